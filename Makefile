@@ -1,0 +1,89 @@
+# Both `make demo` and `make test` set themselves up on a fresh machine: a virtual environment in
+# .venv with trocar installed editable and, as root on Debian, the system packages of apt/*.txt.
+# A second run only checks; it installs again when pyproject.toml has changed.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# A stamp holds the folder it was made for: an editable install does not survive a move.
+DEMO_STAMP := $(VENV)/.installed-demo
+TEST_STAMP := $(VENV)/.installed-test
+RECENT := import sys; sys.exit(sys.version_info < (3, 11))
+UV := $(shell command -v uv 2>/dev/null)
+
+ifneq ($(UV),)
+  INSTALL := uv pip install --quiet --python $(BIN)/python
+else
+  # -qq: errors only.
+  INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test clean venv apt-demo apt-test
+
+help:
+	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
+	@echo 'make test    set up, then run every check: ruff, mypy, import-linter, pytest'
+	@echo 'make clean   remove .venv, caches and trocar-demo/'
+
+demo: apt-demo $(DEMO_STAMP)
+	$(BIN)/trocar demo
+
+# The tools run as modules of the environment's own Python, so no other copy on the PATH can answer.
+test: apt-test $(TEST_STAMP)
+	$(BIN)/python -m ruff check
+	$(BIN)/python -m ruff format --check
+	$(BIN)/python -m mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m pytest -q -n auto
+
+$(DEMO_STAMP): pyproject.toml | venv
+	@echo 'Installing trocar into $(VENV) (the first time takes a few minutes)'
+	@$(INSTALL) -e .
+	@echo '$(CURDIR)' > $@
+
+$(TEST_STAMP): pyproject.toml | venv
+	@echo 'Installing trocar and its test tools into $(VENV) (the first time takes a few minutes)'
+	@$(INSTALL) -e '.[dev]'
+	@echo '$(CURDIR)' | tee $(DEMO_STAMP) > $@
+
+apt-demo:
+	@sh apt/install.sh apt/demo.txt
+
+apt-test:
+	@sh apt/install.sh apt/demo.txt apt/test.txt
+
+# Makes the environment where there is none, and otherwise says what is wrong with the one there is.
+venv:
+	@[ -e $(VENV) ] || $(MAKE) --no-print-directory $(VENV)/pyvenv.cfg
+	@$(BIN)/python -c '$(RECENT)' 2>/dev/null || { \
+	  echo 'error: the Python in $(VENV) does not run or is older than 3.11.' \
+	    'Remove it with "make clean" and run this again.' >&2; exit 1; }
+	@[ -n '$(UV)' ] || $(BIN)/python -c 'import pip' 2>/dev/null || { \
+	  echo 'error: $(VENV) has no pip (an interrupted set-up, or made by uv, which is not on the PATH now).' \
+	    'Remove it with "make clean" and run this again.' >&2; exit 1; }
+	@for stamp in $(DEMO_STAMP) $(TEST_STAMP); do \
+	  [ ! -e $$stamp ] || [ "$$(cat $$stamp)" = '$(CURDIR)' ] || { \
+	    echo "error: $(VENV) was made for $$(cat $$stamp), not for $(CURDIR)." \
+	      'Remove it with "make clean" and run this again.' >&2; exit 1; }; \
+	done
+
+ifneq ($(UV),)
+$(VENV)/pyvenv.cfg:
+	@uv venv --quiet --python '>=3.11' $(VENV)
+else
+# Debian keeps venv in a package of its own: without it there is no ensurepip.
+$(VENV)/pyvenv.cfg:
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || sh apt/install.sh apt/python.txt
+	@$(PYTHON) -c '$(RECENT)' 2>/dev/null || { \
+	  echo 'error: trocar needs Python 3.11 or newer; $(PYTHON) is' \
+	    "$$($(PYTHON) --version 2>/dev/null || echo missing)." \
+	    'Name another one: make PYTHON=python3.12 ...' >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo 'error: $(PYTHON) -m venv failed; on Debian and Ubuntu install python3-venv.' >&2; exit 1; }
+endif
+
+clean:
+	rm -rf $(VENV) trocar-demo build dist
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

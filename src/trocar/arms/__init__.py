@@ -1,0 +1,59 @@
+"""What the robots are: facts of every arm, nothing computed from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from trocar.arms.arm import Arm, Body, Gains, Joint, Loop, Motors, gravity_vector
+from trocar.arms.ecm import ecm, ecm_si
+from trocar.arms.mtm import mtm
+from trocar.arms.psm import psm
+from trocar.arms.psm_si import psm_si
+from trocar.arms.tables import read
+from trocar.errors import TrocarError, UnknownName
+
+ARMS: dict[str, Callable[..., Arm]] = {
+    "PSM": psm,
+    "PSM_Si": psm_si,
+    "ECM": ecm,
+    "ECM_Si": ecm_si,
+    "MTML": partial(mtm, "MTML"),
+    "MTMR": partial(mtm, "MTMR"),
+}
+
+
+def load_arm(name: str, geometry: str | None = None, instrument: str | None = None) -> Arm:
+    """Facts of an arm.
+
+    Args:
+        name: PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR.
+        geometry: published geometry; None for the arm's default.
+        instrument: number or name of an instrument (PSM, PSM_Si) or endoscope (ECM, ECM_Si); None for the default.
+    """
+    if name not in ARMS:
+        raise UnknownName("arm", name, ARMS)
+    if instrument is None:
+        return ARMS[name](geometry)
+    if name.startswith("MTM"):
+        raise TrocarError(f"{name} carries no instrument, got instrument={instrument!r}; leave it out")
+    return ARMS[name](geometry, instrument)
+
+
+def geometries(name: str) -> tuple[str, ...]:
+    """Published geometries of an arm."""
+    return tuple(read("mtm" if name.startswith("MTM") else name.lower())["geometry"])
+
+
+__all__ = [
+    "ARMS",
+    "Arm",
+    "Body",
+    "Gains",
+    "Joint",
+    "Loop",
+    "Motors",
+    "geometries",
+    "gravity_vector",
+    "load_arm",
+]

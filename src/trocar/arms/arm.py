@@ -1,0 +1,261 @@
+"""What a robot arm is: plain frozen facts, no algorithms.
+
+An arm is described twice, on purpose. `serial` is the dVRK's own table, which defines the tip. `bodies` is the
+real mechanism: a tree of every moving link whose joints follow the independent joints q through a constant
+matrix, `q_tree = E q`, with the loops of its parallelograms listed apart. Every tree joint is zero where q is
+zero, so the constant offsets of the published tables are inside the placements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.errors import TrocarError, UnknownName
+from trocar.spatial import Array, inverse, pose
+
+Kind = Literal["revolute", "prismatic"]
+Family = Literal["PSM", "ECM", "MTM"]
+
+GRAVITY = 9.81  # [m/s^2]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Joint:
+    """An independent joint, as the dVRK reports it; rad and N m, or m and N if prismatic."""
+
+    name: str
+    kind: Kind
+    lower: float
+    upper: float
+    effort: float
+    velocity: float
+    acceleration: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Body:
+    """A moving link.
+
+    Attributes:
+        parent: name of the body that carries it; None for the base.
+        placement: pose (4, 4) of the joint frame in the parent frame; the joint acts about or along its z axis.
+        coupling: row of E by joint name: this body's joint value is the weighted sum of those joints.
+        label: the frame's number in the source.
+    """
+
+    name: str
+    parent: str | None
+    placement: Array
+    kind: Kind
+    coupling: Mapping[str, float]
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        self.placement.setflags(write=False)
+
+
+def revolute(name: str, parent: str | None, placement: Array, coupling: Mapping[str, float], label: str = "") -> Body:
+    """A body that turns about the z axis of its placement."""
+    return Body(name=name, parent=parent, placement=placement, kind="revolute", coupling=coupling, label=label)
+
+
+def prismatic(name: str, parent: str | None, placement: Array, coupling: Mapping[str, float], label: str = "") -> Body:
+    """A body that slides along the z axis of its placement."""
+    return Body(name=name, parent=parent, placement=placement, kind="prismatic", coupling=coupling, label=label)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loop:
+    """A revolute joint that closes a kinematic loop: a point of body_a stays on a point of body_b [m]."""
+
+    name: str
+    body_a: str
+    point_a: tuple[float, float, float]
+    body_b: str
+    point_b: tuple[float, float, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Motors:
+    """Actuators in their own order; `q = coupling @ q_motor`, `tau_motor = coupling.T @ tau`.
+
+    Attributes:
+        names: of the actuators.
+        gear: motor angle per actuator coordinate [rad/rad, rad/m].
+        torque_constant: [N m/A]. current: largest [A]. encoder_counts: per motor turn, empty where not published.
+    """
+
+    names: tuple[str, ...]
+    gear: tuple[float, ...]
+    torque_constant: tuple[float, ...]
+    current: tuple[float, ...]
+    encoder_counts: tuple[int, ...]
+    coupling: Array
+
+    @property
+    def effort(self) -> Array:
+        """Largest actuator effort [N m, N], current x gear x torque constant."""
+        return np.array(self.gear) * np.array(self.torque_constant) * np.array(self.current)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gains:
+    """Published PID gains in actuator coordinates [N m/rad, N m s/rad, ...; N/m where prismatic]."""
+
+    kp: tuple[float, ...]
+    ki: tuple[float, ...]
+    kd: tuple[float, ...]
+    rate: float = 1500.0  # [Hz]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """Facts of one arm with one instrument, in one published geometry.
+
+    Attributes:
+        family: which closed-form inverse kinematics applies.
+        joints: independent joints q; the first `tip_joints` of them move the tip.
+        serial: the dVRK table as a chain of bodies; `T_last_tip` is the tip in its last frame.
+        bodies: every moving link, depth-first; `tip_body` carries the tip at `T_body_tip`.
+        loops: closures of the parallelograms. counterweight: name of that body, if any.
+        driven: the body at which each joint is actuated and measured; the others are carried along, by a loop or
+        transmissions: by a cable or gear, body -> the body it follows.
+        has_rcm: whether the base frame is the remote centre of motion (RCM).
+        home: joint values the robot homes to. mounting: default pitch of the base about x [rad].
+        sources: where each block of numbers comes from.
+    """
+
+    name: str
+    family: Family
+    geometry: str
+    instrument: str
+    joints: tuple[Joint, ...]
+    tip_joints: int
+    serial: tuple[Body, ...]
+    T_last_tip: Array
+    bodies: tuple[Body, ...]
+    tip_body: str
+    T_body_tip: Array
+    loops: tuple[Loop, ...]
+    counterweight: str | None
+    driven: Mapping[str, str]
+    transmissions: Mapping[str, str]
+    has_rcm: bool
+    home: tuple[float, ...]
+    mounting: float
+    motors: Motors
+    gains: Gains
+    sources: Mapping[str, str] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        # Depth-first order is what Pinocchio's mass matrix needs: a body's parent is on the branch that ends
+        # at the body listed just before it.
+        branch: list[str | None] = [None]
+        for body in self.bodies:
+            if body.parent not in branch:
+                raise TrocarError(f"bodies of {self.name} are not listed depth-first at '{body.name}'")
+            branch = [*branch[: branch.index(body.parent) + 1], body.name]
+        # Mobility: every planar loop takes two freedoms away, every transmission one.
+        freedom = len(self.bodies) - 2 * len(self.loops) - len(self.transmissions)
+        if freedom != self.n:
+            raise TrocarError(f"{self.name} has {self.n} joints but its mechanism {freedom} degrees of freedom")
+
+    @property
+    def n(self) -> int:
+        """Number of independent joints."""
+        return len(self.joints)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        return tuple(j.name for j in self.joints)
+
+    @cached_property
+    def lower(self) -> Array:
+        """Lower joint limits [rad, m]."""
+        return _frozen([j.lower for j in self.joints])
+
+    @cached_property
+    def upper(self) -> Array:
+        """Upper joint limits [rad, m]."""
+        return _frozen([j.upper for j in self.joints])
+
+    @cached_property
+    def E(self) -> Array:
+        """Constant matrix (bodies, n) of `q_tree = E q`."""
+        return _frozen([[body.coupling.get(name, 0.0) for name in self.joint_names] for body in self.bodies])
+
+    @cached_property
+    def D(self) -> Array:
+        """Constant matrix (n, bodies) with `q = D q_tree` on a closed mechanism; efforts act as `D.T @ tau`."""
+        D = np.zeros((self.n, len(self.bodies)))
+        for j, name in enumerate(self.joint_names):
+            i = [body.name for body in self.bodies].index(self.driven[name])
+            D[j, i] = 1.0 / self.bodies[i].coupling[name]
+        return _frozen(D)
+
+    def body(self, name: str) -> Body:
+        for body in self.bodies:
+            if body.name == name:
+                return body
+        raise UnknownName("body", name, [b.name for b in self.bodies])
+
+
+def gravity_vector(arm: Arm, gravity: ArrayLike | None = None, mounting: float | None = None) -> Array:
+    """Gravity (3,) [m/s^2] in base axes: given as such, or from a mounting pitch [rad], or the arm's default.
+
+    With the arm pitched by p about x, up is (0, sin p, cos p) in the base frame, as in the dVRK.
+    """
+    if gravity is not None:
+        if mounting is not None:
+            raise TrocarError("give gravity (a vector in base axes) or mounting (a pitch), not both")
+        return _frozen(_finite("gravity", gravity, (3,), "three finite numbers [m/s^2] in base axes"))
+    pitch = _finite("mounting", arm.mounting if mounting is None else mounting, (), "a finite pitch [rad]")
+    return _frozen([0.0, -GRAVITY * np.sin(pitch), -GRAVITY * np.cos(pitch)])
+
+
+def _finite(what: str, value: object, shape: tuple[int, ...], allowed: str) -> Array:
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
+    if array.shape != shape or not np.isfinite(array).all():
+        raise TrocarError(f"{what} must be {allowed}, got {value!r}")
+    return array
+
+
+def poses_at_zero(bodies: Sequence[Body]) -> dict[str, Array]:
+    """Pose of every body in the base frame at q = 0: products of the placements, parents first."""
+    T: dict[str, Array] = {}
+    for body in bodies:
+        T[body.name] = body.placement if body.parent is None else T[body.parent] @ body.placement
+    return T
+
+
+def itself(*names: str) -> dict[str, str]:
+    """Joints driven at the body of the same name."""
+    return {name: name for name in names}
+
+
+def closure(name: str, bodies: Sequence[Body], body_a: str, point_a: tuple[float, float, float], body_b: str) -> Loop:
+    """Loop that pins `point_a` of body_a to the place of body_b that it touches at q = 0."""
+    T = poses_at_zero(bodies)
+    p = inverse(T[body_b]) @ T[body_a] @ np.array([*point_a, 1.0])
+    x, y, z = (float(c) for c in p[:3])
+    return Loop(name=name, body_a=body_a, point_a=point_a, body_b=body_b, point_b=(x, y, z))
+
+
+def shift(x: float = 0.0, y: float = 0.0, z: float = 0.0) -> Array:
+    """Pure translation (4, 4) [m]."""
+    return pose(p=[x, y, z])
+
+
+def _frozen(values: object) -> Array:
+    array = np.array(values, dtype=float)
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,105 @@
+"""Endoscope camera manipulators: da Vinci Classic (Gondokaryono et al. 2019) and Si."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from trocar.arms.arm import Arm, Body, Loop, closure, itself, prismatic, revolute, shift
+from trocar.arms.instruments import load_endoscope
+from trocar.arms.psm_si import si_parallelogram
+from trocar.arms.tables import HALF_PI, gains, geometry, joint, motors, read, remote_centre_chain, sources
+from trocar.spatial import Array, mdh
+
+
+def ecm(geometry_name: str | None = None, instrument: str | None = None) -> Arm:
+    """The Classic ECM."""
+    table = read("ecm")
+    name, l = geometry("ECM", table, geometry_name, "gondokaryono2019")
+    links, loops = _gondokaryono2019(l, table["serial"]["d_insertion"])
+    return _with_endoscope("ECM", table, name, instrument, links, loops, np.eye(4), "front")
+
+
+def ecm_si(geometry_name: str | None = None, instrument: str | None = None) -> Arm:
+    """The Si ECM: the parallelogram of the Si PSM, an insertion without the half-way carriage."""
+    table = read("ecm_si")
+    name, l = geometry("ECM_Si", table, geometry_name, "saw")
+    links, loops = si_parallelogram(l)
+    T_end_insertion = mdh(a=l["l_2L2"], alpha=-HALF_PI, d=l["l_c2"])
+    links += (prismatic("insertion", "end", T_end_insertion, {"insertion": 1.0}),)
+    return _with_endoscope("ECM_Si", table, name, instrument, links, loops, mdh(theta=math.pi), "back")
+
+
+def _with_endoscope(
+    arm: str,
+    table: Mapping,
+    geometry_name: str,
+    instrument: str | None,
+    links: tuple[Body, ...],
+    loops: tuple[Loop, ...],
+    T_carriage: Array,
+    pitch_body: str,
+) -> Arm:
+    scope = load_endoscope(table["arm"]["instrument"] if instrument is None else instrument, arm)
+    T_insertion_roll = mdh(d=scope.d_roll)
+    return Arm(
+        name=arm,
+        family="ECM",
+        geometry=geometry_name,
+        instrument=scope.name,
+        joints=tuple(joint(entry) for entry in table["joints"]),
+        tip_joints=4,
+        serial=(
+            *remote_centre_chain(table["serial"]["d_insertion"]),
+            revolute("roll", "insertion", T_insertion_roll, {"roll": 1.0}),
+        ),
+        T_last_tip=scope.T_roll_tip,
+        bodies=(*links, revolute("roll", "insertion", T_carriage @ T_insertion_roll, {"roll": 1.0})),
+        tip_body="roll",
+        T_body_tip=scope.T_roll_tip,
+        loops=loops,
+        counterweight=None,
+        driven=itself("yaw", "insertion", "roll") | {"pitch": pitch_body},
+        transmissions={},
+        has_rcm=True,
+        home=tuple(table["arm"]["home"]),
+        mounting=table["arm"]["mounting"],
+        motors=motors(table["motors"], np.eye(4)),
+        gains=gains(table["gains"]),
+        sources=sources(table, geometry_name) | {"instrument": scope.source},
+    )
+
+
+def _gondokaryono2019(l: Mapping[str, float], d_insertion: float) -> tuple[tuple[Body, ...], tuple[Loop, ...]]:
+    """Table 5, corrected. Their frames 3 and 5 are one link, the front bar.
+
+    Frame 0 is at y = d_yaw - l_bottom of the RCM. As for the PSM, beta1 and the depth of frame 9 follow from the
+    condition that the insertion axis meets the RCM where the dVRK has it.
+    """
+    beta1, beta2 = math.asin(l["a_insertion"] / l["l_front"]), l["beta2"]
+    d_9 = l["l_front"] * math.cos(beta1) + d_insertion
+    T_0 = shift(y=l["d_yaw"] - l["l_bottom"])
+    T_1_2, T_3_5 = mdh(a=l["a_2"], alpha=-HALF_PI, theta=HALF_PI), mdh(theta=beta1 - beta2)
+    up, down = {"pitch": 1.0}, {"pitch": -1.0}
+    bodies = (
+        revolute("yaw", None, T_0 @ mdh(alpha=HALF_PI, d=l["d_yaw"], theta=HALF_PI), {"yaw": 1.0}, "1"),
+        revolute("back", "yaw", T_1_2 @ mdh(a=l["a_back"], theta=-beta1 - HALF_PI), up, "4"),
+        revolute("front", "yaw", mdh(alpha=-HALF_PI, theta=-beta1), up, "3"),
+        revolute("top", "front", T_3_5 @ mdh(a=l["l_front_top"], theta=beta2 + HALF_PI), down, "7"),
+        revolute("bottom", "front", mdh(a=l["l_front"], theta=beta1 + HALF_PI), down, "6"),
+        revolute("end", "bottom", mdh(a=l["l_bottom"]), up, "8"),
+        prismatic(
+            "insertion",
+            "end",
+            mdh(a=l["a_insertion"], alpha=-HALF_PI, d=d_9, theta=math.pi),
+            {"insertion": 1.0},
+            "9",
+        ),
+    )
+    loops = (
+        closure("c1", bodies, "back", (l["l_front"], 0.0, 0.0), "bottom"),
+        closure("c2", bodies, "top", (l["l_bottom"], 0.0, 0.0), "end"),
+    )
+    return bodies, loops

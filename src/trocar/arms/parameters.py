@@ -1,0 +1,160 @@
+"""Dynamic parameters of an arm: link inertias and drives, read from files that say where they come from."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trocar.arms.arm import Arm
+from trocar.errors import TrocarError, UnknownName
+from trocar.spatial import Array
+
+DRIVE_TERMS = ("Im", "Fv", "Fc", "Fo", "K")
+
+# The best set of each arm, and what else it has; all are files in data/parameters.
+SETS: dict[str, tuple[str, ...]] = {
+    "PSM": ("wang2019", "wang2019_published"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inertia:
+    """Mass [kg], centre of mass `com` [m] and inertia `I` about it [kg m^2] of a body, in its link frame."""
+
+    mass: float
+    com: Array
+    I: Array
+
+    def __post_init__(self) -> None:
+        self.com.setflags(write=False)
+        self.I.setflags(write=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drive:
+    """A scalar coordinate s = a.q with its own inertia, friction and stiffness.
+
+    It adds `a (Im s'' + Fv s' + Fc sign(s') + Fo + K s)` to the joint efforts. Rotors, joint friction, cable
+    stiffness and the coupled friction of a wrist are all of this form.
+
+    Attributes:
+        joints, motors: weights of s by joint name or by actuator name (one of the two).
+        Im: inertia [kg m^2, kg]. Fv: viscous, Fc: Coulomb, Fo: offset [N m, N]. K: stiffness [N m/rad, N/m].
+        terms: which of them the model has; the regressor has a column for each.
+    """
+
+    name: str
+    joints: Mapping[str, float] = field(default_factory=dict)
+    motors: Mapping[str, float] = field(default_factory=dict)
+    Im: float = 0.0
+    Fv: float = 0.0
+    Fc: float = 0.0
+    Fo: float = 0.0
+    K: float = 0.0
+    terms: tuple[str, ...] = ()
+
+    def row(self, arm: Arm) -> Array:
+        """a (n,): weights of s in the joints q."""
+        a = np.array([self.joints.get(name, 0.0) for name in arm.joint_names])
+        if self.motors:
+            motor_row = np.array([self.motors.get(name, 0.0) for name in arm.motors.names])
+            a = a + motor_row @ np.linalg.inv(arm.motors.coupling)
+        return a
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """A parameter set. It is tied to the geometry it was identified or drawn in.
+
+    Attributes:
+        inertias: by body name; bodies left out have none. drives: in file order.
+        source: where the numbers come from. path: the file.
+    """
+
+    name: str
+    arm: str
+    geometry: str
+    source: str
+    inertias: Mapping[str, Inertia]
+    drives: tuple[Drive, ...]
+    path: str
+
+
+def load_parameters(arm: str, name: str | Path | None = None) -> Parameters:
+    """A parameter set by name, or from a file by its path; None for the arm's best set."""
+    known = SETS.get(arm, ())
+    if name is None:
+        if not known:
+            raise TrocarError(f"{arm} has no dynamic parameters yet: its kinematics work, its dynamics do not")
+        name = known[0]
+    if str(name) in known:
+        return _named(arm, str(name))
+    path = Path(name)
+    if path.suffix == ".toml":
+        if not path.is_file():
+            raise TrocarError(f"parameter file {path} does not exist")
+        found = _parsed(path.read_text(encoding="utf-8"), str(path))
+        if found.arm != arm:
+            raise TrocarError(f"{path} holds parameters of {found.arm}, not of {arm}")
+        return found
+    raise UnknownName(f"parameter set of {arm}", name, (*known, "a path ending in .toml"))
+
+
+@cache
+def _named(arm: str, name: str) -> Parameters:
+    file = files("trocar.arms").joinpath("data", "parameters", f"{arm.lower()}_{name}.toml")
+    return _parsed(file.read_text(encoding="utf-8"), file.name)
+
+
+def _parsed(text: str, path: str) -> Parameters:
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise TrocarError(f"{path} is not valid TOML: {error}") from None
+    for key in ("name", "arm", "geometry", "source", "bodies", "drives"):
+        if key not in table:
+            raise TrocarError(f"{path} has no field '{key}'")
+    return Parameters(
+        name=table["name"],
+        arm=table["arm"],
+        geometry=table["geometry"],
+        source=table["source"],
+        inertias={body: _inertia(entry, f"{path}: bodies.{body}") for body, entry in table["bodies"].items()},
+        drives=tuple(_drive(name, entry, f"{path}: drives.{name}") for name, entry in table["drives"].items()),
+        path=path,
+    )
+
+
+def _inertia(entry: Mapping[str, Any], where: str) -> Inertia:
+    mass = _numbers(entry, "mass", 1, where)[0]
+    com = np.array(_numbers(entry, "com", 3, where))
+    xx, xy, xz, yy, yz, zz = _numbers(entry, "inertia", 6, where)
+    return Inertia(mass=mass, com=com, I=np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+
+
+def _drive(name: str, entry: Mapping[str, Any], where: str) -> Drive:
+    unknown = set(entry) - {*DRIVE_TERMS, "joints", "motors"}
+    if unknown:
+        raise UnknownName(f"{where}: field", sorted(unknown)[0], (*DRIVE_TERMS, "joints", "motors"))
+    if ("joints" in entry) == ("motors" in entry):
+        raise TrocarError(f"{where} needs either 'joints' or 'motors' with the weights of its coordinate")
+    terms = tuple(t for t in DRIVE_TERMS if t in entry)
+    values = {t: _numbers(entry, t, 1, where)[0] for t in terms}
+    return Drive(name=name, joints=entry.get("joints", {}), motors=entry.get("motors", {}), terms=terms, **values)
+
+
+def _numbers(entry: Mapping[str, Any], key: str, count: int, where: str) -> list[float]:
+    if key not in entry:
+        raise TrocarError(f"{where} has no field '{key}'")
+    values = entry[key] if isinstance(entry[key], list) else [entry[key]]
+    fine = len(values) == count and all(isinstance(v, int | float) and np.isfinite(v) for v in values)
+    if not fine:
+        raise TrocarError(f"{where}: '{key}' must be {count} finite number(s), got {entry[key]!r}")
+    return [float(v) for v in values]

@@ -1,0 +1,140 @@
+"""Patient side manipulator, da Vinci Classic: yaw, double parallelogram, counterweight, cable-driven wrist."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from trocar.arms.arm import Arm, Body, Loop, closure, itself, prismatic, revolute, shift
+from trocar.arms.instruments import Instrument, load_instrument
+from trocar.arms.tables import HALF_PI, gains, geometry, joint, motors, read, remote_centre_chain, sources
+from trocar.spatial import Array, mdh
+
+GEOMETRIES = ("wang2019", "gondokaryono2019")
+
+
+def psm(geometry_name: str | None = None, instrument: str | None = None) -> Arm:
+    """The Classic PSM in one of its two published geometries (default: the one it was identified in)."""
+    table = read("psm")
+    name, numbers = geometry("PSM", table, geometry_name, GEOMETRIES[0])
+    tool = load_instrument(table["arm"]["instrument"] if instrument is None else instrument, "PSM")
+    build = {"wang2019": _wang2019, "gondokaryono2019": _gondokaryono2019}[name]
+    links, loops, T_carriage = build(numbers, table["serial"]["d_insertion"])
+    follower = "counterweight"
+    return with_instrument("PSM", table, name, tool, links, loops, T_carriage, {follower: "insertion"}, follower)
+
+
+def with_instrument(
+    arm: str,
+    table: Mapping,
+    geometry_name: str,
+    tool: Instrument,
+    links: tuple[Body, ...],
+    loops: tuple[Loop, ...],
+    T_carriage: Array,
+    transmissions: Mapping[str, str],
+    counterweight: str | None = None,
+) -> Arm:
+    """A PSM (Classic or Si) from its links up to the insertion, with an instrument mounted.
+
+    `T_carriage` is the dVRK's insertion frame in the frame of the body "insertion".
+    """
+    coupling = np.eye(7)
+    coupling[3:, 3:] = tool.coupling
+    chain = remote_centre_chain(table["serial"]["d_insertion"])
+    return Arm(
+        name=arm,
+        family="PSM",
+        geometry=geometry_name,
+        instrument=tool.name,
+        joints=tuple(joint(entry) for entry in table["joints"]) + tool.joints,
+        tip_joints=6,
+        serial=chain + tool.chain("insertion", np.eye(4)),
+        T_last_tip=tool.T_yaw_tip,
+        bodies=links + tool.chain("insertion", T_carriage) + tool.fingers(),
+        tip_body="wrist_yaw",
+        T_body_tip=tool.T_yaw_tip,
+        loops=loops,
+        counterweight=counterweight,
+        driven=itself("yaw", "insertion", "roll", "wrist_pitch", "wrist_yaw")
+        | {"pitch": "back", "jaw": "finger_right"},
+        transmissions={**transmissions, "finger_left": "finger_right"},
+        has_rcm=True,
+        home=tuple(table["arm"]["home"]),
+        mounting=table["arm"]["mounting"],
+        motors=motors(table["motors"], coupling),
+        gains=gains(table["gains"]),
+        sources=sources(table, geometry_name) | {"instrument": tool.source},
+    )
+
+
+def _wang2019(l: Mapping[str, float], d_insertion: float) -> tuple[tuple[Body, ...], tuple[Loop, ...], Array]:
+    """Frames of Wang et al.; their frame 3 is rigid on 2 and left out. Frame 0 is at y = -l_2L2 of the RCM."""
+    T_2_3 = mdh(a=l["l_2L3"], theta=HALF_PI)
+    T_0 = shift(y=-l["l_2L2"])
+    up, down = {"pitch": 1.0}, {"pitch": -1.0}
+    follows_insertion = {"insertion": l["counterweight_ratio"]}
+    bodies = (
+        revolute("yaw", None, T_0 @ mdh(alpha=HALF_PI, theta=HALF_PI), {"yaw": 1.0}, "1"),
+        revolute("back", "yaw", mdh(alpha=-HALF_PI, theta=-HALF_PI), up, "2"),
+        prismatic("counterweight", "back", mdh(a=l["l_2L3"], alpha=-HALF_PI), follows_insertion, "9"),
+        revolute("top", "back", T_2_3 @ mdh(a=l["l_2H1"] + l["l_2H2"], theta=HALF_PI), down, "5"),
+        revolute("bottom", "back", T_2_3 @ mdh(a=l["l_2H1"], theta=HALF_PI), down, "4"),
+        revolute("front", "bottom", mdh(a=l["l_2L1"], theta=math.pi), up, "7"),
+        revolute("end", "bottom", mdh(a=l["l_2L2"]), up, "6"),
+        prismatic(
+            "insertion",
+            "end",
+            mdh(a=l["l_3"], alpha=-HALF_PI, d=d_insertion + l["l_2H1"]),
+            {"insertion": 1.0},
+            "8",
+        ),
+    )
+    loops = (
+        closure("LCC1", bodies, "top", (l["l_2L2"], 0.0, 0.0), "end"),
+        closure("LCC2", bodies, "front", (-l["l_2L3"], -l["l_2H1"], 0.0), "yaw"),
+    )
+    return bodies, loops, mdh(theta=math.pi)
+
+
+def _gondokaryono2019(l: Mapping[str, float], d_insertion: float) -> tuple[tuple[Body, ...], tuple[Loop, ...], Array]:
+    """Table 4, corrected. Their frames 3, 5 and 10 are one link, the back bar.
+
+    Frame 0 is at y = -(l_bottom + a_back) of the RCM. Two numbers are not taken as rounded in print but from the
+    condition that the insertion axis meets the RCM: beta1, and the depth of frame 9.
+    """
+    beta1, beta2 = math.asin(l["a_insertion"] / l["l_back"]), l["beta2"]
+    d_9 = l["l_back"] * math.cos(beta1) + d_insertion
+    T_0, T_1_2 = shift(y=-(l["l_bottom"] + l["a_back"])), mdh(alpha=-HALF_PI, theta=HALF_PI)
+    T_3_5, T_3_10 = mdh(theta=beta1 - beta2), mdh(theta=beta1 + HALF_PI)
+    up, down = {"pitch": 1.0}, {"pitch": -1.0}
+    follows_insertion = {"insertion": l["counterweight_ratio"]}
+    bodies = (
+        revolute("yaw", None, T_0 @ mdh(alpha=HALF_PI, theta=HALF_PI), {"yaw": 1.0}, "1"),
+        revolute("front", "yaw", T_1_2 @ mdh(a=l["a_front"], theta=-beta1 - HALF_PI), up, "4"),
+        revolute("back", "yaw", T_1_2 @ mdh(a=l["a_back"], theta=-beta1 - HALF_PI), up, "3"),
+        prismatic(
+            "counterweight",
+            "back",
+            T_3_10 @ mdh(a=l["a_counterweight"], alpha=HALF_PI),
+            follows_insertion,
+            "11",
+        ),
+        revolute("top", "back", T_3_5 @ mdh(a=l["l_back_top"], theta=beta2 + HALF_PI), down, "7"),
+        revolute("bottom", "back", mdh(a=l["l_back"], theta=beta1 + HALF_PI), down, "6"),
+        revolute("end", "bottom", mdh(a=l["l_bottom"]), up, "8"),
+        prismatic(
+            "insertion",
+            "end",
+            mdh(a=l["a_insertion"], alpha=-HALF_PI, d=d_9, theta=HALF_PI),
+            {"insertion": 1.0},
+            "9",
+        ),
+    )
+    loops = (
+        closure("c1", bodies, "front", (l["l_back"], 0.0, 0.0), "bottom"),
+        closure("c2", bodies, "top", (l["l_bottom"], 0.0, 0.0), "end"),
+    )
+    return bodies, loops, mdh(theta=HALF_PI)

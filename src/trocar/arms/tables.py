@@ -1,0 +1,69 @@
+"""Reading the number files in `arms/data`, and the parts that several arms build from them the same way."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from trocar.arms.arm import Body, Gains, Joint, Motors, prismatic, revolute
+from trocar.errors import UnknownName
+from trocar.spatial import Array, mdh
+
+HALF_PI = np.pi / 2
+
+
+@cache
+def read(name: str) -> dict[str, Any]:
+    """Contents of `data/NAME.toml`."""
+    text = files("trocar.arms").joinpath("data", f"{name}.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def joint(entry: Mapping[str, Any]) -> Joint:
+    keys = ("name", "kind", "lower", "upper", "effort", "velocity", "acceleration")
+    return Joint(**{key: entry[key] for key in keys})
+
+
+def motors(table: Mapping[str, Any], coupling: Array) -> Motors:
+    coupling.setflags(write=False)
+    return Motors(
+        names=tuple(table["names"]),
+        gear=tuple(table["gear"]),
+        torque_constant=tuple(table["torque_constant"]),
+        current=tuple(table["current"]),
+        encoder_counts=tuple(table.get("encoder_counts", ())),
+        coupling=coupling,
+    )
+
+
+def gains(table: Mapping[str, Any]) -> Gains:
+    return Gains(kp=tuple(table["kp"]), ki=tuple(table["ki"]), kd=tuple(table["kd"]))
+
+
+def geometry(arm: str, table: Mapping[str, Any], name: str | None, default: str) -> tuple[str, dict[str, Any]]:
+    """Name and numbers of one published geometry of an arm."""
+    name = default if name is None else name
+    if name not in table["geometry"]:
+        raise UnknownName(f"geometry of {arm}", name, table["geometry"])
+    return name, table["geometry"][name]
+
+
+def sources(table: Mapping[str, Any], geometry_name: str) -> dict[str, str]:
+    found = {key: table[key]["source"] for key in ("serial", "arm", "motors", "gains")}
+    found["joints"] = table["joints"][0]["source"]
+    found["geometry"] = table["geometry"][geometry_name]["source"]
+    return found
+
+
+def remote_centre_chain(d_insertion: float) -> tuple[Body, ...]:
+    """First three rows of the dVRK table of every PSM and ECM: yaw, pitch and insertion through the RCM."""
+    return (
+        revolute("yaw", None, mdh(alpha=HALF_PI, theta=HALF_PI), {"yaw": 1.0}),
+        revolute("pitch", "yaw", mdh(alpha=-HALF_PI, theta=-HALF_PI), {"pitch": 1.0}),
+        prismatic("insertion", "pitch", mdh(alpha=HALF_PI, d=d_insertion), {"insertion": 1.0}),
+    )

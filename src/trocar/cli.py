@@ -1,0 +1,222 @@
+"""The command line. Heavy imports stand inside the commands, so that `trocar --help` is quick."""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from trocar.errors import TrocarError, UnknownName
+
+if TYPE_CHECKING:
+    from trocar.experiments import Experiment
+    from trocar.report import Report
+
+app = typer.Typer(
+    name="trocar",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"trocar {version('trocar')}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """A dynamic simulator of the da Vinci Research Kit (dVRK).
+
+    Start with [bold]trocar demo[/bold]; every command explains itself with an example:
+    [bold]trocar reproduce --help[/bold].
+    """
+
+
+@app.command(rich_help_panel="Start here")
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the results.")] = Path(
+        "trocar-demo"
+    ),
+) -> None:
+    """See what trocar does, in seconds: computes, checks itself, saves a report with pictures.
+
+    Example: [bold]trocar demo -o /tmp/demo[/bold], then open /tmp/demo/demo.html in a browser.
+    Exit status 1 if a check fails.
+    """
+    start = time.perf_counter()
+    with _plain_errors():
+        from trocar.experiments import demo as demonstration
+        from trocar.plots import save
+
+        report = demonstration.run(output)
+        written = [report.write_html(output / "demo.html")]
+        for number, (figure, _) in enumerate(report.figures, start=1):
+            written.append(save(figure, output / f"figure-{number}.png"))
+
+    Console().print(report.table())
+    typer.echo("Written:")
+    for path in written:
+        typer.echo(f"  {path}")
+    typer.echo(f"Took {time.perf_counter() - start:.1f} s.")
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+@app.command(rich_help_panel="Check against the literature")
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Publications; none means all.", show_default=False),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", envvar="TROCAR_DATA", help="Folder with the measured data.", show_default=False),
+    ] = None,
+    json_file: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Write every claim to FILE.", show_default=False),
+    ] = None,
+    report_folder: Annotated[
+        Path | None, typer.Option("--report", metavar="DIR", help="Write DIR/NAME.html.", show_default=False)
+    ] = None,
+    video: Annotated[bool, typer.Option("--video", help="Also render videos, into DIR/video of --report.")] = False,
+) -> None:
+    """Reproduce published results: each published number beside ours, with tolerance and source.
+
+    Example: [bold]trocar reproduce ferro2022 --data measurements --report reports[/bold],
+    then open reports/ferro2022.html in a browser.
+
+    A claim that cannot be checked (say, for want of data) is listed with the reason and is not a failure.
+    Exit status 1 if a claim fails or an experiment breaks, 2 if the command itself is wrong.
+    With --json, FILE is written whole whatever the exit status.
+    """
+    from trocar.report import Report
+
+    everything = Report("trocar reproduce")
+    broken = False
+    try:
+        with _plain_errors():
+            experiments = _chosen(names or [])
+            if data is not None and not data.is_dir():
+                raise TrocarError(f"the data folder {str(data)!r} does not exist (--data or TROCAR_DATA)")
+            if video and report_folder is None:
+                raise TrocarError("--video needs --report DIR: the videos go into DIR/video")
+            video_folder = report_folder / "video" if video and report_folder is not None else None
+            broken = _run_all(experiments, data, video_folder, report_folder, everything)
+    finally:
+        # Also after an error: a file left from an earlier run must not pass for the result of this one.
+        if json_file is not None:
+            with _plain_errors():
+                everything.write_json(json_file)
+    typer.echo(everything.summary())
+    if broken or not everything.ok:
+        raise typer.Exit(1)
+
+
+def _chosen(names: list[str]) -> list[Experiment]:
+    """The experiments named, in the order given and each once; all of them for no name."""
+    from trocar.experiments import EXPERIMENTS
+
+    for name in names:
+        if name not in EXPERIMENTS:
+            raise UnknownName("experiment", name, EXPERIMENTS)
+    return [EXPERIMENTS[name] for name in dict.fromkeys(names or EXPERIMENTS)]
+
+
+def _run_all(
+    experiments: list[Experiment],
+    data: Path | None,
+    video: Path | None,
+    report_folder: Path | None,
+    everything: Report,
+) -> bool:
+    """Run the experiments, print their tables and add their claims to `everything`.
+
+    Returns whether one of them raised; the others run all the same.
+    """
+    from trocar.report import Claim
+
+    broken = False
+    for number, experiment in enumerate(experiments, start=1):
+        try:
+            report = _run_one(experiment, f"[{number}/{len(experiments)}]", data, video)
+            for claim in report.claims:
+                everything.add_claim(claim)
+            if report_folder is not None:
+                report.write_html(report_folder / f"{experiment.name}.html")
+            Console().print(report.table())
+        except Exception as error:
+            broken = True
+            _show_failure(experiment.name, error)
+            # So that the JSON, too, says that this experiment is missing.
+            everything.add_claim(
+                Claim(
+                    id=f"{experiment.name}/run",
+                    published=None,
+                    ours=None,
+                    unit="",
+                    relation="equal",
+                    tolerance=0.0,
+                    source=experiment.title,
+                    note=f"not run: {type(error).__name__}: {error}",
+                )
+            )
+    return broken
+
+
+def _run_one(experiment: Experiment, place: str, data: Path | None, video: Path | None) -> Report:
+    """Run one experiment while a line on the terminal says what it is doing; the line then goes away."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    from trocar.experiments import Context
+
+    # On stderr and leaving stdout alone, so that stdout can be redirected and holds the tables only.
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        redirect_stdout=False,
+    ) as progress:
+        task = progress.add_task(f"{place} {experiment.name}: {experiment.title}", total=None)
+
+        def show(message: str) -> None:
+            progress.update(task, description=f"{place} {experiment.name}: {message}")
+
+        return experiment.run(Context(data=data, video=video, progress=show))
+
+
+def _show_failure(name: str, error: Exception) -> None:
+    """One line for an error raised on purpose, the traceback for a defect."""
+    if not isinstance(error, TrocarError):
+        traceback.print_exception(error, file=sys.stderr)
+    typer.echo(f"error: {name}: {error}", err=True)
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    """Errors made by what the user asked for are one line on stderr and exit status 2."""
+    try:
+        yield
+    except (TrocarError, OSError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from error

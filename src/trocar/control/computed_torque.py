@@ -1,0 +1,41 @@
+"""Feedback linearisation in joint space."""
+
+from __future__ import annotations
+
+from numpy.typing import ArrayLike
+
+from trocar.control.controller import Controller, Setpoint, State, checked_gains, checked_period
+from trocar.mechanics import Mechanism
+from trocar.spatial import Array
+
+
+class ComputedTorque(Controller):
+    """tau = M (ddq_ref + kd (dq_ref - dq) + kp (q_ref - q)) + c + g [+ f].
+
+    With a perfect model every joint error obeys e'' + kd e' + kp e = 0: kp = w^2, kd = 2 w is critically damped.
+
+    Args:
+        mechanism: the model, which need not be the one simulated.
+        kp: [1/s^2]. kd: [1/s]. One number for all joints, or (n,).
+        friction: whether the model's friction f, at the velocity asked for, is added. (At the measured velocity
+            its sign would follow the noise and make the joint chatter.)
+        period: [s]; None for every step.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        kp: ArrayLike,
+        kd: ArrayLike,
+        friction: bool = False,
+        period: float | None = None,
+    ) -> None:
+        self._mechanism = mechanism
+        self.kp, self.kd = checked_gains(kp, "kp", mechanism.n), checked_gains(kd, "kd", mechanism.n)
+        self.friction = friction
+        self.period = checked_period(period)
+
+    def __call__(self, state: State, setpoint: Setpoint) -> Array:
+        a = setpoint.ddq + self.kd * (setpoint.dq - state.dq) + self.kp * (setpoint.q - state.q)
+        tau = self._mechanism.inverse_dynamics(state.q, state.dq, a)
+        return tau + self._mechanism.friction(setpoint.q, setpoint.dq) if self.friction else tau

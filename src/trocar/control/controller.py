@@ -1,0 +1,105 @@
+"""What a controller is: a callable `(state, setpoint) -> effort`, with a period and a reset."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.errors import TrocarError
+from trocar.spatial import Array
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a controller measures: time [s], positions (n,) [rad, m] and velocities (n,) [rad/s, m/s]."""
+
+    t: float
+    q: Array
+    dq: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Setpoint:
+    """What a controller is to achieve: positions, velocities and accelerations (n,) [rad, m, and per s, s^2]."""
+
+    q: Array
+    dq: Array
+    ddq: Array
+
+
+class Controller(ABC):
+    """Effort (n,) [N m, N] from a state and a setpoint. Controllers add: `JointPID(arm) + GravityCompensation(mech)`.
+
+    Attributes:
+        period: time between two calls [s], during which the effort is held; None for a controller that has no
+            clock of its own and is called at every step.
+    """
+
+    period: float | None = None
+
+    @abstractmethod
+    def __call__(self, state: State, setpoint: Setpoint) -> Array: ...
+
+    def reset(self) -> None:  # noqa: B027 - most controllers have no memory
+        """Forget the past, before a new run."""
+
+    def __add__(self, other: Controller) -> Sum:
+        return Sum(self, other) if isinstance(other, Controller) else NotImplemented
+
+    def __repr__(self) -> str:
+        """Name and public settings, as a recording keeps them."""
+        settings = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        texts = [
+            f"{name}={value.tolist() if isinstance(value, np.ndarray) else value!r}" for name, value in settings.items()
+        ]
+        return f"{type(self).__name__}({', '.join(texts)})"
+
+
+class Sum(Controller):
+    """Sum of the efforts of several controllers, which all run at one period.
+
+    A controller without a period of its own takes that of the others.
+    """
+
+    def __init__(self, *parts: Controller) -> None:
+        self._parts: tuple[Controller, ...] = tuple(
+            p for part in parts for p in (part._parts if isinstance(part, Sum) else (part,))
+        )
+        periods = {part.period for part in self._parts if part.period is not None}
+        if len(periods) > 1:
+            listed = ", ".join(f"{type(p).__name__} {p.period:.6g} s" for p in self._parts if p.period)
+            raise TrocarError(f"controllers of different periods cannot be added: {listed}")
+        self.period = periods.pop() if periods else None
+
+    def __call__(self, state: State, setpoint: Setpoint) -> Array:
+        first, *others = (part(state, setpoint) for part in self._parts)
+        return sum(others, start=np.array(first, dtype=float))
+
+    def reset(self) -> None:
+        for part in self._parts:
+            part.reset()
+
+    def __repr__(self) -> str:
+        return " + ".join(map(repr, self._parts))
+
+
+def checked_gains(values: ArrayLike, name: str, n: int | None = None) -> Array:
+    """Gains as a read-only array of finite numbers >= 0: one for all joints, or one each."""
+    array = np.array(values, dtype=float)
+    if array.ndim > 1 or (n is not None and array.ndim == 1 and array.size != n):
+        shape = "(n,)" if n is None else f"({n},)"
+        raise TrocarError(f"{name} must be one number or an array {shape}, got shape {array.shape}")
+    if not (np.isfinite(array) & (array >= 0)).all():
+        raise TrocarError(f"{name} must be finite and not negative, got {array.tolist()}")
+    array.setflags(write=False)
+    return array
+
+
+def checked_period(period: float | None) -> float | None:
+    """A period that is None or positive and finite [s]."""
+    if period is not None and not (np.isfinite(period) and period > 0):
+        raise TrocarError(f"period must be positive and finite [s], or None, got {period!r}")
+    return period

@@ -1,0 +1,24 @@
+"""Proportional and derivative feedback in joint space."""
+
+from __future__ import annotations
+
+from numpy.typing import ArrayLike
+
+from trocar.control.controller import Controller, Setpoint, State, checked_gains, checked_period
+from trocar.spatial import Array
+
+
+class JointPD(Controller):
+    """tau = kp (q_ref - q) + kd (dq_ref - dq).
+
+    Args:
+        kp: [N m/rad, N/m]. kd: [N m s/rad, N s/m]. One number for all joints, or (n,).
+        period: [s]; None for every step.
+    """
+
+    def __init__(self, kp: ArrayLike, kd: ArrayLike, period: float | None = None) -> None:
+        self.kp, self.kd = checked_gains(kp, "kp"), checked_gains(kd, "kd")
+        self.period = checked_period(period)
+
+    def __call__(self, state: State, setpoint: Setpoint) -> Array:
+        return self.kp * (setpoint.q - state.q) + self.kd * (setpoint.dq - state.dq)

@@ -1,0 +1,62 @@
+"""The dVRK's own controller: a PID per actuator at 1500 Hz."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.arms import Arm
+from trocar.control.controller import Controller, Setpoint, State, checked_gains
+from trocar.errors import TrocarError
+from trocar.spatial import Array
+
+
+class JointPID(Controller):
+    """tau_motor = kp e + ki int(e) + kd e', e = q_motor_ref - q_motor, tau = coupling^-T tau_motor.
+
+    The dVRK closes its loops on the actuators: q = coupling q_motor. Period and gains are the arm's published ones.
+
+    Args:
+        kp, ki, kd: (n,) in actuator coordinates, instead of the arm's [N m/rad, N m/(rad s), N m s/rad; N/m, ...].
+        delay: samples between measuring and acting; the robot has 1. Until the first effort arrives it is zero.
+        clamp: limit tau_motor to what the motors can give; the integral of a motor at its limit waits.
+    """
+
+    def __init__(
+        self,
+        arm: Arm,
+        *,
+        kp: ArrayLike | None = None,
+        ki: ArrayLike | None = None,
+        kd: ArrayLike | None = None,
+        delay: int = 0,
+        clamp: bool = False,
+    ) -> None:
+        gains = arm.gains
+        self.kp = checked_gains(gains.kp if kp is None else kp, "kp", arm.n)
+        self.ki = checked_gains(gains.ki if ki is None else ki, "ki", arm.n)
+        self.kd = checked_gains(gains.kd if kd is None else kd, "kd", arm.n)
+        if delay != int(delay) or delay < 0:
+            raise TrocarError(f"delay is a number of samples, 0 or more, got {delay!r}")
+        self.delay, self.clamp = int(delay), clamp
+        self.period: float = 1.0 / gains.rate
+        self._motor_from_joint = np.linalg.inv(arm.motors.coupling)
+        self._limit = arm.motors.effort if clamp else np.full(arm.n, np.inf)
+        self._n = arm.n
+        self.reset()
+
+    def reset(self) -> None:
+        self._integral = np.zeros(self._n)  # of e [rad s, m s]
+        self._pending = deque([np.zeros(self._n)] * self.delay)
+
+    def __call__(self, state: State, setpoint: Setpoint) -> Array:
+        e = self._motor_from_joint @ (setpoint.q - state.q)
+        de = self._motor_from_joint @ (setpoint.dq - state.dq)
+        integral = self._integral + e * self.period
+        wanted = self.kp * e + self.ki * integral + self.kd * de
+        tau_motor = np.clip(wanted, -self._limit, self._limit)
+        self._integral = np.where(tau_motor == wanted, integral, self._integral)
+        self._pending.append(self._motor_from_joint.T @ tau_motor)
+        return self._pending.popleft()

@@ -1,0 +1,26 @@
+"""A velocity loop, as torque computed by user code."""
+
+from __future__ import annotations
+
+from numpy.typing import ArrayLike
+
+from trocar.control.controller import Controller, Setpoint, State, checked_gains, checked_period
+from trocar.spatial import Array
+
+
+class VelocityServo(Controller):
+    """tau = kv (dq_ref - dq) + kp (q_ref - q); with kp = 0 the position is left to drift.
+
+    The torque is explicit: it is held over a step, so kv must stay well below 2 M / timestep for each joint.
+
+    Args:
+        kv: [N m s/rad, N s/m]. kp: [N m/rad, N/m]. One number for all joints, or (n,).
+        period: [s]; None for every step.
+    """
+
+    def __init__(self, kv: ArrayLike, kp: ArrayLike = 0.0, period: float | None = None) -> None:
+        self.kv, self.kp = checked_gains(kv, "kv"), checked_gains(kp, "kp")
+        self.period = checked_period(period)
+
+    def __call__(self, state: State, setpoint: Setpoint) -> Array:
+        return self.kv * (setpoint.dq - state.dq) + self.kp * (setpoint.q - state.q)

@@ -1,0 +1,54 @@
+"""Errors and warnings of trocar: each says what was given, what is allowed and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class TrocarError(ValueError):
+    """Base of every error raised on purpose; a ValueError, so plain scripts can catch that."""
+
+
+class UnknownName(TrocarError):
+    """A name (arm, instrument, frame, parameter set, ...) that does not exist."""
+
+    def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
+        self.kind, self.name, self.known = kind, name, tuple(known)
+        super().__init__(f"{kind} {suggestion(name, self.known)}")
+
+
+class Unreachable(TrocarError):
+    """A pose that the arm cannot take.
+
+    Attributes:
+        index: index of the first offending pose in the batch (`()` for a single pose).
+        reason: why that pose cannot be reached.
+    """
+
+    def __init__(self, index: tuple[int, ...], reason: str, others: int = 0) -> None:
+        self.index, self.reason = index, reason
+        where = f"pose at index {_plain(index)}" if index else "pose"
+        more = f" ({others} more poses of the batch fail too)" if others else ""
+        super().__init__(f"{where} is unreachable: {reason}{more}")
+
+
+class NearSingular(UserWarning):
+    """The solution is at or next to a singularity: it fits the pose, but joint rates are unbounded there."""
+
+
+class NearLimit(UserWarning):
+    """The solution lies outside a joint limit, within the tolerance limits are checked with."""
+
+
+def suggestion(name: object, known: Iterable[str]) -> str:
+    """`'PSMM' is unknown. Did you mean 'PSM'? Known: ECM, PSM.`"""
+    names = list(known)
+    by_lower = {n.lower(): n for n in names}
+    close = difflib.get_close_matches(str(name).lower(), list(by_lower), n=1, cutoff=0.5)
+    hint = f" Did you mean '{by_lower[close[0]]}'?" if close else ""
+    return f"{name!r} is unknown.{hint} Known: {', '.join(names)}."
+
+
+def _plain(index: tuple[int, ...]) -> str:
+    return str(index[0]) if len(index) == 1 else str(index)

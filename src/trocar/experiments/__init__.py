@@ -1,0 +1,8 @@
+"""One file per publication, each a function that returns a Report of Claims."""
+
+from trocar.experiments import gondokaryono2019
+from trocar.experiments.experiment import Context, Experiment
+
+EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (gondokaryono2019.EXPERIMENT,)}
+
+__all__ = ["EXPERIMENTS", "Context", "Experiment"]

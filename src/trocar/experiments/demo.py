@@ -1,0 +1,117 @@
+"""The first thing a newcomer runs: the PSM drawn with its mechanism, and what was checked."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from trocar.arms import ARMS
+from trocar.errors import NearSingular
+from trocar.experiments.skeleton import draw
+from trocar.mechanics import Mechanism, load_mechanism
+from trocar.plots import style
+from trocar.report import Claim, Report
+from trocar.spatial import Array, pose_error
+
+STATES = 2000
+
+
+def run(output: Path) -> Report:
+    """Checks of all six arms, and pictures. Nothing is written: `output` is where the caller puts the report."""
+    report = Report("trocar: the arms of the da Vinci Research Kit")
+    report.paragraphs.append(f"Every figure is the largest over {STATES} random states within the joint limits.")
+    rng = np.random.default_rng(0)
+    for name in ARMS:
+        for claim in _checks(load_mechanism(name), rng):
+            report.add_claim(claim)
+    report.add_figure(_psm_figure(rng), "PSM: the double parallelogram turns about a fixed point, the trocar (RCM).")
+    report.add_figure(_arms_figure(), "The six arms at home, drawn from the same tables.")
+    return report
+
+
+def _checks(mechanism: Mechanism, rng: np.random.Generator) -> list[Claim]:
+    """Closed chain against the dVRK's serial table, and inverse against forward kinematics."""
+    arm = mechanism.arm
+    q = rng.uniform(arm.lower, arm.upper, (STATES, arm.n))
+    T = mechanism.forward_kinematics(q)
+    with warnings.catch_warnings():  # random states include singular ones, which the solver points out
+        warnings.simplefilter("ignore", NearSingular)
+        error = pose_error(T, mechanism.forward_kinematics(mechanism.inverse_kinematics(T, q + 0.01)))
+    rows = [
+        (
+            "tip, closed chain = serial",
+            np.linalg.norm((mechanism.pose(q) - T)[:, :3, 3], axis=-1).max(),
+            1e-12,
+            "m",
+        ),
+        ("loop closure", mechanism.loop_residual(q).max(), 1e-12, "m"),
+        ("inverse kinematics", np.linalg.norm(error[:, :3], axis=-1).max(), 1e-9, "m"),
+        ("inverse kinematics, rotation", np.linalg.norm(error[:, 3:], axis=-1).max(), 1e-9, "rad"),
+    ]
+    if arm.has_rcm:
+        rows.insert(2, ("insertion axis from RCM", mechanism.rcm_residual(q).max(), 1e-12, "m"))
+    return [
+        Claim(
+            id=f"{arm.name}: {label}",
+            published=0.0,
+            ours=float(value),
+            unit=unit,
+            relation="at_most",
+            tolerance=bound,
+            source="own check: two descriptions of the same arm agree",
+        )
+        for label, value, bound, unit in rows
+    ]
+
+
+def _psm_figure(rng: np.random.Generator) -> Figure:
+    mechanism = load_mechanism("PSM")
+    with style():
+        figure = Figure(figsize=(11.0, 5.2))
+        side = figure.add_subplot(1, 2, 1)
+        for pitch in (-0.75, -0.4, 0.4, 0.75, 0.0):
+            draw(side, mechanism, _psm(pitch=pitch, insertion=0.12), alpha=1.0 if pitch == 0.0 else 0.22)
+        side.plot(0, 0, "o", color="k", ms=6, zorder=10)
+        side.annotate("RCM (trocar)", (0, 0), (10, 4), textcoords="offset points")
+        side.set(
+            title="Pitch from -43 to 43 deg: every link, side view",
+            xlabel="y [m]",
+            ylabel="z [m]",
+            aspect="equal",
+        )
+        space = figure.add_subplot(1, 2, 2, projection="3d")
+        q = rng.uniform(mechanism.arm.lower, mechanism.arm.upper, (4000, 7))
+        tips = mechanism.forward_kinematics(q)[:, :3, 3]
+        space.scatter(*tips.T, s=1.2, c=tips[:, 2], cmap="viridis", alpha=0.35, linewidths=0)
+        for yaw, pitch, insertion in ((0.0, 0.0, 0.12), (0.9, 0.4, 0.2), (-0.9, -0.4, 0.05)):
+            draw(space, mechanism, _psm(yaw=yaw, pitch=pitch, insertion=insertion), alpha=0.95, width=2.2)
+        space.set(
+            title="Three configurations and the reach of the tip",
+            xlabel="x [m]",
+            ylabel="y [m]",
+            zlabel="z [m]",
+        )
+        space.set_aspect("equal")
+        space.set_box_aspect(None, zoom=1.2)
+        space.view_init(elev=18, azim=-32)
+    return figure
+
+
+def _arms_figure() -> Figure:
+    with style():
+        figure = Figure(figsize=(11.0, 6.0))
+        for axes, name in zip(figure.subplots(2, 3).flat, ARMS, strict=True):
+            mechanism = load_mechanism(name)
+            draw(axes, mechanism, np.array(mechanism.arm.home), width=2.8)
+            axes.plot(0, 0, "o", color="k", ms=5, zorder=10)
+            axes.annotate("RCM" if mechanism.arm.has_rcm else "base", (0, 0), (6, 4), textcoords="offset points")
+            axes.set(title=f"{name} ({mechanism.arm.geometry})", xlabel="y [m]", ylabel="z [m]", aspect="equal")
+            axes.margins(0.12)
+    return figure
+
+
+def _psm(yaw: float = 0.0, pitch: float = 0.0, insertion: float = 0.12) -> Array:
+    return np.array([yaw, pitch, insertion, 0.0, 0.3, 0.2, 0.4])

@@ -1,0 +1,237 @@
+"""Kinematics of one arm in its independent joints: poses, Jacobians, inverse kinematics, loops and the RCM."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.arms import Arm
+from trocar.arms.arm import shift
+from trocar.errors import TrocarError, UnknownName, Unreachable
+from trocar.mechanics import inverse_kinematics as ik
+from trocar.mechanics.kinematics import Tree, Variant
+from trocar.spatial import Array, checked_pose
+
+
+class ArmKinematics:
+    """Kinematics of an arm. SI units, radians, base axes; arguments may have leading batch axes.
+
+    Attributes:
+        arm: the facts it is made from.
+    """
+
+    def __init__(self, arm: Arm) -> None:
+        self.arm = arm
+        self._serial = Tree(arm.serial, arm.joint_names)
+        self._tree = Tree(arm.bodies, arm.joint_names)
+
+    @property
+    def n(self) -> int:
+        """Number of independent joints (7 PSM and MTM, 4 ECM)."""
+        return self.arm.n
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """Frames that `pose` and `jacobian` know: base, tip, rcm (not MTM) and every body."""
+        return ("base", "tip", *(("rcm",) if self.arm.has_rcm else ()), *self._tree.names)
+
+    def tree_configuration(self, q: ArrayLike) -> Array:
+        """Joint values (..., bodies) of every link, `E q` [rad, m]."""
+        return self.checked_state(q) @ self.arm.E.T
+
+    def forward_kinematics(self, q: ArrayLike) -> Array:
+        """Tip pose (..., 4, 4) in the base, by the dVRK's serial table. The jaw does not move the tip."""
+        q = self.checked_state(q)
+        return _pose(self._serial, q, len(self.arm.serial) - 1, self.arm.T_last_tip)
+
+    def pose(self, q: ArrayLike, frame: str = "tip") -> Array:
+        """Pose (..., 4, 4) in the base of a frame of the mechanism; "tip" through the closed chain."""
+        q = self.checked_state(q)
+        body, T = self._frame(frame)
+        if body is None:
+            return np.broadcast_to(T, q.shape[:-1] + (4, 4)).copy()
+        return _pose(self._tree, q, body, T)
+
+    def poses(self, q: ArrayLike) -> dict[str, Array]:
+        """Poses (..., 4, 4) in the base of every frame at once."""
+        q = self.checked_state(q)
+        motion = self._tree.motion(batch_last(q))
+        found = {}
+        for name in self.frames:
+            body, T = self._frame(name)
+            if body is None:
+                found[name] = np.broadcast_to(T, q.shape[:-1] + (4, 4)).copy()
+            else:
+                found[name] = _matrix(*self._tree.pose(motion, body, T), q.shape[:-1])
+        return found
+
+    def jacobian(self, q: ArrayLike, frame: str = "tip", variant: Variant = "base") -> Array:
+        """Jacobian of a frame, linear rows first [m, rad per joint unit].
+
+        "tip": (..., 6, m) with m = 6 for PSM (the jaw left out), 4 ECM, 7 MTM. Other frames: (..., 6, n).
+        variant: "base" (frame origin, base axes), "body" (frame axes) or "spatial" (base origin, base axes).
+        """
+        q = self.checked_state(q)
+        tree, body, T = self._moving(frame)
+        J = batch_first(tree.jacobian(batch_last(q), body, T, variant), q.shape[:-1])
+        return J[..., : self.arm.tip_joints] if frame == "tip" else J
+
+    def jacobian_dot(self, q: ArrayLike, dq: ArrayLike, frame: str = "tip", variant: Variant = "base") -> Array:
+        """Exact time derivative of `jacobian` along joint rates dq [rad/s, m/s]."""
+        q, dq = self.checked_states(q=q, dq=dq)
+        tree, body, T = self._moving(frame)
+        J_dot = batch_first(tree.jacobian_dot(batch_last(q), batch_last(dq), body, T, variant), q.shape[:-1])
+        return J_dot[..., : self.arm.tip_joints] if frame == "tip" else J_dot
+
+    def inverse_kinematics(self, T: ArrayLike, q_seed: ArrayLike | None = None) -> Array:
+        """Joints (..., n) within limits that bring the tip to T (..., 4, 4), nearest to the seed.
+
+        Closed form. Without a seed the nearest to the home position. The jaw is the seed's (0 without). For the
+        redundant MTM, nearest means the least sum of squared joint differences over its one-parameter family.
+
+        Raises Unreachable (with index and reason), also for an ECM orientation off its manifold by over 1e-6 rad.
+        Warns NearSingular and NearLimit.
+        """
+        T = checked_pose(T)
+        batch = T.shape[:-2]
+        seed = self._seeds(q_seed, batch)
+        q = ik.nearest(self.arm, T.reshape(-1, 4, 4), seed, batch)
+        return q.reshape(batch + (self.n,))
+
+    def inverse_kinematics_all(self, T: ArrayLike, q_seed: ArrayLike | None = None) -> list[Array]:
+        """Every solution (n,) within limits of one pose T (4, 4), nearest to the seed (or home) first.
+
+        Empty if unreachable. For the MTM one per branch, its redundancy resolved towards the seed.
+        """
+        T = checked_pose(T)
+        if T.ndim != 2:
+            raise TrocarError(f"inverse_kinematics_all takes one pose (4, 4), got shape {T.shape}")
+        return ik.all_branches(self.arm, T, self._seeds(q_seed, ())[0])
+
+    def inverse_kinematics_numeric(self, T: ArrayLike, q_seed: ArrayLike) -> Array:
+        """As `inverse_kinematics`, by damped least squares from the seed: any arm, local, slower.
+
+        Raises Unreachable with the error that is left if it does not converge.
+        """
+        T = checked_pose(T)
+        m, batch = self.arm.tip_joints, T.shape[:-2]
+        seed = self._seeds(q_seed, batch)
+        rest = seed[:, m:]
+
+        def full(q: Array) -> Array:
+            return np.concatenate([q, np.zeros((len(q), self.n - m))], axis=-1)
+
+        q, error = ik.damped_least_squares(
+            lambda q: self.forward_kinematics(full(q)),
+            lambda q: self.jacobian(full(q)),
+            T.reshape(-1, 4, 4),
+            seed[:, :m],
+            self.arm.lower[:m],
+            self.arm.upper[:m],
+        )
+        lost = np.flatnonzero(error > 1e-9)
+        if lost.size:
+            index = tuple(int(i) for i in np.unravel_index(lost[0], batch)) if batch else ()
+            raise Unreachable(
+                index,
+                f"damped least squares stopped {error[lost[0]]:.2g} m short; try another seed",
+                lost.size - 1,
+            )
+        return np.concatenate([q, rest], axis=-1).reshape(batch + (self.n,))
+
+    def loop_residual(self, q: ArrayLike) -> Array:
+        """Gap (..., loops) of every parallelogram closure when all links follow `E q` [m]."""
+        q = self.checked_state(q)
+        motion = self._tree.motion(batch_last(q))
+
+        def place(body: str, point: tuple[float, float, float]) -> Array:
+            return self._tree.pose(motion, self._tree.index(body), shift(*point))[1]
+
+        gaps = [place(loop.body_a, loop.point_a) - place(loop.body_b, loop.point_b) for loop in self.arm.loops]
+        return batch_first(np.linalg.norm(np.stack(gaps), axis=1), q.shape[:-1])
+
+    def rcm_residual(self, q: ArrayLike) -> Array:
+        """Distance (...) of the insertion axis of the closed chain from the remote centre of motion [m]."""
+        if not self.arm.has_rcm:
+            raise TrocarError(f"{self.arm.name} has no remote centre of motion")
+        T = self.pose(q, "insertion")
+        return np.linalg.norm(np.cross(T[..., :3, 2], T[..., :3, 3]), axis=-1)
+
+    def _seeds(self, q_seed: ArrayLike | None, batch: tuple[int, ...]) -> Array:
+        """Seeds (N, n), one per pose; without one the home position with the jaw at 0."""
+        if q_seed is None:
+            seed = np.array(self.arm.home)
+            seed[self.arm.tip_joints :] = 0.0
+        else:
+            seed = self.checked_state(q_seed, "q_seed")
+        try:
+            return np.broadcast_to(seed, batch + (self.n,)).reshape(-1, self.n)
+        except ValueError:
+            raise TrocarError(f"q_seed of shape {seed.shape} does not fit poses of shape {(*batch, 4, 4)}") from None
+
+    def _frame(self, frame: str) -> tuple[int | None, Array]:
+        """Body index (None: the base) and pose in that body of a frame of the mechanism."""
+        if frame not in self.frames:
+            raise UnknownName(f"frame of {self.arm.name}", frame, self.frames)
+        if frame in ("base", "rcm"):
+            return None, np.eye(4)
+        if frame == "tip":
+            return self._tree.index(self.arm.tip_body), self.arm.T_body_tip
+        return self._tree.index(frame), np.eye(4)
+
+    def _moving(self, frame: str) -> tuple[Tree, int, Array]:
+        if frame == "tip":
+            return self._serial, len(self.arm.serial) - 1, self.arm.T_last_tip
+        body, T = self._frame(frame)
+        if body is None:
+            raise TrocarError(f"frame '{frame}' is fixed to the base and has no Jacobian")
+        return self._tree, body, T
+
+    def checked_states(self, **values: ArrayLike) -> tuple[Array, ...]:
+        """Named states, checked and of one common batch shape."""
+        checked = {name: self.checked_state(value, name) for name, value in values.items()}
+        try:
+            return tuple(np.broadcast_arrays(*checked.values()))
+        except ValueError:
+            shapes = ", ".join(f"{name} {value.shape}" for name, value in checked.items())
+            raise TrocarError(f"batch axes do not fit together: {shapes}") from None
+
+    def checked_state(self, q: ArrayLike, what: str = "q") -> Array:
+        """q as finite numbers (..., n), or an error that names joint and row."""
+        try:
+            q = np.asarray(q, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise TrocarError(f"{what} must be an array of numbers of shape (..., {self.n}): {error}") from None
+        if q.ndim == 0 or q.shape[-1] != self.n:
+            names = ", ".join(self.arm.joint_names)
+            raise TrocarError(f"{what} of {self.arm.name} has {self.n} values ({names}), got shape {q.shape}")
+        if not np.isfinite(q).all():
+            index = tuple(int(i) for i in np.argwhere(~np.isfinite(q))[0])
+            where = f" of row {index[0] if len(index) == 2 else index[:-1]}" if q.ndim > 1 else ""
+            raise TrocarError(
+                f"{what}{where} is {q[index]} at joint {index[-1] + 1} ({self.arm.joint_names[index[-1]]})"
+            )
+        return q
+
+
+def batch_last(q: Array) -> Array:
+    """(..., n) as (n, N): the layout of `kinematics`."""
+    return np.ascontiguousarray(q.reshape(-1, q.shape[-1]).T)
+
+
+def batch_first(values: Array, batch: tuple[int, ...]) -> Array:
+    """(a, b, ..., N) back to (*batch, a, b, ...)."""
+    return np.ascontiguousarray(np.moveaxis(values, -1, 0)).reshape(batch + values.shape[:-1])
+
+
+def _matrix(R: Array, p: Array, batch: tuple[int, ...]) -> Array:
+    T = np.zeros((R.shape[-1], 4, 4))
+    T[:, :3, :3] = np.moveaxis(R, -1, 0)
+    T[:, :3, 3] = p.T
+    T[:, 3, 3] = 1.0
+    return T.reshape(batch + (4, 4))
+
+
+def _pose(tree: Tree, q: Array, body: int, T_body_frame: Array) -> Array:
+    motion = tree.motion(batch_last(q), only=tree.path(body))
+    return _matrix(*tree.pose(motion, body, T_body_frame), q.shape[:-1])

@@ -1,0 +1,66 @@
+"""Inertial parameters of a body: standard, barycentric and as a 4 x 4 pseudo-inertia.
+
+Standard: mass m, centre of mass c, inertia about c. Barycentric, in which the dynamics are linear:
+phi = (m, m c_x, m c_y, m c_z, L_xx, L_xy, L_xz, L_yy, L_yz, L_zz) with L the inertia about the link origin.
+Pseudo-inertia: P = [[tr(L)/2 - L, m c], [m c', m]]; a body can exist exactly if P is positive semidefinite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from trocar.arms.parameters import Inertia
+from trocar.errors import TrocarError
+from trocar.spatial import Array, skew
+
+NAMES = ("m", "mx", "my", "mz", "Lxx", "Lxy", "Lxz", "Lyy", "Lyz", "Lzz")
+_UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+
+
+def barycentric(body: Inertia) -> Array:
+    """phi (10,) [kg, kg m, kg m^2]."""
+    S = skew(body.com)
+    L = body.I - body.mass * S @ S
+    return np.array([body.mass, *(body.mass * body.com), *(L[i, j] for i, j in _UPPER)])
+
+
+def standard(phi: Array) -> Inertia:
+    """Mass, centre of mass and central inertia of barycentric parameters (10,)."""
+    mass = float(phi[0])
+    com = phi[1:4] / mass if mass else np.zeros(3)
+    S = skew(com)
+    return Inertia(mass=mass, com=com, I=_symmetric(phi[4:]) + mass * S @ S)
+
+
+def pseudo_inertia(phi: Array) -> Array:
+    """P (4, 4) of barycentric parameters."""
+    L = _symmetric(phi[4:])
+    P = np.empty((4, 4))
+    P[:3, :3] = 0.5 * np.trace(L) * np.eye(3) - L
+    P[:3, 3] = P[3, :3] = phi[1:4]
+    P[3, 3] = phi[0]
+    return P
+
+
+def from_pseudo_inertia(P: Array) -> Array:
+    """Barycentric parameters (10,) of a pseudo-inertia (4, 4)."""
+    L = np.trace(P[:3, :3]) * np.eye(3) - P[:3, :3]
+    return np.array([P[3, 3], *P[:3, 3], *(L[i, j] for i, j in _UPPER)])
+
+
+def check_consistent(inertias: Mapping[str, Inertia]) -> None:
+    """Raise an error that names link and eigenvalue where a body could not exist."""
+    for name, body in inertias.items():
+        smallest = float(np.linalg.eigvalsh(pseudo_inertia(barycentric(body)))[0])
+        if smallest <= 0:
+            raise TrocarError(
+                f"the inertia of link '{name}' is not physical: smallest eigenvalue of its pseudo-inertia is "
+                f"{smallest:.3g}, must be positive; use a consistent set (PSM: parameters='wang2019')"
+            )
+
+
+def _symmetric(v: Array) -> Array:
+    xx, xy, xz, yy, yz, zz = v
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])

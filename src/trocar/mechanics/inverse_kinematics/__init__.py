@@ -1,0 +1,154 @@
+"""From a tip pose to joints: all branches in closed form, the choice among them, and the general method."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+
+from trocar.arms import Arm
+from trocar.errors import NearLimit, NearSingular, Unreachable
+from trocar.mechanics.inverse_kinematics.damped_least_squares import damped_least_squares
+from trocar.mechanics.inverse_kinematics.master import gimballed
+from trocar.mechanics.inverse_kinematics.remote_centre import Branch, rolling, wristed
+from trocar.spatial import Array
+
+LIMIT_TOLERANCE = 1e-3  # [rad, m]
+ROUNDING = 1e-9
+
+_BRANCHES: dict[str, Callable[[Arm, Array, Array], list[Branch]]] = {
+    "PSM": wristed,
+    "ECM": rolling,
+    "MTM": gimballed,
+}
+_FREE_AT_SINGULARITY = {"PSM": (4, 5), "ECM": (), "MTM": ()}
+
+
+def nearest(arm: Arm, T: Array, q_seed: Array, shape: tuple[int, ...]) -> Array:
+    """Joints (N, n) of poses T (N, 4, 4): the solution within limits that is nearest to the seed (N, n).
+
+    `shape` is the caller's batch shape, for error messages. Raises Unreachable; warns NearSingular, NearLimit.
+    """
+    branches = _BRANCHES[arm.family](arm, T, q_seed)
+    best, best_cost, singular = _choice(arm, branches, q_seed)
+    for joint in _FREE_AT_SINGULARITY[arm.family]:
+        _search_free_joint(arm, T, q_seed, joint, best, best_cost, singular)
+    lost = np.flatnonzero(~np.isfinite(best_cost))
+    if lost.size:
+        raise Unreachable(_index(lost[0], shape), _reason(arm, branches, int(lost[0]), q_seed), others=lost.size - 1)
+    _warn(NearSingular, singular, shape, "next to a singularity: joint rates grow without bound there")
+    outside = _excess(arm, best).max(-1) > ROUNDING
+    _warn(NearLimit, outside, shape, f"outside a joint limit, by less than {LIMIT_TOLERANCE:g}")
+    return best
+
+
+def _choice(arm: Arm, branches: list[Branch], q_seed: Array) -> tuple[Array, Array, Array]:
+    """Nearest solution within limits, its squared distance (infinite if there is none), whether near singular."""
+    N = len(q_seed)
+    best, best_cost, singular = branches[0].q, np.full(N, np.inf), np.zeros(N, bool)
+    for branch in branches:
+        q = _nearest_turns(arm, branch.q, q_seed)
+        cost = ((q - q_seed) ** 2).sum(-1)
+        cost[_excess(arm, q).max(-1) > LIMIT_TOLERANCE] = np.inf
+        cost[list(branch.failure)] = np.inf
+        better = cost < best_cost
+        best, best_cost = np.where(better[:, None], q, best), np.minimum(cost, best_cost)
+        singular = np.where(better, branch.near_singular, singular)
+    return best, best_cost, singular
+
+
+def _search_free_joint(
+    arm: Arm, T: Array, q_seed: Array, joint: int, best: Array, best_cost: Array, singular: Array
+) -> None:
+    """At a singularity one joint is free and taken from the seed; where that leads out of limits, try its range."""
+    lost = np.flatnonzero(~np.isfinite(best_cost))
+    if not lost.size:
+        return
+    for value in np.linspace(arm.lower[joint], arm.upper[joint], 121):
+        seed = q_seed[lost].copy()
+        seed[:, joint] = value
+        q, found, near = _choice(arm, _BRANCHES[arm.family](arm, T[lost], seed), seed)
+        cost = np.where(np.isfinite(found) & near, ((q - q_seed[lost]) ** 2).sum(-1), np.inf)
+        better = lost[cost < best_cost[lost]]
+        best[better], best_cost[better] = q[np.isin(lost, better)], cost[np.isin(lost, better)]
+        singular[better] = True
+
+
+def all_branches(arm: Arm, T: Array, q_seed: Array) -> list[Array]:
+    """Every solution within limits of one pose T (4, 4), as (n,) arrays, nearest to the seed first.
+
+    The redundant MTM has infinitely many: there, one per branch of the arm, the nearest to the seed.
+    """
+    found: list[Array] = []
+    for branch in _BRANCHES[arm.family](arm, T[None], q_seed[None]):
+        if branch.failure:
+            continue
+        for q in _turns(arm, branch.q[0]):
+            known = any(np.abs(q - other).max() < ROUNDING for other in found)
+            if _excess(arm, q).max() <= LIMIT_TOLERANCE and not known:
+                found.append(q)
+    return sorted(found, key=lambda q: float(((q - q_seed) ** 2).sum()))
+
+
+def _excess(arm: Arm, q: Array) -> Array:
+    """How far each tip joint is outside its limits [rad, m], 0 inside; the jaw is not the tip's."""
+    m = arm.tip_joints
+    q = q[..., :m]
+    return np.maximum(np.maximum(arm.lower[:m] - q, q - arm.upper[:m]), 0.0)
+
+
+def _wide(arm: Arm) -> list[int]:
+    """Revolute tip joints whose range holds more than one turn."""
+    span = arm.upper - arm.lower
+    return [j for j in range(arm.tip_joints) if arm.joints[j].kind == "revolute" and span[j] > 2 * np.pi]
+
+
+def _nearest_turns(arm: Arm, q: Array, q_seed: Array) -> Array:
+    q = q.copy()
+    for j in _wide(arm):
+        turns = np.stack([q[:, j] + 2 * np.pi * k for k in (-2, -1, 0, 1, 2)], axis=-1)
+        far = np.abs(turns - q_seed[:, j : j + 1])
+        outside = np.maximum(arm.lower[j] - turns, turns - arm.upper[j])
+        # within limits before within tolerance, within tolerance before outside
+        far += np.where(outside > LIMIT_TOLERANCE, 1e4, np.where(outside > ROUNDING, 1e2, 0.0))
+        q[:, j] = np.take_along_axis(turns, far.argmin(-1)[:, None], axis=-1)[:, 0]
+    return q
+
+
+def _turns(arm: Arm, q: Array) -> list[Array]:
+    """q and its copies with wide joints moved by whole turns."""
+    found = [q]
+    for j in _wide(arm):
+        found = [x + 2 * np.pi * k * np.eye(arm.n)[j] for x in found for k in (-2, -1, 0, 1, 2)]
+    return found
+
+
+def _reason(arm: Arm, branches: list[Branch], row: int, q_seed: Array) -> str:
+    """Why no branch of this pose serves: that of the branch which violates its limits least."""
+    options = [b for b in branches if row not in b.failure]
+    if not options:
+        return branches[0].failure[row]
+    q = min(
+        (_nearest_turns(arm, b.q[row : row + 1], q_seed[row : row + 1])[0] for b in options),
+        key=lambda q: float(_excess(arm, q).max()),
+    )
+    j = int(_excess(arm, q).argmax())
+    joint = arm.joints[j]
+    unit = "m" if joint.kind == "prismatic" else "rad"
+    return f"joint {j + 1} ({joint.name}) violates {joint.lower:g} <= {q[j]:.6g} <= {joint.upper:g} {unit}"
+
+
+def _warn(category: type[Warning], rows: Array, shape: tuple[int, ...], text: str) -> None:
+    where = np.flatnonzero(rows)
+    if where.size:
+        index = _index(where[0], shape)
+        which = f"{where.size} of {rows.size} solutions (first at index {index})" if shape else "the solution"
+        warnings.warn(f"{which} {'are' if where.size > 1 else 'is'} {text}", category, stacklevel=4)
+
+
+def _index(row: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.unravel_index(row, shape)) if shape else ()
+
+
+__all__ = ["LIMIT_TOLERANCE", "all_branches", "damped_least_squares", "nearest"]

@@ -1,0 +1,111 @@
+"""Closed-form inverse kinematics of the arms that pivot about a remote centre (PSM and ECM, Classic and Si).
+
+Everything is in the base frame, whose origin is the remote centre. The shaft points along
+s = (cos q2 sin q1, -sin q2, -cos q2 cos q1) and the wrist pitch axis (ECM: the tip) is at L s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trocar.arms import Arm
+from trocar.spatial import Array, inverse
+
+# Below this the quantity that fixes a joint is rounding error, and the joint is copied from the seed [m].
+VANISHING = 1e-12
+# Nearer than this to a singular set a solution is reported as such [m; cos q2 dimensionless].
+NEAR = 1e-3
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One solution per pose: joints q (N, n), whether it is near a singularity, whether no solution exists."""
+
+    q: Array
+    near_singular: Array
+    failure: dict[int, str]
+
+
+def wristed(arm: Arm, T: Array, q_seed: Array) -> list[Branch]:
+    """Branches of a PSM: offset wrist of length a between the pitch and yaw axes.
+
+    The yaw axis z6 and the shaft span a plane through the remote centre that also holds x5, the direction from the
+    pitch to the yaw axis. So x5 is along the part of p normal to z6: that is q6, up to a half turn. The rest of the
+    wrist is a planar triangle: p - a x5 = L s gives L up to sign, and q5. Joint ranges of less than a half turn
+    settle both signs; wider ones give one branch for each.
+    """
+    d_insertion = float(arm.serial[2].placement[:3, 3] @ arm.serial[2].placement[:3, 2])
+    d_roll, a = float(arm.serial[3].placement[2, 3]), float(arm.serial[5].placement[0, 3])
+    T_6 = T @ inverse(arm.T_last_tip)
+    p, x6, y6, z6 = (np.ascontiguousarray(T_6[:, :3, k].T) for k in (3, 0, 1, 2))
+    p_x, p_y, p_z = _dot(p, x6), _dot(p, y6), _dot(p, z6)
+    rho = np.hypot(p_x, p_y)
+    s5_seed, c5_seed = np.sin(q_seed[:, 4]), np.cos(q_seed[:, 4])
+    branches = []
+    for yaw_sign in _signs(arm, 5, p_y):
+        sure = rho > VANISHING
+        q6 = np.where(sure, np.arctan2(yaw_sign * p_x, yaw_sign * p_y), q_seed[:, 5])
+        reach = np.where(sure, yaw_sign * rho, 0.0)  # p . x5 = L cos q5 + a
+        for depth_sign in _signs(arm, 4, reach - a):
+            L = depth_sign * np.hypot(reach - a, p_z)
+            sure = np.abs(L) > VANISHING
+            q5 = np.arctan2(
+                np.where(sure, -depth_sign * p_z, s5_seed), np.where(sure, depth_sign * (reach - a), c5_seed)
+            )
+            s6, c6, s5, c5 = np.sin(q6), np.cos(q6), np.sin(q5), np.cos(q5)
+            x5, z5 = s6 * x6 + c6 * y6, c6 * x6 - s6 * y6
+            q1, q2, x3, y3 = _pivot(c5 * x5 - s5 * z6, q_seed[:, 0])
+            q4 = np.arctan2(-_dot(z5, x3), _dot(z5, y3))
+            q = np.stack([q1, q2, L - d_insertion - d_roll, q4, q5, q6, q_seed[:, 6]], axis=-1)
+            singular = (np.abs(L) < NEAR) | (np.abs(reach) < NEAR) | (np.cos(q2) < NEAR)
+            branches.append(Branch(q, singular, {}))
+    return branches
+
+
+def rolling(arm: Arm, T: Array, q_seed: Array, tolerance: float = 1e-6) -> list[Branch]:
+    """The one branch of an ECM: the position gives yaw, pitch and insertion, the orientation the roll.
+
+    Four joints cannot take every pose: the scope axis must point away from the remote centre.
+    """
+    d_insertion = float(arm.serial[2].placement[:3, 3] @ arm.serial[2].placement[:3, 2])
+    d_roll = float(arm.serial[3].placement[2, 3])
+    T_4 = T @ inverse(arm.T_last_tip)
+    p, x4, z4 = (np.ascontiguousarray(T_4[:, :3, k].T) for k in (3, 0, 2))
+    L = np.copysign(np.sqrt(_dot(p, p)), _dot(p, z4))
+    sure = np.abs(L) > VANISHING
+    s = np.where(sure, p / np.where(sure, L, 1.0), z4)
+    q1, q2, x3, y3 = _pivot(s, q_seed[:, 0])
+    q4 = np.arctan2(_dot(x4, y3), _dot(x4, x3))
+    # |s x z4| is the sine of the angle between the axes; s . z4 > 0 by the sign of L
+    off = np.linalg.norm(np.cross(s, z4, axis=0), axis=0)
+    failure = {
+        int(i): f"the scope axis misses the remote centre by {off[i]:.2g} rad (allowed {tolerance:g}): "
+        "an ECM has four joints, use a pose whose z axis is along its position"
+        for i in np.flatnonzero(off > tolerance)
+    }
+    q = np.stack([q1, q2, L - d_insertion - d_roll, q4], axis=-1)
+    return [Branch(q, np.cos(q2) < NEAR, failure)]
+
+
+def _pivot(s: Array, q1_seed: Array) -> tuple[Array, Array, Array, Array]:
+    """Yaw and pitch [rad] of a shaft direction s (3, N), with the axes x3, y3 of the insertion frame."""
+    horizontal = np.hypot(s[0], s[2])
+    q1 = np.where(horizontal > VANISHING, np.arctan2(s[0], -s[2]), q1_seed)
+    q2 = np.arctan2(-s[1], horizontal)
+    s1, c1, s2, c2 = np.sin(q1), np.cos(q1), np.sin(q2), np.cos(q2)
+    x3 = np.stack([-s1 * s2, -c2, c1 * s2])
+    y3 = np.stack([-c1, np.zeros_like(c1), -s1])
+    return q1, q2, x3, y3
+
+
+def _signs(arm: Arm, joint: int, cosine: Array) -> list[Array | float]:
+    """Signs to try for a joint that is fixed up to a half turn: one where its range cannot hold both."""
+    if max(-arm.lower[joint], arm.upper[joint]) < np.pi / 2 - 2e-3:
+        return [np.where(cosine >= 0.0, 1.0, -1.0)]
+    return [1.0, -1.0]
+
+
+def _dot(u: Array, v: Array) -> Array:
+    return np.asarray(u[0] * v[0] + u[1] * v[1] + u[2] * v[2])

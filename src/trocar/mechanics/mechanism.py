@@ -1,0 +1,252 @@
+"""Mechanism: the equations of one arm, in its independent joints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.arms import ARMS, Arm, geometries, gravity_vector, load_arm
+from trocar.arms.parameters import SETS, Parameters, load_parameters
+from trocar.errors import TrocarError, UnknownName
+from trocar.mechanics import recursion
+from trocar.mechanics.arm_kinematics import ArmKinematics, batch_first, batch_last
+from trocar.mechanics.drives import Drives
+from trocar.mechanics.inertia import NAMES, barycentric
+from trocar.mechanics.pinocchio_tree import PinocchioTree
+from trocar.mechanics.recursion import TreeInertia
+from trocar.mechanics.regressor import BaseParameters, base_parameters
+from trocar.spatial import Array
+
+
+class Mechanism(ArmKinematics):
+    """Kinematics and dynamics of an arm: M(q) ddq + c(q, dq) + g(q) + f(q, dq) = tau.
+
+    SI units, radians, base axes; arguments may have leading batch axes (..., n). One state goes through Pinocchio,
+    a batch through the same recursions over arrays. Rotor inertia is in M; springs and cables are in g.
+
+    Attributes:
+        arm: the facts it is made from. parameters: its inertias and drives, None if the arm has none.
+        counterweight: whether that body has its mass. gravity_vector: (3,) [m/s^2] in base axes.
+    """
+
+    def __init__(
+        self,
+        arm: Arm,
+        parameters: Parameters | None = None,
+        *,
+        counterweight: bool = True,
+        gravity: ArrayLike | None = None,
+        mounting: float | None = None,
+    ) -> None:
+        super().__init__(arm)
+        if not counterweight and arm.counterweight is None:
+            raise TrocarError(f"{arm.name} has no counterweight; leave counterweight out")
+        self.parameters = parameters
+        self.counterweight = counterweight
+        self.gravity_vector = gravity_vector(arm, gravity, mounting)
+
+    def mass_matrix(self, q: ArrayLike) -> Array:
+        """M (..., n, n), symmetric, rotor inertia included."""
+        q = self.checked_state(q)
+        if q.ndim == 1:
+            return self._pinocchio.mass_matrix(q) + self.drives.M
+        M, _ = recursion.mass_and_gravity(self._tree, self._inertia, batch_last(q), self.gravity_vector)
+        return batch_first(M, q.shape[:-1]) + self.drives.M
+
+    def coriolis(self, q: ArrayLike, dq: ArrayLike) -> Array:
+        """c (..., n): Coriolis and centrifugal efforts C(q, dq) dq [N m, N]."""
+        q, dq = self.checked_states(q=q, dq=dq)
+        if q.ndim == 1:
+            return self._pinocchio.terms(q, dq)[1]
+        return self._newton_euler(q, dq, np.zeros_like(q), np.zeros(3))
+
+    def gravity(self, q: ArrayLike) -> Array:
+        """g (..., n): gradient of all potential energy, weight and springs [N m, N]."""
+        q = self.checked_state(q)
+        springs = q @ self.drives.stiffness
+        if q.ndim == 1:
+            return self._pinocchio.gravity(q) + springs
+        _, g = recursion.mass_and_gravity(self._tree, self._inertia, batch_last(q), self.gravity_vector)
+        return batch_first(g, q.shape[:-1]) + springs
+
+    def terms(self, q: ArrayLike, dq: ArrayLike) -> tuple[Array, Array, Array]:
+        """M, c and g together, for less than their sum."""
+        q, dq = self.checked_states(q=q, dq=dq)
+        if q.ndim == 1:
+            M, c, g = self._pinocchio.terms(q, dq)
+            return M + self.drives.M, c, g + q @ self.drives.stiffness
+        M, g = recursion.mass_and_gravity(self._tree, self._inertia, batch_last(q), self.gravity_vector)
+        c = self._newton_euler(q, dq, np.zeros_like(q), np.zeros(3))
+        batch = q.shape[:-1]
+        return batch_first(M, batch) + self.drives.M, c, batch_first(g, batch) + q @ self.drives.stiffness
+
+    def friction(self, q: ArrayLike, dq: ArrayLike) -> Array:
+        """f (..., n): viscous, Coulomb (sign(0) = 0) and offset efforts [N m, N]."""
+        _, dq = self.checked_states(q=q, dq=dq)
+        return self.drives.friction(dq)
+
+    def inverse_dynamics(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, friction: bool = False) -> Array:
+        """Effort (..., n) of a motion [N m, N]; friction=True adds friction and offset."""
+        q, dq, ddq = self.checked_states(q=q, dq=dq, ddq=ddq)
+        if q.ndim == 1:
+            tau = self._pinocchio.inverse_dynamics(q, dq, ddq)
+        else:
+            tau = self._newton_euler(q, dq, ddq, self.gravity_vector)
+        tau = tau + ddq @ self.drives.M + q @ self.drives.stiffness
+        return tau + self.drives.friction(dq) if friction else tau
+
+    def forward_dynamics(self, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, friction: bool = False) -> Array:
+        """Acceleration (..., n) under an effort [rad/s^2, m/s^2]. Friction at rest is not resolved: sign(0) = 0."""
+        q, dq, tau = self.checked_states(q=q, dq=dq, tau=tau)
+        M, c, g = self.terms(q, dq)
+        rest = tau - c - g - (self.drives.friction(dq) if friction else 0.0)
+        smallest = np.linalg.eigvalsh(M)[..., 0].min()
+        if smallest <= 0:
+            raise TrocarError(
+                f"the mass matrix is not positive definite (smallest eigenvalue {smallest:.3g}): the parameter set "
+                f"'{self._needed.name}' is not physical, use a consistent one"
+            )
+        return np.linalg.solve(M, rest[..., None])[..., 0]
+
+    def kinetic_energy(self, q: ArrayLike, dq: ArrayLike) -> Array:
+        """(...) [J], rotors included."""
+        q, dq = self.checked_states(q=q, dq=dq)
+        return 0.5 * np.einsum("...i,...ij,...j->...", dq, self.mass_matrix(q), dq)
+
+    def potential_energy(self, q: ArrayLike) -> Array:
+        """(...) [J]: weight, zero with every centre of mass at the base origin, and springs."""
+        q = self.checked_state(q)
+        motion = self._tree.motion(batch_last(q))
+        weight = np.zeros(motion.p[0].shape[-1])
+        for i in self._inertia.massive:
+            com = self._tree.pose(motion, i, _at(self._inertia.com[i]))[1]
+            weight -= self._inertia.mass[i] * (self.gravity_vector @ com)
+        return weight.reshape(q.shape[:-1]) + self.drives.spring_energy(q)
+
+    def regressor(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
+        """Y (..., n, p) with `Y @ parameter_vector` = inverse dynamics with friction; columns `parameter_names`."""
+        q, dq, ddq = self.checked_states(q=q, dq=dq, ddq=ddq)
+        states = batch_last(q), batch_last(dq), batch_last(ddq)
+        Y = recursion.regressor(self._tree, self._inertia.massive, *states, self.gravity_vector)
+        return np.concatenate([batch_first(Y, q.shape[:-1]), self.drives.regressor(q, dq, ddq)], axis=-1)
+
+    @cached_property
+    def parameter_vector(self) -> Array:
+        """(p,): barycentric parameters of every body with inertia, then the terms of every drive."""
+        inertias = self._needed.inertias
+        links = [barycentric(inertias[self._tree.names[i]]) for i in self._inertia.massive]
+        terms = [getattr(self.drives.drives[i], term) for i, term in self.drives.columns()]
+        return np.concatenate([*links, terms])
+
+    @cached_property
+    def parameter_names(self) -> tuple[str, ...]:
+        """(p,): such as `back.mx` or `yaw.Fc`."""
+        links = [f"{self._tree.names[i]}.{name}" for i in self._inertia.massive for name in NAMES]
+        return (*links, *(f"{self.drives.drives[i].name}.{term}" for i, term in self.drives.columns()))
+
+    @cached_property
+    def base_parameters(self) -> BaseParameters:
+        """The combinations of parameters that the effort depends on."""
+        return base_parameters(self.regressor, self.arm.lower, self.arm.upper)
+
+    @cached_property
+    def drives(self) -> Drives:
+        """Rotor inertia, friction and stiffness."""
+        return Drives(self._needed.drives, self.arm)
+
+    @property
+    def _needed(self) -> Parameters:
+        if self.parameters is None:
+            raise TrocarError(
+                f"{self.arm.name} in geometry '{self.arm.geometry}' has no dynamic parameters: its kinematics work, "
+                "its dynamics do not"
+            )
+        return self.parameters
+
+    @cached_property
+    def _inertia(self) -> TreeInertia:
+        count = len(self.arm.bodies)
+        mass, com, I = np.zeros(count), np.zeros((count, 3)), np.zeros((count, 3, 3))
+        for name, body in self._needed.inertias.items():
+            if name == self.arm.counterweight and not self.counterweight:
+                continue
+            i = self._tree.index(name)
+            mass[i], com[i], I[i] = body.mass, body.com, body.I
+        return TreeInertia(mass, com, I)
+
+    @cached_property
+    def _pinocchio(self) -> PinocchioTree:
+        return PinocchioTree(self.arm.bodies, self._inertia, self.arm.E, self.gravity_vector)
+
+    def _newton_euler(self, q: Array, dq: Array, ddq: Array, g: Array) -> Array:
+        states = batch_last(q), batch_last(dq), batch_last(ddq)
+        tau = recursion.inverse_dynamics(self._tree, self._inertia, *states, g)
+        return batch_first(tau, q.shape[:-1])
+
+
+def load_mechanism(
+    name: str,
+    parameters: str | Path | None = None,
+    *,
+    counterweight: bool = True,
+    instrument: str | None = None,
+    gravity: ArrayLike | None = None,
+    mounting: float | None = None,
+    rotor_inertia: float | None = None,
+) -> Mechanism:
+    """The equations of an arm.
+
+    Args:
+        name: PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR.
+        parameters: parameter set or path of a parameter file, which carries its geometry; None for the arm's best
+            set. A published geometry that has no dynamic parameters gives kinematics only.
+        counterweight: False removes that body's mass and inertia and nothing else (arms that have one).
+        instrument: number or name of the instrument or endoscope; None for the default.
+        gravity: vector [m/s^2] in base axes, or `mounting`: pitch of the base about x [rad].
+        rotor_inertia: overrides the inertia of the instrument's motors, at the discs [kg m^2].
+    """
+    arm, found = load_set(name, parameters, instrument, rotor_inertia)
+    return Mechanism(arm, found, counterweight=counterweight, gravity=gravity, mounting=mounting)
+
+
+def load_set(
+    name: str,
+    parameters: str | Path | None = None,
+    instrument: str | None = None,
+    rotor_inertia: float | None = None,
+) -> tuple[Arm, Parameters | None]:
+    """An arm in the geometry of a parameter set, and that set (None where only a geometry is published)."""
+    if name not in ARMS:
+        raise UnknownName("arm", name, ARMS)
+    sets, shapes = SETS.get(name, ()), geometries(name)
+    if parameters is None and not sets:
+        found, geometry = None, None
+    elif parameters is not None and str(parameters) in shapes and str(parameters) not in sets:
+        found, geometry = None, str(parameters)
+    elif parameters is not None and str(parameters) not in sets and Path(parameters).suffix != ".toml":
+        raise UnknownName(f"parameter set of {name}", parameters, dict.fromkeys((*sets, *shapes)))
+    else:
+        found = load_parameters(name, parameters)
+        geometry = found.geometry
+    if rotor_inertia is not None:
+        found = _with_rotors(found, name, rotor_inertia)
+    return load_arm(name, geometry, instrument), found
+
+
+def _with_rotors(parameters: Parameters | None, arm: str, Im: float) -> Parameters:
+    if parameters is None or not any("Im" in d.terms and d.motors for d in parameters.drives):
+        raise TrocarError(f"this parameter set of {arm} has no rotors at motors; leave rotor_inertia out")
+    if not (np.isfinite(Im) and Im > 0):
+        raise TrocarError(f"rotor_inertia must be positive [kg m^2], got {Im!r}")
+    drives = tuple(replace(d, Im=float(Im)) if "Im" in d.terms and d.motors else d for d in parameters.drives)
+    return replace(parameters, drives=drives)
+
+
+def _at(point: Array) -> Array:
+    T = np.eye(4)
+    T[:3, 3] = point
+    return T

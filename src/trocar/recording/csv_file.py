@@ -1,0 +1,170 @@
+"""Recordings as CSV: provenance in comment lines, then a header of names and units, then the numbers.
+
+Every number is written as the shortest text that reads back as the same number. A file of another origin reads too,
+if its header has the same names and units, such as `t [s],q_yaw [rad],dq_yaw [rad/s]`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trocar.errors import TrocarError
+from trocar.recording.channels import UNITS
+from trocar.spatial import Array
+
+if TYPE_CHECKING:
+    from trocar.recording.recording import Recording
+
+_FIRST_LINE = "# trocar recording"
+_TITLE = re.compile(r"(?P<name>.*?)\s*\[(?P<unit>[^\[\]]*)\]")
+_VECTOR_COLUMN = re.compile(r"(.+)\[(\d+)\]")
+
+
+def text(recording: Recording) -> str:
+    """The file's text."""
+    lines = [_FIRST_LINE]
+    lines += [f"# {key}: {json.dumps(value, allow_nan=False)}" for key, value in recording.provenance.items()]
+    columns = _columns(recording)
+    lines.append(",".join(columns))
+    lines += [",".join(map(repr, row)) for row in np.column_stack(list(columns.values())).tolist()]
+    return "\n".join(lines) + "\n"
+
+
+def read(path: Path) -> tuple[dict[str, Any], list[int]]:
+    """The fields of a recording, and the line of each row."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise TrocarError(f"{path}: not a text file: {error}") from None
+    provenance: dict[str, Any] = {}
+    titles: list[str] = []
+    rows: list[list[float]] = []
+    numbers: list[int] = []
+    for number, line in enumerate(lines, start=1):
+        place = f"{path}, line {number}"
+        if line.startswith("#"):
+            key, colon, value = line.removeprefix("#").partition(":")
+            if colon:
+                provenance[key.strip()] = _json_or_text(value.strip())
+        elif not line.strip():
+            continue
+        elif not titles:
+            titles = [title.strip() for title in line.split(",")]
+            fields, columns = _header(titles, place)
+        else:
+            rows.append(_row(line, titles, place))
+            numbers.append(number)
+    if not titles:
+        raise TrocarError(f"{path}, line {len(lines) + 1}: the file ends before a header such as 't [s],q_yaw [rad]'")
+    if not rows:
+        raise TrocarError(f"{path}, line {len(lines) + 1}: the file ends without a row of numbers")
+    table = np.array(rows)
+    for target, name, where in columns:
+        target[name] = table[:, where]
+    return fields | {"provenance": provenance}, numbers
+
+
+def _json_or_text(value: str) -> Any:
+    """Comments of other writers need not be JSON."""
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def _row(line: str, titles: list[str], place: str) -> list[float]:
+    texts = line.split(",")
+    if len(texts) != len(titles):
+        raise TrocarError(f"{place}: {len(texts)} values, but the header names {len(titles)} columns")
+    try:
+        return [float(text) for text in texts]
+    except ValueError:
+        pass
+    for text, title in zip(texts, titles, strict=True):
+        try:
+            float(text)
+        except ValueError:
+            raise TrocarError(f"{place}: {text.strip()!r} in column '{title}' is not a number") from None
+    raise AssertionError("unreachable: one of the values is not a number")
+
+
+def _header(titles: list[str], place: str) -> tuple[dict[str, Any], list[tuple[dict[str, Any], str, Any]]]:
+    """The fields that follow from the titles, and where each channel goes: (mapping, name, columns)."""
+    found: dict[str, int] = {}
+    units: dict[str, str] = {}
+    for i, title in enumerate(titles):
+        match = _TITLE.fullmatch(title)
+        if match is None:
+            raise TrocarError(f"{place}: column {title!r} has no unit; write it as 'q_yaw [rad]'")
+        if match["name"] in found:
+            raise TrocarError(f"{place}: column {match['name']!r} occurs twice")
+        found[match["name"]], units[match["name"]] = i, match["unit"]
+    if units.get("t") != "s":
+        raise TrocarError(f"{place}: the column 't [s]' is missing")
+    joints = [name.removeprefix("q_") for name in found if name.startswith("q_") and "[" not in name]
+    if not joints:
+        raise TrocarError(f"{place}: no column gives a joint position, such as 'q_yaw [rad]'")
+    joint_units = [units[f"q_{joint}"] for joint in joints]
+    commands: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
+    extra_units: dict[str, str] = {}
+    fields = {
+        "q": None,
+        "dq": None,
+        "joints": joints,
+        "joint_units": joint_units,
+        "commands": commands,
+        "extra": extra,
+        "extra_units": extra_units,
+    }
+    columns: list[tuple[dict[str, Any], str, Any]] = [(fields, "t", found.pop("t"))]
+    for command in (False, True):
+        for name in UNITS:
+            prefix = f"command_{name}_" if command else f"{name}_"
+            present = [c for c in found if c.startswith(prefix) and "[" not in c]
+            if not present:
+                continue
+            for joint, unit in zip(joints, joint_units, strict=True):
+                wanted = UNITS[name].get(unit)
+                if wanted is not None and units.get(prefix + joint) != wanted:
+                    raise TrocarError(f"{place}: the column '{prefix}{joint} [{wanted}]' is missing")
+            where = [found.pop(prefix + joint) for joint in joints]
+            columns.append((commands if command else fields, name, where))
+    vectors: dict[str, list[int]] = {}
+    for column, i in found.items():
+        vector = _VECTOR_COLUMN.fullmatch(column)
+        if vector is None:
+            columns.append((extra, column, i))
+            extra_units[column] = units[column]
+            continue
+        name = vector[1]
+        if int(vector[2]) != len(vectors.setdefault(name, [])):
+            raise TrocarError(f"{place}: column {column!r} is out of order")
+        vectors[name].append(i)
+        if extra_units.setdefault(name, units[column]) != units[column]:
+            raise TrocarError(f"{place}: columns of {name!r} have different units")
+    columns += [(extra, name, where) for name, where in vectors.items()]
+    return fields, columns
+
+
+def _columns(recording: Recording) -> dict[str, Array]:
+    """Every column (N,) under its title, such as `q_yaw [rad]`."""
+    columns = {"t [s]": recording.t}
+    channels = [("", name, getattr(recording, name)) for name in UNITS]
+    channels += [("command_", name, value) for name, value in recording.commands.items()]
+    for prefix, name, value in channels:
+        if value is not None:
+            for j, (joint, unit) in enumerate(zip(recording.joints, recording.joint_units, strict=True)):
+                columns[f"{prefix}{name}_{joint} [{UNITS[name][unit]}]"] = value[:, j]
+    for name, value in recording.extra.items():
+        unit = recording.extra_units[name]
+        if value.ndim == 1:
+            columns[f"{name} [{unit}]"] = value
+        else:
+            columns |= {f"{name}[{i}] [{unit}]": value[:, i] for i in range(value.shape[1])}
+    return columns

@@ -1,0 +1,211 @@
+"""Recording: one type for measured and simulated motion.
+
+Row k holds q and dq at t_k, with tau and ddq of the step that starts at t_k.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from trocar.errors import TrocarError, UnknownName
+from trocar.files import write_whole
+from trocar.recording import csv_file, npz_file
+from trocar.recording.channels import JOINT_COLUMN, NAME, UNITS
+from trocar.spatial import Array
+
+SUFFIXES = (".npz", ".csv")
+
+
+class InvalidRecording(TrocarError):
+    """Arrays that do not make a recording. `row` is the offending row, None where there is no single one."""
+
+    def __init__(self, message: str, row: int | None = None) -> None:
+        self.row = row
+        super().__init__(message if row is None else f"row {row}: {message}")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Recording:
+    """Motion and efforts of one arm over time. Arrays are copied and read-only.
+
+    Attributes:
+        t: (N,) times, strictly increasing [s].
+        q, dq: (N, n) positions and velocities at t [rad, m; rad/s, m/s].
+        ddq, tau: (N, n) acceleration and effort of the step that starts at t [rad/s^2, m/s^2; N m, N]; or None.
+        joints: n names. joint_units: unit of each position, "rad" or "m"; the other units follow.
+        commands: (N, n) channels that were asked for, named q, dq, ddq or tau.
+        extra: other channels (N,) or (N, k) by name. extra_units: their units; a channel left out has none.
+        provenance: where it comes from (arm, parameters, controller, ...); values that JSON can hold.
+    """
+
+    t: Array
+    q: Array
+    dq: Array
+    ddq: Array | None = None
+    tau: Array | None = None
+    joints: Sequence[str]
+    joint_units: Sequence[str]
+    commands: Mapping[str, Array] = field(default_factory=dict)
+    extra: Mapping[str, Array] = field(default_factory=dict)
+    extra_units: Mapping[str, str] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("joints", "joint_units"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        self._check_names()
+        t = _frozen("t", self.t)
+        if t.ndim != 1 or t.size == 0:
+            raise InvalidRecording(f"t must have shape (N,) with N >= 1, got {t.shape}")
+        _check_finite("t", t, ())
+        late = np.flatnonzero(np.diff(t) <= 0)
+        if late.size:
+            k = int(late[0]) + 1
+            raise InvalidRecording(f"t = {t[k]} s does not come after {t[k - 1]} s; times must increase", k)
+        object.__setattr__(self, "t", t)
+        for name in UNITS:
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, self._joint_channel(name, value))
+            elif name in ("q", "dq"):
+                raise InvalidRecording(f"{name} is missing; only ddq and tau may be None")
+        commands = {name: self._joint_channel(f"command_{name}", v) for name, v in self.commands.items()}
+        extra = {name: self._extra_channel(name, v) for name, v in self.extra.items()}
+        for name, value in (
+            ("commands", commands),
+            ("extra", extra),
+            ("extra_units", {name: self.extra_units.get(name, "") for name in extra}),
+            ("provenance", _plain(self.provenance)),
+        ):
+            object.__setattr__(self, name, MappingProxyType(value))
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return len(self.joints)
+
+    def __len__(self) -> int:
+        """Number of rows N."""
+        return len(self.t)
+
+    def __repr__(self) -> str:
+        arm = self.provenance.get("arm", "arm not named")
+        return f"<Recording: {arm}, {len(self)} rows, {self.t[0]:g} to {self.t[-1]:g} s>"
+
+    def between(self, t0: float, t1: float) -> Recording:
+        """The rows with t0 <= t <= t1 [s]."""
+        rows = (self.t >= t0) & (self.t <= t1)
+        if not rows.any():
+            raise InvalidRecording(
+                f"no row between {t0} and {t1} s; the recording runs from {self.t[0]} to {self.t[-1]} s"
+            )
+        return replace(
+            self,
+            t=self.t[rows],
+            q=self.q[rows],
+            dq=self.dq[rows],
+            ddq=None if self.ddq is None else self.ddq[rows],
+            tau=None if self.tau is None else self.tau[rows],
+            commands={name: value[rows] for name, value in self.commands.items()},
+            extra={name: value[rows] for name, value in self.extra.items()},
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to PATH.npz or PATH.csv, whole or not at all; both hold every number exactly."""
+        return write_whole(path, npz_file.content(self) if _suffix(path) == ".npz" else csv_file.text(self))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Recording:
+        """Read what `save` wrote, or a CSV file with the same column names and units."""
+        path = Path(path)
+        fields, lines = (npz_file.read(path), []) if _suffix(path) == ".npz" else csv_file.read(path)
+        try:
+            return cls(**fields)
+        except InvalidRecording as error:
+            place = f"{path}, line {lines[error.row]}" if lines and error.row is not None else str(path)
+            raise InvalidRecording(f"{place}: {error}") from None
+        except TrocarError as error:
+            raise TrocarError(f"{path}: {error}") from None
+
+    def _joint_channel(self, name: str, value: object) -> Array:
+        array = _frozen(name, value)
+        if array.shape != (self.t.size, self.n):
+            raise InvalidRecording(
+                f"{name} must have shape ({self.t.size}, {self.n}), rows x joints, got {array.shape}"
+            )
+        _check_finite(name, array, self.joints)
+        return array
+
+    def _extra_channel(self, name: str, value: object) -> Array:
+        array = _frozen(name, value)
+        if array.ndim not in (1, 2) or array.shape[0] != self.t.size or array.size == 0:
+            raise InvalidRecording(f"{name} must have shape ({self.t.size},) or ({self.t.size}, k), got {array.shape}")
+        if array.ndim == 1 and (name == "t" or JOINT_COLUMN.fullmatch(name)):
+            raise InvalidRecording(f"the channel name {name!r} would read as a joint's; choose another")
+        _check_finite(name, array, ())
+        return array
+
+    def _check_names(self) -> None:
+        if not self.joints or len(set(self.joints)) != self.n:
+            raise InvalidRecording(f"joints must be one or more different names, got {list(self.joints)}")
+        if len(self.joint_units) != self.n:
+            raise InvalidRecording(f"{len(self.joint_units)} joint_units for {self.n} joints")
+        for unit in self.joint_units:
+            if unit not in UNITS["q"]:
+                raise UnknownName("unit of a joint position", unit, UNITS["q"])
+        for name in self.commands:
+            if name not in UNITS:
+                raise UnknownName("command", name, UNITS)
+        for name in self.extra_units:
+            if name not in self.extra:
+                raise UnknownName("extra_units: channel", name, self.extra)
+        for unit in self.extra_units.values():
+            if re.search(r"[\[\],\n\r]", unit):
+                raise InvalidRecording(f"the unit {unit!r} holds a bracket, a comma or a line break")
+        for name in (*self.joints, *self.extra):
+            if not NAME.fullmatch(name):
+                raise InvalidRecording(f"the name {name!r} must be a letter, then letters, digits, _ . or -")
+
+
+def _suffix(path: str | os.PathLike[str]) -> str:
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise TrocarError(f"{path}: a recording is a file ending in {' or '.join(SUFFIXES)}")
+    return suffix
+
+
+def _frozen(name: str, value: object) -> Array:
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InvalidRecording(f"{name} is not an array of numbers: {error}") from None
+    array.setflags(write=False)
+    return array
+
+
+def _check_finite(name: str, array: Array, joints: Sequence[str]) -> None:
+    bad = np.argwhere(~np.isfinite(array))
+    if bad.size:
+        index = tuple(int(i) for i in bad[0])
+        where = "" if len(index) == 1 else f" of {joints[index[1]]}" if joints else f"[{index[1]}]"
+        raise InvalidRecording(f"{name}{where} is {array[index]}", index[0])
+
+
+def _plain(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """The mapping as a file gives it back: tuples become lists."""
+    for key in provenance:
+        if not isinstance(key, str) or not re.fullmatch(r"\w[^:\n\r]*", key):
+            raise InvalidRecording(f"the provenance key {key!r} must be one line of text without a colon")
+    try:
+        return dict(json.loads(json.dumps(dict(provenance), allow_nan=False)))
+    except (TypeError, ValueError) as error:
+        raise InvalidRecording(f"provenance holds what JSON cannot: {error}") from None

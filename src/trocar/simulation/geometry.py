@@ -1,0 +1,63 @@
+"""Shapes of the links: simple, recognisable, our own.
+
+They change no mass and no inertia. Visual shapes are in geom group 2, collision shapes in group 3.
+"""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from trocar.arms import Arm
+from trocar.arms.arm import Body, poses_at_zero
+from trocar.simulation.instrument_shapes import SHAFT_RADIUS, add_instrument
+from trocar.simulation.psm_shapes import add_psm
+from trocar.simulation.shapes import COLLISION, Sketch, add_materials
+from trocar.spatial import Array
+
+SHORTEST = 1e-3  # links shorter than this are not drawn [m]
+INSTRUMENT = ("roll", "wrist_pitch", "wrist_yaw", "finger_left", "finger_right")
+
+
+def add_geometry(spec: mujoco.MjSpec, arm: Arm) -> None:
+    """Add visual and collision shapes to the bodies of an arm."""
+    add_materials(spec)
+    if arm.name == "PSM":
+        add_psm(spec, arm)
+        return
+    wristed = arm.family == "PSM"
+    for body in arm.bodies:
+        if not (wristed and body.name in INSTRUMENT):
+            _add_bars(spec, arm, body)
+    if wristed:
+        T = poses_at_zero(arm.bodies)
+        add_instrument(spec, arm, float(np.linalg.norm(T["insertion"][:3, 3] - T["wrist_pitch"][:3, 3])))
+
+
+def _add_bars(spec: mujoco.MjSpec, arm: Arm, body: Body) -> None:
+    """A link as bars from its joint to its children's joints and loop points, with a drum on a turning joint."""
+    sketch = Sketch(spec, spec.body(body.name), np.eye(4))
+    for point in _joints_of(arm, body):
+        length = float(np.linalg.norm(point))
+        if length > SHORTEST:
+            radius = _radius(arm, body, length)
+            look = "steel" if radius <= SHAFT_RADIUS * 1.5 else "cast"
+            sketch.rod([0, 0, 0], point, radius, look, round_ends=True)
+            sketch.rod([0, 0, 0], point, radius, COLLISION, round_ends=True)
+    if body.kind == "revolute" and body.name not in INSTRUMENT:
+        sketch.rod([0, 0, -0.018], [0, 0, 0.018], 0.016, "cover")
+
+
+def _joints_of(arm: Arm, body: Body) -> list[Array]:
+    """Positions (3,) in the body's frame of its children's joints and of its loop closures [m]."""
+    points = [child.placement[:3, 3] for child in arm.bodies if child.parent == body.name]
+    points += [np.array(loop.point_a) for loop in arm.loops if loop.body_a == body.name]
+    points += [np.array(loop.point_b) for loop in arm.loops if loop.body_b == body.name]
+    return points
+
+
+def _radius(arm: Arm, body: Body, length: float) -> float:
+    """Radius of a bar [m]: slender, and as thin as a scope where it passes through the remote centre."""
+    if arm.has_rcm and body.name == "insertion":
+        return 1.5 * SHAFT_RADIUS
+    return float(np.clip(0.08 * length, 0.004, 0.016))

@@ -1,0 +1,99 @@
+"""Shapes of a wristed instrument: shaft, forked wrist, two jaws. The same on every PSM.
+
+Drawn in the frame of the wrist at q = 0 with base-like axes: the shaft comes from +z, the jaws point to -z; the
+wrist pitch axis is x, the wrist yaw axis y. Dimensions of a large needle driver, shaft diameter 8 mm.
+"""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from trocar.arms import Arm
+from trocar.arms.arm import poses_at_zero
+from trocar.arms.instruments import load_instrument
+from trocar.simulation.shapes import COLLISION, Sketch, plate
+from trocar.spatial import pose
+
+SHAFT_RADIUS = 0.004  # [m]
+# Where the jaw faces begin, from the yaw axis: behind it the fingers are hubs that pass each other [m].
+JAW_ROOT = 0.003
+# The fingers are seen to touch when closer than this, but push each other only when they overlap [m]. So the home
+# position, jaw closed without squeezing, is a touch without force. Jaws open by 0.02 rad are 60 um apart.
+TOUCH = 1e-5
+# Squeezing: the first 0.5 mm of overlap is soft, in place of the cables' elasticity.
+SQUEEZE_SOLREF, SQUEEZE_SOLIMP = (0.005, 1.0), (0.0, 0.95, 5e-4, 0.5, 2.0)
+GRIP = {"condim": 4, "friction": [1.0, 0.005, 0.0001]}
+
+
+def add_instrument(spec: mujoco.MjSpec, arm: Arm, shaft_top: float) -> None:
+    """Add the shapes of roll, wrist and fingers; the shaft ends `shaft_top` above the wrist pitch axis [m]."""
+    T = poses_at_zero(arm.bodies)
+    jaw = load_instrument(arm.instrument, arm.name).jaw_length
+
+    def on(name: str, origin: str) -> Sketch:
+        """Drawing frame at the origin of a body, with base axes at q = 0."""
+        return Sketch.at(spec, spec.body(name), T[name], pose(p=T[origin][:3, 3]))
+
+    reach = float(np.linalg.norm(T["wrist_yaw"][:3, 3] - T["wrist_pitch"][:3, 3]))
+    _shaft(on("roll", "wrist_pitch"), shaft_top)
+    _wrist(on("wrist_pitch", "wrist_pitch"), reach)
+    on("wrist_yaw", "wrist_yaw").rod([0, -0.0036, 0], [0, 0.0036, 0], 0.0008, "tungsten")
+    # the left finger opens towards -x, where its own x axis points at q = 0
+    for name, side in (("finger_left", -1.0), ("finger_right", 1.0)):
+        _finger(on(name, "wrist_yaw"), name, side, jaw)
+    spec.add_pair(
+        name="jaw",
+        geomname1="finger_left",
+        geomname2="finger_right",
+        condim=1,  # the fingers share one axis: no sliding for friction to resist
+        gap=TOUCH,
+        solref=SQUEEZE_SOLREF,
+        solimp=SQUEEZE_SOLIMP,
+    )
+
+
+def _shaft(sketch: Sketch, top: float) -> None:
+    """Tube, then a clevis whose two ears hold the wrist pitch pin."""
+    sketch.rod([0, 0, 0.0094], [0, 0, top], SHAFT_RADIUS, "steel")
+    sketch.rod([0, 0, 0.0086], [0, 0, 0.0095], 0.0036, "dark")
+    sketch.rod([0, 0, 0.0040], [0, 0, 0.0088], SHAFT_RADIUS, "bright")
+    for side in (-1.0, 1.0):
+        ear = plate([([0, 0, 0], 0.0027), ([0, 0, 0.0050], 0.0027)], (side * 0.0022, side * 0.0037), bevel=0.0004)
+        sketch.hull(ear, "bright")
+    sketch.rod([-0.0039, 0, 0], [0.0039, 0, 0], 0.0009, "cover")
+    sketch.rod([0, 0, 0.006], [0, 0, top], SHAFT_RADIUS, COLLISION, round_ends=True)
+
+
+def _wrist(sketch: Sketch, reach: float) -> None:
+    """A tongue on the pitch pin that widens and forks around the yaw pin, `reach` further down [m]."""
+    waist = np.array([0, 0, -0.55 * reach])
+    tongue = plate([([0, 0, 0], 0.0026), (waist, 0.0026)], (-0.0021, 0.0021), bevel=0.0003)
+    shoulder = plate([(waist, 0.0036)], (-0.0034, 0.0034), axis="y", bevel=0.0010)
+    shoulder[:, 2] = waist[2] + 0.5 * (shoulder[:, 2] - waist[2])  # flattened: wide, not long
+    sketch.hull(np.vstack([tongue, shoulder]), "cover")
+    for side in (-1.0, 1.0):
+        ear = plate([(waist, 0.0030), ([0, 0, -reach], 0.0026)], (side * 0.0017, side * 0.0033), "y", 0.0004)
+        sketch.hull(ear, "cover")
+    sketch.rod([0, 0, 0], [0, 0, -reach], 0.0030, COLLISION, round_ends=True)
+
+
+def _finger(sketch: Sketch, name: str, side: float, length: float) -> None:
+    """Hub on the yaw pin and a tapered blade on one side (-1, +1) of the plane x = 0, to `length` [m]."""
+    hub = (0.0, side * 0.0016)
+    sketch.hull(plate([([0, 0, 0], 0.0022)], hub, "y", 0.0002), "aluminium")
+    neck = plate([([side * 0.0010, 0, 0], 0.0012), ([side * 0.0010, 0, -JAW_ROOT], 0.0009)], hub, "y")
+    blade = np.array(
+        [
+            [side * x, y, -z]
+            for z, outer, width in ((JAW_ROOT, 0.0020, 0.0016), (0.6 * length, 0.0016, 0.0015), (length, 0.0008, 0.0010))
+            for x, y in ((2e-4, width), (2e-4, -width), (outer, 0.6 * width), (outer, -0.6 * width))
+        ]
+    )
+    sketch.hull(neck, "aluminium")
+    sketch.hull(blade, "aluminium")
+    # carbide insert: the gripping face, which the two fingers share when closed
+    sketch.box((0.0, side * 4e-4), (-0.0009, 0.0009), (-JAW_ROOT, -0.97 * length), "tungsten")
+    sketch.box(
+        (0.0, side * 0.0016), (-0.0013, 0.0013), (-JAW_ROOT, -length), {**COLLISION, **GRIP}, name=name
+    )

@@ -1,0 +1,226 @@
+"""From an arm and its parameters to a MuJoCo model: a body per link, loops closed by explicit constraints.
+
+The base frame of the arm is the world frame. Joint positions of the model are `q_tree`, zero where q is zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from trocar.arms import Arm
+from trocar.arms.parameters import Drive, Inertia, Parameters
+from trocar.mechanics.inertia import check_consistent
+from trocar.simulation.geometry import add_geometry
+from trocar.spatial import Array, quaternion
+
+# MuJoCo needs some mass on every moving body. Links without inertia of their own get this: too little to be felt
+# (1e-10 N on the insertion), the rotors of their motors carry the inertia.
+DUMMY_MASS, DUMMY_INERTIA = 1e-12, 1e-13
+
+IMPEDANCE = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # as hard as MuJoCo allows
+
+INTEGRATORS = {
+    "fast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
+    "exact": mujoco.mjtIntegrator.mjINT_RK4,
+    "discrete": mujoco.mjtIntegrator.mjINT_DISCRETE,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cable:
+    """Elastic transmission of the counterweight: stiffness [N/m] and damping [N s/m] of its cable."""
+
+    stiffness: float
+    damping: float
+
+
+def build(
+    arm: Arm,
+    parameters: Parameters,
+    *,
+    gravity: Array,
+    timestep: float,
+    accuracy: str,
+    friction: bool,
+    limits: bool,
+    counterweight: bool,
+    transmission: str | Cable,
+) -> mujoco.MjSpec:
+    """The model of one arm; see `Simulator` for the meaning of the options."""
+    check_consistent(parameters.inertias)
+    spec = mujoco.MjSpec()
+    spec.modelname = arm.name
+    spec.compiler.degree = False
+    spec.compiler.autolimits = True
+    spec.option.timestep = timestep
+    spec.option.integrator = INTEGRATORS[accuracy]
+    spec.option.gravity = gravity
+    spec.option.solver = mujoco.mjtSolver.mjSOL_NEWTON
+    # small: the wrist's friction is 1e-4 of what the solver would call negligible
+    spec.option.tolerance = 1e-14
+    spec.option.iterations = 50
+    # a state that is not finite must reach the guard of the simulator, not be reset in silence
+    spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
+    stiff = (2.0 * timestep, 1.0)
+    inertias = dict(parameters.inertias)
+    if not counterweight:
+        del inertias[str(arm.counterweight)]
+    _add_bodies(spec, arm, inertias, limits, stiff)
+    add_geometry(spec, arm)
+    _close_loops(spec, arm, stiff)
+    _add_transmissions(spec, arm, transmission, stiff)
+    for drive in parameters.drives:
+        _add_drive(spec, arm, drive, friction, stiff)
+    _add_motors(spec, arm)
+    _exclude_neighbours(spec, arm)
+    return spec
+
+
+def _add_bodies(
+    spec: mujoco.MjSpec, arm: Arm, inertias: Mapping[str, Inertia], limits: bool, stiff: Sequence[float]
+) -> None:
+    for body in arm.bodies:
+        parent = spec.worldbody if body.parent is None else spec.body(body.parent)
+        link = parent.add_body(
+            name=body.name,
+            pos=body.placement[:3, 3],
+            quat=quaternion(body.placement[:3, :3]),
+            explicitinertial=True,
+        )
+        inertia = inertias.get(body.name)
+        if inertia is None:
+            link.mass, link.inertia = DUMMY_MASS, np.full(3, DUMMY_INERTIA)
+        else:
+            I = inertia.I
+            link.mass, link.ipos = inertia.mass, inertia.com
+            link.fullinertia = [I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]]
+        turns = body.kind == "revolute"
+        kind = mujoco.mjtJoint.mjJNT_HINGE if turns else mujoco.mjtJoint.mjJNT_SLIDE
+        joint = link.add_joint(name=body.name, type=kind, axis=[0, 0, 1])
+        span = _range(arm, body.name)
+        if limits and span is not None:
+            joint.limited, joint.range = True, span
+            joint.solref_limit, joint.solimp_limit = stiff, IMPEDANCE
+    spec.body(arm.tip_body).add_site(
+        name="tip",
+        pos=arm.T_body_tip[:3, 3],
+        quat=quaternion(arm.T_body_tip[:3, :3]),
+        size=[1e-3] * 3,
+        group=4,
+    )
+
+
+def _range(arm: Arm, body: str) -> tuple[float, float] | None:
+    """Limits of a body's joint, where it is the driven body of one independent joint."""
+    for joint in arm.joints:
+        if body == arm.driven[joint.name]:
+            ratio = arm.body(body).coupling[joint.name]
+            return min(ratio * joint.lower, ratio * joint.upper), max(ratio * joint.lower, ratio * joint.upper)
+    return None
+
+
+def _close_loops(spec: mujoco.MjSpec, arm: Arm, stiff: Sequence[float]) -> None:
+    for loop in arm.loops:
+        for side, body, point in (("a", loop.body_a, loop.point_a), ("b", loop.body_b, loop.point_b)):
+            spec.body(body).add_site(name=f"{loop.name}_{side}", pos=point, size=[4e-3] * 3, group=4)
+        spec.add_equality(
+            name=loop.name,
+            type=mujoco.mjtEq.mjEQ_CONNECT,
+            objtype=mujoco.mjtObj.mjOBJ_SITE,
+            name1=f"{loop.name}_a",
+            name2=f"{loop.name}_b",
+            solref=stiff,
+            solimp=IMPEDANCE,
+        )
+
+
+def _add_transmissions(spec: mujoco.MjSpec, arm: Arm, kind: str | Cable, stiff: Sequence[float]) -> None:
+    """Bodies that follow another by a fixed ratio: rigidly, or the counterweight by an elastic cable or not at all."""
+    for follower, leader in arm.transmissions.items():
+        ratio = _ratio(arm, follower, leader)
+        if follower == arm.counterweight and isinstance(kind, Cable):
+            tendon = spec.add_tendon(name=f"{follower}_cable", springlength=[0.0, 0.0])
+            tendon.stiffness, tendon.damping = kind.stiffness, kind.damping
+            tendon.wrap_joint(follower, 1.0)
+            tendon.wrap_joint(leader, -ratio)
+        elif follower == arm.counterweight and kind == "mirrored":
+            continue
+        else:
+            spec.add_equality(
+                name=follower,
+                type=mujoco.mjtEq.mjEQ_JOINT,
+                objtype=mujoco.mjtObj.mjOBJ_JOINT,
+                name1=follower,
+                name2=leader,
+                data=[0.0, ratio, *[0.0] * 10],
+                solref=stiff,
+                solimp=IMPEDANCE,
+            )
+
+
+def _ratio(arm: Arm, follower: str, leader: str) -> float:
+    (joint, weight), *_ = arm.body(leader).coupling.items()
+    return arm.body(follower).coupling[joint] / weight
+
+
+def _add_drive(spec: mujoco.MjSpec, arm: Arm, drive: Drive, friction: bool, stiff: Sequence[float]) -> None:
+    """A drive's inertia, stiffness and friction: on one joint, or on a fixed tendon over several.
+
+    Its constant offset is not here: the simulator applies it as a generalised force.
+    """
+    weights = {b.name: w for b, w in zip(arm.bodies, drive.row(arm) @ arm.D, strict=True) if abs(w) > 1e-15}
+    if len(weights) == 1:
+        (body, weight), *_ = weights.items()
+        part = spec.joint(body)
+    else:
+        weight = 1.0
+        part = spec.add_tendon(name=f"drive_{drive.name}", group=5)
+        for body, w in weights.items():
+            part.wrap_joint(body, w)
+    part.armature += drive.Im * weight**2
+    _add_first(part, "stiffness", drive.K * weight**2)
+    if friction:
+        _add_first(part, "damping", drive.Fv * weight**2)
+        part.frictionloss += drive.Fc * abs(weight)
+        part.solref_friction, part.solimp_friction = stiff, IMPEDANCE
+
+
+def _add_first(part: object, attribute: str, value: float) -> None:
+    """Add to the linear term of a quantity that MuJoCo keeps as a polynomial."""
+    current = np.array(getattr(part, attribute), dtype=float)
+    if current.ndim:
+        current[0] += value
+    else:
+        current = current + value
+    setattr(part, attribute, current)
+
+
+def _add_motors(spec: mujoco.MjSpec, arm: Arm) -> None:
+    """One motor per actuator coordinate: `ctrl` is the actuator effort."""
+    rows = np.linalg.inv(arm.motors.coupling) @ arm.D
+    for name, row in zip(arm.motors.names, rows, strict=True):
+        weights = {b.name: w for b, w in zip(arm.bodies, row, strict=True) if abs(w) > 1e-15}
+        actuator = spec.add_actuator(name=name)
+        actuator.set_to_motor()
+        if len(weights) == 1:
+            (body, weight), *_ = weights.items()
+            actuator.trntype, actuator.target = mujoco.mjtTrn.mjTRN_JOINT, body
+            actuator.gear[0] = weight
+        else:
+            tendon = spec.add_tendon(name=f"motor_{name}", group=5)
+            for body, weight in weights.items():
+                tendon.wrap_joint(body, weight)
+            actuator.trntype, actuator.target = mujoco.mjtTrn.mjTRN_TENDON, tendon.name
+
+
+def _exclude_neighbours(spec: mujoco.MjSpec, arm: Arm) -> None:
+    """No contact between the links of one arm: they are made to pass each other; the two fingers do touch."""
+    names = [b.name for b in arm.bodies]
+    for i, a in enumerate(names):
+        for b in names[i + 1 :]:
+            if {a, b} != {"finger_left", "finger_right"}:
+                spec.add_exclude(bodyname1=a, bodyname2=b)

@@ -1,0 +1,323 @@
+"""The engine: one arm as an explicit closed chain in MuJoCo, stepped by joint efforts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.arms import gravity_vector
+from trocar.errors import TrocarError, UnknownName
+from trocar.mechanics import Mechanism
+from trocar.mechanics.mechanism import load_set
+from trocar.simulation.divergence import Diverged, save_states
+from trocar.simulation.mirrored import MirroredCounterweight
+from trocar.simulation.model import INTEGRATORS, Cable, build
+from trocar.spatial import Array
+
+LIMIT_TOLERANCE = 1e-3  # [rad, m]
+# Constraints this much softer than MuJoCo's hardest would still be; smaller is stiffer. Measured: below 1e-2 dry
+# friction and the implicit integrator no longer go together.
+STIFFENING = {"fast": 1e-1, "exact": 1e-2, "discrete": 1e-1}
+# An acceleration beyond this, squared and summed, is a simulation that has blown up [(rad/s^2)^2].
+RUNAWAY = 1e18
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything that decides the future of a simulation."""
+
+    state: Array
+    tau: Array
+    ddq: Array
+    wrenches: dict[int, Array]
+    memory: Any
+
+
+class Simulator:
+    """Dynamics of one arm with its real mechanism, in MuJoCo.
+
+    Args:
+        name: arm. parameters: consistent set or parameter file; None for the arm's best.
+        counterweight: False removes that body's mass and inertia and nothing else.
+        friction: False leaves viscous and Coulomb friction and offsets out.
+        timestep: [s].
+        accuracy: "fast" (implicit, first order), "exact" (Runge-Kutta 4, loops 100 times stiffer, about 3.5 times
+            the cost) or "discrete" (MuJoCo's integrator for models with soft bodies).
+        transmission: how the counterweight follows the insertion: "rigid", a `Cable`, or "mirrored" (a PID makes it
+            follow and its force acts on the tool, as in Ferro et al. 2022).
+        limits: joint limits as constraints. motor_limits: clamp efforts to what the motors can give.
+        instrument, gravity, mounting, rotor_inertia: as for `load_mechanism`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        parameters: str | Path | None = None,
+        counterweight: bool = True,
+        friction: bool = True,
+        timestep: float = 1e-3,
+        *,
+        accuracy: str = "fast",
+        transmission: str | Cable = "rigid",
+        limits: bool = True,
+        motor_limits: bool = False,
+        instrument: str | None = None,
+        gravity: ArrayLike | None = None,
+        mounting: float | None = None,
+        rotor_inertia: float | None = None,
+    ) -> None:
+        if accuracy not in INTEGRATORS:
+            raise UnknownName("accuracy", accuracy, INTEGRATORS)
+        if not (np.isfinite(timestep) and 0 < timestep <= 0.02):
+            raise TrocarError(f"timestep must be in (0, 0.02] s, got {timestep!r}")
+        if transmission not in ("rigid", "mirrored") and not isinstance(transmission, Cable):
+            raise UnknownName("transmission", transmission, ("rigid", "mirrored", "Cable(stiffness=, damping=)"))
+        arm, found = load_set(name, parameters, instrument, rotor_inertia)
+        if found is None:
+            raise TrocarError(f"{name} has no dynamic parameters to simulate yet")
+        if not counterweight and arm.counterweight is None:
+            raise TrocarError(f"{name} has no counterweight; leave counterweight out")
+        if transmission != "rigid" and arm.counterweight is None:
+            raise TrocarError(f"{name} has no counterweight for transmission={transmission!r}")
+        self.arm, self.parameters, self.accuracy = arm, found, accuracy
+        self.gravity_vector = gravity_vector(arm, gravity, mounting)
+        self.spec = build(
+            arm,
+            found,
+            gravity=self.gravity_vector,
+            timestep=timestep,
+            accuracy=accuracy,
+            friction=friction,
+            limits=limits,
+            counterweight=counterweight,
+            transmission=transmission,
+        )
+        self.model = self.spec.compile()
+        self.data = mujoco.MjData(self.model)
+        _stiffen(self.model, STIFFENING[accuracy])
+        self.motor_limits = arm.motors.effort if motor_limits else None
+        self._equations = Mechanism(arm, found, counterweight=counterweight, gravity=self.gravity_vector)
+        self._D, self._E = np.array(arm.D), np.array(arm.E)
+        self._motor_from_joint = np.ascontiguousarray(arm.motors.coupling.T)
+        self._joint_from_motor = np.linalg.inv(self._motor_from_joint)
+        drives = self._equations.drives
+        self._offset = -(drives.Fo @ drives.A) @ self._D if friction else np.zeros(self.model.nv)
+        self._mirror = MirroredCounterweight(arm, self.model) if transmission == "mirrored" else None
+        self._wrenches: dict[int, Array] = {}
+        self._recent: list[tuple[float, Array, Array]] = []
+        self.reset(np.array(arm.home))
+
+    # -- state ---------------------------------------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        """Number of independent joints."""
+        return self.arm.n
+
+    @property
+    def timestep(self) -> float:
+        """[s]."""
+        return float(self.model.opt.timestep)
+
+    @property
+    def time(self) -> float:
+        """[s] since the last reset."""
+        return float(self.data.time)
+
+    @property
+    def q(self) -> Array:
+        """Joint positions (n,) at `time` [rad, m]."""
+        return self._D @ self.data.qpos
+
+    @property
+    def dq(self) -> Array:
+        """Joint velocities (n,) at `time` [rad/s, m/s]."""
+        return self._D @ self.data.qvel
+
+    @property
+    def ddq(self) -> Array:
+        """Joint accelerations (n,) at the start of the step just taken [rad/s^2, m/s^2]."""
+        return self._D @ self._qacc
+
+    @property
+    def tau(self) -> Array:
+        """Joint efforts (n,) that acted in the step just taken [N m, N]."""
+        return self._joint_from_motor @ self.data.ctrl
+
+    @property
+    def tree_positions(self) -> dict[str, float]:
+        """Position of every link's joint, passive ones included [rad, m]."""
+        return dict(zip((b.name for b in self.arm.bodies), map(float, self.data.qpos), strict=True))
+
+    def reset(self, q: ArrayLike, dq: ArrayLike | None = None) -> None:
+        """Start at q (n,) with rates dq (n,), time 0; every link is put where the closed mechanism has it."""
+        q, dq = self._state(q, "q"), np.zeros(self.n) if dq is None else self._state(dq, "dq")
+        low, high = self.arm.lower - LIMIT_TOLERANCE, self.arm.upper + LIMIT_TOLERANCE
+        outside = np.flatnonzero((q < low) | (q > high))
+        if outside.size:
+            j = outside[0]
+            joint = self.arm.joints[j]
+            raise TrocarError(f"joint {j + 1} ({joint.name}) violates {joint.lower:g} <= {q[j]:.6g} <= {joint.upper:g}")
+        mujoco.mj_resetData(self.model, self.data)
+        self._wrenches.clear()
+        self._recent.clear()
+        if self._mirror is not None:
+            self._mirror.reset()
+        self.data.qfrc_applied[:] = self._offset
+        self.place(q, dq)
+
+    def place(self, q: ArrayLike, dq: ArrayLike | None = None) -> None:
+        """Set joint positions directly, without dynamics and without resetting time (kinematic mode)."""
+        q = self._state(q, "q")
+        self.data.qpos[:] = self._E @ q
+        self.data.qvel[:] = 0.0 if dq is None else self._E @ self._state(dq, "dq")
+        residual = self._equations.loop_residual(q)
+        if residual.max() > 1e-9:
+            loop = self.arm.loops[int(residual.argmax())]
+            raise TrocarError(f"loop {loop.name} is open by {residual.max():.3g} m at q = {q}")
+        self._qacc = np.zeros(self.model.nv)
+        mujoco.mj_forward(self.model, self.data)
+        self._posed = True
+
+    def snapshot(self) -> Snapshot:
+        """A copy of the whole state, to come back to with `restore`."""
+        kind = mujoco.mjtState.mjSTATE_INTEGRATION
+        state = np.empty(mujoco.mj_stateSize(self.model, kind))
+        mujoco.mj_getState(self.model, self.data, state, kind)
+        memory = None if self._mirror is None else self._mirror.memory
+        wrenches = {body: wrench.copy() for body, wrench in self._wrenches.items()}
+        return Snapshot(state, self.data.ctrl.copy(), self._qacc.copy(), wrenches, memory)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Back to a snapshot of this simulator: what follows is the same to the last bit."""
+        mujoco.mj_setState(self.model, self.data, snapshot.state, mujoco.mjtState.mjSTATE_INTEGRATION)
+        self.data.ctrl[:], self._qacc = snapshot.tau, snapshot.ddq.copy()
+        self._wrenches = {body: wrench.copy() for body, wrench in snapshot.wrenches.items()}
+        if self._mirror is not None:
+            self._mirror.memory = snapshot.memory
+        mujoco.mj_forward(self.model, self.data)
+        self._posed = True
+
+    # -- stepping ------------------------------------------------------------------------------------------------
+
+    def step(self, tau: ArrayLike) -> None:
+        """Advance one timestep under joint efforts tau (n,) [N m, N], held constant over the step."""
+        tau = np.asarray(tau, dtype=float)
+        if tau.shape != (self.n,):
+            raise TrocarError(f"tau of {self.arm.name} has {self.n} values, got shape {tau.shape}")
+        if not math.isfinite(tau.sum()):
+            raise TrocarError(f"tau is not finite: {tau}")
+        model, data = self.model, self.data
+        motor = self._motor_from_joint @ tau
+        if self.motor_limits is not None:
+            motor = np.clip(motor, -self.motor_limits, self.motor_limits)
+        data.ctrl[:] = motor
+        if self._wrenches:
+            self._load()
+        if self._mirror is not None:
+            data.qfrc_applied[:] = self._offset + self._mirror.force(data.qpos, data.qvel, model.opt.timestep)
+        if self.accuracy == "exact":
+            mujoco.mj_forward(model, data)
+            self._qacc = data.qacc.copy()
+            mujoco.mj_RungeKutta(model, data, 4)
+        else:
+            mujoco.mj_step(model, data)
+            self._qacc = data.qacc
+        self._posed = False
+        if not self._qacc @ self._qacc < RUNAWAY:
+            self._raise_diverged()
+
+    # -- what the mechanism does -----------------------------------------------------------------------------------
+
+    def tip_pose(self) -> Array:
+        """Tip pose (4, 4) in the base, of the simulated closed chain."""
+        self._update()
+        site = self.data.site("tip")
+        T = np.eye(4)
+        T[:3, :3], T[:3, 3] = site.xmat.reshape(3, 3), site.xpos
+        return T
+
+    def rcm_error(self) -> float:
+        """Distance of the insertion axis from the remote centre of motion [m]."""
+        if not self.arm.has_rcm:
+            raise TrocarError(f"{self.arm.name} has no remote centre of motion")
+        self._update()
+        body = self.data.body("insertion")
+        return float(np.linalg.norm(np.cross(body.xmat.reshape(3, 3)[:, 2], body.xpos)))
+
+    def loop_error(self) -> float:
+        """Largest gap of the loop closures [m]."""
+        self._update()
+        gaps = [self.data.site(f"{p.name}_a").xpos - self.data.site(f"{p.name}_b").xpos for p in self.arm.loops]
+        return float(max(np.linalg.norm(gap) for gap in gaps))
+
+    def apply_wrench(self, wrench: ArrayLike, body: str = "tip") -> None:
+        """Force [N] and moment [N m] (6,), base axes, at the origin of a body; kept until changed (zeros end it)."""
+        wrench = np.asarray(wrench, dtype=float)
+        if wrench.shape != (6,) or not np.isfinite(wrench).all():
+            raise TrocarError(f"a wrench is six finite numbers, force then moment, got {wrench!r}")
+        names = [b.name for b in self.arm.bodies]
+        if body != "tip" and body not in names:
+            raise UnknownName(f"body of {self.arm.name}", body, ("tip", *names))
+        index = self.model.body(self.arm.tip_body if body == "tip" else body).id
+        if wrench.any():
+            self._wrenches[index] = wrench.copy()
+        else:
+            self._wrenches.pop(index, None)
+            self.data.xfrc_applied[index] = 0.0
+
+    def loop_forces(self) -> dict[str, Array]:
+        """Force (3,) [N], base axes, that each loop closure puts on its second body, in the step just taken.
+
+        In the plane of the linkage: the component along the pitch axis is not determined by a planar mechanism.
+        """
+        forces = {}
+        data = self.data
+        for loop in self.arm.loops:
+            rows = (data.efc_type == mujoco.mjtConstraint.mjCNSTR_EQUALITY) & (
+                data.efc_id == self.model.equality(loop.name).id
+            )
+            # the rows of a connect are the gap a - b along the world axes; the force on b is against it
+            force = -data.efc_force[rows]
+            axis = data.body(self.arm.driven["pitch" if self.arm.has_rcm else "shoulder_pitch"]).xmat.reshape(3, 3)[
+                :, 2
+            ]
+            forces[loop.name] = force - axis * (axis @ force)
+        return forces
+
+    def _load(self) -> None:
+        """Wrenches at body origins as MuJoCo wants them, about the centre of mass."""
+        self._update()
+        for index, wrench in self._wrenches.items():
+            arm = self.data.xpos[index] - self.data.xipos[index]
+            self.data.xfrc_applied[index, :3] = wrench[:3]
+            self.data.xfrc_applied[index, 3:] = wrench[3:] + np.cross(arm, wrench[:3])
+
+    def _update(self) -> None:
+        """Bring poses up to the state: after a step MuJoCo's are those at its start."""
+        if not self._posed:
+            mujoco.mj_kinematics(self.model, self.data)
+            self._posed = True
+
+    def _state(self, values: ArrayLike, what: str) -> Array:
+        return self._equations.checked_state(values, what)
+
+    def _raise_diverged(self) -> None:
+        path = save_states(self)
+        raise Diverged(
+            f"the simulation of {self.arm.name} diverged at t = {self.time:.4f} s; the last state is in {path}. "
+            "Efforts too large for the step, or a controller that is unstable at it, are the usual causes"
+        )
+
+
+def _stiffen(model: mujoco.MjModel, scale: float) -> None:
+    """Make constraints stiffer than MuJoCo's impedance allows, by scaling the inverse weights they are relative to."""
+    model.body_invweight0[:] *= scale
+    model.dof_invweight0[:] *= scale
+    model.tendon_invweight0[:] *= scale

@@ -1,0 +1,148 @@
+"""Rigid-body poses and rotations on arrays with any leading batch axes.
+
+`T_a_b` (4, 4) is the pose of frame b in frame a: `p_a = T_a_b @ p_b`. Lengths in m, angles in rad,
+six-vectors linear first, quaternions wxyz.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trocar.errors import TrocarError
+
+Array = NDArray[Any]
+
+ROTATION_TOLERANCE = 1e-6
+
+
+def rotation(axis: str, angle: ArrayLike) -> Array:
+    """Rotation matrix (..., 3, 3) about the coordinate axis "x", "y" or "z" by `angle` [rad]."""
+    angle = np.asarray(angle, dtype=float)
+    i = "xyz".index(axis)
+    j, k = (i + 1) % 3, (i + 2) % 3
+    R = np.zeros(angle.shape + (3, 3))
+    R[..., i, i] = 1.0
+    R[..., j, j] = R[..., k, k] = np.cos(angle)
+    R[..., k, j] = np.sin(angle)
+    R[..., j, k] = -R[..., k, j]
+    return R
+
+
+def pose(R: ArrayLike | None = None, p: ArrayLike | None = None) -> Array:
+    """Pose (4, 4) from a rotation (3, 3) and a position (3,) [m]; identity where not given."""
+    T = np.eye(4)
+    if R is not None:
+        T[:3, :3] = R
+    if p is not None:
+        T[:3, 3] = p
+    return T
+
+
+def mdh(a: float = 0.0, alpha: float = 0.0, d: float = 0.0, theta: float = 0.0) -> Array:
+    """Constant modified-DH step Rx(alpha) Tx(a) Rz(theta) Tz(d) as a pose (4, 4).
+
+    Quarter turns are exact (no 6e-17 left over from cos(pi/2)), so that chains which are equal on paper
+    are equal to the last digit.
+    """
+    Rx, Rz = _exact_quarters(rotation("x", alpha)), _exact_quarters(rotation("z", theta))
+    T = np.eye(4)
+    T[:3, :3] = Rx @ Rz
+    T[:3, 3] = Rx @ np.array([a, 0.0, d])
+    return T
+
+
+def inverse(T: Array) -> Array:
+    """Inverse of poses (..., 4, 4)."""
+    R_t = np.swapaxes(T[..., :3, :3], -1, -2)
+    out = np.zeros_like(T)
+    out[..., :3, :3] = R_t
+    out[..., :3, 3] = -np.einsum("...ij,...j->...i", R_t, T[..., :3, 3])
+    out[..., 3, 3] = 1.0
+    return out
+
+
+def skew(v: Array) -> Array:
+    """Matrix (..., 3, 3) with `skew(v) @ u == cross(v, u)`."""
+    S = np.zeros(v.shape + (3,))
+    S[..., 0, 1], S[..., 0, 2], S[..., 1, 2] = -v[..., 2], v[..., 1], -v[..., 0]
+    return S - np.swapaxes(S, -1, -2)
+
+
+def rotation_vector(R: Array) -> Array:
+    """Rotation vector (..., 3) [rad] of rotation matrices; exact near 0 and defined at pi.
+
+    Through the quaternion of largest component, so that neither end loses digits.
+    """
+    q = quaternion(R)
+    w, v = q[..., :1], q[..., 1:]
+    flip = np.where(w < 0, -1.0, 1.0)
+    w, v = w * flip, v * flip
+    s = np.linalg.norm(v, axis=-1, keepdims=True)
+    # 2 atan2(s, w) / s tends to 2 as s -> 0
+    scale = np.where(s > 1e-12, 2.0 * np.arctan2(s, w) / np.where(s > 1e-12, s, 1.0), 2.0)
+    return v * scale
+
+
+def quaternion(R: Array) -> Array:
+    """Unit quaternion wxyz (..., 4) of rotation matrices (..., 3, 3)."""
+    R = np.asarray(R, dtype=float)
+    d = np.stack([R[..., 0, 0], R[..., 1, 1], R[..., 2, 2]], axis=-1)
+    trace = d.sum(-1, keepdims=True)
+    # four squared components times 4; the largest is at least 1, so dividing by its root is safe
+    squares = np.concatenate([1.0 + trace, 1.0 + 2.0 * d - trace], axis=-1)
+    K = np.empty(R.shape[:-2] + (4, 4))
+    K[..., 0, 0], K[..., 1, 1], K[..., 2, 2], K[..., 3, 3] = np.moveaxis(squares, -1, 0)
+    for i, (j, k) in enumerate(((1, 2), (2, 0), (0, 1))):
+        K[..., 0, i + 1] = K[..., i + 1, 0] = R[..., k, j] - R[..., j, k]
+        K[..., j + 1, k + 1] = K[..., k + 1, j + 1] = R[..., k, j] + R[..., j, k]
+    row = np.take_along_axis(K, squares.argmax(-1)[..., None, None], axis=-2)[..., 0, :]
+    return row / np.linalg.norm(row, axis=-1, keepdims=True)
+
+
+def pose_error(T_target: Array, T: Array) -> Array:
+    """Six-vector (..., 6) that moves T onto T_target: position [m], then rotation vector [rad], base axes."""
+    dp = T_target[..., :3, 3] - T[..., :3, 3]
+    dR = T_target[..., :3, :3] @ np.swapaxes(T[..., :3, :3], -1, -2)
+    return np.concatenate([dp, rotation_vector(dR)], axis=-1)
+
+
+def checked_pose(T: ArrayLike) -> Array:
+    """T as an array (..., 4, 4) of proper rigid poses, or an error that names the offending one."""
+    try:
+        T = np.asarray(T, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise TrocarError(f"a pose must be an array of numbers of shape (..., 4, 4): {error}") from None
+    if T.ndim < 2 or T.shape[-2:] != (4, 4):
+        raise TrocarError(f"a pose must have shape (..., 4, 4), got {T.shape}")
+    finite = np.isfinite(T).all((-1, -2))
+    if not finite.all():
+        raise TrocarError(f"{_which(~finite)} has a value that is NaN or infinite")
+    affine = (T[..., 3, :] == [0.0, 0.0, 0.0, 1.0]).all(-1)
+    if not affine.all():
+        raise TrocarError(f"{_which(~affine)} does not end with the row 0 0 0 1; is it transposed?")
+    R = T[..., :3, :3]
+    off = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max((-1, -2))
+    if (off > ROTATION_TOLERANCE).any():
+        bad = off > ROTATION_TOLERANCE
+        raise TrocarError(
+            f"{_which(bad)} is not a rotation: R R' differs from 1 by {off[bad].flat[0]:.2g} "
+            f"(allowed {ROTATION_TOLERANCE:g}); orthonormalise it first"
+        )
+    mirrored = np.linalg.det(R) < 0
+    if mirrored.any():
+        raise TrocarError(f"{_which(mirrored)} is a reflection (det R = -1), not a rotation; flip one axis")
+    return T
+
+
+def _which(bad: Array) -> str:
+    if bad.ndim == 0:
+        return "the pose"
+    index = tuple(int(i) for i in np.argwhere(bad)[0])
+    return f"the pose at index {index[0] if len(index) == 1 else index}"
+
+
+def _exact_quarters(R: Array) -> Array:
+    return np.where(np.abs(R) < 1e-15, 0.0, R)

@@ -1,0 +1,51 @@
+"""Every arm in every published geometry, and the joint states that the properties are checked on."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import trocar as tr
+
+MECHANISMS = (
+    ("PSM", "wang2019"),
+    ("PSM", "gondokaryono2019"),
+    ("PSM_Si", "zhou2025"),
+    ("ECM", "gondokaryono2019"),
+    ("ECM_Si", "saw"),
+    ("MTML", "wang2019"),
+    ("MTMR", "wang2019"),
+)
+
+
+@pytest.fixture(params=MECHANISMS, ids="-".join, scope="session")
+def mechanism(request):
+    """A mechanism of each arm and geometry in turn; kinematics need no parameter set."""
+    return tr.Mechanism(tr.load_arm(*request.param))
+
+
+@pytest.fixture(params=list(tr.ARMS), scope="session")
+def arm_mechanism(request):
+    """A mechanism of each arm in turn, in its default geometry: for what geometries cannot change."""
+    return tr.load_mechanism(request.param)
+
+
+@pytest.fixture(scope="session")
+def random_states():
+    """`random_states(mechanism, count)`: states (count, n) uniform within the joint limits, always the same."""
+
+    def states(mechanism, count, seed=0):
+        arm = mechanism.arm
+        return np.random.default_rng(seed).uniform(arm.lower, arm.upper, (count, arm.n))
+
+    return states
+
+
+@pytest.fixture(scope="session")
+def states(mechanism, random_states):
+    """Home, zero, next to zero, every corner of the joint limits, and 50 random states."""
+    arm = mechanism.arm
+    corners = np.array(list(itertools.product(*zip(arm.lower, arm.upper, strict=True))))
+    near_zero = 1e-9 * np.random.default_rng(1).uniform(-1.0, 1.0, (5, arm.n))
+    special = np.vstack([arm.home, np.zeros(arm.n), near_zero])
+    return np.vstack([special, corners, random_states(mechanism, 50)])

@@ -1,0 +1,421 @@
+"""Inverse kinematics: every reachable pose is solved, within limits, nearest to the seed; the others are explained."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import trocar as tr
+from trocar.spatial import pose_error
+
+COUNT = 20_000
+
+
+def solved(mech, T, seed=None, ignoring=(tr.NearSingular, tr.NearLimit)):
+    """Solutions of a batch that may hold poses next to a singularity."""
+    with warnings.catch_warnings():
+        for category in ignoring:
+            warnings.simplefilter("ignore", category)
+        return mech.inverse_kinematics(T, seed)
+
+
+def largest_errors(mech, T, q):
+    """Largest position error [m] and orientation error [rad] of solutions q."""
+    error = pose_error(T, mech.forward_kinematics(q))
+    return np.linalg.norm(error[..., :3], axis=-1).max(), np.linalg.norm(error[..., 3:], axis=-1).max()
+
+
+def excess(mech, q):
+    """How far the tip joints of q are outside their limits at most; negative inside."""
+    arm, m = mech.arm, mech.arm.tip_joints
+    return np.maximum(arm.lower - q, q - arm.upper)[..., :m].max()
+
+
+def near_seeds(mech, q, seed=7):
+    """q moved by up to 0.2 rad and 10 mm."""
+    reach = np.array([0.01 if j.kind == "prismatic" else 0.2 for j in mech.arm.joints])
+    return q + reach * np.random.default_rng(seed).uniform(-1.0, 1.0, q.shape)
+
+
+def seeds_of(kind, mech, q, random_states):
+    return near_seeds(mech, q) if kind == "near" else random_states(mech, len(q), seed=8)
+
+
+def pose_of(mech, q):
+    return mech.forward_kinematics(q)
+
+
+# Poses of states within limits
+
+
+@pytest.mark.parametrize("kind", ["near", "far"])
+def test_every_pose_of_a_state_within_limits_is_solved_within_limits(arm_mechanism, random_states, kind):
+    mech = arm_mechanism
+    q = random_states(mech, COUNT)
+    T = pose_of(mech, q)
+    solution = solved(mech, T, seeds_of(kind, mech, q, random_states))
+    position, orientation = largest_errors(mech, T, solution)
+    assert position < 1e-9
+    assert orientation < 1e-9
+    assert excess(mech, solution) <= 1e-9
+
+
+@pytest.mark.parametrize("kind", ["near", "far"])
+def test_no_solution_is_farther_from_the_seed_than_the_state_the_pose_came_from(arm_mechanism, random_states, kind):
+    mech = arm_mechanism
+    q = random_states(mech, 4000, seed=4)
+    seed = seeds_of(kind, mech, q, random_states)
+    solution, m = solved(mech, pose_of(mech, q), seed), mech.arm.tip_joints
+    ours, known = (np.linalg.norm((x - seed)[:, :m], axis=-1) for x in (solution, q))
+    assert (ours - known).max() < 1e-6
+
+
+def test_the_seed_itself_comes_back_from_its_own_pose(arm_mechanism, random_states):
+    mech = arm_mechanism
+    q = random_states(mech, 2000)
+    q = q[q[:, 2] > 0.03] if mech.arm.family == "PSM" else q  # away from the singularities
+    np.testing.assert_allclose(mech.inverse_kinematics(pose_of(mech, q), q), q, atol=1e-9)
+
+
+def test_poses_of_states_on_their_limits_are_solved(arm_mechanism):
+    mech = arm_mechanism
+    arm, m = mech.arm, mech.arm.tip_joints
+    q = np.array(list(itertools.product(*zip(arm.lower[:m], arm.upper[:m], strict=True))))
+    q = np.hstack([q, np.zeros((len(q), arm.n - m))])
+    T = pose_of(mech, q)
+    for seed in (q, None):
+        solution = mech.inverse_kinematics(T, seed)
+        assert max(largest_errors(mech, T, solution)) < 1e-9
+        assert excess(mech, solution) <= 1e-9
+
+
+def test_without_a_seed_the_solution_is_the_one_nearest_to_home(arm_mechanism, random_states):
+    mech = arm_mechanism
+    T = pose_of(mech, random_states(mech, 200))
+    np.testing.assert_array_equal(solved(mech, T), solved(mech, T, mech.arm.home))
+
+
+def test_a_batch_is_the_same_as_one_pose_at_a_time(arm_mechanism, random_states):
+    mech = arm_mechanism
+    q = random_states(mech, 6).reshape(2, 3, -1)
+    T, seed = pose_of(mech, q), near_seeds(mech, q)
+    batched = solved(mech, T, seed)
+    assert batched.shape == q.shape
+    for i in np.ndindex(2, 3):
+        np.testing.assert_allclose(batched[i], solved(mech, T[i], seed[i]), atol=1e-12)
+
+
+def test_one_seed_serves_a_whole_batch(arm_mechanism, random_states):
+    mech = arm_mechanism
+    q = random_states(mech, 5)
+    expected = solved(mech, pose_of(mech, q), np.tile(q[0], (5, 1)))
+    np.testing.assert_array_equal(solved(mech, pose_of(mech, q), q[0]), expected)
+
+
+def test_an_empty_batch_gives_an_empty_batch(arm_mechanism):
+    assert arm_mechanism.inverse_kinematics(np.empty((0, 4, 4))).shape == (0, arm_mechanism.n)
+
+
+# PSM
+
+
+def test_the_jaw_is_copied_from_the_seed_and_zero_without():
+    mech = tr.load_mechanism("PSM")
+    q = np.array([0.1, 0.2, 0.15, 0.3, -0.4, 0.5, 0.9])
+    seed = np.array([0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 0.7])
+    assert mech.inverse_kinematics(pose_of(mech, q), seed)[6] == 0.7
+    assert mech.inverse_kinematics(pose_of(mech, q))[6] == 0.0
+    assert [s[6] for s in mech.inverse_kinematics_all(pose_of(mech, q), seed)] == [0.7]
+
+
+@pytest.mark.parametrize("name", ["PSM", "PSM_Si"])
+def test_roll_angles_a_turn_apart_are_both_solutions(name):
+    mech = tr.load_mechanism(name)
+    q = np.array([0.3, -0.2, 0.15, 2.5, 0.4, -0.6, 0.0])
+    other = q - 2 * np.pi * np.eye(7)[3]
+    for seed, order in ((q, [q, other]), (other, [other, q])):
+        np.testing.assert_allclose(mech.inverse_kinematics_all(pose_of(mech, q), seed), order, atol=1e-9)
+        np.testing.assert_allclose(mech.inverse_kinematics(pose_of(mech, q), seed), order[0], atol=1e-9)
+
+
+def test_a_roll_with_one_turn_within_limits_has_one_solution():
+    mech = tr.load_mechanism("PSM")
+    q = np.array([0.3, -0.2, 0.15, 1.5, 0.4, -0.6, 0.0])
+    found = mech.inverse_kinematics_all(pose_of(mech, q), q - 2 * np.pi * np.eye(7)[3])
+    np.testing.assert_allclose(found, [q], atol=1e-9)
+
+
+def test_a_turn_within_limits_is_taken_before_one_that_is_only_within_tolerance():
+    """Roll 5e-4 rad beyond its upper limit is also 5e-4 - 2 pi beyond, far inside: no warning is needed."""
+    mech = tr.load_mechanism("PSM")
+    q = np.array(mech.arm.home)
+    q[3] = mech.arm.upper[3] + 5e-4
+    assert mech.inverse_kinematics(pose_of(mech, q), q)[3] == pytest.approx(q[3] - 2 * np.pi, abs=1e-9)
+
+
+# PSM singularities: det J = -cos q2 . L . (L cos q5 + a), L = q3 - 0.0156
+
+
+def wrist_at_the_remote_centre(mech, q):
+    """L = 0: yaw and pitch of the shaft can be traded for the wrist pitch."""
+    q = q.copy()
+    q[:, 2] = 0.0156
+    return q
+
+
+def wrist_folded_back_onto_the_remote_centre(mech, q):
+    """L cos q5 + a = 0 with the wrist above the remote centre: the tip is on it or on the yaw axis through it."""
+    q = q.copy()
+    L = -np.linspace(0.0092, 0.0155, len(q))
+    q[:, 2] = L + 0.0156
+    q[:, 4] = np.arccos(-0.0091 / L) * np.where(np.arange(len(q)) % 2, 1.0, -1.0)
+    return q
+
+
+SINGULARITIES = [wrist_at_the_remote_centre, wrist_folded_back_onto_the_remote_centre]
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e-13, 1e-11, 1e-9, -1e-9])
+@pytest.mark.parametrize("singular", SINGULARITIES)
+@pytest.mark.parametrize("name", ["PSM", "PSM_Si"])
+def test_poses_at_and_next_to_a_singularity_are_solved_from_their_own_state(name, singular, offset, random_states):
+    mech = tr.load_mechanism(name)
+    q = singular(mech, random_states(mech, 100)) + offset * np.array([0, 0, 1, 0, 1, 0, 0])
+    T = pose_of(mech, q)
+    with pytest.warns(tr.NearSingular, match="100 of 100"):
+        solution = solved(mech, T, q, ignoring=[tr.NearLimit])
+    assert max(largest_errors(mech, T, solution)) < 1e-9
+    assert excess(mech, solution) < 1e-3
+
+
+@pytest.mark.parametrize("kind", ["near", "far", "home"])
+@pytest.mark.parametrize("offset", [0.0, 1e-9])
+@pytest.mark.parametrize("singular", SINGULARITIES)
+def test_poses_at_and_next_to_a_singularity_are_solved_from_any_seed(singular, offset, kind, random_states):
+    """The joint that is free at the singularity is chosen such that the others stay within limits."""
+    mech = tr.load_mechanism("PSM")
+    q = singular(mech, random_states(mech, 100)) + offset * np.array([0, 0, 1, 0, 1, 0, 0])
+    T = pose_of(mech, q)
+    seed = None if kind == "home" else seeds_of(kind, mech, q, random_states)
+    with pytest.warns(tr.NearSingular):
+        solution = solved(mech, T, seed, ignoring=[tr.NearLimit])
+    assert max(largest_errors(mech, T, solution)) < 1e-9
+
+
+def test_a_singular_pose_keeps_the_seeds_value_of_the_joint_that_is_free():
+    mech = tr.load_mechanism("PSM")
+    q = np.array([0.1, 0.2, 0.0156, 0.0, 0.3, 0.1, 0.0])
+    seed = q + np.array([0, 0, 0, 0, 0.05, 0, 0])
+    with pytest.warns(tr.NearSingular):
+        solution = mech.inverse_kinematics(pose_of(mech, q), seed)
+    assert solution[4] == pytest.approx(0.35, abs=1e-12)
+
+
+def test_the_warning_counts_and_names_the_singular_poses():
+    mech = tr.load_mechanism("PSM")
+    q = np.tile(mech.arm.home, (2, 3, 1))
+    q[0, 2, 2] = q[1, 1, 2] = 0.0156 + 5e-4
+    with pytest.warns(tr.NearSingular, match=r"2 of 6 solutions \(first at index \(0, 2\)\)"):
+        mech.inverse_kinematics(pose_of(mech, q), q)
+    with pytest.warns(tr.NearSingular, match="^the solution is next to a singularity"):
+        mech.inverse_kinematics(pose_of(mech, q[0, 2]), q[0, 2])
+
+
+# ECM
+
+
+@pytest.mark.parametrize("scope", ["straight", "up", "down"])
+@pytest.mark.parametrize("name", ["ECM", "ECM_Si"])
+def test_poses_of_every_endoscope_are_solved(name, scope, random_states):
+    mech = tr.load_mechanism(name, instrument=scope)
+    q = random_states(mech, 1000)
+    np.testing.assert_allclose(mech.inverse_kinematics(pose_of(mech, q)), q, atol=1e-9)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("name", ["ECM", "ECM_Si"])
+def test_an_ecm_pose_may_be_off_its_manifold_by_a_microradian_and_no_more(name, axis):
+    mech = tr.load_mechanism(name)
+    q = np.array([0.3, -0.4, 0.1, 0.7])
+
+    def tilted(angle):
+        T = pose_of(mech, q)
+        T[:3, :3] = T[:3, :3] @ Rotation.from_rotvec(angle * np.eye(3)[axis]).as_matrix()
+        return T
+
+    np.testing.assert_allclose(mech.inverse_kinematics(tilted(5e-7)), q, atol=1e-6)
+    with pytest.raises(tr.Unreachable, match=r"scope axis misses the remote centre by 2e-06 rad \(allowed 1e-06\)"):
+        mech.inverse_kinematics(tilted(2e-6))
+
+
+def test_an_ecm_may_turn_about_its_scope():
+    mech = tr.load_mechanism("ECM")
+    q = np.array([0.3, -0.4, 0.1, 0.7])
+    T = pose_of(mech, q)
+    T[:3, :3] = T[:3, :3] @ Rotation.from_rotvec([0, 0, 0.2]).as_matrix()
+    np.testing.assert_allclose(mech.inverse_kinematics(T), q + [0, 0, 0, 0.2], atol=1e-12)
+
+
+# MTM
+
+
+def family(mech, T, q123, q4):
+    """q5, q6, q7 (N,) for platform angles q4 (N,), by SciPy's Euler angles of what the last three joints must do.
+
+    Below joint 4 the dVRK's table is Rz(q5) Ry(q6 - pi/2) Rz(q7 + pi/2).
+    """
+    q = np.zeros((len(q4), 7))
+    q[:, :3], q[:, 3] = q123, q4
+    R_4 = mech.pose(q, "wrist_platform")[:, :3, :3] @ Rotation.from_euler("x", 90, degrees=True).as_matrix()
+    z1, y, z2 = Rotation.from_matrix(np.swapaxes(R_4, -1, -2) @ T[:3, :3]).as_euler("ZYZ").T
+    return z1 + np.pi, np.pi / 2 - y, z2 + np.pi / 2  # the Y-angle is negative within limits: the other Euler set
+
+
+def nearest_by_brute_force(mech, T, q123, seed, count=20_001):
+    """Least distance to the seed over a grid of platform angles and all whole turns, within limits."""
+    lower, upper = mech.arm.lower, mech.arm.upper
+    q4 = np.linspace(lower[3], upper[3], count)
+    values = [q4, *family(mech, T, q123, q4)]
+    squares = np.zeros(count)
+    for j, value in enumerate(values, start=3):
+        turns = value[:, None] + 2 * np.pi * np.arange(-4, 5)
+        off = (turns - seed[j]) ** 2
+        off[(turns < lower[j]) | (turns > upper[j])] = np.inf
+        squares += off.min(-1) if j > 3 else (value - seed[j]) ** 2
+    return np.sqrt(squares.min() + ((q123 - seed[:3]) ** 2).sum())
+
+
+def test_the_family_used_for_brute_force_holds_the_pose(random_states):
+    mech = tr.load_mechanism("MTMR")
+    q = random_states(mech, 1)[0]
+    T = pose_of(mech, q)
+    q4 = np.linspace(-1.0, 3.0, 9)
+    members = np.column_stack([np.tile(q[:3], (9, 1)), q4, *family(mech, T, q[:3], q4)])
+    assert max(largest_errors(mech, np.broadcast_to(T, (9, 4, 4)), members)) < 1e-12
+
+
+@pytest.mark.parametrize("kind", ["near", "far"])
+@pytest.mark.parametrize("name", ["MTML", "MTMR"])
+def test_no_member_of_the_family_of_a_master_is_nearer_to_the_seed(name, kind, random_states):
+    mech = tr.load_mechanism(name)
+    q = random_states(mech, 60, seed=5)
+    seed = seeds_of(kind, mech, q, random_states)
+    T = pose_of(mech, q)
+    solution = mech.inverse_kinematics(T, seed)
+    for i in range(len(q)):
+        ours = np.linalg.norm(solution[i] - seed[i])
+        assert ours < nearest_by_brute_force(mech, T[i], solution[i, :3], seed[i]) + 1e-6
+
+
+def test_all_turns_of_the_roll_of_a_master_are_listed():
+    mech = tr.load_mechanism("MTML")
+    q = np.array([0.1, 0.2, -0.1, 0.3, 0.4, 0.2, 0.5])
+    found = mech.inverse_kinematics_all(pose_of(mech, q), q)
+    turns = sorted(round((x[6] - q[6]) / (2 * np.pi)) for x in found)
+    assert turns == [-1, 0, 1]
+    np.testing.assert_allclose(found[0], q, atol=1e-9)
+    assert max(largest_errors(mech, np.tile(pose_of(mech, q), (3, 1, 1)), np.array(found))) < 1e-9
+
+
+# Limits and unreachable poses
+
+BOUNDED = {  # joints that no other solution can replace
+    "PSM": (0, 1, 2, 4, 5),
+    "PSM_Si": (0, 1, 2, 4, 5),
+    "ECM": (0, 1, 2, 3),
+    "ECM_Si": (0, 1, 2, 3),
+    "MTML": (0, 1, 2),
+    "MTMR": (0, 1, 2),
+}
+
+
+@pytest.fixture(params=[(name, j, side) for name in BOUNDED for j in BOUNDED[name] for side in (-1, 1)])
+def beyond(request):
+    """`beyond(x)`: mechanism, joint and a state that is x outside one limit of that joint."""
+    name, j, side = request.param
+    mech = tr.load_mechanism(name)
+
+    def state(amount):
+        q = np.array(mech.arm.home)
+        q[j] = mech.arm.upper[j] + amount if side > 0 else mech.arm.lower[j] - amount
+        return q
+
+    return mech, j, state
+
+
+def test_a_pose_just_outside_a_limit_is_solved_with_a_warning(beyond):
+    mech, _, state = beyond
+    with pytest.warns(tr.NearLimit, match="by less than 0.001"):
+        q = solved(mech, pose_of(mech, state(5e-4)), state(0.0), ignoring=[tr.NearSingular])
+    np.testing.assert_allclose(q, state(5e-4), atol=1e-9)
+
+
+def test_a_pose_outside_a_limit_is_unreachable_and_the_error_names_the_joint(beyond):
+    mech, j, state = beyond
+    name = mech.arm.joint_names[j]
+    with pytest.raises(tr.Unreachable, match=rf"joint {j + 1} \({name}\) violates .* <= .* <= .*") as caught:
+        mech.inverse_kinematics(pose_of(mech, state(5e-3)), state(0.0))
+    assert caught.value.index == ()
+    lower, value, upper = (float(x) for x in caught.value.reason.split("violates ")[1].rsplit(" ", 1)[0].split(" <= "))
+    assert (lower, upper) == pytest.approx((mech.arm.lower[j], mech.arm.upper[j]), rel=1e-5)
+    assert value == pytest.approx(state(5e-3)[j], rel=1e-5)
+    assert mech.inverse_kinematics_all(pose_of(mech, state(5e-3)), state(0.0)) == []
+
+
+def test_a_pose_out_of_reach_says_how_deep_it_would_be():
+    mech = tr.load_mechanism("PSM")
+    T = pose_of(mech, mech.arm.home)
+    T[2, 3] = -1.0
+    with pytest.raises(tr.Unreachable, match=r"joint 3 \(insertion\) violates 0 <= 1\.0\d* <= 0\.24 m"):
+        mech.inverse_kinematics(T)
+
+
+def test_a_master_pose_out_of_reach_says_how_far_the_arm_spans():
+    mech = tr.load_mechanism("MTML")
+    T = pose_of(mech, mech.arm.home)
+    T[1, 3] = -1.0
+    with pytest.raises(tr.Unreachable, match=r"1\.0\d\d m from the shoulder; the arm spans 0\.115 to 0\.674 m"):
+        mech.inverse_kinematics(T)
+
+
+def test_one_bad_pose_of_a_batch_is_named(arm_mechanism):
+    mech = arm_mechanism
+    T = np.tile(pose_of(mech, mech.arm.home), (2, 3, 1, 1))
+    T[1, 0, :3, 3] *= 10.0
+    with pytest.raises(tr.Unreachable, match=r"^pose at index \(1, 0\) is unreachable: ") as caught:
+        mech.inverse_kinematics(T)
+    assert caught.value.index == (1, 0)
+    T[1, 2, :3, 3] *= 10.0
+    with pytest.raises(tr.Unreachable, match=r"^pose at index 3 .*\(1 more poses? of the batch fails? too\)"):
+        mech.inverse_kinematics(T.reshape(6, 4, 4))
+
+
+# Damped least squares
+
+
+def test_damped_least_squares_agrees_with_the_closed_form(arm_mechanism, random_states):
+    mech = arm_mechanism
+    arm = mech.arm
+    middle, half = 0.5 * (arm.lower + arm.upper), 0.5 * (arm.upper - arm.lower)
+    q = middle + 0.6 * (random_states(mech, 200) - middle)
+    assert (np.abs(q - middle) <= 0.6 * half).all()
+    seed = near_seeds(mech, q)
+    seed[:, arm.tip_joints :] = q[:, arm.tip_joints :]
+    T = pose_of(mech, q)
+    numeric = mech.inverse_kinematics_numeric(T, seed)
+    position, orientation = largest_errors(mech, T, numeric)
+    assert position < 1e-9
+    assert orientation < 1e-8  # 0.1 m makes a rotation of it
+    assert excess(mech, numeric) <= 0.0
+    if arm.family != "MTM":  # redundant: another member of the family
+        np.testing.assert_allclose(numeric, mech.inverse_kinematics(T, seed), atol=1e-6)
+
+
+def test_damped_least_squares_says_how_short_it_stopped(arm_mechanism):
+    mech = arm_mechanism
+    T = np.tile(pose_of(mech, mech.arm.home), (3, 1, 1))
+    T[1, :3, 3] *= 10.0
+    with pytest.raises(tr.Unreachable, match=r"index 1 .* stopped .* m short; try another seed"):
+        mech.inverse_kinematics_numeric(T, mech.arm.home)

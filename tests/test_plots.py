@@ -1,0 +1,34 @@
+"""One look for all figures, and no effect on anybody else's."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import matplotlib
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from trocar import plots
+
+
+def test_style_sets_the_colours_inside_and_restores_them_outside() -> None:
+    before = dict(matplotlib.rcParams)
+    with plots.style():
+        axes = Figure().subplots()
+        lines = [axes.plot([0, 1])[0] for _ in plots.COLOURS]
+    assert [to_hex(line.get_color()).upper() for line in lines] == list(plots.COLOURS)
+    assert dict(matplotlib.rcParams) == before
+
+
+@pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_the_suffix_chooses_the_format(tmp_path: Path, suffix: str, magic: bytes) -> None:
+    path = plots.save(Figure(), tmp_path / f"figure.{suffix}")
+    assert path.read_bytes().startswith(magic)
+
+
+def test_a_format_that_does_not_exist_leaves_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="nonsense"):
+        plots.save(Figure(), tmp_path / "figure.nonsense")
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,225 @@
+"""Claims judge themselves, and every form of a report says the same."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import io
+import json
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from rich.console import Console
+
+from trocar.errors import TrocarError
+from trocar.report import Claim, Report
+
+KEYS = ["id", "published", "ours", "unit", "relation", "tolerance", "holds", "source", "note"]
+
+
+def claim(**changes: Any) -> Claim:
+    fields: dict[str, Any] = {
+        "id": "paper/error",
+        "published": 2.0,
+        "ours": 2.0,
+        "unit": "mm",
+        "relation": "equal",
+        "tolerance": 0.5,
+        "source": "Table 1",
+        "note": "",
+    }
+    return Claim(**(fields | changes))
+
+
+def not_run(**changes: Any) -> Claim:
+    return claim(**({"ours": None, "note": "not run: no data"} | changes))
+
+
+@pytest.mark.parametrize(
+    ("relation", "ours", "holds"),
+    [
+        ("equal", 1.5, True),
+        ("equal", 2.5, True),
+        ("equal", 1.49, False),
+        ("equal", 2.51, False),
+        ("at_most", 2.5, True),
+        ("at_most", -100.0, True),
+        ("at_most", 2.51, False),
+        ("at_least", 1.5, True),
+        ("at_least", 100.0, True),
+        ("at_least", 1.49, False),
+    ],
+)
+def test_a_claim_holds_up_to_its_tolerance_and_no_further(relation: str, ours: float, holds: bool) -> None:
+    assert claim(relation=relation, ours=ours).holds is holds
+
+
+@pytest.mark.parametrize("relation", ["equal", "at_most", "at_least"])
+@pytest.mark.parametrize("ours", [math.nan, math.inf, -math.inf])
+def test_a_number_that_is_not_finite_never_holds(relation: str, ours: float) -> None:
+    assert claim(relation=relation, ours=ours).holds is False
+
+
+@pytest.mark.parametrize("note", ["not run: no data", "not reproducible: the source gives no units"])
+@pytest.mark.parametrize("missing", ["ours", "published"])
+def test_a_missing_number_with_a_reason_is_neither_true_nor_false(note: str, missing: str) -> None:
+    assert claim(**{missing: None, "note": note}).holds is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"id": ""}, "claim '': id is ''; allowed: a string that is not empty"),
+        ({"id": 3}, "claim 3: id is 3; allowed: a string"),
+        ({"published": math.nan}, "published is nan; allowed: a finite number or None"),
+        ({"published": "2"}, "published is '2'; allowed: a finite number or None"),
+        ({"ours": True}, "ours is True; allowed: a number or None"),
+        ({"unit": None}, "unit is None; allowed: a string"),
+        ({"relation": "below"}, "relation is 'below'; allowed: one of equal, at_most, at_least"),
+        ({"tolerance": -0.1}, "tolerance is -0.1; allowed: a finite number >= 0"),
+        ({"tolerance": math.inf}, "tolerance is inf; allowed: a finite number >= 0"),
+        ({"tolerance": None}, "tolerance is None; allowed: a finite number >= 0"),
+        ({"source": " "}, "source is ' '; allowed: a string that is not empty"),
+        ({"note": None}, "note is None; allowed: a string"),
+        ({"ours": None}, "note is ''; allowed: 'not run: ...' or 'not reproducible: ...'"),
+        ({"ours": None, "note": "not run: "}, "note is 'not run: '; allowed:"),
+        ({"published": None}, "note is ''; allowed:"),
+        ({"note": "not run: no data"}, "both numbers are there"),
+    ],
+)
+def test_a_wrong_field_is_named_with_what_is_allowed(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
+        claim(**changes)
+    assert str(caught.value).startswith(f"claim {changes.get('id', 'paper/error')!r}: ")
+
+
+def test_a_claim_is_frozen_and_takes_keywords_only() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        claim().ours = 3.0  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        Claim("paper/error", 2.0, 2.0, "mm", "equal", 0.5, "Table 1", "")  # type: ignore[misc]
+
+
+def test_numbers_of_numpy_become_plain_ones() -> None:
+    given = claim(published=np.int64(2), ours=np.float32(2.25), tolerance=np.float64(0.5))
+    assert [type(value) for value in (given.published, given.ours, given.tolerance)] == [float] * 3
+    assert given.holds is True
+
+
+def test_two_claims_of_one_id_are_refused() -> None:
+    with pytest.raises(TrocarError, match="'paper/error' is already in the report 'Paper'"):
+        Report("Paper", [claim(), claim(ours=1.0)])
+
+
+def test_a_report_is_ok_until_a_claim_fails() -> None:
+    report = Report("Paper", [claim(id="a"), not_run(id="b")])
+    assert report.ok
+    assert report.summary() == "1 hold, 0 fail, 1 not run"
+    report.add_claim(claim(id="c", ours=3.0))
+    assert not report.ok
+    assert report.summary() == "1 hold, 1 fail, 1 not run"
+
+
+def test_json_has_exactly_the_promised_keys(tmp_path: Path) -> None:
+    report = Report("Paper", [claim(id="a", note="why"), claim(id="b", ours=3.0), not_run(id="c")])
+    path = report.write_json(tmp_path / "claims.json")
+    written = json.loads(path.read_text())
+    assert written == report.to_json()
+    assert list(written) == ["claims"]
+    assert [list(entry) for entry in written["claims"]] == [KEYS] * 3
+    assert [entry["holds"] for entry in written["claims"]] == [True, False, None]
+    assert written["claims"][0] == dict(
+        zip(KEYS, ["a", 2.0, 2.0, "mm", "equal", 0.5, True, "Table 1", "why"], strict=True)
+    )
+
+
+def test_json_stays_valid_with_nan(tmp_path: Path) -> None:
+    path = Report("Paper", [claim(ours=math.nan, note="diverged")]).write_json(tmp_path / "claims.json")
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    (entry,) = json.loads(path.read_text(), parse_constant=refuse)["claims"]
+    assert (entry["ours"], entry["holds"], entry["note"]) == (None, False, "ours is nan; diverged")
+
+
+def test_the_table_shows_published_and_ours_side_by_side() -> None:
+    report = Report(
+        "Paper [2022]",
+        [
+            claim(id="equal", published=1.25, ours=1.5),
+            claim(id="most", relation="at_most", ours=3.0, note="see [1]"),
+            claim(id="least", relation="at_least", ours=1.5, note="see [1]"),
+            not_run(id="null", tolerance=0.0),
+        ],
+    )
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(report.table())
+    text = console.export_text()
+    rows = {
+        cells[0].strip(): [cell.strip() for cell in cells[1:]]
+        for cells in (re.split("[│┃]", line)[1:-1] for line in text.splitlines() if "│" in line)
+    }
+    assert rows["equal"] == ["= 1.25 ± 0.5", "1.5", "mm", "holds", ""]
+    assert rows["most"] == ["≤ 2 + 0.5", "3", "mm", "FAILS", "1"]
+    assert rows["least"] == ["≥ 2 - 0.5", "1.5", "mm", "holds", "1"]
+    assert rows["null"] == ["= 2", "-", "mm", "-", "2"]
+    assert "Paper [2022]" in text
+    footer = [line.strip() for line in text.splitlines()[-3:]]
+    assert footer == ["2 hold, 1 fail, 1 not run", "1: see [1]", "2: not run: no data"]
+
+
+class Page(HTMLParser):
+    """Text, tags and attributes of a page; complains about tags that do not match."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.text, self.attributes, self.open = "", list[tuple[str, str, str | None]](), list[str]()
+        self.feed(source)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes += [(tag, name, value) for name, value in attrs]
+        if tag not in {"meta", "img", "br"}:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_html_is_one_file_with_its_figures_inside(tmp_path: Path) -> None:
+    figure = Figure(figsize=(2, 1))
+    figure.subplots().plot([0, 1])
+    report = Report("Paper", [claim(id="a"), claim(id="b", ours=9.75), not_run(id="c")])
+    report.add_figure(figure, "The caption")
+    page = Page(report.write_html(tmp_path / "new" / "paper.html").read_text(encoding="utf-8"))
+
+    assert page.open == []
+    assert "1 hold, 1 fail, 1 not run" in page.text
+    assert all(word in page.text for word in ("9.75", "not run: no data", "Table 1", "The caption"))
+    links = [value for _, name, value in page.attributes if name in {"src", "href"}]
+    assert len(links) == 1
+    header, _, image = (links[0] or "").partition(",")
+    assert header == "data:image/png;base64"
+    assert base64.b64decode(image).startswith(b"\x89PNG")
+    assert "url(" not in page.text
+    assert "@import" not in page.text
+
+
+def test_html_escapes_every_text(tmp_path: Path) -> None:
+    bad = '<script>"&'
+    report = Report(bad, [claim(id=bad, unit=bad, source=bad, note=bad)], figures=[(Figure(), bad)], paragraphs=[bad])
+    source = report.write_html(tmp_path / "paper.html").read_text(encoding="utf-8")
+    assert "<script" not in source
+    # Title in head and heading, paragraph, four fields of the claim, caption (once more as alt text).
+    assert Page(source).text.count(bad) == 8
+    assert ("img", "alt", bad) in Page(source).attributes

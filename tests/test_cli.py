@@ -9,14 +9,19 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from typer.testing import CliRunner, Result
 
+import trocar.bench
 import trocar.experiments
 import trocar.experiments.demo
+import trocar.simulation.rendering
 from trocar.cli import app
+from trocar.commands import recording_figure
 from trocar.errors import TrocarError
+from trocar.recording import Recording
 from trocar.report import Claim, Report
 
 Run = Callable[[Any], Report]
@@ -204,10 +209,111 @@ def test_help_lists_the_commands_and_each_gives_an_example() -> None:
         # Without colour codes, which some CI services force on, and without line breaks.
         return " ".join(re.sub(r"\x1b\[[0-9;]*m", "", call(*arguments, "--help").stdout).split())
 
-    for command in ("demo", "reproduce"):
+    for command in ("demo", "reproduce", "sim", "bench"):
         assert f" {command} " in text()
         assert f"Example: trocar {command}" in text(command)
 
 
+@pytest.fixture
+def no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The figure of a recording takes a second; where it does not matter, an empty one."""
+    monkeypatch.setattr(recording_figure, "recording_figure", lambda *_: Figure(figsize=(1, 1)))
+
+
+@pytest.fixture
+def no_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rendering is refused, as on a machine without OpenGL."""
+
+    def render(*_: object) -> None:
+        raise TrocarError("no OpenGL here")
+
+    monkeypatch.setattr(trocar.simulation.rendering, "render", render)
+
+
+@pytest.mark.parametrize("controller", ["pid", "pd", "gravity", "computed-torque", "velocity", "effort"])
+def test_sim_saves_a_recording_and_a_plot(no_picture: None, no_figure: None, tmp_path: Path, controller: str) -> None:
+    result = call("sim", "PSM", "--controller", controller, "--duration", 0.02, "-o", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["recording.csv", "recording.npz", "recording.png"]
+    recording = Recording.load(tmp_path / "recording.npz")
+    assert recording.provenance["timestep"] == (1 / 1500 if controller == "pid" else 1e-3)
+    assert (recording.q == Recording.load(tmp_path / "recording.csv").q).all()
+    assert "no picture: no OpenGL here" in result.stderr.splitlines()
+    for text in ("RMS tracking error", "wrist_pitch", "Largest RCM error: ", "Real-time factor"):
+        assert text in result.stdout
+
+
+@pytest.mark.parametrize("trajectory", ["hold", "step", "sinusoid", "quintic"])
+def test_sim_moves_the_named_joints_only(no_picture: None, no_figure: None, tmp_path: Path, trajectory: str) -> None:
+    options = ("--joint", "roll", "--joint", "jaw", "-d", 0.05, "--no-friction", "--no-counterweight")
+    result = call("sim", "-c", "computed-torque", "-t", trajectory, *options, "-o", tmp_path)
+    assert result.exit_code == 0, result.output
+    recording = Recording.load(tmp_path / "recording.npz")
+    moved = {j for j, q in zip(recording.joints, recording.commands["q"].T, strict=True) if q.max() > q.min()}
+    assert moved == (set() if trajectory == "hold" else {"roll", "jaw"})
+    about = recording.provenance
+    assert (about["friction"], about["counterweight"], about["trajectory"]) == (False, False, trajectory)
+
+
+def test_sim_saves_a_picture_where_it_can(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    picture = np.zeros((4, 6, 3), dtype=np.uint8)
+    monkeypatch.setattr(trocar.simulation.rendering, "render", lambda *_: picture)
+    result = call("sim", "-t", "hold", "-d", 0.01, "-o", tmp_path)
+    assert result.exit_code == 0, result.output
+    for name in ("picture.png", "recording.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+    assert str(tmp_path / "picture.png") in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["PSMM"], "Did you mean 'PSM'?"),
+        (["--joint", "rol"], "Did you mean 'roll'?"),
+        (["--amplitude", "0.6"], "--amplitude is a fraction"),
+        (["--frequency", "0"], "--frequency must be positive"),
+        (["--duration", "-1"], "--duration must be positive"),
+        (["--timestep", "0.001"], "Timesteps that would do: 0.000666666667"),
+        (["--parameters", "wang2019_published"], "is not physical"),
+    ],
+)
+def test_sim_refuses_in_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
+    result = call("sim", *arguments, "-o", tmp_path / "out")
+    assert result.exit_code == 2
+    line = result.stderr.strip()
+    assert line.startswith("error: ")
+    assert message in line
+    assert "\n" not in line
+    assert not (tmp_path / "out").exists()
+
+
+def test_bench_prints_and_writes_its_figures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def figures(rounds: int, progress: Callable[[float], None]) -> dict[str, float]:
+        progress(1.0)
+        return {"psm_step_us": 12.5 + rounds}
+
+    monkeypatch.setattr(trocar.bench, "figures", figures)
+    result = call("bench", "--rounds", 3, "--json", tmp_path / "bench.json")
+    assert result.exit_code == 0, result.output
+    assert json.loads((tmp_path / "bench.json").read_text()) == {"psm_step_us": 15.5}
+    assert "psm_step_us" in result.stdout
+    assert "15.5" in result.stdout
+    assert call("bench", "--rounds", 0).exit_code == 2
+
+
 def test_version() -> None:
     assert re.fullmatch(r"trocar \d+\.\d+\.\d+\n", call("--version").stdout)
+
+
+def test_the_figure_of_a_recording_shows_every_joint_with_its_reference_and_units() -> None:
+    rng = np.random.default_rng(0)
+    q, dq, tau = rng.normal(size=(3, 4, 2))
+    recording = Recording(
+        t=np.arange(4.0), q=q, dq=dq, tau=tau, joints=("yaw", "insertion"), joint_units=("rad", "m"), commands={"q": dq}
+    )
+    figure = recording_figure.recording_figure(recording, "A title")
+    assert len(figure.axes) == 6
+    first, *_, last = figure.axes
+    np.testing.assert_array_equal([line.get_ydata() for line in first.lines], [q[:, 0], dq[:, 0]])
+    np.testing.assert_array_equal([line.get_ydata() for line in last.lines], [tau[:, 1]])
+    assert (first.get_ylabel(), last.get_ylabel()) == ("position [rad]", "effort [N]")

@@ -3,7 +3,8 @@
 from trocar.arms import ARMS, Arm, load_arm
 from trocar.errors import NearLimit, NearSingular, TrocarError, Unreachable
 from trocar.mechanics import Mechanism, load_mechanism
-from trocar.simulation import Cable, Diverged, Simulator
+from trocar.recording import Recording
+from trocar.simulation import Cable, Compliance, Diverged, Simulator, simulate
 
 __version__ = "0.1.0"
 
@@ -11,13 +12,16 @@ __all__ = [
     "ARMS",
     "Arm",
     "Cable",
+    "Compliance",
     "Diverged",
     "Mechanism",
     "NearLimit",
     "NearSingular",
+    "Recording",
     "Simulator",
     "TrocarError",
     "Unreachable",
     "load_arm",
     "load_mechanism",
+    "simulate",
 ]

@@ -108,12 +108,13 @@ def _timed(cases: dict[str, Case], rounds: int, progress: Callable[[float], None
 
 
 def _simulation_cases(mech: Mechanism, steps: int) -> dict[str, Case]:
-    """The engine, holding the arm's weight at home; the bare call does the same steps on the same model."""
+    """The engine, the arm held in place, jaws open; the bare call does the same steps on the same model."""
     name = mech.arm.name
     sim = Simulator(name, timestep=TIMESTEP)
     exact = Simulator(name, timestep=TIMESTEP, accuracy="exact")
     q = np.array(mech.arm.home)
-    tau = mech.gravity(q)
+    q[mech.arm.tip_joints :] = 0.5
+    tau = mech.gravity(q) + mech.friction(q, np.zeros_like(q))
     kp, kd = np.diag(mech.mass_matrix(q)) * 30.0**2, np.diag(mech.mass_matrix(q)) * 60.0
     bare, bare_exact = (mujoco.MjData(s.model) for s in (sim, exact))
 

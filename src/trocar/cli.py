@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 import time
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from trocar.commands.bench import bench
+from trocar.commands.sim import sim
+from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError, UnknownName
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def demo(
     Exit status 1 if a check fails.
     """
     start = time.perf_counter()
-    with _plain_errors():
+    with plain_errors():
         from trocar.experiments import demo as demonstration
         from trocar.plots import save
 
@@ -78,6 +79,10 @@ def demo(
     typer.echo(f"Took {time.perf_counter() - start:.1f} s.")
     if not report.ok:
         raise typer.Exit(1)
+
+
+app.command(rich_help_panel="Simulate")(sim)
+app.command(rich_help_panel="Simulate")(bench)
 
 
 @app.command(rich_help_panel="Check against the literature")
@@ -113,7 +118,7 @@ def reproduce(
     everything = Report("trocar reproduce")
     broken = False
     try:
-        with _plain_errors():
+        with plain_errors():
             experiments = _chosen(names or [])
             if data is not None and not data.is_dir():
                 raise TrocarError(f"the data folder {str(data)!r} does not exist (--data or TROCAR_DATA)")
@@ -124,7 +129,7 @@ def reproduce(
     finally:
         # Also after an error: a file left from an earlier run must not pass for the result of this one.
         if json_file is not None:
-            with _plain_errors():
+            with plain_errors():
                 everything.write_json(json_file)
     typer.echo(everything.summary())
     if broken or not everything.ok:
@@ -210,13 +215,3 @@ def _show_failure(name: str, error: Exception) -> None:
     if not isinstance(error, TrocarError):
         traceback.print_exception(error, file=sys.stderr)
     typer.echo(f"error: {name}: {error}", err=True)
-
-
-@contextmanager
-def _plain_errors() -> Iterator[None]:
-    """Errors made by what the user asked for are one line on stderr and exit status 2."""
-    try:
-        yield
-    except (TrocarError, OSError) as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(2) from error

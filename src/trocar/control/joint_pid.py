@@ -56,7 +56,7 @@ class JointPID(Controller):
         de = self._motor_from_joint @ (setpoint.dq - state.dq)
         integral = self._integral + e * self.period
         wanted = self.kp * e + self.ki * integral + self.kd * de
-        tau_motor = np.clip(wanted, -self._limit, self._limit)
+        tau_motor = np.minimum(np.maximum(wanted, -self._limit), self._limit)
         self._integral = np.where(tau_motor == wanted, integral, self._integral)
         self._pending.append(self._motor_from_joint.T @ tau_motor)
         return self._pending.popleft()

@@ -31,7 +31,8 @@ def standard(phi: Array) -> Inertia:
     mass = float(phi[0])
     com = phi[1:4] / mass if mass else np.zeros(3)
     S = skew(com)
-    return Inertia(mass=mass, com=com, I=_symmetric(phi[4:]) + mass * S @ S)
+    I = _symmetric(phi[4:]) + mass * S @ S
+    return Inertia(mass=mass, com=com, I=0.5 * (I + I.T))
 
 
 def pseudo_inertia(phi: Array) -> Array:
@@ -48,6 +49,16 @@ def from_pseudo_inertia(P: Array) -> Array:
     """Barycentric parameters (10,) of a pseudo-inertia (4, 4)."""
     L = np.trace(P[:3, :3]) * np.eye(3) - P[:3, :3]
     return np.array([P[3, 3], *P[:3, 3], *(L[i, j] for i, j in _UPPER)])
+
+
+def in_world(body: Inertia, T_world_link: Array) -> Inertia:
+    """The same body in world axes: centre of mass in the world frame [m], inertia about that centre [kg m^2].
+
+    Ferro et al. 2022 need this for their engine; as printed, their eq. (3) adds the base origin p_0 where the link
+    origin p_i belongs, and their eq. (4) gives the inertia about the world origin, not about the centre of mass.
+    """
+    R, p = T_world_link[:3, :3], T_world_link[:3, 3]
+    return Inertia(mass=body.mass, com=R @ body.com + p, I=R @ body.I @ R.T)
 
 
 def check_consistent(inertias: Mapping[str, Inertia]) -> None:

@@ -37,7 +37,8 @@ def content(recording: Recording) -> bytes:
 def read(path: Path) -> dict[str, Any]:
     """The fields of a recording."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        # from memory: np.load leaves a file that is no zip open
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
             about = json.loads(str(file["about"]))
             arrays = {name: file[name] for name in file.files if name != "about"}
     except (ValueError, KeyError, IndexError, TypeError, EOFError, zipfile.BadZipFile) as error:

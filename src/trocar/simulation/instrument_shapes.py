@@ -12,15 +12,16 @@ import numpy as np
 from trocar.arms import Arm
 from trocar.arms.arm import poses_at_zero
 from trocar.arms.instruments import load_instrument
-from trocar.simulation.shapes import COLLISION, Sketch, plate
+from trocar.simulation.shapes import COLLISION, VISUAL, Sketch, plate, turned
 from trocar.spatial import pose
 
 SHAFT_RADIUS = 0.004  # [m]
 # Where the jaw faces begin, from the yaw axis: behind it the fingers are hubs that pass each other [m].
 JAW_ROOT = 0.003
-# The fingers are seen to touch when closer than this, but push each other only when they overlap [m]. So the home
-# position, jaw closed without squeezing, is a touch without force. Jaws open by 0.02 rad are 60 um apart.
-TOUCH = 1e-5
+# The fingers are seen to touch when closer than TOUCH but push each other only when they overlap, and at jaw 0 there
+# is a clearance above rounding [m]: the home position, closed without squeezing, is a touch without force. Jaws that
+# are open by 0.02 rad are 0.2 mm apart.
+TOUCH, CLEARANCE = 1e-5, 1e-7
 # Squeezing: the first 0.5 mm of overlap is soft, in place of the cables' elasticity.
 SQUEEZE_SOLREF, SQUEEZE_SOLIMP = (0.005, 1.0), (0.0, 0.95, 5e-4, 0.5, 2.0)
 GRIP = {"condim": 4, "friction": [1.0, 0.005, 0.0001]}
@@ -41,11 +42,26 @@ def add_instrument(spec: mujoco.MjSpec, arm: Arm, shaft_top: float) -> None:
     on("wrist_yaw", "wrist_yaw").rod([0, -0.0036, 0], [0, 0.0036, 0], 0.0008, "tungsten")
     # the left finger opens towards -x, where its own x axis points at q = 0
     for name, side in (("finger_left", -1.0), ("finger_right", 1.0)):
-        _finger(on(name, "wrist_yaw"), name, side, jaw)
+        _finger(on(name, "wrist_yaw"), side, jaw)
+    _add_jaw_contact(spec, on("finger_left", "wrist_yaw"), on("finger_right", "wrist_yaw"), jaw)
+
+
+def _add_jaw_contact(spec: mujoco.MjSpec, left: Sketch, right: Sketch, length: float) -> None:
+    """Let the fingers push each other apart, however far they are squeezed together.
+
+    Two thin blades that overlap deeply would find it shorter to pass through each other. So their contact is between
+    a ball in the left jaw and a block behind the face of the right one, so large that its face is always nearest.
+    """
+    radius, deep = 0.001, 0.02  # [m]
+    hidden = {**VISUAL, "group": 5}
+    ball = [-radius - CLEARANCE, 0.0, -0.95 * length]
+    left.ball(ball, radius, hidden, name="jaw_ball")
+    right.box((0.0, deep), (-deep, deep), (deep, -length - deep), hidden, name="jaw_block")
+    spec.add_exclude(bodyname1=left.body.name, bodyname2=right.body.name)
     spec.add_pair(
         name="jaw",
-        geomname1="finger_left",
-        geomname2="finger_right",
+        geomname1="jaw_ball",
+        geomname2="jaw_block",
         condim=1,  # the fingers share one axis: no sliding for friction to resist
         gap=TOUCH,
         solref=SQUEEZE_SOLREF,
@@ -59,9 +75,11 @@ def _shaft(sketch: Sketch, top: float) -> None:
     sketch.rod([0, 0, 0.0086], [0, 0, 0.0095], 0.0036, "dark")
     sketch.rod([0, 0, 0.0040], [0, 0, 0.0088], SHAFT_RADIUS, "bright")
     for side in (-1.0, 1.0):
-        ear = plate([([0, 0, 0], 0.0027), ([0, 0, 0.0050], 0.0027)], (side * 0.0022, side * 0.0037), bevel=0.0004)
+        ear = plate([([0, 0, 0], 0.0027), ([0, 0, 0.0050], 0.0027)], (side * 0.0022, side * 0.0030))
+        outer = np.abs(ear[:, 0]) > 0.0025
+        ear[outer, 0] = side * np.sqrt(0.00398**2 - ear[outer, 1] ** 2)  # flush with the tube
         sketch.hull(ear, "bright")
-    sketch.rod([-0.0039, 0, 0], [0.0039, 0, 0], 0.0009, "cover")
+    sketch.rod([-0.00405, 0, 0], [0.00405, 0, 0], 0.0009, "cover")
     sketch.rod([0, 0, 0.006], [0, 0, top], SHAFT_RADIUS, COLLISION, round_ends=True)
 
 
@@ -69,31 +87,37 @@ def _wrist(sketch: Sketch, reach: float) -> None:
     """A tongue on the pitch pin that widens and forks around the yaw pin, `reach` further down [m]."""
     waist = np.array([0, 0, -0.55 * reach])
     tongue = plate([([0, 0, 0], 0.0026), (waist, 0.0026)], (-0.0021, 0.0021), bevel=0.0003)
-    shoulder = plate([(waist, 0.0036)], (-0.0034, 0.0034), axis="y", bevel=0.0010)
-    shoulder[:, 2] = waist[2] + 0.5 * (shoulder[:, 2] - waist[2])  # flattened: wide, not long
-    sketch.hull(np.vstack([tongue, shoulder]), "cover")
+    angles = np.linspace(0.0, np.pi, 13)
+    oval = [(waist[2] + 0.0026 * np.cos(a), 0.0037 * np.sin(a)) for a in angles]
+    sketch.hull(np.vstack([tongue, turned(oval, axis="z")]), "cover")
     for side in (-1.0, 1.0):
-        ear = plate([(waist, 0.0030), ([0, 0, -reach], 0.0026)], (side * 0.0017, side * 0.0033), "y", 0.0004)
+        ear = plate([(waist, 0.0029), ([0, 0, -reach], 0.0026)], (side * 0.0017, side * 0.0033), "y", 0.0004)
         sketch.hull(ear, "cover")
     sketch.rod([0, 0, 0], [0, 0, -reach], 0.0030, COLLISION, round_ends=True)
 
 
-def _finger(sketch: Sketch, name: str, side: float, length: float) -> None:
+def _finger(sketch: Sketch, side: float, length: float) -> None:
     """Hub on the yaw pin and a tapered blade on one side (-1, +1) of the plane x = 0, to `length` [m]."""
-    hub = (0.0, side * 0.0016)
-    sketch.hull(plate([([0, 0, 0], 0.0022)], hub, "y", 0.0002), "aluminium")
-    neck = plate([([side * 0.0010, 0, 0], 0.0012), ([side * 0.0010, 0, -JAW_ROOT], 0.0009)], hub, "y")
+    hub = plate([([0, 0, 0], 0.0022)], (side * 5e-5, side * 0.0016), "y", 0.0002)
+    # (distance from the yaw axis, outer face, half width): the blade is thickest just beyond its root
+    sections = ((JAW_ROOT, 0.0017, 0.0014), (0.45 * length, 0.0021, 0.0016), (length, 0.0008, 0.0010))
     blade = np.array(
         [
-            [side * x, y, -z]
-            for z, outer, width in ((JAW_ROOT, 0.0020, 0.0016), (0.6 * length, 0.0016, 0.0015), (length, 0.0008, 0.0010))
-            for x, y in ((2e-4, width), (2e-4, -width), (outer, 0.6 * width), (outer, -0.6 * width))
+            [side * x, y * half, -z]
+            for z, outer, half in sections
+            for x, y in (
+                (2e-4, 1.0),
+                (2e-4, -1.0),
+                (0.6 * outer, 1.0),
+                (0.6 * outer, -1.0),
+                (outer, 0.5),
+                (outer, -0.5),
+            )
         ]
     )
-    sketch.hull(neck, "aluminium")
+    sketch.hull(hub, "aluminium")
+    sketch.hull(np.vstack([hub[side * hub[:, 0] > 0], blade[:6]]), "aluminium")
     sketch.hull(blade, "aluminium")
     # carbide insert: the gripping face, which the two fingers share when closed
     sketch.box((0.0, side * 4e-4), (-0.0009, 0.0009), (-JAW_ROOT, -0.97 * length), "tungsten")
-    sketch.box(
-        (0.0, side * 0.0016), (-0.0013, 0.0013), (-JAW_ROOT, -length), {**COLLISION, **GRIP}, name=name
-    )
+    sketch.box((0.0, side * 0.0016), (-0.0013, 0.0013), (-JAW_ROOT, -length), {**COLLISION, **GRIP})

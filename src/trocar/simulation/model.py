@@ -5,6 +5,7 @@ The base frame of the arm is the world frame. Joint positions of the model are `
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ import numpy as np
 from trocar.arms import Arm
 from trocar.arms.parameters import Drive, Inertia, Parameters
 from trocar.mechanics.inertia import check_consistent
+from trocar.simulation.compliance import Compliance, add_motors
 from trocar.simulation.geometry import add_geometry
 from trocar.spatial import Array, quaternion
 
@@ -49,6 +51,7 @@ def build(
     limits: bool,
     counterweight: bool,
     transmission: str | Cable,
+    compliance: Compliance | None,
 ) -> mujoco.MjSpec:
     """The model of one arm; see `Simulator` for the meaning of the options."""
     check_consistent(parameters.inertias)
@@ -76,7 +79,9 @@ def build(
     for drive in parameters.drives:
         _add_drive(spec, arm, drive, friction, stiff)
     _add_motors(spec, arm)
-    _exclude_neighbours(spec, arm)
+    if compliance is not None:
+        add_motors(spec, compliance)
+    _exclude_pairs(spec, arm)
     return spec
 
 
@@ -144,7 +149,8 @@ def _add_transmissions(spec: mujoco.MjSpec, arm: Arm, kind: str | Cable, stiff: 
         ratio = _ratio(arm, follower, leader)
         if follower == arm.counterweight and isinstance(kind, Cable):
             tendon = spec.add_tendon(name=f"{follower}_cable", springlength=[0.0, 0.0])
-            tendon.stiffness, tendon.damping = kind.stiffness, kind.damping
+            _add_first(tendon, "stiffness", kind.stiffness)
+            _add_first(tendon, "damping", kind.damping)
             tendon.wrap_joint(follower, 1.0)
             tendon.wrap_joint(leader, -ratio)
         elif follower == arm.counterweight and kind == "mirrored":
@@ -217,10 +223,9 @@ def _add_motors(spec: mujoco.MjSpec, arm: Arm) -> None:
             actuator.trntype, actuator.target = mujoco.mjtTrn.mjTRN_TENDON, tendon.name
 
 
-def _exclude_neighbours(spec: mujoco.MjSpec, arm: Arm) -> None:
-    """No contact between the links of one arm: they are made to pass each other; the two fingers do touch."""
-    names = [b.name for b in arm.bodies]
-    for i, a in enumerate(names):
-        for b in names[i + 1 :]:
-            if {a, b} != {"finger_left", "finger_right"}:
-                spec.add_exclude(bodyname1=a, bodyname2=b)
+def _exclude_pairs(spec: mujoco.MjSpec, arm: Arm) -> None:
+    """No contact between the links of one arm: they are made to pass each other. The jaws have a pair of their own."""
+    excluded = {frozenset((pair.bodyname1, pair.bodyname2)) for pair in spec.excludes}
+    for a, b in itertools.combinations([body.name for body in arm.bodies], 2):
+        if frozenset((a, b)) not in excluded:
+            spec.add_exclude(bodyname1=a, bodyname2=b)

@@ -8,6 +8,7 @@ table gives are those of the real machine's covers, to about 5 mm.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import mujoco
 import numpy as np
@@ -22,7 +23,7 @@ from trocar.spatial import Array
 BACK_X, FORK_X = 0.050, 0.043
 BASE_DEPTH = 0.152  # yaw axis to the mounting plane [m]
 COLUMN = {"top": 0.395, "behind": 0.026, "ahead": 0.017, "half_width": 0.037}  # about the joint of the bottom bar [m]
-CARRIAGE = (-0.045, 0.066)  # below and above the insertion frame [m]
+CARRIAGE = (-0.052, 0.068)  # below and above the insertion frame [m]
 CANNULA_END, CANNULA_RADIUS = -0.036, 0.0060  # [m]; the tube is 4 cm into the patient
 
 
@@ -43,9 +44,7 @@ class Joints:
     def of(cls, arm: Arm) -> Joints:
         T = poses_at_zero(arm.bodies)
         at = {name: pose[:3, 3] for name, pose in T.items()}
-        closed = {
-            frozenset((p.body_a, p.body_b)): (T[p.body_a] @ np.array([*p.point_a, 1.0]))[:3] for p in arm.loops
-        }
+        closed = {frozenset((p.body_a, p.body_b)): (T[p.body_a] @ np.array([*p.point_a, 1.0]))[:3] for p in arm.loops}
         (other_end,) = (p for bodies, p in closed.items() if "front" in bodies)
         low, high = sorted((at["front"], other_end), key=lambda p: float(p[2]))
         return cls(
@@ -93,7 +92,7 @@ def _base(sketch: Sketch, joints: Joints) -> None:
     sketch.hull(rounded_box((-0.058, 0.058), (y - 0.140, y - 0.092), (-BASE_DEPTH, -0.055), 0.008), "cast")
     sketch.box((-0.050, 0.050), (y - 0.253, y - 0.100), (-BASE_DEPTH - 0.004, -BASE_DEPTH), "dark")
     rail = [(-0.100, -0.142), (0.085, -0.142), (0.150, -0.070), (0.150, 0.004)]
-    for (y_a, z_a), (y_b, z_b) in zip(rail[:-1], rail[1:], strict=True):
+    for (y_a, z_a), (y_b, z_b) in pairwise(rail):
         for x in (-0.026, 0.026):
             ends = [([0, y + y_a, z_a], 0.0045), ([0, y + y_b, z_b], 0.0045)]
             sketch.hull(plate(ends, (x - 0.007, x + 0.007)), "aluminium")
@@ -121,7 +120,7 @@ def _yaw(sketch: Sketch, joints: Joints) -> None:
         [(y + 0.090, 0.074), (y + 0.122, 0.064), (y + 0.134, 0.052)],
     ):
         neck = turned(profile, (np.pi, 2.0 * np.pi))
-        sketch.hull(np.vstack([neck, neck[np.abs(neck[:, 2]) < 1e-9] + [0.0, 0.0, deck]]), "cover")
+        sketch.hull(np.vstack([neck, neck[np.abs(neck[:, 2]) < 1e-9] + [0.0, 0.0, deck - 0.001]]), "cover")
     sketch.rod([0, y - 0.170, 0], [0, y - 0.130, 0], 0.046, "column")
     # the open deck, in which the bars stand
     sketch.box((-0.064, 0.064), (y - 0.088, y + 0.108), (deck, deck + 0.0006), "dark")
@@ -142,7 +141,10 @@ def _back(sketch: Sketch, joints: Joints) -> None:
             side = np.array([np.sign(x) * (BACK_X + 0.0065), 0, 0])
             sketch.rod(joint, joint + side, 0.0065, "steel")
     brace = knee - [0, 0, 0.012]
-    sketch.hull(rounded_box((-BACK_X, BACK_X), (brace[1] - 0.020, brace[1] - 0.012), brace[2] + np.array([-0.02, 0.02]), 0.002), "cast")
+    sketch.hull(
+        rounded_box((-BACK_X, BACK_X), (brace[1] - 0.020, brace[1] - 0.012), brace[2] + np.array([-0.02, 0.02]), 0.002),
+        "cast",
+    )
 
 
 def _counterweight(sketch: Sketch, joints: Joints) -> None:
@@ -175,7 +177,9 @@ def _bottom(sketch: Sketch, joints: Joints) -> None:
         sketch.hull(plate([(end, 0.0085), (bend, 0.0085)], across, bevel=0.001), "aluminium")
         sketch.hull(plate([(bend, 0.0085), (inside, 0.0085)], across, bevel=0.001), "aluminium")
         inner = np.sign(x) * 0.038
-        sketch.hull(plate([(back, 0.010), (back + [0, 0.12 * length, 0], 0.010)], (inner - 0.004, inner + 0.004)), "aluminium")
+        sketch.hull(
+            plate([(back, 0.010), (back + [0, 0.12 * length, 0], 0.010)], (inner - 0.004, inner + 0.004)), "aluminium"
+        )
     sketch.rod(end - [FORK_X + 0.0055, 0, 0], end + [FORK_X + 0.0055, 0, 0], 0.005, "steel")
     sketch.box((-0.048, 0.048), (back[1], stop), (low, high), COLLISION)
 
@@ -236,10 +240,17 @@ def _carriage(sketch: Sketch, joints: Joints) -> None:
     low, high = z + CARRIAGE[0], z + CARRIAGE[1]
     rail = joints.bottom_end[1] + COLUMN["ahead"]
     sketch.hull(rounded_box((-0.040, 0.040), (rail + 0.001, rail + 0.011), (low + 0.004, high), 0.004), "cast")
-    sketch.hull(rounded_box((-0.036, 0.036), (rail + 0.009, rail + 0.022), (low + 0.002, high - 0.006), 0.005), "plastic")
+    sketch.hull(
+        rounded_box((-0.036, 0.036), (rail + 0.009, rail + 0.022), (low + 0.002, high - 0.006), 0.005), "plastic"
+    )
     front = rail + 0.062
-    sketch.hull(rounded_box((-0.031, 0.031), (rail + 0.022, front), (low + 0.006, high - 0.016), 0.009), "cast")
-    sketch.hull(rounded_box((-0.022, 0.022), (front - 0.006, front + 0.0012), (low + 0.022, high - 0.030), 0.001), "column")
+    sketch.hull(rounded_box((-0.031, 0.031), (rail + 0.022, front), (low + 0.006, high - 0.008), 0.009), "cast")
+    sketch.hull(
+        rounded_box((-0.022, 0.022), (front - 0.006, front + 0.0012), (low + 0.026, high - 0.030), 0.001), "column"
+    )
     for x in (-0.0325, 0.0325):
-        sketch.hull(rounded_box((x - 0.003, x + 0.003), (rail + 0.030, rail + 0.048), (z - 0.008, high - 0.026), 0.0025), "cover")
+        sketch.hull(
+            rounded_box((x - 0.003, x + 0.003), (rail + 0.030, rail + 0.048), (z - 0.008, high - 0.026), 0.0025),
+            "cover",
+        )
     sketch.hull(turned([(low - 0.012, 0.0065), (low + 0.010, 0.0130)], axis="z"), "cast")

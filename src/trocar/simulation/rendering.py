@@ -1,7 +1,13 @@
-"""Pictures of a simulator, without a window: still images and short films."""
+"""Pictures of a simulator, without a window: still images and short films.
+
+The scene (light, backdrop, floor) is added to a copy of the model: the simulated one is never touched.
+"""
 
 from __future__ import annotations
 
+import functools
+import importlib
+import importlib.util
 import io
 import math
 import os
@@ -14,14 +20,247 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import matplotlib.image
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image as PillowImage
+from PIL import Image
 
 from trocar.errors import TrocarError, UnknownName
 from trocar.files import write_whole
 from trocar.simulation.simulator import Simulator
+from trocar.spatial import Array
 
 Picture = NDArray[np.uint8]
+
+# name: (azimuth, elevation) of the viewing direction [deg]; at azimuth 180 the camera looks along -x, with +y to
+# the right: the mechanism on the left, the instrument on the right.
+CAMERAS: dict[str, tuple[float, float]] = {"iso": (146.0, -19.0), "side": (180.0, -4.0), "tip": (122.0, -10.0)}
+TIP_DISTANCE, TIP_FOCUS = 0.043, 0.002  # camera from the wrist, and the point looked at above the tip [m]
+HORIZON, ZENITH = (0.84, 0.87, 0.90), (0.55, 0.63, 0.74)  # backdrop and floor
+MARGIN = 0.15  # floor below the lowest point of the arm at home [m]
+GL_PACKAGES = "libegl1 libegl-mesa0 libgl1 libgl1-mesa-dri"
+
+
+def render(sim: Simulator, camera: str = "iso", size: tuple[int, int] = (960, 720)) -> Picture:
+    """Image (height, width, 3) of the simulator as it is now; always from one thread, which owns the OpenGL context.
+
+    Args:
+        camera: "iso", "side" or "tip" (close-up of wrist and jaws, which it follows).
+        size: (width, height) [pixels].
+    """
+    if camera not in CAMERAS:
+        raise UnknownName("camera", camera, CAMERAS)
+    if len(size) != 2 or min(size) < 1:
+        raise TrocarError(f"size is (width, height) in pixels, got {size!r}")
+    return _stage(sim).picture(sim, camera, size)
+
+
+def view(sim: Simulator, camera: str) -> mujoco.MjvCamera:
+    """The camera of that name: the whole arm at home, or the tip where it is now."""
+    result = mujoco.MjvCamera()
+    result.azimuth, result.elevation = CAMERAS[camera]
+    if camera == "tip":
+        tip = sim.tip_pose()
+        result.lookat, result.distance = tip[:3, 3] - TIP_FOCUS * tip[:3, 2], TIP_DISTANCE
+    else:
+        low, high = _stage(sim).extent
+        half_view = math.radians(sim.model.vis.global_.fovy) / 2
+        result.lookat = (low + high) / 2
+        # the smaller angle is the vertical one, and a sphere around the arm has slack at its corners
+        result.distance = 0.85 * float(np.linalg.norm(high - low)) / 2 / math.sin(half_view)
+    return result
+
+
+def save_png(path: str | os.PathLike[str], image: Picture) -> Path:
+    """Write an image (height, width, 3) as PNG."""
+    stream = io.BytesIO()
+    Image.fromarray(image).save(stream, format="PNG")
+    return write_whole(path, stream.getvalue())
+
+
+def render_video(path: str | os.PathLike[str], frames: Iterable[Picture], fps: float = 25.0) -> Path:
+    """Write images of one size as a film, .gif or .mp4 (needs ffmpeg); `fps` in frames per second."""
+    images = [np.ascontiguousarray(frame) for frame in frames]
+    if not images or any(image.shape != images[0].shape for image in images):
+        raise TrocarError("a film needs at least one frame, all of one size")
+    if not (math.isfinite(fps) and fps > 0):
+        raise TrocarError(f"fps must be positive, got {fps!r}")
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".gif", ".mp4"):
+        raise UnknownName("film format", suffix, (".gif", ".mp4"))
+    return write_whole(path, _gif(images, fps) if suffix == ".gif" else _mp4(images, fps))
+
+
+class _Stage:
+    """A copy of a simulator's model with light, backdrop and floor, and what is needed to draw it."""
+
+    def __init__(self, sim: Simulator) -> None:
+        self.extent = _extent_at_home(sim)
+        self.model = _dressed(sim, *self.extent).compile()
+        self.data = mujoco.MjData(self.model)
+        self.scene = mujoco.MjvScene(self.model, maxgeom=self.model.ngeom + 100)
+        self.options = mujoco.MjvOption()
+        self.size: tuple[int, int] | None = None
+        self.context: Any = None
+
+    def picture(self, sim: Simulator, camera: str, size: tuple[int, int]) -> Picture:
+        self.data.qpos[:] = sim.data.qpos
+        mujoco.mj_kinematics(self.model, self.data)
+        mujoco.mj_comPos(self.model, self.data)
+        mujoco.mj_camlight(self.model, self.data)
+        _gl_context().make_current()
+        self._prepare(size)
+        mujoco.mjv_updateScene(
+            self.model, self.data, self.options, None, view(sim, camera), mujoco.mjtCatBit.mjCAT_ALL, self.scene
+        )
+        # at the scale of the jaws the shadow map is too coarse
+        self.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = camera != "tip"
+        image = np.empty((size[1], size[0], 3), dtype=np.uint8)
+        rectangle = mujoco.MjrRect(0, 0, *size)
+        mujoco.mjr_render(rectangle, self.scene, self.context)
+        mujoco.mjr_readPixels(image, None, rectangle, self.context)
+        return np.ascontiguousarray(image[::-1])
+
+    def _prepare(self, size: tuple[int, int]) -> None:
+        """An off-screen buffer of this size."""
+        if self.size == size:
+            return
+        if self.context is not None:
+            self.context.free()
+        self.model.vis.global_.offwidth, self.model.vis.global_.offheight = size
+        self.context = mujoco.MjrContext(self.model, mujoco.mjtFontScale.mjFONTSCALE_100)
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self.context)
+        self.size = size
+
+
+_STAGES: weakref.WeakKeyDictionary[Simulator, _Stage] = weakref.WeakKeyDictionary()
+
+
+def _stage(sim: Simulator) -> _Stage:
+    """The stage of a simulator, made once."""
+    if sim not in _STAGES:
+        _STAGES[sim] = _Stage(sim)
+    return _STAGES[sim]
+
+
+@functools.cache
+def _gl_context() -> Any:
+    """The process's OpenGL context; where there is no display, one that needs none (EGL)."""
+    shown = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if sys.platform == "linux" and not shown:
+        os.environ.setdefault("MUJOCO_GL", "egl")
+    backend = os.environ.get("MUJOCO_GL", "").lower()
+    try:
+        # MuJoCo chooses its context class when it is first imported, which may be before the variable was set.
+        module = importlib.import_module(f"mujoco.{backend}") if backend in ("egl", "osmesa") else mujoco
+        context = module.GLContext(64, 64)  # pictures have a buffer of their own
+        context.make_current()
+    except Exception as error:  # each platform fails in its own way: ImportError, AttributeError, RuntimeError, ...
+        raise TrocarError(
+            f"no OpenGL context for rendering (MUJOCO_GL={backend or 'unset'}): {error}. "
+            f"On Debian or Ubuntu without a display: apt install {GL_PACKAGES}, then MUJOCO_GL=egl"
+        ) from error
+    return context
+
+
+def _dressed(sim: Simulator, low: Array, high: Array) -> mujoco.MjSpec:
+    """A copy of the model's specification with a light, a backdrop and, if the arm stands upright, a floor.
+
+    `low`, `high` (3,) are the corners of the arm at home [m].
+    """
+    spec = sim.spec.copy()
+    spec.visual.headlight.ambient = [0.32, 0.32, 0.33]
+    spec.visual.headlight.diffuse = [0.42, 0.42, 0.42]
+    spec.visual.headlight.specular = [0.15, 0.15, 0.15]
+    spec.visual.rgba.haze = [*HORIZON, 1.0]
+    spec.visual.quality.shadowsize = 4096
+    spec.visual.quality.offsamples = 8
+    spec.visual.map.znear = 0.005  # times the model's extent: the close-up is at 5 cm
+    spec.add_texture(
+        name="backdrop",
+        type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
+        builtin=mujoco.mjtBuiltin.mjBUILTIN_GRADIENT,
+        rgb1=HORIZON,
+        rgb2=ZENITH,
+        width=512,
+        height=512,
+    )
+    above = (low + high) / 2 + [1.2, -0.6, 2.2]
+    spec.worldbody.add_light(
+        name="key",
+        type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
+        pos=above,
+        dir=(low + high) / 2 - above,
+        diffuse=[0.5, 0.5, 0.48],
+        specular=[0.3, 0.3, 0.3],
+        castshadow=True,
+    )
+    down = sim.gravity_vector / np.linalg.norm(sim.gravity_vector) if sim.gravity_vector.any() else np.zeros(3)
+    if down[2] < -0.999:
+        _add_floor(spec, sim, float(low[2]) - MARGIN)
+    return spec
+
+
+def _add_floor(spec: mujoco.MjSpec, sim: Simulator, z: float) -> None:
+    """A floor at height z [m] and a plinth on it below whatever is fixed to the base."""
+    bare: dict[str, Any] = {"contype": 0, "conaffinity": 0, "group": 2, "mass": 0.0}
+    spec.add_material(name="floor", rgba=[*HORIZON, 1.0], specular=0.0)
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], pos=[0, 0, z], material="floor", **bare)
+    fixed = _boxes_at_home(sim, sim.model.geom_bodyid == 0)
+    standing = fixed[fixed[:, 2].min() + 0.01 > fixed[:, 2]] if len(fixed) else fixed
+    if len(standing):
+        low, high = standing.min(0), standing.max(0)
+        centre, half = (low + high) / 2, (high - low) / 2
+        spec.worldbody.add_geom(
+            type=mujoco.mjtGeom.mjGEOM_BOX,
+            pos=[centre[0], centre[1], (low[2] + z) / 2],
+            size=[half[0] + 0.02, half[1] + 0.02, (low[2] - z) / 2],
+            rgba=[0.70, 0.73, 0.77, 1.0],
+            **bare,
+        )
+
+
+def _extent_at_home(sim: Simulator) -> tuple[Array, Array]:
+    """Lower and upper corner (3,) of the visible shapes at the arm's home [m]."""
+    corners = _boxes_at_home(sim, sim.model.geom_group == 2)
+    if not len(corners):
+        corners = np.array([[-0.5, -0.5, -0.5], [0.5, 0.5, 0.5]])
+    return corners.min(0), corners.max(0)
+
+
+def _boxes_at_home(sim: Simulator, which: NDArray[np.bool_]) -> Array:
+    """Corners (n, 3) of the bounding boxes of geoms, in the base at the arm's home [m]."""
+    data = mujoco.MjData(sim.model)
+    data.qpos[:] = sim.arm.E @ np.array(sim.arm.home)
+    mujoco.mj_kinematics(sim.model, data)
+    signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    points = [np.empty((0, 3))]
+    for i in np.flatnonzero(which):
+        centre, half = sim.model.geom_aabb[i, :3], sim.model.geom_aabb[i, 3:]
+        points.append(data.geom_xpos[i] + (centre + signs * half) @ data.geom_xmat[i].reshape(3, 3).T)
+    return np.vstack(points)
+
+
+def _gif(images: list[Picture], fps: float) -> bytes:
+    first, *others = (Image.fromarray(image).quantize(128) for image in images)
+    stream = io.BytesIO()
+    first.save(stream, format="GIF", save_all=True, append_images=others, duration=round(1000 / fps), loop=0)
+    return stream.getvalue()
+
+
+def _mp4(images: list[Picture], fps: float) -> bytes:
+    program = shutil.which("ffmpeg")
+    if program is None and importlib.util.find_spec("imageio_ffmpeg"):
+        program = importlib.import_module("imageio_ffmpeg").get_ffmpeg_exe()
+    if program is None:
+        raise TrocarError("an .mp4 film needs ffmpeg: install it (apt install ffmpeg) or write a .gif instead")
+    height, width = images[0].shape[:2]
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "film.mp4"
+        command = [program, "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}"]
+        command += ["-r", f"{fps:g}", "-i", "-", "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2"]
+        command += ["-pix_fmt", "yuv420p", str(target)]
+        done = subprocess.run(command, input=b"".join(i.tobytes() for i in images), capture_output=True)
+        if done.returncode:
+            raise TrocarError(f"ffmpeg failed: {done.stderr.decode(errors='replace').strip()}")
+        return target.read_bytes()

@@ -19,10 +19,10 @@ from trocar.spatial import Array, inverse, quaternion
 
 # name: colour (red, green, blue), specular, shininess. Real machines: light grey with dark blue-grey covers.
 MATERIALS: dict[str, tuple[tuple[float, float, float], float, float]] = {
-    "cast": ((0.80, 0.81, 0.82), 0.25, 0.3),
+    "cast": ((0.76, 0.77, 0.79), 0.25, 0.3),
     "aluminium": ((0.72, 0.74, 0.76), 0.5, 0.5),
     "cover": ((0.13, 0.20, 0.34), 0.35, 0.5),
-    "column": ((0.27, 0.30, 0.36), 0.3, 0.4),
+    "column": ((0.25, 0.29, 0.36), 0.3, 0.4),
     "steel": ((0.62, 0.65, 0.69), 0.8, 0.7),
     "bright": ((0.78, 0.80, 0.82), 0.8, 0.7),
     "plastic": ((0.74, 0.81, 0.88), 0.3, 0.4),
@@ -90,6 +90,11 @@ class Sketch:
         ends = [*self._point(a), *self._point(b)]
         self._geom(look, type=kind, fromto=ends, size=[radius, 0.0, 0.0])
 
+    def ball(self, centre: ArrayLike, radius: float, look: str | dict[str, Any], **more: Any) -> None:
+        """Ball [m]."""
+        kind = mujoco.mjtGeom.mjGEOM_SPHERE
+        self._geom(look, type=kind, pos=self._point(centre), size=[radius, 0.0, 0.0], **more)
+
     def hull(self, points: Array, look: str | dict[str, Any], **more: Any) -> None:
         """Convex hull of points (n, 3) [m], as a mesh."""
         name = f"{self.body.name or 'base'}_{len(self.spec.meshes)}"
@@ -126,9 +131,13 @@ def plate(
     i = "xyz".index(axis)
     others = [j for j in range(3) if j != i]
     low, high = sorted(thickness)
-    levels = ((low, bevel), (low + bevel, 0.0), (high - bevel, 0.0), (high, bevel)) if bevel else (
-        (low, 0.0),
-        (high, 0.0),
+    levels = (
+        ((low, bevel), (low + bevel, 0.0), (high - bevel, 0.0), (high, bevel))
+        if bevel
+        else (
+            (low, 0.0),
+            (high, 0.0),
+        )
     )
     angles = np.linspace(0.0, 2.0 * np.pi, 20, endpoint=False)
     points = []

@@ -31,6 +31,7 @@ def simulate(
 ) -> Recording:
     """Run the simulator from where it stands, under a controller that follows a reference.
 
+    Controllers and recording see what the encoders do (`sim.measured_q`), which is the truth unless drives are elastic.
     Row k of the recording: q, dq at t_k with tau, ddq of the step that starts at t_k, and the commands in force then.
 
     Args:
@@ -59,7 +60,7 @@ def simulate(
     q, dq, ddq, tau, *commands = (np.empty((rows, sim.n)) for _ in range(8))
     extra = _channels(sim, rows) if diagnostics else {}
     for i in range(steps):
-        state = State(sim.time, sim.q, sim.dq)
+        state = State(sim.time, sim.measured_q, sim.measured_dq)
         if i % interval == 0:
             setpoint = setpoint_at(state.t)
             effort = np.asarray(controller(state, setpoint), dtype=float)

@@ -15,6 +15,7 @@ from trocar.arms import gravity_vector
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics import Mechanism
 from trocar.mechanics.mechanism import load_set
+from trocar.simulation.compliance import Compliance, ElasticDrives
 from trocar.simulation.divergence import Diverged, save_states
 from trocar.simulation.mirrored import MirroredCounterweight
 from trocar.simulation.model import INTEGRATORS, Cable, build
@@ -51,7 +52,9 @@ class Simulator:
             the cost) or "discrete" (MuJoCo's integrator for models with soft bodies).
         transmission: how the counterweight follows the insertion: "rigid", a `Cable`, or "mirrored" (a PID makes it
             follow and its force acts on the tool, as in Ferro et al. 2022).
-        limits: joint limits as constraints. motor_limits: clamp efforts to what the motors can give.
+        compliance: elastic drives of yaw and pitch with motors of their own; `measured_q` is then the encoders'.
+        contacts: False switches contact off. limits: joint limits as constraints.
+        motor_limits: clamp efforts to what the motors can give.
         instrument, gravity, mounting, rotor_inertia: as for `load_mechanism`.
     """
 
@@ -65,6 +68,8 @@ class Simulator:
         *,
         accuracy: str = "fast",
         transmission: str | Cable = "rigid",
+        compliance: Compliance | None = None,
+        contacts: bool = True,
         limits: bool = True,
         motor_limits: bool = False,
         instrument: str | None = None,
@@ -85,6 +90,8 @@ class Simulator:
             raise TrocarError(f"{name} has no counterweight; leave counterweight out")
         if transmission != "rigid" and arm.counterweight is None:
             raise TrocarError(f"{name} has no counterweight for transmission={transmission!r}")
+        if compliance is not None and arm.name != "PSM":
+            raise TrocarError(f"drive compliance was measured on the Classic PSM, not on {name}")
         self.arm, self.parameters, self.accuracy = arm, found, accuracy
         self.gravity_vector = gravity_vector(arm, gravity, mounting)
         self.spec = build(
@@ -97,20 +104,31 @@ class Simulator:
             limits=limits,
             counterweight=counterweight,
             transmission=transmission,
+            compliance=compliance,
         )
+        if not contacts:
+            self.spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
         self.model = self.spec.compile()
         self.data = mujoco.MjData(self.model)
         _stiffen(self.model, STIFFENING[accuracy])
         self.motor_limits = arm.motors.effort if motor_limits else None
         self._equations = Mechanism(arm, found, counterweight=counterweight, gravity=self.gravity_vector)
-        self._D, self._E = np.array(arm.D), np.array(arm.E)
+        # the model's joints are those of the tree, then the motors of elastic drives, if any
+        extra = self.model.nv - len(arm.bodies)
+        self._D, self._E = np.pad(arm.D, ((0, 0), (0, extra))), np.pad(arm.E, ((0, extra), (0, 0)))
+        self._D_measured = self._D.copy()
+        self._elastic = None if compliance is None else ElasticDrives(arm, self.model, compliance)
+        if self._elastic is not None:
+            for joint, motor in zip(self._elastic.joints, self._elastic.motors, strict=True):
+                self._E[motor, joint] = 1.0
+                self._D_measured[joint] = np.eye(self.model.nv)[motor]
         self._motor_from_joint = np.ascontiguousarray(arm.motors.coupling.T)
         self._joint_from_motor = np.linalg.inv(self._motor_from_joint)
         drives = self._equations.drives
         self._offset = -(drives.Fo @ drives.A) @ self._D if friction else np.zeros(self.model.nv)
         self._mirror = MirroredCounterweight(arm, self.model) if transmission == "mirrored" else None
         self._wrenches: dict[int, Array] = {}
-        self._recent: list[tuple[float, Array, Array]] = []
+        self._pair_margin = self.model.pair_margin.copy()
         self.reset(np.array(arm.home))
 
     # -- state ---------------------------------------------------------------------------------------------------
@@ -141,6 +159,16 @@ class Simulator:
         return self._D @ self.data.qvel
 
     @property
+    def measured_q(self) -> Array:
+        """Joint positions (n,) as the encoders have them: `q` unless drives are elastic [rad, m]."""
+        return self._D_measured @ self.data.qpos
+
+    @property
+    def measured_dq(self) -> Array:
+        """Joint velocities (n,) as the encoders have them [rad/s, m/s]."""
+        return self._D_measured @ self.data.qvel
+
+    @property
     def ddq(self) -> Array:
         """Joint accelerations (n,) at the start of the step just taken [rad/s^2, m/s^2]."""
         return self._D @ self._qacc
@@ -153,7 +181,7 @@ class Simulator:
     @property
     def tree_positions(self) -> dict[str, float]:
         """Position of every link's joint, passive ones included [rad, m]."""
-        return dict(zip((b.name for b in self.arm.bodies), map(float, self.data.qpos), strict=True))
+        return {body.name: float(self.data.qpos[i]) for i, body in enumerate(self.arm.bodies)}
 
     def reset(self, q: ArrayLike, dq: ArrayLike | None = None) -> None:
         """Start at q (n,) with rates dq (n,), time 0; every link is put where the closed mechanism has it."""
@@ -166,15 +194,19 @@ class Simulator:
             raise TrocarError(f"joint {j + 1} ({joint.name}) violates {joint.lower:g} <= {q[j]:.6g} <= {joint.upper:g}")
         mujoco.mj_resetData(self.model, self.data)
         self._wrenches.clear()
-        self._recent.clear()
         if self._mirror is not None:
             self._mirror.reset()
         self.data.qfrc_applied[:] = self._offset
         self.place(q, dq)
 
     def place(self, q: ArrayLike, dq: ArrayLike | None = None) -> None:
-        """Set joint positions directly, without dynamics and without resetting time (kinematic mode)."""
+        """Set joint positions directly, without dynamics and without resetting time (kinematic mode).
+
+        Fingers put into each other (jaw below 0) pass through each other until they are placed apart.
+        """
         q = self._state(q, "q")
+        overlapping = "jaw" in self.arm.joint_names and q[self.arm.joint_names.index("jaw")] < 0
+        self.model.pair_margin[:] = -1.0 if overlapping else self._pair_margin
         self.data.qpos[:] = self._E @ q
         self.data.qvel[:] = 0.0 if dq is None else self._E @ self._state(dq, "dq")
         residual = self._equations.loop_residual(q)
@@ -222,6 +254,9 @@ class Simulator:
             self._load()
         if self._mirror is not None:
             data.qfrc_applied[:] = self._offset + self._mirror.force(data.qpos, data.qvel, model.opt.timestep)
+        if self._elastic is not None:
+            base = data.qfrc_applied if self._mirror is not None else self._offset
+            data.qfrc_applied[:] = base + self._elastic.force(data.qpos, data.qvel)
         if self.accuracy == "exact":
             mujoco.mj_forward(model, data)
             self._qacc = data.qacc.copy()
@@ -290,6 +325,21 @@ class Simulator:
             ]
             forces[loop.name] = force - axis * (axis @ force)
         return forces
+
+    def cannula_wrench(self) -> Array:
+        """Wrench (6,) [N, N m] of the end link on the instrument's carriage through its guide, in the step just taken.
+
+        Base axes, moment about the remote centre of motion. The motor's and the counterweight's pull along the guide
+        is part of it.
+        """
+        if not self.arm.has_rcm:
+            raise TrocarError(f"{self.arm.name} has no remote centre of motion")
+        mujoco.mj_rnePostConstraint(self.model, self.data)
+        body = self.model.body("insertion").id
+        moment, force = np.split(self.data.cfrc_int[body], 2)
+        # MuJoCo gives the moment about the centre of mass of the whole arm
+        origin = self.data.subtree_com[self.model.body_rootid[body]]
+        return np.concatenate([force, moment + np.cross(origin, force)])
 
     def _load(self) -> None:
         """Wrenches at body origins as MuJoCo wants them, about the centre of mass."""

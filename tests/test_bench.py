@@ -1,0 +1,59 @@
+"""The bench: it runs, and its names say what they are. No speed is tested here."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+
+from trocar.bench import figures
+from trocar.errors import TrocarError
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, float]:
+    seen: list[float] = []
+    found = figures(rounds=2, steps=3, batch=5, progress=seen.append)
+    assert seen[-1] == 1.0
+    return found
+
+
+def test_every_figure_is_positive_and_names_its_unit(found: dict[str, float]) -> None:
+    for name, value in found.items():
+        assert re.fullmatch(r"psm_.*(_us|_us_per_(step|state|pose)|_over_\w+|real_time_factor\w*)", name), name
+        assert math.isfinite(value), name
+        assert value > 0, name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "psm_step_us",
+        "psm_mj_step_us",
+        "psm_step_over_mj_step",
+        "psm_real_time_factor",
+        "psm_step_with_joint_pd_over_mj_step",
+        "psm_exact_step_us",
+        "psm_terms_us",
+        "psm_pinocchio_bare_us",
+        "psm_terms_over_pinocchio",
+        "psm_terms_batch_us_per_state",
+        "psm_terms_batch_over_pinocchio",
+        "psm_ik_batch_us_per_pose",
+        "psm_fk_batch_us_per_state",
+        "psm_regressor_us",
+        "psm_regressor_batch_us_per_state",
+    ],
+)
+def test_the_figure_is_there(found: dict[str, float], name: str) -> None:
+    assert name in found
+
+
+def test_the_real_time_factor_is_for_one_millisecond(found: dict[str, float]) -> None:
+    assert found["psm_real_time_factor"] == pytest.approx(1000.0 / found["psm_step_us"])
+
+
+def test_nothing_to_time_is_refused() -> None:
+    with pytest.raises(TrocarError, match="1 or more"):
+        figures(rounds=0)

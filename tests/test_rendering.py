@@ -1,0 +1,162 @@
+"""Pictures show the arm where it is, and taking them changes nothing."""
+
+import gc
+import importlib
+import io
+
+import mujoco
+import numpy as np
+import pytest
+from PIL import Image
+
+from trocar.errors import TrocarError, UnknownName
+from trocar.simulation import Simulator, rendering
+from trocar.simulation.rendering import CAMERAS, render, render_video, save_png, view
+
+SIZE = (320, 240)
+HOME = np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.4])
+TURNED = np.array([0.9, -0.5, 0.20, 0.5, 0.6, -0.4, 0.9])
+
+
+@pytest.fixture(scope="module")
+def sim():
+    result = Simulator("PSM")
+    try:
+        render(result, "iso", SIZE)
+    except TrocarError as error:
+        if "no OpenGL context" not in str(error):
+            raise
+        pytest.skip(f"nothing can be rendered here: {error}")
+    return result
+
+
+def pixel(sim, camera, point, size=SIZE):
+    """Row and column at which a camera sees a point (3,) of the base [m]."""
+    free = view(sim, camera)
+    azimuth, elevation = np.radians([free.azimuth, free.elevation])
+    forward = np.array([np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth), np.sin(elevation)])
+    right = np.cross(forward, [0.0, 0.0, 1.0])
+    right /= np.linalg.norm(right)
+    offset = np.asarray(point) - (free.lookat - free.distance * forward)
+    scale = size[1] / 2 / np.tan(np.radians(sim.model.vis.global_.fovy) / 2) / (offset @ forward)
+    return (
+        round(size[1] / 2 - scale * (offset @ np.cross(right, forward))),
+        round(size[0] / 2 + scale * (offset @ right)),
+    )
+
+
+@pytest.mark.parametrize("camera", CAMERAS)
+def test_a_picture_is_not_empty(sim, camera):
+    sim.reset(HOME)
+    image = render(sim, camera, SIZE)
+    assert image.shape == (240, 320, 3)
+    assert image.dtype == np.uint8
+    assert len(np.unique(image.reshape(-1, 3), axis=0)) > 300
+
+
+@pytest.mark.parametrize("camera", ["iso", "side"])
+def test_the_arm_is_seen_where_it_is(sim, camera):
+    """Between two postures the picture changes where the moving links project to, and not at the fixed base."""
+    sim.reset(TURNED)
+    other = render(sim, camera, SIZE).astype(int)
+    sim.reset(HOME)
+    image = render(sim, camera, SIZE).astype(int)
+    change = np.abs(image - other).max(-1)
+    column = sim.data.body("end").xpos + [0.0, 0.0, 0.25]
+    bar = (sim.data.body("bottom").xpos + sim.data.body("end").xpos) / 2 + [0.0, 0.0, 0.02]
+    base = sim.data.body("back").xpos + [0.0, -0.2, 0.0]
+    assert change[pixel(sim, camera, column)] > 30
+    assert change[pixel(sim, camera, bar)] > 12
+    assert change[pixel(sim, camera, base)] == 0
+
+
+def test_the_close_up_follows_the_tip(sim):
+    """The dark blue wrist is seen next to the tip, wherever the arm is."""
+    for q in (HOME, TURNED):
+        sim.reset(q)
+        image = render(sim, "tip", SIZE).astype(int)
+        wrist = image[pixel(sim, "tip", sim.data.body("wrist_pitch").xpos * 0.5 + 0.5 * sim.tip_pose()[:3, 3])]
+        assert wrist[2] > 1.3 * wrist[0]
+
+
+def test_rendering_changes_neither_model_nor_state(sim):
+    sim.reset(TURNED)
+    kind = mujoco.mjtState.mjSTATE_INTEGRATION
+    before, after = np.empty((2, mujoco.mj_stateSize(sim.model, kind)))
+    shapes = sim.model.ngeom, sim.model.nlight, sim.model.ntex, len(sim.spec.geoms)
+    mujoco.mj_getState(sim.model, sim.data, before, kind)
+    render(sim, "iso", SIZE)
+    mujoco.mj_getState(sim.model, sim.data, after, kind)
+    np.testing.assert_array_equal(before, after)
+    assert shapes == (sim.model.ngeom, sim.model.nlight, sim.model.ntex, len(sim.spec.geoms))
+
+
+def test_size_may_change_between_pictures_and_the_same_state_gives_the_same_picture(sim):
+    sim.reset(HOME)
+    first = render(sim, "iso", SIZE)
+    assert render(sim, "iso", (101, 77)).shape == (77, 101, 3)
+    np.testing.assert_array_equal(render(sim, "iso", SIZE), first)
+
+
+@pytest.mark.usefixtures("sim")
+def test_a_forgotten_simulator_takes_its_scene_with_it():
+    gc.collect()
+    before = len(rendering._STAGES)
+    other = Simulator("PSM")
+    render(other, "side", SIZE)
+    assert len(rendering._STAGES) == before + 1
+    del other
+    gc.collect()
+    assert len(rendering._STAGES) == before
+
+
+def test_unknown_camera_and_empty_size_are_refused():
+    sim = Simulator("PSM")
+    with pytest.raises(UnknownName, match="iso, side, tip"):
+        render(sim, "front")
+    with pytest.raises(TrocarError, match="width, height"):
+        render(sim, "iso", (0, 100))
+
+
+def test_missing_opengl_names_the_packages(monkeypatch):
+    def missing(name):
+        raise ImportError(f"no {name}")
+
+    monkeypatch.setenv("MUJOCO_GL", "egl")
+    monkeypatch.setattr(importlib, "import_module", missing)
+    with pytest.raises(TrocarError, match="libegl1 libegl-mesa0 libgl1 libgl1-mesa-dri"):
+        rendering._gl_context.__wrapped__()
+
+
+def frames(count=3):
+    """Distinct small pictures."""
+    return [np.full((24, 32, 3), 60 * k, dtype=np.uint8) for k in range(count)]
+
+
+def test_png_holds_the_picture(tmp_path):
+    image = np.random.default_rng(0).integers(0, 256, (24, 32, 3), dtype=np.uint8)
+    path = save_png(tmp_path / "new" / "picture.png", image)
+    np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(path.read_bytes()))), image)
+
+
+def test_gif_holds_every_frame_at_the_given_rate(tmp_path):
+    with Image.open(render_video(tmp_path / "film.gif", frames(), fps=20.0)) as film:
+        assert film.n_frames == 3
+        assert film.info["duration"] == 50
+
+
+def test_mp4_without_ffmpeg_says_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setattr(rendering.shutil, "which", lambda name: None)
+    monkeypatch.setattr(rendering.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(TrocarError, match=r"install it .*or write a \.gif"):
+        render_video(tmp_path / "film.mp4", frames())
+    assert not list(tmp_path.iterdir())
+
+
+def test_bad_films_are_refused(tmp_path):
+    with pytest.raises(TrocarError, match="at least one frame"):
+        render_video(tmp_path / "film.gif", [])
+    with pytest.raises(TrocarError, match="fps"):
+        render_video(tmp_path / "film.gif", frames(), fps=0.0)
+    with pytest.raises(UnknownName, match="film format"):
+        render_video(tmp_path / "film.avi", frames())

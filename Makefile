@@ -24,7 +24,7 @@ endif
 help:
 	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
 	@echo 'make test    set up, then run every check: ruff, mypy, import-linter, pytest'
-	@echo 'make clean   remove .venv, caches and trocar-demo/'
+	@echo 'make clean   remove .venv, caches and results'
 
 demo: apt-demo $(DEMO_STAMP)
 	$(BIN)/trocar demo
@@ -84,6 +84,6 @@ $(VENV)/pyvenv.cfg:
 endif
 
 clean:
-	rm -rf $(VENV) trocar-demo build dist
+	rm -rf $(VENV) trocar-demo trocar-sim build dist
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -50,24 +50,26 @@ def pose_of(mech, q):
 # Poses of states within limits
 
 
-@pytest.mark.parametrize("kind", ["near", "far"])
-def test_every_pose_of_a_state_within_limits_is_solved_within_limits(arm_mechanism, random_states, kind):
+@pytest.fixture(scope="module", params=["near", "far"])
+def many(request, arm_mechanism, random_states):
+    """Mechanism, 20,000 states within limits, seeds near or far, and the solutions of their poses."""
     mech = arm_mechanism
     q = random_states(mech, COUNT)
-    T = pose_of(mech, q)
-    solution = solved(mech, T, seeds_of(kind, mech, q, random_states))
-    position, orientation = largest_errors(mech, T, solution)
+    seed = seeds_of(request.param, mech, q, random_states)
+    return mech, q, seed, solved(mech, pose_of(mech, q), seed)
+
+
+def test_every_pose_of_a_state_within_limits_is_solved_within_limits(many):
+    mech, q, _, solution = many
+    position, orientation = largest_errors(mech, pose_of(mech, q), solution)
     assert position < 1e-9
     assert orientation < 1e-9
     assert excess(mech, solution) <= 1e-9
 
 
-@pytest.mark.parametrize("kind", ["near", "far"])
-def test_no_solution_is_farther_from_the_seed_than_the_state_the_pose_came_from(arm_mechanism, random_states, kind):
-    mech = arm_mechanism
-    q = random_states(mech, 4000, seed=4)
-    seed = seeds_of(kind, mech, q, random_states)
-    solution, m = solved(mech, pose_of(mech, q), seed), mech.arm.tip_joints
+def test_no_solution_is_farther_from_the_seed_than_the_state_the_pose_came_from(many):
+    mech, q, seed, solution = many
+    m = mech.arm.tip_joints
     ours, known = (np.linalg.norm((x - seed)[:, :m], axis=-1) for x in (solution, q))
     assert (ours - known).max() < 1e-6
 

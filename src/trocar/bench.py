@@ -17,6 +17,7 @@ import pinocchio as pin
 from trocar.control import JointPD, hold
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism, load_mechanism
+from trocar.mechanics.pinocchio_tree import PinocchioTree
 from trocar.simulation import Simulator
 from trocar.simulation.simulate import simulate
 from trocar.spatial import Array
@@ -165,7 +166,9 @@ def _simulation_cases(mech: Mechanism, steps: int) -> dict[str, Case]:
 def _mechanics_cases(mech: Mechanism, steps: int, batch: int) -> dict[str, Case]:
     """The equations, for one state at a time and for a batch; the bare calls are Pinocchio's on the same tree."""
     rng = np.random.default_rng(0)
-    arm, tree = mech.arm, mech._pinocchio
+    arm = mech.arm
+    # the yardstick is the whole tree; the mechanism itself leaves massless links out
+    tree = PinocchioTree(arm.bodies, mech._inertia, arm.E, mech.gravity_vector, whole=True)
     # in the middle of the limits, where every pose can be reached and no singularity is near
     q = rng.uniform(0.7 * arm.lower + 0.3 * arm.upper, 0.3 * arm.lower + 0.7 * arm.upper, (batch, arm.n))
     dq, ddq = rng.normal(size=(2, batch, arm.n))

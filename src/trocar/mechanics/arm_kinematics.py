@@ -199,7 +199,10 @@ class ArmKinematics:
     def checked_state(self, q: ArrayLike, what: str = "q") -> Array:
         """q as finite numbers (..., n), or an error that names joint and row."""
         try:
-            q = np.asarray(q, dtype=float)
+            raw = np.asarray(q)
+            if raw.dtype.kind not in "fiu":
+                raise TypeError(f"it holds {raw.dtype.name}")
+            q = raw.astype(float, copy=False)
         except (TypeError, ValueError) as error:
             raise TrocarError(f"{what} must be an array of numbers of shape (..., {self.n}): {error}") from None
         if q.ndim == 0 or q.shape[-1] != self.n:

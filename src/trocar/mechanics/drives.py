@@ -22,6 +22,12 @@ class Drives:
         )
         self.M = self.A.T @ (self.Im[:, None] * self.A)
         self.stiffness = self.A.T @ (self.K[:, None] * self.A)
+        self._springs = [(int(i), int(j), float(self.stiffness[i, j])) for i, j in np.argwhere(self.stiffness)]
+
+    def add_springs(self, g: Array, q: Array) -> None:
+        """Add the spring efforts of one state to g (n,) in place; few entries, so quicker than a product."""
+        for i, j, k in self._springs:
+            g[i] += k * q[j]
 
     def friction(self, dq: Array) -> Array:
         """Viscous, Coulomb (sign(0) = 0) and offset efforts."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -75,10 +76,14 @@ class Mechanism(ArmKinematics):
 
     def terms(self, q: ArrayLike, dq: ArrayLike) -> tuple[Array, Array, Array]:
         """M, c and g together, for less than their sum."""
-        q, dq = self.checked_states(q=q, dq=dq)
+        q, dq = np.asarray(q, dtype=float), np.asarray(dq, dtype=float)
+        if not (q.shape == dq.shape == (self.n,) and math.isfinite(q.dot(dq))):
+            q, dq = self.checked_states(q=q, dq=dq)
         if q.ndim == 1:
             M, c, g = self._pinocchio.terms(q, dq)
-            return M + self.drives.M, c, g + q @ self.drives.stiffness
+            M += self.drives.M
+            self.drives.add_springs(g, q)
+            return M, c, g
         M, g = recursion.mass_and_gravity(self._tree, self._inertia, batch_last(q), self.gravity_vector)
         c = self._newton_euler(q, dq, np.zeros_like(q), np.zeros(3))
         batch = q.shape[:-1]

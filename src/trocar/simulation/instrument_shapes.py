@@ -57,7 +57,6 @@ def _add_jaw_contact(spec: mujoco.MjSpec, left: Sketch, right: Sketch, length: f
     ball = [-radius - CLEARANCE, 0.0, -0.95 * length]
     left.ball(ball, radius, hidden, name="jaw_ball")
     right.box((0.0, deep), (-deep, deep), (deep, -length - deep), hidden, name="jaw_block")
-    spec.add_exclude(bodyname1=left.body.name, bodyname2=right.body.name)
     spec.add_pair(
         name="jaw",
         geomname1="jaw_ball",

@@ -5,7 +5,6 @@ The base frame of the arm is the world frame. Joint positions of the model are `
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ from trocar.arms.parameters import Drive, Inertia, Parameters
 from trocar.mechanics.inertia import check_consistent
 from trocar.simulation.compliance import Compliance, add_motors
 from trocar.simulation.geometry import add_geometry
+from trocar.simulation.shapes import VISUAL
 from trocar.spatial import Array, quaternion
 
 # MuJoCo needs some mass on every moving body. Links without inertia of their own get this: too little to be felt
@@ -68,6 +68,8 @@ def build(
     spec.option.iterations = 50
     # a state that is not finite must reach the guard of the simulator, not be reset in silence
     spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
+    # one arm is one constraint island: looking for more costs 6 % of a step
+    spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_ISLAND
     stiff = (2.0 * timestep, 1.0)
     inertias = dict(parameters.inertias)
     if not counterweight:
@@ -81,7 +83,6 @@ def build(
     _add_motors(spec, arm)
     if compliance is not None:
         add_motors(spec, compliance)
-    _exclude_pairs(spec, arm)
     return spec
 
 
@@ -223,9 +224,11 @@ def _add_motors(spec: mujoco.MjSpec, arm: Arm) -> None:
             actuator.trntype, actuator.target = mujoco.mjtTrn.mjTRN_TENDON, tendon.name
 
 
-def _exclude_pairs(spec: mujoco.MjSpec, arm: Arm) -> None:
-    """No contact between the links of one arm: they are made to pass each other. The jaws have a pair of their own."""
-    excluded = {frozenset((pair.bodyname1, pair.bodyname2)) for pair in spec.excludes}
-    for a, b in itertools.combinations([body.name for body in arm.bodies], 2):
-        if frozenset((a, b)) not in excluded:
-            spec.add_exclude(bodyname1=a, bodyname2=b)
+def lean(spec: mujoco.MjSpec) -> mujoco.MjSpec:
+    """A copy without what is only seen: moving 80 visual shapes along takes a tenth of a step."""
+    copy = spec.copy()
+    for geom in [g for g in copy.geoms if g.group == VISUAL["group"]]:
+        copy.delete(geom)
+    for mesh in list(copy.meshes):
+        copy.delete(mesh)
+    return copy

@@ -95,8 +95,9 @@ class _Stage:
     """A copy of a simulator's model with light, backdrop and floor, and what is needed to draw it."""
 
     def __init__(self, sim: Simulator) -> None:
-        self.extent = _extent_at_home(sim)
-        self.model = _dressed(sim, *self.extent).compile()
+        corners, standing = _corners_at_home(sim)
+        self.extent = corners.min(0), corners.max(0)
+        self.model = _dressed(sim, *self.extent, standing).compile()
         self.data = mujoco.MjData(self.model)
         self.scene = mujoco.MjvScene(self.model, maxgeom=self.model.ngeom + 100)
         self.options = mujoco.MjvOption()
@@ -163,10 +164,10 @@ def _gl_context() -> Any:
     return context
 
 
-def _dressed(sim: Simulator, low: Array, high: Array) -> mujoco.MjSpec:
+def _dressed(sim: Simulator, low: Array, high: Array, standing: Array) -> mujoco.MjSpec:
     """A copy of the model's specification with a light, a backdrop and, if the arm stands upright, a floor.
 
-    `low`, `high` (3,) are the corners of the arm at home [m].
+    `low`, `high` (3,) are the corners of the arm at home, `standing` (n, 3) those of what is fixed to the base [m].
     """
     spec = sim.spec.copy()
     spec.visual.headlight.ambient = [0.32, 0.32, 0.33]
@@ -197,16 +198,15 @@ def _dressed(sim: Simulator, low: Array, high: Array) -> mujoco.MjSpec:
     )
     down = sim.gravity_vector / np.linalg.norm(sim.gravity_vector) if sim.gravity_vector.any() else np.zeros(3)
     if down[2] < -0.999:
-        _add_floor(spec, sim, float(low[2]) - MARGIN)
+        _add_floor(spec, standing, float(low[2]) - MARGIN)
     return spec
 
 
-def _add_floor(spec: mujoco.MjSpec, sim: Simulator, z: float) -> None:
+def _add_floor(spec: mujoco.MjSpec, fixed: Array, z: float) -> None:
     """A floor at height z [m] and a plinth on it below whatever is fixed to the base."""
     bare: dict[str, Any] = {"contype": 0, "conaffinity": 0, "group": 2, "mass": 0.0}
     spec.add_material(name="floor", rgba=[*HORIZON, 1.0], specular=0.0)
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], pos=[0, 0, z], material="floor", **bare)
-    fixed = _boxes_at_home(sim, sim.model.geom_bodyid == 0)
     standing = fixed[fixed[:, 2].min() + 0.01 > fixed[:, 2]] if len(fixed) else fixed
     if len(standing):
         low, high = standing.min(0), standing.max(0)
@@ -220,25 +220,21 @@ def _add_floor(spec: mujoco.MjSpec, sim: Simulator, z: float) -> None:
         )
 
 
-def _extent_at_home(sim: Simulator) -> tuple[Array, Array]:
-    """Lower and upper corner (3,) of the visible shapes at the arm's home [m]."""
-    corners = _boxes_at_home(sim, sim.model.geom_group == 2)
-    if not len(corners):
-        corners = np.array([[-0.5, -0.5, -0.5], [0.5, 0.5, 0.5]])
-    return corners.min(0), corners.max(0)
-
-
-def _boxes_at_home(sim: Simulator, which: NDArray[np.bool_]) -> Array:
-    """Corners (n, 3) of the bounding boxes of geoms, in the base at the arm's home [m]."""
-    data = mujoco.MjData(sim.model)
-    data.qpos[:] = sim.arm.E @ np.array(sim.arm.home)
-    mujoco.mj_kinematics(sim.model, data)
+def _corners_at_home(sim: Simulator) -> tuple[Array, Array]:
+    """Corners (n, 3) of the boxes around all visible shapes, and around those fixed to the base, at home [m]."""
+    model = sim.spec.copy().compile()
+    data = mujoco.MjData(model)
+    data.qpos[: len(sim.arm.bodies)] = sim.arm.E @ np.array(sim.arm.home)
+    mujoco.mj_kinematics(model, data)
     signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
-    points = [np.empty((0, 3))]
-    for i in np.flatnonzero(which):
-        centre, half = sim.model.geom_aabb[i, :3], sim.model.geom_aabb[i, 3:]
-        points.append(data.geom_xpos[i] + (centre + signs * half) @ data.geom_xmat[i].reshape(3, 3).T)
-    return np.vstack(points)
+    points, fixed = [], [np.empty((0, 3))]
+    for i in np.flatnonzero(model.geom_group == 2):
+        centre, half = model.geom_aabb[i, :3], model.geom_aabb[i, 3:]
+        corners = data.geom_xpos[i] + (centre + signs * half) @ data.geom_xmat[i].reshape(3, 3).T
+        points.append(corners)
+        if model.geom_bodyid[i] == 0:
+            fixed.append(corners)
+    return np.vstack(points), np.vstack(fixed)
 
 
 def _gif(images: list[Picture], fps: float) -> bytes:

@@ -32,11 +32,12 @@ MATERIALS: dict[str, tuple[tuple[float, float, float], float, float]] = {
 
 VISUAL: dict[str, Any] = {"group": 2, "contype": 0, "conaffinity": 0, "mass": 0.0}
 
-# Contacts settle in 5 ms without bouncing, and are fully hard at 0.1 mm of penetration.
+# Contacts settle in 5 ms without bouncing, and are fully hard at 0.1 mm of penetration. The two masks have no bit in
+# common: the links of an arm, made to pass each other, do not collide among themselves, but with all that is ordinary.
 COLLISION: dict[str, Any] = {
     "group": 3,
     "contype": 1,
-    "conaffinity": 1,
+    "conaffinity": 2,
     "mass": 0.0,
     "solref": [0.005, 1.0],
     "solimp": [0.9, 0.99, 1e-4, 0.5, 2.0],

@@ -94,6 +94,8 @@ def simulate(
             "instrument": sim.arm.instrument,
             "timestep": sim.timestep,
             "accuracy": sim.accuracy,
+            "friction": sim.friction,
+            "counterweight": sim.counterweight,
             "gravity": sim.gravity_vector.tolist(),
             "controller": _description(controller),
             "trocar": version("trocar"),

@@ -18,7 +18,7 @@ from trocar.mechanics.mechanism import load_set
 from trocar.simulation.compliance import Compliance, ElasticDrives
 from trocar.simulation.divergence import Diverged, save_states
 from trocar.simulation.mirrored import MirroredCounterweight
-from trocar.simulation.model import INTEGRATORS, Cable, build
+from trocar.simulation.model import INTEGRATORS, Cable, build, lean
 from trocar.spatial import Array
 
 LIMIT_TOLERANCE = 1e-3  # [rad, m]
@@ -56,6 +56,9 @@ class Simulator:
         contacts: False switches contact off. limits: joint limits as constraints.
         motor_limits: clamp efforts to what the motors can give.
         instrument, gravity, mounting, rotor_inertia: as for `load_mechanism`.
+
+    Attributes:
+        model, data: MuJoCo's. spec: what the model was compiled from, with all visual shapes (`model` has none).
     """
 
     def __init__(
@@ -93,6 +96,7 @@ class Simulator:
         if compliance is not None and arm.name != "PSM":
             raise TrocarError(f"drive compliance was measured on the Classic PSM, not on {name}")
         self.arm, self.parameters, self.accuracy = arm, found, accuracy
+        self.friction, self.counterweight = friction, counterweight
         self.gravity_vector = gravity_vector(arm, gravity, mounting)
         self.spec = build(
             arm,
@@ -108,10 +112,13 @@ class Simulator:
         )
         if not contacts:
             self.spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
-        self.model = self.spec.compile()
+        self.model = lean(self.spec).compile()
         self.data = mujoco.MjData(self.model)
         _stiffen(self.model, STIFFENING[accuracy])
         self.motor_limits = arm.motors.effort if motor_limits else None
+        # attributes of MjData cost a look-up each; these are views that stay valid
+        self._ctrl, self._qacc_view, self._shape = self.data.ctrl, self.data.qacc, (arm.n,)
+        self._qpos, self._qvel = self.data.qpos, self.data.qvel
         self._equations = Mechanism(arm, found, counterweight=counterweight, gravity=self.gravity_vector)
         # the model's joints are those of the tree, then the motors of elastic drives, if any
         extra = self.model.nv - len(arm.bodies)
@@ -128,6 +135,8 @@ class Simulator:
         self._offset = -(drives.Fo @ drives.A) @ self._D if friction else np.zeros(self.model.nv)
         self._mirror = MirroredCounterweight(arm, self.model) if transmission == "mirrored" else None
         self._wrenches: dict[int, Array] = {}
+        self._insertion = self.model.body("insertion").id if arm.has_rcm else None
+        self._sites = [tuple(self.model.site(f"{p.name}_{side}").id for side in "ab") for p in arm.loops]
         self._pair_margin = self.model.pair_margin.copy()
         self.reset(np.array(arm.home))
 
@@ -151,32 +160,32 @@ class Simulator:
     @property
     def q(self) -> Array:
         """Joint positions (n,) at `time` [rad, m]."""
-        return self._D @ self.data.qpos
+        return self._D.dot(self._qpos)
 
     @property
     def dq(self) -> Array:
         """Joint velocities (n,) at `time` [rad/s, m/s]."""
-        return self._D @ self.data.qvel
+        return self._D.dot(self._qvel)
 
     @property
     def measured_q(self) -> Array:
         """Joint positions (n,) as the encoders have them: `q` unless drives are elastic [rad, m]."""
-        return self._D_measured @ self.data.qpos
+        return self._D_measured.dot(self._qpos)
 
     @property
     def measured_dq(self) -> Array:
         """Joint velocities (n,) as the encoders have them [rad/s, m/s]."""
-        return self._D_measured @ self.data.qvel
+        return self._D_measured.dot(self._qvel)
 
     @property
     def ddq(self) -> Array:
         """Joint accelerations (n,) at the start of the step just taken [rad/s^2, m/s^2]."""
-        return self._D @ self._qacc
+        return self._D.dot(self._qacc)
 
     @property
     def tau(self) -> Array:
         """Joint efforts (n,) that acted in the step just taken [N m, N]."""
-        return self._joint_from_motor @ self.data.ctrl
+        return self._joint_from_motor.dot(self._ctrl)
 
     @property
     def tree_positions(self) -> dict[str, float]:
@@ -241,15 +250,14 @@ class Simulator:
     def step(self, tau: ArrayLike) -> None:
         """Advance one timestep under joint efforts tau (n,) [N m, N], held constant over the step."""
         tau = np.asarray(tau, dtype=float)
-        if tau.shape != (self.n,):
+        if tau.shape != self._shape:
             raise TrocarError(f"tau of {self.arm.name} has {self.n} values, got shape {tau.shape}")
-        if not math.isfinite(tau.sum()):
+        if not math.isfinite(tau.dot(tau)):
             raise TrocarError(f"tau is not finite: {tau}")
         model, data = self.model, self.data
-        motor = self._motor_from_joint @ tau
+        self._motor_from_joint.dot(tau, self._ctrl)  # straight into data.ctrl
         if self.motor_limits is not None:
-            motor = np.clip(motor, -self.motor_limits, self.motor_limits)
-        data.ctrl[:] = motor
+            np.clip(self._ctrl, -self.motor_limits, self.motor_limits, out=self._ctrl)
         if self._wrenches:
             self._load()
         if self._mirror is not None:
@@ -263,9 +271,9 @@ class Simulator:
             mujoco.mj_RungeKutta(model, data, 4)
         else:
             mujoco.mj_step(model, data)
-            self._qacc = data.qacc
+            self._qacc = self._qacc_view
         self._posed = False
-        if not self._qacc @ self._qacc < RUNAWAY:
+        if not self._qacc.dot(self._qacc) < RUNAWAY:
             self._raise_diverged()
 
     # -- what the mechanism does -----------------------------------------------------------------------------------
@@ -283,14 +291,16 @@ class Simulator:
         if not self.arm.has_rcm:
             raise TrocarError(f"{self.arm.name} has no remote centre of motion")
         self._update()
-        body = self.data.body("insertion")
-        return float(np.linalg.norm(np.cross(body.xmat.reshape(3, 3)[:, 2], body.xpos)))
+        x, y, z = self.data.xpos[self._insertion].tolist()
+        R = self.data.xmat[self._insertion].tolist()
+        a, b, c = R[2], R[5], R[8]  # the insertion axis; |axis x position| without numpy's overhead on three numbers
+        return math.hypot(b * z - c * y, c * x - a * z, a * y - b * x)
 
     def loop_error(self) -> float:
         """Largest gap of the loop closures [m]."""
         self._update()
-        gaps = [self.data.site(f"{p.name}_a").xpos - self.data.site(f"{p.name}_b").xpos for p in self.arm.loops]
-        return float(max(np.linalg.norm(gap) for gap in gaps))
+        places = self.data.site_xpos
+        return max(math.dist(places[a].tolist(), places[b].tolist()) for a, b in self._sites)
 
     def apply_wrench(self, wrench: ArrayLike, body: str = "tip") -> None:
         """Force [N] and moment [N m] (6,), base axes, at the origin of a body; kept until changed (zeros end it)."""

@@ -32,8 +32,9 @@ def nearest(arm: Arm, T: Array, q_seed: Array, shape: tuple[int, ...]) -> Array:
     """
     branches = _BRANCHES[arm.family](arm, T, q_seed)
     best, best_cost, singular = _choice(arm, branches, q_seed)
+    at_singularity = np.logical_or.reduce([branch.near_singular for branch in branches])
     for joint in _FREE_AT_SINGULARITY[arm.family]:
-        _search_free_joint(arm, T, q_seed, joint, best, best_cost, singular)
+        _search_free_joint(arm, T, q_seed, joint, at_singularity, best, best_cost, singular)
     lost = np.flatnonzero(~np.isfinite(best_cost))
     if lost.size:
         raise Unreachable(_index(lost[0], shape), _reason(arm, branches, int(lost[0]), q_seed), others=lost.size - 1)
@@ -59,10 +60,17 @@ def _choice(arm: Arm, branches: list[Branch], q_seed: Array) -> tuple[Array, Arr
 
 
 def _search_free_joint(
-    arm: Arm, T: Array, q_seed: Array, joint: int, best: Array, best_cost: Array, singular: Array
+    arm: Arm,
+    T: Array,
+    q_seed: Array,
+    joint: int,
+    at_singularity: Array,
+    best: Array,
+    best_cost: Array,
+    singular: Array,
 ) -> None:
     """At a singularity one joint is free and taken from the seed; where that leads out of limits, try its range."""
-    lost = np.flatnonzero(~np.isfinite(best_cost))
+    lost = np.flatnonzero(~np.isfinite(best_cost) & at_singularity)
     if not lost.size:
         return
     for value in np.linspace(arm.lower[joint], arm.upper[joint], 121):

@@ -70,7 +70,8 @@ def _wrist(arm: Arm, R_3: Array, q_seed: Array) -> tuple[Array, Array]:
     """Joints 4 to 7 (N, 4) nearest to the seed for orientations R_3 below joint 3, and whether any exist."""
     lower, upper = arm.lower - SLACK, arm.upper + SLACK
     q4 = np.sort(_samples(R_3, lower, upper, q_seed[:, 3]), axis=-1)
-    best, left, right = _lowest_minima(q4, _cost(R_3, q4, lower, upper, q_seed), count=4)
+    cost = _cost(R_3, q4, lower, upper, q_seed)
+    best, left, right = _lowest_minima(q4, cost, count=4)
     rows = np.arange(len(R_3))[:, None]
     middle = q4[rows, best]
     # either side on its own, so that infeasible angles drive the search towards the feasible middle
@@ -78,7 +79,8 @@ def _wrist(arm: Arm, R_3: Array, q_seed: Array) -> tuple[Array, Array]:
         _golden_section(R_3, a, b, lower, upper, q_seed, ties_left)
         for a, b, ties_left in ((left, middle, False), (middle, right, True))
     ]
-    candidates = np.concatenate([*refined, middle], axis=-1)
+    lowest = np.take_along_axis(q4, cost.argmin(-1)[:, None], 1)
+    candidates = np.concatenate([*refined, middle, lowest], axis=-1)
     cost = _cost(R_3, candidates, lower, upper, q_seed)
     pick = cost.argmin(-1)
     found = np.isfinite(cost[rows[:, 0], pick])
@@ -144,7 +146,7 @@ def _cost(R_3: Array, q4: Array, lower: Array, upper: Array, q_seed: Array) -> A
 def _lowest_minima(x: Array, cost: Array, count: int) -> tuple[Array, Array, Array]:
     """Indices (N, count) of the lowest local minima of cost over sorted x, and the different x on either side."""
     index = np.arange(x.shape[1])
-    rises = x[:, 1:] > x[:, :-1]
+    rises = x[:, 1:] > x[:, :-1] + 1e-12  # clipped and turned edges are equal up to rounding
     first = np.maximum.accumulate(np.where(np.pad(rises, ((0, 0), (1, 0))), index, 0), axis=1)
     last = np.pad(rises, ((0, 0), (0, 1)))
     last = np.minimum.accumulate(np.where(last, index, x.shape[1] - 1)[:, ::-1], axis=1)[:, ::-1]

@@ -1,4 +1,4 @@
-"""The first thing a newcomer runs: the PSM drawn with its mechanism, and what was checked."""
+"""The first thing a newcomer runs: the arms checked, the PSM simulated two ways, drawn and rendered."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from scipy.integrate import solve_ivp
 
 from trocar.arms import ARMS
-from trocar.errors import NearSingular
+from trocar.control import JointPID
+from trocar.control.trajectories import step_to
+from trocar.errors import NearSingular, TrocarError
 from trocar.experiments.skeleton import draw
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.plots import style
 from trocar.report import Claim, Report
+from trocar.simulation import Simulator, simulate
+from trocar.simulation.rendering import render
 from trocar.spatial import Array, pose_error
 
 STATES = 2000
@@ -27,6 +32,15 @@ def run(output: Path) -> Report:
     for name in ARMS:
         for claim in _checks(load_mechanism(name), rng):
             report.add_claim(claim)
+    for claim in _engine_against_equations():
+        report.add_claim(claim)
+    try:
+        report.add_figure(_pictures(), "The PSM in MuJoCo, every link of its closed chain a body of its own.")
+    except TrocarError as error:
+        report.paragraphs.append(f"Not rendered: {error}")
+    report.add_figure(
+        _step_responses(), "The dVRK's own controller: published PID gains, 1500 Hz, one sample of delay."
+    )
     report.add_figure(_psm_figure(rng), "PSM: the double parallelogram turns about a fixed point, the trocar (RCM).")
     report.add_figure(_arms_figure(), "The six arms at home, drawn from the same tables.")
     return report
@@ -65,6 +79,68 @@ def _checks(mechanism: Mechanism, rng: np.random.Generator) -> list[Claim]:
         )
         for label, value, bound, unit in rows
     ]
+
+
+def _engine_against_equations() -> list[Claim]:
+    """One second of free motion: the closed chain in MuJoCo against the reduced equations, integrated to 1e-10."""
+    mechanism = load_mechanism("PSM")
+    sim = Simulator("PSM", friction=False, limits=False, contacts=False, accuracy="exact")
+    q, dq = np.array([0.6, -0.5, 0.05, 0, 0, 0, 0]), np.array([-1.0, 1.0, 0.1, 0, 0, 0, 0])
+    sim.reset(q, dq)
+    start = mechanism.kinetic_energy(q, dq) + mechanism.potential_energy(q)
+    rcm = 0.0
+    for _ in range(1000):
+        sim.step(np.zeros(7))
+        rcm = max(rcm, sim.rcm_error())
+
+    def rate(_: float, x: Array) -> Array:
+        return np.concatenate([x[7:], mechanism.forward_dynamics(x[:7], x[7:], np.zeros(7))])
+
+    end = solve_ivp(rate, (0.0, 1.0), np.concatenate([q, dq]), method="DOP853", rtol=1e-10, atol=1e-12).y[:7, -1]
+    energy = mechanism.kinetic_energy(sim.q, sim.dq) + mechanism.potential_energy(sim.q) - start
+    rows = (
+        ("angle", np.abs(sim.q - end)[[0, 1]].max(), 1e-6, "rad"),
+        ("insertion", abs(sim.q[2] - end[2]), 1e-7, "m"),
+        ("RCM", rcm, 1e-7, "m"),
+        ("energy", abs(float(energy)), 1e-5, "J"),
+    )
+    return [
+        Claim(
+            id=f"PSM: two engines, 1 s, {label}",
+            published=0.0,
+            ours=float(value),
+            unit=unit,
+            relation="at_most",
+            tolerance=bound,
+            source="own check: closed chain in MuJoCo against equations in reduced coordinates",
+        )
+        for label, value, bound, unit in rows
+    ]
+
+
+def _pictures() -> Figure:
+    sim = Simulator("PSM")
+    sim.reset([0.3, 0.25, 0.15, 0.4, 0.3, 0.2, 0.6])
+    with style():
+        figure = Figure(figsize=(11.0, 4.4))
+        for axes, camera in zip(figure.subplots(1, 2), ("iso", "tip"), strict=True):
+            axes.imshow(render(sim, camera, (900, 720)))
+            axes.axis("off")
+    return figure
+
+
+def _step_responses() -> Figure:
+    sim = Simulator("PSM", timestep=1 / 1500, motor_limits=True)
+    start, step = _psm(), np.array([0.05, 0.05, 0.005, 0.1, 0.1, 0.1, 0.1])
+    sim.reset(start)
+    recording = simulate(sim, JointPID(sim.arm, delay=1), step_to(start, start + step, 0.05), 0.5)
+    with style():
+        figure = Figure(figsize=(11.0, 2.6))
+        for j, axes in enumerate(figure.subplots(1, 7)):
+            axes.plot(recording.t, recording.q[:, j] - start[j])
+            axes.axhline(step[j], color="k", lw=0.6, ls="--")
+            axes.set(title=sim.arm.joint_names[j], xlabel="t [s]")
+    return figure
 
 
 def _psm_figure(rng: np.random.Generator) -> Figure:

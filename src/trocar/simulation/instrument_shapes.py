@@ -24,6 +24,7 @@ JAW_ROOT = 0.003
 TOUCH, CLEARANCE = 1e-5, 1e-7
 # Squeezing: the first 0.5 mm of overlap is soft, in place of the cables' elasticity.
 SQUEEZE_SOLREF, SQUEEZE_SOLIMP = (0.005, 1.0), (0.0, 0.95, 5e-4, 0.5, 2.0)
+JAW = {**VISUAL, "group": 5}  # the hidden shapes of the jaws' contact with each other
 GRIP = {"condim": 4, "friction": [1.0, 0.005, 0.0001]}
 
 
@@ -53,10 +54,9 @@ def _add_jaw_contact(spec: mujoco.MjSpec, left: Sketch, right: Sketch, length: f
     a ball in the left jaw and a block behind the face of the right one, so large that its face is always nearest.
     """
     radius, deep = 0.001, 0.02  # [m]
-    hidden = {**VISUAL, "group": 5}
     ball = [-radius - CLEARANCE, 0.0, -0.95 * length]
-    left.ball(ball, radius, hidden, name="jaw_ball")
-    right.box((0.0, deep), (-deep, deep), (deep, -length - deep), hidden, name="jaw_block")
+    left.ball(ball, radius, JAW, name="jaw_ball")
+    right.box((0.0, deep), (-deep, deep), (deep, -length - deep), JAW, name="jaw_block")
     spec.add_pair(
         name="jaw",
         geomname1="jaw_ball",

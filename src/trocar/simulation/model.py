@@ -16,7 +16,8 @@ from trocar.arms.parameters import Drive, Inertia, Parameters
 from trocar.mechanics.inertia import check_consistent
 from trocar.simulation.compliance import Compliance, add_motors
 from trocar.simulation.geometry import add_geometry
-from trocar.simulation.shapes import VISUAL
+from trocar.simulation.instrument_shapes import JAW
+from trocar.simulation.shapes import COLLISION, VISUAL
 from trocar.spatial import Array, quaternion
 
 # MuJoCo needs some mass on every moving body. Links without inertia of their own get this: too little to be felt
@@ -185,15 +186,25 @@ def _add_drive(spec: mujoco.MjSpec, arm: Arm, drive: Drive, friction: bool, stif
         part = spec.joint(body)
     else:
         weight = 1.0
-        part = spec.add_tendon(name=f"drive_{drive.name}", group=5)
-        for body, w in weights.items():
-            part.wrap_joint(body, w)
+        at_one_motor = list(drive.motors.values()) == [1.0]
+        part = _tendon(spec, next(iter(drive.motors)) if at_one_motor else f"drive_{drive.name}", weights)
     part.armature += drive.Im * weight**2
     _add_first(part, "stiffness", drive.K * weight**2)
     if friction:
         _add_first(part, "damping", drive.Fv * weight**2)
         part.frictionloss += drive.Fc * abs(weight)
         part.solref_friction, part.solimp_friction = stiff, IMPEDANCE
+
+
+def _tendon(spec: mujoco.MjSpec, name: str, weights: Mapping[str, float]) -> mujoco.MjsTendon:
+    """The fixed tendon of this name, made if there is none; a motor and the friction at its disc share one."""
+    existing = spec.tendon(name)
+    if existing is not None:
+        return existing
+    tendon = spec.add_tendon(name=name, group=5)
+    for body, weight in weights.items():
+        tendon.wrap_joint(body, weight)
+    return tendon
 
 
 def _add_first(part: object, attribute: str, value: float) -> None:
@@ -218,16 +229,18 @@ def _add_motors(spec: mujoco.MjSpec, arm: Arm) -> None:
             actuator.trntype, actuator.target = mujoco.mjtTrn.mjTRN_JOINT, body
             actuator.gear[0] = weight
         else:
-            tendon = spec.add_tendon(name=f"motor_{name}", group=5)
-            for body, weight in weights.items():
-                tendon.wrap_joint(body, weight)
+            tendon = _tendon(spec, name, weights)
             actuator.trntype, actuator.target = mujoco.mjtTrn.mjTRN_TENDON, tendon.name
 
 
 def lean(spec: mujoco.MjSpec) -> mujoco.MjSpec:
-    """A copy without what is only seen: moving 80 visual shapes along takes a tenth of a step."""
+    """A copy without shapes that only cost time: those only seen, and those that have nothing to collide with."""
     copy = spec.copy()
-    for geom in [g for g in copy.geoms if g.group == VISUAL["group"]]:
+    own = {VISUAL["group"], COLLISION["group"], JAW["group"]}
+    idle = {VISUAL["group"]}
+    if all(geom.group in own for geom in copy.geoms):
+        idle.add(COLLISION["group"])
+    for geom in [g for g in copy.geoms if g.group in idle]:
         copy.delete(geom)
     for mesh in list(copy.meshes):
         copy.delete(mesh)

@@ -106,7 +106,7 @@ def test_an_ecm_takes_four_joints(name):
         (lambda: tr.load_mechanism("PSM", "wang2020"), "wang2020", "wang2019", "gondokaryono2019"),
         (lambda: tr.load_mechanism("PSM", parameters="Gondokaryono"), "Gondokaryono", "gondokaryono2019", "wang2019"),
         (lambda: tr.load_arm("PSM", geometry="wang"), "wang", "wang2019", "gondokaryono2019"),
-        (lambda: tr.load_mechanism("PSM", instrument="400007"), "400007", "400006", "400006"),
+        (lambda: tr.load_mechanism("PSM", instrument="400006x"), "400006x", "400006", "400093"),
         (lambda: tr.load_mechanism("ECM", instrument="strait"), "strait", "straight", "down"),
         (lambda: tr.load_mechanism("PSM").pose(HOME, "wristyaw"), "wristyaw", "wrist_yaw", "rcm"),
         (lambda: tr.load_mechanism("PSM").jacobian(HOME, "Tip"), "Tip", "tip", "base"),
@@ -134,10 +134,10 @@ def test_an_empty_instrument_is_not_the_default_one():
         tr.load_mechanism("PSM", instrument="")
 
 
-def test_an_instrument_of_another_arm_is_unknown():
-    with pytest.raises(UnknownName, match="instrument of PSM_Si '400006' is unknown"):
+def test_an_instrument_of_another_arm_is_refused():
+    with pytest.raises(TrocarError, match=r"Classic instruments \(40xxxx\), for PSM; PSM_Si takes da Vinci S and Si"):
         tr.load_mechanism("PSM_Si", instrument="400006")
-    with pytest.raises(UnknownName, match="instrument of PSM 'straight' is unknown"):
+    with pytest.raises(TrocarError, match="straight is one of the endoscopes, for ECM and ECM_Si; PSM takes"):
         tr.load_mechanism("PSM", instrument="straight")
 
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from trocar.bench import figures
+from trocar.bench import figures, step_figures
 from trocar.errors import TrocarError
 
 
@@ -57,3 +57,10 @@ def test_the_real_time_factor_is_for_one_millisecond(found: dict[str, float]) ->
 def test_nothing_to_time_is_refused() -> None:
     with pytest.raises(TrocarError, match="1 or more"):
         figures(rounds=0)
+
+
+def test_the_ecm_steps_in_the_bench_too() -> None:
+    found = step_figures("ECM", rounds=2, steps=3)
+    assert set(found) == {"ecm_mj_step_us", "ecm_step_us", "ecm_step_over_mj_step", "ecm_real_time_factor"}
+    assert found["ecm_real_time_factor"] == pytest.approx(1000.0 / found["ecm_step_us"])
+    assert all(math.isfinite(value) and value > 0 for value in found.values())

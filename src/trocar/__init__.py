@@ -2,7 +2,7 @@
 
 from trocar.arms import ARMS, Arm, load_arm
 from trocar.errors import NearLimit, NearSingular, TrocarError, Unreachable
-from trocar.mechanics import Mechanism, load_mechanism
+from trocar.mechanics import Cart, Mechanism, Placement, load_cart, load_mechanism
 from trocar.recording import Recording
 from trocar.simulation import Cable, Compliance, Diverged, Simulator, simulate
 
@@ -12,16 +12,19 @@ __all__ = [
     "ARMS",
     "Arm",
     "Cable",
+    "Cart",
     "Compliance",
     "Diverged",
     "Mechanism",
     "NearLimit",
     "NearSingular",
+    "Placement",
     "Recording",
     "Simulator",
     "TrocarError",
     "Unreachable",
     "load_arm",
+    "load_cart",
     "load_mechanism",
     "simulate",
 ]

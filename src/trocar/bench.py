@@ -92,6 +92,20 @@ def figures(
     return {f"{arm.lower()}_{name}": value for name, value in found.items()}
 
 
+def step_figures(arm: str, rounds: int = 15, steps: int = 400) -> dict[str, float]:
+    """The figures of `figures` that say how fast the simulator steps, for another arm."""
+    cases = _simulation_cases(load_mechanism(arm), steps)
+    us = _timed({name: cases[name] for name in ("mj_step", "step")}, rounds, None)
+    step = float(np.median(us["step"]))
+    found = {
+        "mj_step_us": float(np.median(us["mj_step"])),
+        "step_us": step,
+        "step_over_mj_step": float(np.median(us["step"] / us["mj_step"])),
+        "real_time_factor": TIMESTEP * 1e6 / step,
+    }
+    return {f"{arm.lower()}_{name}": value for name, value in found.items()}
+
+
 def _timed(cases: dict[str, Case], rounds: int, progress: Callable[[float], None] | None) -> dict[str, Array]:
     """Microseconds per unit of every case, one value per round; a round before the first warms up."""
     us = {name: np.empty(rounds) for name in cases}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from os import PathLike
 
+from trocar.arms import instruments
 from trocar.arms.arm import Arm, Body, Gains, Joint, Loop, Motors, gravity_vector
 from trocar.arms.ecm import ecm, ecm_si
 from trocar.arms.mtm import mtm
@@ -23,13 +25,14 @@ ARMS: dict[str, Callable[..., Arm]] = {
 }
 
 
-def load_arm(name: str, geometry: str | None = None, instrument: str | None = None) -> Arm:
+def load_arm(name: str, geometry: str | None = None, instrument: str | PathLike[str] | None = None) -> Arm:
     """Facts of an arm.
 
     Args:
         name: PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR.
         geometry: published geometry; None for the arm's default.
-        instrument: number or name of an instrument (PSM, PSM_Si) or endoscope (ECM, ECM_Si); None for the default.
+        instrument: number, name or file (NAME.toml) of an instrument (PSM, PSM_Si) or endoscope (ECM, ECM_Si); None
+            for the default. `arms.instruments.names(arm)` lists them.
     """
     if name not in ARMS:
         raise UnknownName("arm", name, ARMS)
@@ -55,5 +58,6 @@ __all__ = [
     "Motors",
     "geometries",
     "gravity_vector",
+    "instruments",
     "load_arm",
 ]

@@ -123,10 +123,12 @@ class Arm:
         joints: independent joints q; the first `tip_joints` of them move the tip.
         serial: the dVRK table as a chain of bodies; `T_last_tip` is the tip in its last frame.
         bodies: every moving link, depth-first; `tip_body` carries the tip at `T_body_tip`.
+        jaw_length: hinge to the end of the jaws, or of the blade of an instrument without [m]; 0 without instrument.
         loops: closures of the parallelograms. counterweight: name of that body, if any.
         driven: the body at which each joint is actuated and measured; the others are carried along, by a loop or
         transmissions: by a cable or gear, body -> the body it follows.
         has_rcm: whether the base frame is the remote centre of motion (RCM).
+        brakes: joints that have one.
         home: joint values the robot homes to. mounting: default pitch of the base about x [rad].
         sources: where each block of numbers comes from.
     """
@@ -142,11 +144,13 @@ class Arm:
     bodies: tuple[Body, ...]
     tip_body: str
     T_body_tip: Array
+    jaw_length: float = 0.0
     loops: tuple[Loop, ...]
     counterweight: str | None
     driven: Mapping[str, str]
     transmissions: Mapping[str, str]
     has_rcm: bool
+    brakes: tuple[str, ...] = ()
     home: tuple[float, ...]
     mounting: float
     motors: Motors

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from os import PathLike
 
 import numpy as np
 
 from trocar.arms.arm import Arm, Body, Loop, closure, itself, prismatic, revolute, shift
 from trocar.arms.instruments import load_endoscope
 from trocar.arms.psm_si import si_parallelogram
-from trocar.arms.tables import HALF_PI, gains, geometry, joint, motors, read, remote_centre_chain, sources
+from trocar.arms.tables import HALF_PI, brakes, gains, geometry, joint, motors, read, remote_centre_chain, sources
 from trocar.spatial import Array, mdh
 
 
-def ecm(geometry_name: str | None = None, instrument: str | None = None) -> Arm:
+def ecm(geometry_name: str | None = None, instrument: str | PathLike[str] | None = None) -> Arm:
     """The Classic ECM."""
     table = read("ecm")
     name, l = geometry("ECM", table, geometry_name, "gondokaryono2019")
@@ -22,7 +23,7 @@ def ecm(geometry_name: str | None = None, instrument: str | None = None) -> Arm:
     return _with_endoscope("ECM", table, name, instrument, links, loops, np.eye(4), "front")
 
 
-def ecm_si(geometry_name: str | None = None, instrument: str | None = None) -> Arm:
+def ecm_si(geometry_name: str | None = None, instrument: str | PathLike[str] | None = None) -> Arm:
     """The Si ECM: the parallelogram of the Si PSM, an insertion without the half-way carriage."""
     table = read("ecm_si")
     name, l = geometry("ECM_Si", table, geometry_name, "saw")
@@ -36,7 +37,7 @@ def _with_endoscope(
     arm: str,
     table: Mapping,
     geometry_name: str,
-    instrument: str | None,
+    instrument: str | PathLike[str] | None,
     links: tuple[Body, ...],
     loops: tuple[Loop, ...],
     T_carriage: Array,
@@ -64,6 +65,7 @@ def _with_endoscope(
         driven=itself("yaw", "insertion", "roll") | {"pitch": pitch_body},
         transmissions={},
         has_rcm=True,
+        brakes=brakes(table),
         home=tuple(table["arm"]["home"]),
         mounting=table["arm"]["mounting"],
         motors=motors(table["motors"], np.eye(4)),

@@ -1,21 +1,40 @@
-"""Instruments and endoscopes: what is mounted on the insertion carriage, as data files describe it."""
+"""Instruments and endoscopes: what is mounted on the insertion carriage. Each is one file in `data/instruments`."""
 
 from __future__ import annotations
 
+import re
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cache, cached_property
+from importlib.resources import files
+from os import PathLike, fspath
+from pathlib import Path
 
 import numpy as np
 
-from trocar.arms.arm import Body, Joint, revolute
-from trocar.arms.tables import HALF_PI, read
-from trocar.errors import UnknownName
-from trocar.spatial import Array, mdh, pose, rotation
+from trocar.arms.arm import Body, Joint, itself, revolute, shift
+from trocar.arms.instrument_file import Fields
+from trocar.arms.tables import HALF_PI
+from trocar.errors import TrocarError, UnknownName
+from trocar.spatial import Array, inverse, mdh, pose, rotation
 
 # Trajectory limits of the dVRK's arm class for the four instrument joints [rad/s, rad/s^2].
 WRIST_VELOCITY, WRIST_ACCELERATION = np.radians(1080.0), np.radians(720.0)
 
 WRIST_JOINTS = ("roll", "wrist_pitch", "wrist_yaw", "jaw")
+WRISTS = ("pitch-yaw", "snake")
+
+# What fits on which arm, and how it is numbered.
+GENERATIONS = {
+    "PSM": "da Vinci Classic instruments (40xxxx)",
+    "PSM_Si": "da Vinci S and Si instruments (42xxxx, 41xxxx)",
+    "ECM": "endoscopes",
+    "ECM_Si": "endoscopes",
+}
+
+# The dVRK's tip frame on the wrist yaw axis: z along the jaws, the jaws turn about -x.
+R_YAW_TIP = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, 1.0], [-1.0, 0.0, 0.0]])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,40 +42,86 @@ class Instrument:
     """A wristed instrument of a PSM.
 
     Attributes:
-        d_roll: insertion frame to the wrist pitch axis along the shaft [m].
-        a_wrist: wrist pitch axis to wrist yaw axis [m]; the dVRK's tip is on the yaw axis.
+        wrist: "pitch-yaw", or "snake": pitch, yaw, yaw, pitch, each half of its joint.
+        d_roll: insertion frame to the (first) wrist pitch axis along the shaft [m].
+        a_wrist: distance of neighbouring wrist axes [m].
         coupling: (4, 4), `q = coupling @ q_motor` for roll, wrist_pitch, wrist_yaw, jaw.
-        T_yaw_tip: tip in the wrist yaw frame. jaw_length: yaw axis to jaw end [m].
+        T_wrist_tip: the dVRK's tip in the last wrist frame.
+        jaws: False for a single blade; the jaw joint then turns a disc that moves nothing.
+        jaw_length: hinge to the end of the jaws or blade [m]. jaw_hinge: the hinge on the tip's z axis [m].
+        engage_lower, engage_upper: (4,) the joints are swept between these to engage the discs [rad].
+        assumed: fields that no source gives.
     """
 
     name: str
+    wrist: str
     d_roll: float
     a_wrist: float
     joints: tuple[Joint, ...]
     coupling: Array
-    T_yaw_tip: Array
+    T_wrist_tip: Array
+    jaws: bool
     jaw_length: float
+    jaw_hinge: float
+    engage_lower: tuple[float, ...]
+    engage_upper: tuple[float, ...]
     source: str
+    assumed: tuple[str, ...]
 
     def chain(self, parent: str, T_parent_insertion: Array) -> tuple[Body, ...]:
-        """Roll, wrist pitch and wrist yaw bodies below `parent`, which carries the dVRK's insertion frame."""
-        rows = (
-            ("roll", parent, T_parent_insertion @ mdh(d=self.d_roll)),
-            ("wrist_pitch", "roll", mdh(alpha=-HALF_PI, theta=-HALF_PI)),
-            ("wrist_yaw", "wrist_pitch", mdh(a=self.a_wrist, alpha=-HALF_PI, theta=-HALF_PI)),
-        )
-        return tuple(revolute(name, carrier, placement, {name: 1.0}) for name, carrier, placement in rows)
+        """Roll and wrist bodies below `parent`, which carries the dVRK's insertion frame."""
+        a = self.a_wrist
+        bodies = [revolute("roll", parent, T_parent_insertion @ mdh(d=self.d_roll), {"roll": 1.0})]
+        pitch, yaw = {"wrist_pitch": 1.0}, {"wrist_yaw": 1.0}
+        half_pitch, half_yaw = {"wrist_pitch": 0.5}, {"wrist_yaw": 0.5}
+        rows = {
+            "pitch-yaw": (
+                ("wrist_pitch", mdh(alpha=-HALF_PI, theta=-HALF_PI), pitch),
+                ("wrist_yaw", mdh(a=a, alpha=-HALF_PI, theta=-HALF_PI), yaw),
+            ),
+            "snake": (
+                ("wrist_pitch_1", mdh(alpha=-HALF_PI, theta=-HALF_PI), half_pitch),
+                ("wrist_yaw_1", mdh(a=a, alpha=-HALF_PI), half_yaw),
+                ("wrist_yaw_2", mdh(a=a), half_yaw),
+                ("wrist_pitch_2", mdh(a=a, alpha=HALF_PI, theta=HALF_PI), half_pitch),
+            ),
+        }
+        for name, placement, coupling in rows[self.wrist]:
+            bodies.append(revolute(name, bodies[-1].name, placement, coupling))
+        return tuple(bodies)
 
-    def fingers(self) -> tuple[Body, ...]:
-        """Two fingers at -jaw/2 and +jaw/2 from the wrist yaw body, the second carried by the first.
+    def jaw_bodies(self) -> tuple[Body, ...]:
+        """Two fingers at -jaw/2 and +jaw/2 from the last wrist body, the second carried by the first.
 
         One after the other, not side by side: an engine can then give the rotor of a motor that drives both its
-        inertia in both.
+        inertia in both. For the same reason the idle disc of a blade, which turns with the jaw joint and moves
+        nothing, is listed at the end of the chain.
         """
+        T_wrist_hinge = self.T_wrist_tip @ shift(z=self.jaw_hinge) @ inverse(pose(R=R_YAW_TIP))
+        if not self.jaws:
+            return (revolute("idle_disc", self.last, T_wrist_hinge, {"jaw": 1.0}),)
         return (
-            revolute("finger_left", "wrist_yaw", np.eye(4), {"jaw": -0.5}),
+            revolute("finger_left", self.last, T_wrist_hinge, {"jaw": -0.5}),
             revolute("finger_right", "finger_left", np.eye(4), {"jaw": 1.0}),
         )
+
+    @cached_property
+    def last(self) -> str:
+        """The last wrist body: it carries the tip."""
+        return {"pitch-yaw": "wrist_yaw", "snake": "wrist_pitch_2"}[self.wrist]
+
+    @property
+    def driven(self) -> dict[str, str]:
+        """The body at which each of the four joints is actuated."""
+        half = {"wrist_pitch": "wrist_pitch_1", "wrist_yaw": "wrist_yaw_1"}
+        wrist = itself("wrist_pitch", "wrist_yaw") if self.wrist == "pitch-yaw" else half
+        return itself("roll") | wrist | {"jaw": "finger_right" if self.jaws else "idle_disc"}
+
+    @property
+    def transmissions(self) -> dict[str, str]:
+        """Bodies that follow another one by a cable."""
+        wrist = {"wrist_pitch_2": "wrist_pitch_1", "wrist_yaw_2": "wrist_yaw_1"} if self.wrist == "snake" else {}
+        return wrist | ({"finger_left": "finger_right"} if self.jaws else {})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,42 +134,121 @@ class Endoscope:
     source: str
 
 
-def load_instrument(key: str, arm: str) -> Instrument:
-    """The instrument with this number for a PSM or PSM_Si."""
-    entry = _entry(key, arm)
+def names(arm: str | None = None) -> tuple[str, ...]:
+    """Names of the instruments or endoscopes that come with trocar, of all arms or those that fit one."""
+    if arm is None:
+        return tuple(_files())
+    if arm not in GENERATIONS:
+        raise UnknownName("arm that carries an instrument", arm, GENERATIONS)
+    return tuple(name for name in _files() if arm in _arms(_packaged(name)))
+
+
+def load_instrument(key: str | PathLike[str], arm: str) -> Instrument:
+    """The instrument of a PSM or PSM_Si: by number ("400006", "420006_GEARED"), by name, or from a file NAME.toml."""
+    fields = _fields(key, arm)
+    wrist = fields.choice("wrist", WRISTS, "pitch-yaw")
     joints = tuple(
         Joint(
             name=name,
             kind="revolute",
             velocity=float(WRIST_VELOCITY),
             acceleration=float(WRIST_ACCELERATION),
-            **entry[name],
+            **fields.limits(name),
         )
         for name in WRIST_JOINTS
     )
-    return Instrument(
-        name=entry["name"],
-        d_roll=entry["d_roll"],
-        a_wrist=entry["a_wrist"],
+    engage_lower, engage_upper = fields.span("engage", 4)
+    instrument = Instrument(
+        name=fields.name,
+        wrist=wrist,
+        d_roll=fields.number("d_roll"),
+        a_wrist=fields.number("a_wrist", least=0.0),
         joints=joints,
-        coupling=np.array(entry["coupling"], dtype=float),
-        T_yaw_tip=pose(R=entry["tip"]),
-        jaw_length=entry["jaw_length"],
-        source=entry["source"],
+        coupling=fields.invertible("coupling", 4),
+        T_wrist_tip=pose(R=fields.rotation("tip"), p=fields.vector("tip_position", 3, (0.0, 0.0, 0.0))),
+        jaws=fields.flag("jaws", True),
+        jaw_length=fields.number("jaw_length", least=0.007),
+        jaw_hinge=fields.number("jaw_hinge", 0.0),
+        engage_lower=engage_lower,
+        engage_upper=engage_upper,
+        source=fields.text("source"),
+        assumed=fields.words("assumed"),
     )
+    fields.check_all_read()
+    return instrument
 
 
-def load_endoscope(key: str, arm: str) -> Endoscope:
-    """The endoscope of this name for an ECM or ECM_Si."""
-    entry = _entry(key, arm)
+def load_endoscope(key: str | PathLike[str], arm: str) -> Endoscope:
+    """The endoscope of an ECM or ECM_Si: "straight", "up", "down", or from a file NAME.toml."""
+    fields = _fields(key, arm)
     straight = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    R = straight @ rotation("x", entry["view_pitch"])
-    return Endoscope(name=entry["name"], d_roll=entry["d_roll"], T_roll_tip=pose(R=R), source=entry["source"])
+    scope = Endoscope(
+        name=fields.name,
+        d_roll=fields.number("d_roll"),
+        T_roll_tip=pose(R=straight @ rotation("x", fields.number("view_pitch"))),
+        source=fields.text("source"),
+    )
+    fields.check_all_read()
+    return scope
 
 
-def _entry(key: str, arm: str) -> dict[str, Any]:
-    table = {k: v for k, v in read("instruments").items() if arm in v["arms"]}
-    by_any_name = {**table, **{v["name"]: v for v in table.values()}}
-    if str(key) not in by_any_name:
-        raise UnknownName(f"instrument of {arm}", key, table)
-    return dict(by_any_name[str(key)])
+def _fields(key: str | PathLike[str], arm: str) -> Fields:
+    """The file of an instrument that fits the arm, or an error that says what would."""
+    key = fspath(key) if isinstance(key, PathLike) else str(key)
+    if key.endswith(".toml"):
+        if not Path(key).is_file():
+            raise TrocarError(f"instrument file {key} does not exist")
+        fields = _parsed(Path(key).read_text(encoding="utf-8"), key)
+    else:
+        by_key = {_number(name): name for name in _files()} | {name: name for name in _files()}
+        if key not in by_key:
+            fitting = names(arm)
+            raise UnknownName(
+                f"instrument of {arm}", key, sorted(map(_number, fitting)) if key[:1].isdigit() else fitting
+            )
+        fields = _packaged(by_key[key])
+    arms = _arms(fields)
+    if arm not in arms:
+        belongs = " and ".join(dict.fromkeys(GENERATIONS[other] for other in arms))
+        raise TrocarError(
+            f"{fields.name} is one of the {belongs}, for {' and '.join(arms)}; {arm} takes "
+            f"{GENERATIONS[arm]}{_counterpart(fields.name, arm)}"
+        )
+    return fields
+
+
+def _arms(fields: Fields) -> tuple[str, ...]:
+    return fields.some_of("arms", tuple(GENERATIONS))
+
+
+def _counterpart(name: str, arm: str) -> str:
+    """The instrument for this arm with the same last three digits, as the end of a sentence."""
+    digits = re.search(r"\d(\d{3})(_GEARED)?$", name)
+    same = [other for other in names(arm) if digits and other.endswith(digits[1])]
+    return f". Did you mean {same[0]}?" if same else ""
+
+
+def _number(name: str) -> str:
+    """The last part of a name, by which instruments are ordered; a name without a number is its own."""
+    match = re.search(r"_(\d{6}(_GEARED)?)$", name)
+    return match[1] if match else name
+
+
+@cache
+def _files() -> Mapping[str, str]:
+    """Text of every file in `data/instruments`, by name."""
+    folder = files("trocar.arms").joinpath("data", "instruments")
+    found = {file.name.removesuffix(".toml"): file for file in folder.iterdir() if file.name.endswith(".toml")}
+    return {name: found[name].read_text(encoding="utf-8") for name in sorted(found)}
+
+
+def _packaged(name: str) -> Fields:
+    return _parsed(_files()[name], f"{name}.toml")
+
+
+def _parsed(text: str, path: str) -> Fields:
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise TrocarError(f"{path} is not valid TOML: {error}") from None
+    return Fields(table, path)

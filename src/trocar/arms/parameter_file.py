@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 
+from trocar.arms.elastics import KINDS, Elastic
 from trocar.arms.parameters import Drive, Inertia, Parameters
 
 
@@ -21,7 +23,19 @@ def to_toml(parameters: Parameters, comments: Sequence[str] = ()) -> str:
         lines += ["", f"[bodies.{name}]", *_inertia(body)]
     for drive in parameters.drives:
         lines += ["", f"[drives.{drive.name}]", *_drive(drive)]
+    for element in parameters.elastics:
+        lines += ["", f"[elastics.{element.name}]", *_elastic(element)]
     return "\n".join(line for line in lines if line is not None) + "\n"
+
+
+def _elastic(element: Elastic) -> list[str]:
+    kind = next(kind for kind, cls in KINDS.items() if isinstance(element, cls))
+    lines = [f'kind = "{kind}"', f'joint = "{element.joint}"']
+    for field in fields(element):
+        value = getattr(element, field.name)
+        if field.name not in ("name", "joint"):
+            lines.append(f"{field.name} = {list(value) if isinstance(value, tuple) else float(value)!r}")
+    return lines
 
 
 def _inertia(body: Inertia) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from trocar.arms.arm import Arm
+from trocar.arms.elastics import Elastic, elastic
 from trocar.errors import TrocarError, UnknownName
 from trocar.spatial import Array
 
@@ -20,7 +21,10 @@ DRIVE_TERMS = ("Im", "Fv", "Fc", "Fo", "K")
 
 # The best set of each arm, and what else it has; all are files in data/parameters.
 SETS: dict[str, tuple[str, ...]] = {
-    "PSM": ("wang2019", "wang2019_published"),
+    "PSM": ("wang2019", "wang2019_published", "gondokaryono2019"),
+    "ECM": ("gondokaryono2019",),
+    "MTML": ("wang2019", "wang2019_published"),
+    "MTMR": ("wang2019", "wang2019_published"),
 }
 
 
@@ -75,6 +79,7 @@ class Parameters:
 
     Attributes:
         inertias: by body name; bodies left out have none. drives: in file order.
+        elastics: springs and cables that are not linear in a joint.
         source: where the numbers come from. path: the file.
     """
 
@@ -85,6 +90,7 @@ class Parameters:
     inertias: Mapping[str, Inertia]
     drives: tuple[Drive, ...]
     path: str
+    elastics: tuple[Elastic, ...] = ()
 
 
 def load_parameters(arm: str, name: str | Path | None = None) -> Parameters:
@@ -101,16 +107,17 @@ def load_parameters(arm: str, name: str | Path | None = None) -> Parameters:
         if not path.is_file():
             raise TrocarError(f"parameter file {path} does not exist")
         found = _parsed(path.read_text(encoding="utf-8"), str(path))
-        if found.arm != arm:
+        if found.arm != arm and {found.arm, arm} != {"MTML", "MTMR"}:
             raise TrocarError(f"{path} holds parameters of {found.arm}, not of {arm}")
-        return found
+        return replace(found, arm=arm)
     raise UnknownName(f"parameter set of {arm}", name, (*known, "a path ending in .toml"))
 
 
 @cache
 def _named(arm: str, name: str) -> Parameters:
-    file = files("trocar.arms").joinpath("data", "parameters", f"{arm.lower()}_{name}.toml")
-    return _parsed(file.read_text(encoding="utf-8"), file.name)
+    stem = "mtm" if arm.startswith("MTM") else arm.lower()
+    file = files("trocar.arms").joinpath("data", "parameters", f"{stem}_{name}.toml")
+    return replace(_parsed(file.read_text(encoding="utf-8"), file.name), arm=arm)
 
 
 def _parsed(text: str, path: str) -> Parameters:
@@ -129,6 +136,9 @@ def _parsed(text: str, path: str) -> Parameters:
         inertias={body: _inertia(entry, f"{path}: bodies.{body}") for body, entry in table["bodies"].items()},
         drives=tuple(_drive(name, entry, f"{path}: drives.{name}") for name, entry in table["drives"].items()),
         path=path,
+        elastics=tuple(
+            elastic(name, entry, f"{path}: elastics.{name}") for name, entry in table.get("elastics", {}).items()
+        ),
     )
 
 

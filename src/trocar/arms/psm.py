@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from os import PathLike
 
 import numpy as np
 
 from trocar.arms.arm import Arm, Body, Loop, closure, itself, prismatic, revolute, shift
 from trocar.arms.instruments import Instrument, load_instrument
-from trocar.arms.tables import HALF_PI, gains, geometry, joint, motors, read, remote_centre_chain, sources
+from trocar.arms.tables import HALF_PI, brakes, gains, geometry, joint, motors, read, remote_centre_chain, sources
 from trocar.spatial import Array, mdh
 
 GEOMETRIES = ("wang2019", "gondokaryono2019")
 
 
-def psm(geometry_name: str | None = None, instrument: str | None = None) -> Arm:
+def psm(geometry_name: str | None = None, instrument: str | PathLike[str] | None = None) -> Arm:
     """The Classic PSM in one of its two published geometries (default: the one it was identified in)."""
     table = read("psm")
     name, numbers = geometry("PSM", table, geometry_name, GEOMETRIES[0])
@@ -43,26 +44,29 @@ def with_instrument(
     """
     coupling = np.eye(7)
     coupling[3:, 3:] = tool.coupling
+    joints = tuple(joint(entry) for entry in table["joints"]) + tool.joints
+    home = np.clip(table["arm"]["home"], [j.lower for j in joints], [j.upper for j in joints])
     chain = remote_centre_chain(table["serial"]["d_insertion"])
     return Arm(
         name=arm,
         family="PSM",
         geometry=geometry_name,
         instrument=tool.name,
-        joints=tuple(joint(entry) for entry in table["joints"]) + tool.joints,
+        joints=joints,
         tip_joints=6,
         serial=chain + tool.chain("insertion", np.eye(4)),
-        T_last_tip=tool.T_yaw_tip,
-        bodies=links + tool.chain("insertion", T_carriage) + tool.fingers(),
-        tip_body="wrist_yaw",
-        T_body_tip=tool.T_yaw_tip,
+        T_last_tip=tool.T_wrist_tip,
+        bodies=links + tool.chain("insertion", T_carriage) + tool.jaw_bodies(),
+        tip_body=tool.last,
+        T_body_tip=tool.T_wrist_tip,
+        jaw_length=tool.jaw_length,
         loops=loops,
         counterweight=counterweight,
-        driven=itself("yaw", "insertion", "roll", "wrist_pitch", "wrist_yaw")
-        | {"pitch": "back", "jaw": "finger_right"},
-        transmissions={**transmissions, "finger_left": "finger_right"},
+        driven=itself("yaw", "insertion") | {"pitch": "back"} | tool.driven,
+        transmissions={**transmissions, **tool.transmissions},
         has_rcm=True,
-        home=tuple(table["arm"]["home"]),
+        brakes=brakes(table),
+        home=tuple(home.tolist()),
         mounting=table["arm"]["mounting"],
         motors=motors(table["motors"], coupling),
         gains=gains(table["gains"]),

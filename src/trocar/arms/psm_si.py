@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from os import PathLike
 
 from trocar.arms.arm import Arm, Body, Loop, closure, prismatic, revolute, shift
 from trocar.arms.instruments import load_instrument
@@ -12,7 +13,7 @@ from trocar.arms.tables import HALF_PI, geometry, read
 from trocar.spatial import mdh
 
 
-def psm_si(geometry_name: str | None = None, instrument: str | None = None) -> Arm:
+def psm_si(geometry_name: str | None = None, instrument: str | PathLike[str] | None = None) -> Arm:
     """The PSM of a da Vinci Si; its carriage slides half of the insertion, the instrument the other half on it."""
     table = read("psm_si")
     name, l = geometry("PSM_Si", table, geometry_name, "zhou2025")

@@ -45,6 +45,11 @@ def gains(table: Mapping[str, Any]) -> Gains:
     return Gains(kp=tuple(table["kp"]), ki=tuple(table["ki"]), kd=tuple(table["kd"]))
 
 
+def brakes(table: Mapping[str, Any]) -> tuple[str, ...]:
+    """Joints with a brake; none where the file names none."""
+    return tuple(table.get("brakes", {}).get("joints", ()))
+
+
 def geometry(arm: str, table: Mapping[str, Any], name: str | None, default: str) -> tuple[str, dict[str, Any]]:
     """Name and numbers of one published geometry of an arm."""
     name = default if name is None else name

@@ -29,11 +29,11 @@ def bench(
     The real-time factor is for a timestep of 1 ms.
     """
     with plain_errors():
-        from trocar.bench import figures
+        from trocar.bench import figures, step_figures
         from trocar.files import write_whole
 
         with progress_bar("bench") as progress:
-            found = figures(rounds=rounds, progress=progress)
+            found = figures(rounds=rounds, progress=progress) | step_figures("ECM", rounds=rounds)
         if json_file is not None:
             write_whole(json_file, json.dumps(found, indent=2, allow_nan=False) + "\n")
     table = Table("figure", title="trocar bench", title_justify="left")

@@ -86,8 +86,10 @@ class ArmKinematics:
     def inverse_kinematics(self, T: ArrayLike, q_seed: ArrayLike | None = None) -> Array:
         """Joints (..., n) within limits that bring the tip to T (..., 4, 4), nearest to the seed.
 
-        Closed form. Without a seed the nearest to the home position. The jaw is the seed's (0 without). For the
-        redundant MTM, nearest means the least sum of squared joint differences over its one-parameter family.
+        Closed form; for instruments with a snake wrist, damped least squares from the seed and from the closed form of
+        a wrist without length, to 1e-9 m and 1e-8 rad (give a seed if the wrist is within 1 cm of the port). Without a
+        seed the nearest to the home position. The jaw is the seed's (0 without). For the redundant MTM, nearest means
+        the least sum of squared joint differences over its one-parameter family.
 
         Raises Unreachable (with index and reason), also for an ECM orientation off its manifold by over 1e-6 rad.
         Warns NearSingular and NearLimit.

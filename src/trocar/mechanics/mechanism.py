@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.arms import ARMS, Arm, geometries, gravity_vector, load_arm
+from trocar.arms.endoscopes import with_endoscope
 from trocar.arms.parameters import SETS, Parameters, load_parameters
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics import recursion
 from trocar.mechanics.arm_kinematics import ArmKinematics, batch_first, batch_last
 from trocar.mechanics.drives import Drives
+from trocar.mechanics.elastics import Elastics
 from trocar.mechanics.inertia import NAMES, barycentric
 from trocar.mechanics.pinocchio_tree import PinocchioTree
 from trocar.mechanics.recursion import TreeInertia
@@ -68,7 +70,7 @@ class Mechanism(ArmKinematics):
     def gravity(self, q: ArrayLike) -> Array:
         """g (..., n): gradient of all potential energy, weight and springs [N m, N]."""
         q = self.checked_state(q)
-        springs = q @ self.drives.stiffness
+        springs = q @ self.drives.stiffness + self.elastics.effort(q)
         if q.ndim == 1:
             return self._pinocchio.gravity(q) + springs
         _, g = recursion.mass_and_gravity(self._tree, self._inertia, batch_last(q), self.gravity_vector)
@@ -83,11 +85,17 @@ class Mechanism(ArmKinematics):
             M, c, g = self._pinocchio.terms(q, dq)
             M += self.drives.M
             self.drives.add_springs(g, q)
+            if self.elastics:
+                g += self.elastics.effort(q)
             return M, c, g
         M, g = recursion.mass_and_gravity(self._tree, self._inertia, batch_last(q), self.gravity_vector)
         c = self._newton_euler(q, dq, np.zeros_like(q), np.zeros(3))
         batch = q.shape[:-1]
-        return batch_first(M, batch) + self.drives.M, c, batch_first(g, batch) + q @ self.drives.stiffness
+        return (
+            batch_first(M, batch) + self.drives.M,
+            c,
+            batch_first(g, batch) + q @ self.drives.stiffness + self.elastics.effort(q),
+        )
 
     def friction(self, q: ArrayLike, dq: ArrayLike) -> Array:
         """f (..., n): viscous, Coulomb (sign(0) = 0) and offset efforts [N m, N]."""
@@ -101,7 +109,7 @@ class Mechanism(ArmKinematics):
             tau = self._pinocchio.inverse_dynamics(q, dq, ddq)
         else:
             tau = self._newton_euler(q, dq, ddq, self.gravity_vector)
-        tau = tau + ddq @ self.drives.M + q @ self.drives.stiffness
+        tau = tau + ddq @ self.drives.M + q @ self.drives.stiffness + self.elastics.effort(q)
         return tau + self.drives.friction(dq) if friction else tau
 
     def forward_dynamics(self, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, friction: bool = False) -> Array:
@@ -130,28 +138,30 @@ class Mechanism(ArmKinematics):
         for i in self._inertia.massive:
             com = self._tree.pose(motion, i, _at(self._inertia.com[i]))[1]
             weight -= self._inertia.mass[i] * (self.gravity_vector @ com)
-        return weight.reshape(q.shape[:-1]) + self.drives.spring_energy(q)
+        return weight.reshape(q.shape[:-1]) + self.drives.spring_energy(q) + self.elastics.energy(q)
 
     def regressor(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
         """Y (..., n, p) with `Y @ parameter_vector` = inverse dynamics with friction; columns `parameter_names`."""
         q, dq, ddq = self.checked_states(q=q, dq=dq, ddq=ddq)
         states = batch_last(q), batch_last(dq), batch_last(ddq)
         Y = recursion.regressor(self._tree, self._inertia.massive, *states, self.gravity_vector)
-        return np.concatenate([batch_first(Y, q.shape[:-1]), self.drives.regressor(q, dq, ddq)], axis=-1)
+        links, drives = batch_first(Y, q.shape[:-1]), self.drives.regressor(q, dq, ddq)
+        return np.concatenate([links, drives, self.elastics.regressor(q)], axis=-1)
 
     @cached_property
     def parameter_vector(self) -> Array:
-        """(p,): barycentric parameters of every body with inertia, then the terms of every drive."""
+        """(p,): barycentric parameters of every body with inertia, terms of every drive, amplitudes of elastics."""
         inertias = self._needed.inertias
         links = [barycentric(inertias[self._tree.names[i]]) for i in self._inertia.massive]
         terms = [getattr(self.drives.drives[i], term) for i, term in self.drives.columns()]
-        return np.concatenate([*links, terms])
+        return np.concatenate([*links, terms, [element.amplitude for element in self.elastics.elements]])
 
     @cached_property
     def parameter_names(self) -> tuple[str, ...]:
         """(p,): such as `back.mx` or `yaw.Fc`."""
         links = [f"{self._tree.names[i]}.{name}" for i in self._inertia.massive for name in NAMES]
-        return (*links, *(f"{self.drives.drives[i].name}.{term}" for i, term in self.drives.columns()))
+        drives = [f"{self.drives.drives[i].name}.{term}" for i, term in self.drives.columns()]
+        return (*links, *drives, *(f"{element.name}.amplitude" for element in self.elastics.elements))
 
     @cached_property
     def base_parameters(self) -> BaseParameters:
@@ -162,6 +172,11 @@ class Mechanism(ArmKinematics):
     def drives(self) -> Drives:
         """Rotor inertia, friction and stiffness."""
         return Drives(self._needed.drives, self.arm)
+
+    @cached_property
+    def elastics(self) -> Elastics:
+        """Springs and cables that are not linear in a joint."""
+        return Elastics(self._needed.elastics, self.arm)
 
     @property
     def _needed(self) -> Parameters:
@@ -198,10 +213,11 @@ def load_mechanism(
     parameters: str | Path | None = None,
     *,
     counterweight: bool = True,
-    instrument: str | None = None,
+    instrument: str | Path | None = None,
     gravity: ArrayLike | None = None,
     mounting: float | None = None,
     rotor_inertia: float | None = None,
+    endoscope: str | float | None = None,
 ) -> Mechanism:
     """The equations of an arm.
 
@@ -210,19 +226,22 @@ def load_mechanism(
         parameters: parameter set or path of a parameter file, which carries its geometry; None for the arm's best
             set. A published geometry that has no dynamic parameters gives kinematics only.
         counterweight: False removes that body's mass and inertia and nothing else (arms that have one).
-        instrument: number or name of the instrument or endoscope; None for the default.
+        instrument: number, name or file (NAME.toml) of the instrument or endoscope; None for the default.
         gravity: vector [m/s^2] in base axes, or `mounting`: pitch of the base about x [rad].
         rotor_inertia: overrides the inertia of the instrument's motors, at the discs [kg m^2].
+        endoscope: what an ECM carries, by type (ECM: SD, HD, custom, none; ECM_Si: HD) or mass [kg]; None for the
+            set's own (ECM: SD). Its direction of view is the `instrument`.
     """
-    arm, found = load_set(name, parameters, instrument, rotor_inertia)
+    arm, found = load_set(name, parameters, instrument, rotor_inertia, endoscope)
     return Mechanism(arm, found, counterweight=counterweight, gravity=gravity, mounting=mounting)
 
 
 def load_set(
     name: str,
     parameters: str | Path | None = None,
-    instrument: str | None = None,
+    instrument: str | Path | None = None,
     rotor_inertia: float | None = None,
+    endoscope: str | float | None = None,
 ) -> tuple[Arm, Parameters | None]:
     """An arm in the geometry of a parameter set, and that set (None where only a geometry is published)."""
     if name not in ARMS:
@@ -239,7 +258,21 @@ def load_set(
         geometry = found.geometry
     if rotor_inertia is not None:
         found = _with_rotors(found, name, rotor_inertia)
-    return load_arm(name, geometry, instrument), found
+    arm = load_arm(name, geometry, instrument)
+    if endoscope is not None:
+        found = with_endoscope(found, arm, endoscope)
+    if found is not None:
+        _check_bodies(arm, found)
+    return arm, found
+
+
+def _check_bodies(arm: Arm, parameters: Parameters) -> None:
+    missing = sorted(set(parameters.inertias) - {body.name for body in arm.bodies})
+    if missing:
+        raise TrocarError(
+            f"parameter set '{parameters.name}' of {arm.name} has inertias of {', '.join(missing)}, which "
+            f"{arm.instrument} has not: it goes with instruments of two jaws on a wrist of pitch and yaw"
+        )
 
 
 def _with_rotors(parameters: Parameters | None, arm: str, Im: float) -> Parameters:

@@ -24,7 +24,8 @@ class PinocchioTree:
             joint = pin.JointModelRZ() if body.kind == "revolute" else pin.JointModelPZ()
             placement = pin.SE3(body.placement[:3, :3].copy(), body.placement[:3, 3].copy())
             index[body.name] = self.model.addJoint(index[body.parent], joint, placement, body.name)
-            link = pin.Inertia(float(inertia.mass[i]), inertia.com[i].copy(), inertia.I[i].copy())
+            # by parameters: the other constructor refuses published inertias that are not positive definite
+            link = pin.Inertia.FromDynamicParameters(_dynamic_parameters(inertia, i))
             self.model.appendBodyToJoint(index[body.name], link, pin.SE3.Identity())
         self.model.gravity.linear = g
         self.data = self.model.createData()
@@ -64,3 +65,10 @@ def _carrying(bodies: Sequence[Body], inertia: TreeInertia) -> list[int]:
         if i in wanted and parent is not None:
             wanted.add(names.index(parent))
     return sorted(wanted)
+
+
+def _dynamic_parameters(inertia: TreeInertia, i: int) -> Array:
+    """(10,) in Pinocchio's order: mass, first moment, inertia about the link origin as xx xy yy xz yz zz."""
+    m, c = float(inertia.mass[i]), inertia.com[i]
+    L = inertia.I[i] + m * (c @ c * np.eye(3) - np.outer(c, c))
+    return np.array([m, *(m * c), L[0, 0], L[0, 1], L[1, 1], L[0, 2], L[1, 2], L[2, 2]])

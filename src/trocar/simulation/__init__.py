@@ -1,9 +1,26 @@
 """The engine: an arm and its parameters as a closed chain in MuJoCo."""
 
+from trocar.simulation.collision import Box, Capsule, CollisionScene, Cylinder, Sphere
 from trocar.simulation.compliance import Compliance
 from trocar.simulation.divergence import Diverged
 from trocar.simulation.model import Cable
+from trocar.simulation.planner import Plan, PlanningFailed, plan
 from trocar.simulation.simulate import simulate
 from trocar.simulation.simulator import Simulator, Snapshot
 
-__all__ = ["Cable", "Compliance", "Diverged", "Simulator", "Snapshot", "simulate"]
+__all__ = [
+    "Box",
+    "Cable",
+    "Capsule",
+    "CollisionScene",
+    "Compliance",
+    "Cylinder",
+    "Diverged",
+    "Plan",
+    "PlanningFailed",
+    "Simulator",
+    "Snapshot",
+    "Sphere",
+    "plan",
+    "simulate",
+]

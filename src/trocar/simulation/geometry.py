@@ -10,13 +10,13 @@ import numpy as np
 
 from trocar.arms import Arm
 from trocar.arms.arm import Body, poses_at_zero
-from trocar.simulation.instrument_shapes import SHAFT_RADIUS, add_instrument
+from trocar.simulation.instrument_shapes import SHAFT_RADIUS, add_instrument, instrument_bodies
 from trocar.simulation.psm_shapes import add_psm
 from trocar.simulation.shapes import COLLISION, Sketch, add_materials
 from trocar.spatial import Array
 
 SHORTEST = 1e-3  # links shorter than this are not drawn [m]
-INSTRUMENT = ("roll", "wrist_pitch", "wrist_yaw", "finger_left", "finger_right")
+SLENDER = ("roll", "wrist_pitch", "wrist_yaw")  # turning joints too small for a drum
 
 
 def add_geometry(spec: mujoco.MjSpec, arm: Arm) -> None:
@@ -25,13 +25,13 @@ def add_geometry(spec: mujoco.MjSpec, arm: Arm) -> None:
     if arm.name == "PSM":
         add_psm(spec, arm)
         return
-    wristed = arm.family == "PSM"
+    instrument = instrument_bodies(arm)
     for body in arm.bodies:
-        if not (wristed and body.name in INSTRUMENT):
+        if body.name not in instrument:
             _add_bars(spec, arm, body)
-    if wristed:
+    if instrument:
         T = poses_at_zero(arm.bodies)
-        add_instrument(spec, arm, float(np.linalg.norm(T["insertion"][:3, 3] - T["wrist_pitch"][:3, 3])))
+        add_instrument(spec, arm, float(np.linalg.norm(T["insertion"][:3, 3] - T["roll"][:3, 3])))
 
 
 def _add_bars(spec: mujoco.MjSpec, arm: Arm, body: Body) -> None:
@@ -44,7 +44,7 @@ def _add_bars(spec: mujoco.MjSpec, arm: Arm, body: Body) -> None:
             look = "steel" if radius <= SHAFT_RADIUS * 1.5 else "cast"
             sketch.rod([0, 0, 0], point, radius, look, round_ends=True)
             sketch.rod([0, 0, 0], point, radius, COLLISION, round_ends=True)
-    if body.kind == "revolute" and body.name not in INSTRUMENT:
+    if body.kind == "revolute" and body.name not in SLENDER:
         sketch.rod([0, 0, -0.018], [0, 0, 0.018], 0.016, "cover")
 
 

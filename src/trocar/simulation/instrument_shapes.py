@@ -1,21 +1,27 @@
-"""Shapes of a wristed instrument: shaft, forked wrist, two jaws. The same on every PSM.
+"""Shapes of a wristed instrument: shaft, wrist, two jaws or one blade. The same on every PSM.
 
 Drawn in the frame of the wrist at q = 0 with base-like axes: the shaft comes from +z, the jaws point to -z; the
-wrist pitch axis is x, the wrist yaw axis y. Dimensions of a large needle driver, shaft diameter 8 mm.
+wrist pitch axis is x, the wrist yaw axis y. Wrist and jaw lengths are the instrument's; all else is that of a large
+needle driver, shaft diameter 8 mm, or 5 mm with a snake wrist.
 """
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import mujoco
 import numpy as np
 
 from trocar.arms import Arm
 from trocar.arms.arm import poses_at_zero
-from trocar.arms.instruments import load_instrument
 from trocar.simulation.shapes import COLLISION, VISUAL, Sketch, plate, turned
 from trocar.spatial import pose
 
 SHAFT_RADIUS = 0.004  # [m]
+SNAKE_SCALE = 5.0 / 8.0  # of a 5 mm shaft
+# Base axes at q = 0 in the frame of an ordinary wrist yaw body, and of every finger.
+T_FINGER_DRAWING = pose(R=[[-1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, -1.0, 0.0]])
+SHORTEST_WRIST = 2e-3  # [m]
 # Where the jaw faces begin, from the yaw axis: behind it the fingers are hubs that pass each other [m].
 JAW_ROOT = 0.003
 # The fingers are seen to touch when closer than TOUCH but push each other only when they overlap, and at jaw 0 there
@@ -28,23 +34,39 @@ JAW = {**VISUAL, "group": 5}  # the hidden shapes of the jaws' contact with each
 GRIP = {"condim": 4, "friction": [1.0, 0.005, 0.0001]}
 
 
+def instrument_bodies(arm: Arm) -> tuple[str, ...]:
+    """Names of the bodies of a wristed instrument, from the shaft on; none on other arms."""
+    names = [body.name for body in arm.bodies]
+    return tuple(names[names.index("roll") :]) if arm.family == "PSM" else ()
+
+
 def add_instrument(spec: mujoco.MjSpec, arm: Arm, shaft_top: float) -> None:
-    """Add the shapes of roll, wrist and fingers; the shaft ends `shaft_top` above the wrist pitch axis [m]."""
+    """Add the shapes of roll, wrist and jaws; the shaft ends `shaft_top` above the (first) wrist pitch axis [m]."""
     T = poses_at_zero(arm.bodies)
-    jaw = load_instrument(arm.instrument, arm.name).jaw_length
+    names = instrument_bodies(arm)
+    snake = "wrist_pitch_1" in names
 
     def on(name: str, origin: str) -> Sketch:
         """Drawing frame at the origin of a body, with base axes at q = 0."""
         return Sketch.at(spec, spec.body(name), T[name], pose(p=T[origin][:3, 3]))
 
-    reach = float(np.linalg.norm(T["wrist_yaw"][:3, 3] - T["wrist_pitch"][:3, 3]))
-    _shaft(on("roll", "wrist_pitch"), shaft_top)
-    _wrist(on("wrist_pitch", "wrist_pitch"), reach)
-    on("wrist_yaw", "wrist_yaw").rod([0, -0.0036, 0], [0, 0.0036, 0], 0.0008, "tungsten")
+    _shaft(on("roll", "roll"), shaft_top, SNAKE_SCALE if snake else 1.0)
+    if snake:
+        chain = [name for name in names if name.startswith("wrist")]
+        for name, follower in pairwise([*chain, names[-1]]):
+            _bead(on(name, name), T[name][2, 3] - T[follower][2, 3])
+    else:
+        _wrist(on("wrist_pitch", "wrist_pitch"), float(T["wrist_pitch"][2, 3] - T["wrist_yaw"][2, 3]))
+        on("wrist_yaw", "wrist_yaw").rod([0, -0.0036, 0], [0, 0.0036, 0], 0.0008, "tungsten")
+    if "idle_disc" in names:
+        blade = Sketch(spec, spec.body(arm.tip_body), arm.body("idle_disc").placement @ T_FINGER_DRAWING)
+        _blade(blade, arm.jaw_length)
+        return
+    left, right = (Sketch(spec, spec.body(name), T_FINGER_DRAWING) for name in ("finger_left", "finger_right"))
     # the left finger opens towards -x, where its own x axis points at q = 0
-    for name, side in (("finger_left", -1.0), ("finger_right", 1.0)):
-        _finger(on(name, "wrist_yaw"), side, jaw)
-    _add_jaw_contact(spec, on("finger_left", "wrist_yaw"), on("finger_right", "wrist_yaw"), jaw)
+    _finger(left, -1.0, arm.jaw_length)
+    _finger(right, 1.0, arm.jaw_length)
+    _add_jaw_contact(spec, left, right, arm.jaw_length)
 
 
 def _add_jaw_contact(spec: mujoco.MjSpec, left: Sketch, right: Sketch, length: float) -> None:
@@ -68,22 +90,34 @@ def _add_jaw_contact(spec: mujoco.MjSpec, left: Sketch, right: Sketch, length: f
     )
 
 
-def _shaft(sketch: Sketch, top: float) -> None:
-    """Tube, then a clevis whose two ears hold the wrist pitch pin."""
-    sketch.rod([0, 0, 0.0094], [0, 0, top], SHAFT_RADIUS, "steel")
-    sketch.rod([0, 0, 0.0086], [0, 0, 0.0095], 0.0036, "dark")
-    sketch.rod([0, 0, 0.0040], [0, 0, 0.0088], SHAFT_RADIUS, "bright")
+def _shaft(sketch: Sketch, top: float, scale: float) -> None:
+    """Tube, then a clevis whose two ears hold the wrist pitch pin; thinner by `scale`."""
+    z, radius = np.array([0.0, 0.0, scale]), scale * SHAFT_RADIUS
+    sketch.rod(0.0094 * z, [0, 0, top], radius, "steel")
+    sketch.rod(0.0086 * z, 0.0095 * z, scale * 0.0036, "dark")
+    sketch.rod(0.0040 * z, 0.0088 * z, radius, "bright")
     for side in (-1.0, 1.0):
         ear = plate([([0, 0, 0], 0.0027), ([0, 0, 0.0050], 0.0027)], (side * 0.0022, side * 0.0030))
         outer = np.abs(ear[:, 0]) > 0.0025
         ear[outer, 0] = side * np.sqrt(0.00398**2 - ear[outer, 1] ** 2)  # flush with the tube
-        sketch.hull(ear, "bright")
-    sketch.rod([-0.00405, 0, 0], [0.00405, 0, 0], 0.0009, "cover")
-    sketch.rod([0, 0, 0.006], [0, 0, top], SHAFT_RADIUS, COLLISION, round_ends=True)
+        sketch.hull(scale * ear, "bright")
+    sketch.rod([scale * -0.00405, 0, 0], [scale * 0.00405, 0, 0], scale * 0.0009, "cover")
+    sketch.rod(0.006 * z, [0, 0, top], radius, COLLISION, round_ends=True)
+
+
+def _bead(sketch: Sketch, reach: float) -> None:
+    """A vertebra of a snake wrist, `reach` to the next axis [m]."""
+    radius = SNAKE_SCALE * SHAFT_RADIUS
+    sketch.rod([0, 0, -0.15 * reach], [0, 0, -0.85 * reach], 0.9 * radius, "cover")
+    sketch.rod([0, 0, 0], [0, 0, -reach], 0.6 * radius, COLLISION, round_ends=True)
 
 
 def _wrist(sketch: Sketch, reach: float) -> None:
     """A tongue on the pitch pin that widens and forks around the yaw pin, `reach` further down [m]."""
+    if reach < SHORTEST_WRIST:  # the axes meet: a cross piece
+        sketch.ball([0, 0, 0], 0.0036, "cover")
+        sketch.rod([0, 0, 0.001], [0, 0, -0.001], 0.0030, COLLISION, round_ends=True)
+        return
     waist = np.array([0, 0, -0.55 * reach])
     tongue = plate([([0, 0, 0], 0.0026), (waist, 0.0026)], (-0.0021, 0.0021), bevel=0.0003)
     angles = np.linspace(0.0, np.pi, 13)
@@ -120,3 +154,11 @@ def _finger(sketch: Sketch, side: float, length: float) -> None:
     # carbide insert: the gripping face, which the two fingers share when closed
     sketch.box((0.0, side * 4e-4), (-0.0009, 0.0009), (-JAW_ROOT, -0.97 * length), "tungsten")
     sketch.box((0.0, side * 0.0016), (-0.0013, 0.0013), (-JAW_ROOT, -length), {**COLLISION, **GRIP})
+
+
+def _blade(sketch: Sketch, length: float) -> None:
+    """Hub on the yaw pin and a slim tip, to `length` [m]: a cautery hook or spatula."""
+    sketch.hull(plate([([0, 0, 0], 0.0024)], (-0.0016, 0.0016), "y", 0.0002), "plastic")
+    sketch.hull(turned([(-length / 2, 0.0010), (-0.001, 0.0020)], axis="z"), "plastic")
+    sketch.rod([0, 0, -length / 2], [0, 0, -length], 0.0005, "steel")
+    sketch.rod([0, 0, -0.001], [0, 0, 0.001 - length], 0.0010, {**COLLISION, **GRIP}, round_ends=True)

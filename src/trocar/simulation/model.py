@@ -12,6 +12,7 @@ import mujoco
 import numpy as np
 
 from trocar.arms import Arm
+from trocar.arms.elastics import LeverSpring
 from trocar.arms.parameters import Drive, Inertia, Parameters
 from trocar.mechanics.inertia import check_consistent
 from trocar.simulation.compliance import Compliance, add_motors
@@ -69,18 +70,22 @@ def build(
     spec.option.iterations = 50
     # a state that is not finite must reach the guard of the simulator, not be reset in silence
     spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
-    # one arm is one constraint island: looking for more costs 6 % of a step
-    spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_ISLAND
+    # one arm is one constraint island and its shapes are simple: looking for more costs a tenth of a step
+    spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_ISLAND | mujoco.mjtDisableBit.mjDSBL_MIDPHASE
     stiff = (2.0 * timestep, 1.0)
     inertias = dict(parameters.inertias)
     if not counterweight:
-        del inertias[str(arm.counterweight)]
+        inertias.pop(str(arm.counterweight), None)
     _add_bodies(spec, arm, inertias, limits, stiff)
     add_geometry(spec, arm)
     _close_loops(spec, arm, stiff)
     _add_transmissions(spec, arm, transmission, stiff)
+    _add_brakes(spec, arm, stiff)
     for drive in parameters.drives:
         _add_drive(spec, arm, drive, friction, stiff)
+    for element in parameters.elastics:
+        if isinstance(element, LeverSpring):
+            _add_spring(spec, arm, element)
     _add_motors(spec, arm)
     if compliance is not None:
         add_motors(spec, compliance)
@@ -170,6 +175,20 @@ def _add_transmissions(spec: mujoco.MjSpec, arm: Arm, kind: str | Cable, stiff: 
             )
 
 
+def _add_brakes(spec: mujoco.MjSpec, arm: Arm, stiff: Sequence[float]) -> None:
+    """Brakes, released: each would hold the joint of a driven body at a value that the simulator sets."""
+    for joint in arm.brakes:
+        spec.add_equality(
+            name=f"brake_{joint}",
+            type=mujoco.mjtEq.mjEQ_JOINT,
+            objtype=mujoco.mjtObj.mjOBJ_JOINT,
+            name1=arm.driven[joint],
+            active=False,
+            solref=stiff,
+            solimp=IMPEDANCE,
+        )
+
+
 def _ratio(arm: Arm, follower: str, leader: str) -> float:
     (joint, weight), *_ = arm.body(leader).coupling.items()
     return arm.body(follower).coupling[joint] / weight
@@ -194,6 +213,19 @@ def _add_drive(spec: mujoco.MjSpec, arm: Arm, drive: Drive, friction: bool, stif
         _add_first(part, "damping", drive.Fv * weight**2)
         part.frictionloss += drive.Fc * abs(weight)
         part.solref_friction, part.solimp_friction = stiff, IMPEDANCE
+
+
+def _add_spring(spec: mujoco.MjSpec, arm: Arm, spring: LeverSpring) -> None:
+    """A spring on a lever is what it is: a tendon between a point of the link and one of the link that carries it."""
+    body = arm.body(arm.driven[spring.joint])
+    angle = np.pi + spring.offset
+    fixed = body.placement @ [spring.h * np.cos(angle), spring.h * np.sin(angle), 0.0, 1.0]
+    spec.body(body.name).add_site(name=f"{spring.name}_lever", pos=[spring.r, 0.0, 0.0], size=[1e-3] * 3, group=4)
+    spec.body(body.parent).add_site(name=f"{spring.name}_fixed", pos=fixed[:3], size=[1e-3] * 3, group=4)
+    tendon = spec.add_tendon(name=spring.name, springlength=[spring.rest, spring.rest], group=5)
+    _add_first(tendon, "stiffness", spring.amplitude)
+    tendon.wrap_site(f"{spring.name}_fixed")
+    tendon.wrap_site(f"{spring.name}_lever")
 
 
 def _tendon(spec: mujoco.MjSpec, name: str, weights: Mapping[str, float]) -> mujoco.MjsTendon:

@@ -76,7 +76,7 @@ def add_psm(spec: mujoco.MjSpec, arm: Arm) -> None:
     _column(on("end"), joints)
     _cannula(on("end"), joints)
     _carriage(on("insertion"), joints)
-    add_instrument(spec, arm, joints.insertion + CARRIAGE[0] - float(T["wrist_pitch"][2, 3]))
+    add_instrument(spec, arm, joints.insertion + CARRIAGE[0] - float(T["roll"][2, 3]))
 
 
 def _base(sketch: Sketch, joints: Joints) -> None:

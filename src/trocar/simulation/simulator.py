@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.arms import gravity_vector
+from trocar.arms.elastics import CableTorque
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics import Mechanism
+from trocar.mechanics.elastics import Elastics
 from trocar.mechanics.mechanism import load_set
 from trocar.simulation.compliance import Compliance, ElasticDrives
 from trocar.simulation.divergence import Diverged, save_states
@@ -38,6 +41,7 @@ class Snapshot:
     ddq: Array
     wrenches: dict[int, Array]
     memory: Any
+    held: Array  # where the brakes hold, engaged or not
 
 
 class Simulator:
@@ -55,7 +59,7 @@ class Simulator:
         compliance: elastic drives of yaw and pitch with motors of their own; `measured_q` is then the encoders'.
         contacts: False switches contact off. limits: joint limits as constraints.
         motor_limits: clamp efforts to what the motors can give.
-        instrument, gravity, mounting, rotor_inertia: as for `load_mechanism`.
+        instrument, gravity, mounting, rotor_inertia, endoscope: as for `load_mechanism`.
 
     Attributes:
         model, data: MuJoCo's. spec: what the model was compiled from, with all visual shapes (`model` has none).
@@ -75,10 +79,11 @@ class Simulator:
         contacts: bool = True,
         limits: bool = True,
         motor_limits: bool = False,
-        instrument: str | None = None,
+        instrument: str | Path | None = None,
         gravity: ArrayLike | None = None,
         mounting: float | None = None,
         rotor_inertia: float | None = None,
+        endoscope: str | float | None = None,
     ) -> None:
         if accuracy not in INTEGRATORS:
             raise UnknownName("accuracy", accuracy, INTEGRATORS)
@@ -86,7 +91,7 @@ class Simulator:
             raise TrocarError(f"timestep must be in (0, 0.02] s, got {timestep!r}")
         if transmission not in ("rigid", "mirrored") and not isinstance(transmission, Cable):
             raise UnknownName("transmission", transmission, ("rigid", "mirrored", "Cable(stiffness=, damping=)"))
-        arm, found = load_set(name, parameters, instrument, rotor_inertia)
+        arm, found = load_set(name, parameters, instrument, rotor_inertia, endoscope)
         if found is None:
             raise TrocarError(f"{name} has no dynamic parameters to simulate yet")
         if not counterweight and arm.counterweight is None:
@@ -133,11 +138,23 @@ class Simulator:
         self._joint_from_motor = np.linalg.inv(self._motor_from_joint)
         drives = self._equations.drives
         self._offset = -(drives.Fo @ drives.A) @ self._D if friction else np.zeros(self.model.nv)
-        self._mirror = MirroredCounterweight(arm, self.model) if transmission == "mirrored" else None
+        self._mirror = MirroredCounterweight(arm, self.model, timestep) if transmission == "mirrored" else None
+        # generalised forces (nv,) that depend on the state, beside the constant offset
+        self._forces: list[Callable[[Array, Array], Array]] = []
+        # springs are in the model; the torque of cables is a force from here
+        elastics = Elastics([e for e in found.elastics if isinstance(e, CableTorque)], arm)
+        if elastics:
+            self._forces.append(lambda qpos, _: -elastics.effort_of_one(self._D.dot(qpos)).dot(self._D))
+        if self._mirror is not None:
+            self._forces.append(self._mirror.force)
+        if self._elastic is not None:
+            self._forces.append(self._elastic.force)
         self._wrenches: dict[int, Array] = {}
         self._insertion = self.model.body("insertion").id if arm.has_rcm else None
         self._sites = [tuple(self.model.site(f"{p.name}_{side}").id for side in "ab") for p in arm.loops]
         self._pair_margin = self.model.pair_margin.copy()
+        self._brakes = [self.model.equality(f"brake_{joint}").id for joint in arm.brakes]
+        self._braked = [self.model.joint(arm.driven[joint]).qposadr[0] for joint in arm.brakes]
         self.reset(np.array(arm.home))
 
     # -- state ---------------------------------------------------------------------------------------------------
@@ -192,6 +209,23 @@ class Simulator:
         """Position of every link's joint, passive ones included [rad, m]."""
         return {body.name: float(self.data.qpos[i]) for i, body in enumerate(self.arm.bodies)}
 
+    @property
+    def brakes(self) -> bool:
+        """Whether the brakes are engaged. Set it to engage or release them; an arm without brakes refuses.
+
+        Engaged, they hold their joints where these are, whatever the load: how much a real one bears is not published.
+        Efforts go on acting. `reset` releases them.
+        """
+        return bool(self._brakes) and bool(self.data.eq_active[self._brakes].all())
+
+    @brakes.setter
+    def brakes(self, engaged: bool) -> None:
+        if not self._brakes:
+            raise TrocarError(f"{self.arm.name} has no brakes")
+        if engaged and not self.brakes:
+            self.model.eq_data[self._brakes, 0] = self._qpos[self._braked]
+        self.data.eq_active[self._brakes] = engaged
+
     def reset(self, q: ArrayLike, dq: ArrayLike | None = None) -> None:
         """Start at q (n,) with rates dq (n,), time 0; every link is put where the closed mechanism has it."""
         q, dq = self._state(q, "q"), np.zeros(self.n) if dq is None else self._state(dq, "dq")
@@ -217,6 +251,7 @@ class Simulator:
         overlapping = "jaw" in self.arm.joint_names and q[self.arm.joint_names.index("jaw")] < 0
         self.model.pair_margin[:] = -1.0 if overlapping else self._pair_margin
         self.data.qpos[:] = self._E @ q
+        self.model.eq_data[self._brakes, 0] = self._qpos[self._braked]
         self.data.qvel[:] = 0.0 if dq is None else self._E @ self._state(dq, "dq")
         residual = self._equations.loop_residual(q)
         if residual.max() > 1e-9:
@@ -233,12 +268,14 @@ class Simulator:
         mujoco.mj_getState(self.model, self.data, state, kind)
         memory = None if self._mirror is None else self._mirror.memory
         wrenches = {body: wrench.copy() for body, wrench in self._wrenches.items()}
-        return Snapshot(state, self.data.ctrl.copy(), self._qacc.copy(), wrenches, memory)
+        held = self.model.eq_data[self._brakes, 0]
+        return Snapshot(state, self.data.ctrl.copy(), self._qacc.copy(), wrenches, memory, held)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Back to a snapshot of this simulator: what follows is the same to the last bit."""
         mujoco.mj_setState(self.model, self.data, snapshot.state, mujoco.mjtState.mjSTATE_INTEGRATION)
         self.data.ctrl[:], self._qacc = snapshot.tau, snapshot.ddq.copy()
+        self.model.eq_data[self._brakes, 0] = snapshot.held
         self._wrenches = {body: wrench.copy() for body, wrench in snapshot.wrenches.items()}
         if self._mirror is not None:
             self._mirror.memory = snapshot.memory
@@ -260,11 +297,10 @@ class Simulator:
             np.clip(self._ctrl, -self.motor_limits, self.motor_limits, out=self._ctrl)
         if self._wrenches:
             self._load()
-        if self._mirror is not None:
-            data.qfrc_applied[:] = self._offset + self._mirror.force(data.qpos, data.qvel, model.opt.timestep)
-        if self._elastic is not None:
-            base = data.qfrc_applied if self._mirror is not None else self._offset
-            data.qfrc_applied[:] = base + self._elastic.force(data.qpos, data.qvel)
+        if self._forces:
+            data.qfrc_applied[:] = self._offset
+            for force in self._forces:
+                data.qfrc_applied[:] += force(self._qpos, self._qvel)
         if self.accuracy == "exact":
             mujoco.mj_forward(model, data)
             self._qacc = data.qacc.copy()

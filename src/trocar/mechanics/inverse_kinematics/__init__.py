@@ -1,4 +1,7 @@
-"""From a tip pose to joints: all branches in closed form, the choice among them, and the general method."""
+"""From a tip pose to joints: all branches, the choice among them, and the general method.
+
+Branches are in closed form, but for PSM instruments with a snake wrist, whose branches are found numerically.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,26 @@ from trocar.errors import NearLimit, NearSingular, Unreachable
 from trocar.mechanics.inverse_kinematics.damped_least_squares import damped_least_squares
 from trocar.mechanics.inverse_kinematics.master import gimballed
 from trocar.mechanics.inverse_kinematics.remote_centre import Branch, rolling, wristed
+from trocar.mechanics.inverse_kinematics.snake import is_snake, snaked
 from trocar.spatial import Array
 
 LIMIT_TOLERANCE = 1e-3  # [rad, m]
 ROUNDING = 1e-9
 
-_BRANCHES: dict[str, Callable[[Arm, Array, Array], list[Branch]]] = {
+_CLOSED_FORM: dict[str, Callable[[Arm, Array, Array], list[Branch]]] = {
     "PSM": wristed,
     "ECM": rolling,
     "MTM": gimballed,
 }
-_FREE_AT_SINGULARITY = {"PSM": (4, 5), "ECM": (), "MTM": ()}
+
+
+def _branches(arm: Arm, T: Array, q_seed: Array) -> list[Branch]:
+    return snaked(arm, T, q_seed) if is_snake(arm) else _CLOSED_FORM[arm.family](arm, T, q_seed)
+
+
+def _free_at_singularity(arm: Arm) -> tuple[int, ...]:
+    """Joints that the closed form takes from the seed at a singularity."""
+    return (4, 5) if arm.family == "PSM" and not is_snake(arm) else ()
 
 
 def nearest(arm: Arm, T: Array, q_seed: Array, shape: tuple[int, ...]) -> Array:
@@ -30,10 +42,10 @@ def nearest(arm: Arm, T: Array, q_seed: Array, shape: tuple[int, ...]) -> Array:
 
     `shape` is the caller's batch shape, for error messages. Raises Unreachable; warns NearSingular, NearLimit.
     """
-    branches = _BRANCHES[arm.family](arm, T, q_seed)
+    branches = _branches(arm, T, q_seed)
     best, best_cost, singular = _choice(arm, branches, q_seed)
     at_singularity = np.logical_or.reduce([branch.near_singular for branch in branches])
-    for joint in _FREE_AT_SINGULARITY[arm.family]:
+    for joint in _free_at_singularity(arm):
         _search_free_joint(arm, T, q_seed, joint, at_singularity, best, best_cost, singular)
     lost = np.flatnonzero(~np.isfinite(best_cost))
     if lost.size:
@@ -76,7 +88,7 @@ def _search_free_joint(
     for value in np.linspace(arm.lower[joint], arm.upper[joint], 121):
         seed = q_seed[lost].copy()
         seed[:, joint] = value
-        q, found, near = _choice(arm, _BRANCHES[arm.family](arm, T[lost], seed), seed)
+        q, found, near = _choice(arm, _branches(arm, T[lost], seed), seed)
         cost = np.where(np.isfinite(found) & near, ((q - q_seed[lost]) ** 2).sum(-1), np.inf)
         better = lost[cost < best_cost[lost]]
         best[better], best_cost[better] = q[np.isin(lost, better)], cost[np.isin(lost, better)]
@@ -89,7 +101,7 @@ def all_branches(arm: Arm, T: Array, q_seed: Array) -> list[Array]:
     The redundant MTM has infinitely many: there, one per branch of the arm, the nearest to the seed.
     """
     found: list[Array] = []
-    for branch in _BRANCHES[arm.family](arm, T[None], q_seed[None]):
+    for branch in _branches(arm, T[None], q_seed[None]):
         if branch.failure:
             continue
         for q in _turns(arm, branch.q[0]):

@@ -36,9 +36,13 @@ def wristed(arm: Arm, T: Array, q_seed: Array) -> list[Branch]:
     wrist is a planar triangle: p - a x5 = L s gives L up to sign, and q5. Joint ranges of less than a half turn
     settle both signs; wider ones give one branch for each.
     """
-    d_insertion = float(arm.serial[2].placement[:3, 3] @ arm.serial[2].placement[:3, 2])
     d_roll, a = float(arm.serial[3].placement[2, 3]), float(arm.serial[5].placement[0, 3])
-    T_6 = T @ inverse(arm.T_last_tip)
+    return offset_wrist(arm, T @ inverse(arm.T_last_tip), q_seed, d_roll, a)
+
+
+def offset_wrist(arm: Arm, T_6: Array, q_seed: Array, d_roll: float, a: float) -> list[Branch]:
+    """Branches that bring the wrist yaw frame to T_6 (N, 4, 4), with the lengths d_roll and a >= 0 [m]."""
+    d_insertion = float(arm.serial[2].placement[:3, 3] @ arm.serial[2].placement[:3, 2])
     p, x6, y6, z6 = (np.ascontiguousarray(T_6[:, :3, k].T) for k in (3, 0, 1, 2))
     p_x, p_y, p_z = _dot(p, x6), _dot(p, y6), _dot(p, z6)
     rho = np.hypot(p_x, p_y)

@@ -1,0 +1,114 @@
+"""Set-up joints (SUJ): the passive arms of the patient cart that carry the PSMs and the ECM to the patient.
+
+They are braked during surgery. What they decide is where the remote centres of motion (RCM) are and how each arm
+is tilted against gravity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from trocar.arms.arm import Body, Kind
+from trocar.arms.tables import read
+from trocar.errors import UnknownName
+from trocar.spatial import Array, mdh, pose
+
+CARTS = ("Classic", "Si")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetUpJoint:
+    """A passive joint with a brake: rad, or m if prismatic."""
+
+    name: str
+    kind: Kind
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetUpArm:
+    """Facts of the set-up joints of one arm of a cart.
+
+    Attributes:
+        name: PSM1, PSM2, PSM3 or ECM. arm: what it carries, a name of `ARMS`.
+        joints: from the column outwards. bodies: the link behind each of them, as a chain.
+        T_world_column: first frame of the chain in the world of the cart (z up, y to its front, x towards PSM2).
+        T_last_base: base of the carried arm, which is its RCM frame, in the frame of the last body.
+        q_simulated: joint values the dVRK simulates its cart with [m, rad].
+    """
+
+    name: str
+    arm: str
+    joints: tuple[SetUpJoint, ...]
+    bodies: tuple[Body, ...]
+    T_world_column: Array
+    T_last_base: Array
+    q_simulated: tuple[float, ...]
+    source: str = field(repr=False)
+
+    def __post_init__(self) -> None:
+        self.T_world_column.setflags(write=False)
+        self.T_last_base.setflags(write=False)
+
+    @property
+    def n(self) -> int:
+        """Number of set-up joints."""
+        return len(self.joints)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        return tuple(joint.name for joint in self.joints)
+
+    @cached_property
+    def lower(self) -> Array:
+        """Lower joint limits [m, rad]."""
+        return np.array([joint.lower for joint in self.joints])
+
+    @cached_property
+    def upper(self) -> Array:
+        """Upper joint limits [m, rad]."""
+        return np.array([joint.upper for joint in self.joints])
+
+
+def set_up_arms(cart: str) -> dict[str, SetUpArm]:
+    """Set-up joints of every arm of the "Classic" or "Si" cart: PSM1, PSM2, PSM3 and ECM."""
+    if cart not in CARTS:
+        raise UnknownName("cart", cart, CARTS)
+    return {name: _set_up_arm(name, entry) for name, entry in read(f"suj_{cart.lower()}").items()}
+
+
+def _set_up_arm(name: str, entry: Mapping[str, Any]) -> SetUpArm:
+    joints: list[SetUpJoint] = []
+    bodies: list[Body] = []
+    T = np.eye(4)  # fixed rows since the last joint
+    for row in entry["rows"]:
+        T = T @ mdh(**{key: row[key] for key in ("a", "alpha", "d", "theta") if key in row})
+        if "joint" not in row:
+            continue
+        joint = SetUpJoint(name=row["joint"], kind=row["kind"], lower=row["lower"], upper=row["upper"])
+        parent = bodies[-1].name if bodies else None
+        bodies.append(
+            Body(name=joint.name, parent=parent, placement=T, kind=joint.kind, coupling={joint.name: 1.0}),
+        )
+        joints.append(joint)
+        T = np.eye(4)
+    return SetUpArm(
+        name=name,
+        arm=entry["arm"],
+        joints=tuple(joints),
+        bodies=tuple(bodies),
+        T_world_column=_shifted_turn(**entry["world_to_column"]),
+        T_last_base=T @ _shifted_turn(**entry["tip_to_rcm"]),
+        q_simulated=tuple(entry["q_simulated"]),
+        source=entry["source"],
+    )
+
+
+def _shifted_turn(p: list[float], rz: float) -> Array:
+    return pose(R=mdh(theta=rz)[:3, :3], p=p)

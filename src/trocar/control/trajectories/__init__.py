@@ -1,0 +1,47 @@
+"""References: functions of time [s] that return a `Setpoint`, with exact derivatives."""
+
+from trocar.control.trajectories.checks import Contacts, PathCheck, Violation, check_path
+from trocar.control.trajectories.following import Following, LeavesReach, through
+from trocar.control.trajectories.paths import CartesianPath, TipMotion, circle, line, screw, spiral
+from trocar.control.trajectories.periodic import Fourier, fourier, hold, sinusoid, step_to
+from trocar.control.trajectories.polynomials import (
+    Polynomial,
+    Segment,
+    cubic,
+    cubic_spline,
+    quintic,
+    quintic_spline,
+)
+from trocar.control.trajectories.reference import Reference, Trajectory
+from trocar.control.trajectories.time_optimal import TimeOptimal, time_optimal
+
+__all__ = [
+    "CartesianPath",
+    "Contacts",
+    "Following",
+    "Fourier",
+    "LeavesReach",
+    "PathCheck",
+    "Polynomial",
+    "Reference",
+    "Segment",
+    "TimeOptimal",
+    "TipMotion",
+    "Trajectory",
+    "Violation",
+    "check_path",
+    "circle",
+    "cubic",
+    "cubic_spline",
+    "fourier",
+    "hold",
+    "line",
+    "quintic",
+    "quintic_spline",
+    "screw",
+    "sinusoid",
+    "spiral",
+    "step_to",
+    "through",
+    "time_optimal",
+]

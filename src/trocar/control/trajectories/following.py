@@ -1,0 +1,160 @@
+"""From a path of the tip to a motion of the joints."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.control.controller import Setpoint
+from trocar.control.trajectories.paths import CartesianPath
+from trocar.control.trajectories.reference import LIMIT_TOLERANCE, NEAR_SINGULAR, Trajectory
+from trocar.errors import NearLimit, NearSingular, TrocarError, Unreachable
+from trocar.mechanics.arm_kinematics import ArmKinematics
+from trocar.mechanics.singularities import singular_values
+from trocar.spatial import Array, pose_error
+
+TASK = 6  # a tip has six freedoms
+HELD = 3  # joint that stays where it is on an arm with more than six: the MTM's wrist platform
+JUMP = 0.05  # [rad, m] that a joint may deviate in one interval from what its velocities at both ends say
+
+
+class LeavesReach(Unreachable):
+    """A path that the arm cannot follow. Attributes: time [s], reason."""
+
+    def __init__(self, time: float, reason: str) -> None:
+        self.time = time
+        super().__init__((), reason)
+        self.args = (f"the path cannot be followed at t = {time:.6g} s: {reason}",)
+
+
+class Following(Trajectory):
+    """Joints that carry the tip along a path; made by `through`.
+
+    Attributes:
+        path: the tip's. times: (k,) [s] and via: (k, n) [rad, m]: joints that the branch was followed through.
+    """
+
+    def __init__(self, mechanism: ArmKinematics, path: CartesianPath, q_seed: ArrayLike | None, step: float) -> None:
+        self.mechanism, self.path = mechanism, path
+        m = mechanism.arm.tip_joints
+        self._moving = [j for j in range(m) if not (m > TASK and j == HELD)]
+        count = max(2, int(np.ceil(path.duration / step)) + 1)
+        self.times = np.linspace(path.start, path.end, count)
+        self.times.setflags(write=False)
+        setpoints: list[Setpoint] = []
+        for t in self.times:
+            setpoints.append(self._next(float(t), q_seed, setpoints[-1] if setpoints else None))
+        self.via = np.array([s.q for s in setpoints])
+        self.via.setflags(write=False)
+        self._warn_near_singular()
+        self._bounded(path.start, path.duration, setpoints[0], setpoints[-1])
+
+    def _at(self, elapsed: float) -> Setpoint:
+        t = self.start + elapsed
+        k = int(np.clip(np.searchsorted(self.times, t) - 1, 0, len(self.times) - 2))
+        s = (t - self.times[k]) / (self.times[k + 1] - self.times[k])
+        return self._setpoint(t, (1.0 - s) * self.via[k] + s * self.via[k + 1])
+
+    def _next(self, t: float, q_seed: ArrayLike | None, last: Setpoint | None) -> Setpoint:
+        """Follow the branch from one time to the next; where solutions jump, say so."""
+        if last is None:
+            q = self._solution(t, q_seed, first=True)
+            return self._setpoint(t, q)
+        setpoint = self._setpoint(t, last.q)
+        interval = float(self.times[1] - self.times[0])
+        off = np.abs(setpoint.q - last.q - interval / 2 * (setpoint.dq + last.dq))
+        if off.max() > JUMP:
+            j = int(off.argmax())
+            joint = self.mechanism.arm.joints[j]
+            raise LeavesReach(
+                t,
+                f"joint {j + 1} ({joint.name}) would jump from {last.q[j]:.6g} to {setpoint.q[j]:.6g}; "
+                f"its limits are {joint.lower:g} and {joint.upper:g}. Next to a singularity a slower path may help",
+            )
+        return setpoint
+
+    def _setpoint(self, t: float, seed: Array) -> Setpoint:
+        """q by inverse kinematics; J dq = twist and J ddq = acceleration - J' dq."""
+        motion = self.path(t)
+        q = self._solution(t, seed)
+        dq, ddq = np.zeros(q.size), np.zeros(q.size)
+        J = self.mechanism.jacobian(q)[:, self._moving]
+        dq[self._moving] = self._rates(J, motion.twist, t, "velocity")
+        drift = self.mechanism.jacobian_dot(q, dq)[:, self._moving] @ dq[self._moving]
+        ddq[self._moving] = self._rates(J, motion.acceleration - drift, t, "acceleration")
+        return Setpoint(q, dq, ddq)
+
+    def _rates(self, J: Array, wanted: Array, t: float, what: str) -> Array:
+        rates, *_ = np.linalg.lstsq(J, wanted, rcond=1e-12)
+        left = float(np.abs(J @ rates - wanted).max())
+        if left > 1e-6 * max(1.0, float(np.abs(wanted).max())):
+            raise LeavesReach(t, f"the {what} asked for is not one that {self.mechanism.arm.name} can have here")
+        return rates
+
+    def _solution(self, t: float, seed: ArrayLike | None, first: bool = False) -> Array:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NearSingular)
+            warnings.simplefilter("ignore", NearLimit)
+            T = self.path(t).T
+            if first or len(self._moving) == self.mechanism.arm.tip_joints:
+                try:
+                    return self.mechanism.inverse_kinematics(T, seed)
+                except Unreachable as error:
+                    raise LeavesReach(t, error.reason) from None
+            return self._newton(t, T, np.array(seed, dtype=float))
+
+    def _newton(self, t: float, T: Array, q: Array) -> Array:
+        """Solution next to q with the held joint where it is."""
+        for _ in range(20):
+            error = pose_error(T, self.mechanism.forward_kinematics(q))
+            if np.abs(error).max() < 1e-13:
+                break
+            q = q.copy()
+            q[self._moving] += np.linalg.lstsq(self.mechanism.jacobian(q)[:, self._moving], error, rcond=1e-12)[0]
+            if np.abs(error).max() < 1e-9:  # that step was quadratic: what is left is rounding
+                break
+        else:
+            name = self.mechanism.arm.joint_names[HELD]
+            raise LeavesReach(t, f"no solution with joint {HELD + 1} ({name}) held at {q[HELD]:.6g}")
+        arm = self.mechanism.arm
+        outside = np.flatnonzero((q < arm.lower - LIMIT_TOLERANCE) | (q > arm.upper + LIMIT_TOLERANCE))
+        if outside.size:
+            j = int(outside[0])
+            joint = arm.joints[j]
+            raise LeavesReach(
+                t, f"joint {j + 1} ({joint.name}) violates {joint.lower:g} <= {q[j]:.6g} <= {joint.upper:g}"
+            )
+        return q
+
+    def _warn_near_singular(self) -> None:
+        sigma = singular_values(self.mechanism, self.via)[..., -1]
+        k = int(sigma.argmin())
+        if sigma[k] < NEAR_SINGULAR:
+            warnings.warn(
+                f"the path passes next to a singularity at t = {self.times[k]:.4g} s (smallest singular value "
+                f"{sigma[k]:.2g}): joint rates grow without bound there",
+                NearSingular,
+                stacklevel=4,
+            )
+
+
+def through(
+    mechanism: ArmKinematics, path: CartesianPath, q_seed: ArrayLike | None = None, *, step: float = 0.02
+) -> Following:
+    """The joint motion (a reference) that carries the tip along a path.
+
+    Positions by inverse kinematics, velocities and accelerations through J and its time derivative: exact at every
+    time, not interpolated. The jaw stays at the seed's. On the redundant MTM the wrist platform stays where the
+    first solution puts it. The ECM's four joints only follow poses of its own manifold.
+
+    Args:
+        q_seed: (n,) to begin near [rad, m]; home without one. Every solution is the seed of the next.
+        step: interval [s] at which the path is followed beforehand.
+
+    Raises LeavesReach, with the time, where the path leaves the workspace or a joint limit. Warns NearSingular.
+    """
+    if not (np.isfinite(step) and step > 0):
+        raise TrocarError(f"step must be positive and finite [s], got {step!r}")
+    return Following(mechanism, path, q_seed, step)

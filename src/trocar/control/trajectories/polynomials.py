@@ -1,0 +1,180 @@
+"""Polynomials in time: from one state to another, and splines through via points."""
+
+from __future__ import annotations
+
+import bisect
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.interpolate import CubicSpline, make_interp_spline
+
+from trocar.arms import Arm
+from trocar.control.controller import Setpoint
+from trocar.control.trajectories.reference import Trajectory, checked_duration, checked_times, checked_via, vectors
+from trocar.errors import TrocarError, UnknownName
+from trocar.spatial import Array
+
+
+@dataclass(frozen=True)
+class Segment:
+    """q = sum over k of coefficients[k] u^k, u = (t - start) / duration in [0, 1]; start and duration in s."""
+
+    start: float
+    duration: float
+    coefficients: Array  # (degree + 1, n) [rad, m]
+
+    def at(self, t: float) -> Setpoint:
+        T, c = self.duration, self.coefficients
+        degree = np.arange(len(c))
+        powers = ((t - self.start) / T) ** degree
+        dq = (degree[1:] * powers[:-1]) @ c[1:] / T
+        ddq = (degree[2:] * degree[1:-1] * powers[:-2]) @ c[2:] / T**2
+        return Setpoint(powers @ c, dq, ddq)
+
+
+class Polynomial(Trajectory):
+    """Polynomials in time, one after the other.
+
+    Attributes:
+        segments: the polynomials. via: (k, n) positions at their ends [rad, m]. times: (k,) of those [s].
+    """
+
+    def __init__(self, times: Array, first: Setpoint, last: Setpoint, coefficients: Array) -> None:
+        spans = np.diff(times)
+        self.segments = tuple(
+            Segment(float(t), float(T), c) for t, T, c in zip(times[:-1], spans, coefficients, strict=True)
+        )
+        self.times = times
+        self.via = np.vstack([coefficients[:, 0], last.q])
+        self._starts = [segment.start for segment in self.segments]
+        self._bounded(times[0], times[-1] - times[0], first, last)
+
+    def _at(self, elapsed: float) -> Setpoint:
+        t = self.start + elapsed
+        return self.segments[max(bisect.bisect_right(self._starts, t) - 1, 0)].at(t)
+
+
+def cubic(
+    q0: ArrayLike,
+    q1: ArrayLike,
+    duration: float,
+    t0: float = 0.0,
+    *,
+    dq0: ArrayLike | None = None,
+    dq1: ArrayLike | None = None,
+) -> Polynomial:
+    """From q0 with velocity dq0 to q1 with velocity dq1 in `duration` [s] from t0; velocities 0 where not given.
+
+    Before and after it stays at q0 and q1, at rest: a velocity at an end jumps there.
+    """
+    q0, q1, dq0, dq1 = vectors(q0=q0, q1=q1, dq0=_or_zero(dq0, q0), dq1=_or_zero(dq1, q1))
+    T = checked_duration(duration)
+    way, v0, v1 = q1 - q0, dq0 * T, dq1 * T
+    c = np.array([q0, v0, 3 * way - 2 * v0 - v1, -2 * way + v0 + v1])
+    first = Setpoint(q0, dq0, 2.0 * c[2] / T**2)
+    last = Setpoint(q1, dq1, (2.0 * c[2] + 6.0 * c[3]) / T**2)
+    return Polynomial(np.array([t0, t0 + T], dtype=float), first, last, c[None])
+
+
+def quintic(
+    q0: ArrayLike,
+    q1: ArrayLike,
+    duration: float,
+    t0: float = 0.0,
+    *,
+    dq0: ArrayLike | None = None,
+    dq1: ArrayLike | None = None,
+    ddq0: ArrayLike | None = None,
+    ddq1: ArrayLike | None = None,
+) -> Polynomial:
+    """From q0 to q1 in `duration` [s] from t0, with the least jerk; velocities and accelerations 0 where not given.
+
+    Before and after it stays at q0 and q1, at rest: a velocity at an end jumps there.
+    """
+    q0, q1, dq0, dq1, ddq0, ddq1 = vectors(
+        q0=q0,
+        q1=q1,
+        dq0=_or_zero(dq0, q0),
+        dq1=_or_zero(dq1, q1),
+        ddq0=_or_zero(ddq0, q0),
+        ddq1=_or_zero(ddq1, q1),
+    )
+    T = checked_duration(duration)
+    first, last = Setpoint(q0, dq0, ddq0), Setpoint(q1, dq1, ddq1)
+    return Polynomial(np.array([t0, t0 + T], dtype=float), first, last, _quintic(first, last, T)[None])
+
+
+def cubic_spline(
+    times: ArrayLike,
+    via: ArrayLike,
+    ends: str = "clamped",
+    *,
+    dq0: ArrayLike | None = None,
+    dq1: ArrayLike | None = None,
+    arm: Arm | None = None,
+) -> Polynomial:
+    """Cubics through via points (k, n) [rad, m] at times (k,) [s], with continuous velocity and acceleration.
+
+    Args:
+        ends: "clamped" (velocities dq0, dq1 at the ends, 0 where not given) or "natural" (acceleration 0 there).
+        arm: refuse via points outside its joint limits.
+    """
+    points = checked_via(via, arm)
+    instants = checked_times(times, len(points))
+    if ends == "natural":
+        if dq0 is not None or dq1 is not None:
+            raise TrocarError("a natural spline has no velocities to give at its ends; use ends='clamped'")
+        spline = CubicSpline(instants, points, bc_type="natural")
+    elif ends == "clamped":
+        _, v0, v1 = vectors(via=points[0], dq0=_or_zero(dq0, points[0]), dq1=_or_zero(dq1, points[0]))
+        spline = CubicSpline(instants, points, bc_type=((1, v0), (1, v1)))
+    else:
+        raise UnknownName("ends", ends, ("clamped", "natural"))
+    return _from_scipy(instants, points, spline)
+
+
+def quintic_spline(times: ArrayLike, via: ArrayLike, *, arm: Arm | None = None) -> Polynomial:
+    """Quintics through via points (k, n) [rad, m] at times (k,) [s], from rest to rest, continuous up to snap.
+
+    Velocity and acceleration are 0 at both ends. arm: refuse via points outside its joint limits.
+    """
+    points = checked_via(via, arm)
+    instants = checked_times(times, len(points))
+    still = [(1, np.zeros(points.shape[1])), (2, np.zeros(points.shape[1]))]
+    spline = make_interp_spline(instants, points, k=5, bc_type=(still, still))
+    states = [Setpoint(q, spline(t, 1), spline(t, 2)) for q, t in zip(points, instants, strict=True)]
+    zero = np.zeros(points.shape[1])
+    states[0], states[-1] = Setpoint(points[0], zero, zero), Setpoint(points[-1], zero, zero)
+    pieces = [_quintic(a, b, T) for (a, b), T in zip(pairwise(states), np.diff(instants), strict=True)]
+    return Polynomial(instants, states[0], states[-1], np.array(pieces))
+
+
+def _quintic(first: Setpoint, last: Setpoint, T: float) -> Array:
+    """Coefficients (6, n) of the quintic from one state to another in T [s]."""
+    way, v0, v1, a0, a1 = last.q - first.q, first.dq * T, last.dq * T, first.ddq * T**2, last.ddq * T**2
+    return np.array(
+        [
+            first.q,
+            v0,
+            a0 / 2,
+            10 * way - 6 * v0 - 4 * v1 - 1.5 * a0 + 0.5 * a1,
+            -15 * way + 8 * v0 + 7 * v1 + 1.5 * a0 - a1,
+            6 * way - 3 * (v0 + v1) - 0.5 * (a0 - a1),
+        ]
+    )
+
+
+def _from_scipy(times: Array, via: Array, spline: CubicSpline) -> Polynomial:
+    """Scipy's pieces, powers of (t - t_k) highest first, as powers of u lowest first."""
+    rising = np.moveaxis(spline.c[::-1], 1, 0)  # (segment, power, n)
+    spans = np.diff(spline.x)
+    coefficients = rising * spans[:, None, None] ** np.arange(rising.shape[1])[None, :, None]
+    coefficients[:, 0] = via[:-1]
+    first, last = (Setpoint(q, spline(t, 1), spline(t, 2)) for q, t in zip(via[[0, -1]], times[[0, -1]], strict=True))
+    return Polynomial(times, first, last, coefficients)
+
+
+def _or_zero(values: ArrayLike | None, like: ArrayLike) -> ArrayLike:
+    return np.zeros(np.shape(like)) if values is None else values

@@ -1,0 +1,140 @@
+"""What a reference is: a function of time [s] that returns a `Setpoint`, with exact derivatives."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.arms import Arm
+from trocar.control.controller import Setpoint
+from trocar.errors import TrocarError
+from trocar.spatial import Array
+
+Reference = Callable[[float], Setpoint]
+
+LIMIT_TOLERANCE = 1e-3  # [rad, m], as everywhere
+
+
+# Smallest singular value of the Jacobian, linear rows in units of 0.1 m, below which a path is called near singular.
+NEAR_SINGULAR = 0.05
+
+
+class Trajectory(ABC):
+    """A reference with a beginning and an end; before and after it stays where it begins and ends, at rest.
+
+    Attributes:
+        start: when it begins [s]. duration: how long it lasts [s].
+    """
+
+    start: float
+    duration: float
+
+    @property
+    def end(self) -> float:
+        """When it ends [s]."""
+        return self.start + self.duration
+
+    def __call__(self, t: float) -> Setpoint:
+        if t <= self.start:
+            return self._first if t == self.start else self._before
+        if t >= self.end:
+            return self._last if t == self.end else self._after
+        return self._at(t - self.start)
+
+    @abstractmethod
+    def _at(self, elapsed: float) -> Setpoint:
+        """Setpoint at a time in (0, duration) after the start [s]."""
+
+    def _bounded(self, start: float, duration: float, first: Setpoint, last: Setpoint) -> None:
+        """Set the times and the setpoints at both ends, which arithmetic would only meet to rounding."""
+        self.start, self.duration = checked_time(start, "t0"), checked_duration(duration)
+        self._first, self._last = first, last
+        self._before, self._after = at_rest(first.q), at_rest(last.q)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(start={self.start:g}, duration={self.duration:g})"
+
+
+def at_rest(q: Array) -> Setpoint:
+    """At q (n,), not moving."""
+    q = q.copy()
+    zero = np.zeros_like(q)
+    for array in (q, zero):
+        array.setflags(write=False)
+    return Setpoint(q, zero, zero)
+
+
+def vector(values: ArrayLike, name: str) -> Array:
+    """A read-only array (n,) of finite numbers."""
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
+    if array.ndim != 1 or not array.size or not np.isfinite(array).all():
+        raise TrocarError(f"{name} must be an array (n,) of finite numbers, got {values!r}")
+    array.setflags(write=False)
+    return array
+
+
+def vectors(**values: ArrayLike) -> tuple[Array, ...]:
+    """Arrays (n,) of one length."""
+    arrays = tuple(vector(value, name) for name, value in values.items())
+    if len({array.shape for array in arrays}) > 1:
+        sizes = ", ".join(f"{name} {array.size}" for name, array in zip(values, arrays, strict=True))
+        raise TrocarError(f"lengths differ: {sizes}")
+    return arrays
+
+
+def checked_duration(duration: float, name: str = "duration") -> float:
+    """A duration that is positive and finite [s]."""
+    if not (np.isfinite(duration) and duration > 0):
+        raise TrocarError(f"{name} must be positive and finite [s], got {duration!r}")
+    return float(duration)
+
+
+def checked_time(t: float, name: str) -> float:
+    """A finite time [s]."""
+    if not np.isfinite(t):
+        raise TrocarError(f"{name} must be finite [s], got {t!r}")
+    return float(t)
+
+
+def checked_times(times: ArrayLike, count: int) -> Array:
+    """Increasing times (count,) [s], one for each via point."""
+    array = vector(times, "times")
+    if array.size != count:
+        raise TrocarError(f"{count} via points need as many times, got {array.size}")
+    late = np.flatnonzero(np.diff(array) <= 0)
+    if late.size:
+        i = int(late[0])
+        raise TrocarError(f"times must increase: times[{i + 1}] = {array[i + 1]:g} follows {array[i]:g} s")
+    return array
+
+
+def checked_via(via: ArrayLike, arm: Arm | None = None) -> Array:
+    """Via points (k, n) of two or more rows, inside the joint limits of the arm, if one is given."""
+    try:
+        array = np.array(via, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise TrocarError(f"via points must be an array (k, n): {error}") from None
+    if array.ndim != 2 or array.shape[0] < 2 or array.shape[1] == 0:
+        raise TrocarError(f"a path needs two or more via points, an array (k, n), got shape {array.shape}")
+    if not np.isfinite(array).all():
+        i = int(np.argwhere(~np.isfinite(array))[0, 0])
+        raise TrocarError(f"via point {i} has a value that is NaN or infinite: {array[i].tolist()}")
+    if arm is not None:
+        if array.shape[1] != arm.n:
+            raise TrocarError(f"{arm.name} has {arm.n} joints, the via points have {array.shape[1]}")
+        outside = np.argwhere((array < arm.lower - LIMIT_TOLERANCE) | (array > arm.upper + LIMIT_TOLERANCE))
+        if outside.size:
+            i, j = (int(k) for k in outside[0])
+            joint = arm.joints[j]
+            raise TrocarError(
+                f"via point {i}: joint {j + 1} ({joint.name}) violates "
+                f"{joint.lower:g} <= {array[i, j]:.6g} <= {joint.upper:g}"
+            )
+    array.setflags(write=False)
+    return array

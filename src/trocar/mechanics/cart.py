@@ -1,0 +1,217 @@
+"""Cart: the patient cart with its set-up joints, and every arm on it in one world frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.arms import load_arm
+from trocar.arms.arm import GRAVITY
+from trocar.arms.suj import SetUpArm, set_up_arms
+from trocar.errors import TrocarError, UnknownName
+from trocar.mechanics.arm_kinematics import ArmKinematics
+from trocar.mechanics.mechanism import Mechanism, load_mechanism
+from trocar.mechanics.set_up import Placement, SetUpChain
+from trocar.spatial import Array, inverse
+
+
+class Cart:
+    """The four arms of a patient cart at given set-up joints. Immutable: `moved` gives another cart.
+
+    World: z up, y from the column to the front of the cart, x towards PSM2, as in the dVRK. The base of each arm is
+    its remote centre of motion (RCM). ECM_view is the tip of the ECM: x left, y up, z away in the image of a
+    straight endoscope. SI units, radians.
+
+    Attributes:
+        name: "Classic" or "Si". q_setup: set-up joints (n,) of each arm [m, rad].
+        instruments: instrument or endoscope by arm; arms left out have their default.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        set_up: Mapping[str, SetUpArm],
+        q_setup: Mapping[str, ArrayLike] | None = None,
+        instruments: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        self._chains = {arm: SetUpChain(facts) for arm, facts in set_up.items()}
+        given, mounted = _by_arm("q_setup", q_setup), _by_arm("instruments", instruments)
+        for arm in (*given, *mounted):
+            self._chain(arm)
+        self.q_setup: Mapping[str, Array] = MappingProxyType(
+            {arm: chain.checked(given.get(arm, chain.facts.q_simulated)) for arm, chain in self._chains.items()}
+        )
+        self.instruments: Mapping[str, str] = MappingProxyType(mounted)
+        self._arms = {
+            arm: ArmKinematics(load_arm(facts.arm, instrument=mounted.get(arm))) for arm, facts in set_up.items()
+        }
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """PSM1, PSM2, PSM3 and ECM."""
+        return tuple(self._chains)
+
+    def set_up(self, arm: str) -> SetUpArm:
+        """Facts of the set-up joints of an arm: names, limits, geometry, source."""
+        return self._chain(arm).facts
+
+    def moved(self, q_setup: Mapping[str, ArrayLike]) -> Cart:
+        """The same cart with the set-up joints of some arms at other values [m, rad]."""
+        facts = {arm: chain.facts for arm, chain in self._chains.items()}
+        return Cart(self.name, facts, {**self.q_setup, **_by_arm("q_setup", q_setup)}, self.instruments)
+
+    def T_world_base(self, arm: str) -> Array:
+        """Base frame (4, 4) of an arm in the world; its origin is the RCM [m]."""
+        return self._chain(arm).T_world_base(self.q_setup[arm])
+
+    def T_world_tip(self, arm: str, q: ArrayLike) -> Array:
+        """Tip pose (..., 4, 4) of an arm in the world for its joints q (..., n)."""
+        T_world_base = self.T_world_base(arm)
+        return T_world_base @ self._arms[arm].forward_kinematics(q)
+
+    def T_view_base(self, arm: str, q_ecm: ArrayLike) -> Array:
+        """Base frame (..., 4, 4) of an arm in ECM_view for the joints q_ecm (..., 4): the dVRK's "base frame"."""
+        return inverse(self.T_world_tip("ECM", q_ecm)) @ self.T_world_base(arm)
+
+    def T_view_tip(self, arm: str, q: ArrayLike, q_ecm: ArrayLike) -> Array:
+        """Tip pose (..., 4, 4) of an arm in ECM_view, for its joints q (..., n) and those of the ECM (..., 4)."""
+        T_world_tip, T_world_view = self.T_world_tip(arm, q), self.T_world_tip("ECM", q_ecm)
+        try:
+            return inverse(T_world_view) @ T_world_tip
+        except ValueError:
+            shapes = f"q {np.shape(q)}, q_ecm {np.shape(q_ecm)}"
+            raise TrocarError(f"batch axes do not fit together: {shapes}") from None
+
+    def set_up_poses(self, arm: str) -> dict[str, Array]:
+        """Frame (4, 4) of every set-up joint in the world, from the column outwards, then of the arm's "base"."""
+        return self._chain(arm).poses(self.q_setup[arm])
+
+    def up(self, arm: str) -> Array:
+        """Unit vector (3,) opposite to gravity, in base axes of an arm."""
+        return self.T_world_base(arm)[2, :3]
+
+    def gravity(self, arm: str) -> Array:
+        """Gravity (3,) [m/s^2] in base axes of an arm: `gravity=` of `load_mechanism` and `Simulator`."""
+        return -GRAVITY * self.up(arm)
+
+    def mounting(self, arm: str) -> float:
+        """Mounting pitch [rad] of an arm: up is (0, sin p, cos p) in its base.
+
+        Raises where the set-up joints also roll the base, so that no pitch describes it (Classic PSMs).
+        """
+        x, y, z = self.up(arm)
+        if abs(x) > 1e-9:
+            raise TrocarError(f"the base of {arm} is not only pitched: up is ({x:.4f}, {y:.4f}, {z:.4f}); use gravity")
+        return float(np.arctan2(y, z))
+
+    def shaft(self, arm: str) -> Array:
+        """Unit vector (3,) in the world along which an arm inserts at q = 0: -z of its base."""
+        return -self.T_world_base(arm)[:3, 2]
+
+    def fixed_tilt(self, arm: str) -> float | None:
+        """Angle [rad] from straight down to the shaft of an arm that no set-up joint can change.
+
+        None for the Classic PSMs, which have a joint with a horizontal axis. The other arms have vertical axes only:
+        their joints choose the heading of the shaft and nothing else of its direction.
+        """
+        return self._chain(arm).fixed_tilt()
+
+    def mechanism(
+        self,
+        arm: str,
+        parameters: str | Path | None = None,
+        *,
+        counterweight: bool = True,
+        rotor_inertia: float | None = None,
+    ) -> Mechanism:
+        """The equations of an arm with its instrument and with gravity as it hangs on the cart; base axes."""
+        return load_mechanism(
+            self.set_up(arm).arm,
+            parameters,
+            counterweight=counterweight,
+            instrument=self.instruments.get(arm),
+            gravity=self.gravity(arm),
+            rotor_inertia=rotor_inertia,
+        )
+
+    def place(
+        self,
+        arm: str,
+        rcm: ArrayLike,
+        shaft: ArrayLike | None = None,
+        *,
+        position_tolerance: float = 1e-6,
+        direction_tolerance: float = 1e-6,
+    ) -> Placement:
+        """Set-up joints that bring the RCM of an arm to a point of the world, pointing somewhere.
+
+        Least squares within the joint limits from the present set-up joints, 1 m counting as 1 rad; if that gets
+        stuck, from other starts, and the solution nearest the present joints is taken.
+
+        Args:
+            arm: PSM1, PSM2, PSM3 or ECM.
+            rcm: position (3,) [m] in the world.
+            shaft: direction (3,) of insertion at q = 0 in the world, of any length; None leaves it free. The arm may
+                still turn about it. Where `fixed_tilt` is not None only the heading can be chosen.
+            position_tolerance, direction_tolerance: what may be left [m], [rad].
+
+        Raises Unreachable with what is left. The cart itself does not move: `cart.moved({arm: found.q_setup})`.
+        """
+        chain = self._chain(arm)
+        target = _vector("rcm", rcm, "[m] in the world")
+        direction = None
+        if shaft is not None:
+            direction = _vector("shaft", shaft, "in the world")
+            length = np.linalg.norm(direction)
+            if length == 0.0:
+                raise TrocarError("shaft is the zero vector: it has no direction; leave it out if any will do")
+            direction = direction / length
+        for what, value in (("position_tolerance", position_tolerance), ("direction_tolerance", direction_tolerance)):
+            if not (np.isfinite(value) and value > 0.0):
+                raise TrocarError(f"{what} must be positive, got {value!r}")
+        return chain.placement(self.q_setup[arm], target, direction, position_tolerance, direction_tolerance)
+
+    def _chain(self, arm: str) -> SetUpChain:
+        if arm not in self._chains:
+            raise UnknownName(f"arm of the {self.name} cart", arm, self._chains)
+        return self._chains[arm]
+
+
+def load_cart(
+    name: str,
+    *,
+    instruments: Mapping[str, str] | None = None,
+    q_setup: Mapping[str, ArrayLike] | None = None,
+) -> Cart:
+    """A patient cart with PSM1, PSM2, PSM3 and ECM.
+
+    Args:
+        name: "Classic" (arms PSM and ECM) or "Si" (arms PSM_Si and ECM_Si).
+        instruments: number or name of the instrument or endoscope, by arm; arms left out have their default.
+        q_setup: set-up joints [m, rad] by arm, from the column outwards; arms left out are where the dVRK simulates
+            them.
+    """
+    return Cart(name, set_up_arms(name), q_setup, instruments)
+
+
+def _by_arm(what: str, values: object) -> dict:
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping):
+        raise TrocarError(f"{what} must map arms to values, such as {{'PSM1': ...}}, got {values!r}")
+    return dict(values)
+
+
+def _vector(what: str, value: ArrayLike, meaning: str) -> Array:
+    try:
+        vector = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        vector = np.array(np.nan)
+    if vector.shape != (3,) or not np.isfinite(vector).all():
+        raise TrocarError(f"{what} must be three finite numbers {meaning}, got {value!r}")
+    return vector

@@ -1,0 +1,82 @@
+"""Efforts and energy of the elastic elements of an arm."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from trocar.arms import Arm
+from trocar.arms.elastics import CableTorque, Elastic, LeverSpring
+from trocar.spatial import Array
+
+
+class Elastics:
+    """All elastic elements of an arm; q is (..., n). Their efforts are gradients of their energy."""
+
+    def __init__(self, elements: Sequence[Elastic], arm: Arm) -> None:
+        self.elements = tuple(elements)
+        self._n = arm.n
+        self._joints = [arm.joint_names.index(e.joint) for e in elements]
+
+    def __bool__(self) -> bool:
+        return bool(self.elements)
+
+    def effort(self, q: Array) -> Array:
+        """(..., n) [N m, N], on the side of gravity: what the motors must hold."""
+        tau = np.zeros(q.shape[:-1] + (self._n,))
+        for element, j in zip(self.elements, self._joints, strict=True):
+            tau[..., j] += element.amplitude * _unit_effort(element, q[..., j])
+        return tau
+
+    def effort_of_one(self, q: Array) -> Array:
+        """`effort` of one state (n,), for the loop of a simulator: plain numbers are ten times as quick."""
+        tau = np.zeros(self._n)
+        for element, j in zip(self.elements, self._joints, strict=True):
+            tau[j] += element.amplitude * _scalar_effort(element, float(q[j]))
+        return tau
+
+    def energy(self, q: Array) -> Array:
+        """(...) [J]; that of a cable is zero at q = 0."""
+        total = np.zeros(q.shape[:-1])
+        for element, j in zip(self.elements, self._joints, strict=True):
+            total = total + element.amplitude * _unit_energy(element, q[..., j])
+        return total
+
+    def regressor(self, q: Array) -> Array:
+        """Columns (..., n, k), one per element: effort per amplitude."""
+        Y = np.zeros(q.shape[:-1] + (self._n, len(self.elements)))
+        for k, (element, j) in enumerate(zip(self.elements, self._joints, strict=True)):
+            Y[..., j, k] = _unit_effort(element, q[..., j])
+        return Y
+
+
+def _unit_effort(element: Elastic, q: Array) -> Array:
+    if isinstance(element, CableTorque):
+        return np.polyval(element.coefficients, np.clip(q, element.lower, element.upper))
+    theta, length = _lever(element, q)
+    return -(length - element.rest) * element.r * element.h * np.sin(theta) / length
+
+
+def _scalar_effort(element: Elastic, q: float) -> float:
+    if isinstance(element, CableTorque):
+        x, total = min(max(q, element.lower), element.upper), 0.0
+        for c in element.coefficients:
+            total = total * x + c
+        return total
+    r, h, theta = element.r, element.h, math.pi + element.offset - q
+    length = math.sqrt(r * r + h * h - 2 * r * h * math.cos(theta))
+    return -(length - element.rest) * r * h * math.sin(theta) / length
+
+
+def _unit_energy(element: Elastic, q: Array) -> Array:
+    if isinstance(element, CableTorque):
+        inside = np.clip(q, element.lower, element.upper)
+        return np.polyval(np.polyint(element.coefficients), inside) + _unit_effort(element, q) * (q - inside)
+    return 0.5 * (_lever(element, q)[1] - element.rest) ** 2
+
+
+def _lever(spring: LeverSpring, q: Array) -> tuple[Array, Array]:
+    theta = np.pi + spring.offset - q
+    return theta, np.sqrt(spring.r**2 + spring.h**2 - 2 * spring.r * spring.h * np.cos(theta))

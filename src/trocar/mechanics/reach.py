@@ -1,0 +1,182 @@
+"""Closed forms of what the tip of an arm reaches, in its base: is a point within reach, and exact volumes.
+
+With a remote centre, the wrist pitch axis is at depth L along the shaft and the tip a wrist length a from it. A point
+at distance rho from the remote centre is reached if the triangle (L, a, rho) closes for some depth and bend of the
+wrist within limits, with an angle psi between point and shaft, and if some shaft direction within the limits of yaw
+and pitch is at that angle. The roll turns fully, so nothing else matters. The angles psi form an interval (one ahead
+of and one behind the remote centre) and so do the angles between a point and the shaft directions: two intervals to
+compare.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trocar.arms import Arm
+from trocar.errors import TrocarError
+from trocar.mechanics.lengths import HALF_PI, Range, cosine_range, distance_range, master, shaft
+from trocar.spatial import Array
+
+DEPTH = 1e-9  # [m] a point this far beyond a limit still counts as on it
+ANGLE = 1e-7  # [rad] likewise; the angles lose half their digits where the triangle is flat
+
+
+def reaches(arm: Arm, p: Array) -> Array:
+    """Whether the tip reaches points p (N, 3) [m] in the base within limits, in some orientation."""
+    if arm.T_last_tip[:3, 3].any():
+        raise TrocarError(f"the tip of {arm.name} with {arm.instrument} is off its last axis: no closed form")
+    return _master_reaches(arm, p) if arm.family == "MTM" else _shaft_reaches(arm, p)
+
+
+def wrist_volume(arm: Arm) -> float:
+    """Volume [m^3] swept within limits by the wrist pitch axis of a PSM, by the tip of an ECM or MTM; exact."""
+    return _master_volume(arm) if arm.family == "MTM" else _shaft_volume(arm)
+
+
+def bounding_box(arm: Arm) -> tuple[Array, Array]:
+    """Lower and upper corner (3,) [m] in the base of a box around all that the tip reaches."""
+    q1, q2, q3 = _limits(arm)
+    sine, cosine = _sine_range(q1), _negative(cosine_range(*q1))
+    if arm.family == "MTM":
+        lengths = master(arm)
+        u = distance_range(lengths, q2, q3)
+        low, high = _sine_range((q2[0] + q3[0] + lengths.gamma, q2[1] + q3[1] + lengths.gamma))
+        up, down = _negative(cosine_range(*q2))
+        z = (lengths.r * low + lengths.upper_arm * up, lengths.r * high + lengths.upper_arm * down)
+        ranges = np.array([_product(u, sine), _product(u, cosine), z])
+        return ranges[:, 0], ranges[:, 1]
+    d, a = shaft(arm).offset, shaft(arm).wrist
+    across = cosine_range(*q2)
+    sides = (_product(across, sine), _negative(_sine_range(q2)), _product(across, cosine))
+    ranges = np.array([_product((q3[0] + d, q3[1] + d), side) for side in sides])
+    return ranges[:, 0] - a, ranges[:, 1] + a
+
+
+def _shaft_reaches(arm: Arm, p: Array) -> Array:
+    lengths = shaft(arm)
+    q1, q2, q3 = _limits(arm)
+    L = (q3[0] + lengths.offset - DEPTH, q3[1] + lengths.offset + DEPTH)
+    rho = np.linalg.norm(p, axis=-1)
+    nearest, farthest = _angles_to_shaft(p, q1, q2)
+    if arm.family == "ECM":
+        below = (L[0] <= rho) & (rho <= L[1]) & (nearest <= ANGLE)
+        return below | ((L[0] <= -rho) & (-rho <= L[1]) & (farthest >= np.pi - ANGLE))
+    a, bend = lengths.wrist, float(max(-arm.lower[4], arm.upper[4]))
+    if arm.upper[3] - arm.lower[3] < 2 * np.pi - ANGLE or not arm.lower[4] <= 0.0 <= bend <= HALF_PI + ANGLE:
+        raise TrocarError(
+            f"no closed form for the reach of {arm.name} with {arm.instrument}: it is for a roll of a full turn and a "
+            "wrist that bends by at most a quarter turn"
+        )
+    # the wrist cannot bend further than brings the tip to a right angle with the point
+    most = np.minimum(bend, np.arcsin(np.minimum(1.0, rho / a))) if a else np.full_like(rho, bend)
+    along = np.sqrt(np.maximum(0.0, rho * rho - (a * np.sin(most)) ** 2))
+    found = np.zeros(len(p), bool)
+    for side in (1.0, -1.0):  # of the tip: ahead of or behind the remote centre
+        ends = side * rho - a, side * along - a * np.cos(most)  # depth with the wrist straight, and fully bent
+        low, high = np.maximum(np.minimum(*ends), L[0]), np.minimum(np.maximum(*ends), L[1])
+        angles = [_apex(rho, depth, a) for depth in (low, high)]
+        overlap = (np.minimum(*angles) <= farthest + ANGLE) & (np.maximum(*angles) >= nearest - ANGLE)
+        found |= (low <= high) & (overlap | (rho <= DEPTH))  # the remote centre itself is in every direction
+    return found
+
+
+def _apex(rho: Array, L: Array, a: float) -> Array:
+    """Angle [rad] at the remote centre of the triangle with sides rho and |L| there and a opposite; L is signed."""
+    # Heron's formula, as a product: exact where the triangle is flat
+    square = (L + a - rho) * (L + a + rho) * (rho - L + a) * (rho + L - a)
+    return np.asarray(np.arctan2(np.sqrt(np.maximum(0.0, square)), np.sign(L) * (rho * rho + L * L - a * a)))
+
+
+def _angles_to_shaft(p: Array, q1: Range, q2: Range) -> tuple[Array, Array]:
+    """Smallest and largest angle [rad] between points p (N, 3) and the shaft directions of yaw and pitch limits.
+
+    The direction has longitude q1 and latitude q2, so at a given latitude the nearest one has the nearest yaw.
+    """
+    longitude, latitude = np.arctan2(p[:, 0], -p[:, 2]), np.arctan2(-p[:, 1], np.hypot(p[:, 0], p[:, 2]))
+    found = []
+    for end, turn in enumerate(_offsets(longitude, q1)):
+        level, up = np.cos(latitude) * np.cos(turn), np.sin(latitude)
+        away = _offsets(np.arctan2(up, level), q2)[end]
+        found.append(np.arccos(np.clip(np.hypot(level, up) * np.cos(away), -1.0, 1.0)))
+    return found[0], found[1]
+
+
+def _offsets(angle: Array, limits: Range) -> tuple[Array, Array]:
+    """Smallest and largest distance [rad], at most a half turn, of angles from an interval, up to whole turns."""
+    middle, half = 0.5 * (limits[0] + limits[1]), 0.5 * (limits[1] - limits[0])
+    off = np.abs((angle - middle + np.pi) % (2 * np.pi) - np.pi)
+    return np.maximum(0.0, off - half), np.minimum(np.pi, off + half)
+
+
+def _master_reaches(arm: Arm, p: Array) -> Array:
+    """The four gimbal axes meet in the tip, so the arm alone decides: two sides of the yaw axis, two elbows."""
+    lengths = master(arm)
+    a_2, r = lengths.upper_arm, lengths.r
+    yaw, shoulder, elbow = _limits(arm)
+    rho, v = np.hypot(p[:, 0], p[:, 1]), p[:, 2]
+    cosine = (rho * rho + v * v - a_2 * a_2 - r * r) / (2.0 * a_2 * r)
+    found = np.zeros(len(p), bool)
+    for bend in (1.0, -1.0):
+        angle = bend * np.arccos(np.clip(cosine, -1.0, 1.0))
+        fits = (np.abs(cosine) <= 1.0) & (_offsets(angle - lengths.gamma - HALF_PI, elbow)[0] <= ANGLE)
+        rows = np.flatnonzero(fits)
+        lag = np.arctan2(r * np.sin(angle[rows]), a_2 + r * np.cos(angle[rows]))
+        for side in (1.0, -1.0):
+            q1 = np.arctan2(side * p[rows, 0], -side * p[rows, 1])
+            q2 = np.arctan2(v[rows], side * rho[rows]) - lag + HALF_PI
+            found[rows] |= (_offsets(q1, yaw)[0] <= ANGLE) & (_offsets(q2, shoulder)[0] <= ANGLE)
+    return found
+
+
+def _shaft_volume(arm: Arm) -> float:
+    """Integral of L^2 cos q2 over yaw, pitch and depth: a sector of a spherical shell.
+
+    Where L changes sign the shaft has a short piece on the far side of the remote centre. Directions whose opposite
+    is also within limits are then covered twice, and are subtracted once.
+    """
+    d = shaft(arm).offset
+    (y_low, y_high), (low, high), q3 = _limits(arm)
+    if max(-low, high) > HALF_PI:
+        raise TrocarError(f"the pitch of {arm.name} goes beyond a quarter turn: directions would count twice")
+    turn = min(y_high - y_low, 2 * np.pi)
+    L_low, L_high = q3[0] + d, q3[1] + d
+    total = turn * (np.sin(high) - np.sin(low)) * (L_high**3 - L_low**3) / 3
+    if L_low < 0.0 < L_high:
+        both = min(high, -low)
+        twice = max(0.0, 2 * turn - 2 * np.pi) * 2 * np.sin(max(0.0, both))
+        total -= twice * min(-L_low, L_high) ** 3 / 3
+    return float(total)
+
+
+def _master_volume(arm: Arm) -> float:
+    """Integral of a_2 r u cos psi over yaw, q2 and psi = q3 + gamma, with u = a_2 sin q2 + r cos(q2 + psi)."""
+    lengths = master(arm)
+    (y_low, y_high), q2, q3 = _limits(arm)
+    psi = (q3[0] + lengths.gamma, q3[1] + lengths.gamma)
+    one_branch = distance_range(lengths, q2, q3)[0] >= 0.0 and cosine_range(*psi)[0] >= 0.0
+    if not one_branch or y_high - y_low > 2 * np.pi:
+        raise TrocarError(f"the limits of {arm.name} hold a singularity: points would count twice")
+    step_sine = np.sin(q2[1]) - np.sin(q2[0])
+    upper = (np.cos(q2[0]) - np.cos(q2[1])) * (np.sin(psi[1]) - np.sin(psi[0]))
+    # cos(q2 + psi) cos psi = (cos(q2 + 2 psi) + cos q2) / 2
+    ends = sum(i * j * np.cos(q2[(i + 1) // 2] + 2 * psi[(j + 1) // 2]) for i in (1, -1) for j in (1, -1))
+    fore = 0.5 * (-0.5 * ends + step_sine * (psi[1] - psi[0]))
+    return float((y_high - y_low) * lengths.upper_arm * lengths.r * (lengths.upper_arm * upper + lengths.r * fore))
+
+
+def _limits(arm: Arm) -> tuple[Range, Range, Range]:
+    first, second, third = ((j.lower, j.upper) for j in arm.joints[:3])
+    return first, second, third
+
+
+def _sine_range(limits: Range) -> Range:
+    return cosine_range(limits[0] - HALF_PI, limits[1] - HALF_PI)
+
+
+def _negative(values: Range) -> Range:
+    return -values[1], -values[0]
+
+
+def _product(a: Range, b: Range) -> Range:
+    products = [x * y for x in a for y in b]
+    return min(products), max(products)

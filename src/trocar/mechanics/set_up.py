@@ -1,0 +1,211 @@
+"""Kinematics of the set-up joints of one arm: where its remote centre is, and which joints bring it elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.arms.suj import SetUpArm
+from trocar.errors import TrocarError, Unreachable
+from trocar.mechanics.arm_kinematics import batch_first, batch_last
+from trocar.mechanics.inverse_kinematics import LIMIT_TOLERANCE
+from trocar.mechanics.kinematics import Tree
+from trocar.spatial import Array
+
+UP = np.array([0.0, 0.0, 1.0])  # in the world
+STARTS = 256  # other starts, where the descent from the present pose gets stuck
+ITERATIONS = 100
+SETTLED = 1e-12  # residual [m, rad] at which a descent stops
+
+# q (N, n) -> residual (N, k) and its Jacobian (N, k, n)
+Residual = Callable[[Array], tuple[Array, Array]]
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Set-up joints that bring a remote centre to a place.
+
+    Attributes:
+        arm: PSM1, PSM2, PSM3 or ECM. q_setup: (n,) [m, rad], for `Cart.moved`.
+        T_world_base: (4, 4), base (RCM) frame of the arm in the world.
+        position_error: distance of the RCM from the one asked for [m].
+        direction_error: angle of the shaft from the one asked for [rad]; 0 where none was.
+    """
+
+    arm: str
+    q_setup: Array
+    T_world_base: Array
+    position_error: float
+    direction_error: float
+
+
+class SetUpChain:
+    """Kinematics of the set-up joints of one arm, in the world of the cart.
+
+    The shaft of an arm is the direction its instrument or scope is inserted in at q = 0: -z of its base.
+    """
+
+    def __init__(self, facts: SetUpArm) -> None:
+        self.facts = facts
+        self._tree = Tree(facts.bodies, facts.joint_names)
+
+    def T_world_base(self, q_setup: Array) -> Array:
+        """Base (RCM) frame (..., 4, 4) of the arm in the world, for checked joints (..., n)."""
+        motion = self._tree.motion(batch_last(q_setup))
+        return self._in_world(*self._tree.pose(motion, len(self.facts.bodies) - 1, self.facts.T_last_base), q_setup)
+
+    def poses(self, q_setup: Array) -> dict[str, Array]:
+        """Frame (4, 4) of every joint in the world, named after it, and of the arm's base ("base")."""
+        motion = self._tree.motion(batch_last(q_setup))
+        found = {
+            name: self._in_world(motion.R[i], motion.p[i], q_setup) for i, name in enumerate(self.facts.joint_names)
+        }
+        return {**found, "base": self.T_world_base(q_setup)}
+
+    def jacobian(self, q_setup: Array) -> Array:
+        """Jacobian (..., 6, n) of the arm's base, linear rows first, world axes."""
+        J = self._tree.jacobian(batch_last(q_setup), len(self.facts.bodies) - 1, self.facts.T_last_base)
+        R = self.facts.T_world_column[:3, :3]
+        J = batch_first(J, q_setup.shape[:-1])
+        return np.concatenate([R @ J[..., :3, :], R @ J[..., 3:, :]], axis=-2)
+
+    def fixed_tilt(self) -> float | None:
+        """Angle [rad] between the shaft and straight down that no set-up joint changes; None if one does."""
+        q = np.array(self.facts.q_simulated)
+        axes = [T[:3, 2] for name, T in self.poses(q).items() if name != "base"]
+        if any(abs(axis[2]) < 1.0 - 1e-12 for axis in axes):
+            return None
+        return float(_angle(_shaft(self.T_world_base(q)), -UP))
+
+    def checked(self, q_setup: ArrayLike) -> Array:
+        """Joint values (n,) as a read-only array, or an error that names the joint."""
+        facts = self.facts
+        names = ", ".join(facts.joint_names)
+        try:
+            q = np.array(q_setup, dtype=float)
+        except (TypeError, ValueError):
+            raise TrocarError(f"set-up joints of {facts.name} must be {facts.n} numbers ({names})") from None
+        if q.shape != (facts.n,):
+            more = "; fixed joints the dVRK lists as 0 are left out here" if q.ndim == 1 and q.size > facts.n else ""
+            raise TrocarError(f"{facts.name} has {facts.n} set-up joints ({names}), got shape {q.shape}{more}")
+        for i, (joint, value) in enumerate(zip(facts.joints, q, strict=True)):
+            where = f"set-up joint {i + 1} ({joint.name}) of {facts.name}"
+            if not np.isfinite(value):
+                raise TrocarError(f"{where} is {value}")
+            if not joint.lower - LIMIT_TOLERANCE <= value <= joint.upper + LIMIT_TOLERANCE:
+                unit = "rad" if joint.kind == "revolute" else "m"
+                raise TrocarError(f"{where} violates {joint.lower:.4g} <= {value:.4g} <= {joint.upper:.4g} {unit}")
+        q.setflags(write=False)
+        return q
+
+    def placement(
+        self,
+        q_start: Array,
+        rcm: Array,
+        shaft: Array | None,
+        position_tolerance: float,
+        direction_tolerance: float,
+    ) -> Placement:
+        """Joints within limits that bring the RCM to `rcm` [m] with the shaft along the unit vector `shaft`."""
+        tilt = self.fixed_tilt()
+        if shaft is not None and tilt is not None:
+            asked = float(_angle(shaft, -UP))
+            if abs(asked - tilt) > direction_tolerance:
+                raise Unreachable(
+                    (),
+                    f"the set-up joints of {self.facts.name} turn about vertical axes only, so its shaft stays "
+                    f"{np.degrees(tilt):.4g} deg from straight down ({np.degrees(asked):.4g} asked): "
+                    "they choose its heading, not its tilt",
+                )
+        found = self._nearest(q_start, rcm, shaft, position_tolerance, direction_tolerance)
+        if found.position_error > position_tolerance or found.direction_error > direction_tolerance:
+            raise Unreachable((), self._reason(found, shaft is not None))
+        return found
+
+    def _nearest(
+        self, q_start: Array, rcm: Array, shaft: Array | None, position_tolerance: float, direction_tolerance: float
+    ) -> Placement:
+        """The descent from the present pose if it arrives, else the nearest one that does, else the best."""
+        facts = self.facts
+
+        def residual(q: Array) -> tuple[Array, Array]:
+            T, J = self.T_world_base(q), self.jacobian(q)
+            if shaft is None:
+                return T[..., :3, 3] - rcm, J[..., :3, :]
+            d = _shaft(T)
+            turned = np.cross(np.swapaxes(J[..., 3:, :], -1, -2), d[..., None, :])  # w x d of every joint
+            r = np.concatenate([T[..., :3, 3] - rcm, d - shaft], axis=-1)
+            return r, np.concatenate([J[..., :3, :], np.swapaxes(turned, -1, -2)], axis=-2)
+
+        start = np.clip(q_start, facts.lower, facts.upper)
+        others = np.random.default_rng(0).uniform(facts.lower, facts.upper, (STARTS, facts.n))
+        best: Placement | None = None
+        for starts in (start[None], others):
+            q = _bounded_least_squares(residual, starts, facts.lower, facts.upper)
+            T = self.T_world_base(q)
+            position = np.linalg.norm(T[:, :3, 3] - rcm, axis=-1)
+            direction = np.zeros(len(q)) if shaft is None else _angle(_shaft(T), shaft)
+            there = (position <= position_tolerance) & (direction <= direction_tolerance)
+            cost = np.linalg.norm(q - q_start, axis=-1) if there.any() else np.hypot(position, direction)
+            i = int(np.where(there, cost, np.inf).argmin() if there.any() else cost.argmin())
+            found = Placement(facts.name, q[i], T[i], float(position[i]), float(direction[i]))
+            if there.any():
+                return found
+            if best is None or cost[i] < np.hypot(best.position_error, best.direction_error):
+                best = found
+        assert best is not None
+        return best
+
+    def _reason(self, found: Placement, directed: bool) -> str:
+        left = f"{1e3 * found.position_error:.3g} mm"
+        if directed:
+            left += f" and {np.degrees(found.direction_error):.3g} deg"
+        q, facts = found.q_setup, self.facts
+        stops = [j.name for j, x, y in zip(facts.joints, q - facts.lower, facts.upper - q, strict=True) if x * y <= 0.0]
+        at = f", with {' and '.join(stops)} at the limit" if stops else ""
+        return f"no set-up joints of {facts.name} were found that come nearer than {left}{at}"
+
+    def _in_world(self, R: Array, p: Array, q_setup: Array) -> Array:
+        T = np.zeros((R.shape[-1], 4, 4))
+        T[:, :3, :3] = np.moveaxis(R, -1, 0)
+        T[:, :3, 3] = p.T
+        T[:, 3, 3] = 1.0
+        return (self.facts.T_world_column @ T).reshape(q_setup.shape[:-1] + (4, 4))
+
+
+def _shaft(T_world_base: Array) -> Array:
+    return np.asarray(-T_world_base[..., :3, 2])
+
+
+def _angle(a: Array, b: Array) -> Array:
+    """Angle (...) between unit vectors [rad], exact near 0 and pi."""
+    return np.asarray(2.0 * np.arctan2(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1)))
+
+
+def _bounded_least_squares(residual: Residual, q: Array, lower: Array, upper: Array) -> Array:
+    """Joints (N, n) of least residual, descended to from every start (N, n) without leaving the limits.
+
+    Levenberg-Marquardt with one damping per start. A joint at a limit that the descent pushes against is held.
+    """
+    q = q.copy()
+    r, J = residual(q)
+    damping = np.full(len(q), 1e-3)
+    for _ in range(ITERATIONS):
+        gradient = np.einsum("nki,nk->ni", J, r)
+        held = ((q <= lower) & (gradient > 0)) | ((q >= upper) & (gradient < 0))
+        free = np.where(held[:, None, :], 0.0, J)
+        A = np.swapaxes(free, -1, -2) @ free
+        scale = np.maximum(np.einsum("nii->ni", A).max(-1), 1e-12)
+        A = A + (damping * scale)[:, None, None] * np.eye(q.shape[-1])
+        step = -np.linalg.solve(A, np.where(held, 0.0, gradient)[..., None])[..., 0]
+        trial = np.clip(q + step, lower, upper)
+        r_trial, J_trial = residual(trial)
+        better = np.linalg.norm(r_trial, axis=-1) < np.linalg.norm(r, axis=-1)
+        q[better], r[better], J[better] = trial[better], r_trial[better], J_trial[better]
+        damping = np.clip(damping * np.where(better, 0.2, 5.0), 1e-14, 1e8)
+        if (np.linalg.norm(r, axis=-1) < SETTLED).all():
+            break
+    return q

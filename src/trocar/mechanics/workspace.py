@@ -1,0 +1,317 @@
+"""What an arm can reach: clouds of tips, volumes, dexterity, and the part that several arms share."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation
+from scipy.stats import qmc
+
+from trocar.arms import Arm
+from trocar.errors import NearLimit, NearSingular, TrocarError, UnknownName, Unreachable
+from trocar.mechanics import reach
+from trocar.mechanics.arm_kinematics import ArmKinematics
+from trocar.mechanics.inverse_kinematics import LIMIT_TOLERANCE
+from trocar.mechanics.inverse_kinematics.master import gimballed
+from trocar.mechanics.inverse_kinematics.remote_centre import Branch, rolling, wristed
+from trocar.mechanics.lengths import master, shaft
+from trocar.mechanics.singularities import singularity
+from trocar.spatial import Array, checked_pose, inverse
+
+Method = Literal["sobol", "random", "grid"]
+Density = Literal["joints", "volume"]
+
+CHUNK = 1 << 16  # rows handled at once, to bound memory
+MOST_VOXELS = 100_000_000
+
+_BRANCHES: dict[str, Callable[[Arm, Array, Array], list[Branch]]] = {
+    "PSM": wristed,
+    "ECM": rolling,
+    "MTM": gimballed,
+}
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """Joint states q (N, n) within limits and where they put the tip: points (N, 3) [m] in the world."""
+
+    q: Array
+    points: Array
+
+
+@dataclass(frozen=True)
+class Volume:
+    """A volume found by counting voxels.
+
+    Attributes:
+        value: [m^3], mean over grids shifted at random, each of which is an unbiased estimate. error: its standard
+            error [m^3]. voxel: edge of a voxel [m].
+        convergence: (voxel [m], value [m^3], error [m^3]) of coarser grids, then of this one.
+        points: (N, 3) centres of the counted voxels of one grid, in the world [m].
+    """
+
+    value: float
+    error: float
+    voxel: float
+    convergence: tuple[tuple[float, float, float], ...]
+    points: Array
+
+
+class Workspace:
+    """Reach of the tip of one arm within its joint limits.
+
+    Points and poses are in the world, in which the base of the arm (PSM, ECM: its remote centre) is at `T_world_base`;
+    without one, world and base are the same. Lengths in m.
+    """
+
+    def __init__(self, mechanism: ArmKinematics, T_world_base: ArrayLike | None = None) -> None:
+        self.mechanism = mechanism
+        self.T_world_base = np.eye(4) if T_world_base is None else checked_pose(T_world_base)
+        if self.T_world_base.ndim != 2:
+            raise TrocarError(f"T_world_base must be one pose (4, 4), got shape {self.T_world_base.shape}")
+
+    def cloud(self, count: int, method: Method = "sobol", density: Density = "joints", seed: int = 0) -> Cloud:
+        """States within limits and their tips; joints that do not move the tip stay at home.
+
+        Args:
+            count: how many, at most. Even sampling rounds down: "sobol" to a power of 2, "grid" to equal numbers of
+                values per joint.
+            method: "sobol" (scrambled), "random", or "grid" (limits included).
+            density: uniform in the joints, or in volume: exactly so for the wrist pitch axis of a PSM and the tip of
+                an ECM or MTM (which returns fewer states: some are rejected).
+        """
+        arm = self.mechanism.arm
+        moving = _moving(self.mechanism)
+        unit = _unit_cube(count, len(moving), method, seed)
+        q = np.tile(np.array(arm.home, dtype=float), (len(unit), 1))
+        q[:, moving] = arm.lower[moving] + (arm.upper - arm.lower)[moving] * unit
+        if density == "volume" and method != "grid":
+            q = _even_in_volume(self.mechanism, q, unit, seed)
+        elif density == "volume":
+            raise TrocarError("a grid is uniform in the joints: use method 'sobol' or 'random' for density 'volume'")
+        elif density != "joints":
+            raise UnknownName("density", density, ("joints", "volume"))
+        tips = [self.mechanism.forward_kinematics(part)[:, :3, 3] for part in _chunks(q)]
+        return Cloud(q, _moved(self.T_world_base, np.concatenate(tips)))
+
+    def contains(self, points: ArrayLike) -> Array:
+        """Whether the tip reaches points (..., 3) [m] in some orientation; closed form."""
+        points = _checked_points(points)
+        p = _moved(inverse(self.T_world_base), points.reshape(-1, 3))
+        return np.concatenate([reach.reaches(self.mechanism.arm, part) for part in _chunks(p)]).reshape(
+            points.shape[:-1]
+        )
+
+    def contains_pose(self, T: ArrayLike) -> Array:
+        """Whether the tip takes poses T (..., 4, 4); inverse kinematics."""
+        T = checked_pose(T)
+        T_base_tip = inverse(self.T_world_base) @ T.reshape(-1, 4, 4)
+        return np.concatenate([_solvable(self.mechanism, part) for part in _chunks(T_base_tip)]).reshape(T.shape[:-2])
+
+    @cached_property
+    def wrist_volume(self) -> float:
+        """Volume [m^3] that the wrist pitch axis of a PSM sweeps, or the tip of an ECM or MTM; exact."""
+        return reach.wrist_volume(self.mechanism.arm)
+
+    def volume(self, voxel: float = 0.01, grids: int = 8, seed: int = 0) -> Volume:
+        """Volume that the tip reaches, by `contains` at the centres of voxels."""
+        return shared_volume([self], voxel, grids, seed)
+
+    def dexterity(self, points: ArrayLike, orientations: int = 128, seed: int = 0) -> Array:
+        """Share (...), from 0 to 1, of all orientations that the tip can take at points (..., 3) [m].
+
+        The orientations are an even (Sobol) sample of all rotations, the same at every point.
+        """
+        if self.mechanism.arm.family == "ECM":
+            raise TrocarError("an ECM has four joints: at a point it is free to roll and nothing else")
+        points = _checked_points(points)
+        flat, R = points.reshape(-1, 3), _rotations(orientations, seed)
+        share = np.empty(len(flat))
+        rows = max(1, CHUNK // len(R))
+        for start in range(0, len(flat), rows):
+            part = flat[start : start + rows]
+            T = np.tile(np.eye(4), (len(part), len(R), 1, 1))
+            T[..., :3, :3], T[..., :3, 3] = R, part[:, None]
+            share[start : start + rows] = self.contains_pose(T).mean(-1)
+        return share.reshape(points.shape[:-1])
+
+    @cached_property
+    def spherical_dexterity(self) -> float:
+        """Dexterity of a PSM whose wrist had no length, the same at every point; exact.
+
+        The volume element of rotations is cos q5 dq4 dq5 dq6, that of all together 8 pi^2.
+        """
+        arm = self.mechanism.arm
+        if arm.family != "PSM":
+            raise TrocarError(f"{arm.name} has no wrist of roll, pitch and yaw")
+        roll, yaw = (min(2 * np.pi, arm.upper[j] - arm.lower[j]) for j in (3, 5))
+        return float(roll * (np.sin(arm.upper[4]) - np.sin(arm.lower[4])) * yaw / (8 * np.pi**2))
+
+    def dexterous_volume(
+        self, share: float, voxel: float = 0.015, orientations: int = 128, grids: int = 4, seed: int = 0
+    ) -> Volume:
+        """Volume in which the tip can take at least that share of all orientations."""
+        if not 0.0 < share <= 1.0:
+            raise TrocarError(f"share must be above 0 and at most 1, got {share!r}")
+        return _counted([self], voxel, grids, seed, lambda p: self.dexterity(p, orientations, seed) >= share)
+
+    @cached_property
+    def box(self) -> tuple[Array, Array]:
+        """Lower and upper corner (3,) [m] of a box in the world around the workspace."""
+        corners = np.array(np.meshgrid(*np.transpose(reach.bounding_box(self.mechanism.arm)))).reshape(3, -1).T
+        corners = _moved(self.T_world_base, corners)
+        return corners.min(0), corners.max(0)
+
+
+def shared_volume(workspaces: Sequence[Workspace], voxel: float = 0.01, grids: int = 8, seed: int = 0) -> Volume:
+    """Volume that the tips of all these arms reach, each at its base in one world; `points` is the shared cloud."""
+    return _counted(workspaces, voxel, grids, seed, lambda p: np.ones(len(p), bool))
+
+
+def _counted(
+    workspaces: Sequence[Workspace], voxel: float, grids: int, seed: int, keep: Callable[[Array], Array]
+) -> Volume:
+    if not workspaces:
+        raise TrocarError("give at least one workspace")
+    if not (isinstance(voxel, int | float | np.number) and np.isfinite(voxel) and voxel > 0):
+        raise TrocarError(f"voxel must be a positive length [m], got {voxel!r}")
+    if grids < 2:
+        raise TrocarError(f"an error needs at least 2 grids, got {grids!r}")
+    low = np.max([w.box[0] for w in workspaces], axis=0)
+    high = np.min([w.box[1] for w in workspaces], axis=0)
+    size = np.maximum(0.0, high - low)
+    if np.prod(size / voxel + 1) > MOST_VOXELS:
+        raise TrocarError(f"{np.prod(size / voxel):.1e} voxels of {voxel:g} m are too many; take larger ones")
+    rng = np.random.default_rng(seed)
+    rows: list[tuple[float, float, float]] = []
+    for edge in (4.0 * voxel, 2.0 * voxel, float(voxel)):
+        inside = []
+        for _ in range(grids):
+            start = low - edge * rng.uniform(0.0, 1.0, 3)
+            axes = [start[i] + edge * np.arange(int(size[i] / edge) + 2) for i in range(3)]
+            centres = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+            if not (size > 0.0).all():
+                centres = centres[:0]
+            for workspace in workspaces:
+                centres = centres[workspace.contains(centres)]
+            inside.append(centres[keep(centres)] if len(centres) else centres)
+        values = edge**3 * np.array([len(points) for points in inside])
+        rows.append((edge, float(values.mean()), float(values.std(ddof=1) / np.sqrt(grids))))
+    edge, value, error = rows[-1]
+    return Volume(value, error, edge, tuple(rows), inside[0])
+
+
+def _solvable(mechanism: ArmKinematics, T: Array) -> Array:
+    """Whether poses T (N, 4, 4) in the base have a solution within limits: those that `inverse_kinematics` solves."""
+    arm, m = mechanism.arm, mechanism.arm.tip_joints
+    if arm.family == "PSM":
+        shaft(arm)  # raises for a wrist that has no closed form
+    home = np.tile(np.where(np.arange(arm.n) < m, arm.home, 0.0), (len(T), 1))
+    found, undecided = np.zeros(len(T), bool), np.zeros(len(T), bool)
+    for branch in _BRANCHES[arm.family](arm, T, home):
+        ok = _within(arm, branch.q)
+        ok[list(branch.failure)] = False
+        found |= ok
+        near = np.flatnonzero(branch.near_singular & ~ok)
+        if arm.family == "PSM" and near.size:  # exactly on a singular set a joint was taken from home
+            factors = singularity(mechanism, branch.q[near]).factors
+            undecided[near] |= np.minimum(np.abs(factors["pivot"]), np.abs(factors["wrist"])) < 1e-9
+    for row in np.flatnonzero(undecided & ~found):
+        found[row] = _solved(mechanism, T[row])
+    return found
+
+
+def _solved(mechanism: ArmKinematics, T: Array) -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NearSingular)
+        warnings.simplefilter("ignore", NearLimit)
+        try:
+            mechanism.inverse_kinematics(T)
+        except Unreachable:
+            return False
+    return True
+
+
+def _within(arm: Arm, q: Array) -> Array:
+    """Whether the joints (N, n) that move the tip are within limits, angles up to whole turns."""
+    m = arm.tip_joints
+    lower, upper = arm.lower[:m] - LIMIT_TOLERANCE, arm.upper[:m] + LIMIT_TOLERANCE
+    turn = np.array([0.0 if j.kind == "prismatic" else 2 * np.pi for j in arm.joints[:m]])
+    above = q[:, :m] - lower
+    above = np.where(turn > 0.0, above % np.where(turn > 0.0, turn, 1.0), above)
+    return np.asarray(((above >= 0.0) & (above <= upper - lower)).all(-1))
+
+
+def _moving(mechanism: ArmKinematics) -> list[int]:
+    """Joints that move the tip, as against those that only turn it."""
+    arm = mechanism.arm
+    q = np.random.default_rng(0).uniform(arm.lower, arm.upper, (8, arm.n))
+    return [int(j) for j in np.flatnonzero(np.abs(mechanism.jacobian(q)[:, :3]).max((0, 1)) > 1e-9)]
+
+
+def _even_in_volume(mechanism: ArmKinematics, q: Array, unit: Array, seed: int) -> Array:
+    """States whose wrist point is uniform in volume: its Jacobian has |det| L^2 cos q2, or a_2 r u cos(q3 + gamma)."""
+    arm = mechanism.arm
+    if arm.family == "MTM":
+        lengths = master(arm)
+        psi = q[:, 2] + lengths.gamma
+        weight = np.abs((lengths.upper_arm * np.sin(q[:, 1]) + lengths.r * np.cos(q[:, 1] + psi)) * np.cos(psi))
+        return np.asarray(q[np.random.default_rng(seed).uniform(0.0, weight.max(), len(q)) < weight])
+    q, d = q.copy(), shaft(arm).offset
+    sines, cubes = np.sin([arm.lower[1], arm.upper[1]]), np.array([arm.lower[2] + d, arm.upper[2] + d]) ** 3
+    q[:, 1] = np.arcsin(sines[0] + (sines[1] - sines[0]) * unit[:, 1])
+    q[:, 2] = np.cbrt(cubes[0] + (cubes[1] - cubes[0]) * unit[:, 2]) - d
+    return q
+
+
+def _unit_cube(count: int, dimension: int, method: Method, seed: int) -> Array:
+    """At most `count` points (N, dimension) of the unit cube."""
+    if not (isinstance(count, int | np.integer) and count >= 1):
+        raise TrocarError(f"count must be a positive whole number, got {count!r}")
+    if method == "random":
+        return np.random.default_rng(seed).uniform(size=(count, dimension))
+    if method == "sobol":
+        return qmc.Sobol(dimension, rng=np.random.default_rng(seed)).random_base2(int(np.log2(count)))
+    if method == "grid":
+        each = int(np.floor(count ** (1.0 / dimension) + 1e-9))
+        if each < 2:
+            raise TrocarError(f"a grid over {dimension} joints needs at least {2**dimension} states, got {count}")
+        axes = np.meshgrid(*[np.linspace(0.0, 1.0, each)] * dimension, indexing="ij")
+        return np.stack(axes, axis=-1).reshape(-1, dimension)
+    raise UnknownName("method", method, ("sobol", "random", "grid"))
+
+
+def _rotations(count: int, seed: int) -> Array:
+    """Even sample (N, 3, 3) of all rotations, N a power of 2: Shoemake's map of the unit cube to quaternions."""
+    u = _unit_cube(count, 3, "sobol", seed)
+    r, s = np.sqrt(1.0 - u[:, 0]), np.sqrt(u[:, 0])
+    a, b = 2 * np.pi * u[:, 1], 2 * np.pi * u[:, 2]
+    return Rotation.from_quat(np.stack([r * np.sin(a), r * np.cos(a), s * np.sin(b), s * np.cos(b)], -1)).as_matrix()
+
+
+def _moved(T: Array, points: Array) -> Array:
+    return points @ T[:3, :3].T + T[:3, 3]
+
+
+def _chunks(values: Array) -> Iterator[Array]:
+    """Rows in turn, at least one (perhaps empty) part."""
+    for start in range(0, max(1, len(values)), CHUNK):
+        yield values[start : start + CHUNK]
+
+
+def _checked_points(points: ArrayLike) -> Array:
+    try:
+        p = np.asarray(points, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise TrocarError(f"points must be numbers of shape (..., 3) [m]: {error}") from None
+    if p.ndim == 0 or p.shape[-1] != 3:
+        raise TrocarError(f"points must have shape (..., 3), got {p.shape}")
+    if not np.isfinite(p).all():
+        raise TrocarError("points hold a value that is NaN or infinite")
+    return p

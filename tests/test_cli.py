@@ -296,7 +296,8 @@ def test_bench_prints_and_writes_its_figures(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setattr(trocar.bench, "step_figures", lambda arm, rounds: {f"{arm.lower()}_step_us": 2.0 * rounds})
     result = call("bench", "--rounds", 3, "--json", tmp_path / "bench.json")
     assert result.exit_code == 0, result.output
-    assert json.loads((tmp_path / "bench.json").read_text()) == {"psm_step_us": 15.5, "ecm_step_us": 6.0}
+    written = json.loads((tmp_path / "bench.json").read_text())
+    assert written == {"psm_step_us": 15.5, "ecm_step_us": 6.0, "mtmr_step_us": 6.0}
     assert "psm_step_us" in result.stdout
     assert "15.5" in result.stdout
     assert call("bench", "--rounds", 0).exit_code == 2

@@ -213,3 +213,11 @@ def test_psm_is_singular_where_the_closed_form_says(name, random_states):
     L = q[:, 2] - 0.0156
     expected = -np.cos(q[:, 1]) * L * (L * np.cos(q[:, 4]) + 0.0091)
     np.testing.assert_allclose(np.linalg.det(mech.jacobian(q)), expected, atol=1e-14)
+
+
+def test_one_state_goes_another_way_than_a_batch_and_arrives_at_the_same(mechanism, random_states):
+    for q in random_states(mechanism, 20):
+        np.testing.assert_allclose(
+            mechanism.forward_kinematics(q), mechanism.forward_kinematics(q[None])[0], atol=1e-14
+        )
+        np.testing.assert_allclose(mechanism.jacobian(q), mechanism.jacobian(q[None])[0], atol=1e-14)

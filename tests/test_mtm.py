@@ -14,7 +14,7 @@ from trocar.arms.parameters import load_parameters
 from trocar.control import JointPID
 from trocar.control.trajectories import step_to
 from trocar.identification import wang2019
-from trocar.mechanics.elastics import Elastics
+from trocar.mechanics.elastics import Elastics, cable_effort
 from trocar.mechanics.inertia import barycentric, check_consistent
 
 DATA = Path(os.environ.get("TROCAR_DATA", "no data folder")) / "dvrk_dynamics_identification" / "mtm"
@@ -69,10 +69,12 @@ def test_equations_hang_together(parameters):
         np.testing.assert_allclose(g[:, j], slope, atol=1e-7)
 
 
-def test_elastic_efforts_of_one_state_equal_those_of_a_batch(mech):
-    q = states(mech)[0]
-    q[:2, 3] = -3.5, 3.5  # beyond the range of the cable's measurement
-    np.testing.assert_allclose([mech.elastics.effort_of_one(x) for x in q], mech.elastics.effort(q), atol=1e-15)
+def test_a_cable_at_one_position_pulls_as_in_a_batch(mech):
+    cable = mech.elastics.elements[1]
+    q = np.zeros((9, 7))
+    q[:, 3] = np.linspace(-3.5, 3.5, 9)  # also beyond the range it was measured in
+    one = [cable_effort(cable, x) for x in q[:, 3]]
+    np.testing.assert_allclose(Elastics([cable], mech.arm).effort(q)[:, 3], one, atol=1e-15)
 
 
 def test_cables_do_not_pull_beyond_what_was_measured(mech):
@@ -174,3 +176,13 @@ def test_it_holds_still_when_weight_springs_and_offsets_are_carried(mech):
     for _ in range(1000):
         sim.step(hold)
     np.testing.assert_allclose(sim.q, START, atol=1e-5)
+
+
+def test_the_gripper_is_set_by_hand_within_its_range(mech):
+    sim = tr.Simulator(mech.arm.name)
+    sim.gripper = 0.5
+    assert sim.gripper == 0.5
+    with pytest.raises(tr.TrocarError, match=r"opens from 0 to 1\.047 rad, got 2\.0"):
+        sim.gripper = 2.0
+    with pytest.raises(tr.TrocarError, match="PSM has no gripper"):
+        tr.Simulator("PSM").gripper = 0.1

@@ -128,7 +128,7 @@ class Arm:
         driven: the body at which each joint is actuated and measured; the others are carried along, by a loop or
         transmissions: by a cable or gear, body -> the body it follows.
         has_rcm: whether the base frame is the remote centre of motion (RCM).
-        brakes: joints that have one.
+        brakes: joints that have one. gripper: range of a master's gripper [rad], which is measured but not driven.
         home: joint values the robot homes to. mounting: default pitch of the base about x [rad].
         sources: where each block of numbers comes from.
     """
@@ -151,6 +151,7 @@ class Arm:
     transmissions: Mapping[str, str]
     has_rcm: bool
     brakes: tuple[str, ...] = ()
+    gripper: tuple[float, float] | None = None
     home: tuple[float, ...]
     mounting: float
     motors: Motors

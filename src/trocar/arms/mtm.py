@@ -39,6 +39,7 @@ def mtm(arm: str, geometry_name: str | None = None) -> Arm:
         | {"shoulder_pitch": "upper_arm", "elbow_pitch": "forearm"},
         transmissions={},
         has_rcm=False,
+        gripper=(table["gripper"]["lower"], table["gripper"]["upper"]),
         home=tuple(table["arm"]["home"]),
         mounting=0.0,
         motors=motors(table["motors"], np.linalg.inv(motor_from_joint)),

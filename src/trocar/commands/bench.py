@@ -33,7 +33,9 @@ def bench(
         from trocar.files import write_whole
 
         with progress_bar("bench") as progress:
-            found = figures(rounds=rounds, progress=progress) | step_figures("ECM", rounds=rounds)
+            found = figures(rounds=rounds, progress=progress)
+            for arm in ("ECM", "MTMR"):
+                found |= step_figures(arm, rounds=rounds)
         if json_file is not None:
             write_whole(json_file, json.dumps(found, indent=2, allow_nan=False) + "\n")
     table = Table("figure", title="trocar bench", title_justify="left")

@@ -3,5 +3,19 @@
 from trocar.mechanics.cart import Cart, load_cart
 from trocar.mechanics.mechanism import Mechanism, load_mechanism
 from trocar.mechanics.set_up import Placement
+from trocar.mechanics.singularities import condition_number, manipulability, singular_sets, singularity
+from trocar.mechanics.workspace import Workspace, shared_volume
 
-__all__ = ["Cart", "Mechanism", "Placement", "load_cart", "load_mechanism"]
+__all__ = [
+    "Cart",
+    "Mechanism",
+    "Placement",
+    "Workspace",
+    "condition_number",
+    "load_cart",
+    "load_mechanism",
+    "manipulability",
+    "shared_volume",
+    "singular_sets",
+    "singularity",
+]

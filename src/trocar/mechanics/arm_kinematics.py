@@ -10,6 +10,7 @@ from trocar.arms.arm import shift
 from trocar.errors import TrocarError, UnknownName, Unreachable
 from trocar.mechanics import inverse_kinematics as ik
 from trocar.mechanics.kinematics import Tree, Variant
+from trocar.mechanics.pinocchio_chain import PinocchioChain
 from trocar.spatial import Array, checked_pose
 
 
@@ -23,6 +24,7 @@ class ArmKinematics:
     def __init__(self, arm: Arm) -> None:
         self.arm = arm
         self._serial = Tree(arm.serial, arm.joint_names)
+        self._chain = PinocchioChain(arm)
         self._tree = Tree(arm.bodies, arm.joint_names)
 
     @property
@@ -42,6 +44,8 @@ class ArmKinematics:
     def forward_kinematics(self, q: ArrayLike) -> Array:
         """Tip pose (..., 4, 4) in the base, by the dVRK's serial table. The jaw does not move the tip."""
         q = self.checked_state(q)
+        if q.ndim == 1:
+            return self._chain.pose(q)
         return _pose(self._serial, q, len(self.arm.serial) - 1, self.arm.T_last_tip)
 
     def pose(self, q: ArrayLike, frame: str = "tip") -> Array:
@@ -72,6 +76,8 @@ class ArmKinematics:
         variant: "base" (frame origin, base axes), "body" (frame axes) or "spatial" (base origin, base axes).
         """
         q = self.checked_state(q)
+        if q.ndim == 1 and frame == "tip" and variant == "base":
+            return self._chain.jacobian(q)
         tree, body, T = self._moving(frame)
         J = batch_first(tree.jacobian(batch_last(q), body, T, variant), q.shape[:-1])
         return J[..., : self.arm.tip_joints] if frame == "tip" else J

@@ -8,6 +8,7 @@ import numpy as np
 import pinocchio as pin
 
 from trocar.arms import Body
+from trocar.mechanics.pinocchio_chain import se3
 from trocar.mechanics.recursion import TreeInertia
 from trocar.spatial import Array
 
@@ -22,8 +23,7 @@ class PinocchioTree:
         for i in carrying:
             body = bodies[i]
             joint = pin.JointModelRZ() if body.kind == "revolute" else pin.JointModelPZ()
-            placement = pin.SE3(body.placement[:3, :3].copy(), body.placement[:3, 3].copy())
-            index[body.name] = self.model.addJoint(index[body.parent], joint, placement, body.name)
+            index[body.name] = self.model.addJoint(index[body.parent], joint, se3(body.placement), body.name)
             # by parameters: the other constructor refuses published inertias that are not positive definite
             link = pin.Inertia.FromDynamicParameters(_dynamic_parameters(inertia, i))
             self.model.appendBodyToJoint(index[body.name], link, pin.SE3.Identity())

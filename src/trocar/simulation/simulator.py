@@ -16,8 +16,8 @@ from trocar.arms import gravity_vector
 from trocar.arms.elastics import CableTorque
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics import Mechanism
-from trocar.mechanics.elastics import Elastics
 from trocar.mechanics.mechanism import load_set
+from trocar.simulation.cables import CableForces
 from trocar.simulation.compliance import Compliance, ElasticDrives
 from trocar.simulation.divergence import Diverged, save_states
 from trocar.simulation.mirrored import MirroredCounterweight
@@ -142,14 +142,15 @@ class Simulator:
         # generalised forces (nv,) that depend on the state, beside the constant offset
         self._forces: list[Callable[[Array, Array], Array]] = []
         # springs are in the model; the torque of cables is a force from here
-        elastics = Elastics([e for e in found.elastics if isinstance(e, CableTorque)], arm)
-        if elastics:
-            self._forces.append(lambda qpos, _: -elastics.effort_of_one(self._D.dot(qpos)).dot(self._D))
+        cables = [element for element in found.elastics if isinstance(element, CableTorque)]
+        if cables:
+            self._forces.append(CableForces(arm, self.model, cables).force)
         if self._mirror is not None:
             self._forces.append(self._mirror.force)
         if self._elastic is not None:
             self._forces.append(self._elastic.force)
         self._wrenches: dict[int, Array] = {}
+        self._gripper = 0.0
         self._insertion = self.model.body("insertion").id if arm.has_rcm else None
         self._sites = [tuple(self.model.site(f"{p.name}_{side}").id for side in "ab") for p in arm.loops]
         self._pair_margin = self.model.pair_margin.copy()
@@ -225,6 +226,23 @@ class Simulator:
         if engaged and not self.brakes:
             self.model.eq_data[self._brakes, 0] = self._qpos[self._braked]
         self.data.eq_active[self._brakes] = engaged
+
+    @property
+    def gripper(self) -> float:
+        """Opening of a master's gripper [rad]: the surgeon's fingers set it, no motor does. Other arms refuse."""
+        return self._gripper_checked(self._gripper)
+
+    @gripper.setter
+    def gripper(self, opening: float) -> None:
+        self._gripper = self._gripper_checked(float(opening))
+
+    def _gripper_checked(self, opening: float) -> float:
+        if self.arm.gripper is None:
+            raise TrocarError(f"{self.arm.name} has no gripper; an instrument's jaw is the last joint of q")
+        lower, upper = self.arm.gripper
+        if not lower <= opening <= upper:
+            raise TrocarError(f"the gripper opens from {lower:g} to {upper:.4g} rad, got {opening!r}")
+        return opening
 
     def reset(self, q: ArrayLike, dq: ArrayLike | None = None) -> None:
         """Start at q (n,) with rates dq (n,), time 0; every link is put where the closed mechanism has it."""

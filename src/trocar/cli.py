@@ -59,7 +59,7 @@ def demo(
 ) -> None:
     """See what trocar does, in seconds: computes, checks itself, saves a report with pictures.
 
-    Example: [bold]trocar demo -o /tmp/demo[/bold], then open /tmp/demo/demo.html in a browser.
+    Example: [bold]trocar demo -o results[/bold], then open results/demo.html in a browser.
     Exit status 1 if a check fails.
     """
     start = time.perf_counter()

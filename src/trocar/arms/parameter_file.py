@@ -11,8 +11,7 @@ from trocar.arms.parameters import Drive, Inertia, Parameters
 
 def to_toml(parameters: Parameters, comments: Sequence[str] = ()) -> str:
     """TOML text of a set, with comment lines on top. Numbers are written so that they read back exactly."""
-    lines = [f"# {comment}".rstrip() for comment in comments]
-    lines += ["" if comments else None]  # type: ignore[list-item]
+    lines = [*(f"# {comment}".rstrip() for comment in comments), *([""] if comments else [])]
     lines += [
         f'name = "{parameters.name}"',
         f'arm = "{parameters.arm}"',
@@ -25,7 +24,7 @@ def to_toml(parameters: Parameters, comments: Sequence[str] = ()) -> str:
         lines += ["", f"[drives.{drive.name}]", *_drive(drive)]
     for element in parameters.elastics:
         lines += ["", f"[elastics.{element.name}]", *_elastic(element)]
-    return "\n".join(line for line in lines if line is not None) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def _elastic(element: Elastic) -> list[str]:

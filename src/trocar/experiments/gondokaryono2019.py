@@ -6,6 +6,7 @@ Their "axis distances" are distances between parallel pitch axes, found by movin
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from trocar.arms import Arm
 from trocar.experiments.experiment import Context, Experiment
@@ -138,9 +139,7 @@ def _rcm_against_hardware(mechanism: Mechanism, name: str) -> Claim:
     )
 
 
-def _figure():  # type: ignore[no-untyped-def]
-    from matplotlib.figure import Figure
-
+def _figure() -> Figure:
     with style():
         figure = Figure(figsize=(9.0, 4.6))
         for axes, name in zip(figure.subplots(1, 2), ("PSM", "ECM"), strict=True):

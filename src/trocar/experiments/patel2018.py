@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from trocar.arms.parameters import Inertia, Parameters, load_parameters
-from trocar.control.trajectories import cubic, line, through
+from trocar.control.trajectories import Following, Polynomial, cubic, line, through
 from trocar.experiments import patel2018_figures as figures
 from trocar.experiments.experiment import Context, Experiment
 from trocar.mechanics import Mechanism, load_mechanism
@@ -239,7 +239,7 @@ def _trajectory_claims(mechanism: Mechanism) -> list[Claim]:
     reach = float(
         np.linalg.norm(mechanism.forward_kinematics(np.array([0, 0, mechanism.arm.upper[2], 0, 0, 0, 0]))[:3, 3])
     )
-    motion, path = _point_to_point(mechanism), _straight_line(mechanism)
+    motion, path = _point_to_point(), _straight_line(mechanism)
     ends = [motion(0.0), motion(motion.duration)]
     rates = max(float(np.abs(end.dq).max()) for end in ends)
     t = np.linspace(0.0, path.duration, 200)
@@ -267,12 +267,12 @@ def _trajectory_claims(mechanism: Mechanism) -> list[Claim]:
     ]
 
 
-def _point_to_point(mechanism: Mechanism):  # type: ignore[no-untyped-def]
+def _point_to_point() -> Polynomial:
     q0, q1 = np.array([-0.4, 0.2, 0.08, 0, 0, 0, 0]), np.array([0.5, -0.3, 0.2, 0, 0, 0, 0])
     return cubic(q0, q1, 2.0)
 
 
-def _straight_line(mechanism: Mechanism):  # type: ignore[no-untyped-def]
+def _straight_line(mechanism: Mechanism) -> Following:
     q0, q1 = np.array([-0.4, 0.2, 0.12, 0, 0, 0, 0]), np.array([0.5, -0.3, 0.18, 0, 0, 0, 0])
     T0, T1 = mechanism.forward_kinematics(q0), mechanism.forward_kinematics(q1)
     T1[:3, :3] = T0[:3, :3]
@@ -383,7 +383,7 @@ def _figures(mechanism: Mechanism) -> list[tuple[figures.Figure, str]]:
     torques = [(torque_along(points, j, t), torque_along(mechanism, j, t)) for j in range(JOINTS)]
     return [
         (figures.convergence(curves), "Their gradient inverse kinematics; the closed form has no iterations."),
-        (figures.motion(_point_to_point(mechanism), mechanism.arm), "Figs 5 to 7: cubic, points within reach."),
+        (figures.motion(_point_to_point(), mechanism.arm), "Figs 5 to 7: cubic, points within reach."),
         (figures.straight_line(mechanism, _straight_line(mechanism)), "Figs 8 to 11: a straight line of the tip."),
         (
             figures.torques(t, torques, mechanism.arm),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from trocar.arms import Arm
+from trocar.control.trajectories import Following, Polynomial
 from trocar.experiments.skeleton import draw
 from trocar.mechanics import Mechanism
 from trocar.plots import style
@@ -28,7 +28,7 @@ def convergence(curves: Mapping[str, Array]) -> Figure:
     return figure
 
 
-def motion(reference: Any, arm: Arm) -> Figure:
+def motion(reference: Polynomial, arm: Arm) -> Figure:
     """Position, velocity and acceleration of yaw, pitch and insertion."""
     t = np.linspace(0.0, reference.duration, 200)
     setpoints = [reference(s) for s in t]
@@ -45,7 +45,7 @@ def motion(reference: Any, arm: Arm) -> Figure:
     return figure
 
 
-def straight_line(mechanism: Mechanism, reference: Any) -> Figure:
+def straight_line(mechanism: Mechanism, reference: Following) -> Figure:
     """The arm along a line of its tip, and the joints that make it."""
     t = np.linspace(0.0, reference.duration, 120)
     q = np.array([reference(s).q for s in t])

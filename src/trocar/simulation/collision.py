@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from trocar.arms import Arm
 from trocar.errors import TrocarError, UnknownName
 from trocar.simulation.geometry import add_geometry
-from trocar.simulation.model import DUMMY_INERTIA, DUMMY_MASS
+from trocar.simulation.model import add_link
 from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array, checked_pose, pose, quaternion
 
@@ -212,18 +212,7 @@ def _kinematic_spec(arm: Arm, contype: int, conaffinity: int) -> mujoco.MjSpec:
     """The links of an arm with their collision shapes only, free to be placed."""
     spec = mujoco.MjSpec()
     for body in arm.bodies:
-        parent = spec.worldbody if body.parent is None else spec.body(body.parent)
-        link = parent.add_body(
-            name=body.name,
-            pos=body.placement[:3, 3],
-            quat=quaternion(body.placement[:3, :3]),
-            explicitinertial=True,
-            mass=DUMMY_MASS,
-            inertia=np.full(3, DUMMY_INERTIA),
-        )
-        turns = body.kind == "revolute"
-        kind = mujoco.mjtJoint.mjJNT_HINGE if turns else mujoco.mjtJoint.mjJNT_SLIDE
-        link.add_joint(name=body.name, type=kind, axis=[0, 0, 1])
+        add_link(spec, body)
     add_geometry(spec, arm)
     for pair in list(spec.pairs):
         spec.delete(pair)

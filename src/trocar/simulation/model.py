@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from trocar.arms import Arm
+from trocar.arms import Arm, Body
 from trocar.arms.elastics import LeverSpring
 from trocar.arms.parameters import Drive, Inertia, Parameters
 from trocar.mechanics.inertia import check_consistent
@@ -96,23 +96,12 @@ def _add_bodies(
     spec: mujoco.MjSpec, arm: Arm, inertias: Mapping[str, Inertia], limits: bool, stiff: Sequence[float]
 ) -> None:
     for body in arm.bodies:
-        parent = spec.worldbody if body.parent is None else spec.body(body.parent)
-        link = parent.add_body(
-            name=body.name,
-            pos=body.placement[:3, 3],
-            quat=quaternion(body.placement[:3, :3]),
-            explicitinertial=True,
-        )
+        link, joint = add_link(spec, body)
         inertia = inertias.get(body.name)
-        if inertia is None:
-            link.mass, link.inertia = DUMMY_MASS, np.full(3, DUMMY_INERTIA)
-        else:
+        if inertia is not None:
             I = inertia.I
-            link.mass, link.ipos = inertia.mass, inertia.com
+            link.mass, link.ipos, link.inertia = inertia.mass, inertia.com, np.zeros(3)
             link.fullinertia = [I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]]
-        turns = body.kind == "revolute"
-        kind = mujoco.mjtJoint.mjJNT_HINGE if turns else mujoco.mjtJoint.mjJNT_SLIDE
-        joint = link.add_joint(name=body.name, type=kind, axis=[0, 0, 1])
         span = _range(arm, body.name)
         if limits and span is not None:
             joint.limited, joint.range = True, span
@@ -124,6 +113,21 @@ def _add_bodies(
         size=[1e-3] * 3,
         group=4,
     )
+
+
+def add_link(spec: mujoco.MjSpec, body: Body) -> tuple[mujoco.MjsBody, mujoco.MjsJoint]:
+    """A link on its parent with its joint, and next to no mass."""
+    parent = spec.worldbody if body.parent is None else spec.body(body.parent)
+    link = parent.add_body(
+        name=body.name,
+        pos=body.placement[:3, 3],
+        quat=quaternion(body.placement[:3, :3]),
+        explicitinertial=True,
+        mass=DUMMY_MASS,
+        inertia=np.full(3, DUMMY_INERTIA),
+    )
+    kind = mujoco.mjtJoint.mjJNT_HINGE if body.kind == "revolute" else mujoco.mjtJoint.mjJNT_SLIDE
+    return link, link.add_joint(name=body.name, type=kind, axis=[0, 0, 1])
 
 
 def _range(arm: Arm, body: str) -> tuple[float, float] | None:

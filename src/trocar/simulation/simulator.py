@@ -17,6 +17,7 @@ from trocar.arms.elastics import CableTorque
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics import Mechanism
 from trocar.mechanics.mechanism import load_set
+from trocar.simulation import constraint_forces
 from trocar.simulation.cables import CableForces
 from trocar.simulation.compliance import Compliance, ElasticDrives
 from trocar.simulation.divergence import Diverged, save_states
@@ -376,19 +377,7 @@ class Simulator:
 
         In the plane of the linkage: the component along the pitch axis is not determined by a planar mechanism.
         """
-        forces = {}
-        data = self.data
-        for loop in self.arm.loops:
-            rows = (data.efc_type == mujoco.mjtConstraint.mjCNSTR_EQUALITY) & (
-                data.efc_id == self.model.equality(loop.name).id
-            )
-            # the rows of a connect are the gap a - b along the world axes; the force on b is against it
-            force = -data.efc_force[rows]
-            axis = data.body(self.arm.driven["pitch" if self.arm.has_rcm else "shoulder_pitch"]).xmat.reshape(3, 3)[
-                :, 2
-            ]
-            forces[loop.name] = force - axis * (axis @ force)
-        return forces
+        return constraint_forces.loop_forces(self.arm, self.model, self.data)
 
     def cannula_wrench(self) -> Array:
         """Wrench (6,) [N, N m] of the end link on the instrument's carriage through its guide, in the step just taken.
@@ -398,12 +387,7 @@ class Simulator:
         """
         if not self.arm.has_rcm:
             raise TrocarError(f"{self.arm.name} has no remote centre of motion")
-        mujoco.mj_rnePostConstraint(self.model, self.data)
-        body = self.model.body("insertion").id
-        moment, force = np.split(self.data.cfrc_int[body], 2)
-        # MuJoCo gives the moment about the centre of mass of the whole arm
-        origin = self.data.subtree_com[self.model.body_rootid[body]]
-        return np.concatenate([force, moment + np.cross(origin, force)])
+        return constraint_forces.guide_wrench(self.model, self.data)
 
     def _load(self) -> None:
         """Wrenches at body origins as MuJoCo wants them, about the centre of mass."""

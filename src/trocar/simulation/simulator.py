@@ -123,7 +123,7 @@ class Simulator:
         _stiffen(self.model, STIFFENING[accuracy])
         self.motor_limits = arm.motors.effort if motor_limits else None
         # attributes of MjData cost a look-up each; these are views that stay valid
-        self._ctrl, self._qacc_view, self._shape = self.data.ctrl, self.data.qacc, (arm.n,)
+        self._ctrl, self._qacc_view = self.data.ctrl, self.data.qacc
         self._qpos, self._qvel = self.data.qpos, self.data.qvel
         self._equations = Mechanism(arm, found, counterweight=counterweight, gravity=self.gravity_vector)
         # the model's joints are those of the tree, then the motors of elastic drives, if any
@@ -305,15 +305,20 @@ class Simulator:
 
     def step(self, tau: ArrayLike) -> None:
         """Advance one timestep under joint efforts tau (n,) [N m, N], held constant over the step."""
-        tau = np.asarray(tau, dtype=float)
-        if tau.shape != self._shape:
-            raise TrocarError(f"tau of {self.arm.name} has {self.n} values, got shape {tau.shape}")
-        if not math.isfinite(tau.dot(tau)):
-            raise TrocarError(f"tau is not finite: {tau}")
+        ctrl = self._ctrl
+        try:
+            self._motor_from_joint.dot(tau, ctrl)  # straight into data.ctrl
+        except RuntimeWarning:  # 0 times infinity, where warnings are errors
+            ctrl[:] = np.nan
+        except (TypeError, ValueError):
+            given = getattr(tau, "shape", None) or tau
+            raise TrocarError(f"tau of {self.arm.name} has {self.n} values [N m, N], got {given!r}") from None
+        if not math.isfinite(ctrl.dot(ctrl)):
+            ctrl[:] = 0.0
+            raise TrocarError(f"tau is not finite: {tau!r}")
         model, data = self.model, self.data
-        self._motor_from_joint.dot(tau, self._ctrl)  # straight into data.ctrl
         if self.motor_limits is not None:
-            np.clip(self._ctrl, -self.motor_limits, self.motor_limits, out=self._ctrl)
+            np.clip(ctrl, -self.motor_limits, self.motor_limits, out=ctrl)
         if self._wrenches:
             self._load()
         if self._forces:

@@ -215,6 +215,13 @@ def test_html_is_one_file_with_its_figures_inside(tmp_path: Path) -> None:
     assert "@import" not in page.text
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_figures_come_before_the_claims_only_if_asked(tmp_path: Path, first: bool) -> None:
+    report = Report("Title", [claim()], figures=[(Figure(), "caption")], figures_first=first)
+    page = report.write_html(tmp_path / "page.html").read_text()
+    assert (page.index("<figure>") < page.index("<table>")) is first
+
+
 def test_html_escapes_every_text(tmp_path: Path) -> None:
     bad = '<script>"&'
     report = Report(bad, [claim(id=bad, unit=bad, source=bad, note=bad)], figures=[(Figure(), bad)], paragraphs=[bad])

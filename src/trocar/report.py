@@ -140,6 +140,7 @@ class Report:
         claims: the claims in order, with unique ids.
         figures: matplotlib figures with their captions.
         paragraphs: plain text shown above the claims.
+        figures_first: whether the page opens with the figures, for reports that are looked at before they are read.
     """
 
     def __init__(
@@ -149,8 +150,10 @@ class Report:
         *,
         figures: Iterable[tuple[Figure, str]] = (),
         paragraphs: Iterable[str] = (),
+        figures_first: bool = False,
     ) -> None:
         self.title = title
+        self.figures_first = figures_first
         self.claims: list[Claim] = []
         self.figures: list[tuple[Figure, str]] = list(figures)
         self.paragraphs: list[str] = list(paragraphs)
@@ -231,13 +234,17 @@ class Report:
             f'<h1>{title}</h1>\n<p class="summary">{self.summary()}</p>',
         ]
         parts += [f"<p>{html.escape(paragraph)}</p>" for paragraph in self.paragraphs]
-        if self.claims:
-            headings = ("claim", "published", "ours", "unit", "", "note and source")
-            parts.append("<table>\n<thead><tr>" + "".join(f"<th>{h}</th>" for h in headings) + "</tr></thead>")
-            parts += ["<tbody>", *(_html_row(claim) for claim in self.claims), "</tbody>\n</table>"]
-        parts += [_html_figure(figure, caption) for figure, caption in self.figures]
+        figures = [_html_figure(figure, caption) for figure, caption in self.figures]
+        parts += figures + self._html_table() if self.figures_first else self._html_table() + figures
         parts.append("</main>\n</body>\n</html>\n")
         return "\n".join(parts)
+
+    def _html_table(self) -> list[str]:
+        if not self.claims:
+            return []
+        headings = ("claim", "published", "ours", "unit", "", "note and source")
+        head = "<table>\n<thead><tr>" + "".join(f"<th>{h}</th>" for h in headings) + "</tr></thead>"
+        return [head, "<tbody>", *(_html_row(claim) for claim in self.claims), "</tbody>\n</table>"]
 
 
 def _number(value: float | None) -> str:

@@ -26,7 +26,7 @@ STATES = 2000
 
 def run(output: Path) -> Report:
     """Checks of all six arms, and pictures. Nothing is written: `output` is where the caller puts the report."""
-    report = Report("trocar: the arms of the da Vinci Research Kit")
+    report = Report("trocar: the arms of the da Vinci Research Kit", figures_first=True)
     report.paragraphs.append(f"Every figure is the largest over {STATES} random states within the joint limits.")
     rng = np.random.default_rng(0)
     for name in ARMS:

@@ -1,26 +1,41 @@
 """From a state and a reference to an effort: controllers, and the trajectories they follow."""
 
+from trocar.control.cartesian_feedback_linearisation import CartesianFeedbackLinearisation
+from trocar.control.cartesian_impedance import CartesianImpedance
+from trocar.control.cartesian_kinematic import CartesianKinematic
+from trocar.control.cartesian_regulation import CartesianRegulation
 from trocar.control.computed_torque import ComputedTorque
 from trocar.control.controller import Controller, Setpoint, State, Sum
 from trocar.control.effort import ConstantEffort, EffortFunction
 from trocar.control.gravity_compensation import GravityCompensation
+from trocar.control.hybrid import HybridForcePosition
 from trocar.control.joint_pd import JointPD
 from trocar.control.joint_pid import JointPID
-from trocar.control.trajectories import Reference, hold, quintic, sinusoid, step_to
+from trocar.control.options import Saturated, SoftStart
+from trocar.control.trajectories import CartesianPath, Reference, TipMotion, hold, quintic, sinusoid, step_to
 from trocar.control.velocity_servo import VelocityServo
 
 __all__ = [
+    "CartesianFeedbackLinearisation",
+    "CartesianImpedance",
+    "CartesianKinematic",
+    "CartesianPath",
+    "CartesianRegulation",
     "ComputedTorque",
     "ConstantEffort",
     "Controller",
     "EffortFunction",
     "GravityCompensation",
+    "HybridForcePosition",
     "JointPD",
     "JointPID",
     "Reference",
+    "Saturated",
     "Setpoint",
+    "SoftStart",
     "State",
     "Sum",
+    "TipMotion",
     "VelocityServo",
     "hold",
     "quintic",

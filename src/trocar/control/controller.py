@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,6 +34,8 @@ class Setpoint:
 class Controller(ABC):
     """Effort (n,) [N m, N] from a state and a setpoint. Controllers add: `JointPID(arm) + GravityCompensation(mech)`.
 
+    The setpoint is a `Setpoint` for controllers in the joints, a `TipMotion` for those of the tip.
+
     Attributes:
         period: time between two calls [s], during which the effort is held; None for a controller that has no
             clock of its own and is called at every step.
@@ -41,7 +44,7 @@ class Controller(ABC):
     period: float | None = None
 
     @abstractmethod
-    def __call__(self, state: State, setpoint: Setpoint) -> Array: ...
+    def __call__(self, state: State, setpoint: Any) -> Array: ...
 
     def reset(self) -> None:  # noqa: B027 - most controllers have no memory
         """Forget the past, before a new run."""
@@ -74,7 +77,7 @@ class Sum(Controller):
             raise TrocarError(f"controllers of different periods cannot be added: {listed}")
         self.period = periods.pop() if periods else None
 
-    def __call__(self, state: State, setpoint: Setpoint) -> Array:
+    def __call__(self, state: State, setpoint: Any) -> Array:
         first, *others = (part(state, setpoint) for part in self._parts)
         return sum(others, start=np.array(first, dtype=float))
 

@@ -11,6 +11,8 @@ UNITS: dict[str, dict[str, str]] = {
     "ddq": {"rad": "rad/s^2", "m": "m/s^2"},
     "tau": {"rad": "N m", "m": "N"},
 }
+# Commands that are not of the joints: number of columns and unit.
+TIP_COMMANDS: dict[str, tuple[int, str]] = {"tip_position": (3, "m")}
 
 NAME = re.compile(r"[A-Za-z][\w.-]*")
 JOINT_COLUMN = re.compile(r"(command_)?(q|dq|ddq|tau)_(.+)")

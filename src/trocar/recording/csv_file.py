@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trocar.errors import TrocarError
-from trocar.recording.channels import UNITS
+from trocar.recording.channels import TIP_COMMANDS, UNITS
 from trocar.spatial import Array
 
 if TYPE_CHECKING:
@@ -148,7 +148,15 @@ def _header(titles: list[str], place: str) -> tuple[dict[str, Any], list[tuple[d
         vectors[name].append(i)
         if extra_units.setdefault(name, units[column]) != units[column]:
             raise TrocarError(f"{place}: columns of {name!r} have different units")
-    columns += [(extra, name, where) for name, where in vectors.items()]
+    for name, where in vectors.items():
+        asked = name.removeprefix("command_")
+        if asked != name and asked in TIP_COMMANDS:
+            wanted = TIP_COMMANDS[asked][1]
+            if extra_units.pop(name) != wanted:
+                raise TrocarError(f"{place}: the columns of '{name}' must be in [{wanted}]")
+            columns.append((commands, asked, where))
+        else:
+            columns.append((extra, name, where))
     return fields, columns
 
 
@@ -156,11 +164,14 @@ def _columns(recording: Recording) -> dict[str, Array]:
     """Every column (N,) under its title, such as `q_yaw [rad]`."""
     columns = {"t [s]": recording.t}
     channels = [("", name, getattr(recording, name)) for name in UNITS]
-    channels += [("command_", name, value) for name, value in recording.commands.items()]
+    channels += [("command_", name, value) for name, value in recording.commands.items() if name in UNITS]
     for prefix, name, value in channels:
         if value is not None:
             for j, (joint, unit) in enumerate(zip(recording.joints, recording.joint_units, strict=True)):
                 columns[f"{prefix}{name}_{joint} [{UNITS[name][unit]}]"] = value[:, j]
+    for name, (count, unit) in TIP_COMMANDS.items():
+        if name in recording.commands:
+            columns |= {f"command_{name}[{i}] [{unit}]": recording.commands[name][:, i] for i in range(count)}
     for name, value in recording.extra.items():
         unit = recording.extra_units[name]
         if value.ndim == 1:

@@ -19,7 +19,7 @@ import numpy as np
 from trocar.errors import TrocarError, UnknownName
 from trocar.files import write_whole
 from trocar.recording import csv_file, npz_file
-from trocar.recording.channels import JOINT_COLUMN, NAME, UNITS
+from trocar.recording.channels import JOINT_COLUMN, NAME, TIP_COMMANDS, UNITS
 from trocar.spatial import Array
 
 SUFFIXES = (".npz", ".csv")
@@ -42,7 +42,7 @@ class Recording:
         q, dq: (N, n) positions and velocities at t [rad, m; rad/s, m/s].
         ddq, tau: (N, n) acceleration and effort of the step that starts at t [rad/s^2, m/s^2; N m, N]; or None.
         joints: n names. joint_units: unit of each position, "rad" or "m"; the other units follow.
-        commands: (N, n) channels that were asked for, named q, dq, ddq or tau.
+        commands: (N, n) channels that were asked for, named q, dq, ddq or tau; or tip_position (N, 3) [m].
         extra: other channels (N,) or (N, k) by name. extra_units: their units; a channel left out has none.
         provenance: where it comes from (arm, parameters, controller, ...); values that JSON can hold.
     """
@@ -78,7 +78,7 @@ class Recording:
                 object.__setattr__(self, name, self._joint_channel(name, value))
             elif name in ("q", "dq"):
                 raise InvalidRecording(f"{name} is missing; only ddq and tau may be None")
-        commands = {name: self._joint_channel(f"command_{name}", v) for name, v in self.commands.items()}
+        commands = {name: self._command(name, v) for name, v in self.commands.items()}
         extra = {name: self._extra_channel(name, v) for name, v in self.extra.items()}
         for name, value in (
             ("commands", commands),
@@ -145,6 +145,15 @@ class Recording:
         _check_finite(name, array, self.joints)
         return array
 
+    def _command(self, name: str, value: object) -> Array:
+        if name not in TIP_COMMANDS:
+            return self._joint_channel(f"command_{name}", value)
+        array, columns = _frozen(f"command_{name}", value), TIP_COMMANDS[name][0]
+        if array.shape != (self.t.size, columns):
+            raise InvalidRecording(f"command_{name} must have shape ({self.t.size}, {columns}), got {array.shape}")
+        _check_finite(f"command_{name}", array, ())
+        return array
+
     def _extra_channel(self, name: str, value: object) -> Array:
         array = _frozen(name, value)
         if array.ndim not in (1, 2) or array.shape[0] != self.t.size or array.size == 0:
@@ -163,8 +172,8 @@ class Recording:
             if unit not in UNITS["q"]:
                 raise UnknownName("unit of a joint position", unit, UNITS["q"])
         for name in self.commands:
-            if name not in UNITS:
-                raise UnknownName("command", name, UNITS)
+            if name not in UNITS and name not in TIP_COMMANDS:
+                raise UnknownName("command", name, (*UNITS, *TIP_COMMANDS))
         for name in self.extra_units:
             if name not in self.extra:
                 raise UnknownName("extra_units: channel", name, self.extra)

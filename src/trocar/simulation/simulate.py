@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.arms import Arm
-from trocar.control import Reference, Setpoint, State, hold
+from trocar.control import Reference, Setpoint, State, TipMotion, hold
 from trocar.errors import TrocarError
 from trocar.recording import Recording
 from trocar.simulation.simulator import LIMIT_TOLERANCE, Simulator
@@ -21,8 +22,8 @@ _REPORTS = 100  # calls of `progress` in a run
 
 def simulate(
     sim: Simulator,
-    controller: Callable[[State, Setpoint], ArrayLike],
-    reference: Reference | None,
+    controller: Callable[[State, Any], ArrayLike],
+    reference: Reference | Callable[[float], TipMotion] | None,
     duration: float,
     progress: Callable[[float], None] | None = None,
     *,
@@ -38,7 +39,9 @@ def simulate(
         controller: `(state, setpoint) -> effort (n,)`. Its `reset()`, where it has one, is called first. With a
             `period` [s] it is called at that interval and its effort held; without one, at every step.
         reference: `t -> Setpoint`, t being `sim.time`; None to hold the position at the start. Positions outside
-            the joint limits are refused.
+            the joint limits are refused. Or `t -> TipMotion`, such as a `CartesianPath`, for a controller of the tip:
+            the recording then has the command "tip_position" (N, 3) instead of q, dq and ddq, and the channel "tip"
+            (N, 3) [m], in the base. Joint limits are then up to the engine.
         duration: [s]; as many steps as cover it.
         progress: called about a hundred times with the fraction done, at last with 1.
         every: record every so many steps.
@@ -51,28 +54,29 @@ def simulate(
         raise TrocarError(f"every must be a whole number of steps, 1 or more, got {every!r}")
     interval = _steps_per_call(getattr(controller, "period", None), sim.timestep)
     steps = max(1, math.ceil(duration / sim.timestep * (1.0 - 1e-12)))
-    setpoint_at = _Limited(reference, sim.arm) if reference is not None else hold(sim.q)
+    setpoint_at = _checked(reference, sim)
     if hasattr(controller, "reset"):
         controller.reset()
 
     rows = -(-steps // every)
     t = np.empty(rows)
-    q, dq, ddq, tau, *commands = (np.empty((rows, sim.n)) for _ in range(8))
-    extra = _channels(sim, rows) if diagnostics else {}
+    q, dq, ddq, tau = (np.empty((rows, sim.n)) for _ in range(4))
+    commands = {name: np.empty((rows, value.size)) for name, value in _asked(setpoint_at(sim.time), tau[0]).items()}
+    extra = _channels(sim, rows, diagnostics, tip="tip_position" in commands)
     for i in range(steps):
         state = State(sim.time, sim.measured_q, sim.measured_dq)
         if i % interval == 0:
             setpoint = setpoint_at(state.t)
             effort = np.asarray(controller(state, setpoint), dtype=float)
         k, rest = divmod(i, every)
-        if rest == 0 and diagnostics:
+        if rest == 0:
             for name, channel in extra.items():
                 channel[k] = _DIAGNOSTICS[name](sim)
         sim.step(effort)
         if rest == 0:
             t[k], q[k], dq[k], ddq[k], tau[k] = state.t, state.q, state.dq, sim.ddq, sim.tau
-            for command, value in zip(commands, (setpoint.q, setpoint.dq, setpoint.ddq, effort), strict=True):
-                command[k] = value
+            for name, value in _asked(setpoint, effort).items():
+                commands[name][k] = value
         if progress is not None and (i + 1) * _REPORTS // steps != i * _REPORTS // steps:
             progress((i + 1) / steps)
     return Recording(
@@ -83,7 +87,7 @@ def simulate(
         tau=tau,
         joints=sim.arm.joint_names,
         joint_units=["rad" if joint.kind == "revolute" else "m" for joint in sim.arm.joints],
-        commands=dict(zip(("q", "dq", "ddq", "tau"), commands, strict=True)),
+        commands=commands,
         extra=extra,
         extra_units=dict.fromkeys(extra, "m"),
         provenance={
@@ -110,9 +114,18 @@ _DIAGNOSTICS: dict[str, Callable[[Simulator], float | Array]] = {
 }
 
 
-def _channels(sim: Simulator, rows: int) -> dict[str, Array]:
-    """Empty channels for the diagnostics that this arm has."""
-    channels: dict[str, Array] = {"tip": np.empty((rows, 3))}
+def _asked(setpoint: Setpoint | TipMotion, effort: Array) -> dict[str, Array]:
+    """The commands that a recording keeps of a setpoint and an effort."""
+    if isinstance(setpoint, TipMotion):
+        return {"tip_position": setpoint.T[:3, 3], "tau": effort}
+    return {"q": setpoint.q, "dq": setpoint.dq, "ddq": setpoint.ddq, "tau": effort}
+
+
+def _channels(sim: Simulator, rows: int, diagnostics: bool, tip: bool) -> dict[str, Array]:
+    """Empty channels: the tip's if asked for, and the diagnostics that this arm has."""
+    channels: dict[str, Array] = {"tip": np.empty((rows, 3))} if tip or diagnostics else {}
+    if not diagnostics:
+        return channels
     if sim.arm.has_rcm:
         channels["rcm_error"] = np.empty(rows)
     if sim.arm.loops:
@@ -120,15 +133,22 @@ def _channels(sim: Simulator, rows: int) -> dict[str, Array]:
     return channels
 
 
+def _checked(reference: Reference | Callable[[float], TipMotion] | None, sim: Simulator) -> Callable[[float], Any]:
+    """The reference, refusing to leave the joint limits if it is one of the joints; without one, staying."""
+    if reference is None:
+        return hold(sim.q)
+    return reference if isinstance(reference(sim.time), TipMotion) else _Limited(reference, sim.arm)
+
+
 class _Limited:
     """A reference that refuses to leave the joint limits."""
 
-    def __init__(self, reference: Reference, arm: Arm) -> None:
+    def __init__(self, reference: Callable[[float], Any], arm: Arm) -> None:
         self._reference, self._arm = reference, arm
         self._low, self._high = arm.lower - LIMIT_TOLERANCE, arm.upper + LIMIT_TOLERANCE
 
     def __call__(self, t: float) -> Setpoint:
-        setpoint = self._reference(t)
+        setpoint: Setpoint = self._reference(t)
         q = setpoint.q
         if q.shape != self._low.shape:
             raise TrocarError(f"{self._arm.name} has {self._arm.n} joints, the reference gives q of shape {q.shape}")

@@ -1,0 +1,108 @@
+"""A tip that yields like a spring and a damper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.control.controller import Controller, State, checked_period
+from trocar.control.tip_task import HOLD, TipTask
+from trocar.control.trajectories.paths import TipMotion
+from trocar.errors import TrocarError
+from trocar.mechanics import Mechanism
+from trocar.spatial import Array
+
+Wrench = Callable[[], ArrayLike]  # of the surroundings on the tip: force (3,) [N], or with moment (6,) [N m], base axes
+
+
+class CartesianImpedance(Controller):
+    """tau = J' (K e + D e') + c + g: the tip deflects by K^-1 F under a force F, with the inertia that the arm has.
+
+    With an `inertia` B and the measured wrench F on the tip it also feels like that mass, along a moving reference too:
+    B (a_ref - a) + D e' + K e + F = 0.
+
+    e is the position error and, of six values, twice the vector part of the error quaternion, in base axes. The first
+    three joints make the force of a position task; the joints left out are held as in
+    `CartesianFeedbackLinearisation`. Friction and offsets of the drives are not compensated and add to the deflection.
+
+    Args:
+        mechanism: the model, which need not be the one simulated.
+        stiffness, damping: K [N/m, N m/rad], D [N s/m, N m s/rad]: one number or (3,) or (3, 3) for the position,
+            (6,) or (6, 6) for the pose; both of the same kind.
+        inertia: B [kg, kg m^2], likewise and positive; it needs `wrench`.
+        wrench: measures force (3,) or force and moment (6,) of the surroundings on the tip [N, N m], base axes.
+        hold: [rad/s]. period: [s]; None for every step.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        stiffness: ArrayLike,
+        damping: ArrayLike,
+        inertia: ArrayLike | None = None,
+        *,
+        wrench: Wrench | None = None,
+        hold: float = HOLD,
+        period: float | None = None,
+    ) -> None:
+        rows = max(3, np.shape(stiffness)[-1] if np.ndim(stiffness) else 3)
+        self.stiffness, self.damping = _matrix(stiffness, "stiffness", rows), _matrix(damping, "damping", rows)
+        self.inertia = None if inertia is None else _matrix(inertia, "inertia", rows)
+        if self.inertia is not None:
+            if wrench is None:
+                raise TrocarError("an inertia other than the arm's own needs the measured wrench: wrench=...")
+            if np.linalg.eigvalsh(self.inertia)[0] <= 0:
+                raise TrocarError(f"inertia must be positive, got {self.inertia.tolist()}")
+        elif wrench is not None:
+            raise TrocarError("without an inertia the wrench is not used; leave it out")
+        self._task, self._wrench = TipTask(mechanism, rows, hold), wrench
+        self.hold, self.period = hold, checked_period(period)
+
+    def reset(self) -> None:
+        self._task.reset()
+
+    def __call__(self, state: State, setpoint: TipMotion) -> Array:
+        task, mechanism = self._task, self._task.mechanism
+        tip = task.tip(state, setpoint)
+        force = self.stiffness @ tip.e + self.damping @ tip.de
+        m = task.columns
+        if self.inertia is None or self._wrench is None:
+            M, c, g = mechanism.terms(state.q, state.dq)
+            tau = c + g
+            tau[:m] += tip.J[:, :m].T @ force
+            # by their own inertia alone: what holds the wrist must not lean on the joints that are the spring
+            tau[m:] += M[m:, m:] @ task.held(state)[m:]
+            return tau
+        load = measured(self._wrench)
+        a = setpoint.acceleration[: task.rows] + np.linalg.solve(self.inertia, force + load[: task.rows])
+        tau = mechanism.inverse_dynamics(state.q, state.dq, task.acceleration(state, tip.J, a))
+        J = mechanism.jacobian(state.q)
+        tau[: J.shape[1]] -= J.T @ load
+        return tau
+
+
+def measured(wrench: Wrench) -> Array:
+    """Force and moment (6,) [N, N m] that a sensor gives; without a moment it is 0."""
+    load = np.asarray(wrench(), dtype=float)
+    if load.shape not in ((3,), (6,)) or not np.isfinite(load).all():
+        raise TrocarError(f"the measured wrench must be 3 or 6 finite numbers [N, N m], got {load!r}")
+    return load if load.size == 6 else np.concatenate([load, np.zeros(3)])
+
+
+def _matrix(values: ArrayLike, name: str, rows: int) -> Array:
+    """A number, a diagonal or a symmetric matrix as a read-only matrix (rows, rows), not negative."""
+    K = np.array(values, dtype=float)
+    if K.ndim < 2 and K.shape in ((), (rows,)):
+        K = np.diag(np.broadcast_to(K, rows))
+    if K.shape != (rows, rows) or rows not in (3, 6):
+        raise TrocarError(
+            f"{name} must be one number, (3,) or (3, 3) for the position, (6,) or (6, 6) for the pose, as the "
+            f"stiffness is; got shape {np.shape(values)}"
+        )
+    if not (np.isfinite(K).all() and np.allclose(K, K.T) and np.linalg.eigvalsh(K)[0] >= -1e-9 * np.abs(K).max()):
+        raise TrocarError(f"{name} must be finite, symmetric and not negative, got {K.tolist()}")
+    K = np.array(K)
+    K.setflags(write=False)
+    return K

@@ -1,0 +1,92 @@
+"""Kinematic control of the tip: joint rates from the error of its pose."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.control.controller import Controller, Setpoint, State, checked_gains
+from trocar.control.tip_task import TipTask
+from trocar.control.trajectories.paths import TipMotion
+from trocar.control.velocity_servo import VelocityServo
+from trocar.errors import TrocarError
+from trocar.mechanics import Mechanism
+from trocar.spatial import Array
+
+
+class CartesianKinematic(Controller):
+    """dq = J^-1 [v_ref + kp e + ki int(e); w_ref + kp_orientation e_o], as eq. 5 of Ferro et al. 2022.
+
+    e is the position error and e_o the vector part of the error quaternion, sin(angle / 2) about its axis, both in
+    base axes. The position error decays as exp(-kp t), a small angle as exp(-kp_orientation t / 2).
+
+    `rate` gives dq, for a robot that takes velocities or for a kinematic simulation. As a controller of efforts it
+    needs an inner loop in the joints: `CartesianKinematic(mech).servo(kv)`.
+
+    Args:
+        joints: 3 for the position by the first three joints, the others at rest; 6 for the pose.
+        kp: [1/s], ki: [1/s^2], one number or (3,) in base axes. kp_orientation: [1/s]; None for 2 kp, which makes
+            angles decay as positions do.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        kp: ArrayLike = 15.0,
+        ki: ArrayLike = 0.0,
+        joints: int = 3,
+        kp_orientation: ArrayLike | None = None,
+    ) -> None:
+        self._task = TipTask(mechanism, joints)
+        self.joints = joints
+        self.kp, self.ki = checked_gains(kp, "kp", 3), checked_gains(ki, "ki", 3)
+        self.kp_orientation = checked_gains(
+            2.0 * self.kp if kp_orientation is None else kp_orientation, "kp_orientation", 3
+        )
+        self.inner: Controller | None = None
+        self.reset()
+
+    def reset(self) -> None:
+        self._task.reset()
+        self._integral, self._time = np.zeros(3), np.nan  # of e [m s]; of the last call [s]
+        self._q: Array | None = None  # rates integrated, for the inner loop
+        if self.inner is not None:
+            self.inner.reset()
+
+    def rate(self, state: State, motion: TipMotion) -> Array:
+        """Joint rates (n,) [rad/s, m/s]. With ki the integral grows by e times the time since the last call."""
+        tip = self._task.tip(state, motion)
+        if not np.isnan(self._time):
+            self._integral += tip.e[:3] * (state.t - self._time)
+        self._time = state.t
+        v = motion.twist[: self._task.rows].copy()
+        v[:3] += self.kp * tip.e[:3] + self.ki * self._integral
+        v[3:] += 0.5 * self.kp_orientation * tip.e[3:] if self._task.rows == 6 else 0.0
+        dq = np.zeros(self._task.mechanism.n)
+        dq[: self._task.columns] = self._task.joint_rates(tip.J, v)
+        return dq
+
+    def servo(self, inner: Controller | ArrayLike) -> CartesianKinematic:
+        """The same law as a controller of efforts, through an inner loop at the joints, whose period it takes.
+
+        Args:
+            inner: gains kv of a `VelocityServo`, or a controller in the joints: its setpoint is dq and, from where the
+                run starts, the integral of dq. Add gravity compensation to a loop that has no integral term.
+        """
+        loop = CartesianKinematic(self._task.mechanism, self.kp, self.ki, self.joints, self.kp_orientation)
+        loop.inner = inner if isinstance(inner, Controller) else VelocityServo(inner)
+        loop.period = loop.inner.period
+        return loop
+
+    def __call__(self, state: State, setpoint: TipMotion) -> Array:
+        if self.inner is None:
+            raise TrocarError(
+                "CartesianKinematic gives joint rates (`rate`); for efforts it needs an inner loop: "
+                "CartesianKinematic(...).servo(kv), kv [N m s/rad, N s/m]"
+            )
+        elapsed = 0.0 if np.isnan(self._time) else state.t - self._time
+        if self._q is None:
+            self._q, self._dq = state.q.copy(), np.zeros_like(state.dq)
+        self._q += self._dq * elapsed
+        self._dq = self.rate(state, setpoint)
+        return self.inner(state, Setpoint(self._q.copy(), self._dq, np.zeros_like(self._dq)))

@@ -1,0 +1,52 @@
+"""Controllers around controllers: limited effort, and a gentle start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.control.controller import Controller, State, checked_gains
+from trocar.control.trajectories.paths import SCALINGS
+from trocar.control.trajectories.reference import checked_duration
+from trocar.spatial import Array
+
+
+class Saturated(Controller):
+    """The effort of a controller, clipped joint by joint to -limits ... limits: one number or (n,) [N m, N].
+
+    The controller does not know: an integral in it goes on growing.
+    """
+
+    def __init__(self, controller: Controller, limits: ArrayLike) -> None:
+        self.controller, self.limits = controller, checked_gains(limits, "limits")
+        self.period = controller.period
+
+    def reset(self) -> None:
+        self.controller.reset()
+
+    def __call__(self, state: State, setpoint: Any) -> Array:
+        return np.clip(self.controller(state, setpoint), -self.limits, self.limits)
+
+
+class SoftStart(Controller):
+    """The effort of a controller, faded in from 0 over `duration` [s] after its first call, without a jump of its rate.
+
+    Leave gravity compensation outside, or the arm drops at first: `SoftStart(JointPD(...), 0.5) + GravityCompensation`.
+    """
+
+    def __init__(self, controller: Controller, duration: float) -> None:
+        self.controller, self.duration = controller, checked_duration(duration)
+        self.period = controller.period
+        self._start: float | None = None
+
+    def reset(self) -> None:
+        self._start = None
+        self.controller.reset()
+
+    def __call__(self, state: State, setpoint: Any) -> Array:
+        if self._start is None:
+            self._start = state.t
+        u = min((state.t - self._start) / self.duration, 1.0)
+        return SCALINGS["quintic"](u)[0] * self.controller(state, setpoint)

@@ -1,0 +1,146 @@
+"""What the controllers of the tip share: its error, its Jacobian, and the joint motion that gives a tip motion.
+
+Six-vectors are linear first, in base axes, of the tip's own origin.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from trocar.control.controller import State
+from trocar.control.trajectories.paths import TipMotion
+from trocar.control.trajectories.reference import NEAR_SINGULAR
+from trocar.errors import NearSingular, TrocarError
+from trocar.mechanics import Mechanism
+from trocar.mechanics.singularities import LENGTH
+from trocar.spatial import Array, quaternion
+
+HOLD = 100.0  # natural frequency of the joints that are held, critically damped [rad/s]
+
+
+@dataclass(frozen=True, slots=True)
+class TipState:
+    """Where the tip is and how it moves: error (k,) and its rate (k,) to the motion wanted, Jacobian (k, m)."""
+
+    e: Array
+    de: Array
+    J: Array
+
+
+class TipTask:
+    """The part of the tip's motion that is controlled, and the joints that do it.
+
+    Args:
+        joints: 3 for the position, by the first three joints; 6 for the pose, by every joint that moves the tip
+            (6 of a PSM, 7 of an MTM, which solves by least rates). An ECM, with four joints, has no free pose.
+        hold: natural frequency [rad/s] with which the other joints are held where they are at the first call.
+    """
+
+    def __init__(self, mechanism: Mechanism, joints: int, hold: float = HOLD) -> None:
+        arm = mechanism.arm
+        if joints not in (3, 6):
+            raise TrocarError(f"joints is 3 (position, by the first three joints) or 6 (pose), got {joints!r}")
+        if arm.tip_joints < joints:
+            raise TrocarError(
+                f"{arm.name} moves its tip with {arm.tip_joints} joints and cannot take any pose: joints=6 needs an "
+                "arm with a wrist (PSM, PSM_Si, MTML, MTMR). Use joints=3, which controls the position"
+            )
+        if not (np.isfinite(hold) and hold >= 0):
+            raise TrocarError(f"hold must be finite and not negative [rad/s], got {hold!r}")
+        self.mechanism, self.rows, self.hold = mechanism, joints, float(hold)
+        self.columns = 3 if joints == 3 else arm.tip_joints
+        self._row_scale = np.array([1.0 / LENGTH] * 3 + [1.0] * 3)[:joints]
+        kinds = [joint.kind for joint in arm.joints[: self.columns]]
+        self._column_scale = np.array([LENGTH if kind == "prismatic" else 1.0 for kind in kinds])
+        self._serial = len(arm.serial) == arm.tip_joints  # each joint moves one link of the table
+        self.reset()
+
+    def reset(self) -> None:
+        self._warned = False
+        self._posture: Array | None = None
+
+    def tip(self, state: State, motion: object) -> TipState:
+        """Error and its rate of the tip to a wanted motion, with the whole Jacobian (rows, m)."""
+        if not isinstance(motion, TipMotion):
+            raise TrocarError(
+                "a controller of the tip follows a CartesianPath, or a function t -> TipMotion; "
+                f"got a setpoint of type {type(motion).__name__}"
+            )
+        J = self.mechanism.jacobian(state.q)[: self.rows]
+        e = tip_error(motion.T, self.mechanism.forward_kinematics(state.q))[: self.rows]
+        return TipState(e, motion.twist[: self.rows] - J @ state.dq[: J.shape[1]], J)
+
+    def joint_rates(self, J: Array, v: Array, preferred: Array | None = None) -> Array:
+        """Rates (columns,) of the task's joints with J x = v, v (rows,); damped near a singularity, with one warning.
+
+        Damped: s / (s^2 + d^2) instead of 1 / s for singular values s of the scaled Jacobian below 0.05, d^2 growing
+        from 0 to 0.05^2 as s goes to 0. `preferred`: what a redundant arm does where the tip leaves it free.
+        """
+        S = self._row_scale[:, None] * J[:, : self.columns] * self._column_scale
+        U, s, V = np.linalg.svd(S, full_matrices=False)
+        inverse = 1.0 / np.maximum(s, NEAR_SINGULAR)
+        if s[-1] < NEAR_SINGULAR:
+            small = s < NEAR_SINGULAR
+            inverse[small] = s[small] / NEAR_SINGULAR**2  # s^2 + d^2 with d^2 = 0.05^2 - s^2
+            self._warn(float(s[-1]))
+        x = V.T @ (inverse * (U.T @ (self._row_scale * v)))
+        if preferred is not None and self.columns > self.rows:
+            free = preferred / self._column_scale
+            x = x + free - V.T @ (V @ free)
+        return self._column_scale * x
+
+    def acceleration(self, state: State, J: Array, a: Array) -> Array:
+        """Joint accelerations (n,) with which the tip accelerates by a (rows,), the other joints being held."""
+        ddq = self.held(state)
+        rest = J[:, self.columns :] @ ddq[self.columns : J.shape[1]]
+        damped = -2.0 * self.hold * state.dq[: self.columns] if self.columns > self.rows else None
+        ddq[: self.columns] = self.joint_rates(J, a - self.bias(state, J) - rest, damped)
+        return ddq
+
+    def held(self, state: State) -> Array:
+        """Accelerations (n,) that hold the joints outside the task where they were at first; 0 for the others."""
+        if self._posture is None:
+            self._posture = state.q.copy()
+        ddq = self.hold**2 * (self._posture - state.q) - 2.0 * self.hold * state.dq
+        ddq[: self.columns] = 0.0
+        return ddq
+
+    def bias(self, state: State, J: Array) -> Array:
+        """J_dot dq (rows,): acceleration of the tip at constant joint rates."""
+        m = J.shape[1]
+        if not self._serial:
+            return self.mechanism.jacobian_dot(state.q, state.dq)[: self.rows] @ state.dq[:m]
+        # in a serial chain joint i turns every later column: with v_i, w_i the columns times their rates and
+        # W_i the sum of all earlier w, J_dot dq is the sum of (2 W_i + w_i) x v_i, below W_i x w_i
+        v, w = (self.mechanism.jacobian(state.q) * state.dq[:m]).reshape(2, 3, m)
+        W = np.cumsum(w, axis=1) - w
+        linear = _cross(2.0 * W + w, v)
+        return linear if self.rows == 3 else np.concatenate([linear, _cross(W, w)])
+
+    def _warn(self, sigma: float) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"the tip of {self.mechanism.arm.name} is next to a singularity (smallest singular value {sigma:.2g}): "
+                "its motion is damped there and lags behind",
+                NearSingular,
+                stacklevel=4,
+            )
+
+
+def tip_error(T_ref: Array, T: Array) -> Array:
+    """(6,): position error [m], then twice the vector part of the error quaternion (2 sin(angle / 2) about the axis).
+
+    For small angles that is the rotation vector [rad]. It takes T to T_ref the shorter way, in base axes.
+    """
+    h = quaternion(T_ref[:3, :3] @ T[:3, :3].T)
+    return np.concatenate([T_ref[:3, 3] - T[:3, 3], (-2.0 if h[0] < 0 else 2.0) * h[1:]])
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """Sum over columns of a_i x b_i, both (3, m)."""
+    P = a @ b.T
+    return np.array([P[1, 2] - P[2, 1], P[2, 0] - P[0, 2], P[0, 1] - P[1, 0]])

@@ -14,7 +14,7 @@ from trocar.experiments import EXPERIMENTS, Context, patel2018
 def report(request):
     folder = os.environ.get("TROCAR_DATA")
     data = Path(folder) if folder else None
-    return EXPERIMENTS[request.param].run(Context(data=data, video=None, progress=lambda text: None))
+    return EXPERIMENTS[request.param].run(Context(data=data, video=None, progress=lambda text: None, quick=True))
 
 
 def test_no_claim_fails_and_most_are_judged(report):

@@ -17,11 +17,13 @@ class Context:
         data: folder with the measured data, or None: claims that need it are then null.
         video: folder to render clips into, or None for none.
         progress: called with a short text before each step.
+        quick: leave out long simulations whose claims coarser ones make as well, for tests.
     """
 
     data: Path | None
     video: Path | None
     progress: Callable[[str], None]
+    quick: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -108,22 +108,26 @@ def test_the_change_of_torque_is_small_without_the_assumed_rotors():
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="TROCAR_DATA has no recordings of Wang et al.")
-@pytest.mark.parametrize("name", ["wang2019_published", "wang2019"])
-def test_the_recorded_torque_is_predicted_as_well_as_published(name):
-    """Paper: below 16.3 % for the first three joints and 34 % for the others (its test recording)."""
-    mech = tr.load_mechanism("MTMR", name)
-    C = mech.arm.motors.coupling
-    b, a = butter(6, 0.0565)
+def test_the_recorded_torque_is_predicted():
+    """First 2000 samples of the recording it was identified with. The values are ours: no source prints them. The
+    paper's bounds, 16.3 % for three joints and 34 % for the others, are on its test recording; here they hold for the
+    published set. The consistent set is up to 2.8 points worse at the wrist, for its rotors."""
     rows = np.loadtxt(DATA / "measured_trajectory" / "one_results.csv", delimiter=",")
+    b, a = butter(6, 0.0565)
     q, dq, tau = (filtfilt(b, a, part, axis=0) for part in np.split(rows, 3, axis=1))
     ddq = np.zeros_like(dq)
     ddq[2:-2] = (dq[:-4] - 8 * dq[1:-3] + 8 * dq[3:-1] - dq[4:]) * 200 / 12
-    predicted = mech.inverse_dynamics(*(x @ C.T for x in (q, dq, ddq)), friction=True) @ C
-    window = slice(200, 2200)
-    error = np.linalg.norm((predicted - tau)[window], axis=0) / np.linalg.norm(tau[window], axis=0)
-    assert (error < [0.163, 0.168, 0.163, 0.34, 0.34, 0.34, 0.34]).all()
-    if name == "wang2019_published":
-        np.testing.assert_allclose(error, [0.0860, 0.1623, 0.1252, 0.1891, 0.2476, 0.1814, 0.2800], atol=2e-4)
+    window, error = slice(200, 2200), {}
+    for name in ("wang2019_published", "wang2019"):
+        mech = tr.load_mechanism("MTMR", name)
+        C = mech.arm.motors.coupling
+        predicted = mech.inverse_dynamics(*(x @ C.T for x in (q, dq, ddq)), friction=True) @ C
+        error[name] = np.linalg.norm((predicted - tau)[window], axis=0) / np.linalg.norm(tau[window], axis=0)
+    assert (error["wang2019_published"] < [0.163] * 3 + [0.34] * 4).all()
+    np.testing.assert_allclose(
+        error["wang2019_published"], [0.0860, 0.1623, 0.1252, 0.1891, 0.2476, 0.1814, 0.2800], atol=1e-4
+    )
+    np.testing.assert_allclose(error["wang2019"], [0.0856, 0.1651, 0.1265, 0.2163, 0.2543, 0.1837, 0.3031], atol=1e-3)
 
 
 # The engine.

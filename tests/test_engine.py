@@ -306,6 +306,15 @@ def test_encoders_of_elastic_drives_are_off_by_the_measured_compliance():
     np.testing.assert_array_equal(sim.measured_q[2:], sim.q[2:])
 
 
+def test_an_elastic_drive_passes_on_to_the_link_all_that_the_motor_gives(mech):
+    """At rest and without friction the motors carry the weight of the links, no more and no less."""
+    sim = tr.Simulator("PSM", timestep=1 / 1500, compliance=tr.Compliance(damping=2.0), friction=False)
+    sim.reset([0.4, 0.3, 0.15, 0, 0, 0, 0.3])
+    tr.simulate(sim, JointPID(sim.arm), None, 8.0)
+    assert np.abs(sim.dq).max() < 1e-6
+    np.testing.assert_allclose(sim.tau[:2], mech.gravity(sim.q)[:2], atol=1e-4)
+
+
 def test_without_compliance_encoders_tell_the_truth():
     sim = tr.Simulator("PSM")
     sim.step(np.ones(7) * 0.01)

@@ -17,7 +17,7 @@ def report(request):
     return EXPERIMENTS[request.param].run(Context(data=data, video=None, progress=lambda text: None, quick=True))
 
 
-# Published numbers that ours do not meet. They stay in the reports as failed; a new one, or one that is met, shows here.
+# Published numbers that ours do not meet. They stay in the reports as failed; one more, or one less, shows here.
 FAILING = {
     "ferro2022/model on their motion/5 counterweight alone/J3",
     "ferro2022/fig 4 rectilinear, 1 ms, no counterweight/J2",

@@ -67,18 +67,8 @@ def _checks(mechanism: Mechanism, rng: np.random.Generator) -> list[Claim]:
     ]
     if arm.has_rcm:
         rows.insert(2, ("insertion axis from RCM", mechanism.rcm_residual(q).max(), 1e-12, "m"))
-    return [
-        Claim(
-            id=f"{arm.name}: {label}",
-            published=0.0,
-            ours=float(value),
-            unit=unit,
-            relation="at_most",
-            tolerance=bound,
-            source="own check: two descriptions of the same arm agree",
-        )
-        for label, value, bound, unit in rows
-    ]
+    source = "own check: two descriptions of the same arm agree"
+    return [_check(f"{arm.name}: {label}", value, bound, unit, source) for label, value, bound, unit in rows]
 
 
 def _engine_against_equations() -> list[Claim]:
@@ -104,18 +94,15 @@ def _engine_against_equations() -> list[Claim]:
         ("RCM", rcm, 1e-7, "m"),
         ("energy", abs(float(energy)), 1e-5, "J"),
     )
-    return [
-        Claim(
-            id=f"PSM: two engines, 1 s, {label}",
-            published=0.0,
-            ours=float(value),
-            unit=unit,
-            relation="at_most",
-            tolerance=bound,
-            source="own check: closed chain in MuJoCo against equations in reduced coordinates",
-        )
-        for label, value, bound, unit in rows
-    ]
+    source = "own check: closed chain in MuJoCo against equations in reduced coordinates"
+    return [_check(f"PSM: two engines, 1 s, {label}", value, bound, unit, source) for label, value, bound, unit in rows]
+
+
+def _check(name: str, value: float, bound: float, unit: str, source: str) -> Claim:
+    """A difference that has to be zero, up to a bound."""
+    return Claim(
+        id=name, published=0.0, ours=float(value), unit=unit, relation="at_most", tolerance=bound, source=source
+    )
 
 
 def _pictures() -> Figure:

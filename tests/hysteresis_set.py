@@ -43,6 +43,6 @@ def full_set() -> Parameters:
         yaw={"K": 0.3, "K2": -0.2, "terms": ("Fv", "Fo", "K", "K2")},
         pitch={"K2": 0.4, "Fc": 0.02, "mu": 0.05, "terms": ("Fv", "Fc", "Fo", "K2", "mu")},
         insertion={"Fc": 0.2, "Fx": 0.5, "mu": 0.02, "terms": ("Fv", "Fc", "Fo", "Fx", "mu")},
-        roll={"hysteresis": (Dahl(2e-3, 1e-3, 2e-4), Dahl(2e-2, 2e-3, -5e-4))},
+        roll={"hysteresis": (Dahl(2e-3, 1e-3, 2e-4), Dahl(2e-2, 2e-3, -4e-4))},
         disc_3={"mu": 0.1, "terms": ("Im", "Fv", "Fo", "mu")},
     )

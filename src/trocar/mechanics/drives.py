@@ -112,3 +112,22 @@ class Drives:
         columns += [z[..., e, None] * self.A[i] for e, i in enumerate(self.owner)]
         columns += [(z[..., e] * s[..., self.owner[e]])[..., None] * self.A[self.owner[e]] for e in self._slopes]
         return np.stack(columns, axis=-1)
+
+
+def check_dissipative(drives: Drives, arm: Arm) -> None:
+    """Raise an error that names the drive where friction that depends on position turns negative within the limits."""
+    corners = drives.A * arm.lower, drives.A * arm.upper
+    low, high = np.minimum(*corners).sum(1), np.maximum(*corners).sum(1)
+    kinds = (
+        ("Fc + Fx s", range(len(drives.drives)), drives.Fc, drives.Fx),
+        ("F + slope s of a Dahl element", drives.owner, drives.F, drives.slope),
+    )
+    for what, owner, F, slope in kinds:
+        for i, constant, per in zip(owner, F, slope, strict=True):
+            s = low[i] if per > 0 else high[i]
+            least = constant + per * s
+            if per and least < -1e-6 * abs(constant):
+                raise TrocarError(
+                    f"friction of drive '{drives.drives[i].name}' would push: {what} is {least:.3g} at s = {s:.4g}, "
+                    f"within the joint limits; bound its change with position when it is identified"
+                )

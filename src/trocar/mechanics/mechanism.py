@@ -69,10 +69,14 @@ class Mechanism(ArmKinematics):
 
     def gravity(self, q: ArrayLike) -> Array:
         """g (..., n): gradient of all potential energy, weight and springs [N m, N]."""
-        q = self.checked_state(q)
-        springs = self.drives.springs(q) + self.elastics.effort(q)
+        q = np.asarray(q, dtype=float)
+        if not (q.shape == (self.n,) and math.isfinite(q.dot(q))):
+            q = self.checked_state(q)
         if q.ndim == 1:
-            return self._pinocchio.gravity(q) + springs
+            g = self._pinocchio.gravity(q)
+            self.drives.add_springs(g, q)
+            return g + self.elastics.effort(q) if self.elastics else g
+        springs = self.drives.springs(q) + self.elastics.effort(q)
         _, g = recursion.mass_and_gravity(self._tree, self._inertia, batch_last(q), self.gravity_vector)
         return batch_first(g, q.shape[:-1]) + springs
 

@@ -144,7 +144,7 @@ class Simulator:
         drives = self._equations.drives
         self._offset = -(drives.Fo @ drives.A) @ self._D if friction else np.zeros(self.model.nv)
         self._hysteresis = Hysteresis(self._equations, self._D, timestep) if friction and drives.owner.size else None
-        varying = friction and (drives.loaded or drives.Fx.any())
+        varying = friction and (drives.mu.any() or drives.Fx.any())
         self._varying = VaryingFriction(self._equations, self.model, self._D) if varying else None
         if friction:
             check_dissipative(drives, arm)

@@ -20,21 +20,27 @@ class VaryingFriction:
     def __init__(self, equations: Mechanism, model: mujoco.MjModel, D: Array) -> None:
         self._equations, self._D, drives = equations, D, equations.drives
         parts = [drive_part(equations.arm, drive) for drive in drives.drives]
-        varying = {(p.on_tendon, p.name) for p, Fx, mu in zip(parts, drives.Fx, drives.mu, strict=True) if Fx or mu}
-        self._parts: list[tuple[Array, int, Array]] = []
-        for on_tendon, name in sorted(varying):
-            # drives on the same joint share its friction
-            share = np.array([abs(p.weight) if (p.on_tendon, p.name) == (on_tendon, name) else 0.0 for p in parts])
-            values = model.tendon_frictionloss if on_tendon else model.dof_frictionloss
-            index = model.tendon(name).id if on_tendon else model.joint(name).dofadr[0]
-            self._parts.append((values, int(index), share))
+        on = [(part.on_tendon, part.name) for part in parts]
+        varying = sorted({on[i] for i in np.flatnonzero((drives.Fx != 0.0) | (drives.mu != 0.0))})
+        self._places = [
+            (model.tendon_frictionloss, model.tendon(name).id)
+            if on_tendon
+            else (model.dof_frictionloss, int(model.joint(name).dofadr[0]))
+            for on_tendon, name in varying
+        ]
+        # drives on the same joint share its friction
+        share = np.array(
+            [[abs(p.weight) if at == part else 0.0 for p, at in zip(parts, on, strict=True)] for part in varying]
+        )
+        loaded = np.flatnonzero(drives.mu)
+        self._constant = share @ drives.Fc
+        self._by_position = (share * drives.Fx) @ drives.A @ D
+        self._by_load, self._load = (share * drives.mu)[:, loaded], drives.L[loaded]
 
     def update(self, qpos: Array) -> None:
         """Set the friction of the next step."""
-        q = self._D.dot(qpos)
-        drives = self._equations.drives
-        friction = drives.coulomb(q, self._equations.gravity(q) if drives.loaded else None)
-        for values, index, share in self._parts:
-            values[index] = max(
-                0.0, float(share.dot(friction))
-            )  # beyond its limits a joint may leave the model's range
+        friction = self._constant + self._by_position.dot(qpos)
+        if self._load.size:
+            friction += self._by_load.dot(np.abs(self._load.dot(self._equations.gravity(self._D.dot(qpos)))))
+        for (values, index), F in zip(self._places, friction.tolist(), strict=True):
+            values[index] = max(0.0, F)  # beyond its limits a joint may leave the range where F is positive

@@ -34,6 +34,8 @@ def test_every_figure_is_positive_and_names_its_unit(found: dict[str, float]) ->
         "psm_step_over_mj_step",
         "psm_real_time_factor",
         "psm_step_with_joint_pd_over_mj_step",
+        "psm_step_with_hysteresis_over_mj_step",
+        "psm_step_with_load_friction_over_mj_step",
         "psm_exact_step_us",
         "psm_terms_us",
         "psm_pinocchio_bare_us",

@@ -6,16 +6,21 @@ and the median over the rounds is reported.
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import mujoco
 import numpy as np
 import pinocchio as pin
 
+from trocar.arms.parameter_file import to_toml
+from trocar.arms.parameters import Dahl, Drive, Parameters, load_parameters
 from trocar.control import JointPD, hold
 from trocar.errors import TrocarError
+from trocar.files import write_whole
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.mechanics.pinocchio_tree import PinocchioTree
 from trocar.simulation import Simulator
@@ -53,7 +58,7 @@ def figures(
     if min(rounds, steps, batch) < 1:
         raise TrocarError(f"rounds, steps and batch must be 1 or more, got {rounds}, {steps} and {batch}")
     mech = load_mechanism(arm)
-    cases = _simulation_cases(mech, steps) | _mechanics_cases(mech, steps, batch)
+    cases = _simulation_cases(mech, steps) | _friction_cases(mech, steps) | _mechanics_cases(mech, steps, batch)
     us = _timed(cases, rounds, progress)
     median = {name: float(np.median(values)) for name, values in us.items()}
 
@@ -68,6 +73,10 @@ def figures(
         "step_with_joint_pd_us": median["step_with_joint_pd"],
         "step_with_joint_pd_over_mj_step": ratio("step_with_joint_pd", "mj_step"),
         "real_time_factor_with_joint_pd": TIMESTEP * 1e6 / median["step_with_joint_pd"],
+        "step_with_hysteresis_us": median["step_with_hysteresis"],
+        "step_with_hysteresis_over_mj_step": ratio("step_with_hysteresis", "mj_step"),
+        "step_with_load_friction_us": median["step_with_load_friction"],
+        "step_with_load_friction_over_mj_step": ratio("step_with_load_friction", "mj_step"),
         "simulate_us_per_step": median["simulate"],
         "simulate_over_mj_step": ratio("simulate", "mj_step"),
         "mj_step_runge_kutta_us": median["mj_step_runge_kutta"],
@@ -174,6 +183,39 @@ def _simulation_cases(mech: Mechanism, steps: int) -> dict[str, Case]:
         ),
         "mj_step_runge_kutta": Case(run=mj_step(exact.model, bare_exact), size=steps, prepare=copy(exact, bare_exact)),
         "exact_step": Case(run=exact_step, size=steps, prepare=copy(exact, bare_exact)),
+    }
+
+
+def _friction_cases(mech: Mechanism, steps: int) -> dict[str, Case]:
+    """The same arm with three Dahl elements for every Coulomb friction; and with friction of the arm by load too."""
+
+    def with_memory(drive: Drive) -> Drive:
+        elements = (Dahl(delta, drive.Fc / 3.0) for delta in (2e-3, 1e-2, 5e-2))
+        return replace(drive, Fc=0.0, hysteresis=tuple(elements) if drive.Fc else ())
+
+    def with_load(drive: Drive) -> Drive:
+        on_one = len(drive.joints) == 1 and drive.hysteresis
+        return replace(drive, mu=0.01, terms=(*drive.terms, "mu")) if on_one else drive
+
+    q = np.array(mech.arm.home)
+    tau = mech.gravity(q) + mech.friction(q, np.zeros_like(q))
+
+    def case(parameters: Parameters) -> Case:
+        with tempfile.TemporaryDirectory() as folder:
+            path = write_whole(Path(folder) / "bench.toml", to_toml(parameters))
+            sim = Simulator(mech.arm.name, path, timestep=TIMESTEP)
+
+        def run() -> None:
+            for _ in range(steps):
+                sim.step(tau)
+
+        return Case(run=run, size=steps, prepare=lambda: sim.reset(q))
+
+    parameters = load_parameters(mech.arm.name)
+    drives = [with_memory(drive) for drive in parameters.drives]
+    return {
+        "step_with_hysteresis": case(replace(parameters, drives=tuple(drives))),
+        "step_with_load_friction": case(replace(parameters, drives=tuple(with_load(drive) for drive in drives))),
     }
 
 

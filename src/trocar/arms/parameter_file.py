@@ -49,7 +49,11 @@ def _inertia(body: Inertia) -> list[str]:
 def _drive(drive: Drive) -> list[str]:
     space, weights = ("motors", drive.motors) if drive.motors else ("joints", drive.joints)
     inside = ", ".join(f"{name} = {float(weight)!r}" for name, weight in weights.items())
-    return [
+    lines = [
         f"{space} = {{ {inside} }}",
         *(f"{term} = {float(getattr(drive, term))!r}" for term in drive.terms),
     ]
+    if drive.hysteresis:
+        rows = ([float(dahl.delta), float(dahl.F), float(dahl.slope)] for dahl in drive.hysteresis)
+        lines.append(f"hysteresis = [{', '.join(repr(row) for row in rows)}]")
+    return lines

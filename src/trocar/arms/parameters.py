@@ -17,7 +17,7 @@ from trocar.arms.elastics import Elastic, elastic
 from trocar.errors import TrocarError, UnknownName
 from trocar.spatial import Array
 
-DRIVE_TERMS = ("Im", "Fv", "Fc", "Fo", "K")
+DRIVE_TERMS = ("Im", "Fv", "Fc", "Fo", "K", "K2", "Fx", "mu")
 
 # The best set of each arm, and what else it has; all are files in data/parameters.
 SETS: dict[str, tuple[str, ...]] = {
@@ -41,17 +41,48 @@ class Inertia:
         self.I.setflags(write=False)
 
 
+@dataclass(frozen=True)
+class Dahl:
+    """Friction with memory, after Dahl: effort (F + slope s) z along a drive's coordinate s.
+
+    z is in [-1, 1] and follows the path, whatever the speed: z+ = d + (z - d) exp(-|ds| / delta), d = sign(ds).
+    After a reversal the effort needs a few delta to turn round, as that of cables does.
+
+    Attributes:
+        delta: distance over which z turns [rad, m]. F: effort in steady sliding [N m, N].
+        slope: its change with position [N m/rad, N/m].
+    """
+
+    delta: float
+    F: float
+    slope: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.delta) and self.delta > 0):
+            raise TrocarError(f"delta of a Dahl element must be positive [rad, m], got {self.delta!r}")
+        if not (np.isfinite(self.F) and self.F >= 0):
+            raise TrocarError(f"F of a Dahl element must not be negative [N m, N], got {self.F!r}")
+        if not np.isfinite(self.slope):
+            raise TrocarError(f"slope of a Dahl element must be a finite number [N m/rad, N/m], got {self.slope!r}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Drive:
     """A scalar coordinate s = a.q with its own inertia, friction and stiffness.
 
-    It adds `a (Im s'' + Fv s' + Fc sign(s') + Fo + K s)` to the joint efforts. Rotors, joint friction, cable
-    stiffness and the coupled friction of a wrist are all of this form.
+    It adds `a (Im s'' + Fv s' + (Fc + Fx s + mu |g_s|) sign(s') + Fo + K s + K2 s^2)` and the efforts of its Dahl
+    elements to the joint efforts. Rotors, joint friction, cable stiffness and the coupled friction of a wrist are all
+    of this form.
 
     Attributes:
         joints, motors: weights of s by joint name or by actuator name (one of the two).
         Im: inertia [kg m^2, kg]. Fv: viscous, Fc: Coulomb, Fo: offset [N m, N]. K: stiffness [N m/rad, N/m].
-        terms: which of them the model has; the regressor has a column for each.
+        K2: quadratic position effort [N m/rad^2, N/m^2]; of a potential, like K. Fx: Coulomb friction per position
+            [N m/rad, N/m].
+        mu: Coulomb friction per load [1]. The load g_s is the effort of all potentials (weight, springs, cables) along
+            s: what the transmission carries at rest. It is defined for a drive on one joint or one motor.
+        hysteresis: friction with memory, elements in parallel.
+        terms: which of the scalar terms the model has; the regressor has a column for each.
     """
 
     name: str
@@ -62,7 +93,17 @@ class Drive:
     Fc: float = 0.0
     Fo: float = 0.0
     K: float = 0.0
+    K2: float = 0.0
+    Fx: float = 0.0
+    mu: float = 0.0
+    hysteresis: tuple[Dahl, ...] = ()
     terms: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.mu) and self.mu >= 0):
+            raise TrocarError(f"mu of drive '{self.name}' must not be negative, got {self.mu!r}")
+        if (self.mu or "mu" in self.terms) and len(self.joints) + len(self.motors) != 1:
+            raise TrocarError(f"drive '{self.name}' has mu: its load is defined on one joint or one motor only")
 
     def row(self, arm: Arm) -> Array:
         """a (n,): weights of s in the joints q."""
@@ -71,6 +112,15 @@ class Drive:
             motor_row = np.array([self.motors.get(name, 0.0) for name in arm.motors.names])
             a = a + motor_row @ np.linalg.inv(arm.motors.coupling)
         return a
+
+    def load_row(self, arm: Arm) -> Array:
+        """(n,): weights of the joint efforts in the effort along s, of a drive on one joint or motor."""
+        (name, weight), *_ = (self.joints or self.motors).items()
+        if self.motors:
+            row = arm.motors.coupling[:, arm.motors.names.index(name)]
+        else:
+            row = np.array([float(joint == name) for joint in arm.joint_names])
+        return np.asarray(row / weight)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,14 +200,34 @@ def _inertia(entry: Mapping[str, Any], where: str) -> Inertia:
 
 
 def _drive(name: str, entry: Mapping[str, Any], where: str) -> Drive:
-    unknown = set(entry) - {*DRIVE_TERMS, "joints", "motors"}
+    known = (*DRIVE_TERMS, "hysteresis", "joints", "motors")
+    unknown = set(entry) - set(known)
     if unknown:
-        raise UnknownName(f"{where}: field", sorted(unknown)[0], (*DRIVE_TERMS, "joints", "motors"))
+        raise UnknownName(f"{where}: field", sorted(unknown)[0], known)
     if ("joints" in entry) == ("motors" in entry):
         raise TrocarError(f"{where} needs either 'joints' or 'motors' with the weights of its coordinate")
     terms = tuple(t for t in DRIVE_TERMS if t in entry)
     values = {t: _numbers(entry, t, 1, where)[0] for t in terms}
-    return Drive(name=name, joints=entry.get("joints", {}), motors=entry.get("motors", {}), terms=terms, **values)
+    try:
+        return Drive(
+            name=name,
+            joints=entry.get("joints", {}),
+            motors=entry.get("motors", {}),
+            terms=terms,
+            hysteresis=_hysteresis(entry.get("hysteresis", [])),
+            **values,
+        )
+    except TrocarError as error:
+        raise TrocarError(f"{where}: {error}") from None
+
+
+def _hysteresis(rows: Any) -> tuple[Dahl, ...]:
+    fine = isinstance(rows, list) and all(
+        isinstance(row, list) and len(row) in (2, 3) and all(type(v) in (int, float) for v in row) for row in rows
+    )
+    if not fine:
+        raise TrocarError(f"'hysteresis' must be a list of [delta, F] or [delta, F, slope], got {rows!r}")
+    return tuple(Dahl(*map(float, row)) for row in rows)
 
 
 def _numbers(entry: Mapping[str, Any], key: str, count: int, where: str) -> list[float]:

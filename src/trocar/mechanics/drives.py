@@ -5,50 +5,129 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trocar.arms import Arm
-from trocar.arms.parameters import Drive
+from trocar.arms.parameters import DRIVE_TERMS, Drive
+from trocar.errors import TrocarError
+from trocar.mechanics.hysteresis import dahl_states
 from trocar.spatial import Array
 
 
 class Drives:
-    """All drives of an arm as arrays; q, dq, ddq are (..., n), efforts come back as (..., n)."""
+    """All drives of an arm as arrays; q, dq, ddq are (..., n), efforts come back as (..., n).
+
+    Attributes:
+        A: (m, n), s = A q. L: (m, n), load along each drive = L g; rows of drives without mu are zero.
+        Im, Fv, Fc, Fo, K, K2, Fx, mu: (m,).
+        owner, delta, F, slope: (k,) of the Dahl elements, in the order of the drives. S: (m, k), sums them by drive.
+        loaded: whether any friction depends on load.
+        names, values: of the columns of the regressor, such as `yaw.Fc` and `yaw.hysteresis[0].F`.
+    """
 
     def __init__(self, drives: Sequence[Drive], arm: Arm) -> None:
         self.drives = tuple(drives)
         self.A = np.array([d.row(arm) for d in drives]).reshape(-1, arm.n)
-        self.Im, self.Fv, self.Fc, self.Fo, self.K = (
-            np.array([getattr(d, term) for d in drives]) for term in ("Im", "Fv", "Fc", "Fo", "K")
+        self.Im, self.Fv, self.Fc, self.Fo, self.K, self.K2, self.Fx, self.mu = (
+            np.array([getattr(d, term) for d in drives], dtype=float) for term in DRIVE_TERMS
         )
+        self.loaded = any("mu" in d.terms or d.mu for d in drives)
+        loads = [d.load_row(arm) if d.mu or "mu" in d.terms else np.zeros(arm.n) for d in drives]
+        self.L = np.array(loads).reshape(-1, arm.n)
+        elements = [(i, dahl) for i, d in enumerate(drives) for dahl in d.hysteresis]
+        self.owner = np.array([i for i, _ in elements], dtype=int)
+        self.delta, self.F, self.slope = (
+            np.array([getattr(dahl, name) for _, dahl in elements], dtype=float) for name in ("delta", "F", "slope")
+        )
+        self.S = (np.arange(len(drives))[:, None] == self.owner).astype(float)
         self.M = self.A.T @ (self.Im[:, None] * self.A)
         self.stiffness = self.A.T @ (self.K[:, None] * self.A)
         self._springs = [(int(i), int(j), float(self.stiffness[i, j])) for i, j in np.argwhere(self.stiffness)]
+        self._quadratic = bool(self.K2.any())
+        self._columns = [(i, term) for i, drive in enumerate(drives) for term in drive.terms]
+        self._slopes = np.flatnonzero(self.slope)
+        place = [int((self.owner[:e] == i).sum()) for e, i in enumerate(self.owner)]
+        element = [f"{drives[i].name}.hysteresis[{k}]" for i, k in zip(self.owner, place, strict=True)]
+        self.names = (
+            *(f"{drives[i].name}.{term}" for i, term in self._columns),
+            *(f"{name}.F" for name in element),
+            *(f"{element[e]}.slope" for e in self._slopes),
+        )
+        terms = [getattr(drives[i], term) for i, term in self._columns]
+        self.values = np.concatenate([terms, self.F, self.slope[self._slopes]])
+
+    # -- potentials ----------------------------------------------------------------------------------------------
+
+    def springs(self, q: Array) -> Array:
+        """Efforts of the stiffnesses, linear and quadratic."""
+        linear = q @ self.stiffness
+        return linear + (self.K2 * (q @ self.A.T) ** 2) @ self.A if self._quadratic else linear
 
     def add_springs(self, g: Array, q: Array) -> None:
         """Add the spring efforts of one state to g (n,) in place; few entries, so quicker than a product."""
         for i, j, k in self._springs:
             g[i] += k * q[j]
-
-    def friction(self, dq: Array) -> Array:
-        """Viscous, Coulomb (sign(0) = 0) and offset efforts."""
-        ds = dq @ self.A.T
-        return (self.Fv * ds + self.Fc * np.sign(ds) + self.Fo) @ self.A
-
-    def friction_power(self, dq: Array) -> Array:
-        """Power (...) that friction takes out [W]; the offset included."""
-        return (self.friction(dq) * dq).sum(-1)
+        if self._quadratic:
+            g += (self.K2 * (self.A @ q) ** 2) @ self.A
 
     def spring_energy(self, q: Array) -> Array:
         """Energy (...) stored in the stiffnesses [J]."""
-        return 0.5 * ((q @ self.A.T) ** 2 @ self.K)
+        s = q @ self.A.T
+        return 0.5 * (s**2 @ self.K) + s**3 @ self.K2 / 3.0
 
-    def columns(self) -> list[tuple[int, str]]:
-        """Drive index and term of every column of the regressor."""
-        return [(i, term) for i, drive in enumerate(self.drives) for term in drive.terms]
+    # -- friction ------------------------------------------------------------------------------------------------
 
-    def regressor(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """Columns (..., n, k) for the drive parameters."""
+    def coulomb(self, q: Array, load: Array | None) -> Array:
+        """Coulomb friction (..., m) of every drive, Fc + Fx s + mu |L load| [N m, N]; load (..., n) is gravity's."""
+        F = self.Fc + self.Fx * (q @ self.A.T)
+        return F if load is None else F + self.mu * np.abs(load @ self.L.T)
+
+    def friction(self, q: Array, dq: Array, load: Array | None, z: Array | None = None) -> Array:
+        """Viscous, Coulomb (sign(0) = 0), offset and Dahl efforts; z (..., k), None for steady sliding."""
+        s, ds = q @ self.A.T, dq @ self.A.T
+        effort = self.Fv * ds + self.coulomb(q, load) * np.sign(ds) + self.Fo
+        if self.owner.size:
+            z = np.sign(ds[..., self.owner]) if z is None else z
+            effort = effort + ((self.F + self.slope * s[..., self.owner]) * z) @ self.S.T
+        return effort @ self.A
+
+    def states(self, q: Array, z0: ArrayLike | None = None) -> Array:
+        """z (T, k) of the Dahl elements along a motion q (T, n), from z0 (k,) at its start (zero if None)."""
+        z0 = np.zeros(len(self.owner)) if z0 is None else np.asarray(z0, dtype=float)
+        if z0.shape not in ((), self.owner.shape) or not (np.abs(z0) <= 1.0).all():
+            raise TrocarError(f"z0 is one state or {len(self.owner)} of them, each in [-1, 1], got {z0!r}")
+        return dahl_states((q @ self.A.T)[..., self.owner], self.delta, z0)
+
+    # -- regressor -----------------------------------------------------------------------------------------------
+
+    def regressor(self, q: Array, dq: Array, ddq: Array, load: Array | None, z: Array | None = None) -> Array:
+        """Columns (..., n, k) for the drive parameters. The load is taken as given: mu |g| is not linear in masses."""
         s, ds, dds = (x @ self.A.T for x in (q, dq, ddq))
-        factor = {"Im": dds, "Fv": ds, "Fc": np.sign(ds), "Fo": np.ones_like(s), "K": s}
-        columns = [factor[term][..., i, None] * self.A[i] for i, term in self.columns()]
+        sign = np.sign(ds)
+        factor = {"Im": dds, "Fv": ds, "Fc": sign, "Fo": np.ones_like(s), "K": s, "K2": s**2, "Fx": s * sign}
+        if load is not None:
+            factor["mu"] = np.abs(load @ self.L.T) * sign
+        columns = [factor[term][..., i, None] * self.A[i] for i, term in self._columns]
+        z = sign[..., self.owner] if z is None else z
+        columns += [z[..., e, None] * self.A[i] for e, i in enumerate(self.owner)]
+        columns += [(z[..., e] * s[..., self.owner[e]])[..., None] * self.A[self.owner[e]] for e in self._slopes]
         return np.stack(columns, axis=-1)
+
+
+def check_dissipative(drives: Drives, arm: Arm) -> None:
+    """Raise an error that names the drive where friction that depends on position turns negative within the limits."""
+    corners = drives.A * arm.lower, drives.A * arm.upper
+    low, high = np.minimum(*corners).sum(1), np.maximum(*corners).sum(1)
+    kinds = (
+        ("Fc + Fx s", range(len(drives.drives)), drives.Fc, drives.Fx),
+        ("F + slope s of a Dahl element", drives.owner, drives.F, drives.slope),
+    )
+    for what, owner, F, slope in kinds:
+        for i, constant, per in zip(owner, F, slope, strict=True):
+            s = low[i] if per > 0 else high[i]
+            least = constant + per * s
+            if per and least < -1e-6 * abs(constant):
+                raise TrocarError(
+                    f"friction of drive '{drives.drives[i].name}' would push: {what} is {least:.3g} at s = {s:.4g}, "
+                    f"within the joint limits; bound its change with position when it is identified"
+                )

@@ -69,10 +69,14 @@ class Mechanism(ArmKinematics):
 
     def gravity(self, q: ArrayLike) -> Array:
         """g (..., n): gradient of all potential energy, weight and springs [N m, N]."""
-        q = self.checked_state(q)
-        springs = q @ self.drives.stiffness + self.elastics.effort(q)
+        q = np.asarray(q, dtype=float)
+        if not (q.shape == (self.n,) and math.isfinite(q.dot(q))):
+            q = self.checked_state(q)
         if q.ndim == 1:
-            return self._pinocchio.gravity(q) + springs
+            g = self._pinocchio.gravity(q)
+            self.drives.add_springs(g, q)
+            return g + self.elastics.effort(q) if self.elastics else g
+        springs = self.drives.springs(q) + self.elastics.effort(q)
         _, g = recursion.mass_and_gravity(self._tree, self._inertia, batch_last(q), self.gravity_vector)
         return batch_first(g, q.shape[:-1]) + springs
 
@@ -94,13 +98,36 @@ class Mechanism(ArmKinematics):
         return (
             batch_first(M, batch) + self.drives.M,
             c,
-            batch_first(g, batch) + q @ self.drives.stiffness + self.elastics.effort(q),
+            batch_first(g, batch) + (self.drives.springs(q) + self.elastics.effort(q)),
         )
 
     def friction(self, q: ArrayLike, dq: ArrayLike) -> Array:
-        """f (..., n): viscous, Coulomb (sign(0) = 0) and offset efforts [N m, N]."""
-        _, dq = self.checked_states(q=q, dq=dq)
-        return self.drives.friction(dq)
+        """f (..., n): viscous, Coulomb (sign(0) = 0) and offset efforts [N m, N].
+
+        Friction with memory has its value in steady sliding, z = sign(s'); `friction_along` runs it over a motion.
+        """
+        q, dq = self.checked_states(q=q, dq=dq)
+        return self.drives.friction(q, dq, self._load(q))
+
+    def friction_along(
+        self, q: ArrayLike, dt: ArrayLike, dq: ArrayLike | None = None, z0: ArrayLike | None = None
+    ) -> Array:
+        """f (T, n) along a motion q (T, n), with the memory of its Dahl elements [N m, N].
+
+        Args:
+            dt: time between samples, or the times (T,) [s]. dq: rates (T, n); None for central differences of q.
+            z0: state of each Dahl element at the first sample, in the order of the drives; None for 0, relaxed.
+        """
+        q = self.checked_state(q)
+        if q.ndim != 2 or len(q) < 2:
+            raise TrocarError(f"q along a motion is (T, {self.n}) with two samples or more, got shape {q.shape}")
+        if dq is None:
+            t = np.asarray(dt, dtype=float)
+            if t.shape not in ((), (len(q),)) or not ((np.diff(t) if t.ndim else t) > 0).all():
+                raise TrocarError(f"dt is a positive time step or {len(q)} increasing times [s], got {dt!r}")
+            dq = np.gradient(q, t, axis=0)
+        q, dq = self.checked_states(q=q, dq=dq)
+        return self.drives.friction(q, dq, self._load(q), self.drives.states(q, z0))
 
     def inverse_dynamics(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, friction: bool = False) -> Array:
         """Effort (..., n) of a motion [N m, N]; friction=True adds friction and offset."""
@@ -109,14 +136,14 @@ class Mechanism(ArmKinematics):
             tau = self._pinocchio.inverse_dynamics(q, dq, ddq)
         else:
             tau = self._newton_euler(q, dq, ddq, self.gravity_vector)
-        tau = tau + ddq @ self.drives.M + q @ self.drives.stiffness + self.elastics.effort(q)
-        return tau + self.drives.friction(dq) if friction else tau
+        tau = tau + ddq @ self.drives.M + self.drives.springs(q) + self.elastics.effort(q)
+        return tau + self.drives.friction(q, dq, self._load(q)) if friction else tau
 
     def forward_dynamics(self, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, friction: bool = False) -> Array:
         """Acceleration (..., n) under an effort [rad/s^2, m/s^2]. Friction at rest is not resolved: sign(0) = 0."""
         q, dq, tau = self.checked_states(q=q, dq=dq, tau=tau)
         M, c, g = self.terms(q, dq)
-        rest = tau - c - g - (self.drives.friction(dq) if friction else 0.0)
+        rest = tau - c - g - (self.drives.friction(q, dq, self._load(q)) if friction else 0.0)
         smallest = np.linalg.eigvalsh(M)[..., 0].min()
         if smallest <= 0:
             raise TrocarError(
@@ -141,27 +168,40 @@ class Mechanism(ArmKinematics):
         return weight.reshape(q.shape[:-1]) + self.drives.spring_energy(q) + self.elastics.energy(q)
 
     def regressor(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
-        """Y (..., n, p) with `Y @ parameter_vector` = inverse dynamics with friction; columns `parameter_names`."""
+        """Y (..., n, p) with `Y @ parameter_vector` = inverse dynamics with friction; columns `parameter_names`.
+
+        Friction with memory is in steady sliding. Friction that grows with load takes the load of this set as given.
+        """
         q, dq, ddq = self.checked_states(q=q, dq=dq, ddq=ddq)
+        return self._regressor(q, dq, ddq)
+
+    def regressor_along(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, z0: ArrayLike | None = None) -> Array:
+        """Y (T, n, p) along a motion q (T, n), with the memory that `friction_along` runs."""
+        q, dq, ddq = self.checked_states(q=q, dq=dq, ddq=ddq)
+        return self._regressor(q, dq, ddq, self.drives.states(q, z0))
+
+    def _regressor(self, q: Array, dq: Array, ddq: Array, z: Array | None = None) -> Array:
         states = batch_last(q), batch_last(dq), batch_last(ddq)
         Y = recursion.regressor(self._tree, self._inertia.massive, *states, self.gravity_vector)
-        links, drives = batch_first(Y, q.shape[:-1]), self.drives.regressor(q, dq, ddq)
+        links, drives = batch_first(Y, q.shape[:-1]), self.drives.regressor(q, dq, ddq, self._load(q), z)
         return np.concatenate([links, drives, self.elastics.regressor(q)], axis=-1)
+
+    def _load(self, q: Array) -> Array | None:
+        """Gravity efforts, where friction depends on them."""
+        return self.gravity(q) if self.drives.loaded else None
 
     @cached_property
     def parameter_vector(self) -> Array:
         """(p,): barycentric parameters of every body with inertia, terms of every drive, amplitudes of elastics."""
         inertias = self._needed.inertias
         links = [barycentric(inertias[self._tree.names[i]]) for i in self._inertia.massive]
-        terms = [getattr(self.drives.drives[i], term) for i, term in self.drives.columns()]
-        return np.concatenate([*links, terms, [element.amplitude for element in self.elastics.elements]])
+        return np.concatenate([*links, self.drives.values, [element.amplitude for element in self.elastics.elements]])
 
     @cached_property
     def parameter_names(self) -> tuple[str, ...]:
         """(p,): such as `back.mx` or `yaw.Fc`."""
         links = [f"{self._tree.names[i]}.{name}" for i in self._inertia.massive for name in NAMES]
-        drives = [f"{self.drives.drives[i].name}.{term}" for i, term in self.drives.columns()]
-        return (*links, *drives, *(f"{element.name}.amplitude" for element in self.elastics.elements))
+        return (*links, *self.drives.names, *(f"{element.name}.amplitude" for element in self.elastics.elements))
 
     @cached_property
     def base_parameters(self) -> BaseParameters:

@@ -38,7 +38,7 @@ class PinocchioTree:
 
     def gravity(self, q: Array) -> Array:
         """(n,)."""
-        return self._E_t @ pin.computeGeneralizedGravity(self.model, self.data, self._E @ q)
+        return self._E_t.dot(pin.computeGeneralizedGravity(self.model, self.data, self._E.dot(q)))
 
     def inverse_dynamics(self, q: Array, dq: Array, ddq: Array) -> Array:
         """(n,) by Newton-Euler."""

@@ -160,8 +160,8 @@ def _add_transmissions(spec: mujoco.MjSpec, arm: Arm, kind: str | Cable, stiff: 
         ratio = _ratio(arm, follower, leader)
         if follower == arm.counterweight and isinstance(kind, Cable):
             tendon = spec.add_tendon(name=f"{follower}_cable", springlength=[0.0, 0.0])
-            _add_first(tendon, "stiffness", kind.stiffness)
-            _add_first(tendon, "damping", kind.damping)
+            _add_coefficient(tendon, "stiffness", 0, kind.stiffness)
+            _add_coefficient(tendon, "damping", 0, kind.damping)
             tendon.wrap_joint(follower, 1.0)
             tendon.wrap_joint(leader, -ratio)
         elif follower == arm.counterweight and kind == "mirrored":
@@ -198,23 +198,40 @@ def _ratio(arm: Arm, follower: str, leader: str) -> float:
     return arm.body(follower).coupling[joint] / weight
 
 
-def _add_drive(spec: mujoco.MjSpec, arm: Arm, drive: Drive, friction: bool, stiff: Sequence[float]) -> None:
-    """A drive's inertia, stiffness and friction: on one joint, or on a fixed tendon over several.
+@dataclass(frozen=True)
+class DrivePart:
+    """The joint or fixed tendon that stands for a drive; `weight` is the drive's coordinate s per that of the part."""
 
-    Its constant offset is not here: the simulator applies it as a generalised force.
-    """
+    name: str
+    on_tendon: bool
+    weight: float
+    bodies: Mapping[str, float]
+
+
+def drive_part(arm: Arm, drive: Drive) -> DrivePart:
+    """On one joint, or on a fixed tendon over several."""
     weights = {b.name: w for b, w in zip(arm.bodies, drive.row(arm) @ arm.D, strict=True) if abs(w) > 1e-15}
     if len(weights) == 1:
         (body, weight), *_ = weights.items()
-        part = spec.joint(body)
-    else:
-        weight = 1.0
-        at_one_motor = list(drive.motors.values()) == [1.0]
-        part = _tendon(spec, next(iter(drive.motors)) if at_one_motor else f"drive_{drive.name}", weights)
+        return DrivePart(body, False, weight, weights)
+    at_one_motor = list(drive.motors.values()) == [1.0]
+    return DrivePart(next(iter(drive.motors)) if at_one_motor else f"drive_{drive.name}", True, 1.0, weights)
+
+
+def _add_drive(spec: mujoco.MjSpec, arm: Arm, drive: Drive, friction: bool, stiff: Sequence[float]) -> None:
+    """A drive's inertia, stiffness and friction.
+
+    What is not constant is not here: the simulator applies the offset and friction with memory as generalised forces
+    and sets Coulomb friction that depends on position or load before every step.
+    """
+    stands_for = drive_part(arm, drive)
+    name, weight = stands_for.name, stands_for.weight
+    part = _tendon(spec, name, stands_for.bodies) if stands_for.on_tendon else spec.joint(name)
     part.armature += drive.Im * weight**2
-    _add_first(part, "stiffness", drive.K * weight**2)
+    _add_coefficient(part, "stiffness", 0, drive.K * weight**2)
+    _add_coefficient(part, "stiffness", 1, drive.K2 * weight**3)
     if friction:
-        _add_first(part, "damping", drive.Fv * weight**2)
+        _add_coefficient(part, "damping", 0, drive.Fv * weight**2)
         part.frictionloss += drive.Fc * abs(weight)
         part.solref_friction, part.solimp_friction = stiff, IMPEDANCE
 
@@ -227,7 +244,7 @@ def _add_spring(spec: mujoco.MjSpec, arm: Arm, spring: LeverSpring) -> None:
     spec.body(body.name).add_site(name=f"{spring.name}_lever", pos=[spring.r, 0.0, 0.0], size=[1e-3] * 3, group=4)
     spec.body(body.parent).add_site(name=f"{spring.name}_fixed", pos=fixed[:3], size=[1e-3] * 3, group=4)
     tendon = spec.add_tendon(name=spring.name, springlength=[spring.rest, spring.rest], group=5)
-    _add_first(tendon, "stiffness", spring.amplitude)
+    _add_coefficient(tendon, "stiffness", 0, spring.amplitude)
     tendon.wrap_site(f"{spring.name}_fixed")
     tendon.wrap_site(f"{spring.name}_lever")
 
@@ -243,13 +260,10 @@ def _tendon(spec: mujoco.MjSpec, name: str, weights: Mapping[str, float]) -> muj
     return tendon
 
 
-def _add_first(part: object, attribute: str, value: float) -> None:
-    """Add to the linear term of a quantity that MuJoCo keeps as a polynomial."""
+def _add_coefficient(part: object, attribute: str, index: int, value: float) -> None:
+    """Add to a stiffness or damping, which MuJoCo keeps as a polynomial: linear, quadratic, cubic effort."""
     current = np.array(getattr(part, attribute), dtype=float)
-    if current.ndim:
-        current[0] += value
-    else:
-        current = current + value
+    current[index] += value
     setattr(part, attribute, current)
 
 

@@ -16,13 +16,16 @@ from trocar.arms import gravity_vector
 from trocar.arms.elastics import CableTorque
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics import Mechanism
+from trocar.mechanics.drives import check_dissipative
 from trocar.mechanics.mechanism import load_set
 from trocar.simulation import constraint_forces
 from trocar.simulation.cables import CableForces
 from trocar.simulation.compliance import Compliance, ElasticDrives
 from trocar.simulation.divergence import Diverged, save_states
+from trocar.simulation.hysteresis import Hysteresis
 from trocar.simulation.mirrored import MirroredCounterweight
 from trocar.simulation.model import INTEGRATORS, Cable, build, lean
+from trocar.simulation.varying_friction import VaryingFriction
 from trocar.spatial import Array
 
 LIMIT_TOLERANCE = 1e-3  # [rad, m]
@@ -43,6 +46,7 @@ class Snapshot:
     wrenches: dict[int, Array]
     memory: Any
     held: Array  # where the brakes hold, engaged or not
+    hysteresis: tuple[Array, Array] | None = None
 
 
 class Simulator:
@@ -51,7 +55,7 @@ class Simulator:
     Args:
         name: arm. parameters: consistent set or parameter file; None for the arm's best.
         counterweight: False removes that body's mass and inertia and nothing else.
-        friction: False leaves viscous and Coulomb friction and offsets out.
+        friction: False leaves viscous and Coulomb friction, friction with memory and offsets out.
         timestep: [s].
         accuracy: "fast" (implicit, first order), "exact" (Runge-Kutta 4, loops 100 times stiffer, about 3.5 times
             the cost) or "discrete" (MuJoCo's integrator for models with soft bodies).
@@ -139,6 +143,11 @@ class Simulator:
         self._joint_from_motor = np.linalg.inv(self._motor_from_joint)
         drives = self._equations.drives
         self._offset = -(drives.Fo @ drives.A) @ self._D if friction else np.zeros(self.model.nv)
+        self._hysteresis = Hysteresis(self._equations, self._D, timestep) if friction and drives.owner.size else None
+        varying = friction and (drives.mu.any() or drives.Fx.any())
+        self._varying = VaryingFriction(self._equations, self.model, self._D) if varying else None
+        if friction:
+            check_dissipative(drives, arm)
         self._mirror = MirroredCounterweight(arm, self.model, timestep) if transmission == "mirrored" else None
         # generalised forces (nv,) that depend on the state, beside the constant offset
         self._forces: list[Callable[[Array, Array], Array]] = []
@@ -150,6 +159,8 @@ class Simulator:
             self._forces.append(self._mirror.force)
         if self._elastic is not None:
             self._forces.append(self._elastic.force)
+        if self._hysteresis is not None:
+            self._forces.append(self._hysteresis.force)
         self._wrenches: dict[int, Array] = {}
         self._gripper = 0.0
         self._insertion = self.model.body("insertion").id if arm.has_rcm else None
@@ -207,6 +218,20 @@ class Simulator:
         return self._joint_from_motor.dot(self._ctrl)
 
     @property
+    def hysteresis(self) -> Array:
+        """State z (k,) of every Dahl element, in the order of the drives, each in [-1, 1]. Set it to start from it.
+
+        `reset` relaxes them all to 0. Empty where no friction has memory.
+        """
+        return np.zeros(0) if self._hysteresis is None else self._hysteresis.states(self._qpos)
+
+    @hysteresis.setter
+    def hysteresis(self, z: ArrayLike) -> None:
+        if self._hysteresis is None:
+            raise TrocarError(f"no friction of this {self.arm.name} has memory")
+        self._hysteresis.set_states(z, self._qpos)
+
+    @property
     def tree_positions(self) -> dict[str, float]:
         """Position of every link's joint, passive ones included [rad, m]."""
         return {body.name: float(self.data.qpos[i]) for i, body in enumerate(self.arm.bodies)}
@@ -258,6 +283,8 @@ class Simulator:
         self._wrenches.clear()
         if self._mirror is not None:
             self._mirror.reset()
+        if self._hysteresis is not None:
+            self._hysteresis.reset()
         self.data.qfrc_applied[:] = self._offset
         self.place(q, dq)
 
@@ -277,6 +304,10 @@ class Simulator:
             loop = self.arm.loops[int(residual.argmax())]
             raise TrocarError(f"loop {loop.name} is open by {residual.max():.3g} m at q = {q}")
         self._qacc = np.zeros(self.model.nv)
+        if self._hysteresis is not None:
+            self._hysteresis.place(self._qpos)
+        if self._varying is not None:
+            self._varying.update(self._qpos)
         mujoco.mj_forward(self.model, self.data)
         self._posed = True
 
@@ -288,7 +319,8 @@ class Simulator:
         memory = None if self._mirror is None else self._mirror.memory
         wrenches = {body: wrench.copy() for body, wrench in self._wrenches.items()}
         held = self.model.eq_data[self._brakes, 0]
-        return Snapshot(state, self.data.ctrl.copy(), self._qacc.copy(), wrenches, memory, held)
+        hysteresis = None if self._hysteresis is None else self._hysteresis.memory
+        return Snapshot(state, self.data.ctrl.copy(), self._qacc.copy(), wrenches, memory, held, hysteresis)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Back to a snapshot of this simulator: what follows is the same to the last bit."""
@@ -298,6 +330,10 @@ class Simulator:
         self._wrenches = {body: wrench.copy() for body, wrench in snapshot.wrenches.items()}
         if self._mirror is not None:
             self._mirror.memory = snapshot.memory
+        if self._hysteresis is not None and snapshot.hysteresis is not None:
+            self._hysteresis.memory = snapshot.hysteresis
+        if self._varying is not None:
+            self._varying.update(self._qpos)
         mujoco.mj_forward(self.model, self.data)
         self._posed = True
 
@@ -325,9 +361,14 @@ class Simulator:
             data.qfrc_applied[:] = self._offset
             for force in self._forces:
                 data.qfrc_applied[:] += force(self._qpos, self._qvel)
+        if self._varying is not None:
+            self._varying.update(self._qpos)
         if self.accuracy == "exact":
             mujoco.mj_forward(model, data)
             self._qacc = data.qacc.copy()
+            if self._hysteresis is not None:
+                data.qfrc_applied[:] += self._hysteresis.force_ahead(self._qvel)
+                mujoco.mj_forward(model, data)
             mujoco.mj_RungeKutta(model, data, 4)
         else:
             mujoco.mj_step(model, data)

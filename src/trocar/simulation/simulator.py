@@ -387,6 +387,17 @@ class Simulator:
         T[:3, :3], T[:3, 3] = site.xmat.reshape(3, 3), site.xpos
         return T
 
+    def body_pose(self, body: str) -> Array:
+        """Pose (4, 4) of a link in the base, of the simulated closed chain."""
+        names = [b.name for b in self.arm.bodies]
+        if body not in names:
+            raise UnknownName(f"body of {self.arm.name}", body, names)
+        self._update()
+        view = self.data.body(body)
+        T = np.eye(4)
+        T[:3, :3], T[:3, 3] = view.xmat.reshape(3, 3), view.xpos
+        return T
+
     def rcm_error(self) -> float:
         """Distance of the insertion axis from the remote centre of motion [m]."""
         if not self.arm.has_rcm:

@@ -14,6 +14,7 @@ Tables of other names, such as what was measured along with the lengths, are not
 
 from __future__ import annotations
 
+import json
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -94,10 +95,10 @@ def to_toml(
         measured: further tables of numbers and lists, written below the lengths and not read.
     """
     lines = [*(f"# {comment}".rstrip() for comment in comments), *([""] if comments else [])]
-    lines += [f'{key} = "{getattr(geometry, key)}"' for key in ("name", "arm", "frames")]
+    lines += [f"{key} = {json.dumps(getattr(geometry, key))}" for key in ("name", "arm", "frames")]
     if geometry.parameters is not None:
-        lines.append(f'parameters = "{geometry.parameters}"')
-    lines += [f'source = "{geometry.source}"', "", "[lengths]"]
+        lines.append(f"parameters = {json.dumps(geometry.parameters)}")
+    lines += [f"source = {json.dumps(geometry.source)}", "", "[lengths]"]
     lines += [f"{name} = {float(geometry.lengths[name])!r}" for name in length_names(geometry.lengths)]
     for title, values in (measured or {}).items():
         lines += ["", f"[{title}]", *(f'"{name}" = {value!r}' for name, value in values.items())]

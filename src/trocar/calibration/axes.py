@@ -62,11 +62,11 @@ def revolute_axis(T_a_b: Array, what: str = "the links") -> Axis:
     """Axis from poses (N, 4, 4) of link b in link a; `what` names the two in errors."""
     if len(T_a_b) < MIN_ROWS:
         raise TooLittleMotion(f"{what} are seen together in {len(T_a_b)} rows only; at least {MIN_ROWS} are needed")
-    keep = np.ones(len(T_a_b), dtype=bool)
+    keep: Array = np.ones(len(T_a_b), dtype=bool)
     for _ in range(5):  # jumps must not decide what is a jump
         axis, misfit = _fitted(T_a_b[keep], T_a_b, what)
         limit = np.maximum(FAR * np.median(misfit, axis=0), FLOOR)
-        better = (misfit <= limit).all(1)
+        better = np.all(misfit <= limit, axis=1)
         if (better == keep).all():
             break
         keep = better

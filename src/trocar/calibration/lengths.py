@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import least_squares
+from scipy.optimize import approx_fprime, least_squares
 
 from trocar.arms import Arm, Geometry, load_arm, published
-from trocar.arms.geometry_file import length_names
-from trocar.calibration.linkage import AXES, Linkage
+from trocar.calibration.linkage import AXES, DISTANCES, Linkage
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.spatial import Array
@@ -107,7 +106,7 @@ def misfit(linkage: Linkage, arm: Arm, angle: float, pitch_offset: float = 0.0) 
     """How far measured axes, turned by an angle, are from an arm's: (k,) [m], each link where it fits best."""
     q = np.zeros(arm.n)
     q[1] = pitch_offset
-    model = _points(arm, q)
+    model = plane_points(arm, q)
     c, s = np.cos(angle), np.sin(angle)
     R = np.array([[c, -s], [s, c]])
     rows = []
@@ -124,7 +123,7 @@ def misfit(linkage: Linkage, arm: Arm, angle: float, pitch_offset: float = 0.0) 
 
 def orientation(linkage: Linkage, arm: Arm) -> float:
     """Angle [rad] that turns the measured plane onto an arm's."""
-    model = _points(arm, np.zeros(arm.n))
+    model = plane_points(arm, np.zeros(arm.n))
     total = 0j
     for points in linkage.points.values():
         mine = np.array([complex(*points[name]) for name in points])
@@ -141,13 +140,11 @@ def published_misfit(linkage: Linkage, frames: str) -> float:
 
 def model_distances(arm: Arm) -> dict[str, float]:
     """Distances between the axes of an arm [m], by the pairs of Table 6 and those of `Linkage.distances`."""
-    from trocar.calibration.linkage import DISTANCES
-
-    points = _points(arm, np.zeros(arm.n))
+    points = plane_points(arm, np.zeros(arm.n))
     return {pair: float(np.linalg.norm(np.subtract(*(points[key] for key in pair.split("-"))))) for pair in DISTANCES}
 
 
-def _points(arm: Arm, q: Array) -> dict[str, Array]:
+def plane_points(arm: Arm, q: Array) -> dict[str, Array]:
     """Axes of an arm in its pitch plane (2,) [m], and two directions; counter-clockwise is positive pitch."""
     T: Mapping[str, Array] = ArmKinematics(arm).poses(q)
     plane = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0]])  # the pitch axis is -x of the base
@@ -164,16 +161,11 @@ def _points(arm: Arm, q: Array) -> dict[str, Array]:
     return found
 
 
-def _undecided(residual: object, x0: Array, lengths: int) -> Array:
+def _undecided(residual: Callable[[Array], Array], x0: Array, lengths: int) -> Array:
     """Lengths that no measured axis depends on."""
-    from scipy.optimize import approx_fprime
-
     J = approx_fprime(x0, residual, 1e-7)
     return np.flatnonzero(np.linalg.norm(J, axis=0)[:lengths] < 1e-6)
 
 
 def _rms(residual: Array) -> float:
     return float(np.sqrt(np.mean(residual**2)))
-
-
-__all__ = ["FREE", "Lengths", "fit_lengths", "length_names", "misfit", "model_distances", "published_misfit"]

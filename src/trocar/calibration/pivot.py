@@ -32,8 +32,7 @@ class Pivot:
     def rms(self) -> Array:
         """(3,) root mean square of each coordinate about `post` [m].
 
-        Their eq. (5) prints the sum without 1/n: read so, it grows with the number of rows, and the 0.3 to 3.7 mm of
-        Table 7 would be fractions of a micrometre per row. With 1/n it is what the paper calls it.
+        Their eq. (5) lacks the 1/n: as printed it is no mean but grows with the square root of the number of rows.
         """
         return np.sqrt(np.mean((self.points - self.post) ** 2, axis=0))
 

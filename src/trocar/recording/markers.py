@@ -2,10 +2,10 @@
 
 A CSV file with a header of names and units; further columns are refused, comment lines begin with #:
 
-    t [s], q_yaw [rad], q_pitch [rad], q_insertion [m], back_x [m], back_y [m], back_z [m], back_qw, back_qx, back_qy, back_qz
+    t [s], q_yaw [rad], q_pitch [rad], q_insertion [m], end_x [m], end_y [m], end_z [m], end_qw, end_qx, end_qy, end_qz
 
-with seven columns for every marked link: position ([m] or [mm]) and unit quaternion of its rigid body of markers in the
-frame of the cameras. Cells of a body are empty (or nan) in rows where it was not seen.
+with seven such columns for every marked link: position ([m] or [mm]) and unit quaternion of its rigid body of markers
+in the frame of the cameras. Cells of a body are empty (or nan) in rows where it was not seen.
 """
 
 from __future__ import annotations
@@ -163,7 +163,9 @@ def _columns(titles: list[str], place: str) -> tuple[dict[str, int], Array]:
         elif name.endswith(tuple(f"_{part}" for part in ORIENTATION)):
             allowed = (None, "", "1", "-")
         else:
-            raise TrocarError(f"{place}: column {title!r} is none of t, q_JOINT, LINK_x ... LINK_z, LINK_qw ... LINK_qz")
+            raise TrocarError(
+                f"{place}: column {title!r} is none of t, q_JOINT, LINK_x ... LINK_z, LINK_qw ... LINK_qz"
+            )
         if unit not in allowed:
             units = ", ".join(f"[{u}]" for u in allowed if u) if allowed[0] else "none"
             raise TrocarError(f"{place}: column {title!r} needs its unit: {units}")

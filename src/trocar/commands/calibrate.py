@@ -68,7 +68,7 @@ def calibrate(
 def _seen(markers: Markers) -> Table:
     table = Table("link", title=f"markers: {len(markers)} rows, {markers.t[-1] - markers.t[0]:.1f} s")
     table.add_column("seen", justify="right")
-    table.add_column("longest gap [s]", justify="right")
+    table.add_column("longest gap, s", justify="right")
     for body in markers.poses:
         table.add_row(body, f"{markers.seen(body).mean():.1%}", f"{markers.longest_gap(body):.3f}")
     return table
@@ -79,7 +79,7 @@ def _distances(found: Calibration) -> Table:
     from trocar.calibration import model_distances
 
     published = model_distances(load_arm(found.arm, found.geometry.frames))
-    table = Table("axes", title="axis distances [mm]")
+    table = Table("axes", title="axis distances, mm")
     for column in ("measured", "sigma", found.geometry.frames, "difference"):
         table.add_column(column, justify="right")
     for pair, (value, sigma) in found.linkage.distances.items():
@@ -92,7 +92,7 @@ def _lengths(found: Calibration) -> Table:
     from trocar.arms import published
 
     base = published(found.arm)[found.geometry.frames]
-    table = Table("length", title="geometry [mm, mrad]")
+    table = Table("length", title="geometry, mm and mrad")
     for column in ("calibrated", "sigma", "published"):
         table.add_column(column, justify="right")
     for name, sigma in found.lengths.sigma.items():

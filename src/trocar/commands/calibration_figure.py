@@ -44,6 +44,7 @@ def _plane(axes: Any, calibration: Calibration) -> None:
         y, z = (R @ point + shift) * [1, -1]
         axes.plot(y, z, "o", color=COLOURS[1 if name == "rcm" else 0], ms=6, zorder=3)
         axes.annotate("RCM" if name == "rcm" else name, (y, z), (5, 5), textcoords="offset points")
+    axes.margins(0.06, 0.35)
     axes.set(title="axes in the pitch plane (grey: published)", xlabel="y [m]", ylabel="z [m]", aspect="equal")
 
 

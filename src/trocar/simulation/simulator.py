@@ -106,7 +106,7 @@ class Simulator:
         if compliance is not None and arm.name != "PSM":
             raise TrocarError(f"drive compliance was measured on the Classic PSM, not on {name}")
         self.arm, self.parameters, self.accuracy = arm, found, accuracy
-        self.friction, self.counterweight = friction, counterweight
+        self.friction, self.counterweight, self.limits = friction, counterweight, limits
         self.gravity_vector = gravity_vector(arm, gravity, mounting)
         self.spec = build(
             arm,

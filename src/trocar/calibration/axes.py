@@ -19,10 +19,16 @@ MIN_TURN = 0.15  # [rad] of relative motion, below which noise decides where the
 MIN_SLIDE = 0.02  # [m] likewise for a sliding joint
 FAR = 8.0  # rows this many times worse than the median row have swapped markers, not noise
 FLOOR = 1e-6  # [m, rad] below which nothing is called an outlier
+TRUSTED = 0.6  # of the rows: the best ones decide what is an outlier
+SAMPLE = 200  # rows that are enough for that
 
 
 class TooLittleMotion(TrocarError):
     """Links that hardly move against each other: their axis cannot be found."""
+
+
+class WrongSlide(TrocarError):
+    """A link that slides by another amount than its joint."""
 
 
 class Jump(TrocarError):
@@ -62,29 +68,39 @@ def revolute_axis(T_a_b: Array, what: str = "the links") -> Axis:
     """Axis from poses (N, 4, 4) of link b in link a; `what` names the two in errors."""
     if len(T_a_b) < MIN_ROWS:
         raise TooLittleMotion(f"{what} are seen together in {len(T_a_b)} rows only; at least {MIN_ROWS} are needed")
-    keep: Array = np.ones(len(T_a_b), dtype=bool)
-    for _ in range(5):  # jumps must not decide what is a jump
-        axis, misfit = _fitted(T_a_b[keep], T_a_b, what)
-        limit = np.maximum(FAR * np.median(misfit, axis=0), FLOOR)
-        better = np.all(misfit <= limit, axis=1)
-        if (better == keep).all():
-            break
-        keep = better
-    if not keep.all():
-        raise Jump(f"{what} do not move like one joint in {(~keep).sum()} of {len(keep)} rows", ~keep)
-    return axis
-
-
-def _fitted(T: Array, every: Array, what: str) -> tuple[Axis, Array]:
-    """The axis of some poses, and how far every pose is from it: (N, 2) [m, rad]."""
-    R, p = T[:, :3, :3], T[:, :3, 3]
-    mean, h_b, angle, _ = _turning(R, R)
-    turn = float(np.ptp(angle))
+    turn = float(np.ptp(_angles(T_a_b[:, :3, :3])))
     if turn < MIN_TURN:
         raise TooLittleMotion(
             f"{what} turn by {turn:.3f} rad against each other, too little to find their axis "
             f"(at least {MIN_TURN} rad): move the joint further"
         )
+    jumps = _jumps(T_a_b)
+    if jumps.any():
+        raise Jump(f"{what} do not move like one joint in {jumps.sum()} of {len(jumps)} rows", jumps)
+    return _fitted(T_a_b)
+
+
+def _jumps(T: Array) -> Array:
+    """(N,): rows far off the axis that most of them share (least trimmed squares, on a part of a long recording)."""
+    part = T[:: max(1, len(T) // SAMPLE)]
+    best: Array = np.arange(len(part))
+    for _ in range(6):
+        axis = _fitted(part[best])
+        error = _misfit(axis, part[best], part)
+        score = np.max(error / np.maximum(np.median(error, axis=0), FLOOR), axis=1)
+        trusted = np.sort(np.argsort(score)[: max(MIN_ROWS, int(TRUSTED * len(part)))])
+        if np.array_equal(trusted, best) or np.all(error <= FLOOR):
+            break
+        best = trusted
+    error = _misfit(axis, part[best], T)
+    usual = np.median(_misfit(axis, part[best], part[best]), axis=0)
+    return np.any(error > np.maximum(FAR * usual, FLOOR), axis=1)
+
+
+def _fitted(T: Array) -> Axis:
+    """Least-squares axis of all the poses."""
+    R, p = T[:, :3, :3], T[:, :3, 3]
+    mean, h_b = _mean_and_spread(R)
     h_a = mean @ h_b
     B_a, B_b = across(h_a), across(h_b)
     # in the plane across the axis: circles about one centre, seen from both links
@@ -95,29 +111,37 @@ def _fitted(T: Array, every: Array, what: str) -> tuple[Axis, Array]:
     g_a = B_a @ x[2:] + along.mean() * h_a
     left = R @ g_b + p - g_a
     variance = float(np.sum((left @ B_a) ** 2) / max(1, A.shape[0] - 4))
-    covariance = variance * np.linalg.inv(A.T @ A)
-    axis = Axis(
+    covariance = variance * np.linalg.pinv(A.T @ A)
+    return Axis(
         g_a=g_a,
         h_a=h_a,
         g_b=g_b,
         h_b=h_b,
-        turn=turn,
+        turn=float(np.ptp(_about(mean, R) @ h_b)),
         rms=float(np.sqrt(np.mean(np.sum(left**2, axis=1)))),
         covariance_a=B_a @ covariance[2:, 2:] @ B_a.T,
         covariance_b=B_b @ covariance[:2, :2] @ B_b.T,
     )
-    off_axis = _turning(R, every[:, :3, :3])[3]
-    distance = np.linalg.norm(every[:, :3, :3] @ g_b + every[:, :3, 3] - g_a, axis=1)
-    return axis, np.stack([distance, off_axis], axis=1)
 
 
-def _turning(R: Array, every: Array) -> tuple[Array, Array, Array, Array]:
-    """Mean of rotations R, the direction they spread along, and of `every`: angles along it and off it [rad]."""
+def _misfit(axis: Axis, fitted: Array, every: Array) -> Array:
+    """(N, 2): how far each pose is from turning about an axis that was fitted to some poses [m, rad]."""
+    mean = Rotation.from_matrix(fitted[:, :3, :3]).mean().as_matrix()
+    v = _about(mean, every[:, :3, :3])
+    off_axis = np.linalg.norm(v - np.outer(v @ axis.h_b, axis.h_b), axis=1)
+    distance = np.linalg.norm(every[:, :3, :3] @ axis.g_b + every[:, :3, 3] - axis.g_a, axis=1)
+    return np.stack([distance, off_axis], axis=1)
+
+
+def _angles(R: Array) -> Array:
+    mean, direction = _mean_and_spread(R)
+    return _about(mean, R) @ direction
+
+
+def _mean_and_spread(R: Array) -> tuple[Array, Array]:
+    """Mean (3, 3) of rotations and the direction (3,) they spread along."""
     mean = Rotation.from_matrix(R).mean().as_matrix()
-    direction = np.linalg.svd(_about(mean, R), full_matrices=False)[2][0]
-    v = _about(mean, every)
-    angle = v @ direction
-    return mean, direction, angle, np.linalg.norm(v - np.outer(angle, direction), axis=1)
+    return mean, np.linalg.svd(_about(mean, R), full_matrices=False)[2][0]
 
 
 def _about(mean: Array, R: Array) -> Array:
@@ -137,7 +161,7 @@ def sliding_direction(T_a_b: Array, value: Array, what: str = "the links") -> Ar
     p = T_a_b[:, :3, 3] - T_a_b[:, :3, 3].mean(0)
     slope = v @ p / (v @ v)
     if abs(np.linalg.norm(slope) - 1.0) > 0.1:
-        raise TrocarError(
+        raise WrongSlide(
             f"{what} slide by {np.linalg.norm(slope):.3f} m per m of the joint's value, 1 expected: "
             "markers on another link, or joint values in another unit?"
         )

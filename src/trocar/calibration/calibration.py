@@ -13,8 +13,8 @@ from scipy.spatial.transform import Rotation
 from trocar.arms import Geometry, load_arm
 from trocar.arms.geometry_file import to_toml
 from trocar.arms.parameters import SETS
-from trocar.calibration.axes import Jump, TooLittleMotion
-from trocar.calibration.lengths import Lengths, fit_lengths, published_misfit
+from trocar.calibration.axes import Jump, TooLittleMotion, WrongSlide
+from trocar.calibration.lengths import Lengths, fit_lengths, free_lengths, published_misfit
 from trocar.calibration.linkage import AXES, Linkage
 from trocar.calibration.pivot import Pivot, pivot
 from trocar.calibration.plane import measured_linkage
@@ -104,8 +104,9 @@ def calibrate(markers: Markers, arm: str = "PSM", frames: str = FRAMES, *, drop_
     for body in markers.poses:
         if body not in LINKS:
             raise UnknownName(f"{markers.source}: marked link", body, LINKS)
+    free_lengths(arm, frames)
     rows = len(markers)
-    linkage, markers = _linkage(markers, arm, drop_jumps)
+    linkage, markers = _linkage(markers, arm, frames, drop_jumps)
     _check_names(linkage, markers, arm, frames)
     notes: list[str] = []
     lengths = fit_lengths(linkage, frames)
@@ -134,11 +135,17 @@ def calibrate(markers: Markers, arm: str = "PSM", frames: str = FRAMES, *, drop_
     )
 
 
-def _linkage(markers: Markers, arm: str, drop_jumps: bool) -> tuple[Linkage, Markers]:
+def _linkage(markers: Markers, arm: str, frames: str, drop_jumps: bool) -> tuple[Linkage, Markers]:
     rows = len(markers)
     while True:
         try:
             return measured_linkage(markers, arm), markers
+        except WrongSlide:
+            # most likely the end link is not the end link
+            links = {body: T for body, T in markers.poses.items() if body != "insertion"}
+            without = replace(markers, poses=links)
+            _check_names(measured_linkage(without, arm), without, arm, frames)
+            raise
         except Jump as jump:
             if not drop_jumps:
                 raise

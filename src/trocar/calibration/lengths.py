@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +11,9 @@ from scipy.optimize import approx_fprime, least_squares
 from trocar.arms import Arm, Geometry, load_arm, published
 from trocar.calibration.linkage import AXES, DISTANCES, Linkage
 from trocar.errors import TrocarError, UnknownName
-from trocar.mechanics.arm_kinematics import ArmKinematics
-from trocar.spatial import Array
+from trocar.mechanics.arm_kinematics import batch_last
+from trocar.mechanics.kinematics import Tree
+from trocar.spatial import Array, pose
 
 # Lengths that the axes decide, by arm and frames; the value names what goes with it. The others stay: where frame 0 is
 # along the yaw axis (a_back, d_yaw), and the counterweight.
@@ -59,9 +60,7 @@ class Lengths:
 def fit_lengths(linkage: Linkage, frames: str) -> Lengths:
     """Least-squares lengths of a published geometry's links for measured axes."""
     arm = linkage.arm
-    if (arm, frames) not in FREE:
-        raise UnknownName(f"frames that can be calibrated for {arm}", frames, [f for a, f in FREE if a == arm])
-    base, free = published(arm)[frames], FREE[arm, frames]
+    free, base = free_lengths(arm, frames), published(arm)[frames]
     start = np.array([base[name] for name in free])
     with_offset = linkage.insertion is not None
 
@@ -100,6 +99,13 @@ def fit_lengths(linkage: Linkage, frames: str) -> Lengths:
         pitch_offset=float(x[-1]) if with_offset else None,
         rms=_rms(found.fun),
     )
+
+
+def free_lengths(arm: str, frames: str) -> dict[str, tuple[str, ...]]:
+    """Lengths that axes decide, and which others follow each."""
+    if (arm, frames) not in FREE:
+        raise UnknownName(f"frames that can be calibrated for {arm}", frames, [f for a, f in FREE if a == arm])
+    return FREE[arm, frames]
 
 
 def misfit(linkage: Linkage, arm: Arm, angle: float, pitch_offset: float = 0.0) -> Array:
@@ -146,7 +152,9 @@ def model_distances(arm: Arm) -> dict[str, float]:
 
 def plane_points(arm: Arm, q: Array) -> dict[str, Array]:
     """Axes of an arm in its pitch plane (2,) [m], and two directions; counter-clockwise is positive pitch."""
-    T: Mapping[str, Array] = ArmKinematics(arm).poses(q)
+    tree = Tree(arm.bodies, arm.joint_names)
+    motion = tree.motion(batch_last(q))
+    T = {name: pose(motion.R[i][..., 0], motion.p[i][..., 0]) for i, name in enumerate(tree.names)}
     plane = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0]])  # the pitch axis is -x of the base
     found = {"rcm": np.zeros(2)}
     for number, links in AXES[arm.name].items():

@@ -19,7 +19,7 @@ from trocar.mechanics import Mechanism
 from trocar.spatial import Array, inverse, pose, pose_error
 
 LEVER = 0.1  # [m] a rotation that is off by an angle counts as a point off by this much times it
-MOST_ROWS = 400  # of a long recording, evenly taken: the fit is of a few numbers
+MOST_ROWS = 200  # of a long recording, evenly taken: the fit is of a few numbers
 
 
 @dataclass(frozen=True, kw_only=True)

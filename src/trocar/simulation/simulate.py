@@ -40,8 +40,9 @@ def simulate(
             `period` [s] it is called at that interval and its effort held; without one, at every step.
         reference: `t -> Setpoint`, t being `sim.time`; None to hold the position at the start. Positions outside
             the joint limits are refused, unless the simulator has none. Or `t -> TipMotion`, such as a
-            `CartesianPath`, for a controller of the tip: the recording then has the command "tip_position" (N, 3) instead of q, dq and ddq, and the channel "tip"
-            (N, 3) [m], in the base. Joint limits are then up to the engine.
+            `CartesianPath`, for a controller of the tip: the recording then has the command "tip_position" (N, 3)
+            instead of q, dq and ddq, and the channel "tip" (N, 3) [m], in the base. Joint limits are then up to the
+            engine.
         duration: [s]; as many steps as cover it.
         progress: called about a hundred times with the fraction done, at last with 1.
         every: record every so many steps.

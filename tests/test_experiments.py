@@ -24,6 +24,10 @@ FAILING = {
     "ferro2022/fig 4 rectilinear, control 10 ms, physics 5 ms, no counterweight/J2",
     "ferro2022/fig 6 excitation, no counterweight, friction off/J3",
     "ferro2022/fig 6 excitation, with counterweight, friction off/J3",
+    "gondokaryono2019/table 3/d of row 7",
+    "gondokaryono2019/table 5/d of frame 9",
+    "gondokaryono2019/ecm/axes 3-7",
+    "gondokaryono2019/ecm/axes 6-7",
 }
 
 

@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from trocar.commands.bench import bench
+from trocar.commands.calibrate import calibrate
 from trocar.commands.sim import sim
 from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError, UnknownName
@@ -83,6 +84,7 @@ def demo(
 
 app.command(rich_help_panel="Simulate")(sim)
 app.command(rich_help_panel="Simulate")(bench)
+app.command(rich_help_panel="Your own robot")(calibrate)
 
 
 @app.command(rich_help_panel="Check against the literature")

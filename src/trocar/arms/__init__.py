@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from os import PathLike
+from typing import Any
 
 from trocar.arms import instruments
 from trocar.arms.arm import Arm, Body, Gains, Joint, Loop, Motors, gravity_vector
 from trocar.arms.ecm import ecm, ecm_si
+from trocar.arms.geometry_file import Geometry
 from trocar.arms.mtm import mtm
 from trocar.arms.psm import psm
 from trocar.arms.psm_si import psm_si
@@ -25,27 +27,41 @@ ARMS: dict[str, Callable[..., Arm]] = {
 }
 
 
-def load_arm(name: str, geometry: str | None = None, instrument: str | PathLike[str] | None = None) -> Arm:
+def load_arm(
+    name: str,
+    geometry: str | PathLike[str] | Geometry | None = None,
+    instrument: str | PathLike[str] | None = None,
+) -> Arm:
     """Facts of an arm.
 
     Args:
         name: PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR.
-        geometry: published geometry; None for the arm's default.
+        geometry: published geometry, or a geometry file (NAME.toml, as `trocar calibrate` writes it); None for the
+            arm's default.
         instrument: number, name or file (NAME.toml) of an instrument (PSM, PSM_Si) or endoscope (ECM, ECM_Si); None
             for the default. `arms.instruments.names(arm)` lists them.
     """
     if name not in ARMS:
         raise UnknownName("arm", name, ARMS)
-    if instrument is None:
-        return ARMS[name](geometry)
-    if name.startswith("MTM"):
+    if instrument is not None and name.startswith("MTM"):
         raise TrocarError(f"{name} carries no instrument, got instrument={instrument!r}; leave it out")
-    return ARMS[name](geometry, instrument)
+    tool = () if instrument is None else (instrument,)
+    try:
+        return ARMS[name](geometry, *tool)
+    except TrocarError:
+        raise
+    except ValueError as error:  # of lengths in a file: say, a bar shorter than its distance from the insertion axis
+        raise TrocarError(f"the lengths of geometry {geometry} do not make a {name}: {error}") from None
 
 
 def geometries(name: str) -> tuple[str, ...]:
     """Published geometries of an arm."""
-    return tuple(read("mtm" if name.startswith("MTM") else name.lower())["geometry"])
+    return tuple(published(name))
+
+
+def published(name: str) -> Mapping[str, Mapping[str, Any]]:
+    """Numbers of every published geometry of an arm [m, rad]."""
+    return read("mtm" if name.startswith("MTM") else name.lower())["geometry"]
 
 
 __all__ = [
@@ -53,6 +69,7 @@ __all__ = [
     "Arm",
     "Body",
     "Gains",
+    "Geometry",
     "Joint",
     "Loop",
     "Motors",
@@ -60,4 +77,5 @@ __all__ = [
     "gravity_vector",
     "instruments",
     "load_arm",
+    "published",
 ]

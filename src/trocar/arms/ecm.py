@@ -9,34 +9,36 @@ from os import PathLike
 import numpy as np
 
 from trocar.arms.arm import Arm, Body, Loop, closure, itself, prismatic, revolute, shift
+from trocar.arms.geometry_file import Geometry
 from trocar.arms.instruments import load_endoscope
 from trocar.arms.psm_si import si_parallelogram
 from trocar.arms.tables import HALF_PI, brakes, gains, geometry, joint, motors, read, remote_centre_chain, sources
 from trocar.spatial import Array, mdh
 
 
-def ecm(geometry_name: str | None = None, instrument: str | PathLike[str] | None = None) -> Arm:
+def ecm(which: str | PathLike[str] | Geometry | None = None, instrument: str | PathLike[str] | None = None) -> Arm:
     """The Classic ECM."""
     table = read("ecm")
-    name, l = geometry("ECM", table, geometry_name, "gondokaryono2019")
-    links, loops = _gondokaryono2019(l, table["serial"]["d_insertion"])
-    return _with_endoscope("ECM", table, name, instrument, links, loops, np.eye(4), "front")
+    shape = geometry("ECM", table, which, "gondokaryono2019")
+    links, loops = _gondokaryono2019(shape.lengths, table["serial"]["d_insertion"])
+    return _with_endoscope("ECM", table, shape, instrument, links, loops, np.eye(4), "front")
 
 
-def ecm_si(geometry_name: str | None = None, instrument: str | PathLike[str] | None = None) -> Arm:
+def ecm_si(which: str | PathLike[str] | Geometry | None = None, instrument: str | PathLike[str] | None = None) -> Arm:
     """The Si ECM: the parallelogram of the Si PSM, an insertion without the half-way carriage."""
     table = read("ecm_si")
-    name, l = geometry("ECM_Si", table, geometry_name, "saw")
+    shape = geometry("ECM_Si", table, which, "saw")
+    l = shape.lengths
     links, loops = si_parallelogram(l)
     T_end_insertion = mdh(a=l["l_2L2"], alpha=-HALF_PI, d=l["l_c2"])
     links += (prismatic("insertion", "end", T_end_insertion, {"insertion": 1.0}),)
-    return _with_endoscope("ECM_Si", table, name, instrument, links, loops, mdh(theta=math.pi), "back")
+    return _with_endoscope("ECM_Si", table, shape, instrument, links, loops, mdh(theta=math.pi), "back")
 
 
 def _with_endoscope(
     arm: str,
     table: Mapping,
-    geometry_name: str,
+    shape: Geometry,
     instrument: str | PathLike[str] | None,
     links: tuple[Body, ...],
     loops: tuple[Loop, ...],
@@ -48,7 +50,7 @@ def _with_endoscope(
     return Arm(
         name=arm,
         family="ECM",
-        geometry=geometry_name,
+        geometry=shape.name,
         instrument=scope.name,
         joints=tuple(joint(entry) for entry in table["joints"]),
         tip_joints=4,
@@ -70,7 +72,7 @@ def _with_endoscope(
         mounting=table["arm"]["mounting"],
         motors=motors(table["motors"], np.eye(4)),
         gains=gains(table["gains"]),
-        sources=sources(table, geometry_name) | {"instrument": scope.source},
+        sources=sources(table, shape) | {"instrument": scope.source},
     )
 
 

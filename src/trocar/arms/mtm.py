@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+from os import PathLike
 
 import numpy as np
 
 from trocar.arms.arm import Arm, Body, Joint, closure, itself, revolute, shift
+from trocar.arms.geometry_file import Geometry
 from trocar.arms.tables import HALF_PI, gains, geometry, motors, read, sources
 from trocar.spatial import mdh
 
 
-def mtm(arm: str, geometry_name: str | None = None) -> Arm:
+def mtm(arm: str, which: str | PathLike[str] | Geometry | None = None) -> Arm:
     """`arm` is "MTML" or "MTMR": the same mechanism with other joint limits."""
     table = read("mtm")
-    name, l = geometry(arm, table, geometry_name, "wang2019")
-    a, lengths = table["serial"], {**table["serial"], **l}
+    shape = geometry(arm, table, which, "wang2019")
+    a, lengths = table["serial"], {**table["serial"], **shape.lengths}
     bodies = _wang2019(lengths)
     coupling = table["motors"]["platform_coupling"]
     motor_from_joint = np.eye(7)
@@ -24,7 +26,7 @@ def mtm(arm: str, geometry_name: str | None = None) -> Arm:
     return Arm(
         name=arm,
         family="MTM",
-        geometry=name,
+        geometry=shape.name,
         instrument="none",
         joints=tuple(_joint(entry, arm) for entry in table["joints"]),
         tip_joints=7,
@@ -44,7 +46,7 @@ def mtm(arm: str, geometry_name: str | None = None) -> Arm:
         mounting=0.0,
         motors=motors(table["motors"], np.linalg.inv(motor_from_joint)),
         gains=gains(table["gains"]),
-        sources=sources(table, name),
+        sources=sources(table, shape),
     )
 
 

@@ -9,6 +9,7 @@ from os import PathLike
 import numpy as np
 
 from trocar.arms.arm import Arm, Body, Loop, closure, itself, prismatic, revolute, shift
+from trocar.arms.geometry_file import Geometry
 from trocar.arms.instruments import Instrument, load_instrument
 from trocar.arms.tables import HALF_PI, brakes, gains, geometry, joint, motors, read, remote_centre_chain, sources
 from trocar.spatial import Array, mdh
@@ -16,21 +17,21 @@ from trocar.spatial import Array, mdh
 GEOMETRIES = ("wang2019", "gondokaryono2019")
 
 
-def psm(geometry_name: str | None = None, instrument: str | PathLike[str] | None = None) -> Arm:
-    """The Classic PSM in one of its two published geometries (default: the one it was identified in)."""
+def psm(which: str | PathLike[str] | Geometry | None = None, instrument: str | PathLike[str] | None = None) -> Arm:
+    """The Classic PSM in one of its two published geometries (default: the one it was identified in), or a file's."""
     table = read("psm")
-    name, numbers = geometry("PSM", table, geometry_name, GEOMETRIES[0])
+    shape = geometry("PSM", table, which, GEOMETRIES[0])
     tool = load_instrument(table["arm"]["instrument"] if instrument is None else instrument, "PSM")
-    build = {"wang2019": _wang2019, "gondokaryono2019": _gondokaryono2019}[name]
-    links, loops, T_carriage = build(numbers, table["serial"]["d_insertion"])
+    build = {"wang2019": _wang2019, "gondokaryono2019": _gondokaryono2019}[shape.frames]
+    links, loops, T_carriage = build(shape.lengths, table["serial"]["d_insertion"])
     follower = "counterweight"
-    return with_instrument("PSM", table, name, tool, links, loops, T_carriage, {follower: "insertion"}, follower)
+    return with_instrument("PSM", table, shape, tool, links, loops, T_carriage, {follower: "insertion"}, follower)
 
 
 def with_instrument(
     arm: str,
     table: Mapping,
-    geometry_name: str,
+    shape: Geometry,
     tool: Instrument,
     links: tuple[Body, ...],
     loops: tuple[Loop, ...],
@@ -50,7 +51,7 @@ def with_instrument(
     return Arm(
         name=arm,
         family="PSM",
-        geometry=geometry_name,
+        geometry=shape.name,
         instrument=tool.name,
         joints=joints,
         tip_joints=6,
@@ -70,7 +71,7 @@ def with_instrument(
         mounting=table["arm"]["mounting"],
         motors=motors(table["motors"], coupling),
         gains=gains(table["gains"]),
-        sources=sources(table, geometry_name) | {"instrument": tool.source},
+        sources=sources(table, shape) | {"instrument": tool.source},
     )
 
 

@@ -7,16 +7,18 @@ from collections.abc import Mapping
 from os import PathLike
 
 from trocar.arms.arm import Arm, Body, Loop, closure, prismatic, revolute, shift
+from trocar.arms.geometry_file import Geometry
 from trocar.arms.instruments import load_instrument
 from trocar.arms.psm import with_instrument
 from trocar.arms.tables import HALF_PI, geometry, read
 from trocar.spatial import mdh
 
 
-def psm_si(geometry_name: str | None = None, instrument: str | PathLike[str] | None = None) -> Arm:
+def psm_si(which: str | PathLike[str] | Geometry | None = None, instrument: str | PathLike[str] | None = None) -> Arm:
     """The PSM of a da Vinci Si; its carriage slides half of the insertion, the instrument the other half on it."""
     table = read("psm_si")
-    name, l = geometry("PSM_Si", table, geometry_name, "zhou2025")
+    shape = geometry("PSM_Si", table, which, "zhou2025")
+    l = shape.lengths
     tool = load_instrument(table["arm"]["instrument"] if instrument is None else instrument, "PSM_Si")
     links, loops = si_parallelogram(l)
     half = {"insertion": 0.5}
@@ -25,7 +27,7 @@ def psm_si(geometry_name: str | None = None, instrument: str | PathLike[str] | N
         prismatic("carriage", "end", mdh(a=l["l_2L2"], alpha=-HALF_PI, d=l["l_c2"]) @ T_3_carriage, half, "3'"),
         prismatic("insertion", "carriage", mdh(a=l["l_3L"], d=-l["l_3H"]), half, "3"),
     )
-    return with_instrument("PSM_Si", table, name, tool, links, loops, mdh(theta=math.pi), {"carriage": "insertion"})
+    return with_instrument("PSM_Si", table, shape, tool, links, loops, mdh(theta=math.pi), {"carriage": "insertion"})
 
 
 def si_parallelogram(l: Mapping) -> tuple[tuple[Body, ...], tuple[Loop, ...]]:

@@ -6,11 +6,13 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
 
 from trocar.arms.arm import Body, Gains, Joint, Motors, prismatic, revolute
+from trocar.arms.geometry_file import Geometry, read_geometry
 from trocar.errors import UnknownName
 from trocar.spatial import Array, mdh
 
@@ -50,18 +52,25 @@ def brakes(table: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(table.get("brakes", {}).get("joints", ()))
 
 
-def geometry(arm: str, table: Mapping[str, Any], name: str | None, default: str) -> tuple[str, dict[str, Any]]:
-    """Name and numbers of one published geometry of an arm."""
-    name = default if name is None else name
-    if name not in table["geometry"]:
-        raise UnknownName(f"geometry of {arm}", name, table["geometry"])
-    return name, table["geometry"][name]
+def geometry(
+    arm: str, table: Mapping[str, Any], which: str | PathLike[str] | Geometry | None, default: str
+) -> Geometry:
+    """A geometry of an arm: a published one by its name, one from a file (NAME.toml), or as it is."""
+    if isinstance(which, Geometry):
+        return which
+    name, published = default if which is None else fspath(which), table["geometry"]
+    if name in published:
+        numbers = published[name]
+        return Geometry(name=name, arm=arm, frames=name, lengths=numbers, source=numbers["source"])
+    if name.endswith(".toml"):
+        return read_geometry(name, arm, published)
+    raise UnknownName(f"geometry of {arm}", name, (*published, "a path ending in .toml"))
 
 
-def sources(table: Mapping[str, Any], geometry_name: str) -> dict[str, str]:
+def sources(table: Mapping[str, Any], shape: Geometry) -> dict[str, str]:
     found = {key: table[key]["source"] for key in ("serial", "arm", "motors", "gains")}
     found["joints"] = table["joints"][0]["source"]
-    found["geometry"] = table["geometry"][geometry_name]["source"]
+    found["geometry"] = shape.source
     return found
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.arms import ARMS, Arm, geometries, gravity_vector, load_arm
+from trocar.arms import ARMS, Arm, Geometry, geometries, gravity_vector, load_arm, published
 from trocar.arms.endoscopes import with_endoscope
+from trocar.arms.geometry_file import is_geometry_file, read_geometry
 from trocar.arms.parameters import SETS, Parameters, load_parameters
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics import recursion
@@ -264,7 +265,8 @@ def load_mechanism(
     Args:
         name: PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR.
         parameters: parameter set or path of a parameter file, which carries its geometry; None for the arm's best
-            set. A published geometry that has no dynamic parameters gives kinematics only.
+            set. A published geometry that has no dynamic parameters gives kinematics only. A geometry file (as
+            `trocar calibrate` writes it) gives its lengths, with the parameters that it names.
         counterweight: False removes that body's mass and inertia and nothing else (arms that have one).
         instrument: number, name or file (NAME.toml) of the instrument or endoscope; None for the default.
         gravity: vector [m/s^2] in base axes, or `mounting`: pitch of the base about x [rad].
@@ -287,15 +289,27 @@ def load_set(
     if name not in ARMS:
         raise UnknownName("arm", name, ARMS)
     sets, shapes = SETS.get(name, ()), geometries(name)
+    found: Parameters | None
+    geometry: str | Path | Geometry | None
     if parameters is None and not sets:
         found, geometry = None, None
     elif parameters is not None and str(parameters) in shapes and str(parameters) not in sets:
         found, geometry = None, str(parameters)
+    elif parameters is not None and is_geometry_file(parameters):
+        geometry = read_geometry(parameters, name, published(name))
+        found = None if geometry.parameters is None else load_parameters(name, geometry.parameters)
+        if found is not None and found.geometry != geometry.frames:
+            raise TrocarError(
+                f"{parameters}: the parameter set '{found.name}' is for the frames of {found.geometry}, "
+                f"the lengths are of {geometry.frames}; leave 'parameters' out, or give a set in these frames"
+            )
     elif parameters is not None and str(parameters) not in sets and Path(parameters).suffix != ".toml":
         raise UnknownName(f"parameter set of {name}", parameters, dict.fromkeys((*sets, *shapes)))
     else:
         found = load_parameters(name, parameters)
-        geometry = found.geometry
+        # a set of one's own names its geometry file from where it lies
+        beside = Path(found.path).parent / found.geometry
+        geometry = beside if beside.suffix == ".toml" else found.geometry
     if rotor_inertia is not None:
         found = _with_rotors(found, name, rotor_inertia)
     arm = load_arm(name, geometry, instrument)

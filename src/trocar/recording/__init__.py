@@ -1,5 +1,6 @@
-"""Motion and efforts over time, measured or simulated: one type, kept in npz or CSV files."""
+"""Motion and efforts over time, measured or simulated, in npz or CSV files; markers of motion capture."""
 
+from trocar.recording.markers import Markers
 from trocar.recording.recording import InvalidRecording, Recording
 
-__all__ = ["InvalidRecording", "Recording"]
+__all__ = ["InvalidRecording", "Markers", "Recording"]

@@ -39,9 +39,10 @@ def simulate(
         controller: `(state, setpoint) -> effort (n,)`. Its `reset()`, where it has one, is called first. With a
             `period` [s] it is called at that interval and its effort held; without one, at every step.
         reference: `t -> Setpoint`, t being `sim.time`; None to hold the position at the start. Positions outside
-            the joint limits are refused. Or `t -> TipMotion`, such as a `CartesianPath`, for a controller of the tip:
-            the recording then has the command "tip_position" (N, 3) instead of q, dq and ddq, and the channel "tip"
-            (N, 3) [m], in the base. Joint limits are then up to the engine.
+            the joint limits are refused, unless the simulator has none. Or `t -> TipMotion`, such as a
+            `CartesianPath`, for a controller of the tip: the recording then has the command "tip_position" (N, 3)
+            instead of q, dq and ddq, and the channel "tip" (N, 3) [m], in the base. Joint limits are then up to the
+            engine.
         duration: [s]; as many steps as cover it.
         progress: called about a hundred times with the fraction done, at last with 1.
         every: record every so many steps.
@@ -134,10 +135,10 @@ def _channels(sim: Simulator, rows: int, diagnostics: bool, tip: bool) -> dict[s
 
 
 def _checked(reference: Reference | Callable[[float], TipMotion] | None, sim: Simulator) -> Callable[[float], Any]:
-    """The reference, refusing to leave the joint limits if it is one of the joints; without one, staying."""
+    """The reference, refusing to leave the joint limits where there are any; without one, staying."""
     if reference is None:
         return hold(sim.q)
-    return reference if isinstance(reference(sim.time), TipMotion) else _Limited(reference, sim.arm)
+    return _Limited(reference, sim.arm) if sim.limits and isinstance(reference(sim.time), Setpoint) else reference
 
 
 class _Limited:

@@ -106,7 +106,7 @@ class Simulator:
         if compliance is not None and arm.name != "PSM":
             raise TrocarError(f"drive compliance was measured on the Classic PSM, not on {name}")
         self.arm, self.parameters, self.accuracy = arm, found, accuracy
-        self.friction, self.counterweight = friction, counterweight
+        self.friction, self.counterweight, self.limits = friction, counterweight, limits
         self.gravity_vector = gravity_vector(arm, gravity, mounting)
         self.spec = build(
             arm,
@@ -385,6 +385,17 @@ class Simulator:
         site = self.data.site("tip")
         T = np.eye(4)
         T[:3, :3], T[:3, 3] = site.xmat.reshape(3, 3), site.xpos
+        return T
+
+    def body_pose(self, body: str) -> Array:
+        """Pose (4, 4) of a link in the base, of the simulated closed chain."""
+        names = [b.name for b in self.arm.bodies]
+        if body not in names:
+            raise UnknownName(f"body of {self.arm.name}", body, names)
+        self._update()
+        view = self.data.body(body)
+        T = np.eye(4)
+        T[:3, :3], T[:3, 3] = view.xmat.reshape(3, 3), view.xpos
         return T
 
     def rcm_error(self) -> float:

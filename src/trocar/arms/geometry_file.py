@@ -1,0 +1,112 @@
+"""Geometry: the link lengths of one arm, published or measured on a machine of one's own and kept in a file.
+
+    name = "bench PSM"
+    arm = "PSM"
+    frames = "gondokaryono2019"       # the published geometry whose links and frames the lengths are of
+    parameters = "gondokaryono2019"   # dynamic parameters that go with it, in the same frames; may be left out
+    source = "where the numbers come from"
+
+    [lengths]                         # every length that the published geometry has [m, rad]
+    l_back = 0.1502
+
+Tables of other names, such as what was measured along with the lengths, are not read.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from trocar.errors import TrocarError, UnknownName
+
+
+@dataclass(frozen=True, kw_only=True)
+class Geometry:
+    """Link lengths of an arm.
+
+    Attributes:
+        name: of this geometry. arm: what it is of. frames: published geometry whose links and frames it has.
+        lengths: by the name they have there [m, rad]. source: where they come from.
+        parameters: dynamic parameter set in the same frames; None for kinematics only.
+    """
+
+    name: str
+    arm: str
+    frames: str
+    lengths: Mapping[str, Any]
+    source: str
+    parameters: str | None = None
+
+
+def is_geometry_file(path: str | PathLike[str]) -> bool:
+    """Whether a file holds a geometry, rather than dynamic parameters."""
+    return Path(path).suffix == ".toml" and Path(path).is_file() and "lengths" in _table(path)
+
+
+def read_geometry(path: str | PathLike[str], arm: str, published: Mapping[str, Mapping[str, Any]]) -> Geometry:
+    """A geometry file of an arm whose published geometries are given; every length must be there."""
+    if not Path(path).is_file():
+        raise TrocarError(f"geometry file {fspath(path)} does not exist")
+    table, place = _table(path), fspath(path)
+    for key in ("arm", "frames", "source", "lengths"):
+        if key not in table:
+            raise TrocarError(f"{place} has no field '{key}': it is not a geometry file")
+    if table["arm"] != arm:
+        raise TrocarError(f"{place} holds the geometry of {table['arm']}, not of {arm}")
+    if table["frames"] not in published:
+        raise UnknownName(f"{place}: frames", table["frames"], published)
+    base, given = published[table["frames"]], table["lengths"]
+    wanted = length_names(base)
+    for name, value in given.items():
+        if name not in wanted:
+            raise UnknownName(f"{place}: length", name, wanted)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise TrocarError(f"{place}: '{name}' must be a finite number [m, rad], got {value!r}")
+    for name in wanted:
+        if name not in given:
+            raise TrocarError(f"{place}: length '{name}' is missing; {table['frames']} has {base[name]!r}")
+    return Geometry(
+        name=str(table.get("name", Path(path).stem)),
+        arm=arm,
+        frames=table["frames"],
+        lengths={**base, **{name: float(given[name]) for name in wanted}},
+        source=str(table["source"]),
+        parameters=table.get("parameters"),
+    )
+
+
+def length_names(published: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of the numbers of a published geometry."""
+    return tuple(name for name, value in published.items() if isinstance(value, int | float))
+
+
+def to_toml(
+    geometry: Geometry, comments: Sequence[str] = (), measured: Mapping[str, Mapping[str, object]] | None = None
+) -> str:
+    """TOML text that `read_geometry` reads back to the last digit.
+
+    Args:
+        measured: further tables of numbers and lists, written below the lengths and not read.
+    """
+    lines = [*(f"# {comment}".rstrip() for comment in comments), *([""] if comments else [])]
+    lines += [f"{key} = {json.dumps(getattr(geometry, key))}" for key in ("name", "arm", "frames")]
+    if geometry.parameters is not None:
+        lines.append(f"parameters = {json.dumps(geometry.parameters)}")
+    lines += [f"source = {json.dumps(geometry.source)}", "", "[lengths]"]
+    lines += [f"{name} = {float(geometry.lengths[name])!r}" for name in length_names(geometry.lengths)]
+    for title, values in (measured or {}).items():
+        lines += ["", f"[{title}]", *(f'"{name}" = {value!r}' for name, value in values.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _table(path: str | PathLike[str]) -> dict[str, Any]:
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TrocarError(f"{fspath(path)} is not valid TOML: {error}") from None

@@ -1,0 +1,30 @@
+"""From markers on the links to joint axes, link lengths, the remote centre and where the arm stands."""
+
+from trocar.calibration.axes import Axis, Jump, TooLittleMotion, revolute_axis
+from trocar.calibration.calibration import Calibration, calibrate
+from trocar.calibration.lengths import Lengths, fit_lengths, model_distances
+from trocar.calibration.linkage import Linkage
+from trocar.calibration.motion import calibration_motion
+from trocar.calibration.pivot import Pivot, pivot
+from trocar.calibration.plane import measured_linkage
+from trocar.calibration.registration import Registration, hand_eye, register
+
+__all__ = [
+    "Axis",
+    "Calibration",
+    "Jump",
+    "Lengths",
+    "Linkage",
+    "Pivot",
+    "Registration",
+    "TooLittleMotion",
+    "calibrate",
+    "calibration_motion",
+    "fit_lengths",
+    "hand_eye",
+    "measured_linkage",
+    "model_distances",
+    "pivot",
+    "register",
+    "revolute_axis",
+]

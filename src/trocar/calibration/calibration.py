@@ -1,0 +1,201 @@
+"""Calibration of one arm: from markers on its links to a geometry file, its remote centre and its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+from os import PathLike, fspath
+from pathlib import Path
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from trocar.arms import Geometry, load_arm
+from trocar.arms.geometry_file import to_toml
+from trocar.arms.parameters import SETS
+from trocar.calibration.axes import Jump, TooLittleMotion, WrongSlide
+from trocar.calibration.lengths import Lengths, fit_lengths, free_lengths, published_misfit
+from trocar.calibration.linkage import AXES, Linkage
+from trocar.calibration.pivot import Pivot, pivot
+from trocar.calibration.plane import measured_linkage
+from trocar.calibration.registration import Registration, base_from_axes, register
+from trocar.errors import TrocarError, UnknownName
+from trocar.files import write_whole
+from trocar.mechanics import Mechanism
+from trocar.recording import Markers
+from trocar.spatial import Array
+
+FRAMES = "gondokaryono2019"
+LINKS = ("yaw", "back", "front", "bottom", "top", "end", "insertion", "tip")
+STRANGE = 0.010  # [m] from the published axes: another arm, or markers on other links than their names say
+MOST_DROPPED = 0.3  # of the rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """What markers tell about an arm.
+
+    Attributes:
+        arm: PSM or ECM. source: the markers' file.
+        linkage: axes and distances. lengths: the geometry that fits them.
+        rcm: fixed point of the end link in the camera frame; None where the yaw did not move.
+        T_camera_base: (4, 4) base of the arm in the camera frame, from RCM, yaw and pitch axis; None likewise.
+        registration: by hand-eye calibration, where the tip has markers.
+        dropped: rows left out because a body jumped. notes: what could not be found, and why.
+    """
+
+    arm: str
+    source: str
+    linkage: Linkage
+    lengths: Lengths
+    rcm: Pivot | None
+    T_camera_base: Array | None
+    registration: Registration | None
+    dropped: int
+    notes: tuple[str, ...]
+
+    @property
+    def geometry(self) -> Geometry:
+        """The calibrated lengths, for `load_arm`."""
+        return self.lengths.geometry
+
+    def write(self, path: str | PathLike[str]) -> Path:
+        """Write a geometry file that `load_arm` and `load_mechanism` take, whole or not at all."""
+        frames = self.geometry.frames
+        geometry = replace(
+            self.geometry,
+            name=Path(path).stem,
+            source=f"trocar calibrate {self.source}",
+            parameters=frames if frames in SETS.get(self.arm, ()) else None,
+        )
+        kept = [name for name, value in geometry.lengths.items() if name not in self.lengths.sigma and _plain(value)]
+        comments = [
+            f"Calibrated from markers: the axes are {1e3 * self.lengths.rms:.3f} mm (rms) off these lengths. SI units.",
+            f"Kept as published: {', '.join(kept) or 'nothing'}.",
+            *self.notes,
+        ]
+        measured: dict[str, dict[str, object]] = {
+            "sigma": dict(self.lengths.sigma),
+            "distances": {pair: value for pair, (value, _) in self.linkage.distances.items()},
+        }
+        if self.lengths.pitch_offset is not None:
+            measured["offsets"] = {"pitch": self.lengths.pitch_offset}
+        if self.registration is not None:
+            measured["offsets"] = measured.get("offsets", {}) | self.registration.offsets
+        if self.rcm is not None:
+            measured["camera"] = {"rcm": self.rcm.post.tolist()}
+        if self.T_camera_base is not None:
+            measured["camera"] |= {"T_camera_base": self.T_camera_base.tolist()}
+        return write_whole(path, to_toml(geometry, comments, measured))
+
+
+def calibrate(markers: Markers, arm: str = "PSM", frames: str = FRAMES, *, drop_jumps: bool = False) -> Calibration:
+    """Axes, lengths, remote centre and place of an arm from markers on its links.
+
+    Args:
+        markers: of yaw, back, front, bottom, top and end link while yaw and pitch move; of the insertion, while it
+            moves, for the zero of the pitch; of the tip, for hand-eye registration. Without markers on the yaw link
+            the yaw must be still, and the remote centre is not found.
+        arm: PSM or ECM (Classic). frames: published geometry whose lengths are looked for.
+        drop_jumps: leave rows out in which a body is suddenly elsewhere; otherwise they are an error.
+    """
+    if arm not in AXES:
+        raise UnknownName("arm that can be calibrated", arm, AXES)
+    for body in markers.poses:
+        if body not in LINKS:
+            raise UnknownName(f"{markers.source}: marked link", body, LINKS)
+    free_lengths(arm, frames)
+    rows = len(markers)
+    linkage, markers = _linkage(markers, arm, frames, drop_jumps)
+    _check_names(linkage, markers, arm, frames)
+    notes: list[str] = []
+    lengths = fit_lengths(linkage, frames)
+    if linkage.insertion is None:
+        notes.append("The zero of the pitch is the joint's: the insertion is not marked or does not move.")
+    rcm, T_camera_base = _centre(linkage, markers, notes)
+    registration = None
+    if "tip" in markers.poses:
+        seen = markers.seen("tip")
+        mechanism = Mechanism(load_arm(arm, lengths.geometry))
+        names = mechanism.arm.joint_names
+        tip_joints = names[: mechanism.arm.tip_joints]
+        q = np.zeros((int(seen.sum()), mechanism.n))
+        q[:, : len(tip_joints)] = np.column_stack([markers.joint(name)[seen] for name in tip_joints])
+        registration = register(mechanism, q, markers.poses["tip"][seen])
+    return Calibration(
+        arm=arm,
+        source=fspath(markers.source),
+        linkage=linkage,
+        lengths=lengths,
+        rcm=rcm,
+        T_camera_base=T_camera_base,
+        registration=registration,
+        dropped=rows - len(markers),
+        notes=tuple(notes),
+    )
+
+
+def _linkage(markers: Markers, arm: str, frames: str, drop_jumps: bool) -> tuple[Linkage, Markers]:
+    rows = len(markers)
+    while True:
+        try:
+            return measured_linkage(markers, arm), markers
+        except WrongSlide:
+            # most likely the end link is not the end link
+            links = {body: T for body, T in markers.poses.items() if body != "insertion"}
+            without = replace(markers, poses=links)
+            _check_names(measured_linkage(without, arm), without, arm, frames)
+            raise
+        except Jump as jump:
+            if not drop_jumps:
+                raise
+            left = markers.without(jump.rows)
+            if len(left) < (1.0 - MOST_DROPPED) * rows:
+                raise TrocarError(
+                    f"{markers.source}: bodies jump in more than {MOST_DROPPED:.0%} of the rows; the first: {jump}"
+                ) from None
+            markers = left
+
+
+def _check_names(linkage: Linkage, markers: Markers, arm: str, frames: str) -> None:
+    """Links that are named as they are: a swap of two is a linkage too, but not that of the arm."""
+    distance = published_misfit(linkage, frames)
+    if distance < STRANGE:
+        return
+    for a, b in combinations([body for body in linkage.points if body in markers.poses], 2):
+        try:
+            swapped = measured_linkage(markers.renamed({a: b, b: a}), arm)
+        except TrocarError:
+            continue
+        if published_misfit(swapped, frames) < STRANGE:
+            raise TrocarError(f"{markers.source}: the markers of '{a}' and '{b}' are swapped; rename their columns")
+    raise TrocarError(
+        f"{markers.source}: the axes are {1e3 * distance:.0f} mm from those of the {arm} ({frames}): is it another "
+        "arm, are markers on other links than their names say, or has the pitch the opposite sign?"
+    )
+
+
+def _centre(linkage: Linkage, markers: Markers, notes: list[str]) -> tuple[Pivot | None, Array | None]:
+    """The remote centre, and the base of the arm, in the camera frame."""
+    if "end" not in markers.poses:
+        notes.append("No remote centre: the end link is not marked.")
+        return None, None
+    try:
+        rcm = pivot(markers.poses["end"][markers.seen("end")], "the end link")
+    except TooLittleMotion as error:
+        notes.append(f"No remote centre: {error}.")
+        return None, None
+    if linkage.u_yaw is None:
+        notes.append("No place of the base: the yaw link is not marked, or does not move.")
+        return rcm, None
+    rows = markers.seen("yaw")
+    R = markers.poses["yaw"][rows, :3, :3]
+    u = (R @ linkage.u_yaw).mean(0)
+    u = u / np.linalg.norm(u)
+    # the pitch axis of every row, turned back to yaw 0
+    back = Rotation.from_rotvec(-markers.joint("yaw")[rows, None] * u)
+    return rcm, base_from_axes(rcm.post, u, back.apply(R @ linkage.h_yaw).mean(0))
+
+
+def _plain(value: object) -> bool:
+    return isinstance(value, int | float)

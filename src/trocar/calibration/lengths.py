@@ -1,0 +1,179 @@
+"""From axes in the pitch plane to the link lengths (the DH parameters) of a geometry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import approx_fprime, least_squares
+
+from trocar.arms import Arm, Geometry, load_arm, published
+from trocar.calibration.linkage import AXES, DISTANCES, Linkage
+from trocar.errors import TrocarError, UnknownName
+from trocar.mechanics.arm_kinematics import batch_last
+from trocar.mechanics.kinematics import Tree
+from trocar.spatial import Array, pose
+
+# Lengths that the axes decide, by arm and frames; the value names what goes with it. The others stay: where frame 0 is
+# along the yaw axis (a_back, d_yaw), and the counterweight.
+FREE: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {
+    ("PSM", "gondokaryono2019"): {
+        "a_front": (),
+        "l_back": (),
+        "l_back_top": (),
+        "l_bottom": (),
+        "a_insertion": (),
+        "beta2": (),
+    },
+    ("PSM", "wang2019"): {"l_2L1": (), "l_2L2": (), "l_2L3": ("l_3",), "l_2H1": (), "l_2H2": ()},
+    ("ECM", "gondokaryono2019"): {
+        "a_2": (),
+        "a_back": (),
+        "l_front": (),
+        "l_front_top": (),
+        "l_bottom": (),
+        "a_insertion": (),
+        "beta2": (),
+    },
+}
+LEVER = 0.3  # [m] a direction that is off by an angle counts as a point off by this much times it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lengths:
+    """Link lengths that fit the axes.
+
+    Attributes:
+        geometry: with the lengths. sigma: standard deviation of those that were fitted [m, rad]; the others were kept.
+        pitch_offset: true pitch less the joint's value [rad]; None where the insertion's direction is not known, and
+            the joint's zero was trusted.
+        rms: distance of the axes from the geometry's [m].
+    """
+
+    geometry: Geometry
+    sigma: dict[str, float]
+    pitch_offset: float | None
+    rms: float
+
+
+def fit_lengths(linkage: Linkage, frames: str) -> Lengths:
+    """Least-squares lengths of a published geometry's links for measured axes."""
+    arm = linkage.arm
+    free, base = free_lengths(arm, frames), published(arm)[frames]
+    start = np.array([base[name] for name in free])
+    with_offset = linkage.insertion is not None
+
+    def geometry(x: Array) -> Geometry:
+        lengths = dict(base)
+        for value, (name, followers) in zip(x, free.items(), strict=False):
+            lengths |= dict.fromkeys((name, *followers), float(value))
+        return Geometry(name="calibrated", arm=arm, frames=frames, lengths=lengths, source="")
+
+    def residual(x: Array) -> Array:
+        offset = x[-1] if with_offset else 0.0
+        return misfit(linkage, load_arm(arm, geometry(x)), x[len(free)], offset)
+
+    x0 = np.concatenate([start, [orientation(linkage, load_arm(arm, frames))], [0.0] * with_offset])
+    kept = _undecided(residual, x0, len(free))
+    move = np.setdiff1d(np.arange(x0.size), kept)
+
+    def moved(y: Array) -> Array:
+        x = x0.copy()
+        x[move] = y
+        return x
+
+    found = least_squares(
+        lambda y: residual(moved(y)), x0[move], method="lm", x_scale="jac", xtol=1e-15, ftol=1e-15, gtol=1e-15
+    )
+    if found.status <= 0:
+        raise TrocarError(f"the lengths of {arm} do not converge: {found.message}")
+    x = moved(found.x)
+    dof = max(1, found.fun.size - move.size)
+    covariance = np.linalg.pinv(found.jac.T @ found.jac) * (found.fun @ found.fun / dof)
+    names = list(free)
+    sigma = {names[j]: float(np.sqrt(covariance[i, i])) for i, j in enumerate(move) if j < len(names)}
+    return Lengths(
+        geometry=geometry(x),
+        sigma=sigma,
+        pitch_offset=float(x[-1]) if with_offset else None,
+        rms=_rms(found.fun),
+    )
+
+
+def free_lengths(arm: str, frames: str) -> dict[str, tuple[str, ...]]:
+    """Lengths that axes decide, and which others follow each."""
+    if (arm, frames) not in FREE:
+        raise UnknownName(f"frames that can be calibrated for {arm}", frames, [f for a, f in FREE if a == arm])
+    return FREE[arm, frames]
+
+
+def misfit(linkage: Linkage, arm: Arm, angle: float, pitch_offset: float = 0.0) -> Array:
+    """How far measured axes, turned by an angle, are from an arm's: (k,) [m], each link where it fits best."""
+    q = np.zeros(arm.n)
+    q[1] = pitch_offset
+    model = plane_points(arm, q)
+    c, s = np.cos(angle), np.sin(angle)
+    R = np.array([[c, -s], [s, c]])
+    rows = []
+    for points in linkage.points.values():
+        names = list(points)
+        difference = np.array([R @ points[name] - model[name] for name in names])
+        rows.append((difference - difference.mean(0)).ravel())
+    for direction, wanted in ((linkage.yaw, "yaw axis"), (linkage.insertion, "insertion axis")):
+        if direction is not None:
+            turned, (a, b) = R @ direction, model[wanted]
+            rows.append([LEVER * np.arctan2(a * turned[1] - b * turned[0], a * turned[0] + b * turned[1])])
+    return np.concatenate(rows)
+
+
+def orientation(linkage: Linkage, arm: Arm) -> float:
+    """Angle [rad] that turns the measured plane onto an arm's."""
+    model = plane_points(arm, np.zeros(arm.n))
+    total = 0j
+    for points in linkage.points.values():
+        mine = np.array([complex(*points[name]) for name in points])
+        theirs = np.array([complex(*model[name]) for name in points])
+        total += np.sum((theirs - theirs.mean()) * np.conj(mine - mine.mean()))
+    return float(np.angle(total))
+
+
+def published_misfit(linkage: Linkage, frames: str) -> float:
+    """Root mean square distance [m] of the axes from those of a published geometry."""
+    arm = load_arm(linkage.arm, frames)
+    return _rms(misfit(linkage, arm, orientation(linkage, arm)))
+
+
+def model_distances(arm: Arm) -> dict[str, float]:
+    """Distances between the axes of an arm [m], by the pairs of Table 6 and those of `Linkage.distances`."""
+    points = plane_points(arm, np.zeros(arm.n))
+    return {pair: float(np.linalg.norm(np.subtract(*(points[key] for key in pair.split("-"))))) for pair in DISTANCES}
+
+
+def plane_points(arm: Arm, q: Array) -> dict[str, Array]:
+    """Axes of an arm in its pitch plane (2,) [m], and two directions; counter-clockwise is positive pitch."""
+    tree = Tree(arm.bodies, arm.joint_names)
+    motion = tree.motion(batch_last(q))
+    T = {name: pose(motion.R[i][..., 0], motion.p[i][..., 0]) for i, name in enumerate(tree.names)}
+    plane = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0]])  # the pitch axis is -x of the base
+    found = {"rcm": np.zeros(2)}
+    for number, links in AXES[arm.name].items():
+        for body in arm.bodies:
+            if {body.name, body.parent} == set(links):
+                found[number] = plane @ T[body.name][:3, 3]
+        for loop in arm.loops:
+            if {loop.body_a, loop.body_b} == set(links):
+                found[number] = plane @ (T[loop.body_a] @ [*loop.point_a, 1.0])[:3]
+    found["yaw axis"] = plane @ T["yaw"][:3, 2]
+    found["insertion axis"] = plane @ T["insertion"][:3, 2]
+    return found
+
+
+def _undecided(residual: Callable[[Array], Array], x0: Array, lengths: int) -> Array:
+    """Lengths that no measured axis depends on."""
+    J = approx_fprime(x0, residual, 1e-7)
+    return np.flatnonzero(np.linalg.norm(J, axis=0)[:lengths] < 1e-6)
+
+
+def _rms(residual: Array) -> float:
+    return float(np.sqrt(np.mean(residual**2)))

@@ -1,0 +1,125 @@
+"""Where the base of an arm is for the cameras, by axes or by hand-eye calibration; offsets of the joints.
+
+Hand-eye: markers of unknown place on the tip, T_camera_marker = T_camera_base T_base_tip(q) T_tip_marker. Motions
+between rows give A X = X B with X = T_tip_marker (Park and Martin 1994), a least-squares fit over all rows the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import least_squares
+from scipy.spatial.transform import Rotation
+
+from trocar.calibration.axes import MIN_ROWS, TooLittleMotion
+from trocar.errors import TrocarError
+from trocar.mechanics import Mechanism
+from trocar.spatial import Array, inverse, pose, pose_error
+
+LEVER = 0.1  # [m] a rotation that is off by an angle counts as a point off by this much times it
+MOST_ROWS = 200  # of a long recording, evenly taken: the fit is of a few numbers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registration:
+    """An arm in front of the cameras.
+
+    Attributes:
+        T_camera_base: (4, 4) the base (RCM) frame of the arm. T_tip_marker: (4, 4) the markers on the tip.
+        offsets: true value less reading of each joint that can be told [rad, m]. The others (always the first joint,
+            which turns like the base, and the last one, which turns like the markers) are taken to be 0.
+        position_rms, rotation_rms: of what is left [m, rad].
+    """
+
+    T_camera_base: Array
+    T_tip_marker: Array
+    offsets: dict[str, float]
+    position_rms: float
+    rotation_rms: float
+
+
+def base_from_axes(rcm: Array, u_yaw: Array, h_pitch: Array) -> Array:
+    """T_camera_base from the RCM [m] and the directions of yaw and pitch axis at yaw 0, all in the camera frame.
+
+    In the base they are the origin, -y and -x.
+    """
+    y = -u_yaw / np.linalg.norm(u_yaw)
+    x = -h_pitch - (-h_pitch @ y) * y
+    x = x / np.linalg.norm(x)
+    return pose(np.stack([x, y, np.cross(x, y)], axis=1), rcm)
+
+
+def hand_eye(A: Array, B: Array) -> Array:
+    """X (4, 4) of A_i X = X B_i for motions (N, 4, 4), least squares in rotation, then in position."""
+    a, b = (Rotation.from_matrix(T[:, :3, :3]).as_rotvec() for T in (A, B))
+    s = np.linalg.svd(a, compute_uv=False)
+    if len(a) < 2 or s[1] < 0.05 * np.sqrt(len(a)):
+        raise TooLittleMotion("hand-eye calibration needs rotations about two axes; move more joints")
+    R = Rotation.align_vectors(a, b)[0].as_matrix()  # the axes of A are those of B, turned by X
+    C = (A[:, :3, :3] - np.eye(3)).reshape(-1, 3)
+    d = (B[:, :3, 3] @ R.T - A[:, :3, 3]).ravel()
+    return pose(R, np.linalg.lstsq(C, d, rcond=None)[0])
+
+
+def register(mechanism: Mechanism, q: Array, T_camera_marker: Array) -> Registration:
+    """Base in the cameras, markers on the tip and joint offsets, from readings (N, n) and poses (N, 4, 4)."""
+    if len(q) < MIN_ROWS:
+        raise TooLittleMotion(f"the tip is seen in {len(q)} rows only; at least {MIN_ROWS} are needed")
+    rows = np.unique(np.linspace(0, len(q) - 1, min(len(q), MOST_ROWS)).astype(int))
+    q, T_cm = mechanism.checked_state(q)[rows], T_camera_marker[rows]
+    T_bt = mechanism.forward_kinematics(q)
+    # motions over half the recording: large ones
+    other = np.roll(np.arange(len(q)), len(q) // 2)
+    X = hand_eye(inverse(T_bt) @ T_bt[other], inverse(T_cm) @ T_cm[other])
+    T_cb = T_cm @ inverse(T_bt @ X)
+    Y = pose(Rotation.from_matrix(T_cb[:, :3, :3]).mean().as_matrix(), T_cb[:, :3, 3].mean(0))
+    m, joints = mechanism.arm.tip_joints, mechanism.arm.joint_names
+
+    def residual(x: Array) -> Array:
+        shifted = q.copy()
+        shifted[:, :m] += x[12:]
+        error = pose_error(T_cm, Y @ _small(x[:6]) @ mechanism.forward_kinematics(shifted) @ X @ _small(x[6:12]))
+        return (error * [1.0, 1.0, 1.0, LEVER, LEVER, LEVER]).ravel()
+
+    told = _told(residual, m)
+    columns = np.concatenate([np.arange(12), 12 + told])
+
+    def full(y: Array) -> Array:
+        x = np.zeros(12 + m)
+        x[columns] = y
+        return x
+
+    found = least_squares(lambda y: residual(full(y)), np.zeros(columns.size), xtol=1e-15, ftol=1e-15, gtol=1e-15)
+    if not found.success:
+        raise TrocarError(f"the registration does not converge: {found.message}")
+    x, left = full(found.x), found.fun.reshape(-1, 6)
+    return Registration(
+        T_camera_base=Y @ _small(x[:6]),
+        T_tip_marker=X @ _small(x[6:12]),
+        offsets={joints[j]: float(x[12 + j]) for j in told},
+        position_rms=float(np.sqrt(np.mean(np.sum(left[:, :3] ** 2, axis=1)))),
+        rotation_rms=float(np.sqrt(np.mean(np.sum(left[:, 3:] ** 2, axis=1))) / LEVER),
+    )
+
+
+def _told(residual: Callable[[Array], Array], m: int) -> Array:
+    """Joints whose offset no move of base, markers and earlier joints can imitate."""
+    h = 1e-6
+    J = np.stack([(residual(h * e) - residual(-h * e)) / (2 * h) for e in np.eye(12 + m)], axis=1)
+    scale = np.linalg.norm(J, axis=0)
+    basis = np.linalg.qr(J[:, :12])[0]
+    told = []
+    for j in range(m):
+        column = J[:, 12 + j]
+        rest = column - basis @ (basis.T @ column)
+        rest -= basis @ (basis.T @ rest)
+        if scale[12 + j] > 0 and np.linalg.norm(rest) > 0.02 * scale[12 + j]:
+            told.append(j)
+            basis = np.column_stack([basis, rest / np.linalg.norm(rest)])
+    return np.array(told, dtype=int)
+
+
+def _small(x: Array) -> Array:
+    return pose(Rotation.from_rotvec(x[3:]).as_matrix(), x[:3])

@@ -1,0 +1,202 @@
+"""Gondokaryono et al. 2019, section 4.3: sinusoids on six joints (Fig. 10), and real-time factors (Table 9)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from trocar.arms import Arm
+from trocar.control import JointPID, sinusoid
+from trocar.experiments.experiment import Context
+from trocar.plots import COLOURS, style
+from trocar.recording import Recording
+from trocar.report import Claim
+from trocar.simulation import Simulator, simulate
+from trocar.spatial import Array
+
+SET = "gondokaryono2019"
+FREQUENCY = 0.1  # [Hz]
+PERIODS = 3
+STEADY = 1.01  # rms of the last period over that of the one before, up to which a joint is called stable
+TIMESTEP = 1e-3  # [s], Gazebo's default
+# Table 8, joint space; the jaw, which the paper leaves out, is held with the gains of joint 6.
+KP = (70.0, 70.0, 400.0, 10.0, 10.0, 10.0, 10.0)
+KI = (0.1, 0.1, 0.01, 0.1, 0.1, 0.1, 0.1)
+KD = (5.0, 5.0, 10.0, 1.0, 1.0, 1.0, 1.0)
+# The paper does not say about what the joints swing: about 0, the insertion about its home, which is within limits.
+CENTRE = np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.0])
+
+
+@dataclass(frozen=True)
+class Case:
+    """Amplitude of the joints [rad, m], and whether the engine has joint limits."""
+
+    name: str
+    amplitude: tuple[float, ...]
+    limits: bool
+
+    @property
+    def remark(self) -> str:
+        limits = "on" if self.limits else "off"
+        return f"amplitude {self.amplitude[0]:g} rad, {self.amplitude[2]:g} m, joint limits {limits}"
+
+
+CASES = (
+    Case("as published", (1.0, 1.0, 0.1, 1.0, 1.0, 1.0, 0.0), limits=False),  # the pitch's limit is 0.925 rad
+    Case("within limits", (0.9, 0.9, 0.1, 0.9, 0.9, 0.9, 0.0), limits=True),
+)
+
+# Table 9: real-time coefficient of Gazebo, by configuration.
+TABLE_9 = {
+    "PSM": 1.0,
+    "ECM": 1.0,
+    "2 PSM + ECM": 0.98,
+    "3 PSMs": 0.99,
+    "SUJ + 3 PSM + ECM": 0.51,
+    "SUJ + 3 PSM + ECM + Camera": 0.47,
+}
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """A run of one case."""
+
+    case: Case
+    recording: Recording
+
+    @property
+    def error(self) -> Array:
+        """(N, 6) commanded less simulated [rad, m]."""
+        return (self.recording.commands["q"] - self.recording.q)[:, :6]
+
+    @property
+    def rms(self) -> Array:
+        """(6,) after the first period, which begins with a step in velocity [rad, m]."""
+        return np.sqrt(np.mean(self.error[self.recording.t * FREQUENCY >= 1.0 - 1e-9] ** 2, axis=0))
+
+    @property
+    def growth(self) -> Array:
+        """(6,) rms of the last period over that of the one before."""
+        period = np.floor(self.recording.t * FREQUENCY + 1e-9)
+        before, last = (np.mean(self.error[period == period[-1] - k] ** 2, axis=0) for k in (1, 0))
+        return np.sqrt(last / before)
+
+
+def in_joint_space(arm: Arm) -> Arm:
+    """The arm as Gazebo has it: a motor on every joint, a controller per millisecond."""
+    return replace(
+        arm,
+        motors=replace(arm.motors, coupling=np.eye(arm.n)),
+        gains=replace(arm.gains, kp=KP, ki=KI, kd=KD, rate=1.0 / TIMESTEP),
+    )
+
+
+def track(case: Case, periods: float = PERIODS) -> Tracking:
+    """Follow the sinusoid with the gains of Table 8, the CAD masses and damping, under gravity."""
+    sim = Simulator("PSM", SET, timestep=TIMESTEP, limits=case.limits, contacts=False)
+    sim.reset(CENTRE)
+    reference = sinusoid(CENTRE, case.amplitude, FREQUENCY)
+    return Tracking(case, simulate(sim, JointPID(in_joint_space(sim.arm)), reference, periods / FREQUENCY, every=10))
+
+
+def tracking_claims(tracking: Tracking) -> list[Claim]:
+    """Every joint tracks stably (the paper's words), and the errors, for which it prints a plot but no numbers."""
+    arm_joints = tracking.recording.joints[:6]
+    units = tracking.recording.joint_units[:6]
+    stable = int(np.sum(tracking.growth <= STEADY))
+    source, prefix = "section 4.3, Fig. 10", f"gondokaryono2019/fig 10 {tracking.case.name}"
+    claims = [
+        Claim(
+            id=f"{prefix}/stable joints",
+            published=6.0,
+            ours=stable,
+            unit="",
+            relation="equal",
+            tolerance=0.0,
+            source=f"{source}: 'every joint succeeded in stable tracking'",
+            note=f"joints whose rms error grows by at most {STEADY - 1:.0%} a period; {tracking.case.remark}",
+        )
+    ]
+    claims += [
+        Claim(
+            id=f"{prefix}/rms {joint}",
+            published=None,
+            ours=float(value),
+            unit=unit,
+            relation="at_most",
+            tolerance=0.0,
+            source=source,
+            note=f"not reproducible: the figure has no numbers; {tracking.case.remark}, gravity on, gains of Table 8",
+        )
+        for joint, unit, value in zip(arm_joints, units, tracking.rms, strict=True)
+    ]
+    return claims
+
+
+def real_time_factor(arm: str, duration: float = 2.0) -> float:
+    """Simulated over elapsed time of one arm under PID on its sinusoid, recording included."""
+    sim = Simulator(arm, SET, timestep=TIMESTEP)
+    swing = 0.2 * np.minimum(sim.arm.upper - sim.arm.lower, 1.0)
+    centre = np.clip(sim.arm.home, sim.arm.lower + swing, sim.arm.upper - swing)
+    sim.reset(centre)
+    gains = replace(sim.arm.gains, rate=1.0 / TIMESTEP)
+    controller = JointPID(replace(sim.arm, gains=gains))
+    start = time.perf_counter()
+    simulate(sim, controller, sinusoid(centre, swing, FREQUENCY), duration)
+    return duration / (time.perf_counter() - start)
+
+
+# How each configuration of Table 9 is timed: a function that returns the factor. Those with several arms, set-up joints
+# or cameras in one model go here once there is such a model.
+CONFIGURATIONS: dict[str, Callable[[], float]] = {
+    "PSM": lambda: real_time_factor("PSM"),
+    "ECM": lambda: real_time_factor("ECM"),
+}
+
+
+def real_time_claims(context: Context) -> list[Claim]:
+    """Table 9; configurations that cannot be built are null."""
+    claims = []
+    for name, published in TABLE_9.items():
+        timed = CONFIGURATIONS.get(name)
+        if timed is not None:
+            context.progress(f"Table 9: {name}")
+        claims.append(
+            Claim(
+                id=f"gondokaryono2019/table 9/{name}",
+                published=published,
+                ours=None if timed is None else timed(),
+                unit="",
+                relation="at_least",
+                tolerance=0.0,
+                source="Table 9 (Core i7-4770K)",
+                note="not run: several arms in one model are not there yet"
+                if timed is None
+                else "simulated over elapsed time on this machine, steps of 1 ms, PID and recording included",
+            )
+        )
+    return claims
+
+
+def tracking_figure(tracking: Tracking) -> Figure:
+    """As Fig. 10: left commanded and simulated motion, right the error."""
+    recording = tracking.recording
+    with style():
+        figure = Figure(figsize=(10.0, 11.0))
+        figure.suptitle(f"{tracking.case.name}: {tracking.case.remark}")
+        grid = figure.subplots(6, 2, sharex=True)
+        for j, (left, right) in enumerate(grid):
+            unit = recording.joint_units[j]
+            left.plot(recording.t, recording.commands["q"][:, j], color=COLOURS[0], label="commanded")
+            left.plot(recording.t, recording.q[:, j], "--", color=COLOURS[1], label="simulated")
+            left.set(ylabel=f"{recording.joints[j]} [{unit}]")
+            right.plot(recording.t, tracking.error[:, j], color=COLOURS[2])
+            right.set(ylabel=f"error [{unit}]")
+        grid[0, 0].legend(loc="upper right")
+        for axes in grid[-1]:
+            axes.set(xlabel="t [s]")
+    return figure

@@ -1,0 +1,211 @@
+"""Markers: poses of marked links over time, as a motion-capture system has them, with the joint values.
+
+A CSV file with a header of names and units; further columns are refused, comment lines begin with #:
+
+    t [s], q_yaw [rad], q_pitch [rad], q_insertion [m], end_x [m], end_y [m], end_z [m], end_qw, end_qx, end_qy, end_qz
+
+with seven such columns for every marked link: position ([m] or [mm]) and unit quaternion of its rigid body of markers
+in the frame of the cameras. Cells of a body are empty (or nan) in rows where it was not seen.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from trocar.errors import TrocarError
+from trocar.files import write_whole
+from trocar.spatial import Array, quaternion
+
+POSITION, ORIENTATION = ("x", "y", "z"), ("qw", "qx", "qy", "qz")
+UNIT_NORM = 1e-2  # how far a quaternion may be from length 1
+_TITLE = re.compile(r"(?P<name>[A-Za-z][\w.-]*?)\s*(\[(?P<unit>[^\]]*)\])?")
+_SCALES = {"m": 1.0, "mm": 1e-3}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Markers:
+    """Marked links in the camera frame. Arrays are read-only.
+
+    Attributes:
+        t: (N,) times, increasing [s]. q: (N, n) joint values [rad, m]. joints: their names.
+        poses: (N, 4, 4) pose of every body of markers in the camera frame, by the link's name; NaN where not seen.
+        lines: (N,) line of each row in the file it was read from; row numbers otherwise.
+        source: the file, or what made it.
+    """
+
+    t: Array
+    q: Array
+    joints: Sequence[str]
+    poses: Mapping[str, Array]
+    lines: Array | None = None
+    source: str = "markers"
+
+    def __post_init__(self) -> None:
+        t, q = np.array(self.t, dtype=float), np.array(self.q, dtype=float)
+        N = t.size
+        if t.shape != (N,) or N == 0 or q.shape != (N, len(self.joints)):
+            raise TrocarError(f"{self.source}: t {t.shape} and q {q.shape} do not fit {len(self.joints)} joints")
+        if not np.isfinite(q).all() or not (np.diff(t) > 0).all():
+            raise TrocarError(f"{self.source}: joint values must be finite and times must increase")
+        poses = {body: np.array(T, dtype=float) for body, T in self.poses.items()}
+        for body, T in poses.items():
+            if T.shape != (N, 4, 4):
+                raise TrocarError(f"{self.source}: poses of '{body}' must have shape ({N}, 4, 4), got {T.shape}")
+            T.setflags(write=False)
+        lines = np.arange(N) if self.lines is None else np.array(self.lines, dtype=int)
+        for array in (t, q, lines):
+            array.setflags(write=False)
+        for name, value in (("t", t), ("q", q), ("joints", tuple(self.joints)), ("lines", lines)):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "poses", MappingProxyType(poses))
+
+    def __len__(self) -> int:
+        """Number of rows N."""
+        return len(self.t)
+
+    def joint(self, name: str) -> Array:
+        """Values (N,) of a joint [rad, m]."""
+        if name not in self.joints:
+            raise TrocarError(f"{self.source}: the values of joint '{name}' are missing (column 'q_{name}')")
+        return self.q[:, list(self.joints).index(name)]
+
+    def seen(self, *bodies: str) -> Array:
+        """(N,): the rows in which all these bodies are seen."""
+        found = [np.isfinite(self.poses[body]).all((-1, -2)) for body in bodies]
+        return np.logical_and.reduce(found) if found else np.ones(len(self), dtype=bool)
+
+    def longest_gap(self, body: str) -> float:
+        """Longest time without seeing a body [s]."""
+        times = self.t[self.seen(body)]
+        return float(np.diff(np.concatenate([self.t[:1], times, self.t[-1:]])).max())
+
+    def renamed(self, names: Mapping[str, str]) -> Markers:
+        """The same with bodies called otherwise: old name -> new name."""
+        poses = {names.get(body, body): T for body, T in self.poses.items()}
+        return Markers(t=self.t, q=self.q, joints=self.joints, poses=poses, lines=self.lines, source=self.source)
+
+    def without(self, rows: Array) -> Markers:
+        """The same without some rows, a mask (N,)."""
+        poses = {body: T[~rows] for body, T in self.poses.items()}
+        t, q, lines = self.t[~rows], self.q[~rows], np.asarray(self.lines)[~rows]
+        return Markers(t=t, q=q, joints=self.joints, poses=poses, lines=lines, source=self.source)
+
+    def save(self, path: str | os.PathLike[str], joint_units: Sequence[str]) -> Path:
+        """Write a CSV file, whole or not at all; every number reads back as it is. joint_units: rad or m of each."""
+        titles = ["t [s]", *(f"q_{name} [{unit}]" for name, unit in zip(self.joints, joint_units, strict=True))]
+        columns = [self.t[:, None], self.q]
+        for body, T in self.poses.items():
+            titles += [*(f"{body}_{axis} [m]" for axis in POSITION), *(f"{body}_{part}" for part in ORIENTATION)]
+            seen, numbers = self.seen(body), np.full((len(self), 7), np.nan)
+            numbers[seen] = np.concatenate([T[seen, :3, 3], quaternion(T[seen, :3, :3])], axis=1)
+            columns.append(numbers)
+        rows = np.concatenate(columns, axis=1).tolist()
+        lines = [",".join("" if value != value else repr(value) for value in row) for row in rows]
+        return write_whole(path, "\n".join([",".join(titles), *lines]) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Markers:
+        """Read a CSV file as described above."""
+        return _read(Path(path))
+
+
+def _read(path: Path) -> Markers:
+    try:
+        text = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise TrocarError(f"{path}: not a text file: {error}") from None
+    content = [(k, line) for k, line in enumerate(text, start=1) if line.strip() and not line.startswith("#")]
+    if len(content) < 2:
+        raise TrocarError(f"{path}: no rows; the first line is a header such as 't [s],q_pitch [rad],back_x [m],...'")
+    titles = [title.strip() for title in content[0][1].split(",")]
+    columns, scales = _columns(titles, f"{path}, line {content[0][0]}")
+    table = np.array([_numbers(line, titles, f"{path}, line {k}") for k, line in content[1:]]) * scales
+    lines = np.array([k for k, _ in content[1:]])
+    joints = [name.removeprefix("q_") for name in columns if name.startswith("q_")]
+    q = table[:, [columns[f"q_{joint}"] for joint in joints]]
+    for name, values in (("t", table[:, :1]), ("joint", q)):
+        bad = np.flatnonzero(~np.isfinite(values).all(1))
+        if bad.size:
+            raise TrocarError(f"{path}, line {lines[bad[0]]}: a {name} value is missing; only markers may be")
+    late = np.flatnonzero(np.diff(table[:, 0]) <= 0)
+    if late.size:
+        raise TrocarError(f"{path}, line {lines[late[0] + 1]}: the time does not increase")
+    bodies = dict.fromkeys(name.rsplit("_", 1)[0] for name in columns if name != "t" and not name.startswith("q_"))
+    poses = {body: _poses(body, table, columns, lines, path) for body in bodies}
+    return Markers(t=table[:, 0], q=q, joints=joints, poses=poses, lines=lines, source=str(path))
+
+
+def _columns(titles: list[str], place: str) -> tuple[dict[str, int], Array]:
+    """Column of every name, and what to multiply columns with to have SI units."""
+    columns: dict[str, int] = {}
+    scales = np.ones(len(titles))
+    for i, title in enumerate(titles):
+        match = _TITLE.fullmatch(title)
+        if match is None or match["name"] in columns:
+            raise TrocarError(f"{place}: column {title!r} {'occurs twice' if match else 'has no name'}")
+        name, unit = match["name"], match["unit"]
+        columns[name] = i
+        allowed: tuple[str | None, ...]
+        if name == "t":
+            allowed = ("s",)
+        elif name.startswith("q_"):
+            allowed = ("rad", "m", "mm")
+        elif name.endswith(tuple(f"_{axis}" for axis in POSITION)):
+            allowed = ("m", "mm")
+        elif name.endswith(tuple(f"_{part}" for part in ORIENTATION)):
+            allowed = (None, "", "1", "-")
+        else:
+            raise TrocarError(
+                f"{place}: column {title!r} is none of t, q_JOINT, LINK_x ... LINK_z, LINK_qw ... LINK_qz"
+            )
+        if unit not in allowed:
+            units = ", ".join(f"[{u}]" for u in allowed if u) if allowed[0] else "none"
+            raise TrocarError(f"{place}: column {title!r} needs its unit: {units}")
+        scales[i] = _SCALES.get(unit or "", 1.0)
+    if "t" not in columns:
+        raise TrocarError(f"{place}: the column 't [s]' is missing")
+    return columns, scales
+
+
+def _numbers(line: str, titles: list[str], place: str) -> list[float]:
+    cells = line.split(",")
+    if len(cells) != len(titles):
+        raise TrocarError(f"{place}: {len(cells)} values, but the header names {len(titles)} columns")
+    values = []
+    for cell, title in zip(cells, titles, strict=True):
+        try:
+            values.append(float(cell) if cell.strip() else np.nan)
+        except ValueError:
+            raise TrocarError(f"{place}: {cell.strip()!r} in column '{title}' is not a number") from None
+    return values
+
+
+def _poses(body: str, table: Array, columns: dict[str, int], lines: Array, path: Path) -> Array:
+    """Poses (N, 4, 4), NaN where a cell of the body is empty."""
+    missing = [f"{body}_{part}" for part in (*POSITION, *ORIENTATION) if f"{body}_{part}" not in columns]
+    if missing:
+        raise TrocarError(f"{path}: the pose of '{body}' lacks the column '{missing[0]}'")
+    p = table[:, [columns[f"{body}_{axis}"] for axis in POSITION]]
+    wxyz = table[:, [columns[f"{body}_{part}"] for part in ORIENTATION]]
+    seen = np.isfinite(p).all(1) & np.isfinite(wxyz).all(1)
+    norm = np.linalg.norm(wxyz, axis=1)
+    bad = np.flatnonzero(seen & (np.abs(norm - 1.0) > UNIT_NORM))
+    if bad.size:
+        raise TrocarError(
+            f"{path}, line {lines[bad[0]]}: the quaternion of '{body}' has length {norm[bad[0]]:.4g}, not 1 "
+            "(order w, x, y, z; leave cells empty where the body is not seen)"
+        )
+    T = np.full((len(table), 4, 4), np.nan)
+    T[seen] = np.eye(4)
+    if seen.any():
+        T[seen, :3, :3] = Rotation.from_quat(wxyz[seen], scalar_first=True).as_matrix()
+    T[seen, :3, 3] = p[seen]
+    return T

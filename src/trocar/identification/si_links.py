@@ -37,7 +37,7 @@ def links(arm_name: str) -> tuple[dict[str, Inertia], dict[str, Inertia]]:
         if body in published:
             scale = entry["mass"] / published[body].mass
             prior[body] = Inertia(mass=entry["mass"], com=published[body].com, I=scale * published[body].I)
-        elif any(b.name == body for b in arm.bodies):
+        elif "lower" in entry and body in ours:
             P = box(entry["mass"], np.array(entry["lower"]), np.array(entry["upper"]))
             prior[body] = standard(from_pseudo_inertia(P))
     return published, {body.name: prior[body.name] for body in arm.bodies if body.name in prior}

@@ -19,7 +19,9 @@ def with_added_mass(parameters: Parameters | None, arm: Arm, mass: float) -> Par
     """The set with an instrument heavier (+) or lighter (-) by `mass` [kg] than its own."""
     body = None if parameters is None else parameters.inertias.get("insertion")
     if parameters is None or body is None or arm.name.startswith("ECM"):
-        raise TrocarError(f"{arm.name} carries no instrument whose mass could differ; an ECM takes endoscope=, a mass [kg]")
+        raise TrocarError(
+            f"{arm.name} carries no instrument whose mass could differ; an ECM takes endoscope=, a mass [kg]"
+        )
     if isinstance(mass, bool) or not (np.isfinite(mass) and body.mass + mass > 0):
         raise TrocarError(f"added_mass must be finite and above {-body.mass:.3g} kg, all that there is, got {mass!r}")
     scale = (body.mass + mass) / body.mass

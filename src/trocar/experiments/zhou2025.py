@@ -55,7 +55,9 @@ def run(context: Context) -> Report:
     context.progress("identify, then compensate")
     loops = close_loop(10.0 if context.quick else 20.0)
     found += loop_claims(loops)
-    report.add_figure(figures.loop(loops, MOUNTINGS), "Gravity identified from a noisy recording: largest error at 50 poses.")
+    report.add_figure(
+        figures.loop(loops, MOUNTINGS), "Gravity identified from a noisy recording: largest error at 50 poses."
+    )
     for claim in found:
         report.add_claim(claim)
     report.paragraphs[:0] = paragraphs(table, model)
@@ -63,7 +65,14 @@ def run(context: Context) -> Report:
 
 
 def claim(
-    name: str, published: float, ours: float, unit: str, relation: Relation, tolerance: float, source: str, note: str = ""
+    name: str,
+    published: float,
+    ours: float,
+    unit: str,
+    relation: Relation,
+    tolerance: float,
+    source: str,
+    note: str = "",
 ) -> Claim:
     """A claim of this publication."""
     return Claim(
@@ -184,7 +193,9 @@ def gravity_claims(table: StaticTable, model: Mechanism) -> list[Claim]:
     ):
         error = np.abs(one.left_out() - table.GC_torque)
         found += [
-            bounded(f"gravity fit, {name}/RMS residual/{JOINTS[j]}", float(one.rms[j]), RMS[j], UNITS[j], TABLE_II, what)
+            bounded(
+                f"gravity fit, {name}/RMS residual/{JOINTS[j]}", float(one.rms[j]), RMS[j], UNITS[j], TABLE_II, what
+            )
             for j in range(3)
         ]
         found += [
@@ -213,7 +224,8 @@ def drift_claims(report: Report, table: StaticTable, model: Mechanism, poses: Se
     as_written = {k: runs.drift_test(table.q[k], side[k], compensation, feed_forward=False, sim=sim) for k in poses}
     with_PD = {k: runs.drift_test(table.q[k], side[k], compensation, feed_forward=True, sim=sim) for k in poses}
     report.add_figure(
-        figures.drift(as_written), "Drift test as written: distance from where gravity compensation took over, 5 s, five poses."
+        figures.drift(as_written),
+        "Drift test as written: distance from where gravity compensation took over, 5 s, five poses.",
     )
     report.add_figure(figures.errors(table, as_written, with_PD), "Steady errors: printed, and simulated both ways.")
     found = []
@@ -245,9 +257,7 @@ def drift_claims(report: Report, table: StaticTable, model: Mechanism, poses: Se
     ]  # fmt: skip
     ours = np.array([runs.PRINTED_UNITS * np.abs(as_written[k].PD_error) for k in poses])
     theirs = table.PD_error[list(poses)]
-    remark = "; ".join(
-        f"{JOINTS[j]} {np.abs(ours[:, j] - theirs[:, j]).max():.2f} {PRINTED[j]}" for j in range(3)
-    )
+    remark = "; ".join(f"{JOINTS[j]} {np.abs(ours[:, j] - theirs[:, j]).max():.2f} {PRINTED[j]}" for j in range(3))
     report.paragraphs.append(
         "The error PD leaves is (gravity + friction) / Kp, and where in the friction band it ends depends on how the pose "
         f"was approached, which is not printed. From the side that the printed torque suggests, ours differ by up to {remark}."
@@ -333,7 +343,8 @@ def generalisation_claims(report: Report, model: Mechanism, count: int) -> list[
     drawn = arms_drawn(model, count)
     rows = sensitivity(model)
     report.add_figure(
-        figures.sensitivity(rows), "How much of the static friction band a wrong model uses up: 1 is drift. 2000 random poses."
+        figures.sensitivity(rows),
+        "How much of the static friction band a wrong model uses up: 1 is drift. 2000 random poses.",
     )
     report.paragraphs.append(
         "Gravity compensation of one arm on others, drawn from the covariance of the measured gravity, at a random pose "
@@ -341,7 +352,9 @@ def generalisation_claims(report: Report, model: Mechanism, count: int) -> list[
         f"compensation is told so, {drawn.untold} of {count} if it is not."
     )
     listed = "; ".join(f"{row.name}: {100 * row.held:.0f} %" for row in rows)
-    report.paragraphs.append(f"Random poses at which all three joints stay still, by what is wrong in the model. {listed}.")
+    report.paragraphs.append(
+        f"Random poses at which all three joints stay still, by what is wrong in the model. {listed}."
+    )
     said = "Discussion: generalised on different PSMs with the same mounting"
     found = [
         Claim(
@@ -400,6 +413,4 @@ def paragraphs(table: StaticTable, model: Mechanism) -> list[str]:
     ]
 
 
-EXPERIMENT = Experiment(
-    name="zhou2025", title="Gravity compensation of the dVRK-Si PSM (Zhou et al. 2025)", run=run
-)
+EXPERIMENT = Experiment(name="zhou2025", title="Gravity compensation of the dVRK-Si PSM (Zhou et al. 2025)", run=run)

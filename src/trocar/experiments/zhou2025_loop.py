@@ -96,5 +96,3 @@ def close_loop(duration: float = 20.0, poses: int = 50) -> tuple[Loop, Loop]:
             worst.append(np.abs(error / static_band(true, q)).max(0))
         loops.append(Loop(name, found, np.array(worst)))
     return loops[0], loops[1]
-
-

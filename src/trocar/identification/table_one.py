@@ -141,7 +141,10 @@ def _with_values(parameters: Parameters, values: Array, names: tuple[str, ...]) 
     found = dict(zip(names, values, strict=True))
     drives = tuple(
         # the solver meets a bound to 1e-9
-        replace(d, **{t: float(found[f"{d.name}.{t}"] if t in SIGNED else max(0.0, found[f"{d.name}.{t}"])) for t in d.terms})
+        replace(
+            d,
+            **{t: float(found[f"{d.name}.{t}"] if t in SIGNED else max(0.0, found[f"{d.name}.{t}"])) for t in d.terms},
+        )
         for d in parameters.drives
     )
     return replace(parameters, inertias=inertias, drives=drives)
@@ -150,4 +153,3 @@ def _with_values(parameters: Parameters, values: Array, names: tuple[str, ...]) 
 def _pseudo_inertia_basis() -> Array:
     """(16, 10): entries of the pseudo-inertia from barycentric parameters."""
     return np.array([pseudo_inertia(e).reshape(-1) for e in np.eye(len(NAMES))]).T
-

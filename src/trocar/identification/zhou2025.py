@@ -110,7 +110,9 @@ def table_two() -> StaticTable:
     table = read("static_psm_si")
     a, b = np.array(table["bound_1"]), np.array(table["bound_2"])
     names = ("q", "pose", "PD_error", "GC_error", "PD_torque", "GC_torque")
-    return StaticTable(**{name: np.array(table[name]) for name in names}, lower=np.minimum(a, b), upper=np.maximum(a, b))
+    return StaticTable(
+        **{name: np.array(table[name]) for name in names}, lower=np.minimum(a, b), upper=np.maximum(a, b)
+    )
 
 
 def identified() -> GravityFit:
@@ -188,7 +190,9 @@ def drives(arm: Arm, offset: Array | None) -> tuple[Drive, ...]:
         _arm_drive("yaw", Im[0], F[0, 0], VISCOUS[0], mu=F[0, 1], **Fo[0]),
         _arm_drive("pitch", Im[1], F[1, 0], VISCOUS[1], mu=F[1, 1], **Fo[1]),
         _arm_drive("insertion", Im[2], GUIDE, VISCOUS[2], **Fo[2]),
-        _drive("cannula", {"insertion": 1.0}, Fc=F[2, 0] - GUIDE, Fv=round(VISCOUS[2] * (F[2, 0] - GUIDE), 2), Fx=F[2, 1]),
+        _drive(
+            "cannula", {"insertion": 1.0}, Fc=F[2, 0] - GUIDE, Fv=round(VISCOUS[2] * (F[2, 0] - GUIDE), 2), Fx=F[2, 1]
+        ),
         *(_wrist_drive(d, disc) for d in wrist),
     )
 

@@ -19,6 +19,7 @@ from trocar.mechanics.inertia import barycentric, pseudo_inertia
 
 SETS = [(arm, name) for arm, names in zhou2025.SETS.items() for name in names]
 MOUNTINGS = np.radians([0.0, -15.0, -45.0, -70.0])
+GRAVITIES = [(1.0, -2.0, -9.0), *(-9.81 * np.array([0, np.sin(p), np.cos(p)]) for p in MOUNTINGS)]
 HOLD = np.array([0.5, -0.6, 0.12, 0.1, 0.2, -0.1, 0.3])
 
 
@@ -34,7 +35,7 @@ def states(mech, count, seed=0):
 # -- gravity ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("gravity", [(0, 0, -9.81), (1.0, -2.0, -9.0), *(-9.81 * np.array([0, np.sin(p), np.cos(p)]) for p in MOUNTINGS)])  # fmt: skip
+@pytest.mark.parametrize("gravity", GRAVITIES)
 def test_five_coefficients_are_the_gravity_of_any_set_at_any_mounting(mech, gravity):
     q = states(mech, 50)
     tilted = tr.Mechanism(mech.arm, mech.parameters, gravity=gravity)
@@ -316,7 +317,7 @@ def test_the_exported_masses_are_the_published_ones_but_for_the_insertion():
         "pitch2": 2.060,
         "pitch3": 2.041,
     }
-    with pytest.raises(tr.TrocarError, match="m3 = -1.0"):
+    with pytest.raises(tr.TrocarError, match="m3 = -1"):
         fitted_links(np.array([0, 0, 0, 0, -1.0]))
 
 
@@ -337,7 +338,7 @@ def test_the_command_fits_writes_and_names_what_is_wrong(tmp_path):
     assert "has no column insertion, tau_yaw" in run.output
 
 
-# -- Table I ------------------------------------------------------------------------------------------------------------
+# -- Table I ----------------------------------------------------------------------------------------------------------
 
 
 def test_the_columns_are_those_of_table_one():

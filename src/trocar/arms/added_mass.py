@@ -1,7 +1,7 @@
 """Another instrument as a load: no source gives what instruments weigh, so what is known is a difference.
 
-The instrument of a set is part of its body "insertion". Another one adds to that body, or takes from it, at its centre of
-mass and with its radii of gyration: mass and inertia are scaled.
+The instrument of a set is part of its body "insertion". Another one adds to that body, or takes from it, at its
+centre of mass and with its radii of gyration: mass and inertia are scaled.
 """
 
 from __future__ import annotations

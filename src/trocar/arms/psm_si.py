@@ -45,7 +45,8 @@ def si_parallelogram(l: Mapping) -> tuple[tuple[Body, ...], tuple[Loop, ...]]:
     T_1_2, T_2_middle = T_1_1p @ mdh(a=l["l_1L"], theta=-HALF_PI), T_2_2p @ mdh(alpha=-HALF_PI, theta=HALF_PI)
     T_middle_end = T_2pp_2ppp @ mdh(alpha=-HALF_PI)
     # Each bar starts beside a joint by the same step as it ends beside the next one: a parallelogram, which could fold
-    # over where it is flat. So the step is square to the link in the middle of the pitch range, 16 degrees off at its ends.
+    # over where it is flat. So the step is square to the link in the middle of the pitch range; at its ends the two are
+    # 16 degrees apart.
     w, middle = l["assumed"]["bar_offset"], l["assumed"]["bar_square_at"]
     beside_back = shift(*_square_to(T_2_middle[:3, 3], middle, w))
     beside_middle = shift(*_square_to(T_2_middle[:3, :3] @ T_middle_end[:3, 3], -middle, w))

@@ -29,8 +29,8 @@ def gravity(
 ) -> None:
     """Fit the gravity of a dVRK-Si PSM to poses it was held at, and check it by leaving each pose out.
 
-    Example: [bold]trocar gravity poses.csv --mounting -45 --json PSM_Si_gravity.json[/bold]. docs/gravity_compensation.md
-    says how to record the poses.
+    Example: [bold]trocar gravity poses.csv --mounting -45 --json PSM_Si_gravity.json[/bold]
+    docs/gravity_compensation.md says how to record the poses.
     """
     with plain_errors():
         from trocar.arms import gravity_vector, load_arm

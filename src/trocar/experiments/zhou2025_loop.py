@@ -55,6 +55,7 @@ def record(duration: float, seed: int = 0, mounting: float = 0.0) -> Recording:
 
 def noisy(recording: Recording, seed: int = 0) -> tuple[Array, Array, Array, Array]:
     """q, dq, ddq and tau (N, 7) as one has them: measured with noise, filtered, and differentiated twice."""
+    assert recording.tau is not None  # a simulation records it
     rng = np.random.default_rng(seed)
     q = recording.q + NOISE_Q * rng.normal(size=recording.q.shape)
     tau = recording.tau + NOISE_TAU * rng.normal(size=recording.q.shape)

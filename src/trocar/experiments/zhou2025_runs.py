@@ -12,7 +12,7 @@ import numpy as np
 
 from trocar.arms.parameter_file import to_toml
 from trocar.arms.parameters import Parameters
-from trocar.control import Controller, GravityCompensation, JointPID, State, hold, quintic
+from trocar.control import Controller, GravityCompensation, JointPID, hold, quintic
 from trocar.files import write_whole
 from trocar.mechanics import Mechanism
 from trocar.simulation.simulate import simulate
@@ -67,17 +67,17 @@ def drift_test(q: Array, side: Array, compensation: Controller, *, feed_forward:
     PID = JointPID(sim.arm)
     position: Controller = PID + compensation if feed_forward else PID
     sim.reset(start)
-    first = simulate(sim, position, quintic(start, goal, APPROACH), APPROACH + SETTLING, every=50)
+    simulate(sim, position, quintic(start, goal, APPROACH), APPROACH + SETTLING, every=50)
     left = sim.q[:3]
-    PD_effort, PD_error = first.tau[-1, :3], goal[:3] - left
+    PD_effort, PD_error = sim.tau[:3], goal[:3] - left
     second = simulate(sim, compensation, hold(sim.q), STILL, every=30)
     moved = np.vstack([second.q[:, :3], sim.q[:3]]) - left
     t = np.append(second.t - second.t[0], STILL)
-    return DriftTest(PD_error, PD_effort, goal[:3] - sim.q[:3], second.tau[-1, :3], t, moved)
+    return DriftTest(PD_error, PD_effort, goal[:3] - sim.q[:3], sim.tau[:3], t, moved)
 
 
 def moves(sim: Simulator, q: Array, effort: Callable[[Array], Array], joint: int, duration: float = STILL) -> bool:
-    """Whether a joint drifts within `duration`, from rest at q (7,), under an effort of the state; stops once it has."""
+    """Whether a joint drifts within `duration` [s], from rest at q (7,), under an effort of the state."""
     sim.reset(q)
     for k in range(math.ceil(duration / sim.timestep)):
         sim.step(effort(sim.q))
@@ -138,8 +138,3 @@ def simulator_of(parameters: Parameters, timestep: float = COARSE, mounting: flo
     with tempfile.TemporaryDirectory() as folder:
         path = write_whole(Path(folder) / "arm.toml", to_toml(parameters))
         return Simulator(ARM, path, timestep=timestep, mounting=mounting, contacts=False)
-
-
-def state(q: Array) -> State:
-    """At rest."""
-    return State(0.0, q, np.zeros_like(q))

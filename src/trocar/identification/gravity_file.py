@@ -1,7 +1,7 @@
 """Gravity of a dVRK-Si PSM as a file for the robot: links with masses and centres, in the dVRK's own table.
 
-The dVRK compensates gravity with a kinematic file whose links carry `mass`, `cx`, `cy`, `cz`. Its masses are kept, except
-that of the insertion, which is m3; its centres of mass are moved by the least first moment that gives the fitted
+The dVRK compensates gravity with a kinematic file whose links carry `mass`, `cx`, `cy`, `cz`. Its masses are kept,
+except that of the insertion, which is m3; its centres of mass are moved by the least first moment that gives the fitted
 coefficients. Constant efforts have no place in that file: they are listed beside it.
 """
 
@@ -27,7 +27,7 @@ ARM = "PSM_Si"
 
 
 def fitted_links(coefficients: Array) -> dict[str, tuple[float, Array]]:
-    """Mass [kg] and centre of mass (3,) [m] by link of the dVRK's table, in its frames, with these coefficients (5,)."""
+    """Mass [kg] and centre of mass (3,) [m] of every link of the dVRK's table, in its frames; coefficients (5,)."""
     m3 = float(coefficients[4])
     if not (np.isfinite(coefficients).all() and m3 > 0):
         raise TrocarError(f"the mass that moves with the insertion must be positive [kg], got m3 = {m3!r}")

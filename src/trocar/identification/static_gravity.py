@@ -131,7 +131,7 @@ def fit_gravity(q: ArrayLike, tau: ArrayLike, *, gravity: ArrayLike = LEVEL, off
     values = np.linalg.svd(W / np.maximum(np.linalg.norm(W, axis=0), 1e-300), compute_uv=False)
     if len(W) < count or values[-1] < 1e-4 * values[0]:
         raise TrocarError(
-            f"these {len(q)} poses do not tell the {count} numbers apart (condition {values[0] / max(values[-1], 1e-300):.2g}): "
+            f"these {len(q)} poses do not tell the {count} numbers apart (smallest singular value {values[-1]:.2g}): "
             "take poses that differ in yaw, pitch and insertion, four or more"
         )
     x = np.linalg.lstsq(W, tau.reshape(-1), rcond=None)[0]

@@ -1,19 +1,20 @@
 """Identifying a dVRK-Si PSM as Zhou et al. 2025 do: the columns of their Table I, and their constraints.
 
-Links 1, 2, 2'', 2'''' and 3 have inertia; 4, 5 and the finger motors M6, M7 have rotors; every joint rubs; the roll has a
-spring. Rows that turn with the same joint (2, 2'', 2''''; 3, 3') rub as one. Minimised is the squared effort error, each
-joint in units of its scatter, with
+Links 1, 2, 2'', 2'''' and 3 have inertia; 4, 5 and the finger motors M6, M7 have rotors; every joint rubs; the roll has
+a spring. Rows that turn with the same joint (2, 2'', 2''''; 3, 3') rub as one. Minimised is the squared effort error,
+each joint in units of its scatter, with
 
     mass > 0,  centre of mass in a box about the link,  friction, rotors and stiffness >= 0,
 
 and pseudo-inertias that can exist, which the paper does not ask for. Combinations that no motion shows are left to the
-prior. `extended` adds what Table I has not and the arm has: rotors of the first three joints (without them the insertion
-would have to be as heavy as it is inert), friction that grows with load (yaw, pitch) and changes with depth (insertion).
+prior. `extended` adds what Table I has not and the arm has: rotors of the first three joints (without them the
+insertion would have to be as heavy as it is inert), friction that grows with load (yaw, pitch) or with depth.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -138,16 +139,13 @@ def _solve(mechanism: Mechanism, R: Array) -> tuple[Array, str]:
 
 def _with_values(parameters: Parameters, values: Array, names: tuple[str, ...]) -> Parameters:
     inertias = {body: standard(values[10 * k : 10 * (k + 1)]) for k, body in enumerate(LINKS)}
-    found = dict(zip(names, values, strict=True))
-    drives = tuple(
+    found, drives = dict(zip(names, values.tolist(), strict=True)), []
+    for drive in parameters.drives:
+        terms: dict[str, Any] = {term: found[f"{drive.name}.{term}"] for term in drive.terms}
         # the solver meets a bound to 1e-9
-        replace(
-            d,
-            **{t: float(found[f"{d.name}.{t}"] if t in SIGNED else max(0.0, found[f"{d.name}.{t}"])) for t in d.terms},
-        )
-        for d in parameters.drives
-    )
-    return replace(parameters, inertias=inertias, drives=drives)
+        terms |= {term: max(0.0, value) for term, value in terms.items() if term not in SIGNED}
+        drives.append(replace(drive, **terms))
+    return replace(parameters, inertias=inertias, drives=tuple(drives))
 
 
 def _pseudo_inertia_basis() -> Array:

@@ -13,6 +13,7 @@ import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -41,8 +42,8 @@ VISCOUS = (1.8, 3.3, 2.7)
 GUIDE = 1.5
 ENDOSCOPE = "HD"
 
-LINKS = """- links: of least divergence from the published masses with CAD tensors (links_si.toml), with exactly the gravity
-  coefficients D, C, A, B = {coefficients} kg m, m3 = {m3} kg. Only these are measured.
+LINKS = """- links: of least divergence from the published masses with CAD tensors (links_si.toml), with exactly the
+  gravity coefficients D, C, A, B = {coefficients} kg m, m3 = {m3} kg. Only these are measured.
 - the two bars and the carriage take their mass from the links beside them."""
 COMMENTS = {
     ("PSM_Si", "zhou2025"): """Dynamic parameters of the da Vinci Si PSM: the authors' identified gravity. SI units.
@@ -71,14 +72,14 @@ COMMENTS = {
 - gravity: exactly that of the masses in ECM_Si_physical.json with the HD endoscope (1.8 kg), all of whose mass is
   on the insertion.
 {links}
-- ASSUMED: all friction. Yaw and pitch as on the PSM_Si, in proportion to the gear; insertion and roll 4 % of the motor's
-  largest effort. Rotors are assumed too.""",
+- ASSUMED: all friction. Yaw and pitch as on the PSM_Si, in proportion to the gear; insertion and roll 4 % of the
+  motor's largest effort. Rotors are assumed too.""",
 }
 
 
 @dataclass(frozen=True)
 class StaticTable:
-    """Table II: five poses at rest. Efforts (5, 3) of yaw, pitch [N m], insertion [N]; errors in deg and mm as printed."""
+    """Table II: five poses at rest. Efforts (5, 3) of yaw, pitch [N m], insertion [N]; errors as printed [deg, mm]."""
 
     q: Array
     pose: Array
@@ -202,13 +203,13 @@ def _arm_drive(joint: str, Im: float, Fc: float, viscous: float, **others: float
 
 
 def _drive(name: str, joints: dict[str, float], **terms: float) -> Drive:
-    values = {term: round(float(terms[term]), 4) for term in DRIVE_TERMS if term in terms}
+    values: dict[str, Any] = {term: round(float(terms[term]), 4) for term in DRIVE_TERMS if term in terms}
     return Drive(name=name, joints=joints, terms=tuple(values), **values)
 
 
 def _wrist_drive(drive: Drive, disc: float) -> Drive:
     """The Classic's, without its offset, which belongs to one arm."""
-    terms = {term: getattr(drive, term) for term in drive.terms if term != "Fo"}
+    terms: dict[str, Any] = {term: getattr(drive, term) for term in drive.terms if term != "Fo"}
     if "Im" in terms:
         terms["Im"] = disc
     return Drive(name=drive.name, joints=drive.joints, motors=drive.motors, terms=tuple(terms), **terms)

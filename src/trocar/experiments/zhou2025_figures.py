@@ -19,17 +19,18 @@ EFFORT = ("N m", "N m", "N")
 LENGTH = ("deg", "deg", "mm")
 
 
-def drift(tests: Mapping[int, DriftTest]) -> Figure:
-    """Distance over time, a panel per joint."""
+def drift(tests: Mapping[int, DriftTest], falls: Mapping[int, tuple[Array, Array]]) -> Figure:
+    """Distance over time, a panel per joint; dashed: times and distances with the motors off."""
     with style():
         figure = Figure(figsize=(10.0, 3.0))
         for j, axes in enumerate(figure.subplots(1, 3)):
             for k, test in tests.items():
                 axes.plot(test.t, PRINTED_UNITS[j] * test.moved[:, j], color=COLOURS[k], label=f"pose {k + 1}")
+                axes.plot(falls[k][0], PRINTED_UNITS[j] * falls[k][1][:, j], color=COLOURS[k], ls="--", lw=1.0)
             limit = PRINTED_UNITS[j] * DRIFT[j]
             for sign in (-1, 1):
-                axes.axhline(sign * limit, color="0.5", lw=0.8, ls="--")
-            axes.set(title=f"{TITLES[j]} [{LENGTH[j]}]", xlabel="t [s]", ylim=(-1.25 * limit, 1.25 * limit))
+                axes.axhline(sign * limit, color="0.5", lw=0.8, ls=":")
+            axes.set(title=f"{TITLES[j]} [{LENGTH[j]}]", xlabel="t [s]", ylim=(-3.0 * limit, 3.0 * limit))
         axes.legend(ncols=2, fontsize="small")
     return figure
 
@@ -72,7 +73,7 @@ def bounds(table: StaticTable, ends: Array, compensation: Array) -> Figure:
             axes.axhline(0.0, color="0.5", lw=0.8)
             axes.set(title=f"{TITLES[j]} [{EFFORT[j]}]", xlabel="pose")
             axes.set_xticks(x, [str(k + 1) for k in x])
-        axes.legend(fontsize="small", loc="lower right")
+        axes.legend(fontsize="small", loc="upper left")
     return figure
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from trocar.arms.parameter_file import to_toml
 from trocar.arms.parameters import Parameters
-from trocar.control import Controller, GravityCompensation, JointPID, hold, quintic
+from trocar.control import ConstantEffort, Controller, GravityCompensation, JointPID, hold, quintic
 from trocar.files import write_whole
 from trocar.mechanics import Mechanism
 from trocar.simulation.simulate import simulate
@@ -28,7 +28,7 @@ PRINTED_UNITS = np.array([np.degrees(1.0), np.degrees(1.0), 1e3])  # [deg, deg, 
 RATE = 1500.0  # of the robot [Hz]
 APPROACH, SETTLING = 1.0, 1.0  # to a pose, and there, before it is measured [s]
 STEP = np.array([0.05, 0.05, 0.01])  # length of the approach [rad, rad, m]
-COARSE = 2e-3  # timestep where no controller runs [s]
+COARSE = 4e-3  # timestep where no controller runs [s]
 
 
 def full(q: Array) -> Array:
@@ -74,6 +74,13 @@ def drift_test(q: Array, side: Array, compensation: Controller, *, feed_forward:
     moved = np.vstack([second.q[:, :3], sim.q[:3]]) - left
     t = np.append(second.t - second.t[0], STILL)
     return DriftTest(PD_error, PD_effort, goal[:3] - sim.q[:3], sim.tau[:3], t, moved)
+
+
+def fall(sim: Simulator, q: Array, duration: float = 0.5) -> tuple[Array, Array]:
+    """Times (N,) [s] and distances (N, 3) [rad, rad, m] from q (3,) with the motors off."""
+    sim.reset(full(q))
+    recording = simulate(sim, ConstantEffort(np.zeros(sim.n)), hold(sim.q), duration, every=10)
+    return recording.t, recording.q[:, :3] - q
 
 
 def moves(sim: Simulator, q: Array, effort: Callable[[Array], Array], joint: int, duration: float = STILL) -> bool:

@@ -18,6 +18,10 @@ CASES = {
     "PSM gondokaryono2019": {"parameters": "gondokaryono2019"},
     "PSM gondokaryono2019 without counterweight": {"parameters": "gondokaryono2019", "counterweight": False},
     "ECM gondokaryono2019": {"arm": "ECM"},
+    "PSM_Si zhou2025": {"arm": "PSM_Si"},
+    "PSM_Si zhou2025_measured tilted": {"arm": "PSM_Si", "parameters": "zhou2025_measured", "mounting": -0.26},
+    "PSM_Si saw sideways": {"arm": "PSM_Si", "parameters": "saw", "gravity": (3.0, -2.0, -8.0)},
+    "ECM_Si saw": {"arm": "ECM_Si"},
     "ECM gondokaryono2019 HD sideways": {"arm": "ECM", "endoscope": "HD", "gravity": (3.0, -2.0, -8.0)},
 }
 

@@ -348,8 +348,6 @@ def test_the_engine_refuses_what_cannot_be():
         tr.Simulator("PSM").apply_wrench(np.zeros(6), "tool")
     with pytest.raises(tr.TrocarError, match=r"'exakt' is unknown\. Did you mean 'exact'"):
         tr.Simulator("PSM", accuracy="exakt")
-    with pytest.raises(tr.TrocarError, match="PSM_Si has no dynamic parameters"):
-        tr.Simulator("PSM_Si")
     with pytest.raises(tr.TrocarError, match=r"timestep must be in \(0, 0\.02\]"):
         tr.Simulator("PSM", timestep=0.1)
 

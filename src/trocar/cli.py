@@ -14,6 +14,7 @@ from rich.console import Console
 
 from trocar.commands.bench import bench
 from trocar.commands.calibrate import calibrate
+from trocar.commands.gravity import gravity
 from trocar.commands.sim import sim
 from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError, UnknownName
@@ -85,6 +86,7 @@ def demo(
 app.command(rich_help_panel="Simulate")(sim)
 app.command(rich_help_panel="Simulate")(bench)
 app.command(rich_help_panel="Your own robot")(calibrate)
+app.command(rich_help_panel="Your own robot")(gravity)
 
 
 @app.command(rich_help_panel="Check against the literature")

@@ -25,6 +25,8 @@ SETS: dict[str, tuple[str, ...]] = {
     "ECM": ("gondokaryono2019",),
     "MTML": ("wang2019", "wang2019_published"),
     "MTMR": ("wang2019", "wang2019_published"),
+    "PSM_Si": ("zhou2025", "zhou2025_measured", "saw"),
+    "ECM_Si": ("saw",),
 }
 
 

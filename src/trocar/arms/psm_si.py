@@ -11,7 +11,7 @@ from trocar.arms.geometry_file import Geometry
 from trocar.arms.instruments import load_instrument
 from trocar.arms.psm import with_instrument
 from trocar.arms.tables import HALF_PI, geometry, read
-from trocar.spatial import mdh
+from trocar.spatial import Array, mdh, rotation
 
 
 def psm_si(which: str | PathLike[str] | Geometry | None = None, instrument: str | PathLike[str] | None = None) -> Arm:
@@ -44,13 +44,17 @@ def si_parallelogram(l: Mapping) -> tuple[tuple[Body, ...], tuple[Loop, ...]]:
     up, down = {"pitch": 1.0}, {"pitch": -1.0}
     T_1_2, T_2_middle = T_1_1p @ mdh(a=l["l_1L"], theta=-HALF_PI), T_2_2p @ mdh(alpha=-HALF_PI, theta=HALF_PI)
     T_middle_end = T_2pp_2ppp @ mdh(alpha=-HALF_PI)
-    w = l["assumed"]["bar_offset"]
-    # each bar starts beside a joint by the same step as it ends beside the next one
+    # Each bar starts beside a joint by the same step as it ends beside the next one: a parallelogram, which could fold
+    # over where it is flat. So the step is square to the link in the middle of the pitch range; at its ends the two are
+    # 16 degrees apart.
+    w, middle = l["assumed"]["bar_offset"], l["assumed"]["bar_square_at"]
+    beside_back = shift(*_square_to(T_2_middle[:3, 3], middle, w))
+    beside_middle = shift(*_square_to(T_2_middle[:3, :3] @ T_middle_end[:3, 3], -middle, w))
     bodies = (
         revolute("yaw", None, T_0 @ mdh(alpha=HALF_PI, theta=HALF_PI), {"yaw": 1.0}, "1"),
-        revolute("yaw_bar", "yaw", T_1_1p @ mdh(a=l["l_1L"] + w, theta=-HALF_PI), up),
+        revolute("yaw_bar", "yaw", T_1_2 @ beside_back, up),
         revolute("back", "yaw", T_1_2, up, "2"),
-        revolute("back_bar", "back", shift(x=-w) @ T_2_middle, down),
+        revolute("back_bar", "back", beside_middle @ T_2_middle, down),
         revolute("middle", "back", T_2_middle, down, "2''"),
         revolute("end", "middle", T_middle_end, up, "2''''"),
     )
@@ -61,3 +65,9 @@ def si_parallelogram(l: Mapping) -> tuple[tuple[Body, ...], tuple[Loop, ...]]:
         closure("back_bar", bodies, "back_bar", (float(x2), float(y2), float(z2)), "end"),
     )
     return bodies, loops
+
+
+def _square_to(link: Array, turned: float, length: float) -> tuple[float, float]:
+    """A step (x, y) of some length, square to a link (3,) after it has turned about z by an angle [rad]."""
+    x, y, _ = rotation("z", turned) @ link
+    return -length * y / math.hypot(x, y), length * x / math.hypot(x, y)

@@ -12,17 +12,28 @@ from trocar.spatial import Array
 class GravityCompensation(Controller):
     """tau = g(q), weight and springs; with offset=True also the constant offsets Fo of the drives.
 
+    Alone it is the free mode: the arm stays where a hand leaves it. Added to position control it takes the weight off
+    it: at the measured position, or with feed_forward=True at the one asked for, which no measurement disturbs.
+
     Args:
-        mechanism: the model to compensate with, which need not be the one simulated.
+        mechanism: the model to compensate with, which need not be the one simulated. Its mounting, instrument and
+            endoscope are those that are compensated.
         period: [s]; None for every step.
     """
 
-    def __init__(self, mechanism: Mechanism, offset: bool = False, period: float | None = None) -> None:
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        offset: bool = False,
+        period: float | None = None,
+        *,
+        feed_forward: bool = False,
+    ) -> None:
         self._mechanism = mechanism
-        self.offset = offset
+        self.offset, self.feed_forward = offset, feed_forward
         self.period = checked_period(period)
         drives = mechanism.drives
         self._Fo = drives.Fo @ drives.A if offset else np.zeros(mechanism.n)
 
     def __call__(self, state: State, setpoint: Setpoint) -> Array:
-        return self._mechanism.gravity(state.q) + self._Fo
+        return self._mechanism.gravity(setpoint.q if self.feed_forward else state.q) + self._Fo

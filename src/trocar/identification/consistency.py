@@ -90,7 +90,7 @@ def equivalent(mechanism: Mechanism, priors: Mapping[str, Prior]) -> Equivalent:
         alone = u[:, np.append(s, np.zeros(len(u) - len(s))) < 1e-9].T
         found[apart] = _nearest_definite(published[apart], alone @ B[apart])
         target = target + B[apart] @ (published[apart] - found[apart])
-    found |= _nearest_to_prior(free, B_free, target, priors)
+    found |= nearest_to_prior(free, B_free, target, priors)
     off = sum(B[name] @ (found[name] - published[name]) for name in names)
     return Equivalent(
         inertias={name: standard(found[name]) for name in names},
@@ -155,7 +155,7 @@ def _nearest_definite(phi: Array, exact: Array) -> Array:
     return _projected(basis @ np.asarray(P.value).reshape(-1), exact, exact @ phi)
 
 
-def _nearest_to_prior(names: list[str], B: Array, target: Array, priors: Mapping[str, Prior]) -> dict[str, Array]:
+def nearest_to_prior(names: list[str], B: Array, target: Array, priors: Mapping[str, Prior]) -> dict[str, Array]:
     """Barycentric parameters of least divergence from the prior with `B phi = target`."""
     basis, Q, constraints = _programme(names, priors)
     A = np.concatenate([B[:, 10 * k : 10 * (k + 1)] @ basis[k] for k in range(len(names))], axis=1)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.arms import ARMS, Arm, Geometry, geometries, gravity_vector, load_arm, published
+from trocar.arms.added_mass import with_added_mass
 from trocar.arms.endoscopes import with_endoscope
 from trocar.arms.geometry_file import is_geometry_file, read_geometry
 from trocar.arms.parameters import SETS, Parameters, load_parameters
@@ -259,6 +260,7 @@ def load_mechanism(
     mounting: float | None = None,
     rotor_inertia: float | None = None,
     endoscope: str | float | None = None,
+    added_mass: float = 0.0,
 ) -> Mechanism:
     """The equations of an arm.
 
@@ -273,8 +275,9 @@ def load_mechanism(
         rotor_inertia: overrides the inertia of the instrument's motors, at the discs [kg m^2].
         endoscope: what an ECM carries, by type (ECM: SD, HD, custom, none; ECM_Si: HD) or mass [kg]; None for the
             set's own (ECM: SD). Its direction of view is the `instrument`.
+        added_mass: by how much the instrument is heavier (+) or lighter (-) than the one of the set [kg].
     """
-    arm, found = load_set(name, parameters, instrument, rotor_inertia, endoscope)
+    arm, found = load_set(name, parameters, instrument, rotor_inertia, endoscope, added_mass)
     return Mechanism(arm, found, counterweight=counterweight, gravity=gravity, mounting=mounting)
 
 
@@ -284,6 +287,7 @@ def load_set(
     instrument: str | Path | None = None,
     rotor_inertia: float | None = None,
     endoscope: str | float | None = None,
+    added_mass: float = 0.0,
 ) -> tuple[Arm, Parameters | None]:
     """An arm in the geometry of a parameter set, and that set (None where only a geometry is published)."""
     if name not in ARMS:
@@ -315,6 +319,8 @@ def load_set(
     arm = load_arm(name, geometry, instrument)
     if endoscope is not None:
         found = with_endoscope(found, arm, endoscope)
+    if added_mass:
+        found = with_added_mass(found, arm, added_mass)
     if found is not None:
         _check_bodies(arm, found)
     return arm, found

@@ -24,8 +24,10 @@ class PinocchioTree:
             body = bodies[i]
             joint = pin.JointModelRZ() if body.kind == "revolute" else pin.JointModelPZ()
             index[body.name] = self.model.addJoint(index[body.parent], joint, se3(body.placement), body.name)
-            # by parameters: the other constructor refuses published inertias that are not positive definite
-            link = pin.Inertia.FromDynamicParameters(_dynamic_parameters(inertia, i))
+            # by parameters: the other constructor refuses published inertias that are not positive definite; it
+            # divides by the mass, which a body that only carries others need not have
+            massive = i in inertia.massive
+            link = pin.Inertia.FromDynamicParameters(_dynamic_parameters(inertia, i)) if massive else pin.Inertia.Zero()
             self.model.appendBodyToJoint(index[body.name], link, pin.SE3.Identity())
         self.model.gravity.linear = g
         self.data = self.model.createData()

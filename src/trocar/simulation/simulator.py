@@ -64,7 +64,7 @@ class Simulator:
         compliance: elastic drives of yaw and pitch with motors of their own; `measured_q` is then the encoders'.
         contacts: False switches contact off. limits: joint limits as constraints.
         motor_limits: clamp efforts to what the motors can give.
-        instrument, gravity, mounting, rotor_inertia, endoscope: as for `load_mechanism`.
+        instrument, gravity, mounting, rotor_inertia, endoscope, added_mass: as for `load_mechanism`.
 
     Attributes:
         model, data: MuJoCo's. spec: what the model was compiled from, with all visual shapes (`model` has none).
@@ -89,6 +89,7 @@ class Simulator:
         mounting: float | None = None,
         rotor_inertia: float | None = None,
         endoscope: str | float | None = None,
+        added_mass: float = 0.0,
     ) -> None:
         if accuracy not in INTEGRATORS:
             raise UnknownName("accuracy", accuracy, INTEGRATORS)
@@ -96,7 +97,7 @@ class Simulator:
             raise TrocarError(f"timestep must be in (0, 0.02] s, got {timestep!r}")
         if transmission not in ("rigid", "mirrored") and not isinstance(transmission, Cable):
             raise UnknownName("transmission", transmission, ("rigid", "mirrored", "Cable(stiffness=, damping=)"))
-        arm, found = load_set(name, parameters, instrument, rotor_inertia, endoscope)
+        arm, found = load_set(name, parameters, instrument, rotor_inertia, endoscope, added_mass)
         if found is None:
             raise TrocarError(f"{name} has no dynamic parameters to simulate yet")
         if not counterweight and arm.counterweight is None:

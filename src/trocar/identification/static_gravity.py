@@ -1,0 +1,151 @@
+"""Gravity of a da Vinci Si arm in closed form, and its coefficients from static poses alone.
+
+Yaw q1, pitch q2 and insertion q3 carry the arm's first moment, in base axes,
+
+    S = (D c1 - Z s1,  Y,  D s1 + Z c1),   Z = C + A c2 + B s2 - m3 q3 c2,   Y = A s2 - B c2 - m3 q3 s2  (+ a constant)
+
+so its gravity is tau = -d(g . S)/dq with five numbers, whatever the links, the mounting and the gravity vector g:
+D, C, A, B [kg m] and m3 [kg]. A drive may add a constant effort to each joint (a fourth kind of number, Fo).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.arms.arm import GRAVITY
+from trocar.errors import TrocarError
+from trocar.mechanics import Mechanism
+from trocar.mechanics.inertia import NAMES
+from trocar.spatial import Array
+
+COEFFICIENTS = ("D", "C", "A", "B", "m3")
+LEVEL = (0.0, 0.0, -GRAVITY)
+ARMS = ("PSM_Si", "ECM_Si")
+
+
+def gravity_regressor(q: ArrayLike, gravity: ArrayLike = LEVEL) -> Array:
+    """(..., 3, 5) with `gravity_regressor(q) @ (D, C, A, B, m3)` = gravity efforts of yaw, pitch, insertion [N m, N].
+
+    q (..., 3 or more) [rad, rad, m]; gravity (3,) [m/s^2] in base axes.
+    """
+    q = np.asarray(q, dtype=float)
+    q3, (s1, s2), (c1, c2) = q[..., 2], np.sin(np.moveaxis(q[..., :2], -1, 0)), np.cos(np.moveaxis(q[..., :2], -1, 0))
+    o, i = np.zeros_like(q3), np.ones_like(q3)
+
+    def row(*by_coefficient: Array) -> Array:
+        return np.stack(by_coefficient, axis=-1)
+
+    D, Z = row(i, o, o, o, o), row(o, i, c2, s2, -q3 * c2)
+    Z_2, Z_3 = row(o, o, -s2, c2, q3 * s2), row(o, o, o, o, -c2)
+    Y_2, Y_3 = row(o, o, c2, s2, -q3 * c2), row(o, o, o, o, -s2)
+    s1, c1 = s1[..., None], c1[..., None]
+    x, y, z = np.asarray(gravity, dtype=float)
+    yaw = x * (-D * s1 - Z * c1) + z * (D * c1 - Z * s1)
+    pitch, insertion = (-x * s1 * Zk + y * Yk + z * c1 * Zk for Zk, Yk in ((Z_2, Y_2), (Z_3, Y_3)))
+    return -np.stack([yaw, pitch, insertion], axis=-2)
+
+
+def coefficient_rows(mechanism: Mechanism) -> Array:
+    """(5, p): rows that turn `parameter_vector` into the coefficients; drives have no part in them."""
+    if mechanism.arm.name not in ARMS:
+        raise TrocarError(f"{mechanism.arm.name} has no such closed form; it is that of {' and '.join(ARMS)}")
+    arm = mechanism.arm
+    q = np.random.default_rng(0).uniform(arm.lower, arm.upper, (60, arm.n))
+    level = Mechanism(arm, mechanism.parameters, gravity=LEVEL)
+    Y = level.regressor(q, 0 * q, 0 * q)[:, :3]
+    links = np.array([name.split(".")[-1] in NAMES for name in level.parameter_names])
+    rows = np.linalg.lstsq(gravity_regressor(q).reshape(-1, 5), Y.reshape(-1, Y.shape[-1]), rcond=None)[0]
+    return np.where(links, np.round(rows, 12), 0.0)
+
+
+def coefficients(mechanism: Mechanism) -> Array:
+    """D, C, A, B [kg m] and m3 [kg] (5,) of an arm with parameters."""
+    return coefficient_rows(mechanism) @ mechanism.parameter_vector
+
+
+@dataclass(frozen=True)
+class GravityFit:
+    """Least squares of static efforts.
+
+    Attributes:
+        coefficients: (5,) D, C, A, B [kg m], m3 [kg]. offset: (3,) constant efforts Fo [N m, N], zero if not fitted.
+        covariance: of both, (5 or 8, 5 or 8), from the residuals of each joint.
+        q, tau, gravity: what was fitted: poses (N, 3), efforts (N, 3), gravity in base axes (3,).
+    """
+
+    coefficients: Array
+    offset: Array
+    covariance: Array
+    q: Array
+    tau: Array
+    gravity: Array
+    offsets: bool
+
+    def predicted(self, q: ArrayLike, gravity: ArrayLike | None = None) -> Array:
+        """Efforts (..., 3) that hold the arm at q, offsets included [N m, N]."""
+        return gravity_regressor(q, self.gravity if gravity is None else gravity) @ self.coefficients + self.offset
+
+    @cached_property
+    def residual(self) -> Array:
+        """(N, 3) [N m, N]: measured less predicted."""
+        return np.asarray(self.tau - self.predicted(self.q))
+
+    @property
+    def rms(self) -> Array:
+        """(3,) of the residual."""
+        return np.asarray(np.sqrt((self.residual**2).mean(0)))
+
+    def left_out(self) -> Array:
+        """(N, 3): efforts of each pose predicted from all others."""
+        rows = []
+        for k in range(len(self.q)):
+            others = np.arange(len(self.q)) != k
+            fit = fit_gravity(self.q[others], self.tau[others], gravity=self.gravity, offsets=self.offsets)
+            rows.append(fit.predicted(self.q[k]))
+        return np.array(rows)
+
+
+def fit_gravity(q: ArrayLike, tau: ArrayLike, *, gravity: ArrayLike = LEVEL, offsets: bool = True) -> GravityFit:
+    """The five coefficients, and with `offsets` three constant efforts, from poses held at rest.
+
+    Args:
+        q: (N, 3 or more), yaw, pitch [rad], insertion [m]. tau: (N, 3 or more) efforts that held them [N m, N]. Static
+            friction is in them: take the mean of two efforts, having come from either side.
+        gravity: (3,) in base axes [m/s^2].
+    """
+    q, tau, gravity = (np.asarray(x, dtype=float) for x in (q, tau, gravity))
+    if q.ndim != 2 or q.shape[1] < 3 or tau.ndim != 2 or tau.shape[1] < 3 or len(q) != len(tau):
+        raise TrocarError(f"poses and efforts must be (N, 3 or more) each, got {q.shape} and {tau.shape}")
+    if not (np.isfinite(q).all() and np.isfinite(tau).all()):
+        raise TrocarError("poses and efforts must be finite")
+    q, tau = q[:, :3], tau[:, :3]
+    H = gravity_regressor(q, gravity)
+    if offsets:
+        H = np.concatenate([H, np.broadcast_to(np.eye(3), (len(q), 3, 3))], axis=-1)
+    count = H.shape[-1]
+    W = H.reshape(-1, count)
+    values = np.linalg.svd(W / np.maximum(np.linalg.norm(W, axis=0), 1e-300), compute_uv=False)
+    if len(W) < count or values[-1] < 1e-4 * values[0]:
+        raise TrocarError(
+            f"these {len(q)} poses do not tell the {count} numbers apart (smallest singular value {values[-1]:.2g}): "
+            "take poses that differ in yaw, pitch and insertion, four or more"
+        )
+    x = np.linalg.lstsq(W, tau.reshape(-1), rcond=None)[0]
+    residual = (tau.reshape(-1) - W @ x).reshape(-1, 3)
+    # each joint has a scatter of its own; the numbers are shared out over the joints evenly
+    free = max(1.0, len(q) - count / 3)
+    variance = np.tile((residual**2).sum(0) / free, len(q))
+    pinv = np.linalg.pinv(W)
+    return GravityFit(
+        coefficients=x[:5],
+        offset=x[5:] if offsets else np.zeros(3),
+        covariance=(pinv * variance) @ pinv.T,
+        q=q,
+        tau=tau,
+        gravity=gravity,
+        offsets=offsets,
+    )

@@ -16,6 +16,7 @@ from trocar.spatial import Array
 LINEAR = 5e-4  # allowed distance from the linear error [m]: a step of 47 mm, efforts held for 1 ms
 RIGID, MIRRORED, SETTLED_MIRRORED = 0.05, 1.0, 0.01  # |u - model| on J3 [N]: at most, at least, at most
 POSITION, ORIENTATION = 1e-4, 1e-3  # RMS of the tip's pose under torque control, settled [m, rad]
+DURATION = 2.0  # [s]
 EXACT = "Section IV-C: exactly linearised and decoupled, exponentially stable"
 TRANSIENT = "Section IV-C: a discrepancy on J3 in the transient, from the PID that mirrors the counterweight"
 LIMITED = "fig 7 rectilinear"  # also run with the motors' limits
@@ -26,7 +27,7 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
     code, text = (runs.spiral(mechanism, shape) for shape in (runs.SPIRAL_OF_CODE, runs.SPIRAL_OF_TEXT))
     logged = runs.rectilinear(mechanism, runs.TORQUE_LENGTH, step=runs.CENTRE)
     of_text, of_code = (runs.KP_TORQUE, runs.KD_TORQUE), (runs.KP_CODE, runs.KD_CODE)
-    duration = 0.8 if context.quick else 2.0
+    duration = 0.8 if context.quick else DURATION
     found: list[Claim] = []
     for name, path, gains in (
         (LIMITED, runs.rectilinear(mechanism), of_text),
@@ -50,7 +51,7 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
         if name == LIMITED:
             report.paragraphs.append(_limits(mechanism, path, duration, rigid))
         figures.film(context, report, name, rigid.recording.t, rigid.recording.q, path)
-    return found + _pose(context, report, mechanism, {"code": code, "text": text}, duration)
+    return found + _pose(context, report, mechanism, {"code": code, "text": text})
 
 
 def _transient(name: str, rigid: runs.Transient, mirrored: runs.Transient) -> list[Claim]:
@@ -109,14 +110,12 @@ def _limits(mechanism: Mechanism, path: CartesianPath, duration: float, free: ru
     )
 
 
-def _pose(
-    context: Context, report: Report, mechanism: Mechanism, paths: dict[str, CartesianPath], duration: float
-) -> list[Claim]:
+def _pose(context: Context, report: Report, mechanism: Mechanism, paths: dict[str, CartesianPath]) -> list[Claim]:
     """Position and orientation by torque, wrist and all: beyond the paper, which has no wrist under torque control."""
     found = []
     for which, path in paths.items():
         name = f"pose by torque, spiral of the {which}"
-        recording = runs.pose_run(mechanism, path, duration, accuracy="exact")
+        recording = runs.pose_run(mechanism, path, DURATION, accuracy="exact")
         errors = runs.pose_errors(mechanism, recording, path)[recording.t >= logs.SETTLED]
         position, orientation = (float(np.sqrt((errors[:, k : k + 3] ** 2).sum(1).mean())) for k in (0, 3))
         note = "RMS of the distance, t >= 0.5 s, six joints, Runge-Kutta 4, rotors of 1e-4 kg m^2 at the discs"

@@ -305,7 +305,7 @@ th, td { padding: .5rem .75rem .5rem 0; border-bottom: 1px solid var(--line); ve
 .holds .verdict { color: var(--good); }
 .fails .verdict, .fails .ours { color: var(--bad); font-weight: 600; }
 .null .verdict { color: var(--open); }
-.verdict { white-space: nowrap; }
+.verdict, .unit { white-space: nowrap; }
 .note, figcaption { color: var(--soft); }
 cite { font-size: .92em; }
 figure { margin: 2.5rem 0 0; }

@@ -27,7 +27,7 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
     code, text = (runs.spiral(mechanism, shape) for shape in (runs.SPIRAL_OF_CODE, runs.SPIRAL_OF_TEXT))
     logged = runs.rectilinear(mechanism, runs.TORQUE_LENGTH, step=runs.CENTRE)
     of_text, of_code = (runs.KP_TORQUE, runs.KD_TORQUE), (runs.KP_CODE, runs.KD_CODE)
-    duration = 0.8 if context.quick else DURATION
+    duration = 0.6 if context.quick else DURATION
     found: list[Claim] = []
     for name, path, gains in (
         (LIMITED, runs.rectilinear(mechanism), of_text),

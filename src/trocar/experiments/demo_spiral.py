@@ -43,7 +43,7 @@ def show(report: Report, output: Path, progress: Callable[[float], None]) -> lis
         report.add_clip(
             render_video(output / "spiral.gif", film, FPS),
             "The tip on the spiral under torque control: line wanted (dark) and travelled. Without the counterweight, "
-            "which the controller reckons with, the tip hangs below.",
+            "which the controller reckons with, the tip hangs too low.",
         )
     except TrocarError as error:
         report.paragraphs.append(f"No film: {error}")

@@ -11,7 +11,7 @@ from PIL import Image
 
 from trocar.errors import TrocarError, UnknownName
 from trocar.simulation import Simulator, rendering
-from trocar.simulation.rendering import CAMERAS, render, render_video, save_png, view
+from trocar.simulation.rendering import CAMERAS, Trace, render, render_video, save_png, view
 
 SIZE = (320, 240)
 HOME = np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.4])
@@ -77,6 +77,38 @@ def test_the_close_up_follows_the_tip(sim):
         image = render(sim, "tip", SIZE).astype(int)
         wrist = image[pixel(sim, "tip", sim.data.body("wrist_pitch").xpos * 0.5 + 0.5 * sim.tip_pose()[:3, 3])]
         assert wrist[2] > 1.3 * wrist[0]
+
+
+def test_a_trace_is_drawn_where_it_is(sim):
+    sim.reset(HOME)
+    ends = np.array([[0.1, -0.1, -0.1], [0.1, 0.15, 0.2]])
+    before, after = (
+        render(sim, "side", SIZE, traces=traces, shadows=False).astype(int)
+        for traces in ((), [Trace(ends, (1.0, 0.0, 0.0, 1.0), 3.0)])
+    )
+    change = np.abs(after - before).max(-1)
+    row, column = pixel(sim, "side", ends.mean(axis=0))
+    assert change[row - 2 : row + 3, column - 2 : column + 3].max() > 60
+    assert (change > 60).mean() < 0.03
+
+
+@pytest.mark.parametrize("points", [np.zeros(3), np.zeros((4, 2)), np.full((2, 3), np.nan)])
+def test_a_trace_needs_points(points):
+    with pytest.raises(TrocarError, match="finite points"):
+        Trace(points)
+
+
+def test_too_long_a_trace_is_refused(sim):
+    with pytest.raises(TrocarError, match="at most 4000 points"):
+        render(sim, "iso", SIZE, traces=[Trace(np.zeros((4001, 3)))])
+
+
+def test_a_camera_of_your_own_is_used(sim):
+    sim.reset(HOME)
+    mine = view(sim, "iso")
+    np.testing.assert_array_equal(render(sim, mine, SIZE), render(sim, "iso", SIZE))
+    mine.distance *= 2
+    assert (render(sim, mine, SIZE) != render(sim, "iso", SIZE)).any()
 
 
 def test_rendering_changes_neither_model_nor_state(sim):

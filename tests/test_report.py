@@ -230,3 +230,20 @@ def test_html_escapes_every_text(tmp_path: Path) -> None:
     # Title in head and heading, paragraph, four fields of the claim, caption (once more as alt text).
     assert Page(source).text.count(bad) == 8
     assert ("img", "alt", bad) in Page(source).attributes
+
+
+def test_the_page_holds_its_clips(tmp_path: Path) -> None:
+    film = tmp_path / "film.gif"
+    film.write_bytes(b"GIF89a and more")
+    report = Report("Title", [claim()])
+    report.add_clip(film, "A caption")
+    page = report.write_html(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert f"data:image/gif;base64,{base64.b64encode(b'GIF89a and more').decode()}" in page
+    assert "<figcaption>A caption</figcaption>" in page
+
+
+@pytest.mark.parametrize("name", ["missing.gif", "page.html"])
+def test_a_clip_that_is_no_film_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "page.html").write_text("")
+    with pytest.raises(TrocarError, match="clip of a report"):
+        Report("Title").add_clip(tmp_path / name, "caption")

@@ -16,7 +16,7 @@ from trocar.commands.bench import bench
 from trocar.commands.calibrate import calibrate
 from trocar.commands.gravity import gravity
 from trocar.commands.sim import sim
-from trocar.commands.terminal import plain_errors
+from trocar.commands.terminal import plain_errors, progress_bar
 from trocar.errors import TrocarError, UnknownName
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ def demo(
         "trocar-demo"
     ),
 ) -> None:
-    """See what trocar does, in seconds: computes, checks itself, saves a report with pictures.
+    """See what trocar does, in seconds: a PSM follows a spiral by torque, beside the published figures.
+
+    With and without counterweight: a table, plots and a film. Then checks of all arms, and pictures.
 
     Example: [bold]trocar demo -o results[/bold], then open results/demo.html in a browser.
     Exit status 1 if a check fails.
@@ -69,8 +71,9 @@ def demo(
         from trocar.experiments import demo as demonstration
         from trocar.plots import save
 
-        report = demonstration.run(output)
-        written = [report.write_html(output / "demo.html")]
+        with progress_bar("demo") as progress:
+            report = demonstration.run(output, progress)
+        written = [report.write_html(output / "demo.html"), *(path for path, _ in report.clips)]
         for number, (figure, _) in enumerate(report.figures, start=1):
             written.append(save(figure, output / f"figure-{number}.png"))
 

@@ -139,6 +139,7 @@ class Report:
         title: heading of the report.
         claims: the claims in order, with unique ids.
         figures: matplotlib figures with their captions.
+        clips: films (.gif) with their captions; the HTML file holds copies.
         paragraphs: plain text shown above the claims.
         figures_first: whether the page opens with the figures, for reports that are looked at before they are read.
     """
@@ -156,6 +157,7 @@ class Report:
         self.figures_first = figures_first
         self.claims: list[Claim] = []
         self.figures: list[tuple[Figure, str]] = list(figures)
+        self.clips: list[tuple[Path, str]] = []
         self.paragraphs: list[str] = list(paragraphs)
         for claim in claims:
             self.add_claim(claim)
@@ -169,6 +171,13 @@ class Report:
     def add_figure(self, figure: Figure, caption: str) -> None:
         """Append a matplotlib figure with its caption."""
         self.figures.append((figure, caption))
+
+    def add_clip(self, path: str | Path, caption: str) -> None:
+        """Append a film, a .gif that has been written, with its caption."""
+        path = Path(path)
+        if path.suffix != ".gif" or not path.is_file():
+            raise TrocarError(f"a clip of a report is a .gif that is there, got {str(path)!r}")
+        self.clips.append((path, caption))
 
     @property
     def ok(self) -> bool:
@@ -234,7 +243,8 @@ class Report:
             f'<h1>{title}</h1>\n<p class="summary">{self.summary()}</p>',
         ]
         parts += [f"<p>{html.escape(paragraph)}</p>" for paragraph in self.paragraphs]
-        figures = [_html_figure(figure, caption) for figure, caption in self.figures]
+        figures = [_html_image(path.read_bytes(), "gif", caption) for path, caption in self.clips]
+        figures += [_html_figure(figure, caption) for figure, caption in self.figures]
         parts += figures + self._html_table() if self.figures_first else self._html_table() + figures
         parts.append("</main>\n</body>\n</html>\n")
         return "\n".join(parts)
@@ -267,9 +277,12 @@ def _html_row(claim: Claim) -> str:
 def _html_figure(figure: Figure, caption: str) -> str:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=_FIGURE_DPI)
-    image = base64.b64encode(buffer.getvalue()).decode("ascii")
-    text = html.escape(caption)
-    return f'<figure><img alt="{text}" src="data:image/png;base64,{image}"><figcaption>{text}</figcaption></figure>'
+    return _html_image(buffer.getvalue(), "png", caption)
+
+
+def _html_image(data: bytes, kind: str, caption: str) -> str:
+    image, text = base64.b64encode(data).decode("ascii"), html.escape(caption)
+    return f'<figure><img alt="{text}" src="data:image/{kind};base64,{image}"><figcaption>{text}</figcaption></figure>'
 
 
 # On a narrow screen each row of the table becomes a block with its own labels.
@@ -292,7 +305,7 @@ th, td { padding: .5rem .75rem .5rem 0; border-bottom: 1px solid var(--line); ve
 .holds .verdict { color: var(--good); }
 .fails .verdict, .fails .ours { color: var(--bad); font-weight: 600; }
 .null .verdict { color: var(--open); }
-.verdict { white-space: nowrap; }
+.verdict, .unit { white-space: nowrap; }
 .note, figcaption { color: var(--soft); }
 cite { font-size: .92em; }
 figure { margin: 2.5rem 0 0; }

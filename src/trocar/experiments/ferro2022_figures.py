@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from trocar.control.trajectories import CartesianPath
 from trocar.errors import TrocarError
+from trocar.experiments.experiment import Context
 from trocar.experiments.ferro2022_logs import UNITS, Excitation, Log
-from trocar.experiments.ferro2022_runs import Transient, engine_torque
+from trocar.experiments.ferro2022_runs import R_WORLD_BASE, Transient, engine_torque
+from trocar.mechanics import load_mechanism
 from trocar.plots import COLOURS, style
 from trocar.recording import Recording
+from trocar.report import Report
 from trocar.simulation import Simulator
-from trocar.simulation.rendering import Picture, render, render_video
+from trocar.simulation.rendering import Picture, Trace, render, render_video
 from trocar.spatial import Array
 
 TITLES = tuple(f"J{j + 1} [{unit}]" for j, unit in enumerate(UNITS))
 ENGINE, MODEL, THEIRS, MEASURED = COLOURS[1], COLOURS[0], COLOURS[5], COLOURS[2]
-CLIP = 4.0  # longest clip [s]
+CLIP, FPS = 3.0, 12.5  # longest clip [s], pictures per second
+WANTED, TRAVELLED = (0.25, 0.25, 0.25, 1.0), (0.84, 0.37, 0.0, 1.0)
 
 
 def kinematic(curves: Sequence[tuple[str, Array, Array]]) -> Figure:
@@ -74,8 +78,8 @@ def excitation(measured: Excitation, runs: Sequence[tuple[str, Recording, Array]
     return figure
 
 
-def transient(rigid: Transient, mirrored: Transient) -> Figure:
-    """Tip error beside the linear one, efforts, and the discrepancy of joint 3."""
+def transient(rigid: Transient, mirrored: Transient, log: Log | None = None) -> Figure:
+    """Tip error beside the linear one (and theirs, where logged), efforts, and the discrepancy of joint 3."""
     t = rigid.recording.t
     early = t <= 0.5
     with style():
@@ -84,7 +88,12 @@ def transient(rigid: Transient, mirrored: Transient) -> Figure:
         for k, axis in enumerate("xyz"):
             error.plot(t[early], 1e3 * rigid.error[early, k], color=COLOURS[k], label=axis)
             error.plot(t[early], 1e3 * rigid.ideal[early, k], color="k", ls=":", label="linear" if k == 2 else None)
-        error.set(title="tip error [mm]", xlabel="t [s]")
+        if log is not None:
+            rows = log.t <= 0.5
+            theirs = 1e3 * ((log["pdes"] - log["pee"]) @ R_WORLD_BASE)[rows]
+            for k in range(3):
+                error.plot(log.t[rows], theirs[:, k], color=COLOURS[k], lw=0.7, marker=".", ms=3, alpha=0.6)
+        error.set(title="tip error [mm]" + (", dots: theirs" if log is not None else ""), xlabel="t [s]")
         error.legend()
         for j, title in enumerate(TITLES):
             effort.plot(t[early], engine_torque(rigid.recording)[early, j], label=title)
@@ -97,18 +106,25 @@ def transient(rigid: Transient, mirrored: Transient) -> Figure:
     return figure
 
 
-def film(folder: Path | None, name: str, recording: Recording, fps: float = 12.5) -> str:
-    """A clip of the recorded motion, `folder/name.gif`, if there is a folder; what became of it, empty without one."""
-    if folder is None:
-        return ""
-    sim = Simulator("PSM", contacts=False)
-    rows = np.searchsorted(recording.t, np.arange(0.0, min(CLIP, recording.t[-1]), 1.0 / fps))
+def film(context: Context, report: Report, name: str, t: Array, q: Array, path: CartesianPath | None = None) -> None:
+    """A clip of a motion q (N, 7) at t (N,) beside its path, and a line in the report, if clips are wanted."""
+    if context.video is None:
+        return
+    context.progress(f"{name}: clip")
+    mechanism, sim = load_mechanism("PSM"), Simulator("PSM", contacts=False)
+    rows = np.searchsorted(t, np.arange(0.0, min(CLIP, t[-1]), 1.0 / FPS))
+    tip = mechanism.forward_kinematics(q[: rows[-1] + 1])[:, :3, 3]
+    wanted = [] if path is None else [path(s).T[:3, 3] for s in np.linspace(0.0, min(CLIP, path.duration), 200)]
 
-    def picture(q: Array) -> Picture:
-        sim.place(q)
-        return render(sim, "iso", (400, 300))
+    def picture(k: int) -> Picture:
+        sim.place(q[k])
+        traces = [Trace(tip[: k + 1 : max(1, k // 300)], TRAVELLED, 3.0)] if k else []
+        if wanted:
+            traces.append(Trace(np.array(wanted), WANTED, 1.5))
+        return render(sim, "iso", (480, 360), traces=traces, shadows=False)
 
+    target = context.video / f"ferro2022-{name.replace(' ', '-').replace(',', '')}.gif"
     try:
-        return f"Clip: {render_video(folder / f'{name}.gif', (picture(recording.q[k]) for k in rows), fps).name}"
+        report.paragraphs.append(f"Clip: {render_video(target, (picture(k) for k in rows), FPS).name}")
     except TrocarError as error:
-        return f"No clip {name}: {error}"
+        report.paragraphs.append(f"No clip {name}: {error}")

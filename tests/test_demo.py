@@ -1,0 +1,56 @@
+"""The demo's table holds, and its film and figures are there."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from trocar.experiments import demo, demo_spiral
+from trocar.report import Report
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """Report, claims and folder of a short run, pictures left blank."""
+    folder, report, done = tmp_path_factory.mktemp("demo"), Report("short"), []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(demo_spiral, "DURATION", 1.9)
+        patch.setattr(demo_spiral, "FILM", 0.3)
+        patch.setattr(
+            demo_spiral, "render", lambda sim, camera, size, **_: np.zeros((size[1], size[0], 3), dtype=np.uint8)
+        )
+        claims = demo_spiral.show(report, folder, done.append)
+    assert done[-1] == pytest.approx(1.0)
+    return report, {claim.id: claim for claim in claims}, folder
+
+
+def test_every_joint_is_judged_with_and_without_counterweight(shown):
+    _, claims, _ = shown
+    assert sum("J" in name for name in claims) == 6
+    assert all(claim.holds for claim in claims.values())
+
+
+def test_the_weight_of_the_missing_counterweight_is_felt_on_the_insertion(shown):
+    _, claims, _ = shown
+    assert claims["spiral, with counterweight: J3"].ours < 1e-4
+    assert 2.5 < claims["spiral, without counterweight: J3"].ours < 3.4
+
+
+def test_the_film_has_its_pictures_side_by_side(shown):
+    report, _, folder = shown
+    ((path, _),) = report.clips
+    assert path == folder / "spiral.gif"
+    with Image.open(path) as film:
+        assert film.size == (2 * demo_spiral.PANEL[0], demo_spiral.PANEL[1] + demo_spiral.HEADER)
+        assert film.n_frames == 3
+
+
+def test_it_has_a_figure_of_efforts_and_one_of_errors(shown):
+    report, *_ = shown
+    assert [len(figure.axes) for figure, _ in report.figures] == [6, 2]
+
+
+def test_the_checks_of_all_arms_hold(monkeypatch):
+    monkeypatch.setattr(demo, "STATES", 50)
+    claims = demo._checks()
+    assert len(claims) == 5
+    assert all(claim.holds for claim in claims)

@@ -2,8 +2,8 @@
 
 Links are in units of their prior: the pseudo-inertia of body k is P = r Q r' with P0 = r r' its prior and Q symmetric
 (ten numbers, orthonormal), so that Q = 1 is the prior. Friction elements, viscous terms and rotors are not negative. An
-element whose friction changes with position has two coordinates, its values at both ends of the recorded range, so that
-it takes out energy all along it. Coordinates other than those of links are scaled to columns of unit norm.
+element whose friction changes with position has two coordinates, its values at both ends of what the joint limits (or
+the recording, where it goes beyond) allow, so that it takes out energy all along. Coordinates other than those of links are scaled to columns of unit norm.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ def design(
             prior_values.append(float(i == j))
     positive, friction = [False] * len(columns), [False] * len(columns)
     used = {place[f"{link}.{x}"] for link in links for x in NAMES}
-    lower, upper = s.min(0), s.max(0)
+    corners = mechanism.drives.A * mechanism.arm.lower, mechanism.drives.A * mechanism.arm.upper
+    lower = np.minimum(np.minimum(*corners).sum(1), s.min(0))
+    upper = np.maximum(np.maximum(*corners).sum(1), s.max(0))
     for name, i in place.items():
         if i in used:
             continue

@@ -104,12 +104,12 @@ def joint_from_columns(arm: Arm, columns: tuple[str, ...]) -> Array:
 
 def _drive(name: str, entry: Mapping[str, Any], deltas: Mapping[str, list[float]]) -> Drive:
     """A drive whose numbers are placeholders; a slope of one marks the elements that have one."""
-    slope = entry.get("slope")
+    sloping = entry.get("slope", ())
     spectrum = deltas[entry["hysteresis"]] if "hysteresis" in entry else []
     return Drive(
         name=name,
         joints=entry.get("joints", {}),
         motors=entry.get("motors", {}),
         terms=tuple(entry["terms"]),
-        hysteresis=tuple(Dahl(delta, 0.0, float(delta == slope)) for delta in spectrum),
+        hysteresis=tuple(Dahl(delta, 0.0, float(delta in sloping)) for delta in spectrum),
     )

@@ -5,6 +5,11 @@ from trocar.experiments.experiment import Context, Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
     e.name: e for e in (patel2018.EXPERIMENT, ferro2022.EXPERIMENT, gondokaryono2019.EXPERIMENT, zhou2025.EXPERIMENT)
+from trocar.experiments import ferro2022, gondokaryono2019, patel2018, wang2019
+from trocar.experiments.experiment import Context, Experiment
+
+EXPERIMENTS: dict[str, Experiment] = {
+    e.name: e for e in (patel2018.EXPERIMENT, ferro2022.EXPERIMENT, gondokaryono2019.EXPERIMENT, wang2019.EXPERIMENT)
 }
 
 __all__ = ["EXPERIMENTS", "Context", "Experiment"]

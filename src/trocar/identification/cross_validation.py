@@ -25,8 +25,8 @@ def period(signals: Signals) -> int | None:
     spread = q.std(0)
     q = q[:, spread > 1e-9] / spread[spread > 1e-9]
     rows = len(q)
-    shortest, longest = round(signals.rate), round(0.75 * rows)
-    if q.size == 0 or longest <= shortest:
+    longest = round(0.75 * rows)
+    if q.size == 0:
         return None
     # |q(t + lag) - q(t)|^2 over the overlap, for all lags at once
     power = np.concatenate([[0.0], np.cumsum((q**2).sum(1))])
@@ -35,8 +35,13 @@ def period(signals: Signals) -> int | None:
     lags = np.arange(rows)
     overlap = rows - lags
     distance = (power[overlap] + power[-1] - power[lags] - 2 * product) / (overlap * q.shape[1])
-    lag = shortest + int(np.argmin(distance[shortest:longest]))
-    return lag if np.sqrt(max(distance[lag], 0.0)) < REPEATS_WITHIN * np.sqrt(2) else None
+    far = np.flatnonzero(distance[:longest] > 0.5)  # the motion has gone somewhere else
+    start = int(far[0]) if far.size else longest
+    near = start + np.flatnonzero(distance[start:longest] < 2 * REPEATS_WITHIN**2)
+    if near.size == 0:
+        return None
+    first = near[near <= near[0] + np.argmax(np.append(np.diff(near) > 1, True))]
+    return int(first[np.argmin(distance[first])])
 
 
 def bins(signals: Signals, repeats: int | None) -> Array:

@@ -22,8 +22,6 @@ from trocar.identification.design import Design
 from trocar.mechanics.inertia import NAMES
 from trocar.spatial import Array
 
-LEAST_ROTOR = 1e-6  # [kg m^2]
-
 
 @dataclass(frozen=True)
 class Solution:
@@ -49,10 +47,17 @@ def expanded(problem: Design, G: Array, h: Array) -> Array:
     return theta
 
 
-def consistent(problem: Design, priors: Mapping[str, Prior], prior_weight: float, G: Array, h: Array) -> Solution:
+def consistent(
+    problem: Design,
+    priors: Mapping[str, Prior],
+    prior_weight: float,
+    least_rotors: Mapping[str, float],
+    G: Array,
+    h: Array,
+) -> Solution:
     """The physically consistent estimate, of the same G and h as `expanded`.
 
-    A status of the solver other than optimal is an error.
+    Rotors are at least what `least_rotors` says, by drive [kg m^2]. A status of the solver other than optimal is an error.
     """
     count = 10 * len(problem.links)
     penalty = np.where(np.arange(len(h)) < count, 0.0, problem.penalty)
@@ -68,7 +73,9 @@ def consistent(problem: Design, priors: Mapping[str, Prior], prior_weight: float
         Q = cp.Variable((4, 4), symmetric=True)
         i, j = np.triu_indices(4)
         scale = np.where(i == j, 1.0, np.sqrt(2.0))
-        constraints.append(theta[10 * k : 10 * k + 10] == cp.multiply(scale, cp.hstack([Q[a, b] for a, b in zip(i, j, strict=True)])))
+        constraints.append(
+            theta[10 * k : 10 * k + 10] == cp.multiply(scale, cp.hstack([Q[a, b] for a, b in zip(i, j, strict=True)]))
+        )
         divergence += cp.trace(Q) - cp.log_det(Q)
         phi = problem.M[[problem.names.index(f"{link}.{x}") for x in NAMES[:4]]] @ theta
         prior = priors[link]
@@ -77,9 +84,9 @@ def consistent(problem: Design, priors: Mapping[str, Prior], prior_weight: float
         if prior.lower is not None and prior.upper is not None:
             constraints += [phi[1:] >= prior.lower * phi[0], phi[1:] <= prior.upper * phi[0]]
     constraints.append(theta[problem.positive] >= 0)
-    rotors = [i for i, name in enumerate(problem.names) if name.endswith(".Im")]
-    if rotors:
-        constraints.append(problem.M[rotors] @ theta >= LEAST_ROTOR)
+    if least_rotors:
+        rotors = [problem.names.index(f"{drive}.Im") for drive in least_rotors]
+        constraints.append(problem.M[rotors] @ theta >= np.array(list(least_rotors.values())))
     objective = cp.sum_squares(R @ theta - d) + prior_weight * divergence
     programme = cp.Problem(cp.Minimize(objective), constraints)
     try:

@@ -81,7 +81,8 @@ class Identified:
     def min_pseudo_inertia_eigenvalue(self) -> float:
         """Smallest over the links; positive where bodies can exist."""
         return min(
-            float(np.linalg.eigvalsh(pseudo_inertia(barycentric(body)))[0]) for body in self.parameters.inertias.values()
+            float(np.linalg.eigvalsh(pseudo_inertia(barycentric(body)))[0])
+            for body in self.parameters.inertias.values()
         )
 
     @property
@@ -122,7 +123,8 @@ def identify(
     if cross_validate:
         cv = cross_validated(problem, bin_of_row, grams, repeats is not None, lambda f: tell(0.3 + 0.4 * f))
     priors = prior(RECIPES[recipe.arm].upper())
-    solution = consistent(problem, priors, recipe.weights.prior, sum(G for G, _ in grams), sum(h for _, h in grams))
+    G, h = sum(G for G, _ in grams), sum(h for _, h in grams)
+    solution = consistent(problem, priors, recipe.weights.prior, recipe.least_rotors, G, h)
     tell(0.95)
     phi = problem.M @ solution.theta
     parameters = with_values(recipe.template, problem.names, phi)
@@ -150,7 +152,7 @@ def identify(
 
 def prepared(recipe: Recipe, recording: Recording) -> Signals:
     """A recording filtered by the recipe."""
-    return prepare(recording, recipe.motion_cutoffs, recipe.effort_cutoff, recipe.trim)
+    return prepare(recording, recipe.motion_cutoffs, recipe.effort_cutoff, recipe.trim, delay=recipe.delay)
 
 
 def _design(recipe: Recipe, mechanism: Mechanism, T: Array, signals: Signals) -> Design:

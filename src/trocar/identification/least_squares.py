@@ -56,9 +56,9 @@ def base_estimate(
     inverse = np.linalg.inv(R.T @ R)
     theta = np.linalg.lstsq(flat / scale, (tau * w).ravel(), rcond=None)[0]
     residual = tau - (X @ (theta / scale)) / w
-    spread = sum(
-        noise_variance(residual[:, j] * w[j]) * (X[:, j] / scale).T @ (X[:, j] / scale) for j in range(n)
-    ) * (N * n / (N * n - len(theta)))
+    spread = sum(noise_variance(residual[:, j] * w[j]) * (X[:, j] / scale).T @ (X[:, j] / scale) for j in range(n)) * (
+        N * n / (N * n - len(theta))
+    )
     covariance = inverse @ spread @ inverse / np.outer(scale, scale)
     return BaseEstimate(tuple(chosen), theta / scale, covariance, residual)
 

@@ -76,9 +76,7 @@ def recalibrate(base: Parameters, recording: Recording, seconds: float | None = 
     parameters = replace(with_values(recipe.template, problem.names, problem.M @ theta), name=base.name)
     parameters = replace(parameters, inertias=base.inertias)
     rows = later if later.any() else fitted
-    found = [
-        efforts(replace(recipe, template=p).mechanism(), T, signals)[rows] for p in (base, parameters)
-    ]
+    found = [efforts(replace(recipe, template=p).mechanism(), T, signals)[rows] for p in (base, parameters)]
     tau = signals.tau[rows]
     return Recalibrated(
         parameters=parameters,

@@ -37,7 +37,8 @@ class Recipe:
     Attributes:
         columns: joints or motors of a table without header. rate: its samples per second [Hz].
         effort_cutoff, motion_cutoffs: of the zero-phase filters [Hz]. trim: cut at both ends [s].
-        weights: of the penalties.
+        delay: time by which recorded efforts are taken to be late [s].
+        weights: of the penalties. least_rotors: smallest rotor inertia by drive [kg m^2].
         template: the structure of the model as a parameter set: link inertias are the prior's, numbers of drives are
             placeholders, and every column of its regressor is to be identified.
     """
@@ -49,7 +50,9 @@ class Recipe:
     motion_cutoffs: tuple[float, ...]
     trim: float
     weights: Weights
+    least_rotors: Mapping[str, float]
     template: Parameters
+    delay: float = 0.0
 
     def mechanism(self) -> Mechanism:
         """The equations of the template."""
@@ -70,6 +73,7 @@ def load_recipe(arm: str) -> Recipe:
         motion_cutoffs=tuple(filters["motion"]),
         trim=filters["trim"],
         weights=Weights(**table["weights"]),
+        least_rotors={name: entry["least_Im"] for name, entry in table["drives"].items() if "least_Im" in entry},
         template=Parameters(
             name="identified",
             arm=arm,

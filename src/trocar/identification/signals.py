@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
+from scipy.interpolate import CubicSpline
 from scipy.signal import butter, filtfilt
 
 from trocar.errors import TrocarError
@@ -65,9 +65,7 @@ def prepare(
     rate = sampling_rate(recording)
     repeated = repeated_rows(recording)
     q, dq = (_refilled(x, repeated) for x in (recording.q, recording.dq))
-    q, dq = (
-        np.column_stack([lowpass(x[:, j], fc, rate) for j, fc in enumerate(motion_cutoffs)]) for x in (q, dq)
-    )
+    q, dq = (np.column_stack([lowpass(x[:, j], fc, rate) for j, fc in enumerate(motion_cutoffs)]) for x in (q, dq))
     raw = recording.tau
     tau = lowpass(raw, effort_cutoff, rate)
     if delay:
@@ -79,9 +77,7 @@ def prepare(
     if slower_than:
         used &= (np.abs(dq) >= slower_than * np.abs(dq).max(0)).all(1)
     ddq = recording.ddq if recording.ddq is not None and np.isinf(motion_cutoffs).all() else derivative(dq, rate)
-    return Signals(
-        rate=rate, t=recording.t, q=q, dq=dq, ddq=ddq, tau=tau, raw=raw, used=used, repeated=repeated
-    )
+    return Signals(rate=rate, t=recording.t, q=q, dq=dq, ddq=ddq, tau=tau, raw=raw, used=used, repeated=repeated)
 
 
 def lowpass(x: Array, cutoff: float, rate: float) -> Array:
@@ -136,7 +132,7 @@ def uniform(recording: Recording) -> Recording:
     t = recording.t[0] + step * np.arange(int((recording.t[-1] - recording.t[0]) / step) + 1)
 
     def at(x: Array) -> Array:
-        return np.asarray(PchipInterpolator(recording.t, x, axis=0)(t))
+        return np.asarray(CubicSpline(recording.t, x, axis=0)(t))
 
     return replace(
         recording,
@@ -156,4 +152,4 @@ def _refilled(x: Array, repeated: Array) -> Array:
     if not repeated.any():
         return x
     rows = np.arange(len(x))
-    return np.asarray(PchipInterpolator(rows[~repeated], x[~repeated], axis=0)(rows))
+    return np.asarray(CubicSpline(rows[~repeated], x[~repeated], axis=0)(rows))

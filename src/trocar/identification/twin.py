@@ -99,8 +99,10 @@ def _value(value: Any) -> str:
         return f'"{text}"'
     if isinstance(value, list):
         inside = [_value(v) for v in value]
-        return "[\n" + "".join(f"  {x},\n" for x in inside) + "]" if value and isinstance(value[0], list) else (
-            f"[{', '.join(inside)}]"
+        return (
+            "[\n" + "".join(f"  {x},\n" for x in inside) + "]"
+            if value and isinstance(value[0], list)
+            else (f"[{', '.join(inside)}]")
         )
     return "nan" if value is None or np.isnan(value) else repr(float(value))
 

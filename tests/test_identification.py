@@ -253,7 +253,7 @@ def test_short_and_one_way_recordings_are_refused(simulated):
 
 
 def test_a_parameter_that_is_not_excited_is_named(mech):
-    t, q, dq, ddq = motion(8.0)
+    _, q, dq, ddq = motion(8.0)
     q[:, 3], dq[:, 3], ddq[:, 3] = 0.0, 0.0, 0.0
     tau = mech.inverse_dynamics(q, dq, ddq, friction=True)
     Y = mech.regressor(q, dq, ddq)

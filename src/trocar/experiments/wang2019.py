@@ -19,7 +19,7 @@ from trocar.identification.figures import effort_figure, error_figure
 from trocar.identification.identify import Identified, identify
 from trocar.identification.least_squares import base_estimate
 from trocar.identification.motion import efforts, regressor
-from trocar.identification.recipe import joint_from_columns, load_recipe
+from trocar.identification.recipe import joint_from_columns
 from trocar.identification.scores import relative_error
 from trocar.identification.signals import Signals, prepare
 from trocar.identification.sources import load_recording
@@ -64,7 +64,7 @@ class Set:
 
 
 def run(context: Context) -> Report:
-    """OLS, WLS and their parameters as published; ours beside, on 'one' by cross-validation and on 'two' if it is there."""
+    """Least squares and their parameters as published; ours beside, cross-validated on 'one', on 'two' if it is there."""
     report = Report("Wang et al. 2019: identification of PSM and MTM")
     for family, arm in (("PSM", "PSM"), ("MTM", "MTMR")):
         context.progress(f"{family}: base parameters")
@@ -162,7 +162,7 @@ def _ours_on_one(family: str, found: Identified) -> list[Claim]:
             relation="at_most",
             tolerance=0.0,
             source=SOURCE,
-            note="published: WLS on the rows it was fitted to; ours: on rows left out, 8 intervals of the motion's phase",
+            note="published: WLS where it was fitted; ours: on rows left out, by intervals of the motion's phase",
         )
         for j in range(7)
     ]
@@ -262,8 +262,8 @@ def _describe(report: Report, family: str, found: Identified, train: Set) -> Non
     repeated = int(found.signals.repeated.sum())
     report.paragraphs.append(
         f"{family}, ours on 'one': {text}. {found.seconds:.1f} s for the whole identification, {seconds:.2f} s for the "
-        f"regressor of {len(train.signals.t)} rows (published for the PSM: 12 min 25 s, and 27 min in all). Largest inertia of a "
-        f"link {found.largest_link_inertia:.2g} kg m^2; rows that repeat the one before: {repeated}."
+        f"regressor of {len(train.signals.t)} rows (published for the PSM: 12 min 25 s, and 27 min in all). Largest "
+        f"inertia of a link {found.largest_link_inertia:.2g} kg m^2; rows that repeat the one before: {repeated}."
     )
     T = joint_from_columns(found.mechanism().arm, found.columns)
     predicted = efforts(found.mechanism(), T, found.signals)

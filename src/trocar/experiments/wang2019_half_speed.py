@@ -19,10 +19,11 @@ DELAYS = (0.0, 0.02, 0.04, 0.05, 0.06)  # [s]
 
 def half_speed(folder: Path | None) -> list[str]:
     """Fit each model at full speed, judge it at half speed: what was found, in words."""
-    files = [None if folder is None else folder / "psm_simplified" / "measured_trajectory" / x for x in (FULL, HALF)]
-    if any(path is None or not path.is_file() for path in files):
+    if folder is None or not all(path.is_file() for path in _files(folder)):
         return ["Hysteresis or lag: not run, the recordings at full and half speed are not in the data folder."]
-    full, half = (load_recording(path, "PSM", rate=rate) for path, rate in zip(files, (200.0, 100.0), strict=True))
+    full, half = (
+        load_recording(path, "PSM", rate=rate) for path, rate in zip(_files(folder), (200.0, 100.0), strict=True)
+    )
     recipe = load_recipe("PSM")
     hysteresis = identify(full, recipe=recipe, cross_validate=False)
     lags = [identify(full, recipe=coulomb(recipe, delay), cross_validate=False) for delay in DELAYS]
@@ -42,6 +43,10 @@ def half_speed(folder: Path | None) -> list[str]:
         "Hysteresis or lag: both models fitted to the wrist at full speed and judged on the same path at half speed, "
         "with 105 g on the insertion column. " + "; ".join(lines) + "."
     ]
+
+
+def _files(folder: Path) -> list[Path]:
+    return [folder / "psm_simplified" / "measured_trajectory" / name for name in (FULL, HALF)]
 
 
 def coulomb(recipe: Recipe, delay: float) -> Recipe:

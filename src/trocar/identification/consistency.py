@@ -57,8 +57,8 @@ class Prior:
     """What is thought of a link before.
 
     Attributes:
-        P: pseudo-inertia (4, 4). largest_mass: that it may have [kg]. lower, upper: corners of the box that its centre of
-            mass is in [m]; None where that is not limited.
+        P: pseudo-inertia (4, 4). largest_mass: that it may have [kg].
+        lower, upper: corners of the box that its centre of mass is in [m]; None where that is not limited.
     """
 
     P: Array

@@ -1,7 +1,8 @@
 """Cross-validation by phase: a recording that repeats its motion must not be judged on motion it was fitted to.
 
-The period is cut into intervals; one of them, in all its repetitions, is left out with a guard gap on both sides (memory
-of filters and friction), and predicted from the rest. Each of `FOLDS` intervals is tried from `SHIFTS` starting points.
+The period is cut into intervals; one of them, in all its repetitions, is left out with a guard gap on both sides
+(memory of filters and friction), and predicted from the rest. Each of `FOLDS` intervals is tried from `SHIFTS` starting
+points.
 """
 
 from __future__ import annotations

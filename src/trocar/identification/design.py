@@ -3,13 +3,15 @@
 Links are in units of their prior: the pseudo-inertia of body k is P = r Q r' with P0 = r r' its prior and Q symmetric
 (ten numbers, orthonormal), so that Q = 1 is the prior. Friction elements, viscous terms and rotors are not negative. An
 element whose friction changes with position has two coordinates, its values at both ends of what the joint limits (or
-the recording, where it goes beyond) allow, so that it takes out energy all along. Coordinates other than those of links are scaled to columns of unit norm.
+the recording, where it goes beyond) allow, so that it takes out energy all along. Coordinates other than those of links
+are scaled to columns of unit norm.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -73,13 +75,13 @@ def design(
     prior_values: list[float] = []
     for link in links:
         rows = [place[f"{link}.{x}"] for x in NAMES]
-        for i, j in _SYMMETRIC:
+        for a, b in _SYMMETRIC:
             E = np.zeros((4, 4))
-            E[i, j] = E[j, i] = 1.0 if i == j else np.sqrt(0.5)
+            E[a, b] = E[b, a] = 1.0 if a == b else np.sqrt(0.5)
             column = np.zeros(len(names))
             column[rows] = in_units_of(priors[link].P) @ E.reshape(-1)
             columns.append(column)
-            prior_values.append(float(i == j))
+            prior_values.append(float(a == b))
     positive, friction = [False] * len(columns), [False] * len(columns)
     used = {place[f"{link}.{x}"] for link in links for x in NAMES}
     corners = mechanism.drives.A * mechanism.arm.lower, mechanism.drives.A * mechanism.arm.upper
@@ -149,8 +151,9 @@ def _filled(drive: Drive, value: Mapping[str, float]) -> Drive:
         )
         for k, dahl in enumerate(drive.hysteresis)
     ]
+    terms: dict[str, Any] = {term: value[f"{drive.name}.{term}"] for term in drive.terms}
     return replace(
         drive,
-        **{term: value[f"{drive.name}.{term}"] for term in drive.terms},
+        **terms,
         hysteresis=tuple(dahl for dahl in elements if dahl.F > 1e-9 or dahl.slope),
     )

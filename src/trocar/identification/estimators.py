@@ -1,9 +1,9 @@
 """Estimators in the coordinates of a Design: the quick one (quadratic prior, signs) and the consistent one.
 
-Both minimise the squared relative error of all columns, plus penalties. `consistent` has the log-det divergence of every
-link from its prior and demands what bodies must have: positive definite pseudo-inertia (the log det sees to that), mass
-below its limit, centre of mass in its box, rotors above the least. `expanded` has the second order of that divergence
-and no demands on links: a non-negative least-squares problem, for cross-validation.
+Both minimise the squared relative error of all columns, plus penalties. `consistent` has the log-det divergence of
+every link from its prior and demands what bodies must have: positive definite pseudo-inertia (the log det sees to that),
+mass below its limit, centre of mass in its box, rotors above the least. `expanded` has the second order of that
+divergence and no demands on links: a non-negative least-squares problem, for cross-validation.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def consistent(
 ) -> Solution:
     """The physically consistent estimate, of the same G and h as `expanded`.
 
-    Rotors are at least what `least_rotors` says, by drive [kg m^2]. A status of the solver other than optimal is an error.
+    Rotors are at least what `least_rotors` says, by drive [kg m^2]. A status other than optimal is an error.
     """
     count = 10 * len(problem.links)
     penalty = np.where(np.arange(len(h)) < count, 0.0, problem.penalty)

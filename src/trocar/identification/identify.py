@@ -123,7 +123,7 @@ def identify(
     if cross_validate:
         cv = cross_validated(problem, bin_of_row, grams, repeats is not None, lambda f: tell(0.3 + 0.4 * f))
     priors = prior(RECIPES[recipe.arm].upper())
-    G, h = sum(G for G, _ in grams), sum(h for _, h in grams)
+    G, h = np.sum([G for G, _ in grams], axis=0), np.sum([h for _, h in grams], axis=0)
     solution = consistent(problem, priors, recipe.weights.prior, recipe.least_rotors, G, h)
     tell(0.95)
     phi = problem.M @ solution.theta

@@ -56,14 +56,14 @@ def _check_range(joint: Joint, q: Array) -> None:
     if joint.kind == "prismatic":
         if largest > 1.0:
             raise TrocarError(
-                f"q of {joint.name} reaches {largest:.4g}: that is not metres; it looks like millimetres, divide by 1000"
+                f"q of {joint.name} reaches {largest:.4g}: not metres; it looks like millimetres, divide by 1000"
             )
         return
     limit = 1.5 * max(abs(joint.lower), abs(joint.upper), 1.0)
     if largest > limit:
         raise TrocarError(
-            f"q of {joint.name} reaches {largest:.4g}, more than the {limit:.3g} rad that the arm allows; it looks like "
-            "degrees, multiply by pi/180 (or the recording is of another arm, --arm)"
+            f"q of {joint.name} reaches {largest:.4g}, more than the {limit:.3g} rad that the arm allows; it looks "
+            "like degrees, multiply by pi/180 (or the recording is of another arm, --arm)"
         )
 
 
@@ -85,8 +85,8 @@ def _check_rate(name: str, unit: str, recording: Recording, j: int) -> None:
         if abs(ratio / factor - 1) < 0.2:
             raise TrocarError(f"dq of {name} looks like {what}, not {where}: multiply it by {factor:.4g}")
     raise TrocarError(
-        f"dq of {name} is {1 / ratio:.3g} times the difference of q at {rate:g} samples per second: the sampling rate is "
-        f"probably {rate / ratio:.0f} Hz (--rate), or dq is not in {where}"
+        f"dq of {name} is {1 / ratio:.3g} times the difference of q at {rate:g} samples per second: the sampling "
+        f"rate is probably {rate / ratio:.0f} Hz (--rate), or dq is not in {where}"
     )
 
 

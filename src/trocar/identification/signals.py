@@ -66,7 +66,7 @@ def prepare(
     repeated = repeated_rows(recording)
     q, dq = (_refilled(x, repeated) for x in (recording.q, recording.dq))
     q, dq = (np.column_stack([lowpass(x[:, j], fc, rate) for j, fc in enumerate(motion_cutoffs)]) for x in (q, dq))
-    raw = recording.tau
+    raw = np.asarray(recording.tau)
     tau = lowpass(raw, effort_cutoff, rate)
     if delay:
         tau = np.column_stack([np.interp(recording.t + delay, recording.t, x) for x in tau.T])

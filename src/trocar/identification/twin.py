@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,10 @@ def identified_text(found: Identified, recording: str) -> str:
     """The file of an identified arm; `recording` is what it was identified from."""
     head = [
         f"Dynamic parameters of a {found.parameters.arm}, identified by trocar from {recording}. SI units.",
-        "Physically consistent: pseudo-inertias positive definite, rotors, viscous and hysteretic friction not negative.",
+        "Physically consistent: pseudo-inertias positive definite, rotors and friction not negative.",
         "Only combinations of the link parameters can be seen in joint effort; the rest follows the prior.",
     ]
-    tables = {
+    tables: dict[str, dict[str, Any]] = {
         "provenance": {
             "recording": recording,
             "trocar": version("trocar"),
@@ -60,7 +61,7 @@ def recalibrated_text(found: Recalibrated, base: str, recording: str) -> str:
         f"Dynamic parameters of a {found.parameters.arm}: {base} with friction and offsets refitted by trocar to",
         f"{recording}. SI units.",
     ]
-    tables = {
+    tables: dict[str, dict[str, Any]] = {
         "provenance": {"base": base, "recording": recording, "trocar": version("trocar")},
         "residuals": {
             "columns": list(found.columns),
@@ -85,8 +86,6 @@ def covariance(path: str | Path) -> tuple[tuple[str, ...], Array]:
 
 
 def _text(parameters: Parameters, source: str, head: Sequence[str], tables: Mapping[str, Mapping[str, Any]]) -> str:
-    from dataclasses import replace
-
     lines = [to_toml(replace(parameters, source=source.replace('"', "'").replace("\\", "/")), head)]
     for name, entries in tables.items():
         lines += [f"[{name}]", *(f"{key} = {_value(value)}" for key, value in entries.items()), ""]

@@ -16,6 +16,7 @@ from trocar.arms.parameters import load_parameters
 from trocar.cli import app
 from trocar.commands.identify import KEYS
 from trocar.errors import TrocarError
+from trocar.experiments.wang2019_engine import forward_prediction, servoed
 from trocar.identification.recalibration import recalibrate
 from trocar.identification.sources import load_recording
 
@@ -84,12 +85,12 @@ def test_ten_seconds_bring_the_twin_to_another_day(identified):
 
 
 @needs_recordings
-def test_the_twin_runs_in_the_engine(identified):
-    engine = tr.Simulator("PSM", parameters=identified / "psm.toml")
-    engine.reset([0.1, 0.1, 0.12, 0.2, 0.1, 0.1, 0.2])
-    for _ in range(20):
-        engine.step(np.zeros(7))
-    assert np.isfinite(engine.q).all()
+def test_the_twin_in_the_engine_takes_the_effort_of_the_equations_and_goes_where_the_arm_went(identified):
+    found = servoed(identified / "psm.toml", load_recording(ONE), 6.0)
+    assert (found.engine <= 1.1 * found.equations).all()
+    ahead, steady = forward_prediction(identified / "psm.toml", load_recording(ONE), horizons=(0.1,), every=1.0)
+    assert (ahead[0, :3] <= (3e-3, 5e-3, 1.5e-3)).all()
+    assert (5 * ahead[0, :3] <= steady[0, :3]).all()
 
 
 def test_a_failed_identification_writes_no_parameters_and_says_so_in_the_json(tmp_path):

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from trocar.experiments.experiment import Context, Experiment
+from trocar.experiments.wang2019_engine import in_engine
 from trocar.experiments.wang2019_half_speed import half_speed
 from trocar.identification.figures import effort_figure, error_figure
 from trocar.identification.identify import Identified, identify
@@ -64,7 +65,7 @@ class Set:
 
 
 def run(context: Context) -> Report:
-    """Least squares and their parameters as published; ours beside, cross-validated on 'one', on 'two' if it is there."""
+    """Least squares and their parameters as published; ours beside, cross-validated on 'one', and on 'two'."""
     report = Report("Wang et al. 2019: identification of PSM and MTM")
     for family, arm in (("PSM", "PSM"), ("MTM", "MTMR")):
         context.progress(f"{family}: base parameters")
@@ -90,6 +91,12 @@ def run(context: Context) -> Report:
             for claim in (*_as_published(family, "two", fits, _prepared(family, arm, two)), *_ours(family, found, two)):
                 report.add_claim(claim)
         _describe(report, family, found, train)
+        if family == "PSM" and not context.quick:
+            context.progress("PSM: the twin in the engine")
+            other = _path(context, family, "one_no_weight_results.csv")
+            report.paragraphs += in_engine(
+                found, load_recording(one, arm), None if other is None else load_recording(other, arm)
+            )
     if not context.quick:
         context.progress("half speed: hysteresis or lag")
         report.paragraphs += half_speed(None if context.data is None else context.data / FOLDER)

@@ -1,8 +1,8 @@
 """Estimators in the coordinates of a Design: the quick one (quadratic prior, signs) and the consistent one.
 
 Both minimise the squared relative error of all columns, plus penalties. `consistent` has the log-det divergence of
-every link from its prior and demands what bodies must have: positive definite pseudo-inertia (the log det sees to that),
-mass below its limit, centre of mass in its box, rotors above the least. `expanded` has the second order of that
+every link from its prior and demands what bodies must have: positive definite pseudo-inertia (the log det sees to
+that), mass below its limit, centre of mass in its box, rotors above the least. `expanded` has the second order of that
 divergence and no demands on links: a non-negative least-squares problem, for cross-validation.
 """
 

@@ -123,12 +123,13 @@ def in_engine(found: Identified, same_day: Recording, other_day: Recording | Non
         servo = servoed(path, same_day, 12.0)
         ahead, steady = forward_prediction(path, same_day, every=2.0)
         lines = [
-            "Twin in the engine, servoed along the first 12 s of 'one': error of effort relative to that of the equations "
-            f"{_numbers(servo.engine / servo.equations)}.",
+            "Twin in the engine, servoed along the first 12 s of 'one': error of effort relative to that of the "
+            f"equations {_numbers(servo.engine / servo.equations)}.",
             f"Let go under the recorded effort for 0.1 s: RMS of q {_numbers(1e3 * ahead[0])} mrad (J3 mm), constant "
-            f"velocity {_numbers(1e3 * steady[0])}; for 0.25 s {_numbers(1e3 * ahead[1])}, {_numbers(1e3 * steady[1])}; for 0.5 s "
-            f"{_numbers(1e3 * ahead[2])}, {_numbers(1e3 * steady[2])}. The wrist moves little mass against much friction: its "
-            "acceleration is the small difference of large efforts, so the errors of friction decide.",
+            f"velocity {_numbers(1e3 * steady[0])}; for 0.25 s {_numbers(1e3 * ahead[1])}, "
+            f"{_numbers(1e3 * steady[1])}; for 0.5 s {_numbers(1e3 * ahead[2])}, {_numbers(1e3 * steady[2])}. The wrist "
+            "moves little mass against much friction: its acceleration is the small difference of large efforts, so the "
+            "errors of friction decide.",
         ]
         if other_day is not None:
             again = recalibrate(found.parameters, other_day, 10.0)

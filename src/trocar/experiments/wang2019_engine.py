@@ -127,9 +127,9 @@ def in_engine(found: Identified, same_day: Recording, other_day: Recording | Non
             f"equations {_numbers(servo.engine / servo.equations)}.",
             f"Let go under the recorded effort for 0.1 s: RMS of q {_numbers(1e3 * ahead[0])} mrad (J3 mm), constant "
             f"velocity {_numbers(1e3 * steady[0])}; for 0.25 s {_numbers(1e3 * ahead[1])}, "
-            f"{_numbers(1e3 * steady[1])}; for 0.5 s {_numbers(1e3 * ahead[2])}, {_numbers(1e3 * steady[2])}. The wrist "
-            "moves little mass against much friction: its acceleration is the small difference of large efforts, so the "
-            "errors of friction decide.",
+            f"{_numbers(1e3 * steady[1])}; for 0.5 s {_numbers(1e3 * ahead[2])}, {_numbers(1e3 * steady[2])}. "
+            "The wrist moves little mass against much friction: its acceleration is the small difference of large "
+            "efforts, so the errors of friction decide.",
         ]
         if other_day is not None:
             again = recalibrate(found.parameters, other_day, 10.0)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.interpolate import CubicSpline
+from scipy.interpolate import CubicSpline, PchipInterpolator
 from scipy.signal import butter, filtfilt
 
 from trocar.errors import TrocarError
@@ -101,10 +101,8 @@ def derivative(x: Array, rate: float) -> Array:
 
 
 def repeated_rows(recording: Recording) -> Array:
-    """(N,) rows in which every position and effort is exactly that of the row before."""
-    parts = [recording.q] if recording.tau is None else [recording.q, recording.tau]
-    same = np.all([(np.diff(x, axis=0) == 0).all(1) for x in parts], axis=0)
-    return np.concatenate([[False], same])
+    """(N,) rows in which every position is exactly that of the row before."""
+    return np.concatenate([[False], (np.diff(recording.q, axis=0) == 0).all(1)])
 
 
 def sampling_rate(recording: Recording) -> float:
@@ -148,8 +146,8 @@ def uniform(recording: Recording) -> Recording:
 
 
 def _refilled(x: Array, repeated: Array) -> Array:
-    """Repeated rows replaced by interpolation between those that are not."""
+    """Repeated rows replaced by interpolation between those that are not; monotone, so that noise does not overshoot."""
     if not repeated.any():
         return x
     rows = np.arange(len(x))
-    return np.asarray(CubicSpline(rows[~repeated], x[~repeated], axis=0)(rows))
+    return np.asarray(PchipInterpolator(rows[~repeated], x[~repeated], axis=0)(rows))

@@ -146,7 +146,7 @@ def uniform(recording: Recording) -> Recording:
 
 
 def _refilled(x: Array, repeated: Array) -> Array:
-    """Repeated rows replaced by interpolation between those that are not; monotone, so that noise does not overshoot."""
+    """Repeated rows interpolated between those that are not; monotone, so that noise does not overshoot."""
     if not repeated.any():
         return x
     rows = np.arange(len(x))

@@ -102,7 +102,7 @@ def test_base_parameters_come_back_exactly_and_through_the_filters(mech, cutoff,
 
 
 def test_three_standard_deviations_hold_the_truth_with_noise_and_quantisation(mech):
-    """Twenty recordings: positions in encoder counts, velocities in counts per millisecond / 100, noise of currents."""
+    """Twenty recordings: positions in encoder counts, velocities in whole counts per second, white noise of effort."""
     t, q, dq, ddq = motion(6.0, rate=100.0)
     tau = mech.inverse_dynamics(q, dq, ddq, friction=True)
     true = mech.base_parameters.B @ mech.parameter_vector

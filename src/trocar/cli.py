@@ -15,6 +15,7 @@ from rich.console import Console
 from trocar.commands.bench import bench
 from trocar.commands.calibrate import calibrate
 from trocar.commands.gravity import gravity
+from trocar.commands.identify import identify
 from trocar.commands.sim import sim
 from trocar.commands.terminal import plain_errors, progress_bar
 from trocar.errors import TrocarError, UnknownName
@@ -90,6 +91,7 @@ app.command(rich_help_panel="Simulate")(sim)
 app.command(rich_help_panel="Simulate")(bench)
 app.command(rich_help_panel="Your own robot")(calibrate)
 app.command(rich_help_panel="Your own robot")(gravity)
+app.command(rich_help_panel="Your own robot")(identify)
 
 
 @app.command(rich_help_panel="Check against the literature")

@@ -54,10 +54,17 @@ def box(mass: float, lower: Array, upper: Array) -> Array:
 
 @dataclass(frozen=True)
 class Prior:
-    """What is thought of a link before: its pseudo-inertia (4, 4), and the largest mass it may have [kg]."""
+    """What is thought of a link before.
+
+    Attributes:
+        P: pseudo-inertia (4, 4). largest_mass: that it may have [kg].
+        lower, upper: corners of the box that its centre of mass is in [m]; None where that is not limited.
+    """
 
     P: Array
     largest_mass: float
+    lower: Array | None = None
+    upper: Array | None = None
 
 
 def prior(arm: str) -> dict[str, Prior]:
@@ -66,6 +73,8 @@ def prior(arm: str) -> dict[str, Prior]:
         name: Prior(
             box(entry["mass"], np.array(entry["lower"]), np.array(entry["upper"])),
             entry.get("largest_mass", np.inf),
+            np.array(entry["lower"]),
+            np.array(entry["upper"]),
         )
         for name, entry in read(f"prior_{arm.lower()}").items()
     }
@@ -189,6 +198,11 @@ def _inertial_base(mechanism: Mechanism, names: list[str]) -> Array:
     rows = base.B[:, index]
     _, s, vt = np.linalg.svd(rows, full_matrices=False)
     return vt[s > 1e-9 * s[0]]
+
+
+def in_units_of(P0: Array) -> Array:
+    """(10, 16): barycentric parameters of r Q r' from the entries of Q, with P0 = r r'."""
+    return _basis(np.linalg.cholesky(P0))
 
 
 def _basis(root: Array) -> Array:

@@ -1,0 +1,247 @@
+"""`trocar identify`: from a recording to a physically consistent parameter file."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from trocar.commands.terminal import plain_errors, progress_bar
+from trocar.errors import TrocarError
+
+if TYPE_CHECKING:
+    from trocar.identification.identify import Identified
+    from trocar.recording import Recording
+    from trocar.spatial import Array
+
+# Wang et al. 2019, their identified parameters on their test recording (notebooks of dvrk_dynamics_identification).
+PUBLISHED = {
+    "PSM": (0.0929, 0.1783, 0.1907, 0.1345, 0.2394, 0.2125, 0.2642),
+    "MTM": (0.0769, 0.1485, 0.1695, 0.2232, 0.2800, 0.2342, 0.3395),
+}
+KEYS = (
+    "joints",
+    "train_relative_error",
+    "cv_relative_error",
+    "test_relative_error",
+    "seconds",
+    "solver_status",
+    "min_pseudo_inertia_eigenvalue",
+    "rotor_inertia",
+)
+
+
+def identify(
+    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Recording: csv, npz, or a ROS bag.")],
+    test: Annotated[
+        Path | None, typer.Option(metavar="TEST", help="Recording to judge the result on.", show_default=False)
+    ] = None,
+    arm: Annotated[str, typer.Option(metavar="ARM", help="PSM, MTML or MTMR.")] = "PSM",
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the figures to FILE.", show_default=False)
+    ] = None,
+    predictions: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.csv", help="Write the predicted effort of every row of TEST.", show_default=False),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="PARAMS.toml", help="Write the parameter file.", show_default=False),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write plots and DIR/identify.html.", show_default=False),
+    ] = None,
+    recalibrate: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="BASE.toml", help="Refit friction and offsets of BASE only, to TRAIN.", show_default=False
+        ),
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="With --recalibrate: use the first S seconds.", show_default=False),
+    ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(metavar="HZ", help="Samples per second of a table without header; 200.", show_default=False),
+    ] = None,
+    namespace: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The arm in a bag, such as PSM1.", show_default=False)
+    ] = None,
+) -> None:
+    """Identify an arm from a recording of its motion and effort.
+
+    Example: [bold]trocar identify one_results.csv --test two_results.csv -o mine.toml[/bold],
+    then [bold]trocar sim PSM --parameters mine.toml[/bold].
+
+    The result is physically consistent (links that can exist, rotors and friction not negative) and has
+    friction with memory. Errors are |measured - predicted| / |measured| of each joint's effort: on the rows
+    fitted, on rows left out (cross-validation by phase of the motion) and on TEST.
+
+    TRAIN is a table as Wang et al. 2019 published it (q, dq, tau of seven columns, 200 Hz, no header), a csv
+    with header, an npz, or a ROS 1 or ROS 2 bag with measured_js. SI units.
+
+    A day later, friction has changed: [bold]trocar identify today.csv --recalibrate mine.toml --seconds 10
+    -o today.toml[/bold] refits friction and offsets and keeps the rest.
+
+    Exit status 2 if the recording cannot be used; no parameter file is written then.
+    """
+    figures: dict[str, Any] = dict.fromkeys(KEYS)
+    try:
+        with plain_errors():
+            try:
+                if predictions is not None and test is None:
+                    raise TrocarError("--predictions needs --test: it holds the effort predicted for its rows")
+                if recalibrate is not None:
+                    _recalibrate(train, arm, recalibrate, seconds, output, rate, namespace)
+                else:
+                    figures = _identify(train, test, arm, predictions, output, report, rate, namespace)
+            except TrocarError as error:
+                figures["solver_status"] = f"error: {error}"
+                raise
+    finally:
+        # Also after an error: a file left from an earlier run must not pass for the result of this one.
+        if json_file is not None:
+            from trocar.files import write_whole
+
+            write_whole(json_file, json.dumps(figures, indent=2, allow_nan=False) + "\n")
+
+
+def _identify(
+    train: Path,
+    test: Path | None,
+    arm: str,
+    predictions: Path | None,
+    output: Path | None,
+    report: Path | None,
+    rate: float | None,
+    namespace: str | None,
+) -> dict[str, Any]:
+    from trocar.files import write_whole
+    from trocar.identification.identify import identify as run
+    from trocar.identification.sources import load_recording
+    from trocar.identification.twin import identified_text
+
+    start = time.perf_counter()
+    recording = load_recording(train, arm, rate=rate, namespace=namespace)
+    other = None if test is None else load_recording(test, arm, rate=rate, namespace=namespace)
+    with progress_bar(f"identify {arm}") as progress:
+        found = run(recording, arm, progress=progress)
+    seconds = time.perf_counter() - start
+    error = None if other is None else found.relative_error(other)
+    written: list[Path] = []
+    if output is not None:
+        written.append(write_whole(output, identified_text(found, train.name)))
+    if predictions is not None and other is not None:
+        written.append(write_whole(predictions, _predictions(found, other)))
+    if report is not None:
+        written += _report(found, other, error, report, train.name)
+    Console().print(_table(found, error, arm))
+    typer.echo(
+        f"{seconds:.2f} s from file to parameters. Smallest eigenvalue of a pseudo-inertia "
+        f"{found.min_pseudo_inertia_eigenvalue:.2g}, largest inertia of a link {found.largest_link_inertia:.2g} kg m^2."
+    )
+    for path in written:
+        typer.echo(f"Written: {path}")
+    return {
+        "joints": list(found.columns),
+        "train_relative_error": found.train_relative_error.tolist(),
+        "cv_relative_error": found.cv_relative_error.tolist(),
+        "test_relative_error": None if error is None else error.tolist(),
+        "seconds": seconds,
+        "solver_status": found.status,
+        "min_pseudo_inertia_eigenvalue": found.min_pseudo_inertia_eigenvalue,
+        "rotor_inertia": list(found.rotor_inertia.values()),
+    }
+
+
+def _recalibrate(
+    train: Path,
+    arm: str,
+    base: Path,
+    seconds: float | None,
+    output: Path | None,
+    rate: float | None,
+    namespace: str | None,
+) -> None:
+    from trocar.arms.parameters import load_parameters
+    from trocar.files import write_whole
+    from trocar.identification.recalibration import recalibrate
+    from trocar.identification.sources import load_recording
+    from trocar.identification.twin import recalibrated_text
+
+    recording = load_recording(train, arm, rate=rate, namespace=namespace)
+    found = recalibrate(load_parameters(arm, base), recording, seconds)
+    where = "after the rows fitted" if found.judged else "on the rows fitted"
+    table = Table(title=f"{train.name}, relative error of effort {where}", title_justify="left")
+    for heading in ("", "before", "after", "RMS after"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    for j, name in enumerate(found.columns):
+        table.add_row(name, *(f"{x[j]:.4f}" for x in (found.before, found.after)), f"{found.rms_after[j]:.4g}")
+    Console().print(table)
+    if output is not None:
+        typer.echo(f"Written: {write_whole(output, recalibrated_text(found, base.name, train.name))}")
+
+
+def _predictions(found: Identified, recording: Recording) -> str:
+    """A row for every row of the recording: its time and the predicted effort of each column."""
+    import numpy as np
+
+    from trocar.recording.channels import UNITS
+
+    signals = found.prepared(recording)
+    units = [UNITS["tau"][unit] for unit in recording.joint_units]
+    head = ",".join(["t [s]", *(f"tau_{name} [{u}]" for name, u in zip(recording.joints, units, strict=True))])
+    rows = np.column_stack([signals.t, found.efforts(recording)])
+    return "\n".join([head, *(",".join(f"{x:.10g}" for x in row) for row in rows)]) + "\n"
+
+
+def _report(found: Identified, other: Recording | None, error: Array | None, folder: Path, name: str) -> list[Path]:
+    from trocar.identification.figures import effort_figure, error_figure
+    from trocar.identification.motion import efforts
+    from trocar.identification.recipe import joint_from_columns
+    from trocar.plots import save
+    from trocar.report import Report
+
+    mechanism = found.mechanism()
+    T = joint_from_columns(mechanism.arm, found.columns)
+    page = Report(f"{found.parameters.arm} identified from {name}", figures_first=True)
+    errors = {"train": found.train_relative_error, "cross-validation": found.cv_relative_error}
+    if error is not None:
+        errors["test"] = error
+    lines = [f"{key}: " + ", ".join(f"{x:.4f}" for x in value) for key, value in errors.items()]
+    page.paragraphs += ["Relative errors of effort, " + "; ".join(lines) + "."]
+    page.paragraphs.append(
+        f"Smallest eigenvalue of a pseudo-inertia {found.min_pseudo_inertia_eigenvalue:.2g}; rotors "
+        + ", ".join(f"{key} {value:.2g} kg m^2" for key, value in found.rotor_inertia.items())
+        + "."
+    )
+    page.add_figure(error_figure(errors, found.columns), "Relative error of effort, by column of the recording.")
+    predicted = efforts(mechanism, T, found.signals)
+    page.add_figure(effort_figure(found.signals, predicted, found.columns, name), "Training recording, first 15 s.")
+    if other is not None:
+        figure = effort_figure(found.prepared(other), found.efforts(other), found.columns, "test")
+        page.add_figure(figure, "Test recording, first 15 s.")
+    written = [page.write_html(folder / "identify.html")]
+    for number, (figure, _) in enumerate(page.figures, start=1):
+        written.append(save(figure, folder / f"figure-{number}.png"))
+    return written
+
+
+def _table(found: Identified, error: Array | None, arm: str) -> Table:
+    published = PUBLISHED["MTM" if arm.startswith("MTM") else arm]
+    table = Table(title="Relative error of effort", title_justify="left")
+    headings = ("", "train", "cross-validation", "test", "raw effort", "Wang et al. 2019, their test")
+    for heading in headings:
+        table.add_column(heading, justify="left" if not heading else "right")
+    for j, name in enumerate(found.columns):
+        row = [found.train_relative_error[j], found.cv_relative_error[j], None if error is None else error[j]]
+        row += [found.raw_relative_error[j], published[j]]
+        table.add_row(name, *("-" if x is None else f"{x:.4f}" for x in row))
+    return table

@@ -1,0 +1,90 @@
+"""Cross-validation by phase: a recording that repeats its motion must not be judged on motion it was fitted to.
+
+The period is cut into intervals; one of them, in all its repetitions, is left out with a guard gap on both sides
+(memory of filters and friction), and predicted from the rest. Each of `FOLDS` intervals is tried from `SHIFTS` starting
+points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from trocar.identification.design import Design
+from trocar.identification.estimators import expanded
+from trocar.identification.signals import Signals
+from trocar.spatial import Array
+
+FOLDS, SHIFTS = 8, 3
+REPEATS_WITHIN = 0.05  # of the spread of the motion
+
+
+def period(signals: Signals) -> int | None:
+    """Rows after which the motion repeats itself, or None."""
+    q = signals.q - signals.q.mean(0)
+    spread = q.std(0)
+    q = q[:, spread > 1e-9] / spread[spread > 1e-9]
+    rows = len(q)
+    longest = round(0.75 * rows)
+    if q.size == 0:
+        return None
+    # |q(t + lag) - q(t)|^2 over the overlap, for all lags at once
+    power = np.concatenate([[0.0], np.cumsum((q**2).sum(1))])
+    length = 2 * rows
+    product = np.fft.irfft((np.abs(np.fft.rfft(q, length, axis=0)) ** 2).sum(1), length)[:rows]
+    lags = np.arange(rows)
+    overlap = rows - lags
+    distance = (power[overlap] + power[-1] - power[lags] - 2 * product) / (overlap * q.shape[1])
+    far = np.flatnonzero(distance[:longest] > 0.5)  # the motion has gone somewhere else
+    start = int(far[0]) if far.size else longest
+    near = start + np.flatnonzero(distance[start:longest] < 2 * REPEATS_WITHIN**2)
+    if near.size == 0:
+        return None
+    first = near[near <= near[0] + np.argmax(np.append(np.diff(near) > 1, True))]
+    return int(first[np.argmin(distance[first])])
+
+
+def bins(signals: Signals, repeats: int | None) -> Array:
+    """(N,) phase bin of each used row, 0 to FOLDS * SHIFTS - 1, of a motion that repeats after that many rows.
+
+    One that never repeats counts as one period.
+    """
+    rows = np.flatnonzero(signals.used)
+    span = repeats if repeats is not None else rows[-1] - rows[0] + 1
+    phase = rows % span if repeats is not None else rows - rows[0]
+    return np.asarray(phase * (FOLDS * SHIFTS) // span)
+
+
+def folds(bin_of_row: Array, periodic: bool) -> Iterator[tuple[Array, Array]]:
+    """(fitted, judged) rows of every fold; a guard of one bin on each side of what is judged is in neither."""
+    count = FOLDS * SHIFTS
+    starts = range(count) if periodic else range(count - SHIFTS + 1)
+    for start in starts:
+        judged = [(start + i) % count for i in range(SHIFTS)]
+        left_out = [(start + i) % count for i in range(-1, SHIFTS + 1)]
+        if not periodic:
+            left_out = [b for b in range(start - 1, start + SHIFTS + 1) if 0 <= b < count]
+        yield ~np.isin(bin_of_row, left_out), np.isin(bin_of_row, judged)
+
+
+def cross_validated(
+    problem: Design,
+    bin_of_row: Array,
+    grams: Sequence[tuple[Array, Array]],
+    periodic: bool,
+    progress: Callable[[float], None] | None = None,
+) -> Array:
+    """Relative error (n,) of every column where it was not fitted; `grams` are those of the bins (Design.gram)."""
+    count = FOLDS * SHIFTS
+    square = np.zeros(problem.tau.shape[1])
+    total = np.zeros_like(square)
+    for number, (fitted, judged) in enumerate(folds(bin_of_row, periodic)):
+        inside = np.unique(bin_of_row[fitted])
+        theta = expanded(problem, sum(grams[b][0] for b in inside), sum(grams[b][1] for b in inside))
+        error = problem.tau[judged] - problem.X[judged] @ theta
+        square += (error**2).sum(0)
+        total += (problem.tau[judged] ** 2).sum(0)
+        if progress is not None:
+            progress((number + 1) / count)
+    return np.sqrt(square / total)

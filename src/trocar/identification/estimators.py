@@ -1,0 +1,101 @@
+"""Estimators in the coordinates of a Design: the quick one (quadratic prior, signs) and the consistent one.
+
+Both minimise the squared relative error of all columns, plus penalties. `consistent` has the log-det divergence of
+every link from its prior and demands what bodies must have: positive definite pseudo-inertia (the log det sees to
+that), mass below its limit, centre of mass in its box, rotors above the least. `expanded` has the second order of that
+divergence and no demands on links: a non-negative least-squares problem, for cross-validation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import cvxpy as cp
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import nnls
+
+from trocar.errors import TrocarError
+from trocar.identification.consistency import Prior
+from trocar.identification.design import Design
+from trocar.mechanics.inertia import NAMES
+from trocar.spatial import Array
+
+
+@dataclass(frozen=True)
+class Solution:
+    """theta (k,) of a Design and what the solver said."""
+
+    theta: Array
+    status: str
+
+
+def expanded(problem: Design, G: Array, h: Array) -> Array:
+    """theta (k,) from X'X and X'(tau - X theta_prior) of the rows to be fitted."""
+    A = G + np.diag(problem.penalty)
+    h = h + A @ problem.theta_prior
+    N, F = np.flatnonzero(problem.positive), np.flatnonzero(~problem.positive)
+    inner = cho_factor(A[np.ix_(F, F)])
+    # Free coordinates are eliminated; what is left has non-negative unknowns only.
+    coupling = A[np.ix_(N, F)]
+    S = A[np.ix_(N, N)] - coupling @ cho_solve(inner, coupling.T)
+    L = np.linalg.cholesky(S)
+    theta = np.empty(len(h))
+    theta[N], _ = nnls(L.T, np.linalg.solve(L, h[N] - coupling @ cho_solve(inner, h[F])), maxiter=100 * len(N))
+    theta[F] = cho_solve(inner, h[F] - coupling.T @ theta[N])
+    return theta
+
+
+def consistent(
+    problem: Design,
+    priors: Mapping[str, Prior],
+    prior_weight: float,
+    least_rotors: Mapping[str, float],
+    G: Array,
+    h: Array,
+) -> Solution:
+    """The physically consistent estimate, of the same G and h as `expanded`.
+
+    Rotors are at least what `least_rotors` says, by drive [kg m^2]. A status other than optimal is an error.
+    """
+    count = 10 * len(problem.links)
+    penalty = np.where(np.arange(len(h)) < count, 0.0, problem.penalty)
+    # Condensed: |R theta - d|^2 differs from the objective by a constant. Unexcited directions are kept out of R.
+    values, axes = np.linalg.eigh(G + np.diag(penalty))
+    kept = values > 1e-13 * values[-1]
+    R = np.sqrt(values[kept])[:, None] * axes[:, kept].T
+    d = (axes[:, kept].T @ h) / np.sqrt(values[kept]) + R @ problem.theta_prior
+    theta = cp.Variable(len(h))
+    constraints: list[cp.Constraint] = []
+    divergence = 0.0
+    for k, link in enumerate(problem.links):
+        Q = cp.Variable((4, 4), symmetric=True)
+        i, j = np.triu_indices(4)
+        scale = np.where(i == j, 1.0, np.sqrt(2.0))
+        constraints.append(
+            theta[10 * k : 10 * k + 10] == cp.multiply(scale, cp.hstack([Q[a, b] for a, b in zip(i, j, strict=True)]))
+        )
+        divergence += cp.trace(Q) - cp.log_det(Q)
+        phi = problem.M[[problem.names.index(f"{link}.{x}") for x in NAMES[:4]]] @ theta
+        prior = priors[link]
+        if np.isfinite(prior.largest_mass):
+            constraints.append(phi[0] <= prior.largest_mass)
+        if prior.lower is not None and prior.upper is not None:
+            constraints += [phi[1:] >= prior.lower * phi[0], phi[1:] <= prior.upper * phi[0]]
+    constraints.append(theta[problem.positive] >= 0)
+    if least_rotors:
+        rotors = [problem.names.index(f"{drive}.Im") for drive in least_rotors]
+        constraints.append(problem.M[rotors] @ theta >= np.array(list(least_rotors.values())))
+    objective = cp.sum_squares(R @ theta - d) + prior_weight * divergence
+    programme = cp.Problem(cp.Minimize(objective), constraints)
+    try:
+        programme.solve(solver=cp.CLARABEL)
+    except cp.SolverError as error:
+        raise TrocarError(f"the consistent estimate failed: {error}") from None
+    if programme.status != "optimal":
+        raise TrocarError(
+            f"no physically consistent parameters: the solver says '{programme.status}'. Constraints that no model can "
+            "meet (masses, boxes of the prior), or a recording that does not fit the arm, are the usual causes"
+        )
+    return Solution(np.asarray(theta.value), str(programme.status))

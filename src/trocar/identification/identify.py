@@ -1,0 +1,180 @@
+"""From a recording to a physically consistent parameter set."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from trocar.arms.parameters import Parameters
+from trocar.identification.consistency import prior
+from trocar.identification.cross_validation import bins, cross_validated, period
+from trocar.identification.design import Design, design, with_values
+from trocar.identification.estimators import consistent
+from trocar.identification.least_squares import noise_variance
+from trocar.identification.motion import efforts, regressor
+from trocar.identification.recipe import RECIPES, Recipe, joint_from_columns, load_recipe
+from trocar.identification.recording_checks import check, check_excitation
+from trocar.identification.scores import relative_error, root_mean_square
+from trocar.identification.signals import Signals, prepare
+from trocar.mechanics import Mechanism
+from trocar.mechanics.inertia import barycentric, pseudo_inertia
+from trocar.recording import Recording
+from trocar.spatial import Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identified:
+    """An identified arm and how well it meets the recording.
+
+    Attributes:
+        parameters: the set, as `load_mechanism` and `Simulator` take it from its file.
+        columns: joints or motors that efforts are given in.
+        train_relative_error, cv_relative_error, raw_relative_error: (n,) on the rows fitted; on rows left out; on the
+            unfiltered effort. train_rms: (n,) [N m, N].
+        names, covariance: of the parameters that are not zero, (k,) and (k, k).
+        status: of the solver. seconds: wall time.
+    """
+
+    recipe: Recipe
+    parameters: Parameters
+    columns: tuple[str, ...]
+    signals: Signals
+    predicted: Array
+    train_relative_error: Array
+    cv_relative_error: Array
+    raw_relative_error: Array
+    train_rms: Array
+    names: tuple[str, ...]
+    covariance: Array
+    status: str
+    seconds: float
+    period: float | None
+
+    def mechanism(self) -> Mechanism:
+        """The equations with the identified parameters."""
+        return replace(self.recipe, template=self.parameters).mechanism()
+
+    def prepared(self, recording: Recording) -> Signals:
+        """Another recording, filtered as the one that was fitted."""
+        return prepared(self.recipe, recording)
+
+    def efforts(self, recording: Recording) -> Array:
+        """Predicted effort at every row of another recording, in its columns [N m, N]."""
+        T = joint_from_columns(self.mechanism().arm, tuple(recording.joints))
+        return efforts(self.mechanism(), T, self.prepared(recording))
+
+    def relative_error(self, recording: Recording) -> Array:
+        """(n,) on another recording: filtered effort, ends cut."""
+        check(recording, self.mechanism().arm)
+        signals = self.prepared(recording)
+        return relative_error(signals.tau[signals.used], self.efforts(recording)[signals.used])
+
+    @property
+    def rotor_inertia(self) -> dict[str, float]:
+        """By drive [kg m^2]."""
+        return {d.name: d.Im for d in self.parameters.drives if "Im" in d.terms}
+
+    @property
+    def min_pseudo_inertia_eigenvalue(self) -> float:
+        """Smallest over the links; positive where bodies can exist."""
+        return min(
+            float(np.linalg.eigvalsh(pseudo_inertia(barycentric(body)))[0])
+            for body in self.parameters.inertias.values()
+        )
+
+    @property
+    def largest_link_inertia(self) -> float:
+        """Largest principal moment of any link about its centre of mass [kg m^2]."""
+        return max(float(np.linalg.eigvalsh(body.I)[-1]) for body in self.parameters.inertias.values())
+
+
+def identify(
+    recording: Recording,
+    arm: str = "PSM",
+    *,
+    recipe: Recipe | None = None,
+    cross_validate: bool = True,
+    progress: Callable[[float], None] | None = None,
+) -> Identified:
+    """Identify an arm from a recording, by its recipe.
+
+    Args:
+        recipe: another than the arm's own. cross_validate: False leaves cv_relative_error NaN and saves time.
+        progress: called with the fraction done.
+    """
+    start = time.perf_counter()
+    tell = progress or (lambda fraction: None)
+    recipe = recipe or load_recipe(arm)
+    mechanism = recipe.mechanism()
+    check(recording, mechanism.arm)
+    T = joint_from_columns(mechanism.arm, tuple(recording.joints))
+    signals = prepared(recipe, recording)
+    check_excitation(recording, signals)
+    tell(0.1)
+    problem = _design(recipe, mechanism, T, signals)
+    tell(0.3)
+    cv = np.full(len(recording.joints), np.nan)
+    repeats = period(signals)
+    bin_of_row = bins(signals, repeats)
+    grams = [problem.gram(bin_of_row == b) for b in range(bin_of_row.max() + 1)]
+    if cross_validate:
+        cv = cross_validated(problem, bin_of_row, grams, repeats is not None, lambda f: tell(0.3 + 0.4 * f))
+    priors = prior(RECIPES[recipe.arm].upper())
+    G, h = np.sum([G for G, _ in grams], axis=0), np.sum([h for _, h in grams], axis=0)
+    solution = consistent(problem, priors, recipe.weights.prior, recipe.least_rotors, G, h)
+    tell(0.95)
+    phi = problem.M @ solution.theta
+    parameters = with_values(recipe.template, problem.names, phi)
+    predicted = problem.predicted(solution.theta)
+    used = signals.used
+    names, covariance = _covariance(problem, solution.theta)
+    tell(1.0)
+    return Identified(
+        recipe=recipe,
+        parameters=parameters,
+        columns=tuple(recording.joints),
+        signals=signals,
+        predicted=predicted,
+        train_relative_error=relative_error(signals.tau[used], predicted),
+        cv_relative_error=cv,
+        raw_relative_error=relative_error(signals.raw[used], predicted),
+        train_rms=root_mean_square(signals.tau[used], predicted),
+        names=names,
+        covariance=covariance,
+        status=solution.status,
+        seconds=time.perf_counter() - start,
+        period=None if repeats is None else repeats / signals.rate,
+    )
+
+
+def prepared(recipe: Recipe, recording: Recording) -> Signals:
+    """A recording filtered by the recipe."""
+    return prepare(recording, recipe.motion_cutoffs, recipe.effort_cutoff, recipe.trim, delay=recipe.delay)
+
+
+def _design(recipe: Recipe, mechanism: Mechanism, T: Array, signals: Signals) -> Design:
+    Y = regressor(mechanism, T, signals)[signals.used]
+    s = (signals.q @ T.T @ mechanism.drives.A.T)[signals.used]
+    priors = prior(RECIPES[recipe.arm].upper())
+    return design(mechanism, priors, recipe.weights, Y, signals.tau[signals.used], s)
+
+
+def _covariance(problem: Design, theta: Array) -> tuple[tuple[str, ...], Array]:
+    """Of the parameters whose coordinates are not at zero, the residual of each column taken as correlated noise."""
+    free = np.flatnonzero(~problem.positive | (theta > 1e-9))
+    residual = problem.tau - problem.X @ theta
+    G, V = np.zeros((2, len(theta), len(theta)))
+    for j in range(residual.shape[1]):
+        X = np.ascontiguousarray(problem.X[:, j])
+        square = X.T @ X
+        G += square
+        V += noise_variance(residual[:, j]) * square
+    G, V = (x[np.ix_(free, free)] for x in (G, V))
+    inverse = np.linalg.inv(G + np.diag(problem.penalty[free]))
+    M = problem.M[:, free]
+    covariance = M @ (inverse @ V @ inverse) @ M.T
+    seen = np.flatnonzero(np.abs(M).any(1))
+    return tuple(problem.names[i] for i in seen), covariance[np.ix_(seen, seen)]

@@ -1,0 +1,110 @@
+"""Filters have the cut-off they say, differences are exact where they can be, and bad samples are not believed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from trocar.errors import TrocarError
+from trocar.identification.cross_validation import FOLDS, SHIFTS, bins, folds, period
+from trocar.identification.signals import derivative, lowpass, prepare, repeated_rows, uniform
+from trocar.recording import Recording
+
+RATE = 200.0
+
+
+def recording(t, q, dq=None, tau=None):
+    q = np.atleast_2d(q.T).T
+    n = q.shape[1]
+    return Recording(
+        t=t,
+        q=q,
+        dq=np.gradient(q, t, axis=0) if dq is None else dq,
+        tau=np.sin(3 * q) + t[:, None] if tau is None else tau,
+        joints=[f"j{i}" for i in range(n)],
+        joint_units=["rad"] * n,
+    )
+
+
+@pytest.fixture
+def smooth():
+    t = np.arange(2000) / RATE
+    return recording(t, np.column_stack([np.sin(1.3 * t), np.cos(2.1 * t)]))
+
+
+def test_forward_and_backward_the_filter_halves_the_amplitude_at_its_cutoff():
+    t = np.arange(8000) / RATE
+    middle = slice(3000, 5000)
+    filtered = lowpass(np.sin(2 * np.pi * 6.0 * t), 6.0, RATE)[middle]
+    assert filtered.std() / np.sin(2 * np.pi * 6.0 * t)[middle].std() == pytest.approx(0.5, abs=1e-3)
+    slow = np.sin(2 * np.pi * 0.5 * t)
+    np.testing.assert_allclose(lowpass(slow, 6.0, RATE)[middle], slow[middle], atol=1e-4)
+
+
+def test_a_cutoff_above_half_the_rate_is_refused():
+    with pytest.raises(TrocarError, match="needs more than 240 samples"):
+        lowpass(np.zeros(500), 120.0, RATE)
+
+
+def test_the_difference_of_five_points_is_exact_for_quartics():
+    t = np.arange(100) / RATE
+    x = 3 * t**4 - t**3 + 2 * t
+    np.testing.assert_allclose(derivative(x, RATE)[2:-2], (12 * t**3 - 3 * t**2 + 2)[2:-2], atol=1e-9)
+
+
+def test_repeated_rows_are_found_and_interpolated(smooth):
+    stale = np.arange(50, 1950, 7)
+    q, dq, tau = (np.array(x) for x in (smooth.q, smooth.dq, smooth.tau))
+    for x in (q, dq, tau):
+        x[stale] = x[stale - 1]
+    damaged = replace(smooth, q=q, dq=dq, tau=tau)
+    assert (np.flatnonzero(repeated_rows(damaged)) == stale).all()
+    found, true = (prepare(x, [np.inf] * 2, np.inf, 0.5) for x in (damaged, smooth))
+    assert np.abs(found.q - true.q).max() < 3e-5
+    assert np.abs(q - smooth.q).max() > 5e-3
+
+
+def test_jitter_is_resampled_and_a_gap_is_an_error(smooth):
+    t = np.array(smooth.t)
+    t[1:-1] += 1e-3 * np.random.default_rng(0).uniform(-1, 1, len(t) - 2)
+    shaken = recording(t, np.column_stack([np.sin(1.3 * t), np.cos(2.1 * t)]))
+    even = uniform(shaken)
+    assert np.ptp(np.diff(even.t)) < 1e-9
+    np.testing.assert_allclose(even.q[:, 0], np.sin(1.3 * even.t), atol=1e-4)
+    t[1000:] += 0.5
+    with pytest.raises(TrocarError, match=r"a gap of 0\.5"):
+        uniform(recording(t, np.sin(t)))
+
+
+def test_a_late_effort_is_brought_forward(smooth):
+    late = np.column_stack([np.interp(smooth.t - 0.05, smooth.t, x) for x in smooth.tau.T])
+    found = prepare(replace(smooth, tau=late), [np.inf] * 2, np.inf, 0.5, delay=0.05)
+    np.testing.assert_allclose(found.tau[found.used], smooth.tau[found.used], atol=1e-9)
+
+
+def test_slow_rows_can_be_left_out(smooth):
+    found = prepare(smooth, [np.inf] * 2, np.inf, 0.5, slower_than=0.1)
+    assert (np.abs(found.dq[found.used]) >= 0.1 * np.abs(found.dq).max(0)).all()
+    assert 500 < found.used.sum() < 1800
+
+
+def test_the_period_of_a_motion_is_found_and_a_motion_without_has_none():
+    t = np.arange(5000) / RATE
+    repeats = prepare(recording(t, np.sin(2 * np.pi * t / 6.0) + np.cos(4 * np.pi * t / 6.0)), [np.inf], np.inf, 1.0)
+    assert period(repeats) == 1200
+    chirp = prepare(recording(t, np.sin(0.2 * t**2)), [np.inf], np.inf, 1.0)
+    assert period(chirp) is None
+
+
+def test_no_row_is_judged_by_a_fit_to_it_or_to_its_neighbours():
+    t = np.arange(5000) / RATE
+    signals = prepare(recording(t, np.sin(2 * np.pi * t / 6.0)), [np.inf], np.inf, 1.0)
+    bin_of_row = bins(signals, period(signals))
+    judged_often = np.zeros(len(bin_of_row))
+    guard = 1200 / (FOLDS * SHIFTS)
+    rows = np.flatnonzero(signals.used)
+    for fitted, judged in folds(bin_of_row, periodic=True):
+        judged_often += judged
+        distance = (rows[fitted][:, None] - rows[judged][::20][None, :]) % 1200
+        assert np.minimum(distance, 1200 - distance).min() >= guard - 1
+    assert (judged_often == SHIFTS).all()

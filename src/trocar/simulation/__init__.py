@@ -7,6 +7,8 @@ from trocar.simulation.model import Cable
 from trocar.simulation.planner import Plan, PlanningFailed, plan
 from trocar.simulation.simulate import simulate
 from trocar.simulation.simulator import Simulator, Snapshot
+from trocar.simulation.surroundings import SoftSlab, Solid, needle
+from trocar.simulation.trocar_port import Port
 
 __all__ = [
     "Box",
@@ -18,9 +20,13 @@ __all__ = [
     "Diverged",
     "Plan",
     "PlanningFailed",
+    "Port",
     "Simulator",
     "Snapshot",
+    "SoftSlab",
+    "Solid",
     "Sphere",
+    "needle",
     "plan",
     "simulate",
 ]

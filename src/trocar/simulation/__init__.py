@@ -3,6 +3,7 @@
 from trocar.simulation.collision import Box, Capsule, CollisionScene, Cylinder, Sphere
 from trocar.simulation.compliance import Compliance
 from trocar.simulation.divergence import Diverged
+from trocar.simulation.force_sensor import ForceSensor
 from trocar.simulation.model import Cable
 from trocar.simulation.planner import Plan, PlanningFailed, plan
 from trocar.simulation.simulate import simulate
@@ -18,6 +19,7 @@ __all__ = [
     "Compliance",
     "Cylinder",
     "Diverged",
+    "ForceSensor",
     "Plan",
     "PlanningFailed",
     "Port",

@@ -26,7 +26,7 @@ from trocar.simulation.divergence import Diverged, save_states
 from trocar.simulation.hysteresis import Hysteresis
 from trocar.simulation.mirrored import MirroredCounterweight
 from trocar.simulation.model import INTEGRATORS, Cable, build, lean
-from trocar.simulation.surroundings import Object, PlacedObject, add_objects
+from trocar.simulation.surroundings import Object, PlacedObject, add_objects, set_stiffness
 from trocar.simulation.trocar_port import Port, PortForces, add_seal
 from trocar.simulation.varying_friction import VaryingFriction
 from trocar.spatial import Array
@@ -137,6 +137,7 @@ class Simulator:
         self.model = lean(self.spec).compile()
         self.data = mujoco.MjData(self.model)
         _stiffen(self.model, STIFFENING[accuracy])
+        set_stiffness(self.model, objects, arm.tip_body)
         self.motor_limits = arm.motors.effort if motor_limits else None
         # the model's joints are those of the tree, then the motors of elastic drives, then those of objects
         motors = 0 if compliance is None else len(compliance.compliance)
@@ -302,6 +303,8 @@ class Simulator:
         self._wrenches.clear()
         if self._mirror is not None:
             self._mirror.reset()
+        if self._port is not None:
+            self._port.wrench = np.zeros(6)
         if self._hysteresis is not None:
             self._hysteresis.reset()
         self._applied[:] = self._offset
@@ -487,6 +490,13 @@ class Simulator:
     def contact_effort(self) -> Array:
         """Joint efforts (n,) [N m, N] that all contacts of objects with the arm amount to, in the step just taken."""
         return self._contacts.effort()
+
+    def friction_effort(self) -> Array:
+        """Joint efforts (n,) [N m, N] that friction, stiction included, and offsets take, in the step just taken."""
+        applied = self._offset
+        if self._hysteresis is not None:
+            applied = applied + self._hysteresis.force(self._qpos, self._qvel)
+        return constraint_forces.friction_effort(self.arm, self.model, self.data, applied)
 
     def port_wrench(self) -> Array:
         """Wrench (6,) [N, N m] of the body wall on the cannula in the step just taken, about the remote centre."""

@@ -15,12 +15,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.errors import TrocarError
-from trocar.simulation.shapes import COLLISION
 from trocar.simulation.solids import Capsule, Obstacle
 from trocar.spatial import Array, checked_pose, pose, quaternion
 
 OBJECT = "object/"  # prefix of their names in the engine's model
 GROUP = 0  # of their geoms: seen, and none of the arm's
+# MuJoCo's contacts yield the more the lighter a body is. With the arm's own settings jaws that squeeze a needle of 0.2 g
+# with 10 N sink 0.4 mm into it; with these 0.05 mm.
+HARD_SOLREF, HARD_SOLIMP = (0.002, 1.0), (0.99, 0.999, 1e-4, 0.5, 2.0)
+# A contact of given stiffness: MuJoCo's force is that of a spring and a damper if it is this far from hard.
+SPRING_IMPEDANCE = 0.1
 STEEL = 7.9e3  # [kg/m^3]
 # Needed to hold a needle: a cone that is round, and friction ten times harder than the normal contact. With the
 # pyramid and equal hardness, MuJoCo's defaults, a needle creeps out of the jaws.
@@ -39,6 +43,8 @@ class Solid:
         pose: T_base_object (4, 4) at reset; without one the shape is in coordinates of the base.
         mass: [kg], spread evenly over the volume; None fixes the object to the base.
         friction: coefficient of Coulomb friction. torsional: that of spinning about the normal [m]; 0 for none.
+        stiffness, damping: of its contact with the instrument [N/m, N s/m]; assumed. None for a contact as hard as the
+            step allows, for light things that are squeezed; a tip that slides over such a thing chatters.
         colour: (red, green, blue).
     """
 
@@ -48,13 +54,17 @@ class Solid:
     mass: float | None = None
     friction: float = 0.5
     torsional: float = 5e-4
+    stiffness: float | None = 5e4
+    damping: float = 100.0
     colour: tuple[float, float, float] = (0.80, 0.78, 0.72)
 
     def __post_init__(self) -> None:
         _check_name(self.name)
         if self.mass is not None and not (np.isfinite(self.mass) and self.mass > 0):
             raise TrocarError(f"mass of {self.name} must be positive, or None for a fixed object, got {self.mass!r}")
-        _check_not_negative(self, "friction", "torsional")
+        _check_not_negative(self, "friction", "torsional", "damping")
+        if self.stiffness is not None and not (np.isfinite(self.stiffness) and self.stiffness > 0):
+            raise TrocarError(f"stiffness of {self.name} must be positive, or None, got {self.stiffness!r}")
         checked_pose(self.pose)
         if not self.shapes:
             raise TrocarError(f"{self.name} has no shape")
@@ -72,8 +82,8 @@ class Solid:
             "priority": 1,
             "condim": 4 if self.torsional else 3,
             "friction": [self.friction, self.torsional, 0.0],
-            "solref": COLLISION["solref"],
-            "solimp": COLLISION["solimp"],
+            "solref": HARD_SOLREF,
+            "solimp": HARD_SOLIMP,
             "rgba": [*self.colour, 1.0],
         }
         for shape in self.shapes:
@@ -146,7 +156,7 @@ class SoftSlab:
         flex.young, flex.poisson, flex.damping = self.young, self.poisson, self.damping
         flex.selfcollide = mujoco.mjtFlexSelf.mjFLEXSELF_NONE
         flex.priority, flex.condim, flex.friction = 1, 3, [self.friction, 0.0, 0.0]
-        flex.solref, flex.solimp = COLLISION["solref"][:2], COLLISION["solimp"][:5]
+        flex.solref, flex.solimp = HARD_SOLREF, HARD_SOLIMP
         flex.group, flex.rgba = GROUP, [*self.colour, 1.0]
         lowest = -(size[2] / 2 - radius)
         for node in list(base.bodies):
@@ -180,7 +190,7 @@ def needle(
     points = radius * np.stack([np.cos(angles), np.sin(angles), np.zeros_like(angles)], axis=1)
     shapes = [Capsule(a, b, diameter / 2) for a, b in pairwise(points)]
     mass = STEEL * np.pi / 4 * diameter**2 * radius * arc
-    return Solid(name, shapes, pose, mass=float(mass), friction=friction, colour=(0.62, 0.65, 0.69))
+    return Solid(name, shapes, pose, mass=float(mass), friction=friction, stiffness=None, colour=(0.62, 0.65, 0.69))
 
 
 def add_objects(spec: mujoco.MjSpec, objects: Sequence[Object], accuracy: str) -> None:
@@ -201,6 +211,24 @@ def add_objects(spec: mujoco.MjSpec, objects: Sequence[Object], accuracy: str) -
     spec.option.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
     if soft:
         spec.option.iterations = SOFT_ITERATIONS
+
+
+def set_stiffness(model: mujoco.MjModel, objects: Sequence[Object], tip_body: str) -> None:
+    """Give contacts with the body at the tip the stiffness and damping stated; with others it is of that order.
+
+    MuJoCo's contact force is f = (-b v - k r - a) / R at rest in its own units, R = W (1 - d) / d with the impedance d
+    and the weight W of the two bodies: k = K R, b = B R. A hard contact has b / R so large that its convex friction
+    lifts a sliding tip by friction * b v / k, more than it is pressed in: the contact is then lost every other step.
+    """
+    d = SPRING_IMPEDANCE
+    for thing in objects:
+        if isinstance(thing, SoftSlab) or thing.stiffness is None:
+            continue
+        body = model.body(OBJECT + thing.name)
+        W = model.body_invweight0[[body.id, model.body(tip_body).id], 0].sum()
+        geoms = slice(int(body.geomadr[0]), int(body.geomadr[0] + body.geomnum[0]))
+        model.geom_solref[geoms] = [-(1.0 - d) * W * thing.stiffness, -(1.0 - d) * W * thing.damping]
+        model.geom_solimp[geoms] = [d, d, 1e-3, 0.5, 2.0]
 
 
 class PlacedObject:

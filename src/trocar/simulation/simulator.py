@@ -131,7 +131,7 @@ class Simulator:
         )
         if port is not None:
             add_seal(self.spec, arm, port)
-        add_objects(self.spec, objects, accuracy)
+        add_objects(self.spec, arm, objects, accuracy)
         if not contacts:
             self.spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
         self.model = lean(self.spec).compile()

@@ -14,17 +14,22 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar.arms import Arm
 from trocar.errors import TrocarError
+from trocar.simulation.model import DUMMY_MASS
 from trocar.simulation.solids import Capsule, Obstacle
 from trocar.spatial import Array, checked_pose, pose, quaternion
 
 OBJECT = "object/"  # prefix of their names in the engine's model
 GROUP = 0  # of their geoms: seen, and none of the arm's
-# MuJoCo's contacts yield the more the lighter a body is. With the arm's own settings jaws that squeeze a needle of 0.2 g
-# with 10 N sink 0.4 mm into it; with these 0.05 mm.
+# MuJoCo's contacts yield the more the lighter a body is. With the arm's own settings, jaws that squeeze a needle of
+# 0.2 g with 10 N sink 0.4 mm into it; with these 0.05 mm.
 HARD_SOLREF, HARD_SOLIMP = (0.002, 1.0), (0.99, 0.999, 1e-4, 0.5, 2.0)
 # A contact of given stiffness: MuJoCo's force is that of a spring and a damper if it is this far from hard.
 SPRING_IMPEDANCE = 0.1
+# Of a finger about its pin [kg m^2]: a gram at 3 mm. One that only follows the other has next to none in the
+# parameters, and its coupling would give way to the least contact.
+FINGER_INERTIA = 1e-8
 STEEL = 7.9e3  # [kg/m^3]
 # Needed to hold a needle: a cone that is round, and friction ten times harder than the normal contact. With the
 # pyramid and equal hardness, MuJoCo's defaults, a needle creeps out of the jaws.
@@ -193,7 +198,7 @@ def needle(
     return Solid(name, shapes, pose, mass=float(mass), friction=friction, stiffness=None, colour=(0.62, 0.65, 0.69))
 
 
-def add_objects(spec: mujoco.MjSpec, objects: Sequence[Object], accuracy: str) -> None:
+def add_objects(spec: mujoco.MjSpec, arm: Arm, objects: Sequence[Object], accuracy: str) -> None:
     """Add objects to the model of an arm, and the settings of the solver that contact needs."""
     names = [thing.name for thing in objects]
     for name in names:
@@ -206,6 +211,9 @@ def add_objects(spec: mujoco.MjSpec, objects: Sequence[Object], accuracy: str) -
         thing.add_to(spec)
     if not objects:
         return
+    for follower in arm.transmissions:
+        if spec.body(follower).mass == DUMMY_MASS:
+            spec.joint(follower).armature += FINGER_INERTIA
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     spec.option.impratio = IMPRATIO
     spec.option.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
@@ -276,9 +284,9 @@ class PlacedObject:
             return np.empty((0, 3))
         mujoco.mj_kinematics(self._model, self._data)
         mujoco.mj_flex(self._model, self._data)
-        flex = self._model.flex(OBJECT + self.thing.name)
-        first = int(flex.vertadr[0])
-        return np.array(self._data.flexvert_xpos[first : first + int(flex.vertnum[0])])
+        flex = mujoco.mj_name2id(self._model, mujoco.mjtObj.mjOBJ_FLEX, OBJECT + self.thing.name)
+        first, count = int(self._model.flex_vertadr[flex]), int(self._model.flex_vertnum[flex])
+        return np.array(self._data.flexvert_xpos[first : first + count])
 
 
 def _volumes(thing: Solid) -> list[float]:

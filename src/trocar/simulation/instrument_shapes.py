@@ -153,11 +153,7 @@ def _finger(sketch: Sketch, side: float, length: float) -> None:
     sketch.hull(blade, "aluminium")
     # carbide insert: the gripping face, which the two fingers share when closed
     sketch.box((0.0, side * 4e-4), (-0.0009, 0.0009), (-JAW_ROOT, -0.97 * length), "tungsten")
-    # round at its end: a flat one on a flat surface rocks from edge to edge
-    r = 0.0008
-    end = np.array([side * r, 0.0, r - length])
-    sketch.box((0.0, side * 2 * r), (-0.0013, 0.0013), (-JAW_ROOT, r - length), {**COLLISION, **GRIP})
-    sketch.rod(end - [0, 5e-4, 0], end + [0, 5e-4, 0], r, {**COLLISION, **GRIP}, round_ends=True)
+    sketch.box((0.0, side * 0.0016), (-0.0013, 0.0013), (-JAW_ROOT, -length), {**COLLISION, **GRIP})
 
 
 def _blade(sketch: Sketch, length: float) -> None:

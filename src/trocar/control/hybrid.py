@@ -33,6 +33,7 @@ class HybridForcePosition(Controller):
         force: F_ref (3,) [N]: what the tip pushes with; read on the force axes only.
         wrench: measures force (3,) or force and moment (6,) of the surroundings on the tip [N, N m], base axes: -F.
         kp: [1/s^2], kd: [1/s], kf: [1/kg], ki: [1/(kg s)].
+        friction: whether the model's friction and offset are added, at the joint rates asked for.
         hold: [rad/s], of the joints left out. period: [s]; None for every step.
     """
 
@@ -47,6 +48,7 @@ class HybridForcePosition(Controller):
         kf: float = 0.5,
         ki: float = 0.0,
         *,
+        friction: bool = False,
         hold: float = HOLD,
         period: float | None = None,
     ) -> None:
@@ -60,7 +62,7 @@ class HybridForcePosition(Controller):
             raise TrocarError(f"force must be three finite numbers [N], got {force!r}")
         self.kp, self.kd = checked_gains(kp, "kp", 3), checked_gains(kd, "kd", 3)
         self.kf, self.ki = float(checked_gains(kf, "kf", 1)), float(checked_gains(ki, "ki", 1))
-        self.hold, self.period = hold, checked_period(period)
+        self.friction, self.hold, self.period = friction, hold, checked_period(period)
         self._task, self._wrench = TipTask(mechanism, 3, hold), wrench
         self.reset()
 
@@ -83,4 +85,8 @@ class HybridForcePosition(Controller):
         tau = mechanism.inverse_dynamics(state.q, state.dq, task.acceleration(state, tip.J, a))
         J = mechanism.jacobian(state.q)
         tau[: J.shape[1]] -= J.T @ load
-        return tau
+        if not self.friction:
+            return tau
+        asked = np.zeros(mechanism.n)
+        asked[: task.columns] = task.joint_rates(tip.J, np.where(self.force_axes, 0.0, setpoint.twist[:3]))
+        return tau + mechanism.friction(state.q, asked)

@@ -3,10 +3,13 @@
 from trocar.simulation.collision import Box, Capsule, CollisionScene, Cylinder, Sphere
 from trocar.simulation.compliance import Compliance
 from trocar.simulation.divergence import Diverged
+from trocar.simulation.force_sensor import ForceSensor
 from trocar.simulation.model import Cable
 from trocar.simulation.planner import Plan, PlanningFailed, plan
 from trocar.simulation.simulate import simulate
 from trocar.simulation.simulator import Simulator, Snapshot
+from trocar.simulation.surroundings import SoftSlab, Solid, needle
+from trocar.simulation.trocar_port import Port
 
 __all__ = [
     "Box",
@@ -16,11 +19,16 @@ __all__ = [
     "Compliance",
     "Cylinder",
     "Diverged",
+    "ForceSensor",
     "Plan",
     "PlanningFailed",
+    "Port",
     "Simulator",
     "Snapshot",
+    "SoftSlab",
+    "Solid",
     "Sphere",
+    "needle",
     "plan",
     "simulate",
 ]

@@ -28,3 +28,13 @@ def guide_wrench(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
     moment, force = np.split(data.cfrc_int[body], 2)
     # MuJoCo gives the moment about the centre of mass of the whole arm
     return np.concatenate([force, moment + np.cross(data.subtree_com[model.body_rootid[body]], force)])
+
+
+def friction_effort(arm: Arm, model: mujoco.MjModel, data: mujoco.MjData, applied: Array) -> Array:
+    """Joint efforts (n,) [N m, N] that friction takes: dry, viscous, and what the simulator applies."""
+    kinds = (mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF, mujoco.mjtConstraint.mjCNSTR_FRICTION_TENDON)
+    dry = np.zeros(model.nv)
+    if data.nefc:
+        mujoco.mj_mulJacTVec(model, data, dry, np.where(np.isin(data.efc_type, kinds), data.efc_force, 0.0))
+    m = len(arm.E)
+    return -np.asarray(arm.E.T @ ((dry + data.qfrc_damper)[:m] + applied[:m]))

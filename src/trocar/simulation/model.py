@@ -288,7 +288,7 @@ def lean(spec: mujoco.MjSpec) -> mujoco.MjSpec:
     copy = spec.copy()
     own = {VISUAL["group"], COLLISION["group"], JAW["group"]}
     idle = {VISUAL["group"]}
-    if all(geom.group in own for geom in copy.geoms):
+    if all(geom.group in own for geom in copy.geoms) and not copy.flexes:
         idle.add(COLLISION["group"])
     for geom in [g for g in copy.geoms if g.group in idle]:
         copy.delete(geom)

@@ -146,6 +146,7 @@ class _Stage:
         self.data.qpos[:] = sim.data.qpos
         mujoco.mj_kinematics(self.model, self.data)
         mujoco.mj_comPos(self.model, self.data)
+        mujoco.mj_flex(self.model, self.data)
         mujoco.mj_camlight(self.model, self.data)
         _gl_context().make_current()
         self._prepare(size)

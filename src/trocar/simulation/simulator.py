@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,13 @@ from trocar.mechanics.mechanism import load_set
 from trocar.simulation import constraint_forces
 from trocar.simulation.cables import CableForces
 from trocar.simulation.compliance import Compliance, ElasticDrives
+from trocar.simulation.contact import InstrumentContacts
 from trocar.simulation.divergence import Diverged, save_states
 from trocar.simulation.hysteresis import Hysteresis
 from trocar.simulation.mirrored import MirroredCounterweight
 from trocar.simulation.model import INTEGRATORS, Cable, build, lean
+from trocar.simulation.surroundings import Object, PlacedObject, add_objects, set_stiffness
+from trocar.simulation.trocar_port import Port, PortForces, add_seal
 from trocar.simulation.varying_friction import VaryingFriction
 from trocar.spatial import Array
 
@@ -62,6 +65,8 @@ class Simulator:
         transmission: how the counterweight follows the insertion: "rigid", a `Cable`, or "mirrored" (a PID makes it
             follow and its force acts on the tool, as in Ferro et al. 2022).
         compliance: elastic drives of yaw and pitch with motors of their own; `measured_q` is then the encoders'.
+        objects: what the instrument can touch, such as a `Solid` or a `SoftSlab`; `objects` has them by name.
+        port: body wall and seal around the instrument.
         contacts: False switches contact off. limits: joint limits as constraints.
         motor_limits: clamp efforts to what the motors can give.
         instrument, gravity, mounting, rotor_inertia, endoscope, added_mass: as for `load_mechanism`.
@@ -81,6 +86,8 @@ class Simulator:
         accuracy: str = "fast",
         transmission: str | Cable = "rigid",
         compliance: Compliance | None = None,
+        objects: Sequence[Object] = (),
+        port: Port | None = None,
         contacts: bool = True,
         limits: bool = True,
         motor_limits: bool = False,
@@ -106,6 +113,8 @@ class Simulator:
             raise TrocarError(f"{name} has no counterweight for transmission={transmission!r}")
         if compliance is not None and arm.name != "PSM":
             raise TrocarError(f"drive compliance was measured on the Classic PSM, not on {name}")
+        if port is not None and not arm.has_rcm:
+            raise TrocarError(f"{name} has no remote centre of motion for a port to be near")
         self.arm, self.parameters, self.accuracy = arm, found, accuracy
         self.friction, self.counterweight, self.limits = friction, counterweight, limits
         self.gravity_vector = gravity_vector(arm, gravity, mounting)
@@ -121,36 +130,42 @@ class Simulator:
             transmission=transmission,
             compliance=compliance,
         )
+        if port is not None:
+            add_seal(self.spec, arm, port)
+        add_objects(self.spec, arm, objects, accuracy)
         if not contacts:
             self.spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
         self.model = lean(self.spec).compile()
         self.data = mujoco.MjData(self.model)
         _stiffen(self.model, STIFFENING[accuracy])
+        set_stiffness(self.model, objects, arm.tip_body)
         self.motor_limits = arm.motors.effort if motor_limits else None
+        # the model's joints are those of the tree, then the motors of elastic drives, then those of objects
+        motors = 0 if compliance is None else len(compliance.compliance)
+        self._own = len(arm.bodies) + motors
         # attributes of MjData cost a look-up each; these are views that stay valid
         self._ctrl, self._qacc_view = self.data.ctrl, self.data.qacc
-        self._qpos, self._qvel = self.data.qpos, self.data.qvel
+        self._qpos, self._qvel = self.data.qpos[: self._own], self.data.qvel[: self._own]
+        self._applied = self.data.qfrc_applied[: self._own]
         self._equations = Mechanism(arm, found, counterweight=counterweight, gravity=self.gravity_vector)
-        # the model's joints are those of the tree, then the motors of elastic drives, if any
-        extra = self.model.nv - len(arm.bodies)
-        self._D, self._E = np.pad(arm.D, ((0, 0), (0, extra))), np.pad(arm.E, ((0, extra), (0, 0)))
+        self._D, self._E = np.pad(arm.D, ((0, 0), (0, motors))), np.pad(arm.E, ((0, motors), (0, 0)))
         self._D_measured = self._D.copy()
         self._elastic = None if compliance is None else ElasticDrives(arm, self.model, compliance)
         if self._elastic is not None:
             for joint, motor in zip(self._elastic.joints, self._elastic.motors, strict=True):
                 self._E[motor, joint] = 1.0
-                self._D_measured[joint] = np.eye(self.model.nv)[motor]
+                self._D_measured[joint] = np.eye(self._own)[motor]
         self._motor_from_joint = np.ascontiguousarray(arm.motors.coupling.T)
         self._joint_from_motor = np.linalg.inv(self._motor_from_joint)
         drives = self._equations.drives
-        self._offset = -(drives.Fo @ drives.A) @ self._D if friction else np.zeros(self.model.nv)
+        self._offset = -(drives.Fo @ drives.A) @ self._D if friction else np.zeros(self._own)
         self._hysteresis = Hysteresis(self._equations, self._D, timestep) if friction and drives.owner.size else None
         varying = friction and (drives.mu.any() or drives.Fx.any())
         self._varying = VaryingFriction(self._equations, self.model, self._D) if varying else None
         if friction:
             check_dissipative(drives, arm)
         self._mirror = MirroredCounterweight(arm, self.model, timestep) if transmission == "mirrored" else None
-        # generalised forces (nv,) that depend on the state, beside the constant offset
+        # generalised forces on the arm's joints that depend on the state, beside the constant offset
         self._forces: list[Callable[[Array, Array], Array]] = []
         # springs are in the model; the torque of cables is a force from here
         cables = [element for element in found.elastics if isinstance(element, CableTorque)]
@@ -162,6 +177,11 @@ class Simulator:
             self._forces.append(self._elastic.force)
         if self._hysteresis is not None:
             self._forces.append(self._hysteresis.force)
+        self._port = None if port is None else PortForces(arm, port, self.model, self.data)
+        if self._port is not None:
+            self._forces.append(self._port.force)
+        self.objects = {thing.name: PlacedObject(thing, self.model, self.data) for thing in objects}
+        self._contacts = InstrumentContacts(arm, self.model, self.data)
         self._wrenches: dict[int, Array] = {}
         self._gripper = 0.0
         self._insertion = self.model.body("insertion").id if arm.has_rcm else None
@@ -211,7 +231,7 @@ class Simulator:
     @property
     def ddq(self) -> Array:
         """Joint accelerations (n,) at the start of the step just taken [rad/s^2, m/s^2]."""
-        return self._D.dot(self._qacc)
+        return self._D.dot(self._qacc[: self._own])
 
     @property
     def tau(self) -> Array:
@@ -284,9 +304,11 @@ class Simulator:
         self._wrenches.clear()
         if self._mirror is not None:
             self._mirror.reset()
+        if self._port is not None:
+            self._port.wrench = np.zeros(6)
         if self._hysteresis is not None:
             self._hysteresis.reset()
-        self.data.qfrc_applied[:] = self._offset
+        self._applied[:] = self._offset
         self.place(q, dq)
 
     def place(self, q: ArrayLike, dq: ArrayLike | None = None) -> None:
@@ -297,9 +319,9 @@ class Simulator:
         q = self._state(q, "q")
         overlapping = "jaw" in self.arm.joint_names and q[self.arm.joint_names.index("jaw")] < 0
         self.model.pair_margin[:] = -1.0 if overlapping else self._pair_margin
-        self.data.qpos[:] = self._E @ q
+        self._qpos[:] = self._E @ q
         self.model.eq_data[self._brakes, 0] = self._qpos[self._braked]
-        self.data.qvel[:] = 0.0 if dq is None else self._E @ self._state(dq, "dq")
+        self._qvel[:] = 0.0 if dq is None else self._E @ self._state(dq, "dq")
         residual = self._equations.loop_residual(q)
         if residual.max() > 1e-9:
             loop = self.arm.loops[int(residual.argmax())]
@@ -359,16 +381,16 @@ class Simulator:
         if self._wrenches:
             self._load()
         if self._forces:
-            data.qfrc_applied[:] = self._offset
+            self._applied[:] = self._offset
             for force in self._forces:
-                data.qfrc_applied[:] += force(self._qpos, self._qvel)
+                self._applied += force(self._qpos, self._qvel)[: self._own]
         if self._varying is not None:
             self._varying.update(self._qpos)
         if self.accuracy == "exact":
             mujoco.mj_forward(model, data)
             self._qacc = data.qacc.copy()
             if self._hysteresis is not None:
-                data.qfrc_applied[:] += self._hysteresis.force_ahead(self._qvel)
+                self._applied += self._hysteresis.force_ahead(self._qvel)
                 mujoco.mj_forward(model, data)
             mujoco.mj_RungeKutta(model, data, 4)
         else:
@@ -446,6 +468,49 @@ class Simulator:
         if not self.arm.has_rcm:
             raise TrocarError(f"{self.arm.name} has no remote centre of motion")
         return constraint_forces.guide_wrench(self.model, self.data)
+
+    def contact_wrench(self, about: str | ArrayLike = "tip", of: str | None = None) -> Array:
+        """Wrench (6,) [N, N m] of all objects, or of the one named, on the instrument, in the step just taken.
+
+        Base axes, moment about the "tip", the "trocar" (the remote centre) or a point (3,) of the base [m]. It is what
+        a sensor between the instrument and what it touches would give: contacts of shaft, wrist and jaws are in it,
+        those of the rest of the arm are not.
+        """
+        if of is not None and of not in self.objects:
+            raise UnknownName("object", of, self.objects)
+        if isinstance(about, str) and about == "tip":
+            point = self.tip_pose()[:3, 3]
+        elif isinstance(about, str) and about == "trocar" and self.arm.has_rcm:
+            point = np.zeros(3)
+        elif isinstance(about, str) or np.shape(about) != (3,):
+            raise TrocarError(f'about is "tip", "trocar" for arms with a remote centre, or a point (3,), got {about!r}')
+        else:
+            point = np.asarray(about, dtype=float)
+        return self._contacts.wrench(point, None if of is None else self.objects[of].body)
+
+    def contact_effort(self) -> Array:
+        """Joint efforts (n,) [N m, N] that all contacts of objects with the arm amount to, in the step just taken."""
+        return self._contacts.effort()
+
+    def friction_effort(self) -> Array:
+        """Joint efforts (n,) [N m, N] that friction, stiction included, and offsets take, in the step just taken."""
+        applied = self._offset
+        if self._hysteresis is not None:
+            applied = applied + self._hysteresis.force(self._qpos, self._qvel)
+        return constraint_forces.friction_effort(self.arm, self.model, self.data, applied)
+
+    def port_wrench(self) -> Array:
+        """Wrench (6,) [N, N m] of the body wall on the cannula in the step just taken, about the remote centre."""
+        return self._with_port().wrench.copy()
+
+    def seal_friction(self) -> Array:
+        """Force along the shaft [N], positive into the body, and torque about it [N m], of the seal on it."""
+        return self._with_port().seal()
+
+    def _with_port(self) -> PortForces:
+        if self._port is None:
+            raise TrocarError("this simulator has no port: Simulator(..., port=Port(...))")
+        return self._port
 
     def _load(self) -> None:
         """Wrenches at body origins as MuJoCo wants them, about the centre of mass."""

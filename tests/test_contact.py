@@ -1,0 +1,264 @@
+"""Objects around the instrument: forces against joint efforts, friction, stiffness, soft bodies, force control."""
+
+import mujoco
+import numpy as np
+import pytest
+
+import trocar as tr
+from trocar.control import HybridForcePosition
+from trocar.control.trajectories import line
+from trocar.errors import TrocarError, UnknownName
+from trocar.simulation import Box, Capsule, ForceSensor, SoftSlab, Solid, Sphere
+from trocar.spatial import pose, rotation
+
+PROBE = "PERMANENT_CAUTERY_SPATULA_400184"
+MECH = tr.load_mechanism("PSM", instrument=PROBE)
+Q = np.array([-0.1, 0.05, 0.12, 0.0, 0.0, 0.0, 0.0])
+T = MECH.forward_kinematics(Q)
+END = T[:3, 3] - [0.0, 0.0, MECH.arm.jaw_length + 2e-4]
+PLATE = Solid("plate", Box(END + [0.01, 0, -0.005], (0.06, 0.04, 0.01)), friction=0.3)
+
+
+def probe(objects, **options):
+    sim = tr.Simulator("PSM", instrument=PROBE, objects=objects, **options)
+    sim.reset(Q)
+    return sim
+
+
+def lean_on(sim, force, steps=1500):
+    """Push with a force (3,) [N], damped, until at rest."""
+    for _ in range(steps):
+        tau = MECH.gravity(sim.q) - [30, 30, 100, 0.02, 0.02, 0.02, 0.02] * sim.dq
+        tau[:6] += MECH.jacobian(sim.q).T @ [*force, 0.0, 0.0, 0.0]
+        sim.step(tau - [300, 300, 0, 1, 1, 1, 1] * (sim.q - Q))
+    assert np.abs(sim.dq).max() < 1e-3
+
+
+@pytest.mark.parametrize("accuracy", ["fast", "exact", "discrete"])
+@pytest.mark.parametrize("friction", [False, True])
+def test_at_rest_the_contact_wrench_is_what_joint_efforts_and_the_model_imply(accuracy, friction):
+    sim = probe([PLATE], accuracy=accuracy, friction=friction)
+    lean_on(sim, [0.0, 0.0, -3.0])
+    external = MECH.gravity(sim.q) - sim.tau + sim.friction_effort()
+    wrench = sim.contact_wrench()
+    assert wrench[2] > 2.0
+    implied = np.linalg.solve(MECH.jacobian(sim.q).T, external[:6])
+    scale = [np.linalg.norm(wrench[:3])] * 3 + [np.linalg.norm(wrench[3:])] * 3
+    np.testing.assert_array_less(np.abs(implied - wrench) / scale, 1e-3)
+    np.testing.assert_allclose(sim.contact_effort(), external, atol=1e-3)
+    # the same wrench about the remote centre
+    at_trocar = sim.contact_wrench("trocar")
+    np.testing.assert_allclose(at_trocar[:3], wrench[:3])
+    p = sim.tip_pose()[:3, 3]
+    np.testing.assert_allclose(at_trocar[3:], wrench[3:] + np.cross(p, wrench[:3]), atol=1e-12)
+    np.testing.assert_allclose(sim.contact_wrench(p), wrench)
+
+
+def test_a_contact_gives_way_by_its_stiffness():
+    depths = []
+    for force in (1.0, 3.0):
+        sim = probe([Solid("plate", PLATE.shape, stiffness=2e4)], friction=False)
+        lean_on(sim, [0.0, 0.0, -force])
+        depths.append((sim.contact_wrench()[2], -sim.data.contact[0].dist))
+    (f1, d1), (f2, d2) = depths
+    assert (f2 - f1) / (d2 - d1) == pytest.approx(2e4, rel=0.02)
+
+
+def test_a_sliding_tip_is_held_back_by_coulomb_friction():
+    sim = probe([PLATE], friction=False)
+    for k in range(800):
+        J = MECH.jacobian(sim.q)
+        v = J[:3] @ sim.dq[:6]
+        x, y = sim.tip_pose()[:2, 3] - T[:2, 3]
+        push = [2000 * (1e-5 * k - x) + 100 * (0.01 - v[0]), -2000 * y - 100 * v[1], -1.0]
+        tau = MECH.gravity(sim.q)
+        tau[:3] += J[:3, :3].T @ push
+        sim.step(tau - [0, 0, 0, 0.5, 0.5, 0.5, 0.5] * (sim.q - Q) - [0, 0, 0, 2e-3, 2e-3, 2e-3, 2e-3] * sim.dq)
+    w = sim.contact_wrench()
+    assert w[0] == pytest.approx(-0.3 * w[2], rel=0.02)
+    assert w[2] > 0.5
+
+
+def test_without_objects_nothing_changes():
+    """A far object leaves the motion of the arm alone, but for the solver's rounding."""
+    runs = []
+    for objects in ([], [Solid("far", Sphere((1.0, 1.0, -1.0), 0.01), mass=0.1)]):
+        sim = probe(objects)
+        for k in range(200):
+            sim.step(MECH.gravity(sim.q) + [0.5 * np.sin(0.05 * k), 0.3, 1.0, 0, 0, 0, 0])
+        runs.append((sim.q, sim.dq, sim.ddq))
+    for first, second in zip(*runs, strict=True):
+        np.testing.assert_allclose(first, second, rtol=1e-6, atol=1e-9)
+    assert probe([]).model.nv == len(MECH.arm.bodies)
+
+
+def test_elastic_drives_and_objects_go_together():
+    sim = tr.Simulator(
+        "PSM", compliance=tr.Compliance(), objects=[Solid("ball", Sphere((0.2, 0, -0.3), 0.01), mass=0.1)]
+    )
+    sim.reset(Q)
+    psm = tr.load_mechanism("PSM")
+    for _ in range(100):
+        sim.step(psm.gravity(sim.q))
+    assert sim.objects["ball"].twist[2] == pytest.approx(-0.981)
+    alone = tr.Simulator("PSM", compliance=tr.Compliance())
+    alone.reset(Q)
+    for _ in range(100):
+        alone.step(psm.gravity(alone.q))
+    np.testing.assert_allclose(sim.measured_q, alone.measured_q, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(sim.ddq, alone.ddq, rtol=1e-3, atol=1e-5)
+
+
+def test_a_free_object_falls_and_reset_puts_it_back():
+    T0 = pose(rotation("x", 0.3), [0.2, 0.1, -0.3])
+    sim = probe([Solid("ball", Sphere((0, 0, 0), 0.01), T0, mass=0.1)])
+    ball, tau = sim.objects["ball"], MECH.gravity(Q)
+    np.testing.assert_allclose(ball.pose, T0, atol=1e-12)
+    for _ in range(100):
+        sim.step(tau)
+    # velocity first: n (n + 1) / 2 steps of g dt^2
+    assert ball.pose[2, 3] + 0.3 == pytest.approx(-9.81e-6 * 100 * 101 / 2)
+    assert ball.twist[2] == pytest.approx(-0.981)
+    state = sim.snapshot()
+    there = ball.pose
+    sim.step(tau)
+    sim.restore(state)
+    np.testing.assert_array_equal(ball.pose, there)
+    ball.pose = T0
+    np.testing.assert_allclose(ball.pose, T0, atol=1e-12)
+    assert not ball.twist.any()
+    sim.step(tau)
+    sim.reset(Q)
+    np.testing.assert_allclose(ball.pose, T0, atol=1e-12)
+    assert sim.time == 0.0
+
+
+def test_forces_of_one_object_can_be_told_from_those_of_another():
+    """Between two plates that meet in a V the probe touches both."""
+    bottom = (T @ [0, 0, MECH.arm.jaw_length, 1])[:3]  # where the blade ends
+    left, right = (
+        Solid(name, Box((0, 0, -0.005), (0.06, 0.04, 0.01)), pose(rotation("y", angle), bottom), friction=0.1)
+        for name, angle in (("left", 0.6), ("right", -0.6))
+    )
+    sim = probe([left, right], friction=False)
+    lean_on(sim, [0.0, 0.0, -1.0])
+    of = {name: sim.contact_wrench(of=name) for name in ("left", "right")}
+    assert of["left"][0] > 0.1 > -0.1 > of["right"][0]
+    np.testing.assert_allclose(of["left"] + of["right"], sim.contact_wrench(), atol=1e-12)
+
+
+def test_contacts_of_the_shaft_count_and_load_the_joints_there():
+    """A fixed rod beside the shaft, 50 mm below the remote centre, is pushed by yaw: effort = force times 50 mm."""
+    psm = tr.load_mechanism("PSM")
+    q = np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.0])
+    rod = Solid("rod", Capsule((0.0091, -0.05, -0.05), (0.0091, 0.05, -0.05), 0.005), friction=0.0, torsional=0.0)
+    sim = tr.Simulator("PSM", friction=False, objects=[rod])
+    sim.reset(q)
+    for _ in range(1500):
+        sim.step(psm.gravity(sim.q) + [0.2, 0, 0, 0, 0, 0, 0] - [5, 5, 50, 0.01, 0.01, 0.01, 0.01] * sim.dq)
+    w = sim.contact_wrench("trocar")
+    assert w[0] == pytest.approx(-0.2 / 0.05, rel=0.02)
+    assert sim.contact_effort()[0] == pytest.approx(-0.2, rel=1e-3)
+    assert np.abs(sim.contact_effort()[2:]).max() < 1e-2
+
+
+SLAB = SoftSlab("slab", (0.03, 0.012, 0.012), pose(p=END + [0.01, 0, -0.006]), young=2e5, spacing=6e-3)
+
+
+def test_a_soft_slab_is_as_stiff_as_its_material():
+    """Pressed all over by a rigid plate: between a bar that is free to bulge and one that is not."""
+    young, poisson, load = 5e4, 0.3, 0.4
+    slab = SoftSlab("slab", (0.02, 0.02, 0.01), pose(p=[0.2, 0, -0.3]), young=young, poisson=poisson, spacing=7e-3)
+    lid = Solid("lid", Box((0.2, 0, -0.29), (0.03, 0.03, 0.0098)), mass=load / 9.81, friction=0.0, stiffness=None)
+    sim = probe([slab, lid], accuracy="discrete")
+    top = sim.objects["slab"].vertices[:, 2].max()
+    for _ in range(300):
+        sim.step(MECH.gravity(Q))
+    sunk = top - np.sort(sim.objects["slab"].vertices[:, 2])[-16:].mean()
+    k = load / sunk
+    free = young * 0.02**2 / 0.01
+    confined = free * (1 - poisson) / ((1 + poisson) * (1 - 2 * poisson))
+    assert free < k < confined
+    assert sim.objects["slab"].vertices[:, 2].min() == pytest.approx(-0.305, abs=1e-4)  # its lower face is fixed
+
+
+@pytest.mark.parametrize(
+    ("thing", "gains", "cutoff"),
+    [
+        (PLATE, {"kf": 1.0, "ki": 20.0, "kd": [60.0, 60.0, 60.0]}, 10.0),
+        (SLAB, {"kf": 5.0, "ki": 200.0, "kd": [60.0, 60.0, 200.0]}, 50.0),
+    ],
+    ids=["rigid", "soft"],
+)
+def test_one_newton_is_held_while_sliding_20_mm(thing, gains, cutoff):
+    """Joint friction on; RMS over the whole slide, its start included."""
+    sim = probe([thing], accuracy="discrete" if isinstance(thing, SoftSlab) else "fast")
+    sensor, force = ForceSensor(sim, cutoff), []
+
+    def measure():
+        force.append(sim.contact_wrench()[2])
+        return sensor()
+
+    law = HybridForcePosition(MECH, [False, False, True], [0, 0, -1.0], measure, friction=True, **gains)
+    rec = tr.simulate(sim, law, line(T, T[:3, 3] + [0.02, 0, 0], 1.6, t0=0.4), 2.0)
+    sliding = rec.t >= 0.4
+    error = np.array(force)[sliding] - 1.0
+    assert np.sqrt(np.mean(error**2)) < 0.1
+    travelled = rec.extra["tip"][-1] - rec.extra["tip"][sliding][0]
+    assert travelled[0] == pytest.approx(0.02, abs=3e-4)
+    np.testing.assert_allclose(sim.contact_wrench(of=thing.name), sim.contact_wrench())
+    assert not any(warning.number for warning in sim.data.warning)  # the solver found its way at every step
+
+
+def test_a_force_sensor_lags_and_forgets_at_reset():
+    sim = probe([PLATE], friction=False)
+    sensor = ForceSensor(sim, cutoff=10.0)
+    assert not sensor().any()
+    lean_on(sim, [0.0, 0.0, -2.0])
+    share = sensor()[2] / sim.contact_wrench()[2]
+    assert share == pytest.approx(1.0, abs=1e-6)  # 1.5 s later it has settled
+    sim.reset(Q)
+    assert not sensor().any()
+
+
+def test_a_blow_up_is_still_caught():
+    sim = probe([PLATE])
+    steps = (sim.step([1e9 * (-1) ** k] * 7) for k in range(1000))
+    with pytest.raises(tr.Diverged):
+        list(steps)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Solid("", Sphere((0, 0, 0), 0.1)), "needs a name"),
+        (lambda: Solid("a", []), "has no shape"),
+        (lambda: Solid("a", Sphere((0, 0, 0), 0.1), mass=0.0), "mass of a must be positive"),
+        (lambda: Solid("a", Sphere((0, 0, 0), 0.1), friction=-1.0), "friction of a must be"),
+        (lambda: Solid("a", Sphere((0, 0, 0), 0.1), stiffness=0.0), "stiffness of a must be positive"),
+        (lambda: Solid("a", Sphere((0, 0, 0), 0.1), 2 * np.eye(4)), "0 0 0 1"),
+        (lambda: SoftSlab("a", (0.1, 0.1)), "three positive lengths"),
+        (lambda: SoftSlab("a", (0.1, 0.1, 0.1), poisson=0.5), "below 0.5"),
+        (lambda: SoftSlab("a", (0.1, 0.1, 0.1), young=-1.0), "young of a must be positive"),
+        (lambda: probe([SLAB]), 'needs accuracy="discrete"'),
+        (lambda: probe([PLATE, PLATE]), "two objects are called 'plate'"),
+        (lambda: probe([PLATE]).contact_wrench("nose"), 'about is "tip"'),
+        (lambda: setattr(probe([PLATE]).objects["plate"], "pose", np.eye(4)), "not free to be moved"),
+        (lambda: ForceSensor(probe([]), 0.0), "cutoff of a force sensor"),
+    ],
+)
+def test_bad_input_is_refused(make, message):
+    with pytest.raises(TrocarError, match=message):
+        make()
+
+
+def test_an_unknown_object_is_named():
+    with pytest.raises(UnknownName, match="plate"):
+        probe([PLATE]).contact_wrench(of="plane")
+
+
+def test_objects_are_in_the_specification_that_pictures_are_made_of():
+    sim = probe([PLATE, SLAB], accuracy="discrete")
+    model = sim.spec.copy().compile()
+    assert model.nq == sim.model.nq
+    assert mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_FLEX, "object/slab") == 0

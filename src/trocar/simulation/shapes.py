@@ -6,7 +6,7 @@ is a measured parameter, not a consequence of its shape.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -15,6 +15,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar.arms.arm import Body, poses_at_zero
 from trocar.spatial import Array, inverse, quaternion
 
 # name: colour (red, green, blue), specular, shininess. Real machines: light grey with dark blue-grey covers.
@@ -109,6 +110,18 @@ class Sketch:
     def _geom(self, look: str | dict[str, Any], **attributes: Any) -> None:
         style = {**VISUAL, "material": look} if isinstance(look, str) else look
         self.body.add_geom(**{**style, **attributes})
+
+
+def on_bodies(spec: mujoco.MjSpec, bodies: Sequence[Body]) -> Callable[[str | None], Sketch]:
+    """Sketches by the name of a body (None for the base), all in base coordinates at q = 0."""
+    T = poses_at_zero(bodies)
+
+    def on(name: str | None) -> Sketch:
+        if name is None:
+            return Sketch(spec, spec.worldbody, np.eye(4))
+        return Sketch.at(spec, spec.body(name), T[name], np.eye(4))
+
+    return on
 
 
 def rounded_box(x: Interval, y: Interval, z: Interval, radius: float) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 
 from trocar.arms import Arm
 from trocar.arms.arm import poses_at_zero
-from trocar.simulation.shapes import Sketch, on_bodies, plate, rounded_box, turned
+from trocar.simulation.shapes import Circle, Sketch, on_bodies, plate, rounded_box, turned
 from trocar.spatial import Array
 
 SCOPE_RADIUS = 0.006  # [m]; 12 mm endoscope
@@ -47,11 +47,13 @@ def _base(sketch: Sketch, pitch: Array) -> None:
 
 
 def _yaw(sketch: Sketch, pitch: Array) -> None:
-    """An eight-sided housing on the yaw axis and the two drums of the pitch drive, one on each side of the front bar."""
+    """An eight-sided housing on the yaw axis, and the two drums of the pitch drive beside the front bar."""
     y, face = pitch[1], pitch[1] - YAW_REACH
     turns = np.radians(np.arange(0, 360, 45) + 22.5)
     ring = np.array([[0.078 * np.cos(a), 0.0, 0.074 * np.sin(a) - 0.012] for a in turns])
-    sketch.hull(np.vstack([0.86 * ring + [0, face + 0.006, 0], ring + [0, face + 0.020, 0], ring + [0, y - 0.075, 0]]), "cover")
+    sketch.hull(
+        np.vstack([0.86 * ring + [0, face + 0.006, 0], ring + [0, face + 0.020, 0], ring + [0, y - 0.075, 0]]), "cover"
+    )
     for side in (-1.0, 1.0):
         inner, outer = side * (FRONT_X + 0.004), side * 0.088
         drum = plate([([0, y, 0], 0.069), ([0, y - 0.055, -0.020], 0.066)], (inner, outer), bevel=0.006)
@@ -73,7 +75,7 @@ def _front(sketch: Sketch, pitch: Array, bottom: Array, top: Array) -> None:
     sketch.hull(plate([(head, 0.041)], (-0.0275, 0.0275), bevel=0.004), "cast")
     for joint, radius in ((bottom, 0.011), (top, 0.008)):
         sketch.rod(joint - [FRONT_X + 0.003, 0, 0], joint + [FRONT_X + 0.003, 0, 0], radius, "steel")
-    groove = [(pitch + [0, -0.020, 0.085], 0.010), (head + [0, 0.012, -0.060], 0.007)]
+    groove: list[Circle] = [(pitch + [0, -0.020, 0.085], 0.010), (head + [0, 0.012, -0.060], 0.007)]
     for side in (-1.0, 1.0):
         sketch.hull(plate(groove, (side * FRONT_X, side * (FRONT_X + 0.0008))), "column")
 
@@ -88,9 +90,11 @@ def _bottom(sketch: Sketch, back: Array, end: Array, lever: Array) -> None:
     sketch.hull(cover, "cast")
     for x in (-BOTTOM_X, BOTTOM_X):
         across = (x - 0.002, x + 0.002)
-        fork = [(end, 0.013), ([0, stop - 0.020, end[2]], 0.018)]
+        fork: list[Circle] = [(end, 0.013), ([0, stop - 0.020, end[2]], 0.018)]
         sketch.hull(plate(fork, across, bevel=0.0005), "aluminium")
-        sketch.hull(plate([(back, 0.016), ([0, begin + 0.03, back[2] + 0.006], 0.022)], across, bevel=0.0005), "aluminium")
+        sketch.hull(
+            plate([(back, 0.016), ([0, begin + 0.03, back[2] + 0.006], 0.022)], across, bevel=0.0005), "aluminium"
+        )
     for step in (0.25, 0.55):
         hole = back + step * (end - back) + [0, 0, 0.014]
         sketch.rod(hole - [BOTTOM_X + 0.0006, 0, 0], hole + [BOTTOM_X + 0.0006, 0, 0], 0.004, "dark")
@@ -107,7 +111,9 @@ def _column(sketch: Sketch, y: float) -> None:
         root = rounded_box((-COLUMN_X, COLUMN_X), (behind, behind + 0.010), (low, high), 0.003)
         sketch.hull(np.vstack([flare, root]), "column")
     for x in (-0.017, 0.017):
-        sketch.box((x - 0.004, x + 0.004), (ahead - 0.001, ahead + 0.003), (COLUMN_FOOT + 0.020, COLUMN_TOP - 0.010), "steel")
+        sketch.box(
+            (x - 0.004, x + 0.004), (ahead - 0.001, ahead + 0.003), (COLUMN_FOOT + 0.020, COLUMN_TOP - 0.010), "steel"
+        )
     sketch.box((-0.011, 0.011), (ahead - 0.001, ahead + 0.0006), (COLUMN_FOOT + 0.020, COLUMN_TOP - 0.012), "dark")
     # a dog-leg to the side and down, round the insertion axis
     heel = rounded_box((-0.022, 0.022), (y - 0.010, ahead), (COLUMN_FOOT - 0.010, COLUMN_FOOT + 0.018), 0.004)

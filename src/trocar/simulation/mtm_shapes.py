@@ -12,7 +12,7 @@ import numpy as np
 
 from trocar.arms import Arm
 from trocar.arms.arm import poses_at_zero
-from trocar.simulation.shapes import Interval, Sketch, on_bodies, plate, rounded_box, turned
+from trocar.simulation.shapes import Circle, Interval, Sketch, on_bodies, plate, rounded_box, turned
 from trocar.spatial import Array
 
 PANEL = 0.190  # top panel above the shoulder [m]
@@ -47,7 +47,7 @@ def _across(side: float, *x: float) -> Interval:
 
 def _panel(sketch: Sketch, side: float) -> None:
     """The plate under which the master hangs, with the drum of the outer yaw axis."""
-    outline = [
+    outline: list[Circle] = [
         ([-0.085 * side, 0.000, 0], 0.035),
         ([0.075 * side, 0.000, 0], 0.032),
         ([0.060 * side, 0.135, 0], 0.032),
@@ -59,10 +59,14 @@ def _panel(sketch: Sketch, side: float) -> None:
 
 def _outer_yaw(sketch: Sketch, side: float) -> None:
     """A shelf under the panel and a long bracket beside the arm that carries the shoulder axis."""
-    shelf = [([0, 0, 0], 0.043), ([side * (BRACKET_X + 0.030), 0.040, 0], 0.036), ([side * (BRACKET_X + 0.030), -0.040, 0], 0.036)]
+    shelf: list[Circle] = [
+        ([0, 0, 0], 0.043),
+        ([side * (BRACKET_X + 0.030), 0.040, 0], 0.036),
+        ([side * (BRACKET_X + 0.030), -0.040, 0], 0.036),
+    ]
     sketch.hull(plate(shelf, (PANEL - 0.012, PANEL + 0.022), "z", 0.004), "cover")
     across = _across(side, BRACKET_X - 0.008, BRACKET_X + 0.014)
-    outline = [([0, 0.034, PANEL], 0.040), ([0, -0.034, PANEL], 0.040), ([0, 0, -0.018], 0.050)]
+    outline: list[Circle] = [([0, 0.034, PANEL], 0.040), ([0, -0.034, PANEL], 0.040), ([0, 0, -0.018], 0.050)]
     sketch.hull(plate(outline, across, bevel=0.004), "cover")
     sketch.rod([side * BRACKET_X, 0, 0], [side * (CRANK_X - 0.018), 0, 0], 0.030, "column")
 
@@ -89,7 +93,7 @@ def _upper_arm(sketch: Sketch, elbow: Array, side: float) -> None:
     sketch.rod([0.02 * side, 0, 0], [0.069 * side, 0, 0], 0.022, "cover")
     sketch.rod([0.069 * side, 0, 0], [0.074 * side, 0, 0], 0.017, "dark")
     for x in (-0.0265, 0.0265):
-        fork = [(elbow, 0.020), (elbow + [0, 0, 0.055], 0.021)]
+        fork: list[Circle] = [(elbow, 0.020), (elbow + [0, 0, 0.055], 0.021)]
         sketch.hull(plate(fork, (x - 0.004, x + 0.004), bevel=0.001), "cast")
     sketch.rod(elbow - [0.032, 0, 0], elbow + [0.032, 0, 0], 0.008, "steel")
 
@@ -97,7 +101,10 @@ def _upper_arm(sketch: Sketch, elbow: Array, side: float) -> None:
 def _forearm(sketch: Sketch, elbow: Array, wrist: Array, pin: Array, side: float) -> None:
     """A bar from the elbow to the drum under the gimbal, with an arm to the rod's pin."""
     sketch.hull(plate([(elbow, 0.016), (elbow + [0, -0.050, 0.004], 0.018)], (-0.0215, 0.0215), bevel=0.002), "column")
-    sketch.hull(rounded_box((-0.021, 0.021), (wrist[1], elbow[1] - 0.020), elbow[2] + np.array([-0.013, 0.024]), 0.004), "column")
+    sketch.hull(
+        rounded_box((-0.021, 0.021), (wrist[1], elbow[1] - 0.020), elbow[2] + np.array([-0.013, 0.024]), 0.004),
+        "column",
+    )
     drum = [(elbow[2] - 0.030, 0.022), (elbow[2] - 0.026, 0.026), (elbow[2] + 0.032, 0.026), (elbow[2] + 0.034, 0.024)]
     sketch.hull(turned(drum, axis="z") + [0, wrist[1], 0], "column")
     across = _across(side, 0.0, CRANK_X + 0.009)
@@ -107,9 +114,11 @@ def _forearm(sketch: Sketch, elbow: Array, wrist: Array, pin: Array, side: float
 
 def _platform(sketch: Sketch, wrist: Array, low: float, side: float) -> None:
     """The outer L of the gimbal: a shelf above the forearm, and an upright with the wrist pitch motor."""
-    shelf = [([0, wrist[1], 0], 0.026), ([0.110 * side, wrist[1], 0], 0.024)]
+    shelf: list[Circle] = [([0, wrist[1], 0], 0.026), ([0.110 * side, wrist[1], 0], 0.024)]
     sketch.hull(plate(shelf, (low - 0.006, low + 0.024), "z", 0.003), "plastic")
-    upright = rounded_box(_across(side, 0.096, 0.136), wrist[1] + np.array([-0.025, 0.025]), (low, wrist[2] + 0.018), 0.006)
+    upright = rounded_box(
+        _across(side, 0.096, 0.136), wrist[1] + np.array([-0.025, 0.025]), (low, wrist[2] + 0.018), 0.006
+    )
     sketch.hull(upright, "plastic")
     sketch.rod([0.080 * side, *wrist[1:]], [0.100 * side, *wrist[1:]], 0.010, "steel")
 
@@ -119,7 +128,9 @@ def _pitch(sketch: Sketch, wrist: Array, side: float) -> None:
     low = wrist[2] - 0.092
     upright = [([0, wrist[1], wrist[2]], 0.014), ([0, wrist[1], low + 0.014], 0.014)]
     sketch.hull(plate(upright, _across(side, 0.060, 0.080), bevel=0.002), "cast")
-    sketch.hull(plate([([0, wrist[1], 0], 0.015), ([0.066 * side, wrist[1], 0], 0.014)], (low, low + 0.022), "z", 0.002), "cast")
+    sketch.hull(
+        plate([([0, wrist[1], 0], 0.015), ([0.066 * side, wrist[1], 0], 0.014)], (low, low + 0.022), "z", 0.002), "cast"
+    )
     sketch.rod([0, wrist[1], low + 0.020], [0, wrist[1], low + 0.030], 0.012, "steel")
 
 
@@ -136,13 +147,15 @@ def _grips(sketch: Sketch, wrist: Array) -> None:
     """Roll hub and two finger paddles, spread like a pair of tweezers."""
     hub, tip = wrist[1] + 0.048, wrist[1] - 0.034
     z = wrist[2]
-    sketch.hull(turned([(hub - 0.024, 0.009), (hub - 0.018, 0.015), (hub, 0.015), (hub + 0.004, 0.011)]) + [0, 0, z], "cast")
+    sketch.hull(
+        turned([(hub - 0.024, 0.009), (hub - 0.018, 0.015), (hub, 0.015), (hub + 0.004, 0.011)]) + [0, 0, z], "cast"
+    )
     for x in (-1.0, 1.0):
         root = rounded_box(_across(x, 0.004, 0.010), (hub - 0.028, hub - 0.012), (z - 0.007, z + 0.007), 0.002)
         knee = rounded_box(_across(x, 0.017, 0.022), (tip + 0.030, tip + 0.036), (z - 0.008, z + 0.008), 0.002)
         sketch.hull(np.vstack([root, knee]), "cast")
         end = rounded_box(_across(x, 0.014, 0.019), (tip, tip + 0.006), (z - 0.009, z + 0.009), 0.002)
         sketch.hull(np.vstack([knee, end]), "cast")
-        pad = [([0, tip + 0.008, z], 0.008), ([0, tip + 0.026, z], 0.008)]
+        pad: list[Circle] = [([0, tip + 0.008, z], 0.008), ([0, tip + 0.026, z], 0.008)]
         sketch.hull(plate(pad, _across(x, 0.0205, 0.0225), bevel=0.0006), "dark")
     sketch.rod([0, tip + 0.055, z], [0, hub - 0.014, z], 0.004, "steel")

@@ -46,6 +46,7 @@ COLLISION: dict[str, Any] = {
 }
 
 Interval = tuple[float, float]
+Circle = tuple[ArrayLike, float]  # centre (3,) and radius [m]
 
 
 def add_materials(spec: mujoco.MjSpec) -> None:
@@ -133,9 +134,7 @@ def rounded_box(x: Interval, y: Interval, z: Interval, radius: float) -> Array:
     return (corners[:, None] + radius * directions).reshape(-1, 3)
 
 
-def plate(
-    circles: Iterable[tuple[ArrayLike, float]], thickness: Interval, axis: str = "x", bevel: float = 0.0
-) -> Array:
+def plate(circles: Iterable[Circle], thickness: Interval, axis: str = "x", bevel: float = 0.0) -> Array:
     """Points (n, 3) whose hull is a flat plate: the outline wraps circles, the thickness is an interval on `axis`.
 
     Args:

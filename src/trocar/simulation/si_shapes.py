@@ -14,7 +14,7 @@ from trocar.arms import Arm
 from trocar.arms.arm import poses_at_zero
 from trocar.simulation.ecm_shapes import add_endoscope
 from trocar.simulation.psm_shapes import add_cannula, add_carriage
-from trocar.simulation.shapes import Interval, Sketch, on_bodies, plate, rounded_box, turned
+from trocar.simulation.shapes import Circle, Interval, Sketch, on_bodies, plate, rounded_box, turned
 from trocar.spatial import Array
 
 BACK_X, MIDDLE_X, SPAR_X = 0.040, 0.034, 0.030  # half widths of the covers [m]
@@ -62,10 +62,12 @@ def _yaw(sketch: Sketch, yaw: Array, pitch: Array) -> None:
     sketch.hull(np.vstack([shoulder, neck]), "cast")
     for side in (-1.0, 1.0):
         inner, outer = side * (BACK_X + 0.001), side * 0.066
-        ear = [([0, yaw[1] + 0.150, -0.030], 0.046), (pitch, 0.040)]
+        ear: list[Circle] = [([0, yaw[1] + 0.150, -0.030], 0.046), (pitch, 0.040)]
         sketch.hull(plate(ear, (inner, outer), bevel=0.008), "cast")
         sketch.rod([outer, *pitch[1:]], [outer + side * 0.003, *pitch[1:]], 0.028, "cover")
-    sketch.hull(plate([([0, yaw[1] + 0.150, -0.030], 0.046), ([0, yaw[1] + 0.175, -0.045], 0.030)], (-0.046, 0.046)), "cast")
+    sketch.hull(
+        plate([([0, yaw[1] + 0.150, -0.030], 0.046), ([0, yaw[1] + 0.175, -0.045], 0.030)], (-0.046, 0.046)), "cast"
+    )
     sketch.rod(pitch - [0.066, 0, 0], pitch + [0.066, 0, 0], 0.018, "steel")
 
 
@@ -79,14 +81,14 @@ def _back(sketch: Sketch, pitch: Array, elbow: Array) -> None:
 def _middle(sketch: Sketch, elbow: Array, end: Array) -> None:
     """The long cover to the spar, slimmer at its far end, with forks at both joints."""
     along = end - elbow
-    cover = [(elbow + 0.10 * along, 0.040), (elbow + 0.86 * along, 0.030)]
+    cover: list[Circle] = [(elbow + 0.10 * along, 0.040), (elbow + 0.86 * along, 0.030)]
     sketch.hull(plate(cover, (-MIDDLE_X, MIDDLE_X), bevel=0.010), "cast")
-    strip = [(elbow + 0.20 * along, 0.008), (elbow + 0.70 * along, 0.006)]
+    strip: list[Circle] = [(elbow + 0.20 * along, 0.008), (elbow + 0.70 * along, 0.006)]
     for side in (-1.0, 1.0):
         sketch.hull(plate(strip, (side * MIDDLE_X, side * (MIDDLE_X + 0.0008))), "cover")
         for joint, step in ((elbow, 0.16), (end, -0.18)):
             inner = side * (BACK_X + 0.003 if step > 0 else MIDDLE_X)
-            fork = [(joint, 0.022), (joint + step * along, 0.024)]
+            fork: list[Circle] = [(joint, 0.022), (joint + step * along, 0.024)]
             sketch.hull(plate(fork, (inner, inner + side * 0.007), bevel=0.002), "cast")
     sketch.rod(elbow - [0.050, 0, 0], elbow + [0.050, 0, 0], 0.010, "steel")
     sketch.rod(end - [0.042, 0, 0], end + [0.042, 0, 0], 0.009, "steel")

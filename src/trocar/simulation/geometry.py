@@ -10,6 +10,7 @@ import numpy as np
 
 from trocar.arms import Arm
 from trocar.arms.arm import Body, poses_at_zero
+from trocar.simulation import maker_meshes
 from trocar.simulation.ecm_shapes import add_ecm
 from trocar.simulation.instrument_shapes import SHAFT_RADIUS, add_instrument, instrument_bodies
 from trocar.simulation.mtm_shapes import add_mtm
@@ -22,7 +23,15 @@ SHORTEST = 1e-3  # links shorter than this do not collide [m]
 
 
 def add_geometry(spec: mujoco.MjSpec, arm: Arm) -> None:
-    """Add visual and collision shapes to the bodies of an arm."""
+    """Add visual and collision shapes to the bodies of an arm; the maker's meshes where TROCAR_DVRK_MODEL has some."""
+    _add_shapes(spec, arm)
+    folder = maker_meshes.checkout()
+    if folder is not None:
+        maker_meshes.replace_shapes(spec, arm, folder)
+
+
+def _add_shapes(spec: mujoco.MjSpec, arm: Arm) -> None:
+    """Our own shapes, visual and collision."""
     add_materials(spec)
     if arm.name == "PSM":
         add_psm(spec, arm)

@@ -1,6 +1,5 @@
 """Exports: what other programs load is the arm that trocar simulates, and the committed models are up to date."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -280,13 +279,10 @@ def test_sdf_closes_every_loop_with_a_joint_at_its_pin(sim, folder):
 
 
 def test_sdf_passes_the_check_of_sdformat(sim, folder):
-    if shutil.which("ign") is None or not Path("/usr/share/ignition").is_dir():
+    if shutil.which("ign") is None or not list(Path("/usr/share/ignition").glob("sdformat*.yaml")):
         pytest.skip("sdformat's checker is not installed: apt install ignition-tools libsdformat-dev sdformat-sdf")
-    environment = os.environ | {"IGN_CONFIG_PATH": "/usr/share/ignition"}
-    done = subprocess.run(
-        ["ign", "sdf", "--check", "model.sdf"], cwd=folder, env=environment, capture_output=True, text=True
-    )
-    said = (done.stdout + done.stderr).replace("Improved backtrace generation will be disabled", "")
+    done = subprocess.run(["ign", "sdf", "--check", "model.sdf"], cwd=folder, capture_output=True, text=True)
+    said = done.stdout + done.stderr
     assert done.returncode == 0, said
     assert "Valid." in said
     assert "Warning" not in said

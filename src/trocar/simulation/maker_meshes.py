@@ -33,7 +33,7 @@ class Description:
     Attributes:
         file: xacro file. macros: those of its macros that make up the arm.
         root: link whose frame is our base frame, turned by `turn` about z [rad].
-        links: our body (None for what is fixed) by the checkout's name of a link, in its versions 2.3 to 2.5.
+        links: our body (None for what is fixed) by the checkout's name of a link, in its version 2.5.
     """
 
     file: str

@@ -53,7 +53,8 @@ def model_files(sim: Simulator, formats: Sequence[str] = FORMATS) -> dict[str, b
     centre, extent = _extent(sim, seen)
     texts: dict[str, str] = {"README.md": readme(sim, chosen), "LICENSE": LICENSE, "CHANGELOG.md": CHANGELOG}
     if "mjcf" in chosen:
-        texts |= {f"{arm}.xml": mjcf(sim, seen), "scene.xml": scene(arm, centre, extent)}
+        upright = not sim.gravity_vector[:2].any()
+        texts |= {f"{arm}.xml": mjcf(sim, seen), "scene.xml": scene(arm, centre, extent, upright)}
     if "urdf" in chosen:
         texts |= {f"{arm}.urdf": urdf(sim, seen), f"{arm}.srdf": srdf(sim, seen)}
     if "sdf" in chosen:

@@ -60,13 +60,16 @@ def mjcf(sim: Simulator, meshes: list[Mesh]) -> str:
     return document(root, [f"{arm.name} with {sim.parameters.name}: {sim.parameters.source}. See README.md."])
 
 
-def scene(name: str, centre: Array, extent: float) -> str:
-    """Text of scene.xml: the arm with light, backdrop and floor; `centre` (3,) and `extent` of what is seen [m]."""
+def scene(name: str, centre: Array, extent: float, floor: bool) -> str:
+    """Text of scene.xml: the arm with light, backdrop and perhaps a floor.
+
+    `centre` (3,) and `extent` are those of what is seen [m]. An arm that is mounted at a slant has no floor below it.
+    """
     root = Element("mujoco", model=f"{name} scene")
     add(root, "include", file=f"{name}.xml")
     add(root, "statistic", center=np.round(centre, 2), extent=round(extent, 2))
     visual = add(root, "visual")
-    add(visual, "headlight", diffuse="0.5 0.5 0.5", ambient="0.35 0.35 0.35", specular="0.1 0.1 0.1")
+    add(visual, "headlight", diffuse="0.4 0.4 0.4", ambient="0.3 0.3 0.3", specular="0.1 0.1 0.1")
     add(visual, "global", azimuth="146", elevation="-19")
     asset = add(root, "asset")
     add(
@@ -80,9 +83,10 @@ def scene(name: str, centre: Array, extent: float) -> str:
         height="512",
     )
     world = add(root, "worldbody")
-    add(world, "light", pos=[1.2, -0.6, 2.2], dir=[-1.2, 0.6, -2.2], type="directional")
-    floor = round(float(centre[2]) - 0.75 * extent, 2)
-    add(world, "geom", name="floor", type="plane", size="0 0 1", pos=[0, 0, floor], rgba="0.84 0.87 0.90 1")
+    add(world, "light", pos=[1.2, -0.6, 2.2], dir=[-1.2, 0.6, -2.2], type="directional", diffuse="0.5 0.5 0.5")
+    if floor:
+        below = [0.0, 0.0, round(float(centre[2]) - 0.75 * extent, 2)]
+        add(world, "geom", name="floor", type="plane", size="0 0 1", pos=below, rgba="0.72 0.75 0.78 1")
     return document(root)
 
 

@@ -49,7 +49,7 @@ def readme(sim: Simulator, formats: tuple[str, ...]) -> str:
 def _files(name: str) -> dict[str, str]:
     return {
         "mjcf": f"`{name}.xml`, `scene.xml` | MuJoCo: closed loops, drives, friction, tendons; the same with light and"
-        " floor",
+        " backdrop",
         "urdf": f"`{name}.urdf`, `{name}.srdf` | tree with mimic joints; groups, home and allowed collisions for a"
         " motion planner",
         "sdf": "`model.sdf`, `model.config` | Gazebo: loops closed by joints",
@@ -80,7 +80,8 @@ def _left_out(sim: Simulator, formats: tuple[str, ...]) -> list[str]:
         lines.append(
             f"MJCF: trocar's simulator makes all constraints stiffer than a file can say, by multiplying"
             f" `model.body_invweight0`, `dof_invweight0` and `tendon_invweight0` by {scale:g} after loading. Do the"
-            " same for the same motion to the last digits; without it loops and dry friction give a little more."
+            " same for the same motion to the last digits; without it loops, dry friction and squeezed jaws give a"
+            " little more."
         )
         lines += [
             f"MJCF: the torque of the cables on `{cable.joint}`, a polynomial of its angle q with coefficients"

@@ -15,6 +15,8 @@ from typer.testing import CliRunner
 
 import trocar as tr
 from trocar.arms.elastics import CableTorque
+from trocar.arms.parameter_file import to_toml
+from trocar.arms.parameters import Dahl
 from trocar.cli import app
 from trocar.simulation import Simulator
 from trocar.simulation.cables import CableForces
@@ -162,6 +164,23 @@ def test_mjcf_keeps_every_drive(sim, folder):
         np.testing.assert_allclose(getattr(model, name)[1:][heavy], getattr(sim.model, name)[heavy], rtol=1e-9)
     assert model.neq == sim.model.neq
     assert (model.geom_group == 3).sum() == (sim.spec.copy().compile().geom_group == 3).sum()
+
+
+def test_mjcf_keeps_a_quadratic_stiffness_and_names_friction_that_it_cannot_hold(tmp_path):
+    best = Simulator("PSM").parameters
+    first = best.drives[0]
+    drive = replace(first, K=0.3, K2=0.7, terms=(*first.terms, "K", "K2"), hysteresis=(Dahl(1e-2, 1e-2),))
+    (tmp_path / "set.toml").write_text(to_toml(replace(best, drives=(drive, *best.drives[1:]))))
+    sim = Simulator("PSM", tmp_path / "set.toml")
+    write_model(sim, tmp_path, ["mjcf"])
+    model = mujoco.MjModel.from_xml_path(str(tmp_path / "psm.xml"))
+    assert model.jnt_stiffnesspoly.any()
+    np.testing.assert_allclose(model.jnt_stiffness, sim.model.jnt_stiffness, rtol=1e-14)
+    np.testing.assert_allclose(model.jnt_stiffnesspoly, sim.model.jnt_stiffnesspoly, rtol=1e-14)
+    assert (
+        f"friction with memory, by position or by load, of the drives {drive.name}."
+        in (tmp_path / "README.md").read_text()
+    )
 
 
 # -- URDF ------------------------------------------------------------------------------------------------------------

@@ -149,8 +149,8 @@ def _body(parent: Element, body: mujoco.MjsBody, meshes: list[Mesh]) -> None:
             type="slide" if slide else None,
             range=joint.range if joint.limited else None,
             armature=_some(joint.armature),
-            damping=_some(joint.damping),
-            stiffness=_some(joint.stiffness),
+            damping=_polynomial(joint.damping),
+            stiffness=_polynomial(joint.stiffness),
             frictionloss=_some(joint.frictionloss),
         )
     _visuals(element, body.name, meshes)
@@ -209,8 +209,8 @@ def _tendons(root: Element, spec: mujoco.MjSpec, stiff: tuple[float, float]) -> 
             "fixed" if joints else "spatial",
             name=tendon.name,
             group="5",
-            stiffness=_some(tendon.stiffness),
-            damping=_some(tendon.damping),
+            stiffness=_polynomial(tendon.stiffness),
+            damping=_polynomial(tendon.damping),
             armature=_some(tendon.armature),
             frictionloss=_some(tendon.frictionloss),
             springlength=tendon.springlength if not joints else None,
@@ -262,7 +262,11 @@ def offsets(sim: Simulator) -> Array:
     return np.asarray(sim.arm.motors.coupling.T @ tau)
 
 
-def _some(value: object, unless: float = 0.0) -> float | None:
-    """The linear term of a quantity that MuJoCo may keep as a polynomial; None if it is the default."""
-    first = float(np.ravel(np.asarray(value, dtype=float))[0])
-    return None if first == unless else first
+def _some(value: float, unless: float = 0.0) -> float | None:
+    """The value; None if it is the default."""
+    return None if value == unless else float(value)
+
+
+def _polynomial(coefficients: Array) -> Array | None:
+    """Coefficients of a stiffness or damping, up to the last that is not zero; None if all are."""
+    return np.trim_zeros(np.ravel(coefficients), "b") if np.any(coefficients) else None

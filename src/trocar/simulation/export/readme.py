@@ -83,6 +83,9 @@ def _left_out(sim: Simulator, formats: tuple[str, ...]) -> list[str]:
             " same for the same motion to the last digits; without it loops, dry friction and squeezed jaws give a"
             " little more."
         )
+        varying = [d.name for d in sim.parameters.drives if d.hysteresis or d.Fx or d.mu]
+        if varying and sim.friction:
+            lines.append(f"MJCF: friction with memory, by position or by load, of the drives {', '.join(varying)}.")
         lines += [
             f"MJCF: the torque of the cables on `{cable.joint}`, a polynomial of its angle q with coefficients"
             f" {', '.join(f'{c:g}' for c in cable.coefficients)} (highest power first, q held within"

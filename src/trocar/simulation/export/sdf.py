@@ -14,7 +14,7 @@ from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array, pose
 
 VERSION = "1.9"
-NAMESPACE = "https://github.com/trocar"
+NAMESPACE = "urn:trocar"
 
 
 def sdf(sim: Simulator, meshes: list[Mesh]) -> str:

@@ -20,7 +20,7 @@ class Format(StrEnum):
 
 
 def export(
-    arms: Annotated[list[str], typer.Argument(metavar="ARM...", help="PSM, ECM, MTML, MTMR.")],
+    arms: Annotated[list[str], typer.Argument(metavar="ARM...", help="PSM, PSM_Si, ECM, ECM_Si, MTML, MTMR.")],
     formats: Annotated[
         list[Format] | None,
         typer.Option("--format", "-f", help="Repeat for more; all without.", show_default=False),

@@ -59,7 +59,7 @@ def links(sim: Simulator, meshes: list[Mesh]) -> list[Link]:
         (joint, factor), *_ = coupling.items()
         facts = arm.joints[arm.joint_names.index(joint)]
         driven = arm.driven[joint] == body.name
-        reference = 1.0 if driven else factor / arm.body(arm.driven[joint]).coupling[joint]
+        reference = 1.0 if driven else factor / _carrier(arm, arm.body(arm.driven[joint]))[1][joint]
         ends = sorted((factor * facts.lower, factor * facts.upper))
         part = sim.spec.joint(body.name)
         T_parent = T[body.name] if parent is None else inverse(T[parent]) @ T[body.name]
@@ -94,7 +94,7 @@ def link_name(body: str | None) -> str:
 def independent_values(arm: Arm, q: Array) -> dict[str, float]:
     """Value of every independent joint of the tree for the joints q (n,) [rad, m]."""
     return {
-        name: float(arm.body(arm.driven[name]).coupling[name] * value)
+        name: float(_carrier(arm, arm.body(arm.driven[name]))[1][name] * value)
         for name, value in zip(arm.joint_names, q, strict=True)
     }
 
@@ -103,9 +103,15 @@ def _carrier(arm: Arm, body: Body) -> tuple[str | None, dict[str, float]]:
     """The link to hang a body on, and how it then moves: by one joint.
 
     A body that moves with two joints, such as the crank of a master (shoulder + elbow), is hung on a neighbour on the
-    same axis that already moves with one of them.
+    same axis that already moves with one of them. A driven slide that makes half of its joint's way on another slide
+    (the Si insertion) is hung on what carries both, so that its joint is the arm's.
     """
     if len(body.coupling) == 1:
+        (joint, factor), *_ = body.coupling.items()
+        below = None if body.parent is None else arm.body(body.parent)
+        slides = below is not None and body.kind == below.kind == "prismatic" and joint in below.coupling
+        if slides and below is not None and abs(body.placement[2, 2] - 1.0) < 1e-9:
+            return below.parent, {joint: factor + below.coupling[joint]}
         return body.parent, dict(body.coupling)
     for other in arm.bodies:
         aligned = np.allclose(other.placement[:3, 2], body.placement[:3, 2], atol=1e-9)

@@ -35,7 +35,7 @@ def sdf(sim: Simulator, meshes: list[Mesh]) -> str:
         _joint(model, link)
     for loop in arm.loops:
         # the pin turns about the z axis of the links it joins
-        joint = add(model, "joint", name=loop.name, type="revolute")
+        joint = add(model, "joint", name=f"{loop.name}_pin", type="revolute")
         add(joint, "parent", link_name(loop.body_a))
         add(joint, "child", link_name(loop.body_b))
         at = add(joint, "pose", _pose(pose(p=loop.point_b)))

@@ -14,10 +14,9 @@ from rich.console import Console
 
 from trocar.commands.bench import bench
 from trocar.commands.calibrate import calibrate
-from trocar.commands.gravity import gravity
-from trocar.commands.identify import identify
 from trocar.commands.export import export
 from trocar.commands.gravity import gravity
+from trocar.commands.identify import identify
 from trocar.commands.sim import sim
 from trocar.commands.terminal import plain_errors, progress_bar
 from trocar.errors import TrocarError, UnknownName

@@ -13,7 +13,7 @@ import trocar as tr
 from trocar.arms.instruments import load_instrument, names
 from trocar.errors import UnknownName
 from trocar.simulation.geometry import add_geometry
-from trocar.simulation.instrument_shapes import instrument_bodies
+from trocar.simulation.instrument_shapes import Jaw, instrument_bodies, jaw_of
 from trocar.spatial import pose_error
 
 PI = np.pi
@@ -375,6 +375,15 @@ def test_shapes_end_where_the_jaws_of_the_instrument_end(case):
     blade = "idle_disc" in arm.driven.values()
     hinge = mech.pose(np.zeros(7), "idle_disc" if blade else "finger_left")[2, 3]
     assert hinge - lowest == pytest.approx(arm.jaw_length / (2 if blade else 1), abs=1e-6)
+
+
+def test_jaws_look_like_those_of_their_kind():
+    assert jaw_of("LARGE_NEEDLE_DRIVER_400006") == Jaw()
+    assert jaw_of("CURVED_SCISSORS_400178").bend > 0.0
+    assert jaw_of("ROUND_TIP_SCISSORS_400007").bend == 0.0
+    assert jaw_of("FENESTRATED_BIPOLAR_FORCEPS_400205").window
+    assert not jaw_of("DEBAKEY_FORCEPS_400036").window
+    assert jaw_of("of my own") == Jaw()
 
 
 # Files

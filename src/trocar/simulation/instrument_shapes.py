@@ -1,12 +1,13 @@
 """Shapes of a wristed instrument: shaft, wrist, two jaws or one blade. The same on every PSM.
 
 Drawn in the frame of the wrist at q = 0 with base-like axes: the shaft comes from +z, the jaws point to -z; the
-wrist pitch axis is x, the wrist yaw axis y. Wrist and jaw lengths are the instrument's; all else is that of a large
-needle driver, shaft diameter 8 mm, or 5 mm with a snake wrist.
+wrist pitch axis is x, the wrist yaw axis y. Wrist and jaw lengths are the instrument's, the look of its jaws is that of
+its kind; all else is that of a large needle driver, shaft diameter 8 mm, or 5 mm with a snake wrist.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 import mujoco
@@ -15,7 +16,7 @@ import numpy as np
 from trocar.arms import Arm
 from trocar.arms.arm import poses_at_zero
 from trocar.simulation.shapes import COLLISION, VISUAL, Sketch, plate, turned
-from trocar.spatial import pose
+from trocar.spatial import Array, pose
 
 SHAFT_RADIUS = 0.004  # [m]
 SNAKE_SCALE = 5.0 / 8.0  # of a 5 mm shaft
@@ -32,6 +33,44 @@ TOUCH, CLEARANCE = 1e-5, 1e-7
 SQUEEZE_SOLREF, SQUEEZE_SOLIMP = (0.005, 1.0), (0.0, 0.95, 5e-4, 0.5, 2.0)
 JAW = {**VISUAL, "group": 5}  # the hidden shapes of the jaws' contact with each other
 GRIP = {"condim": 4, "friction": [1.0, 0.005, 0.0001]}
+
+
+@dataclass(frozen=True)
+class Jaw:
+    """How a jaw differs from that of a large needle driver, to the eye: factors of its sizes, and looks.
+
+    Attributes:
+        bend: how far the tip is to one side [m]. insert: material of the gripping face. window: whether it has a slot.
+    """
+
+    width: float = 1.0
+    thickness: float = 1.0
+    root: float = 1.0
+    bend: float = 0.0
+    look: str = "aluminium"
+    insert: str | None = "tungsten"
+    window: bool = False
+
+
+# by a part of the instrument's name, the first that fits
+JAWS: dict[str, Jaw] = {
+    "NEEDLE": Jaw(),
+    "CURVED_SCISSORS": Jaw(width=0.6, thickness=0.55, bend=0.0016, look="bright", insert=None),
+    "SCISSORS": Jaw(width=0.6, thickness=0.5, look="bright", insert=None),
+    "MARYLAND": Jaw(width=0.75, thickness=0.75, bend=0.0014, insert="dark"),
+    "FENESTRATED": Jaw(width=1.15, thickness=0.8, insert="dark", window=True),
+    "CADIERE": Jaw(width=1.1, thickness=0.7, insert="dark", window=True),
+    "PROGRASP": Jaw(width=1.1, thickness=0.95, insert="dark", window=True),
+    "GRASPER": Jaw(width=1.2, thickness=0.8, insert="dark", window=True),
+    "CLIP": Jaw(width=0.9, thickness=1.2, root=1.1, look="bright", insert="dark"),
+    "STAPLER": Jaw(width=2.0, thickness=1.8, root=1.2, look="cast", insert="dark"),
+    "FORCEPS": Jaw(width=0.7, thickness=0.65, insert="dark"),
+}
+
+
+def jaw_of(instrument: str) -> Jaw:
+    """The jaw of an instrument by its name; that of a needle driver where the name says nothing."""
+    return next((jaw for part, jaw in JAWS.items() if part in instrument), Jaw())
 
 
 def instrument_bodies(arm: Arm) -> tuple[str, ...]:
@@ -64,8 +103,8 @@ def add_instrument(spec: mujoco.MjSpec, arm: Arm, shaft_top: float) -> None:
         return
     left, right = (Sketch(spec, spec.body(name), T_FINGER_DRAWING) for name in ("finger_left", "finger_right"))
     # the left finger opens towards -x, where its own x axis points at q = 0
-    _finger(left, -1.0, arm.jaw_length)
-    _finger(right, 1.0, arm.jaw_length)
+    _finger(left, -1.0, arm.jaw_length, jaw_of(arm.instrument))
+    _finger(right, 1.0, arm.jaw_length, jaw_of(arm.instrument))
     _add_jaw_contact(spec, left, right, arm.jaw_length)
 
 
@@ -129,31 +168,34 @@ def _wrist(sketch: Sketch, reach: float) -> None:
     sketch.rod([0, 0, 0], [0, 0, -reach], 0.0030, COLLISION, round_ends=True)
 
 
-def _finger(sketch: Sketch, side: float, length: float) -> None:
+def _finger(sketch: Sketch, side: float, length: float, jaw: Jaw) -> None:
     """Hub on the yaw pin and a tapered blade on one side (-1, +1) of the plane x = 0, to `length` [m]."""
     hub = plate([([0, 0, 0], 0.0022)], (side * 5e-5, side * 0.0016), "y", 0.0002)
-    # (distance from the yaw axis, outer face, half width): the blade is thickest just beyond its root
-    sections = ((JAW_ROOT, 0.0017, 0.0014), (0.45 * length, 0.0021, 0.0016), (length, 0.0008, 0.0010))
-    blade = np.array(
-        [
-            [side * x, y * half, -z]
-            for z, outer, half in sections
-            for x, y in (
-                (2e-4, 1.0),
-                (2e-4, -1.0),
-                (0.6 * outer, 1.0),
-                (0.6 * outer, -1.0),
-                (outer, 0.5),
-                (outer, -0.5),
-            )
-        ]
-    )
     sketch.hull(hub, "aluminium")
-    sketch.hull(np.vstack([hub[side * hub[:, 0] > 0], blade[:6]]), "aluminium")
-    sketch.hull(blade, "aluminium")
-    # carbide insert: the gripping face, which the two fingers share when closed
-    sketch.box((0.0, side * 4e-4), (-0.0009, 0.0009), (-JAW_ROOT, -0.97 * length), "tungsten")
+    # the blade is thickest just beyond its root, and may bend to one side towards its tip
+    sections = [
+        _section(side, JAW_ROOT, 0.0017 * jaw.root, 0.0014 * jaw.root, 0.0),
+        _section(side, 0.45 * length, 0.0021 * jaw.thickness, 0.0016 * jaw.width, 0.1 * jaw.bend),
+        _section(side, 0.75 * length, 0.0015 * jaw.thickness, 0.0013 * jaw.width, 0.45 * jaw.bend),
+        _section(side, length, 0.0008 * jaw.thickness, 0.0010 * jaw.width, jaw.bend),
+    ]
+    sketch.hull(np.vstack([hub[side * hub[:, 0] > 0], sections[0]]), "aluminium")
+    for near, far in pairwise(sections):
+        sketch.hull(np.vstack([near, far]), jaw.look)
+    if jaw.insert is not None:  # the gripping face, which the two fingers share when closed
+        reach = (0.97 if jaw.bend == 0.0 else 0.45) * length
+        half = 0.0009 * min(jaw.width, 1.0)
+        sketch.box((0.0, side * 4e-4), (-half, half), (-JAW_ROOT, -reach), jaw.insert)
+    if jaw.window:  # seen from outside: the dark slot of a fenestrated jaw
+        outer = side * 0.0021 * jaw.thickness
+        sketch.box((0.5 * outer, 1.005 * outer), (-0.0006, 0.0006), (-0.36 * length, -0.70 * length), "dark")
     sketch.box((0.0, side * 0.0016), (-0.0013, 0.0013), (-JAW_ROOT, -length), {**COLLISION, **GRIP})
+
+
+def _section(side: float, z: float, outer: float, half: float, bend: float) -> Array:
+    """Six points (6, 3) of a blade's section at a distance z from the yaw axis, shifted across by `bend` [m]."""
+    corners = ((2e-4, 1.0), (2e-4, -1.0), (0.6 * outer, 1.0), (0.6 * outer, -1.0), (outer, 0.5), (outer, -0.5))
+    return np.array([[side * x, y * half + bend, -z] for x, y in corners])
 
 
 def _blade(sketch: Sketch, length: float) -> None:

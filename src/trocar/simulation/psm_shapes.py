@@ -16,7 +16,7 @@ import numpy as np
 from trocar.arms import Arm
 from trocar.arms.arm import poses_at_zero
 from trocar.simulation.instrument_shapes import add_instrument
-from trocar.simulation.shapes import COLLISION, Sketch, plate, rounded_box, turned
+from trocar.simulation.shapes import COLLISION, Sketch, on_bodies, plate, rounded_box, turned
 from trocar.spatial import Array
 
 # Half widths across the linkage [m]: back plates, and the forks of the two long bars that pass beside the column.
@@ -61,12 +61,8 @@ class Joints:
 
 def add_psm(spec: mujoco.MjSpec, arm: Arm) -> None:
     """Add every shape of the Classic PSM with its instrument."""
-    joints, T = Joints.of(arm), poses_at_zero(arm.bodies)
-
-    def on(name: str) -> Sketch:
-        return Sketch.at(spec, spec.body(name), T[name], np.eye(4))
-
-    _base(Sketch(spec, spec.worldbody, np.eye(4)), joints)
+    joints, T, on = Joints.of(arm), poses_at_zero(arm.bodies), on_bodies(spec, arm.bodies)
+    _base(on(None), joints)
     _yaw(on("yaw"), joints)
     _back(on("back"), joints)
     _counterweight(on("counterweight"), joints)
@@ -74,8 +70,8 @@ def add_psm(spec: mujoco.MjSpec, arm: Arm) -> None:
     _top(on("top"), joints)
     _front(on("front"), joints)
     _column(on("end"), joints)
-    _cannula(on("end"), joints)
-    _carriage(on("insertion"), joints)
+    add_cannula(on("end"), joints.bottom_end[2] - 0.058)
+    add_carriage(on("insertion"), joints.insertion, joints.bottom_end[1] + COLUMN["ahead"])
     add_instrument(spec, arm, joints.insertion + CARRIAGE[0] - float(T["roll"][2, 3]))
 
 
@@ -222,9 +218,8 @@ def _column(sketch: Sketch, joints: Joints) -> None:
     sketch.box((-half, half), (behind, ahead), (foot, top), COLLISION)
 
 
-def _cannula(sketch: Sketch, joints: Joints) -> None:
-    """Mount with its latch, and the tube through the remote centre, which carries a dark band there."""
-    mount = joints.bottom_end[2] - 0.058
+def add_cannula(sketch: Sketch, mount: float) -> None:
+    """Mount at height `mount` [m] with its latch, and the tube through the remote centre, with a dark band there."""
     sketch.hull(turned([(mount - 0.017, 0.0125), (mount + 0.015, 0.0155)], axis="z"), "column")
     sketch.hull(turned([(mount + 0.014, 0.0095), (mount + 0.030, 0.0125)], axis="z"), "steel")
     sketch.hull(rounded_box((-0.022, 0.022), (-0.014, -0.004), (mount - 0.008, mount + 0.008), 0.003), "dark")
@@ -234,11 +229,9 @@ def _cannula(sketch: Sketch, joints: Joints) -> None:
         sketch.rod([0, 0, z - 0.0008], [0, 0, z + 0.0008], CANNULA_RADIUS + 2e-4, "dark")
 
 
-def _carriage(sketch: Sketch, joints: Joints) -> None:
-    """Carriage plate on the column, sterile adapter, and the instrument's housing with its two release levers."""
-    z = joints.insertion
+def add_carriage(sketch: Sketch, z: float, rail: float) -> None:
+    """Carriage plate on the rail at y = `rail` [m], sterile adapter, and the instrument's housing with its levers."""
     low, high = z + CARRIAGE[0], z + CARRIAGE[1]
-    rail = joints.bottom_end[1] + COLUMN["ahead"]
     sketch.hull(rounded_box((-0.040, 0.040), (rail + 0.001, rail + 0.011), (low + 0.004, high), 0.004), "cast")
     sketch.hull(
         rounded_box((-0.036, 0.036), (rail + 0.009, rail + 0.022), (low + 0.002, high - 0.006), 0.005), "plastic"

@@ -28,6 +28,7 @@ from PIL import Image
 
 from trocar.errors import TrocarError, UnknownName
 from trocar.files import write_whole
+from trocar.simulation.shapes import VISUAL
 from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array
 
@@ -83,7 +84,33 @@ def render(
         raise TrocarError(f"the traces of a picture have at most {TRACE_SEGMENTS} points together; leave some out")
     # at the scale of the jaws the shadow map is too coarse
     shadows = shadows and camera != "tip"
-    return _stage(sim).picture(view(sim, camera) if isinstance(camera, str) else camera, sim, size, traces, shadows)
+    from_where = view(sim, camera) if isinstance(camera, str) else camera
+    return _stage(sim).picture(sim.data.qpos, from_where, size, traces, shadows)
+
+
+def render_model(
+    spec: mujoco.MjSpec,
+    qpos: Array,
+    direction: tuple[float, float] = CAMERAS["iso"],
+    size: tuple[int, int] = (960, 720),
+    *,
+    zoom: float = 1.0,
+    floor: float | None = None,
+) -> Picture:
+    """Image (height, width, 3) of any model at `qpos`, such as those of `still`, on the same stage.
+
+    Args:
+        direction: azimuth and elevation of the view [deg]. zoom: above 1 for a closer view.
+        floor: height of the floor [m]; None for no floor.
+    """
+    if len(size) != 2 or min(size) < 1:
+        raise TrocarError(f"size is (width, height) in pixels, got {size!r}")
+    stage = _Stage(spec, qpos, floor)
+    try:
+        return stage.picture(qpos, stage.view(direction, zoom), size)
+    finally:
+        if stage.context is not None:
+            stage.context.free()
 
 
 def view(sim: Simulator, camera: str) -> mujoco.MjvCamera:
@@ -94,11 +121,7 @@ def view(sim: Simulator, camera: str) -> mujoco.MjvCamera:
         tip = sim.tip_pose()
         result.lookat, result.distance = tip[:3, 3] - TIP_FOCUS * tip[:3, 2], TIP_DISTANCE
     else:
-        low, high = _stage(sim).extent
-        half_view = math.radians(sim.model.vis.global_.fovy) / 2
-        result.lookat = (low + high) / 2
-        # the smaller angle is the vertical one, and a sphere around the arm has slack at its corners
-        result.distance = 0.85 * float(np.linalg.norm(high - low)) / 2 / math.sin(half_view)
+        result = _stage(sim).view(CAMERAS[camera])
     return result
 
 
@@ -123,27 +146,47 @@ def render_video(path: str | os.PathLike[str], frames: Iterable[Picture], fps: f
 
 
 class _Stage:
-    """A copy of a simulator's model with light, backdrop and floor, and what is needed to draw it."""
+    """A copy of a model with light, backdrop and floor, and what is needed to draw it.
 
-    def __init__(self, sim: Simulator) -> None:
-        corners, standing = _corners_at_home(sim)
+    Args:
+        home: qpos that the view is chosen for. floor: its height [m]; "below" for one below the arm, on a plinth.
+    """
+
+    def __init__(self, spec: mujoco.MjSpec, home: Array, floor: float | str | None) -> None:
+        corners, fixed = _corners(spec, home)
         self.extent = corners.min(0), corners.max(0)
-        self.model = _dressed(sim, *self.extent, standing).compile()
+        dressed = _dressed(spec, *self.extent)
+        if floor == "below":
+            _add_floor(dressed, float(self.extent[0][2]) - MARGIN)
+            _add_plinth(dressed, fixed, float(self.extent[0][2]) - MARGIN)
+        elif floor is not None:
+            _add_floor(dressed, float(floor))
+        self.model = dressed.compile()
         self.data = mujoco.MjData(self.model)
         self.scene = mujoco.MjvScene(self.model, maxgeom=self.model.ngeom + 100 + TRACE_SEGMENTS)
         self.options = mujoco.MjvOption()
         self.size: tuple[int, int] | None = None
         self.context: Any = None
 
+    def view(self, direction: tuple[float, float], zoom: float = 1.0) -> mujoco.MjvCamera:
+        """A camera that sees the whole model at home from a direction (azimuth, elevation) [deg]."""
+        camera, (low, high) = mujoco.MjvCamera(), self.extent
+        camera.azimuth, camera.elevation = direction
+        camera.lookat = (low + high) / 2
+        half_view = math.radians(self.model.vis.global_.fovy) / 2
+        # the smaller angle is the vertical one, and a sphere around the arm has slack at its corners
+        camera.distance = 0.85 * float(np.linalg.norm(high - low)) / 2 / math.sin(half_view) / zoom
+        return camera
+
     def picture(
         self,
+        qpos: Array,
         camera: mujoco.MjvCamera,
-        sim: Simulator,
         size: tuple[int, int],
-        traces: Sequence[Trace],
-        shadows: bool,
+        traces: Sequence[Trace] = (),
+        shadows: bool = True,
     ) -> Picture:
-        self.data.qpos[:] = sim.data.qpos
+        self.data.qpos[:] = qpos
         mujoco.mj_kinematics(self.model, self.data)
         mujoco.mj_comPos(self.model, self.data)
         mujoco.mj_flex(self.model, self.data)
@@ -189,7 +232,11 @@ _STAGES: weakref.WeakKeyDictionary[Simulator, _Stage] = weakref.WeakKeyDictionar
 def _stage(sim: Simulator) -> _Stage:
     """The stage of a simulator, made once."""
     if sim not in _STAGES:
-        _STAGES[sim] = _Stage(sim)
+        home = np.zeros(sim.model.nq)
+        home[: len(sim.arm.bodies)] = sim.arm.E @ np.array(sim.arm.home)
+        length = float(np.linalg.norm(sim.gravity_vector))
+        upright = length > 0.0 and sim.gravity_vector[2] < -0.999 * length
+        _STAGES[sim] = _Stage(sim.spec, home, "below" if upright else None)
     return _STAGES[sim]
 
 
@@ -213,12 +260,9 @@ def _gl_context() -> Any:
     return context
 
 
-def _dressed(sim: Simulator, low: Array, high: Array, standing: Array) -> mujoco.MjSpec:
-    """A copy of the model's specification with a light, a backdrop and, if the arm stands upright, a floor.
-
-    `low`, `high` (3,) are the corners of the arm at home, `standing` (n, 3) those of what is fixed to the base [m].
-    """
-    spec = sim.spec.copy()
+def _dressed(scene: mujoco.MjSpec, low: Array, high: Array) -> mujoco.MjSpec:
+    """A copy of a specification with a light and a backdrop; `low`, `high` (3,) are the model's corners [m]."""
+    spec = scene.copy()
     spec.visual.headlight.ambient = [0.32, 0.32, 0.33]
     spec.visual.headlight.diffuse = [0.42, 0.42, 0.42]
     spec.visual.headlight.specular = [0.15, 0.15, 0.15]
@@ -235,6 +279,7 @@ def _dressed(sim: Simulator, low: Array, high: Array, standing: Array) -> mujoco
         width=512,
         height=512,
     )
+    spec.visual.map.shadowclip = 2.0  # times the extent: a floor far behind a cart is still inside the shadow map
     above = (low + high) / 2 + [1.2, -0.6, 2.2]
     spec.worldbody.add_light(
         name="key",
@@ -245,17 +290,17 @@ def _dressed(sim: Simulator, low: Array, high: Array, standing: Array) -> mujoco
         specular=[0.3, 0.3, 0.3],
         castshadow=True,
     )
-    down = sim.gravity_vector / np.linalg.norm(sim.gravity_vector) if sim.gravity_vector.any() else np.zeros(3)
-    if down[2] < -0.999:
-        _add_floor(spec, standing, float(low[2]) - MARGIN)
     return spec
 
 
-def _add_floor(spec: mujoco.MjSpec, fixed: Array, z: float) -> None:
-    """A floor at height z [m] and a plinth on it below whatever is fixed to the base."""
-    bare: dict[str, Any] = {"contype": 0, "conaffinity": 0, "group": 2, "mass": 0.0}
+def _add_floor(spec: mujoco.MjSpec, z: float) -> None:
+    """A floor at height z [m]."""
     spec.add_material(name="floor", rgba=[*HORIZON, 1.0], specular=0.0)
-    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], pos=[0, 0, z], material="floor", **bare)
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], pos=[0, 0, z], material="floor", **VISUAL)
+
+
+def _add_plinth(spec: mujoco.MjSpec, fixed: Array, z: float) -> None:
+    """A plinth from height z [m] up to the lowest of the points (n, 3) that are fixed to the base."""
     standing = fixed[fixed[:, 2].min() + 0.01 > fixed[:, 2]] if len(fixed) else fixed
     if len(standing):
         low, high = standing.min(0), standing.max(0)
@@ -265,19 +310,19 @@ def _add_floor(spec: mujoco.MjSpec, fixed: Array, z: float) -> None:
             pos=[centre[0], centre[1], (low[2] + z) / 2],
             size=[half[0] + 0.02, half[1] + 0.02, (low[2] - z) / 2],
             rgba=[0.70, 0.73, 0.77, 1.0],
-            **bare,
+            **VISUAL,
         )
 
 
-def _corners_at_home(sim: Simulator) -> tuple[Array, Array]:
-    """Corners (n, 3) of the boxes around all visible shapes, and around those fixed to the base, at home [m]."""
-    model = sim.spec.copy().compile()
+def _corners(spec: mujoco.MjSpec, qpos: Array) -> tuple[Array, Array]:
+    """Corners (n, 3) of the boxes around all visible shapes, and around those fixed to the base, at qpos [m]."""
+    model = spec.copy().compile()
     data = mujoco.MjData(model)
-    data.qpos[: len(sim.arm.bodies)] = sim.arm.E @ np.array(sim.arm.home)
+    data.qpos[:] = qpos
     mujoco.mj_kinematics(model, data)
     signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
     points, fixed = [], [np.empty((0, 3))]
-    for i in np.flatnonzero(model.geom_group == 2):
+    for i in np.flatnonzero(model.geom_group == VISUAL["group"]):
         centre, half = model.geom_aabb[i, :3], model.geom_aabb[i, 3:]
         corners = data.geom_xpos[i] + (centre + signs * half) @ data.geom_xmat[i].reshape(3, 3).T
         points.append(corners)

@@ -6,7 +6,7 @@ is a measured parameter, not a consequence of its shape.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -15,6 +15,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar.arms.arm import Body, poses_at_zero
 from trocar.spatial import Array, inverse, quaternion
 
 # name: colour (red, green, blue), specular, shininess. Real machines: light grey with dark blue-grey covers.
@@ -45,6 +46,7 @@ COLLISION: dict[str, Any] = {
 }
 
 Interval = tuple[float, float]
+Circle = tuple[ArrayLike, float]  # centre (3,) and radius [m]
 
 
 def add_materials(spec: mujoco.MjSpec) -> None:
@@ -111,6 +113,18 @@ class Sketch:
         self.body.add_geom(**{**style, **attributes})
 
 
+def on_bodies(spec: mujoco.MjSpec, bodies: Sequence[Body]) -> Callable[[str | None], Sketch]:
+    """Sketches by the name of a body (None for the base), all in base coordinates at q = 0."""
+    T = poses_at_zero(bodies)
+
+    def on(name: str | None) -> Sketch:
+        if name is None:
+            return Sketch(spec, spec.worldbody, np.eye(4))
+        return Sketch.at(spec, spec.body(name), T[name], np.eye(4))
+
+    return on
+
+
 def rounded_box(x: Interval, y: Interval, z: Interval, radius: float) -> Array:
     """Points (n, 3) whose hull is a box between two values of each coordinate [m] with rounded edges."""
     low, high = np.array([x, y, z], dtype=float).T
@@ -120,9 +134,7 @@ def rounded_box(x: Interval, y: Interval, z: Interval, radius: float) -> Array:
     return (corners[:, None] + radius * directions).reshape(-1, 3)
 
 
-def plate(
-    circles: Iterable[tuple[ArrayLike, float]], thickness: Interval, axis: str = "x", bevel: float = 0.0
-) -> Array:
+def plate(circles: Iterable[Circle], thickness: Interval, axis: str = "x", bevel: float = 0.0) -> Array:
     """Points (n, 3) whose hull is a flat plate: the outline wraps circles, the thickness is an interval on `axis`.
 
     Args:

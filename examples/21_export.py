@@ -1,0 +1,37 @@
+"""The PSM as files for other programs, loaded by two of them."""
+
+import mujoco
+import numpy as np
+import pinocchio
+
+import trocar as tr
+from trocar.simulation.export import write_model
+
+sim = tr.Simulator("PSM")
+written = write_model(sim, "psm")  # as the command does: trocar export PSM
+print(f"{len(written)} files, {sum(path.stat().st_size for path in written) / 1e3:.0f} kB in psm/")
+
+# MuJoCo: the closed chain with its drives. Without effort it sinks, as far as friction lets it.
+model = mujoco.MjModel.from_xml_path("psm/psm.xml")
+data = mujoco.MjData(model)
+mujoco.mj_resetDataKeyframe(model, data, model.key("home").id)
+for _ in range(500):
+    mujoco.mj_step(model, data)
+sim.reset(sim.arm.home)
+for _ in range(500):
+    sim.step(np.zeros(7))
+pitch = data.joint("back").qpos[0]
+print(f"after {data.time:.1f} s without effort, pitch: MJCF {pitch:.5f}, Simulator {sim.q[1]:.5f} rad")
+
+# Pinocchio: the tree, in which every link has a joint, named as the dVRK's joint where that drives it.
+tree = pinocchio.buildModelFromUrdf("psm/psm.urdf")
+state = tree.createData()
+q = np.array([0.2, -0.1, 0.12, 0.5, 0.3, -0.2, 0.4])
+named = {body: joint for joint, body in sim.arm.driven.items()}
+q_tree = np.zeros(tree.nq)
+for body, value in zip(sim.arm.bodies, sim.arm.E @ q, strict=True):
+    q_tree[tree.joints[tree.getJointId(named.get(body.name, body.name))].idx_q] = value
+pinocchio.framesForwardKinematics(tree, state, q_tree)
+tip = state.oMf[tree.getFrameId("tip_link")].homogeneous
+T = tr.load_mechanism("PSM").forward_kinematics(q)
+print(f"tip of the URDF is {1e6 * np.linalg.norm(tip[:3, 3] - T[:3, 3]):.3f} um from that of the dVRK's table")

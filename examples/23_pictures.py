@@ -1,0 +1,33 @@
+"""Pictures without a window: an arm close up, arms that need no dynamics to be looked at, and whole carts."""
+
+import trocar as tr
+from trocar.simulation.cart_shapes import FLOOR
+from trocar.simulation.rendering import render, render_model, save_png
+from trocar.simulation.still import still_arm, still_cart
+
+# The wrist and jaws of a simulated PSM, from where its arm is now.
+sim = tr.Simulator("PSM")
+sim.reset([0.0, 0.0, 0.12, 0.3, 0.35, -0.25, 0.7])
+print("saved", save_png("psm_tip.png", render(sim, "tip", (640, 480))).name)
+
+# Any arm at any joints, with the Si arms and the masters; `direction` is azimuth and elevation of the view [deg].
+for name, q, direction in (
+    ("ECM", [0.0, 0.0, 0.10, 0.0], (215.0, -18.0)),
+    ("MTMR", [0.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0], (130.0, -15.0)),
+    ("PSM_Si", [0.0, 0.1, 0.12, 0.0, 0.0, 0.0, 0.4], (205.0, -15.0)),
+):
+    spec, qpos = still_arm(tr.load_arm(name), q)
+    picture = render_model(spec, qpos, direction, (640, 480), zoom=1.05)
+    print("saved", save_png(f"{name.lower()}.png", picture).name)
+
+# The Classic cart, its set-up joints opened so that no arm hides another, and the Si cart where the dVRK has it.
+opened = {
+    "PSM1": [0.15, -0.2, -0.9, -0.5, 0.0, 0.2],
+    "PSM2": [0.15, 0.2, 0.9, 0.5, 0.0, -0.2],
+    "PSM3": [0.0, -1.1, 0.9, 0.9, 0.0, 0.0],
+    "ECM": [0.5, 0.6, -1.2, 3.7],
+}
+for cart in (tr.load_cart("Classic", q_setup=opened), tr.load_cart("Si")):
+    spec, qpos = still_cart(cart)
+    picture = render_model(spec, qpos, (-101.0, -9.0), (960, 640), zoom=1.3, floor=FLOOR[cart.name])
+    print("saved", save_png(f"cart_{cart.name.lower()}.png", picture).name)

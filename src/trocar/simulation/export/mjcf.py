@@ -1,0 +1,272 @@
+"""An arm as MJCF, in the layout of a model folder: arm.xml with everything that acts, scene.xml with light and floor.
+
+Written out from the specification that the simulator itself compiles, number by number, with default classes.
+"""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import Element
+
+import mujoco
+import numpy as np
+
+from trocar.mechanics import Mechanism
+from trocar.simulation.export.meshes import BASE, Mesh
+from trocar.simulation.export.xml import add, document, numbers
+from trocar.simulation.instrument_shapes import JAW
+from trocar.simulation.model import IMPEDANCE
+from trocar.simulation.shapes import COLLISION, MATERIALS
+from trocar.simulation.simulator import Simulator
+from trocar.spatial import Array
+
+GEOMS = {
+    mujoco.mjtGeom.mjGEOM_BOX: "box",
+    mujoco.mjtGeom.mjGEOM_CAPSULE: "capsule",
+    mujoco.mjtGeom.mjGEOM_SPHERE: "sphere",
+}
+FRICTION = (1.0, 0.005, 0.0001)  # MuJoCo's default
+
+
+def mjcf(sim: Simulator, meshes: list[Mesh]) -> str:
+    """Text of arm.xml. `ctrl` is the actuator effort; constant offsets of the drives are the actuators' bias."""
+    spec, arm = sim.spec, sim.arm
+    name = arm.name.lower()
+    stiff = (2.0 * sim.timestep, 1.0)
+    root = Element("mujoco", model=arm.name)
+    add(root, "compiler", angle="radian", meshdir="assets", autolimits="true")
+    option = add(
+        root,
+        "option",
+        timestep=sim.timestep,
+        gravity=sim.gravity_vector,
+        integrator="implicitfast",
+        tolerance=spec.option.tolerance,
+        iterations=spec.option.iterations,
+    )
+    add(option, "flag", island="disable", midphase="disable")
+    _defaults(root, name, stiff)
+    _assets(root, meshes)
+    world = add(root, "worldbody")
+    base = add(world, "body", name=BASE, childclass=name)
+    _visuals(base, BASE, meshes)
+    for child in spec.worldbody.bodies:
+        _body(base, child, meshes)
+    _contact(root, spec)
+    _tendons(root, spec, stiff)
+    _equalities(root, spec)
+    _actuators(root, sim)
+    keys = add(root, "keyframe")
+    add(keys, "key", name="home", qpos=arm.E @ np.array(arm.home))
+    return document(root, [f"{arm.name} with {sim.parameters.name}: {sim.parameters.source}. See README.md."])
+
+
+def scene(name: str, centre: Array, extent: float, floor: bool) -> str:
+    """Text of scene.xml: the arm with light, backdrop and perhaps a floor.
+
+    `centre` (3,) and `extent` are those of what is seen [m]. An arm that is mounted at a slant has no floor below it.
+    """
+    root = Element("mujoco", model=f"{name} scene")
+    add(root, "include", file=f"{name}.xml")
+    add(root, "statistic", center=np.round(centre, 2), extent=round(extent, 2))
+    visual = add(root, "visual")
+    add(visual, "headlight", diffuse="0.4 0.4 0.4", ambient="0.3 0.3 0.3", specular="0.1 0.1 0.1")
+    add(visual, "global", azimuth="146", elevation="-19")
+    asset = add(root, "asset")
+    add(
+        asset,
+        "texture",
+        type="skybox",
+        builtin="gradient",
+        rgb1="0.84 0.87 0.90",
+        rgb2="0.55 0.63 0.74",
+        width="512",
+        height="512",
+    )
+    world = add(root, "worldbody")
+    add(world, "light", pos=[1.2, -0.6, 2.2], dir=[-1.2, 0.6, -2.2], type="directional", diffuse="0.5 0.5 0.5")
+    if floor:
+        below = [0.0, 0.0, round(float(centre[2]) - 0.75 * extent, 2)]
+        add(world, "geom", name="floor", type="plane", size="0 0 1", pos=below, rgba="0.72 0.75 0.78 1")
+    return document(root)
+
+
+def _defaults(root: Element, name: str, stiff: tuple[float, float]) -> None:
+    top = add(add(root, "default"), "default", class_=name)
+    add(
+        top,
+        "joint",
+        solreflimit=stiff,
+        solimplimit=IMPEDANCE,
+        solreffriction=stiff,
+        solimpfriction=IMPEDANCE,
+    )
+    add(top, "equality", solref=stiff, solimp=IMPEDANCE)
+    add(top, "site", group="4", size="0.002")
+    seen = add(top, "default", class_="visual")
+    add(seen, "geom", type="mesh", group="2", contype="0", conaffinity="0", mass="0")
+    solid = add(top, "default", class_="collision")
+    add(
+        solid,
+        "geom",
+        group="3",
+        contype="1",
+        conaffinity="2",
+        mass="0",
+        solref=COLLISION["solref"],
+        solimp=COLLISION["solimp"],
+        rgba=COLLISION["rgba"],
+    )
+    jaw = add(top, "default", class_="jaw")
+    add(jaw, "geom", group="5", contype="0", conaffinity="0", mass="0")
+
+
+def _assets(root: Element, meshes: list[Mesh]) -> None:
+    asset = add(root, "asset")
+    for material in sorted({mesh.material for mesh in meshes}):
+        colour, specular, shininess = MATERIALS[material]
+        add(asset, "material", name=material, rgba=[*colour, 1.0], specular=specular, shininess=shininess)
+    for mesh in meshes:
+        add(asset, "mesh", file=mesh.file, inertia="shell")
+
+
+def _visuals(element: Element, link: str, meshes: list[Mesh]) -> None:
+    for mesh in meshes:
+        if mesh.link == link:
+            add(element, "geom", class_="visual", mesh=mesh.name, material=mesh.material)
+
+
+def _body(parent: Element, body: mujoco.MjsBody, meshes: list[Mesh]) -> None:
+    element = add(parent, "body", name=body.name, pos=body.pos, quat=body.quat)
+    full = np.asarray(body.fullinertia)
+    tensor = {"fullinertia": full} if np.isfinite(full).all() and full.any() else {"diaginertia": body.inertia}
+    add(element, "inertial", pos=np.nan_to_num(body.ipos), mass=body.mass, **tensor)  # not a number where never set
+    for joint in body.joints:
+        slide = joint.type == mujoco.mjtJoint.mjJNT_SLIDE
+        add(
+            element,
+            "joint",
+            name=joint.name,
+            type="slide" if slide else None,
+            range=joint.range if joint.limited else None,
+            armature=_some(joint.armature),
+            damping=_polynomial(joint.damping),
+            stiffness=_polynomial(joint.stiffness),
+            frictionloss=_some(joint.frictionloss),
+        )
+    _visuals(element, body.name, meshes)
+    for geom in body.geoms:
+        if geom.group in (COLLISION["group"], JAW["group"]):
+            _solid(element, geom)
+    for site in body.sites:
+        add(element, "site", name=site.name, pos=site.pos, quat=site.quat if abs(site.quat[0]) < 1.0 else None)
+    for child in body.bodies:
+        _body(element, child, meshes)
+
+
+def _solid(parent: Element, geom: mujoco.MjsGeom) -> None:
+    kind, fromto = GEOMS[geom.type], np.asarray(geom.fromto)
+    placed = {"fromto": fromto} if np.isfinite(fromto).all() else {"pos": geom.pos, "quat": geom.quat}
+    count = {"box": 3, "capsule": 1 if "fromto" in placed else 2, "sphere": 1}[kind]
+    add(
+        parent,
+        "geom",
+        name=geom.name or None,
+        class_="jaw" if geom.group == JAW["group"] else "collision",
+        type=kind,
+        size=geom.size[:count],
+        condim=str(geom.condim) if geom.condim != 3 else None,
+        friction=geom.friction if not np.array_equal(geom.friction, FRICTION) else None,
+        **placed,
+    )
+
+
+def _contact(root: Element, spec: mujoco.MjSpec) -> None:
+    for pair in spec.pairs:
+        contact = root.find("contact")
+        add(
+            add(root, "contact") if contact is None else contact,
+            "pair",
+            name=pair.name,
+            geom1=pair.geomname1,
+            geom2=pair.geomname2,
+            condim=str(pair.condim),
+            gap=pair.gap,
+            solref=pair.solref,
+            solimp=pair.solimp,
+        )
+
+
+def _tendons(root: Element, spec: mujoco.MjSpec, stiff: tuple[float, float]) -> None:
+    if not spec.tendons:
+        return
+    section = add(root, "tendon")
+    for tendon in spec.tendons:
+        path = list(tendon.path)
+        joints = [wrap for wrap in path if wrap.type == mujoco.mjtWrap.mjWRAP_JOINT]
+        rubs = tendon.frictionloss > 0
+        element = add(
+            section,
+            "fixed" if joints else "spatial",
+            name=tendon.name,
+            group="5",
+            stiffness=_polynomial(tendon.stiffness),
+            damping=_polynomial(tendon.damping),
+            armature=_some(tendon.armature),
+            frictionloss=_some(tendon.frictionloss),
+            springlength=tendon.springlength if not joints else None,
+            solreffriction=stiff if rubs else None,
+            solimpfriction=IMPEDANCE if rubs else None,
+        )
+        for wrap in path:
+            if wrap.type == mujoco.mjtWrap.mjWRAP_JOINT:
+                add(element, "joint", joint=wrap.target.name, coef=wrap.coef)
+            else:
+                add(element, "site", site=wrap.target.name)
+
+
+def _equalities(root: Element, spec: mujoco.MjSpec) -> None:
+    section = add(root, "equality")
+    name = spec.modelname.lower()
+    for equality in spec.equalities:
+        if equality.type == mujoco.mjtEq.mjEQ_CONNECT:
+            add(section, "connect", class_=name, name=equality.name, site1=equality.name1, site2=equality.name2)
+        else:
+            add(
+                section,
+                "joint",
+                class_=name,
+                name=equality.name,
+                joint1=equality.name1,
+                joint2=equality.name2 or None,
+                polycoef=np.asarray(equality.data)[:5],
+                active=None if equality.active else "false",
+            )
+
+
+def _actuators(root: Element, sim: Simulator) -> None:
+    """One motor each; the constant offset of the drives, in actuator coordinates, is its bias."""
+    section = add(root, "actuator")
+    for actuator, bias in zip(sim.spec.actuators, offsets(sim), strict=True):
+        target = "tendon" if actuator.trntype == mujoco.mjtTrn.mjTRN_TENDON else "joint"
+        element = add(section, "general", name=actuator.name, gear=_some(actuator.gear[0], unless=1.0))
+        element.set(target, actuator.target)
+        if bias:
+            element.set("biastype", "affine")
+            element.set("biasprm", numbers([bias, 0.0, 0.0]))
+
+
+def offsets(sim: Simulator) -> Array:
+    """Constant effort (actuators,) [N m, N] of the drives' friction offsets, in actuator coordinates."""
+    drives = Mechanism(sim.arm, sim.parameters, gravity=sim.gravity_vector).drives
+    tau = -(drives.Fo @ drives.A) if sim.friction else np.zeros(sim.n)
+    return np.asarray(sim.arm.motors.coupling.T @ tau)
+
+
+def _some(value: float, unless: float = 0.0) -> float | None:
+    """The value; None if it is the default."""
+    return None if value == unless else float(value)
+
+
+def _polynomial(coefficients: Array) -> Array | None:
+    """Coefficients of a stiffness or damping, up to the last that is not zero; None if all are."""
+    return np.trim_zeros(np.ravel(coefficients), "b") if np.any(coefficients) else None

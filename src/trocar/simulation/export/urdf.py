@@ -1,0 +1,105 @@
+"""An arm as URDF: a tree with mimic joints in place of the loops."""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import Element
+
+import mujoco
+import numpy as np
+
+from trocar.arms.parameters import Inertia
+from trocar.simulation.export.links import ROOT, TIP, Link, link_name, links
+from trocar.simulation.export.meshes import BASE, Mesh
+from trocar.simulation.export.xml import add, document, roll_pitch_yaw
+from trocar.simulation.shapes import MATERIALS
+from trocar.simulation.simulator import Simulator
+from trocar.spatial import Array, pose
+
+
+def urdf(sim: Simulator, meshes: list[Mesh]) -> str:
+    """Text of arm.urdf; mesh files are named relative to it."""
+    root = Element("robot", name=sim.arm.name)
+    for material in sorted({mesh.material for mesh in meshes}):
+        add(add(root, "material", name=material), "color", rgba=[*MATERIALS[material][0], 1.0])
+    base = add(root, "link", name=ROOT)
+    _visuals(base, tuple(mesh for mesh in meshes if mesh.link == BASE))
+    for link in links(sim, meshes):
+        element = add(root, "link", name=link.name)
+        _inertial(element, link.inertia)
+        _visuals(element, link.meshes)
+        for geom in link.solids:
+            _collision(element, geom)
+        _joint(root, link)
+    add(root, "link", name=TIP)
+    fixed = add(root, "joint", name="tip", type="fixed")
+    add(fixed, "parent", link=link_name(sim.arm.tip_body))
+    add(fixed, "child", link=TIP)
+    _origin(fixed, sim.arm.T_body_tip)
+    return document(
+        root,
+        [
+            f"{sim.arm.name} with {sim.parameters.name}: {sim.parameters.source}. See README.md.",
+            "A tree cannot have loops: the links they carry along are mimic joints. Rotor inertias, the friction of"
+            " coupled drives, springs and cables have no place in URDF.",
+        ],
+    )
+
+
+def _origin(parent: Element, T: Array) -> None:
+    add(parent, "origin", xyz=T[:3, 3], rpy=roll_pitch_yaw(T[:3, :3]))
+
+
+def _joint(root: Element, link: Link) -> None:
+    element = add(root, "joint", name=link.joint, type=link.kind)
+    add(element, "parent", link=link.parent)
+    add(element, "child", link=link.name)
+    _origin(element, link.T_parent)
+    add(element, "axis", xyz="0 0 1")
+    add(element, "limit", lower=link.lower, upper=link.upper, effort=link.effort, velocity=link.velocity)
+    if link.damping or link.friction:
+        add(element, "dynamics", damping=link.damping, friction=link.friction)
+    if link.follows is not None:
+        leader, factor = link.follows
+        add(element, "mimic", joint=leader, multiplier=factor, offset="0")
+
+
+def _inertial(parent: Element, inertia: Inertia) -> None:
+    element, I = add(parent, "inertial"), inertia.I
+    add(element, "origin", xyz=inertia.com, rpy="0 0 0")
+    add(element, "mass", value=inertia.mass)
+    add(element, "inertia", ixx=I[0, 0], ixy=I[0, 1], ixz=I[0, 2], iyy=I[1, 1], iyz=I[1, 2], izz=I[2, 2])
+
+
+def _visuals(parent: Element, meshes: tuple[Mesh, ...]) -> None:
+    for mesh in meshes:
+        element = add(parent, "visual", name=mesh.name)
+        add(add(element, "geometry"), "mesh", filename=f"assets/{mesh.file}")
+        add(element, "material", name=mesh.material)
+
+
+def _collision(parent: Element, geom: mujoco.MjsGeom) -> None:
+    """A box as it is; a capsule, which URDF has not, as a cylinder over its whole length."""
+    element = add(parent, "collision")
+    T, size, kind = placed(geom)
+    _origin(element, T)
+    shape = add(element, "geometry")
+    if kind == "box":
+        add(shape, "box", size=2.0 * size)
+    else:
+        add(shape, "cylinder", radius=size[0], length=2.0 * (size[1] + size[0]))
+
+
+def placed(geom: mujoco.MjsGeom) -> tuple[Array, Array, str]:
+    """Pose (4, 4) on its body, size as MuJoCo counts it (half lengths) [m], and "box" or "capsule", of a solid."""
+    fromto = np.asarray(geom.fromto, dtype=float)
+    R = np.zeros(9)
+    if np.isfinite(fromto).all():
+        along = fromto[3:] - fromto[:3]
+        half = float(np.linalg.norm(along)) / 2
+        quat = np.zeros(4)
+        mujoco.mju_quatZ2Vec(quat, along)
+        mujoco.mju_quat2Mat(R, quat)
+        return pose(R.reshape(3, 3), (fromto[:3] + fromto[3:]) / 2), np.array([geom.size[0], half]), "capsule"
+    mujoco.mju_quat2Mat(R, np.asarray(geom.quat))
+    kind = "box" if geom.type == mujoco.mjtGeom.mjGEOM_BOX else "capsule"
+    return pose(R.reshape(3, 3), geom.pos), np.array(geom.size), kind

@@ -1,0 +1,358 @@
+"""Exports: what other programs load is the arm that trocar simulates, and the committed models are up to date."""
+
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+import pytest
+from typer.testing import CliRunner
+
+import trocar as tr
+from trocar.arms.elastics import CableTorque
+from trocar.arms.parameter_file import to_toml
+from trocar.arms.parameters import Dahl
+from trocar.cli import app
+from trocar.simulation import Simulator
+from trocar.simulation.cables import CableForces
+from trocar.simulation.export import FORMATS, model_files, write_model
+from trocar.simulation.export.links import LIGHT
+from trocar.simulation.export.meshes import meshes
+from trocar.simulation.simulator import STIFFENING
+
+MODELS = Path(__file__).parents[1] / "models"
+ARMS = ("PSM", "ECM", "MTML", "MTMR", "PSM_Si", "ECM_Si")
+NUMBER = re.compile(r"-?\d+\.?\d*(?:e[-+]?\d+)?")
+
+
+@pytest.fixture(scope="module", params=ARMS)
+def sim(request):
+    return Simulator(request.param)
+
+
+@pytest.fixture(scope="module")
+def folder(sim, tmp_path_factory):
+    path = tmp_path_factory.mktemp(sim.arm.name)
+    write_model(sim, path)
+    return path
+
+
+def xml(sim, folder, suffix):
+    return ElementTree.parse(folder / f"{sim.arm.name.lower()}.{suffix}").getroot()
+
+
+def states(sim, count=5):
+    rng = np.random.default_rng(1)
+    return rng.uniform(0.8 * sim.arm.lower, 0.8 * sim.arm.upper, (count, sim.n))
+
+
+def followers(sim, folder):
+    """E of the URDF: (joints of the tree, n), read from its own mimic elements; and the names of its joints."""
+    names, rows = [], []
+    for joint in xml(sim, folder, "urdf").iter("joint"):
+        if joint.get("type") == "fixed":
+            continue
+        mimic = joint.find("mimic")
+        leader, factor = (joint.get("name"), 1.0) if mimic is None else (mimic.get("joint"), mimic.get("multiplier"))
+        names.append(joint.get("name"))
+        rows.append(float(factor) * np.eye(sim.n)[sim.arm.joint_names.index(leader)])
+    return names, np.array(rows)
+
+
+# -- committed models --------------------------------------------------------------------------------------------------
+
+
+def test_committed_models_are_what_export_writes(sim):
+    committed = MODELS / sim.arm.name.lower()
+    files = model_files(sim)
+    on_disk = {str(path.relative_to(committed)) for path in committed.rglob("*") if path.is_file()}
+    assert on_disk == {*files, f"{sim.arm.name.lower()}.png"}
+    for name, content in files.items():
+        old = (committed / name).read_bytes()
+        if name.startswith("assets/"):
+            # another processor may order the triangles of a hull in another way: their number and extent are compared
+            new_corners, old_corners = corners(content), corners(old)
+            assert new_corners.shape == old_corners.shape, name
+            for end in ("min", "max"):
+                ends = (getattr(c.reshape(-1, 3), end)(axis=0) for c in (new_corners, old_corners))
+                np.testing.assert_allclose(*ends, atol=1e-7, err_msg=name)
+            continue
+        new_text, old_text = content.decode(), old.decode()
+        assert NUMBER.sub("#", new_text) == NUMBER.sub("#", old_text), f"{name}: run trocar export again"
+        values = [np.array([float(x) for x in NUMBER.findall(text)]) for text in (new_text, old_text)]
+        np.testing.assert_allclose(*values, rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+def test_committed_models_are_small():
+    assert sum(path.stat().st_size for path in MODELS.rglob("*") if path.is_file()) < 3e6
+
+
+def corners(stl):
+    """Triangles (n, 3, 3) of a binary STL file."""
+    rows = np.frombuffer(stl[84:], dtype=[("normal", "<3f4"), ("corners", "<(3,3)f4"), ("attribute", "<u2")])
+    assert len(rows) == int.from_bytes(stl[80:84], "little")
+    return rows["corners"]
+
+
+def test_meshes_are_closed(sim):
+    """The area vectors of a closed surface add up to zero, and its volume is positive if its faces look outwards."""
+    for mesh in meshes(sim.spec):
+        a, b, c = np.moveaxis(mesh.triangles, 1, 0)
+        area = np.cross(b - a, c - a)
+        assert np.linalg.norm(area.sum(0)) < 1e-6 * np.linalg.norm(area, axis=1).sum(), mesh.name
+        assert np.einsum("ij,ij->", a, np.cross(b, c)) > 0, mesh.name
+
+
+# -- MJCF ------------------------------------------------------------------------------------------------------------
+
+
+def run(sim, model, steps, stiffened):
+    """Joints after some steps of the exported model under a varying effort, from home, and of the simulator."""
+    if stiffened:
+        for name in ("body_invweight0", "dof_invweight0", "tendon_invweight0"):
+            getattr(model, name)[:] *= STIFFENING["fast"]
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, model.key("home").id)
+    cables = [e for e in sim.parameters.elastics if isinstance(e, CableTorque)]
+    forces = CableForces(sim.arm, model, cables)
+    sim.reset(np.array(sim.arm.home))
+    data.qvel[:], data.act[:] = 0.0, 0.0
+    sizes = 0.05 * np.array([joint.effort for joint in sim.arm.joints])
+    for k in range(steps):
+        tau = sizes * np.sin(0.02 * k + np.arange(sim.n))
+        data.ctrl[:] = sim.arm.motors.coupling.T @ tau
+        data.qfrc_applied[:] = forces.force(data.qpos, data.qvel)
+        mujoco.mj_step(model, data)
+        sim.step(tau)
+    assert not any(warning.number for warning in data.warning)
+    return sim.arm.D @ data.qpos, sim.q.copy()
+
+
+@pytest.fixture(scope="module")
+def told(sim, folder, tmp_path_factory):
+    """The simulator and its export with as much friction as MJCF can tell: none where it varies with load or place."""
+    if not any(drive.hysteresis or drive.Fx or drive.mu for drive in sim.parameters.drives):
+        return sim, folder
+    smooth, path = Simulator(sim.arm.name, friction=False), tmp_path_factory.mktemp("smooth")
+    write_model(smooth, path, ["mjcf"])
+    return smooth, path
+
+
+def test_mjcf_moves_as_the_simulator_does(told):
+    sim, folder = told
+    model = mujoco.MjModel.from_xml_path(str(folder / f"{sim.arm.name.lower()}.xml"))
+    exported, simulated = run(sim, model, 300, stiffened=True)
+    assert np.abs(simulated - np.array(sim.arm.home)).max() > 1e-3  # it did move
+    np.testing.assert_allclose(exported, simulated, atol=1e-9)
+
+
+def test_mjcf_as_it_is_moves_nearly_so(told):
+    """The same without the stiffer constraints that no file can hold: the README warns of the difference.
+
+    The jaws, squeezed together in this motion, give most; without friction they bounce, each model in its own way.
+    """
+    sim, folder = told
+    model = mujoco.MjModel.from_xml_path(str(folder / "scene.xml"))
+    exported, simulated = run(sim, model, 300, stiffened=False)
+    moving = sim.arm.tip_joints
+    np.testing.assert_allclose(exported[:moving], simulated[:moving], atol=1e-3)
+    if sim.friction:
+        np.testing.assert_allclose(exported[moving:], simulated[moving:], atol=2e-2)
+
+
+def test_mjcf_keeps_every_drive(sim, folder):
+    model = mujoco.MjModel.from_xml_path(str(folder / f"{sim.arm.name.lower()}.xml"))
+    drawn = sim.spec.copy().compile()  # friction by load or place is set anew in sim.model at every step
+    for name in ("dof_damping", "dof_armature", "dof_frictionloss", "jnt_stiffness", "jnt_range", "actuator_gear"):
+        np.testing.assert_allclose(getattr(model, name), getattr(drawn, name), rtol=1e-14, err_msg=name)
+    for name in ("tendon_damping", "tendon_armature", "tendon_frictionloss", "tendon_stiffness", "wrap_prm"):
+        np.testing.assert_allclose(getattr(model, name), getattr(sim.model, name), rtol=1e-14, err_msg=name)
+    np.testing.assert_allclose(model.body_mass[1:], sim.model.body_mass, rtol=1e-14)
+    heavy = sim.model.body_mass > 1e-9
+    for name in ("body_ipos", "body_inertia"):
+        np.testing.assert_allclose(getattr(model, name)[1:][heavy], getattr(sim.model, name)[heavy], rtol=1e-9)
+    assert model.neq == sim.model.neq
+    assert (model.geom_group == 3).sum() == (drawn.geom_group == 3).sum()
+
+
+def test_mjcf_keeps_a_quadratic_stiffness_and_names_friction_that_it_cannot_hold(tmp_path):
+    best = Simulator("PSM").parameters
+    first = best.drives[0]
+    drive = replace(first, K=0.3, K2=0.7, terms=(*first.terms, "K", "K2"), hysteresis=(Dahl(1e-2, 1e-2),))
+    (tmp_path / "set.toml").write_text(to_toml(replace(best, drives=(drive, *best.drives[1:]))))
+    sim = Simulator("PSM", tmp_path / "set.toml")
+    write_model(sim, tmp_path, ["mjcf"])
+    model = mujoco.MjModel.from_xml_path(str(tmp_path / "psm.xml"))
+    assert model.jnt_stiffnesspoly.any()
+    np.testing.assert_allclose(model.jnt_stiffness, sim.model.jnt_stiffness, rtol=1e-14)
+    np.testing.assert_allclose(model.jnt_stiffnesspoly, sim.model.jnt_stiffnesspoly, rtol=1e-14)
+    assert (
+        f"friction with memory, by position or by load, of the drives {drive.name}."
+        in (tmp_path / "README.md").read_text()
+    )
+
+
+# -- URDF ------------------------------------------------------------------------------------------------------------
+
+
+def mechanism_of_the_file(sim):
+    """The equations with what the file adds: 1 mg, 1 g mm^2 on links that have no inertia of their own."""
+    light = {body.name: LIGHT for body in sim.arm.bodies}
+    return tr.Mechanism(sim.arm, replace(sim.parameters, inertias={**light, **sim.parameters.inertias}))
+
+
+def test_what_the_urdf_adds_is_not_felt(sim):
+    mech, light = tr.Mechanism(sim.arm, sim.parameters), mechanism_of_the_file(sim)
+    for q in states(sim):
+        np.testing.assert_allclose(light.mass_matrix(q), mech.mass_matrix(q), atol=1e-5)
+
+
+def test_urdf_in_pinocchio_has_the_tip_and_the_inertias_of_the_mechanism(sim, folder):
+    mech = mechanism_of_the_file(sim)
+    model = pin.buildModelFromUrdf(str(folder / f"{sim.arm.name.lower()}.urdf"))
+    data = model.createData()
+    names, E = followers(sim, folder)
+    order = [names.index(name) for name in list(model.names)[1:]]
+    E = E[order]
+    tip = model.getFrameId("tip_link")
+    rotors = mech.drives.A.T @ np.diag(mech.drives.Im) @ mech.drives.A  # URDF has no place for them
+    for q in states(sim):
+        pin.framesForwardKinematics(model, data, E @ q)
+        np.testing.assert_allclose(data.oMf[tip].homogeneous, mech.forward_kinematics(q), atol=1e-7)
+        M = E.T @ pin.crba(model, data, E @ q) @ E
+        np.testing.assert_allclose(M + rotors, mech.mass_matrix(q), atol=1e-9)
+
+
+def test_urdf_in_mujoco_has_the_same_tip_and_inertias(sim, folder):
+    mech = mechanism_of_the_file(sim)
+    model = mujoco.MjModel.from_xml_path(str(folder / f"{sim.arm.name.lower()}.urdf"))
+    names, E = followers(sim, folder)
+    E = E[[names.index(model.joint(i).name) for i in range(model.njnt)]]
+    data = mujoco.MjData(model)
+    carrier = sim.arm.tip_body + "_link"
+    rotors = mech.drives.A.T @ np.diag(mech.drives.Im) @ mech.drives.A
+    for q in states(sim):
+        data.qpos[:] = E @ q
+        mujoco.mj_forward(model, data)
+        M = np.zeros((model.nv, model.nv))
+        mujoco.mj_fullM(model, data, M)
+        np.testing.assert_allclose(E.T @ M @ E + rotors, mech.mass_matrix(q), atol=1e-9)
+        T = np.eye(4)
+        T[:3, :3], T[:3, 3] = data.body(carrier).xmat.reshape(3, 3), data.body(carrier).xpos
+        np.testing.assert_allclose(T @ sim.arm.T_body_tip, mech.forward_kinematics(q), atol=1e-7)
+
+
+def test_urdf_links_carry_the_parameters_and_are_physically_valid(sim, folder):
+    found = 0
+    for link in xml(sim, folder, "urdf").iter("link"):
+        inertial = link.find("inertial")
+        if inertial is None:
+            assert link.get("name") in ("base_link", "tip_link")
+            continue
+        entry = inertial.find("inertia").attrib
+        xx, xy, xz, yy, yz, zz = (float(entry[key]) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+        I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        a, b, c = np.linalg.eigvalsh(I)
+        assert a > 0
+        assert a + b >= c * (1 - 1e-9), link.get("name")
+        given = sim.parameters.inertias.get(link.get("name").removesuffix("_link"))
+        if given is not None:
+            found += 1
+            np.testing.assert_allclose(I, given.I, rtol=1e-14, atol=1e-15)
+            assert float(inertial.find("mass").get("value")) == pytest.approx(given.mass, rel=1e-14)
+    assert found == len(sim.parameters.inertias)
+
+
+def test_urdf_names_meshes_that_exist(sim, folder):
+    named = {mesh.get("filename") for mesh in xml(sim, folder, "urdf").iter("mesh")}
+    named |= {uri.text for uri in ElementTree.parse(folder / "model.sdf").iter("uri")}
+    assert named == {f"assets/{path.name}" for path in (folder / "assets").iterdir()}
+
+
+def test_srdf_speaks_of_what_the_urdf_has(sim, folder):
+    urdf, srdf = xml(sim, folder, "urdf"), xml(sim, folder, "srdf")
+    links = {link.get("name") for link in urdf.iter("link")}
+    joints = {joint.get("name") for joint in urdf.iter("joint")}
+    mimic = {joint.get("name") for joint in urdf.iter("joint") if joint.find("mimic") is not None}
+    assert {joint.get("name") for joint in srdf.iter("joint")} <= joints - mimic
+    assert {joint.get("name") for joint in srdf.iter("passive_joint")} == mimic
+    pairs = [(pair.get("link1"), pair.get("link2")) for pair in srdf.iter("disable_collisions")]
+    assert {name for pair in pairs for name in pair} <= links
+    solid = [link.get("name") for link in urdf.iter("link") if link.find("collision") is not None]
+    assert len(pairs) == len(solid) * (len(solid) - 1) / 2
+    chain = srdf.find("group/chain").attrib
+    assert {chain["base_link"], chain["tip_link"]} <= links
+    assert {group.get("name") for group in srdf.iter("group")} >= ({"arm", "jaw"} if sim.arm.name == "PSM" else {"arm"})
+
+
+# -- SDF and RViz ------------------------------------------------------------------------------------------------------
+
+
+def test_sdf_closes_every_loop_with_a_joint_at_its_pin(sim, folder):
+    model = ElementTree.parse(folder / "model.sdf").getroot().find("model")
+    joints = {joint.get("name"): joint for joint in model.iter("joint")}
+    mech = tr.Mechanism(sim.arm, sim.parameters)
+    T = mech.poses(np.zeros(sim.n))
+    for loop in sim.arm.loops:
+        joint = joints[f"{loop.name}_pin"]
+        assert joint.find("parent").text == f"{loop.body_a}_link"
+        pose = joint.find("pose")
+        assert pose.get("relative_to") == joint.find("child").text == f"{loop.body_b}_link"
+        pin_b = T[loop.body_b] @ [*(float(x) for x in pose.text.split()[:3]), 1.0]
+        np.testing.assert_allclose(pin_b, T[loop.body_a] @ [*loop.point_a, 1.0], atol=1e-9)
+    for link in model.iter("link"):
+        if link.find("pose") is not None:
+            placed = [float(x) for x in link.find("pose").text.split()]
+            np.testing.assert_allclose(placed[:3], T[link.get("name").removesuffix("_link")][:3, 3], atol=1e-12)
+
+
+def test_sdf_passes_the_check_of_sdformat(sim, folder):
+    if shutil.which("ign") is None or not list(Path("/usr/share/ignition").glob("sdformat*.yaml")):
+        pytest.skip("sdformat's checker is not installed: apt install ignition-tools libsdformat-dev sdformat-sdf")
+    done = subprocess.run(["ign", "sdf", "--check", "model.sdf"], cwd=folder, capture_output=True, text=True)
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    assert "Valid." in said
+    assert "Warning" not in said
+    assert "Error Code" not in said
+
+
+def test_rviz_looks_from_a_frame_of_the_urdf(sim, folder):
+    text = (folder / f"{sim.arm.name.lower()}.rviz").read_text()
+    fixed = re.search(r"Fixed Frame: (\S+)", text)[1]
+    assert fixed in {link.get("name") for link in xml(sim, folder, "urdf").iter("link")}
+
+
+# -- the command and bad input -----------------------------------------------------------------------------------------
+
+
+def test_the_command_writes_the_formats_asked_for(tmp_path):
+    done = CliRunner().invoke(app, ["export", "MTMR", "-f", "urdf", "-o", str(tmp_path), "--no-picture"])
+    assert done.exit_code == 0, done.output
+    written = {path.name for path in (tmp_path / "mtmr").iterdir()}
+    assert written == {"README.md", "LICENSE", "CHANGELOG.md", "assets", "mtmr.urdf", "mtmr.srdf"}
+    assert "urdf" in done.output
+
+
+@pytest.mark.parametrize(("arguments", "said"), [(["PSN"], "PSM"), (["PSM", "-f", "usd"], "usd")])
+def test_the_command_refuses_what_it_cannot_write(arguments, said, tmp_path):
+    done = CliRunner().invoke(app, ["export", *arguments, "-o", str(tmp_path)])
+    assert done.exit_code != 0
+    assert said in done.output
+    assert not list(tmp_path.rglob("*.xml"))
+
+
+def test_an_unknown_format_lists_those_there_are(sim):
+    with pytest.raises(tr.TrocarError, match=", ".join(FORMATS)):
+        model_files(sim, ["usd"])
+
+
+def test_the_makers_meshes_are_never_exported(sim, monkeypatch):
+    monkeypatch.setenv("TROCAR_DVRK_MODEL", "/somewhere")
+    with pytest.raises(tr.TrocarError, match="TROCAR_DVRK_MODEL"):
+        model_files(sim)

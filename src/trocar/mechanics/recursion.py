@@ -93,7 +93,7 @@ def regressor(tree: Tree, bodies: list[int], q: Array, dq: Array, ddq: Array, g:
     """
     motion = tree.motion(q, dq, ddq)
     N = q.shape[-1]
-    Y = np.zeros((tree.n, 10 * len(bodies), N))
+    Y = np.zeros((tree.n, 10 * len(bodies), N), dtype=q.dtype)
     for k, b in enumerate(bodies):
         R = motion.R[b]
         a, w, dw = (into(R, x) for x in (motion.dv[b] - g[:, None], motion.w[b], motion.dw[b]))
@@ -111,7 +111,7 @@ def _wrench(a: Array, w: Array, dw: Array) -> Array:
     """W (6, 10, N): force and moment about the origin of a body, linear in its phi, in link axes."""
     N = a.shape[-1]
     S_w, S_dw, S_a = (np.moveaxis(skew(x.T), 0, -1) for x in (w, dw, a))
-    W = np.zeros((6, 10, N))
+    W = np.zeros((6, 10, N), dtype=a.dtype)
     W[:3, 0] = a
     W[:3, 1:4] = S_dw + np.einsum("ijn,jkn->ikn", S_w, S_w)
     W[3:, 1:4] = -S_a
@@ -129,7 +129,7 @@ def _inertia_columns(w: Array) -> Array:
 
 def _body_jacobian(tree: Tree, motion: Motion, body: int) -> Array:
     """(6, n, N) of a body's own frame, in its own axes."""
-    J = np.zeros((6, tree.n, motion.p[body].shape[-1]))
+    J = np.zeros((6, tree.n, motion.p[body].shape[-1]), dtype=motion.p[body].dtype)
     for i in tree.path(body):
         z = motion.R[i][:, 2]
         lin = into(motion.R[body], cross(z, motion.p[body] - motion.p[i]) if tree.turns[i] else z)

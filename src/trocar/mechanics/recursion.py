@@ -11,6 +11,8 @@ import numpy as np
 from trocar.mechanics.kinematics import Motion, Tree, apply, cross, into
 from trocar.spatial import Array, skew
 
+_COMPLEX_STEP = 1e-100  # no difference is taken, so nothing is lost however small it is
+
 
 class TreeInertia:
     """Masses, centres of mass and central inertias of the bodies of a tree, in their link frames."""
@@ -99,6 +101,26 @@ def regressor(tree: Tree, bodies: list[int], q: Array, dq: Array, ddq: Array, g:
         a, w, dw = (into(R, x) for x in (motion.dv[b] - g[:, None], motion.w[b], motion.dw[b]))
         Y[:, 10 * k : 10 * (k + 1)] = np.einsum("ijn,ikn->jkn", _body_jacobian(tree, motion, b), _wrench(a, w, dw))
     return Y
+
+
+def regressor_derivatives(
+    tree: Tree, bodies: list[int], q: Array, dq: Array, ddq: Array, g: Array
+) -> tuple[Array, Array]:
+    """Y as `regressor`, and its derivatives (3, n, n, 10 len(bodies), N) by q, dq and ddq of each joint.
+
+    By complex steps: exact to rounding, for the regressor is analytic in the state. Joints that move none of the
+    bodies are left at zero.
+    """
+    n, N = q.shape
+    moving = [j for j in range(n) if any(tree.E[i, j] for b in bodies for i in tree.path(b))]
+    states = np.repeat(np.stack([q, dq, ddq]).astype(complex)[:, :, None], 3 * len(moving), axis=2)
+    for d, (k, j) in enumerate((k, j) for k in range(3) for j in moving):
+        states[k, j, d] += 1j * _COMPLEX_STEP
+    flat = states.reshape(3, n, -1)
+    Y = regressor(tree, bodies, flat[0], flat[1], flat[2], g).reshape(n, 10 * len(bodies), 3, len(moving), N)
+    derivatives = np.zeros((3, n, n, 10 * len(bodies), N))
+    derivatives[:, moving] = np.moveaxis(Y.imag, (2, 3), (0, 1)) / _COMPLEX_STEP
+    return Y[:, :, 0, 0].real.copy(), derivatives
 
 
 def joint_axis(tree: Tree, motion: Motion, i: int) -> tuple[Array, Array]:

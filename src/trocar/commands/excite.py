@@ -183,7 +183,9 @@ def _complaints(arm: Arm, recording: Recording, use: Array) -> list[str]:
     for j, joint in enumerate(arm.joints):
         low, high = recording.q[:, j].min(), recording.q[:, j].max()
         if low < joint.lower - 1e-3 or high > joint.upper + 1e-3:
-            found.append(f"{joint.name} moves from {low:.4g} to {high:.4g}, allowed {joint.lower:.4g} to {joint.upper:.4g}")
+            found.append(
+                f"{joint.name} moves from {low:.4g} to {high:.4g}, allowed {joint.lower:.4g} to {joint.upper:.4g}"
+            )
     return found
 
 

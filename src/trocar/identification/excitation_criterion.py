@@ -64,7 +64,9 @@ class Criterion:
         names = [f"{body}.{name}" for body in bodies for name in NAMES]
         names += [f"{drives.drives[c.drive].name}.{c.term}" for c in self._columns]
         names += [f"{element.name}.amplitude" for element in mechanism.elastics.elements]
-        kept = np.array([i for i, name in enumerate(names) if name.partition(".")[0] not in without or i >= self._links])
+        kept = np.array(
+            [i for i, name in enumerate(names) if name.partition(".")[0] not in without or i >= self._links]
+        )
         found = base_parameters(lambda *state: self._regressor(*state)[..., kept], arm.lower, arm.upper)
         self._kept = kept[found.independent]
         self.names = tuple(names[i] for i in self._kept)

@@ -72,7 +72,9 @@ class ExcitationLimits:
         velocity = (np.abs(dq @ self.A.T) / self.velocity - 1.0).max(0)
         worst = np.concatenate([position, velocity])
         i = int(worst.argmax())
-        return float(worst[i]), f"{'position' if i < len(self.names) else 'velocity'} of {(*self.names, *self.names)[i]}"
+        return float(
+            worst[i]
+        ), f"{'position' if i < len(self.names) else 'velocity'} of {(*self.names, *self.names)[i]}"
 
 
 def excitation_limits(arm: Arm, changes: Mapping[str, tuple[float, float, float]] | None = None) -> ExcitationLimits:

@@ -3,6 +3,7 @@
 from trocar.simulation.collision import Box, Capsule, CollisionScene, Cylinder, Sphere
 from trocar.simulation.compliance import Compliance
 from trocar.simulation.divergence import Diverged
+from trocar.simulation.faults import CableBreak, EncoderBias, FaultySimulator, MotorLoss
 from trocar.simulation.model import Cable
 from trocar.simulation.planner import Plan, PlanningFailed, plan
 from trocar.simulation.simulate import simulate
@@ -11,11 +12,15 @@ from trocar.simulation.simulator import Simulator, Snapshot
 __all__ = [
     "Box",
     "Cable",
+    "CableBreak",
     "Capsule",
     "CollisionScene",
     "Compliance",
     "Cylinder",
     "Diverged",
+    "EncoderBias",
+    "FaultySimulator",
+    "MotorLoss",
     "Plan",
     "PlanningFailed",
     "Simulator",

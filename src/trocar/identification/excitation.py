@@ -140,10 +140,11 @@ class _Problem:
         if np.abs(self._h).max() >= 1.0:
             i = int(np.abs(self._h).argmax()) // (2 * len(grid[0]))
             raise TrocarError(f"no room for {limits.names[i]}: its limits and those of the joints exclude each other")
+        slopes = np.vstack([-self._G, self._G])
         self.constraints = {
             "type": "ineq",
             "fun": lambda x: 1.0 - np.concatenate([self._G @ x + self._h, -self._G @ x - self._h]),
-            "jac": lambda x, J=np.vstack([-self._G, self._G]): J,
+            "jac": lambda x: slopes,
         }
 
     def objective(self, x: Array, p: float) -> tuple[float, Array]:

@@ -109,7 +109,7 @@ _PLAYER = '''"""Play {csv} on a dVRK {arm} and record what it does. Needs ROS an
     python3 play.py --arm {default} --scale 0.3 --output measured.csv
 
 Look at the motion in simulation first, keep a hand on the emergency stop, and begin with --scale 0.3: the path is the
-same, the speed that much lower. Nothing may be within reach of the arm; an instrument must be mounted as for teleoperation.
+same, the speed that much lower. Nothing may be within reach of the arm; an instrument is mounted as for teleoperation.
 """
 
 import argparse

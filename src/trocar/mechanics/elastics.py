@@ -44,7 +44,7 @@ class Elastics:
         return Y
 
     def slopes(self, q: Array) -> Array:
-        """Derivatives (..., n, k) of the columns of `regressor` by the joint they belong to; exact, by complex steps."""
+        """Derivatives (..., n, k) of the columns of `regressor` by the joint of each; exact, by complex steps."""
         slopes = np.zeros(q.shape[:-1] + (self._n, len(self.elements)))
         for k, (element, j) in enumerate(zip(self.elements, self._joints, strict=True)):
             slopes[..., j, k] = _unit_effort(element, q[..., j] + 1e-100j).imag / 1e-100

@@ -2,7 +2,7 @@
 
 from trocar.control.observers.collision import CollisionDetector
 from trocar.control.observers.isolation import Diagnosis, FaultIsolation
-from trocar.control.observers.momentum import MomentumObserver, external_effort
+from trocar.control.observers.momentum import MomentumObserver, external_effort, sudden_effort
 from trocar.control.observers.payload import PayloadEstimate, PayloadObserver, PointMass, estimate_payload
 from trocar.control.observers.residuals import ResidualStatistics
 from trocar.control.observers.tip_force import TipForce, tip_wrench, wrist_force
@@ -19,6 +19,7 @@ __all__ = [
     "TipForce",
     "estimate_payload",
     "external_effort",
+    "sudden_effort",
     "tip_wrench",
     "wrist_force",
 ]

@@ -9,28 +9,29 @@ from trocar.control.observers.residuals import ResidualStatistics
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 
-MARGIN = 1.3  # times the farthest residual without contact
+MARGIN = 1.3  # times the largest residual without contact
 
 
 class CollisionDetector:
-    """Alarm where a residual's distance exceeds that of any residual without contact, by a margin.
+    """Alarm where the residual of a joint is larger than any without contact, by a margin.
 
     Args:
         statistics: of residuals along motions like those to be watched, at the same bandwidth, without contact.
-        margin: threshold as a multiple of their farthest.
+        margin: threshold as a multiple of their largest.
 
     Attributes:
-        threshold: [standard deviations].
+        threshold: (k,) of the joints looked at, from the mean [N m, N].
     """
 
     def __init__(self, statistics: ResidualStatistics, margin: float = MARGIN) -> None:
         if not (np.isfinite(margin) and margin > 0):
             raise TrocarError(f"margin must be positive, got {margin!r}")
-        self.statistics, self.threshold = statistics, float(margin * statistics.farthest)
+        self.statistics, self.margin = statistics, float(margin)
+        self.threshold = self.margin * statistics.largest
 
     def alarms(self, residuals: ArrayLike) -> Array:
         """(...) whether residuals (..., n) are alarms."""
-        return self.statistics.distance(residuals) > self.threshold
+        return np.asarray((self.statistics.excess(residuals) > self.margin).any(-1))
 
     def first(self, t: ArrayLike, residuals: ArrayLike) -> float | None:
         """Time [s] of the first alarm along residuals (N, n) at times t (N,), None without one."""

@@ -20,6 +20,7 @@ Kind = Literal["encoder bias", "motor loss", "cable break", "external force"]
 
 BANDWIDTH = 20.0  # [rad/s] of the observer
 SETTLED, JUDGED = 0.1, 0.3  # [s] after an alarm from which on residuals are judged, and for how long
+START = 5.0  # time constants of the observer, at the start of a recording, that are left out
 SLIP = 0.2  # [rad] of a motor's shaft: farther from the integral of its speed within 0.1 s, its encoder is off
 SHARE = 0.3  # largest part of a mark that may be left unexplained
 
@@ -57,11 +58,9 @@ class FaultIsolation:
         self.mechanism, self.held = mechanism, held
         self._observer = MomentumObserver(mechanism, BANDWIDTH)
         self._coupling = mechanism.arm.motors.coupling
-        r = self._observer.along(healthy, held) @ self._coupling
-        self._limit = MARGIN * np.abs(r - r.mean(0)).max(0)
-        self.statistics = ResidualStatistics.of(r)
-        if not (self._limit > 0).all():
-            raise TrocarError("the healthy recording has no residuals at all to compare with")
+        r, settled = self._residuals(healthy)
+        self.statistics = ResidualStatistics.of(r[settled])
+        self._limit = MARGIN * self.statistics.largest
         arm = mechanism.arm
         self._without = (
             Mechanism(arm, mechanism.parameters, counterweight=False, gravity=mechanism.gravity_vector)
@@ -98,9 +97,17 @@ class FaultIsolation:
 
     def _alarm(self, recording: Recording) -> tuple[float, Array] | None:
         """Time of the first residual beyond its limit, and the residuals of the motors."""
-        r = self._observer.along(recording, self.held) @ self._coupling
-        found = np.flatnonzero((np.abs(r - self.statistics.mean) > self._limit).any(1))
+        r, settled = self._residuals(recording)
+        found = np.flatnonzero((np.abs(r - self.statistics.mean) > self._limit).any(1) & settled)
         return (float(recording.t[found[0]]), r) if found.size else None
+
+    def _residuals(self, recording: Recording) -> tuple[Array, Array]:
+        """(N, motors), and the rows (N,) past the observer's own transient, which starts at zero."""
+        r = self._observer.along(recording, self.held) @ self._coupling
+        settled = recording.t >= recording.t[0] + START / BANDWIDTH
+        if not settled.any():
+            raise TrocarError(f"a recording of less than {START / BANDWIDTH:g} s is too short to look for faults")
+        return r, settled
 
     def _judge(self, recording: Recording, time: float, r: Array) -> Diagnosis:
         assert recording.tau is not None
@@ -112,24 +119,29 @@ class FaultIsolation:
         model = r + tau
         names = self.mechanism.arm.motors.names
         size = np.abs(r).mean(0) / self._limit
-        marks: list[tuple[float, Kind, str, str]] = []
+        # each mark: unexplained share times how small the residual there is beside the largest, share, what it is
+        marks: list[tuple[float, float, Kind, str, str]] = []
         if self._without is not None:
             q, dq = recording.q[rows], recording.dq[rows]
             zero = np.zeros_like(q)
             took = self.mechanism.inverse_dynamics(q, dq, zero) - self._without.inverse_dynamics(q, dq, zero)
             took = took @ self._coupling
-            i = int((np.abs(took).mean(0) / self._limit).argmax())  # the motor that misses it most
-            left = _rms((r - took)[:, i]) / max(_rms(took[:, i]), self._limit[i])
-            marks.append((left, "cable break", "counterweight", f"{left:.0%} of it is not the counterweight's effort"))
+            most = int((np.abs(took).mean(0) / self._limit).argmax())  # the motor that misses it most
+            left = _rms((r - took)[:, most]) / max(_rms(took[:, most]), self._limit[most])
+            text = f"{left:.0%} of it is not the counterweight's effort"
+            marks.append((left, left, "cable break", "counterweight", text))
         for i in np.flatnonzero(size > 0.5):  # the one at fault need not be the first beyond its limit
+            small = size.max() / size[i]
             lost = _rms(model[:, i]) / max(_rms(tau[:, i]), self._limit[i])
-            marks.append((lost, "motor loss", names[i], f"{names[i]} moves as with {lost:.0%} of its effort"))
+            text = f"{names[i]} moves as with {lost:.0%} of its effort"
+            marks.append((small * lost, lost, "motor loss", names[i], text))
             loose = _rms((tau - rotor)[:, i]) / max(_rms((model - rotor)[:, i]), self._limit[i])
-            marks.append((loose, "cable break", names[i], f"{names[i]} takes {loose:.0%} of the effort of its load"))
-        share, kind, part, text = min(marks, default=(np.inf, "external force", "", ""))
+            text = f"{names[i]} takes {loose:.0%} of the effort of its load"
+            marks.append((small * loose, loose, "cable break", names[i], text))
+        _, share, kind, part, text = min(marks, default=(np.inf, np.inf, "external force", "", ""))
         if share > SHARE:
-            i = int(size.argmax())
-            return Diagnosis("external force", None, time, f"residual of {names[i]} is {r[:, i].mean():.3g}")
+            most = int(size.argmax())
+            return Diagnosis("external force", None, time, f"residual of {names[most]} is {r[:, most].mean():.3g}")
         return Diagnosis(kind, part, time, text)
 
     def _rotor_effort(self, recording: Recording) -> Array:

@@ -17,12 +17,12 @@ UNEVEN = 1e-3  # relative change of the time step from which on a recording is s
 class MomentumObserver:
     """Residual r (n,) that follows the external effort: r' = K (tau_ext - r), M ddq + c + g + f = tau + tau_ext.
 
-    Over one step the momentum changes by what acted: M dq - M dq_before = mean(M) (dq - dq_before) + (M - M_before)
-    mean(dq), and the second term is what Coriolis forces take out, so with p the momentum
+    Over a step, momentum p = M dq changes by mean(M) (dq - dq_before) + (M - M_before) mean(dq), an identity. The
+    second term is M' dq, which the balance p' = tau + M' dq - c - g - f + tau_ext takes out again. That leaves
 
-        tau_ext dt = mean(M) (dq - dq_before) + mean(c + g + f) dt - tau dt,    r = e^(-K dt) r + (1 - e^(-K dt)) tau_ext:
+        tau_ext = mean(M) (dq - dq_before) / dt + mean(c + g + f) - tau,    r = a r + (1 - a) tau_ext,  a = e^(-K dt):
 
-    exact for an external effort that is constant over the step. Friction with memory is carried along.
+    the exact solution of the filter for an effort that is constant over the step. Friction with memory goes along.
 
     Args:
         mechanism: the model. bandwidth: K, one number or (n,) [rad/s].
@@ -88,6 +88,18 @@ class MomentumObserver:
             return M, c + g
         drives = self.mechanism.drives
         return M, c + g + drives.friction(q, dq, g if drives.loaded else None, self._z)
+
+
+def sudden_effort(
+    mechanism: Mechanism, recording: Recording, fast: float = 20.0, slow: float = 2.0, held: bool = True
+) -> Array:
+    """Residuals (N, n) less what they were shortly before: an observer at `fast` less one at `slow` [rad/s].
+
+    A contact comes at once, errors of the model come with the motion. A step shows within 1 / fast and fades within
+    1 / slow; at 20 and 2 rad/s, seven tenths of it are seen after 0.1 s.
+    """
+    quick, lazy = (MomentumObserver(mechanism, K).along(recording, held) for K in (fast, slow))
+    return quick - lazy
 
 
 def external_effort(mechanism: Mechanism, recording: Recording, held: bool = True, friction: bool = True) -> Array:

@@ -133,11 +133,14 @@ class PayloadObserver:
         self._score = self._information = 0.0
 
     def update(self, residual: ArrayLike, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, dt: float) -> float:
-        """The mass [kg] after a step of dt [s] that ended at q, dq, with the mean acceleration ddq of the step."""
+        """The mass [kg] after a step of dt [s]; q, dq, ddq: means over the step, residual: at its end."""
+        return self.advance(residual, self.point.effort(q, dq, ddq), dt)
+
+    def advance(self, residual: ArrayLike, unit: ArrayLike, dt: float) -> float:
+        """As `update`, with the effort per mass (n,) already at hand."""
         kept = np.exp(-self.bandwidth * dt)
-        now = self.point.effort(q, dq, ddq)[list(self.joints)]
+        now, r = (np.asarray(x, dtype=float)[list(self.joints)] for x in (unit, residual))
         self._unit = kept * self._unit - (1.0 - kept) * now  # a load is an external effort of the other sign
-        r = np.asarray(residual, dtype=float)[list(self.joints)]
         fade = np.exp(-dt / self.forgetting)
         self._score = fade * self._score + dt * float(self._unit @ self._weight @ r)
         self._information = fade * self._information + dt * float(self._unit @ self._weight @ self._unit)

@@ -13,16 +13,17 @@ from trocar.spatial import Array
 
 @dataclass(frozen=True, eq=False)
 class ResidualStatistics:
-    """Mean and covariance of residuals without load or contact, and the farthest that they came.
+    """Residuals of some joints without load, contact or fault.
 
     Attributes:
-        mean: (k,). covariance: (k, k). farthest: largest `distance` seen. joints: columns of the residuals used.
+        joints: columns of the residuals looked at. mean: (k,). covariance: (k, k).
+        largest: (k,) largest distance from the mean [N m, N].
     """
 
+    joints: tuple[int, ...]
     mean: Array
     covariance: Array
-    farthest: float
-    joints: tuple[int, ...]
+    largest: Array
 
     @classmethod
     def of(cls, residuals: ArrayLike, joints: ArrayLike | None = None) -> ResidualStatistics:
@@ -33,20 +34,11 @@ class ResidualStatistics:
         chosen = tuple(range(r.shape[1])) if joints is None else tuple(int(j) for j in np.atleast_1d(joints))
         r = r[:, chosen]
         mean, covariance = r.mean(0), np.atleast_2d(np.cov(r.T))
-        if np.linalg.eigvalsh(covariance)[0] <= 0:
-            raise TrocarError("the residuals do not vary in every direction: too few rows, or a joint without noise")
-        return cls(mean, covariance, float(_distance(r - mean, covariance).max()), chosen)
+        largest = np.abs(r - mean).max(0)
+        if not (largest > 0).all():
+            raise TrocarError("some residuals do not vary at all: there is nothing to compare others with")
+        return cls(chosen, mean, covariance, largest)
 
-    @property
-    def deviation(self) -> Array:
-        """(k,) standard deviations."""
-        return np.sqrt(np.diag(self.covariance))
-
-    def distance(self, residuals: ArrayLike) -> Array:
-        """Mahalanobis distance (...) of residuals (..., n) from the mean, in standard deviations."""
-        r = np.asarray(residuals, dtype=float)[..., self.joints]
-        return _distance(r - self.mean, self.covariance)
-
-
-def _distance(r: Array, covariance: Array) -> Array:
-    return np.sqrt(np.einsum("...i,...i->...", r, np.linalg.solve(covariance, r[..., None])[..., 0]))
+    def excess(self, residuals: ArrayLike) -> Array:
+        """(..., k) distance of residuals (..., n) from the mean, as a multiple of the largest."""
+        return np.abs(np.asarray(residuals, dtype=float)[..., self.joints] - self.mean) / self.largest

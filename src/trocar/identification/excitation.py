@@ -100,8 +100,14 @@ def excite(
 
 def sampled(motion: Fourier, count: int) -> tuple[Array, Array, Array]:
     """q, dq, ddq (count, n) over one period, both ends included."""
-    setpoints = [motion(t) for t in np.linspace(0.0, motion.duration, count)]
-    return tuple(np.array([getattr(s, name) for s in setpoints]) for name in ("q", "dq", "ddq"))  # type: ignore[return-value]
+    w = 2.0 * np.pi * motion.frequency * np.arange(1, len(motion.a) + 1)
+    phase = np.outer(np.linspace(0.0, motion.duration, count), w)
+    sine, cosine = np.sin(phase), np.cos(phase)
+    return (
+        motion.centre + (sine / w) @ motion.a - (cosine / w) @ motion.b,
+        cosine @ motion.a + sine @ motion.b,
+        (w * cosine) @ motion.b - (w * sine) @ motion.a,
+    )
 
 
 class _Problem:
@@ -226,6 +232,7 @@ class _Search:
 
     def descend(self, x: Array, stages: Sequence[tuple[float, int]]) -> float:
         """The condition number at the end of a descent from x."""
+        self._last = x
         for p, count in stages:
             before = self.iterations
             try:

@@ -20,7 +20,7 @@ OBJECTIVES: tuple[Objective, ...] = ("condition", "determinant")
 # Links whose inertia the motors hardly tell from that of the others. Without these two bars of the parallelogram, the
 # PSM of Wang et al. 2019 has 48 base parameters instead of 49, and a condition number ten times smaller.
 NEARLY_REDUNDANT = {"PSM": ("top", "front")}
-# Coulomb friction turns round within this part of a drive's largest speed while searching: sign() has no gradient.
+# Coulomb friction turns round within this part of a drive's top speed while searching: sign() has no gradient.
 SOFT_SIGN = 0.01
 
 
@@ -60,6 +60,7 @@ class Criterion:
         self._links = len(NAMES) * len(bodies)
         drives = mechanism.drives
         self._A = drives.A
+        self._width = SOFT_SIGN * np.abs(drives.A) @ [joint.velocity for joint in arm.joints]
         self._columns = [Column(i, term) for i, d in enumerate(drives.drives) for term in _terms(d.terms, d.hysteresis)]
         names = [f"{body}.{name}" for body in bodies for name in NAMES]
         names += [f"{drives.drives[c.drive].name}.{c.term}" for c in self._columns]
@@ -152,13 +153,12 @@ class Criterion:
         """The regressor W of the chosen columns with smooth Coulomb friction, and the gradient (3, N, n) of a dW."""
         links, D = self.mechanism.link_regressor_derivatives(q, dq, ddq)
         s, ds, _ = (x @ self._A.T for x in (q, dq, ddq))
-        width = SOFT_SIGN * np.maximum(np.abs(ds).max(0), 1e-12)
-        sign = np.tanh(ds / width)
+        sign = np.tanh(ds / self._width)
         drives = self._drive_factors(q, dq, ddq, sign)
         elastics = self.mechanism.elastics.regressor(q)
         Y = np.concatenate([links, drives, elastics], axis=-1)
         W = np.einsum("ji,njp->nip", self._coupling, Y[..., self._kept])
-        by_speed = (1.0 - sign**2) / width
+        by_speed = (1.0 - sign**2) / self._width
         # derivative of each drive factor by s, s' and s''
         none, one = np.zeros_like(s), np.ones_like(s)
         slopes = {

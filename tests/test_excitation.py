@@ -121,9 +121,11 @@ def test_a_search_goes_on_from_an_earlier_result_and_does_not_lose_it(ecm, found
 def test_when_time_runs_out_the_best_so_far_is_returned_be_it_the_start(ecm):
     criterion, limits = Criterion(ecm), excitation_limits(ecm.arm)
     short = excite(criterion, limits, harmonics=4, starts=50, seconds=1.5)
-    assert short.violation <= 0 and len(short.starts) < 50
+    assert short.violation <= 0
+    assert len(short.starts) < 50
     at_once = excite(criterion, limits, harmonics=4, seconds=1e-9)
-    assert at_once.violation <= 0 and at_once.iterations == 0
+    assert at_once.violation <= 0
+    assert at_once.iterations == 0
     assert short.condition_number < at_once.condition_number
 
 
@@ -270,7 +272,8 @@ def test_the_command_searches_rehearses_and_writes_files_to_play(tmp_path):
     options = ("--arm", "ECM", "--harmonics", 3, "--frequency", 0.5, "--starts", 1, "--seconds", 1, "--periods", 1)
     run = call("excite", *options, "-o", tmp_path)
     assert run.exit_code == 0, run.output
-    assert "Condition number" in run.output and "Least well shown" in run.output
+    assert "Condition number" in run.output
+    assert "Least well shown" in run.output
     assert {p.name for p in tmp_path.iterdir()} == {
         "excitation.json",
         "excitation.csv",
@@ -286,9 +289,11 @@ def test_the_command_searches_rehearses_and_writes_files_to_play(tmp_path):
 
 def test_the_command_tells_what_is_wrong(tmp_path):
     run = call("excite", "--limit", "yaw=1", "-o", tmp_path)
-    assert run.exit_code == 2 and "JOINT=LOW,HIGH,SPEED" in run.output
+    assert run.exit_code == 2
+    assert "JOINT=LOW,HIGH,SPEED" in run.output
     run = call("excite", "--from", tmp_path / "none.json", "-o", tmp_path)
-    assert run.exit_code == 2 and "cannot be read" in run.output
+    assert run.exit_code == 2
+    assert "cannot be read" in run.output
 
 
 # -- the authors' own motion -------------------------------------------------------------------------------------------
@@ -310,4 +315,5 @@ def test_the_recorded_motion_has_about_the_condition_number_of_the_authors_comma
 
 def test_a_result_keeps_its_budget(found):
     assert isinstance(found, Excitation)
-    assert found.iterations <= 2 * round(0.15 * 160) and len(found.starts) == 2
+    assert found.iterations <= 2 * round(0.15 * 160)
+    assert len(found.starts) == 2

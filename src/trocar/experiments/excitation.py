@@ -27,9 +27,7 @@ def excitation_claims(context: Context) -> list[Claim]:
     context.progress("excitation: one start of at most 160 iterations")
     mechanism = load_mechanism("PSM")
     reduced, full = Criterion(mechanism, NEARLY_REDUNDANT["PSM"]), Criterion(mechanism)
-    found = excite(
-        reduced, excitation_limits(mechanism.arm), harmonics=HARMONICS, frequency=FREQUENCY, starts=1
-    )
+    found = excite(reduced, excitation_limits(mechanism.arm), harmonics=HARMONICS, frequency=FREQUENCY, starts=1)
     states = sampled(found.motion, HARMONICS * SAMPLES + 1)
     note = (
         f"{found.parameters} parameters, {found.iterations} iterations; with all {len(full)}: "

@@ -45,7 +45,8 @@ class FaultIsolation:
 
     - An encoder that is off: position and the integral of speed part.
     - A motor that is lost: the arm moves as if its effort were zero, r = -tau.
-    - A cable between motor and joint: the motor's effort is that of nothing, the arm would need that of the model.
+    - A cable between an instrument's disc and its joint: the motor's effort is that of the disc alone, the joint would
+      need that of the model.
     - The counterweight's cable: r is the effort that the counterweight took.
     - Otherwise something pushes.
 
@@ -62,6 +63,8 @@ class FaultIsolation:
         self.statistics = ResidualStatistics.of(r[settled])
         self._limit = MARGIN * self.statistics.largest
         arm = mechanism.arm
+        # motors whose own inertia is known: without it, a loose one looks like a push that takes its load
+        self._alone = {arm.motors.names.index(name) for d in mechanism.drives.drives if d.Im > 0 for name in d.motors}
         self._without = (
             Mechanism(arm, mechanism.parameters, counterweight=False, gravity=mechanism.gravity_vector)
             if arm.counterweight is not None and mechanism.counterweight
@@ -135,6 +138,8 @@ class FaultIsolation:
             lost = _rms(model[:, i]) / max(_rms(tau[:, i]), self._limit[i])
             text = f"{names[i]} moves as with {lost:.0%} of its effort"
             marks.append((small * lost, lost, "motor loss", names[i], text))
+            if i not in self._alone:
+                continue
             loose = _rms((tau - rotor)[:, i]) / max(_rms((model - rotor)[:, i]), self._limit[i])
             text = f"{names[i]} takes {loose:.0%} of the effort of its load"
             marks.append((small * loose, loose, "cable break", names[i], text))

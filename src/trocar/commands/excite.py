@@ -193,8 +193,8 @@ def _table(arm: Arm, limits: ExcitationLimits, recording: Recording, use: Array)
     import numpy as np
 
     table = Table(title=f"{arm.name}: rehearsal under the dVRK's PID (rad, m, s)")
-    for title in ("joint", "range", "allowed", "speed", "allowed", "error", "motor", "effort"):
-        table.add_column(title, justify="left" if title in ("joint", "motor") else "right", no_wrap=True)
+    for title in ("joint", "range", "allowed", "top speed", "error", "motor effort"):
+        table.add_column(title, justify="left" if title == "joint" else "right", no_wrap=True)
     error = np.abs(recording.q - recording.commands["q"]).max(0)
     for j, name in enumerate(arm.joint_names):
         q, dq = recording.commands["q"][:, j], recording.commands["dq"][:, j]
@@ -202,10 +202,8 @@ def _table(arm: Arm, limits: ExcitationLimits, recording: Recording, use: Array)
             name,
             f"{q.min():.2f} {q.max():.2f}",
             f"{limits.lower[j]:.2f} {limits.upper[j]:.2f}",
-            f"{np.abs(dq).max():.2f}",
-            f"{limits.velocity[j]:.2f}",
-            f"{error[j]:.2g}",
-            arm.motors.names[j],
-            f"{use[j]:.0%}",
+            f"{np.abs(dq).max():.2f}/{limits.velocity[j]:.2f}",
+            f"{error[j]:.1g}",
+            f"{arm.motors.names[j]} {use[j]:.0%}",
         )
     return table

@@ -13,9 +13,7 @@ ecm = tr.load_mechanism("ECM")
 criterion, limits = Criterion(ecm), excitation_limits(ecm.arm)
 found = excite(criterion, limits, harmonics=4, starts=2, iterations=0.1, seed=1)  # 1.0 for a motion to use
 excess, where = limits.violation(*sampled(found.motion, 2000)[:2])
-print(
-    f"{found.parameters} parameters, condition number {found.condition_number:.0f} of starts {[round(x) for x in found.starts]}"
-)
+print(f"{found.parameters} parameters, starts ended at condition numbers {[round(x) for x in found.starts]}")
 print(f"nearest to a limit: {where}, {-excess:.1%} of its range away")
 print("least well shown:", *criterion.unexcited(*sampled(found.motion, 100)))
 

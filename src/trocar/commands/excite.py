@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from trocar.spatial import Array
 
 
+FREQUENCY = {"MTM": 0.1}  # [Hz]: its first motor has not the effort for more
+
+
 class ObjectiveName(StrEnum):
     condition = "condition"
     determinant = "determinant"
@@ -33,7 +36,10 @@ class Links(StrEnum):
 def excite(
     arm: Annotated[str, typer.Option(metavar="ARM", help="PSM, ECM, MTML, MTMR.")] = "PSM",
     harmonics: Annotated[int, typer.Option(metavar="N", help="Of the Fourier series.")] = 6,
-    frequency: Annotated[float, typer.Option(metavar="HZ", help="Of the first harmonic.")] = 0.18,
+    frequency: Annotated[
+        float | None,
+        typer.Option(metavar="HZ", help="Of the first harmonic; 0.18 without, MTM 0.1.", show_default=False),
+    ] = None,
     periods: Annotated[int, typer.Option(metavar="N", help="At full speed.")] = 5,
     objective: Annotated[
         ObjectiveName, typer.Option(help="Least condition number, or largest determinant (D-optimal).")
@@ -90,6 +96,8 @@ def excite(
         facts = mechanism.arm
         without = NEARLY_REDUNDANT.get(arm, ()) if links is Links.reduced else ()
         limits = excitation_limits(facts, _changes(limit or []))
+        if frequency is None:
+            frequency = FREQUENCY.get(facts.family, 0.18)
         first = None if go_on is None else files.load_coefficients(go_on, facts)
         criterion = Criterion(mechanism, without, objective.value)
         with progress_bar(f"{arm}, {len(criterion)} parameters") as progress:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trocar.arms import Arm
+from trocar.arms.arm import Joint
 from trocar.errors import TrocarError, UnknownName
 from trocar.spatial import Array
 
@@ -77,6 +78,17 @@ class ExcitationLimits:
         ), f"{'position' if i < len(self.names) else 'velocity'} of {(*self.names, *self.names)[i]}"
 
 
+def _known(arm: Arm, joint: Joint) -> bool:
+    """Joints 1 to 3 are those of the Classic arm; the wrist is the instrument's, on any arm."""
+    return joint.name in PSM and (arm.name == "PSM" or joint.name not in ("yaw", "pitch", "insertion"))
+
+
+def _within(joint: Joint, limits: tuple[float, float, float]) -> tuple[float, float, float]:
+    """The limits, inside those of a joint with less room, as of another instrument."""
+    lower, upper, velocity = limits
+    return max(lower, joint.lower), min(upper, joint.upper), velocity
+
+
 def excitation_limits(arm: Arm, changes: Mapping[str, tuple[float, float, float]] | None = None) -> ExcitationLimits:
     """Limits for an arm: published ones (Classic PSM), otherwise parts of the joint ranges and velocities.
 
@@ -89,8 +101,8 @@ def excitation_limits(arm: Arm, changes: Mapping[str, tuple[float, float, float]
     for joint in arm.joints:
         middle, half = 0.5 * (joint.lower + joint.upper), 0.5 * (joint.upper - joint.lower)
         chosen[joint.name] = (middle - RANGE * half, middle + RANGE * half, SPEED * joint.velocity)
-    if arm.name == "PSM":
-        chosen |= {name: value for name, value in PSM.items() if name in chosen}
+    if arm.family == "PSM":
+        chosen |= {joint.name: _within(joint, PSM[joint.name]) for joint in arm.joints if _known(arm, joint)}
     for name, change in (changes or {}).items():
         if name not in chosen:
             raise UnknownName(f"joint of {arm.name}", name, arm.joint_names)

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from trocar.commands.bench import bench
 from trocar.commands.calibrate import calibrate
+from trocar.commands.excite import excite
 from trocar.commands.export import export
 from trocar.commands.gravity import gravity
 from trocar.commands.identify import identify
@@ -92,6 +93,7 @@ app.command(rich_help_panel="Simulate")(sim)
 app.command(rich_help_panel="Simulate")(bench)
 app.command(rich_help_panel="Your own robot")(calibrate)
 app.command(rich_help_panel="Your own robot")(gravity)
+app.command(rich_help_panel="Your own robot")(excite)
 app.command(rich_help_panel="Your own robot")(identify)
 app.command(rich_help_panel="Use elsewhere")(export)
 

@@ -66,7 +66,7 @@ def inverse(T: Array) -> Array:
 
 def skew(v: Array) -> Array:
     """Matrix (..., 3, 3) with `skew(v) @ u == cross(v, u)`."""
-    S = np.zeros(v.shape + (3,))
+    S = np.zeros(v.shape + (3,), dtype=np.result_type(v, float))
     S[..., 0, 1], S[..., 0, 2], S[..., 1, 2] = -v[..., 2], v[..., 1], -v[..., 0]
     return S - np.swapaxes(S, -1, -2)
 

@@ -43,6 +43,13 @@ class Elastics:
             Y[..., j, k] = _unit_effort(element, q[..., j])
         return Y
 
+    def slopes(self, q: Array) -> Array:
+        """Derivatives (..., n, k) of the columns of `regressor` by the joint of each; exact, by complex steps."""
+        slopes = np.zeros(q.shape[:-1] + (self._n, len(self.elements)))
+        for k, (element, j) in enumerate(zip(self.elements, self._joints, strict=True)):
+            slopes[..., j, k] = _unit_effort(element, q[..., j] + 1e-100j).imag / 1e-100
+        return slopes
+
 
 def _unit_effort(element: Elastic, q: Array) -> Array:
     if isinstance(element, CableTorque):

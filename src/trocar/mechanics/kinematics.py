@@ -2,6 +2,7 @@
 
 Inside, the batch is the LAST axis: vectors are (3, N), rotations (3, 3, N), so that every operation runs along
 contiguous memory. `Mechanism` turns its (..., n) arguments into that layout and back. Base axes throughout.
+Complex states go through too: that is how derivatives are taken (`mechanics.regressor`).
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Tree:
         bodies = range(len(self.names)) if only is None else only
         nothing: list[Array] = [np.empty(0)] * len(self.names)
         R, p, w, v, dw, dv = (nothing.copy() for _ in range(6))
-        zero = np.zeros((3, q.shape[-1]))
+        zero = np.zeros((3, q.shape[-1]), dtype=q.dtype)
         for i in bodies:
             k = self.parents[i]
             s = self.along(q, i)
@@ -154,7 +155,7 @@ class Tree:
 
     def along(self, q: Array, i: int) -> Array:
         """Row i of E times q (n, N): most rows have one or two entries."""
-        total = np.zeros(q.shape[-1])
+        total = np.zeros(q.shape[-1], dtype=q.dtype)
         for j, c in self.rows[i]:
             total = total + c * q[j]
         return total
@@ -173,7 +174,7 @@ def cross(a: Array, b: Array) -> Array:
 
 def times_constant(R: Array, C: Array) -> Array:
     """R C (3, 3, N) for rotations R (3, 3, N) and one constant matrix C (3, 3), which is mostly zeros."""
-    out = np.zeros(R.shape)
+    out = np.zeros(R.shape, dtype=R.dtype)
     for k in range(3):
         for i in np.flatnonzero(C[:, k]):
             out[:, k] += C[i, k] * R[:, i]

@@ -188,6 +188,17 @@ class Mechanism(ArmKinematics):
         links, drives = batch_first(Y, q.shape[:-1]), self.drives.regressor(q, dq, ddq, self._load(q), z)
         return np.concatenate([links, drives, self.elastics.regressor(q)], axis=-1)
 
+    def link_regressor_derivatives(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> tuple[Array, Array]:
+        """Y_links (N, n, p) of states (N, n), and its derivatives (3, N, n, p, n) by q, dq and ddq; exact.
+
+        p: ten barycentric parameters of every body with inertia, the first columns of `regressor`.
+        """
+        q, dq, ddq = self.checked_states(q=q, dq=dq, ddq=ddq)
+        Y, D = recursion.regressor_derivatives(
+            self._tree, self._inertia.massive, batch_last(q), batch_last(dq), batch_last(ddq), self.gravity_vector
+        )
+        return np.moveaxis(Y, -1, 0), np.moveaxis(D, (1, 4), (4, 1))
+
     def _load(self, q: Array) -> Array | None:
         """Gravity efforts, where friction depends on them."""
         return self.gravity(q) if self.drives.loaded else None

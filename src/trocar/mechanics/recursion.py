@@ -11,6 +11,8 @@ import numpy as np
 from trocar.mechanics.kinematics import Motion, Tree, apply, cross, into
 from trocar.spatial import Array, skew
 
+_COMPLEX_STEP = 1e-100  # no difference is taken, so nothing is lost however small it is
+
 
 class TreeInertia:
     """Masses, centres of mass and central inertias of the bodies of a tree, in their link frames."""
@@ -93,12 +95,32 @@ def regressor(tree: Tree, bodies: list[int], q: Array, dq: Array, ddq: Array, g:
     """
     motion = tree.motion(q, dq, ddq)
     N = q.shape[-1]
-    Y = np.zeros((tree.n, 10 * len(bodies), N))
+    Y = np.zeros((tree.n, 10 * len(bodies), N), dtype=q.dtype)
     for k, b in enumerate(bodies):
         R = motion.R[b]
         a, w, dw = (into(R, x) for x in (motion.dv[b] - g[:, None], motion.w[b], motion.dw[b]))
         Y[:, 10 * k : 10 * (k + 1)] = np.einsum("ijn,ikn->jkn", _body_jacobian(tree, motion, b), _wrench(a, w, dw))
     return Y
+
+
+def regressor_derivatives(
+    tree: Tree, bodies: list[int], q: Array, dq: Array, ddq: Array, g: Array
+) -> tuple[Array, Array]:
+    """Y as `regressor`, and its derivatives (3, n, n, 10 len(bodies), N) by q, dq and ddq of each joint.
+
+    By complex steps: exact to rounding, for the regressor is analytic in the state. Joints that move none of the
+    bodies are left at zero.
+    """
+    n, N = q.shape
+    moving = [j for j in range(n) if any(tree.E[i, j] for b in bodies for i in tree.path(b))]
+    states = np.repeat(np.stack([q, dq, ddq]).astype(complex)[:, :, None], 3 * len(moving), axis=2)
+    for d, (k, j) in enumerate((k, j) for k in range(3) for j in moving):
+        states[k, j, d] += 1j * _COMPLEX_STEP
+    flat = states.reshape(3, n, -1)
+    Y = regressor(tree, bodies, flat[0], flat[1], flat[2], g).reshape(n, 10 * len(bodies), 3, len(moving), N)
+    derivatives = np.zeros((3, n, n, 10 * len(bodies), N))
+    derivatives[:, moving] = np.moveaxis(Y.imag, (2, 3), (0, 1)) / _COMPLEX_STEP
+    return Y[:, :, 0, 0].real.copy(), derivatives
 
 
 def joint_axis(tree: Tree, motion: Motion, i: int) -> tuple[Array, Array]:
@@ -111,7 +133,7 @@ def _wrench(a: Array, w: Array, dw: Array) -> Array:
     """W (6, 10, N): force and moment about the origin of a body, linear in its phi, in link axes."""
     N = a.shape[-1]
     S_w, S_dw, S_a = (np.moveaxis(skew(x.T), 0, -1) for x in (w, dw, a))
-    W = np.zeros((6, 10, N))
+    W = np.zeros((6, 10, N), dtype=a.dtype)
     W[:3, 0] = a
     W[:3, 1:4] = S_dw + np.einsum("ijn,jkn->ikn", S_w, S_w)
     W[3:, 1:4] = -S_a
@@ -129,7 +151,7 @@ def _inertia_columns(w: Array) -> Array:
 
 def _body_jacobian(tree: Tree, motion: Motion, body: int) -> Array:
     """(6, n, N) of a body's own frame, in its own axes."""
-    J = np.zeros((6, tree.n, motion.p[body].shape[-1]))
+    J = np.zeros((6, tree.n, motion.p[body].shape[-1]), dtype=motion.p[body].dtype)
     for i in tree.path(body):
         z = motion.R[i][:, 2]
         lin = into(motion.R[body], cross(z, motion.p[body] - motion.p[i]) if tree.turns[i] else z)

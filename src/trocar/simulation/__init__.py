@@ -3,6 +3,7 @@
 from trocar.simulation.collision import Box, Capsule, CollisionScene, Cylinder, Sphere
 from trocar.simulation.compliance import Compliance
 from trocar.simulation.divergence import Diverged
+from trocar.simulation.faults import CableBreak, EncoderBias, FaultySimulator, MotorLoss
 from trocar.simulation.force_sensor import ForceSensor
 from trocar.simulation.model import Cable
 from trocar.simulation.planner import Plan, PlanningFailed, plan
@@ -14,12 +15,16 @@ from trocar.simulation.trocar_port import Port
 __all__ = [
     "Box",
     "Cable",
+    "CableBreak",
     "Capsule",
     "CollisionScene",
     "Compliance",
     "Cylinder",
     "Diverged",
+    "EncoderBias",
+    "FaultySimulator",
     "ForceSensor",
+    "MotorLoss",
     "Plan",
     "PlanningFailed",
     "Port",

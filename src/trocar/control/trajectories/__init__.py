@@ -4,6 +4,7 @@ from trocar.control.trajectories.checks import Contacts, PathCheck, Violation, c
 from trocar.control.trajectories.following import Following, LeavesReach, through
 from trocar.control.trajectories.paths import CartesianPath, TipMotion, circle, line, screw, spiral
 from trocar.control.trajectories.periodic import Fourier, fourier, hold, sinusoid, step_to
+from trocar.control.trajectories.periodic_run import PeriodicRun
 from trocar.control.trajectories.polynomials import (
     Polynomial,
     Segment,
@@ -22,6 +23,7 @@ __all__ = [
     "Fourier",
     "LeavesReach",
     "PathCheck",
+    "PeriodicRun",
     "Polynomial",
     "Reference",
     "Segment",

@@ -1,0 +1,23 @@
+"""Find a motion that shows the parameters of an ECM, and look at it before it is played."""
+
+from pathlib import Path
+
+import trocar as tr
+from trocar.control.trajectories import PeriodicRun, check_path
+from trocar.identification import excitation_file
+from trocar.identification.excitation import excite, sampled
+from trocar.identification.excitation_criterion import Criterion
+from trocar.identification.excitation_limits import excitation_limits
+
+ecm = tr.load_mechanism("ECM")
+criterion, limits = Criterion(ecm), excitation_limits(ecm.arm)
+found = excite(criterion, limits, harmonics=4, starts=2, iterations=0.1, seed=1)  # 1.0 for a motion to use
+excess, where = limits.violation(*sampled(found.motion, 2000)[:2])
+print(f"{found.parameters} parameters, starts ended at condition numbers {[round(x) for x in found.starts]}")
+print(f"nearest to a limit: {where}, {-excess:.1%} of its range away")
+print("least well shown:", *criterion.unexcited(*sampled(found.motion, 100)))
+
+run = PeriodicRun(found.motion, periods=2, home=ecm.arm.home)
+print(check_path(ecm, run, acceleration=[10.0] * 4, near_singular=0.0))
+rows = excitation_file.rows(ecm.arm, run, rate=100.0)
+print(f"{len(rows)} rows in {rows.save(Path('excitation.csv'))}; full speed from {run.full_speed[0]:.1f} s")

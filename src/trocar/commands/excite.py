@@ -1,0 +1,217 @@
+"""`trocar excite`: a motion that shows an arm's parameters, rehearsed in simulation, as files a dVRK can play."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from trocar.commands.terminal import plain_errors, progress_bar
+from trocar.errors import TrocarError
+
+if TYPE_CHECKING:
+    from trocar.arms import Arm
+    from trocar.identification.excitation_limits import ExcitationLimits
+    from trocar.recording import Recording
+    from trocar.spatial import Array
+
+
+FREQUENCY = {"MTM": 0.1}  # [Hz]: its first motor has not the effort for more
+
+
+class ObjectiveName(StrEnum):
+    condition = "condition"
+    determinant = "determinant"
+
+
+class Links(StrEnum):
+    reduced = "reduced"
+    all = "all"
+
+
+def excite(
+    arm: Annotated[str, typer.Option(metavar="ARM", help="PSM, ECM, MTML, MTMR.")] = "PSM",
+    harmonics: Annotated[int, typer.Option(metavar="N", help="Of the Fourier series.")] = 6,
+    frequency: Annotated[
+        float | None,
+        typer.Option(metavar="HZ", help="Of the first harmonic; 0.18 without, MTM 0.1.", show_default=False),
+    ] = None,
+    periods: Annotated[int, typer.Option(metavar="N", help="At full speed.")] = 5,
+    objective: Annotated[
+        ObjectiveName, typer.Option(help="Least condition number, or largest determinant (D-optimal).")
+    ] = ObjectiveName.condition,
+    links: Annotated[
+        Links, typer.Option(help="Which inertias count; reduced leaves out those hardly told apart (PSM: two bars).")
+    ] = Links.reduced,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="JOINT=LOW,HIGH,SPEED", help="Other limits for a joint; repeat for more.", show_default=False
+        ),
+    ] = None,
+    starts: Annotated[int, typer.Option(metavar="N", help="Random motions to start from; the best end is kept.")] = 4,
+    seconds: Annotated[float, typer.Option(metavar="S", help="Most time to search.")] = 120.0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of the random motions.")] = 0,
+    go_on: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="FILE", help="Go on from an earlier excitation.json.", show_default=False),
+    ] = None,
+    rate: Annotated[float, typer.Option(metavar="HZ", help="Rows per second of excitation.csv.")] = 200.0,
+    parameters: Annotated[
+        str | None,
+        typer.Option(metavar="SET", help="Parameter set or file; the arm's best without.", show_default=False),
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the results.")] = Path(
+        "trocar-excite"
+    ),
+) -> None:
+    """Find a motion that shows the dynamic parameters of an arm, rehearse it in simulation, write it to be played.
+
+    Example: [bold]trocar excite --arm PSM -o excitation[/bold], then look at excitation/rehearsal.png and, next to the
+    robot, [bold]python3 excitation/play.py --arm PSM1 --scale 0.3[/bold].
+
+    The motion is a Fourier series within limits of position and velocity, those of coupled motors included, at all
+    times. Each start takes up to 160 iterations, some 20 s for the PSM. It can be interrupted by --seconds and
+    continued: [bold]trocar excite --from excitation/excitation.json --seed 1 -o better[/bold].
+
+    Writes excitation.json (coefficients, figures), rehearsal.npz and rehearsal.png (the dVRK's own PID in simulation);
+    and, if the motors have the effort and the joints keep their limits there, excitation.csv (t, q, dq, ddq, dVRK
+    joint order) and play.py. Exit status 1 if the rehearsal fails.
+    """
+    with plain_errors():
+        from trocar.control.trajectories import PeriodicRun
+        from trocar.files import write_whole
+        from trocar.identification import excitation_file as files
+        from trocar.identification.excitation import excite as search
+        from trocar.identification.excitation_criterion import NEARLY_REDUNDANT, Criterion
+        from trocar.identification.excitation_limits import excitation_limits
+        from trocar.mechanics import load_mechanism
+        from trocar.plots import save
+
+        mechanism = load_mechanism(arm, parameters)
+        facts = mechanism.arm
+        without = NEARLY_REDUNDANT.get(arm, ()) if links is Links.reduced else ()
+        limits = excitation_limits(facts, _changes(limit or []))
+        if frequency is None:
+            frequency = FREQUENCY.get(facts.family, 0.18)
+        first = None if go_on is None else files.load_coefficients(go_on, facts)
+        criterion = Criterion(mechanism, without, objective.value)
+        with progress_bar(f"{arm}, {len(criterion)} parameters") as progress:
+            found = search(
+                criterion,
+                limits,
+                harmonics=harmonics,
+                frequency=frequency,
+                starts=starts,
+                seconds=seconds,
+                seed=seed,
+                first=first,
+                progress=lambda fraction, _: progress(fraction),
+            )
+        written = [files.save_coefficients(output / "excitation.json", facts, found, limits)]
+        run = PeriodicRun(found.motion, periods, facts.home)
+        with progress_bar(f"rehearsal, {run.duration:.0f} s") as progress:
+            recording = _rehearsal(arm, parameters, run, progress)
+        written.append(recording.save(output / "rehearsal.npz"))
+        from trocar.commands.recording_figure import recording_figure
+
+        title = f"{arm}: excitation rehearsed, condition number {found.condition_number:.0f}"
+        written.append(save(recording_figure(recording, title), output / "rehearsal.png"))
+        use = _effort_use(facts, recording)
+        complaints = _complaints(facts, recording, use)
+        if not complaints:
+            written.append(files.rows(facts, run, rate).save(output / "excitation.csv"))
+            written.append(write_whole(output / "play.py", files.player(facts, "excitation.csv", rate)))
+
+    Console().print(_table(facts, limits, recording, use))
+    typer.echo(
+        f"Condition number {found.condition_number:.1f} of {found.parameters} parameters; starts ended at "
+        f"{', '.join(f'{value:.0f}' for value in found.starts)}; {found.iterations} iterations, {found.seconds:.0f} s."
+    )
+    shown = criterion.unexcited(*_period(found.motion))
+    typer.echo(f"Least well shown: {', '.join(shown)}.")
+    typer.echo("Written:")
+    for path in written:
+        typer.echo(f"  {path}")
+    for complaint in complaints:
+        typer.echo(f"rehearsal failed: {complaint}", err=True)
+    if complaints:
+        typer.echo("No excitation.csv and no play.py: lower --frequency or the speeds (--limit).", err=True)
+        raise typer.Exit(1)
+
+
+def _changes(texts: list[str]) -> dict[str, tuple[float, float, float]]:
+    changes = {}
+    for text in texts:
+        name, _, numbers = text.partition("=")
+        try:
+            low, high, speed = (float(number) for number in numbers.split(","))
+        except ValueError:
+            raise TrocarError(f"--limit is JOINT=LOW,HIGH,SPEED such as yaw=-1,1,1.5, got {text!r}") from None
+        changes[name.strip()] = (low, high, speed)
+    return changes
+
+
+def _period(motion: object) -> tuple[Array, Array, Array]:
+    from trocar.identification.excitation import sampled
+
+    return sampled(motion, 200)  # type: ignore[arg-type]
+
+
+def _rehearsal(arm: str, parameters: str | None, run: object, progress: object) -> Recording:
+    """The run under the dVRK's own controller, with its delay and its motors' limits."""
+    from trocar.control import JointPID
+    from trocar.simulation import Simulator
+    from trocar.simulation.simulate import simulate
+
+    engine = Simulator(arm, parameters, timestep=1 / 1500, motor_limits=True)
+    engine.reset(engine.arm.home)
+    controller = JointPID(engine.arm, delay=1)
+    return simulate(engine, controller, run, run.duration, progress, every=5)  # type: ignore[arg-type,attr-defined]
+
+
+def _effort_use(arm: Arm, recording: Recording) -> Array:
+    """(motors,) largest part of each motor's effort that is used; the start from rest, under a PID, left out."""
+    import numpy as np
+
+    assert recording.tau is not None
+    return np.asarray(np.abs(recording.tau[recording.t > 0.1] @ arm.motors.coupling).max(0) / arm.motors.effort)
+
+
+def _complaints(arm: Arm, recording: Recording, use: Array) -> list[str]:
+    found = [
+        f"motor {name} is at its limit of {arm.motors.effort[i]:.3g}"
+        for i, name in enumerate(arm.motors.names)
+        if use[i] >= 1.0 - 1e-9
+    ]
+    for j, joint in enumerate(arm.joints):
+        low, high = recording.q[:, j].min(), recording.q[:, j].max()
+        if low < joint.lower - 1e-3 or high > joint.upper + 1e-3:
+            found.append(
+                f"{joint.name} moves from {low:.4g} to {high:.4g}, allowed {joint.lower:.4g} to {joint.upper:.4g}"
+            )
+    return found
+
+
+def _table(arm: Arm, limits: ExcitationLimits, recording: Recording, use: Array) -> Table:
+    import numpy as np
+
+    table = Table(title=f"{arm.name}: rehearsal under the dVRK's PID (rad, m, s)")
+    for title in ("joint", "range", "allowed", "top speed", "error", "motor effort"):
+        table.add_column(title, justify="left" if title == "joint" else "right", no_wrap=True)
+    error = np.abs(recording.q - recording.commands["q"]).max(0)
+    for j, name in enumerate(arm.joint_names):
+        q, dq = recording.commands["q"][:, j], recording.commands["dq"][:, j]
+        table.add_row(
+            name,
+            f"{q.min():.2f} {q.max():.2f}",
+            f"{limits.lower[j]:.2f} {limits.upper[j]:.2f}",
+            f"{np.abs(dq).max():.2f}/{limits.velocity[j]:.2f}",
+            f"{error[j]:.1g}",
+            f"{arm.motors.names[j]} {use[j]:.0%}",
+        )
+    return table

@@ -1,0 +1,25 @@
+"""What acts on an arm beside its motors: momentum observer, payload, tip force, collisions and faults."""
+
+from trocar.control.observers.collision import CollisionDetector
+from trocar.control.observers.isolation import Diagnosis, FaultIsolation
+from trocar.control.observers.momentum import MomentumObserver, external_effort, sudden_effort
+from trocar.control.observers.payload import PayloadEstimate, PayloadObserver, PointMass, estimate_payload
+from trocar.control.observers.residuals import ResidualStatistics
+from trocar.control.observers.tip_force import TipForce, tip_wrench, wrist_force
+
+__all__ = [
+    "CollisionDetector",
+    "Diagnosis",
+    "FaultIsolation",
+    "MomentumObserver",
+    "PayloadEstimate",
+    "PayloadObserver",
+    "PointMass",
+    "ResidualStatistics",
+    "TipForce",
+    "estimate_payload",
+    "external_effort",
+    "sudden_effort",
+    "tip_wrench",
+    "wrist_force",
+]

@@ -1,0 +1,39 @@
+"""Collisions: residuals farther out than they ever are without contact."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.control.observers.residuals import ResidualStatistics
+from trocar.errors import TrocarError
+from trocar.spatial import Array
+
+MARGIN = 1.3  # times the largest residual without contact
+
+
+class CollisionDetector:
+    """Alarm where the residual of a joint is larger than any without contact, by a margin.
+
+    Args:
+        statistics: of residuals along motions like those to be watched, at the same bandwidth, without contact.
+        margin: threshold as a multiple of their largest.
+
+    Attributes:
+        threshold: (k,) of the joints looked at, from the mean [N m, N].
+    """
+
+    def __init__(self, statistics: ResidualStatistics, margin: float = MARGIN) -> None:
+        if not (np.isfinite(margin) and margin > 0):
+            raise TrocarError(f"margin must be positive, got {margin!r}")
+        self.statistics, self.margin = statistics, float(margin)
+        self.threshold = self.margin * statistics.largest
+
+    def alarms(self, residuals: ArrayLike) -> Array:
+        """(...) whether residuals (..., n) are alarms."""
+        return np.asarray((self.statistics.excess(residuals) > self.margin).any(-1))
+
+    def first(self, t: ArrayLike, residuals: ArrayLike) -> float | None:
+        """Time [s] of the first alarm along residuals (N, n) at times t (N,), None without one."""
+        found = np.flatnonzero(self.alarms(residuals))
+        return float(np.asarray(t)[found[0]]) if found.size else None

@@ -1,0 +1,168 @@
+"""Which fault it is: each leaves another mark on efforts and positions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.signal import lfilter
+
+from trocar.control.observers.collision import MARGIN
+from trocar.control.observers.momentum import MomentumObserver
+from trocar.control.observers.residuals import ResidualStatistics
+from trocar.errors import TrocarError
+from trocar.mechanics import Mechanism
+from trocar.recording import Recording
+from trocar.spatial import Array
+
+Kind = Literal["encoder bias", "motor loss", "cable break", "external force"]
+
+BANDWIDTH = 20.0  # [rad/s] of the observer
+SETTLED, JUDGED = 0.1, 0.3  # [s] after an alarm from which on residuals are judged, and for how long
+START = 5.0  # time constants of the observer, at the start of a recording, that are left out
+SLIP = 0.2  # [rad] of a motor's shaft: farther from the integral of its speed within 0.1 s, its encoder is off
+SHARE = 0.3  # largest part of a mark that may be left unexplained
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """A fault found in a recording.
+
+    Attributes:
+        kind: what. part: the motor, or "counterweight" for its cable; None for an external force.
+        time: of the alarm [s]. text: the evidence.
+    """
+
+    kind: Kind
+    part: str | None
+    time: float
+    text: str
+
+
+class FaultIsolation:
+    """Tells faults apart by residuals, all in the coordinates of the motors.
+
+    - An encoder that is off: position and the integral of speed part.
+    - A motor that is lost: the arm moves as if its effort were zero, r = -tau.
+    - A cable between an instrument's disc and its joint: the motor's effort is that of the disc alone, the joint would
+      need that of the model.
+    - The counterweight's cable: r is the effort that the counterweight took.
+    - Otherwise something pushes.
+
+    Args:
+        mechanism: the model. healthy: a recording without fault or contact, of motions like those to be watched.
+        held: as for `MomentumObserver.along`.
+    """
+
+    def __init__(self, mechanism: Mechanism, healthy: Recording, held: bool = True) -> None:
+        self.mechanism, self.held = mechanism, held
+        self._observer = MomentumObserver(mechanism, BANDWIDTH)
+        self._coupling = mechanism.arm.motors.coupling
+        r, settled = self._residuals(healthy)
+        self.statistics = ResidualStatistics.of(r[settled])
+        self._limit = MARGIN * self.statistics.largest
+        arm = mechanism.arm
+        # motors whose own inertia is known: without it, a loose one looks like a push that takes its load
+        self._alone = {arm.motors.names.index(name) for d in mechanism.drives.drives if d.Im > 0 for name in d.motors}
+        self._without = (
+            Mechanism(arm, mechanism.parameters, counterweight=False, gravity=mechanism.gravity_vector)
+            if arm.counterweight is not None and mechanism.counterweight
+            else None
+        )
+
+    def diagnosis(self, recording: Recording) -> Diagnosis | None:
+        """The first fault in a recording, or None."""
+        slipped, alarmed = self._slip(recording), self._alarm(recording)
+        if slipped is not None and (alarmed is None or slipped[0] <= alarmed[0] + JUDGED):
+            time, i, away = slipped
+            name = self.mechanism.arm.motors.names[i]
+            return Diagnosis(
+                "encoder bias", name, time, f"position and integrated speed of {name} differ by {away:.3g}"
+            )
+        return None if alarmed is None else self._judge(recording, *alarmed)
+
+    def _slip(self, recording: Recording) -> tuple[float, int, float] | None:
+        """Time, motor and distance of the first encoder whose position and speed disagree."""
+        motor = np.linalg.inv(self._coupling).T
+        q, dq, dt = recording.q @ motor, recording.dq @ motor, np.diff(recording.t)[:, None]
+        gap = np.vstack([np.zeros(q.shape[1]), np.cumsum(np.diff(q, axis=0) - 0.5 * dt * (dq[:-1] + dq[1:]), axis=0)])
+        lag = max(1, round(0.1 / float(dt.mean())))
+        away = gap.copy()
+        away[lag:] -= gap[:-lag]
+        allowed = SLIP / np.array(self.mechanism.arm.motors.gear)
+        found = np.argwhere(np.abs(away) > allowed)
+        if not found.size:
+            return None
+        k = int(found[0, 0])
+        i = int((np.abs(away[k]) / allowed).argmax())
+        return float(recording.t[k]), i, float(away[k, i])
+
+    def _alarm(self, recording: Recording) -> tuple[float, Array] | None:
+        """Time of the first residual beyond its limit, and the residuals of the motors."""
+        r, settled = self._residuals(recording)
+        found = np.flatnonzero((np.abs(r - self.statistics.mean) > self._limit).any(1) & settled)
+        return (float(recording.t[found[0]]), r) if found.size else None
+
+    def _residuals(self, recording: Recording) -> tuple[Array, Array]:
+        """(N, motors), and the rows (N,) past the observer's own transient, which starts at zero."""
+        r = self._observer.along(recording, self.held) @ self._coupling
+        settled = recording.t >= recording.t[0] + START / BANDWIDTH
+        if not settled.any():
+            raise TrocarError(f"a recording of less than {START / BANDWIDTH:g} s is too short to look for faults")
+        return r, settled
+
+    def _judge(self, recording: Recording, time: float, r: Array) -> Diagnosis:
+        assert recording.tau is not None
+        rows = (recording.t >= time + SETTLED) & (recording.t <= time + SETTLED + JUDGED)
+        a = np.exp(-BANDWIDTH * float(np.diff(recording.t).mean()))
+        tau = lfilter([1.0 - a], [1.0, -a], recording.tau @ self._coupling, axis=0)[rows]
+        rotor = lfilter([1.0 - a], [1.0, -a], self._rotor_effort(recording), axis=0)[rows]
+        r = (r - self.statistics.mean)[rows]
+        model = r + tau
+        names = self.mechanism.arm.motors.names
+        size = np.abs(r).mean(0) / self._limit
+        # each mark: unexplained share times how small the residual there is beside the largest, share, what it is
+        marks: list[tuple[float, float, Kind, str, str]] = []
+        if self._without is not None:
+            q, dq = recording.q[rows], recording.dq[rows]
+            zero = np.zeros_like(q)
+            took = self.mechanism.inverse_dynamics(q, dq, zero) - self._without.inverse_dynamics(q, dq, zero)
+            took = took @ self._coupling
+            most = int((np.abs(took).mean(0) / self._limit).argmax())  # the motor that misses it most
+            left = _rms((r - took)[:, most]) / max(_rms(took[:, most]), self._limit[most])
+            text = f"{left:.0%} of it is not the counterweight's effort"
+            marks.append((left, left, "cable break", "counterweight", text))
+        for i in np.flatnonzero(size > 0.5):  # the one at fault need not be the first beyond its limit
+            small = size.max() / size[i]
+            lost = _rms(model[:, i]) / max(_rms(tau[:, i]), self._limit[i])
+            text = f"{names[i]} moves as with {lost:.0%} of its effort"
+            marks.append((small * lost, lost, "motor loss", names[i], text))
+            if i not in self._alone:
+                continue
+            loose = _rms((tau - rotor)[:, i]) / max(_rms((model - rotor)[:, i]), self._limit[i])
+            text = f"{names[i]} takes {loose:.0%} of the effort of its load"
+            marks.append((small * loose, loose, "cable break", names[i], text))
+        _, share, kind, part, text = min(marks, default=(np.inf, np.inf, "external force", "", ""))
+        if share > SHARE:
+            most = int(size.argmax())
+            return Diagnosis("external force", None, time, f"residual of {names[most]} is {r[:, most].mean():.3g}")
+        return Diagnosis(kind, part, time, text)
+
+    def _rotor_effort(self, recording: Recording) -> Array:
+        """(N, motors) effort of motors that turn nothing but themselves: friction and inertia of their own."""
+        motor = np.linalg.inv(self._coupling).T
+        ds = recording.dq @ motor
+        dds = np.gradient(ds, recording.t, axis=0)
+        effort = np.zeros_like(ds)
+        for drive in self.mechanism.drives.drives:
+            for name, weight in drive.motors.items():
+                if len(drive.motors) == 1:
+                    i = self.mechanism.arm.motors.names.index(name)
+                    s1, s2 = weight * ds[:, i], weight * dds[:, i]
+                    effort[:, i] += weight * (drive.Im * s2 + drive.Fv * s1 + drive.Fc * np.sign(s1))
+        return effort
+
+
+def _rms(values: Array) -> float:
+    return float(np.sqrt(np.mean(np.square(values))))

@@ -1,0 +1,150 @@
+"""How heavy is a point mass on a link: a scalar fit to what the model leaves unexplained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.errors import TrocarError
+from trocar.mechanics import Mechanism
+from trocar.spatial import Array
+
+
+@dataclass(frozen=True, eq=False)
+class PointMass:
+    """A place on a link where a mass is fixed: `point` (3,) [m] in the frame of the body."""
+
+    mechanism: Mechanism
+    body: str
+    point: tuple[float, float, float]
+
+    @classmethod
+    def at(cls, mechanism: Mechanism, body: str, point_at_zero: ArrayLike) -> PointMass:
+        """A place of the body that is at `point_at_zero` (3,) [m] in the base when q = 0."""
+        T = mechanism.pose(np.zeros(mechanism.n), body)
+        x, y, z = (float(v) for v in T[:3, :3].T @ (np.asarray(point_at_zero, dtype=float) - T[:3, 3]))
+        return cls(mechanism, body, (x, y, z))
+
+    def effort(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
+        """Joint effort (..., n) per mass that carries it through a motion [N m/kg, N/kg]: J' (a - g) at the point."""
+        mech = self.mechanism
+        q, dq, ddq = mech.checked_states(q=q, dq=dq, ddq=ddq)
+        r = mech.pose(q, self.body)[..., :3, :3] @ np.array(self.point)
+        J, dJ = mech.jacobian(q, self.body), mech.jacobian_dot(q, dq, self.body)
+        w = np.einsum("...ij,...j->...i", J[..., 3:, :], dq)
+        dr = np.cross(w, r)
+        J_point = J[..., :3, :] + _cross_columns(J[..., 3:, :], r)
+        dJ_point = dJ[..., :3, :] + _cross_columns(dJ[..., 3:, :], r) + _cross_columns(J[..., 3:, :], dr)
+        a = np.einsum("...ij,...j->...i", J_point, ddq) + np.einsum("...ij,...j->...i", dJ_point, dq)
+        return np.einsum("...ij,...i->...j", J_point, a - mech.gravity_vector)
+
+
+def _cross_columns(J: Array, r: Array) -> Array:
+    """Every column of J (..., 3, n) x r (..., 3)."""
+    return np.cross(J, r[..., None], axis=-2)
+
+
+@dataclass(frozen=True, eq=False)
+class PayloadEstimate:
+    """A mass and how sure it is.
+
+    Attributes:
+        mass: [kg]. deviation: its standard deviation [kg], correlation in time of the residuals taken into account.
+        explained: part of the residuals' weighted square that the mass explains (R^2).
+        windows: (W,) masses of consecutive windows [kg].
+    """
+
+    mass: float
+    deviation: float
+    explained: float
+    windows: Array
+
+
+def estimate_payload(
+    efforts: ArrayLike, unit: ArrayLike, covariance: ArrayLike, *, window: int, memory: int | None = None
+) -> PayloadEstimate:
+    """Least squares fit of a mass to unexplained efforts, weighted by their covariance when there is no load.
+
+    Args:
+        efforts: (N, k) measured less modelled [N m, N]. unit: (N, k) efforts per mass, `PointMass.effort`.
+        covariance: (k, k) of the efforts without load. window: rows of a window.
+        memory: rows over which residuals are correlated, for the deviation; a tenth of all rows without.
+    """
+    e, y, S = (np.asarray(x, dtype=float) for x in (efforts, unit, covariance))
+    if e.ndim != 2 or e.shape != y.shape or S.shape != (e.shape[1], e.shape[1]):
+        raise TrocarError(f"efforts {e.shape}, unit {y.shape} and covariance {S.shape} do not go together")
+    if not 1 <= window <= len(e):
+        raise TrocarError(f"a window of {window} rows does not fit {len(e)} rows")
+    weighted = np.linalg.solve(S, y.T).T
+    score, information = (weighted * e).sum(1), (weighted * y).sum(1)
+    if information.sum() <= 0:
+        raise TrocarError("the mass has no effect on these efforts: it cannot be estimated from them")
+    mass = score.sum() / information.sum()
+    # Newey and West: variance of a sum of correlated terms
+    u = score - mass * information
+    L = len(e) // 10 if memory is None else memory
+    variance = u @ u + 2.0 * sum((1.0 - k / (L + 1)) * (u[:-k] @ u[k:]) for k in range(1, min(L, len(u) - 1) + 1))
+    left, whole = ((np.linalg.solve(S, x.T).T * x).sum() for x in (e - mass * y, e))
+    count = len(e) // window
+    shape = (count, window)
+    windows = score[: count * window].reshape(shape).sum(1) / information[: count * window].reshape(shape).sum(1)
+    return PayloadEstimate(
+        mass=float(mass),
+        deviation=float(np.sqrt(max(variance, 0.0)) / information.sum()),
+        explained=float(1.0 - left / whole),
+        windows=windows,
+    )
+
+
+class PayloadObserver:
+    """A mass from residuals as they come, forgetting the past with a time constant.
+
+    The residual is that of a `MomentumObserver`; the efforts per mass go through the same filter, so that both are
+    delayed alike.
+
+    Args:
+        point: where the mass is. covariance: (k, k) of the residuals of `joints` without load.
+        bandwidth: of the momentum observer [rad/s]. forgetting: time constant [s].
+
+    Attributes:
+        mass: [kg], 0 at first. deviation: [kg], infinite at first; as if residuals were correlated over 1 / bandwidth.
+    """
+
+    def __init__(
+        self,
+        point: PointMass,
+        covariance: ArrayLike,
+        bandwidth: float,
+        forgetting: float = 1.0,
+        joints: tuple[int, ...] = (0, 1, 2),
+    ) -> None:
+        self.point, self.bandwidth, self.forgetting, self.joints = point, float(bandwidth), float(forgetting), joints
+        self._weight = np.linalg.inv(np.asarray(covariance, dtype=float))
+        if self._weight.shape != (len(joints), len(joints)) or not (bandwidth > 0 and forgetting > 0):
+            raise TrocarError("covariance must be of the joints looked at, bandwidth and forgetting positive")
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.mass, self.deviation = 0.0, np.inf
+        self._unit = np.zeros(len(self.joints))
+        self._score = self._information = 0.0
+
+    def update(self, residual: ArrayLike, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, dt: float) -> float:
+        """The mass [kg] after a step of dt [s]; q, dq, ddq: means over the step, residual: at its end."""
+        return self.advance(residual, self.point.effort(q, dq, ddq), dt)
+
+    def advance(self, residual: ArrayLike, unit: ArrayLike, dt: float) -> float:
+        """As `update`, with the effort per mass (n,) already at hand."""
+        kept = np.exp(-self.bandwidth * dt)
+        now, r = (np.asarray(x, dtype=float)[list(self.joints)] for x in (unit, residual))
+        self._unit = kept * self._unit - (1.0 - kept) * now  # a load is an external effort of the other sign
+        fade = np.exp(-dt / self.forgetting)
+        self._score = fade * self._score + dt * float(self._unit @ self._weight @ r)
+        self._information = fade * self._information + dt * float(self._unit @ self._weight @ self._unit)
+        if self._information > 0:
+            self.mass = self._score / self._information
+            self.deviation = float(np.sqrt(2.0 / self.bandwidth / self._information))
+        return self.mass

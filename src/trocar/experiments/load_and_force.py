@@ -1,0 +1,254 @@
+"""Payload, tip force and collisions on the recordings of Wang et al. 2019, with the model of another recording."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from trocar.arms.parameters import Parameters
+from trocar.control.observers import (
+    CollisionDetector,
+    MomentumObserver,
+    PayloadObserver,
+    PointMass,
+    ResidualStatistics,
+    estimate_payload,
+    sudden_effort,
+    wrist_force,
+)
+from trocar.experiments.experiment import Context
+from trocar.identification.identify import identify, prepared
+from trocar.identification.motion import efforts
+from trocar.identification.recalibration import recalibrate
+from trocar.identification.recipe import Recipe, joint_from_columns, load_recipe
+from trocar.mechanics import Mechanism
+from trocar.recording import Recording
+from trocar.recording.table_file import read_table
+from trocar.report import Claim, Relation
+from trocar.spatial import Array
+
+DATA = Path("dvrk_dynamics_identification")
+ONE = DATA / "psm" / "measured_trajectory" / "one_results.csv"
+NO_WEIGHT = DATA / "psm" / "measured_trajectory" / "one_no_weight_results.csv"
+INSERTION = DATA / "psm_simplified" / "measured_trajectory" / "one_results_1.0_scale_105_grams_insertion.csv"
+HALF_SPEED = DATA / "psm_simplified" / "measured_trajectory" / "one_results_0.5_scale_105_grams_insertion.csv"
+PARALLEL = DATA / "psm" / "measured_trajectory" / "one_105_grams_parallel_results.csv"
+
+WEIGHT = 105.0  # [g], as the recordings are named
+ARM = [0, 1, 2]  # joints that feel a load
+# Where the weights are: the insertion column is part of the end link, 53.5 cm above the remote centre; on the bar of
+# the parallelogram only its height over the lower bar matters, for the bar does not turn in pitch.
+COLUMN, COLUMN_AT_ZERO = "end", (0.0, 0.0, 0.535)
+BAR, BAR_POINT = "bottom", (0.26, -0.058, 0.0)
+FORCE_BANDWIDTH, PAYLOAD_BANDWIDTH = 2.0 * np.pi, 18.8  # [rad/s]
+DEPTH = 0.1  # [m] of the wrist from which on forces are judged
+RECALIBRATION = 10.0  # [s]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A recording in the columns of its file, and in joints with its efforts unfiltered."""
+
+    columns: Recording
+    joints: Recording
+
+
+def measured(path: Path, recipe: Recipe, rate: float = 200.0) -> Measured:
+    """A recording of Wang et al.: a table in joints and, at the wrist, motors."""
+    arm = recipe.mechanism().arm
+    units = {joint.name: "rad" if joint.kind == "revolute" else "m" for joint in arm.joints}
+    columns = read_table(path, recipe.columns, [units.get(name, "rad") for name in recipe.columns], rate)
+    assert columns.tau is not None
+    T = joint_from_columns(arm, tuple(columns.joints))
+    in_joints = replace(
+        columns,
+        q=columns.q @ T.T,
+        dq=columns.dq @ T.T,
+        tau=columns.tau @ np.linalg.inv(T),
+        joints=arm.joint_names,
+        joint_units=[units[name] for name in arm.joint_names],
+    )
+    return Measured(columns, in_joints)
+
+
+def unexplained(recipe: Recipe, parameters: Parameters, recording: Measured) -> tuple[Array, Array, Array, Array]:
+    """q, dq, ddq (N, n) of the joints and measured less modelled effort (N, 3) of the arm, all filtered, ends cut."""
+    mechanism = _mechanism(recipe, parameters)
+    T = joint_from_columns(mechanism.arm, tuple(recording.columns.joints))
+    signals = prepared(recipe, recording.columns)
+    residual = (signals.tau - efforts(mechanism, T, signals)) @ np.linalg.inv(T)
+    q, dq, ddq = (x @ T.T for x in (signals.q, signals.dq, signals.ddq))
+    used = signals.used
+    return q[used], dq[used], ddq[used], residual[used][:, ARM]
+
+
+class Twin:
+    """The model of the recording 'one', and its residuals on it."""
+
+    def __init__(self, data: Path, parameters: Parameters | None = None) -> None:
+        self.data, self.recipe = data, load_recipe("PSM")
+        one = self.measured(ONE)
+        self.parameters = parameters or identify(one.columns, "PSM", cross_validate=False).parameters
+        self.mechanism = _mechanism(self.recipe, self.parameters)
+        *_, residual = unexplained(self.recipe, self.parameters, one)
+        self.covariance = np.cov(residual.T)
+        self.one = one
+
+    def measured(self, name: Path, rate: float = 200.0) -> Measured:
+        return measured(self.data / name, self.recipe, rate)
+
+    def recalibrated(self, recording: Measured) -> Parameters:
+        return recalibrate(self.parameters, recording.columns, RECALIBRATION).parameters
+
+
+def payload_claims(context: Context, parameters: Parameters | None = None) -> list[Claim]:
+    """Weights on the arm, estimated with the model of 'one' (or with `parameters`)."""
+    twin = _twin(context, parameters)
+    cases = (
+        ("105 g on the insertion column", INSERTION, 200.0, COLUMN, WEIGHT),
+        ("105 g on the insertion column, half speed", HALF_SPEED, 100.0, COLUMN, WEIGHT),
+        ("no weight, as on the insertion column", NO_WEIGHT, 200.0, COLUMN, 0.0),
+        ("105 g on the parallelogram bar", PARALLEL, 200.0, BAR, WEIGHT),
+    )
+    found: list[Claim] = []
+    for name, path, rate, body, weight in cases:
+        context.progress(f"payload: {name}")
+        missing = _missing(context, twin, path)
+        if isinstance(twin, str) or missing:
+            found.append(_claim(f"payload/{name}", weight, None, "g", "equal", 5.0, missing))
+            continue
+        recording = twin.measured(path, rate)
+        q, dq, ddq, residual = unexplained(twin.recipe, twin.parameters, recording)
+        point = _place(twin.mechanism, body)
+        unit = point.effort(q, dq, ddq)[:, ARM]
+        fit = estimate_payload(residual, unit, twin.covariance, window=round(rate))
+        scatter = 1e3 * float(fit.windows.std(ddof=1))
+        note = (
+            f"± {1e3 * fit.deviation:.1f} g; R2 {fit.explained:.2f}; windows of 1 s scatter by {scatter:.1f} g, "
+            f"farthest {1e3 * np.abs(fit.windows - weight / 1e3).max():.1f} g off"
+        )
+        if body == BAR:
+            note = f"consistency check, for the height on the bar was chosen after the fact; {note}"
+            found.append(_claim(f"payload/{name}", weight, 1e3 * fit.mass, "g", "equal", 15.0, note))
+            continue
+        if weight == 0.0:
+            found.append(_claim(f"payload/{name}", 0.0, abs(1e3 * fit.mass), "g", "at_most", 8.0, note))
+            continue
+        slow = rate < 200.0
+        found.append(_claim(f"payload/{name}", weight, 1e3 * fit.mass, "g", "equal", 10.0 if slow else 5.0, note))
+        if not slow:
+            what = "standard deviation of windows of 1 s about their mean"
+            found.append(_claim(f"payload/{name}, windows of 1 s", 0.0, scatter, "g", "at_most", 5.0, what))
+            mean, spread = _online(twin, recording, point)
+            note = f"momentum observer at 3 Hz on unfiltered signals, forgetting in 1 s: scatter {spread:.1f} g"
+            found.append(_claim(f"payload/{name}, online", weight, mean, "g", "equal", 5.0, note))
+    return found
+
+
+def tip_force_claims(context: Context, parameters: Parameters | None = None) -> list[Claim]:
+    """Force seen at the wrist where there is none, and false alarms, on another recording than the model's."""
+    context.progress("tip force without contact")
+    twin = _twin(context, parameters)
+    missing = _missing(context, twin, NO_WEIGHT)
+    names = ("tip force/no contact, model of one", "tip force/no contact, recalibrated", "collision/false alarms")
+    if isinstance(twin, str) or missing:
+        return [_claim(name, 0.0, None, "", "at_most", 0.0, missing) for name in names]
+    recording = twin.measured(NO_WEIGHT)
+    new = _mechanism(twin.recipe, twin.recalibrated(recording))
+    found = []
+    for name, mechanism, bound in ((names[0], twin.mechanism, 1.4), (names[1], new, 0.7)):
+        F, deep = _force(mechanism, recording.joints, twin.covariance)
+        note = (
+            f"95 % of |F| lie below, 1 Hz, wrist deeper than {DEPTH:g} m ({deep.mean():.0%} of the rows); "
+            f"rms x y z {' '.join(f'{v:.2f}' for v in np.sqrt(np.mean(F[deep] ** 2, axis=0)))} N"
+        )
+        size = float(np.percentile(np.linalg.norm(F[deep], axis=1), 95))
+        found.append(_claim(name, 0.0, size, "N", "at_most", bound, note))
+    detector = contact_detector(twin)
+    r = _sudden(new, recording.joints)
+    largest, limits = detector.statistics.excess(r).max(), " ".join(f"{v:.2f}" for v in detector.threshold)
+    note = (
+        f"thresholds {limits} N m, N m, N from 'one', {detector.margin:g} times its largest residuals; recalibrated "
+        f"here they reach {largest:.2f} times"
+    )
+    found.append(_claim(names[2], 0.0, float(detector.alarms(r).sum()), "rows", "at_most", 0.0, note))
+    return found
+
+
+def contact_detector(twin: Twin) -> CollisionDetector:
+    """Thresholds from the residuals of 'one'."""
+    return CollisionDetector(ResidualStatistics.of(_sudden(twin.mechanism, twin.one.joints), ARM))
+
+
+def _sudden(mechanism: Mechanism, recording: Recording) -> Array:
+    return sudden_effort(mechanism, recording, held=False)[recording.t >= recording.t[0] + 1.0]
+
+
+def _residuals(mechanism: Mechanism, recording: Recording, bandwidth: float) -> Array:
+    """Of the momentum observer on unfiltered signals, without its first second."""
+    r = MomentumObserver(mechanism, bandwidth).along(recording, held=False)
+    return r[recording.t >= recording.t[0] + 1.0]
+
+
+def _force(mechanism: Mechanism, recording: Recording, covariance: Array) -> tuple[Array, Array]:
+    """Forces (N, 3) and which of them are deep enough to judge."""
+    r = _residuals(mechanism, recording, FORCE_BANDWIDTH)
+    q = recording.q[-len(r) :]
+    depth = np.linalg.norm(mechanism.pose(q, "wrist_pitch")[:, :3, 3], axis=1)
+    return wrist_force(mechanism, q, r, covariance).value, depth > DEPTH
+
+
+def _online(twin: Twin, recording: Measured, point: PointMass) -> tuple[float, float]:
+    """Mean and scatter [g] of the mass online, after the first 2 s; acceleration by the difference of one step."""
+    observer = MomentumObserver(twin.mechanism, PAYLOAD_BANDWIDTH)
+    one = _residuals(twin.mechanism, twin.one.joints, PAYLOAD_BANDWIDTH)[:, ARM]
+    payload = PayloadObserver(point, np.cov(one.T), PAYLOAD_BANDWIDTH)
+    joints = recording.joints
+    r, dt = observer.along(joints, held=False), float(np.diff(joints.t).mean())
+    q, dq = 0.5 * (joints.q[:-1] + joints.q[1:]), 0.5 * (joints.dq[:-1] + joints.dq[1:])
+    unit = point.effort(q, dq, np.diff(joints.dq, axis=0) / dt)
+    masses = 1e3 * np.array([payload.advance(r[k + 1], unit[k], dt) for k in range(len(unit))])
+    late = masses[round(2.0 / dt) :]
+    return float(late.mean()), float(late.std())
+
+
+def _place(mechanism: Mechanism, body: str) -> PointMass:
+    return PointMass.at(mechanism, COLUMN, COLUMN_AT_ZERO) if body == COLUMN else PointMass(mechanism, BAR, BAR_POINT)
+
+
+def _mechanism(recipe: Recipe, parameters: Parameters) -> Mechanism:
+    return replace(recipe, template=parameters).mechanism()
+
+
+def _twin(context: Context, parameters: Parameters | None) -> Twin | str:
+    """The model of 'one', or why there is none."""
+    if context.data is None:
+        return "not run: no data folder (--data or TROCAR_DATA)"
+    if not (context.data / ONE).is_file():
+        return f"not run: {ONE} is not in the data"
+    return Twin(context.data, parameters)
+
+
+def _missing(context: Context, twin: Twin | str, path: Path) -> str:
+    """Why a claim cannot be made, empty if it can."""
+    if isinstance(twin, str):
+        return twin
+    return "" if (twin.data / path).is_file() else f"not run: {path} is not in the data"
+
+
+def _claim(
+    name: str, published: float, ours: float | None, unit: str, relation: Relation, tolerance: float, note: str
+) -> Claim:
+    """A known weight, or nothing where nothing is: how near it must be is ours."""
+    return Claim(
+        id=f"wang2019/{name}",
+        published=published,
+        ours=ours,
+        unit=unit,
+        relation=relation,
+        tolerance=tolerance,
+        source="Wang et al. 2019, recordings with and without weights",
+        note=note if ours is None else f"{note}; the tolerance is ours",
+    )

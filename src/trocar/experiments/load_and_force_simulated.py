@@ -1,0 +1,170 @@
+"""Contact steps and injected faults in simulation, watched by a model whose parameters are off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from trocar.arms.parameters import Parameters
+from trocar.control import JointPID, Reference, sinusoid
+from trocar.control.observers import (
+    CollisionDetector,
+    Diagnosis,
+    FaultIsolation,
+    ResidualStatistics,
+    sudden_effort,
+)
+from trocar.experiments.experiment import Context
+from trocar.mechanics import Mechanism, load_mechanism
+from trocar.recording import Recording
+from trocar.report import Claim
+from trocar.simulation import CableBreak, EncoderBias, FaultySimulator, MotorLoss, simulate
+from trocar.simulation.faults import Fault
+from trocar.spatial import Array
+
+INERTIA_OFF, FRICTION_OFF = 0.01, 0.10  # standard deviation of the watching model's relative errors
+STEP, WITHIN = 1.0, 0.1  # [N], [s]
+BREAKS, TOUCHES = 1.0, 2.0  # [s] when something breaks, and when contact begins
+START = 1.5  # [s] that the slow observer needs to forget that it began at zero
+# Motion about a deep pose, every joint at its own frequency [Hz]; the jaw stays open.
+CENTRE = (0.0, 0.0, 0.15, 0.0, 0.0, 0.0, 0.5)
+AMPLITUDE = (0.5, 0.4, 0.04, 0.8, 0.5, 0.4, 0.3)
+FREQUENCY = (0.31, 0.37, 0.43, 0.40, 0.45, 0.50, 0.35)
+BIAS = {"yaw": 0.02, "pitch": 0.02, "insertion": 0.002}  # of encoders [rad, m]; discs 0.05 rad
+
+
+def mismatched(seed: int = 0) -> Mechanism:
+    """The PSM with parameters that are off, as those of an identified model are."""
+    right = load_mechanism("PSM")
+    assert right.parameters is not None
+    return Mechanism(right.arm, _off(right.parameters, np.random.default_rng(seed)))
+
+
+def _off(parameters: Parameters, rng: np.random.Generator) -> Parameters:
+    def by(size: float) -> float:
+        return float(1.0 + size * rng.normal())
+
+    inertias = {
+        name: replace(body, mass=body.mass * by(INERTIA_OFF), I=body.I * by(INERTIA_OFF))
+        for name, body in parameters.inertias.items()
+    }
+    drives = tuple(
+        replace(d, Fv=d.Fv * by(FRICTION_OFF), Fc=d.Fc * by(FRICTION_OFF), Fo=d.Fo * by(FRICTION_OFF))
+        for d in parameters.drives
+    )
+    return replace(parameters, name="mismatched", inertias=inertias, drives=drives)
+
+
+def watched(
+    duration: float, faults: tuple[Fault, ...] = (), force: Array | None = None, phase: float = 0.0
+) -> Recording:
+    """A run under the dVRK's PID [s], with faults, or with a force (3,) [N] at the tip from `TOUCHES` on; 500 Hz."""
+    motion = sinusoid(CENTRE, AMPLITUDE, FREQUENCY)
+    reference: Reference = lambda t: motion(t + phase)  # noqa: E731
+    sim = FaultySimulator("PSM", timestep=1 / 1500, faults=faults)
+    start = reference(0.0)
+    sim.reset(start.q, start.dq)
+    controller = _Pushed(JointPID(sim.arm), sim, force)
+    return simulate(sim, controller, reference, duration, every=3)
+
+
+class _Pushed:
+    """A controller in whose run something pushes from `TOUCHES` on."""
+
+    def __init__(self, controller: JointPID, sim: FaultySimulator, force: Array | None) -> None:
+        self._controller, self._sim, self._force = controller, sim, force
+        self.period, self.reset = controller.period, controller.reset
+
+    def __call__(self, state: object, setpoint: object) -> Array:
+        if self._force is not None and self._sim.time >= TOUCHES:
+            self._sim.apply_wrench([*self._force, 0.0, 0.0, 0.0])
+            self._force = None
+        return self._controller(state, setpoint)  # type: ignore[arg-type]
+
+
+def contact_claims(context: Context, seed: int = 0) -> list[Claim]:
+    """Steps of 1 N at the tip in every direction and at several poses; a run without contact must stay silent."""
+    context.progress("contact steps in simulation")
+    model = mismatched(seed)
+    detector = CollisionDetector(ResidualStatistics.of(_late(model, watched(8.0))[1], [0, 1, 2]))
+    phases = (0.0,) if context.quick else (0.0, 0.7, 1.4)
+    delays = [
+        _delay(detector, model, watched(TOUCHES + 0.3, force=sign * STEP * axis, phase=phase))
+        for phase in phases
+        for axis in np.eye(3)
+        for sign in (-1.0, 1.0)
+    ]
+    early = sum(delay < 0.0 for delay in delays)
+    alarms = early + int(detector.alarms(_late(model, watched(6.0, phase=0.35))[1]).any())
+    note = (
+        f"{len(delays)} steps of {STEP:g} N along x, y and z; model off by {INERTIA_OFF:.0%} (inertia) and "
+        f"{FRICTION_OFF:.0%} (friction); thresholds {' '.join(f'{v:.2f}' for v in detector.threshold)} N m, N m, N"
+    )
+    return [
+        _claim("contact/slowest detection of 1 N", WITHIN, float(np.max(delays)), "s", note),
+        _claim("contact/false alarms", 0.0, float(alarms), "", "before a step, or in 6 s without contact"),
+    ]
+
+
+def fault_claims(context: Context, seed: int = 0) -> list[Claim]:
+    """Each injected fault must be named, part included."""
+    context.progress("injected faults")
+    isolation = FaultIsolation(mismatched(seed), watched(6.0))
+    cases = faults(quick=context.quick)
+    wrong = []
+    for fault, kind, part in cases:
+        found = isolation.diagnosis(watched(BREAKS + 2.0, (fault,)))
+        if found is None or (found.kind, found.part) != (kind, part):
+            wrong.append(f"{kind} of {part} taken for {_name(found)}")
+    healthy = isolation.diagnosis(watched(3.0, phase=0.35))
+    if healthy is not None:
+        wrong.append(f"nothing taken for {_name(healthy)}")
+    note = f"of {len(cases)} faults and one healthy run; wrong: {'; '.join(wrong) or 'none'}"
+    return [_claim("faults/not isolated", 0.0, float(len(wrong)), "", note)]
+
+
+def faults(quick: bool = False) -> list[tuple[Fault, str, str]]:
+    """Faults with their kind and part: every motor, every encoder, every cable; one of each if quick."""
+    motors = load_mechanism("PSM").arm.motors.names
+    lost: list[tuple[Fault, str, str]] = [(MotorLoss(motor=m, at=BREAKS), "motor loss", m) for m in motors]
+    off: list[tuple[Fault, str, str]] = [
+        (EncoderBias(motor=m, at=BREAKS, bias=BIAS.get(m, 0.05)), "encoder bias", m) for m in motors
+    ]
+    broken: list[tuple[Fault, str, str]] = [
+        (CableBreak(cable=c, at=BREAKS), "cable break", c) for c in ("counterweight", *motors[3:])
+    ]
+    return [lost[1], off[2], broken[0], broken[1]] if quick else [*lost, *off, *broken]
+
+
+def _late(model: Mechanism, recording: Recording) -> tuple[Array, Array]:
+    """Times and sudden efforts past the observer's own start."""
+    rows = recording.t >= START
+    return recording.t[rows], sudden_effort(model, recording)[rows]
+
+
+def _delay(detector: CollisionDetector, model: Mechanism, recording: Recording) -> float:
+    """[s] from the step to the alarm; infinite without one, negative for a false one."""
+    found = detector.first(*_late(model, recording))
+    return np.inf if found is None else found - TOUCHES
+
+
+def _name(found: Diagnosis | None) -> str:
+    return "nothing" if found is None else f"{found.kind} of {found.part}"
+
+
+def _claim(name: str, bound: float, ours: float, unit: str, note: str) -> Claim:
+    return Claim(
+        id=f"wang2019/{name}",
+        published=bound,
+        ours=ours,
+        unit=unit,
+        relation="at_most",
+        tolerance=0.0,
+        source="no publication: in simulation, the bound is ours",
+        note=note,
+    )
+
+
+SIMULATED: tuple[Callable[[Context], list[Claim]], ...] = (contact_claims, fault_claims)

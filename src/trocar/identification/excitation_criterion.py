@@ -1,0 +1,193 @@
+"""How well a motion shows the base parameters: condition number or determinant of its regressor, with gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from trocar.errors import TrocarError, UnknownName
+from trocar.mechanics import Mechanism
+from trocar.mechanics.inertia import NAMES
+from trocar.mechanics.regressor import base_parameters
+from trocar.spatial import Array
+
+Objective = Literal["condition", "determinant"]
+OBJECTIVES: tuple[Objective, ...] = ("condition", "determinant")
+
+# Links whose inertia the motors hardly tell from that of the others. Without these two bars of the parallelogram, the
+# PSM of Wang et al. 2019 has 48 base parameters instead of 49, and a condition number ten times smaller.
+NEARLY_REDUNDANT = {"PSM": ("top", "front")}
+# Coulomb friction turns round within this part of a drive's top speed while searching: sign() has no gradient.
+SOFT_SIGN = 0.01
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that belongs to a drive: its term times the drive's row of A."""
+
+    drive: int
+    term: str
+
+
+class Criterion:
+    """Base parameters of an arm and how well motions show them, in motor efforts.
+
+    Rows of the regressor are efforts of the motors (what currents measure), every column is divided by its range over
+    the motion, as Wang et al. 2019 do. Friction with memory counts as Coulomb friction.
+
+    Args:
+        without: links to leave out of the parameters.
+        objective: "condition", the condition number; or "determinant", -log det of the information matrix with
+            efforts in parts of the motors' limits (D-optimality; needs no column scaling).
+
+    Attributes:
+        names: of the independent parameters, one per column.
+    """
+
+    def __init__(self, mechanism: Mechanism, without: Sequence[str] = (), objective: Objective = "condition") -> None:
+        if objective not in OBJECTIVES:
+            raise UnknownName("objective", objective, OBJECTIVES)
+        self.mechanism, self.objective = mechanism, objective
+        arm = mechanism.arm
+        bodies = [name.partition(".")[0] for name in mechanism.parameter_names if name.endswith(".Lxx")]
+        for body in without:
+            if body not in bodies:
+                raise UnknownName(f"link of {arm.name} with inertia", body, bodies)
+        self._coupling = arm.motors.coupling
+        self._links = len(NAMES) * len(bodies)
+        drives = mechanism.drives
+        self._A = drives.A
+        self._width = SOFT_SIGN * np.abs(drives.A) @ [joint.velocity for joint in arm.joints]
+        self._columns = [Column(i, term) for i, d in enumerate(drives.drives) for term in _terms(d.terms, d.hysteresis)]
+        names = [f"{body}.{name}" for body in bodies for name in NAMES]
+        names += [f"{drives.drives[c.drive].name}.{c.term}" for c in self._columns]
+        names += [f"{element.name}.amplitude" for element in mechanism.elastics.elements]
+        kept = np.array(
+            [i for i, name in enumerate(names) if name.partition(".")[0] not in without or i >= self._links]
+        )
+        found = base_parameters(lambda *state: self._regressor(*state)[..., kept], arm.lower, arm.upper)
+        self._kept = kept[found.independent]
+        self.names = tuple(names[i] for i in self._kept)
+        self._weights = 1.0 / arm.motors.effort if objective == "determinant" else np.ones(arm.n)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def matrix(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """(N n, b): the regressor of states (N, n) in motor efforts, columns divided by their range."""
+        W = self._regressor(q, dq, ddq)[..., self._kept].reshape(-1, len(self))
+        return W / self._ranges(W)[0]
+
+    def condition_number(self, q: Array, dq: Array, ddq: Array) -> float:
+        """Ratio of the largest to the smallest singular value of `matrix`."""
+        return float(np.linalg.cond(self.matrix(q, dq, ddq)))
+
+    def unexcited(self, q: Array, dq: Array, ddq: Array, count: int = 3) -> list[str]:
+        """The parameters that a motion shows least: largest entries of the last singular vector."""
+        vector = np.linalg.svd(self.matrix(q, dq, ddq))[2][-1]
+        return [self.names[i] for i in np.argsort(-np.abs(vector))[:count]]
+
+    def value(self, q: Array, dq: Array, ddq: Array, p: float = 16.0) -> float:
+        """What the search lessens, see `gradient`."""
+        return self.gradient(q, dq, ddq, p)[0]
+
+    def gradient(self, q: Array, dq: Array, ddq: Array, p: float = 16.0) -> tuple[float, Array]:
+        """The smooth objective of states (N, n) and its gradient (3, N, n) by q, dq and ddq, column ranges included.
+
+        "condition": log of |W|_p |W^+|_p in Schatten norms, an upper bound of the condition number that tends to it
+        with growing p. "determinant": -log det(W'W) / b.
+        """
+        W, backward = self._with_derivatives(q, dq, ddq)
+        N, n = q.shape
+        weights = np.tile(self._weights, N)[:, None]
+        flat = W.reshape(N * n, len(self)) * weights
+        r, top, bottom = self._ranges(flat)
+        A = flat / r
+        U, sigma, Vt = np.linalg.svd(A, full_matrices=False)
+        if sigma[-1] <= 0:
+            raise TrocarError("the motion does not move the arm: its regressor has no rank")
+        if self.objective == "condition":
+            log = np.log(sigma)
+            large, small = np.exp(p * (log - log[0])), np.exp(-p * (log - log[-1]))
+            value = log[0] - log[-1] + (np.log(large.sum()) + np.log(small.sum())) / p
+            slope = (large / large.sum() - small / small.sum()) / sigma
+        else:  # column ranges cancel
+            b = len(self)
+            value = -2.0 * (np.log(sigma).sum() + np.log(r).sum()) / b
+            slope = -2.0 / (b * sigma)
+        dA = (U * slope) @ Vt
+        dflat = dA / r
+        if self.objective == "condition":
+            dr = -(dA * flat).sum(0) / r**2
+            columns = np.arange(len(self))
+            dflat[top, columns] += dr
+            dflat[bottom, columns] -= dr
+        return float(value), backward((dflat * weights).reshape(N, n, len(self)))
+
+    def _ranges(self, W: Array) -> tuple[Array, Array, Array]:
+        """Largest less smallest entry of each column, and the rows where they are."""
+        top, bottom = W.argmax(0), W.argmin(0)
+        columns = np.arange(W.shape[1])
+        r = W[top, columns] - W[bottom, columns]
+        flat = np.flatnonzero(r <= 0)
+        if flat.size:
+            raise TrocarError(f"the motion does not excite {', '.join(self.names[i] for i in flat)} at all")
+        return r, top, bottom
+
+    def _regressor(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """(N, n, p) of all parameters, in motor efforts, Coulomb friction with its sign."""
+        links = self.mechanism.regressor(q, dq, ddq)[..., : self._links]
+        drives = self._drive_factors(q, dq, ddq, np.sign(dq @ self._A.T))
+        Y = np.concatenate([links, drives, self.mechanism.elastics.regressor(q)], axis=-1)
+        return np.einsum("ji,...jp->...ip", self._coupling, Y)
+
+    def _drive_factors(self, q: Array, dq: Array, ddq: Array, sign: Array) -> Array:
+        s, ds, dds = (x @ self._A.T for x in (q, dq, ddq))
+        factor = {"Im": dds, "Fv": ds, "Fc": sign, "Fo": np.ones_like(s), "K": s, "K2": s**2, "Fx": s * sign}
+        return np.stack([factor[c.term][..., c.drive, None] * self._A[c.drive] for c in self._columns], axis=-1)
+
+    def _with_derivatives(self, q: Array, dq: Array, ddq: Array) -> tuple[Array, Callable[[Array], Array]]:
+        """The regressor W of the chosen columns with smooth Coulomb friction, and the gradient (3, N, n) of a dW."""
+        links, D = self.mechanism.link_regressor_derivatives(q, dq, ddq)
+        s, ds, _ = (x @ self._A.T for x in (q, dq, ddq))
+        sign = np.tanh(ds / self._width)
+        drives = self._drive_factors(q, dq, ddq, sign)
+        elastics = self.mechanism.elastics.regressor(q)
+        Y = np.concatenate([links, drives, elastics], axis=-1)
+        W = np.einsum("ji,njp->nip", self._coupling, Y[..., self._kept])
+        by_speed = (1.0 - sign**2) / self._width
+        # derivative of each drive factor by s, s' and s''
+        none, one = np.zeros_like(s), np.ones_like(s)
+        slopes = {
+            "Im": (none, none, one),
+            "Fv": (none, one, none),
+            "Fc": (none, by_speed, none),
+            "Fo": (none, none, none),
+            "K": (one, none, none),
+            "K2": (2.0 * s, none, none),
+            "Fx": (sign, s * by_speed, none),
+        }
+
+        def backward(dW: Array) -> Array:
+            dY = np.zeros(Y.shape)
+            dY[..., self._kept] = np.einsum("ij,njp->nip", self._coupling, dW)
+            found = np.einsum("nip,knipj->knj", dY[..., : self._links], D)
+            for k, column in enumerate(self._columns):
+                along = dY[..., self._links + k] @ self._A[column.drive]
+                for part, slope in enumerate(slopes[column.term]):
+                    found[part] += (along * slope[:, column.drive])[:, None] * self._A[column.drive]
+            found[0] += np.einsum(
+                "nik,nik->ni", dY[..., self._links + len(self._columns) :], self.mechanism.elastics.slopes(q)
+            )
+            return found
+
+        return W, backward
+
+
+def _terms(terms: Sequence[str], hysteresis: Sequence[object]) -> tuple[str, ...]:
+    """The terms that are columns here: friction with memory as Coulomb friction, friction by load not at all."""
+    kept = [term for term in terms if term != "mu"]
+    return (*kept, "Fc") if hysteresis and "Fc" not in kept else tuple(kept)

@@ -1,0 +1,126 @@
+"""Where and how fast an arm may move when it is excited: limits on rows of A q, the joints and coupled motors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from trocar.arms import Arm
+from trocar.arms.arm import Joint
+from trocar.errors import TrocarError, UnknownName
+from trocar.spatial import Array
+
+RANGE = 0.9  # part of a joint's range that is used where nothing is published
+SPEED = 0.8  # part of its trajectory velocity
+DISC_RANGE, DISC_SPEED = 2.9, 2.0  # of an instrument's discs [rad, rad/s]; they disengage at 2.98
+
+# Classic PSM: joints 1 to 3 and all velocities as Wang et al. 2019 used them; the wrist's positions are ours: clear of
+# its limits, jaw open. lower, upper [rad, m], velocity [rad/s, m/s].
+PSM = {
+    "yaw": (-1.45, 1.45, 1.7),
+    "pitch": (-0.75, 0.80, 1.7),
+    "insertion": (0.07, 0.235, 0.35),
+    "roll": (-1.5, 1.5, 2.0),
+    "wrist_pitch": (-0.9, 0.9, 2.0),
+    "wrist_yaw": (-0.9, 0.9, 2.0),
+    "jaw": (0.1, 1.1, 2.0),
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ExcitationLimits:
+    """lower <= A q <= upper and |A dq| <= velocity, row by row.
+
+    Attributes:
+        names: of the rows: joints, then motors that several joints move.
+        A: (r, n). lower, upper: (r,) [rad, m]. velocity: (r,) [rad/s, m/s].
+    """
+
+    names: tuple[str, ...]
+    A: Array
+    lower: Array
+    upper: Array
+    velocity: Array
+
+    def __post_init__(self) -> None:
+        rows = len(self.names)
+        if self.A.ndim != 2 or any(x.shape != (rows,) for x in (self.A[:, 0], self.lower, self.upper, self.velocity)):
+            raise TrocarError(f"limits of {rows} rows need A ({rows}, n) and lower, upper, velocity ({rows},)")
+        for i, name in enumerate(self.names):
+            if not (np.isfinite([self.lower[i], self.upper[i]]).all() and self.lower[i] < self.upper[i]):
+                raise TrocarError(f"no room for {name}: it must stay between {self.lower[i]:g} and {self.upper[i]:g}")
+            if not (np.isfinite(self.velocity[i]) and self.velocity[i] > 0):
+                raise TrocarError(f"the velocity limit of {name} must be positive, got {self.velocity[i]!r}")
+
+    @property
+    def middle(self) -> Array:
+        """(r,) [rad, m]."""
+        return 0.5 * (self.lower + self.upper)
+
+    @property
+    def half(self) -> Array:
+        """(r,) half of each range [rad, m]."""
+        return 0.5 * (self.upper - self.lower)
+
+    def violation(self, q: Array, dq: Array) -> tuple[float, str]:
+        """Largest excess over a limit along states (N, n), as a fraction of that limit's half range; where it is.
+
+        Negative where everything is inside.
+        """
+        position = (np.abs(q @ self.A.T - self.middle) / self.half - 1.0).max(0)
+        velocity = (np.abs(dq @ self.A.T) / self.velocity - 1.0).max(0)
+        worst = np.concatenate([position, velocity])
+        i = int(worst.argmax())
+        return float(
+            worst[i]
+        ), f"{'position' if i < len(self.names) else 'velocity'} of {(*self.names, *self.names)[i]}"
+
+
+def _known(arm: Arm, joint: Joint) -> bool:
+    """Joints 1 to 3 are those of the Classic arm; the wrist is the instrument's, on any arm."""
+    return joint.name in PSM and (arm.name == "PSM" or joint.name not in ("yaw", "pitch", "insertion"))
+
+
+def _within(joint: Joint, limits: tuple[float, float, float]) -> tuple[float, float, float]:
+    """The limits, inside those of a joint with less room, as of another instrument."""
+    lower, upper, velocity = limits
+    return max(lower, joint.lower), min(upper, joint.upper), velocity
+
+
+def excitation_limits(arm: Arm, changes: Mapping[str, tuple[float, float, float]] | None = None) -> ExcitationLimits:
+    """Limits for an arm: published ones (Classic PSM), otherwise parts of the joint ranges and velocities.
+
+    Instruments also limit their discs, which the coupling makes combinations of the wrist's joints.
+
+    Args:
+        changes: joint name -> (lower, upper, velocity) to use instead; they may not leave the joint's own range.
+    """
+    chosen = {}
+    for joint in arm.joints:
+        middle, half = 0.5 * (joint.lower + joint.upper), 0.5 * (joint.upper - joint.lower)
+        chosen[joint.name] = (middle - RANGE * half, middle + RANGE * half, SPEED * joint.velocity)
+    if arm.family == "PSM":
+        chosen |= {joint.name: _within(joint, PSM[joint.name]) for joint in arm.joints if _known(arm, joint)}
+    for name, change in (changes or {}).items():
+        if name not in chosen:
+            raise UnknownName(f"joint of {arm.name}", name, arm.joint_names)
+        chosen[name] = change
+    for joint in arm.joints:
+        lower, upper, _ = chosen[joint.name]
+        if lower < joint.lower - 1e-9 or upper > joint.upper + 1e-9:
+            raise TrocarError(
+                f"{joint.name} may move from {joint.lower:g} to {joint.upper:g}; asked for {lower:g} to {upper:g}"
+            )
+    rows = list(np.eye(arm.n))
+    names = list(arm.joint_names)
+    numbers = [chosen[name] for name in names]
+    motor_from_joint = np.linalg.inv(arm.motors.coupling)
+    for name, row in zip(arm.motors.names, motor_from_joint, strict=True):
+        if name.startswith("disc") and np.count_nonzero(row) > 1:
+            names.append(name)
+            rows.append(row)
+            numbers.append((-DISC_RANGE, DISC_RANGE, DISC_SPEED))
+    lower, upper, velocity = np.array(numbers, dtype=float).T
+    return ExcitationLimits(names=tuple(names), A=np.array(rows), lower=lower, upper=upper, velocity=velocity)

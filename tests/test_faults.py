@@ -1,0 +1,122 @@
+"""Faults in the simulator do what they say, and residuals tell them apart."""
+
+import numpy as np
+import pytest
+
+import trocar as tr
+from trocar.control import JointPID, hold, sinusoid
+from trocar.control.observers import FaultIsolation
+from trocar.errors import TrocarError
+from trocar.experiments.load_and_force_simulated import faults, mismatched, watched
+from trocar.simulation import CableBreak, EncoderBias, FaultySimulator, MotorLoss, Simulator, simulate
+
+
+def held(fault, duration=0.4):
+    """The arm held at a pose by its PID; the simulator and the recording."""
+    sim = FaultySimulator("PSM", timestep=1 / 1500, faults=(fault,) if fault else ())
+    q = np.array([0.4, 0.3, 0.15, 0.0, 0.2, 0.1, 0.4])
+    sim.reset(q)
+    return sim, simulate(sim, JointPID(sim.arm), hold(q), duration)
+
+
+def test_without_faults_it_is_the_simulator():
+    sim, recording = held(None)
+    plain = Simulator("PSM", timestep=1 / 1500)
+    plain.reset(recording.q[0])
+    again = simulate(plain, JointPID(plain.arm), hold(recording.q[0]), 0.4)
+    np.testing.assert_allclose(recording.q, again.q, atol=1e-12)
+    np.testing.assert_allclose(sim.tau, sim.delivered)
+
+
+def test_a_lost_motor_reports_an_effort_that_does_not_act():
+    sim = FaultySimulator("PSM", timestep=1 / 1500, faults=(MotorLoss(motor="pitch", at=0.2, remaining=0.25),))
+    motion = sinusoid(sim.arm.home, [0.3, 0.3, 0, 0, 0, 0, 0], 1.0)
+    sim.reset(motion(0.0).q, motion(0.0).dq)
+    recording = simulate(sim, JointPID(sim.arm), motion, 0.4)
+    assert abs(sim.tau[1]) > 0.1
+    assert sim.delivered[1] == pytest.approx(0.25 * sim.tau[1])
+    assert sim.delivered[0] == pytest.approx(sim.tau[0])
+    assert recording.tau[-1, 1] == sim.tau[1]
+
+
+def test_a_biased_encoder_is_off_by_its_bias_in_position_and_right_in_speed():
+    sim, recording = held(EncoderBias(motor="yaw", at=0.2, bias=0.01))
+    assert sim.measured_q[0] - sim.q[0] == pytest.approx(0.01)
+    np.testing.assert_allclose(sim.measured_q[1:], sim.q[1:])
+    np.testing.assert_allclose(sim.measured_dq, sim.dq)
+    # the PID moves the arm until the encoder reads the old place
+    assert recording.q[0, 0] - sim.q[0] == pytest.approx(0.01, abs=3e-3)
+
+
+def test_a_disc_whose_cable_broke_turns_alone():
+    sim, recording = held(CableBreak(cable="disc_2", at=0.2))
+    motor = np.linalg.solve(sim.arm.motors.coupling, sim.measured_q - sim.q)
+    assert np.abs(motor[[0, 1, 2, 3, 5, 6]]).max() < 1e-12
+    assert sim.tau[4] != sim.delivered[4] or sim.delivered[4] == 0.0
+    assert abs(recording.q[-1, 4] - 0.2) < 0.02  # its motor is still held
+
+
+def test_a_counterweight_whose_cable_broke_falls_to_the_end_of_its_guide_and_is_hung_up_again_by_a_reset():
+    sim, recording = held(CableBreak(cable="counterweight", at=0.2), duration=1.0)
+    assert sim.tree_positions["counterweight"] == pytest.approx(0.0, abs=5e-3)
+    late, early = recording.t > 0.9, (recording.t > 0.15) & (recording.t < 0.2)
+    missing = recording.tau[late, 2].mean() - recording.tau[early, 2].mean()
+    mech = tr.load_mechanism("PSM")
+    without = tr.load_mechanism("PSM", counterweight=False)
+    expected = (without.gravity(sim.q) - mech.gravity(sim.q))[2]
+    assert missing == pytest.approx(expected, rel=0.3)
+    sim.inject()
+    sim.reset(recording.q[0])
+    for _ in range(100):
+        sim.step(mech.gravity(sim.q))
+    assert sim.tree_positions["counterweight"] == pytest.approx(sim.q[2], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (MotorLoss(motor="yow"), "Did you mean 'yaw'"),
+        (MotorLoss(motor="yaw", remaining=1.0), r"\[0, 1\)"),
+        (EncoderBias(motor="yaw", bias=0.0), "other than 0"),
+        (CableBreak(cable="yaw"), "give rotor="),
+        (MotorLoss(motor="yaw", at=np.nan), "finite time"),
+        ("motor loss", "a fault is"),
+    ],
+)
+def test_faults_that_cannot_be_are_refused(fault, message):
+    with pytest.raises(TrocarError, match=message):
+        FaultySimulator("PSM").inject(fault)
+
+
+def test_an_arm_without_counterweight_cannot_drop_it():
+    with pytest.raises(TrocarError, match="no counterweight"):
+        FaultySimulator("ECM").inject(CableBreak(cable="counterweight"))
+
+
+# -- isolation ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def isolation():
+    return FaultIsolation(mismatched(), watched(4.0))
+
+
+@pytest.mark.parametrize(("fault", "kind", "part"), faults(quick=True), ids=lambda x: x if isinstance(x, str) else "")
+def test_a_model_that_is_off_names_the_fault_and_the_part(isolation, fault, kind, part):
+    found = isolation.diagnosis(watched(2.0, (fault,)))
+    assert found is not None
+    assert (found.kind, found.part) == (kind, part), found
+    assert 1.0 <= found.time < 1.6
+
+
+def test_a_healthy_run_is_left_alone_and_a_push_is_not_taken_for_a_fault(isolation):
+    assert isolation.diagnosis(watched(2.0, phase=0.2)) is None
+    found = isolation.diagnosis(watched(2.6, force=np.array([0.0, 2.0, 0.0])))
+    assert found is not None
+    assert found.kind == "external force"
+    assert found.part is None
+
+
+def test_a_recording_too_short_to_judge_is_refused(isolation):
+    with pytest.raises(TrocarError, match="too short"):
+        isolation.diagnosis(watched(0.1))

@@ -1,0 +1,263 @@
+"""Observers: momentum, payload, tip force and collisions, against simulations with known answers and recordings."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hysteresis_set import memory_set
+from scipy.signal import lfilter
+from test_measured import DATA, IDENTIFICATION
+
+import trocar as tr
+from trocar.control import JointPID, sinusoid
+from trocar.control.observers import (
+    CollisionDetector,
+    MomentumObserver,
+    PayloadObserver,
+    PointMass,
+    ResidualStatistics,
+    estimate_payload,
+    external_effort,
+    tip_wrench,
+    wrist_force,
+)
+from trocar.errors import TrocarError
+from trocar.experiments.experiment import Context
+from trocar.mechanics import Mechanism
+from trocar.recording import Recording
+from trocar.simulation import Simulator, simulate
+
+INSERTION = DATA / "dvrk_dynamics_identification" / "psm_simplified" / "measured_trajectory"
+needs_weights = pytest.mark.skipif(
+    not (IDENTIFICATION.is_dir() and INSERTION.is_dir()), reason="TROCAR_DATA has no recordings of Wang et al."
+)
+MOTION = sinusoid([0.1, 0.0, 0.15, 0, 0, 0, 0.5], [0.4, 0.3, 0.04, 0.5, 0.3, 0.3, 0.2], 0.5)
+
+
+@pytest.fixture(scope="module")
+def psm():
+    return tr.load_mechanism("PSM")
+
+
+def run(force=None, duration=1.0):
+    """A run under the PID without friction, exactly integrated, with a force at the tip all the time."""
+    sim = Simulator("PSM", timestep=1 / 1500, friction=False, accuracy="exact")
+    start = MOTION(0.0)
+    sim.reset(start.q, start.dq)
+    if force is not None:
+        sim.apply_wrench(force)
+    return simulate(sim, JointPID(sim.arm), MOTION, duration)
+
+
+@pytest.fixture(scope="module")
+def free():
+    return run()
+
+
+@pytest.fixture(scope="module")
+def pushed():
+    return run([0.5, -1.0, 2.0, 0.01, 0.02, -0.01])
+
+
+# -- momentum ----------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_pushes_and_the_observer_sees_nothing(psm, free):
+    r = MomentumObserver(psm, 20.0, friction=False).along(free)
+    assert np.abs(r[10:]).max() < 2e-3
+
+
+def test_the_observer_comes_to_the_effort_of_a_force_at_the_tip(psm, pushed):
+    wrench = np.array([0.5, -1.0, 2.0, 0.01, 0.02, -0.01])
+    efforts = np.swapaxes(psm.jacobian(pushed.q), 1, 2) @ wrench
+    late = pushed.t > 0.6
+    raw = external_effort(psm, pushed, friction=False)
+    np.testing.assert_allclose(raw[late, :6], efforts[late], atol=4e-3)
+    # the observer is that through its filter
+    a = np.exp(-20.0 / 1500)
+    r = MomentumObserver(psm, 20.0, friction=False).along(pushed)
+    np.testing.assert_allclose(r[late, :6], lfilter([1 - a], [1, -a], efforts, axis=0)[late], atol=4e-3)
+
+
+def test_step_by_step_is_the_same_as_along_a_recording_memory_of_friction_included():
+    mechanism = Mechanism(tr.load_arm("PSM"), memory_set())
+    t = np.arange(60) / 200
+    rows = [MOTION(x) for x in t]
+    q, dq = (np.array([getattr(s, name) for s in rows]) for name in ("q", "dq"))
+    tau = np.random.default_rng(0).normal(size=q.shape)
+    recording = Recording(
+        t=t, q=q, dq=dq, tau=tau, joints=mechanism.arm.joint_names, joint_units=["rad"] * 2 + ["m"] + ["rad"] * 4
+    )
+    observer = MomentumObserver(mechanism, 15.0)
+    observer.reset(q[0], dq[0])
+    steps = [observer.update(q[k + 1], dq[k + 1], tau[k], 1 / 200) for k in range(len(t) - 1)]
+    np.testing.assert_allclose(steps, observer.along(recording)[1:], atol=1e-12)
+    # uneven times go through another branch
+    uneven = replace(recording, t=t + 1e-4 * np.sin(40 * t))
+    assert np.abs(observer.along(uneven) - observer.along(recording)).max() < 0.05 * np.abs(steps).max()
+
+
+def test_the_filter_is_exact_for_a_constant_effort(psm):
+    """At rest with a constant effort missing, r is that effort times 1 - exp(-K t), to rounding."""
+    q, missing, K = np.array(psm.arm.home), np.array([0.1, 0.2, 1.0, 0, 0, 0, 0]), 7.0
+    observer = MomentumObserver(psm, K, friction=False)
+    observer.reset(q, np.zeros(7))
+    for _ in range(50):
+        r = observer.update(q, np.zeros(7), psm.gravity(q) - missing, 0.01)
+    np.testing.assert_allclose(r, missing * (1 - np.exp(-K * 0.5)), atol=1e-12)
+
+
+def test_an_observer_that_was_not_started_or_has_no_efforts_says_so(psm, free):
+    with pytest.raises(TrocarError, match="reset"):
+        MomentumObserver(psm).update(np.zeros(7), np.zeros(7), np.zeros(7), 0.01)
+    with pytest.raises(TrocarError, match="no efforts"):
+        external_effort(psm, replace(free, tau=None))
+    with pytest.raises(TrocarError, match="bandwidth"):
+        MomentumObserver(psm, -1.0)
+
+
+# -- payload -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("body", ["end", "bottom", "insertion"])
+def test_the_effort_of_a_point_mass_is_that_of_the_regressor(psm, random_states, body):
+    q = random_states(psm, 20)
+    dq, ddq = np.random.default_rng(1).normal(size=(2, *q.shape))
+    x, y, z = point = (0.1, -0.2, 0.3)
+    phi = [1, x, y, z, y * y + z * z, -x * y, -x * z, x * x + z * z, -y * z, x * x + y * y]
+    first = psm.parameter_names.index(f"{body}.m")
+    expected = psm.regressor(q, dq, ddq)[..., first : first + 10] @ phi
+    np.testing.assert_allclose(PointMass(psm, body, point).effort(q, dq, ddq), expected, atol=1e-12)
+
+
+def test_a_place_given_in_the_base_is_there_when_the_joints_are_zero(psm):
+    place = PointMass.at(psm, "end", (0.0, 0.0, 0.535))
+    T = psm.pose(np.zeros(7), "end")
+    np.testing.assert_allclose(T[:3, :3] @ place.point + T[:3, 3], [0, 0, 0.535], atol=1e-12)
+
+
+def test_the_mass_and_its_deviation_are_right_under_correlated_noise(psm, free):
+    """Noise that lasts 20 ms: the estimate's error is its deviation, nine times of ten within two of them."""
+    unit = PointMass.at(psm, "end", (0.0, 0.0, 0.535)).effort(free.q, free.dq, free.ddq)[:, :3]
+    rng, sd = np.random.default_rng(3), np.array([0.03, 0.05, 0.14])
+    errors = []
+    for _ in range(60):
+        white = rng.normal(size=(len(unit) + 30, 3))
+        noise = sd * np.stack([np.convolve(w, np.ones(30) / np.sqrt(30), "valid") for w in white.T], 1)[: len(unit)]
+        fit = estimate_payload(0.2 * unit + noise, unit, np.diag(sd**2), window=300, memory=90)
+        errors.append((fit.mass - 0.2) / fit.deviation)
+    assert fit.windows.shape == (5,)
+    assert abs(np.mean(errors)) < 0.5
+    assert np.mean(np.abs(errors) < 2.0) > 0.8
+    assert np.std(errors) < 2.0
+
+
+def test_online_the_mass_comes_in_and_is_forgotten(psm):
+    place = PointMass.at(psm, "end", (0.0, 0.0, 0.535))
+    K, dt = 18.8, 1 / 200
+    observer = MomentumObserver(psm, K, friction=False)
+    payload = PayloadObserver(place, np.diag([0.03, 0.05, 0.14]) ** 2, K, forgetting=0.5)
+    start = MOTION(0.0)
+    observer.reset(start.q, start.dq)
+    masses = []
+    for k in range(1, 600):
+        before, now, middle = MOTION((k - 1) * dt), MOTION(k * dt), MOTION((k - 0.5) * dt)
+        load = 0.1 if k < 300 else 0.0
+        tau = psm.inverse_dynamics(middle.q, middle.dq, middle.ddq)
+        tau = tau + load * place.effort(middle.q, middle.dq, middle.ddq)
+        r = observer.update(now.q, now.dq, tau, dt)
+        masses.append(payload.update(r, middle.q, middle.dq, (now.dq - before.dq) / dt, dt))
+    assert masses[298] == pytest.approx(0.1, abs=2e-3)
+    assert abs(masses[-1]) < 0.02
+    assert 0 < payload.deviation < 0.1
+
+
+def test_an_effort_that_a_mass_cannot_have_is_refused():
+    with pytest.raises(TrocarError, match="no effect"):
+        estimate_payload(np.ones((10, 3)), np.zeros((10, 3)), np.eye(3), window=5)
+    with pytest.raises(TrocarError, match="do not go together"):
+        estimate_payload(np.ones((10, 3)), np.zeros((10, 2)), np.eye(3), window=5)
+    with pytest.raises(TrocarError, match="window"):
+        estimate_payload(np.ones((10, 3)), np.ones((10, 3)), np.eye(3), window=11)
+
+
+# -- force and collisions ----------------------------------------------------------------------------------------------
+
+
+def test_force_and_wrench_come_back_from_the_efforts_they_make(psm, random_states):
+    q = random_states(psm, 10)
+    q[:, 2] = np.clip(q[:, 2], 0.1, None)
+    F = np.array([1.0, -2.0, 0.5])
+    J = psm.jacobian(q, "wrist_pitch")[:, :3]
+    r = np.swapaxes(J, 1, 2) @ F
+    np.testing.assert_allclose(wrist_force(psm, q, r, np.eye(3)).value, np.tile(F, (10, 1)), atol=1e-9)
+    W = np.array([1.0, -2.0, 0.5, 0.01, 0.02, 0.03])
+    r = np.pad(np.swapaxes(psm.jacobian(q), 1, 2) @ W, ((0, 0), (0, 1)))
+    np.testing.assert_allclose(tip_wrench(psm, q, r, np.eye(6)).value, np.tile(W, (10, 1)), atol=1e-7)
+
+
+def test_the_covariance_of_the_force_is_that_of_its_samples(psm):
+    q = np.array([0.3, -0.2, 0.15, 0, 0, 0, 0])
+    S = np.diag([0.03, 0.05, 0.14]) ** 2
+    r = np.pad(np.random.default_rng(0).multivariate_normal(np.zeros(3), S, 20_000), ((0, 0), (0, 4)))
+    found = wrist_force(psm, np.tile(q, (20_000, 1)), r, S)
+    np.testing.assert_allclose(np.cov(found.value.T), found.covariance[0], rtol=0.05, atol=2e-3)
+
+
+def test_at_the_remote_centre_and_without_a_wrist_point_forces_are_refused(psm):
+    at_rcm = np.array([0, 0, 0.0156, 0, 0, 0, 0.0])
+    with pytest.raises(TrocarError, match="remote centre"):
+        wrist_force(psm, at_rcm, np.ones(7), np.eye(3))
+    with pytest.raises(TrocarError, match="tip_wrench"):
+        wrist_force(tr.load_mechanism("MTMR"), np.zeros(7), np.ones(7), np.eye(3))
+    with pytest.raises(TrocarError, match="six joints"):
+        tip_wrench(tr.load_mechanism("ECM"), np.zeros(4), np.ones(4), np.eye(4))
+
+
+def test_an_alarm_is_a_residual_beyond_all_that_were_seen():
+    rng = np.random.default_rng(0)
+    quiet = rng.normal(size=(1000, 3)) * [0.1, 0.2, 0.3] + 1.0
+    detector = CollisionDetector(ResidualStatistics.of(quiet, [0, 2]))
+    assert not detector.alarms(quiet).any()
+    t = np.arange(5) / 10
+    r = np.tile(quiet.mean(0), (5, 1))
+    r[:, 1] += 10.0  # a joint not looked at
+    assert detector.first(t, r) is None
+    r[3, 2] += 2.0
+    assert detector.first(t, r) == pytest.approx(0.3)
+    with pytest.raises(TrocarError, match="do not vary"):
+        ResidualStatistics.of(np.ones((5, 2)))
+
+
+def test_steps_of_one_newton_are_found_within_a_tenth_of_a_second_by_a_model_that_is_off():
+    from trocar.experiments.load_and_force_simulated import contact_claims
+
+    claims = contact_claims(Context(data=None, video=None, progress=lambda text: None, quick=True))
+    assert [c.holds for c in claims] == [True, True], claims
+
+
+# -- recordings --------------------------------------------------------------------------------------------------------
+
+
+@needs_weights
+def test_weights_and_forces_on_the_real_robot_with_the_model_of_another_recording():
+    """105 g within 5 g, no weight below 8 g; forces where there are none 1.4 N, 0.7 N recalibrated; no false alarm."""
+    from trocar.experiments.load_and_force import Twin, payload_claims, tip_force_claims
+
+    context = Context(data=Path(DATA), video=None, progress=lambda text: None)
+    twin = Twin(DATA)
+    claims = {c.id: c for c in payload_claims(context, twin.parameters) + tip_force_claims(context, twin.parameters)}
+    assert len(claims) == 9
+    for claim in claims.values():
+        assert claim.holds, claim
+    assert claims["wang2019/payload/105 g on the insertion column"].tolerance == 5.0
+
+
+def test_without_recordings_the_claims_say_so():
+    from trocar.experiments.load_and_force import payload_claims, tip_force_claims
+
+    context = Context(data=None, video=None, progress=lambda text: None)
+    for claim in payload_claims(context) + tip_force_claims(context):
+        assert claim.holds is None
+        assert claim.note.startswith("not run: no data folder")

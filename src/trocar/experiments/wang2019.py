@@ -13,7 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
+from trocar.arms.parameters import Parameters
+from trocar.experiments.excitation import excitation_claims
 from trocar.experiments.experiment import Context, Experiment
+from trocar.experiments.load_and_force import payload_claims, tip_force_claims
+from trocar.experiments.load_and_force_simulated import contact_claims, fault_claims
 from trocar.experiments.wang2019_engine import in_engine
 from trocar.experiments.wang2019_half_speed import half_speed
 from trocar.identification.figures import effort_figure, error_figure
@@ -67,6 +71,7 @@ class Set:
 def run(context: Context) -> Report:
     """Least squares and their parameters as published; ours beside, cross-validated on 'one', and on 'two'."""
     report = Report("Wang et al. 2019: identification of PSM and MTM")
+    twin: Parameters | None = None
     for family, arm in (("PSM", "PSM"), ("MTM", "MTMR")):
         context.progress(f"{family}: base parameters")
         report.add_claim(_base_count(family, arm))
@@ -94,12 +99,25 @@ def run(context: Context) -> Report:
         if family == "PSM" and not context.quick:
             context.progress("PSM: the twin in the engine")
             other = _path(context, family, "one_no_weight_results.csv")
-            report.paragraphs += in_engine(
+            claims, lines = in_engine(
                 found, load_recording(one, arm), None if other is None else load_recording(other, arm)
             )
+            twin, report.paragraphs = found.parameters, report.paragraphs + lines
+            for claim in claims:
+                report.add_claim(claim)
     if not context.quick:
         context.progress("half speed: hysteresis or lag")
-        report.paragraphs += half_speed(None if context.data is None else context.data / FOLDER)
+        decision, lines = half_speed(None if context.data is None else context.data / FOLDER)
+        report.paragraphs += lines
+        for claim in (
+            decision,
+            *payload_claims(context, twin),
+            *tip_force_claims(context, twin),
+            *contact_claims(context),
+            *fault_claims(context),
+            *excitation_claims(context),
+        ):
+            report.add_claim(claim)
     return report
 
 

@@ -20,6 +20,7 @@ from trocar.identification.signals import Signals, lowpass
 from trocar.identification.twin import identified_text, recalibrated_text
 from trocar.mechanics import load_mechanism
 from trocar.recording import Recording
+from trocar.report import Claim
 from trocar.simulation import Simulator
 from trocar.spatial import Array
 
@@ -115,16 +116,23 @@ def forward_prediction(
     return np.sqrt((engine**2).mean(0)), np.sqrt((steady**2).mean(0))
 
 
-def in_engine(found: Identified, same_day: Recording, other_day: Recording | None) -> list[str]:
-    """What the engine gives with an identified arm, in words."""
+def in_engine(found: Identified, same_day: Recording, other_day: Recording | None) -> tuple[list[Claim], list[str]]:
+    """What the engine gives with an identified arm, as claims with bounds of ours and in words."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "twin.toml"
         write_whole(path, identified_text(found, "recording"))
         servo = servoed(path, same_day, 12.0)
         ahead, steady = forward_prediction(path, same_day, every=2.0)
+        ratio = servo.engine / servo.equations
+        claims = [
+            _claim("engine's error of effort over the equations'", 1.1, ratio.max(), "", "the largest of seven joints")
+        ]
+        for j, (bound, unit) in enumerate(((3e-3, "rad"), (5e-3, "rad"), (1.5e-3, "m"))):
+            note = f"RMS; {steady[0, j] / ahead[0, j]:.0f} times nearer than a constant velocity"
+            claims.append(_claim(f"predicted 0.1 s ahead/J{j + 1}", bound, ahead[0, j], unit, note))
         lines = [
             "Twin in the engine, servoed along the first 12 s of 'one': error of effort relative to that of the "
-            f"equations {_numbers(servo.engine / servo.equations)}.",
+            f"equations {_numbers(ratio)}.",
             f"Let go under the recorded effort for 0.1 s: RMS of q {_numbers(1e3 * ahead[0])} mrad (J3 mm), constant "
             f"velocity {_numbers(1e3 * steady[0])}; for 0.25 s {_numbers(1e3 * ahead[1])}, "
             f"{_numbers(1e3 * steady[1])}; for 0.5 s {_numbers(1e3 * ahead[2])}, {_numbers(1e3 * steady[2])}. "
@@ -135,11 +143,23 @@ def in_engine(found: Identified, same_day: Recording, other_day: Recording | Non
             again = recalibrate(found.parameters, other_day, 10.0)
             write_whole(path, recalibrated_text(again, "twin", "recording"))
             servo = servoed(path, other_day, 20.0)
-            lines.append(
-                "'one_no_weight' in the engine, friction recalibrated on its first 10 s: RMS of effort over 20 s "
-                f"{_numbers(servo.engine_rms)} N m (J3 N)."
-            )
-    return lines
+            for j, (bound, unit) in enumerate(((0.05, "N m"), (0.10, "N m"), (0.14, "N"))):
+                note = "'one_no_weight' servoed for 20 s, friction recalibrated on its first 10 s: RMS of effort"
+                claims.append(_claim(f"another day/J{j + 1}", bound, servo.engine_rms[j], unit, note))
+    return claims, lines
+
+
+def _claim(name: str, bound: float, ours: float, unit: str, note: str) -> Claim:
+    return Claim(
+        id=f"wang2019/psm/engine/{name}",
+        published=bound,
+        ours=float(ours),
+        unit=unit,
+        relation="at_most",
+        tolerance=0.0,
+        source="recordings of Wang et al. 2019",
+        note=f"{note}; the bound is ours",
+    )
 
 
 def _numbers(values: Array) -> str:

@@ -300,7 +300,7 @@ p { max-width: 42rem; }
 table { border-collapse: collapse; width: 100%; margin: 2rem 0; font-size: .92rem; }
 th { text-align: left; font-weight: 500; color: var(--soft); }
 th, td { padding: .5rem .75rem .5rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-.id { overflow-wrap: anywhere; }
+.id { overflow-wrap: anywhere; min-width: 13rem; }
 .number { font-variant-numeric: tabular-nums; white-space: nowrap; }
 .holds .verdict { color: var(--good); }
 .fails .verdict, .fails .ours { color: var(--bad); font-weight: 600; }

@@ -70,7 +70,7 @@ class Set:
 
 def run(context: Context) -> Report:
     """Least squares and their parameters as published; ours beside, cross-validated on 'one', and on 'two'."""
-    report = Report("Wang et al. 2019: identification of PSM and MTM")
+    report = Report("Wang et al. 2019: identification of PSM and MTM", figures_first=True)
     twin: Parameters | None = None
     for family, arm in (("PSM", "PSM"), ("MTM", "MTMR")):
         context.progress(f"{family}: base parameters")

@@ -29,7 +29,11 @@ class Drawing:
         self._nodes: dict[int, Any] = {}
         self._meshes: list[tuple[BodyMesh, Any]] = []
         self._top = scene.add_frame(root, show_axes=False)
-        for mesh in body_meshes(self.model):
+        meshes = body_meshes(self.model)
+        self.extent = self._extent(meshes)
+        for body in range(1, self.model.nbody):
+            self._nodes[body] = scene.add_frame(self.node(self.model.body(body).name), show_axes=False)
+        for mesh in meshes:
             if not (ghost and mesh.group == COLLISION):
                 self._add(mesh)
 
@@ -39,13 +43,11 @@ class Drawing:
         mujoco.mj_kinematics(self.model, self.data)
         mujoco.mj_comPos(self.model, self.data)
         for body, node in self._nodes.items():
-            if body:  # the world does not move
-                node.position, node.wxyz = self.data.xpos[body], self.data.xquat[body]
+            node.position, node.wxyz = self.data.xpos[body], self.data.xquat[body]
 
-    def body_pose(self, name: str) -> tuple[Array, Array]:
-        """Position (3,) [m] and rotation (3, 3) of a body, after the last `update`."""
-        body = self.data.body(name)
-        return body.xpos.copy(), body.xmat.reshape(3, 3).copy()
+    def node(self, body: str) -> str:
+        """Name of the scene's node that moves with a body; what is put below it moves too."""
+        return f"{self._root}/{body}"
 
     def show(self, visible: bool) -> None:
         self._top.visible = visible
@@ -64,13 +66,21 @@ class Drawing:
     def remove(self) -> None:
         self._top.remove()
 
+    def _extent(self, meshes: list[BodyMesh]) -> tuple[Array, Array]:
+        """Corners (3,) of the box around what is visible, as the model is compiled [m]."""
+        mujoco.mj_kinematics(self.model, self.data)
+        points = [
+            m.vertices @ self.data.xmat[m.body].reshape(3, 3).T + self.data.xpos[m.body]
+            for m in meshes
+            if m.group != COLLISION
+        ]
+        every = np.vstack(points) if points else np.zeros((1, 3))
+        return every.min(0), every.max(0)
+
     def _add(self, mesh: BodyMesh) -> None:
-        if mesh.body not in self._nodes:
-            name = self.model.body(mesh.body).name or str(mesh.body)
-            self._nodes[mesh.body] = self._scene.add_frame(f"{self._root}/{name}", show_axes=False)
-        node = self._nodes[mesh.body]
+        above = self._root if mesh.body == 0 else self._nodes[mesh.body].name
         handle = self._scene.add_mesh_simple(
-            f"{node.name}/{len(self._meshes)}",
+            f"{above}/shape_{len(self._meshes)}",
             mesh.vertices,
             mesh.faces,
             color=GHOST if self._ghost else np.round(255 * mesh.rgba[:3]).astype(np.uint8),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,9 +19,10 @@ class Frame:
     """State and what acts, at one time; arrays are copies.
 
     Attributes:
-        number: counts what was published. plant: what was simulated. driver: what drove it.
-        time: simulated since the last reset [s]. q, dq, ddq, tau: as the simulator's. qpos: every joint of its model.
-        q_ref: (n,) reference of the joints, None in other modes. T_tip: (4, 4) in the base.
+        number: counts what was published. plant: what was simulated. driver: what drove it, None in a recording.
+        time: simulated since the last reset [s]. q, dq, ddq, tau: as the simulator's, the last two None where a
+            recording has none. qpos: every joint of its model.
+        q_ref: (n,) reference of the joints, T_ref: (4, 4) of the tip; None in other modes. T_tip: (4, 4) in the base.
         force: (3,) on the tip, base axes [N]. contacts: (k, 2, 3) points [m] and forces on what is touched [N].
         rcm_error: [m], None without a remote centre. loop_error: [m], None without loops.
         playing: whether time runs. factor: simulated per real time, as asked for and as achieved.
@@ -29,23 +30,23 @@ class Frame:
 
     number: int
     plant: Plant
-    driver: Driver
     time: float
     q: Array
     dq: Array
-    ddq: Array
-    tau: Array
     qpos: Array
-    q_ref: Array | None
     T_tip: Array
-    T_ref: Array | None
-    force: Array
-    contacts: Array
-    rcm_error: float | None
-    loop_error: float | None
-    playing: bool
-    speed: float
-    factor: float
+    ddq: Array | None = None
+    tau: Array | None = None
+    driver: Driver | None = None
+    q_ref: Array | None = None
+    T_ref: Array | None = None
+    force: Array = field(default_factory=lambda: np.zeros(3))
+    contacts: Array = field(default_factory=lambda: np.zeros((0, 2, 3)))
+    rcm_error: float | None = None
+    loop_error: float | None = None
+    playing: bool = False
+    speed: float = 1.0
+    factor: float = 0.0
 
 
 class History:

@@ -20,7 +20,7 @@ from trocar.errors import TrocarError
 from trocar.recording import Recording
 from trocar.simulation import Diverged
 from trocar.spatial import Array
-from trocar.viewer.driving import CONTROLLERS, Driver, Mode, choices
+from trocar.viewer.driving import Driver, Mode, choices
 from trocar.viewer.frame import Frame, History, contact_forces
 from trocar.viewer.plant import TIMESTEP, Plant, Settings
 from trocar.viewer.recorder import Recorder
@@ -307,5 +307,3 @@ class Session:
         self.notices.put(f"{error}. Paused; the arm is back at home")
         self._reset(self._home)
 
-
-__all__ = ["CONTROLLERS", "Session"]

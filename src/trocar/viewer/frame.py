@@ -92,3 +92,11 @@ def contact_forces(sim: Simulator) -> Array:
         # the frame's rows are its axes; the force is that of the first geom on the second
         found[i] = contact.pos, wrench[:3] @ contact.frame.reshape(3, 3)
     return found[np.linalg.norm(found[:, 1], axis=1) > 1e-6]
+
+
+def length(metres: float) -> str:
+    """A small length in the unit that fits it: nm, um or mm."""
+    for unit, size in (("nm", 1e-9), ("µm", 1e-6)):
+        if abs(metres) < 1000 * size:
+            return f"{metres / size:.2g} {unit}"
+    return f"{1000 * metres:.3g} mm"

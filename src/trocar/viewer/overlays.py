@@ -14,7 +14,7 @@ from trocar.arms.arm import Arm, Loop
 from trocar.mechanics.workspace import Workspace
 from trocar.spatial import Array
 from trocar.viewer.drawing import Drawing
-from trocar.viewer.frame import Frame
+from trocar.viewer.frame import Frame, length
 from trocar.viewer.plant import Plant
 
 DRIVEN, PASSIVE, FOLLOWER, LOOP = (0, 114, 178), (230, 110, 0), (204, 121, 167), (213, 60, 0)
@@ -63,7 +63,7 @@ class Overlays:
         self._aim(self._push, np.array([[tip, frame.force]]), self._shown["forces"])
         self._aim(self._contacts, frame.contacts, self._shown["forces"])
         if self._shown["remote centre"] and frame.rcm_error is not None:
-            text = f"RCM, off by {1e6 * frame.rcm_error:.2g} um"
+            text = f"RCM, off by {length(frame.rcm_error)}"
             if self._centre.text != text:
                 self._centre.text = text
 

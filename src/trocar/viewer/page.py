@@ -72,6 +72,11 @@ class Page:
         self._thread.join(timeout=10.0)
         self.recordings.close()
 
+    def wait(self) -> None:
+        """Until it is closed, or Ctrl-C."""
+        while not self._closing.wait(0.5):
+            pass
+
     def tell(self, text: str) -> None:
         """A message that everyone who looks at the page sees, also who comes a little later."""
         self._message.content = f"**Note:** {text}"
@@ -185,7 +190,7 @@ class Page:
         centre, radius = (low + high) / 2, float(np.linalg.norm(high - low)) / 2
         camera = self.server.initial_camera
         # the mechanism on the left, the instrument on the right, as in still pictures
-        camera.position = tuple(centre + 2.3 * radius * np.array([0.78, -0.53, 0.33]))
+        camera.position = tuple(centre + 1.95 * radius * np.array([0.78, -0.53, 0.33]))
         camera.look_at = tuple(centre)
         self.server.scene.add_grid(
             "/floor",

@@ -91,9 +91,9 @@ class Track:
             speed=speed,
         )
 
-    def pictures(self, fps: float, speed: float = 1.0, camera: str = "iso", size: tuple[int, int] = (960, 720)) -> _Film:
+    def pictures(self, fps: float, speed: float = 1.0, camera: str = "iso", size: tuple[int, int] = (960, 720)) -> Film:
         """Images for a film of the whole recording, one after the other."""
-        return _Film(self, np.arange(0.0, self.duration + 1e-9, speed / fps), camera, size)
+        return Film(self, np.arange(0.0, self.duration + 1e-9, speed / fps), camera, size)
 
     def picture(self, t: float, camera: str = "iso", size: tuple[int, int] = (960, 720)) -> Picture:
         """Image of the arm at time t [s]."""
@@ -119,7 +119,7 @@ class Track:
         return values
 
 
-class _Film:
+class Film:
     """Images of a track at given times, made as they are asked for."""
 
     def __init__(self, track: Track, times: Array, camera: str, size: tuple[int, int]) -> None:

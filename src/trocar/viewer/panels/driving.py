@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import viser
 
+from trocar.arms import Joint
 from trocar.spatial import Array, pose
 from trocar.viewer.driving import CONTROLLERS, Mode, choices, tip_task
 from trocar.viewer.frame import Frame
@@ -73,12 +74,12 @@ class DrivingPanel:
         """Another plant: its joints may have other limits."""
         self._plant = plant
         for slider, joint in zip(self._joints, plant.arm.joints, strict=True):
-            slider.min, slider.max = joint.lower, joint.upper
+            slider.min, slider.max = _inside(joint)
 
     def reset(self, frame: Frame) -> None:
         """Targets where the arm is, as after a reset or a change of mode."""
-        for slider, value in zip(self._joints, self._plant.within_limits(frame.q), strict=True):
-            slider.value = float(value)
+        for slider, value in zip(self._joints, frame.q, strict=True):
+            slider.value = float(np.clip(value, slider.min, slider.max))
         self._set_efforts(np.zeros(frame.plant.arm.n))
         self._place_target(frame.T_tip)
 
@@ -171,8 +172,9 @@ class DrivingPanel:
     def _joint_slider(self, plant: Plant, j: int) -> Any:
         joint = plant.arm.joints[j]
         unit, step = ("rad", 0.001) if joint.kind == "revolute" else ("m", 0.0001)
-        start = float(np.clip(plant.sim.q[j], joint.lower, joint.upper))
-        return self._gui.add_slider(f"{joint.name} [{unit}]", joint.lower, joint.upper, step, start)
+        low, high = _inside(joint)
+        start = float(np.clip(plant.sim.q[j], low, high))
+        return self._gui.add_slider(f"{joint.name} [{unit}]", low, high, step, start)
 
     def _effort_slider(self, plant: Plant, j: int) -> Any:
         joint = plant.arm.joints[j]
@@ -197,3 +199,8 @@ class DrivingPanel:
         for handle in self._gains.values():
             handle.on_update(lambda _: self._session.retune({n: h.value for n, h in self._gains.items()}))
         self._gains_folder.visible = bool(kind.gains)
+
+
+def _inside(joint: Joint) -> tuple[float, float]:
+    """Limits of a joint as short numbers, on the inner side of the exact ones."""
+    return float(np.ceil(joint.lower * 1000) / 1000), float(np.floor(joint.upper * 1000) / 1000)

@@ -1,4 +1,4 @@
-"""Curves of one joint: as it happens, or of one or two recordings."""
+"""Efforts of all joints as bars, and curves of one of them: as it happens, or of one or two recordings."""
 
 from __future__ import annotations
 
@@ -18,29 +18,34 @@ from trocar.viewer.torques import bars
 
 HEIGHT = 150  # [px]
 MOST_POINTS = 1000
-# title, names of the two curves while live
-CURVES = {
+# Curves while live, and of recordings: the first is blue, the second, dashed, orange.
+LIVE = {
     "position": ("position", "reference"),
-    "velocity": ("velocity", "-"),
+    "velocity": ("velocity",),
     "effort": ("engine", "equations"),
-    "error": ("reference - position", "engine - equations, effort"),
+    "tracking error": ("reference - position",),
+    "engine - equations": ("effort of the engine - of the equations",),
 }
+RECORDED = {"position": ("A", "B"), "velocity": ("A", "B"), "effort": ("A", "B"), "difference of positions": ("B - A",)}
 _CHANNEL = {"position": "q", "velocity": "dq", "effort": "tau"}
+_UNIT = {"velocity": ("rad/s", "m/s"), "effort": ("N m", "N"), "engine - equations": ("N m", "N")}
 
 
 class PlotPanel:
-    """Torque bars, and for one joint its position, velocity, effort and errors."""
+    """Torque bars, and the curves of one joint."""
 
     def __init__(self, server: viser.ViserServer, plant: Plant) -> None:
         gui = server.gui
         panel = gui.add_panel()
         panel.dock_left()
         panel.set_width(370)
-        with panel.add_tab("Efforts", viser.Icon.CHART_BAR):
+        with panel.add_tab("Efforts and curves", viser.Icon.CHART_BAR):
             self._bars = gui.add_html("")
             self.joint = gui.add_dropdown("Joint", plant.arm.joint_names)
-            self._plots = {name: self._plot(gui, name) for name in CURVES}
-        self._source: tuple[Any, ...] = ()
+            gui.add_markdown("Live: dashed is the reference, or the equations. Recordings: A, dashed B.")
+            self._live = {name: _plot(gui, labels) for name, labels in LIVE.items()}
+            self._recorded = {name: _plot(gui, labels) for name, labels in RECORDED.items()}
+        self._drawn: tuple[Any, ...] = ()
 
     def refresh_bars(self, mechanism: Mechanism, frame: Frame) -> None:
         self._bars.content = bars(mechanism, frame)
@@ -51,79 +56,90 @@ class PlotPanel:
         t = arrays["t"]
         if len(t) < 2:
             return
-        j = mechanism.arm.joint_names.index(self.joint.value)
-        q, dq, ddq, tau = (arrays[name] for name in ("q", "dq", "ddq", "tau"))
-        equations = mechanism.inverse_dynamics(q, dq, ddq, friction=friction)[:, j]
-        gap = np.full(len(t), np.nan)
-        self._fill("position", j, mechanism, t, q[:, j], arrays["q_ref"][:, j])
-        self._fill("velocity", j, mechanism, t, dq[:, j], gap)
-        self._fill("effort", j, mechanism, t, tau[:, j], equations)
-        self._fill("error", j, mechanism, t, arrays["q_ref"][:, j] - q[:, j], tau[:, j] - equations)
-        self._source = ()
+        self._drawn = ()
+        j = self._joint(mechanism)
+        q, dq, tau, q_ref = (arrays[name][:, j] for name in ("q", "dq", "tau", "q_ref"))
+        states = (arrays[name] for name in ("q", "dq", "ddq"))
+        equations = mechanism.inverse_dynamics(*states, friction=friction)[:, j]
+        curves = ((q, q_ref), (dq,), (tau, equations), (q_ref - q,), (tau - equations,))
+        for name, values in zip(LIVE, curves, strict=True):
+            _fill(self._live[name], _title(mechanism, j, name), t, *values)
+        _show(self._recorded, False)
 
     def recorded(self, a: Track, b: Track | None, now: float) -> None:
-        """Whole recordings, with a mark at the time shown."""
-        joint = self.joint.value
-        j = a.plant.arm.joint_names.index(joint)
+        """Whole recordings; the titles have the values at the time shown."""
+        mechanism = a.plant.mechanism
+        j = self._joint(mechanism)
+        drawn = (id(a), id(b), j)
         rows = np.unique(np.linspace(0, len(a.t) - 1, MOST_POINTS).astype(int))
-        t = a.t[rows]
-        mark = int(np.argmin(np.abs(t - now)))
-        source = (id(a), id(b), joint, mark)
-        if source == self._source:
+        t = a.t[rows] if b is None else a.t[rows][a.t[rows] <= b.duration]
+        if len(t) < 2:
             return
-        self._source = source
-        for name, channel in _CHANNEL.items():
+        for name, plot in self._recorded.items():
+            channel = _CHANNEL.get(name, "q")
             first = _column(a, channel, j, t)
-            second = _column(b, channel, j, t) if b is not None else np.full(len(t), np.nan)
-            self._fill(name, j, a.plant.mechanism, t, first, second, mark)
-        other = _column(b, "q", j, t) if b is not None else np.full(len(t), np.nan)
-        gap = np.full(len(t), np.nan)
-        self._fill("error", j, a.plant.mechanism, t, other - _column(a, "q", j, t), gap, mark)
+            second = None if b is None else _column(b, channel, j, t)
+            if name not in _CHANNEL:
+                first, second = (None if first is None or second is None else second - first), None
+            if first is None:
+                plot.visible = False
+                continue
+            value = f"{_title(mechanism, j, name)}: {np.interp(now, t, first):.4g} at {now:.3f} s"
+            if self._drawn != drawn:
+                # without a second curve the first lies on itself: uPlot keeps the number of its series
+                values = (first,) if name not in _CHANNEL else (first, first if second is None else second)
+                _fill(plot, value, t, *values)
+            elif plot.title != value:
+                plot.title = value
+        self._drawn = drawn
+        _show(self._live, False)
 
-    def _plot(self, gui: viser.GuiApi, name: str) -> Any:
-        nothing = np.array([0.0, 1.0])
-        return gui.add_uplot(
-            (nothing, nothing * np.nan, nothing * np.nan, nothing * np.nan),
-            self._series(*CURVES[name]),
-            title=name,
-            height=HEIGHT,
-            scales={"x": uplot.Scale(time=False), "y": uplot.Scale(auto=True)},
-            legend=uplot.Legend(show=False),
-            padding=(0, 12, 0, 0),
-        )
-
-    def _series(self, first: str, second: str) -> tuple[Any, ...]:
-        return (
-            uplot.Series(label="t [s]"),
-            uplot.Series(label=first, stroke=COLOURS[0], width=2),
-            uplot.Series(label=second, stroke=COLOURS[1], width=1.5, dash=(6, 3)),
-            uplot.Series(label="now", stroke="#333", width=0, points=uplot.Series_Points(show=True, size=9)),
-        )
-
-    def _fill(
-        self, name: str, j: int, mechanism: Mechanism, t: Array, first: Array, second: Array, mark: int | None = None
-    ) -> None:
-        now = np.full(len(t), np.nan)
-        if mark is not None:
-            now[mark] = first[mark]
-        joint = mechanism.arm.joints[j]
-        turning = joint.kind == "revolute"
-        unit = {
-            "position": "rad" if turning else "m",
-            "velocity": "rad/s" if turning else "m/s",
-            "effort": "N m" if turning else "N",
-            "error": ("rad, N m" if turning else "m, N") if mark is None else ("rad" if turning else "m"),
-        }[name]
-        title = f"{joint.name} {name} [{unit}]"
-        plot = self._plots[name]
-        if plot.title != title:
-            plot.title = title
-        plot.data = tuple(np.ascontiguousarray(x, dtype=np.float64) for x in (t, first, second, now))
+    def _joint(self, mechanism: Mechanism) -> int:
+        names = mechanism.arm.joint_names
+        if self.joint.value not in names:  # a recording of another arm
+            self.joint.options = names
+            self.joint.value = names[0]
+        return names.index(self.joint.value)
 
 
-def _column(track: Track | None, channel: str, j: int, t: Array) -> Array:
-    """Channel of joint j at times t (N,); not a number where it is not recorded."""
-    values = None if track is None else track.values(channel)
-    if track is None or values is None:
-        return np.full(len(t), np.nan)
-    return np.interp(t, track.t, values[:, j], right=np.nan)
+def _plot(gui: viser.GuiApi, labels: tuple[str, ...]) -> Any:
+    nothing = np.array([0.0, 1.0])
+    looks: tuple[dict[str, Any], ...] = (
+        {"stroke": COLOURS[0], "width": 2},
+        {"stroke": COLOURS[1], "width": 1.5, "dash": (6, 3)},
+    )
+    return gui.add_uplot(
+        (nothing, *(0.0 * nothing for _ in labels)),
+        (uplot.Series(label="t [s]"), *(uplot.Series(label=x, **look) for x, look in zip(labels, looks, strict=False))),
+        title="",
+        height=HEIGHT,
+        scales={"x": uplot.Scale(time=False), "y": uplot.Scale(auto=True)},
+        legend=uplot.Legend(show=False),
+        padding=(0, 12, 0, 0),
+        visible=False,
+    )
+
+
+def _fill(plot: Any, title: str, t: Array, *curves: Array) -> None:
+    if plot.title != title:
+        plot.title = title
+    plot.data = tuple(np.ascontiguousarray(x, dtype=np.float64) for x in (t, *curves))
+    if not plot.visible:
+        plot.visible = True
+
+
+def _show(plots: dict[str, Any], visible: bool) -> None:
+    for plot in plots.values():
+        if plot.visible != visible:
+            plot.visible = visible
+
+
+def _title(mechanism: Mechanism, j: int, name: str) -> str:
+    joint = mechanism.arm.joints[j]
+    return f"{joint.name} {name} [{_UNIT.get(name, ('rad', 'm'))[joint.kind == 'prismatic']}]"
+
+
+def _column(track: Track, channel: str, j: int, t: Array) -> Array | None:
+    """Channel of joint j at times t (N,); None where it is not recorded."""
+    values = track.values(channel)
+    return None if values is None else np.interp(t, track.t, values[:, j])

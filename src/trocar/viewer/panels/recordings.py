@@ -71,6 +71,14 @@ class RecordingPanel:
         """Whether the scene shows a recording."""
         return self.a is not None and self.source.value == "recording"
 
+    def open(self, first: Path | None, second: Path | None = None) -> None:
+        """Recordings from files; one that cannot be read is a message in the page."""
+        settings = self._session.frame.plant.settings
+        if first is not None:
+            self._guarded(lambda: self.load(Track.load(first, settings)))
+        if second is not None and self.a is not None:
+            self._guarded(lambda: self.compare(Track.load(second, settings)))
+
     def load(self, track: Track) -> None:
         """Show a recording, from its beginning."""
         self.a = track

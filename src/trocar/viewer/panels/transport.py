@@ -6,7 +6,7 @@ import viser
 
 from trocar.errors import TrocarError
 from trocar.mechanics.singularities import singularity
-from trocar.viewer.frame import Frame
+from trocar.viewer.frame import Frame, length
 from trocar.viewer.session import SPEEDS, Session
 
 NEAR_SINGULAR = 0.05  # smallest singular value of the scaled Jacobian below which the page warns
@@ -57,9 +57,9 @@ class Transport:
         if frame.driver is not None:
             pieces.append(f"{frame.factor:.2f} x real time" if frame.playing else "paused")
         if frame.rcm_error is not None:
-            pieces.append(f"RCM off by {1e6 * frame.rcm_error:.2g} µm")
+            pieces.append(f"RCM off by {length(frame.rcm_error)}")
         if frame.loop_error is not None:
-            pieces.append(f"loops open by {1e6 * frame.loop_error:.2g} µm")
+            pieces.append(f"loops open by {length(frame.loop_error)}")
         off = [name for name in ("counterweight", "friction") if not getattr(settings, name)]
         if off:
             pieces.append("without " + " and ".join(off))

@@ -28,9 +28,9 @@ class Camera(StrEnum):
 
 def render(
     recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="A .csv or .npz file.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Ends in .png, .gif or .mp4.")
-    ] = Path("recording.gif"),
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Ends in .png, .gif or .mp4.")] = Path(
+        "recording.gif"
+    ),
     arm: Annotated[
         str | None,
         typer.Option(metavar="ARM", help="Whose it is, where the file does not say.", show_default=False),

@@ -114,7 +114,7 @@ CONTROLLERS: dict[str, Kind] = {
     "impedance": Kind(
         Mode.cartesian,
         "the tip yields like a spring; push it",
-        {"stiffness": Gain(20.0, 800.0, 200.0, "N/m"), "damping": Gain(1.0, 60.0, 20.0, "N s/m")},
+        {"stiffness": Gain(20.0, 800.0, 200.0, "N/m"), "damping": Gain(1.0, 200.0, 80.0, "N s/m")},
         _impedance,
     ),
     "effort + gravity": Kind(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -41,7 +42,7 @@ def body_meshes(model: mujoco.MjModel, groups: tuple[int, ...] = (*VISIBLE, COLL
         parts.setdefault((int(model.geom_bodyid[i]), group, tuple(rgba)), []).append(mesh)
     found = []
     for (body, group, colour), meshes in parts.items():
-        merged = trimesh.util.concatenate(meshes)
+        merged: Any = trimesh.util.concatenate(meshes)
         found.append(BodyMesh(body, group, np.array(merged.vertices), np.array(merged.faces), np.array(colour)))
     return found
 

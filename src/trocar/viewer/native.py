@@ -6,8 +6,6 @@ import os
 import sys
 import time
 
-import mujoco
-
 from trocar.errors import TrocarError
 from trocar.viewer.plant import Settings
 from trocar.viewer.session import Session

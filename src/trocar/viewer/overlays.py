@@ -96,11 +96,11 @@ class Overlays:
                 )
             )
         for loop in arm.loops:
-            for body, a, b in _sides(arm, loop):
+            for side, a, b in _sides(arm, loop):
                 points = np.array([[a, b]], dtype=np.float32)
                 kept.append(
                     self._scene.add_line_segments(
-                        f"{self._drawing.node(body)}/{loop.name}", points, colors=LOOP, line_width=5.0
+                        f"{self._drawing.node(side)}/{loop.name}", points, colors=LOOP, thickness=5.0
                     )
                 )
             pin = self._scene.add_icosphere(
@@ -120,7 +120,7 @@ class Overlays:
         kept.append(self._centre)
         along = np.array([[[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]]], dtype=np.float32)
         kept.append(
-            scene.add_line_segments(f"{self._drawing.node('insertion')}/axis", along, colors=RCM, line_width=2.0)
+            scene.add_line_segments(f"{self._drawing.node('insertion')}/axis", along, colors=RCM, thickness=2.0)
         )
 
     def _add_masses(self) -> None:
@@ -179,7 +179,7 @@ class Overlays:
 
 
 def _sides(arm: Arm, loop: Loop) -> list[tuple[str, Array, Array]]:
-    """The sides of a loop: a body and the two points (3,) of it, in its frame [m], that its joints or the pin are at."""
+    """The sides of a loop: a body and the two points (3,) of its frame [m] where its joints or the pin are."""
     up_a, up_b = (_ancestors(arm, name) for name in (loop.body_a, loop.body_b))
     shared = next((name for name in up_a if name in up_b), None)
     sides, ends = [], []

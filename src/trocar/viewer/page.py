@@ -23,6 +23,7 @@ from trocar.viewer.panels.transport import Transport
 from trocar.viewer.session import Session
 
 DRAW, FIGURES, PLOTS = 1 / 40, 0.1, 0.25  # real time between updates of poses, numbers and curves [s]
+SIDES = ("left", "right")  # of a stereo endoscope; a plain one has the first
 MESSAGE_TIME = 15.0  # a message stays so long [s]
 Cameras = Callable[[Frame], list[Picture]]
 
@@ -48,7 +49,7 @@ class Page:
         gui.main_panel.dock_right()
         gui.main_panel.set_width(340)
         self._message = gui.add_markdown("", visible=False)
-        self.transport = Transport(server, session)
+        self.transport = Transport(server, session, self._reset)
         tabs = gui.add_tab_group()
         with tabs.add_tab("Drive", viser.Icon.DEVICE_GAMEPAD_2):
             self.driving = DrivingPanel(server, session, self._plant)
@@ -60,7 +61,8 @@ class Page:
         self._cameras = cameras
         self._panes = self._add_panes() if cameras is not None else []
         self._ghost: Drawing | None = None
-        self._draw_plant(session.frame)
+        self._drawing, self._overlays = self._drawn()
+        self._place_camera()
         self._thread = threading.Thread(target=self._run, name="trocar-page", daemon=True)
 
     def start(self) -> Page:
@@ -84,6 +86,10 @@ class Page:
         self._message_until = time.perf_counter() + MESSAGE_TIME
         for client in self.server.get_clients().values():
             client.add_notification("trocar", text, auto_close_seconds=MESSAGE_TIME, color="orange")
+
+    def _reset(self) -> None:
+        self.session.reset()
+        self.driving.reset(self.session.settled())
 
     # -- the thread --------------------------------------------------------------------------------------------------
 
@@ -152,21 +158,19 @@ class Page:
 
     def _draw_plant(self, frame: Frame) -> None:
         """Another arm, or the same with another instrument, mass or weight."""
-        if hasattr(self, "_drawing"):
-            self._overlays.remove()
-            self._drawing.remove()
-        first = not hasattr(self, "_drawing")
+        self._overlays.remove()
+        self._drawing.remove()
         self._plant = frame.plant
         self._mechanism = self._plant.equations()
-        self._drawing = Drawing(self.server.scene, "/arm", self._plant.sim.spec)
-        self._drawing.update(frame.qpos)
-        self._overlays = Overlays(self.server.scene, self._drawing, self._plant, self.mechanism.shown)
+        self._drawing, self._overlays = self._drawn()
         self._drawing.see_through(self.mechanism.opacity.value)
         self._drawing.show_collision(self.mechanism.collision.value)
         if frame.driver is not None:
             self.driving.rebuild(self._plant)
-        if first:
-            self._place_camera()
+
+    def _drawn(self) -> tuple[Drawing, Overlays]:
+        drawing = Drawing(self.server.scene, "/arm", self._plant.sim.spec)
+        return drawing, Overlays(self.server.scene, drawing, self._plant, self.mechanism.shown)
 
     def _draw_ghost(self) -> None:
         if self._ghost is not None:
@@ -211,5 +215,4 @@ class Page:
         panel.float(x=20, y=20, width=420)
         with panel.add_tab("Endoscope", viser.Icon.CAMERA):
             pictures = self._cameras(self.session.frame)
-            return [self.server.gui.add_image(p, label=side) for p, side in zip(pictures, ("left", "right"))]
-
+            return [self.server.gui.add_image(p, label=side) for p, side in zip(pictures, SIDES, strict=False)]

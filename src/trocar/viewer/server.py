@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import socket
@@ -63,7 +64,7 @@ def _check_free(host: str, port: int) -> None:
         except PermissionError:
             raise TrocarError(f"port {port} needs rights that you do not have; take one above 1023") from None
         except OSError as error:
-            if port == 0 or "address" in str(error).lower() and "assign" in str(error).lower():
+            if port == 0 or error.errno == errno.EADDRNOTAVAIL:
                 raise TrocarError(f"--host {host}: {error.strerror}") from None
             raise _taken(host, port) from None
 

@@ -70,7 +70,12 @@ class Session:
     def settled(self, timeout: float = 10.0) -> Frame:
         """The frame after every command given so far."""
         done = threading.Event()
-        self._post(done.set)
+
+        def command() -> None:
+            self.frame = self._snapshot()
+            done.set()
+
+        self._post(command)
         if not done.wait(timeout):
             raise TrocarError(f"the simulation did not answer within {timeout:g} s")
         return self.frame
@@ -189,8 +194,6 @@ class Session:
                 command()
             except TrocarError as error:
                 self.notices.put(str(error))
-            # a command that waits for the one before it finds its effect in the frame
-            self.frame = self._snapshot()
             done = True
         if done:
             self._due = min(self._due, TIMESTEP)
@@ -306,4 +309,3 @@ class Session:
         self._playing = False
         self.notices.put(f"{error}. Paused; the arm is back at home")
         self._reset(self._home)
-

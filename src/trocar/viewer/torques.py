@@ -54,14 +54,13 @@ def bars(mechanism: Mechanism, frame: Frame) -> str:
             side = int(part[j] > 0)
             x = middle + edge[1] if side else middle - edge[0] - length
             edge[side] += length
-            rows.append(
-                f'<rect x="{x:.2f}" y="{y}" width="{length:.2f}" height="{_BAR}" fill="{TERM_COLOURS[name]}"/>'
-            )
+            rows.append(f'<rect x="{x:.2f}" y="{y}" width="{length:.2f}" height="{_BAR}" fill="{TERM_COLOURS[name]}"/>')
         x = middle + half * float(np.clip(total[j] / span[j], -1, 1))
         rows.append(f'<path d="M{x:.2f} {y - 3}v{_BAR + 6}" stroke="currentColor" stroke-width="2"/>')
         unit = "N m" if joint.kind == "revolute" else "N"
         rows.append(
-            f'<text x="{_WIDTH}" y="{y + 10}" text-anchor="end" data-joint="{joint.name}">{_number(total[j])} {unit}</text>'
+            f'<text x="{_WIDTH}" y="{y + 10}" text-anchor="end" data-joint="{joint.name}">'
+            f"{_number(total[j])} {unit}</text>"
         )
         rows.append(
             f'<text x="{middle + half:.1f}" y="{y + _BAR + 8}" font-size="7" text-anchor="end" opacity="0.6">'

@@ -26,8 +26,8 @@ class DrivingPanel:
         gui, arm = server.gui, plant.arm
         driver = session.frame.driver
         assert driver is not None
-        self._mode = gui.add_dropdown("Mode", [m.value for m in Mode], initial_value=driver.mode.value)
-        self._controller = gui.add_dropdown("Controller", choices(driver.mode), initial_value=driver.controller)
+        self._mode: Any = gui.add_dropdown("Mode", [m.value for m in Mode], initial_value=driver.mode.value)
+        self._controller: Any = gui.add_dropdown("Controller", choices(driver.mode), initial_value=driver.controller)
         self._about = gui.add_markdown(CONTROLLERS[driver.controller].about)
         self._gains_folder = gui.add_folder("Gains", expand_by_default=False)
         self._gains: dict[str, Any] = {}
@@ -42,10 +42,10 @@ class DrivingPanel:
         with self._tip_folder:
             gui.add_markdown("Drag the handle at the tip, or give a place [m]:")
             tip = session.frame.T_tip[:3, 3]
-            self._place = gui.add_vector3("Position", tuple(tip), step=0.001)
+            self._place: Any = gui.add_vector3("Position", tuple(tip), step=0.001)
         with gui.add_folder("Push the tip", expand_by_default=False):
-            self._hand = gui.add_checkbox("Hand", False, hint="a handle at the tip: drag it and it pulls like a spring")
-            self._force = gui.add_vector3("Force [N]", (0.0, 0.0, 0.0), min=(-10,) * 3, max=(10,) * 3, step=0.1)
+            self._hand: Any = gui.add_checkbox("Hand", False, hint="a handle that pulls at the tip like a spring")
+            self._force: Any = gui.add_vector3("Force [N]", (0.0, 0.0, 0.0), min=(-10,) * 3, max=(10,) * 3, step=0.1)
             release = gui.add_button("Let go", icon=viser.Icon.HAND_OFF)
         scale = 0.12
         self._target = server.scene.add_transform_controls(

@@ -24,9 +24,7 @@ class MechanismPanel:
             what is wanted.
     """
 
-    def __init__(
-        self, server: viser.ViserServer, session: Session, plant: Plant, draw: Callable[[str], None]
-    ) -> None:
+    def __init__(self, server: viser.ViserServer, session: Session, plant: Plant, draw: Callable[[str], None]) -> None:
         gui, arm, settings = server.gui, plant.arm, plant.settings
         self._session, self._draw = session, draw
         if arm.counterweight is not None:
@@ -40,8 +38,8 @@ class MechanismPanel:
             tool.on_update(lambda event: session.change(instrument=event.target.value))
         with gui.add_folder("Gravity", expand_by_default=False):
             self._pitch = gui.add_slider("Mounting [deg]", -90.0, 90.0, 1.0, float(np.degrees(arm.mounting)))
-            g = tuple(float(x) for x in plant.sim.gravity_vector)
-            self._gravity = gui.add_vector3("g [m/s²]", g, min=(-20,) * 3, max=(20,) * 3, step=0.1)
+            g: Any = tuple(float(x) for x in plant.sim.gravity_vector)
+            self._gravity: Any = gui.add_vector3("g [m/s²]", g, min=(-20,) * 3, max=(20,) * 3, step=0.1)
         self._pitch.on_update(self._on_pitch)
         self._gravity.on_update(self._on_gravity)
         with gui.add_folder("Show"):
@@ -52,7 +50,7 @@ class MechanismPanel:
             self.opacity = gui.add_slider("Solid", 0.1, 1.0, 0.05, 1.0, hint="less is see-through")
             self.collision = gui.add_checkbox("Collision shapes", False)
         for name, box in self.overlays.items():
-            box.on_update(lambda _, name=name: draw(name))
+            box.on_update(_drawn(draw, name))
         self.opacity.on_update(lambda _: draw("opacity"))
         self.collision.on_update(lambda _: draw("collision"))
         self._arm = arm
@@ -70,3 +68,7 @@ class MechanismPanel:
     def _on_gravity(self, event: viser.GuiEvent[Any]) -> None:
         if event.client is not None:
             self._session.change(gravity=tuple(float(x) for x in self._gravity.value))
+
+
+def _drawn(draw: Callable[[str], None], name: str) -> Callable[[Any], None]:
+    return lambda _event: draw(name)

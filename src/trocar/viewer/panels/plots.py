@@ -12,12 +12,13 @@ from trocar.mechanics import Mechanism
 from trocar.plots import COLOURS
 from trocar.spatial import Array
 from trocar.viewer.frame import Frame, History
-from trocar.viewer.playback import Track
 from trocar.viewer.plant import Plant
+from trocar.viewer.playback import Track
 from trocar.viewer.torques import bars
 
 HEIGHT = 150  # [px]
 MOST_POINTS = 1000
+LEAST = 0.02  # of the span of an axis
 # Curves while live, and of recordings: the first is blue, the second, dashed, orange.
 LIVE = {
     "position": ("position", "reference"),
@@ -28,7 +29,13 @@ LIVE = {
 }
 RECORDED = {"position": ("A", "B"), "velocity": ("A", "B"), "effort": ("A", "B"), "difference of positions": ("B - A",)}
 _CHANNEL = {"position": "q", "velocity": "dq", "effort": "tau"}
-_UNIT = {"velocity": ("rad/s", "m/s"), "effort": ("N m", "N"), "engine - equations": ("N m", "N")}
+_UNIT = {
+    "velocity": ("rad/s", "m/s"),
+    "effort": ("N m", "N"),
+    "tracking error": ("mrad", "mm"),
+    "engine - equations": ("mN m", "mN"),
+    "difference of positions": ("mrad", "mm"),
+}
 
 
 class PlotPanel:
@@ -41,7 +48,7 @@ class PlotPanel:
         panel.set_width(370)
         with panel.add_tab("Efforts and curves", viser.Icon.CHART_BAR):
             self._bars = gui.add_html("")
-            self.joint = gui.add_dropdown("Joint", plant.arm.joint_names)
+            self.joint: Any = gui.add_dropdown("Joint", plant.arm.joint_names)
             gui.add_markdown("Live: dashed is the reference, or the equations. Recordings: A, dashed B.")
             self._live = {name: _plot(gui, labels) for name, labels in LIVE.items()}
             self._recorded = {name: _plot(gui, labels) for name, labels in RECORDED.items()}
@@ -59,9 +66,8 @@ class PlotPanel:
         self._drawn = ()
         j = self._joint(mechanism)
         q, dq, tau, q_ref = (arrays[name][:, j] for name in ("q", "dq", "tau", "q_ref"))
-        states = (arrays[name] for name in ("q", "dq", "ddq"))
-        equations = mechanism.inverse_dynamics(*states, friction=friction)[:, j]
-        curves = ((q, q_ref), (dq,), (tau, equations), (q_ref - q,), (tau - equations,))
+        equations = mechanism.inverse_dynamics(arrays["q"], arrays["dq"], arrays["ddq"], friction=friction)[:, j]
+        curves = ((q, q_ref), (dq,), (tau, equations), (1e3 * (q_ref - q),), (1e3 * (tau - equations),))
         for name, values in zip(LIVE, curves, strict=True):
             _fill(self._live[name], _title(mechanism, j, name), t, *values)
         _show(self._recorded, False)
@@ -80,7 +86,7 @@ class PlotPanel:
             first = _column(a, channel, j, t)
             second = None if b is None else _column(b, channel, j, t)
             if name not in _CHANNEL:
-                first, second = (None if first is None or second is None else second - first), None
+                first, second = (None if first is None or second is None else 1e3 * (second - first)), None
             if first is None:
                 plot.visible = False
                 continue
@@ -104,16 +110,14 @@ class PlotPanel:
 
 def _plot(gui: viser.GuiApi, labels: tuple[str, ...]) -> Any:
     nothing = np.array([0.0, 1.0])
-    looks: tuple[dict[str, Any], ...] = (
-        {"stroke": COLOURS[0], "width": 2},
-        {"stroke": COLOURS[1], "width": 1.5, "dash": (6, 3)},
-    )
+    series = [uplot.Series(label="t [s]"), uplot.Series(label=labels[0], stroke=COLOURS[0], width=2)]
+    series += [uplot.Series(label=label, stroke=COLOURS[1], width=1.5, dash=(6, 3)) for label in labels[1:]]
     return gui.add_uplot(
         (nothing, *(0.0 * nothing for _ in labels)),
-        (uplot.Series(label="t [s]"), *(uplot.Series(label=x, **look) for x, look in zip(labels, looks, strict=False))),
+        tuple(series),
         title="",
         height=HEIGHT,
-        scales={"x": uplot.Scale(time=False), "y": uplot.Scale(auto=True)},
+        scales=_scales(0.0, 1.0),
         legend=uplot.Legend(show=False),
         padding=(0, 12, 0, 0),
         visible=False,
@@ -123,9 +127,20 @@ def _plot(gui: viser.GuiApi, labels: tuple[str, ...]) -> Any:
 def _fill(plot: Any, title: str, t: Array, *curves: Array) -> None:
     if plot.title != title:
         plot.title = title
+    low, high = min(float(x.min()) for x in curves), max(float(x.max()) for x in curves)
+    scales = _scales(low, high)
+    if plot.scales != scales:
+        plot.scales = scales
     plot.data = tuple(np.ascontiguousarray(x, dtype=np.float64) for x in (t, *curves))
     if not plot.visible:
         plot.visible = True
+
+
+def _scales(low: float, high: float) -> dict[str, Any]:
+    """Axes that hold the values and change seldom; the labels have three decimals, so a span has a least."""
+    grain = max(LEAST, 10.0 ** np.floor(np.log10(max(high - low, LEAST)))) / 2
+    bottom, top = np.floor(low / grain - 0.2) * grain, np.ceil(high / grain + 0.2) * grain
+    return {"x": uplot.Scale(time=False), "y": uplot.Scale(range=(round(float(bottom), 6), round(float(top), 6)))}
 
 
 def _show(plots: dict[str, Any], visible: bool) -> None:

@@ -38,7 +38,7 @@ class RecordingPanel:
         # OpenGL belongs to one thread
         self._films = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trocar-films")
 
-        self.source = gui.add_dropdown("Scene shows", ("simulation", "recording"), disabled=True)
+        self.source: Any = gui.add_dropdown("Scene shows", ("simulation", "recording"), disabled=True)
         with gui.add_folder("Record the simulation"):
             self._record = gui.add_button("Record", icon=viser.Icon.PLAYER_RECORD, color="red")
         with gui.add_folder("Recordings"):
@@ -46,7 +46,7 @@ class RecordingPanel:
             load_a = gui.add_upload_button("Load", icon=viser.Icon.UPLOAD, mime_type=".csv,.npz")
             load_b = gui.add_upload_button("Compare with", icon=viser.Icon.GIT_COMPARE, mime_type=".csv,.npz")
         with gui.add_folder("Playback", visible=False) as self._folder:
-            self.time = gui.add_slider("Time [s]", 0.0, 1.0, 0.001, 0.0)
+            self.time: Any = gui.add_slider("Time [s]", 0.0, 1.0, 0.001, 0.0)
             self._play = gui.add_button("Play recording", icon=viser.Icon.PLAYER_PLAY)
             self._speed = gui.add_slider("Playback speed", 0.05, 4.0, 0.05, 1.0)
             self._compared = gui.add_markdown("", visible=False)
@@ -134,7 +134,9 @@ class RecordingPanel:
             self._record.label = "Stop recording"
             return
         self._record.label = "Record"
-        self._guarded(lambda: self.load(Track(self._session.recorded(), "this run", self._session.frame.plant.settings)))
+        self._guarded(
+            lambda: self.load(Track(self._session.recorded(), "this run", self._session.frame.plant.settings))
+        )
 
     def _uploaded(self, event: viser.GuiEvent[Any]) -> Track:
         file = event.target.value
@@ -189,4 +191,3 @@ def _table(a: Track, b: Track) -> str:
     for j, joint in enumerate(a.plant.arm.joint_names):
         rows.append(f"| {joint} | " + " | ".join(f"{found[name][j]:.2g}" for name in found) + " |")
     return "\n".join(rows)
-

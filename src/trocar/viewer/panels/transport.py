@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import viser
 
 from trocar.errors import TrocarError
+from trocar.mechanics import Mechanism
 from trocar.mechanics.singularities import singularity
 from trocar.viewer.frame import Frame, length
 from trocar.viewer.session import SPEEDS, Session
@@ -15,7 +18,7 @@ NEAR_SINGULAR = 0.05  # smallest singular value of the scaled Jacobian below whi
 class Transport:
     """For the live simulation; a recording has a transport of its own."""
 
-    def __init__(self, server: viser.ViserServer, session: Session) -> None:
+    def __init__(self, server: viser.ViserServer, session: Session, reset: Callable[[], None]) -> None:
         gui = server.gui
         self._session = session
         self._status = gui.add_markdown("")
@@ -27,13 +30,13 @@ class Transport:
             self._speed = gui.add_slider("Speed", SPEEDS[0], 2.0, 0.05, 1.0, hint="simulated time per real time")
         self._play.on_click(lambda _: session.pause() if session.frame.playing else session.play())
         self._step.on_click(lambda event: session.step({"1 step": 1, "10 ms": 15, "100 ms": 150}[event.target.value]))
-        self._reset.on_click(lambda _: session.reset())
+        self._reset.on_click(lambda _: reset())
         self._speed.on_update(lambda event: session.set_speed(event.target.value))
 
     def show(self, visible: bool) -> None:
         self._buttons.visible = visible
 
-    def refresh(self, frame: Frame, mechanism: object) -> None:
+    def refresh(self, frame: Frame, mechanism: Mechanism) -> None:
         """Figures of this moment; `mechanism` is the caller's own."""
         live = frame.driver is not None
         label = "Pause" if frame.playing else "Play"
@@ -66,9 +69,9 @@ class Transport:
         return f"{what}  \n{', '.join(pieces)}"
 
     @staticmethod
-    def _singular(frame: Frame, mechanism: object) -> str:
+    def _singular(frame: Frame, mechanism: Mechanism) -> str:
         try:
-            found = singularity(mechanism, frame.q)  # type: ignore[arg-type]
+            found = singularity(mechanism, frame.q)
         except TrocarError:
             return ""
         sigma = float(found.smallest_singular_value)

@@ -24,6 +24,7 @@ from trocar.viewer.session import Session
 
 DRAW, FIGURES, PLOTS = 1 / 40, 0.1, 0.25  # real time between updates of poses, numbers and curves [s]
 SIDES = ("left", "right")  # of a stereo endoscope; a plain one has the first
+ZENITH, HORIZON = (0.72, 0.78, 0.85), (0.93, 0.94, 0.95)  # of the backdrop
 MESSAGE_TIME = 15.0  # a message stays so long [s]
 Cameras = Callable[[Frame], list[Picture]]
 
@@ -183,6 +184,9 @@ class Page:
     def _dress(self) -> None:
         """Light, and a floor below the arm."""
         scene = self.server.scene
+        # pale enough for dark marks, dark enough for the pale arm
+        shade = np.linspace(ZENITH, HORIZON, 128)[:, None] * np.ones((1, 2, 1))
+        scene.set_background_image(np.round(255 * shade).astype(np.uint8), format="png")
         scene.configure_default_lights(enabled=False)
         scene.configure_environment_map("studio", environment_intensity=0.35)
         scene.add_light_ambient("/lights/ambient", intensity=0.35)
@@ -202,8 +206,8 @@ class Page:
             height=4.0,
             cell_size=0.1,
             section_size=0.5,
-            cell_color=(225, 228, 232),
-            section_color=(200, 205, 212),
+            cell_color=(205, 211, 218),
+            section_color=(178, 186, 196),
             position=(float(centre[0]), float(centre[1]), float(low[2]) - 0.1),
             shadow_opacity=0.2,
         )

@@ -20,8 +20,8 @@ class Frame:
 
     Attributes:
         number: counts what was published. plant: what was simulated. driver: what drove it, None in a recording.
-        time: simulated since the last reset [s]. q, dq, ddq, tau: as the simulator's, the last two None where a
-            recording has none. qpos: every joint of its model.
+        time: simulated since the last reset [s]. q, dq, ddq, tau: as the simulator's, the last two None before
+            the first step and where a recording has none. qpos: every joint of its model.
         q_ref: (n,) reference of the joints, T_ref: (4, 4) of the tip; None in other modes. T_tip: (4, 4) in the base.
         force: (3,) on the tip, base axes [N]. contacts: (k, 2, 3) points [m] and forces on what is touched [N].
         rcm_error: [m], None without a remote centre. loop_error: [m], None without loops.

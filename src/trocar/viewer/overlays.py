@@ -100,7 +100,11 @@ class Overlays:
                 points = np.array([[a, b]], dtype=np.float32)
                 kept.append(
                     self._scene.add_line_segments(
-                        f"{self._drawing.node(side)}/{loop.name}", points, colors=LOOP, thickness=5.0
+                        f"{self._drawing.node(side)}/{loop.name}",
+                        points,
+                        colors=LOOP,
+                        thickness=5.0,
+                        thickness_units="screen",
                     )
                 )
             pin = self._scene.add_icosphere(
@@ -120,7 +124,9 @@ class Overlays:
         kept.append(self._centre)
         along = np.array([[[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]]], dtype=np.float32)
         kept.append(
-            scene.add_line_segments(f"{self._drawing.node('insertion')}/axis", along, colors=RCM, thickness=2.0)
+            scene.add_line_segments(
+                f"{self._drawing.node('insertion')}/axis", along, colors=RCM, thickness=2.0, thickness_units="screen"
+            )
         )
 
     def _add_masses(self) -> None:

@@ -124,6 +124,7 @@ class Page:
         if frame.plant is not self._plant:
             self._draw_plant(frame)
         if "source" in wanted:
+            self.transport.show(not self.recordings.active)
             self._draw_ghost()
         if "opacity" in wanted:
             self._drawing.see_through(self.mechanism.opacity.value)
@@ -188,10 +189,10 @@ class Page:
         shade = np.linspace(ZENITH, HORIZON, 128)[:, None] * np.ones((1, 2, 1))
         scene.set_background_image(np.round(255 * shade).astype(np.uint8), format="png")
         scene.configure_default_lights(enabled=False)
-        scene.configure_environment_map("studio", environment_intensity=0.35)
-        scene.add_light_ambient("/lights/ambient", intensity=0.35)
-        scene.add_light_directional("/lights/key", position=(1.2, -0.8, 2.2), intensity=1.6, cast_shadow=True)
-        scene.add_light_directional("/lights/fill", position=(-1.5, 1.0, 1.0), intensity=0.5)
+        scene.configure_environment_map("studio", environment_intensity=0.25)
+        scene.add_light_ambient("/lights/ambient", intensity=0.3)
+        scene.add_light_directional("/lights/key", position=(1.2, -0.8, 2.2), intensity=1.1, cast_shadow=True)
+        scene.add_light_directional("/lights/fill", position=(-1.5, 1.0, 1.0), intensity=0.35)
 
     def _place_camera(self) -> None:
         low, high = self._drawing.extent

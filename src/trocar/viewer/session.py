@@ -48,6 +48,7 @@ class Session:
         self._playing, self._speed, self._factor, self._due = False, 1.0, 0.0, 0.0
         self._time0, self._number = 0.0, 0
         self._home = np.array(self._plant.arm.home)
+        self._acted = False  # whether a step has been taken since the arm was put where it is
         self._recorder: Recorder | None = None
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._wake, self._closing = threading.Event(), False
@@ -217,6 +218,7 @@ class Session:
         if self._force.any():
             self._load()
         sim.step(tau)
+        self._acted = True
         setpoint = self._driver.setpoint
         q_ref = setpoint.q if isinstance(setpoint, Setpoint) else state.q
         self.history.add(self._time0 + state.t, state.q, state.dq, sim.ddq, sim.tau, q_ref)
@@ -233,8 +235,8 @@ class Session:
             time=self._time0 + sim.time,
             q=sim.q.copy(),
             dq=sim.dq.copy(),
-            ddq=sim.ddq.copy(),
-            tau=sim.tau.copy(),
+            ddq=sim.ddq.copy() if self._acted else None,
+            tau=sim.tau.copy() if self._acted else None,
             qpos=sim.data.qpos.copy(),
             q_ref=setpoint.q.copy() if isinstance(setpoint, Setpoint) else None,
             T_tip=sim.tip_pose(),
@@ -259,6 +261,7 @@ class Session:
 
     def _reset(self, q: Array) -> None:
         self._plant.sim.reset(q)
+        self._acted = False
         self._time0, self._force = 0.0, np.zeros(3)
         self.history.clear()
         self._driver = Driver(self._plant, self._driver.controller, self._driver.gains)
@@ -269,6 +272,7 @@ class Session:
             target = plant.within_limits(target)
             if not self._playing:
                 plant.sim.place(target)
+                self._acted = False
                 self._driver = Driver(plant, self._driver.controller, self._driver.gains)
         elif mode is Mode.cartesian:
             # the inverse says why a pose cannot be had, better than an arm that strains at its limits
@@ -296,7 +300,7 @@ class Session:
             raise TrocarError("another arm needs a viewer of its own: trocar view ARM")
         plant.sim.reset(plant.within_limits(old.sim.q), old.sim.dq)
         self._time0 += old.sim.time
-        self._plant = plant
+        self._plant, self._acted = plant, False
         self._home = plant.within_limits(np.array(plant.arm.home))
         self._driver = Driver(plant, self._driver.controller, self._driver.gains)
         self._push(self._force)

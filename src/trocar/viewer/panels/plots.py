@@ -119,7 +119,7 @@ def _plot(gui: viser.GuiApi, labels: tuple[str, ...]) -> Any:
         height=HEIGHT,
         scales=_scales(0.0, 1.0),
         legend=uplot.Legend(show=False),
-        padding=(0, 12, 0, 0),
+        padding=(8, 12, 0, 0),
         visible=False,
     )
 

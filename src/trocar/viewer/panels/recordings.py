@@ -164,7 +164,7 @@ class RecordingPanel:
         if self.a is not None and event.client is not None:
             with tempfile.TemporaryDirectory() as folder:
                 path = self.a.recording.save(Path(folder) / f"recording{suffix}")
-                event.client.send_file_download(path.name, path.read_bytes())
+                event.client.send_file_download(path.name, path.read_bytes(), save_immediately=True)
 
     def _send_film(self, event: viser.GuiEvent[Any], suffix: str) -> None:
         if self.a is None or event.client is None:
@@ -179,7 +179,9 @@ class RecordingPanel:
                 return render_video(Path(folder) / f"film{suffix}", frames, FPS).read_bytes()
 
         try:
-            event.client.send_file_download(f"recording{suffix}", self._films.submit(film).result())
+            event.client.send_file_download(
+                f"recording{suffix}", self._films.submit(film).result(), save_immediately=True
+            )
         finally:
             note.remove()
 

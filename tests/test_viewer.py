@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
+import urllib.request
 from dataclasses import replace
 
 import mujoco
 import numpy as np
 import pytest
+from PIL import Image
+from typer.testing import CliRunner
 
 import trocar as tr
 from trocar.arms import instruments
+from trocar.cli import app
 from trocar.control import ComputedTorque, sinusoid
 from trocar.errors import TrocarError, UnknownName
 from trocar.viewer.driving import CONTROLLERS, Driver, Mode, choices
@@ -494,3 +503,91 @@ def test_a_host_or_port_that_cannot_be_is_an_error(host, port):
 
     with pytest.raises(TrocarError):
         serve(host, port)
+
+
+# -- the commands ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("what", ["PSM", "broken"])
+def test_ctrl_c_ends_the_viewer_cleanly(what, tmp_path):
+    """The address on stdout, status 0, nothing on stderr; also where the recording cannot be read."""
+    pytest.importorskip("viser")
+    if what == "broken":
+        what = tmp_path / "broken.csv"
+        what.write_text("nonsense")
+    command = [sys.executable, "-c", "from trocar.cli import app; app()", "view", str(what)]
+    command += ["--port", "0", "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        line = process.stdout.readline()
+        assert re.match(r"trocar view: http://127\.0\.0\.1:\d+ ", line), line + process.stderr.read()
+        page = urllib.request.urlopen(line.split()[2], timeout=30).read()
+        assert b"<html" in page
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, "")
+
+
+def test_a_taken_port_is_status_2_with_one_line():
+    pytest.importorskip("viser")
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        result = CliRunner().invoke(app, ["view", "--port", str(other.getsockname()[1]), "--no-browser"])
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert "is taken" in line
+    assert "--port 0" in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["view", "PSMM"], "Did you mean 'PSM'"),
+        (["view", "PSM", "--compare", "b.csv"], "--compare is a second recording"),
+        (["view", "PSM", "--native"], "needs a display"),
+        (["render", "nowhere.csv"], "does not exist"),
+        (["render", "nowhere.csv", "-o", "film.avi"], ".png, .gif, .mp4"),
+        (["render", "nowhere.csv", "--size", "big"], "WIDTHxHEIGHT"),
+        (["render", "nowhere.csv", "--speed", "0"], "--speed must be positive"),
+        (["render", "nowhere.csv", "--at", "1"], "--at is the time of a picture"),
+    ],
+)
+def test_bad_arguments_are_status_2_with_one_line(arguments, message, monkeypatch):
+    pytest.importorskip("viser")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2, result.output
+    (line,) = result.stderr.splitlines()
+    assert message in line
+
+
+def test_render_makes_pictures_and_films_of_a_recording(recording, tmp_path):
+    path = recording.save(tmp_path / "run.npz")
+
+    def run(*arguments):
+        result = CliRunner().invoke(app, ["render", str(path), "--size", "160x120", *map(str, arguments)])
+        if "no OpenGL context" in result.stderr:
+            pytest.skip(f"nothing can be rendered here: {result.stderr}")
+        return result
+
+    for name in ("end.png", "film.gif"):
+        result = run("-o", tmp_path / name, "--fps", "10")
+        assert result.exit_code == 0, result.stderr
+    assert run("-o", tmp_path / "start.png", "--at", "0").exit_code == 0
+    assert run("-o", tmp_path / "late.png", "--at", "9").exit_code == 2
+    with Image.open(tmp_path / "film.gif") as film:
+        assert (film.size, film.n_frames) == ((160, 120), 3)
+    start, end = (np.asarray(Image.open(tmp_path / f"{name}.png")).astype(int) for name in ("start", "end"))
+    assert (np.abs(start - end).max(-1) > 20).mean() > 0.005
+
+
+def test_render_makes_an_mp4(recording, tmp_path):
+    pytest.importorskip("imageio_ffmpeg")
+    path = recording.save(tmp_path / "run.npz")
+    result = CliRunner().invoke(app, ["render", str(path), "--size", "161x121", "-o", str(tmp_path / "film.mp4")])
+    if "no OpenGL context" in result.stderr:
+        pytest.skip(f"nothing can be rendered here: {result.stderr}")
+    assert result.exit_code == 0, result.stderr
+    assert (tmp_path / "film.mp4").read_bytes()[4:8] == b"ftyp"

@@ -97,9 +97,11 @@ class Page:
     def _run(self) -> None:
         figures = plots = 0.0
         number = 0
-        while not self._closing.wait(DRAW):
+        due = time.perf_counter()
+        while not self._closing.wait(max(due - time.perf_counter(), 1e-3)):
+            now = time.perf_counter()
+            due = max(due + DRAW, now)  # what was missed is not made up for
             try:
-                now = time.perf_counter()
                 recorded = self.recordings.active
                 frame = self.recordings.frame() if recorded else self.session.frame
                 changed = frame.number != number or bool(self._dirty)

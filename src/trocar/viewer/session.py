@@ -27,7 +27,7 @@ from trocar.viewer.recorder import Recorder
 
 PUBLISH = 1.0 / 60.0  # real time between two frames [s]
 SLICE = 0.02  # real time spent on steps before looking at commands [s]
-MOST_LAG = 0.1  # real time that is caught up; beyond, the simulation is slower than asked for [s]
+MOST_LAG = 0.25  # real time that is caught up; beyond, the simulation is slower than asked for [s]
 REST = 0.002  # [s]
 SHOWN = 8.0, 0.02  # history for plots: length and interval, simulated [s]
 SPEEDS = (0.05, 10.0)

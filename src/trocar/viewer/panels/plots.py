@@ -128,7 +128,7 @@ def _fill(plot: Any, title: str, t: Array, *curves: Array) -> None:
     if plot.title != title:
         plot.title = title
     low, high = min(float(x.min()) for x in curves), max(float(x.max()) for x in curves)
-    scales = _scales(low, high)
+    scales = _scales(low, high, float(t[0]), float(t[-1]))
     if plot.scales != scales:
         plot.scales = scales
     plot.data = tuple(np.ascontiguousarray(x, dtype=np.float64) for x in (t, *curves))
@@ -136,11 +136,16 @@ def _fill(plot: Any, title: str, t: Array, *curves: Array) -> None:
         plot.visible = True
 
 
-def _scales(low: float, high: float) -> dict[str, Any]:
+def _scales(low: float, high: float, start: float = 0.0, end: float = 1.0) -> dict[str, Any]:
     """Axes that hold the values and change seldom; the labels have three decimals, so a span has a least."""
     grain = max(LEAST, 10.0 ** np.floor(np.log10(max(high - low, LEAST)))) / 2
     bottom, top = np.floor(low / grain - 0.2) * grain, np.ceil(high / grain + 0.2) * grain
-    return {"x": uplot.Scale(time=False), "y": uplot.Scale(range=(round(float(bottom), 6), round(float(top), 6)))}
+    if end - start > 2:
+        start, end = float(np.floor(start)), float(np.ceil(end))
+    return {
+        "x": uplot.Scale(time=False, range=(start, end)),
+        "y": uplot.Scale(range=(round(float(bottom), 6), round(float(top), 6))),
+    }
 
 
 def _show(plots: dict[str, Any], visible: bool) -> None:

@@ -19,7 +19,7 @@ from trocar.viewer.plant import Plant
 
 DRIVEN, PASSIVE, FOLLOWER, LOOP = (0, 114, 178), (230, 110, 0), (204, 121, 167), (213, 60, 0)
 MASS, RCM, PUSH, CONTACT, GRAVITY = (240, 200, 40), (220, 20, 60), (0, 158, 115), (213, 94, 0), (110, 110, 110)
-METRE_PER_NEWTON = 0.02
+METRE_PER_NEWTON = 0.03
 CLOUD = 4096
 
 NAMES = {
@@ -158,7 +158,7 @@ class Overlays:
         kept.append(scene.add_frame(f"{where}/tip", position=site.pos, wxyz=site.quat, **look))
 
     def _add_arrows(self) -> None:
-        scene, plant, width = self._scene, self._plant, 0.008 * self._size
+        scene, plant, width = self._scene, self._plant, 0.006 * self._size
         look: dict[str, Any] = {"shaft_radius": width, "head_radius": 2.5 * width, "head_length": 5 * width}
         nothing = np.zeros((1, 2, 3))
         self._push = scene.add_arrows("/overlays/push", nothing, PUSH, visible=False, **look)

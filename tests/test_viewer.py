@@ -266,8 +266,8 @@ def test_ending_a_recording_that_never_was_is_an_error(session):
         session.recorded()
 
 
-def test_the_master_and_the_endoscope_arm_run_too():
-    for arm in ("ECM", "MTMR"):
+def test_every_arm_runs_in_every_mode():
+    for arm in tr.ARMS:
         session = Session(Settings(arm=arm)).start()
         try:
             for mode in Mode:

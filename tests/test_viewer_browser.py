@@ -85,7 +85,7 @@ class Viewer:
     def shown_effort(self, joint):
         return float(self.tab.locator(f"[data-joint={joint}]").text_content().split()[0])
 
-    def canvas(self, name=""):
+    def canvas(self):
         """Pixels (h, w, 3) of the scene alone."""
         box = self.tab.locator("canvas").first.bounding_box()
         return pixels(self.tab.screenshot(clip=box))

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 def view(
     what: Annotated[
-        str, typer.Argument(metavar="[ARM | RECORDING]", help="PSM, ECM, MTML, MTMR, or a .csv or .npz file.")
+        str,
+        typer.Argument(
+            metavar="[ARM | RECORDING]", help="PSM, PSM_Si, ECM, ECM_Si, MTML, MTMR, or a .csv or .npz file."
+        ),
     ] = "PSM",
     compare: Annotated[
         Path | None,

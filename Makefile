@@ -51,7 +51,7 @@ $(DEMO_STAMP): pyproject.toml | venv
 
 $(TEST_STAMP): pyproject.toml | venv
 	@echo 'Installing trocar and its test tools into $(VENV) (the first time takes a few minutes)'
-	@$(INSTALL) -e '.[dev]'
+	@$(INSTALL) -e '.[dev,view]'
 	@echo '$(CURDIR)' | tee $(DEMO_STAMP) > $@
 
 apt-demo:

@@ -18,8 +18,10 @@ from trocar.commands.excite import excite
 from trocar.commands.export import export
 from trocar.commands.gravity import gravity
 from trocar.commands.identify import identify
+from trocar.commands.render import render
 from trocar.commands.sim import sim
 from trocar.commands.terminal import plain_errors, progress_bar
+from trocar.commands.view import view
 from trocar.errors import TrocarError, UnknownName
 
 if TYPE_CHECKING:
@@ -90,6 +92,8 @@ def demo(
 
 
 app.command(rich_help_panel="Simulate")(sim)
+app.command(rich_help_panel="Simulate")(view)
+app.command(rich_help_panel="Simulate")(render)
 app.command(rich_help_panel="Simulate")(bench)
 app.command(rich_help_panel="Your own robot")(calibrate)
 app.command(rich_help_panel="Your own robot")(gravity)

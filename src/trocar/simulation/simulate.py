@@ -91,21 +91,26 @@ def simulate(
         commands=commands,
         extra=extra,
         extra_units=dict.fromkeys(extra, "m"),
-        provenance={
-            "source": "simulation",
-            "arm": sim.arm.name,
-            "geometry": sim.arm.geometry,
-            "parameters": sim.parameters.name,
-            "instrument": sim.arm.instrument,
-            "timestep": sim.timestep,
-            "accuracy": sim.accuracy,
-            "friction": sim.friction,
-            "counterweight": sim.counterweight,
-            "gravity": sim.gravity_vector.tolist(),
-            "controller": _description(controller),
-            "trocar": version("trocar"),
-        },
+        provenance=provenance(sim, controller),
     )
+
+
+def provenance(sim: Simulator, controller: object) -> dict[str, Any]:
+    """Where a simulated recording comes from."""
+    return {
+        "source": "simulation",
+        "arm": sim.arm.name,
+        "geometry": sim.arm.geometry,
+        "parameters": sim.parameters.name,
+        "instrument": sim.arm.instrument,
+        "timestep": sim.timestep,
+        "accuracy": sim.accuracy,
+        "friction": sim.friction,
+        "counterweight": sim.counterweight,
+        "gravity": sim.gravity_vector.tolist(),
+        "controller": _description(controller),
+        "trocar": version("trocar"),
+    }
 
 
 _DIAGNOSTICS: dict[str, Callable[[Simulator], float | Array]] = {

@@ -1,0 +1,93 @@
+"""`trocar render`: a recording as a picture or a film, without a screen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trocar.commands.terminal import plain_errors, progress_bar
+from trocar.errors import TrocarError, UnknownName
+
+if TYPE_CHECKING:
+    from trocar.simulation.rendering import Picture
+    from trocar.viewer.playback import Film
+
+SUFFIXES = (".png", ".gif", ".mp4")
+
+
+class Camera(StrEnum):
+    iso = "iso"
+    side = "side"
+    tip = "tip"
+
+
+def render(
+    recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="A .csv or .npz file.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Ends in .png, .gif or .mp4.")] = Path(
+        "recording.gif"
+    ),
+    arm: Annotated[
+        str | None,
+        typer.Option(metavar="ARM", help="Whose it is, where the file does not say.", show_default=False),
+    ] = None,
+    camera: Annotated[Camera, typer.Option(help="Whole arm, from the side, or the tip close up.")] = Camera.iso,
+    at: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="Time of the picture, in seconds; the last without.", show_default=False),
+    ] = None,
+    fps: Annotated[float, typer.Option(metavar="HZ", help="Frames per second of the film.")] = 25.0,
+    speed: Annotated[float, typer.Option(metavar="X", help="Recorded time per time of the film.")] = 1.0,
+    size: Annotated[str, typer.Option(metavar="WxH", help="In pixels.")] = "640x480",
+) -> None:
+    """Make a picture or a film of a recording; no screen needed.
+
+    Example: [bold]trocar render trocar-sim/recording.npz -o motion.gif[/bold].
+
+    More: [bold]trocar render motion.csv --arm PSM -o end.png --camera tip[/bold] (a picture of the end);
+    [bold]trocar render motion.csv -o slow.mp4 --speed 0.25 --size 1280x960[/bold] (a film in slow motion;
+    .mp4 needs ffmpeg, which comes with pip install 'trocar\\[view]' or apt install ffmpeg).
+    """
+    with plain_errors():
+        suffix = output.suffix.lower()
+        if suffix not in SUFFIXES:
+            raise UnknownName("format of the output", suffix, SUFFIXES)
+        for name, value in (("--fps", fps), ("--speed", speed)):
+            if not (math.isfinite(value) and value > 0):
+                raise TrocarError(f"{name} must be positive, got {value}")
+        if at is not None and suffix != ".png":
+            raise TrocarError("--at is the time of a picture: write a .png, or leave --at out")
+        pixels = _size(size)
+
+        from trocar.simulation.rendering import render_video, save_png
+        from trocar.viewer.plant import Settings
+        from trocar.viewer.playback import Track
+
+        track = Track.load(recording, Settings(arm=arm) if arm is not None else None)
+        if suffix == ".png":
+            time = track.duration if at is None else at
+            if not 0 <= time <= track.duration + 1e-9:
+                raise TrocarError(f"--at {at:g} is not within the recording, 0 to {track.duration:.6g} s")
+            written = save_png(output, track.picture(time, camera.value, pixels))
+        else:
+            film = track.pictures(fps, speed, camera.value, pixels)
+            with progress_bar(f"{len(film)} frames") as progress:
+                written = render_video(output, _counted(film, progress), fps)
+    typer.echo(f"Written: {written}")
+
+
+def _size(text: str) -> tuple[int, int]:
+    width, x, height = text.lower().partition("x")
+    if not (x and width.isdecimal() and height.isdecimal() and 16 <= int(width) <= 8192 and 16 <= int(height) <= 8192):
+        raise TrocarError(f"--size is WIDTHxHEIGHT in pixels, 16 to 8192 each, such as 640x480; got {text!r}")
+    return int(width), int(height)
+
+
+def _counted(film: Film, progress: Callable[[float], None]) -> Iterator[Picture]:
+    for k, picture in enumerate(film, start=1):
+        progress(k / len(film))
+        yield picture

@@ -1,0 +1,123 @@
+"""`trocar view`: the arm in the browser, live or as it was recorded."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trocar.commands.terminal import plain_errors
+from trocar.errors import TrocarError
+
+if TYPE_CHECKING:
+    from trocar.viewer.plant import Settings
+
+
+def view(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="[ARM | RECORDING]", help="PSM, PSM_Si, ECM, ECM_Si, MTML, MTMR, or a .csv or .npz file."
+        ),
+    ] = "PSM",
+    compare: Annotated[
+        Path | None,
+        typer.Option(metavar="RECORDING", help="A second recording, drawn as a ghost.", show_default=False),
+    ] = None,
+    arm: Annotated[
+        str | None,
+        typer.Option(metavar="ARM", help="Whose recording it is, where the file does not say.", show_default=False),
+    ] = None,
+    parameters: Annotated[
+        str | None,
+        typer.Option(metavar="SET", help="Parameter set or file; the arm's best without.", show_default=False),
+    ] = None,
+    instrument: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Instrument or endoscope.", show_default=False)
+    ] = None,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", help="0 for any free one.")] = 8080,
+    play: Annotated[bool, typer.Option("--play/--paused", help="Whether time runs at first.")] = True,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page here.")] = True,
+    native: Annotated[bool, typer.Option("--native", help="MuJoCo's own window instead; needs a display.")] = False,
+) -> None:
+    """See and touch an arm in the browser: live simulation, mechanism, plots, recordings.
+
+    Example: [bold]trocar view PSM[/bold], then open the address that it prints; end with Ctrl-C.
+    Drag the sliders, switch off the counterweight, push the tip.
+
+    More: [bold]trocar view trocar-sim/recording.npz[/bold] (scrub a recording);
+    [bold]trocar view measured.csv --compare simulated.csv --arm PSM[/bold] (two at once).
+    On another machine: [bold]ssh -L 8080:127.0.0.1:8080 MACHINE trocar view[/bold],
+    then http://127.0.0.1:8080 here; nothing to install on this side.
+
+    The page is served on the loopback only, unless --host says otherwise. A port that is taken is an error.
+    Needs viser: pip install 'trocar\\[view]'.
+    """
+    with plain_errors():
+        from trocar.errors import NearLimit, NearSingular
+        from trocar.viewer.plant import Settings
+
+        # the page itself says what is near a singularity or a limit
+        for category in (NearSingular, NearLimit):
+            warnings.simplefilter("ignore", category)
+        recording = Path(what) if Path(what).suffix.lower() in (".csv", ".npz") else None
+        if compare is not None and recording is None:
+            raise TrocarError("--compare is a second recording: give the first one instead of an arm")
+        settings = Settings(arm=(arm or "PSM") if recording else what, parameters=parameters, instrument=instrument)
+        if native:
+            _native(settings, recording)
+        else:
+            _serve(settings, recording, compare, host, port, play, browser)
+
+
+def _serve(
+    settings: Settings,
+    recording: Path | None,
+    compare: Path | None,
+    host: str,
+    port: int,
+    play: bool,
+    browser: bool,
+) -> None:
+    try:
+        from trocar.viewer.server import address, exposure, open_browser, serve
+    except ModuleNotFoundError as error:
+        raise TrocarError(f"the viewer needs {error.name}: pip install 'trocar[view]'") from error
+    from trocar.viewer.page import Page
+    from trocar.viewer.session import Session
+
+    warning = exposure(host)
+    if warning:
+        typer.echo(f"warning: {warning}", err=True)
+    session = Session(settings)
+    server = serve(host, port)
+    page = Page(server, session)
+    try:
+        session.start()
+        page.start()
+        if recording is None and play:
+            session.play()
+        # a recording that cannot be read is a message in the page; the simulation is there all the same
+        page.recordings.open(recording, compare)
+        url = address(server)
+        typer.echo(f"trocar view: {url}  (end with Ctrl-C)")
+        if browser:
+            open_browser(url)
+        page.wait()
+    except KeyboardInterrupt:
+        typer.echo("")
+    finally:
+        page.close()
+        session.close()
+        server.stop()
+
+
+def _native(settings: Settings, recording: Path | None) -> None:
+    if recording is not None:
+        raise TrocarError("--native shows a live simulation; leave it out to look at a recording")
+    from trocar.viewer.native import show
+
+    show(settings)

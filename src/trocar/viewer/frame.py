@@ -1,0 +1,102 @@
+"""What a moment of the simulation looks like, handed from the thread that steps to the one that draws."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from trocar.simulation import Simulator
+from trocar.spatial import Array
+from trocar.viewer.driving import Driver
+from trocar.viewer.plant import Plant
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frame:
+    """State and what acts, at one time; arrays are copies.
+
+    Attributes:
+        number: counts what was published. plant: what was simulated. driver: what drove it, None in a recording.
+        time: simulated since the last reset [s]. q, dq, ddq, tau: as the simulator's, the last two None before
+            the first step and where a recording has none. qpos: every joint of its model.
+        q_ref: (n,) reference of the joints, T_ref: (4, 4) of the tip; None in other modes. T_tip: (4, 4) in the base.
+        force: (3,) on the tip, base axes [N]. contacts: (k, 2, 3) points [m] and forces on what is touched [N].
+        rcm_error: [m], None without a remote centre. loop_error: [m], None without loops.
+        playing: whether time runs. factor: simulated per real time, as asked for and as achieved.
+    """
+
+    number: int
+    plant: Plant
+    time: float
+    q: Array
+    dq: Array
+    qpos: Array
+    T_tip: Array
+    ddq: Array | None = None
+    tau: Array | None = None
+    driver: Driver | None = None
+    q_ref: Array | None = None
+    T_ref: Array | None = None
+    force: Array = field(default_factory=lambda: np.zeros(3))
+    contacts: Array = field(default_factory=lambda: np.zeros((0, 2, 3)))
+    rcm_error: float | None = None
+    loop_error: float | None = None
+    playing: bool = False
+    speed: float = 1.0
+    factor: float = 0.0
+
+
+class History:
+    """The last `seconds` of simulated time, one row every `interval` [s]: written by one thread, read by another."""
+
+    NAMES = ("q", "dq", "ddq", "tau", "q_ref")
+
+    def __init__(self, seconds: float, interval: float) -> None:
+        self._rows: deque[tuple[float, tuple[Array, ...]]] = deque(maxlen=round(seconds / interval))
+        self._interval, self._lock = interval, threading.Lock()
+
+    def add(self, t: float, *values: Array) -> None:
+        """Values in the order of NAMES, unless it is too soon after the row before."""
+        if self._rows and t - self._rows[-1][0] < 0.999 * self._interval:
+            return
+        with self._lock:
+            self._rows.append((t, values))
+
+    def clear(self) -> None:
+        with self._lock:
+            self._rows.clear()
+
+    def arrays(self) -> dict[str, Array]:
+        """Times (N,) under "t" and every channel (N, n) under its name; empty arrays before the first row."""
+        with self._lock:
+            rows = list(self._rows)
+        if not rows:
+            return {name: np.zeros((0,)) for name in ("t", *self.NAMES)}
+        columns = zip(*(values for _, values in rows), strict=True)
+        return {"t": np.array([t for t, _ in rows]), **dict(zip(self.NAMES, map(np.array, columns), strict=True))}
+
+
+def contact_forces(sim: Simulator) -> Array:
+    """(k, 2, 3): where things touch [m] and the force on the second of the two [N], base axes, of the last step."""
+    import mujoco
+
+    data = sim.data
+    found = np.zeros((data.ncon, 2, 3))
+    wrench = np.zeros(6)
+    for i in range(data.ncon):
+        contact = data.contact[i]
+        mujoco.mj_contactForce(sim.model, data, i, wrench)
+        # the frame's rows are its axes; the force is that of the first geom on the second
+        found[i] = contact.pos, wrench[:3] @ contact.frame.reshape(3, 3)
+    return found[np.linalg.norm(found[:, 1], axis=1) > 1e-6]
+
+
+def length(metres: float) -> str:
+    """A small length in the unit that fits it: nm, um or mm."""
+    for unit, size in (("nm", 1e-9), ("µm", 1e-6)):
+        if abs(metres) < 1000 * size:
+            return f"{metres / size:.2g} {unit}"
+    return f"{1000 * metres:.3g} mm"

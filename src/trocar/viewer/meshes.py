@@ -1,0 +1,96 @@
+"""The shapes of a MuJoCo model as triangles: per body and colour, in the frame of the body."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+import trimesh
+
+from trocar.spatial import Array, pose
+
+VISIBLE = (0, 1, 2)  # geom groups that are drawn
+COLLISION = 3
+SMOOTH = np.radians(40.0)  # edges sharper than this are drawn as edges
+FLOOR = 4.0  # side of what stands for an endless plane [m]
+ROUND = 32  # corners of a circle
+
+
+@dataclass(frozen=True)
+class BodyMesh:
+    """Triangles of one body in one colour: vertices (V, 3) [m] in its frame, faces (F, 3), colour (4,) in [0, 1]."""
+
+    body: int
+    group: int
+    vertices: Array
+    faces: Array
+    rgba: Array
+
+
+def body_meshes(model: mujoco.MjModel, groups: tuple[int, ...] = (*VISIBLE, COLLISION)) -> list[BodyMesh]:
+    """All geoms of the groups, merged where body, group and colour are the same."""
+    parts: dict[tuple[int, int, tuple[float, ...]], list[trimesh.Trimesh]] = {}
+    for i in range(model.ngeom):
+        group = int(model.geom_group[i])
+        rgba = _colour(model, i)
+        if group not in groups or rgba[3] == 0.0:
+            continue
+        mesh = _shaded(geom_mesh(model, i))
+        mesh.apply_transform(pose(R=_rotation(model.geom_quat[i]), p=model.geom_pos[i]))
+        parts.setdefault((int(model.geom_bodyid[i]), group, tuple(rgba)), []).append(mesh)
+    found = []
+    for (body, group, colour), meshes in parts.items():
+        merged: Any = trimesh.util.concatenate(meshes)
+        found.append(BodyMesh(body, group, np.array(merged.vertices), np.array(merged.faces), np.array(colour)))
+    return found
+
+
+def geom_mesh(model: mujoco.MjModel, i: int) -> trimesh.Trimesh:
+    """Triangles of geom i in its own frame; MuJoCo's sizes are half lengths and radii [m]."""
+    size, kind = model.geom_size[i], mujoco.mjtGeom(model.geom_type[i])
+    match kind:
+        case mujoco.mjtGeom.mjGEOM_MESH:
+            k = model.geom_dataid[i]
+            vertices = slice(model.mesh_vertadr[k], model.mesh_vertadr[k] + model.mesh_vertnum[k])
+            faces = slice(model.mesh_faceadr[k], model.mesh_faceadr[k] + model.mesh_facenum[k])
+            return trimesh.Trimesh(model.mesh_vert[vertices], model.mesh_face[faces], process=False)
+        case mujoco.mjtGeom.mjGEOM_BOX:
+            return trimesh.creation.box(2 * size)
+        case mujoco.mjtGeom.mjGEOM_SPHERE:
+            return trimesh.creation.icosphere(subdivisions=2, radius=size[0])
+        case mujoco.mjtGeom.mjGEOM_ELLIPSOID:
+            ball = trimesh.creation.icosphere(subdivisions=2)
+            ball.apply_scale(size)
+            return ball
+        case mujoco.mjtGeom.mjGEOM_CYLINDER:
+            return trimesh.creation.cylinder(radius=size[0], height=2 * size[1], sections=ROUND)
+        case mujoco.mjtGeom.mjGEOM_CAPSULE:
+            return trimesh.creation.capsule(radius=size[0], height=2 * size[1], count=[ROUND // 2, ROUND // 2])
+        case mujoco.mjtGeom.mjGEOM_PLANE:
+            x, y = (2 * s if s > 0 else FLOOR for s in size[:2])
+            return trimesh.creation.box([x, y, 1e-4])
+        case _:
+            # a height field or a signed distance field: the box around it shows at least that something is there
+            centre, half = model.geom_aabb[i, :3], model.geom_aabb[i, 3:]
+            return trimesh.creation.box(2 * np.maximum(half, 1e-4)).apply_translation(centre)
+
+
+def _shaded(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
+    """Vertices parted at sharp edges, so that the browser's normals leave edges sharp and the rest round."""
+    mesh.merge_vertices()
+    mesh.update_faces(mesh.nondegenerate_faces())
+    return trimesh.graph.smooth_shade(mesh, angle=SMOOTH, facet_minarea=None)
+
+
+def _colour(model: mujoco.MjModel, i: int) -> Array:
+    """The geom's own colour, unless it has a material."""
+    material = model.geom_matid[i]
+    return np.array(model.geom_rgba[i] if material < 0 else model.mat_rgba[material], dtype=float)
+
+
+def _rotation(quaternion: Array) -> Array:
+    R = np.empty(9)
+    mujoco.mju_quat2Mat(R, quaternion)
+    return R.reshape(3, 3)

@@ -1,0 +1,39 @@
+"""The live simulation in MuJoCo's own window."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from trocar.errors import TrocarError
+from trocar.viewer.plant import Settings
+from trocar.viewer.session import Session
+
+
+def show(settings: Settings) -> None:
+    """Open the window and keep it up to date until it is closed; the arm is held at home by the dVRK's controller."""
+    if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        raise TrocarError("--native needs a display, and there is none here; leave it out and use the browser")
+    import mujoco.viewer
+
+    session = Session(settings)
+    model = session.frame.plant.sim.spec.copy().compile()
+    data = mujoco.MjData(model)
+    session.start()
+    session.play()
+    try:
+        with mujoco.viewer.launch_passive(model, data, show_left_ui=False) as window:
+            while window.is_running():
+                frame = session.frame
+                with window.lock():
+                    data.qpos[: len(frame.qpos)] = frame.qpos
+                    data.time = frame.time
+                    mujoco.mj_kinematics(model, data)
+                    mujoco.mj_comPos(model, data)
+                window.sync()
+                time.sleep(1 / 60)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        session.close()

@@ -1,0 +1,214 @@
+"""The mechanism made visible: what closes, what follows, what weighs, what pushes, and how far it reaches.
+
+Most of it is drawn once, on the bodies, and moves with them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import viser
+
+from trocar.arms.arm import Arm, Loop
+from trocar.mechanics.workspace import Workspace
+from trocar.spatial import Array
+from trocar.viewer.drawing import Drawing
+from trocar.viewer.frame import Frame, length
+from trocar.viewer.plant import Plant
+
+DRIVEN, PASSIVE, FOLLOWER, LOOP = (0, 114, 178), (230, 110, 0), (204, 121, 167), (213, 60, 0)
+MASS, RCM, PUSH, CONTACT, GRAVITY = (240, 200, 40), (220, 20, 60), (0, 158, 115), (213, 94, 0), (110, 110, 110)
+METRE_PER_NEWTON = 0.03
+CLOUD = 4096
+
+NAMES = {
+    "joints and loops": "blue: driven joints; orange: passive ones, red the loops that carry them; pink: by cable",
+    "remote centre": "where the shaft passes through the patient's wall, and the axis of the insertion",
+    "centres of mass": "each body's, the ball as large as its mass",
+    "forces": "push (green), contacts (orange)",
+    "gravity": "direction of the weight",
+    "frames": "of every body, the base and the tip",
+    "workspace": "where the tip can be, within joint limits",
+    "labels": "names of the bodies",
+}
+
+
+class Overlays:
+    """All of them for one drawing of one plant; which are shown is up to `show`."""
+
+    def __init__(self, scene: viser.SceneApi, drawing: Drawing, plant: Plant, shown: dict[str, bool]) -> None:
+        self._scene, self._drawing, self._plant = scene, drawing, plant
+        self._shown = dict.fromkeys(NAMES, False) | shown
+        self._handles: dict[str, list[Any]] = {name: [] for name in NAMES}
+        self._size = _size(plant.arm)
+        self._add_joints()
+        self._add_centre()
+        self._add_masses()
+        self._add_frames()
+        self._add_arrows()
+        for name, visible in self._shown.items():
+            self.show(name, visible)
+
+    def show(self, name: str, visible: bool) -> None:
+        self._shown[name] = visible
+        if name == "workspace" and visible and not self._handles[name]:
+            self._add_cloud()
+        for handle in self._handles[name]:
+            handle.visible = visible
+
+    def update(self, frame: Frame) -> None:
+        """What is not fixed to a body."""
+        tip = frame.T_tip[:3, 3]
+        self._aim(self._push, np.array([[tip, frame.force]]), self._shown["forces"])
+        self._aim(self._contacts, frame.contacts, self._shown["forces"])
+        if self._shown["remote centre"] and frame.rcm_error is not None:
+            text = f"RCM, off by {length(frame.rcm_error)}"
+            if self._centre.text != text:
+                self._centre.text = text
+
+    def remove(self) -> None:
+        for handles in self._handles.values():
+            for handle in handles:
+                handle.remove()
+
+    @staticmethod
+    def _aim(arrows: Any, points_and_forces: Array, visible: bool) -> None:
+        seen = points_and_forces[np.linalg.norm(points_and_forces[:, 1], axis=1) > 1e-3]
+        if visible and len(seen):
+            ends = seen[:, 0] + METRE_PER_NEWTON * seen[:, 1]
+            arrows.points = np.stack([seen[:, 0], ends], axis=1).astype(np.float32)
+        arrows.visible = bool(visible and len(seen))
+
+    def _add_joints(self) -> None:
+        arm, size = self._plant.arm, self._size
+        driven = set(arm.driven.values())
+        kept = self._handles["joints and loops"]
+        for body in arm.bodies:
+            if body.kind != "revolute":
+                continue
+            colour = DRIVEN if body.name in driven else FOLLOWER if body.name in arm.transmissions else PASSIVE
+            slender = body.name in ("roll", "wrist_pitch", "wrist_yaw", "finger_left", "finger_right")
+            radius = size * (0.006 if slender else 0.02)
+            kept.append(
+                self._scene.add_cylinder(
+                    f"{self._drawing.node(body.name)}/joint", radius=radius, height=5 * radius, color=colour
+                )
+            )
+        for loop in arm.loops:
+            for side, a, b in _sides(arm, loop):
+                points = np.array([[a, b]], dtype=np.float32)
+                kept.append(
+                    self._scene.add_line_segments(
+                        f"{self._drawing.node(side)}/{loop.name}",
+                        points,
+                        colors=LOOP,
+                        thickness=5.0,
+                        thickness_units="screen",
+                    )
+                )
+            pin = self._scene.add_icosphere(
+                f"{self._drawing.node(loop.body_a)}/{loop.name}_pin",
+                radius=0.025 * size,
+                color=LOOP,
+                position=loop.point_a,
+            )
+            kept.append(pin)
+
+    def _add_centre(self) -> None:
+        if not self._plant.arm.has_rcm:
+            return
+        scene, kept = self._scene, self._handles["remote centre"]
+        kept.append(scene.add_icosphere("/overlays/rcm", radius=0.012 * self._size, color=RCM))
+        self._centre = scene.add_label("/overlays/rcm_label", "RCM", position=(0.0, 0.0, 0.03), anchor="bottom-left")
+        kept.append(self._centre)
+        along = np.array([[[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]]], dtype=np.float32)
+        kept.append(
+            scene.add_line_segments(
+                f"{self._drawing.node('insertion')}/axis", along, colors=RCM, thickness=2.0, thickness_units="screen"
+            )
+        )
+
+    def _add_masses(self) -> None:
+        model = self._drawing.model
+        masses = {body.name: float(model.body(body.name).mass[0]) for body in self._plant.arm.bodies}
+        largest = max(masses.values())
+        for name, mass in masses.items():
+            if mass > 1e-6:
+                self._handles["centres of mass"].append(
+                    self._scene.add_icosphere(
+                        f"{self._drawing.node(name)}/com",
+                        radius=0.07 * self._size * (mass / largest) ** (1 / 3),
+                        color=MASS,
+                        opacity=0.85,
+                        position=model.body(name).ipos,
+                    )
+                )
+
+    def _add_frames(self) -> None:
+        arm, scene = self._plant.arm, self._scene
+        kept, labels = self._handles["frames"], self._handles["labels"]
+        look: dict[str, Any] = {"axes_length": 0.12 * self._size, "axes_radius": 0.004 * self._size}
+        kept.append(scene.add_frame("/overlays/base", **look))
+        for body in arm.bodies:
+            kept.append(scene.add_frame(f"{self._drawing.node(body.name)}/axes", **look))
+            labels.append(scene.add_label(f"{self._drawing.node(body.name)}/name", body.name))
+        site = self._drawing.model.site("tip")
+        where = self._drawing.node(arm.tip_body)
+        kept.append(scene.add_frame(f"{where}/tip", position=site.pos, wxyz=site.quat, **look))
+
+    def _add_arrows(self) -> None:
+        scene, plant, width = self._scene, self._plant, 0.006 * self._size
+        look: dict[str, Any] = {"shaft_radius": width, "head_radius": 2.5 * width, "head_length": 5 * width}
+        nothing = np.zeros((1, 2, 3))
+        self._push = scene.add_arrows("/overlays/push", nothing, PUSH, visible=False, **look)
+        self._contacts = scene.add_arrows("/overlays/contacts", nothing, CONTACT, visible=False, **look)
+        self._handles["forces"] += [self._push, self._contacts]
+        g = np.asarray(plant.sim.gravity_vector)
+        if g.any():
+            start = np.array([0.0, 0.0, 0.0]) + self._drawing.extent[1] * [0.0, 0.0, 1.0] + [0.0, 0.0, 0.05]
+            end = start + 0.3 * self._size * g / 9.81
+            kept = self._handles["gravity"]
+            kept.append(scene.add_arrows("/overlays/gravity", np.array([[start, end]]), GRAVITY, **look))
+            kept.append(scene.add_label("/overlays/gravity_label", f"g {np.linalg.norm(g):.3g} m/s²", position=end))
+
+    def _add_cloud(self) -> None:
+        points = Workspace(self._plant.equations()).cloud(CLOUD, density="volume").points
+        low, high = points.min(0), points.max(0)
+        depth = (points[:, 2] - low[2]) / (high[2] - low[2])
+        colours = np.stack([60 + 140 * depth, 130 + 60 * depth, 230 - 100 * depth], axis=1).astype(np.uint8)
+        self._handles["workspace"].append(
+            self._scene.add_point_cloud(
+                "/overlays/workspace", points, colours, point_size=0.004 * self._size, point_shape="circle"
+            )
+        )
+
+
+def _sides(arm: Arm, loop: Loop) -> list[tuple[str, Array, Array]]:
+    """The sides of a loop: a body and the two points (3,) of its frame [m] where its joints or the pin are."""
+    up_a, up_b = (_ancestors(arm, name) for name in (loop.body_a, loop.body_b))
+    shared = next((name for name in up_a if name in up_b), None)
+    sides, ends = [], []
+    for chain, point in ((up_a, loop.point_a), (up_b, loop.point_b)):
+        end = np.array(point)
+        for name in chain:
+            if name == shared:
+                break
+            sides.append((name, np.zeros(3), end))
+            end = arm.body(name).placement[:3, 3]
+        ends.append(end)
+    if shared is not None:
+        sides.append((shared, ends[0], ends[1]))
+    return sides
+
+
+def _ancestors(arm: Arm, name: str) -> list[str]:
+    chain = [name]
+    while (parent := arm.body(chain[-1]).parent) is not None:
+        chain.append(parent)
+    return chain
+
+
+def _size(arm: Arm) -> float:
+    """A length to scale marks by: 1 for an arm of a metre or so, less for smaller ones."""
+    return {"MTM": 0.7}.get(arm.family, 0.8)

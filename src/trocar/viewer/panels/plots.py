@@ -1,0 +1,165 @@
+"""Efforts of all joints as bars, and curves of one of them: as it happens, or of one or two recordings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import viser
+from viser import uplot
+
+from trocar.mechanics import Mechanism
+from trocar.plots import COLOURS
+from trocar.spatial import Array
+from trocar.viewer.frame import Frame, History
+from trocar.viewer.plant import Plant
+from trocar.viewer.playback import Track
+from trocar.viewer.torques import bars
+
+HEIGHT = 150  # [px]
+MOST_POINTS = 1000
+LEAST = 0.02  # of the span of an axis
+# Curves while live, and of recordings: the first is blue, the second, dashed, orange.
+LIVE = {
+    "position": ("position", "reference"),
+    "velocity": ("velocity",),
+    "effort": ("engine", "equations"),
+    "tracking error": ("reference - position",),
+    "engine - equations": ("effort of the engine - of the equations",),
+}
+RECORDED = {"position": ("A", "B"), "velocity": ("A", "B"), "effort": ("A", "B"), "difference of positions": ("B - A",)}
+_CHANNEL = {"position": "q", "velocity": "dq", "effort": "tau"}
+_UNIT = {
+    "velocity": ("rad/s", "m/s"),
+    "effort": ("N m", "N"),
+    "tracking error": ("mrad", "mm"),
+    "engine - equations": ("mN m", "mN"),
+    "difference of positions": ("mrad", "mm"),
+}
+
+
+class PlotPanel:
+    """Torque bars, and the curves of one joint."""
+
+    def __init__(self, server: viser.ViserServer, plant: Plant) -> None:
+        gui = server.gui
+        panel = gui.add_panel()
+        panel.dock_left()
+        panel.set_width(370)
+        with panel.add_tab("Efforts and curves", viser.Icon.CHART_BAR):
+            self._bars = gui.add_html("")
+            self.joint: Any = gui.add_dropdown("Joint", plant.arm.joint_names)
+            gui.add_markdown("Live: dashed is the reference, or the equations. Recordings: A, dashed B.")
+            self._live = {name: _plot(gui, labels) for name, labels in LIVE.items()}
+            self._recorded = {name: _plot(gui, labels) for name, labels in RECORDED.items()}
+        self._drawn: tuple[Any, ...] = ()
+
+    def refresh_bars(self, mechanism: Mechanism, frame: Frame) -> None:
+        self._bars.content = bars(mechanism, frame)
+
+    def live(self, mechanism: Mechanism, history: History, friction: bool) -> None:
+        """The last seconds; `mechanism` is the caller's own, `friction` whether the engine has it."""
+        arrays = history.arrays()
+        t = arrays["t"]
+        if len(t) < 2:
+            return
+        self._drawn = ()
+        j = self._joint(mechanism)
+        q, dq, tau, q_ref = (arrays[name][:, j] for name in ("q", "dq", "tau", "q_ref"))
+        equations = mechanism.inverse_dynamics(arrays["q"], arrays["dq"], arrays["ddq"], friction=friction)[:, j]
+        curves = ((q, q_ref), (dq,), (tau, equations), (1e3 * (q_ref - q),), (1e3 * (tau - equations),))
+        for name, values in zip(LIVE, curves, strict=True):
+            _fill(self._live[name], _title(mechanism, j, name), t, *values)
+        _show(self._recorded, False)
+
+    def recorded(self, a: Track, b: Track | None, now: float) -> None:
+        """Whole recordings; the titles have the values at the time shown."""
+        mechanism = a.plant.mechanism
+        j = self._joint(mechanism)
+        drawn = (id(a), id(b), j)
+        rows = np.unique(np.linspace(0, len(a.t) - 1, MOST_POINTS).astype(int))
+        t = a.t[rows] if b is None else a.t[rows][a.t[rows] <= b.duration]
+        if len(t) < 2:
+            return
+        for name, plot in self._recorded.items():
+            channel = _CHANNEL.get(name, "q")
+            first = _column(a, channel, j, t)
+            second = None if b is None else _column(b, channel, j, t)
+            if name not in _CHANNEL:
+                first, second = (None if first is None or second is None else 1e3 * (second - first)), None
+            if first is None:
+                plot.visible = False
+                continue
+            value = f"{_title(mechanism, j, name)}: {np.interp(now, t, first):.4g} at {now:.3f} s"
+            if self._drawn != drawn:
+                # without a second curve the first lies on itself: uPlot keeps the number of its series
+                values = (first,) if name not in _CHANNEL else (first, first if second is None else second)
+                _fill(plot, value, t, *values)
+            elif plot.title != value:
+                plot.title = value
+        self._drawn = drawn
+        _show(self._live, False)
+
+    def _joint(self, mechanism: Mechanism) -> int:
+        names = mechanism.arm.joint_names
+        if self.joint.value not in names:  # a recording of another arm
+            self.joint.options = names
+            self.joint.value = names[0]
+        return names.index(self.joint.value)
+
+
+def _plot(gui: viser.GuiApi, labels: tuple[str, ...]) -> Any:
+    nothing = np.array([0.0, 1.0])
+    series = [uplot.Series(label="t [s]"), uplot.Series(label=labels[0], stroke=COLOURS[0], width=2)]
+    series += [uplot.Series(label=label, stroke=COLOURS[1], width=1.5, dash=(6, 3)) for label in labels[1:]]
+    return gui.add_uplot(
+        (nothing, *(0.0 * nothing for _ in labels)),
+        tuple(series),
+        title="",
+        height=HEIGHT,
+        scales=_scales(0.0, 1.0),
+        legend=uplot.Legend(show=False),
+        padding=(8, 12, 0, 0),
+        visible=False,
+    )
+
+
+def _fill(plot: Any, title: str, t: Array, *curves: Array) -> None:
+    if plot.title != title:
+        plot.title = title
+    low, high = min(float(x.min()) for x in curves), max(float(x.max()) for x in curves)
+    scales = _scales(low, high, float(t[0]), float(t[-1]))
+    if plot.scales != scales:
+        plot.scales = scales
+    plot.data = tuple(np.ascontiguousarray(x, dtype=np.float64) for x in (t, *curves))
+    if not plot.visible:
+        plot.visible = True
+
+
+def _scales(low: float, high: float, start: float = 0.0, end: float = 1.0) -> dict[str, Any]:
+    """Axes that hold the values and change seldom; the labels have three decimals, so a span has a least."""
+    grain = max(LEAST, 10.0 ** np.floor(np.log10(max(high - low, LEAST)))) / 2
+    bottom, top = np.floor(low / grain - 0.2) * grain, np.ceil(high / grain + 0.2) * grain
+    if end - start > 2:
+        start, end = float(np.floor(start)), float(np.ceil(end))
+    return {
+        "x": uplot.Scale(time=False, range=(start, end)),
+        "y": uplot.Scale(range=(round(float(bottom), 6), round(float(top), 6))),
+    }
+
+
+def _show(plots: dict[str, Any], visible: bool) -> None:
+    for plot in plots.values():
+        if plot.visible != visible:
+            plot.visible = visible
+
+
+def _title(mechanism: Mechanism, j: int, name: str) -> str:
+    joint = mechanism.arm.joints[j]
+    return f"{joint.name} {name} [{_UNIT.get(name, ('rad', 'm'))[joint.kind == 'prismatic']}]"
+
+
+def _column(track: Track, channel: str, j: int, t: Array) -> Array | None:
+    """Channel of joint j at times t (N,); None where it is not recorded."""
+    values = track.values(channel)
+    return None if values is None else np.interp(t, track.t, values[:, j])

@@ -1,0 +1,195 @@
+"""Record, load, scrub, compare and export."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import viser
+
+from trocar.errors import TrocarError
+from trocar.simulation.rendering import render_video
+from trocar.viewer.frame import Frame
+from trocar.viewer.playback import Track, difference
+from trocar.viewer.session import Session
+
+FPS, FILM_SIZE = 20.0, (640, 480)
+
+
+class RecordingPanel:
+    """Two places for recordings, A and B; A is scrubbed, B goes with it as a ghost.
+
+    Args:
+        tell: shows a message in the page. shown: called when what the scene shows has changed.
+    """
+
+    def __init__(
+        self, server: viser.ViserServer, session: Session, tell: Callable[[str], None], shown: Callable[[], None]
+    ) -> None:
+        gui = server.gui
+        self._server, self._session, self._tell, self._shown = server, session, tell, shown
+        self.a: Track | None = None
+        self.b: Track | None = None
+        self._playing, self._last, self._number = False, time.perf_counter(), 0
+        # OpenGL belongs to one thread
+        self._films = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trocar-films")
+
+        self.source: Any = gui.add_dropdown("Scene shows", ("simulation", "recording"), disabled=True)
+        with gui.add_folder("Record the simulation"):
+            self._record = gui.add_button("Record", icon=viser.Icon.PLAYER_RECORD, color="red")
+        with gui.add_folder("Recordings"):
+            self._about = gui.add_markdown("None yet: record the simulation, or load a file (.csv, .npz).")
+            load_a = gui.add_upload_button("Load", icon=viser.Icon.UPLOAD, mime_type=".csv,.npz")
+            load_b = gui.add_upload_button("Compare with", icon=viser.Icon.GIT_COMPARE, mime_type=".csv,.npz")
+        with gui.add_folder("Playback", visible=False) as self._folder:
+            self.time: Any = gui.add_slider("Time [s]", 0.0, 1.0, 0.001, 0.0)
+            self._play = gui.add_button("Play recording", icon=viser.Icon.PLAYER_PLAY)
+            self._speed = gui.add_slider("Playback speed", 0.05, 4.0, 0.05, 1.0)
+            self._compared = gui.add_markdown("", visible=False)
+        with gui.add_folder("Export", visible=False) as self._export:
+            csv = gui.add_button("Export CSV", icon=viser.Icon.CSV)
+            npz = gui.add_button("Export NPZ", icon=viser.Icon.FILE_ZIP)
+            gif = gui.add_button("Export GIF", icon=viser.Icon.GIF)
+            mp4 = gui.add_button("Export MP4", icon=viser.Icon.MOVIE)
+
+        self.source.on_update(lambda _: shown())
+        self._record.on_click(self._on_record)
+        load_a.on_upload(lambda event: self._guarded(lambda: self.load(self._uploaded(event))))
+        load_b.on_upload(lambda event: self._guarded(lambda: self.compare(self._uploaded(event))))
+        self._play.on_click(lambda _: self._set_playing(not self._playing))
+        csv.on_click(lambda event: self._guarded(lambda: self._send_recording(event, ".csv")))
+        npz.on_click(lambda event: self._guarded(lambda: self._send_recording(event, ".npz")))
+        gif.on_click(lambda event: self._guarded(lambda: self._send_film(event, ".gif")))
+        mp4.on_click(lambda event: self._guarded(lambda: self._send_film(event, ".mp4")))
+
+    @property
+    def active(self) -> bool:
+        """Whether the scene shows a recording."""
+        return self.a is not None and self.source.value == "recording"
+
+    def open(self, first: Path | None, second: Path | None = None) -> None:
+        """Recordings from files; one that cannot be read is a message in the page."""
+        settings = self._session.frame.plant.settings
+        if first is not None:
+            self._guarded(lambda: self.load(Track.load(first, settings)))
+        if second is not None and self.a is not None:
+            self._guarded(lambda: self.compare(Track.load(second, settings)))
+
+    def load(self, track: Track) -> None:
+        """Show a recording, from its beginning."""
+        self.a = track
+        if self.b is not None and self.b.plant.arm.joint_names != track.plant.arm.joint_names:
+            self.b = None
+        self.time.max = max(track.duration, 1e-3)
+        self.time.value = 0.0
+        self._folder.visible = self._export.visible = True
+        self.source.disabled = False
+        self.source.value = "recording"
+        self._describe()
+        self._set_playing(False)
+        self._session.pause()
+        self._shown()
+
+    def compare(self, track: Track) -> None:
+        """Show a second one as a ghost."""
+        if self.a is None:
+            self.load(track)
+            return
+        difference(self.a, track)  # says so where there is nothing to compare
+        self.b = track
+        self._describe()
+        self._shown()
+
+    def frame(self) -> Frame:
+        """The moment to be shown; time moves on while it plays."""
+        assert self.a is not None
+        now = time.perf_counter()
+        if self._playing:
+            t = self.time.value + (now - self._last) * self._speed.value
+            if t >= self.a.duration:
+                t = self.a.duration
+                self._set_playing(False)
+            self.time.value = round(t, 4)
+        self._last = now
+        self._number += 1
+        return self.a.frame(float(self.time.value), -self._number, self._playing, self._speed.value)
+
+    def close(self) -> None:
+        self._films.shutdown(wait=True, cancel_futures=True)
+
+    def _set_playing(self, playing: bool) -> None:
+        if playing and self.a is not None and self.time.value >= self.a.duration:
+            self.time.value = 0.0
+        self._playing = playing
+        self._play.label = "Pause recording" if playing else "Play recording"
+
+    def _on_record(self, _event: viser.GuiEvent[Any]) -> None:
+        if not self._session.recording:
+            self._session.record()
+            self._session.settled()
+            self._record.label = "Stop recording"
+            return
+        self._record.label = "Record"
+        self._guarded(
+            lambda: self.load(Track(self._session.recorded(), "this run", self._session.frame.plant.settings))
+        )
+
+    def _uploaded(self, event: viser.GuiEvent[Any]) -> Track:
+        file = event.target.value
+        return Track.from_bytes(file.name, file.content, self._session.frame.plant.settings)
+
+    def _describe(self) -> None:
+        lines = [
+            f"**{place}**: {track.name}, {track.plant.arm.name}, {track.duration:.2f} s, {len(track.t)} rows"
+            for place, track in (("A", self.a), ("B (ghost)", self.b))
+            if track is not None
+        ]
+        self._about.content = "  \n".join(lines)
+        self._compared.visible = self.a is not None and self.b is not None
+        if self.a is not None and self.b is not None:
+            self._compared.content = _table(self.a, self.b)
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        """What goes wrong is a message in the page."""
+        try:
+            action()
+        except (TrocarError, OSError) as error:
+            self._tell(str(error))
+
+    def _send_recording(self, event: viser.GuiEvent[Any], suffix: str) -> None:
+        if self.a is not None and event.client is not None:
+            with tempfile.TemporaryDirectory() as folder:
+                path = self.a.recording.save(Path(folder) / f"recording{suffix}")
+                event.client.send_file_download(path.name, path.read_bytes(), save_immediately=True)
+
+    def _send_film(self, event: viser.GuiEvent[Any], suffix: str) -> None:
+        if self.a is None or event.client is None:
+            return
+        # a track of its own: the film moves its simulator about
+        track = Track(self.a.recording, self.a.name, self.a.plant.settings)
+        note = event.client.add_notification("Rendering", f"{track.duration:.1f} s of film", loading=True)
+
+        def film() -> bytes:
+            with tempfile.TemporaryDirectory() as folder:
+                frames = track.pictures(FPS, size=FILM_SIZE)
+                return render_video(Path(folder) / f"film{suffix}", frames, FPS).read_bytes()
+
+        try:
+            event.client.send_file_download(
+                f"recording{suffix}", self._films.submit(film).result(), save_immediately=True
+            )
+        finally:
+            note.remove()
+
+
+def _table(a: Track, b: Track) -> str:
+    """RMS of the difference of every joint and channel."""
+    found = difference(a, b)
+    rows = ["RMS of B - A:", "", "| joint | " + " | ".join(found) + " |", "|---|" + "---|" * len(found)]
+    for j, joint in enumerate(a.plant.arm.joint_names):
+        rows.append(f"| {joint} | " + " | ".join(f"{found[name][j]:.2g}" for name in found) + " |")
+    return "\n".join(rows)

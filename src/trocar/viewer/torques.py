@@ -1,0 +1,83 @@
+"""What the effort of every joint is made of, as numbers and as a picture."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trocar.mechanics import Mechanism
+from trocar.plots import COLOURS
+from trocar.spatial import Array
+from trocar.viewer.frame import Frame
+
+# The last is what is left of the effort: friction, moving or at rest, with contact and joint limits where these act.
+TERMS = ("gravity", "inertia", "Coriolis", "push", "friction")
+TERM_COLOURS = dict(zip(TERMS, (COLOURS[0], COLOURS[2], COLOURS[3], COLOURS[4], COLOURS[5]), strict=True))
+_WIDTH, _NAME, _VALUE, _ROW, _BAR = 340, 74, 74, 26, 12  # [px]
+
+
+def composition(mechanism: Mechanism, frame: Frame) -> dict[str, Array]:
+    """Parts (n,) of the effort by name [N m, N]: M ddq + c + g - J' F + friction = tau.
+
+    Gravity holds springs and cables too. Without a recorded effort there is no friction to be told from it.
+    """
+    M, c, g = mechanism.terms(frame.q, frame.dq)
+    parts = {"gravity": g, "Coriolis": c}
+    parts["inertia"] = np.zeros_like(g) if frame.ddq is None else M @ frame.ddq
+    J = mechanism.jacobian(frame.q)
+    push = np.zeros_like(g)
+    push[: J.shape[1]] = -J[:3].T @ frame.force
+    parts["push"] = push
+    known = g + c + parts["inertia"] + push
+    parts["friction"] = np.zeros_like(g) if frame.tau is None else frame.tau - known
+    return {name: parts[name] for name in TERMS}
+
+
+def bars(mechanism: Mechanism, frame: Frame) -> str:
+    """Effort of every joint beside its number, stacked by what it is made of, as HTML with one SVG in it."""
+    arm = mechanism.arm
+    parts = composition(mechanism, frame)
+    total = frame.tau if frame.tau is not None else sum(parts.values(), start=np.zeros(arm.n))
+    # both directions of the stack must fit: the motors' range, or what is there if that is more
+    room = np.maximum([joint.effort for joint in arm.joints], 1e-9)
+    stack = np.maximum(*(np.sum([np.maximum(s * p, 0.0) for p in parts.values()], axis=0) for s in (1, -1)))
+    # the range shown is a power of two of the motors' range, so that it does not shimmer
+    span = room * 2.0 ** np.ceil(np.log2(np.maximum(stack / room, 2.0**-7)))
+    middle, half = _NAME + (_WIDTH - _NAME - _VALUE) / 2, (_WIDTH - _NAME - _VALUE) / 2 - 2
+    rows = []
+    for j, joint in enumerate(arm.joints):
+        y = j * _ROW + 6
+        rows.append(f'<text x="0" y="{y + 10}">{joint.name}</text>')
+        rows.append(f'<rect x="{middle - half:.1f}" y="{y}" width="{2 * half:.1f}" height="{_BAR}" fill="#8882"/>')
+        edge = [0.0, 0.0]  # ends of the stack to the left and to the right
+        for name, part in parts.items():
+            length = half * abs(part[j]) / span[j]
+            side = int(part[j] > 0)
+            x = middle + edge[1] if side else middle - edge[0] - length
+            edge[side] += length
+            rows.append(f'<rect x="{x:.2f}" y="{y}" width="{length:.2f}" height="{_BAR}" fill="{TERM_COLOURS[name]}"/>')
+        x = middle + half * float(np.clip(total[j] / span[j], -1, 1))
+        rows.append(f'<path d="M{x:.2f} {y - 3}v{_BAR + 6}" stroke="currentColor" stroke-width="2"/>')
+        unit = "N m" if joint.kind == "revolute" else "N"
+        rows.append(
+            f'<text x="{_WIDTH}" y="{y + 10}" text-anchor="end" data-joint="{joint.name}">'
+            f"{_number(total[j])} {unit}</text>"
+        )
+        rows.append(
+            f'<text x="{middle + half:.1f}" y="{y + _BAR + 8}" font-size="7" text-anchor="end" opacity="0.6">'
+            f"&#177;{span[j]:.2g}</text>"
+        )
+    legend = " ".join(
+        f'<span style="white-space:nowrap"><span style="color:{TERM_COLOURS[name]}">&#9632;</span> {name}</span>'
+        for name in TERMS
+    )
+    return (
+        '<div style="padding:0.4em 1.4em 0.4em 0.6em;font-size:12px">'
+        f'<svg viewBox="0 0 {_WIDTH} {arm.n * _ROW + 8}" width="100%" fill="currentColor" font-size="11" '
+        f'style="font-variant-numeric:tabular-nums">{"".join(rows)}</svg>'
+        f"<div>{legend} <span style='white-space:nowrap'>&#124; effort</span></div></div>"
+    )
+
+
+def _number(value: float) -> str:
+    """Three digits, without a sign that flickers about zero."""
+    return f"{value:.3f}" if abs(value) >= 5e-4 else "0.000"

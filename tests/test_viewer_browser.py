@@ -1,0 +1,302 @@
+"""`trocar view` in a real Chromium: what is drawn, and what a hand on the page does to the simulation.
+
+With TROCAR_SCREENSHOTS=DIR every step leaves a picture of the page there. Skipped where there is no Chromium.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+import trocar as tr
+from trocar.control import ComputedTorque, sinusoid
+from trocar.viewer.plant import Settings
+from trocar.viewer.session import Session
+
+pytest.importorskip("viser", reason="pip install 'trocar[view]'")
+sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt install chromium")
+
+from trocar.viewer.meshes import VISIBLE, body_meshes  # noqa: E402
+from trocar.viewer.page import Page  # noqa: E402
+from trocar.viewer.server import address, serve  # noqa: E402
+
+# As root and without a graphics card; and no calls home.
+FLAGS = [
+    "--no-sandbox",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+WAIT = 60_000  # longest wait for anything [ms]; a busy machine is slow, and nothing is timed
+J3 = 2
+
+
+class Viewer:
+    """A running viewer and a browser that looks at it."""
+
+    def __init__(self, browser):
+        self.session = Session(Settings(arm="PSM")).start()
+        self.server = serve(port=0)
+        self.page = Page(self.server, self.session).start()
+        self.browser = browser
+        self.tab = self.open()
+
+    def open(self):
+        tab = self.browser.new_page(viewport={"width": 1000, "height": 620})
+        tab.set_default_timeout(WAIT)
+        tab.goto(address(self.server))
+        tab.get_by_text("PSM", exact=True).first.wait_for()
+        return tab
+
+    def close(self):
+        self.page.close()
+        self.session.close()
+        self.server.stop()
+
+    def go(self, tab_name):
+        self.tab.get_by_role("tab", name=tab_name).click()
+
+    def press(self, name):
+        self.tab.get_by_role("button", name=name, exact=True).click()
+
+    def field(self, label, tab=None):
+        """The number beside a slider."""
+        row = (tab or self.tab).locator("label", has_text=re.compile(f"^{re.escape(label)}$")).first
+        return row.locator("xpath=ancestor::div[.//input][1]//input[@type='text' or @inputmode]").first
+
+    def type(self, label, value):
+        field = self.field(label)
+        field.fill(str(value))
+        field.press("Enter")
+
+    def shown_effort(self, joint):
+        return float(self.tab.locator(f"[data-joint={joint}]").text_content().split()[0])
+
+    def canvas(self):
+        """Pixels (h, w, 3) of the scene alone."""
+        box = self.tab.locator("canvas").first.bounding_box()
+        return pixels(self.tab.screenshot(clip=box))
+
+    def keep(self, name):
+        folder = os.environ.get("TROCAR_SCREENSHOTS")
+        if folder:
+            self.tab.screenshot(path=Path(folder) / f"{name}.png")
+
+
+def pixels(png):
+    return np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int)
+
+
+def until(condition, what):
+    """Wait for something that the page or the simulation is to do."""
+    deadline = time.monotonic() + WAIT / 1000
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def viewer():
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        result = Viewer(browser)
+        yield result
+        browser.close()
+        result.close()
+
+
+@pytest.fixture
+def home(viewer):
+    """The viewer with the arm at home, paused and at the first tab."""
+    viewer.session.pause()
+    viewer.page.recordings.source.value = "simulation"
+    viewer.session.change(counterweight=True, friction=True)
+    viewer.session.reset()
+    viewer.page.driving.reset(viewer.session.settled())
+    viewer.tab.get_by_text("paused").first.wait_for()
+    viewer.go("Drive")
+    return viewer
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    sim = tr.Simulator("PSM", friction=False)
+    reference = sinusoid(np.array([0.3, 0, 0.12, 0, 0, 0, 0.4]), np.array([0.3, 0.2, 0.03, 0, 0, 0, 0]), 1.0)
+    sim.reset(reference(0.0).q, reference(0.0).dq)
+    made = tr.simulate(sim, ComputedTorque(tr.load_mechanism("PSM"), 900.0, 60.0), reference, 0.4)
+    return made, made.save(tmp_path_factory.mktemp("recordings") / "run.csv")
+
+
+def silhouette(viewer, size):
+    """Where the arm should be in the picture (h, w): its triangles through the camera that the browser reports."""
+    (client, *_) = viewer.server.get_clients().values()
+    camera = client.camera
+    forward = camera.look_at - camera.position
+    forward /= np.linalg.norm(forward)
+    right = np.cross(forward, camera.up_direction)
+    right /= np.linalg.norm(right)
+    down = np.cross(forward, right)
+    width, height = size
+    focal = height / 2 / np.tan(camera.fov / 2)
+    sim = tr.Simulator("PSM")
+    sim.place(viewer.session.frame.q)
+    model = sim.spec.copy().compile()
+    image = Image.new("1", size)
+    draw = ImageDraw.Draw(image)
+    for mesh in body_meshes(model, VISIBLE):
+        # poses of the simulator's own data: nothing of the page is between
+        R, p = (np.eye(3), np.zeros(3)) if mesh.body == 0 else _pose(sim, model.body(mesh.body).name)
+        points = mesh.vertices @ R.T + p - camera.position
+        depth = points @ forward
+        where = np.stack([width / 2 + focal * points @ right / depth, height / 2 + focal * points @ down / depth], 1)
+        for face in mesh.faces:
+            draw.polygon([tuple(where[k]) for k in face], fill=1, outline=1)
+    return np.asarray(image)
+
+
+def _pose(sim, name):
+    body = sim.data.body(name)
+    return body.xmat.reshape(3, 3), body.xpos
+
+
+def test_the_arm_is_drawn_where_the_camera_must_see_it(home):
+    """What the arm adds to the picture is the silhouette of the model's triangles, projected here."""
+    scene = home.server.scene
+    hidden = [scene.get_handle_by_name("/floor")]  # on which the arm's shadow falls
+    hidden += [h for handles in home.page._overlays._handles.values() for h in handles]
+    was = [handle.visible for handle in hidden]
+    colours = [(handle, handle.color) for _, handle in home.page._drawing._meshes]
+    try:
+        for handle, _ in colours:
+            handle.color = (0, 0, 0)  # a pale arm is hard to tell from a pale backdrop
+        for handle in hidden:
+            handle.visible = False
+        home.page._drawing.show(False)
+        home.tab.wait_for_timeout(1000)
+        without = home.canvas()
+        home.page._drawing.show(True)
+        wanted = silhouette(home, (without.shape[1], without.shape[0]))
+        assert wanted.mean() > 0.03
+        overlap = []
+
+        def agreed():
+            seen = np.abs(home.canvas() - without).max(-1) > 6
+            overlap.append((seen & wanted).sum() / (seen | wanted).sum())
+            return overlap[-1] > 0.95
+
+        until(agreed, "the arm's silhouette")
+        print(f"silhouettes overlap by {overlap[-1]:.3f}")
+    finally:
+        for handle, visible in zip(hidden, was, strict=True):
+            handle.visible = visible
+        for handle, colour in colours:
+            handle.color = colour
+    home.tab.wait_for_timeout(500)
+    home.keep("arm")
+
+
+def test_play_moves_time_and_pause_stops_it(home):
+    home.press("Play")
+    until(lambda: home.session.frame.time > 0.1, "time")
+    home.tab.get_by_text("x real time").first.wait_for()
+    home.press("Pause")
+    home.tab.get_by_text("paused").first.wait_for()
+    stopped = home.session.settled().time
+    home.tab.wait_for_timeout(300)
+    assert home.session.settled().time == stopped
+    home.press("1 step")
+    until(lambda: home.session.frame.time > stopped, "one step")
+    assert home.session.settled().time == pytest.approx(stopped + 1 / 1500)
+
+
+def test_a_slider_moves_the_simulated_arm_and_its_picture(home):
+    before = home.canvas()
+    home.press("Play")
+    home.type("yaw [rad]", 0.6)
+    until(lambda: abs(home.session.frame.q[0] - 0.6) < 0.01, "the yaw")
+    home.press("Pause")
+    home.tab.get_by_text("paused").first.wait_for()
+    until(lambda: (np.abs(home.canvas() - before).max(-1) > 30).mean() > 0.01, "another picture")
+    home.keep("slider")
+
+
+def test_the_counterweight_switch_changes_the_shown_insertion_force(home):
+    home.session.drive("computed torque")
+    home.go("Mechanism")
+    home.press("Play")
+    until(lambda: home.session.frame.time > 0.3, "the controller")
+    home.tab.wait_for_timeout(300)
+    with_weight = home.shown_effort("insertion")
+    home.tab.get_by_label("Counterweight").click()
+    until(lambda: home.session.frame.plant.settings.counterweight is False, "the switch")
+    g = [tr.load_mechanism("PSM", counterweight=c).gravity(home.session.frame.q)[J3] for c in (True, False)]
+    # what the page shows jumps by the weight that is no longer balanced; dry friction may carry a part of it
+    until(lambda: abs(home.shown_effort("insertion") - with_weight - (g[1] - g[0])) < 0.8, "the shown force")
+    assert abs(g[1] - g[0]) > 1.5
+    home.keep("counterweight")
+    home.tab.get_by_label("Counterweight").click()
+    until(lambda: home.session.frame.plant.settings.counterweight is True, "the switch back")
+    home.session.drive("PID (dVRK)")
+
+
+def test_a_bad_recording_is_a_message_and_a_good_one_scrubs(home, recording, tmp_path):
+    made, path = recording
+    home.go("Recordings")
+    broken = tmp_path / "broken.csv"
+    broken.write_text("t [s],q_yaw [rad]\n0.0,not a number\n")
+    upload = home.tab.locator("input[type=file]")
+    upload.first.set_input_files(broken)
+    home.tab.get_by_text("is not a number").first.wait_for()
+    home.keep("bad recording")
+
+    upload.first.set_input_files(path)
+    home.tab.get_by_text("Play recording").wait_for()
+    arm = home.page.recordings.a.plant.arm
+    for t in (0.1, 0.35):
+        home.type("Time [s]", t)
+        home.tab.get_by_text(f"t = {t:.2f} s").first.wait_for()
+        k = int(np.argmin(np.abs(made.t - made.t[0] - t)))
+        wanted = arm.E @ made.q[k]
+        until(lambda w=wanted: np.allclose(home.page._drawing.data.qpos[: len(w)], w, atol=2e-3), "the pose")
+    upload.nth(1).set_input_files(path)
+    home.tab.get_by_text("RMS of B - A").wait_for()
+    home.keep("recording")
+    with home.tab.expect_download() as download:
+        home.press("Export CSV")
+    again = tr.Recording.load(_saved(download.value, tmp_path / "again.csv"))
+    np.testing.assert_array_equal(again.q, made.q)
+
+
+def _saved(download, path):
+    download.save_as(path)
+    return path
+
+
+def test_a_reload_reconnects_and_a_second_viewer_sees_the_same(home):
+    home.tab.reload()
+    home.tab.get_by_text("PSM", exact=True).first.wait_for()
+    other = home.open()
+    try:
+        home.type("pitch [rad]", 0.25)
+        until(lambda: abs(home.session.frame.q[1] - 0.25) < 1e-6, "the pitch")
+        until(lambda: home.field("pitch [rad]", other).input_value() == "0.25", "the other's slider")
+        other.get_by_role("button", name="Play", exact=True).click()
+        home.tab.get_by_role("button", name="Pause", exact=True).wait_for()
+        home.press("Pause")
+    finally:
+        other.close()
+    home.session.aim(np.array([0.1, 0.1, 0.12, 0, 0, 0, 0.1]))  # and goes on when one has left
+    assert home.session.settled().q[0] == pytest.approx(0.1)

@@ -64,6 +64,20 @@ def test_repeated_rows_are_found_and_interpolated(smooth):
     assert np.abs(q - smooth.q).max() > 5e-3
 
 
+def test_an_arm_that_stops_stays_where_it_is(smooth):
+    q, dq = np.array(smooth.q), np.array(smooth.dq)
+    q[1200:], dq[1200:] = q[1200], 0.0
+    stopped = prepare(replace(smooth, q=q, dq=dq), [np.inf] * 2, np.inf, 0.5)
+    np.testing.assert_array_equal(stopped.q, q)
+    np.testing.assert_array_equal(stopped.dq[1201:], 0.0)
+
+
+def test_a_recording_without_motion_is_refused(smooth):
+    still = replace(smooth, q=np.zeros_like(smooth.q), dq=np.zeros_like(smooth.dq))
+    with pytest.raises(TrocarError, match="nothing moves"):
+        prepare(still, [np.inf] * 2, np.inf, 0.5)
+
+
 def test_jitter_is_resampled_and_a_gap_is_an_error(smooth):
     t = np.array(smooth.t)
     t[1:-1] += 1e-3 * np.random.default_rng(0).uniform(-1, 1, len(t) - 2)

@@ -150,4 +150,9 @@ def _refilled(x: Array, repeated: Array) -> Array:
     if not repeated.any():
         return x
     rows = np.arange(len(x))
-    return np.asarray(PchipInterpolator(rows[~repeated], x[~repeated], axis=0)(rows))
+    known = rows[~repeated]
+    if len(known) < 2:
+        raise TrocarError("nothing moves in the recording: every position stays where it began")
+    filled = np.array(x)  # after the last of them the arm stands still: what is recorded there stays
+    filled[: known[-1]] = PchipInterpolator(known, x[known], axis=0)(rows[: known[-1]])
+    return filled

@@ -119,7 +119,7 @@ def run(sim, model, steps, stiffened):
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, model.key("home").id)
     cables = [e for e in sim.parameters.elastics if isinstance(e, CableTorque)]
-    forces = CableForces(sim.arm, model, cables)
+    forces = CableForces(Part(Engine(model, data), sim.arm), cables)
     sim.reset(np.array(sim.arm.home))
     data.qvel[:], data.act[:] = 0.0, 0.0
     sizes = 0.05 * np.array([joint.effort for joint in sim.arm.joints])

@@ -221,8 +221,10 @@ def add_objects(spec: mujoco.MjSpec, arm: Arm, objects: Sequence[Object], accura
         spec.option.iterations = SOFT_ITERATIONS
 
 
-def set_stiffness(model: mujoco.MjModel, objects: Sequence[Object], tip_body: str) -> None:
-    """Give contacts with the body at the tip the stiffness and damping stated; with others it is of that order.
+def set_stiffness(model: mujoco.MjModel, objects: Sequence[Object], tips: Sequence[int]) -> None:
+    """Give contacts with the bodies `tips` (ids, at the tips of arms) the stiffness and damping stated, about.
+
+    With several arms it is that for their mean weight; contacts with other links are of that order.
 
     MuJoCo's contact force is f = (-b v - k r - a) / R at rest in its own units, R = W (1 - d) / d with the impedance d
     and the weight W of the two bodies: k = K R, b = B R. A hard contact has b / R so large that its convex friction
@@ -233,7 +235,7 @@ def set_stiffness(model: mujoco.MjModel, objects: Sequence[Object], tip_body: st
         if isinstance(thing, SoftSlab) or thing.stiffness is None:
             continue
         body = model.body(OBJECT + thing.name)
-        W = model.body_invweight0[[body.id, model.body(tip_body).id], 0].sum()
+        W = model.body_invweight0[body.id, 0] + model.body_invweight0[list(tips), 0].mean()
         geoms = slice(int(body.geomadr[0]), int(body.geomadr[0] + body.geomnum[0]))
         model.geom_solref[geoms] = [-(1.0 - d) * W * thing.stiffness, -(1.0 - d) * W * thing.damping]
         model.geom_solimp[geoms] = [d, d, 1e-3, 0.5, 2.0]

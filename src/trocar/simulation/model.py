@@ -288,12 +288,12 @@ def _add_motors(spec: mujoco.MjSpec, arm: Arm) -> None:
             actuator.trntype, actuator.target = mujoco.mjtTrn.mjTRN_TENDON, tendon.name
 
 
-def lean(spec: mujoco.MjSpec) -> mujoco.MjSpec:
-    """A copy without shapes that only cost time: those only seen, and those that have nothing to collide with."""
+def lean(spec: mujoco.MjSpec, alone: bool = True) -> mujoco.MjSpec:
+    """A copy without shapes that only cost time: those only seen, and those of an arm `alone` with no objects."""
     copy = spec.copy()
     own = {VISUAL["group"], COLLISION["group"], JAW["group"]}
     idle = {VISUAL["group"]}
-    if all(geom.group in own for geom in copy.geoms) and not copy.flexes:
+    if alone and all(geom.group in own for geom in copy.geoms) and not copy.flexes:
         idle.add(COLLISION["group"])
     for geom in [g for g in copy.geoms if g.group in idle]:
         copy.delete(geom)

@@ -16,7 +16,7 @@ from trocar.simulation.divergence import Diverged, save_states
 from trocar.simulation.engine import STIFFENING, Engine, Snapshot
 from trocar.simulation.model import Cable, lean
 from trocar.simulation.simulated_arm import LIMIT_TOLERANCE, SimulatedArm
-from trocar.simulation.surroundings import Object, PlacedObject, add_objects, set_stiffness
+from trocar.simulation.surroundings import Object, PlacedObject, add_objects, firm_fingers, set_stiffness
 from trocar.simulation.trocar_port import Port
 
 __all__ = ["LIMIT_TOLERANCE", "STIFFENING", "Simulator", "Snapshot"]
@@ -85,7 +85,9 @@ class Simulator(SimulatedArm):
         )
         g = gravity_vector(chosen.arm, gravity, mounting)
         self.spec = chosen.build(g, timestep, accuracy)
-        add_objects(self.spec, chosen.arm, objects, accuracy)
+        if objects:
+            firm_fingers(self.spec, chosen.arm)
+        add_objects(self.spec, objects, accuracy)
         if not contacts:
             self.spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
         engine = Engine(lean(self.spec).compile(), accuracy)

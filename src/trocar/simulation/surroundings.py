@@ -198,8 +198,8 @@ def needle(
     return Solid(name, shapes, pose, mass=float(mass), friction=friction, stiffness=None, colour=(0.62, 0.65, 0.69))
 
 
-def add_objects(spec: mujoco.MjSpec, arm: Arm, objects: Sequence[Object], accuracy: str) -> None:
-    """Add objects to the model of an arm, and the settings of the solver that contact needs."""
+def add_objects(spec: mujoco.MjSpec, objects: Sequence[Object], accuracy: str) -> None:
+    """Add objects to the model of one arm or several, and the settings of the solver that contact needs."""
     names = [thing.name for thing in objects]
     for name in names:
         if names.count(name) > 1:
@@ -211,14 +211,23 @@ def add_objects(spec: mujoco.MjSpec, arm: Arm, objects: Sequence[Object], accura
         thing.add_to(spec)
     if not objects:
         return
-    for follower in arm.transmissions:
-        if spec.body(follower).mass == DUMMY_MASS:
-            spec.joint(follower).armature += FINGER_INERTIA
-    spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
-    spec.option.impratio = IMPRATIO
+    friction_cone(spec)
     spec.option.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
     if soft:
         spec.option.iterations = SOFT_ITERATIONS
+
+
+def firm_fingers(spec: mujoco.MjSpec, arm: Arm) -> None:
+    """Inertia for links without any that follow others, in the model of an arm whose instrument touches things."""
+    for follower in arm.transmissions:
+        if spec.body(follower).mass == DUMMY_MASS:
+            spec.joint(follower).armature += FINGER_INERTIA
+
+
+def friction_cone(spec: mujoco.MjSpec) -> None:
+    """The settings of the solver for things that touch."""
+    spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    spec.option.impratio = IMPRATIO
 
 
 def set_stiffness(model: mujoco.MjModel, objects: Sequence[Object], tips: Sequence[int]) -> None:

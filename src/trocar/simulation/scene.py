@@ -149,7 +149,7 @@ class Scene:
         return found._part.T_world_base @ found.tip_pose()
 
     def reset(self, q: Mapping[str, ArrayLike] | None = None, dq: Mapping[str, ArrayLike] | None = None) -> None:
-        """Start at time 0 with joints q and rates dq (n,) by arm; arms left out start where the scene has them, at rest.
+        """Start at time 0 with joints q and rates dq (n,) by arm; arms left out start as the scene has them, at rest.
 
         Refuses a start at which an arm overlaps anything.
         """
@@ -231,7 +231,15 @@ class Scene:
             if objects:
                 firm_fingers(arm, spec.arm)
             if k == 0:  # all arms are built with the same
-                for option in ("timestep", "integrator", "gravity", "solver", "tolerance", "iterations", "disableflags"):
+                for option in (
+                    "timestep",
+                    "integrator",
+                    "gravity",
+                    "solver",
+                    "tolerance",
+                    "iterations",
+                    "disableflags",
+                ):
                     setattr(scene.option, option, getattr(arm.option, option))
             # bit 0 is for objects, which have that alone; each arm has one that all other arms see
             for geom in arm.geoms:
@@ -264,7 +272,7 @@ class Scene:
 
     def set_up_poses(self) -> dict[str, Array]:
         """Poses (4, 4) in the world of the bodies of all set-up joints, by their name in `spec`."""
-        found = {}
+        found: dict[str, Array] = {}
         for name, given in self._given.items():
             if self.cart is not None and given.mount is not None:
                 poses = self.cart.set_up_poses(given.mount)
@@ -313,8 +321,9 @@ class Scene:
         qacc = self._engine.qacc
         runaway = [name for name, arm in self._items if not qacc[arm._part.v].dot(qacc[arm._part.v]) < RUNAWAY]
         raise Diverged(
-            f"the simulation of {' and '.join(runaway) or 'an object'} diverged at t = {self.time:.4f} s; the last state "
-            f"is in {path}. Efforts too large for the step, or a controller that is unstable at it, are the usual causes"
+            f"the simulation of {' and '.join(runaway) or 'an object'} diverged at t = {self.time:.4f} s; the last "
+            f"state is in {path}. Efforts too large for the step, or a controller that is unstable at it, are the usual "
+            "causes"
         )
 
 

@@ -1,4 +1,4 @@
-"""A camera's optics: pinhole and lens distortion. Optical frame: x right, y down, z away; pixel (0, 0) is at its centre."""
+"""A camera's optics: pinhole and lens distortion. Optical frame: x right, y down, z away; pixels count from centres."""
 
 from __future__ import annotations
 

@@ -24,7 +24,15 @@ from trocar.simulation.model import Cable, lean
 from trocar.simulation.part import BASE
 from trocar.simulation.shapes import Sketch
 from trocar.simulation.simulated_arm import SimulatedArm
-from trocar.simulation.surroundings import OBJECT, Object, PlacedObject, add_objects, firm_fingers, friction_cone, set_stiffness
+from trocar.simulation.surroundings import (
+    OBJECT,
+    Object,
+    PlacedObject,
+    add_objects,
+    firm_fingers,
+    friction_cone,
+    set_stiffness,
+)
 from trocar.simulation.trocar_port import Port
 from trocar.spatial import Array, checked_pose, pose, quaternion, rotation
 
@@ -322,8 +330,8 @@ class Scene:
         runaway = [name for name, arm in self._items if not qacc[arm._part.v].dot(qacc[arm._part.v]) < RUNAWAY]
         raise Diverged(
             f"the simulation of {' and '.join(runaway) or 'an object'} diverged at t = {self.time:.4f} s; the last "
-            f"state is in {path}. Efforts too large for the step, or a controller that is unstable at it, are the usual "
-            "causes"
+            f"state is in {path}. Efforts too large for the step, or a controller that is unstable at it, are the "
+            "usual causes"
         )
 
 

@@ -65,5 +65,3 @@ def stage(scene: Scene) -> Stage:
     if scene not in _STAGES:
         _STAGES[scene] = new_stage(scene)
     return _STAGES[scene]
-
-

@@ -241,14 +241,14 @@ class Stage:
     def prepare(self, size: tuple[int, int]) -> None:
         """The OpenGL context, with an off-screen buffer of this size."""
         gl_context().make_current()
-        if self.size == size:
-            return
-        if self.context is not None:
-            self.context.free()
-        self.model.vis.global_.offwidth, self.model.vis.global_.offheight = size
-        self.context = mujoco.MjrContext(self.model, mujoco.mjtFontScale.mjFONTSCALE_100)
+        if self.size != size:
+            if self.context is not None:
+                self.context.free()
+            self.model.vis.global_.offwidth, self.model.vis.global_.offheight = size
+            self.context = mujoco.MjrContext(self.model, mujoco.mjtFontScale.mjFONTSCALE_100)
+            self.size = size
+        # every time: another stage may have drawn since
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self.context)
-        self.size = size
 
 
 _STAGES: weakref.WeakKeyDictionary[Simulator, Stage] = weakref.WeakKeyDictionary()

@@ -46,7 +46,7 @@ def load_scene(source: str | PathLike[str], **options: Any) -> Scene:
     """A scene from a file (NAME.toml), or a built-in one: psm, cart_classic, cart_si, masters.
 
     Args:
-        options: timestep, accuracy, contacts of `Scene`, in place of what the file says.
+        options: timestep, accuracy, contacts of `Scene`, in place of what the file says; objects, beside its own.
     """
     name = fspath(source)
     if name.endswith(".toml"):
@@ -87,7 +87,8 @@ def _scene(text: str, name: str, folder: Path, options: Mapping[str, Any]) -> Sc
         if key not in known:
             raise UnknownName(f"{name}: field", key, known)
     try:
-        return Scene(arms, cart=cart, objects=objects, **{**chosen, **options})
+        things = [*objects, *options.get("objects", ())]
+        return Scene(arms, cart=cart, **{**chosen, **options, "objects": things})
     except TrocarError as error:
         raise TrocarError(f"{name}: {error}") from None
 

@@ -14,6 +14,7 @@ from trocar.simulation.rendering import Picture, Stage
 from trocar.simulation.scene import Scene
 from trocar.spatial import Array
 
+LIGHT = np.array([-0.7, -1.3, -2.2])  # direction of the key light on a cart
 CLOSE = 0.25  # of a close-up, from what is looked at [m]
 
 
@@ -43,7 +44,8 @@ def render_scene(
         camera.azimuth, camera.elevation = direction
         camera.lookat, camera.distance = scene.T_world_tip(at)[:3, 3], distance
     place.arrange(scene.data.qpos, fixed_bodies(scene))
-    return place.picture(scene.data.qpos, camera, size, shadows=shadows)
+    # at the scale of the jaws the shadow map is too coarse
+    return place.picture(scene.data.qpos, camera, size, shadows=shadows and (at is None or distance > CLOSE))
 
 
 def fixed_bodies(scene: Scene) -> dict[str, Array]:
@@ -54,7 +56,10 @@ def fixed_bodies(scene: Scene) -> dict[str, Array]:
 def new_stage(scene: Scene, samples: int = 8) -> Stage:
     """Light, backdrop and, below a cart, a floor around a copy of the scene."""
     floor = None if scene.cart is None else FLOOR[scene.cart.name]
-    return Stage(scene.spec, np.array(scene.data.qpos), floor, samples)
+    found = Stage(scene.spec, np.array(scene.data.qpos), floor, samples)
+    if scene.cart is not None:  # lit from the front, where its arms are
+        found.model.light("key").dir = LIGHT / np.linalg.norm(LIGHT)
+    return found
 
 
 _STAGES: weakref.WeakKeyDictionary[Scene, Stage] = weakref.WeakKeyDictionary()

@@ -1,4 +1,4 @@
-"""What the surgeon sees: the stereo endoscope over three instruments, a pad and a needle. Colour, depth, labels, points."""
+"""What the surgeon sees: a stereo endoscope over three instruments and a needle. Colour, depth, labels, points."""
 
 import time
 

@@ -4,8 +4,10 @@ import re
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import trocar as tr
+from trocar.cli import app
 from trocar.control import GravityCompensation, JointPID
 from trocar.errors import TrocarError, UnknownName
 from trocar.simulation import Box, Simulator, Solid
@@ -300,3 +302,27 @@ def test_a_scene_that_blows_up_names_the_arm(cart):
 
     with pytest.raises(tr.Diverged, match="the simulation of PSM2 diverged"):
         run()
+
+
+# -- trocar scene ----------------------------------------------------------------------------------------------------
+
+
+def test_the_command_writes_a_recording_of_every_arm(tmp_path):
+    done = CliRunner().invoke(app, ["scene", "masters", "-d", "0.02", "-o", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert "MTML" in done.output
+    assert "Real-time factor" in done.output
+    for name in ("MTML", "MTMR"):
+        assert len(tr.Recording.load(tmp_path / f"{name}.npz")) == 30
+
+
+def test_the_command_says_in_one_line_what_is_wrong(tmp_path):
+    for arguments, said in (
+        (["cart"], "scene 'cart' is unknown"),
+        (["psm", "--amplitude", "2"], "--amplitude is a fraction"),
+        (["psm", "-d", "-1"], "duration must be positive"),
+    ):
+        done = CliRunner().invoke(app, ["scene", *arguments, "-o", str(tmp_path)])
+        assert done.exit_code == 2
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr

@@ -69,15 +69,8 @@ def scene(
         written = [recording.save(output / f"{name}.npz") for name, recording in recordings.items()]
         written += _pictures(loaded, output)
 
-    table = Table(title=f"{source}, {len(recordings)} arms", title_justify="left")
-    for heading in (
-        "arm",
-        "kind",
-        "parameters",
-        "RMS of turning joints [rad]",
-        "of sliding joints [m]",
-        "RCM error [m]",
-    ):
+    table = Table(title=f"{source}, {duration:g} s", title_justify="left")
+    for heading in ("arm", "kind", "parameters", "RMS error (rad)", "sliding joints (m)", "RCM error (m)"):
         table.add_column(heading)
     for name, recording in recordings.items():
         error = recording.commands["q"] - recording.q

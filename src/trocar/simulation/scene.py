@@ -124,11 +124,12 @@ class Scene:
             for name, spec in specs.items()
         }
         self._items, self._all = tuple(self.arms.items()), tuple(self.arms.values())
-        self._owner = {
-            arm._part.body(body.name): f"{body.name} of {name}"
-            for name, arm in self.arms.items()
+        # of every body of an arm, which arm and how it is called
+        self._owner = {arm._part.base: (name, f"base of {name}") for name, arm in self._items} | {
+            arm._part.body(body.name): (name, f"{body.name} of {name}")
+            for name, arm in self._items
             for body in arm.arm.bodies
-        } | {arm._part.base: f"base of {name}" for name, arm in self.arms.items()}
+        }
         self.reset()
 
     @property
@@ -205,14 +206,17 @@ class Scene:
 
     def touching(self) -> list[Contact]:
         """Contacts of arms with each other and with objects at the start of the last step, deepest first."""
+        return [contact for contact, _ in self._contacts()]
+
+    def _contacts(self) -> list[tuple[Contact, bool]]:
+        """Contacts, deepest first, and whether an arm takes part; the jaws of one instrument are left out."""
         found = []
-        for k in range(self.data.ncon):
-            contact = self.data.contact[k]
-            first, second = (self._name(int(g)) for g in contact.geom)
-            of_arms = [name.split(" of ")[-1] for name in (first, second)]
-            if of_arms[0] != of_arms[1]:  # not the jaws of one instrument
-                found.append(Contact(first, second, float(contact.dist)))
-        return sorted(found, key=lambda contact: contact.distance)
+        for contact in self.data.contact[: self.data.ncon]:
+            (first_arm, first), (second_arm, second) = (self._called(int(geom)) for geom in contact.geom)
+            if first_arm is None or first_arm != second_arm:
+                of_arm = first_arm is not None or second_arm is not None
+                found.append((Contact(first, second, float(contact.dist)), of_arm))
+        return sorted(found, key=lambda entry: entry[0].distance)
 
     def snapshot(self) -> Snapshot:
         """A copy of the whole state, to come back to with `restore`; set-up joints are not part of it."""
@@ -308,16 +312,16 @@ class Scene:
             raise TrocarError(f"{name}: {error}") from None
 
     def _check_apart(self, where: str, remedy: str) -> None:
-        overlaps = [contact for contact in self.touching() if contact.distance < -OVERLAP]
-        if overlaps:
-            raise TrocarError(f"{overlaps[0]} {where}: {remedy}")
+        for contact, of_arm in self._contacts():
+            if of_arm and contact.distance < -OVERLAP:
+                raise TrocarError(f"{contact} {where}: {remedy}")
 
-    def _name(self, geom: int) -> str:
-        body = int(self.model.geom_bodyid[geom]) if geom >= 0 else -1
-        if body in self._owner:
-            return self._owner[body]
-        name = self.model.body(body).name if body >= 0 else "soft object"
-        return name.removeprefix(OBJECT)
+    def _called(self, geom: int) -> tuple[str | None, str]:
+        """The arm that a geom belongs to, if any, and what it is called; -1 is a soft object's."""
+        if geom < 0:
+            return None, "a soft object"
+        body = int(self.model.geom_bodyid[geom])
+        return self._owner.get(body) or (None, self.model.body(body).name.removeprefix(OBJECT))
 
     def _known(self, arm: str) -> str:
         if arm not in self._given:

@@ -38,6 +38,7 @@ class Engine:
     def __init__(self, model: mujoco.MjModel, accuracy: str) -> None:
         self.model, self.accuracy = model, accuracy
         self.data = mujoco.MjData(model)
+        self._exact = accuracy == "exact"
         self.posed = False
         self.qacc = np.zeros(model.nv)  # at the start of the step just taken
         self._qacc_view = self.data.qacc
@@ -63,7 +64,7 @@ class Engine:
     def advance(self, arms: Sequence[SimulatedArm]) -> bool:
         """One step; False if it blew up."""
         model, data = self.model, self.data
-        if self.accuracy == "exact":
+        if self._exact:
             mujoco.mj_forward(model, data)
             qacc = data.qacc.copy()
             if sum(arm._act_ahead() for arm in arms):
@@ -73,7 +74,8 @@ class Engine:
             mujoco.mj_step(model, data)
             qacc = self._qacc_view
         self.qacc, self.posed = qacc, False
-        return bool(qacc.dot(qacc) < RUNAWAY)
+        sound: bool = qacc.dot(qacc) < RUNAWAY  # not so for nan
+        return sound
 
     def snapshot(self, memories: Mapping[str, Memory]) -> Snapshot:
         state = np.empty(mujoco.mj_stateSize(self.model, KIND))

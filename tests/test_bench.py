@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from trocar.bench import figures, step_figures
+from trocar.bench import figures, scene_figures, step_figures
 from trocar.errors import TrocarError
 
 
@@ -66,3 +66,12 @@ def test_the_ecm_steps_in_the_bench_too() -> None:
     assert set(found) == {"ecm_mj_step_us", "ecm_step_us", "ecm_step_over_mj_step", "ecm_real_time_factor"}
     assert found["ecm_real_time_factor"] == pytest.approx(1000.0 / found["ecm_step_us"])
     assert all(math.isfinite(value) and value > 0 for value in found.values())
+
+
+def test_figures_of_a_scene_are_positive_and_name_their_unit() -> None:
+    found = scene_figures("cart_classic", rounds=1, steps=2)
+    assert {"scene_cart_classic_step_over_psm_step", "scene_cart_classic_real_time_factor"} <= set(found)
+    for name, value in found.items():
+        assert re.fullmatch(r"scene_cart_classic_.*(_us|_over_\w+|real_time_factor\w*)", name), name
+        assert math.isfinite(value), name
+        assert value > 0, name

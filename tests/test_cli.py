@@ -294,10 +294,12 @@ def test_bench_prints_and_writes_its_figures(monkeypatch: pytest.MonkeyPatch, tm
 
     monkeypatch.setattr(trocar.bench, "figures", figures)
     monkeypatch.setattr(trocar.bench, "step_figures", lambda arm, rounds: {f"{arm.lower()}_step_us": 2.0 * rounds})
+    monkeypatch.setattr(trocar.bench, "scene_figures", lambda name, rounds: {f"scene_{name}_step_us": 9.0 * rounds})
     result = call("bench", "--rounds", 3, "--json", tmp_path / "bench.json")
     assert result.exit_code == 0, result.output
     written = json.loads((tmp_path / "bench.json").read_text())
-    assert written == {"psm_step_us": 15.5, "ecm_step_us": 6.0, "mtmr_step_us": 6.0}
+    scene = {"scene_cart_classic_step_us": 27.0}
+    assert written == {"psm_step_us": 15.5, "ecm_step_us": 6.0, "mtmr_step_us": 6.0} | scene
     assert "psm_step_us" in result.stdout
     assert "15.5" in result.stdout
     assert call("bench", "--rounds", 0).exit_code == 2

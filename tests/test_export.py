@@ -6,6 +6,7 @@ import subprocess
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import mujoco
 import numpy as np
@@ -23,6 +24,7 @@ from trocar.simulation.cables import CableForces
 from trocar.simulation.export import FORMATS, model_files, write_model
 from trocar.simulation.export.links import LIGHT
 from trocar.simulation.export.meshes import meshes
+from trocar.simulation.part import Part
 from trocar.simulation.simulator import STIFFENING
 
 MODELS = Path(__file__).parents[1] / "models"
@@ -119,7 +121,7 @@ def run(sim, model, steps, stiffened):
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, model.key("home").id)
     cables = [e for e in sim.parameters.elastics if isinstance(e, CableTorque)]
-    forces = CableForces(sim.arm, model, cables)
+    forces = CableForces(Part(SimpleNamespace(model=model), sim.arm), cables)
     sim.reset(np.array(sim.arm.home))
     data.qvel[:], data.act[:] = 0.0, 0.0
     sizes = 0.05 * np.array([joint.effort for joint in sim.arm.joints])

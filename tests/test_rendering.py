@@ -157,7 +157,7 @@ def test_missing_opengl_names_the_packages(monkeypatch):
     monkeypatch.setenv("MUJOCO_GL", "egl")
     monkeypatch.setattr(importlib, "import_module", missing)
     with pytest.raises(TrocarError, match="libegl1 libegl-mesa0 libgl1 libgl1-mesa-dri"):
-        rendering._gl_context.__wrapped__()
+        rendering.gl_context.__wrapped__()
 
 
 def frames(count=3):
@@ -192,3 +192,13 @@ def test_bad_films_are_refused(tmp_path):
         render_video(tmp_path / "film.gif", frames(), fps=0.0)
     with pytest.raises(UnknownName, match="film format"):
         render_video(tmp_path / "film.avi", frames())
+
+
+def test_simulators_drawn_in_turn_are_each_seen_as_they_are(sim):
+    other = Simulator("MTML")
+    sim.reset(HOME)
+    render(sim, "iso", SIZE)
+    render(other, "iso", SIZE)
+    sim.reset(TURNED)
+    after_the_other = render(sim, "iso", SIZE)
+    assert (after_the_other == render(sim, "iso", SIZE)).all()

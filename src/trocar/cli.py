@@ -19,6 +19,7 @@ from trocar.commands.export import export
 from trocar.commands.gravity import gravity
 from trocar.commands.identify import identify
 from trocar.commands.render import render
+from trocar.commands.scene import scene
 from trocar.commands.sim import sim
 from trocar.commands.terminal import plain_errors, progress_bar
 from trocar.commands.view import view
@@ -92,6 +93,7 @@ def demo(
 
 
 app.command(rich_help_panel="Simulate")(sim)
+app.command(rich_help_panel="Simulate")(scene)
 app.command(rich_help_panel="Simulate")(view)
 app.command(rich_help_panel="Simulate")(render)
 app.command(rich_help_panel="Simulate")(bench)

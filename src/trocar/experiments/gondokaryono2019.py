@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from trocar.arms import Arm
 from trocar.calibration import model_distances
 from trocar.experiments import gondokaryono2019_tables as tables
+from trocar.experiments import gondokaryono2019_timing as timing
 from trocar.experiments import gondokaryono2019_tracking as tracking
 from trocar.experiments.experiment import Context, Experiment
 from trocar.experiments.gondokaryono2019_capture import capture, capture_claims, rcm_figure
@@ -64,7 +65,7 @@ def run(context: Context) -> Report:
         context.progress(f"Fig. 10, {case.name}")
         runs.append(tracking.track(case))
         claims += tracking.tracking_claims(runs[-1])
-    claims += tracking.real_time_claims(context)
+    claims += timing.real_time_claims(context)
     for claim in claims:
         report.add_claim(claim)
     context.progress("figures")

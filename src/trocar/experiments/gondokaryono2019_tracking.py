@@ -1,9 +1,7 @@
-"""Gondokaryono et al. 2019, section 4.3: sinusoids on six joints (Fig. 10), and real-time factors (Table 9)."""
+"""Gondokaryono et al. 2019, section 4.3: sinusoids on six joints (Fig. 10)."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +9,6 @@ from matplotlib.figure import Figure
 
 from trocar.arms import Arm
 from trocar.control import JointPID, sinusoid
-from trocar.experiments.experiment import Context
 from trocar.plots import COLOURS, style
 from trocar.recording import Recording
 from trocar.report import Claim
@@ -49,16 +46,6 @@ CASES = (
     Case("as published", (1.0, 1.0, 0.1, 1.0, 1.0, 1.0, 0.0), limits=False),  # the pitch's limit is 0.925 rad
     Case("within limits", (0.9, 0.9, 0.1, 0.9, 0.9, 0.9, 0.0), limits=True),
 )
-
-# Table 9: real-time coefficient of Gazebo, by configuration.
-TABLE_9 = {
-    "PSM": 1.0,
-    "ECM": 1.0,
-    "2 PSM + ECM": 0.98,
-    "3 PSMs": 0.99,
-    "SUJ + 3 PSM + ECM": 0.51,
-    "SUJ + 3 PSM + ECM + Camera": 0.47,
-}
 
 
 @dataclass(frozen=True)
@@ -134,51 +121,6 @@ def tracking_claims(tracking: Tracking) -> list[Claim]:
         )
         for joint, unit, value in zip(arm_joints, units, tracking.rms, strict=True)
     ]
-    return claims
-
-
-def real_time_factor(arm: str, duration: float = 2.0) -> float:
-    """Simulated over elapsed time of one arm under PID on its sinusoid, recording included."""
-    sim = Simulator(arm, SET, timestep=TIMESTEP)
-    swing = 0.2 * np.minimum(sim.arm.upper - sim.arm.lower, 1.0)
-    centre = np.clip(sim.arm.home, sim.arm.lower + swing, sim.arm.upper - swing)
-    sim.reset(centre)
-    gains = replace(sim.arm.gains, rate=1.0 / TIMESTEP)
-    controller = JointPID(replace(sim.arm, gains=gains))
-    start = time.perf_counter()
-    simulate(sim, controller, sinusoid(centre, swing, FREQUENCY), duration)
-    return duration / (time.perf_counter() - start)
-
-
-# How each configuration of Table 9 is timed: a function that returns the factor. Those with several arms, set-up joints
-# or cameras in one model go here once there is such a model.
-CONFIGURATIONS: dict[str, Callable[[], float]] = {
-    "PSM": lambda: real_time_factor("PSM"),
-    "ECM": lambda: real_time_factor("ECM"),
-}
-
-
-def real_time_claims(context: Context) -> list[Claim]:
-    """Table 9; configurations that cannot be built are null."""
-    claims = []
-    for name, published in TABLE_9.items():
-        timed = CONFIGURATIONS.get(name)
-        if timed is not None:
-            context.progress(f"Table 9: {name}")
-        claims.append(
-            Claim(
-                id=f"gondokaryono2019/table 9/{name}",
-                published=published,
-                ours=None if timed is None else timed(),
-                unit="",
-                relation="at_least",
-                tolerance=0.0,
-                source="Table 9 (Core i7-4770K)",
-                note="not run: several arms in one model are not there yet"
-                if timed is None
-                else "simulated over elapsed time on this machine, steps of 1 ms, PID and recording included",
-            )
-        )
     return claims
 
 

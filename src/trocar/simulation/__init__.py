@@ -7,7 +7,10 @@ from trocar.simulation.faults import CableBreak, EncoderBias, FaultySimulator, M
 from trocar.simulation.force_sensor import ForceSensor
 from trocar.simulation.model import Cable
 from trocar.simulation.planner import Plan, PlanningFailed, plan
-from trocar.simulation.simulate import simulate
+from trocar.simulation.scene import Scene, SceneArm
+from trocar.simulation.scene_file import load_scene
+from trocar.simulation.simulate import simulate, simulate_scene
+from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.simulation.simulator import Simulator, Snapshot
 from trocar.simulation.surroundings import SoftSlab, Solid, needle
 from trocar.simulation.trocar_port import Port
@@ -28,12 +31,17 @@ __all__ = [
     "Plan",
     "PlanningFailed",
     "Port",
+    "Scene",
+    "SceneArm",
+    "SimulatedArm",
     "Simulator",
     "Snapshot",
     "SoftSlab",
     "Solid",
     "Sphere",
+    "load_scene",
     "needle",
     "plan",
     "simulate",
+    "simulate_scene",
 ]

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import mujoco
 import numpy as np
 
-from trocar.arms import Arm
 from trocar.arms.elastics import CableTorque
 from trocar.mechanics.elastics import cable_effort
+from trocar.simulation.part import Part
 from trocar.spatial import Array
 
 
 class CableForces:
     """Evaluates each cable at the driven body of its joint; plain numbers, because this runs at every step."""
 
-    def __init__(self, arm: Arm, model: mujoco.MjModel, cables: Sequence[CableTorque]) -> None:
+    def __init__(self, part: Part, cables: Sequence[CableTorque]) -> None:
+        arm = part.arm
         bodies = [arm.body(arm.driven[cable.joint]) for cable in cables]
         self._cables = [
-            (int(model.joint(body.name).dofadr[0]), body.coupling[cable.joint], cable)
-            for body, cable in zip(bodies, cables, strict=True)
+            (part.dof(body.name), body.coupling[cable.joint], cable) for body, cable in zip(bodies, cables, strict=True)
         ]
-        self._force = np.zeros(model.nv)
+        self._force = np.zeros(part.v.stop - part.v.start)
 
     def force(self, qpos: Array, qvel: Array) -> Array:
-        """Generalised force (nv,) for the next step."""
+        """Generalised force on the arm's joints for the next step."""
         for dof, ratio, cable in self._cables:
             self._force[dof] = -cable.amplitude * cable_effort(cable, float(qpos[dof]) / ratio) / ratio
         return self._force

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import mujoco
 import numpy as np
 
-from trocar.arms import Arm
 from trocar.errors import TrocarError
+from trocar.simulation.part import Part
 from trocar.spatial import Array
 
 # Polynomials in q3, highest power first; sawIntuitiveResearchKit mtsPSMCompensation, file of PSM3 28613.
@@ -66,13 +66,13 @@ def add_motors(spec: mujoco.MjSpec, compliance: Compliance) -> None:
 class ElasticDrives:
     """The springs between motors and links, as generalised forces."""
 
-    def __init__(self, arm: Arm, model: mujoco.MjModel, compliance: Compliance) -> None:
-        self._compliance = compliance
+    def __init__(self, part: Part, compliance: Compliance) -> None:
+        arm, self._compliance = part.arm, compliance
         self.joints = [arm.joint_names.index(name) for name in compliance.compliance]
-        self.motors = [int(model.joint(motor_name(name)).dofadr[0]) for name in compliance.compliance]
-        self._links = [int(model.joint(arm.driven[name]).dofadr[0]) for name in compliance.compliance]
-        self._insertion = int(model.joint(arm.driven["insertion"]).dofadr[0])
-        self._force = np.zeros(model.nv)
+        self.motors = [part.dof(motor_name(name)) for name in compliance.compliance]
+        self._links = [part.dof(arm.driven[name]) for name in compliance.compliance]
+        self._insertion = part.dof(arm.driven["insertion"])
+        self._force = np.zeros(part.v.stop - part.v.start)
 
     def deflection(self, q3: float, tau: Array) -> Array:
         """Motor minus link angle (2,) under static efforts tau (2,) [rad]."""
@@ -82,7 +82,7 @@ class ElasticDrives:
         return np.asarray(c * (tau - tau_0) + 0.5 * spec.backlash * np.sign(tau - tau_0))
 
     def force(self, qpos: Array, qvel: Array) -> Array:
-        """Generalised force (nv,) for the next step."""
+        """Generalised force on the arm's joints for the next step."""
         spec, q3 = self._compliance, qpos[self._insertion]
         for k, (motor, link) in enumerate(zip(self.motors, self._links, strict=True)):
             name = list(spec.compliance)[k]

@@ -5,36 +5,41 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-from trocar.arms import Arm
+from trocar.simulation.part import Part
 from trocar.spatial import Array
 
 
-def loop_forces(arm: Arm, model: mujoco.MjModel, data: mujoco.MjData) -> dict[str, Array]:
+def loop_forces(part: Part) -> dict[str, Array]:
     """Force (3,) [N], base axes, of each loop closure on its second body, in the plane of the linkage."""
-    axis = data.body(arm.driven["pitch" if arm.has_rcm else "shoulder_pitch"]).xmat.reshape(3, 3)[:, 2]
+    arm, data = part.arm, part.engine.data
+    link = part.body(arm.driven["pitch" if arm.has_rcm else "shoulder_pitch"])
+    axis = data.xmat[link].reshape(3, 3)[:, 2]
     equality = data.efc_type == mujoco.mjtConstraint.mjCNSTR_EQUALITY
     forces = {}
     for loop in arm.loops:
         # the rows of a connect are the gap a - b along the world axes; the force on b is against it
-        force = -data.efc_force[equality & (data.efc_id == model.equality(loop.name).id)]
-        forces[loop.name] = force - axis * (axis @ force)
+        force = -data.efc_force[equality & (data.efc_id == part.equality(loop.name))]
+        forces[loop.name] = part.to_base(force - axis * (axis @ force))
     return forces
 
 
-def guide_wrench(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
+def guide_wrench(part: Part) -> Array:
     """Wrench (6,) [N, N m] on the insertion carriage from the link that guides it, about the base origin."""
+    model, data = part.engine.model, part.engine.data
     mujoco.mj_rnePostConstraint(model, data)
-    body = model.body("insertion").id
+    body = part.body("insertion")
     moment, force = np.split(data.cfrc_int[body], 2)
     # MuJoCo gives the moment about the centre of mass of the whole arm
-    return np.concatenate([force, moment + np.cross(data.subtree_com[model.body_rootid[body]], force)])
+    lever = data.subtree_com[model.body_rootid[body]] - data.xpos[part.base]
+    return np.concatenate([part.to_base(force), part.to_base(moment + np.cross(lever, force))])
 
 
-def friction_effort(arm: Arm, model: mujoco.MjModel, data: mujoco.MjData, applied: Array) -> Array:
+def friction_effort(part: Part, applied: Array) -> Array:
     """Joint efforts (n,) [N m, N] that friction takes: dry, viscous, and what the simulator applies."""
     kinds = (mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF, mujoco.mjtConstraint.mjCNSTR_FRICTION_TENDON)
+    model, data, E = part.engine.model, part.engine.data, part.arm.E
     dry = np.zeros(model.nv)
     if data.nefc:
         mujoco.mj_mulJacTVec(model, data, dry, np.where(np.isin(data.efc_type, kinds), data.efc_force, 0.0))
-    m = len(arm.E)
-    return -np.asarray(arm.E.T @ ((dry + data.qfrc_damper)[:m] + applied[:m]))
+    m = len(E)
+    return -np.asarray(E.T @ ((dry + data.qfrc_damper)[part.v][:m] + applied[:m]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-from trocar.arms import Arm
+from trocar.simulation.part import Part
 from trocar.spatial import Array
 
 
@@ -15,19 +15,21 @@ class InstrumentContacts:
     An arm without a shaft has its last body instead.
     """
 
-    def __init__(self, arm: Arm, model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        self._model, self._data = model, data
-        first = model.body("roll" if "roll" in arm.joint_names else arm.tip_body).id
+    def __init__(self, part: Part) -> None:
+        self._own, arm = part, part.arm
+        self._model, self._data = part.engine.model, part.engine.data
+        model = self._model
+        first = part.body("roll" if "roll" in arm.joint_names else arm.tip_body)
         # 1 for the links of the arm, 2 for those of the instrument; an entry more, at -1, for what is no geom
         self._part = np.zeros(model.ngeom + 1, dtype=int)
-        links = {model.body(body.name).id for body in arm.bodies}
+        links = {part.body(body.name) for body in arm.bodies}
         for geom, body in enumerate(model.geom_bodyid):
             if body in links:
                 self._part[geom] = 2 if first in _ancestors(model, body) else 1
         self._E = arm.E
 
     def wrench(self, point: Array, body: int | None = None) -> Array:
-        """Force and moment (6,) about `point` (3,) on the instrument, base axes [N, N m]; of one body's contacts."""
+        """Force and moment (6,) about `point` (3,) on the instrument, world axes [N, N m]; of one body's contacts."""
         total, local = np.zeros(6), np.zeros(6)
         for k, side in self._with_objects(at_least=2, body=body):
             contact = self._data.contact[k]
@@ -49,7 +51,7 @@ class InstrumentContacts:
             force[rows] = data.efc_force[rows]
         if data.nefc:
             mujoco.mj_mulJacTVec(self._model, data, generalised, force)
-        return np.asarray(self._E.T @ generalised[: len(self._E)])
+        return np.asarray(self._E.T @ generalised[self._own.v][: len(self._E)])
 
     def _with_objects(self, at_least: int, body: int | None = None) -> list[tuple[int, int]]:
         """(contact, side of the arm) where exactly one of the two belongs to the arm and the contact is active."""

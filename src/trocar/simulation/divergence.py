@@ -5,25 +5,22 @@ from __future__ import annotations
 import io
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import mujoco
 import numpy as np
 
 from trocar.errors import TrocarError
 from trocar.files import write_whole
-
-if TYPE_CHECKING:
-    from trocar.simulation.simulator import Simulator
+from trocar.spatial import Array
 
 
 class Diverged(TrocarError):
     """The simulation produced accelerations that are not finite or absurdly large."""
 
 
-def save_states(sim: Simulator) -> Path:
+def save_states(data: mujoco.MjData, tau: Array) -> Path:
     """Write time, positions, velocities, accelerations and efforts to an .npz file in the temporary folder."""
     buffer = io.BytesIO()
-    data = sim.data
-    np.savez(buffer, t=data.time, q_tree=data.qpos, dq_tree=data.qvel, ddq_tree=data.qacc, tau=sim.tau)
+    np.savez(buffer, t=data.time, q_tree=data.qpos, dq_tree=data.qvel, ddq_tree=data.qacc, tau=tau)
     folder = Path(tempfile.mkdtemp(prefix="trocar-diverged-"))
     return write_whole(folder / "last_state.npz", buffer.getvalue())

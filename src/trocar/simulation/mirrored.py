@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import mujoco
 import numpy as np
 
-from trocar.arms import Arm
+from trocar.simulation.part import Part
 from trocar.spatial import Array
 
 
@@ -18,20 +17,21 @@ class MirroredCounterweight:
 
     kp, ki, kd = 2.0e4, 2.0e4, 1.5e2  # [N/m, N/(m s), N s/m]: a 38 Hz, 60 % damped follower of 0.35 kg
 
-    def __init__(self, arm: Arm, model: mujoco.MjModel, timestep: float) -> None:
+    def __init__(self, part: Part, timestep: float) -> None:
+        arm = part.arm
         follower = str(arm.counterweight)
         leader = arm.transmissions[follower]
-        self._follower, self._leader = (model.joint(name).dofadr[0] for name in (follower, leader))
+        self._follower, self._leader = (part.dof(name) for name in (follower, leader))
         self._ratio = arm.body(follower).coupling["insertion"] / arm.body(leader).coupling["insertion"]
         self._timestep = timestep
-        self._force = np.zeros(model.nv)
+        self._force = np.zeros(part.v.stop - part.v.start)
         self.memory = 0.0  # integral of the gap [m s]
 
     def reset(self) -> None:
         self.memory = 0.0
 
     def force(self, qpos: Array, qvel: Array) -> Array:
-        """Generalised force (nv,) for the next step."""
+        """Generalised force on the arm's joints for the next step."""
         i, j, ratio = self._follower, self._leader, self._ratio
         gap = ratio * qpos[j] - qpos[i]
         self.memory += gap * self._timestep

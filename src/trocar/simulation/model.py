@@ -14,6 +14,7 @@ import numpy as np
 from trocar.arms import Arm, Body
 from trocar.arms.elastics import LeverSpring
 from trocar.arms.parameters import Drive, Inertia, Parameters
+from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics.inertia import check_consistent
 from trocar.simulation.compliance import Compliance, add_motors
 from trocar.simulation.geometry import add_geometry
@@ -56,6 +57,10 @@ def build(
     compliance: Compliance | None,
 ) -> mujoco.MjSpec:
     """The model of one arm; see `Simulator` for the meaning of the options."""
+    if accuracy not in INTEGRATORS:
+        raise UnknownName("accuracy", accuracy, INTEGRATORS)
+    if not (np.isfinite(timestep) and 0 < timestep <= 0.02):
+        raise TrocarError(f"timestep must be in (0, 0.02] s, got {timestep!r}")
     check_consistent(parameters.inertias)
     spec = mujoco.MjSpec()
     spec.modelname = arm.name
@@ -283,12 +288,12 @@ def _add_motors(spec: mujoco.MjSpec, arm: Arm) -> None:
             actuator.trntype, actuator.target = mujoco.mjtTrn.mjTRN_TENDON, tendon.name
 
 
-def lean(spec: mujoco.MjSpec) -> mujoco.MjSpec:
-    """A copy without shapes that only cost time: those only seen, and those that have nothing to collide with."""
+def lean(spec: mujoco.MjSpec, alone: bool = True) -> mujoco.MjSpec:
+    """A copy without shapes that only cost time: those only seen, and those of an arm `alone` with no objects."""
     copy = spec.copy()
     own = {VISUAL["group"], COLLISION["group"], JAW["group"]}
     idle = {VISUAL["group"]}
-    if all(geom.group in own for geom in copy.geoms) and not copy.flexes:
+    if alone and all(geom.group in own for geom in copy.geoms) and not copy.flexes:
         idle.add(COLLISION["group"])
     for geom in [g for g in copy.geoms if g.group in idle]:
         copy.delete(geom)

@@ -18,9 +18,10 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import mujoco
@@ -32,7 +33,7 @@ from trocar.errors import TrocarError, UnknownName
 from trocar.files import write_whole
 from trocar.simulation.shapes import VISUAL
 from trocar.simulation.simulator import Simulator
-from trocar.spatial import Array
+from trocar.spatial import Array, quaternion
 
 Picture = NDArray[np.uint8]
 
@@ -107,7 +108,7 @@ def render_model(
     """
     if len(size) != 2 or min(size) < 1:
         raise TrocarError(f"size is (width, height) in pixels, got {size!r}")
-    stage = _Stage(spec, qpos, floor)
+    stage = Stage(spec, qpos, floor)
     try:
         return stage.picture(qpos, stage.view(direction, zoom), size)
     finally:
@@ -160,14 +161,15 @@ def _of_one_size(frames: Iterable[Picture]) -> Iterator[Picture]:
     raise TrocarError("a film needs at least one frame, all of one size")
 
 
-class _Stage:
+class Stage:
     """A copy of a model with light, backdrop and floor, and what is needed to draw it.
 
     Args:
         home: qpos that the view is chosen for. floor: its height [m]; "below" for one below the arm, on a plinth.
+        samples: of every pixel, for smooth edges; 0 for one.
     """
 
-    def __init__(self, spec: mujoco.MjSpec, home: Array, floor: float | str | None) -> None:
+    def __init__(self, spec: mujoco.MjSpec, home: Array, floor: float | str | None, samples: int = 8) -> None:
         corners, fixed = _corners(spec, home)
         self.extent = corners.min(0), corners.max(0)
         dressed = _dressed(spec, *self.extent)
@@ -176,6 +178,7 @@ class _Stage:
             _add_plinth(dressed, fixed, float(self.extent[0][2]) - MARGIN)
         elif floor is not None:
             _add_floor(dressed, float(floor))
+        dressed.visual.quality.offsamples = samples
         self.model = dressed.compile()
         self.data = mujoco.MjData(self.model)
         self.scene = mujoco.MjvScene(self.model, maxgeom=self.model.ngeom + 100 + TRACE_SEGMENTS)
@@ -201,13 +204,8 @@ class _Stage:
         traces: Sequence[Trace] = (),
         shadows: bool = True,
     ) -> Picture:
-        self.data.qpos[:] = qpos
-        mujoco.mj_kinematics(self.model, self.data)
-        mujoco.mj_comPos(self.model, self.data)
-        mujoco.mj_flex(self.model, self.data)
-        mujoco.mj_camlight(self.model, self.data)
-        _gl_context().make_current()
-        self._prepare(size)
+        self.arrange(qpos)
+        self.prepare(size)
         mujoco.mjv_updateScene(
             self.model, self.data, self.options, None, camera, mujoco.mjtCatBit.mjCAT_ALL, self.scene
         )
@@ -220,6 +218,17 @@ class _Stage:
         mujoco.mjr_readPixels(image, None, rectangle, self.context)
         return np.ascontiguousarray(image[::-1])
 
+    def arrange(self, qpos: Array, bodies: Mapping[str, Array] = MappingProxyType({})) -> None:
+        """Everything where it is at qpos; fixed bodies given by name at other poses (4, 4) in the world."""
+        for name, T in bodies.items():
+            body = self.model.body(name)
+            body.pos, body.quat = T[:3, 3], quaternion(T[:3, :3])
+        self.data.qpos[:] = qpos
+        mujoco.mj_kinematics(self.model, self.data)
+        mujoco.mj_comPos(self.model, self.data)
+        mujoco.mj_flex(self.model, self.data)
+        mujoco.mj_camlight(self.model, self.data)
+
     def _draw(self, trace: Trace) -> None:
         """Add a line to the scene, segment by segment."""
         colour, zero = np.array(trace.rgba, dtype=np.float32), np.zeros(3)
@@ -229,34 +238,35 @@ class _Stage:
             mujoco.mjv_connector(geom, mujoco.mjtGeom.mjGEOM_LINE, trace.width, start, end)
             self.scene.ngeom += 1
 
-    def _prepare(self, size: tuple[int, int]) -> None:
-        """An off-screen buffer of this size."""
-        if self.size == size:
-            return
-        if self.context is not None:
-            self.context.free()
-        self.model.vis.global_.offwidth, self.model.vis.global_.offheight = size
-        self.context = mujoco.MjrContext(self.model, mujoco.mjtFontScale.mjFONTSCALE_100)
+    def prepare(self, size: tuple[int, int]) -> None:
+        """The OpenGL context, with an off-screen buffer of this size."""
+        gl_context().make_current()
+        if self.size != size:
+            if self.context is not None:
+                self.context.free()
+            self.model.vis.global_.offwidth, self.model.vis.global_.offheight = size
+            self.context = mujoco.MjrContext(self.model, mujoco.mjtFontScale.mjFONTSCALE_100)
+            self.size = size
+        # every time: another stage may have drawn since
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self.context)
-        self.size = size
 
 
-_STAGES: weakref.WeakKeyDictionary[Simulator, _Stage] = weakref.WeakKeyDictionary()
+_STAGES: weakref.WeakKeyDictionary[Simulator, Stage] = weakref.WeakKeyDictionary()
 
 
-def _stage(sim: Simulator) -> _Stage:
+def _stage(sim: Simulator) -> Stage:
     """The stage of a simulator, made once."""
     if sim not in _STAGES:
         home = np.zeros(sim.model.nq)
         home[: len(sim.arm.bodies)] = sim.arm.E @ np.array(sim.arm.home)
         length = float(np.linalg.norm(sim.gravity_vector))
         upright = length > 0.0 and sim.gravity_vector[2] < -0.999 * length
-        _STAGES[sim] = _Stage(sim.spec, home, "below" if upright else None)
+        _STAGES[sim] = Stage(sim.spec, home, "below" if upright else None)
     return _STAGES[sim]
 
 
 @functools.cache
-def _gl_context() -> Any:
+def gl_context() -> Any:
     """The process's OpenGL context; where there is no display, one that needs none (EGL)."""
     shown = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if sys.platform == "linux" and not shown:
@@ -283,7 +293,6 @@ def _dressed(scene: mujoco.MjSpec, low: Array, high: Array) -> mujoco.MjSpec:
     spec.visual.headlight.specular = [0.15, 0.15, 0.15]
     spec.visual.rgba.haze = [*HORIZON, 1.0]
     spec.visual.quality.shadowsize = 4096
-    spec.visual.quality.offsamples = 8
     spec.visual.map.znear = 0.005  # times the model's extent: the close-up is at 5 cm
     spec.add_texture(
         name="backdrop",

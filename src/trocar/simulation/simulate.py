@@ -1,9 +1,9 @@
-"""A simulator, a controller and a reference make a Recording."""
+"""A simulator, a controller and a reference make a Recording; a scene, with those of every arm, several."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import Any
 
@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike
 
 from trocar.arms import Arm
 from trocar.control import Reference, Setpoint, State, TipMotion, hold
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, UnknownName
 from trocar.recording import Recording
-from trocar.simulation.simulator import LIMIT_TOLERANCE, Simulator
+from trocar.simulation.scene import Scene
+from trocar.simulation.simulated_arm import LIMIT_TOLERANCE, SimulatedArm
+from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array
 
 _REPORTS = 100  # calls of `progress` in a run
@@ -49,53 +51,126 @@ def simulate(
         diagnostics: also record the tip position "tip" (N, 3), "loop_error" (N,) and, for arms that have a remote
             centre of motion, "rcm_error" (N,) [m].
     """
-    if not (math.isfinite(duration) and duration > 0):
-        raise TrocarError(f"duration must be positive and finite [s], got {duration!r}")
-    if every != int(every) or every < 1:
-        raise TrocarError(f"every must be a whole number of steps, 1 or more, got {every!r}")
-    interval = _steps_per_call(getattr(controller, "period", None), sim.timestep)
-    steps = max(1, math.ceil(duration / sim.timestep * (1.0 - 1e-12)))
-    setpoint_at = _checked(reference, sim)
-    if hasattr(controller, "reset"):
-        controller.reset()
-
-    rows = -(-steps // every)
-    t = np.empty(rows)
-    q, dq, ddq, tau = (np.empty((rows, sim.n)) for _ in range(4))
-    commands = {name: np.empty((rows, value.size)) for name, value in _asked(setpoint_at(sim.time), tau[0]).items()}
-    extra = _channels(sim, rows, diagnostics, tip="tip_position" in commands)
-    for i in range(steps):
-        state = State(sim.time, sim.measured_q, sim.measured_dq)
-        if i % interval == 0:
-            setpoint = setpoint_at(state.t)
-            effort = np.asarray(controller(state, setpoint), dtype=float)
-        k, rest = divmod(i, every)
-        if rest == 0:
-            for name, channel in extra.items():
-                channel[k] = _DIAGNOSTICS[name](sim)
+    run = Run(sim, controller, reference, duration, every, diagnostics)
+    for i in range(run.steps):
+        effort = run.effort(i)
         sim.step(effort)
-        if rest == 0:
-            t[k], q[k], dq[k], ddq[k], tau[k] = state.t, state.q, state.dq, sim.ddq, sim.tau
-            for name, value in _asked(setpoint, effort).items():
-                commands[name][k] = value
-        if progress is not None and (i + 1) * _REPORTS // steps != i * _REPORTS // steps:
-            progress((i + 1) / steps)
-    return Recording(
-        t=t,
-        q=q,
-        dq=dq,
-        ddq=ddq,
-        tau=tau,
-        joints=sim.arm.joint_names,
-        joint_units=["rad" if joint.kind == "revolute" else "m" for joint in sim.arm.joints],
-        commands=commands,
-        extra=extra,
-        extra_units=dict.fromkeys(extra, "m"),
-        provenance=provenance(sim, controller),
-    )
+        run.record(i)
+        _report(progress, i, run.steps)
+    return run.recording()
 
 
-def provenance(sim: Simulator, controller: object) -> dict[str, Any]:
+def simulate_scene(
+    scene: Scene,
+    controllers: Mapping[str, Callable[[State, Any], ArrayLike]],
+    references: Mapping[str, Reference | Callable[[float], TipMotion] | None],
+    duration: float,
+    progress: Callable[[float], None] | None = None,
+    *,
+    every: int = 1,
+    diagnostics: bool = False,
+) -> dict[str, Recording]:
+    """Run a scene from where it stands: a recording of every arm, each under its own controller.
+
+    Args:
+        controllers: of every arm, by name. references: by name; arms left out hold their position at the start.
+
+    All else is as for `simulate`, for every arm.
+    """
+    for name in (*controllers, *references):
+        if name not in scene.arms:
+            raise UnknownName("arm of the scene", name, scene.arms)
+    for name in scene.arms:
+        if name not in controllers:
+            raise TrocarError(f"no controller for {name}: a scene needs one for each of {', '.join(scene.arms)}")
+    runs = {
+        name: Run(arm, controllers[name], references.get(name), duration, every, diagnostics)
+        for name, arm in scene.arms.items()
+    }
+    steps = next(iter(runs.values())).steps
+    for i in range(steps):
+        scene.step({name: run.effort(i) for name, run in runs.items()})
+        for run in runs.values():
+            run.record(i)
+        _report(progress, i, steps)
+    return {name: run.recording() for name, run in runs.items()}
+
+
+def _report(progress: Callable[[float], None] | None, i: int, steps: int) -> None:
+    if progress is not None and (i + 1) * _REPORTS // steps != i * _REPORTS // steps:
+        progress((i + 1) / steps)
+
+
+class Run:
+    """One arm, its controller and its reference, and the recording they make; see `simulate`."""
+
+    def __init__(
+        self,
+        sim: SimulatedArm,
+        controller: Callable[[State, Any], ArrayLike],
+        reference: Reference | Callable[[float], TipMotion] | None,
+        duration: float,
+        every: int,
+        diagnostics: bool,
+    ) -> None:
+        if not (math.isfinite(duration) and duration > 0):
+            raise TrocarError(f"duration must be positive and finite [s], got {duration!r}")
+        if every != int(every) or every < 1:
+            raise TrocarError(f"every must be a whole number of steps, 1 or more, got {every!r}")
+        self._sim, self._controller, self._every = sim, controller, every
+        self._interval = _steps_per_call(getattr(controller, "period", None), sim.timestep)
+        self.steps = max(1, math.ceil(duration / sim.timestep * (1.0 - 1e-12)))
+        self._setpoint_at = _checked(reference, sim)
+        if hasattr(controller, "reset"):
+            controller.reset()
+        rows = -(-self.steps // every)
+        self._t = np.empty(rows)
+        self._q, self._dq, self._ddq, self._tau = (np.empty((rows, sim.n)) for _ in range(4))
+        first = _asked(self._setpoint_at(sim.time), self._tau[0])
+        self._commands = {name: np.empty((rows, value.size)) for name, value in first.items()}
+        self._extra = _channels(sim, rows, diagnostics, tip="tip_position" in self._commands)
+
+    def effort(self, i: int) -> Array:
+        """Effort (n,) of step i; diagnostics of its start are recorded."""
+        sim = self._sim
+        self._state = state = State(sim.time, sim.measured_q, sim.measured_dq)
+        if i % self._interval == 0:
+            self._setpoint = self._setpoint_at(state.t)
+            self._effort = np.asarray(self._controller(state, self._setpoint), dtype=float)
+        if self._extra and i % self._every == 0:
+            for name, channel in self._extra.items():
+                channel[i // self._every] = _DIAGNOSTICS[name](sim)
+        return self._effort
+
+    def record(self, i: int) -> None:
+        """Step i was taken."""
+        k, rest = divmod(i, self._every)
+        if rest:
+            return
+        state, sim = self._state, self._sim
+        self._t[k], self._q[k], self._dq[k], self._ddq[k], self._tau[k] = state.t, state.q, state.dq, sim.ddq, sim.tau
+        for name, value in _asked(self._setpoint, self._effort).items():
+            self._commands[name][k] = value
+
+    def recording(self) -> Recording:
+        """What was recorded."""
+        sim = self._sim
+        return Recording(
+            t=self._t,
+            q=self._q,
+            dq=self._dq,
+            ddq=self._ddq,
+            tau=self._tau,
+            joints=sim.arm.joint_names,
+            joint_units=["rad" if joint.kind == "revolute" else "m" for joint in sim.arm.joints],
+            commands=self._commands,
+            extra=self._extra,
+            extra_units=dict.fromkeys(self._extra, "m"),
+            provenance=provenance(sim, self._controller),
+        )
+
+
+def provenance(sim: SimulatedArm, controller: object) -> dict[str, Any]:
     """Where a simulated recording comes from."""
     return {
         "source": "simulation",
@@ -113,10 +188,10 @@ def provenance(sim: Simulator, controller: object) -> dict[str, Any]:
     }
 
 
-_DIAGNOSTICS: dict[str, Callable[[Simulator], float | Array]] = {
+_DIAGNOSTICS: dict[str, Callable[[SimulatedArm], float | Array]] = {
     "tip": lambda sim: sim.tip_pose()[:3, 3],
-    "rcm_error": Simulator.rcm_error,
-    "loop_error": Simulator.loop_error,
+    "rcm_error": SimulatedArm.rcm_error,
+    "loop_error": SimulatedArm.loop_error,
 }
 
 
@@ -127,7 +202,7 @@ def _asked(setpoint: Setpoint | TipMotion, effort: Array) -> dict[str, Array]:
     return {"q": setpoint.q, "dq": setpoint.dq, "ddq": setpoint.ddq, "tau": effort}
 
 
-def _channels(sim: Simulator, rows: int, diagnostics: bool, tip: bool) -> dict[str, Array]:
+def _channels(sim: SimulatedArm, rows: int, diagnostics: bool, tip: bool) -> dict[str, Array]:
     """Empty channels: the tip's if asked for, and the diagnostics that this arm has."""
     channels: dict[str, Array] = {"tip": np.empty((rows, 3))} if tip or diagnostics else {}
     if not diagnostics:
@@ -139,7 +214,7 @@ def _channels(sim: Simulator, rows: int, diagnostics: bool, tip: bool) -> dict[s
     return channels
 
 
-def _checked(reference: Reference | Callable[[float], TipMotion] | None, sim: Simulator) -> Callable[[float], Any]:
+def _checked(reference: Reference | Callable[[float], TipMotion] | None, sim: SimulatedArm) -> Callable[[float], Any]:
     """The reference, refusing to leave the joint limits where there are any; without one, staying."""
     if reference is None:
         return hold(sim.q)

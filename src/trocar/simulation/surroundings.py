@@ -198,8 +198,8 @@ def needle(
     return Solid(name, shapes, pose, mass=float(mass), friction=friction, stiffness=None, colour=(0.62, 0.65, 0.69))
 
 
-def add_objects(spec: mujoco.MjSpec, arm: Arm, objects: Sequence[Object], accuracy: str) -> None:
-    """Add objects to the model of an arm, and the settings of the solver that contact needs."""
+def add_objects(spec: mujoco.MjSpec, objects: Sequence[Object], accuracy: str) -> None:
+    """Add objects to the model of one arm or several, and the settings of the solver that contact needs."""
     names = [thing.name for thing in objects]
     for name in names:
         if names.count(name) > 1:
@@ -211,18 +211,29 @@ def add_objects(spec: mujoco.MjSpec, arm: Arm, objects: Sequence[Object], accura
         thing.add_to(spec)
     if not objects:
         return
-    for follower in arm.transmissions:
-        if spec.body(follower).mass == DUMMY_MASS:
-            spec.joint(follower).armature += FINGER_INERTIA
-    spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
-    spec.option.impratio = IMPRATIO
+    friction_cone(spec)
     spec.option.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
     if soft:
         spec.option.iterations = SOFT_ITERATIONS
 
 
-def set_stiffness(model: mujoco.MjModel, objects: Sequence[Object], tip_body: str) -> None:
-    """Give contacts with the body at the tip the stiffness and damping stated; with others it is of that order.
+def firm_fingers(spec: mujoco.MjSpec, arm: Arm) -> None:
+    """Inertia for links without any that follow others, in the model of an arm whose instrument touches things."""
+    for follower in arm.transmissions:
+        if spec.body(follower).mass == DUMMY_MASS:
+            spec.joint(follower).armature += FINGER_INERTIA
+
+
+def friction_cone(spec: mujoco.MjSpec) -> None:
+    """The settings of the solver for things that touch."""
+    spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    spec.option.impratio = IMPRATIO
+
+
+def set_stiffness(model: mujoco.MjModel, objects: Sequence[Object], tips: Sequence[int]) -> None:
+    """Give contacts with the bodies `tips` (ids, at the tips of arms) the stiffness and damping stated, about.
+
+    With several arms it is that for their mean weight; contacts with other links are of that order.
 
     MuJoCo's contact force is f = (-b v - k r - a) / R at rest in its own units, R = W (1 - d) / d with the impedance d
     and the weight W of the two bodies: k = K R, b = B R. A hard contact has b / R so large that its convex friction
@@ -233,7 +244,7 @@ def set_stiffness(model: mujoco.MjModel, objects: Sequence[Object], tip_body: st
         if isinstance(thing, SoftSlab) or thing.stiffness is None:
             continue
         body = model.body(OBJECT + thing.name)
-        W = model.body_invweight0[[body.id, model.body(tip_body).id], 0].sum()
+        W = model.body_invweight0[body.id, 0] + model.body_invweight0[list(tips), 0].mean()
         geoms = slice(int(body.geomadr[0]), int(body.geomadr[0] + body.geomnum[0]))
         model.geom_solref[geoms] = [-(1.0 - d) * W * thing.stiffness, -(1.0 - d) * W * thing.damping]
         model.geom_solimp[geoms] = [d, d, 1e-3, 0.5, 2.0]

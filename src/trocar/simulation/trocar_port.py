@@ -17,6 +17,7 @@ from trocar.arms import Arm
 from trocar.errors import TrocarError
 from trocar.simulation.instrument_shapes import SHAFT_RADIUS
 from trocar.simulation.model import IMPEDANCE
+from trocar.simulation.part import Part
 from trocar.spatial import Array
 
 SEAL = {"seal_slide": "insertion", "seal_turn": "roll"}  # tendon: joint
@@ -70,31 +71,35 @@ def add_seal(spec: mujoco.MjSpec, arm: Arm, port: Port) -> None:
 class PortForces:
     """The wall's hold on the cannula, as generalised forces; the seal's are in the model."""
 
-    def __init__(self, arm: Arm, port: Port, model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        self.port, self._model, self._data = port, model, data
+    def __init__(self, part: Part, port: Port) -> None:
+        self.port, self._part, arm = port, part, part.arm
+        self._model, self._data = part.engine.model, part.engine.data
         self._offset = np.asarray(port.offset, dtype=float)
-        self._insertion = model.body("insertion").id
+        self._insertion = part.body("insertion")
         link = arm.body("insertion")
         while link.parent is not None and link.kind == "prismatic":
             link = arm.body(link.parent)
-        self._cannula = model.body(link.name).id
-        self._J = np.zeros((3, model.nv))
-        self._tendons = [model.tendon(name).id for name, joint in SEAL.items() if joint in arm.joint_names]
+        self._cannula = part.body(link.name)
+        self._J = np.zeros((3, self._model.nv))
+        self._tendons = [part.tendon(name) for name, joint in SEAL.items() if joint in arm.joint_names]
         self.wrench = np.zeros(6)
 
     def force(self, qpos: Array, qvel: Array) -> Array:
-        """Generalised force (nv,) for the next step."""
+        """Generalised force on the arm's joints for the next step."""
         model, data, port = self._model, self._data, self.port
         mujoco.mj_kinematics(model, data)
         mujoco.mj_comPos(model, data)
         axis = data.xmat[self._insertion].reshape(3, 3)[:, 2]
-        on_axis = data.xpos[self._insertion]
-        point = on_axis + axis * (axis @ (self._offset - on_axis))  # of the cannula's axis, nearest the hole
+        on_axis, centre = data.xpos[self._insertion], data.xpos[self._part.base]
+        hole = centre + self._part.to_world(self._offset)
+        point = on_axis + axis * (axis @ (hole - on_axis))  # of the cannula's axis, nearest the hole
         mujoco.mj_jac(model, data, self._J, None, point, self._cannula)
         v = self._J @ data.qvel
-        F = port.stiffness * (self._offset - point) - port.damping * (v - axis * (axis @ v))
-        self.wrench = np.concatenate([F, np.cross(point, F)])  # the base's origin is the remote centre
-        return np.asarray(self._J.T @ F)
+        F = port.stiffness * (hole - point) - port.damping * (v - axis * (axis @ v))
+        # the base's origin is the remote centre
+        turn = self._part.to_base
+        self.wrench = np.concatenate([turn(F), turn(np.cross(point - centre, F))])
+        return np.asarray(self._J.T @ F)[self._part.v]
 
     def seal(self) -> Array:
         """Force along the shaft [N], positive into the body, and torque about it [N m], on the instrument."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import mujoco
 import numpy as np
 
 from trocar.mechanics import Mechanism
 from trocar.simulation.model import drive_part
+from trocar.simulation.part import Part
 from trocar.spatial import Array
 
 
@@ -17,15 +17,16 @@ class VaryingFriction:
     the equations at the start of the step; forces from outside do not add to it.
     """
 
-    def __init__(self, equations: Mechanism, model: mujoco.MjModel, D: Array) -> None:
+    def __init__(self, equations: Mechanism, part: Part, D: Array) -> None:
         self._equations, self._D, drives = equations, D, equations.drives
+        model = part.engine.model
         parts = [drive_part(equations.arm, drive) for drive in drives.drives]
         on = [(part.on_tendon, part.name) for part in parts]
         varying = sorted({on[i] for i in np.flatnonzero((drives.Fx != 0.0) | (drives.mu != 0.0))})
         self._places = [
-            (model.tendon_frictionloss, model.tendon(name).id)
+            (model.tendon_frictionloss, part.tendon(name))
             if on_tendon
-            else (model.dof_frictionloss, int(model.joint(name).dofadr[0]))
+            else (model.dof_frictionloss, part.v.start + part.dof(name))
             for on_tendon, name in varying
         ]
         # drives on the same joint share its friction

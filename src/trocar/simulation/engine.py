@@ -1,0 +1,87 @@
+"""MuJoCo's model and data with what trocar adds: stiffer constraints, a whole state, a guard against blow-ups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import mujoco
+import numpy as np
+
+from trocar.spatial import Array
+
+if TYPE_CHECKING:
+    from trocar.simulation.simulated_arm import Memory, SimulatedArm
+
+# Constraints this much softer than MuJoCo's hardest would still be; smaller is stiffer. Measured: below 1e-2 dry
+# friction and the implicit integrator no longer go together.
+STIFFENING = {"fast": 1e-1, "exact": 1e-2, "discrete": 1e-1}
+# An acceleration beyond this, squared and summed, is a simulation that has blown up [(rad/s^2)^2].
+RUNAWAY = 1e18
+KIND = mujoco.mjtState.mjSTATE_INTEGRATION
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything that decides the future of a simulation; `memories` of every arm by name."""
+
+    state: Array
+    tau: Array
+    ddq: Array
+    memories: Mapping[str, Memory]
+
+
+class Engine:
+    """What all arms of a simulation share."""
+
+    def __init__(self, model: mujoco.MjModel, accuracy: str) -> None:
+        self.model, self.accuracy = model, accuracy
+        self.data = mujoco.MjData(model)
+        self._exact = accuracy == "exact"
+        self.posed = False
+        self.qacc = np.zeros(model.nv)  # at the start of the step just taken
+        self._qacc_view = self.data.qacc
+        # constraints stiffer than MuJoCo's impedance allows, by scaling the inverse weights they are relative to
+        for weights in (model.body_invweight0, model.dof_invweight0, model.tendon_invweight0):
+            weights[:] *= STIFFENING[accuracy]
+
+    def update(self) -> None:
+        """Bring poses up to the state: after a step MuJoCo's are those at its start."""
+        if not self.posed:
+            mujoco.mj_kinematics(self.model, self.data)
+            self.posed = True
+
+    def forward(self) -> None:
+        """Everything that follows from the state."""
+        mujoco.mj_forward(self.model, self.data)
+        self.posed = True
+
+    def rest(self) -> None:
+        """No step was taken from here: no acceleration is known."""
+        self.qacc = np.zeros(self.model.nv)
+
+    def advance(self, arms: Sequence[SimulatedArm]) -> bool:
+        """One step; False if it blew up."""
+        model, data = self.model, self.data
+        if self._exact:
+            mujoco.mj_forward(model, data)
+            qacc = data.qacc.copy()
+            if sum(arm._act_ahead() for arm in arms):
+                mujoco.mj_forward(model, data)
+            mujoco.mj_RungeKutta(model, data, 4)
+        else:
+            mujoco.mj_step(model, data)
+            qacc = self._qacc_view
+        self.qacc, self.posed = qacc, False
+        sound: bool = qacc.dot(qacc) < RUNAWAY  # not so for nan
+        return sound
+
+    def snapshot(self, memories: Mapping[str, Memory]) -> Snapshot:
+        state = np.empty(mujoco.mj_stateSize(self.model, KIND))
+        mujoco.mj_getState(self.model, self.data, state, KIND)
+        return Snapshot(state, self.data.ctrl.copy(), self.qacc.copy(), memories)
+
+    def set_state(self, snapshot: Snapshot) -> None:
+        mujoco.mj_setState(self.model, self.data, snapshot.state, KIND)
+        self.data.ctrl[:], self.qacc = snapshot.tau, snapshot.ddq.copy()

@@ -1,0 +1,380 @@
+"""A scene: any set of arms, on a patient cart or where they are put, with objects, in one model of MuJoCo."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.arms import ARMS, load_arm
+from trocar.arms.arm import GRAVITY
+from trocar.errors import TrocarError, UnknownName
+from trocar.mechanics.cart import Cart, load_cart
+from trocar.simulation.arm_spec import ArmSpec
+from trocar.simulation.cart_shapes import add_cart, add_set_up_joints
+from trocar.simulation.collision import Contact
+from trocar.simulation.compliance import Compliance
+from trocar.simulation.divergence import Diverged, save_states
+from trocar.simulation.engine import RUNAWAY, Engine, Snapshot
+from trocar.simulation.model import Cable, lean
+from trocar.simulation.part import BASE
+from trocar.simulation.shapes import Sketch
+from trocar.simulation.simulated_arm import SimulatedArm
+from trocar.simulation.surroundings import (
+    OBJECT,
+    Object,
+    PlacedObject,
+    add_objects,
+    firm_fingers,
+    friction_cone,
+    set_stiffness,
+)
+from trocar.simulation.trocar_port import Port
+from trocar.spatial import Array, checked_pose, pose, quaternion, rotation
+
+WORLD_GRAVITY = np.array([0.0, 0.0, -GRAVITY])
+SET_UP = "set_up_"  # bodies of set-up joints: only seen
+MOST_ARMS = 30  # bits of MuJoCo's collision masks
+OVERLAP = 1e-6  # [m] by which things may start inside each other
+
+
+@dataclass(frozen=True, kw_only=True)
+class SceneArm:
+    """One arm of a scene.
+
+    Attributes:
+        arm: PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR; left out on a cart, which carries its own.
+        base: T_world_base (4, 4); None for the origin, tilted by the arm's usual mounting.
+        mount: PSM1, PSM2, PSM3 or ECM, where the arm hangs on the scene's cart instead.
+        q: joints (n,) at the start [rad, m]; None for home.
+
+    All else is as for `Simulator`.
+    """
+
+    arm: str | None = None
+    base: ArrayLike | None = None
+    mount: str | None = None
+    q: ArrayLike | None = None
+    parameters: str | Path | None = None
+    counterweight: bool = True
+    friction: bool = True
+    transmission: str | Cable = "rigid"
+    compliance: Compliance | None = None
+    port: Port | None = None
+    limits: bool = True
+    motor_limits: bool = False
+    instrument: str | Path | None = None
+    rotor_inertia: float | None = None
+    endoscope: str | float | None = None
+    added_mass: float = 0.0
+
+    def spec(self, arm: str) -> ArmSpec:
+        """What is simulated of it."""
+        where = ("arm", "base", "mount", "q", "parameters")
+        options = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in where}
+        return ArmSpec.load(arm, self.parameters, **options)
+
+
+class Scene:
+    """Several arms with their real mechanisms, stepped together. World: z up; that of the cart, where there is one.
+
+    Arms touch each other and the objects; links of one arm, made to pass each other, do not touch among themselves.
+    Set-up joints are braked: they hold whatever the load, and only `set_up` moves them.
+
+    Args:
+        arms: by name. cart: "Classic", "Si" or a `Cart`, for arms with a mount.
+        objects: what the instruments can touch, such as a `Solid`; their poses are in the world.
+        timestep, accuracy, contacts: as for `Simulator`, for the whole scene.
+
+    Attributes:
+        arms: by name; each has what a `Simulator` has (q, dq, tau, tip_pose(), apply_wrench(), ...), in its own base.
+        objects: by name. cart: as its set-up joints are now.
+        model, data: MuJoCo's. spec: what the model was compiled from, with all visual shapes (`model` has none).
+    """
+
+    def __init__(
+        self,
+        arms: Mapping[str, SceneArm],
+        *,
+        cart: str | Cart | None = None,
+        objects: Sequence[Object] = (),
+        timestep: float = 1e-3,
+        accuracy: str = "fast",
+        contacts: bool = True,
+    ) -> None:
+        if not arms:
+            raise TrocarError("a scene needs at least one arm")
+        if len(arms) > MOST_ARMS:
+            raise TrocarError(f"a scene holds {MOST_ARMS} arms at most, got {len(arms)}")
+        self.cart = _cart(cart, arms)
+        self._given, self._contacts_on = dict(arms), contacts
+        specs = {name: _spec(name, given, self.cart) for name, given in arms.items()}
+        self.spec = self._build(specs, objects, timestep, accuracy)
+        self._engine = engine = Engine(_lean(self.spec, len(arms) > 1).compile(), accuracy)
+        self.model, self.data = engine.model, engine.data
+        tips = [self.model.body(f"{name}/{spec.arm.tip_body}").id for name, spec in specs.items()]
+        set_stiffness(self.model, objects, tips)
+        self.objects = {thing.name: PlacedObject(thing, self.model, self.data) for thing in objects}
+        self.arms = {
+            name: SimulatedArm(spec, engine, f"{name}/", self._gravity(name), self.objects)
+            for name, spec in specs.items()
+        }
+        self._items, self._all = tuple(self.arms.items()), tuple(self.arms.values())
+        # of every body of an arm, which arm and how it is called
+        self._owner = {arm._part.base: (name, f"base of {name}") for name, arm in self._items} | {
+            arm._part.body(body.name): (name, f"{body.name} of {name}")
+            for name, arm in self._items
+            for body in arm.arm.bodies
+        }
+        self.reset()
+
+    @property
+    def time(self) -> float:
+        """[s] since the last reset."""
+        return float(self.data.time)
+
+    @property
+    def timestep(self) -> float:
+        """[s]."""
+        return float(self.model.opt.timestep)
+
+    def T_world_base(self, arm: str) -> Array:
+        """Base (4, 4) of an arm in the world; of PSMs and ECMs its origin is the remote centre."""
+        given = self._given[self._known(arm)]
+        if given.mount is not None and self.cart is not None:
+            return self.cart.T_world_base(given.mount)
+        if given.base is not None:
+            return checked_pose(given.base)
+        return pose(rotation("x", _mounting(given)))
+
+    def T_world_tip(self, arm: str) -> Array:
+        """Tip (4, 4) of an arm in the world, of the simulated closed chain."""
+        self._engine.update()
+        found = self.arms[self._known(arm)]
+        return found._part.T_world_base @ found.tip_pose()
+
+    def reset(self, q: Mapping[str, ArrayLike] | None = None, dq: Mapping[str, ArrayLike] | None = None) -> None:
+        """Start at time 0 with joints q and rates dq (n,) by arm; arms left out start as the scene has them, at rest.
+
+        Refuses a start at which an arm overlaps anything.
+        """
+        for name in (*(q or {}), *(dq or {})):
+            self._known(name)
+        start = {name: self._at_start(name, (q or {}).get(name)) for name in self.arms}
+        rates = {name: arm._state((dq or {}).get(name, np.zeros(arm.n)), "dq") for name, arm in self._items}
+        mujoco.mj_resetData(self.model, self.data)
+        for name, arm in self._items:
+            arm._start(start[name], rates[name])
+        self._engine.forward()
+        self._check_apart("at the start", "choose another q, base or set-up joints")
+
+    def set_up(self, arm: str, q_setup: ArrayLike) -> None:
+        """Set-up joints (n,) [m, rad] of an arm on the cart, by hand: brakes released, links moved, brakes engaged.
+
+        The arm keeps its joints and its time and finds itself elsewhere, under gravity of another direction. The motion
+        itself is not simulated. Refuses a place where it overlaps anything, and stays.
+        """
+        mount = self._given[self._known(arm)].mount
+        if self.cart is None or mount is None:
+            raise TrocarError(f"{arm} is not on a cart: its base is fixed")
+        before, self.cart = self.cart, self.cart.moved({mount: q_setup})
+        try:
+            self._hang(arm)
+            self._check_apart("there", "choose other set-up joints")
+        except TrocarError:
+            self.cart = before
+            self._hang(arm)
+            raise
+
+    def step(self, tau: Mapping[str, ArrayLike]) -> None:
+        """Advance one timestep under joint efforts (n,) [N m, N] of every arm, held constant over the step."""
+        try:
+            for name, arm in self._items:
+                arm._command(tau[name])
+                if arm._acts or arm._wrenches:
+                    arm._act()
+        except KeyError as missing:
+            raise TrocarError(f"no efforts for {missing.args[0]}: step takes those of {', '.join(self.arms)}") from None
+        if len(tau) != len(self._all):
+            self._known(next(name for name in tau if name not in self.arms))
+        if not self._engine.advance(self._all):
+            self._raise_diverged()
+
+    def touching(self) -> list[Contact]:
+        """Contacts of arms with each other and with objects at the start of the last step, deepest first."""
+        return [contact for contact, _ in self._contacts()]
+
+    def _contacts(self) -> list[tuple[Contact, bool]]:
+        """Contacts, deepest first, and whether an arm takes part; the jaws of one instrument are left out."""
+        found = []
+        for contact in self.data.contact[: self.data.ncon]:
+            (first_arm, first), (second_arm, second) = (self._called(int(geom)) for geom in contact.geom)
+            if first_arm is None or first_arm != second_arm:
+                of_arm = first_arm is not None or second_arm is not None
+                found.append((Contact(first, second, float(contact.dist)), of_arm))
+        return sorted(found, key=lambda entry: entry[0].distance)
+
+    def snapshot(self) -> Snapshot:
+        """A copy of the whole state, to come back to with `restore`; set-up joints are not part of it."""
+        return self._engine.snapshot({name: arm._memory for name, arm in self._items})
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Back to a snapshot of this scene: what follows is the same to the last bit."""
+        self._engine.set_state(snapshot)
+        for name, arm in self._items:
+            arm._memory = snapshot.memories[name]
+        self._engine.forward()
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    def _build(
+        self, specs: Mapping[str, ArmSpec], objects: Sequence[Object], timestep: float, accuracy: str
+    ) -> mujoco.MjSpec:
+        scene = mujoco.MjSpec()
+        scene.modelname = "scene"
+        scene.compiler.degree = False
+        scene.compiler.autolimits = True
+        for k, (name, spec) in enumerate(specs.items()):
+            arm = spec.build(WORLD_GRAVITY, timestep, accuracy)
+            if objects:
+                firm_fingers(arm, spec.arm)
+            if k == 0:  # all arms are built with the same
+                for option in (
+                    "timestep",
+                    "integrator",
+                    "gravity",
+                    "solver",
+                    "tolerance",
+                    "iterations",
+                    "disableflags",
+                ):
+                    setattr(scene.option, option, getattr(arm.option, option))
+            # bit 0 is for objects, which have that alone; each arm has one that all other arms see
+            for geom in arm.geoms:
+                if geom.contype or geom.conaffinity:
+                    geom.contype = 1 | 2 << k
+                    geom.conaffinity = sum(2 << j for j in range(len(specs)) if j != k)
+            T = self.T_world_base(name)
+            base = scene.worldbody.add_body(name=f"{name}/{BASE}", pos=T[:3, 3], quat=quaternion(T[:3, :3]))
+            scene.attach(arm, prefix=f"{name}/", frame=base.add_frame())
+        add_objects(scene, objects, accuracy)
+        if len(specs) > 1:
+            friction_cone(scene)
+            # the arms know nothing of each other's joints: most of the matrices is zero
+            scene.option.jacobian = mujoco.mjtJacobian.mjJAC_SPARSE
+        if not self._contacts_on:
+            scene.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
+        if self.cart is not None:
+            add_cart(scene, self.cart.name)
+        for name, given in self._given.items():
+            if self.cart is not None and given.mount is not None:
+                sketches = {}
+                for joint, T in self.cart.set_up_poses(given.mount).items():
+                    if joint != "base":
+                        body = scene.worldbody.add_body(
+                            name=f"{name}/{SET_UP}{joint}", pos=T[:3, 3], quat=quaternion(T[:3, :3])
+                        )
+                        sketches[joint] = Sketch(scene, body, np.eye(4))
+                add_set_up_joints(self.cart.set_up(given.mount), sketches.__getitem__)
+        return scene
+
+    def set_up_poses(self) -> dict[str, Array]:
+        """Poses (4, 4) in the world of the bodies of all set-up joints, by their name in `spec`."""
+        found: dict[str, Array] = {}
+        for name, given in self._given.items():
+            if self.cart is not None and given.mount is not None:
+                poses = self.cart.set_up_poses(given.mount)
+                found |= {f"{name}/{SET_UP}{joint}": T for joint, T in poses.items() if joint != "base"}
+        return found
+
+    def _hang(self, arm: str) -> None:
+        """Put the base of an arm where the cart has it now."""
+        T, found = self.T_world_base(arm), self.arms[arm]
+        self.model.body_pos[found._part.base] = T[:3, 3]
+        self.model.body_quat[found._part.base] = quaternion(T[:3, :3])
+        found._set_gravity(self._gravity(arm))
+        self._engine.forward()
+
+    def _gravity(self, arm: str) -> Array:
+        return np.asarray(self.T_world_base(arm)[:3, :3].T @ WORLD_GRAVITY)
+
+    def _at_start(self, name: str, q: ArrayLike | None) -> Array:
+        arm, given = self.arms[name], self._given[name].q
+        if q is None:
+            q = np.array(arm.arm.home) if given is None else given
+        try:
+            return arm._within_limits(q)
+        except TrocarError as error:
+            raise TrocarError(f"{name}: {error}") from None
+
+    def _check_apart(self, where: str, remedy: str) -> None:
+        for contact, of_arm in self._contacts():
+            if of_arm and contact.distance < -OVERLAP:
+                raise TrocarError(f"{contact} {where}: {remedy}")
+
+    def _called(self, geom: int) -> tuple[str | None, str]:
+        """The arm that a geom belongs to, if any, and what it is called; -1 is a soft object's."""
+        if geom < 0:
+            return None, "a soft object"
+        body = int(self.model.geom_bodyid[geom])
+        return self._owner.get(body) or (None, self.model.body(body).name.removeprefix(OBJECT))
+
+    def _known(self, arm: str) -> str:
+        if arm not in self._given:
+            raise UnknownName("arm of the scene", arm, self._given)
+        return arm
+
+    def _raise_diverged(self) -> None:
+        path = save_states(self.data, np.concatenate([arm.tau for arm in self._all]))
+        qacc = self._engine.qacc
+        runaway = [name for name, arm in self._items if not qacc[arm._part.v].dot(qacc[arm._part.v]) < RUNAWAY]
+        raise Diverged(
+            f"the simulation of {' and '.join(runaway) or 'an object'} diverged at t = {self.time:.4f} s; the last "
+            f"state is in {path}. Efforts too large for the step, or a controller that is unstable at it, are the "
+            "usual causes"
+        )
+
+
+def _cart(cart: str | Cart | None, arms: Mapping[str, SceneArm]) -> Cart | None:
+    """The cart with the instruments that hang on it."""
+    if not isinstance(cart, str):
+        return cart
+    mounted = {given.mount: given.instrument for given in arms.values() if given.mount and given.instrument}
+    return load_cart(cart, instruments={mount: str(instrument) for mount, instrument in mounted.items()})
+
+
+def _spec(name: str, given: SceneArm, cart: Cart | None) -> ArmSpec:
+    """What is simulated of an arm of the scene, or an error that names it."""
+    if not name or "/" in name:
+        raise TrocarError(f"an arm of a scene needs a name without '/', got {name!r}")
+    try:
+        if given.mount is None:
+            if given.arm is None:
+                raise TrocarError(f"arm= says which it is: {', '.join(ARMS)}; or mount= where it hangs on the cart")
+            return given.spec(given.arm)
+        if given.base is not None:
+            raise TrocarError("has base and mount; an arm on a cart is where its set-up joints put it")
+        if cart is None:
+            raise TrocarError(f"hangs on mount {given.mount!r}, but the scene has no cart")
+        carried = cart.set_up(given.mount).arm
+        if given.arm not in (None, carried):
+            raise TrocarError(f"the {cart.name} cart carries a {carried} at {given.mount}, not a {given.arm}")
+        return given.spec(carried)
+    except TrocarError as error:
+        raise TrocarError(f"{name}: {error}") from None
+
+
+def _mounting(given: SceneArm) -> float:
+    return load_arm(str(given.arm)).mounting
+
+
+def _lean(spec: mujoco.MjSpec, several: bool) -> mujoco.MjSpec:
+    """A copy of what is simulated: without what is only seen."""
+    copy = lean(spec, alone=not several)
+    for body in [b for b in copy.bodies if SET_UP in b.name]:
+        copy.delete(body)
+    return copy

@@ -1,0 +1,449 @@
+"""One arm in the engine: what it measures, what acts on it, what its mechanism does.
+
+The arm is alone in its model (`Simulator`) or one of several (`Scene`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.arms.elastics import CableTorque
+from trocar.errors import TrocarError, UnknownName
+from trocar.mechanics import Mechanism
+from trocar.mechanics.drives import check_dissipative
+from trocar.simulation import constraint_forces
+from trocar.simulation.arm_spec import ArmSpec
+from trocar.simulation.cables import CableForces
+from trocar.simulation.compliance import ElasticDrives
+from trocar.simulation.contact import InstrumentContacts
+from trocar.simulation.engine import Engine
+from trocar.simulation.hysteresis import Hysteresis
+from trocar.simulation.mirrored import MirroredCounterweight
+from trocar.simulation.part import Part
+from trocar.simulation.surroundings import PlacedObject
+from trocar.simulation.trocar_port import PortForces
+from trocar.simulation.varying_friction import VaryingFriction
+from trocar.spatial import Array
+
+LIMIT_TOLERANCE = 1e-3  # [rad, m]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What decides the future of an arm beside the state of the engine."""
+
+    wrenches: dict[int, Array]
+    mirror: Any
+    held: Array  # where the brakes hold, engaged or not
+    hysteresis: tuple[Array, Array] | None
+
+
+class SimulatedArm:
+    """An arm with its real mechanism in a model of MuJoCo. Poses and wrenches are in its base.
+
+    Attributes:
+        arm, parameters: its facts and dynamic parameters. gravity_vector: (3,) in its base [m/s^2].
+        model, data: MuJoCo's, of all that is simulated together. objects: what can be touched, by name.
+    """
+
+    def __init__(
+        self, spec: ArmSpec, engine: Engine, prefix: str, gravity: Array, objects: Mapping[str, PlacedObject]
+    ) -> None:
+        self.arm, self.parameters = spec.arm, spec.parameters
+        self.friction, self.counterweight, self.limits = spec.friction, spec.counterweight, spec.limits
+        self.accuracy, self.objects = engine.accuracy, objects
+        self.motor_limits = spec.arm.motors.effort if spec.motor_limits else None
+        self._engine, self.model, self.data = engine, engine.model, engine.data
+        arm, data = spec.arm, engine.data
+        # the joints of an arm are those of the tree, then the motors of elastic drives
+        self._part = part = Part(engine, arm, prefix, extra=spec.motors)
+        # attributes of MjData cost a look-up each; these are views that stay valid
+        self._ctrl, self._applied = data.ctrl[part.u], data.qfrc_applied[part.v]
+        self._qpos, self._qvel = data.qpos[part.q], data.qvel[part.v]
+        own = len(self._qpos)
+        self._D, self._E = np.pad(arm.D, ((0, 0), (0, spec.motors))), np.pad(arm.E, ((0, spec.motors), (0, 0)))
+        self._D_measured = self._D.copy()
+        self._elastic = None if spec.compliance is None else ElasticDrives(part, spec.compliance)
+        if self._elastic is not None:
+            for joint, motor in zip(self._elastic.joints, self._elastic.motors, strict=True):
+                self._E[motor, joint] = 1.0
+                self._D_measured[joint] = np.eye(own)[motor]
+        self._motor_from_joint = np.ascontiguousarray(arm.motors.coupling.T)
+        self._joint_from_motor = np.linalg.inv(self._motor_from_joint)
+        self._varying: VaryingFriction | None = None
+        self._set_gravity(gravity)
+        drives = self._equations.drives
+        self._offset = -(drives.Fo @ drives.A) @ self._D if self.friction else np.zeros(own)
+        memory = self.friction and drives.owner.size
+        self._hysteresis = Hysteresis(self._equations, self._D, self.timestep) if memory else None
+        if self.friction:
+            check_dissipative(drives, arm)
+        self._mirror = MirroredCounterweight(part, self.timestep) if spec.transmission == "mirrored" else None
+        # generalised forces on the arm's joints that depend on the state, beside the constant offset
+        self._forces: list[Callable[[Array, Array], Array]] = []
+        # springs are in the model; the torque of cables is a force from here
+        cables = [element for element in self.parameters.elastics if isinstance(element, CableTorque)]
+        if cables:
+            self._forces.append(CableForces(part, cables).force)
+        if self._mirror is not None:
+            self._forces.append(self._mirror.force)
+        if self._elastic is not None:
+            self._forces.append(self._elastic.force)
+        if self._hysteresis is not None:
+            self._forces.append(self._hysteresis.force)
+        self._port = None if spec.port is None else PortForces(part, spec.port)
+        if self._port is not None:
+            self._forces.append(self._port.force)
+        self._contacts = InstrumentContacts(part)
+        self._wrenches: dict[int, Array] = {}
+        self._gripper = 0.0
+        self._tip = part.site("tip")
+        self._insertion = part.body("insertion") if arm.has_rcm else None
+        self._sites = [tuple(part.site(f"{p.name}_{side}") for side in "ab") for p in arm.loops]
+        self._pair_margin = self.model.pair_margin[part.pairs].copy()
+        self._brakes = [part.equality(f"brake_{joint}") for joint in arm.brakes]
+        self._braked = [part.dof(arm.driven[joint]) for joint in arm.brakes]
+        self._acts = bool(self._forces) or self._varying is not None
+
+    def _set_gravity(self, gravity: Array) -> None:
+        """The equations with gravity (3,) in base axes, which load-dependent friction needs."""
+        self.gravity_vector = gravity
+        self._equations = Mechanism(self.arm, self.parameters, counterweight=self.counterweight, gravity=gravity)
+        drives = self._equations.drives
+        if self.friction and (drives.mu.any() or drives.Fx.any()):
+            self._varying = VaryingFriction(self._equations, self._part, self._D)
+
+    # -- state ---------------------------------------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        """Number of independent joints."""
+        return self.arm.n
+
+    @property
+    def timestep(self) -> float:
+        """[s]."""
+        return float(self.model.opt.timestep)
+
+    @property
+    def time(self) -> float:
+        """[s] since the last reset."""
+        return float(self.data.time)
+
+    @property
+    def q(self) -> Array:
+        """Joint positions (n,) at `time` [rad, m]."""
+        return self._D.dot(self._qpos)
+
+    @property
+    def dq(self) -> Array:
+        """Joint velocities (n,) at `time` [rad/s, m/s]."""
+        return self._D.dot(self._qvel)
+
+    @property
+    def measured_q(self) -> Array:
+        """Joint positions (n,) as the encoders have them: `q` unless drives are elastic [rad, m]."""
+        return self._D_measured.dot(self._qpos)
+
+    @property
+    def measured_dq(self) -> Array:
+        """Joint velocities (n,) as the encoders have them [rad/s, m/s]."""
+        return self._D_measured.dot(self._qvel)
+
+    @property
+    def ddq(self) -> Array:
+        """Joint accelerations (n,) at the start of the step just taken [rad/s^2, m/s^2]."""
+        return self._D.dot(self._engine.qacc[self._part.v])
+
+    @property
+    def tau(self) -> Array:
+        """Joint efforts (n,) that acted in the step just taken [N m, N]."""
+        return self._joint_from_motor.dot(self._ctrl)
+
+    @property
+    def hysteresis(self) -> Array:
+        """State z (k,) of every Dahl element, in the order of the drives, each in [-1, 1]. Set it to start from it.
+
+        `reset` relaxes them all to 0. Empty where no friction has memory.
+        """
+        return np.zeros(0) if self._hysteresis is None else self._hysteresis.states(self._qpos)
+
+    @hysteresis.setter
+    def hysteresis(self, z: ArrayLike) -> None:
+        if self._hysteresis is None:
+            raise TrocarError(f"no friction of this {self.arm.name} has memory")
+        self._hysteresis.set_states(z, self._qpos)
+
+    @property
+    def tree_positions(self) -> dict[str, float]:
+        """Position of every link's joint, passive ones included [rad, m]."""
+        return {body.name: float(self._qpos[i]) for i, body in enumerate(self.arm.bodies)}
+
+    @property
+    def brakes(self) -> bool:
+        """Whether the brakes are engaged. Set it to engage or release them; an arm without brakes refuses.
+
+        Engaged, they hold their joints where these are, whatever the load: how much a real one bears is not published.
+        Efforts go on acting. `reset` releases them.
+        """
+        return bool(self._brakes) and bool(self.data.eq_active[self._brakes].all())
+
+    @brakes.setter
+    def brakes(self, engaged: bool) -> None:
+        if not self._brakes:
+            raise TrocarError(f"{self.arm.name} has no brakes")
+        if engaged and not self.brakes:
+            self.model.eq_data[self._brakes, 0] = self._qpos[self._braked]
+        self.data.eq_active[self._brakes] = engaged
+
+    @property
+    def gripper(self) -> float:
+        """Opening of a master's gripper [rad]: the surgeon's fingers set it, no motor does. Other arms refuse."""
+        return self._gripper_checked(self._gripper)
+
+    @gripper.setter
+    def gripper(self, opening: float) -> None:
+        self._gripper = self._gripper_checked(float(opening))
+
+    def _gripper_checked(self, opening: float) -> float:
+        if self.arm.gripper is None:
+            raise TrocarError(f"{self.arm.name} has no gripper; an instrument's jaw is the last joint of q")
+        lower, upper = self.arm.gripper
+        if not lower <= opening <= upper:
+            raise TrocarError(f"the gripper opens from {lower:g} to {upper:.4g} rad, got {opening!r}")
+        return opening
+
+    def place(self, q: ArrayLike, dq: ArrayLike | None = None) -> None:
+        """Set joint positions directly, without dynamics and without resetting time (kinematic mode).
+
+        Fingers put into each other (jaw below 0) pass through each other until they are placed apart.
+        """
+        self._put(self._state(q, "q"), np.zeros(self.n) if dq is None else self._state(dq, "dq"))
+        self._engine.forward()
+
+    def _put(self, q: Array, dq: Array) -> None:
+        """Every link where the closed mechanism has it."""
+        overlapping = "jaw" in self.arm.joint_names and q[self.arm.joint_names.index("jaw")] < 0
+        if self._part.pairs:
+            self.model.pair_margin[self._part.pairs] = -1.0 if overlapping else self._pair_margin
+        self._qpos[:] = self._E @ q
+        self.model.eq_data[self._brakes, 0] = self._qpos[self._braked]
+        self._qvel[:] = self._E @ dq
+        residual = self._equations.loop_residual(q)
+        if residual.max() > 1e-9:
+            loop = self.arm.loops[int(residual.argmax())]
+            raise TrocarError(f"loop {loop.name} is open by {residual.max():.3g} m at q = {q}")
+        self._engine.rest()
+        if self._hysteresis is not None:
+            self._hysteresis.place(self._qpos)
+        if self._varying is not None:
+            self._varying.update(self._qpos)
+
+    def _within_limits(self, q: ArrayLike) -> Array:
+        """Joint positions (n,), checked to be within the limits."""
+        q = self._state(q, "q")
+        low, high = self.arm.lower - LIMIT_TOLERANCE, self.arm.upper + LIMIT_TOLERANCE
+        outside = np.flatnonzero((q < low) | (q > high))
+        if outside.size:
+            j = outside[0]
+            joint = self.arm.joints[j]
+            raise TrocarError(f"joint {j + 1} ({joint.name}) violates {joint.lower:g} <= {q[j]:.6g} <= {joint.upper:g}")
+        return q
+
+    def _start(self, q: Array, dq: Array) -> None:
+        """Forget the past and stand at q, in data that were reset."""
+        self._wrenches.clear()
+        if self._mirror is not None:
+            self._mirror.reset()
+        if self._port is not None:
+            self._port.wrench = np.zeros(6)
+        if self._hysteresis is not None:
+            self._hysteresis.reset()
+        self._applied[:] = self._offset
+        self._put(q, dq)
+
+    @property
+    def _memory(self) -> Memory:
+        """What decides the future beside MuJoCo's state."""
+        return Memory(
+            wrenches={body: wrench.copy() for body, wrench in self._wrenches.items()},
+            mirror=None if self._mirror is None else self._mirror.memory,
+            held=self.model.eq_data[self._brakes, 0],
+            hysteresis=None if self._hysteresis is None else self._hysteresis.memory,
+        )
+
+    @_memory.setter
+    def _memory(self, memory: Memory) -> None:
+        self.model.eq_data[self._brakes, 0] = memory.held
+        self._wrenches = {body: wrench.copy() for body, wrench in memory.wrenches.items()}
+        if self._mirror is not None:
+            self._mirror.memory = memory.mirror
+        if self._hysteresis is not None and memory.hysteresis is not None:
+            self._hysteresis.memory = memory.hysteresis
+        if self._varying is not None:
+            self._varying.update(self._qpos)
+
+    # -- what a step needs ---------------------------------------------------------------------------------------
+
+    def _command(self, tau: ArrayLike) -> None:
+        """Joint efforts tau (n,) to the motors."""
+        ctrl = self._ctrl
+        try:
+            self._motor_from_joint.dot(tau, ctrl)  # straight into data.ctrl
+        except RuntimeWarning:  # 0 times infinity, where warnings are errors
+            ctrl[:] = np.nan
+        except (TypeError, ValueError):
+            given = getattr(tau, "shape", None) or tau
+            raise TrocarError(f"tau of {self.arm.name} has {self.n} values [N m, N], got {given!r}") from None
+        if not math.isfinite(ctrl.dot(ctrl)):
+            ctrl[:] = 0.0
+            raise TrocarError(f"tau is not finite: {tau!r}")
+        if self.motor_limits is not None:
+            np.clip(ctrl, -self.motor_limits, self.motor_limits, out=ctrl)
+
+    def _act(self) -> None:
+        """Wrenches, forces that depend on the state, and friction, for the step about to be taken."""
+        if self._wrenches:
+            self._load()
+        if self._forces:
+            self._applied[:] = self._offset
+            for force in self._forces:
+                self._applied += force(self._qpos, self._qvel)
+        if self._varying is not None:
+            self._varying.update(self._qpos)
+
+    def _act_ahead(self) -> bool:
+        """Friction with memory half a step ahead, for a Runge-Kutta step; whether there is any."""
+        if self._hysteresis is None:
+            return False
+        self._applied += self._hysteresis.force_ahead(self._qvel)
+        return True
+
+    # -- what the mechanism does -----------------------------------------------------------------------------------
+
+    def tip_pose(self) -> Array:
+        """Tip pose (4, 4) in the base, of the simulated closed chain."""
+        self._engine.update()
+        return self._part.in_base(self.data.site_xmat[self._tip], self.data.site_xpos[self._tip])
+
+    def body_pose(self, body: str) -> Array:
+        """Pose (4, 4) of a link in the base, of the simulated closed chain."""
+        names = [b.name for b in self.arm.bodies]
+        if body not in names:
+            raise UnknownName(f"body of {self.arm.name}", body, names)
+        self._engine.update()
+        index = self._part.body(body)
+        return self._part.in_base(self.data.xmat[index], self.data.xpos[index])
+
+    def rcm_error(self) -> float:
+        """Distance of the insertion axis from the remote centre of motion [m]."""
+        if not self.arm.has_rcm:
+            raise TrocarError(f"{self.arm.name} has no remote centre of motion")
+        self._engine.update()
+        x, y, z = (self.data.xpos[self._insertion] - self.data.xpos[self._part.base]).tolist()
+        R = self.data.xmat[self._insertion].tolist()
+        a, b, c = R[2], R[5], R[8]  # the insertion axis; |axis x position| without numpy's overhead on three numbers
+        return math.hypot(b * z - c * y, c * x - a * z, a * y - b * x)
+
+    def loop_error(self) -> float:
+        """Largest gap of the loop closures [m]."""
+        self._engine.update()
+        places = self.data.site_xpos
+        return max(math.dist(places[a].tolist(), places[b].tolist()) for a, b in self._sites)
+
+    def apply_wrench(self, wrench: ArrayLike, body: str = "tip") -> None:
+        """Force [N] and moment [N m] (6,), base axes, at the origin of a body; kept until changed (zeros end it)."""
+        wrench = np.asarray(wrench, dtype=float)
+        if wrench.shape != (6,) or not np.isfinite(wrench).all():
+            raise TrocarError(f"a wrench is six finite numbers, force then moment, got {wrench!r}")
+        names = [b.name for b in self.arm.bodies]
+        if body != "tip" and body not in names:
+            raise UnknownName(f"body of {self.arm.name}", body, ("tip", *names))
+        index = self._part.body(self.arm.tip_body if body == "tip" else body)
+        if wrench.any():
+            self._wrenches[index] = wrench.copy()
+        else:
+            self._wrenches.pop(index, None)
+            self.data.xfrc_applied[index] = 0.0
+
+    def loop_forces(self) -> dict[str, Array]:
+        """Force (3,) [N], base axes, that each loop closure puts on its second body, in the step just taken.
+
+        In the plane of the linkage: the component along the pitch axis is not determined by a planar mechanism.
+        """
+        return constraint_forces.loop_forces(self._part)
+
+    def cannula_wrench(self) -> Array:
+        """Wrench (6,) [N, N m] of the end link on the instrument's carriage through its guide, in the step just taken.
+
+        Base axes, moment about the remote centre of motion. The motor's and the counterweight's pull along the guide
+        is part of it.
+        """
+        if not self.arm.has_rcm:
+            raise TrocarError(f"{self.arm.name} has no remote centre of motion")
+        return constraint_forces.guide_wrench(self._part)
+
+    def contact_wrench(self, about: str | ArrayLike = "tip", of: str | None = None) -> Array:
+        """Wrench (6,) [N, N m] of all objects, or of the one named, on the instrument, in the step just taken.
+
+        Base axes, moment about the "tip", the "trocar" (the remote centre) or a point (3,) of the base [m]. It is what
+        a sensor between the instrument and what it touches would give: contacts of shaft, wrist and jaws are in it,
+        those of the rest of the arm are not.
+        """
+        if of is not None and of not in self.objects:
+            raise UnknownName("object", of, self.objects)
+        if isinstance(about, str) and about == "tip":
+            point = self.tip_pose()[:3, 3]
+        elif isinstance(about, str) and about == "trocar" and self.arm.has_rcm:
+            point = np.zeros(3)
+        elif isinstance(about, str) or np.shape(about) != (3,):
+            raise TrocarError(f'about is "tip", "trocar" for arms with a remote centre, or a point (3,), got {about!r}')
+        else:
+            point = np.asarray(about, dtype=float)
+        origin = self.data.xpos[self._part.base]
+        found = self._contacts.wrench(
+            origin + self._part.to_world(point), None if of is None else self.objects[of].body
+        )
+        return np.concatenate([self._part.to_base(found[:3]), self._part.to_base(found[3:])])
+
+    def contact_effort(self) -> Array:
+        """Joint efforts (n,) [N m, N] that all contacts of objects with the arm amount to, in the step just taken."""
+        return self._contacts.effort()
+
+    def friction_effort(self) -> Array:
+        """Joint efforts (n,) [N m, N] that friction, stiction included, and offsets take, in the step just taken."""
+        applied = self._offset
+        if self._hysteresis is not None:
+            applied = applied + self._hysteresis.force(self._qpos, self._qvel)
+        return constraint_forces.friction_effort(self._part, applied)
+
+    def port_wrench(self) -> Array:
+        """Wrench (6,) [N, N m] of the body wall on the cannula in the step just taken, about the remote centre."""
+        return self._with_port().wrench.copy()
+
+    def seal_friction(self) -> Array:
+        """Force along the shaft [N], positive into the body, and torque about it [N m], of the seal on it."""
+        return self._with_port().seal()
+
+    def _with_port(self) -> PortForces:
+        if self._port is None:
+            raise TrocarError("this simulator has no port: Simulator(..., port=Port(...))")
+        return self._port
+
+    def _load(self) -> None:
+        """Wrenches at body origins as MuJoCo wants them, about the centre of mass."""
+        self._engine.update()
+        for index, wrench in self._wrenches.items():
+            arm = self.data.xpos[index] - self.data.xipos[index]
+            force = self._part.to_world(wrench[:3])
+            self.data.xfrc_applied[index, :3] = force
+            self.data.xfrc_applied[index, 3:] = self._part.to_world(wrench[3:]) + np.cross(arm, force)
+
+    def _state(self, values: ArrayLike, what: str) -> Array:
+        return self._equations.checked_state(values, what)

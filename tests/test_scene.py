@@ -1,0 +1,328 @@
+"""Several arms in one model: each moves as if it were alone, until they touch."""
+
+import re
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import trocar as tr
+from trocar.cli import app
+from trocar.control import GravityCompensation, JointPID
+from trocar.errors import TrocarError, UnknownName
+from trocar.simulation import Box, Simulator, Solid
+from trocar.spatial import inverse, pose, rotation
+
+FACING = pose(rotation("z", np.pi), [0.0, 0.12, 0.0])  # of a second PSM whose instrument meets that of the first
+
+
+def leaning(y):
+    """Joints of a PSM whose tip is y [m] ahead of the remote centre."""
+    return np.array([0.0, -np.arcsin(y / 0.13), 0.1365, 0.0, 0.0, 0.0, 0.3])
+
+
+def efforts(arm, k):
+    """Small efforts that keep changing."""
+    return 0.02 * np.array([j.effort for j in arm.arm.joints]) * np.sin(0.02 * k + np.arange(arm.n))
+
+
+@pytest.fixture(scope="module")
+def cart():
+    return tr.load_scene("cart_classic")
+
+
+def facing(y):
+    first, second = tr.SceneArm(arm="PSM", q=leaning(y)), tr.SceneArm(arm="PSM", base=FACING, q=leaning(y))
+    return tr.Scene({"A": first, "B": second})
+
+
+# -- motion ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("accuracy", "bound"), [("fast", 1e-9), ("exact", 1e-11)])
+def test_an_arm_that_touches_nothing_moves_as_it_does_alone(accuracy, bound):
+    scene = tr.load_scene("cart_classic", accuracy=accuracy)
+    alone = {}
+    for name, arm in scene.arms.items():
+        alone[name] = Simulator(arm.arm.name, gravity=scene.cart.gravity(name), accuracy=accuracy)
+        alone[name].reset(arm.q)
+    for k in range(150 if accuracy == "fast" else 40):
+        tau = {name: efforts(arm, k) for name, arm in scene.arms.items()}
+        scene.step(tau)
+        for name, sim in alone.items():
+            sim.step(tau[name])
+    assert not scene.touching()
+    for name, sim in alone.items():
+        arm = scene.arms[name]
+        assert np.abs(sim.q - sim.arm.home).max() > 1e-4
+        np.testing.assert_allclose(arm.q, sim.q, rtol=0, atol=bound)
+        np.testing.assert_allclose(arm.dq, sim.dq, rtol=0, atol=bound)
+        np.testing.assert_allclose(arm.tau, sim.tau, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(arm.tip_pose(), sim.tip_pose(), rtol=0, atol=bound)
+        np.testing.assert_allclose(arm.cannula_wrench(), sim.cannula_wrench(), rtol=0, atol=1e-6)
+        np.testing.assert_allclose(arm.friction_effort(), sim.friction_effort(), rtol=0, atol=1e-6)
+        assert arm.rcm_error() == pytest.approx(sim.rcm_error(), abs=1e-11)
+        assert arm.loop_error() == pytest.approx(sim.loop_error(), abs=1e-11)
+        for loop, force in sim.loop_forces().items():
+            np.testing.assert_allclose(arm.loop_forces()[loop], force, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["cart_si", "masters"])
+def test_load_dependent_friction_and_cables_are_those_of_the_arm_alone(name):
+    scene = tr.load_scene(name)
+    for one, arm in scene.arms.items():
+        sim = Simulator(arm.arm.name, gravity=arm.gravity_vector)
+        sim.reset(arm.q)
+        before = scene.snapshot()
+        for k in range(40):
+            scene.step({other: efforts(a, k) for other, a in scene.arms.items()})
+            sim.step(efforts(sim, k))
+        np.testing.assert_allclose(arm.q, sim.q, rtol=0, atol=1e-9)
+        scene.restore(before)
+        assert arm.time == 0.0, one
+
+
+def test_a_wrench_in_base_axes_does_to_an_arm_what_it_does_alone(cart):
+    cart.reset()
+    arm, sim = cart.arms["PSM1"], Simulator("PSM", gravity=cart.cart.gravity("PSM1"))
+    sim.reset(arm.q)
+    for each in (arm, sim):
+        each.apply_wrench([1.0, -2.0, 0.5, 0.01, 0.0, 0.02])
+    for _ in range(20):
+        cart.step({name: np.zeros(a.n) for name, a in cart.arms.items()})
+        sim.step(np.zeros(7))
+    np.testing.assert_allclose(arm.q, sim.q, rtol=0, atol=1e-9)
+
+
+def test_two_instruments_that_touch_push_each_other_equally():
+    scene = facing(0.04)
+    kp, kd = np.array([60, 60, 600, 1, 1, 1, 1.0]), np.array([6, 6, 60, 0.05, 0.05, 0.05, 0.05])
+    gravity = {name: tr.load_mechanism("PSM", gravity=arm.gravity_vector).gravity for name, arm in scene.arms.items()}
+    for k in range(800):
+        goal = leaning(0.04 + 0.035 * min(1.0, k / 400))
+        scene.step({name: kp * (goal - a.q) - kd * a.dq + gravity[name](a.q) for name, a in scene.arms.items()})
+    first = scene.touching()[0]
+    assert {first.first.split(" of ")[1], first.second.split(" of ")[1]} == {"A", "B"}
+    on_a = scene.arms["A"].contact_wrench(about=[0.0, 0.0, 0.0])
+    on_b = scene.arms["B"].contact_wrench(about=inverse(FACING)[:3, 3])  # the same point of the world
+    R = FACING[:3, :3]
+    assert np.linalg.norm(on_a[:3]) > 5.0
+    np.testing.assert_allclose(np.concatenate([R @ on_b[:3], R @ on_b[3:]]), -on_a, rtol=0, atol=1e-9)
+    # the wrench about the remote centre is what yaw and pitch feel
+    effort = scene.arms["A"].contact_effort()
+    Jt = tr.load_mechanism("PSM").jacobian(scene.arms["A"].q)[:, :2].T
+    at_tip = scene.arms["A"].contact_wrench()
+    np.testing.assert_allclose(effort[:2], (Jt @ at_tip)[:2], rtol=0, atol=0.01)
+
+
+def test_links_of_one_arm_do_not_touch_each_other_but_an_object_stops_them():
+    block = Solid("block", Box([0.0, 0.0, -0.165], [0.1, 0.1, 0.02]))
+    scene = tr.Scene({"A": tr.SceneArm(arm="PSM")}, objects=[block])
+    assert not scene.touching()
+    for _ in range(400):
+        scene.step({"A": [0.0, 0.0, 4.0, 0.0, 0.0, 0.0, 0.0]})
+    assert {contact.second for contact in scene.touching()} | {c.first for c in scene.touching()} >= {"block"}
+    assert scene.arms["A"].contact_wrench(of="block")[2] > 1.0
+
+
+def test_snapshots_bring_a_scene_back_to_the_last_bit(cart):
+    cart.reset()
+    before, ends = cart.snapshot(), []
+    for _ in range(2):
+        cart.restore(before)
+        for k in range(30):
+            cart.step({name: efforts(arm, k) for name, arm in cart.arms.items()})
+        ends.append(cart.data.qpos.copy())
+    assert (ends[0] == ends[1]).all()
+
+
+def test_every_arm_follows_its_own_reference_under_its_own_controller(cart):
+    cart.reset()
+    q = {name: arm.q for name, arm in cart.arms.items()}
+    goals = {"PSM1": q["PSM1"] + [0.02, 0, 0, 0, 0, 0, 0], "ECM": q["ECM"] + [0, 0, 0.01, 0]}
+    scene = tr.load_scene("cart_classic", timestep=1 / 1500)
+    found = tr.simulate_scene(
+        scene,
+        {name: JointPID(arm.arm) + GravityCompensation(scene.cart.mechanism(name)) for name, arm in scene.arms.items()},
+        {name: tr.control.quintic(q[name], goal, 0.2) for name, goal in goals.items()},
+        0.3,
+        every=10,
+        diagnostics=True,
+    )
+    assert set(found) == set(scene.arms)
+    for name, recording in found.items():
+        assert np.abs(recording.q[-1] - goals.get(name, q[name]))[:3].max() < 4e-3
+        assert recording.extra["rcm_error"].max() < 1e-6
+        assert recording.provenance["arm"] == scene.arms[name].arm.name
+    assert len(found["ECM"]) == len(found["PSM1"]) == 45
+
+
+# -- place -----------------------------------------------------------------------------------------------------------
+
+
+def test_arms_are_where_the_cart_has_them(cart):
+    cart.reset()
+    for name, arm in cart.arms.items():
+        np.testing.assert_allclose(cart.T_world_tip(name), cart.cart.T_world_tip(name, arm.q), rtol=0, atol=1e-8)
+        np.testing.assert_allclose(arm.gravity_vector, cart.cart.gravity(name), rtol=0, atol=1e-12)
+
+
+def test_set_up_joints_move_the_arm_and_turn_its_gravity():
+    scene = tr.load_scene("cart_classic")
+    q, q_setup = scene.arms["PSM1"].q, scene.cart.q_setup["PSM1"].copy()
+    q_setup[0] += 0.03
+    q_setup[4] += 0.05  # tilt
+    scene.set_up("PSM1", q_setup)
+    moved = tr.load_cart("Classic", q_setup={"PSM1": q_setup})
+    np.testing.assert_allclose(scene.T_world_tip("PSM1"), moved.T_world_tip("PSM1", q), rtol=0, atol=1e-8)
+    sim = Simulator("PSM", gravity=moved.gravity("PSM1"))
+    sim.reset(q)
+    for _ in range(30):
+        scene.step({name: np.zeros(a.n) for name, a in scene.arms.items()})
+        sim.step(np.zeros(7))
+    np.testing.assert_allclose(scene.arms["PSM1"].q, sim.q, rtol=0, atol=1e-9)
+
+
+def test_set_up_joints_that_would_make_arms_overlap_are_refused_and_nothing_moves(cart):
+    cart.reset()
+    before = cart.T_world_tip("PSM3")
+    with pytest.raises(TrocarError, match=r"of PSM. overlaps .* of PSM. by .* mm there"):
+        cart.set_up("PSM3", cart.cart.place("PSM3", cart.T_world_base("PSM2")[:3, 3]).q_setup)
+    np.testing.assert_array_equal(cart.T_world_tip("PSM3"), before)
+    with pytest.raises(TrocarError, match="is not on a cart"):
+        tr.load_scene("psm").set_up("PSM", [0.0])
+
+
+def test_the_masters_are_where_the_console_has_them():
+    scene = tr.load_scene("masters")
+    c = np.sqrt(3) / 2
+    R = np.array([[-1, 0, 0], [0, c, 0.5], [0, 0.5, -c]])
+    for name, x in (("MTML", 0.18), ("MTMR", -0.18)):
+        T_display_world = pose(R)
+        np.testing.assert_allclose(
+            T_display_world @ scene.T_world_base(name), pose(R, [x, 0.4, 0.475]), rtol=0, atol=1e-12
+        )
+
+
+# -- bad input -------------------------------------------------------------------------------------------------------
+
+
+def scene_file(tmp_path, text):
+    path = tmp_path / "scene.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[arms.A]\narm = "PSMM"', "scene.toml: arms.A: 'arm': 'PSMM' is unknown. Did you mean 'PSM'?"),
+        ('[arms.A]\narm = "PSM"\ncolour = 1', "scene.toml: arms.A: field 'colour' is unknown"),
+        ('[arms.A]\narm = "PSM"\nq = [0, 1]', "A: q"),
+        ('[arms.A]\narm = "PSM"\nq = [0, 0, 3, 0, 0, 0, 0]', "A: joint 3 (insertion) violates"),
+        ('[arms.A]\narm = "PSM"\nposition = [0, "x", 0]', "arms.A: 'position' must be 3 finite numbers"),
+        ('[arms.A]\nmount = "PSM1"', "A: hangs on mount 'PSM1', but the scene has no cart"),
+        ('cart = "Classic"\n[arms.A]\nmount = "PSM4"', "A: arm of the Classic cart 'PSM4' is unknown"),
+        (
+            'cart = "Classic"\n[arms.A]\nmount = "ECM"\narm = "PSM"',
+            "A: the Classic cart carries a ECM at ECM, not a PSM",
+        ),
+        ('cart = "Clasic"\n[arms.A]\nmount = "ECM"', "'cart': 'Clasic' is unknown. Did you mean 'Classic'?"),
+        ("[arms.A]\nq = [0]", "A: arm= says which it is"),
+        ("", "a scene needs at least one arm"),
+        ("[arms", "scene.toml is not TOML"),
+        ("arms = 3", "'arms' must be tables"),
+        ('speed = 3\n[arms.A]\narm = "PSM"', "field 'speed' is unknown"),
+        ('[arms.A]\narm = "PSM"\n[[objects]]\nname = "x"\nshape = "cone"', "object 1: 'shape': 'cone' is unknown"),
+        (
+            '[arms.A]\narm = "PSM"\n[[objects]]\nname = "block"\nshape = "box"\nsize = [0.1, 0.1, 0.3]',
+            "overlaps block by",
+        ),
+        ('[arms.A]\narm = "PSM"\n[arms.B]\narm = "PSM"\nposition = [0.02, 0, 0]', r"of A overlaps .* of B by"),
+    ],
+)
+def test_a_bad_scene_file_is_told_plainly(tmp_path, text, said):
+    with pytest.raises(TrocarError) as caught:
+        tr.load_scene(scene_file(tmp_path, text))
+    message = str(caught.value).replace(str(tmp_path) + "/", "")
+    assert said in message or re.search(said, message), message
+
+
+def test_a_scene_file_places_arms_and_objects(tmp_path):
+    text = """
+timestep = 0.002
+[arms.left]
+arm = "PSM"
+position = [0.1, 0.2, 0.3]
+rpy = [0.0, 0.0, 1.5]
+parameters = "gondokaryono2019"
+q = [0.1, 0.0, 0.1, 0.0, 0.0, 0.0, 0.2]
+friction = false
+[[objects]]
+name = "ball"
+shape = "sphere"
+radius = 0.01
+mass = 0.02
+position = [0.0, 0.0, 0.5]
+"""
+    scene = tr.load_scene(scene_file(tmp_path, text))
+    assert scene.timestep == 0.002
+    np.testing.assert_allclose(scene.T_world_base("left"), pose(rotation("z", 1.5), [0.1, 0.2, 0.3]))
+    arm = scene.arms["left"]
+    assert (arm.parameters.name, arm.friction) == ("gondokaryono2019", False)
+    np.testing.assert_allclose(arm.q, [0.1, 0, 0.1, 0, 0, 0, 0.2], atol=1e-12)
+    for _ in range(50):
+        scene.step({"left": np.zeros(7)})
+    assert scene.objects["ball"].pose[2, 3] == pytest.approx(0.5 - 9.81 / 2 * 0.1**2, abs=1e-3)
+
+
+def test_efforts_are_asked_of_every_arm_and_of_no_other(cart):
+    tau = {name: np.zeros(arm.n) for name, arm in cart.arms.items()}
+    with pytest.raises(TrocarError, match="no efforts for ECM"):
+        cart.step({name: value for name, value in tau.items() if name != "ECM"})
+    with pytest.raises(UnknownName, match="PSM4"):
+        cart.step({**tau, "PSM4": np.zeros(7)})
+    with pytest.raises(TrocarError, match="tau of ECM has 4 values"):
+        cart.step({**tau, "ECM": np.zeros(5)})
+    with pytest.raises(TrocarError, match="no controller for PSM1"):
+        tr.simulate_scene(cart, {}, {}, 0.1)
+    with pytest.raises(UnknownName, match="scene 'cart' is unknown"):
+        tr.load_scene("cart")
+    with pytest.raises(TrocarError, match="cannot be read"):
+        tr.load_scene("nowhere.toml")
+
+
+def test_a_scene_that_blows_up_names_the_arm(cart):
+    cart.reset()
+    tau = {name: np.zeros(arm.n) for name, arm in cart.arms.items()}
+
+    def run():
+        for _ in range(5000):
+            cart.step({**tau, "PSM2": 1.0 - 1e3 * cart.arms["PSM2"].dq})
+
+    with pytest.raises(tr.Diverged, match="the simulation of PSM2 diverged"):
+        run()
+
+
+# -- trocar scene ----------------------------------------------------------------------------------------------------
+
+
+def test_the_command_writes_a_recording_of_every_arm(tmp_path):
+    done = CliRunner().invoke(app, ["scene", "masters", "-d", "0.02", "-o", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert "MTML" in done.output
+    assert "Real-time factor" in done.output
+    for name in ("MTML", "MTMR"):
+        assert len(tr.Recording.load(tmp_path / f"{name}.npz")) == 30
+
+
+def test_the_command_says_in_one_line_what_is_wrong(tmp_path):
+    for arguments, said in (
+        (["cart"], "scene 'cart' is unknown"),
+        (["psm", "--amplitude", "2"], "--amplitude is a fraction"),
+        (["psm", "-d", "-1"], "duration must be positive"),
+    ):
+        done = CliRunner().invoke(app, ["scene", *arguments, "-o", str(tmp_path)])
+        assert done.exit_code == 2
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr

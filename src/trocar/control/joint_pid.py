@@ -45,6 +45,10 @@ class JointPID(Controller):
         self._motor_from_joint = np.linalg.inv(arm.motors.coupling)
         self._limit = arm.motors.effort if clamp else np.full(arm.n, np.inf)
         self._n = arm.n
+        # Without integral and limits the law is linear: the same gains, of the joints.
+        self._linear = not clamp and not self.ki.any()
+        A = self._motor_from_joint
+        self._kp, self._kd = (A.T @ (np.broadcast_to(k, arm.n)[:, None] * A) for k in (self.kp, self.kd))
         self.reset()
 
     def reset(self) -> None:
@@ -52,11 +56,20 @@ class JointPID(Controller):
         self._pending = deque([np.zeros(self._n)] * self.delay)
 
     def __call__(self, state: State, setpoint: Setpoint) -> Array:
+        if self._linear:
+            tau = self._kp.dot(setpoint.q - state.q)
+            tau += self._kd.dot(setpoint.dq - state.dq)
+            return self._delayed(tau)
         e = self._motor_from_joint @ (setpoint.q - state.q)
         de = self._motor_from_joint @ (setpoint.dq - state.dq)
         integral = self._integral + e * self.period
         wanted = self.kp * e + self.ki * integral + self.kd * de
         tau_motor = np.minimum(np.maximum(wanted, -self._limit), self._limit)
         self._integral = np.where(tau_motor == wanted, integral, self._integral)
-        self._pending.append(self._motor_from_joint.T @ tau_motor)
+        return self._delayed(self._motor_from_joint.T @ tau_motor)
+
+    def _delayed(self, tau: Array) -> Array:
+        if not self.delay:
+            return tau
+        self._pending.append(tau)
         return self._pending.popleft()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from trocar.simulation import Simulator
+from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.spatial import Array
 from trocar.viewer.driving import Driver
 from trocar.viewer.plant import Plant
@@ -19,11 +19,12 @@ class Frame:
     """State and what acts, at one time; arrays are copies.
 
     Attributes:
-        number: counts what was published. plant: what was simulated. driver: what drove it, None in a recording.
+        number: counts what was published. plant: the arm that is looked at. driver: what drove it, None in a recording.
         time: simulated since the last reset [s]. q, dq, ddq, tau: as the simulator's, the last two None before
-            the first step and where a recording has none. qpos: every joint of its model.
+            the first step and where a recording has none. qpos: every joint of the model it is in.
         q_ref: (n,) reference of the joints, T_ref: (4, 4) of the tip; None in other modes. T_tip: (4, 4) in the base.
-        force: (3,) on the tip, base axes [N]. contacts: (k, 2, 3) points [m] and forces on what is touched [N].
+        force: (3,) on the tip, base axes [N]. contacts: (k, 2, 3) points [m] and forces on what is touched [N],
+            of all that is simulated, world axes.
         rcm_error: [m], None without a remote centre. loop_error: [m], None without loops.
         playing: whether time runs. factor: simulated per real time, as asked for and as achieved.
     """
@@ -79,8 +80,8 @@ class History:
         return {"t": np.array([t for t, _ in rows]), **dict(zip(self.NAMES, map(np.array, columns), strict=True))}
 
 
-def contact_forces(sim: Simulator) -> Array:
-    """(k, 2, 3): where things touch [m] and the force on the second of the two [N], base axes, of the last step."""
+def contact_forces(sim: SimulatedArm) -> Array:
+    """(k, 2, 3): where things touch [m] and the force on the second of the two [N], world axes, of the last step."""
     import mujoco
 
     data = sim.data
@@ -96,6 +97,8 @@ def contact_forces(sim: Simulator) -> Array:
 
 def length(metres: float) -> str:
     """A small length in the unit that fits it: nm, um or mm."""
+    if abs(metres) < 1e-11:
+        return "0 nm"
     for unit, size in (("nm", 1e-9), ("µm", 1e-6)):
         if abs(metres) < 1000 * size:
             return f"{metres / size:.2g} {unit}"

@@ -39,9 +39,7 @@ def view(
     instrument: Annotated[
         str | None, typer.Option(metavar="NAME", help="Instrument or endoscope.", show_default=False)
     ] = None,
-    touch: Annotated[
-        bool, typer.Option("--touch", help="A plate, block and needle below the instruments.")
-    ] = False,
+    touch: Annotated[bool, typer.Option("--touch", help="A plate, block and needle below the instruments.")] = False,
     reports: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Folder of HTML reports to read in the page.", show_default=False),
@@ -68,7 +66,8 @@ def view(
     Needs viser: pip install 'trocar\\[view]'.
     """
     with plain_errors():
-        from trocar.errors import NearLimit, NearSingular
+        from trocar.arms import ARMS
+        from trocar.errors import NearLimit, NearSingular, UnknownName
         from trocar.simulation.scene_file import BUILT_IN
         from trocar.viewer.loading import SUFFIXES
         from trocar.viewer.plant import Settings
@@ -82,6 +81,8 @@ def view(
         scene = what if what in BUILT_IN or Path(what).suffix.lower() == ".toml" else None
         if scene is not None and (parameters or instrument):
             raise TrocarError("--parameters and --instrument are of one arm; those of a scene are in its file")
+        if scene is None and recording is None and what not in ARMS:
+            raise UnknownName("arm, scene or recording", what, (*ARMS, *BUILT_IN, "a .toml, .csv or .npz file"))
         settings = Settings(
             arm=(arm or "PSM") if recording or scene else what,
             parameters=parameters,

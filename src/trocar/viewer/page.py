@@ -192,6 +192,7 @@ class Page:
         self._overlays = self._laid_over()
         if frame.driver is not None:
             self.driving.rebuild(frame)
+            self.plots.clear()
 
     def _laid_over(self) -> Overlays:
         T = self._plant.T_world_base

@@ -150,7 +150,7 @@ def settings_of(recording: Recording, usual: Settings) -> Settings:
             known[key] = said[key]
     if "gravity" in said:
         known["gravity"] = tuple(float(g) for g in said["gravity"])
-    return replace(usual, **known)
+    return replace(usual, touch=False, **known)
 
 
 def difference(a: Track, b: Track) -> dict[str, Array]:

@@ -27,6 +27,7 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwr
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt install chromium")
 
+from trocar.viewer.endoscope import endoscope_of  # noqa: E402
 from trocar.viewer.meshes import VISIBLE, body_meshes  # noqa: E402
 from trocar.viewer.page import Page  # noqa: E402
 from trocar.viewer.server import address, serve  # noqa: E402
@@ -48,10 +49,14 @@ J3 = 2
 class Viewer:
     """A running viewer and a browser that looks at it."""
 
-    def __init__(self, browser, reports=None):
-        self.session = Session(Settings(arm="PSM")).start()
+    def __init__(self, browser, reports=None, settings=None):
+        settings = settings or Settings(arm="PSM")
+        self.session = Session(settings).start()
+        self.endoscope = endoscope_of(settings, self.session)
+        if self.endoscope is not None:
+            self.endoscope.start()
         self.server = serve(port=0)
-        self.page = Page(self.server, self.session, reports=reports).start()
+        self.page = Page(self.server, self.session, self.endoscope, reports).start()
         self.browser = browser
         self.tab = self.open()
 
@@ -59,11 +64,13 @@ class Viewer:
         tab = self.browser.new_page(viewport={"width": 1000, "height": 620})
         tab.set_default_timeout(WAIT)
         tab.goto(address(self.server))
-        tab.get_by_text("PSM", exact=True).first.wait_for()
+        tab.get_by_text(self.session.frame.plant.name, exact=True).first.wait_for()
         return tab
 
     def close(self):
         self.page.close()
+        if self.endoscope is not None:
+            self.endoscope.close()
         self.session.close()
         self.server.stop()
 
@@ -394,3 +401,24 @@ def test_a_reload_reconnects_and_a_second_viewer_sees_the_same(home):
         other.close()
     home.session.aim(np.array([0.1, 0.1, 0.12, 0, 0, 0, 0.1]))  # and goes on when one has left
     assert home.session.settled().q[0] == pytest.approx(0.1)
+
+
+def test_a_scene_has_a_choice_of_arms_and_what_its_endoscope_sees(viewer):
+    viewer.session.pause()
+    viewer.tab.goto("about:blank")  # one page is drawn at a time
+    cart = Viewer(viewer.browser, settings=Settings(scene="cart_classic", touch=True))
+    try:
+        picture = cart.tab.locator("img[src^='blob:']").first
+        until(lambda: picture.count() and pixels(picture.screenshot()).std() > 20, "a picture that is not plain")
+        before = pixels(picture.screenshot())
+        cart.tab.get_by_role("combobox", name="Arm").click()
+        cart.tab.get_by_role("option", name="ECM").click()
+        cart.tab.get_by_text("ECM", exact=True).first.wait_for()
+        until(lambda: cart.field("wrist_yaw [rad]").count() == 0, "the sliders of four joints")
+        cart.type("roll [rad]", 0.5)
+        until(lambda: abs(cart.session.frame.q[3] - 0.5) < 1e-6, "the roll of the ECM")
+        until(lambda: (np.abs(pixels(picture.screenshot()) - before).max(-1) > 30).mean() > 0.2, "the view to turn")
+        cart.keep("scene")
+    finally:
+        cart.tab.close()
+        cart.close()

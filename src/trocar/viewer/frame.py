@@ -6,9 +6,11 @@ import threading
 from collections import deque
 from dataclasses import dataclass, field
 
+import mujoco
 import numpy as np
 
 from trocar.simulation.simulated_arm import SimulatedArm
+from trocar.simulation.surroundings import OBJECT
 from trocar.spatial import Array
 from trocar.viewer.driving import Driver
 from trocar.viewer.plant import Plant
@@ -23,8 +25,8 @@ class Frame:
         time: simulated since the last reset [s]. q, dq, ddq, tau: as the simulator's, the last two None before
             the first step and where a recording has none. qpos: every joint of the model it is in.
         q_ref: (n,) reference of the joints, T_ref: (4, 4) of the tip; None in other modes. T_tip: (4, 4) in the base.
-        force: (3,) on the tip, base axes [N]. contacts: (k, 2, 3) points [m] and forces on what is touched [N],
-            of all that is simulated, world axes.
+        force: (3,) on the tip, base axes [N]. contacts: (k, 2, 3) points [m] and forces [N], on the arm where it
+            touches an object; of all that is simulated, world axes.
         rcm_error: [m], None without a remote centre. loop_error: [m], None without loops.
         playing: whether time runs. factor: simulated per real time, as asked for and as achieved.
     """
@@ -81,9 +83,10 @@ class History:
 
 
 def contact_forces(sim: SimulatedArm) -> Array:
-    """(k, 2, 3): where things touch [m] and the force on the second of the two [N], world axes, of the last step."""
-    import mujoco
+    """(k, 2, 3): where things touch [m] and the force there [N], world axes, of the last step.
 
+    It is that on the arm where an arm touches an object, and on the second of the two among their like.
+    """
     data = sim.data
     found = np.zeros((data.ncon, 2, 3))
     wrench = np.zeros(6)
@@ -91,8 +94,14 @@ def contact_forces(sim: SimulatedArm) -> Array:
         contact = data.contact[i]
         mujoco.mj_contactForce(sim.model, data, i, wrench)
         # the frame's rows are its axes; the force is that of the first geom on the second
-        found[i] = contact.pos, wrench[:3] @ contact.frame.reshape(3, 3)
+        sign = -1.0 if _thing(sim.model, contact.geom[1]) and not _thing(sim.model, contact.geom[0]) else 1.0
+        found[i] = contact.pos, sign * wrench[:3] @ contact.frame.reshape(3, 3)
     return found[np.linalg.norm(found[:, 1], axis=1) > 1e-6]
+
+
+def _thing(model: mujoco.MjModel, geom: int) -> bool:
+    """Whether a geom is of an object, not of an arm."""
+    return geom >= 0 and str(model.body(model.geom_bodyid[geom]).name).startswith(OBJECT)
 
 
 def length(metres: float) -> str:

@@ -145,6 +145,7 @@ class Page:
             self._draw_plant(frame)
         if "source" in wanted:
             self.transport.show(not self.recordings.active)
+            self.plots.clear()
             self._draw_ghost()
         if "opacity" in wanted:
             self._drawing.see_through(self.mechanism.opacity.value)

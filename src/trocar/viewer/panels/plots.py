@@ -75,6 +75,8 @@ class PlotPanel:
     def clear(self) -> None:
         """Nothing is known of what is shown now."""
         _show(self._live, False)
+        _show(self._recorded, False)
+        self._drawn = ()
 
     def recorded(self, a: Track, b: Track | None, now: float) -> None:
         """Whole recordings; the titles have the values at the time shown."""

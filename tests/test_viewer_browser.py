@@ -408,6 +408,8 @@ def test_a_scene_has_a_choice_of_arms_and_what_its_endoscope_sees(viewer):
     viewer.tab.goto("about:blank")  # one page is drawn at a time
     cart = Viewer(viewer.browser, settings=Settings(scene="cart_classic", touch=True))
     try:
+        # the browser's remark on its own slowness lies over the picture
+        cart.tab.add_style_tag(content=".mantine-Notifications-root, .mantine-Notification-root { display: none }")
         picture = cart.tab.locator("img[src^='blob:']").first
         until(lambda: picture.count() and pixels(picture.screenshot()).std() > 20, "a picture that is not plain")
         before = pixels(picture.screenshot())

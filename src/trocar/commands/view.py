@@ -82,7 +82,7 @@ def view(
         if scene is not None and (parameters or instrument):
             raise TrocarError("--parameters and --instrument are of one arm; those of a scene are in its file")
         if scene is None and recording is None and what not in ARMS:
-            raise UnknownName("arm, scene or recording", what, (*ARMS, *BUILT_IN, "a .toml, .csv or .npz file"))
+            raise UnknownName("arm, scene or recording", what, (*BUILT_IN, *ARMS, "a .toml, .csv or .npz file"))
         settings = Settings(
             arm=(arm or "PSM") if recording or scene else what,
             parameters=parameters,

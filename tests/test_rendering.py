@@ -157,7 +157,7 @@ def test_missing_opengl_names_the_packages(monkeypatch):
     monkeypatch.setenv("MUJOCO_GL", "egl")
     monkeypatch.setattr(importlib, "import_module", missing)
     with pytest.raises(TrocarError, match="libegl1 libegl-mesa0 libgl1 libgl1-mesa-dri"):
-        rendering.gl_context.__wrapped__()
+        rendering._new_gl_context()
 
 
 def frames(count=3):

@@ -215,7 +215,7 @@ def test_a_push_at_the_tip_does_the_work_of_its_force(session):
 def test_a_diverging_run_pauses_says_so_and_goes_home(session):
     session.drive("effort alone")
     session.settled()
-    session._post(lambda: session._driver.reference.aim(np.full(7, 1e9)))
+    session._post(lambda: session._live.driver.reference.aim(np.full(7, 1e9)))
     session.play()
     assert "back at home" in session.notices.get(timeout=30.0)
     frame = session.settled()
@@ -361,6 +361,7 @@ def test_contact_force_is_the_weight_of_what_lies_there():
 
 
 def test_lengths_have_the_unit_that_fits():
+    assert length(1e-16) == "0 nm"
     assert [length(x) for x in (1.2e-10, 3.4e-8, 2.5e-6, 0.0042)] == ["0.12 nm", "34 nm", "2.5 µm", "4.2 mm"]
 
 

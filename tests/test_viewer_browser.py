@@ -18,6 +18,7 @@ from PIL import Image, ImageDraw
 
 import trocar as tr
 from trocar.control import ComputedTorque, sinusoid
+from trocar.report import Claim, Report
 from trocar.viewer.plant import Settings
 from trocar.viewer.session import Session
 
@@ -26,6 +27,7 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwr
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt install chromium")
 
+from trocar.viewer.endoscope import endoscope_of  # noqa: E402
 from trocar.viewer.meshes import VISIBLE, body_meshes  # noqa: E402
 from trocar.viewer.page import Page  # noqa: E402
 from trocar.viewer.server import address, serve  # noqa: E402
@@ -47,10 +49,14 @@ J3 = 2
 class Viewer:
     """A running viewer and a browser that looks at it."""
 
-    def __init__(self, browser):
-        self.session = Session(Settings(arm="PSM")).start()
+    def __init__(self, browser, reports=None, settings=None):
+        settings = settings or Settings(arm="PSM")
+        self.session = Session(settings).start()
+        self.endoscope = endoscope_of(settings, self.session)
+        if self.endoscope is not None:
+            self.endoscope.start()
         self.server = serve(port=0)
-        self.page = Page(self.server, self.session).start()
+        self.page = Page(self.server, self.session, self.endoscope, reports).start()
         self.browser = browser
         self.tab = self.open()
 
@@ -58,11 +64,13 @@ class Viewer:
         tab = self.browser.new_page(viewport={"width": 1000, "height": 620})
         tab.set_default_timeout(WAIT)
         tab.goto(address(self.server))
-        tab.get_by_text("PSM", exact=True).first.wait_for()
+        tab.get_by_text(self.session.frame.plant.name, exact=True).first.wait_for()
         return tab
 
     def close(self):
         self.page.close()
+        if self.endoscope is not None:
+            self.endoscope.close()
         self.session.close()
         self.server.stop()
 
@@ -109,10 +117,13 @@ def until(condition, what):
 
 
 @pytest.fixture(scope="module")
-def viewer():
+def viewer(tmp_path_factory):
+    reports = tmp_path_factory.mktemp("reports")
+    claim = Claim(id="length", published=1.0, ours=1.0, unit="m", relation="equal", tolerance=0.1, source="a book")
+    Report("Numbers & figures", [claim]).write_html(reports / "numbers.html")
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        result = Viewer(browser)
+        result = Viewer(browser, reports)
         yield result
         browser.close()
         result.close()
@@ -140,8 +151,8 @@ def recording(tmp_path_factory):
     return made, made.save(tmp_path_factory.mktemp("recordings") / "run.csv")
 
 
-def silhouette(viewer, size):
-    """Where the arm should be in the picture (h, w): its triangles through the camera that the browser reports."""
+def projected(viewer, points, size):
+    """Pixels (n, 2) of a picture of this size at which the browser's camera sees points (n, 3)."""
     (client, *_) = viewer.server.get_clients().values()
     camera = client.camera
     forward = camera.look_at - camera.position
@@ -151,6 +162,13 @@ def silhouette(viewer, size):
     down = np.cross(forward, right)
     width, height = size
     focal = height / 2 / np.tan(camera.fov / 2)
+    away = points - camera.position
+    depth = away @ forward
+    return np.stack([width / 2 + focal * away @ right / depth, height / 2 + focal * away @ down / depth], 1)
+
+
+def silhouette(viewer, size):
+    """Where the arm should be in the picture (h, w): its triangles through the camera that the browser reports."""
     sim = tr.Simulator("PSM")
     sim.place(viewer.session.frame.q)
     model = sim.spec.copy().compile()
@@ -159,9 +177,7 @@ def silhouette(viewer, size):
     for mesh in body_meshes(model, VISIBLE):
         # poses of the simulator's own data: nothing of the page is between
         R, p = (np.eye(3), np.zeros(3)) if mesh.body == 0 else _pose(sim, model.body(mesh.body).name)
-        points = mesh.vertices @ R.T + p - camera.position
-        depth = points @ forward
-        where = np.stack([width / 2 + focal * points @ right / depth, height / 2 + focal * points @ down / depth], 1)
+        where = projected(viewer, mesh.vertices @ R.T + p, size)
         for face in mesh.faces:
             draw.polygon([tuple(where[k]) for k in face], fill=1, outline=1)
     return np.asarray(image)
@@ -252,6 +268,78 @@ def test_the_counterweight_switch_changes_the_shown_insertion_force(home):
     home.session.drive("PID (dVRK)")
 
 
+@pytest.fixture
+def close_up(home):
+    """The viewer with the browser's camera near the tip, where handles are large enough for a mouse."""
+    home.session.aim(np.array([0.1, 0.1, 0.14, 0.2, 0.3, -0.2, 0.0]))  # away from the singular pose at home
+    tip = home.session.settled().T_tip[:3, 3]
+    (client, *_) = home.server.get_clients().values()
+    camera = client.camera
+    was = camera.position, camera.look_at
+    camera.look_at, camera.position = tip, tip + [0.28, -0.24, 0.14]
+    home.tab.wait_for_timeout(500)
+    yield home
+    camera.look_at, camera.position = was[1], was[0]
+
+
+def drag(viewer, T, length, away):
+    """Take the arrow of a handle at T that is seen best and pull it outwards [m]; its direction (3,)."""
+    box = viewer.tab.locator("canvas").first.bounding_box()
+    size = box["width"], box["height"]
+    origin = np.array([box["x"], box["y"]])
+    ends = projected(viewer, np.vstack([T[:3, 3], T[:3, 3] + 0.7 * length * T[:3, :3].T]), size) + origin
+    k = int(np.argmax(np.linalg.norm(ends[1:] - ends[0], axis=1)))
+    goal = projected(viewer, (T[:3, 3] + (0.7 * length + away) * T[:3, k])[None], size)[0] + origin
+    mouse = viewer.tab.mouse
+    mouse.move(*ends[1 + k])
+    viewer.tab.wait_for_timeout(300)  # until the arrow under the mouse knows
+    mouse.down()
+    for u in np.linspace(0.1, 1.0, 10):
+        mouse.move(*(ends[1 + k] + u * (goal - ends[1 + k])))
+        viewer.tab.wait_for_timeout(40)
+    return T[:3, k], mouse.up
+
+
+def test_the_tip_target_is_dragged_with_the_mouse_and_the_tip_follows(close_up):
+    home = close_up
+    home.tab.get_by_role("combobox", name="Mode").click()
+    home.tab.get_by_role("option", name="cartesian").click()
+    until(lambda: home.session.frame.driver.controller == "feedback linearisation", "the mode")
+    home.tab.wait_for_timeout(500)
+    T = home.session.frame.driver.reference.target
+    direction, release = drag(home, T, 0.12, 0.02)
+    release()
+    home.press("Play")
+
+    def moved():
+        return (home.session.frame.driver.reference.target[:3, 3] - T[:3, 3]) @ direction
+
+    until(lambda: moved() > 0.005, "the target")
+    went = home.session.frame.driver.reference.target[:3, 3] - T[:3, 3]
+    np.testing.assert_allclose(went - (went @ direction) * direction, 0.0, atol=1e-4)  # along the arrow, and only that
+    until(lambda: (home.session.frame.T_tip[:3, 3] - T[:3, 3]) @ direction > 0.6 * moved(), "the tip")
+    home.keep("dragged")
+    home.session.pause()
+    home.page.driving._drive("PID (dVRK)")
+
+
+def test_the_hand_pulls_at_the_tip_until_it_is_let_go(close_up):
+    home = close_up
+    home.tab.get_by_text("Push the tip").click()
+    home.tab.get_by_label("Hand").click()
+    home.tab.wait_for_timeout(1000)
+    T = np.eye(4)
+    T[:3, 3] = home.session.frame.T_tip[:3, 3]
+    direction, release = drag(home, T, 0.7 * 0.12, 0.03)
+    until(lambda: home.session.frame.force @ direction > 0.5, "the force")
+    home.keep("hand")
+    force = home.session.frame.force
+    np.testing.assert_allclose(force / np.linalg.norm(force), direction, atol=0.05)
+    release()
+    until(lambda: not home.session.frame.force.any(), "the hand to let go")
+    home.tab.get_by_label("Hand").click()
+
+
 def test_a_bad_recording_is_a_message_and_a_good_one_scrubs(home, recording, tmp_path):
     made, path = recording
     home.go("Recordings")
@@ -271,9 +359,12 @@ def test_a_bad_recording_is_a_message_and_a_good_one_scrubs(home, recording, tmp
         k = int(np.argmin(np.abs(made.t - made.t[0] - t)))
         wanted = arm.E @ made.q[k]
         until(lambda w=wanted: np.allclose(home.page._drawing.data.qpos[: len(w)], w, atol=2e-3), "the pose")
-    upload.nth(1).set_input_files(path)
+    home.press("Simulate this recording")
+    home.tab.get_by_text("run.csv, simulated").first.wait_for()
     home.tab.get_by_text("RMS of B - A").wait_for()
     home.keep("recording")
+    upload.nth(1).set_input_files(path)
+    until(lambda: home.page.recordings.b.name == "run.csv", "the second recording")
     with home.tab.expect_download() as download:
         home.press("Export CSV")
     again = tr.Recording.load(_saved(download.value, tmp_path / "again.csv"))
@@ -283,6 +374,16 @@ def test_a_bad_recording_is_a_message_and_a_good_one_scrubs(home, recording, tmp
 def _saved(download, path):
     download.save_as(path)
     return path
+
+
+def test_a_report_is_read_in_the_page(home):
+    home.go("Reports")
+    home.press("Read")
+    report = home.tab.frame_locator("iframe[title=report]")
+    report.get_by_role("heading", name="Numbers & figures").wait_for()
+    home.keep("report")
+    home.press("Close")
+    home.tab.locator("iframe[title=report]").wait_for(state="detached")
 
 
 def test_a_reload_reconnects_and_a_second_viewer_sees_the_same(home):
@@ -300,3 +401,26 @@ def test_a_reload_reconnects_and_a_second_viewer_sees_the_same(home):
         other.close()
     home.session.aim(np.array([0.1, 0.1, 0.12, 0, 0, 0, 0.1]))  # and goes on when one has left
     assert home.session.settled().q[0] == pytest.approx(0.1)
+
+
+def test_a_scene_has_a_choice_of_arms_and_what_its_endoscope_sees(viewer):
+    viewer.session.pause()
+    viewer.tab.goto("about:blank")  # one page is drawn at a time
+    cart = Viewer(viewer.browser, settings=Settings(scene="cart_classic", touch=True))
+    try:
+        # the browser's remark on its own slowness lies over the picture
+        cart.tab.add_style_tag(content=".mantine-Notifications-root, .mantine-Notification-root { display: none }")
+        picture = cart.tab.locator("img[src^='blob:']").first
+        until(lambda: picture.count() and pixels(picture.screenshot()).std() > 20, "a picture that is not plain")
+        before = pixels(picture.screenshot())
+        cart.tab.get_by_role("combobox", name="Arm").click()
+        cart.tab.get_by_role("option", name="ECM").click()
+        cart.tab.get_by_text("ECM", exact=True).first.wait_for()
+        until(lambda: cart.field("wrist_yaw [rad]").count() == 0, "the sliders of four joints")
+        cart.type("roll [rad]", 0.5)
+        until(lambda: abs(cart.session.frame.q[3] - 0.5) < 1e-6, "the roll of the ECM")
+        until(lambda: (np.abs(pixels(picture.screenshot()) - before).max(-1) > 30).mean() > 0.2, "the view to turn")
+        cart.keep("scene")
+    finally:
+        cart.tab.close()
+        cart.close()

@@ -18,10 +18,9 @@ from cycler import cycler
 from matplotlib.figure import Figure
 
 from trocar.files import write_whole
+from trocar.palette import COLOURS
 
-# Okabe and Ito's palette, told apart with every common kind of colour blindness. Their yellow is
-# left out (too pale for lines on white); black comes last, for it looks like an axis.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+__all__ = ["COLOURS", "save", "style"]
 
 # Any for the keys: newer matplotlib types them as one long Literal, older ones as str.
 _RC: dict[Any, Any] = {

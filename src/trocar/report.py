@@ -18,6 +18,7 @@ from rich.text import Text
 
 from trocar.errors import TrocarError
 from trocar.files import write_whole
+from trocar.palette import ACCENT, FONT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -286,13 +287,15 @@ def _html_image(data: bytes, kind: str, caption: str) -> str:
 
 
 # On a narrow screen each row of the table becomes a block with its own labels.
-_CSS = """
+_CSS = (
+    f":root {{ --accent: {ACCENT}; --font: {FONT}; }}"
+    + """
 :root { color-scheme: light dark; --ink: #1f2328; --soft: #646b73; --line: #dfe2e6; --paper: #fdfdfc;
   --good: #1a7f4b; --bad: #b3261e; --open: #8a6500; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e3e6ea; --soft: #9aa3ad; --line: #363c44;
   --paper: #16191d; --good: #5cc98d; --bad: #ff8a80; --open: #e0b64c; } }
 body { margin: 0; background: var(--paper); color: var(--ink);
-  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
+  font: 16px/1.55 var(--font); border-top: 4px solid var(--accent); }
 main { max-width: 62rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
 h1 { font-size: 1.6rem; line-height: 1.25; font-weight: 600; margin: 0; }
 p { max-width: 42rem; }
@@ -322,3 +325,4 @@ figcaption { margin-top: .5rem; font-size: .92rem; max-width: 42rem; }
     display: inline-block; width: 6rem; }
 }
 """
+)

@@ -19,7 +19,9 @@ def view(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="[ARM | RECORDING]", help="PSM, PSM_Si, ECM, ECM_Si, MTML, MTMR, or a .csv or .npz file."
+            metavar="[ARM | SCENE | RECORDING]",
+            help="PSM, PSM_Si, ECM, ECM_Si, MTML, MTMR; psm, cart_classic, cart_si, masters or a .toml file; "
+            "a .csv or .npz file.",
         ),
     ] = "PSM",
     compare: Annotated[
@@ -37,18 +39,25 @@ def view(
     instrument: Annotated[
         str | None, typer.Option(metavar="NAME", help="Instrument or endoscope.", show_default=False)
     ] = None,
+    touch: Annotated[bool, typer.Option("--touch", help="A plate, block and needle below the instruments.")] = False,
+    reports: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of HTML reports to read in the page.", show_default=False),
+    ] = None,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="N", help="0 for any free one.")] = 8080,
     play: Annotated[bool, typer.Option("--play/--paused", help="Whether time runs at first.")] = True,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page here.")] = True,
     native: Annotated[bool, typer.Option("--native", help="MuJoCo's own window instead; needs a display.")] = False,
 ) -> None:
-    """See and touch an arm in the browser: live simulation, mechanism, plots, recordings.
+    """See and touch an arm or a scene in the browser: live simulation, mechanism, plots, recordings.
 
     Example: [bold]trocar view PSM[/bold], then open the address that it prints; end with Ctrl-C.
     Drag the sliders, switch off the counterweight, push the tip.
 
-    More: [bold]trocar view trocar-sim/recording.npz[/bold] (scrub a recording);
+    More: [bold]trocar view cart_classic[/bold] (three PSMs and what the endoscope sees);
+    [bold]trocar view PSM --touch[/bold] (something to press on);
+    [bold]trocar view trocar-sim/recording.npz[/bold] (scrub a recording);
     [bold]trocar view measured.csv --compare simulated.csv --arm PSM[/bold] (two at once).
     On another machine: [bold]ssh -L 8080:127.0.0.1:8080 MACHINE trocar view[/bold],
     then http://127.0.0.1:8080 here; nothing to install on this side.
@@ -57,26 +66,41 @@ def view(
     Needs viser: pip install 'trocar\\[view]'.
     """
     with plain_errors():
-        from trocar.errors import NearLimit, NearSingular
+        from trocar.arms import ARMS
+        from trocar.errors import NearLimit, NearSingular, UnknownName
+        from trocar.simulation.scene_file import BUILT_IN
+        from trocar.viewer.loading import SUFFIXES
         from trocar.viewer.plant import Settings
 
         # the page itself says what is near a singularity or a limit
         for category in (NearSingular, NearLimit):
             warnings.simplefilter("ignore", category)
-        recording = Path(what) if Path(what).suffix.lower() in (".csv", ".npz") else None
+        recording = Path(what) if Path(what).suffix.lower() in SUFFIXES else None
         if compare is not None and recording is None:
             raise TrocarError("--compare is a second recording: give the first one instead of an arm")
-        settings = Settings(arm=(arm or "PSM") if recording else what, parameters=parameters, instrument=instrument)
+        scene = what if what in BUILT_IN or Path(what).suffix.lower() == ".toml" else None
+        if scene is not None and (parameters or instrument):
+            raise TrocarError("--parameters and --instrument are of one arm; those of a scene are in its file")
+        if scene is None and recording is None and what not in ARMS:
+            raise UnknownName("arm, scene or recording", what, (*BUILT_IN, *ARMS, "a .toml, .csv or .npz file"))
+        settings = Settings(
+            arm=(arm or "PSM") if recording or scene else what,
+            parameters=parameters,
+            instrument=instrument,
+            scene=scene,
+            touch=touch,
+        )
         if native:
             _native(settings, recording)
         else:
-            _serve(settings, recording, compare, host, port, play, browser)
+            _serve(settings, recording, compare, reports, host, port, play, browser)
 
 
 def _serve(
     settings: Settings,
     recording: Path | None,
     compare: Path | None,
+    reports: Path | None,
     host: str,
     port: int,
     play: bool,
@@ -86,6 +110,7 @@ def _serve(
         from trocar.viewer.server import address, exposure, open_browser, serve
     except ModuleNotFoundError as error:
         raise TrocarError(f"the viewer needs {error.name}: pip install 'trocar[view]'") from error
+    from trocar.viewer.endoscope import endoscope_of
     from trocar.viewer.page import Page
     from trocar.viewer.session import Session
 
@@ -94,8 +119,11 @@ def _serve(
         typer.echo(f"warning: {warning}", err=True)
     session = Session(settings)
     server = serve(host, port)
-    page = Page(server, session)
+    endoscope = endoscope_of(settings, session)
+    page = Page(server, session, endoscope, reports)
     try:
+        if endoscope is not None:
+            endoscope.start()
         session.start()
         page.start()
         if recording is None and play:
@@ -111,6 +139,8 @@ def _serve(
         typer.echo("")
     finally:
         page.close()
+        if endoscope is not None:
+            endoscope.close()
         session.close()
         server.stop()
 

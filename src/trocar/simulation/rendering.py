@@ -6,7 +6,6 @@ The scene (light, backdrop, floor) is added to a copy of the model: the simulate
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib
 import importlib.util
 import io
@@ -17,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -265,9 +265,17 @@ def _stage(sim: Simulator) -> Stage:
     return _STAGES[sim]
 
 
-@functools.cache
+_CONTEXTS = threading.local()  # OpenGL lets a context be current in one thread only
+
+
 def gl_context() -> Any:
-    """The process's OpenGL context; where there is no display, one that needs none (EGL)."""
+    """The OpenGL context of this thread; where there is no display, one that needs none (EGL)."""
+    if not hasattr(_CONTEXTS, "own"):
+        _CONTEXTS.own = _new_gl_context()
+    return _CONTEXTS.own
+
+
+def _new_gl_context() -> Any:
     shown = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if sys.platform == "linux" and not shown:
         os.environ.setdefault("MUJOCO_GL", "egl")

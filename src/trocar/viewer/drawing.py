@@ -8,10 +8,11 @@ import mujoco
 import numpy as np
 import viser
 
+from trocar.palette import COLOURS, rgb
 from trocar.spatial import Array
 from trocar.viewer.meshes import COLLISION, BodyMesh, body_meshes
 
-GHOST = (230, 130, 30)  # colour of what is compared with
+GHOST = rgb(COLOURS[1])  # of what is compared with, as its curves
 
 
 class Drawing:
@@ -31,8 +32,16 @@ class Drawing:
         self._top = scene.add_frame(root, show_axes=False)
         meshes = body_meshes(self.model)
         self.extent = self._extent(meshes)
+        mujoco.mj_kinematics(self.model, self.data)
         for body in range(1, self.model.nbody):
-            self._nodes[body] = scene.add_frame(self.node(self.model.body(body).name), show_axes=False)
+            self._nodes[body] = scene.add_frame(
+                self.node(self.model.body(body).name),
+                show_axes=False,
+                position=self.data.xpos[body],
+                wxyz=self.data.xquat[body],
+            )
+        # what is welded to the world is told where it is once
+        self._moving = [(body, node) for body, node in self._nodes.items() if self.model.body_weldid[body]]
         for mesh in meshes:
             if not (ghost and mesh.group == COLLISION):
                 self._add(mesh)
@@ -42,7 +51,7 @@ class Drawing:
         self.data.qpos[: len(qpos)] = qpos
         mujoco.mj_kinematics(self.model, self.data)
         mujoco.mj_comPos(self.model, self.data)
-        for body, node in self._nodes.items():
+        for body, node in self._moving:
             node.position, node.wxyz = self.data.xpos[body], self.data.xquat[body]
 
     def node(self, body: str) -> str:

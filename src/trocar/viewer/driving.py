@@ -153,19 +153,25 @@ class JointReference:
         self._input.current_position = q.tolist()
         self._input.current_velocity = np.clip(dq, -velocity, velocity).tolist()
         self._input.current_acceleration = [0.0] * arm.n
+        self._arrived: Setpoint | None = None
         self.aim(q)
 
     def aim(self, q: Array) -> None:
+        self._arrived = None
         self._input.target_position, self._input.target_velocity = q.tolist(), [0.0] * len(q)
 
     def advance(self) -> Setpoint:
         """The reference one timestep later."""
+        if self._arrived is not None:
+            return self._arrived
         result = self._generator.update(self._input, self._output)
         if result not in (Result.Working, Result.Finished):
             raise TrocarError(f"no motion to the joint target: {result}")
         self._output.pass_to_input(self._input)
         o = self._output
-        return Setpoint(np.array(o.new_position), np.array(o.new_velocity), np.array(o.new_acceleration))
+        setpoint = Setpoint(np.array(o.new_position), np.array(o.new_velocity), np.array(o.new_acceleration))
+        self._arrived = setpoint if result is Result.Finished else None
+        return setpoint
 
 
 class TipReference:

@@ -6,9 +6,11 @@ import threading
 from collections import deque
 from dataclasses import dataclass, field
 
+import mujoco
 import numpy as np
 
-from trocar.simulation import Simulator
+from trocar.simulation.simulated_arm import SimulatedArm
+from trocar.simulation.surroundings import OBJECT
 from trocar.spatial import Array
 from trocar.viewer.driving import Driver
 from trocar.viewer.plant import Plant
@@ -19,11 +21,12 @@ class Frame:
     """State and what acts, at one time; arrays are copies.
 
     Attributes:
-        number: counts what was published. plant: what was simulated. driver: what drove it, None in a recording.
+        number: counts what was published. plant: the arm that is looked at. driver: what drove it, None in a recording.
         time: simulated since the last reset [s]. q, dq, ddq, tau: as the simulator's, the last two None before
-            the first step and where a recording has none. qpos: every joint of its model.
+            the first step and where a recording has none. qpos: every joint of the model it is in.
         q_ref: (n,) reference of the joints, T_ref: (4, 4) of the tip; None in other modes. T_tip: (4, 4) in the base.
-        force: (3,) on the tip, base axes [N]. contacts: (k, 2, 3) points [m] and forces on what is touched [N].
+        force: (3,) on the tip, base axes [N]. contacts: (k, 2, 3) points [m] and forces [N], on the arm where it
+            touches an object; of all that is simulated, world axes.
         rcm_error: [m], None without a remote centre. loop_error: [m], None without loops.
         playing: whether time runs. factor: simulated per real time, as asked for and as achieved.
     """
@@ -79,10 +82,11 @@ class History:
         return {"t": np.array([t for t, _ in rows]), **dict(zip(self.NAMES, map(np.array, columns), strict=True))}
 
 
-def contact_forces(sim: Simulator) -> Array:
-    """(k, 2, 3): where things touch [m] and the force on the second of the two [N], base axes, of the last step."""
-    import mujoco
+def contact_forces(sim: SimulatedArm) -> Array:
+    """(k, 2, 3): where things touch [m] and the force there [N], world axes, of the last step.
 
+    It is that on the arm where an arm touches an object, and on the second of the two among their like.
+    """
     data = sim.data
     found = np.zeros((data.ncon, 2, 3))
     wrench = np.zeros(6)
@@ -90,12 +94,20 @@ def contact_forces(sim: Simulator) -> Array:
         contact = data.contact[i]
         mujoco.mj_contactForce(sim.model, data, i, wrench)
         # the frame's rows are its axes; the force is that of the first geom on the second
-        found[i] = contact.pos, wrench[:3] @ contact.frame.reshape(3, 3)
+        sign = -1.0 if _thing(sim.model, contact.geom[1]) and not _thing(sim.model, contact.geom[0]) else 1.0
+        found[i] = contact.pos, sign * wrench[:3] @ contact.frame.reshape(3, 3)
     return found[np.linalg.norm(found[:, 1], axis=1) > 1e-6]
+
+
+def _thing(model: mujoco.MjModel, geom: int) -> bool:
+    """Whether a geom is of an object, not of an arm."""
+    return geom >= 0 and str(model.body(model.geom_bodyid[geom]).name).startswith(OBJECT)
 
 
 def length(metres: float) -> str:
     """A small length in the unit that fits it: nm, um or mm."""
+    if abs(metres) < 1e-11:
+        return "0 nm"
     for unit, size in (("nm", 1e-9), ("µm", 1e-6)):
         if abs(metres) < 1000 * size:
             return f"{metres / size:.2g} {unit}"

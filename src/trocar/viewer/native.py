@@ -18,7 +18,7 @@ def show(settings: Settings) -> None:
     import mujoco.viewer
 
     session = Session(settings)
-    model = session.frame.plant.sim.spec.copy().compile()
+    model = session.frame.plant.spec.copy().compile()
     data = mujoco.MjData(model)
     session.start()
     session.play()

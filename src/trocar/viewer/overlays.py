@@ -12,14 +12,17 @@ import viser
 
 from trocar.arms.arm import Arm, Loop
 from trocar.mechanics.workspace import Workspace
+from trocar.palette import COLOURS, rgb
 from trocar.spatial import Array
 from trocar.viewer.drawing import Drawing
 from trocar.viewer.frame import Frame, length
 from trocar.viewer.plant import Plant
 
-DRIVEN, PASSIVE, FOLLOWER, LOOP = (0, 114, 178), (230, 110, 0), (204, 121, 167), (213, 60, 0)
-MASS, RCM, PUSH, CONTACT, GRAVITY = (240, 200, 40), (220, 20, 60), (0, 158, 115), (213, 94, 0), (110, 110, 110)
+DRIVEN, PASSIVE, FOLLOWER, LOOP = rgb(COLOURS[0]), rgb(COLOURS[5]), rgb(COLOURS[3]), rgb(COLOURS[1])
+PUSH, CONTACT = rgb(COLOURS[2]), rgb(COLOURS[1])
+MASS, RCM, GRAVITY = (240, 200, 40), (220, 20, 60), (110, 110, 110)
 METRE_PER_NEWTON = 0.03
+BASE = "/base"  # node of the scene that is the base of the arm
 CLOUD = 4096
 
 NAMES = {
@@ -35,7 +38,7 @@ NAMES = {
 
 
 class Overlays:
-    """All of them for one drawing of one plant; which are shown is up to `show`."""
+    """All of them for one arm of a drawing; which are shown is up to `show`."""
 
     def __init__(self, scene: viser.SceneApi, drawing: Drawing, plant: Plant, shown: dict[str, bool]) -> None:
         self._scene, self._drawing, self._plant = scene, drawing, plant
@@ -80,6 +83,9 @@ class Overlays:
             arrows.points = np.stack([seen[:, 0], ends], axis=1).astype(np.float32)
         arrows.visible = bool(visible and len(seen))
 
+    def _node(self, body: str) -> str:
+        return self._drawing.node(self._plant.prefix + body)
+
     def _add_joints(self) -> None:
         arm, size = self._plant.arm, self._size
         driven = set(arm.driven.values())
@@ -92,7 +98,7 @@ class Overlays:
             radius = size * (0.006 if slender else 0.02)
             kept.append(
                 self._scene.add_cylinder(
-                    f"{self._drawing.node(body.name)}/joint", radius=radius, height=5 * radius, color=colour
+                    f"{self._node(body.name)}/joint", radius=radius, height=5 * radius, color=colour
                 )
             )
         for loop in arm.loops:
@@ -100,7 +106,7 @@ class Overlays:
                 points = np.array([[a, b]], dtype=np.float32)
                 kept.append(
                     self._scene.add_line_segments(
-                        f"{self._drawing.node(side)}/{loop.name}",
+                        f"{self._node(side)}/{loop.name}",
                         points,
                         colors=LOOP,
                         thickness=5.0,
@@ -108,7 +114,7 @@ class Overlays:
                     )
                 )
             pin = self._scene.add_icosphere(
-                f"{self._drawing.node(loop.body_a)}/{loop.name}_pin",
+                f"{self._node(loop.body_a)}/{loop.name}_pin",
                 radius=0.025 * size,
                 color=LOOP,
                 position=loop.point_a,
@@ -119,29 +125,29 @@ class Overlays:
         if not self._plant.arm.has_rcm:
             return
         scene, kept = self._scene, self._handles["remote centre"]
-        kept.append(scene.add_icosphere("/overlays/rcm", radius=0.012 * self._size, color=RCM))
-        self._centre = scene.add_label("/overlays/rcm_label", "RCM", position=(0.0, 0.0, 0.03), anchor="bottom-left")
+        kept.append(scene.add_icosphere(f"{BASE}/rcm", radius=0.012 * self._size, color=RCM))
+        self._centre = scene.add_label(f"{BASE}/rcm_label", "RCM", position=(0.0, 0.0, 0.03), anchor="bottom-left")
         kept.append(self._centre)
         along = np.array([[[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]]], dtype=np.float32)
         kept.append(
             scene.add_line_segments(
-                f"{self._drawing.node('insertion')}/axis", along, colors=RCM, thickness=2.0, thickness_units="screen"
+                f"{self._node('insertion')}/axis", along, colors=RCM, thickness=2.0, thickness_units="screen"
             )
         )
 
     def _add_masses(self) -> None:
-        model = self._drawing.model
-        masses = {body.name: float(model.body(body.name).mass[0]) for body in self._plant.arm.bodies}
+        model, prefix = self._drawing.model, self._plant.prefix
+        masses = {body.name: float(model.body(prefix + body.name).mass[0]) for body in self._plant.arm.bodies}
         largest = max(masses.values())
         for name, mass in masses.items():
             if mass > 1e-6:
                 self._handles["centres of mass"].append(
                     self._scene.add_icosphere(
-                        f"{self._drawing.node(name)}/com",
+                        f"{self._node(name)}/com",
                         radius=0.07 * self._size * (mass / largest) ** (1 / 3),
                         color=MASS,
                         opacity=0.85,
-                        position=model.body(name).ipos,
+                        position=model.body(prefix + name).ipos,
                     )
                 )
 
@@ -149,28 +155,29 @@ class Overlays:
         arm, scene = self._plant.arm, self._scene
         kept, labels = self._handles["frames"], self._handles["labels"]
         look: dict[str, Any] = {"axes_length": 0.12 * self._size, "axes_radius": 0.004 * self._size}
-        kept.append(scene.add_frame("/overlays/base", **look))
+        kept.append(scene.add_frame(f"{BASE}/base", **look))
         for body in arm.bodies:
-            kept.append(scene.add_frame(f"{self._drawing.node(body.name)}/axes", **look))
-            labels.append(scene.add_label(f"{self._drawing.node(body.name)}/name", body.name))
-        site = self._drawing.model.site("tip")
-        where = self._drawing.node(arm.tip_body)
+            kept.append(scene.add_frame(f"{self._node(body.name)}/axes", **look))
+            labels.append(scene.add_label(f"{self._node(body.name)}/name", body.name))
+        site = self._drawing.model.site(self._plant.prefix + "tip")
+        where = self._node(arm.tip_body)
         kept.append(scene.add_frame(f"{where}/tip", position=site.pos, wxyz=site.quat, **look))
 
     def _add_arrows(self) -> None:
         scene, plant, width = self._scene, self._plant, 0.006 * self._size
         look: dict[str, Any] = {"shaft_radius": width, "head_radius": 2.5 * width, "head_length": 5 * width}
         nothing = np.zeros((1, 2, 3))
-        self._push = scene.add_arrows("/overlays/push", nothing, PUSH, visible=False, **look)
-        self._contacts = scene.add_arrows("/overlays/contacts", nothing, CONTACT, visible=False, **look)
+        self._push = scene.add_arrows(f"{BASE}/push", nothing, PUSH, visible=False, **look)
+        self._contacts = scene.add_arrows("/contacts", nothing, CONTACT, visible=False, **look)
         self._handles["forces"] += [self._push, self._contacts]
-        g = np.asarray(plant.sim.gravity_vector)
+        T = plant.T_world_base
+        g = T[:3, :3] @ plant.sim.gravity_vector
         if g.any():
-            start = np.array([0.0, 0.0, 0.0]) + self._drawing.extent[1] * [0.0, 0.0, 1.0] + [0.0, 0.0, 0.05]
+            start = np.array([T[0, 3], T[1, 3], self._drawing.extent[1][2] + 0.05])
             end = start + 0.3 * self._size * g / 9.81
             kept = self._handles["gravity"]
-            kept.append(scene.add_arrows("/overlays/gravity", np.array([[start, end]]), GRAVITY, **look))
-            kept.append(scene.add_label("/overlays/gravity_label", f"g {np.linalg.norm(g):.3g} m/s²", position=end))
+            kept.append(scene.add_arrows("/gravity", np.array([[start, end]]), GRAVITY, **look))
+            kept.append(scene.add_label("/gravity_label", f"g {np.linalg.norm(g):.3g} m/s²", position=end))
 
     def _add_cloud(self) -> None:
         points = Workspace(self._plant.equations()).cloud(CLOUD, density="volume").points
@@ -179,7 +186,7 @@ class Overlays:
         colours = np.stack([60 + 140 * depth, 130 + 60 * depth, 230 - 100 * depth], axis=1).astype(np.uint8)
         self._handles["workspace"].append(
             self._scene.add_point_cloud(
-                "/overlays/workspace", points, colours, point_size=0.004 * self._size, point_shape="circle"
+                f"{BASE}/workspace", points, colours, point_size=0.004 * self._size, point_shape="circle"
             )
         )
 

@@ -7,24 +7,28 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import viser
 
+from trocar.palette import ACCENT, rgb
 from trocar.simulation.rendering import Picture
+from trocar.spatial import quaternion
 from trocar.viewer.drawing import Drawing
 from trocar.viewer.frame import Frame
-from trocar.viewer.overlays import Overlays
+from trocar.viewer.overlays import BASE, Overlays
 from trocar.viewer.panels.driving import DrivingPanel
 from trocar.viewer.panels.mechanism import MechanismPanel
 from trocar.viewer.panels.plots import PlotPanel
 from trocar.viewer.panels.recordings import RecordingPanel
+from trocar.viewer.panels.reports import ReportPanel
 from trocar.viewer.panels.transport import Transport
 from trocar.viewer.session import Session
 
 DRAW, FIGURES, PLOTS = 1 / 40, 0.1, 0.25  # real time between updates of poses, numbers and curves [s]
-SIDES = ("left", "right")  # of a stereo endoscope; a plain one has the first
 ZENITH, HORIZON = (0.72, 0.78, 0.85), (0.93, 0.94, 0.95)  # of the backdrop
+PANE = 480  # width of what the endoscope sees [px]
 MESSAGE_TIME = 15.0  # a message stays so long [s]
 Cameras = Callable[[Frame], list[Picture]]
 
@@ -34,19 +38,27 @@ class Page:
 
     Args:
         cameras: pictures of an endoscope, left (and right), shown beside the scene; None for no such pane.
+        reports: folder of HTML reports to be read in the page; None for no such tab.
     """
 
-    def __init__(self, server: viser.ViserServer, session: Session, cameras: Cameras | None = None) -> None:
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        session: Session,
+        cameras: Cameras | None = None,
+        reports: Path | None = None,
+    ) -> None:
         self.server, self.session = server, session
         self._plant = session.frame.plant
         self._mechanism = self._plant.equations()
+        self._base = server.scene.add_frame(BASE, show_axes=False)
         self._dirty: set[str] = set()
         self._closing = threading.Event()
         self._message_until = 0.0
         self._dress()
         gui = server.gui
         gui.set_panel_label("trocar")
-        gui.configure_theme(show_share_button=False, show_logo=False, control_width="medium", brand_color=(0, 90, 150))
+        gui.configure_theme(show_share_button=False, show_logo=False, control_width="medium", brand_color=rgb(ACCENT))
         gui.main_panel.dock_right()
         gui.main_panel.set_width(340)
         self._message = gui.add_markdown("", visible=False)
@@ -58,11 +70,17 @@ class Page:
             self.mechanism = MechanismPanel(server, session, self._plant, self._dirty.add)
         with tabs.add_tab("Recordings", viser.Icon.MOVIE):
             self.recordings = RecordingPanel(server, session, self.tell, lambda: self._dirty.add("source"))
+        if reports is not None:
+            with tabs.add_tab("Reports", viser.Icon.REPORT):
+                self.reports = ReportPanel(server, reports)
         self.plots = PlotPanel(server, self._plant)
         self._cameras = cameras
-        self._panes = self._add_panes() if cameras is not None else []
+        self._seen: Picture | None = None
+        if cameras is not None:
+            self._pane = self._add_pane(cameras)
         self._ghost: Drawing | None = None
-        self._drawing, self._overlays = self._drawn()
+        self._drawing = Drawing(server.scene, "/arm", self._plant.spec)
+        self._overlays = self._laid_over()
         self._place_camera()
         self._thread = threading.Thread(target=self._run, name="trocar-page", daemon=True)
 
@@ -127,6 +145,7 @@ class Page:
             self._draw_plant(frame)
         if "source" in wanted:
             self.transport.show(not self.recordings.active)
+            self.plots.clear()
             self._draw_ghost()
         if "opacity" in wanted:
             self._drawing.see_through(self.mechanism.opacity.value)
@@ -148,9 +167,10 @@ class Page:
             self.tell(self.session.notices.get())
         if self._message.visible and time.perf_counter() > self._message_until:
             self._message.visible = False
-        if self._cameras is not None:
-            for pane, picture in zip(self._panes, self._cameras(frame), strict=True):
-                pane.image = picture
+        if self._cameras is not None and frame.driver is not None and self.server.get_clients():
+            pictures = self._cameras(frame)
+            if pictures[0] is not self._seen:
+                self._seen, self._pane.image = pictures[0], np.hstack(pictures)
 
     def _curves(self, frame: Frame) -> None:
         if self.recordings.active and self.recordings.a is not None:
@@ -161,20 +181,24 @@ class Page:
     # -- parts of the scene ------------------------------------------------------------------------------------------
 
     def _draw_plant(self, frame: Frame) -> None:
-        """Another arm, or the same with another instrument, mass or weight."""
+        """Another arm, of the scene or in place of it, or the same with another instrument, mass or weight."""
         self._overlays.remove()
-        self._drawing.remove()
-        self._plant = frame.plant
+        same, self._plant = frame.plant.spec is self._plant.spec, frame.plant
         self._mechanism = self._plant.equations()
-        self._drawing, self._overlays = self._drawn()
-        self._drawing.see_through(self.mechanism.opacity.value)
-        self._drawing.show_collision(self.mechanism.collision.value)
+        if not same:
+            self._drawing.remove()
+            self._drawing = Drawing(self.server.scene, "/arm", self._plant.spec)
+            self._drawing.see_through(self.mechanism.opacity.value)
+            self._drawing.show_collision(self.mechanism.collision.value)
+        self._overlays = self._laid_over()
         if frame.driver is not None:
-            self.driving.rebuild(self._plant)
+            self.driving.rebuild(frame)
+            self.plots.clear()
 
-    def _drawn(self) -> tuple[Drawing, Overlays]:
-        drawing = Drawing(self.server.scene, "/arm", self._plant.sim.spec)
-        return drawing, Overlays(self.server.scene, drawing, self._plant, self.mechanism.shown)
+    def _laid_over(self) -> Overlays:
+        T = self._plant.T_world_base
+        self._base.position, self._base.wxyz = T[:3, 3], quaternion(T[:3, :3])
+        return Overlays(self.server.scene, self._drawing, self._plant, self.mechanism.shown)
 
     def _draw_ghost(self) -> None:
         if self._ghost is not None:
@@ -182,7 +206,7 @@ class Page:
             self._ghost = None
         b = self.recordings.b
         if self.recordings.active and b is not None:
-            self._ghost = Drawing(self.server.scene, "/ghost", b.plant.sim.spec, ghost=True)
+            self._ghost = Drawing(self.server.scene, "/ghost", b.plant.spec, ghost=True)
 
     def _dress(self) -> None:
         """Light, and a floor below the arm."""
@@ -201,8 +225,9 @@ class Page:
         centre, radius = (low + high) / 2, float(np.linalg.norm(high - low)) / 2
         camera = self.server.initial_camera
         # the mechanism on the left, the instrument on the right, as in still pictures
-        camera.position = tuple(centre + 1.95 * radius * np.array([0.78, -0.53, 0.33]))
-        camera.look_at = tuple(centre)
+        usual = centre + 1.95 * radius * np.array([0.78, -0.53, 0.33]), centre
+        position, look_at = self.session.outlook or usual
+        camera.position, camera.look_at = tuple(position), tuple(look_at)
         self.server.scene.add_grid(
             "/floor",
             width=4.0,
@@ -215,11 +240,9 @@ class Page:
             shadow_opacity=0.2,
         )
 
-    def _add_panes(self) -> list[viser.GuiImageHandle]:
+    def _add_pane(self, cameras: Cameras) -> viser.GuiImageHandle:
         """Where the pictures of an endoscope go, left and right."""
-        assert self._cameras is not None
         panel = self.server.gui.add_panel()
-        panel.float(x=20, y=20, width=420)
+        panel.float(x=12, y=12, width=PANE)
         with panel.add_tab("Endoscope", viser.Icon.CAMERA):
-            pictures = self._cameras(self.session.frame)
-            return [self.server.gui.add_image(p, label=side) for p, side in zip(pictures, SIDES, strict=False)]
+            return self.server.gui.add_image(np.hstack(cameras(self.session.frame)), format="jpeg")

@@ -14,9 +14,11 @@ from trocar.arms import ARMS
 from trocar.arms.parameters import SETS
 from trocar.errors import TrocarError, UnknownName
 from trocar.recording import Recording
+from trocar.simulation import Simulator
 from trocar.simulation.rendering import Picture, render
 from trocar.spatial import Array
 from trocar.viewer.frame import Frame
+from trocar.viewer.loading import load
 from trocar.viewer.plant import Plant, Settings
 
 CHANNELS = ("q", "dq", "tau")
@@ -41,9 +43,7 @@ class Track:
     @classmethod
     def load(cls, path: str | Path, settings: Settings | None = None) -> Track:
         path = Path(path)
-        if not path.is_file():
-            raise TrocarError(f"the recording {path} does not exist")
-        return cls(Recording.load(path), path.name, settings)
+        return cls(load(path, (settings or Settings()).arm), path.name, settings)
 
     @classmethod
     def from_bytes(cls, name: str, content: bytes, settings: Settings | None = None) -> Track:
@@ -52,7 +52,7 @@ class Track:
             path = Path(folder) / Path(name).name
             path.write_bytes(content)
             try:
-                return cls(Recording.load(path), name, settings)
+                return cls(load(path, (settings or Settings()).arm), name, settings)
             except TrocarError as error:
                 raise TrocarError(str(error).replace(f"{folder}/", "")) from None
 
@@ -99,8 +99,10 @@ class Track:
         """Image of the arm at time t [s]."""
         q = self._at("q", t)
         assert q is not None
-        self.plant.sim.place(q)
-        return render(self.plant.sim, camera, size)
+        sim = self.plant.sim
+        assert isinstance(sim, Simulator)  # a track has an arm that is alone
+        sim.place(q)
+        return render(sim, camera, size)
 
     def _at(self, channel: str, t: float) -> Array | None:
         values = self.values(channel) if channel != "q" else self._q
@@ -148,7 +150,7 @@ def settings_of(recording: Recording, usual: Settings) -> Settings:
             known[key] = said[key]
     if "gravity" in said:
         known["gravity"] = tuple(float(g) for g in said["gravity"])
-    return replace(usual, **known)
+    return replace(usual, touch=False, **known)
 
 
 def difference(a: Track, b: Track) -> dict[str, Array]:

@@ -7,8 +7,8 @@ import numpy as np
 from trocar.control import Controller, State
 from trocar.errors import TrocarError
 from trocar.recording import Recording
-from trocar.simulation import Simulator
 from trocar.simulation.simulate import provenance
+from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.spatial import Array
 from trocar.viewer.plant import TIMESTEP
 
@@ -39,7 +39,7 @@ class Recorder:
         self._full = self._count * TIMESTEP >= LONGEST
         return not self._full
 
-    def recording(self, sim: Simulator, controller: Controller) -> Recording:
+    def recording(self, sim: SimulatedArm, controller: Controller) -> Recording:
         # A reset puts time back to 0: what went before is another run.
         start = max((k for k in range(1, len(self)) if self._rows[k][0] <= self._rows[k - 1][0]), default=0)
         rows = self._rows[start:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from trocar.arms import Joint
 from trocar.spatial import Array, pose
 from trocar.viewer.driving import CONTROLLERS, Mode, choices, tip_task
 from trocar.viewer.frame import Frame
+from trocar.viewer.overlays import BASE
 from trocar.viewer.plant import Plant
 from trocar.viewer.session import Session
 
@@ -23,21 +25,25 @@ class DrivingPanel:
 
     def __init__(self, server: viser.ViserServer, session: Session, plant: Plant) -> None:
         self._gui, self._session, self._plant = server.gui, session, plant
-        gui, arm = server.gui, plant.arm
+        gui = server.gui
         driver = session.frame.driver
         assert driver is not None
+        # only a scene has a choice
+        self._arm: Any = gui.add_dropdown(
+            "Arm", tuple(session.arms), initial_value=plant.name, visible=len(session.arms) > 1, hint="the others hold"
+        )
         self._mode: Any = gui.add_dropdown("Mode", [m.value for m in Mode], initial_value=driver.mode.value)
         self._controller: Any = gui.add_dropdown("Controller", choices(driver.mode), initial_value=driver.controller)
         self._about = gui.add_markdown(CONTROLLERS[driver.controller].about)
         self._gains_folder = gui.add_folder("Gains", expand_by_default=False)
         self._gains: dict[str, Any] = {}
         self._joints_folder = gui.add_folder("Joint targets")
-        with self._joints_folder:
-            self._joints = [self._joint_slider(plant, j) for j in range(arm.n)]
         self._efforts_folder = gui.add_folder("Efforts", visible=False)
         with self._efforts_folder:
-            self._efforts = [self._effort_slider(plant, j) for j in range(arm.n)]
             zero = gui.add_button("Zero", icon=viser.Icon.EQUAL)
+        self._joints: list[Any] = []
+        self._efforts: list[Any] = []
+        self._add_sliders()
         self._tip_folder = gui.add_folder("Tip target", visible=False)
         with self._tip_folder:
             gui.add_markdown("Drag the handle at the tip, or give a place [m]:")
@@ -49,19 +55,20 @@ class DrivingPanel:
             release = gui.add_button("Let go", icon=viser.Icon.HAND_OFF)
         scale = 0.12
         self._target = server.scene.add_transform_controls(
-            "/target", scale=scale, disable_rotations=tip_task(plant.mechanism) < 6, depth_test=False, visible=False
+            f"{BASE}/target",
+            scale=scale,
+            disable_rotations=tip_task(plant.mechanism) < 6,
+            depth_test=False,
+            visible=False,
         )
         self._grip = server.scene.add_transform_controls(
-            "/hand", scale=0.7 * scale, disable_rotations=True, depth_test=False, visible=False
+            f"{BASE}/hand", scale=0.7 * scale, disable_rotations=True, depth_test=False, visible=False
         )
         self._held = False  # whether someone drags the hand
 
+        self._arm.on_update(self._on_arm)
         self._mode.on_update(self._on_mode)
         self._controller.on_update(self._on_controller)
-        for slider in self._joints:
-            slider.on_update(self._on_joint)
-        for slider in self._efforts:
-            slider.on_update(self._on_effort)
         self._place.on_update(self._on_place)
         self._force.on_update(self._on_force)
         zero.on_click(lambda _: self._set_efforts(np.zeros(self._plant.arm.n)))
@@ -70,11 +77,25 @@ class DrivingPanel:
         self._grip.on_update(self._on_grip)
         self._add_gains()
 
-    def rebuild(self, plant: Plant) -> None:
-        """Another plant: its joints may have other limits."""
-        self._plant = plant
-        for slider, joint in zip(self._joints, plant.arm.joints, strict=True):
-            slider.min, slider.max = _inside(joint)
+    def rebuild(self, frame: Frame) -> None:
+        """Another plant: another arm of the scene, or the same with other limits."""
+        another, self._plant = frame.plant.name != self._plant.name, frame.plant
+        if not another:
+            for slider, joint in zip(self._joints, self._plant.arm.joints, strict=True):
+                slider.min, slider.max = _inside(joint)
+            return
+        assert frame.driver is not None
+        self._arm.value = self._plant.name
+        self._add_sliders()
+        self._target.disable_rotations = tip_task(self._plant.mechanism) < 6
+        self._show_controller(frame.driver.controller)
+        self._add_gains(frame.driver.gains)
+        self._hand.value = self._held = False
+        self._force.value = (0.0, 0.0, 0.0)
+        q = frame.q if frame.q_ref is None else frame.q_ref
+        for slider, value in zip(self._joints, q, strict=True):
+            slider.value = float(np.clip(value, slider.min, slider.max))
+        self._place_target(frame.T_tip if frame.T_ref is None else frame.T_ref)
 
     def reset(self, frame: Frame) -> None:
         """Targets where the arm is, as after a reset or a change of mode."""
@@ -98,28 +119,36 @@ class DrivingPanel:
 
     # -- what the user does ------------------------------------------------------------------------------------------
 
-    def _on_mode(self, event: viser.GuiEvent[Any]) -> None:
-        names = choices(Mode(self._mode.value))
-        self._controller.options = tuple(names)
-        if self._controller.value not in names:
-            self._controller.value = names[0]
-        self._on_controller(event)
+    def _on_arm(self, event: viser.GuiEvent[Any]) -> None:
+        if event.client is not None:  # chosen by hand, not by us
+            self._session.choose(self._arm.value)
 
-    def _on_controller(self, _event: viser.GuiEvent[Any]) -> None:
-        name = self._controller.value
-        if name not in CONTROLLERS:
-            return
-        kind = CONTROLLERS[name]
-        self._about.content = kind.about
+    def _on_mode(self, event: viser.GuiEvent[Any]) -> None:
+        if event.client is not None:
+            self._drive(choices(Mode(self._mode.value))[0])
+
+    def _on_controller(self, event: viser.GuiEvent[Any]) -> None:
+        if event.client is not None and self._controller.value in CONTROLLERS:
+            self._drive(self._controller.value)
+
+    def _drive(self, controller: str) -> None:
+        self._show_controller(controller)
         self._add_gains()
-        self._session.drive(name)
+        self._session.drive(controller)
+        self.reset(self._session.settled())
+
+    def _show_controller(self, name: str) -> None:
+        kind = CONTROLLERS[name]
+        self._mode.value = kind.mode.value
+        self._controller.options = tuple(choices(kind.mode))
+        self._controller.value = name
+        self._about.content = kind.about
         self._joints_folder.visible = kind.mode is Mode.joint
         self._efforts_folder.visible = kind.mode is Mode.torque
         self._tip_folder.visible = kind.mode is Mode.cartesian
-        self.reset(self._session.settled())
 
     def _on_joint(self, event: viser.GuiEvent[Any]) -> None:
-        if event.client is not None:  # moved by hand, not by us
+        if event.client is not None:
             self._session.aim(np.array([slider.value for slider in self._joints]))
 
     def _on_effort(self, event: viser.GuiEvent[Any]) -> None:
@@ -169,6 +198,19 @@ class DrivingPanel:
         self._target.wxyz = viser.transforms.SO3.from_matrix(T[:3, :3]).wxyz
         self._place.value = tuple(float(x) for x in T[:3, 3])
 
+    def _add_sliders(self) -> None:
+        for slider in (*self._joints, *self._efforts):
+            slider.remove()
+        plant = self._plant
+        with self._joints_folder:
+            self._joints = [self._joint_slider(plant, j) for j in range(plant.arm.n)]
+        with self._efforts_folder:
+            self._efforts = [self._effort_slider(plant, j) for j in range(plant.arm.n)]
+        for slider in self._joints:
+            slider.on_update(self._on_joint)
+        for slider in self._efforts:
+            slider.on_update(self._on_effort)
+
     def _joint_slider(self, plant: Plant, j: int) -> Any:
         joint = plant.arm.joints[j]
         unit, step = ("rad", 0.001) if joint.kind == "revolute" else ("m", 0.0001)
@@ -181,7 +223,7 @@ class DrivingPanel:
         unit = "N m" if joint.kind == "revolute" else "N"
         return self._gui.add_slider(f"{joint.name} [{unit}]", -joint.effort, joint.effort, joint.effort / 500, 0.0)
 
-    def _add_gains(self) -> None:
+    def _add_gains(self, gains: Mapping[str, float] | None = None) -> None:
         for handle in self._gains.values():
             handle.remove()
         kind = CONTROLLERS[self._controller.value]
@@ -192,7 +234,7 @@ class DrivingPanel:
                     gain.least,
                     gain.most,
                     (gain.most - gain.least) / 200,
-                    gain.usual,
+                    (gains or {}).get(name, gain.usual),
                 )
                 for name, gain in kind.gains.items()
             }

@@ -17,7 +17,7 @@ USUALLY = {"remote centre": True, "forces": True}
 
 
 class MechanismPanel:
-    """Switches that rebuild the simulator where it is, and switches of the drawing.
+    """Switches that rebuild the simulator where it is (of an arm that is alone), and switches of the drawing.
 
     Args:
         draw: called with nothing after a change of what is drawn; the panel's `shown`, `opacity` and `collision` say
@@ -25,8 +25,28 @@ class MechanismPanel:
     """
 
     def __init__(self, server: viser.ViserServer, session: Session, plant: Plant, draw: Callable[[str], None]) -> None:
-        gui, arm, settings = server.gui, plant.arm, plant.settings
-        self._session, self._draw = session, draw
+        gui, arm = server.gui, plant.arm
+        self._session, self._arm = session, arm
+        if plant.alone:
+            self._add_settings(gui, plant)
+        with gui.add_folder("Show"):
+            self.overlays = {
+                name: gui.add_checkbox(name.capitalize(), USUALLY.get(name, False), hint=about)
+                for name, about in NAMES.items()
+            }
+            self.opacity = gui.add_slider("Solid", 0.1, 1.0, 0.05, 1.0, hint="less is see-through")
+            self.collision = gui.add_checkbox("Collision shapes", False)
+        for name, box in self.overlays.items():
+            box.on_update(_drawn(draw, name))
+        self.opacity.on_update(lambda _: draw("opacity"))
+        self.collision.on_update(lambda _: draw("collision"))
+
+    @property
+    def shown(self) -> dict[str, bool]:
+        return {name: bool(box.value) for name, box in self.overlays.items()}
+
+    def _add_settings(self, gui: viser.GuiApi, plant: Plant) -> None:
+        session, arm, settings = self._session, plant.arm, plant.settings
         if arm.counterweight is not None:
             weight = gui.add_checkbox("Counterweight", settings.counterweight, hint="mass of the counterweight")
             weight.on_update(lambda event: session.change(counterweight=event.target.value))
@@ -42,22 +62,6 @@ class MechanismPanel:
             self._gravity: Any = gui.add_vector3("g [m/s²]", g, min=(-20,) * 3, max=(20,) * 3, step=0.1)
         self._pitch.on_update(self._on_pitch)
         self._gravity.on_update(self._on_gravity)
-        with gui.add_folder("Show"):
-            self.overlays = {
-                name: gui.add_checkbox(name.capitalize(), USUALLY.get(name, False), hint=about)
-                for name, about in NAMES.items()
-            }
-            self.opacity = gui.add_slider("Solid", 0.1, 1.0, 0.05, 1.0, hint="less is see-through")
-            self.collision = gui.add_checkbox("Collision shapes", False)
-        for name, box in self.overlays.items():
-            box.on_update(_drawn(draw, name))
-        self.opacity.on_update(lambda _: draw("opacity"))
-        self.collision.on_update(lambda _: draw("collision"))
-        self._arm = arm
-
-    @property
-    def shown(self) -> dict[str, bool]:
-        return {name: bool(box.value) for name, box in self.overlays.items()}
 
     def _on_pitch(self, event: viser.GuiEvent[Any]) -> None:
         if event.client is not None:

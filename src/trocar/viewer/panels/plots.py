@@ -72,6 +72,12 @@ class PlotPanel:
             _fill(self._live[name], _title(mechanism, j, name), t, *values)
         _show(self._recorded, False)
 
+    def clear(self) -> None:
+        """Nothing is known of what is shown now."""
+        _show(self._live, False)
+        _show(self._recorded, False)
+        self._drawn = ()
+
     def recorded(self, a: Track, b: Track | None, now: float) -> None:
         """Whole recordings; the titles have the values at the time shown."""
         mechanism = a.plant.mechanism

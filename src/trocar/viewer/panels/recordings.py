@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from trocar.errors import TrocarError
 from trocar.simulation.rendering import render_video
 from trocar.viewer.frame import Frame
 from trocar.viewer.playback import Track, difference
+from trocar.viewer.resimulation import simulated
 from trocar.viewer.session import Session
 
 FPS, FILM_SIZE = 20.0, (640, 480)
@@ -45,6 +47,13 @@ class RecordingPanel:
             self._about = gui.add_markdown("None yet: record the simulation, or load a file (.csv, .npz).")
             load_a = gui.add_upload_button("Load", icon=viser.Icon.UPLOAD, mime_type=".csv,.npz")
             load_b = gui.add_upload_button("Compare with", icon=viser.Icon.GIT_COMPARE, mime_type=".csv,.npz")
+            self._again = gui.add_button(
+                "Simulate this recording",
+                icon=viser.Icon.COPY,
+                disabled=True,
+                hint="its motion, followed by the simulated arm as the Mechanism tab has it; the result is B",
+            )
+            self._progress: Any = gui.add_progress_bar(0.0, visible=False)
         with gui.add_folder("Playback", visible=False) as self._folder:
             self.time: Any = gui.add_slider("Time [s]", 0.0, 1.0, 0.001, 0.0)
             self._play = gui.add_button("Play recording", icon=viser.Icon.PLAYER_PLAY)
@@ -60,6 +69,7 @@ class RecordingPanel:
         self._record.on_click(self._on_record)
         load_a.on_upload(lambda event: self._guarded(lambda: self.load(self._uploaded(event))))
         load_b.on_upload(lambda event: self._guarded(lambda: self.compare(self._uploaded(event))))
+        self._again.on_click(lambda _: self._guarded(self.simulate))
         self._play.on_click(lambda _: self._set_playing(not self._playing))
         csv.on_click(lambda event: self._guarded(lambda: self._send_recording(event, ".csv")))
         npz.on_click(lambda event: self._guarded(lambda: self._send_recording(event, ".npz")))
@@ -87,7 +97,7 @@ class RecordingPanel:
         self.time.max = max(track.duration, 1e-3)
         self.time.value = 0.0
         self._folder.visible = self._export.visible = True
-        self.source.disabled = False
+        self.source.disabled = self._again.disabled = False
         self.source.value = "recording"
         self._describe()
         self._set_playing(False)
@@ -103,6 +113,23 @@ class RecordingPanel:
         self.b = track
         self._describe()
         self._shown()
+
+    def simulate(self) -> None:
+        """The motion of A, simulated, as B."""
+        if self.a is None or self._again.disabled:
+            return
+        a, live = self.a, self._session.frame.plant
+        settings = live.settings if live.alone and live.arm.name == a.plant.arm.name else a.plant.settings
+        self._again.disabled = self._progress.visible = True
+        try:
+            made = simulated(a, replace(settings, touch=False), lambda done: self._advance(100.0 * done))
+            if self.a is a:  # and not another that was loaded in the meantime
+                self.compare(made)
+        finally:
+            self._again.disabled = self._progress.visible = False
+
+    def _advance(self, percent: float) -> None:
+        self._progress.value = percent
 
     def frame(self) -> Frame:
         """The moment to be shown; time moves on while it plays."""

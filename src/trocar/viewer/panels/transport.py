@@ -53,7 +53,10 @@ class Transport:
     @staticmethod
     def _text(frame: Frame) -> str:
         settings, arm = frame.plant.settings, frame.plant.arm
-        what = f"**{arm.name}** {frame.plant.sim.parameters.name}"
+        plant = frame.plant
+        what = f"**{arm.name}** {plant.sim.parameters.name}"
+        if not plant.alone:
+            what = f"**{plant.name}** ({arm.name}) {plant.sim.parameters.name}"
         if arm.instrument:
             what += f", {arm.instrument}"
         pieces = [f"t = {frame.time:.2f} s"]

@@ -1,0 +1,219 @@
+"""Scenes in the viewer: several arms, what the endoscope sees, what can be touched."""
+
+from __future__ import annotations
+
+import time
+
+import mujoco
+import numpy as np
+import pytest
+
+import trocar as tr
+from trocar.errors import TrocarError
+from trocar.simulation.endoscope_camera import VIEW, StereoEndoscope
+from trocar.simulation.lens import Lens
+from trocar.viewer.endoscope import SIZE, Endoscope, endoscope_of
+from trocar.viewer.plant import TIMESTEP, Settings
+from trocar.viewer.session import Session
+from trocar.viewer.touching import APART, BLOCK, PLATE
+
+
+def stepped(session, seconds):
+    session.step(round(seconds / TIMESTEP))
+    return session.settled(timeout=60.0)
+
+
+@pytest.fixture(scope="module")
+def shared():
+    result = Session(Settings(scene="cart_classic")).start()
+    yield result
+    result.close()
+
+
+@pytest.fixture
+def scene(shared):
+    """A session of the Classic cart as it starts, PSM1 chosen."""
+    shared.pause()
+    shared.choose("PSM1")
+    shared.drive("PID (dVRK)")
+    shared.reset()
+    shared.settled()
+    return shared
+
+
+def arm(session, name):
+    return session._live.world.plants[name].sim
+
+
+def test_every_arm_of_a_scene_holds_its_start_under_its_own_controller(scene):
+    start = {name: arm(scene, name).q for name in scene.arms}
+    assert scene.arms == {"PSM1": "PSM", "PSM2": "PSM", "PSM3": "PSM", "ECM": "ECM"}
+    frame = stepped(scene, 0.1)
+    assert frame.time == pytest.approx(0.1)
+    for name, q in start.items():
+        np.testing.assert_allclose(arm(scene, name).q, q, atol=5e-3)
+
+
+def test_targets_are_of_the_chosen_arm_and_the_others_stay(scene):
+    before = {name: arm(scene, name).q for name in scene.arms}
+    scene.choose("ECM")
+    goal = before["ECM"] + [0.0, 0.0, 0.01, 0.2]
+    scene.aim(goal)
+    frame = scene.settled()
+    assert frame.plant.name == "ECM"
+    np.testing.assert_allclose(frame.q, goal, atol=1e-12)
+    for name in ("PSM1", "PSM2", "PSM3"):
+        np.testing.assert_array_equal(arm(scene, name).q, before[name])
+
+
+def test_the_tip_of_a_chosen_arm_goes_where_its_target_is_in_its_own_base(scene):
+    scene.choose("PSM2")
+    scene.drive("impedance", {"stiffness": 800.0, "damping": 80.0})
+    T = scene.settled().T_tip
+    goal = T.copy()
+    goal[:3, 3] += [0.0, 0.0, 0.01]
+    scene.aim(goal)
+    frame = stepped(scene, 0.8)
+    np.testing.assert_allclose(frame.T_ref, goal, atol=1e-4)
+    assert np.linalg.norm(frame.T_tip[:3, 3] - goal[:3, 3]) < 0.004  # dry friction keeps the rest
+
+
+def test_a_push_acts_on_the_chosen_arm_in_the_axes_of_its_base(scene):
+    scene.choose("PSM3")
+    force = np.array([0.3, -0.2, 0.5])
+    scene.push(force)
+    frame = stepped(scene, TIMESTEP)
+    data, model = arm(scene, "PSM3").data, arm(scene, "PSM3").model
+    pushed = np.flatnonzero(data.xfrc_applied.any(1))
+    assert [model.body(k).name for k in pushed] == [f"PSM3/{frame.plant.arm.tip_body}"]
+    np.testing.assert_allclose(data.xfrc_applied[pushed[0], :3], frame.plant.T_world_base[:3, :3] @ force)
+    scene.choose("PSM1")  # and ends when another is chosen
+    scene.settled()
+    assert not data.xfrc_applied.any()
+
+
+def test_an_unknown_arm_and_a_change_of_what_a_file_says_are_notices(scene):
+    scene.choose("PSM4")
+    assert "PSM4" in scene.notices.get(timeout=5.0)
+    scene.change(friction=False)
+    assert "as its file has them" in scene.notices.get(timeout=5.0)
+
+
+def test_a_recording_is_of_the_chosen_arm_and_ends_with_the_choice(scene):
+    scene.choose("ECM")
+    scene.record()
+    stepped(scene, 0.02)
+    assert scene.recorded().provenance["arm"] == "ECM"
+    scene.record()
+    scene.choose("PSM1")
+    scene.settled()
+    assert "recording ended" in scene.notices.get(timeout=5.0)
+    with pytest.raises(TrocarError, match="nothing is being recorded"):
+        scene.recorded()
+
+
+def test_masters_and_a_scene_file_run_too(tmp_path):
+    file = tmp_path / "two.toml"
+    file.write_text('[arms.A]\narm = "PSM"\n\n[arms.B]\narm = "PSM_Si"\nposition = [1.0, 0.0, 0.0]\n')
+    for what, arms in (("masters", {"MTML": "MTM", "MTMR": "MTM"}), (str(file), {"A": "PSM", "B": "PSM"})):
+        session = Session(Settings(scene=what)).start()
+        try:
+            assert session.arms == arms
+            assert stepped(session, 0.01).time > 0
+            assert endoscope_of(Settings(scene=what), session) is None
+        finally:
+            session.close()
+
+
+def test_a_scene_is_drawn_where_the_engine_has_it(scene):
+    """Poses of the page's nodes against those of the simulated model, which is another one."""
+    pytest.importorskip("viser")
+    from trocar.viewer.drawing import Drawing
+    from trocar.viewer.server import serve
+
+    server = serve(port=0)
+    try:
+        frame = stepped(scene, 0.02)
+        drawing = Drawing(server.scene, "/arm", frame.plant.spec)
+        drawing.update(frame.qpos)
+        model, data = arm(scene, "PSM1").model, arm(scene, "PSM1").data
+        mujoco.mj_kinematics(model, data)
+        for body in range(1, model.nbody):
+            name = model.body(body).name
+            node = server.scene.get_handle_by_name(drawing.node(name))
+            np.testing.assert_allclose(node.position, data.xpos[body], atol=1e-9, err_msg=name)
+    finally:
+        server.stop()
+
+
+# -- the endoscope ---------------------------------------------------------------------------------------------------
+
+
+def test_the_endoscope_shows_the_frame_and_keeps_nobody_waiting(scene):
+    """Its pictures are, to the pixel, those of a scene put there by hand."""
+    scene.choose("PSM1")
+    scene.aim(arm(scene, "PSM1").q + [0.05, 0.05, 0.01, 0.3, 0.2, 0.1, 0.2])
+    frame = scene.settled()
+    told = []
+    endoscope = Endoscope(Settings(scene="cart_classic"), "ECM", told.append).start()
+    try:
+        began = time.perf_counter()
+        first = endoscope(frame)
+        assert time.perf_counter() - began < 0.05  # loading the scene alone takes longer
+        deadline = time.monotonic() + 60.0
+        while endoscope(frame)[0] is first[0] and not told and time.monotonic() < deadline:
+            time.sleep(0.02)
+        if told:
+            pytest.skip(f"nothing can be rendered here: {told[0]}")
+        left, right = endoscope(frame)
+    finally:
+        endoscope.close()
+    twin = tr.load_scene("cart_classic")
+    for name in twin.arms:
+        twin.arms[name].place(arm(scene, name).q)
+    wanted = StereoEndoscope(twin, "ECM", Lens.of_view(VIEW, *SIZE)).pair()
+    for got, want in zip((left, right), wanted, strict=True):
+        assert (np.abs(got.astype(int) - want.astype(int)).max(-1) > 8).mean() < 1e-3
+    assert (np.abs(left.astype(int) - right.astype(int)).max(-1) > 8).mean() > 0.05  # two eyes
+
+
+# -- touching --------------------------------------------------------------------------------------------------------
+
+
+def test_things_lie_still_until_they_are_touched_and_a_pressed_plate_shows_its_force():
+    session = Session(Settings(arm="PSM", touch=True)).start()
+    try:
+        sim = session.frame.plant.sim
+        start = {name: thing.pose[:3, 3].copy() for name, thing in sim.objects.items()}
+        stepped(session, 0.5)
+        for name, where in start.items():
+            np.testing.assert_allclose(sim.objects[name].pose[:3, 3], where, atol=2e-4, err_msg=name)
+        session.play()
+        session.aim(session.settled().q + [0, 0, 0.03, 0, 0, 0, 0])  # the plate is 20 mm below the jaws
+        session.pause()
+        frame = stepped(session, 1.5)
+        wrench = sim.contact_wrench(of="plate")
+        assert wrench[2] > 0.5
+        end = frame.T_tip[:3, 3] - [0.0, 0.0, frame.plant.arm.jaw_length]
+        near = np.linalg.norm(frame.contacts[:, 0] - end, axis=1) < 0.01
+        # the jaws touch each other too, with a little force
+        np.testing.assert_allclose(frame.contacts[near, 1].sum(axis=0), wrench[:3], atol=1e-3)
+    finally:
+        session.close()
+
+
+def test_in_a_scene_the_plate_is_below_all_instruments():
+    session = Session(Settings(scene="cart_classic", touch=True))
+    world = session._live.world
+    plate, block = (world.scene.objects[name].pose[:3, 3] for name in ("plate", "block"))
+    for name in ("PSM1", "PSM2", "PSM3"):
+        tip = world.scene.T_world_tip(name)[:3, 3]
+        assert (np.abs(tip - plate)[:2] < PLATE[:2] / 2).all()
+        assert tip[2] > plate[2] + 0.02
+    np.testing.assert_allclose(block - plate, [APART, 0.0, (PLATE[2] + BLOCK) / 2])
+
+
+@pytest.mark.parametrize("what", [{"arm": "MTML"}, {"scene": "masters"}])
+def test_touching_needs_an_instrument(what):
+    with pytest.raises(TrocarError, match="--touch needs an instrument"):
+        Session(Settings(touch=True, **what))

@@ -228,6 +228,15 @@ def test_a_blow_up_is_still_caught():
         list(steps)
 
 
+@pytest.mark.parametrize(("mass", "stiffness"), [(0.1, 5e4), (0.002, None)])
+def test_a_free_body_rests_on_a_plate(mass, stiffness):
+    block = Solid("block", Box((0, 0, 0), (0.01, 0.01, 0.01)), pose(p=[0.2, 0, -0.3]), mass=mass, stiffness=stiffness)
+    sim = probe([Solid("table", Box((0.2, 0, -0.31), (0.05, 0.05, 0.01))), block])
+    for _ in range(500):
+        sim.step(np.zeros(7))
+    np.testing.assert_allclose(sim.objects["block"].pose[:3, 3], [0.2, 0, -0.3], atol=2e-5)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -237,6 +246,7 @@ def test_a_blow_up_is_still_caught():
         (lambda: Solid("a", Sphere((0, 0, 0), 0.1), friction=-1.0), "friction of a must be"),
         (lambda: Solid("a", Sphere((0, 0, 0), 0.1), stiffness=0.0), "stiffness of a must be positive"),
         (lambda: Solid("a", Sphere((0, 0, 0), 0.1), 2 * np.eye(4)), "0 0 0 1"),
+        (lambda: probe([Solid("a", Sphere((0, 0, 0), 0.1), mass=0.05)]), "a of 0.05 kg is too light"),
         (lambda: SoftSlab("a", (0.1, 0.1)), "three positive lengths"),
         (lambda: SoftSlab("a", (0.1, 0.1, 0.1), poisson=0.5), "below 0.5"),
         (lambda: SoftSlab("a", (0.1, 0.1, 0.1), young=-1.0), "young of a must be positive"),

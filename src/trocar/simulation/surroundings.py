@@ -25,6 +25,7 @@ GROUP = 0  # of their geoms: seen, and none of the arm's
 # MuJoCo's contacts yield the more the lighter a body is. With the arm's own settings, jaws that squeeze a needle of
 # 0.2 g with 10 N sink 0.4 mm into it; with these 0.05 mm.
 HARD_SOLREF, HARD_SOLIMP = (0.002, 1.0), (0.99, 0.999, 1e-4, 0.5, 2.0)
+RESOLVED = 1.0  # largest rate times timestep of a spring or damper on a free body; beyond 2 it gains energy
 # A contact of given stiffness: MuJoCo's force is that of a spring and a damper if it is this far from hard.
 SPRING_IMPEDANCE = 0.1
 # Of a finger about its pin [kg m^2]: a gram at 3 mm. One that only follows the other has next to none in the
@@ -49,7 +50,7 @@ class Solid:
         mass: [kg], spread evenly over the volume; None fixes the object to the base.
         friction: coefficient of Coulomb friction. torsional: that of spinning about the normal [m]; 0 for none.
         stiffness, damping: of its contact with the instrument [N/m, N s/m]; assumed. None for a contact as hard as the
-            step allows, for light things that are squeezed; a tip that slides over such a thing chatters.
+            step allows, for light things that are free or squeezed; a tip that slides over such a thing chatters.
         colour: (red, green, blue).
     """
 
@@ -243,11 +244,25 @@ def set_stiffness(model: mujoco.MjModel, objects: Sequence[Object], tips: Sequen
     for thing in objects:
         if isinstance(thing, SoftSlab) or thing.stiffness is None:
             continue
+        _check_resolved(thing, model.opt.timestep)
         body = model.body(OBJECT + thing.name)
         W = model.body_invweight0[body.id, 0] + model.body_invweight0[list(tips), 0].mean()
         geoms = slice(int(body.geomadr[0]), int(body.geomadr[0] + body.geomnum[0]))
         model.geom_solref[geoms] = [-(1.0 - d) * W * thing.stiffness, -(1.0 - d) * W * thing.damping]
         model.geom_solimp[geoms] = [d, d, 1e-3, 0.5, 2.0]
+
+
+def _check_resolved(thing: Solid, timestep: float) -> None:
+    """Refuse a free body so light that its spring or damper turns it round within a step: it would be thrown off."""
+    if thing.mass is None or thing.stiffness is None:
+        return
+    fastest = max(thing.damping / thing.mass, np.sqrt(thing.stiffness / thing.mass))  # [1/s]
+    if fastest * timestep > RESOLVED:
+        raise TrocarError(
+            f"{thing.name} of {thing.mass:.3g} kg is too light for contacts of {thing.stiffness:.3g} N/m and "
+            f"{thing.damping:.3g} N s/m at a timestep of {timestep:.3g} s: they would throw it off. Give it "
+            "stiffness=None, a contact as hard as the step allows, or less of both"
+        )
 
 
 class PlacedObject:

@@ -42,7 +42,7 @@ test: apt-test $(TEST_STAMP)
 	$(BIN)/python -m ruff format --check
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python -m pytest -q -n auto --dist loadgroup
 
 $(DEMO_STAMP): pyproject.toml | venv
 	@echo 'Installing trocar into $(VENV) (the first time takes a few minutes)'

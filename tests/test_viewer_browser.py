@@ -25,7 +25,10 @@ from trocar.viewer.session import Session
 pytest.importorskip("viser", reason="pip install 'trocar[view]'")
 sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt install chromium")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt install chromium"),
+    pytest.mark.xdist_group("browser"),  # one browser at a time
+]
 
 from trocar.viewer.endoscope import endoscope_of  # noqa: E402
 from trocar.viewer.meshes import VISIBLE, body_meshes  # noqa: E402
@@ -42,7 +45,7 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
-WAIT = 60_000  # longest wait for anything [ms]; a busy machine is slow, and nothing is timed
+WAIT = 120_000  # longest wait for anything [ms]; a busy machine is slow, and nothing is timed
 J3 = 2
 
 
@@ -114,6 +117,17 @@ def until(condition, what):
     while not condition():
         assert time.monotonic() < deadline, f"waited in vain for {what}"
         time.sleep(0.05)
+
+
+def insist(action, condition, what):
+    """Do something until it has had its effect: a page that is still busy may miss a key or a mouse."""
+    deadline = time.monotonic() + WAIT / 1000
+    while not condition():
+        assert time.monotonic() < deadline, f"tried in vain: {what}"
+        action()
+        patience = time.monotonic() + 8.0
+        while not condition() and time.monotonic() < patience:
+            time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")
@@ -241,8 +255,7 @@ def test_play_moves_time_and_pause_stops_it(home):
 def test_a_slider_moves_the_simulated_arm_and_its_picture(home):
     before = home.canvas()
     home.press("Play")
-    home.type("yaw [rad]", 0.6)
-    until(lambda: abs(home.session.frame.q[0] - 0.6) < 0.01, "the yaw")
+    insist(lambda: home.type("yaw [rad]", 0.6), lambda: abs(home.session.frame.q[0] - 0.6) < 0.01, "the yaw")
     home.press("Pause")
     home.tab.get_by_text("paused").first.wait_for()
     until(lambda: (np.abs(home.canvas() - before).max(-1) > 30).mean() > 0.01, "another picture")
@@ -307,17 +320,23 @@ def test_the_tip_target_is_dragged_with_the_mouse_and_the_tip_follows(close_up):
     until(lambda: home.session.frame.driver.controller == "feedback linearisation", "the mode")
     home.tab.wait_for_timeout(500)
     T = home.session.frame.driver.reference.target
-    direction, release = drag(home, T, 0.12, 0.02)
-    release()
+    directions = []
+
+    def pull():
+        direction, release = drag(home, T, 0.12, 0.02)
+        directions.append(direction)
+        release()
+
+    def went():
+        return home.session.frame.driver.reference.target[:3, 3] - T[:3, 3]
+
+    insist(pull, lambda: np.linalg.norm(went()) > 0.005, "the target")
+    home.tab.wait_for_timeout(500)  # the last of the drag may be on its way
+    direction, way = directions[-1], went()
+    np.testing.assert_allclose(way - (way @ direction) * direction, 0.0, atol=1e-4)  # along the arrow, and only that
+    assert way @ direction > 0.005
     home.press("Play")
-
-    def moved():
-        return (home.session.frame.driver.reference.target[:3, 3] - T[:3, 3]) @ direction
-
-    until(lambda: moved() > 0.005, "the target")
-    went = home.session.frame.driver.reference.target[:3, 3] - T[:3, 3]
-    np.testing.assert_allclose(went - (went @ direction) * direction, 0.0, atol=1e-4)  # along the arrow, and only that
-    until(lambda: (home.session.frame.T_tip[:3, 3] - T[:3, 3]) @ direction > 0.6 * moved(), "the tip")
+    until(lambda: (home.session.frame.T_tip[:3, 3] - T[:3, 3]) @ direction > 0.6 * (way @ direction), "the tip")
     home.keep("dragged")
     home.session.pause()
     home.page.driving._drive("PID (dVRK)")
@@ -330,8 +349,15 @@ def test_the_hand_pulls_at_the_tip_until_it_is_let_go(close_up):
     home.tab.wait_for_timeout(1000)
     T = np.eye(4)
     T[:3, 3] = home.session.frame.T_tip[:3, 3]
-    direction, release = drag(home, T, 0.7 * 0.12, 0.03)
-    until(lambda: home.session.frame.force @ direction > 0.5, "the force")
+    tries = []
+
+    def pull():
+        if tries:
+            tries[-1][1]()  # let go of what was missed
+        tries.append(drag(home, T, 0.7 * 0.12, 0.03))
+
+    insist(pull, lambda: bool(tries) and home.session.frame.force @ tries[-1][0] > 0.5, "the force")
+    direction, release = tries[-1]
     home.keep("hand")
     force = home.session.frame.force
     np.testing.assert_allclose(force / np.linalg.norm(force), direction, atol=0.05)
@@ -391,8 +417,8 @@ def test_a_reload_reconnects_and_a_second_viewer_sees_the_same(home):
     home.tab.get_by_text("PSM", exact=True).first.wait_for()
     other = home.open()
     try:
-        home.type("pitch [rad]", 0.25)
-        until(lambda: abs(home.session.frame.q[1] - 0.25) < 1e-6, "the pitch")
+        pitched = lambda: abs(home.session.frame.q[1] - 0.25) < 1e-6  # noqa: E731
+        insist(lambda: home.type("pitch [rad]", 0.25), pitched, "the pitch")
         until(lambda: home.field("pitch [rad]", other).input_value() == "0.25", "the other's slider")
         other.get_by_role("button", name="Play", exact=True).click()
         home.tab.get_by_role("button", name="Pause", exact=True).wait_for()
@@ -417,8 +443,8 @@ def test_a_scene_has_a_choice_of_arms_and_what_its_endoscope_sees(viewer):
         cart.tab.get_by_role("option", name="ECM").click()
         cart.tab.get_by_text("ECM", exact=True).first.wait_for()
         until(lambda: cart.field("wrist_yaw [rad]").count() == 0, "the sliders of four joints")
-        cart.type("roll [rad]", 0.5)
-        until(lambda: abs(cart.session.frame.q[3] - 0.5) < 1e-6, "the roll of the ECM")
+        rolled = lambda: abs(cart.session.frame.q[3] - 0.5) < 1e-6  # noqa: E731
+        insist(lambda: cart.type("roll [rad]", 0.5), rolled, "the roll of the ECM")
         until(lambda: (np.abs(pixels(picture.screenshot()) - before).max(-1) > 30).mean() > 0.2, "the view to turn")
         cart.keep("scene")
     finally:

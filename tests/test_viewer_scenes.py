@@ -15,6 +15,7 @@ from trocar.simulation.lens import Lens
 from trocar.viewer.endoscope import SIZE, Endoscope, endoscope_of
 from trocar.viewer.plant import TIMESTEP, Settings
 from trocar.viewer.session import Session
+from trocar.viewer.torques import composition
 from trocar.viewer.touching import APART, BLOCK, PLATE
 
 
@@ -198,6 +199,10 @@ def test_things_lie_still_until_they_are_touched_and_a_pressed_plate_shows_its_f
         near = np.linalg.norm(frame.contacts[:, 0] - end, axis=1) < 0.01
         # the jaws touch each other too, with a little force
         np.testing.assert_allclose(frame.contacts[near, 1].sum(axis=0), wrench[:3], atol=1e-3)
+        # and the bars say what of the insertion's effort the plate takes: all of its push, for the arm hangs straight
+        parts = composition(frame.plant.equations(), frame)
+        assert parts["contact"][2] == pytest.approx(wrench[2], abs=1e-3)
+        np.testing.assert_allclose(sum(parts.values()), frame.tau, atol=1e-12)
     finally:
         session.close()
 

@@ -26,7 +26,8 @@ class Frame:
             the first step and where a recording has none. qpos: every joint of the model it is in.
         q_ref: (n,) reference of the joints, T_ref: (4, 4) of the tip; None in other modes. T_tip: (4, 4) in the base.
         force: (3,) on the tip, base axes [N]. contacts: (k, 2, 3) points [m] and forces [N], on the arm where it
-            touches an object; of all that is simulated, world axes.
+            touches an object; of all that is simulated, world axes. touch: (n,) effort of the joints that contacts
+            with objects amount to, None in a recording.
         rcm_error: [m], None without a remote centre. loop_error: [m], None without loops.
         playing: whether time runs. factor: simulated per real time, as asked for and as achieved.
     """
@@ -45,6 +46,7 @@ class Frame:
     T_ref: Array | None = None
     force: Array = field(default_factory=lambda: np.zeros(3))
     contacts: Array = field(default_factory=lambda: np.zeros((0, 2, 3)))
+    touch: Array | None = None
     rcm_error: float | None = None
     loop_error: float | None = None
     playing: bool = False

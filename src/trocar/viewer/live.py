@@ -92,6 +92,7 @@ class Live:
             T_ref=None if driver.mode is not Mode.cartesian else setpoint.T.copy(),
             force=self._force.copy(),
             contacts=contact_forces(sim),
+            touch=sim.contact_effort() if self._acted else None,
             rcm_error=sim.rcm_error() if sim.arm.has_rcm else None,
             loop_error=sim.loop_error() if sim.arm.loops else None,
             playing=playing,

@@ -9,14 +9,14 @@ from trocar.plots import COLOURS
 from trocar.spatial import Array
 from trocar.viewer.frame import Frame
 
-# The last is what is left of the effort: friction, moving or at rest, with contact and joint limits where these act.
-TERMS = ("gravity", "inertia", "Coriolis", "push", "friction")
-TERM_COLOURS = dict(zip(TERMS, (COLOURS[0], COLOURS[2], COLOURS[3], COLOURS[4], COLOURS[5]), strict=True))
+# The last is what is left of the effort: friction, moving or at rest, with joint limits where these act.
+TERMS = ("gravity", "inertia", "Coriolis", "push", "contact", "friction")
+TERM_COLOURS = dict(zip(TERMS, (COLOURS[k] for k in (0, 2, 3, 4, 1, 5)), strict=True))
 _WIDTH, _NAME, _VALUE, _ROW, _BAR = 340, 74, 74, 26, 12  # [px]
 
 
 def composition(mechanism: Mechanism, frame: Frame) -> dict[str, Array]:
-    """Parts (n,) of the effort by name [N m, N]: M ddq + c + g - J' F + friction = tau.
+    """Parts (n,) of the effort by name [N m, N]: M ddq + c + g - J' F - contact + friction = tau.
 
     Gravity holds springs and cables too. Without a recorded effort there is no friction to be told from it.
     """
@@ -27,7 +27,8 @@ def composition(mechanism: Mechanism, frame: Frame) -> dict[str, Array]:
     push = np.zeros_like(g)
     push[: J.shape[1]] = -J[:3].T @ frame.force
     parts["push"] = push
-    known = g + c + parts["inertia"] + push
+    parts["contact"] = np.zeros_like(g) if frame.touch is None else -frame.touch
+    known = g + c + parts["inertia"] + push + parts["contact"]
     parts["friction"] = np.zeros_like(g) if frame.tau is None else frame.tau - known
     return {name: parts[name] for name in TERMS}
 

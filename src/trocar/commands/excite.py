@@ -14,7 +14,10 @@ from trocar.commands.terminal import plain_errors, progress_bar
 from trocar.errors import TrocarError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trocar.arms import Arm
+    from trocar.control.trajectories import Fourier, PeriodicRun
     from trocar.identification.excitation_limits import ExcitationLimits
     from trocar.recording import Recording
     from trocar.spatial import Array
@@ -156,13 +159,13 @@ def _changes(texts: list[str]) -> dict[str, tuple[float, float, float]]:
     return changes
 
 
-def _period(motion: object) -> tuple[Array, Array, Array]:
+def _period(motion: Fourier) -> tuple[Array, Array, Array]:
     from trocar.identification.excitation import sampled
 
-    return sampled(motion, 200)  # type: ignore[arg-type]
+    return sampled(motion, 200)
 
 
-def _rehearsal(arm: str, parameters: str | None, run: object, progress: object) -> Recording:
+def _rehearsal(arm: str, parameters: str | None, run: PeriodicRun, progress: Callable[[float], None]) -> Recording:
     """The run under the dVRK's own controller, with its delay and its motors' limits."""
     from trocar.control import JointPID
     from trocar.simulation import Simulator
@@ -171,7 +174,7 @@ def _rehearsal(arm: str, parameters: str | None, run: object, progress: object) 
     engine = Simulator(arm, parameters, timestep=1 / 1500, motor_limits=True)
     engine.reset(engine.arm.home)
     controller = JointPID(engine.arm, delay=1)
-    return simulate(engine, controller, run, run.duration, progress, every=5)  # type: ignore[arg-type,attr-defined]
+    return simulate(engine, controller, run, run.duration, progress, every=5)
 
 
 def _effort_use(arm: Arm, recording: Recording) -> Array:

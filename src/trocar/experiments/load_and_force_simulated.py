@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from trocar.arms.parameters import Parameters
-from trocar.control import JointPID, Reference, sinusoid
+from trocar.control import JointPID, Reference, Setpoint, State, sinusoid
 from trocar.control.observers import (
     CollisionDetector,
     Diagnosis,
@@ -77,11 +77,11 @@ class _Pushed:
         self._controller, self._sim, self._force = controller, sim, force
         self.period, self.reset = controller.period, controller.reset
 
-    def __call__(self, state: object, setpoint: object) -> Array:
+    def __call__(self, state: State, setpoint: Setpoint) -> Array:
         if self._force is not None and self._sim.time >= TOUCHES:
             self._sim.apply_wrench([*self._force, 0.0, 0.0, 0.0])
             self._force = None
-        return self._controller(state, setpoint)  # type: ignore[arg-type]
+        return self._controller(state, setpoint)
 
 
 def contact_claims(context: Context, seed: int = 0) -> list[Claim]:

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 
+Distortion = tuple[float, float, float, float, float]
+UNDISTORTED: Distortion = (0.0, 0.0, 0.0, 0.0, 0.0)
 ITERATIONS, SETTLED = 50, 1e-14  # of the inverse of the distortion; settled in normalised coordinates
 
 
@@ -28,7 +30,7 @@ class Lens:
     fy: float = 554.0
     cx: float = 319.5
     cy: float = 239.5
-    distortion: tuple[float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0)
+    distortion: Distortion = UNDISTORTED
 
     def __post_init__(self) -> None:
         if min(self.width, self.height) < 1 or (self.width, self.height) != (int(self.width), int(self.height)):
@@ -40,12 +42,14 @@ class Lens:
             raise TrocarError(f"distortion is five finite numbers k1, k2, p1, p2, k3, got {self.distortion!r}")
 
     @classmethod
-    def of_view(cls, angle: float, width: int = 640, height: int = 480, **more: tuple[float, ...]) -> Lens:
+    def of_view(cls, angle: float, width: int = 640, height: int = 480, distortion: Distortion = UNDISTORTED) -> Lens:
         """Square pixels, the axis in the middle, and a horizontal angle of view [rad]."""
         if not 0 < angle < np.pi:
             raise TrocarError(f"a pinhole's angle of view is between 0 and pi [rad], got {angle!r}")
         f = float(width / 2 / np.tan(angle / 2))
-        return cls(width=width, height=height, fx=f, fy=f, cx=(width - 1) / 2, cy=(height - 1) / 2, **more)  # type: ignore[arg-type]
+        return cls(
+            width=width, height=height, fx=f, fy=f, cx=(width - 1) / 2, cy=(height - 1) / 2, distortion=distortion
+        )
 
     @property
     def K(self) -> Array:

@@ -55,12 +55,13 @@ class Plant:
     @classmethod
     def in_scene(cls, name: str, sim: SimulatedArm, spec: mujoco.MjSpec, T_world_base: Array) -> Plant:
         """An arm among others; its settings are what they are."""
+        x, y, z = sim.gravity_vector.tolist()
         settings = Settings(
             arm=sim.arm.name,
             instrument=sim.arm.instrument,
             counterweight=sim.counterweight,
             friction=sim.friction,
-            gravity=tuple(float(g) for g in sim.gravity_vector),  # type: ignore[arg-type]
+            gravity=(x, y, z),
         )
         plant = cls.__new__(cls)
         plant._set(settings, name, sim, spec, f"{name}/", T_world_base)

@@ -128,10 +128,11 @@ def _carrier(arm: Arm, body: Body) -> tuple[str | None, dict[str, float]]:
 
 def _parents_first(arm: Arm) -> list[Body]:
     """The bodies in an order in which the carrier of each comes before it."""
-    waiting, done, order = list(arm.bodies), {None}, []
+    waiting, order = list(arm.bodies), []
+    done: set[str | None] = {None}
     while waiting:
         body = next(b for b in waiting if _carrier(arm, b)[0] in done)
         waiting.remove(body)
-        done.add(body.name)  # type: ignore[arg-type]
+        done.add(body.name)
         order.append(body)
     return order

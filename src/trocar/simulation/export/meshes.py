@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 from scipy.spatial import ConvexHull
 
+from trocar.errors import TrocarError
 from trocar.simulation.shapes import VISUAL
 from trocar.spatial import Array
 
@@ -83,7 +84,7 @@ def _points(kind: mujoco.mjtGeom, size: Array) -> Array:
     latitudes = np.linspace(-np.pi / 2, np.pi / 2, SIDES // 2 + 1)
     half = size[1] if kind == mujoco.mjtGeom.mjGEOM_CAPSULE else 0.0
     if kind not in (mujoco.mjtGeom.mjGEOM_CAPSULE, mujoco.mjtGeom.mjGEOM_SPHERE):
-        raise NotImplementedError(f"no triangles for {kind.name}")
+        raise TrocarError(f"no triangles for a geom of kind {kind.name}")
     rows = [size[0] * (np.cos(a) * ring + np.sin(a) * up) + np.copysign(half, a) * up for a in latitudes]
     return np.unique(np.round(np.concatenate(rows), 9), axis=0)
 

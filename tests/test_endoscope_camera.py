@@ -121,6 +121,13 @@ def test_depth_disparity_and_outline_of_a_ball_are_those_of_geometry(place, scop
     assert disparity[1] == pytest.approx(0.0, abs=0.3)
 
 
+def test_a_lens_of_a_view_looks_through_its_middle_and_ends_at_half_the_angle():
+    lens = Lens.of_view(np.radians(70.0), 320, 240)
+    np.testing.assert_allclose(lens.project([0.0, 0.0, 1.0]), [159.5, 119.5])
+    edge = [np.tan(np.radians(35.0)), 0.0, 1.0]
+    np.testing.assert_allclose(lens.project(edge), [319.5, 119.5])  # pixels count from centres
+
+
 def test_a_thirty_degree_scope_looks_thirty_degrees_up_or_down():
     for scope, angle in (("up", -np.pi / 6), ("down", np.pi / 6)):
         scopes = {name: tr.SceneArm(arm="ECM", instrument=name) for name in ("straight", scope)}

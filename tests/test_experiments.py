@@ -38,6 +38,9 @@ FAILING = {
     "gondokaryono2019/ecm/axes 6-7",
 }
 
+# How fast this machine is, and how busy: in the report, judged by no test.
+TIMED = "gondokaryono2019/table 9/"
+
 
 @pytest.fixture
 def fed(request, report):
@@ -49,7 +52,7 @@ def fed(request, report):
 
 def test_only_known_claims_fail_and_most_are_judged(fed):
     report = fed
-    failing = {claim.id for claim in report.claims if claim.holds is False}
+    failing = {claim.id for claim in report.claims if claim.holds is False and not claim.id.startswith(TIMED)}
     known = {name for name in FAILING if any(claim.id == name and claim.ours is not None for claim in report.claims)}
     assert failing == known
     assert sum(claim.holds is True for claim in report.claims) >= 10

@@ -42,10 +42,11 @@ def report(name: str, ours: float | None = 1.0) -> Report:
 
 
 @pytest.fixture
-def register(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def register(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
     """Replace the registered experiments by the given ones; nothing comes in from the environment."""
     for variable in ("TROCAR_DATA", "FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
     def register(**runs: Run) -> None:
         fakes = {name: SimpleNamespace(name=name, title=f"About {name}", run=run) for name, run in runs.items()}

@@ -16,6 +16,7 @@ from trocar.commands.bench import bench
 from trocar.commands.calibrate import calibrate
 from trocar.commands.excite import excite
 from trocar.commands.export import export
+from trocar.commands.fetch import fetch
 from trocar.commands.gravity import gravity
 from trocar.commands.identify import identify
 from trocar.commands.render import render
@@ -102,6 +103,7 @@ app.command(rich_help_panel="Your own robot")(gravity)
 app.command(rich_help_panel="Your own robot")(excite)
 app.command(rich_help_panel="Your own robot")(identify)
 app.command(rich_help_panel="Use elsewhere")(export)
+app.command(rich_help_panel="Check against the literature")(fetch)
 
 
 @app.command(rich_help_panel="Check against the literature")
@@ -112,7 +114,12 @@ def reproduce(
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", envvar="TROCAR_DATA", help="Folder with the measured data.", show_default=False),
+        typer.Option(
+            metavar="DIR",
+            envvar="TROCAR_DATA",
+            help="Folder with the measured data; without, what `trocar fetch` has fetched.",
+            show_default=False,
+        ),
     ] = None,
     json_file: Annotated[
         Path | None,
@@ -141,6 +148,7 @@ def reproduce(
             experiments = _chosen(names or [])
             if data is not None and not data.is_dir():
                 raise TrocarError(f"the data folder {str(data)!r} does not exist (--data or TROCAR_DATA)")
+            data = data or _fetched()
             if video and report_folder is None:
                 raise TrocarError("--video needs --report DIR: the videos go into DIR/video")
             video_folder = report_folder / "video" if video and report_folder is not None else None
@@ -153,6 +161,17 @@ def reproduce(
     typer.echo(everything.summary())
     if broken or not everything.ok:
         raise typer.Exit(1)
+
+
+def _fetched() -> Path | None:
+    """The folder of fetched data, said on the terminal; None where nothing was fetched."""
+    from trocar.datasets import fetched_folder
+
+    folder = fetched_folder()
+    if not folder.is_dir():
+        return None
+    typer.echo(f"Measured data: {folder}", err=True)
+    return folder
 
 
 def _chosen(names: list[str]) -> list[Experiment]:

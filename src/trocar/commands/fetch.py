@@ -1,0 +1,46 @@
+"""`trocar fetch`: published recordings of real robots, from their authors' repositories."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trocar.commands.terminal import plain_errors, progress_bar
+from trocar.errors import UnknownName
+
+
+def fetch(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="wang2019, ferro2022; none means all.", show_default=False),
+    ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder for the data; without, your cache.", show_default=False),
+    ] = None,
+) -> None:
+    """Fetch the measured data that reproductions compare with, from their authors' repositories.
+
+    Example: [bold]trocar fetch && trocar reproduce wang2019[/bold]
+
+    The data belong to their authors. Every file is checked by its SHA-256; what is there already is left alone, so an
+    interrupted run goes on where it was. With --to DIR, give DIR to others by --data or TROCAR_DATA.
+    """
+    with plain_errors():
+        from trocar.datasets import DATASETS, fetched_folder
+
+        for name in names or ():
+            if name not in DATASETS:
+                raise UnknownName("data", name, DATASETS)
+        folder = fetched_folder() if to is None else to
+        for name in dict.fromkeys(names or DATASETS):
+            dataset = DATASETS[name]
+            typer.echo(f"{name}: {dataset.title}. {dataset.citation}. {dataset.repository}")
+            with progress_bar(f"fetching {len(dataset.files)} files") as progress:
+                new = dataset.fetch(folder, progress)
+            there = len(dataset.files) - len(new)
+            typer.echo(f"{len(new)} files fetched, {there} were there: {folder / dataset.folder}")
+        if to is not None:
+            typer.echo(f"Use them with --data {to}, or set TROCAR_DATA.")

@@ -61,9 +61,8 @@ class MotorEfforts:
         tree, n = self.mechanism._pinocchio, q.shape[1]
         model, data, E = tree.model, tree.data, tree._E
         drives, elastics = self.mechanism.drives, self.mechanism.elastics
-        stiffness = drives.stiffness + np.einsum(
-            "mi,nm,mj->nij", drives.A, 2.0 * drives.K2 * (q @ drives.A.T), drives.A
-        )
+        bent = 2.0 * drives.K2 * (q @ drives.A.T)
+        stiffness = drives.stiffness + np.einsum("mi,nm,mj->nij", drives.A, bent, drives.A)
         amplitudes = np.array([element.amplitude for element in elastics.elements])
         stiffness[:, np.arange(n), np.arange(n)] += elastics.slopes(q) @ amplitudes
         found, weight = np.empty((3, *q.shape, n)), np.zeros((*q.shape, n))

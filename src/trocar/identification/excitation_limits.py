@@ -57,12 +57,9 @@ class ExcitationLimits:
                 raise TrocarError(f"no room for {name}: it must stay between {self.lower[i]:g} and {self.upper[i]:g}")
             if not (np.isfinite(self.velocity[i]) and self.velocity[i] > 0):
                 raise TrocarError(f"the velocity limit of {name} must be positive, got {self.velocity[i]!r}")
-        if (
-            self.effort.shape != (self.A.shape[1],)
-            or len(self.motors) != len(self.effort)
-            or not (self.effort > 0).all()
-        ):
-            raise TrocarError(f"efforts must be positive, one for each of {self.A.shape[1]} motors, got {self.effort}")
+        n = self.A.shape[1]
+        if self.effort.shape != (n,) or len(self.motors) != n or not (self.effort > 0).all():
+            raise TrocarError(f"efforts must be positive, one for each of {n} motors, got {self.effort}")
 
     @property
     def middle(self) -> Array:

@@ -16,6 +16,8 @@ excess, where = limits.violation(*sampled(found.motion, 2000)[:2])
 print(f"{found.parameters} parameters, starts ended at condition numbers {[round(x) for x in found.starts]}")
 print(f"nearest to a limit: {where}, {-excess:.1%} of its range away")
 print("least well shown:", *criterion.unexcited(*sampled(found.motion, 100)))
+needed = zip(ecm.arm.motors.names, found.effort, ecm.arm.motors.effort, strict=True)
+print("largest efforts:", ", ".join(f"{name} {tau:.3g} of {limit:.3g}" for name, tau, limit in needed))
 
 run = PeriodicRun(found.motion, periods=2, home=ecm.arm.home)
 print(check_path(ecm, run, acceleration=[10.0] * 4, near_singular=0.0))

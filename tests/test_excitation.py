@@ -11,13 +11,19 @@ from test_cli import call
 from test_measured import DATA, needs_recording
 
 import trocar as tr
+from trocar.arms import ARMS
+from trocar.control import JointPID
 from trocar.control.trajectories import PeriodicRun, fourier
 from trocar.errors import TrocarError
 from trocar.identification import excitation_file as files
 from trocar.identification.excitation import Excitation, _Problem, excite, sampled
 from trocar.identification.excitation_criterion import NEARLY_REDUNDANT, Criterion
+from trocar.identification.excitation_effort import MotorEfforts
 from trocar.identification.excitation_limits import excitation_limits
+from trocar.identification.identify import identify
+from trocar.identification.least_squares import base_estimate
 from trocar.recording import Recording
+from trocar.simulation.simulate import simulate
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +86,34 @@ def test_the_derivatives_of_the_link_regressor_are_exact(psm):
             np.testing.assert_allclose(D[k][..., j], (ends[0] - ends[1])[..., : Y.shape[-1]] / (2 * h), atol=1e-7)
 
 
+@pytest.mark.parametrize("arm", ["PSM", "PSM_Si", "ECM_Si", "MTMR"])
+def test_the_derivatives_of_motor_efforts_are_exact_friction_by_load_and_springs_included(arm):
+    mechanism = tr.load_mechanism(arm)
+    efforts = MotorEfforts(mechanism)
+    x = np.stack(states(mechanism, 12, seed=3))
+    _, D = efforts.with_derivatives(*x)
+    rng = np.random.default_rng(4)
+    for _ in range(3):
+        d = rng.normal(size=x.shape) * np.abs(x).mean(axis=(1, 2), keepdims=True)
+        h = 1e-7
+        difference = (efforts.with_derivatives(*(x + h * d))[0] - efforts.with_derivatives(*(x - h * d))[0]) / (2 * h)
+        np.testing.assert_allclose(
+            np.einsum("dtij,dtj->ti", D, d), difference, rtol=1e-5, atol=1e-6 * np.abs(difference).max()
+        )
+    # where nothing turns round, the smooth efforts are the arm's own
+    q, dq, ddq = x[0], 1e3 * x[1], x[2]
+    smooth, exact = efforts.with_derivatives(q, dq, ddq)[0], efforts(q, dq, ddq)
+    np.testing.assert_allclose(smooth, exact, rtol=1e-9, atol=1e-9 * np.abs(exact).max())
+
+
+def test_the_slope_of_the_room_for_efforts_is_that_of_the_coefficients(ecm):
+    problem = _Problem(Criterion(ecm), excitation_limits(ecm.arm), 3, 0.18)
+    x = problem.random(np.random.default_rng(0))
+    d, h = np.random.default_rng(1).normal(size=x.shape), 1e-7
+    difference = (problem.effort_room(x + h * d)[0] - problem.effort_room(x - h * d)[0]) / (2 * h)
+    np.testing.assert_allclose(problem.effort_room(x)[1] @ d, difference, atol=1e-5 * np.abs(difference).max())
+
+
 def test_the_smooth_objective_bounds_the_condition_number_from_above(psm):
     criterion = Criterion(psm)
     x = states(psm, 60)
@@ -136,6 +170,27 @@ def test_the_determinant_objective_finds_a_motion_too(ecm):
     problem = _Problem(criterion, limits, 4, 0.18)
     begun = problem.random(np.random.default_rng(0))
     assert problem.objective(problem.coefficients(result.motion), 2.0)[0] < problem.objective(begun, 2.0)[0]
+
+
+def test_efforts_stay_within_the_part_asked_for_where_they_would_not_otherwise(ecm, found):
+    strength = ecm.arm.motors.effort
+    part = 0.9 * float((found.effort / strength).max())
+    limits = excitation_limits(ecm.arm, effort=part)
+    gentle = excite(Criterion(ecm), limits, harmonics=4, starts=1, iterations=0.05, first=found.motion)
+    assert (gentle.effort <= part * strength).all()
+    assert gentle.violation <= 0.0
+    # by equations that the search does not use
+    q, dq, ddq = sampled(gentle.motion, 3001)
+    tau = ecm.regressor(q, dq, ddq) @ ecm.parameter_vector
+    use = float((np.abs(tau @ ecm.arm.motors.coupling) / strength).max())
+    assert 0.9 * part < use < 1.005 * part
+
+
+def test_an_arm_that_cannot_be_held_within_its_efforts_is_told(ecm):
+    with pytest.raises(TrocarError, match=r"motor pitch needs .* to hold the arm in the middle"):
+        excite(Criterion(ecm), excitation_limits(ecm.arm, effort=0.2), starts=1)
+    with pytest.raises(TrocarError, match="above 0 and at most 1"):
+        excitation_limits(ecm.arm, effort=1.2)
 
 
 @pytest.mark.parametrize(
@@ -284,7 +339,26 @@ def test_the_command_searches_rehearses_and_writes_files_to_play(tmp_path):
     plan, rehearsal = (Recording.load(tmp_path / name) for name in ("excitation.csv", "rehearsal.npz"))
     assert plan.t[-1] == pytest.approx(rehearsal.t[-1], abs=0.01)
     arm = tr.load_arm("ECM")
-    assert (np.abs(rehearsal.tau[rehearsal.t > 0.1] @ arm.motors.coupling) < arm.motors.effort).all()
+    largest = np.abs(rehearsal.tau[rehearsal.t > 0.1] @ arm.motors.coupling).max(0)
+    assert (largest < arm.motors.effort).all()
+    # the files and the terminal say what each motor needs
+    efforts = json.loads((tmp_path / "excitation.json").read_text())["efforts"]
+    assert plan.provenance["efforts"] == efforts
+    for i, name in enumerate(arm.motors.names):
+        assert efforts[name]["limit"] == pytest.approx(arm.motors.effort[i], rel=1e-3)
+        assert efforts[name]["rehearsal"] == pytest.approx(largest[i], rel=1e-3)
+        assert efforts[name]["model"] <= 0.7501 * efforts[name]["limit"]
+        assert f"{largest[i] / arm.motors.effort[i]:.0%}" in run.output
+    assert "no recipe for the ECM" in run.output
+
+
+def test_help_names_every_arm():
+    assert all(name in call("excite", "--help").output for name in ARMS)
+
+
+def test_a_script_plays_the_motion_of_any_arm():
+    for name in ARMS:
+        compile(files.player(tr.load_arm(name), "excitation.csv", 200.0), name, "exec")
 
 
 def test_the_command_tells_what_is_wrong(tmp_path):
@@ -294,6 +368,47 @@ def test_the_command_tells_what_is_wrong(tmp_path):
     run = call("excite", "--from", tmp_path / "none.json", "-o", tmp_path)
     assert run.exit_code == 2
     assert "cannot be read" in run.output
+
+
+# -- and back: excite, simulate, identify ------------------------------------------------------------------------------
+
+
+def played(arm, motion):
+    """One period at full speed under the dVRK's PID, motors limited; 150 rows per second."""
+    sim = tr.Simulator(arm, timestep=1 / 1500, motor_limits=True)
+    run = PeriodicRun(motion, 1, sim.arm.home)
+    sim.reset(sim.arm.home)
+    return simulate(sim, JointPID(sim.arm, delay=1), run, run.duration, every=10).between(*run.full_speed)
+
+
+def test_an_ecms_base_parameters_come_back_from_its_motion_and_what_is_hardly_shown_is_known(ecm, found):
+    run = played("ECM", found.motion)
+    moving = (np.abs(run.dq) > 1e-3).all(1)  # where the engine's Coulomb friction slides
+    Y = ecm.regressor(run.q, run.dq, run.ddq)[moving]
+    estimate = base_estimate(Y, run.tau[moving], ecm.base_parameters, ecm.parameter_names)
+    truth = ecm.base_parameters.B @ ecm.parameter_vector
+    contribution = np.abs(Y[..., ecm.base_parameters.independent]).max((0, 1))
+    assert len(estimate.names) == 33
+    # each parameter to 1 % of its motor's largest effort; weight and friction far better
+    np.testing.assert_allclose(estimate.values * contribution, truth * contribution, atol=0.01 * np.abs(run.tau).max())
+    for name in ("pitch.Fv", "pitch.Fc", "yaw.Fv", "yaw.Fc"):
+        i = estimate.names.index(name)
+        assert estimate.values[i] == pytest.approx(truth[i], rel=1e-3)
+    with pytest.raises(TrocarError, match=r"recipe 'ECM' is unknown. Known: PSM, MTML, MTMR"):
+        identify(run, "ECM")
+
+
+def test_a_masters_motion_is_found_played_and_identified():
+    mtm = tr.load_mechanism("MTMR")
+    limits = excitation_limits(mtm.arm)
+    motion = excite(Criterion(mtm), limits, harmonics=4, frequency=0.2, starts=1, iterations=0.04).motion
+    run = played("MTMR", motion)
+    assert (np.abs(run.tau @ mtm.arm.motors.coupling).max(0) < mtm.arm.motors.effort).all()
+    result = identify(run, "MTMR", cross_validate=False)
+    assert result.status == "optimal"
+    assert result.min_pseudo_inertia_eigenvalue > 0
+    # friction of the recipe has memory, that of the simulated arm has not
+    assert (result.train_relative_error < 0.2).all()
 
 
 # -- the authors' own motion -------------------------------------------------------------------------------------------

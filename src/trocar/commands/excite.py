@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
     from trocar.arms import Arm
     from trocar.control.trajectories import Fourier, PeriodicRun
+    from trocar.identification.excitation import Excitation
     from trocar.identification.excitation_limits import ExcitationLimits
     from trocar.recording import Recording
     from trocar.spatial import Array
 
 
-FREQUENCY = {"MTM": 0.1}  # [Hz]: its first motor has not the effort for more
+FREQUENCY = {"MTM": 0.1}  # [Hz]: its motors have not the effort for its range at more
 
 
 class ObjectiveName(StrEnum):
@@ -37,7 +38,7 @@ class Links(StrEnum):
 
 
 def excite(
-    arm: Annotated[str, typer.Option(metavar="ARM", help="PSM, ECM, MTML, MTMR.")] = "PSM",
+    arm: Annotated[str, typer.Option(metavar="ARM", help="PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR.")] = "PSM",
     harmonics: Annotated[int, typer.Option(metavar="N", help="Of the Fourier series.")] = 6,
     frequency: Annotated[
         float | None,
@@ -56,6 +57,9 @@ def excite(
             metavar="JOINT=LOW,HIGH,SPEED", help="Other limits for a joint; repeat for more.", show_default=False
         ),
     ] = None,
+    effort: Annotated[
+        float, typer.Option(metavar="PART", help="Of each motor's effort that the motion may need, by the arm's model.")
+    ] = 0.75,
     starts: Annotated[int, typer.Option(metavar="N", help="Random motions to start from; the best end is kept.")] = 4,
     seconds: Annotated[float, typer.Option(metavar="S", help="Most time to search.")] = 120.0,
     seed: Annotated[int, typer.Option(metavar="N", help="Of the random motions.")] = 0,
@@ -78,12 +82,13 @@ def excite(
     robot, [bold]python3 excitation/play.py --arm PSM1 --scale 0.3[/bold].
 
     The motion is a Fourier series within limits of position and velocity, those of coupled motors included, at all
-    times. Each start takes up to 160 iterations, some 20 s for the PSM. It can be interrupted by --seconds and
-    continued: [bold]trocar excite --from excitation/excitation.json --seed 1 -o better[/bold].
+    times, and needs no more than 75 % of any motor's effort (--effort) by the arm's own model: weight, inertia and
+    friction. Each start takes up to 160 iterations, some 20 s for the PSM, a minute for an MTM. The search ends after
+    --seconds and can be continued: [bold]trocar excite --from excitation/excitation.json --seed 1 -o better[/bold].
 
     Writes excitation.json (coefficients, figures), rehearsal.npz and rehearsal.png (the dVRK's own PID in simulation);
     and, if the motors have the effort and the joints keep their limits there, excitation.csv (t, q, dq, ddq, dVRK
-    joint order) and play.py. Exit status 1 if the rehearsal fails.
+    joint order) and play.py. The first two say what each motor needs and has. Exit status 1 if the rehearsal fails.
     """
     with plain_errors():
         from trocar.control.trajectories import PeriodicRun
@@ -98,7 +103,7 @@ def excite(
         mechanism = load_mechanism(arm, parameters)
         facts = mechanism.arm
         without = NEARLY_REDUNDANT.get(arm, ()) if links is Links.reduced else ()
-        limits = excitation_limits(facts, _changes(limit or []))
+        limits = excitation_limits(facts, _changes(limit or []), effort)
         if frequency is None:
             frequency = FREQUENCY.get(facts.family, 0.18)
         first = None if go_on is None else files.load_coefficients(go_on, facts)
@@ -124,13 +129,17 @@ def excite(
 
         title = f"{arm}: excitation rehearsed, condition number {found.condition_number:.0f}"
         written.append(save(recording_figure(recording, title), output / "rehearsal.png"))
-        use = _effort_use(facts, recording)
-        complaints = _complaints(facts, recording, use)
+        rehearsed = _largest_efforts(facts, recording)
+        files.save_coefficients(output / "excitation.json", facts, found, limits, rehearsed)
+        complaints = _complaints(facts, recording, rehearsed)
         if not complaints:
-            written.append(files.rows(facts, run, rate).save(output / "excitation.csv"))
+            efforts = files.effort_table(facts, found, rehearsed)
+            written.append(files.rows(facts, run, rate, efforts).save(output / "excitation.csv"))
             written.append(write_whole(output / "play.py", files.player(facts, "excitation.csv", rate)))
 
-    Console().print(_table(facts, limits, recording, use))
+    console = Console()
+    console.print(_table(facts, limits, recording))
+    console.print(_effort_table(facts, found, rehearsed))
     typer.echo(
         f"Condition number {found.condition_number:.1f} of {found.parameters} parameters; starts ended at "
         f"{', '.join(f'{value:.0f}' for value in found.starts)}; {found.iterations} iterations, {found.seconds:.0f} s."
@@ -142,8 +151,10 @@ def excite(
         typer.echo(f"  {path}")
     for complaint in complaints:
         typer.echo(f"rehearsal failed: {complaint}", err=True)
-    if complaints:
-        typer.echo("No excitation.csv and no play.py: lower --frequency or the speeds (--limit).", err=True)
+    if not complaints:
+        typer.echo(_next_step(arm))
+    else:
+        typer.echo("No excitation.csv and no play.py: lower --effort, --frequency or the speeds (--limit).", err=True)
         raise typer.Exit(1)
 
 
@@ -177,19 +188,19 @@ def _rehearsal(arm: str, parameters: str | None, run: PeriodicRun, progress: Cal
     return simulate(engine, controller, run, run.duration, progress, every=5)
 
 
-def _effort_use(arm: Arm, recording: Recording) -> Array:
-    """(motors,) largest part of each motor's effort that is used; the start from rest, under a PID, left out."""
+def _largest_efforts(arm: Arm, recording: Recording) -> Array:
+    """(n,) largest effort of each motor [N m, N]; the start from rest, under a PID, left out."""
     import numpy as np
 
     assert recording.tau is not None
-    return np.asarray(np.abs(recording.tau[recording.t > 0.1] @ arm.motors.coupling).max(0) / arm.motors.effort)
+    return np.asarray(np.abs(recording.tau[recording.t > 0.1] @ arm.motors.coupling).max(0))
 
 
-def _complaints(arm: Arm, recording: Recording, use: Array) -> list[str]:
+def _complaints(arm: Arm, recording: Recording, rehearsed: Array) -> list[str]:
     found = [
-        f"motor {name} is at its limit of {arm.motors.effort[i]:.3g}"
-        for i, name in enumerate(arm.motors.names)
-        if use[i] >= 1.0 - 1e-9
+        f"motor {name} is at its limit of {limit:.3g}"
+        for name, limit, largest in zip(arm.motors.names, arm.motors.effort, rehearsed, strict=True)
+        if largest >= limit * (1.0 - 1e-9)
     ]
     for j, joint in enumerate(arm.joints):
         low, high = recording.q[:, j].min(), recording.q[:, j].max()
@@ -200,11 +211,11 @@ def _complaints(arm: Arm, recording: Recording, use: Array) -> list[str]:
     return found
 
 
-def _table(arm: Arm, limits: ExcitationLimits, recording: Recording, use: Array) -> Table:
+def _table(arm: Arm, limits: ExcitationLimits, recording: Recording) -> Table:
     import numpy as np
 
     table = Table(title=f"{arm.name}: rehearsal under the dVRK's PID (rad, m, s)")
-    for title in ("joint", "range", "allowed", "top speed", "error", "motor effort"):
+    for title in ("joint", "range", "allowed", "top speed", "error"):
         table.add_column(title, justify="left" if title == "joint" else "right", no_wrap=True)
     error = np.abs(recording.q - recording.commands["q"]).max(0)
     for j, name in enumerate(arm.joint_names):
@@ -215,6 +226,41 @@ def _table(arm: Arm, limits: ExcitationLimits, recording: Recording, use: Array)
             f"{limits.lower[j]:.2f} {limits.upper[j]:.2f}",
             f"{np.abs(dq).max():.2f}/{limits.velocity[j]:.2f}",
             f"{error[j]:.1g}",
-            f"{arm.motors.names[j]} {use[j]:.0%}",
         )
     return table
+
+
+def _effort_table(arm: Arm, found: Excitation, rehearsed: Array) -> Table:
+    """What each motor needs, as planned and as rehearsed, beside what it has."""
+    coupled = "A motor also bears what the coupling brings it from other joints." if _coupled(arm) else None
+    table = Table(title=f"{arm.name}: largest efforts of the motors (N m, N)", caption=coupled)
+    for title in ("joint", "motor", "limit", "model", "rehearsal", "of limit"):
+        table.add_column(title, justify="left" if title in ("joint", "motor") else "right", no_wrap=True)
+    for j, limit in enumerate(arm.motors.effort):
+        table.add_row(
+            arm.joint_names[j],
+            arm.motors.names[j],
+            f"{limit:.3g}",
+            f"{found.effort[j]:.3g}",
+            f"{rehearsed[j]:.3g}",
+            f"{rehearsed[j] / limit:.0%}",
+        )
+    return table
+
+
+def _coupled(arm: Arm) -> bool:
+    import numpy as np
+
+    return bool((arm.motors.coupling != np.diag(np.diag(arm.motors.coupling))).any())
+
+
+def _next_step(arm: str) -> str:
+    """What identification can do with a recording of this motion."""
+    from trocar.identification.recipe import RECIPES
+
+    if arm in RECIPES:
+        return f"Then: trocar identify measured.csv --arm {arm} (rehearsal.npz will do, for a trial)."
+    return (
+        f"trocar identify has no recipe for the {arm} (it has for {', '.join(RECIPES)}): least squares give its base "
+        "parameters, see docs/excitation.md."
+    )

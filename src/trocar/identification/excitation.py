@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 from trocar.control.trajectories import Fourier, fourier
 from trocar.errors import TrocarError
 from trocar.identification.excitation_criterion import Criterion
+from trocar.identification.excitation_effort import MotorEfforts
 from trocar.identification.excitation_limits import ExcitationLimits
 from trocar.spatial import Array
 
@@ -28,8 +29,9 @@ class Excitation:
     Attributes:
         motion: the Fourier series, a reference.
         condition_number: of its regressor, columns divided by their ranges. parameters: number of columns.
-        violation: largest excess over a limit on the dense grid, relative; not positive.
-        starts: condition number at the end of every start, in order (infinite: outside the limits).
+        violation: largest excess over a limit on the dense grid, efforts included, relative; not positive.
+        effort: (n,) largest effort of each motor on the dense grid, by the arm's model [N m, N].
+        starts: condition number that each start came to, in order (infinite: outside the limits).
         iterations: spent in all. seconds: spent in all.
     """
 
@@ -37,6 +39,7 @@ class Excitation:
     condition_number: float
     parameters: int
     violation: float
+    effort: Array
     starts: tuple[float, ...]
     iterations: int
     seconds: float
@@ -58,9 +61,11 @@ def excite(
     """Fourier series of least condition number (or largest determinant) within the limits, from several starts.
 
     Each start is a random motion within the limits, bettered by SLSQP with exact gradients, column scaling included;
-    first in the Frobenius norm, which is smooth, then in a Schatten norm near the spectral one. All limits are linear
-    in the coefficients. They are imposed on a grid of 20 times per harmonic, tightened by cos(pi/20): a trigonometric
-    polynomial cannot exceed its values on the grid by more, so the motion is within its limits at all times.
+    first in the Frobenius norm, which is smooth, then in a Schatten norm near the spectral one. Limits of position and
+    velocity are linear in the coefficients. They are imposed on a grid of 20 times per harmonic, tightened by
+    cos(pi/20): a trigonometric polynomial cannot exceed its values on the grid by more, so the motion is within them
+    at all times. Efforts of the motors, by the model of the criterion's mechanism, are imposed at the criterion's
+    samples; a result that exceeds them between is drawn towards the middle until it does not on the dense grid.
 
     Args:
         harmonics: of the series. frequency: of the first [Hz].
@@ -92,6 +97,7 @@ def excite(
         condition_number=problem.condition_number(search.best),
         parameters=len(criterion),
         violation=problem.violation(search.best),
+        effort=problem.effort(search.best),
         starts=tuple(ends),
         iterations=search.iterations,
         seconds=time.monotonic() - begin,
@@ -142,16 +148,26 @@ class _Problem:
             h += [np.full(len(grid[0]), away), np.zeros(len(grid[0]))]
         self._G, self._h = np.vstack(G), np.concatenate(h)
         self.n = n
-        self.rest = np.zeros((2 * self.K + 1) * n)
+        self._room: tuple[Array, Array, Array] | None = None
         if np.abs(self._h).max() >= 1.0:
             i = int(np.abs(self._h).argmax()) // (2 * len(grid[0]))
             raise TrocarError(f"no room for {limits.names[i]}: its limits and those of the joints exclude each other")
+        self._efforts = MotorEfforts(criterion.mechanism)
+        held = np.abs(self._efforts(*(x[None] for x in (self._middle, *np.zeros((2, n)))))[0]) / limits.effort
+        if held.max() >= 1.0:
+            raise TrocarError(
+                f"motor {limits.motors[int(held.argmax())]} needs {held.max():.0%} of the effort allowed to hold the "
+                "arm in the middle of its limits; move them or allow more effort"
+            )
         slopes = np.vstack([-self._G, self._G])
-        self.constraints = {
-            "type": "ineq",
-            "fun": lambda x: 1.0 - np.concatenate([self._G @ x + self._h, -self._G @ x - self._h]),
-            "jac": lambda x: slopes,
-        }
+        self.constraints = (
+            {
+                "type": "ineq",
+                "fun": lambda x: 1.0 - np.concatenate([self._G @ x + self._h, -self._G @ x - self._h]),
+                "jac": lambda x: slopes,
+            },
+            {"type": "ineq", "fun": lambda x: self.effort_room(x)[0], "jac": lambda x: self.effort_room(x)[1]},
+        )
 
     def objective(self, x: Array, p: float) -> tuple[float, Array]:
         """Value and gradient."""
@@ -159,21 +175,50 @@ class _Problem:
         dX = sum(basis.T @ part for basis, part in zip(self._basis, gradient, strict=True)) * self._unit
         return value, dX.ravel()
 
+    def effort_room(self, x: Array) -> tuple[Array, Array]:
+        """What each motor has left at every sample, as a part of what it may give; and the derivative by x."""
+        if self._room is not None and np.array_equal(self._room[0], x):
+            return self._room[1:]
+        u, du = self._efforts.with_derivatives(*self._states(x))
+        limit = self.limits.effort
+        # motor i at sample t, by the coefficient c of joint j
+        slope = np.einsum("dtc,dtij,cj->ticj", np.stack(self._basis), du / limit[:, None], self._unit, optimize=True)
+        slope, u = slope.reshape(u.size, -1), (u / limit).ravel()
+        self._room = x.copy(), 1.0 - np.concatenate([u, -u]), np.vstack([-slope, slope])
+        return self._room[1:]
+
     def condition_number(self, x: Array) -> float:
         return self.criterion.condition_number(*self._states(x))
 
+    def effort(self, x: Array) -> Array:
+        """(n,) largest of each motor over a period [N m, N]."""
+        return np.abs(self._efforts(*sampled(self.motion(x), DENSE))).max(0)
+
     def violation(self, x: Array) -> float:
         q, dq, _ = sampled(self.motion(x), DENSE)
-        return self.limits.violation(q, dq)[0]
+        return max(self.limits.violation(q, dq)[0], float((self.effort(x) / self.limits.effort).max()) - 1.0)
 
     def inside(self, x: Array) -> Array:
-        """x, drawn towards the middle by what it is outside the limits on the grid: rounding, after a search."""
+        """x, drawn towards the middle by what it is outside the limits: rounding, or efforts between the samples."""
         d = self._G @ x
         room = 1.0 - np.sign(d) * self._h
-        return x * min(1.0, 1.0 / float((np.abs(d) / room).max()))
+        return self._within_efforts(x * min(1.0, 1.0 / float((np.abs(d) / room).max())))
+
+    def _within_efforts(self, x: Array) -> Array:
+        """The largest part of x, to 1/1000, whose efforts are within limits; x itself if there is none."""
+        if self._strong_enough(x):
+            return x
+        low, high = 0.0, 1.0
+        for _ in range(10):
+            part = 0.5 * (low + high)
+            low, high = (part, high) if self._strong_enough(part * x) else (low, part)
+        return low * x if low > 0.0 else x
+
+    def _strong_enough(self, x: Array) -> bool:
+        return bool((self.effort(x) <= self.limits.effort).all())
 
     def random(self, rng: np.random.Generator) -> Array:
-        """A motion of random harmonics that reaches nine tenths of a limit."""
+        """A motion of random harmonics that reaches nine tenths of a limit of position or velocity."""
         x = rng.normal(size=(2 * self.K + 1, self.n))
         x[0] = 0.0
         x[1:] /= np.sqrt(np.tile(np.arange(1, self.K + 1), 2))[:, None]
@@ -231,8 +276,8 @@ class _Search:
         self.iterations, self.over, self._planned = 0, False, 0.0
 
     def descend(self, x: Array, stages: Sequence[tuple[float, int]]) -> float:
-        """The condition number at the end of a descent from x."""
-        self._last = x
+        """The least condition number at the end of a stage of a descent from x."""
+        self._last, least = x, np.inf
         for p, count in stages:
             before = self.iterations
             try:
@@ -241,7 +286,7 @@ class _Search:
                     x,
                     jac=True,
                     method="SLSQP",
-                    constraints=[self.problem.constraints],
+                    constraints=self.problem.constraints,
                     callback=self._count,
                     options={"maxiter": count, "ftol": 1e-6},
                 )
@@ -250,10 +295,10 @@ class _Search:
                 self.over = True
             self._planned += count - (self.iterations - before)  # iterations that were not needed
             x = self.problem.inside(self._last if self.over else x)
-            end = self._take(x)
+            least = min(least, self._take(x))
             if self.over:
                 break
-        return end
+        return least
 
     def _objective(self, p: float) -> Callable[[Array], tuple[float, Array]]:
         def objective(x: Array) -> tuple[float, Array]:

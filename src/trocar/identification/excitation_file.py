@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
@@ -16,12 +17,19 @@ from trocar.files import write_whole
 from trocar.identification.excitation import Excitation
 from trocar.identification.excitation_limits import ExcitationLimits
 from trocar.recording import Recording
+from trocar.spatial import Array
 
 _CLASSES = {"PSM": "psm", "ECM": "ecm", "MTM": "mtm"}  # of the dVRK's Python package
 
 
-def save_coefficients(path: Path, arm: Arm, found: Excitation, limits: ExcitationLimits) -> Path:
-    """The Fourier series with its figures, as JSON; `load_coefficients` reads it to go on searching."""
+def save_coefficients(
+    path: Path, arm: Arm, found: Excitation, limits: ExcitationLimits, rehearsed: Array | None = None
+) -> Path:
+    """The Fourier series with its figures, as JSON; `load_coefficients` reads it to go on searching.
+
+    Args:
+        rehearsed: (n,) largest effort of each motor in a rehearsal [N m, N].
+    """
     motion = found.motion
     table = {
         "arm": arm.name,
@@ -41,9 +49,21 @@ def save_coefficients(path: Path, arm: Arm, found: Excitation, limits: Excitatio
             name: [float(limits.lower[i]), float(limits.upper[i]), float(limits.velocity[i])]
             for i, name in enumerate(limits.names)
         },
+        "efforts": effort_table(arm, found, rehearsed),
         "trocar": version("trocar"),
     }
     return write_whole(path, json.dumps(table, indent=1) + "\n")
+
+
+def effort_table(arm: Arm, found: Excitation, rehearsed: Array | None = None) -> dict[str, dict[str, float]]:
+    """Of each motor: its limit, what the model says it needs and what it needed in a rehearsal [N m, N]."""
+    columns = {"limit": arm.motors.effort, "model": found.effort}
+    if rehearsed is not None:
+        columns["rehearsal"] = rehearsed
+    return {
+        name: {key: float(f"{values[i]:.4g}") for key, values in columns.items()}
+        for i, name in enumerate(arm.motors.names)
+    }
 
 
 def load_coefficients(path: Path, arm: Arm) -> Fourier:
@@ -60,8 +80,10 @@ def load_coefficients(path: Path, arm: Arm) -> Fourier:
     return motion
 
 
-def rows(arm: Arm, run: PeriodicRun, rate: float) -> Recording:
-    """The whole run, sampled at `rate` [Hz]: t, q, dq, ddq in the dVRK's joint order."""
+def rows(
+    arm: Arm, run: PeriodicRun, rate: float, efforts: Mapping[str, Mapping[str, float]] | None = None
+) -> Recording:
+    """The whole run, sampled at `rate` [Hz]: t, q, dq, ddq in the dVRK's joint order; `efforts` in its head."""
     if not (math.isfinite(rate) and rate > 0):
         raise TrocarError(f"rate must be positive [Hz], got {rate!r}")
     t = np.arange(int(run.duration * rate) + 1) / rate
@@ -81,7 +103,8 @@ def rows(arm: Arm, run: PeriodicRun, rate: float) -> Recording:
             "rate": rate,
             "full_speed": list(run.full_speed),
             "trocar": version("trocar"),
-        },
+        }
+        | ({} if efforts is None else {"efforts": {name: dict(row) for name, row in efforts.items()}}),
     )
 
 

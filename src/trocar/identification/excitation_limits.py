@@ -1,4 +1,4 @@
-"""Where and how fast an arm may move when it is excited: limits on rows of A q, the joints and coupled motors."""
+"""Where and how fast an arm may move when it is excited, and with what effort of its motors."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from trocar.spatial import Array
 
 RANGE = 0.9  # part of a joint's range that is used where nothing is published
 SPEED = 0.8  # part of its trajectory velocity
+EFFORT = 0.75  # part of each motor's effort; the rest is for the controller and for what the model does not know
 DISC_RANGE, DISC_SPEED = 2.9, 2.0  # of an instrument's discs [rad, rad/s]; they disengage at 2.98
 
 # Classic PSM: joints 1 to 3 and all velocities as Wang et al. 2019 used them; the wrist's positions are ours: clear of
@@ -31,11 +32,12 @@ PSM = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExcitationLimits:
-    """lower <= A q <= upper and |A dq| <= velocity, row by row.
+    """lower <= A q <= upper and |A dq| <= velocity, row by row; |tau_motor| <= effort, motor by motor.
 
     Attributes:
         names: of the rows: joints, then motors that several joints move.
         A: (r, n). lower, upper: (r,) [rad, m]. velocity: (r,) [rad/s, m/s].
+        motors: their names. effort: (n,) [N m, N]; infinite where there is none.
     """
 
     names: tuple[str, ...]
@@ -43,6 +45,8 @@ class ExcitationLimits:
     lower: Array
     upper: Array
     velocity: Array
+    motors: tuple[str, ...]
+    effort: Array
 
     def __post_init__(self) -> None:
         rows = len(self.names)
@@ -53,6 +57,9 @@ class ExcitationLimits:
                 raise TrocarError(f"no room for {name}: it must stay between {self.lower[i]:g} and {self.upper[i]:g}")
             if not (np.isfinite(self.velocity[i]) and self.velocity[i] > 0):
                 raise TrocarError(f"the velocity limit of {name} must be positive, got {self.velocity[i]!r}")
+        n = self.A.shape[1]
+        if self.effort.shape != (n,) or len(self.motors) != n or not (self.effort > 0).all():
+            raise TrocarError(f"efforts must be positive, one for each of {n} motors, got {self.effort}")
 
     @property
     def middle(self) -> Array:
@@ -73,9 +80,8 @@ class ExcitationLimits:
         velocity = (np.abs(dq @ self.A.T) / self.velocity - 1.0).max(0)
         worst = np.concatenate([position, velocity])
         i = int(worst.argmax())
-        return float(
-            worst[i]
-        ), f"{'position' if i < len(self.names) else 'velocity'} of {(*self.names, *self.names)[i]}"
+        kind, name = "position" if i < len(self.names) else "velocity", (*self.names, *self.names)[i]
+        return float(worst[i]), f"{kind} of {name}"
 
 
 def _known(arm: Arm, joint: Joint) -> bool:
@@ -89,14 +95,19 @@ def _within(joint: Joint, limits: tuple[float, float, float]) -> tuple[float, fl
     return max(lower, joint.lower), min(upper, joint.upper), velocity
 
 
-def excitation_limits(arm: Arm, changes: Mapping[str, tuple[float, float, float]] | None = None) -> ExcitationLimits:
+def excitation_limits(
+    arm: Arm, changes: Mapping[str, tuple[float, float, float]] | None = None, effort: float = EFFORT
+) -> ExcitationLimits:
     """Limits for an arm: published ones (Classic PSM), otherwise parts of the joint ranges and velocities.
 
     Instruments also limit their discs, which the coupling makes combinations of the wrist's joints.
 
     Args:
         changes: joint name -> (lower, upper, velocity) to use instead; they may not leave the joint's own range.
+        effort: part of each motor's largest effort that a motion may need, above 0 and at most 1.
     """
+    if not 0.0 < effort <= 1.0:
+        raise TrocarError(f"the part of the motors' effort must be above 0 and at most 1, got {effort!r}")
     chosen = {}
     for joint in arm.joints:
         middle, half = 0.5 * (joint.lower + joint.upper), 0.5 * (joint.upper - joint.lower)
@@ -123,4 +134,12 @@ def excitation_limits(arm: Arm, changes: Mapping[str, tuple[float, float, float]
             rows.append(row)
             numbers.append((-DISC_RANGE, DISC_RANGE, DISC_SPEED))
     lower, upper, velocity = np.array(numbers, dtype=float).T
-    return ExcitationLimits(names=tuple(names), A=np.array(rows), lower=lower, upper=upper, velocity=velocity)
+    return ExcitationLimits(
+        names=tuple(names),
+        A=np.array(rows),
+        lower=lower,
+        upper=upper,
+        velocity=velocity,
+        motors=arm.motors.names,
+        effort=effort * arm.motors.effort,
+    )

@@ -103,7 +103,7 @@ def identify(
 
     The result is physically consistent (links that can exist, rotors and friction not negative) and has
     friction with memory. Errors are |measured - predicted| / |measured| of each joint's effort: on the rows
-    fitted, on rows left out (cross-validation by phase of the motion) and on TEST.
+    fitted, on rows left out (cross-validation by phase of the motion; +- its standard error) and on TEST.
 
     TRAIN is a table as Wang et al. 2019 published it (q, dq, tau of seven columns, 200 Hz, no header), a csv
     with header, an npz, or a ROS 1 or ROS 2 bag with measured_js. SI units.
@@ -288,17 +288,18 @@ def _report(found: Identified, other: Recording | None, error: Array | None, fol
 
 
 def _table(found: Identified, error: Array | None, arm: str) -> Table:
-    table = Table(title="Relative error of effort", title_justify="left")
+    published = PUBLISHED.get("MTM" if arm.startswith("MTM") else arm)
+    note = "" if published is None else " (published: Wang et al. 2019, their test)"
+    table = Table(title=f"Relative error of effort{note}", title_justify="left")
     columns: dict[str, Sequence[float] | Array] = {"fitted": found.train_relative_error}
     columns |= {"left out": found.cv_relative_error, "raw effort": found.raw_relative_error}
     if found.validation is not None:
-        columns["left out, +-"] = found.validation.standard_errors
+        columns["+-"] = found.validation.standard_errors
     if error is not None:
         columns["test"] = error
-    published = PUBLISHED.get("MTM" if arm.startswith("MTM") else arm)
     if published is not None:
-        columns["Wang 2019, their test"] = published
-    order = ("fitted", "left out", "left out, +-", "test", "raw effort", "Wang 2019, their test")
+        columns["published"] = published
+    order = ("fitted", "left out", "+-", "test", "raw effort", "published")
     shown = [heading for heading in order if heading in columns]
     table.add_column("")
     for heading in shown:

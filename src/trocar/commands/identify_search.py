@@ -51,8 +51,8 @@ def search_recipe(
         typer.echo(f"interrupted after {len(tried)} of up to {budget} recipes; nothing was written.", err=True)
         if tried:
             typer.echo(
-                f"The order is always the same: --budget {len(tried)} ends here by itself and writes what it has; "
-                "the full command starts from the beginning.",
+                f"--budget {len(tried)} takes about as long, ends by itself and writes what it has; --recipe with "
+                "that goes on from there.",
                 err=True,
             )
         raise typer.Exit(130) from None

@@ -129,6 +129,6 @@ def _check_structure(recipe: Recipe, base: Parameters) -> None:
     if strange or not same or set(base.inertias) != set(recipe.template.inertias):
         raise TrocarError(
             f"'{base.name}' ({base.path}) was not identified by this recipe, so its friction cannot be refitted; "
-            "identify the arm once (trocar identify TRAIN -o BASE.toml) and recalibrate that, or name the recipe it was "
-            "identified by (--recipe)"
+            "identify the arm once (trocar identify TRAIN -o BASE.toml) and recalibrate that, or name the recipe it "
+            "was identified by (--recipe)"
         )

@@ -85,12 +85,8 @@ def _deltas(table: Table) -> Iterator[Change]:
 
 
 def _thinned(row: list[float], count: int) -> list[float]:
-    if len(row) <= count:
-        return list(row)
-    if count == 1:
-        return [row[len(row) // 2]]
-    step = (len(row) - 1) / (count + 1)  # without the ends
-    return [row[round((k + 1) * step)] for k in range(count)]
+    """`count` of the elements, spread evenly over them."""
+    return [row[round((k + 0.5) * len(row) / count - 0.5)] for k in range(count)] if len(row) > count else list(row)
 
 
 def _term(table: Table, drive: str, term: str) -> Iterator[Change]:

@@ -5,7 +5,7 @@ falls. Then the one-standard-error rule: of all recipes that are as good as the 
 with the fewest parameters (of those, the one of least error) is chosen, and it is made simpler as long as that holds.
 
 The cut-off of the effort is not searched: it says which effort is to be met, and errors at two of them do not compare.
-The order is fixed, so a search of N recipes is the beginning of a longer one.
+The order is fixed, and a part of the budget is kept for the second half: the same search finds the same recipe.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from trocar.recording import Recording
 
 LEAST_GAIN = 1e-3  # of the error: a smaller one is not worth a change
 PASSES = 3
+DESCENT = 0.7  # of the budget, at most
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,9 +141,11 @@ def search(
     if budget < 1:
         raise TrocarError(f"the budget of a search is the number of recipes to try, at least 1, got {budget}")
     run = _Search(recording, arm, budget, progress or (lambda number, trial: None))
+    run.budget = max(1, round(DESCENT * budget))
     here = run.trial("as it was", deepcopy(dict(table)))
     assert here is not None
     descended = _descend(run, here)
+    run.budget = budget
     simplified = _simplify(run)
     return Found(trials=tuple(run.trials), finished=descended and simplified)
 

@@ -241,16 +241,15 @@ def test_efforts_recorded_late_are_fitted_in_time_and_predicted_late(ecm):
     np.testing.assert_allclose(error, found.train_relative_error, rtol=0.02)
 
 
-def test_slow_rows_are_judged_though_not_fitted(ecm):
-    table = recipe_table("ECM")
+def test_slow_rows_are_judged_though_not_fitted():
+    """Sudden friction, which elements with memory meet everywhere but at reversals."""
+    recording, table = moved(invented("ECM"), 0), recipe_table("ECM")
     table["filters"]["slower_than"] = 0.05
-    recipe = recipe_of("ECM", table)
-    signals = prepared(recipe, ecm)
-    fast = signals.faster_than(0.05)
+    found = identify(recording, "ECM", recipe=recipe_of("ECM", table), cross_validate=False)
+    all_rows = identify(recording, "ECM", cross_validate=False)
+    fast = found.signals.faster_than(0.05)
     assert 0.3 < fast.mean() < 0.95
-    found = identify(ecm, "ECM", recipe=recipe, cross_validate=False)
-    assert len(found.predicted) == signals.used.sum()
-    all_rows = identify(ecm, "ECM", cross_validate=False)
+    assert len(found.predicted) == found.signals.used.sum()
 
     def error(which, rows):
         return relative_error(which.signals.tau[which.signals.used][rows], which.predicted[rows]).mean()

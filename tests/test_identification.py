@@ -11,7 +11,7 @@ from trocar.identification.consistency import prior
 from trocar.identification.cross_validation import bins
 from trocar.identification.design import with_values
 from trocar.identification.estimators import consistent, expanded
-from trocar.identification.identify import _design, identify, prepared
+from trocar.identification.identify import identify, prepared, problem_of
 from trocar.identification.least_squares import base_estimate, noise_variance
 from trocar.identification.motion import efforts, regressor
 from trocar.identification.recalibration import recalibrate
@@ -172,7 +172,7 @@ def test_the_quick_estimate_agrees_with_the_consistent_one(simulated):
     recipe = load_recipe("PSM")
     mechanism = recipe.mechanism()
     signals = prepared(recipe, simulated)
-    problem = _design(recipe, mechanism, np.eye(7), signals)
+    problem = problem_of(recipe, mechanism, np.eye(7), signals)
     G, h = problem.gram(np.ones(len(problem.tau), dtype=bool))
     quick = problem.X @ expanded(problem, G, h)
     solution = consistent(problem, prior("PSM"), recipe.weights.prior, recipe.least_rotors, G, h)
@@ -184,7 +184,7 @@ def test_the_quick_estimate_agrees_with_the_consistent_one(simulated):
 def test_constraints_that_nothing_meets_are_an_error(simulated):
     recipe = load_recipe("PSM")
     mechanism = recipe.mechanism()
-    problem = _design(recipe, mechanism, np.eye(7), prepared(recipe, simulated))
+    problem = problem_of(recipe, mechanism, np.eye(7), prepared(recipe, simulated))
     priors = prior("PSM")
     priors["yaw"] = replace(priors["yaw"], largest_mass=-1.0)
     G, h = problem.gram(np.ones(len(problem.tau), dtype=bool))

@@ -15,6 +15,8 @@ from trocar.commands.terminal import plain_errors, progress_bar
 from trocar.errors import TrocarError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trocar.identification.identify import Identified
     from trocar.recording import Recording
     from trocar.spatial import Array
@@ -33,6 +35,7 @@ KEYS = (
     "solver_status",
     "min_pseudo_inertia_eigenvalue",
     "rotor_inertia",
+    "recipe",
 )
 
 
@@ -41,7 +44,7 @@ def identify(
     test: Annotated[
         Path | None, typer.Option(metavar="TEST", help="Recording to judge the result on.", show_default=False)
     ] = None,
-    arm: Annotated[str, typer.Option(metavar="ARM", help="PSM, MTML or MTMR.")] = "PSM",
+    arm: Annotated[str, typer.Option(metavar="ARM", help="PSM, ECM, MTML, MTMR, PSM_Si or ECM_Si.")] = "PSM",
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write the figures to FILE.", show_default=False)
     ] = None,
@@ -51,7 +54,13 @@ def identify(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="PARAMS.toml", help="Write the parameter file.", show_default=False),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE.toml",
+            help="Write the parameter file (with --search: the recipe).",
+            show_default=False,
+        ),
     ] = None,
     report: Annotated[
         Path | None,
@@ -67,6 +76,18 @@ def identify(
         float | None,
         typer.Option(metavar="S", help="With --recalibrate: use the first S seconds.", show_default=False),
     ] = None,
+    recipe: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RECIPE.toml",
+            help="Another recipe than the arm's own, such as --search writes.",
+            show_default=False,
+        ),
+    ] = None,
+    search: Annotated[
+        bool, typer.Option("--search", help="Choose a recipe for this arm by cross-validation on TRAIN.")
+    ] = False,
+    budget: Annotated[int, typer.Option(metavar="N", min=1, help="With --search: most recipes to try.")] = 100,
     rate: Annotated[
         float | None,
         typer.Option(metavar="HZ", help="Samples per second of a table without header; 200.", show_default=False),
@@ -82,10 +103,15 @@ def identify(
 
     The result is physically consistent (links that can exist, rotors and friction not negative) and has
     friction with memory. Errors are |measured - predicted| / |measured| of each joint's effort: on the rows
-    fitted, on rows left out (cross-validation by phase of the motion) and on TEST.
+    fitted, on rows left out (cross-validation by phase of the motion; +- its standard error) and on TEST.
 
     TRAIN is a table as Wang et al. 2019 published it (q, dq, tau of seven columns, 200 Hz, no header), a csv
     with header, an npz, or a ROS 1 or ROS 2 bag with measured_js. SI units.
+
+    What is fitted stands in a recipe: PSM and MTM have their own, other arms a general one. One for your arm:
+    [bold]trocar identify one.csv --search -o recipe.toml[/bold] tries filters, weights and terms of the model on rows
+    left out of TRAIN and takes the simplest that is as good as the best (minutes), then
+    [bold]trocar identify one.csv --recipe recipe.toml -o mine.toml[/bold].
 
     A day later, friction has changed: [bold]trocar identify today.csv --recalibrate mine.toml --seconds 10
     -o today.toml[/bold] refits friction and offsets and keeps the rest.
@@ -98,10 +124,18 @@ def identify(
             try:
                 if predictions is not None and test is None:
                     raise TrocarError("--predictions needs --test: it holds the effort predicted for its rows")
-                if recalibrate is not None:
-                    _recalibrate(train, arm, recalibrate, seconds, output, rate, namespace)
+                if search:
+                    from trocar.commands.identify_search import search_recipe
+
+                    others = {"--test": test, "--json": json_file, "--report": report, "--recalibrate": recalibrate}
+                    given = [name for name, value in others.items() if value is not None]
+                    if given:
+                        raise TrocarError(f"{given[0]} does not go with --search: search first, then use its --recipe")
+                    search_recipe(train, arm, recipe, budget, output, rate, namespace)
+                elif recalibrate is not None:
+                    _recalibrate(train, arm, recalibrate, seconds, output, recipe, rate, namespace)
                 else:
-                    figures = _identify(train, test, arm, predictions, output, report, rate, namespace)
+                    figures = _identify(train, test, arm, predictions, output, report, recipe, rate, namespace)
             except TrocarError as error:
                 figures["solver_status"] = f"error: {error}"
                 raise
@@ -120,19 +154,22 @@ def _identify(
     predictions: Path | None,
     output: Path | None,
     report: Path | None,
+    recipe_file: Path | None,
     rate: float | None,
     namespace: str | None,
 ) -> dict[str, Any]:
     from trocar.files import write_whole
     from trocar.identification.identify import identify as run
+    from trocar.identification.recipe import load_recipe
     from trocar.identification.sources import load_recording
     from trocar.identification.twin import identified_text
 
     start = time.perf_counter()
-    recording = load_recording(train, arm, rate=rate, namespace=namespace)
-    other = None if test is None else load_recording(test, arm, rate=rate, namespace=namespace)
+    recipe = load_recipe(arm, recipe_file)
+    recording = load_recording(train, arm, rate=rate, namespace=namespace, recipe=recipe)
+    other = None if test is None else load_recording(test, arm, rate=rate, namespace=namespace, recipe=recipe)
     with progress_bar(f"identify {arm}") as progress:
-        found = run(recording, arm, progress=progress)
+        found = run(recording, arm, recipe=recipe, progress=progress)
     seconds = time.perf_counter() - start
     error = None if other is None else found.relative_error(other)
     written: list[Path] = []
@@ -147,6 +184,7 @@ def _identify(
         f"{seconds:.2f} s from file to parameters. Smallest eigenvalue of a pseudo-inertia "
         f"{found.min_pseudo_inertia_eigenvalue:.2g}, largest inertia of a link {found.largest_link_inertia:.2g} kg m^2."
     )
+    typer.echo(f"Recipe: {recipe.name}.{_advice(recipe_file, arm)}")
     for path in written:
         typer.echo(f"Written: {path}")
     return {
@@ -158,7 +196,19 @@ def _identify(
         "solver_status": found.status,
         "min_pseudo_inertia_eigenvalue": found.min_pseudo_inertia_eigenvalue,
         "rotor_inertia": list(found.rotor_inertia.values()),
+        "recipe": recipe.name,
     }
+
+
+def _advice(recipe_file: Path | None, arm: str) -> str:
+    """What to think of a recipe that was not named."""
+    from trocar.identification.recipe import RECIPES
+
+    if recipe_file is not None:
+        return ""
+    if arm in RECIPES:
+        return " It was chosen on a published recording of another such arm; --search chooses one for yours."
+    return " No recording chose it: its terms are those that every arm has; --search chooses more where they pay."
 
 
 def _recalibrate(
@@ -167,17 +217,20 @@ def _recalibrate(
     base: Path,
     seconds: float | None,
     output: Path | None,
+    recipe_file: Path | None,
     rate: float | None,
     namespace: str | None,
 ) -> None:
     from trocar.arms.parameters import load_parameters
     from trocar.files import write_whole
     from trocar.identification.recalibration import recalibrate
+    from trocar.identification.recipe import load_recipe
     from trocar.identification.sources import load_recording
     from trocar.identification.twin import recalibrated_text
 
-    recording = load_recording(train, arm, rate=rate, namespace=namespace)
-    found = recalibrate(load_parameters(arm, base), recording, seconds)
+    recipe = load_recipe(arm, recipe_file)
+    recording = load_recording(train, arm, rate=rate, namespace=namespace, recipe=recipe)
+    found = recalibrate(load_parameters(arm, base), recording, seconds, recipe)
     where = "after the rows fitted" if found.judged else "on the rows fitted"
     table = Table(title=f"{train.name}, relative error of effort {where}", title_justify="left")
     for heading in ("", "before", "after", "RMS after"):
@@ -198,7 +251,7 @@ def _predictions(found: Identified, recording: Recording) -> str:
     signals = found.prepared(recording)
     units = [UNITS["tau"][unit] for unit in recording.joint_units]
     head = ",".join(["t [s]", *(f"tau_{name} [{u}]" for name, u in zip(recording.joints, units, strict=True))])
-    rows = np.column_stack([signals.t, found.efforts(recording)])
+    rows = np.column_stack([signals.t, found.recorded_efforts(recording)])
     return "\n".join([head, *(",".join(f"{x:.10g}" for x in row) for row in rows)]) + "\n"
 
 
@@ -235,13 +288,22 @@ def _report(found: Identified, other: Recording | None, error: Array | None, fol
 
 
 def _table(found: Identified, error: Array | None, arm: str) -> Table:
-    published = PUBLISHED["MTM" if arm.startswith("MTM") else arm]
-    table = Table(title="Relative error of effort", title_justify="left")
-    headings = ("", "train", "cross-validation", "test", "raw effort", "Wang et al. 2019, their test")
-    for heading in headings:
-        table.add_column(heading, justify="left" if not heading else "right")
+    published = PUBLISHED.get("MTM" if arm.startswith("MTM") else arm)
+    note = "" if published is None else " (published: Wang et al. 2019, their test)"
+    table = Table(title=f"Relative error of effort{note}", title_justify="left")
+    columns: dict[str, Sequence[float] | Array] = {"fitted": found.train_relative_error}
+    columns |= {"left out": found.cv_relative_error, "raw effort": found.raw_relative_error}
+    if found.validation is not None:
+        columns["+-"] = found.validation.standard_errors
+    if error is not None:
+        columns["test"] = error
+    if published is not None:
+        columns["published"] = published
+    order = ("fitted", "left out", "+-", "test", "raw effort", "published")
+    shown = [heading for heading in order if heading in columns]
+    table.add_column("")
+    for heading in shown:
+        table.add_column(heading, justify="right")
     for j, name in enumerate(found.columns):
-        row = [found.train_relative_error[j], found.cv_relative_error[j], None if error is None else error[j]]
-        row += [found.raw_relative_error[j], published[j]]
-        table.add_row(name, *("-" if x is None else f"{x:.4f}" for x in row))
+        table.add_row(name, *(f"{columns[heading][j]:.4f}" for heading in shown))
     return table

@@ -8,6 +8,7 @@ points.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -68,23 +69,66 @@ def folds(bin_of_row: Array, periodic: bool) -> Iterator[tuple[Array, Array]]:
         yield ~np.isin(bin_of_row, left_out), np.isin(bin_of_row, judged)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Validation:
+    """How well rows are predicted that were not fitted.
+
+    Attributes:
+        square, total: (FOLDS, n) of each interval of the motion, the squared error and the squared effort.
+    """
+
+    square: Array
+    total: Array
+
+    @property
+    def error(self) -> Array:
+        """(n,) relative error of every column."""
+        return np.asarray(np.sqrt(self.square.sum(0) / self.total.sum(0)))
+
+    @property
+    def mean(self) -> float:
+        """Mean of the errors over the columns."""
+        return float(self.error.mean())
+
+    @property
+    def standard_errors(self) -> Array:
+        """(n,) of `error`, from leaving out one interval at a time (jackknife)."""
+        return _jackknife(self._without_each())
+
+    @property
+    def standard_error(self) -> float:
+        """Of `mean`, the same way."""
+        return float(_jackknife(self._without_each().mean(1)))
+
+    def _without_each(self) -> Array:
+        return np.asarray(np.sqrt((self.square.sum(0) - self.square) / (self.total.sum(0) - self.total)))
+
+
+def _jackknife(values: Array) -> Array:
+    count = len(values)
+    return np.asarray(np.sqrt((count - 1) / count * ((values - values.mean(0)) ** 2).sum(0)))
+
+
 def cross_validated(
     problem: Design,
     bin_of_row: Array,
     grams: Sequence[tuple[Array, Array]],
     periodic: bool,
     progress: Callable[[float], None] | None = None,
-) -> Array:
-    """Relative error (n,) of every column where it was not fitted; `grams` are those of the bins (Design.gram)."""
+) -> Validation:
+    """Errors where the problem was not fitted; `grams` are those of the bins (Design.grams)."""
     count = FOLDS * SHIFTS
-    square = np.zeros(problem.tau.shape[1])
+    square = np.zeros((FOLDS, problem.tau.shape[1]))
     total = np.zeros_like(square)
     for number, (fitted, judged) in enumerate(folds(bin_of_row, periodic)):
         inside = np.unique(bin_of_row[fitted])
         theta = expanded(problem, sum(grams[b][0] for b in inside), sum(grams[b][1] for b in inside))
-        error = problem.tau[judged] - problem.X[judged] @ theta
-        square += (error**2).sum(0)
-        total += (problem.tau[judged] ** 2).sum(0)
+        tau = problem.tau[judged]
+        error = tau - problem.X[judged] @ theta
+        interval = bin_of_row[judged] // SHIFTS
+        for k in np.unique(interval):
+            square[k] += (error[interval == k] ** 2).sum(0)
+            total[k] += (tau[interval == k] ** 2).sum(0)
         if progress is not None:
             progress((number + 1) / count)
-    return np.sqrt(square / total)
+    return Validation(square=square, total=total)

@@ -33,6 +33,7 @@ class Design:
         names: (p,) of the parameters phi. M: (p, k), phi = M theta. theta_prior: (k,).
         X: (N, n, k), tau: (N, n), both divided by `scale` (n,), the norm of the effort of each column.
         links: bodies, ten coordinates each, first. positive: (k,) coordinates that must not be negative.
+        friction: (k,) coordinates of friction.
         penalty: (k,) weights of the squares of theta - theta_prior.
     """
 
@@ -44,13 +45,22 @@ class Design:
     scale: Array
     links: tuple[str, ...]
     positive: Array
+    friction: Array
     penalty: Array
+
+    def weighted(self, weights: Weights) -> Design:
+        """The same problem with other weights."""
+        return replace(self, penalty=penalties(weights, self.friction, 10 * len(self.links)))
 
     def gram(self, rows: Array) -> tuple[Array, Array]:
         """X'X and X'(tau - X theta_prior) over some rows, summed over the columns."""
         X = self.X[rows].reshape(-1, self.X.shape[-1])
         rest = self.tau[rows].ravel() - X @ self.theta_prior
         return X.T @ X, X.T @ rest
+
+    def grams(self, bin_of_row: Array, fitted: Array) -> list[tuple[Array, Array]]:
+        """`gram` of each bin of rows, of those rows (N,) only that are fitted at all."""
+        return [self.gram((bin_of_row == b) & fitted) for b in range(bin_of_row.max() + 1)]
 
     def predicted(self, theta: Array) -> Array:
         """Efforts (N, n) [N m, N]."""
@@ -113,8 +123,6 @@ def design(
     norm = np.linalg.norm(X.reshape(-1, X.shape[-1]), axis=0)
     norm[:count] = 1.0
     norm[norm == 0] = 1.0
-    penalty = np.where(friction, weights.friction, weights.other)
-    penalty[:count] = 0.5 * weights.prior  # second order of tr Q - log det Q at 1
     return Design(
         names=names,
         M=M / norm,
@@ -124,8 +132,16 @@ def design(
         scale=scale,
         links=links,
         positive=np.array(positive),
-        penalty=penalty,
+        friction=np.array(friction),
+        penalty=penalties(weights, np.array(friction), count),
     )
+
+
+def penalties(weights: Weights, friction: Array, link_coordinates: int) -> Array:
+    """(k,): of link coordinates the second order of tr Q - log det Q at 1, of others what their kind has."""
+    penalty = np.where(friction, weights.friction, weights.other)
+    penalty[:link_coordinates] = 0.5 * weights.prior
+    return np.asarray(penalty)
 
 
 def with_values(template: Parameters, names: tuple[str, ...], phi: Array) -> Parameters:

@@ -98,4 +98,6 @@ def consistent(
             f"no physically consistent parameters: the solver says '{programme.status}'. Constraints that no model can "
             "meet (masses, boxes of the prior), or a recording that does not fit the arm, are the usual causes"
         )
-    return Solution(np.asarray(theta.value), str(programme.status))
+    found = np.asarray(theta.value)
+    # The solver meets its bounds to 1e-9: friction that is zero at an end of its range must not push there.
+    return Solution(np.where(problem.positive, np.maximum(found, 0.0), found), str(programme.status))

@@ -9,16 +9,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from trocar.arms.parameters import Parameters
-from trocar.identification.consistency import prior
-from trocar.identification.cross_validation import bins, cross_validated, period
+from trocar.identification.cross_validation import Validation, bins, cross_validated, period
 from trocar.identification.design import Design, design, with_values
 from trocar.identification.estimators import consistent
 from trocar.identification.least_squares import noise_variance
 from trocar.identification.motion import efforts, regressor
-from trocar.identification.recipe import RECIPES, Recipe, joint_from_columns, load_recipe
+from trocar.identification.recipe import Recipe, joint_from_columns, load_recipe
 from trocar.identification.recording_checks import check, check_excitation
 from trocar.identification.scores import relative_error, root_mean_square
-from trocar.identification.signals import Signals, prepare
+from trocar.identification.signals import Signals, prepare, shifted
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import barycentric, pseudo_inertia
 from trocar.recording import Recording
@@ -33,7 +32,7 @@ class Identified:
         parameters: the set, as `load_mechanism` and `Simulator` take it from its file.
         columns: joints or motors that efforts are given in.
         train_relative_error, cv_relative_error, raw_relative_error: (n,) on the rows fitted; on rows left out; on the
-            unfiltered effort. train_rms: (n,) [N m, N].
+            unfiltered effort. train_rms: (n,) [N m, N]. validation: the folds of cv_relative_error, None without.
         names, covariance: of the parameters that are not zero, (k,) and (k, k).
         status: of the solver. seconds: wall time.
     """
@@ -52,6 +51,7 @@ class Identified:
     status: str
     seconds: float
     period: float | None
+    validation: Validation | None
 
     def mechanism(self) -> Mechanism:
         """The equations with the identified parameters."""
@@ -62,9 +62,16 @@ class Identified:
         return prepared(self.recipe, recording)
 
     def efforts(self, recording: Recording) -> Array:
-        """Predicted effort at every row of another recording, in its columns [N m, N]."""
+        """Predicted effort at every row of another recording, in its columns [N m, N].
+
+        With a recipe that takes recorded efforts to be late it is that of the motion, `recorded_efforts` is as late.
+        """
         T = joint_from_columns(self.mechanism().arm, tuple(recording.joints))
         return efforts(self.mechanism(), T, self.prepared(recording))
+
+    def recorded_efforts(self, recording: Recording) -> Array:
+        """Predicted effort at every row as it would be recorded, the recipe's delay included [N m, N]."""
+        return shifted(self.prepared(recording).t, self.efforts(recording), -self.recipe.delay)
 
     def relative_error(self, recording: Recording) -> Array:
         """(n,) on another recording: filtered effort, ends cut."""
@@ -114,17 +121,16 @@ def identify(
     signals = prepared(recipe, recording)
     check_excitation(recording, signals)
     tell(0.1)
-    problem = _design(recipe, mechanism, T, signals)
+    problem = problem_of(recipe, mechanism, T, signals)
     tell(0.3)
-    cv = np.full(len(recording.joints), np.nan)
+    validation = None
     repeats = period(signals)
     bin_of_row = bins(signals, repeats)
-    grams = [problem.gram(bin_of_row == b) for b in range(bin_of_row.max() + 1)]
+    grams = problem.grams(bin_of_row, signals.faster_than(recipe.slower_than))
     if cross_validate:
-        cv = cross_validated(problem, bin_of_row, grams, repeats is not None, lambda f: tell(0.3 + 0.4 * f))
-    priors = prior(RECIPES[recipe.arm].upper())
+        validation = cross_validated(problem, bin_of_row, grams, repeats is not None, lambda f: tell(0.3 + 0.4 * f))
     G, h = np.sum([G for G, _ in grams], axis=0), np.sum([h for _, h in grams], axis=0)
-    solution = consistent(problem, priors, recipe.weights.prior, recipe.least_rotors, G, h)
+    solution = consistent(problem, recipe.priors, recipe.weights.prior, recipe.least_rotors, G, h)
     tell(0.95)
     phi = problem.M @ solution.theta
     parameters = with_values(recipe.template, problem.names, phi)
@@ -139,7 +145,7 @@ def identify(
         signals=signals,
         predicted=predicted,
         train_relative_error=relative_error(signals.tau[used], predicted),
-        cv_relative_error=cv,
+        cv_relative_error=validation.error if validation else np.full(len(recording.joints), np.nan),
         raw_relative_error=relative_error(signals.raw[used], predicted),
         train_rms=root_mean_square(signals.tau[used], predicted),
         names=names,
@@ -147,6 +153,7 @@ def identify(
         status=solution.status,
         seconds=time.perf_counter() - start,
         period=None if repeats is None else repeats / signals.rate,
+        validation=validation,
     )
 
 
@@ -155,11 +162,11 @@ def prepared(recipe: Recipe, recording: Recording) -> Signals:
     return prepare(recording, recipe.motion_cutoffs, recipe.effort_cutoff, recipe.trim, delay=recipe.delay)
 
 
-def _design(recipe: Recipe, mechanism: Mechanism, T: Array, signals: Signals) -> Design:
+def problem_of(recipe: Recipe, mechanism: Mechanism, T: Array, signals: Signals) -> Design:
+    """The linear problem of a recipe: its regressor along the used rows, and their efforts."""
     Y = regressor(mechanism, T, signals)[signals.used]
     s = (signals.q @ T.T @ mechanism.drives.A.T)[signals.used]
-    priors = prior(RECIPES[recipe.arm].upper())
-    return design(mechanism, priors, recipe.weights, Y, signals.tau[signals.used], s)
+    return design(mechanism, recipe.priors, recipe.weights, Y, signals.tau[signals.used], s)
 
 
 def _covariance(problem: Design, theta: Array) -> tuple[tuple[str, ...], Array]:

@@ -12,12 +12,11 @@ import numpy as np
 
 from trocar.arms.parameters import Drive, Parameters
 from trocar.errors import TrocarError
-from trocar.identification.consistency import prior
 from trocar.identification.design import design, with_values
 from trocar.identification.estimators import expanded
 from trocar.identification.identify import prepared
 from trocar.identification.motion import efforts, regressor
-from trocar.identification.recipe import RECIPES, Recipe, joint_from_columns, load_recipe
+from trocar.identification.recipe import Recipe, joint_from_columns, load_recipe
 from trocar.identification.recording_checks import check
 from trocar.identification.scores import relative_error, root_mean_square
 from trocar.mechanics.inertia import NAMES, barycentric
@@ -45,9 +44,15 @@ class Recalibrated:
     judged: bool
 
 
-def recalibrate(base: Parameters, recording: Recording, seconds: float | None = None) -> Recalibrated:
-    """Refit friction and offsets of a set to the first `seconds` of a recording [s], None for all of it."""
-    recipe = load_recipe(base.arm)
+def recalibrate(
+    base: Parameters, recording: Recording, seconds: float | None = None, recipe: Recipe | None = None
+) -> Recalibrated:
+    """Refit friction and offsets of a set to the first `seconds` of a recording [s], None for all of it.
+
+    Args:
+        recipe: that the set was identified by; None for the arm's own.
+    """
+    recipe = recipe or load_recipe(base.arm)
     _check_structure(recipe, base)
     mechanism = recipe.mechanism()
     check(recording, mechanism.arm)
@@ -60,7 +65,7 @@ def recalibrate(base: Parameters, recording: Recording, seconds: float | None = 
     fitted, later = signals.used & early, signals.used & ~early
     s = (signals.q @ T.T @ mechanism.drives.A.T)[fitted]
     Y = regressor(mechanism, T, signals)[fitted]
-    problem = design(mechanism, prior(RECIPES[base.arm].upper()), recipe.weights, Y, signals.tau[fitted], s)
+    problem = design(mechanism, recipe.priors, recipe.weights, Y, signals.tau[fitted], s)
     known = np.linalg.solve(problem.M, _values(base, recipe, problem.names))
     free = np.array([_refitted(problem.names, column) for column in problem.M.T])
     rest = replace(
@@ -69,6 +74,7 @@ def recalibrate(base: Parameters, recording: Recording, seconds: float | None = 
         tau=problem.tau - problem.X[..., ~free] @ known[~free],
         theta_prior=known[free],
         positive=problem.positive[free],
+        friction=problem.friction[free],
         penalty=problem.penalty[free],
     )
     theta = known.copy()
@@ -123,5 +129,6 @@ def _check_structure(recipe: Recipe, base: Parameters) -> None:
     if strange or not same or set(base.inertias) != set(recipe.template.inertias):
         raise TrocarError(
             f"'{base.name}' ({base.path}) was not identified by this recipe, so its friction cannot be refitted; "
-            "identify the arm once (trocar identify TRAIN -o BASE.toml) and recalibrate that"
+            "identify the arm once (trocar identify TRAIN -o BASE.toml) and recalibrate that, or name the recipe it "
+            "was identified by (--recipe)"
         )

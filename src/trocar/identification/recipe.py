@@ -1,24 +1,34 @@
-"""Recipes: what the model of an arm has and how it is identified, read from `arms/data/recipe_ARM.toml`."""
+"""Recipes: what the model of an arm has and how it is identified.
+
+A recipe is a TOML table. Those of the PSM and the MTMs are `arms/data/recipe_ARM.toml`, chosen by cross-validation on a
+published recording. Other arms get a general one (`general_recipe.py`). `trocar identify --search` writes a new one.
+"""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from trocar.arms import Arm, load_arm
+from trocar.arms import ARMS, Arm, load_arm
 from trocar.arms.elastics import elastic
-from trocar.arms.parameters import Dahl, Drive, Parameters
+from trocar.arms.parameters import DRIVE_TERMS, Dahl, Drive, Parameters, load_parameters
 from trocar.arms.tables import read
 from trocar.errors import TrocarError, UnknownName
-from trocar.identification.consistency import prior
+from trocar.identification.consistency import Prior, prior
+from trocar.identification.general_recipe import general_table, prior_of_set
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import from_pseudo_inertia, standard
 from trocar.spatial import Array
 
 RECIPES = {"PSM": "psm", "MTML": "mtm", "MTMR": "mtm"}
+FILTERS = ("effort", "motion", "trim", "delay", "slower_than")
+DRIVE_KEYS = ("joints", "motors", "terms", "hysteresis", "slope", "least_Im")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,14 +45,18 @@ class Recipe:
     """How one arm is identified.
 
     Attributes:
+        name: where it comes from, in words.
         columns: joints or motors of a table without header. rate: its samples per second [Hz].
         effort_cutoff, motion_cutoffs: of the zero-phase filters [Hz]. trim: cut at both ends [s].
         delay: time by which recorded efforts are taken to be late [s].
+        slower_than: rows are not fitted (but judged) where any column is slower than this fraction of its top speed.
         weights: of the penalties. least_rotors: smallest rotor inertia by drive [kg m^2].
+        priors: what is thought of each link before.
         template: the structure of the model as a parameter set: link inertias are the prior's, numbers of drives are
             placeholders, and every column of its regressor is to be identified.
     """
 
+    name: str
     arm: str
     columns: tuple[str, ...]
     rate: float
@@ -51,42 +65,99 @@ class Recipe:
     trim: float
     weights: Weights
     least_rotors: Mapping[str, float]
+    priors: Mapping[str, Prior]
     template: Parameters
     delay: float = 0.0
+    slower_than: float = 0.0
 
     def mechanism(self) -> Mechanism:
         """The equations of the template."""
         return Mechanism(load_arm(self.arm, self.template.geometry), self.template)
 
 
-def load_recipe(arm: str) -> Recipe:
-    """The recipe of an arm."""
-    if arm not in RECIPES:
-        raise UnknownName("arm with an identification recipe", arm, RECIPES)
-    table = read(f"recipe_{RECIPES[arm]}")
-    filters = table["filters"]
+def load_recipe(arm: str, path: str | Path | None = None) -> Recipe:
+    """The recipe of an arm, or one from a file."""
+    if path is None:
+        return recipe_of(arm, recipe_table(arm))
+    return recipe_of(arm, recipe_table(arm, path), str(path))
+
+
+def recipe_table(arm: str, path: str | Path | None = None) -> dict[str, Any]:
+    """The recipe of an arm, or one from a file, as its table."""
+    if arm not in ARMS:
+        raise UnknownName("arm", arm, ARMS)
+    if path is None:
+        return deepcopy(read(f"recipe_{RECIPES[arm]}")) if arm in RECIPES else general_table(arm)
+    path = Path(path)
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TrocarError(f"the recipe {path} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TrocarError(f"the recipe {path} is not valid TOML: {error}") from None
+
+
+def recipe_of(arm: str, table: Mapping[str, Any], name: str | None = None) -> Recipe:
+    """The recipe that a table describes; what it cannot be used for is an error that names the key."""
+    where = name or (f"recipe_{RECIPES[arm]}.toml" if arm in RECIPES else f"general recipe for {arm}")
+    try:
+        return _recipe(arm, table, where)
+    except KeyError as error:
+        raise TrocarError(f"{where} has no field {error}; compare arms/data/recipe_psm.toml") from None
+    except (TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, TrocarError):
+            raise
+        raise TrocarError(f"{where} is not a recipe: {error}; compare arms/data/recipe_psm.toml") from None
+
+
+def _recipe(arm: str, table: Mapping[str, Any], where: str) -> Recipe:
+    same = arm, table.get("arm", arm)
+    if same[0] != same[1] and not all(a.startswith("MTM") for a in same):
+        raise TrocarError(f"{where} is a recipe for {same[1]}, not for {arm}")
+    robot = load_arm(arm, table["geometry"])
+    filters, drives = table["filters"], table["drives"]
+    _known(filters, FILTERS, f"{where}: [filters]")
+    for drive, entry in drives.items():
+        _known(entry, DRIVE_KEYS, f"{where}: [drives.{drive}]")
+        for term in entry["terms"]:
+            if term not in DRIVE_TERMS:
+                raise UnknownName(f"{where}: [drives.{drive}]: term", term, DRIVE_TERMS)
+    if len(filters["motion"]) != robot.n:
+        raise TrocarError(f"{where}: [filters] motion needs {robot.n} cut-offs, got {len(filters['motion'])}")
+    weights = Weights(**{key: float(value) for key, value in table["weights"].items()})
+    if min(weights.prior, weights.friction, weights.other) <= 0:
+        raise TrocarError(f"{where}: [weights] must be positive: without them the estimate is not unique")
+    priors = prior(RECIPES[arm].upper()) if "prior" not in table else prior_of_set(load_parameters(arm, table["prior"]))
     return Recipe(
+        name=where,
         arm=arm,
         columns=tuple(table["columns"]),
-        rate=table["rate"],
-        effort_cutoff=filters["effort"],
-        motion_cutoffs=tuple(filters["motion"]),
-        trim=filters["trim"],
-        weights=Weights(**table["weights"]),
-        least_rotors={name: entry["least_Im"] for name, entry in table["drives"].items() if "least_Im" in entry},
+        rate=float(table["rate"]),
+        effort_cutoff=float(filters["effort"]),
+        motion_cutoffs=tuple(float(f) for f in filters["motion"]),
+        trim=float(filters["trim"]),
+        delay=float(filters.get("delay", 0.0)),
+        slower_than=float(filters.get("slower_than", 0.0)),
+        weights=weights,
+        least_rotors={name: float(entry["least_Im"]) for name, entry in drives.items() if "least_Im" in entry},
+        priors=priors,
         template=Parameters(
             name="identified",
             arm=arm,
             geometry=table["geometry"],
             source="template",
-            inertias={
-                name: standard(from_pseudo_inertia(entry.P)) for name, entry in prior(RECIPES[arm].upper()).items()
-            },
-            drives=tuple(_drive(name, entry, table["deltas"]) for name, entry in table["drives"].items()),
+            inertias={name: standard(from_pseudo_inertia(entry.P)) for name, entry in priors.items()},
+            drives=tuple(_drive(name, entry, table["deltas"]) for name, entry in drives.items()),
             elastics=tuple(elastic(name, e, f"elastics.{name}") for name, e in table.get("elastics", {}).items()),
             path="",
         ),
     )
+
+
+def _known(entry: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
+    unknown = sorted(set(entry) - set(keys))
+    if unknown:
+        raise UnknownName(f"{where}: field", unknown[0], keys)
 
 
 def joint_from_columns(arm: Arm, columns: tuple[str, ...]) -> Array:

@@ -41,6 +41,10 @@ class Signals:
     used: Array
     repeated: Array
 
+    def faster_than(self, fraction: float) -> Array:
+        """Of the used rows, those where no column is slower than this fraction of its largest speed."""
+        return np.asarray((np.abs(self.dq) >= fraction * np.abs(self.dq).max(0)).all(1)[self.used])
+
 
 def prepare(
     recording: Recording,
@@ -69,7 +73,7 @@ def prepare(
     raw = np.asarray(recording.tau)
     tau = lowpass(raw, effort_cutoff, rate)
     if delay:
-        tau = np.column_stack([np.interp(recording.t + delay, recording.t, x) for x in tau.T])
+        tau = shifted(recording.t, tau, delay)
     rows = len(recording)
     edge = round(trim * rate)
     used = np.zeros(rows, dtype=bool)
@@ -78,6 +82,11 @@ def prepare(
         used &= (np.abs(dq) >= slower_than * np.abs(dq).max(0)).all(1)
     ddq = recording.ddq if recording.ddq is not None and np.isinf(motion_cutoffs).all() else derivative(dq, rate)
     return Signals(rate=rate, t=recording.t, q=q, dq=dq, ddq=ddq, tau=tau, raw=raw, used=used, repeated=repeated)
+
+
+def shifted(t: Array, x: Array, delay: float) -> Array:
+    """x (N, n) at t + delay, between the rows by straight lines; beyond the ends it keeps its last value."""
+    return x if delay == 0 else np.column_stack([np.interp(t + delay, t, column) for column in x.T])
 
 
 def lowpass(x: Array, cutoff: float, rate: float) -> Array:

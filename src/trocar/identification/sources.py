@@ -7,20 +7,26 @@ from pathlib import Path
 import numpy as np
 
 from trocar.arms import load_arm
-from trocar.identification.recipe import joint_from_columns, load_recipe
+from trocar.identification.recipe import Recipe, joint_from_columns, load_recipe
 from trocar.recording import Recording
 from trocar.recording.sources import open_recording
 
 
 def load_recording(
-    path: str | Path, arm: str = "PSM", *, rate: float | None = None, namespace: str | None = None
+    path: str | Path,
+    arm: str = "PSM",
+    *,
+    rate: float | None = None,
+    namespace: str | None = None,
+    recipe: Recipe | None = None,
 ) -> Recording:
-    """npz, csv with header, a table without (columns and rate of the arm's recipe), or a ROS bag.
+    """npz, csv with header, a table without (columns and rate of the recipe), or a ROS bag.
 
     Args:
         rate: of a table without header [Hz]; None for the recipe's. namespace: of the arm in a bag.
+        recipe: None for the arm's own.
     """
-    recipe = load_recipe(arm)
+    recipe = recipe or load_recipe(arm)
     robot = load_arm(arm, recipe.template.geometry)
     units = ["m" if joint.kind == "prismatic" else "rad" for joint in robot.joints]
     # A motor moves metres exactly if the joint it drives alone does.

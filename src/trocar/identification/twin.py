@@ -34,9 +34,11 @@ def identified_text(found: Identified, recording: str) -> str:
         "provenance": {
             "recording": recording,
             "trocar": version("trocar"),
+            "recipe": found.recipe.name,
             "solver": f"Clarabel, {found.status}",
             "filter_effort_hz": found.recipe.effort_cutoff,
             "filter_motion_hz": list(found.recipe.motion_cutoffs),
+            "delay_s": found.recipe.delay,
             "weight_prior": found.recipe.weights.prior,
             "weight_friction": found.recipe.weights.friction,
             "weight_other": found.recipe.weights.other,

@@ -1,0 +1,83 @@
+"""A recipe for arms that none was chosen for: the drives of the arm's own parameter set, with memory.
+
+Coulomb friction becomes a row of Dahl elements. Friction that depends on position or load and quadratic stiffness are
+left out: they need a recording to show that they pay (`trocar identify --search`). Links are held to those of the set.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from trocar.arms import Arm, load_arm
+from trocar.arms.parameters import Drive, Parameters, load_parameters
+from trocar.identification.consistency import Prior
+from trocar.mechanics.inertia import barycentric, pseudo_inertia
+
+RADIUS = 0.02  # a link is taken as at least this thick, so that its prior can change in all directions [m]
+LEAST_ROTOR = 1e-6  # [kg m^2, kg]
+DELTAS = {  # of the Dahl elements [rad, m], three to a decade
+    "rad": [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1],
+    "m": [0.00002, 0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002],
+}
+
+
+def general_table(arm: str) -> dict[str, Any]:
+    """The recipe as a table, for any arm with parameters."""
+    known = load_parameters(arm)
+    robot = load_arm(arm, known.geometry)
+    return {
+        "arm": arm,
+        "columns": list(robot.joint_names),
+        "rate": 200.0,
+        "geometry": known.geometry,
+        "prior": known.name,
+        "filters": {"effort": 17.0, "motion": [8.0] * robot.n, "trim": 1.0},
+        "weights": {"prior": 4e-4, "friction": 0.03, "other": 2e-4},
+        "deltas": DELTAS,
+        "drives": _drives(known, robot),
+    }
+
+
+def prior_of_set(known: Parameters) -> dict[str, Prior]:
+    """Links as a parameter set has them, thickened by RADIUS; masses and centres of mass are not limited."""
+    found = {}
+    for name, body in known.inertias.items():
+        P = pseudo_inertia(barycentric(body))
+        P[:3, :3] += body.mass * RADIUS**2 * np.eye(3)
+        found[name] = Prior(P, np.inf)
+    return found
+
+
+def _drives(known: Parameters, robot: Arm) -> dict[str, Any]:
+    """One entry for each direction of the set's drives, and one for each joint that has none."""
+    covered = {name for drive in known.drives for name, weight in drive.joints.items() if weight}
+    alone = [Drive(name=name, joints={name: 1.0}) for name in robot.joint_names if name not in covered]
+    found: dict[str, Any] = {}
+    directions: dict[str, np.ndarray] = {}
+    for drive in (*known.drives, *alone):
+        row = drive.row(robot)
+        direction = row / np.linalg.norm(row)
+        same = [name for name, other in directions.items() if abs(other @ direction) > 1 - 1e-9]
+        if same:  # two sorts of friction along one coordinate cannot be told apart
+            entry = found[same[0]]
+            entry["terms"] += [term for term in ("Im", "K") if term in drive.terms and term not in entry["terms"]]
+        else:
+            directions[drive.name] = direction
+            entry = found[drive.name] = _entry(drive, robot)
+        if "Im" in entry["terms"]:
+            entry["least_Im"] = LEAST_ROTOR
+    return found
+
+
+def _entry(drive: Drive, robot: Arm) -> dict[str, Any]:
+    space, weights = ("motors", drive.motors) if drive.motors else ("joints", drive.joints)
+    rotor_only = set(drive.terms) == {"Im"} and not drive.hysteresis
+    if rotor_only:
+        return {space: dict(weights), "terms": ["Im"]}
+    offset = ["Fo"] if "Fo" in drive.terms or (space == "joints" and len(weights) == 1) else []
+    terms = [*(["Im"] if "Im" in drive.terms else []), "Fv", *offset, *(["K"] if "K" in drive.terms else [])]
+    kinds = {joint.name: joint.kind for joint in robot.joints}
+    kind = kinds.get(next(iter(weights)), "revolute")
+    return {space: dict(weights), "terms": terms, "hysteresis": "m" if kind == "prismatic" else "rad"}

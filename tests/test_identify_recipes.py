@@ -1,0 +1,321 @@
+"""Recipes: those of arms that none was chosen for, files of them, and the search for one."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import trocar as tr
+from trocar.arms import load_arm
+from trocar.arms.parameters import Dahl, load_parameters
+from trocar.cli import app
+from trocar.control import JointPID
+from trocar.control.trajectories import PeriodicRun, fourier
+from trocar.errors import TrocarError
+from trocar.identification import recipe_search
+from trocar.identification.cross_validation import FOLDS, SHIFTS, Validation, folds
+from trocar.identification.identify import identify, prepared
+from trocar.identification.motion import efforts
+from trocar.identification.recalibration import recalibrate
+from trocar.identification.recipe import RECIPES, load_recipe, recipe_of, recipe_table
+from trocar.identification.recipe_changes import alternatives, simpler
+from trocar.identification.recipe_file import recipe_text
+from trocar.identification.recipe_search import Found, search
+from trocar.identification.scores import relative_error
+from trocar.mechanics import Mechanism
+from trocar.recording import Recording
+from trocar.simulation import Simulator
+from trocar.simulation.simulate import simulate
+
+OTHERS = ("ECM", "ECM_Si", "PSM_Si")
+RATE = 100.0
+
+
+def invented(arm, memory=False):
+    """A robot that no set describes: links and friction of the arm's set, each changed by up to 40 %.
+
+    Its Coulomb friction is sudden, or has a memory.
+    """
+    known, rng = load_parameters(arm), np.random.default_rng(1)
+    inertias = {
+        name: replace(body, mass=body.mass * rng.uniform(0.7, 1.4), com=body.com + rng.normal(size=3) * 0.01)
+        for name, body in known.inertias.items()
+    }
+    drives = tuple(
+        replace(d, **{term: getattr(d, term) * rng.uniform(0.7, 1.4) for term in d.terms}) for d in known.drives
+    )
+    if memory:
+        deltas = {"insertion": 2e-4}
+        drives = tuple(replace(d, Fc=0.0, hysteresis=(Dahl(deltas.get(d.name, 0.01), d.Fc),)) for d in drives)
+    return Mechanism(load_arm(arm, known.geometry), replace(known, inertias=inertias, drives=drives))
+
+
+def motion(arm, seed):
+    """A series of four harmonics through half of the range of every joint, or 0.7 rad to both sides."""
+    a, b = np.random.default_rng(seed).normal(size=(2, 4, arm.n))
+    reach = np.abs(np.vstack([a, b]) / np.tile(np.arange(1, 5), 2)[:, None]).sum(0) / (2 * np.pi * 0.15)
+    size = np.minimum(0.4 * (arm.upper - arm.lower), 0.7) / reach
+    return fourier(0.5 * (arm.lower + arm.upper), a * size, b * size, 0.15)
+
+
+def moved(mechanism, seed, duration=14.0):
+    """What such a robot records along a motion."""
+    path, t = motion(mechanism.arm, seed), np.arange(round(duration * RATE)) / RATE
+    points = [path(float(time)) for time in t]
+    q, dq, ddq = (np.array([getattr(point, name) for point in points]) for name in ("q", "dq", "ddq"))
+    tau = mechanism.inverse_dynamics(q, dq, ddq) + mechanism.friction_along(q, 1 / RATE, dq)
+    return recorded(mechanism.arm, t, q, dq, tau)
+
+
+def recorded(arm, t, q, dq, tau):
+    units = ["m" if joint.kind == "prismatic" else "rad" for joint in arm.joints]
+    return Recording(t=t, q=q, dq=dq, tau=tau, joints=arm.joint_names, joint_units=units)
+
+
+@pytest.fixture(scope="module")
+def ecm():
+    """A simulated recording of an invented ECM whose friction has a memory."""
+    return moved(invented("ECM", memory=True), 0, 10.0)
+
+
+@pytest.mark.parametrize("arm", OTHERS)
+def test_an_arm_without_a_recipe_of_its_own_is_identified_and_another_motion_predicted(arm):
+    robot = invented(arm, memory=True)
+    found = identify(moved(robot, 0), arm, cross_validate=False)
+    other = moved(robot, 1)
+    signals = found.prepared(other)
+    known = tr.load_mechanism(arm)
+    before = relative_error(signals.tau[signals.used], efforts(known, np.eye(known.n), signals)[signals.used])
+    error = found.relative_error(other)
+    assert found.status == "optimal"
+    assert found.min_pseudo_inertia_eigenvalue > 0
+    assert min(found.rotor_inertia.values()) > 0
+    assert (error < 0.1).all()
+    assert error.mean() < 0.3 * before.mean()
+
+
+def test_an_ecm_of_the_engine_under_its_own_controller_is_identified():
+    def run(seed):
+        engine = Simulator("ECM", timestep=1 / 1500)
+        engine.reset(engine.arm.home)
+        path = PeriodicRun(motion(engine.arm, seed), 1, engine.arm.home)
+        return simulate(engine, JointPID(engine.arm, delay=1), path, path.duration, every=5)
+
+    found = identify(run(0), "ECM", cross_validate=False)
+    assert (found.relative_error(run(1))[:3] < 0.15).all()
+
+
+def test_general_recipes_have_nothing_that_depends_on_position_or_load():
+    for arm in OTHERS:
+        table = recipe_table(arm)
+        assert not {term for d in table["drives"].values() for term in d["terms"]} & {"K2", "Fx", "mu", "Fc"}
+        assert not any("slope" in d for d in table["drives"].values())
+        drives = load_recipe(arm).mechanism().drives
+        assert np.linalg.matrix_rank(drives.A[sorted(set(drives.owner))]) == drives.A.shape[1]  # friction everywhere
+
+
+def test_the_command_says_which_recipe_it_used(ecm, tmp_path):
+    ecm.save(tmp_path / "ecm.npz")
+    result = CliRunner().invoke(app, ["identify", str(tmp_path / "ecm.npz"), "--arm", "ECM"])
+    assert result.exit_code == 0, result.output
+    assert "general recipe for ECM" in result.output
+    assert "--search" in result.output
+
+
+@pytest.mark.parametrize("arm", [*RECIPES, *OTHERS])
+def test_a_recipe_reads_back_from_its_file(arm, tmp_path):
+    path = tmp_path / "recipe.toml"
+    path.write_text(recipe_text({"arm": arm, **recipe_table(arm)}, ["a comment"]), encoding="utf-8")
+    own, read = load_recipe(arm), load_recipe(arm, path)
+    assert read.template.drives == own.template.drives
+    assert read.template.elastics == own.template.elastics
+    for name in ("columns", "rate", "effort_cutoff", "motion_cutoffs", "trim", "delay", "weights", "least_rotors"):
+        assert getattr(read, name) == getattr(own, name)
+    assert read.name == str(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.pop("weights"), "no field 'weights'"),
+        (lambda t: t["filters"].update(motion=[6.0]), "motion needs 4 cut-offs, got 1"),
+        (lambda t: t["filters"].update(cutoff=6.0), "field 'cutoff'"),
+        (lambda t: t["drives"]["yaw"]["terms"].append("Fw"), "term 'Fw'"),
+        (lambda t: t["drives"]["yaw"].update(hysteresis="deg"), "no field 'deg'"),
+        (lambda t: t["weights"].update(prior=0.0), "must be positive"),
+        (lambda t: t.update(arm="PSM"), "recipe for PSM, not for ECM"),
+        (lambda t: t.update(filters=3), "not a recipe"),
+    ],
+)
+def test_what_is_wrong_with_a_recipe_is_said(change, message):
+    table = recipe_table("ECM")
+    change(table)
+    with pytest.raises(TrocarError, match=message):
+        recipe_of("ECM", table, "mine.toml")
+
+
+def test_a_recipe_file_that_is_none_is_said(tmp_path):
+    with pytest.raises(TrocarError, match="cannot be read"):
+        load_recipe("PSM", tmp_path / "nothing.toml")
+    (tmp_path / "text.toml").write_text("what is this")
+    with pytest.raises(TrocarError, match="not valid TOML"):
+        load_recipe("PSM", tmp_path / "text.toml")
+    with pytest.raises(TrocarError, match="arm 'PSN'"):
+        load_recipe("PSN")
+
+
+def test_standard_errors_are_those_of_leaving_out_one_interval_at_a_time():
+    square, total = np.random.default_rng(0).uniform(1, 2, (2, FOLDS, 3))
+    found = Validation(square=square, total=total)
+    left = [np.sqrt(np.delete(square, k, 0).sum(0) / np.delete(total, k, 0).sum(0)) for k in range(FOLDS)]
+    expected = np.sqrt((FOLDS - 1) * np.var(left, axis=0))
+    np.testing.assert_allclose(found.standard_errors, expected, rtol=1e-12)
+    assert found.standard_error == pytest.approx(np.sqrt((FOLDS - 1) * np.var(np.mean(left, axis=1))))
+    assert Validation(square=0.01 * total, total=total).standard_error == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("periodic", [True, False])
+def test_rows_judged_are_a_guard_away_from_rows_fitted(periodic):
+    per_bin = 10
+    bin_of_row = np.repeat(np.arange(FOLDS * SHIFTS), per_bin)
+    rows = len(bin_of_row)
+    for fitted, judged in folds(bin_of_row, periodic):
+        apart = np.abs(np.flatnonzero(fitted)[:, None] - np.flatnonzero(judged))
+        assert (np.minimum(apart, rows - apart) if periodic else apart).min() > per_bin
+
+
+def test_a_search_finds_nothing_worse_and_takes_the_simplest_within_a_standard_error(ecm):
+    table = recipe_table("ECM")
+    for joint in ("yaw", "pitch", "roll"):  # the robot has none of this
+        table["drives"][joint]["slope"] = [0.01, 0.02, 0.05, 0.1]
+        table["drives"][joint]["terms"].append("K2")
+    found = search(ecm, "ECM", table, budget=20)
+    assert len(found.trials) <= 20
+    assert found.start.table == table
+    assert found.best.error == min(trial.error for trial in found.trials)
+    assert found.chosen.error <= found.best.error + found.best.validation.standard_error
+    simplest = min(trial.parameters for trial in found.trials if trial.error <= found.bound)
+    assert found.chosen.parameters == simplest < found.start.parameters
+    # What was chosen can be used as it is, and does what the table says.
+    again = identify(ecm, "ECM", recipe=recipe_of("ECM", found.chosen.table))
+    assert again.cv_relative_error.mean() == pytest.approx(found.chosen.error, rel=1e-9)
+
+
+def test_the_same_search_finds_the_same_recipe_and_none_is_tried_twice(ecm):
+    first, second = (search(ecm, "ECM", recipe_table("ECM"), budget=4) for _ in range(2))
+    assert [t.change for t in first.trials] == [t.change for t in second.trials]
+    assert [t.error for t in first.trials] == [t.error for t in second.trials]
+    assert len({repr(t.table) for t in first.trials}) == len(first.trials)
+    assert not first.finished
+    with pytest.raises(TrocarError, match="at least 1"):
+        search(ecm, "ECM", recipe_table("ECM"), budget=0)
+
+
+@pytest.mark.parametrize("arm", ["PSM", "MTMR", *OTHERS])
+def test_every_change_that_a_search_tries_is_a_recipe_other_than_the_one_before(arm):
+    table = recipe_table(arm)
+    changes = [change for options in alternatives(table) for change in options(table)]
+    for change in (*changes, *simpler(table)):
+        changed = recipe_table(arm)
+        change.apply(changed)
+        assert changed != table or "cut-off" in change.name, change.name  # a cut-off may be at its bound
+        recipe_of(arm, changed)
+    parameters = len(recipe_of(arm, table).mechanism().parameter_names)
+    for change in simpler(table):
+        changed = recipe_table(arm)
+        change.apply(changed)
+        assert len(recipe_of(arm, changed).mechanism().parameter_names) < parameters
+
+
+def test_efforts_recorded_late_are_fitted_in_time_and_predicted_late(ecm):
+    steps = 3
+    late = replace(ecm, tau=np.concatenate([ecm.tau[:1].repeat(steps, 0), ecm.tau[:-steps]]))
+    table = recipe_table("ECM")
+    blind = identify(late, "ECM", recipe=recipe_of("ECM", table))
+    table["filters"]["delay"] = steps / RATE
+    found = identify(late, "ECM", recipe=recipe_of("ECM", table))
+    assert found.cv_relative_error.mean() < 0.8 * blind.cv_relative_error.mean()
+    signals = prepared(load_recipe("ECM"), late)
+    error = relative_error(signals.tau[signals.used], found.recorded_efforts(late)[signals.used])
+    np.testing.assert_allclose(error, found.train_relative_error, rtol=0.02)
+
+
+def test_slow_rows_are_judged_though_not_fitted():
+    """Sudden friction, which elements with memory meet everywhere but at reversals."""
+    recording, table = moved(invented("ECM"), 0), recipe_table("ECM")
+    table["filters"]["slower_than"] = 0.05
+    found = identify(recording, "ECM", recipe=recipe_of("ECM", table), cross_validate=False)
+    all_rows = identify(recording, "ECM", cross_validate=False)
+    fast = found.signals.faster_than(0.05)
+    assert 0.3 < fast.mean() < 0.95
+    assert len(found.predicted) == found.signals.used.sum()
+
+    def error(which, rows):
+        return relative_error(which.signals.tau[which.signals.used][rows], which.predicted[rows]).mean()
+
+    assert error(found, fast) < error(all_rows, fast)
+    assert error(found, ~fast) > error(all_rows, ~fast)
+
+
+def test_an_ecm_is_recalibrated_by_the_recipe_it_was_identified_by(ecm):
+    table = recipe_table("ECM")
+    table["deltas"] = {"rad": [0.003, 0.03], "m": [0.0001, 0.001]}
+    recipe = recipe_of("ECM", table, "mine.toml")
+    base = identify(ecm, "ECM", recipe=recipe, cross_validate=False).parameters
+    found = recalibrate(base, ecm, recipe=recipe)
+    np.testing.assert_allclose(found.after, found.before, atol=0.02)
+    with pytest.raises(TrocarError, match="--recipe"):
+        recalibrate(base, ecm)
+
+
+def command(*arguments):
+    return CliRunner().invoke(app, ["identify", *map(str, arguments)])
+
+
+def test_the_command_searches_writes_a_recipe_and_uses_it(ecm, tmp_path):
+    train, recipe = ecm.save(tmp_path / "ecm.npz"), tmp_path / "recipe.toml"
+    result = command(train, "--arm", "ECM", "--search", "--budget", 4, "-o", recipe)
+    assert result.exit_code == 0, result.output
+    assert "weight of friction" in result.output
+    assert "budget is spent" in result.output
+    result = command(train, "--arm", "ECM", "--recipe", recipe, "-o", tmp_path / "mine.toml")
+    assert result.exit_code == 0, result.output
+    assert tr.load_mechanism("ECM", tmp_path / "mine.toml").n == 4
+    assert str(recipe) in (tmp_path / "mine.toml").read_text()
+    assert command(train, "--recipe", recipe).exit_code == 2  # another arm's
+
+
+def test_an_interrupted_search_writes_nothing_and_says_how_to_go_on(ecm, tmp_path, monkeypatch):
+    def interrupted(recording, arm, table, *, budget, progress):
+        progress(1, None)
+        progress(2, None)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(recipe_search, "search", interrupted)
+    result = command(ecm.save(tmp_path / "ecm.npz"), "--arm", "ECM", "--search", "-o", tmp_path / "recipe.toml")
+    assert result.exit_code == 130
+    assert "interrupted after 2" in result.output
+    assert "--budget 2" in result.output
+    assert not (tmp_path / "recipe.toml").exists()
+
+
+def test_what_does_not_go_with_a_search_is_said(tmp_path):
+    assert "-o RECIPE.toml" in command(tmp_path / "a.csv", "--search").output
+    result = command(tmp_path / "a.csv", "--search", "-o", tmp_path / "r.toml", "--test", tmp_path / "b.csv")
+    assert result.exit_code == 2
+    assert "--test does not go with --search" in result.output
+
+
+def test_found_prefers_fewer_parameters_then_less_error():
+    def trial(error, spread, parameters):
+        square = np.full((FOLDS, 1), error**2)
+        square[0] += spread
+        validation = Validation(square=square, total=np.ones((FOLDS, 1)))
+        return recipe_search.Trial(change="", table={}, validation=validation, parameters=parameters)
+
+    best, near, far = trial(0.10, 0.02, 50), trial(0.105, 0.02, 40), trial(0.3, 0.02, 10)
+    nearer = trial(0.104, 0.02, 40)
+    found = Found(trials=(best, near, far, nearer), finished=True)
+    assert found.best is best
+    assert found.chosen is nearer

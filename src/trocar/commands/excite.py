@@ -152,7 +152,7 @@ def excite(
     for complaint in complaints:
         typer.echo(f"rehearsal failed: {complaint}", err=True)
     if not complaints:
-        typer.echo(_next_step(arm))
+        typer.echo(f"Then: trocar identify measured.csv --arm {arm} (rehearsal.npz will do, for a trial).")
     else:
         typer.echo("No excitation.csv and no play.py: lower --effort, --frequency or the speeds (--limit).", err=True)
         raise typer.Exit(1)
@@ -252,15 +252,3 @@ def _coupled(arm: Arm) -> bool:
     import numpy as np
 
     return bool((arm.motors.coupling != np.diag(np.diag(arm.motors.coupling))).any())
-
-
-def _next_step(arm: str) -> str:
-    """What identification can do with a recording of this motion."""
-    from trocar.identification.recipe import RECIPES
-
-    if arm in RECIPES:
-        return f"Then: trocar identify measured.csv --arm {arm} (rehearsal.npz will do, for a trial)."
-    return (
-        f"trocar identify has no recipe for the {arm} (it has for {', '.join(RECIPES)}): least squares give its base "
-        "parameters, see docs/excitation.md."
-    )

@@ -13,7 +13,8 @@ import mujoco
 import numpy as np
 
 from trocar.arms.suj import SetUpArm
-from trocar.simulation.shapes import Sketch, add_materials, plate, rounded_box
+from trocar.simulation.shapes import Sketch, add_materials
+from trocar.simulation.solid_shapes import plate, rounded_box
 from trocar.spatial import Array, inverse
 
 FLOOR = {"Classic": -0.167, "Si": -0.167}  # of the world of the cart [m]; of the Si cart not published

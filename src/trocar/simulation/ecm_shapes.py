@@ -7,12 +7,12 @@ is drawn elsewhere (see `geometry`).
 
 from __future__ import annotations
 
-import mujoco
 import numpy as np
 
 from trocar.arms import Arm
 from trocar.arms.arm import poses_at_zero
-from trocar.simulation.shapes import Circle, Sketch, on_bodies, plate, rounded_box, turned
+from trocar.simulation.shapes import Drawing, Sketch, on_bodies
+from trocar.simulation.solid_shapes import Circle, plate, rounded_box, turned
 from trocar.spatial import Array
 
 SCOPE_RADIUS = 0.006  # [m]; 12 mm endoscope
@@ -21,9 +21,9 @@ COLUMN_TOP, COLUMN_FOOT = 0.570, 0.045  # [m] above the remote centre
 FRONT_X, BOTTOM_X, COLUMN_X = 0.032, 0.025, 0.026  # half widths across the linkage [m]
 
 
-def add_ecm(spec: mujoco.MjSpec, arm: Arm) -> None:
+def add_ecm(drawing: Drawing, arm: Arm) -> None:
     """Add every visible shape of the Classic ECM with its endoscope."""
-    T, on = poses_at_zero(arm.bodies), on_bodies(spec, arm.bodies)
+    T, on = poses_at_zero(arm.bodies), on_bodies(drawing, arm.bodies)
     at = {name: pose[:3, 3] for name, pose in T.items()}
     closed = {p.name: (T[p.body_a] @ np.array([*p.point_a, 1.0]))[:3] for p in arm.loops}
     _base(on(None), at["front"])

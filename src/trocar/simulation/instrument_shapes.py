@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-import mujoco
 import numpy as np
 
 from trocar.arms import Arm
 from trocar.arms.arm import poses_at_zero
-from trocar.simulation.shapes import COLLISION, VISUAL, Sketch, plate, turned
+from trocar.simulation.shapes import COLLISION, VISUAL, Drawing, Sketch
+from trocar.simulation.solid_shapes import plate, turned
 from trocar.spatial import Array, pose
 
 SHAFT_RADIUS = 0.004  # [m]
@@ -79,7 +79,7 @@ def instrument_bodies(arm: Arm) -> tuple[str, ...]:
     return tuple(names[names.index("roll") :]) if arm.family == "PSM" else ()
 
 
-def add_instrument(spec: mujoco.MjSpec, arm: Arm, shaft_top: float) -> None:
+def add_instrument(drawing: Drawing, arm: Arm, shaft_top: float) -> None:
     """Add the shapes of roll, wrist and jaws; the shaft ends `shaft_top` above the (first) wrist pitch axis [m]."""
     T = poses_at_zero(arm.bodies)
     names = instrument_bodies(arm)
@@ -87,7 +87,7 @@ def add_instrument(spec: mujoco.MjSpec, arm: Arm, shaft_top: float) -> None:
 
     def on(name: str, origin: str) -> Sketch:
         """Drawing frame at the origin of a body, with base axes at q = 0."""
-        return Sketch.at(spec, spec.body(name), T[name], pose(p=T[origin][:3, 3]))
+        return Sketch.at(drawing, drawing.body(name), T[name], pose(p=T[origin][:3, 3]))
 
     _shaft(on("roll", "roll"), shaft_top, SNAKE_SCALE if snake else 1.0)
     if snake:
@@ -98,17 +98,17 @@ def add_instrument(spec: mujoco.MjSpec, arm: Arm, shaft_top: float) -> None:
         _wrist(on("wrist_pitch", "wrist_pitch"), float(T["wrist_pitch"][2, 3] - T["wrist_yaw"][2, 3]))
         on("wrist_yaw", "wrist_yaw").rod([0, -0.0036, 0], [0, 0.0036, 0], 0.0008, "tungsten")
     if "idle_disc" in names:
-        blade = Sketch(spec, spec.body(arm.tip_body), arm.body("idle_disc").placement @ T_FINGER_DRAWING)
+        blade = Sketch(drawing, drawing.body(arm.tip_body), arm.body("idle_disc").placement @ T_FINGER_DRAWING)
         _blade(blade, arm.jaw_length)
         return
-    left, right = (Sketch(spec, spec.body(name), T_FINGER_DRAWING) for name in ("finger_left", "finger_right"))
+    left, right = (Sketch(drawing, drawing.body(name), T_FINGER_DRAWING) for name in ("finger_left", "finger_right"))
     # the left finger opens towards -x, where its own x axis points at q = 0
     _finger(left, -1.0, arm.jaw_length, jaw_of(arm.instrument))
     _finger(right, 1.0, arm.jaw_length, jaw_of(arm.instrument))
-    _add_jaw_contact(spec, left, right, arm.jaw_length)
+    _add_jaw_contact(drawing, left, right, arm.jaw_length)
 
 
-def _add_jaw_contact(spec: mujoco.MjSpec, left: Sketch, right: Sketch, length: float) -> None:
+def _add_jaw_contact(drawing: Drawing, left: Sketch, right: Sketch, length: float) -> None:
     """Let the fingers push each other apart, however far they are squeezed together.
 
     Two thin blades that overlap deeply would find it shorter to pass through each other. So their contact is between
@@ -118,7 +118,7 @@ def _add_jaw_contact(spec: mujoco.MjSpec, left: Sketch, right: Sketch, length: f
     ball = [-radius - CLEARANCE, 0.0, -0.95 * length]
     left.ball(ball, radius, JAW, name="jaw_ball")
     right.box((0.0, deep), (-deep, deep), (deep, -length - deep), JAW, name="jaw_block")
-    spec.add_pair(
+    drawing.add_pair(
         name="jaw",
         geomname1="jaw_ball",
         geomname2="jaw_block",

@@ -7,21 +7,21 @@ masters are mirror images of each other. What collides is drawn elsewhere (see `
 
 from __future__ import annotations
 
-import mujoco
 import numpy as np
 
 from trocar.arms import Arm
 from trocar.arms.arm import poses_at_zero
-from trocar.simulation.shapes import Circle, Interval, Sketch, on_bodies, plate, rounded_box, turned
+from trocar.simulation.shapes import Drawing, Sketch, on_bodies
+from trocar.simulation.solid_shapes import Circle, Interval, plate, rounded_box, turned
 from trocar.spatial import Array
 
 PANEL = 0.190  # top panel above the shoulder [m]
 BRACKET_X, CRANK_X = -0.106, -0.056  # the bracket hangs, and the crank turns, beside the upper arm [m]
 
 
-def add_mtm(spec: mujoco.MjSpec, arm: Arm) -> None:
+def add_mtm(drawing: Drawing, arm: Arm) -> None:
     """Add every visible shape of a master."""
-    T, on = poses_at_zero(arm.bodies), on_bodies(spec, arm.bodies)
+    T, on = poses_at_zero(arm.bodies), on_bodies(drawing, arm.bodies)
     at = {name: pose[:3, 3] for name, pose in T.items()}
     side = -1.0 if arm.name == "MTML" else 1.0
     (loop,) = arm.loops

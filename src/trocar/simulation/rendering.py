@@ -317,7 +317,7 @@ def _dressed(scene: mujoco.MjSpec, low: Array, high: Array) -> mujoco.MjSpec:
     """A copy of a specification with a light and a backdrop; `low`, `high` (3,) are the model's corners [m]."""
     spec = scene.copy()
     spec.visual.headlight.ambient = [0.36, 0.36, 0.37]
-    spec.visual.headlight.diffuse = [0.26, 0.26, 0.27]
+    spec.visual.headlight.diffuse = [0.32, 0.32, 0.33]
     spec.visual.headlight.specular = [0.10, 0.10, 0.10]
     spec.visual.rgba.haze = [*(np.array(ABOVE) + BELOW) / 2, 1.0]  # the backdrop at the horizon
     spec.visual.quality.shadowsize = 4096
@@ -338,7 +338,7 @@ def _dressed(scene: mujoco.MjSpec, low: Array, high: Array) -> mujoco.MjSpec:
         type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
         pos=above,
         dir=(low + high) / 2 - above,
-        diffuse=[0.58, 0.58, 0.56],
+        diffuse=[0.54, 0.54, 0.52],
         specular=[0.3, 0.3, 0.3],
         castshadow=True,
     )

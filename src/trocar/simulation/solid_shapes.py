@@ -98,7 +98,7 @@ def rounded(section: CrossSection, radius: float) -> CrossSection:
 
 
 def lathe(profile: Sequence[tuple[float, float]], axis: str = "z", sides: int = 24) -> Manifold:
-    """A profile (position on the axis, radius) [m], closed along the axis, turned about it; may be hollow or waisted."""
+    """A profile (position on the axis, radius) [m], closed along the axis and turned about it; it may have a waist."""
     (first, _), (last, _) = profile[0], profile[-1]
     points = [(0.0, first), *((radius, position) for position, radius in profile), (0.0, last)]
     return polygon(points).revolve(sides).transform(_ALONG[axis])

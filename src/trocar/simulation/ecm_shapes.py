@@ -173,7 +173,7 @@ def add_endoscope(sketch: Sketch, z: float, T_base_tip: Array) -> None:
     rings = [(0.000, 0.030), (0.005, 0.036), (0.038, 0.036), (0.043, 0.030), (0.043, 0.0215), (0.060, 0.0215)]
     rings += [(0.104, 0.0215), (0.104, 0.030), (0.113, 0.030), (0.113, 0.024), (0.120, 0.024), (0.120, 0.029)]
     rings += [(0.128, 0.029), (0.128, 0.025), (0.134, 0.025)]
-    sketch.solid(lathe([(z + at, radius) for at, radius in rings], sides=32), "aluminium")
+    sketch.solid(lathe([(z + at, radius) for at, radius in rings], sides=24), "aluminium")
     sketch.rod([0, 0, z + 0.060], [0, 0, z + 0.064], 0.0220, "dark")
     head = rounded_box((-0.034, 0.034), (-0.034, 0.034), (z + 0.156, z + 0.226), 0.008)
     sketch.hull(np.vstack([head, turned([(z + 0.133, 0.026)], axis="z")]), "cast")

@@ -160,11 +160,11 @@ def _wrist(sketch: Sketch, reach: float) -> None:
         return
     # a barrel, flat on the sides of the fork, cut away where the ears of the shaft turn
     top, end = 0.0027, -reach - 0.0029
-    turns = np.linspace(0.0, np.pi, 15)
+    turns = np.linspace(0.0, np.pi, 12)
     oval = [((top + end) / 2 - (top - end) / 2 * np.cos(a), 0.0043 * np.sin(a) ** 0.6) for a in turns]
-    barrel = lathe(oval, sides=40) ^ block((-0.0039, 0.0039), (-0.0034, 0.0034), (-0.1, 0.1))
+    barrel = lathe(oval, sides=28) ^ block((-0.0039, 0.0039), (-0.0034, 0.0034), (-0.1, 0.1))
     for side in (-1.0, 1.0):
-        barrel -= bar([side * 0.0021, 0, 0], [side * 0.01, 0, 0], 0.0030, 32)
+        barrel -= bar([side * 0.0021, 0, 0], [side * 0.01, 0, 0], 0.0030, 24)
         barrel -= block((side * 0.0021, side * 0.01), (-0.01, 0.01), (0.0, 0.01))
     barrel -= block((-0.1, 0.1), (-0.0017, 0.0017), (-0.1, -reach + 0.0029))  # the fork
     barrel -= bar([-0.1, 0, 0], [0.1, 0, 0], 0.0010, 12)

@@ -147,7 +147,7 @@ def _back(sketch: Sketch, joints: Joints) -> None:
         side = hull(plate(bar_of, (x - 0.005, x + 0.005), bevel=0.001))
         flange = hull(plate(web, (x - 0.005, x + 0.005), bevel=0.001))
         pocket = [(knee + [0, 0.012, -0.026], 0.007), (foot + [0, 0.014, 0.004], 0.008), (joints.pitch, 0.015)]
-        flange -= hull(plate(pocket, (x + np.sign(x) * 0.003, x + np.sign(x) * 0.01)))
+        flange -= hull(plate(pocket, (x + np.sign(x) * 0.003, x + np.sign(x) * 0.01), sides=12))
         for joint in (joints.top_back, joints.bottom_back):
             side -= bar(joint + [x - 0.01, 0, 0], joint + [x + 0.01, 0, 0], 0.0085)
             sketch.rod(joint + [x - 0.0035, 0, 0], joint + [x + 0.0035, 0, 0], 0.0080, "steel")
@@ -186,7 +186,7 @@ def _bottom(sketch: Sketch, joints: Joints) -> None:
     cover ^= prism(outline, (-0.1, 0.1))
     middle = back[2] + 0.25 * height
     window = polygon(
-        [(y, z) for y, z in ((stop - 0.080, middle - 0.009), (stop - 0.008, middle - 0.009))]
+        [(stop - 0.080, middle - 0.009), (stop - 0.008, middle - 0.009)]
         + [(stop - 0.008, middle + 0.009), (stop - 0.080, middle + 0.009)],
         0.003,
     )

@@ -45,6 +45,7 @@ ABOVE, BELOW, FLOOR = (0.90, 0.92, 0.94), (0.64, 0.70, 0.77), (0.72, 0.74, 0.76)
 FRAME = 1.06  # a view is this much wider than what it shows
 ASPECT = 4 / 3  # width of a picture over its height, unless said otherwise
 MARGIN = 0.15  # floor below the lowest point of the arm at home [m]
+SHADOW = 1.6  # radius of where shadows are drawn, over that of what is seen
 TRACE_SEGMENTS = 4000  # of all lines in one picture
 GL_PACKAGES = "libegl1 libegl-mesa0 libgl1 libgl1-mesa-dri"
 
@@ -187,6 +188,9 @@ class Stage:
             _add_floor(dressed, float(floor))
         dressed.visual.quality.offsamples = samples
         self.model = dressed.compile()
+        # the shadow map, in units of MuJoCo's extent: no larger than needed, for sharp shadows
+        radius = float(np.linalg.norm(self.extent[1] - self.extent[0])) / 2
+        self.model.vis.map.shadowclip = SHADOW * radius / self.model.stat.extent
         self.data = mujoco.MjData(self.model)
         self.scene = mujoco.MjvScene(self.model, maxgeom=self.model.ngeom + 100 + TRACE_SEGMENTS)
         self.options = mujoco.MjvOption()
@@ -331,7 +335,6 @@ def _dressed(scene: mujoco.MjSpec, low: Array, high: Array) -> mujoco.MjSpec:
         width=512,
         height=512,
     )
-    spec.visual.map.shadowclip = 1.0
     above = (low + high) / 2 + [1.2, -0.6, 2.2]
     spec.worldbody.add_light(
         name="key",

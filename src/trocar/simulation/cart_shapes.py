@@ -43,7 +43,7 @@ def add_cart(spec: mujoco.MjSpec, name: str) -> None:
             [0, -0.101, 0]
         )
         sketch.solid(column, "aluminium")
-        sketch.hull(rounded_box((-0.0802, 0.0802), (-0.180, -0.020), (floor + 0.251, 1.599), 0.001), "column")
+        sketch.hull(rounded_box((-0.0815, 0.0815), (-0.180, -0.0185), (floor + 0.251, 1.599), 0.001), "column")
         sketch.hull(rounded_box((-0.092, 0.092), (-0.194, -0.008), (1.715, 1.800), 0.014), "cast")
         cabinet = hull(rounded_box((-0.060, 0.060), (-0.440, -0.185), (floor + 0.110, 0.640), 0.012))
         seam = hull(rounded_box((-0.057, 0.057), (-0.437, -0.188), (floor, 0.637), 0.010))

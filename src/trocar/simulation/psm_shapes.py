@@ -134,7 +134,7 @@ def _yaw(sketch: Sketch, joints: Joints) -> None:
     sketch.hull(rounded_box((-0.050, 0.050), (y - 0.150, y - 0.075), (-0.045, deck - 0.002), 0.004), "dark")
     sketch.hull(rounded_box((-0.045, 0.045), (y + 0.075, y + 0.125), (-0.040, deck - 0.004), 0.004), "dark")
     sketch.rod([0, y - 0.170, 0], [0, y - 0.130, 0], 0.046, "column")
-    sketch.rod([-0.081, y, 0], [0.081, y, 0], 0.011, "steel")
+    sketch.rod([-0.078, y, 0], [0.078, y, 0], 0.011, "steel")
 
 
 def _back(sketch: Sketch, joints: Joints) -> None:
@@ -176,8 +176,10 @@ def _bottom(sketch: Sketch, joints: Joints) -> None:
     height = joints.top_back[2] - back[2]
     begin, stop = back[1] + 0.045 * length, back[1] + 0.70 * length
     low, high = back[2] - 0.009, back[2] + height + 0.012
-    section = polygon([(-0.048, low - 0.02), (0.048, low - 0.02), (0.048, high), (-0.048, high)], 0.014)
-    inside = polygon([(-0.043, low - 0.04), (0.043, low - 0.04), (0.043, high - 0.004), (-0.043, high - 0.004)], 0.010)
+    section = polygon([(-0.048, low - 0.02), (0.048, low - 0.02), (0.048, high), (-0.048, high)], 0.007)
+    inside = polygon(
+        [(-0.0468, low - 0.04), (0.0468, low - 0.04), (0.0468, high - 0.003), (-0.0468, high - 0.003)], 0.005
+    )
     cover = prism(section, (begin, stop), "y") - prism(inside, (begin - 0.01, stop + 0.01), "y")
     # the side view: the far end is cut at a slant, the top shorter, and the top reaches over the joints at the back
     slant = 0.55 * (high - low)
@@ -191,7 +193,7 @@ def _bottom(sketch: Sketch, joints: Joints) -> None:
         0.003,
     )
     for x in (-0.048, 0.048):
-        cover -= prism(window, (x - 0.0015, x + 0.0015))
+        cover -= prism(window, (x - 0.003, x + 0.003))
     sketch.solid(cover, "cast")
     for x in (-FORK_X, FORK_X):
         across = (x - 0.0035, x + 0.0035)

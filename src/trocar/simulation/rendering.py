@@ -45,7 +45,7 @@ ABOVE, BELOW, FLOOR = (0.90, 0.92, 0.94), (0.64, 0.70, 0.77), (0.72, 0.74, 0.76)
 FRAME = 1.06  # a view is this much wider than what it shows
 ASPECT = 4 / 3  # width of a picture over its height, unless said otherwise
 MARGIN = 0.15  # floor below the lowest point of the arm at home [m]
-SHADOW = 1.6  # radius of where shadows are drawn, over that of what is seen
+SHADOW = (1.6, 4.0)  # radius of where shadows are drawn, over that of what is seen: without and with a floor
 TRACE_SEGMENTS = 4000  # of all lines in one picture
 GL_PACKAGES = "libegl1 libegl-mesa0 libgl1 libgl1-mesa-dri"
 
@@ -112,6 +112,9 @@ def render_model(
     if len(size) != 2 or min(size) < 1:
         raise TrocarError(f"size is (width, height) in pixels, got {size!r}")
     stage = Stage(spec, qpos, floor)
+    # lit from above, over the left shoulder of who looks
+    azimuth = math.radians(direction[0] - 40.0)
+    stage.model.light("key").dir = np.array([np.cos(azimuth), np.sin(azimuth), -1.4]) / math.hypot(1.0, 1.4)
     try:
         return stage.picture(qpos, stage.view(direction, zoom, size[0] / size[1]), size)
     finally:
@@ -190,7 +193,7 @@ class Stage:
         self.model = dressed.compile()
         # the shadow map, in units of MuJoCo's extent: no larger than needed, for sharp shadows
         radius = float(np.linalg.norm(self.extent[1] - self.extent[0])) / 2
-        self.model.vis.map.shadowclip = SHADOW * radius / self.model.stat.extent
+        self.model.vis.map.shadowclip = SHADOW[floor is not None] * radius / self.model.stat.extent
         self.data = mujoco.MjData(self.model)
         self.scene = mujoco.MjvScene(self.model, maxgeom=self.model.ngeom + 100 + TRACE_SEGMENTS)
         self.options = mujoco.MjvOption()

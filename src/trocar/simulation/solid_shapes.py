@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from trocar.spatial import Array
 
-SEGMENTS = 20  # of a circle in an outline
+SEGMENTS = 16  # of a circle in an outline
 CREASE = np.cos(np.radians(40.0))  # edges sharper than this are drawn as edges, others as a round surface
 # One number for a rounded direction, different for each: to find equal ones by sorting numbers, not rows.
 KEY = np.sqrt([2.0, 3.0, 5.0]) / 10.0
@@ -46,8 +46,12 @@ def corner_normals(vertices: Array, faces: Array) -> Array:
     scale = float(np.ptp(vertices, axis=0).max())
     offset = np.round(np.einsum("ij,ij->i", unit, a) / scale, 3)
     _, plane = np.unique(offset + np.round(unit, 3) @ KEY, return_inverse=True)
-    area = np.repeat(unit * np.bincount(plane, size)[plane][:, None], 3, axis=0)
+    # each face counts once at a vertex, however many of its triangles meet there
+    _, meeting, count = np.unique(
+        faces.ravel() * len(faces) + np.repeat(plane, 3), return_inverse=True, return_counts=True
+    )
     unit = np.repeat(unit, 3, axis=0)
+    area = unit * (np.repeat(np.bincount(plane, size)[plane], 3) / count[meeting])[:, None]
     # all pairs of corners at one vertex
     order = np.argsort(faces.ravel(), kind="stable")
     _, group, count = np.unique(faces.ravel()[order], return_inverse=True, return_counts=True)
@@ -146,7 +150,7 @@ def rounded_box(x: Interval, y: Interval, z: Interval, radius: float) -> Array:
 
 
 def plate(
-    circles: Iterable[Circle], thickness: Interval, axis: str = "x", bevel: float = 0.0, sides: int = 20
+    circles: Iterable[Circle], thickness: Interval, axis: str = "x", bevel: float = 0.0, sides: int = 16
 ) -> Array:
     """Points (n, 3) whose hull is a flat plate: the outline wraps circles, the thickness is an interval on `axis`.
 

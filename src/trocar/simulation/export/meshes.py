@@ -14,7 +14,7 @@ from trocar.simulation.shapes import VISUAL
 from trocar.spatial import Array
 
 BASE = "base"  # the link of what is fixed
-SIDES, FEW, SLENDER = 24, 12, 0.0045  # of a cylinder; of one whose radius is below this [m]
+SIDES, FEW, SLENDER = 20, 12, 0.0045  # of a cylinder; of one whose radius is below this [m]
 
 
 @dataclass(frozen=True)

@@ -193,7 +193,7 @@ def _bottom(sketch: Sketch, joints: Joints) -> None:
         0.003,
     )
     for x in (-0.048, 0.048):
-        cover -= prism(window, (x - 0.003, x + 0.003))
+        cover -= prism(window, (x - 0.0006, x + 0.0006))
     sketch.solid(cover, "cast")
     for x in (-FORK_X, FORK_X):
         across = (x - 0.0035, x + 0.0035)

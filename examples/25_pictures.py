@@ -17,7 +17,7 @@ for name, q, direction in (
     ("PSM_Si", [0.0, 0.1, 0.12, 0.0, 0.0, 0.0, 0.4], (205.0, -15.0)),
 ):
     spec, qpos = still_arm(tr.load_arm(name), q)
-    picture = render_model(spec, qpos, direction, (640, 480), zoom=1.05)
+    picture = render_model(spec, qpos, direction, (640, 480))
     print("saved", save_png(f"{name.lower()}.png", picture).name)
 
 # The Classic cart, its set-up joints opened so that no arm hides another, and the Si cart where the dVRK has it.
@@ -29,5 +29,5 @@ opened = {
 }
 for cart in (tr.load_cart("Classic", q_setup=opened), tr.load_cart("Si")):
     spec, qpos = still_cart(cart)
-    picture = render_model(spec, qpos, (-101.0, -9.0), (960, 640), zoom=1.3, floor=FLOOR[cart.name])
+    picture = render_model(spec, qpos, (-101.0, -9.0), (960, 640), floor=FLOOR[cart.name])
     print("saved", save_png(f"cart_{cart.name.lower()}.png", picture).name)

@@ -7,7 +7,8 @@ from conftest import MECHANISMS
 
 import trocar as tr
 from trocar.simulation import Simulator
-from trocar.simulation.geometry import add_geometry
+from trocar.simulation.geometry import add_geometry, drawing
+from trocar.simulation.solid_shapes import bar, block, hull, rounded_box, triangles
 
 VISUAL_GROUP, COLLISION_GROUP = 2, 3
 
@@ -52,6 +53,30 @@ def test_shapes_change_no_mass_and_no_inertia(sim):
     for model in (full, sim.model):
         for name in ("body_mass", "body_inertia", "body_ipos", "body_iquat", "body_subtreemass", "dof_M0"):
             np.testing.assert_array_equal(getattr(model, name), getattr(bare, name), err_msg=name)
+
+
+def test_shapes_are_drawn_once_for_arms_that_are_alike_and_anew_for_others():
+    assert drawing(tr.load_arm("PSM")) is drawing(tr.load_arm("PSM"))
+    assert drawing(tr.load_arm("PSM")) is not drawing(tr.load_arm("PSM", "gondokaryono2019"))
+    assert drawing(tr.load_arm("PSM")) is not drawing(tr.load_arm("PSM", instrument="400178"))
+
+
+def test_normals_are_those_of_the_faces_up_to_a_sharp_edge_and_round_over_a_blunt_one():
+    vertices, _, normals = triangles(block((0, 1), (0, 2), (0, 3)))
+    assert len(vertices) == 24  # a corner for each of its three sides
+    np.testing.assert_allclose(np.sort(np.abs(normals), axis=1), np.tile([0.0, 0.0, 1.0], (24, 1)), atol=1e-12)
+    rod = triangles(bar([0, 0, 0], [0, 0, 1], 0.1, 24))
+    sides = np.abs(rod[2][:, 2]) < 0.5
+    np.testing.assert_allclose(rod[2][sides, :2], rod[0][sides, :2] / 0.1, atol=1e-6)  # radial, as on a cylinder
+
+
+def test_a_carved_solid_is_closed_and_has_the_volume_of_what_is_left():
+    solid = hull(rounded_box((0, 1), (0, 1), (0, 1), 0.05)) - bar([0.5, 0.5, -1], [0.5, 0.5, 2], 0.2, 64)
+    vertices, faces, _ = triangles(solid)
+    a, b, c = np.moveaxis(vertices[faces], 1, 0)
+    np.testing.assert_allclose(np.cross(b - a, c - a).sum(0), 0.0, atol=1e-12)
+    volume = np.einsum("ij,ij->", a, np.cross(b, c)) / 6
+    assert volume == pytest.approx(1.0 - np.pi * 0.04, abs=0.01)
 
 
 def test_links_of_one_arm_do_not_collide_but_meet_an_ordinary_object(sim):

@@ -111,6 +111,21 @@ def test_a_camera_of_your_own_is_used(sim):
     assert (render(sim, mine, SIZE) != render(sim, "iso", SIZE)).any()
 
 
+@pytest.mark.parametrize(("camera", "size"), [("iso", (320, 240)), ("side", (200, 300)), ("side", (400, 150))])
+def test_the_whole_arm_is_in_the_picture_and_fills_it(sim, camera, size):
+    """Every corner of what is drawn projects inside the picture, and some come close to two opposite edges."""
+    free = view(sim, camera, size)
+    azimuth, elevation = np.radians([free.azimuth, free.elevation])
+    ahead = np.array([np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth), np.sin(elevation)])
+    right = np.array([np.sin(azimuth), -np.cos(azimuth), 0.0])
+    offset = rendering._stage(sim).corners - (free.lookat - free.distance * ahead)
+    half = np.tan(np.radians(sim.model.vis.global_.fovy) / 2) * (offset @ ahead)
+    x, y = offset @ right / half * size[1] / size[0], offset @ np.cross(right, ahead) / half
+    ends = np.array([x.min(), x.max(), y.min(), y.max()])
+    assert (np.abs(ends) < 0.95).all()
+    assert (np.abs(ends[:2]) > 0.9).all() or (np.abs(ends[2:]) > 0.9).all()
+
+
 def test_rendering_changes_neither_model_nor_state(sim):
     sim.reset(TURNED)
     kind = mujoco.mjtState.mjSTATE_INTEGRATION

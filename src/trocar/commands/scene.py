@@ -98,7 +98,7 @@ def _pictures(loaded: Scene, output: Path) -> list[Path]:
         from trocar.simulation.scene_rendering import render_scene
 
         on_cart = loaded.cart is not None
-        image = render_scene(loaded, (248.0, -10.0), zoom=1.3) if on_cart else render_scene(loaded, (146.0, -19.0))
+        image = render_scene(loaded, (248.0, -10.0)) if on_cart else render_scene(loaded, (146.0, -19.0))
         written = [save_png(output / "picture.png", image)]
         for name, arm in loaded.arms.items():
             if arm.arm.family == "ECM":

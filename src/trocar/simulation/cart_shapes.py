@@ -11,9 +11,11 @@ from collections.abc import Callable
 
 import mujoco
 import numpy as np
+from manifold3d import Manifold
 
 from trocar.arms.suj import SetUpArm
-from trocar.simulation.shapes import Sketch, add_materials, plate, rounded_box
+from trocar.simulation.shapes import Sketch, add_materials
+from trocar.simulation.solid_shapes import block, hull, lathe, plate, rounded_box, tube
 from trocar.spatial import Array, inverse
 
 FLOOR = {"Classic": -0.167, "Si": -0.167}  # of the world of the cart [m]; of the Si cart not published
@@ -27,27 +29,40 @@ def add_cart(spec: mujoco.MjSpec, name: str) -> None:
     add_materials(spec)
     sketch, floor = Sketch(spec, spec.worldbody, np.eye(4)), FLOOR[name]
     if name == "Classic":
+        feet = Manifold()
         for x in (-0.381, 0.381):
-            sketch.hull(rounded_box((x - 0.075, x + 0.075), (-0.560, 0.365), (floor, floor + 0.130), 0.022), "cast")
+            feet += hull(rounded_box((x - 0.075, x + 0.075), (-0.560, 0.365), (floor, floor + 0.130), 0.020))
         for y in (-0.440, -0.100):
-            sketch.hull(
-                rounded_box((-0.330, 0.330), (y - 0.075, y + 0.075), (floor + 0.020, floor + 0.115), 0.010), "cast"
-            )
-        sketch.hull(rounded_box((-0.085, 0.085), (-0.187, -0.015), (floor + 0.110, 1.730), 0.012), "aluminium")
+            feet += hull(rounded_box((-0.330, 0.330), (y - 0.075, y + 0.075), (floor + 0.020, floor + 0.115), 0.010))
+        sketch.solid(feet, "cast")
+        column = hull(rounded_box((-0.085, 0.085), (-0.187, -0.015), (floor + 0.110, 1.730), 0.012))
+        for side in (-1.0, 1.0):  # the slots in which the carriers run
+            column -= block((side * 0.080, side * 0.1), (-0.125, -0.075), (floor + 0.250, 1.600))
+        column -= block((-0.025, 0.025), (-0.020, 0.0), (floor + 0.250, 1.600))
+        column += lathe([(floor + 0.110, 0.125), (floor + 0.122, 0.125), (floor + 0.126, 0.118)]).translate(
+            [0, -0.101, 0]
+        )
+        sketch.solid(column, "aluminium")
+        sketch.hull(rounded_box((-0.0815, 0.0815), (-0.180, -0.0185), (floor + 0.251, 1.599), 0.001), "column")
         sketch.hull(rounded_box((-0.092, 0.092), (-0.194, -0.008), (1.715, 1.800), 0.014), "cast")
-        sketch.hull(rounded_box((-0.060, 0.060), (-0.440, -0.185), (floor + 0.110, 0.640), 0.012), "cast")
-        sketch.box((-0.061, 0.061), (-0.334, -0.330), (floor + 0.130, 0.630), "column")
-        rails = (-0.120, -0.080)
+        cabinet = hull(rounded_box((-0.060, 0.060), (-0.440, -0.185), (floor + 0.110, 0.640), 0.012))
+        seam = hull(rounded_box((-0.057, 0.057), (-0.437, -0.188), (floor, 0.637), 0.010))
+        cabinet -= block((-0.1, 0.1), (-0.3345, -0.3305), (floor, 0.7)) - seam
+        sketch.solid(cabinet, "cast")
+        for z in (0.15, 0.19, 0.23, 0.27):  # louvres of the fan
+            sketch.box((-0.035, 0.035), (-0.4412, -0.4388), (z, z + 0.012), "dark")
+        sketch.solid(
+            tube([[-0.05, -0.40, 0.62], [-0.05, -0.40, 0.70], [0.05, -0.40, 0.70], [0.05, -0.40, 0.62]], 0.010),
+            "column",
+        )
     else:
         skirt = [([-0.30, 0.25, 0], 0.12), ([0.30, 0.25, 0], 0.12), ([-0.30, -0.62, 0], 0.16), ([0.30, -0.62, 0], 0.16)]
         sketch.hull(plate(skirt, (floor + 0.020, floor + 0.200), "z", 0.040), "cast")
         sketch.hull(plate(skirt, (floor, floor + 0.040), "z", 0.012), "dark")
         sketch.hull(rounded_box((-0.130, 0.130), (-0.220, 0.060), (floor + 0.150, 1.500), 0.045), "aluminium")
         sketch.hull(rounded_box((-0.150, 0.150), (-0.240, 0.080), (1.460, 1.560), 0.045), "cover")
-        rails = (-0.120, -0.040)
-    side = 0.0856 if name == "Classic" else 0.1306
-    for x in (-side, side):
-        sketch.box((x - 0.002, x + 0.002), rails, (floor + 0.250, 1.450), "column")
+        for x in (-0.1306, 0.1306):
+            sketch.box((x - 0.002, x + 0.002), (-0.120, -0.040), (floor + 0.250, 1.450), "column")
 
 
 def add_set_up_joints(facts: SetUpArm, on: Callable[[str], Sketch]) -> None:
@@ -78,13 +93,19 @@ def _dome(sketch: Sketch, p: Array, low: float, high: float, radius: float, look
     sketch.ball(p + [0, 0, high], radius, look)
 
 
+def _seam(sketch: Sketch, p: Array, radius: float) -> None:
+    """The gap between two covers that turn on each other about z: a dark ring."""
+    sketch.rod(p - [0, 0, 0.0015], p + [0, 0, 0.0015], radius + 0.0006, "dark")
+
+
 def _carrier(sketch: Sketch, height: float, reach: float) -> None:
     """The slide on the column, with the bearing of the shoulder axis; the shoulder is `height` [m] above the frame."""
     face = height - 0.0856
     sketch.rod([0, 0, face - 0.250], [0, 0, face], 0.072, "cover")
     low = rounded_box((-reach - 0.030, -reach + 0.012), (-0.070, 0.070), (face - 0.330, face - 0.010), 0.006)
-    high = rounded_box((-0.060, 0.020), (-0.060, 0.060), (face - 0.240, face - 0.012), 0.010)
+    high = rounded_box((-0.060, 0.020), (-0.064, 0.064), (face - 0.235, face - 0.004), 0.010)
     sketch.hull(np.vstack([low, high]), "cover")
+    _seam(sketch, np.array([0.0, 0.0, face]), 0.072)
 
 
 def _link(sketch: Sketch, incoming: float, step: Array) -> None:
@@ -105,6 +126,7 @@ def _link(sketch: Sketch, incoming: float, step: Array) -> None:
     towards = 1.0 if d > 0 else -1.0
     meet = towards * max(abs(d) - BELOW, 0.02) if towards > 0 else towards * BELOW
     sketch.rod(far, far + [0, 0, meet], POST, "cast")
+    _seam(sketch, far + [0, 0, meet], POST)
     if towards > 0:
         sketch.ball(far, POST, "cast")
     else:

@@ -7,23 +7,24 @@ is drawn elsewhere (see `geometry`).
 
 from __future__ import annotations
 
-import mujoco
 import numpy as np
 
 from trocar.arms import Arm
 from trocar.arms.arm import poses_at_zero
-from trocar.simulation.shapes import Circle, Sketch, on_bodies, plate, rounded_box, turned
+from trocar.simulation.shapes import Drawing, Sketch, on_bodies
+from trocar.simulation.solid_shapes import Circle, bar, block, hull, lathe, plate, prism, rounded_box, tube, turned
 from trocar.spatial import Array
 
 SCOPE_RADIUS = 0.006  # [m]; 12 mm endoscope
 YAW_REACH = 0.199  # pitch axis to the mounting face of the base [m]
 COLUMN_TOP, COLUMN_FOOT = 0.570, 0.045  # [m] above the remote centre
-FRONT_X, BOTTOM_X, COLUMN_X = 0.032, 0.025, 0.026  # half widths across the linkage [m]
+FRONT_X, BOTTOM_X, COLUMN_X = 0.030, 0.025, 0.026  # half widths across the linkage [m]
+FENDER_X, DRUM_X = 0.050, (0.052, 0.088)  # half width of the front bar's foot, and the drums beside it [m]
 
 
-def add_ecm(spec: mujoco.MjSpec, arm: Arm) -> None:
+def add_ecm(drawing: Drawing, arm: Arm) -> None:
     """Add every visible shape of the Classic ECM with its endoscope."""
-    T, on = poses_at_zero(arm.bodies), on_bodies(spec, arm.bodies)
+    T, on = poses_at_zero(arm.bodies), on_bodies(drawing, arm.bodies)
     at = {name: pose[:3, 3] for name, pose in T.items()}
     closed = {p.name: (T[p.body_a] @ np.array([*p.point_a, 1.0]))[:3] for p in arm.loops}
     _base(on(None), at["front"])
@@ -38,11 +39,14 @@ def add_ecm(spec: mujoco.MjSpec, arm: Arm) -> None:
 
 
 def _base(sketch: Sketch, pitch: Array) -> None:
-    """A cast foot with sloping flanks, a flange towards the yaw axis."""
+    """A cast foot that steps out to its mounting plane, a flange towards the yaw axis."""
     face = pitch[1] - YAW_REACH
-    foot = rounded_box((-0.079, 0.079), (face - 0.155, face), (-0.102, -0.070), 0.006)
-    shoulder = rounded_box((-0.060, 0.060), (face - 0.120, face), (-0.020, 0.058), 0.018)
-    sketch.hull(np.vstack([foot, shoulder]), "cast")
+    foot = rounded_box((-0.079, 0.079), (face - 0.155, face), (-0.102, -0.062), 0.008)
+    flank = rounded_box((-0.062, 0.062), (face - 0.130, face), (-0.056, -0.030), 0.010)
+    body = hull(np.vstack([foot, flank]))
+    shoulder = rounded_box((-0.060, 0.060), (face - 0.120, face - 0.002), (0.000, 0.058), 0.024)
+    body += hull(np.vstack([flank, shoulder]))
+    sketch.solid(body, "cast")
     sketch.rod([0, face - 0.004, 0], [0, face + 0.006, 0], 0.055, "column")
 
 
@@ -51,53 +55,66 @@ def _yaw(sketch: Sketch, pitch: Array) -> None:
     y, face = pitch[1], pitch[1] - YAW_REACH
     turns = np.radians(np.arange(0, 360, 45) + 22.5)
     ring = np.array([[0.078 * np.cos(a), 0.0, 0.074 * np.sin(a) - 0.012] for a in turns])
-    sketch.hull(
-        np.vstack([0.86 * ring + [0, face + 0.006, 0], ring + [0, face + 0.020, 0], ring + [0, y - 0.075, 0]]), "cover"
+    housing = hull(
+        np.vstack([0.86 * ring + [0, face + 0.006, 0], ring + [0, face + 0.020, 0], ring + [0, y - 0.095, 0]])
     )
+    housing -= block((-FENDER_X - 0.002, FENDER_X + 0.002), (y - 0.105, y), (-0.03, 0.2))
     for side in (-1.0, 1.0):
-        inner, outer = side * (FRONT_X + 0.004), side * 0.088
-        drum = plate([([0, y, 0], 0.069), ([0, y - 0.055, -0.020], 0.066)], (inner, outer), bevel=0.006)
-        sketch.hull(drum, "cover")
-        sketch.rod([outer, y, 0], [outer + side * 0.002, y, 0], 0.052, "column")
+        inner, outer = side * DRUM_X[0], side * DRUM_X[1]
+        drum = plate([([0, y, 0], 0.069)], (inner, outer), bevel=0.005, sides=40)
+        housing += hull(drum)
+        housing += hull(
+            plate([([0, y, 0], 0.058), ([0, y - 0.085, -0.016], 0.058)], (inner, side * 0.080), bevel=0.006)
+        )
+        lug = [([0, y - 0.020, -0.062], 0.038), ([0, y - 0.052, -0.052], 0.040)]
+        housing += hull(plate(lug, (inner, side * 0.076), bevel=0.004))
+        housing -= hull(plate([([0, y, 0], 0.0530)], (outer - side * 0.002, outer + side * 0.01), sides=40))
+        housing += hull(plate([([0, y, 0], 0.0490)], (outer - side * 0.004, outer), sides=40))
         for a in turns:
-            bolt = np.array([outer, y + 0.060 * np.cos(a), 0.060 * np.sin(a)])
-            sketch.rod(bolt, bolt + [side * 0.0012, 0, 0], 0.0035, "steel")
-    sketch.hull(rounded_box((-0.060, 0.060), (y - 0.085, y - 0.045), (-0.100, -0.040), 0.008), "cover")
-    sketch.rod([-0.088, y, 0], [0.088, y, 0], 0.020, "steel")
+            bolt = np.array([outer, y + 0.061 * np.cos(a), 0.061 * np.sin(a)])
+            sketch.rod(bolt - [side * 0.001, 0, 0], bolt + [side * 0.001, 0, 0], 0.0032, "steel")
+    housing += hull(rounded_box((-0.070, 0.070), (y - 0.085, y - 0.045), (-0.100, -0.045), 0.008))
+    sketch.solid(housing, "cover")
+    sketch.rod([-DRUM_X[0], y, 0], [DRUM_X[0], y, 0], 0.020, "steel")
 
 
 def _front(sketch: Sketch, pitch: Array, bottom: Array, top: Array) -> None:
-    """The tall bar: a cover that is wide and round at the pitch axis and narrow at the upper joints."""
-    across, head = (-FRONT_X, FRONT_X), (bottom + top) / 2
-    bulge = pitch + [0, 0.022, 0.036]
-    sketch.hull(plate([(bulge, 0.066), (pitch + [0, -0.012, 0.026], 0.054)], across, bevel=0.006), "cast")
-    sketch.hull(plate([(pitch + [0, -0.004, 0.040], 0.058), (head, 0.034)], across, bevel=0.006), "cast")
-    sketch.hull(plate([(head, 0.041)], (-0.0275, 0.0275), bevel=0.004), "cast")
+    """The tall bar: a wide rounded foot between the drums, narrow at the upper joints."""
+    head = (bottom + top) / 2
+    foot = hull(plate([(pitch + [0, 0.006, 0.004], 0.084)], (-FENDER_X, FENDER_X), bevel=0.005, sides=48))
+    foot -= block((-0.1, 0.1), (pitch[1] - 0.2, pitch[1] + 0.2), (pitch[2] - 0.2, pitch[2] - 0.030))
+    # cut along the back of the bar
+    y, z = pitch[1], pitch[2]
+    foot -= prism([(y - 0.2, z - 0.2), (y - 0.060, z - 0.2), (y - 0.050, z + 0.045), (y - 0.2, z + 0.20)], (-0.1, 0.1))
+    across = (-FRONT_X, FRONT_X)
+    spine = hull(plate([(pitch + [0, -0.002, 0.040], 0.056), (head, 0.036)], across, bevel=0.005, sides=32))
+    spine += hull(plate([(head, 0.041)], (-0.0285, 0.0285), bevel=0.003, sides=32))
+    spine -= block((-0.1, 0.1), (y - 0.2, y + 0.2), (z - 0.2, z - 0.030))
+    groove: list[Circle] = [(pitch + 0.50 * (head - pitch), 0.016), (head + 0.12 * (pitch - head), 0.010)]
+    for side in (-1.0, 1.0):
+        spine -= hull(plate(groove, (side * (FRONT_X - 0.002), side * (FRONT_X + 0.01))))
+    sketch.solid(foot + spine, "cast")
     for joint, radius in ((bottom, 0.011), (top, 0.008)):
         sketch.rod(joint - [FRONT_X + 0.003, 0, 0], joint + [FRONT_X + 0.003, 0, 0], radius, "steel")
-    groove: list[Circle] = [(pitch + [0, -0.020, 0.085], 0.010), (head + [0, 0.012, -0.060], 0.007)]
-    for side in (-1.0, 1.0):
-        sketch.hull(plate(groove, (side * FRONT_X, side * (FRONT_X + 0.0008))), "column")
 
 
 def _bottom(sketch: Sketch, back: Array, end: Array, lever: Array) -> None:
-    """The level bar: a cover around both rods with a slanted far end, and the lever that the inner rod pushes."""
+    """The level bar: a channel around both rods with a slanted far end, and the lever that the inner rod pushes."""
     low, high = back[2] - 0.019, back[2] + 0.053
-    begin, stop = back[1] + 0.040, end[1] - 0.022
-    cover = rounded_box((-BOTTOM_X, BOTTOM_X), (begin, stop), (low, high), 0.007)
-    ahead = cover[:, 1] > (begin + stop) / 2
-    cover[ahead, 1] -= 0.45 * (cover[ahead, 2] - low)
-    sketch.hull(cover, "cast")
+    begin, stop = back[1] + 0.044, end[1] - 0.022
+    cover = hull(rounded_box((-BOTTOM_X, BOTTOM_X), (begin, stop), (low, high), 0.007))
+    cover -= block((-BOTTOM_X + 0.004, BOTTOM_X - 0.004), (begin - 0.1, stop + 0.1), (low + 0.004, high - 0.004))
+    slant = 0.75 * (high - low)
+    cover ^= prism([(begin, low), (stop, low), (stop, low + 0.010), (stop - slant, high), (begin, high)], (-0.1, 0.1))
     for x in (-BOTTOM_X, BOTTOM_X):
         across = (x - 0.002, x + 0.002)
-        fork: list[Circle] = [(end, 0.013), ([0, stop - 0.020, end[2]], 0.018)]
-        sketch.hull(plate(fork, across, bevel=0.0005), "aluminium")
-        sketch.hull(
-            plate([(back, 0.016), ([0, begin + 0.03, back[2] + 0.006], 0.022)], across, bevel=0.0005), "aluminium"
-        )
+        fork: list[Circle] = [(end, 0.014), ([0, stop - 0.030, end[2] + 0.006], 0.024)]
+        cover += hull(plate(fork, across, bevel=0.0005))
+        cover += hull(plate([(back, 0.016), ([0, begin + 0.03, back[2] + 0.010], 0.026)], across, bevel=0.0005))
     for step in (0.25, 0.55):
         hole = back + step * (end - back) + [0, 0, 0.014]
-        sketch.rod(hole - [BOTTOM_X + 0.0006, 0, 0], hole + [BOTTOM_X + 0.0006, 0, 0], 0.004, "dark")
+        cover -= bar(hole - [0.1, 0, 0], hole + [0.1, 0, 0], 0.004, 12)
+    sketch.solid(cover, "cast")
     sketch.hull(plate([(back, 0.012), (lever, 0.010)], (-0.0365, -0.0345)), "aluminium")
     sketch.rod(end - [BOTTOM_X + 0.004, 0, 0], end + [BOTTOM_X + 0.004, 0, 0], 0.007, "steel")
 
@@ -105,22 +122,32 @@ def _bottom(sketch: Sketch, back: Array, end: Array, lever: Array) -> None:
 def _column(sketch: Sketch, y: float) -> None:
     """The column on which the scope slides, its joint plates, and the bracket to the cannula."""
     behind, ahead = y - 0.012, y + 0.040
-    sketch.hull(rounded_box((-COLUMN_X, COLUMN_X), (behind, ahead), (COLUMN_FOOT, COLUMN_TOP), 0.005), "column")
+    column = hull(rounded_box((-COLUMN_X, COLUMN_X), (behind, ahead), (COLUMN_FOOT, COLUMN_TOP), 0.005))
+    column += hull(
+        rounded_box(
+            (-COLUMN_X - 0.002, COLUMN_X + 0.002), (behind, ahead + 0.012), (COLUMN_TOP - 0.075, COLUMN_TOP), 0.006
+        )
+    )
     for low, high in ((0.090, 0.235), (0.330, 0.500)):
         flare = rounded_box((-COLUMN_X, COLUMN_X), (behind - 0.008, behind + 0.010), (low + 0.035, high - 0.035), 0.003)
         root = rounded_box((-COLUMN_X, COLUMN_X), (behind, behind + 0.010), (low, high), 0.003)
-        sketch.hull(np.vstack([flare, root]), "column")
+        column += hull(np.vstack([flare, root]))
+    run = (COLUMN_FOOT + 0.020, COLUMN_TOP - 0.076)
+    column -= block((-0.011, 0.011), (ahead - 0.005, ahead + 0.1), run)
+    for side in (-1.0, 1.0):  # long recesses on the flanks
+        flank = (COLUMN_FOOT + 0.030, COLUMN_TOP - 0.095)
+        column -= block((side * (COLUMN_X - 0.002), side * 0.1), (ahead - 0.030, ahead - 0.008), flank)
+    sketch.solid(column, "column")
     for x in (-0.017, 0.017):
-        sketch.box(
-            (x - 0.004, x + 0.004), (ahead - 0.001, ahead + 0.003), (COLUMN_FOOT + 0.020, COLUMN_TOP - 0.010), "steel"
-        )
-    sketch.box((-0.011, 0.011), (ahead - 0.001, ahead + 0.0006), (COLUMN_FOOT + 0.020, COLUMN_TOP - 0.012), "dark")
+        sketch.box((x - 0.004, x + 0.004), (ahead - 0.001, ahead + 0.003), run, "steel")
+    sketch.box((-0.011, 0.011), (ahead - 0.006, ahead - 0.0045), run, "dark")
+    sketch.rod([0, ahead - 0.001, run[0]], [0, ahead - 0.001, run[1]], 0.003, "steel")
     # a dog-leg to the side and down, round the insertion axis
     heel = rounded_box((-0.022, 0.022), (y - 0.010, ahead), (COLUMN_FOOT - 0.010, COLUMN_FOOT + 0.018), 0.004)
     toe = rounded_box((-0.017, 0.017), (-0.040, -0.010), (0.014, 0.044), 0.004)
-    sketch.hull(np.vstack([heel, toe]), "column")
-    sketch.hull(turned([(0.012, 0.0155), (0.016, 0.018), (0.040, 0.018), (0.046, 0.014)], axis="z"), "column")
-    sketch.hull(turned([(0.044, 0.011), (0.060, 0.014)], axis="z"), "bright")
+    clamp = lathe([(0.012, 0.0155), (0.016, 0.018), (0.040, 0.018), (0.046, 0.014)])
+    sketch.solid(hull(np.vstack([heel, toe])) + clamp, "column")
+    sketch.solid(lathe([(0.044, 0.011), (0.050, 0.011), (0.056, 0.014), (0.060, 0.014)]), "bright")
     sketch.rod([0, 0, -0.040], [0, 0, 0.014], SCOPE_RADIUS + 0.0016, "bright")
     sketch.rod([0, 0, -0.003], [0, 0, 0.003], SCOPE_RADIUS + 0.0018, "dark")
 
@@ -143,17 +170,21 @@ def add_endoscope(sketch: Sketch, z: float, T_base_tip: Array) -> None:
     ring[:, 2] += max(0.0, float(end[2] - ring[:, 2].min()))
     sketch.hull(np.vstack([ring, turned([(z + 0.002, SCOPE_RADIUS)], axis="z")]), "steel")
     sketch.rod([0, 0, end[2] + 0.012], [0, 0, end[2] + 0.016], SCOPE_RADIUS + 1e-4, "dark")
-    drum = [(z + 0.000, 0.030), (z + 0.005, 0.036), (z + 0.038, 0.036), (z + 0.044, 0.030)]
-    sketch.hull(turned(drum, axis="z"), "aluminium")
-    for low, high, radius, look_of in (
-        (0.042, 0.105, 0.022, "aluminium"),
-        (0.060, 0.064, 0.0226, "dark"),
-        (0.102, 0.114, 0.030, "bright"),
-        (0.112, 0.128, 0.024, "aluminium"),
-        (0.126, 0.134, 0.029, "bright"),
-    ):
-        sketch.rod([0, 0, z + low], [0, 0, z + high], radius, look_of)
-    head = rounded_box((-0.034, 0.034), (-0.034, 0.034), (z + 0.140, z + 0.226), 0.008)
-    sketch.hull(np.vstack([head, turned([(z + 0.133, 0.027)], axis="z")]), "cast")
-    sketch.box((-0.0346, 0.0346), (-0.022, 0.022), (z + 0.160, z + 0.200), "cover")
-    sketch.rod([0, 0, z + 0.224], [0, 0, z + 0.246], 0.011, "dark")
+    rings = [(0.000, 0.030), (0.005, 0.036), (0.038, 0.036), (0.043, 0.030), (0.043, 0.0215), (0.060, 0.0215)]
+    rings += [(0.104, 0.0215), (0.104, 0.030), (0.113, 0.030), (0.113, 0.024), (0.120, 0.024), (0.120, 0.029)]
+    rings += [(0.128, 0.029), (0.128, 0.025), (0.134, 0.025)]
+    sketch.solid(lathe([(z + at, radius) for at, radius in rings], sides=24), "aluminium")
+    sketch.rod([0, 0, z + 0.060], [0, 0, z + 0.064], 0.0220, "dark")
+    head = rounded_box((-0.034, 0.034), (-0.034, 0.034), (z + 0.156, z + 0.226), 0.008)
+    sketch.hull(np.vstack([head, turned([(z + 0.133, 0.026)], axis="z")]), "cast")
+    for side in (-1.0, 1.0):  # focus buttons
+        for step in (0.172, 0.196):
+            sketch.rod([side * 0.030, 0, z + step], [side * 0.0350, 0, z + step], 0.0075, "cover")
+    # the camera's cable above, the light's from a post on the neck
+    sketch.rod([0, 0, z + 0.224], [0, 0, z + 0.242], 0.011, "dark")
+    turn = np.linspace(0.0, 0.75 * np.pi, 8)
+    camera = np.array([[0.0, -0.050 * (1 - np.cos(a)), z + 0.238 + 0.050 * np.sin(a)] for a in turn])
+    sketch.rod([-0.020, 0, z + 0.084], [-0.036, 0, z + 0.084], 0.0065, "bright")
+    light = np.array([[-0.034 - 0.026 * np.sin(a), 0.0, z + 0.084 + 0.026 * (1 - np.cos(a))] for a in turn[:6]])
+    light = np.vstack([light, [-0.058, -0.015, z + 0.190], [-0.046, -0.055, z + 0.245]])
+    sketch.solid(tube(camera, 0.0060) + tube(light, 0.0042), "dark")

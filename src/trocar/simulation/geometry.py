@@ -5,6 +5,8 @@ They change no mass and no inertia. Visual shapes are in geom group 2, collision
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import mujoco
 import numpy as np
 
@@ -15,45 +17,58 @@ from trocar.simulation.ecm_shapes import add_ecm
 from trocar.simulation.instrument_shapes import SHAFT_RADIUS, add_instrument, instrument_bodies
 from trocar.simulation.mtm_shapes import add_mtm
 from trocar.simulation.psm_shapes import add_psm
-from trocar.simulation.shapes import COLLISION, Sketch, add_materials
+from trocar.simulation.shapes import COLLISION, Drawing, Sketch
 from trocar.simulation.si_shapes import add_si
 from trocar.spatial import Array
 
 SHORTEST = 1e-3  # links shorter than this do not collide [m]
 
 
+_DRAWN: dict[Hashable, Drawing] = {}
+
+
 def add_geometry(spec: mujoco.MjSpec, arm: Arm) -> None:
     """Add visual and collision shapes to the bodies of an arm; the maker's meshes where TROCAR_DVRK_MODEL has some."""
-    _add_shapes(spec, arm)
+    drawing(arm).put_on(spec)
     folder = maker_meshes.checkout()
     if folder is not None:
         maker_meshes.replace_shapes(spec, arm, folder)
 
 
-def _add_shapes(spec: mujoco.MjSpec, arm: Arm) -> None:
-    """Our own shapes, visual and collision."""
-    add_materials(spec)
+def drawing(arm: Arm) -> Drawing:
+    """Our own shapes of an arm, visual and collision; drawn once for all models of arms that are alike."""
+    key = (
+        (arm.name, arm.instrument, arm.tip_body, arm.jaw_length, arm.T_body_tip.tobytes(), arm.loops),
+        tuple((body.name, body.parent, body.placement.tobytes()) for body in arm.bodies),
+    )
+    if key not in _DRAWN:
+        _DRAWN[key] = Drawing()
+        _draw(_DRAWN[key], arm)
+    return _DRAWN[key]
+
+
+def _draw(drawing: Drawing, arm: Arm) -> None:
     if arm.name == "PSM":
-        add_psm(spec, arm)
+        add_psm(drawing, arm)
         return
     instrument = instrument_bodies(arm)
     for body in arm.bodies:
         if body.name not in instrument:
-            _add_bars(spec, arm, body)
+            _add_bars(drawing, arm, body)
     if arm.family == "MTM":
-        add_mtm(spec, arm)
+        add_mtm(drawing, arm)
     elif arm.name == "ECM":
-        add_ecm(spec, arm)
+        add_ecm(drawing, arm)
     else:
-        add_si(spec, arm)
+        add_si(drawing, arm)
     if instrument:
         T = poses_at_zero(arm.bodies)
-        add_instrument(spec, arm, float(np.linalg.norm(T["insertion"][:3, 3] - T["roll"][:3, 3])))
+        add_instrument(drawing, arm, float(np.linalg.norm(T["insertion"][:3, 3] - T["roll"][:3, 3])))
 
 
-def _add_bars(spec: mujoco.MjSpec, arm: Arm, body: Body) -> None:
+def _add_bars(drawing: Drawing, arm: Arm, body: Body) -> None:
     """What collides of a link: bars from its joint to its children's joints and loop points."""
-    sketch = Sketch(spec, spec.body(body.name), np.eye(4))
+    sketch = Sketch(drawing, drawing.body(body.name), np.eye(4))
     for point in _joints_of(arm, body):
         length = float(np.linalg.norm(point))
         if length > SHORTEST:

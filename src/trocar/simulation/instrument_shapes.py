@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-import mujoco
 import numpy as np
+from manifold3d import Manifold, OpType
 
 from trocar.arms import Arm
 from trocar.arms.arm import poses_at_zero
-from trocar.simulation.shapes import COLLISION, VISUAL, Sketch, plate, turned
+from trocar.simulation.shapes import COLLISION, VISUAL, Drawing, Sketch
+from trocar.simulation.solid_shapes import bar, block, hull, lathe, plate, prism, turned
 from trocar.spatial import Array, pose
 
 SHAFT_RADIUS = 0.004  # [m]
@@ -25,6 +26,7 @@ T_FINGER_DRAWING = pose(R=[[-1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, -1.0, 0.0]]
 SHORTEST_WRIST = 2e-3  # [m]
 # Where the jaw faces begin, from the yaw axis: behind it the fingers are hubs that pass each other [m].
 JAW_ROOT = 0.003
+TOOTH = 0.0006  # from tooth to tooth of a gripping face [m]
 # The fingers are seen to touch when closer than TOUCH but push each other only when they overlap, and at jaw 0 there
 # is a clearance above rounding [m]: the home position, closed without squeezing, is a touch without force. Jaws that
 # are open by 0.02 rad are 0.2 mm apart.
@@ -79,7 +81,7 @@ def instrument_bodies(arm: Arm) -> tuple[str, ...]:
     return tuple(names[names.index("roll") :]) if arm.family == "PSM" else ()
 
 
-def add_instrument(spec: mujoco.MjSpec, arm: Arm, shaft_top: float) -> None:
+def add_instrument(drawing: Drawing, arm: Arm, shaft_top: float) -> None:
     """Add the shapes of roll, wrist and jaws; the shaft ends `shaft_top` above the (first) wrist pitch axis [m]."""
     T = poses_at_zero(arm.bodies)
     names = instrument_bodies(arm)
@@ -87,7 +89,7 @@ def add_instrument(spec: mujoco.MjSpec, arm: Arm, shaft_top: float) -> None:
 
     def on(name: str, origin: str) -> Sketch:
         """Drawing frame at the origin of a body, with base axes at q = 0."""
-        return Sketch.at(spec, spec.body(name), T[name], pose(p=T[origin][:3, 3]))
+        return Sketch.at(drawing, drawing.body(name), T[name], pose(p=T[origin][:3, 3]))
 
     _shaft(on("roll", "roll"), shaft_top, SNAKE_SCALE if snake else 1.0)
     if snake:
@@ -98,17 +100,17 @@ def add_instrument(spec: mujoco.MjSpec, arm: Arm, shaft_top: float) -> None:
         _wrist(on("wrist_pitch", "wrist_pitch"), float(T["wrist_pitch"][2, 3] - T["wrist_yaw"][2, 3]))
         on("wrist_yaw", "wrist_yaw").rod([0, -0.0036, 0], [0, 0.0036, 0], 0.0008, "tungsten")
     if "idle_disc" in names:
-        blade = Sketch(spec, spec.body(arm.tip_body), arm.body("idle_disc").placement @ T_FINGER_DRAWING)
+        blade = Sketch(drawing, drawing.body(arm.tip_body), arm.body("idle_disc").placement @ T_FINGER_DRAWING)
         _blade(blade, arm.jaw_length)
         return
-    left, right = (Sketch(spec, spec.body(name), T_FINGER_DRAWING) for name in ("finger_left", "finger_right"))
+    left, right = (Sketch(drawing, drawing.body(name), T_FINGER_DRAWING) for name in ("finger_left", "finger_right"))
     # the left finger opens towards -x, where its own x axis points at q = 0
     _finger(left, -1.0, arm.jaw_length, jaw_of(arm.instrument))
     _finger(right, 1.0, arm.jaw_length, jaw_of(arm.instrument))
-    _add_jaw_contact(spec, left, right, arm.jaw_length)
+    _add_jaw_contact(drawing, left, right, arm.jaw_length)
 
 
-def _add_jaw_contact(spec: mujoco.MjSpec, left: Sketch, right: Sketch, length: float) -> None:
+def _add_jaw_contact(drawing: Drawing, left: Sketch, right: Sketch, length: float) -> None:
     """Let the fingers push each other apart, however far they are squeezed together.
 
     Two thin blades that overlap deeply would find it shorter to pass through each other. So their contact is between
@@ -118,7 +120,7 @@ def _add_jaw_contact(spec: mujoco.MjSpec, left: Sketch, right: Sketch, length: f
     ball = [-radius - CLEARANCE, 0.0, -0.95 * length]
     left.ball(ball, radius, JAW, name="jaw_ball")
     right.box((0.0, deep), (-deep, deep), (deep, -length - deep), JAW, name="jaw_block")
-    spec.add_pair(
+    drawing.add_pair(
         name="jaw",
         geomname1="jaw_ball",
         geomname2="jaw_block",
@@ -134,12 +136,11 @@ def _shaft(sketch: Sketch, top: float, scale: float) -> None:
     z, radius = np.array([0.0, 0.0, scale]), scale * SHAFT_RADIUS
     sketch.rod(0.0094 * z, [0, 0, top], radius, "steel")
     sketch.rod(0.0086 * z, 0.0095 * z, scale * 0.0036, "dark")
-    sketch.rod(0.0040 * z, 0.0088 * z, radius, "bright")
+    clevis = lathe([(0.0036, 0.0040), (0.0088, 0.0040)], sides=40)
     for side in (-1.0, 1.0):
-        ear = plate([([0, 0, 0], 0.0027), ([0, 0, 0.0050], 0.0027)], (side * 0.0022, side * 0.0030))
-        outer = np.abs(ear[:, 0]) > 0.0025
-        ear[outer, 0] = side * np.sqrt(0.00398**2 - ear[outer, 1] ** 2)  # flush with the tube
-        sketch.hull(scale * ear, "bright")
+        ear = plate([([0, 0, 0], 0.0027), ([0, 0, 0.0060], 0.0027)], (side * 0.0022, side * 0.0050), sides=32)
+        clevis += hull(ear) ^ lathe([(-0.01, 0.0040), (0.01, 0.0040)], sides=40)
+    sketch.solid(clevis.scale([scale] * 3), "bright")
     sketch.rod([scale * -0.00405, 0, 0], [scale * 0.00405, 0, 0], scale * 0.0009, "cover")
     sketch.rod(0.006 * z, [0, 0, top], radius, COLLISION, round_ends=True)
 
@@ -157,21 +158,25 @@ def _wrist(sketch: Sketch, reach: float) -> None:
         sketch.ball([0, 0, 0], 0.0036, "cover")
         sketch.rod([0, 0, 0.001], [0, 0, -0.001], 0.0030, COLLISION, round_ends=True)
         return
-    waist = np.array([0, 0, -0.55 * reach])
-    tongue = plate([([0, 0, 0], 0.0026), (waist, 0.0026)], (-0.0021, 0.0021), bevel=0.0003)
-    angles = np.linspace(0.0, np.pi, 13)
-    oval = [(waist[2] + 0.0026 * np.cos(a), 0.0037 * np.sin(a)) for a in angles]
-    sketch.hull(np.vstack([tongue, turned(oval, axis="z")]), "cover")
+    # a barrel, flat on the sides of the fork, cut away where the ears of the shaft turn
+    top, end = 0.0027, -reach - 0.0029
+    turns = np.linspace(0.0, np.pi, 12)
+    oval = [((top + end) / 2 - (top - end) / 2 * np.cos(a), 0.0043 * np.sin(a) ** 0.6) for a in turns]
+    barrel = lathe(oval, sides=28) ^ block((-0.0039, 0.0039), (-0.0034, 0.0034), (-0.1, 0.1))
     for side in (-1.0, 1.0):
-        ear = plate([(waist, 0.0029), ([0, 0, -reach], 0.0026)], (side * 0.0017, side * 0.0033), "y", 0.0004)
-        sketch.hull(ear, "cover")
+        barrel -= bar([side * 0.0021, 0, 0], [side * 0.01, 0, 0], 0.0030, 24)
+        barrel -= block((side * 0.0021, side * 0.01), (-0.01, 0.01), (0.0, 0.01))
+    barrel -= block((-0.1, 0.1), (-0.0017, 0.0017), (-0.1, -reach + 0.0029))  # the fork
+    barrel -= bar([-0.1, 0, 0], [0.1, 0, 0], 0.0010, 12)
+    for side in (-1.0, 1.0):
+        barrel -= bar([0, side * 0.0031, -reach], [0, side * 0.01, -reach], 0.0010, 12)
+    sketch.solid(barrel, "cover")
     sketch.rod([0, 0, 0], [0, 0, -reach], 0.0030, COLLISION, round_ends=True)
 
 
 def _finger(sketch: Sketch, side: float, length: float, jaw: Jaw) -> None:
     """Hub on the yaw pin and a tapered blade on one side (-1, +1) of the plane x = 0, to `length` [m]."""
-    hub = plate([([0, 0, 0], 0.0022)], (side * 5e-5, side * 0.0016), "y", 0.0002)
-    sketch.hull(hub, "aluminium")
+    hub = plate([([0, 0, 0], 0.0023)], (side * 5e-5, side * 0.0016), "y", 0.0002, sides=24)
     # the blade is thickest just beyond its root, and may bend to one side towards its tip
     sections = [
         _section(side, JAW_ROOT, 0.0017 * jaw.root, 0.0014 * jaw.root, 0.0),
@@ -179,16 +184,22 @@ def _finger(sketch: Sketch, side: float, length: float, jaw: Jaw) -> None:
         _section(side, 0.75 * length, 0.0015 * jaw.thickness, 0.0013 * jaw.width, 0.45 * jaw.bend),
         _section(side, length, 0.0008 * jaw.thickness, 0.0010 * jaw.width, jaw.bend),
     ]
-    sketch.hull(np.vstack([hub[side * hub[:, 0] > 0], sections[0]]), "aluminium")
-    for near, far in pairwise(sections):
-        sketch.hull(np.vstack([near, far]), jaw.look)
-    if jaw.insert is not None:  # the gripping face, which the two fingers share when closed
+    blade = Manifold.batch_boolean([hull(np.vstack(pair)) for pair in pairwise(sections)], OpType.Add)
+    root = hull(hub) + hull(np.vstack([hub[side * hub[:, 0] > 0], sections[0]]))
+    sketch.solid(root, "aluminium")
+    if jaw.window:  # a fenestrated jaw
+        slot = plate([([0, 0, -0.40 * length], 0.0006), ([0, 0, -0.72 * length], 0.0005)], (-0.01, 0.01))
+        blade -= hull(slot)
+    sketch.solid(blade, jaw.look)
+    if jaw.insert is not None:  # the gripping face, which the two fingers share when closed, with teeth across it
         reach = (0.97 if jaw.bend == 0.0 else 0.45) * length
         half = 0.0009 * min(jaw.width, 1.0)
-        sketch.box((0.0, side * 4e-4), (-half, half), (-JAW_ROOT, -reach), jaw.insert)
-    if jaw.window:  # seen from outside: the dark slot of a fenestrated jaw
-        outer = side * 0.0021 * jaw.thickness
-        sketch.box((0.5 * outer, 1.005 * outer), (-0.0006, 0.0006), (-0.36 * length, -0.70 * length), "dark")
+        steps = np.linspace(JAW_ROOT, reach, 2 * round((reach - JAW_ROOT) / TOOTH) + 1)
+        ridge = [(side * (1e-5 if k % 2 else 1.6e-4), -z) for k, z in enumerate(steps)]
+        insert = prism([*ridge, (side * 4e-4, -reach), (side * 4e-4, -JAW_ROOT)], (-half, half), "y")
+        if jaw.window:
+            insert -= hull(slot)
+        sketch.solid(insert, jaw.insert)
     sketch.box((0.0, side * 0.0016), (-0.0013, 0.0013), (-JAW_ROOT, -length), {**COLLISION, **GRIP})
 
 

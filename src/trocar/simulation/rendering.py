@@ -41,8 +41,11 @@ Picture = NDArray[np.uint8]
 # the right: the mechanism on the left, the instrument on the right.
 CAMERAS: dict[str, tuple[float, float]] = {"iso": (146.0, -19.0), "side": (180.0, -4.0), "tip": (122.0, -10.0)}
 TIP_DISTANCE, TIP_FOCUS = 0.043, 0.002  # camera from the wrist, and the point looked at above the tip [m]
-HORIZON, ZENITH = (0.84, 0.87, 0.90), (0.55, 0.63, 0.74)  # backdrop and floor
+ABOVE, BELOW, FLOOR = (0.90, 0.92, 0.94), (0.64, 0.70, 0.77), (0.72, 0.74, 0.76)  # backdrop from top to foot; floor
+FRAME = 1.06  # a view is this much wider than what it shows
+ASPECT = 4 / 3  # width of a picture over its height, unless said otherwise
 MARGIN = 0.15  # floor below the lowest point of the arm at home [m]
+SHADOW = (1.6, 4.0)  # radius of where shadows are drawn, over that of what is seen: without and with a floor
 TRACE_SEGMENTS = 4000  # of all lines in one picture
 GL_PACKAGES = "libegl1 libegl-mesa0 libgl1 libgl1-mesa-dri"
 
@@ -87,7 +90,7 @@ def render(
         raise TrocarError(f"the traces of a picture have at most {TRACE_SEGMENTS} points together; leave some out")
     # at the scale of the jaws the shadow map is too coarse
     shadows = shadows and camera != "tip"
-    from_where = view(sim, camera) if isinstance(camera, str) else camera
+    from_where = view(sim, camera, size) if isinstance(camera, str) else camera
     return _stage(sim).picture(sim.data.qpos, from_where, size, traces, shadows)
 
 
@@ -109,22 +112,29 @@ def render_model(
     if len(size) != 2 or min(size) < 1:
         raise TrocarError(f"size is (width, height) in pixels, got {size!r}")
     stage = Stage(spec, qpos, floor)
+    # lit from above, over the left shoulder of who looks
+    azimuth = math.radians(direction[0] - 40.0)
+    stage.model.light("key").dir = np.array([np.cos(azimuth), np.sin(azimuth), -1.4]) / math.hypot(1.0, 1.4)
     try:
-        return stage.picture(qpos, stage.view(direction, zoom), size)
+        return stage.picture(qpos, stage.view(direction, zoom, size[0] / size[1]), size)
     finally:
         if stage.context is not None:
             stage.context.free()
 
 
-def view(sim: Simulator, camera: str) -> mujoco.MjvCamera:
-    """The camera of that name: the whole arm at home, or the tip where it is now. Yours to change, for `render`."""
+def view(sim: Simulator, camera: str, size: tuple[int, int] = (960, 720)) -> mujoco.MjvCamera:
+    """The camera of that name: the whole arm at home, or the tip where it is now. Yours to change, for `render`.
+
+    Args:
+        size: of the picture, (width, height) [pixels], which the arm is to fit into.
+    """
     result = mujoco.MjvCamera()
     result.azimuth, result.elevation = CAMERAS[camera]
     if camera == "tip":
         tip = sim.tip_pose()
         result.lookat, result.distance = tip[:3, 3] - TIP_FOCUS * tip[:3, 2], TIP_DISTANCE
     else:
-        result = _stage(sim).view(CAMERAS[camera])
+        result = _stage(sim).view(CAMERAS[camera], aspect=size[0] / size[1])
     return result
 
 
@@ -170,30 +180,47 @@ class Stage:
     """
 
     def __init__(self, spec: mujoco.MjSpec, home: Array, floor: float | str | None, samples: int = 8) -> None:
-        corners, fixed = _corners(spec, home)
-        self.extent = corners.min(0), corners.max(0)
+        self.corners, fixed = _corners(spec, home)
+        self.extent = self.corners.min(0), self.corners.max(0)
         dressed = _dressed(spec, *self.extent)
         if floor == "below":
             _add_floor(dressed, float(self.extent[0][2]) - MARGIN)
-            _add_plinth(dressed, fixed, float(self.extent[0][2]) - MARGIN)
+            feet = _add_plinth(dressed, fixed, float(self.extent[0][2]) - MARGIN)
+            self.corners = np.vstack([self.corners, feet])
         elif floor is not None:
             _add_floor(dressed, float(floor))
         dressed.visual.quality.offsamples = samples
         self.model = dressed.compile()
+        # the shadow map, in units of MuJoCo's extent: no larger than needed, for sharp shadows
+        radius = float(np.linalg.norm(self.extent[1] - self.extent[0])) / 2
+        self.model.vis.map.shadowclip = SHADOW[floor is not None] * radius / self.model.stat.extent
         self.data = mujoco.MjData(self.model)
         self.scene = mujoco.MjvScene(self.model, maxgeom=self.model.ngeom + 100 + TRACE_SEGMENTS)
         self.options = mujoco.MjvOption()
         self.size: tuple[int, int] | None = None
         self.context: Any = None
 
-    def view(self, direction: tuple[float, float], zoom: float = 1.0) -> mujoco.MjvCamera:
-        """A camera that sees the whole model at home from a direction (azimuth, elevation) [deg]."""
-        camera, (low, high) = mujoco.MjvCamera(), self.extent
+    def view(self, direction: tuple[float, float], zoom: float = 1.0, aspect: float = ASPECT) -> mujoco.MjvCamera:
+        """A camera that sees the whole model at home from a direction (azimuth, elevation) [deg].
+
+        Args:
+            zoom: above 1 for a closer view, which may leave something out. aspect: width over height.
+        """
+        camera = mujoco.MjvCamera()
         camera.azimuth, camera.elevation = direction
-        camera.lookat = (low + high) / 2
-        half_view = math.radians(self.model.vis.global_.fovy) / 2
-        # the smaller angle is the vertical one, and a sphere around the arm has slack at its corners
-        camera.distance = 0.85 * float(np.linalg.norm(high - low)) / 2 / math.sin(half_view) / zoom
+        azimuth, elevation = np.radians(direction)
+        ahead = np.array([np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth), np.sin(elevation)])
+        right = np.array([np.sin(azimuth), -np.cos(azimuth), 0.0])
+        half = math.tan(math.radians(self.model.vis.global_.fovy) / 2) / FRAME
+        x, y, depth = (self.corners @ axis for axis in (right, np.cross(right, ahead), ahead))
+        # the camera's place across, and how far back: the nearest from which no corner is outside the four planes
+        sides = [((x - half * aspect * depth).max(), (x + half * aspect * depth).min(), half * aspect)]
+        sides += [((y - half * depth).max(), (y + half * depth).min(), half)]
+        back = max((high - low) / (2 * slope) for high, low, slope in sides)
+        across = [(high + low) / 2 for high, low, _ in sides]
+        middle = float(depth.min() + depth.max()) / 2
+        camera.lookat = across[0] * right + across[1] * np.cross(right, ahead) + middle * ahead
+        camera.distance = (middle + back) / zoom
         return camera
 
     def picture(
@@ -296,58 +323,68 @@ def _new_gl_context() -> Any:
 def _dressed(scene: mujoco.MjSpec, low: Array, high: Array) -> mujoco.MjSpec:
     """A copy of a specification with a light and a backdrop; `low`, `high` (3,) are the model's corners [m]."""
     spec = scene.copy()
-    spec.visual.headlight.ambient = [0.32, 0.32, 0.33]
-    spec.visual.headlight.diffuse = [0.42, 0.42, 0.42]
-    spec.visual.headlight.specular = [0.15, 0.15, 0.15]
-    spec.visual.rgba.haze = [*HORIZON, 1.0]
+    spec.visual.headlight.ambient = [0.36, 0.36, 0.37]
+    spec.visual.headlight.diffuse = [0.32, 0.32, 0.33]
+    spec.visual.headlight.specular = [0.10, 0.10, 0.10]
+    spec.visual.rgba.haze = [*(np.array(ABOVE) + BELOW) / 2, 1.0]  # the backdrop at the horizon
     spec.visual.quality.shadowsize = 4096
     spec.visual.map.znear = 0.005  # times the model's extent: the close-up is at 5 cm
     spec.add_texture(
         name="backdrop",
         type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
         builtin=mujoco.mjtBuiltin.mjBUILTIN_GRADIENT,
-        rgb1=HORIZON,
-        rgb2=ZENITH,
+        rgb1=ABOVE,
+        rgb2=BELOW,
         width=512,
         height=512,
     )
-    spec.visual.map.shadowclip = 2.0  # times the extent: a floor far behind a cart is still inside the shadow map
     above = (low + high) / 2 + [1.2, -0.6, 2.2]
     spec.worldbody.add_light(
         name="key",
         type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
         pos=above,
         dir=(low + high) / 2 - above,
-        diffuse=[0.5, 0.5, 0.48],
+        diffuse=[0.54, 0.54, 0.52],
         specular=[0.3, 0.3, 0.3],
         castshadow=True,
+    )
+    # a second one from the other side, so that what the first leaves in shadow keeps its shape
+    spec.worldbody.add_light(
+        name="fill",
+        type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
+        dir=[1.0, 0.7, -0.5],
+        diffuse=[0.20, 0.21, 0.23],
+        specular=[0.1, 0.1, 0.1],
+        castshadow=False,
     )
     return spec
 
 
 def _add_floor(spec: mujoco.MjSpec, z: float) -> None:
     """A floor at height z [m]."""
-    spec.add_material(name="floor", rgba=[*HORIZON, 1.0], specular=0.0)
+    spec.add_material(name="floor", rgba=[*FLOOR, 1.0], specular=0.0)
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], pos=[0, 0, z], material="floor", **VISUAL)
 
 
-def _add_plinth(spec: mujoco.MjSpec, fixed: Array, z: float) -> None:
-    """A plinth from height z [m] up to the lowest of the points (n, 3) that are fixed to the base."""
+def _add_plinth(spec: mujoco.MjSpec, fixed: Array, z: float) -> Array:
+    """A plinth from height z [m] up to the lowest of the points (n, 3) that are fixed to the base; its feet (k, 3)."""
     standing = fixed[fixed[:, 2].min() + 0.01 > fixed[:, 2]] if len(fixed) else fixed
-    if len(standing):
-        low, high = standing.min(0), standing.max(0)
-        centre, half = (low + high) / 2, (high - low) / 2
-        spec.worldbody.add_geom(
-            type=mujoco.mjtGeom.mjGEOM_BOX,
-            pos=[centre[0], centre[1], (low[2] + z) / 2],
-            size=[half[0] + 0.02, half[1] + 0.02, (low[2] - z) / 2],
-            rgba=[0.70, 0.73, 0.77, 1.0],
-            **VISUAL,
-        )
+    if not len(standing):
+        return standing
+    low, high = standing.min(0) - 0.02, standing.max(0) + 0.02
+    top = float(standing[:, 2].min())
+    spec.worldbody.add_geom(
+        type=mujoco.mjtGeom.mjGEOM_BOX,
+        pos=[*(low + high)[:2] / 2, (top + z) / 2],
+        size=[*(high - low)[:2] / 2, (top - z) / 2],
+        rgba=[0.60, 0.63, 0.67, 1.0],
+        **VISUAL,
+    )
+    return np.array([[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1])])
 
 
 def _corners(spec: mujoco.MjSpec, qpos: Array) -> tuple[Array, Array]:
-    """Corners (n, 3) of the boxes around all visible shapes, and around those fixed to the base, at qpos [m]."""
+    """Corners (n, 3) of all visible shapes or of boxes around them, and of those fixed to the base, at qpos [m]."""
     model = spec.copy().compile()
     data = mujoco.MjData(model)
     data.qpos[:] = qpos
@@ -355,8 +392,12 @@ def _corners(spec: mujoco.MjSpec, qpos: Array) -> tuple[Array, Array]:
     signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
     points, fixed = [], [np.empty((0, 3))]
     for i in np.flatnonzero(model.geom_group == VISUAL["group"]):
-        centre, half = model.geom_aabb[i, :3], model.geom_aabb[i, 3:]
-        corners = data.geom_xpos[i] + (centre + signs * half) @ data.geom_xmat[i].reshape(3, 3).T
+        if model.geom_type[i] == mujoco.mjtGeom.mjGEOM_MESH:
+            m = int(model.geom_dataid[i])
+            local = model.mesh_vert[model.mesh_vertadr[m] : model.mesh_vertadr[m] + model.mesh_vertnum[m]]
+        else:
+            local = model.geom_aabb[i, :3] + signs * model.geom_aabb[i, 3:]
+        corners = data.geom_xpos[i] + local @ data.geom_xmat[i].reshape(3, 3).T
         points.append(corners)
         if model.geom_bodyid[i] == 0:
             fixed.append(corners)

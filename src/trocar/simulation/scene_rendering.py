@@ -38,7 +38,7 @@ def render_scene(
     if len(size) != 2 or min(size) < 1:
         raise TrocarError(f"size is (width, height) in pixels, got {size!r}")
     place = stage(scene)
-    camera = place.view(direction, zoom)
+    camera = place.view(direction, zoom, size[0] / size[1])
     if at is not None:
         camera = mujoco.MjvCamera()
         camera.azimuth, camera.elevation = direction

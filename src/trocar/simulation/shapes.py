@@ -1,4 +1,4 @@
-"""A small drawing kit: primitives and convex hulls on the bodies of a model, in coordinates that are easy to think in.
+"""A small drawing kit: primitives, hulls and carved solids on the bodies of a model, in coordinates easy to think in.
 
 Visual geoms are in group 2 and touch nothing; collision geoms are in group 3. None has mass: the inertia of a body
 is a measured parameter, not a consequence of its shape.
@@ -6,27 +6,29 @@ is a measured parameter, not a consequence of its shape.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import mujoco
 import numpy as np
+from manifold3d import Manifold
 from numpy.typing import ArrayLike
 
 from trocar.arms.arm import Body, poses_at_zero
+from trocar.errors import TrocarError
+from trocar.simulation.solid_shapes import Interval, hull, triangles
 from trocar.spatial import Array, inverse, quaternion
 
 # name: colour (red, green, blue), specular, shininess. Real machines: light grey with dark blue-grey covers.
 MATERIALS: dict[str, tuple[tuple[float, float, float], float, float]] = {
-    "cast": ((0.76, 0.77, 0.79), 0.25, 0.3),
-    "aluminium": ((0.72, 0.74, 0.76), 0.5, 0.5),
-    "cover": ((0.13, 0.20, 0.34), 0.35, 0.5),
-    "column": ((0.25, 0.29, 0.36), 0.3, 0.4),
-    "steel": ((0.62, 0.65, 0.69), 0.8, 0.7),
-    "bright": ((0.78, 0.80, 0.82), 0.8, 0.7),
-    "plastic": ((0.74, 0.81, 0.88), 0.3, 0.4),
+    "cast": ((0.83, 0.83, 0.81), 0.25, 0.3),
+    "aluminium": ((0.68, 0.70, 0.72), 0.5, 0.5),
+    "cover": ((0.17, 0.25, 0.40), 0.35, 0.5),
+    "column": ((0.29, 0.32, 0.38), 0.3, 0.4),
+    "steel": ((0.56, 0.59, 0.63), 0.8, 0.7),
+    "bright": ((0.76, 0.78, 0.80), 0.8, 0.7),
+    "plastic": ((0.70, 0.79, 0.88), 0.3, 0.4),
     "tungsten": ((0.36, 0.36, 0.38), 0.5, 0.5),
     "dark": ((0.07, 0.08, 0.10), 0.2, 0.3),
 }
@@ -45,8 +47,49 @@ COLLISION: dict[str, Any] = {
     "rgba": [0.9, 0.4, 0.2, 0.4],
 }
 
-Interval = tuple[float, float]
-Circle = tuple[ArrayLike, float]  # centre (3,) and radius [m]
+
+@dataclass
+class Drawing:
+    """Shapes of one arm, drawn once and put on every model of it: what is added to a model, in order."""
+
+    meshes: list[dict[str, Any]] = field(default_factory=list)
+    geoms: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    pairs: list[dict[str, Any]] = field(default_factory=list)
+
+    def body(self, name: str) -> Page:
+        """Where to draw on a body."""
+        return Page(self, name)
+
+    @property
+    def worldbody(self) -> Page:
+        return Page(self, "")
+
+    def add_mesh(self, **attributes: Any) -> None:
+        self.meshes.append(attributes)
+
+    def add_pair(self, **attributes: Any) -> None:
+        self.pairs.append(attributes)
+
+    def put_on(self, spec: mujoco.MjSpec) -> None:
+        """Add all of it to a model with these bodies."""
+        add_materials(spec)
+        for mesh in self.meshes:
+            spec.add_mesh(**mesh)
+        for body, geom in self.geoms:
+            (spec.body(body) if body else spec.worldbody).add_geom(**geom)
+        for pair in self.pairs:
+            spec.add_pair(**pair)
+
+
+@dataclass(frozen=True)
+class Page:
+    """One body of a drawing."""
+
+    drawing: Drawing
+    name: str
+
+    def add_geom(self, **attributes: Any) -> None:
+        self.drawing.geoms.append((self.name, attributes))
 
 
 def add_materials(spec: mujoco.MjSpec) -> None:
@@ -64,12 +107,14 @@ class Sketch:
     `look` is the name of a material, or a dictionary of geom attributes such as `COLLISION`.
     """
 
-    spec: mujoco.MjSpec
-    body: mujoco.MjsBody
+    spec: mujoco.MjSpec | Drawing
+    body: mujoco.MjsBody | Page
     T_body_drawing: Array
 
     @classmethod
-    def at(cls, spec: mujoco.MjSpec, body: mujoco.MjsBody, T_base_body: Array, T_base_drawing: Array) -> Sketch:
+    def at(
+        cls, spec: mujoco.MjSpec | Drawing, body: mujoco.MjsBody | Page, T_base_body: Array, T_base_drawing: Array
+    ) -> Sketch:
         """On a body, in a drawing frame given by its pose in the base."""
         return cls(spec, body, inverse(T_base_body) @ T_base_drawing)
 
@@ -100,9 +145,21 @@ class Sketch:
 
     def hull(self, points: Array, look: str | dict[str, Any], **more: Any) -> None:
         """Convex hull of points (n, 3) [m], as a mesh."""
+        self.solid(hull(points), look, **more)
+
+    def solid(self, solid: Manifold, look: str | dict[str, Any], **more: Any) -> None:
+        """A solid made of others by +, - and ^ (see `hull`, `prism`, `lathe`, `bar`), as a mesh."""
+        if solid.is_empty():
+            raise TrocarError(f"a solid of {self.body.name or 'base'} is empty")
+        vertices, faces, normals = triangles(solid)
+        R, p = self.T_body_drawing[:3, :3], self.T_body_drawing[:3, 3]
         name = f"{self.body.name or 'base'}_{len(self.spec.meshes)}"
-        vertices = points @ self.T_body_drawing[:3, :3].T + self.T_body_drawing[:3, 3]
-        self.spec.add_mesh(name=name, uservert=vertices.ravel())
+        self.spec.add_mesh(
+            name=name,
+            uservert=(vertices @ R.T + p).ravel(),
+            userface=faces.ravel(),
+            usernormal=(normals @ R.T).ravel(),
+        )
         self._geom(look, type=mujoco.mjtGeom.mjGEOM_MESH, meshname=name, **more)
 
     def _point(self, p: ArrayLike) -> Array:
@@ -113,7 +170,7 @@ class Sketch:
         self.body.add_geom(**{**style, **attributes})
 
 
-def on_bodies(spec: mujoco.MjSpec, bodies: Sequence[Body]) -> Callable[[str | None], Sketch]:
+def on_bodies(spec: mujoco.MjSpec | Drawing, bodies: Sequence[Body]) -> Callable[[str | None], Sketch]:
     """Sketches by the name of a body (None for the base), all in base coordinates at q = 0."""
     T = poses_at_zero(bodies)
 
@@ -123,57 +180,3 @@ def on_bodies(spec: mujoco.MjSpec, bodies: Sequence[Body]) -> Callable[[str | No
         return Sketch.at(spec, spec.body(name), T[name], np.eye(4))
 
     return on
-
-
-def rounded_box(x: Interval, y: Interval, z: Interval, radius: float) -> Array:
-    """Points (n, 3) whose hull is a box between two values of each coordinate [m] with rounded edges."""
-    low, high = np.array([x, y, z], dtype=float).T
-    directions = np.array([d for d in product((-1.0, 0.0, 1.0), repeat=3) if any(d)])
-    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    corners = np.array(list(product(*zip(low + radius, high - radius, strict=True))))
-    return (corners[:, None] + radius * directions).reshape(-1, 3)
-
-
-def plate(circles: Iterable[Circle], thickness: Interval, axis: str = "x", bevel: float = 0.0) -> Array:
-    """Points (n, 3) whose hull is a flat plate: the outline wraps circles, the thickness is an interval on `axis`.
-
-    Args:
-        circles: (centre (3,) [m], radius [m]); the centre's coordinate on `axis` does not matter.
-        bevel: how much smaller the outline is on the two faces [m].
-    """
-    i = "xyz".index(axis)
-    others = [j for j in range(3) if j != i]
-    low, high = sorted(thickness)
-    levels = (
-        ((low, bevel), (low + bevel, 0.0), (high - bevel, 0.0), (high, bevel))
-        if bevel
-        else (
-            (low, 0.0),
-            (high, 0.0),
-        )
-    )
-    angles = np.linspace(0.0, 2.0 * np.pi, 20, endpoint=False)
-    points = []
-    for centre, radius in circles:
-        for level, inset in levels:
-            ring = np.tile(np.asarray(centre, dtype=float), (len(angles), 1))
-            ring[:, i] = level
-            ring[:, others[0]] += (radius - inset) * np.cos(angles)
-            ring[:, others[1]] += (radius - inset) * np.sin(angles)
-            points.append(ring)
-    return np.vstack(points)
-
-
-def turned(profile: Sequence[tuple[float, float]], arc: Interval = (0.0, 2.0 * np.pi), axis: str = "y") -> Array:
-    """Points (n, 3) of a profile (position on the axis, radius) [m] turned about the axis y or z through an arc [rad].
-
-    The angle is counted in the plane of x and the third coordinate, from x.
-    """
-    i = "xyz".index(axis)
-    other = 3 - i
-    angles = np.linspace(*arc, 25)
-    points = np.zeros((len(profile), len(angles), 3))
-    for row, (position, radius) in zip(points, profile, strict=True):
-        row[:, i] = position
-        row[:, 0], row[:, other] = radius * np.cos(angles), radius * np.sin(angles)
-    return points.reshape(-1, 3)

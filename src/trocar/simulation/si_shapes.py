@@ -7,14 +7,14 @@ What collides is drawn elsewhere (see `geometry`).
 
 from __future__ import annotations
 
-import mujoco
 import numpy as np
 
 from trocar.arms import Arm
 from trocar.arms.arm import poses_at_zero
 from trocar.simulation.ecm_shapes import add_endoscope
 from trocar.simulation.psm_shapes import add_cannula, add_carriage
-from trocar.simulation.shapes import Circle, Interval, Sketch, on_bodies, plate, rounded_box, turned
+from trocar.simulation.shapes import Drawing, Sketch, on_bodies
+from trocar.simulation.solid_shapes import Circle, Interval, plate, rounded_box, turned
 from trocar.spatial import Array
 
 BACK_X, MIDDLE_X, SPAR_X = 0.040, 0.034, 0.030  # half widths of the covers [m]
@@ -22,9 +22,9 @@ SPAR_FOOT = 0.050  # [m] above the remote centre
 BAR: Interval = (-0.050, -0.042)  # the hidden bars run beside the covers
 
 
-def add_si(spec: mujoco.MjSpec, arm: Arm) -> None:
+def add_si(drawing: Drawing, arm: Arm) -> None:
     """Add every visible shape of a Si arm except a wristed instrument."""
-    T, on = poses_at_zero(arm.bodies), on_bodies(spec, arm.bodies)
+    T, on = poses_at_zero(arm.bodies), on_bodies(drawing, arm.bodies)
     at = {name: pose[:3, 3] for name, pose in T.items()}
     _base(on(None), at["yaw"])
     _yaw(on("yaw"), at["yaw"], at["back"])

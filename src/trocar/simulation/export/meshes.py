@@ -14,7 +14,7 @@ from trocar.simulation.shapes import VISUAL
 from trocar.spatial import Array
 
 BASE = "base"  # the link of what is fixed
-SIDES = 24  # of a cylinder
+SIDES, FEW, SLENDER = 20, 12, 0.0045  # of a cylinder; of one whose radius is below this [m]
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,15 @@ def _triangles(model: mujoco.MjModel, g: int) -> Array:
 
 def _points(kind: mujoco.mjtGeom, size: Array) -> Array:
     """Points (n, 3) whose hull is, or is close to, a primitive of MuJoCo."""
-    turn = 2.0 * np.pi * np.arange(SIDES) / SIDES
-    ring = np.stack([np.cos(turn), np.sin(turn), np.zeros(SIDES)], axis=1)
+    sides = FEW if size[0] < SLENDER else SIDES
+    turn = 2.0 * np.pi * np.arange(sides) / sides
+    ring = np.stack([np.cos(turn), np.sin(turn), np.zeros(sides)], axis=1)
     up = np.array([0.0, 0.0, 1.0])
     if kind == mujoco.mjtGeom.mjGEOM_BOX:
         return np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * size
     if kind == mujoco.mjtGeom.mjGEOM_CYLINDER:
         return np.concatenate([size[0] * ring + side * size[1] * up for side in (-1, 1)])
-    latitudes = np.linspace(-np.pi / 2, np.pi / 2, SIDES // 2 + 1)
+    latitudes = np.linspace(-np.pi / 2, np.pi / 2, sides // 2 + 1)
     half = size[1] if kind == mujoco.mjtGeom.mjGEOM_CAPSULE else 0.0
     if kind not in (mujoco.mjtGeom.mjGEOM_CAPSULE, mujoco.mjtGeom.mjGEOM_SPHERE):
         raise TrocarError(f"no triangles for a geom of kind {kind.name}")

@@ -1,6 +1,6 @@
 """How many contacts of 1 N are found, and how soon: models that are off, sensors with and without noise.
 
-`python -m trocar.experiments.load_and_force_contact` prints the table of docs/observers.md (some minutes).
+`main()` prints the table of docs/observers.md; that takes minutes.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def steps_found(
     J: Array,
     size: float,
     dt: float,
-    every: float = 0.5,
+    every: float = 1.0,
 ) -> float:
     """Share of steps of `size` [N] along x, y and z that an alarm follows within 0.1 s.
 
@@ -146,7 +146,3 @@ def main() -> None:
     for (inertia, noise), found in zip(cases, table, strict=True):
         for name, detection in found.items():
             print(f"{inertia:.0%} off, {'noise' if noise else 'no noise'}, {name}: {detection}", flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -82,7 +82,7 @@ class _Pushed:
 def contact_claims(context: Context, seed: int = 0) -> list[Claim]:
     """Steps of 1 N at the tip in every direction and at several poses; a run without contact must stay silent."""
     context.progress("contact steps in simulation")
-    known, free = watched(12.0), watched(6.0, phase=7.35)
+    known, free = watched(10.0), watched(6.0, phase=7.35)
     phases = (0.0,) if context.quick else (0.0, 0.7, 1.4, 2.1)
     runs = steps(phases)
     found = []

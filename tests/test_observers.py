@@ -313,7 +313,7 @@ def test_weights_and_forces_on_the_real_robot_with_the_model_of_another_recordin
     context = Context(data=Path(DATA), video=None, progress=lambda text: None)
     twin = Twin(DATA)
     claims = {c.id: c for c in payload_claims(context, twin.parameters) + tip_force_claims(context, twin.parameters)}
-    assert len(claims) == 14
+    assert len(claims) == 15
     farthest = claims.pop(
         "wang2019/payload/105 g on the insertion column, friction fitted along, farthest window of 1 s"
     )

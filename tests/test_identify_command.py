@@ -91,6 +91,12 @@ def test_the_twin_in_the_engine_takes_the_effort_of_the_equations_and_goes_where
     ahead, steady = forward_prediction(identified / "psm.toml", load_recording(ONE), horizons=(0.1,), every=1.0)
     assert (ahead[0, :3] <= (3e-3, 5e-3, 1.5e-3)).all()
     assert (5 * ahead[0, :3] <= steady[0, :3]).all()
+    # what the wrist is off by is due to errors of effort: under the equations' own effort it is not
+    own, _ = forward_prediction(
+        identified / "psm.toml", load_recording(ONE), horizons=(0.1,), every=1.0, under="equations"
+    )
+    assert (own[0, 3:] < 0.5 * ahead[0, 3:]).all()
+    assert (3 * own[0] <= steady[0]).all()
 
 
 def test_a_failed_identification_writes_no_parameters_and_says_so_in_the_json(tmp_path):

@@ -13,6 +13,7 @@ import trocar as tr
 from trocar.control import JointPID, sinusoid
 from trocar.control.observers import (
     CollisionDetector,
+    ContactDetector,
     MomentumObserver,
     PayloadObserver,
     PointMass,
@@ -230,11 +231,72 @@ def test_an_alarm_is_a_residual_beyond_all_that_were_seen():
         ResidualStatistics.of(np.ones((5, 2)))
 
 
-def test_steps_of_one_newton_are_found_within_a_tenth_of_a_second_by_a_model_that_is_off():
+def wandering(rows, seed=0):
+    """Efforts of two joints that wander slowly, and noise of known size: 0.1 and 0.2."""
+    t = np.arange(rows) / 200
+    slow = np.stack([np.sin(2.0 * t), 2.0 * np.cos(1.3 * t)], 1)
+    return slow + np.random.default_rng(seed).normal(size=(rows, 2)) * [0.1, 0.2]
+
+
+def test_a_step_is_found_within_a_tenth_of_a_second_though_efforts_wander_farther_than_it():
+    detector = ContactDetector(wandering(4000), 1 / 200)
+    assert detector.margin >= 1.3
+    assert not detector.alarms(wandering(4000, seed=1)).any()
+    assert (detector.smallest < [0.5, 1.0]).all()
+    t = np.arange(600) / 200
+    for j in (0, 1):
+        tau = wandering(600, seed=2)
+        tau[400:, j] += 2.0 * detector.smallest[j]
+        assert 2.0 <= detector.first(t, tau) <= 2.1
+
+
+def test_the_smallest_step_passes_the_threshold_where_there_is_nothing_else():
+    """Foretold efforts and a step: the statistic is the step over the smallest one, whatever the threshold."""
+    detector = ContactDetector(wandering(4000), 1 / 200, joints=(1,))
+    tau = np.zeros((200, 2))
+    tau[:, 1] = detector._constant[0] / (1.0 - detector._weights[:, 0].sum())  # what the past foretells of itself
+    tau[100:, 1] += 3.0 * detector.smallest[0]
+    seen = detector.statistics(tau)[:, 0] / detector.threshold[0]
+    np.testing.assert_allclose(seen[99], 0.0, atol=1e-9)
+    assert seen[119] == pytest.approx(3.0, rel=1e-9)
+
+
+def test_contacts_are_the_same_step_by_step_and_known_only_from_the_past():
+    detector = ContactDetector(wandering(4000), 1 / 200)
+    tau = wandering(600, seed=3)
+    tau[300:, 0] += 1.0
+    together = detector.alarms(tau)
+    assert [detector.update(row) for row in tau] == together.tolist()
+    np.testing.assert_array_equal(detector.alarms(tau[:350]), together[:350])
+
+
+def test_steps_that_are_no_contact_and_recordings_that_are_too_short_are_told():
+    detector = ContactDetector(wandering(4000), 1 / 200, least=(3.0, 0.0))
+    assert detector.smallest[0] == pytest.approx(3.0)
+    with pytest.raises(TrocarError, match="too few"):
+        ContactDetector(wandering(400), 1 / 200)
+    with pytest.raises(TrocarError, match="folds"):
+        ContactDetector(wandering(4000), 1 / 200, folds=np.zeros(3))
+    with pytest.raises(TrocarError, match="dt"):
+        ContactDetector(wandering(4000), 0.05)
+
+
+def test_steps_of_one_newton_are_found_within_a_tenth_of_a_second_by_models_that_are_off_by_up_to_a_twentieth():
     from trocar.experiments.load_and_force_simulated import contact_claims
 
     claims = contact_claims(Context(data=None, video=None, progress=lambda text: None, quick=True))
-    assert [c.holds for c in claims] == [True, True], claims
+    assert len(claims) == 6
+    assert all(c.holds for c in claims), claims
+
+
+def test_where_sensors_are_noisy_fewer_steps_are_found_but_more_than_by_thresholds_alone():
+    from trocar.experiments.load_and_force_contact import detections
+
+    found = detections(0.05, seeds=(0,), phases=(1.4,), noise=True, seconds=10.0)
+    assert found["contact"].within >= found["collision"].within
+    assert found["contact"].within > 0.5
+    assert (found["contact"].delays >= 0).all()
+    assert found["contact"].false_alarms == 0
 
 
 # -- recordings --------------------------------------------------------------------------------------------------------
@@ -242,13 +304,22 @@ def test_steps_of_one_newton_are_found_within_a_tenth_of_a_second_by_a_model_tha
 
 @needs_weights
 def test_weights_and_forces_on_the_real_robot_with_the_model_of_another_recording():
-    """105 g within 5 g, no weight below 8 g; forces where there are none 1.4 N, 0.7 N recalibrated; no false alarm."""
+    """105 g within 5 g, no weight below 8 g; forces where there are none 1.4 N, 0.7 N recalibrated; no false alarm.
+
+    One of 18 windows of 1 s is 6.1 g off, which the claim says.
+    """
     from trocar.experiments.load_and_force import Twin, payload_claims, tip_force_claims
 
     context = Context(data=Path(DATA), video=None, progress=lambda text: None)
     twin = Twin(DATA)
     claims = {c.id: c for c in payload_claims(context, twin.parameters) + tip_force_claims(context, twin.parameters)}
-    assert len(claims) == 9
+    assert len(claims) == 15
+    farthest = claims.pop(
+        "wang2019/payload/105 g on the insertion column, friction fitted along, farthest window of 1 s"
+    )
+    assert not farthest.holds
+    assert farthest.ours < 6.5
+    assert "1 of 18 more than 5 g off" in farthest.note
     for claim in claims.values():
         assert claim.holds, claim
     assert claims["wang2019/payload/105 g on the insertion column"].tolerance == 5.0

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from scipy.interpolate import CubicSpline
@@ -87,16 +88,22 @@ def forward_prediction(
     horizons: Sequence[float] = (0.1, 0.25, 0.5),
     every: float = 0.5,
     arm: str = "PSM",
+    under: Literal["recorded", "equations"] = "recorded",
 ) -> tuple[Array, Array]:
     """RMS error of q (horizons, n) of the engine under the recorded effort, and of a constant velocity [rad, m].
 
     Each window starts from the measured state, friction with the memory of the motion before; windows start every so
     many seconds.
+
+    Args:
+        under: "equations" applies the effort that the model asks for instead. What is left then is not due to errors
+            of effort.
     """
     mechanism = load_mechanism(arm, parameters)
     signals, T = _signals(arm, recording)
     q, dq = (x @ T.T for x in (signals.q, signals.dq))
-    tau = CubicSpline(signals.t, signals.tau @ np.linalg.inv(T))
+    applied = signals.tau if under == "recorded" else efforts(mechanism, T, signals)
+    tau = CubicSpline(signals.t, applied @ np.linalg.inv(T))
     z = mechanism.drives.states(q)
     sim = Simulator(arm, parameters)
     steps = [round(h / sim.timestep) for h in horizons]
@@ -123,6 +130,7 @@ def in_engine(found: Identified, same_day: Recording, other_day: Recording | Non
         write_whole(path, identified_text(found, "recording"))
         servo = servoed(path, same_day, 12.0)
         ahead, steady = forward_prediction(path, same_day, every=2.0)
+        own, _ = forward_prediction(path, same_day, horizons=(0.1,), every=2.0, under="equations")
         ratio = servo.engine / servo.equations
         claims = [
             _claim("engine's error of effort over the equations'", 1.1, ratio.max(), "", "the largest of seven joints")
@@ -137,7 +145,7 @@ def in_engine(found: Identified, same_day: Recording, other_day: Recording | Non
             f"velocity {_numbers(1e3 * steady[0])}; for 0.25 s {_numbers(1e3 * ahead[1])}, "
             f"{_numbers(1e3 * steady[1])}; for 0.5 s {_numbers(1e3 * ahead[2])}, {_numbers(1e3 * steady[2])}. "
             "The wrist moves little mass against much friction: its acceleration is the small difference of large "
-            "efforts, so the errors of friction decide.",
+            f"efforts, so the errors of friction decide: under the equations' own effort {_numbers(1e3 * own[0])}.",
         ]
         if other_day is not None:
             again = recalibrate(found.parameters, other_day, 10.0)

@@ -1,6 +1,7 @@
 """What acts on an arm beside its motors: momentum observer, payload, tip force, collisions and faults."""
 
 from trocar.control.observers.collision import CollisionDetector
+from trocar.control.observers.contact import ContactDetector
 from trocar.control.observers.isolation import Diagnosis, FaultIsolation
 from trocar.control.observers.momentum import MomentumObserver, external_effort, sudden_effort
 from trocar.control.observers.payload import PayloadEstimate, PayloadObserver, PointMass, estimate_payload
@@ -9,6 +10,7 @@ from trocar.control.observers.tip_force import TipForce, tip_wrench, wrist_force
 
 __all__ = [
     "CollisionDetector",
+    "ContactDetector",
     "Diagnosis",
     "FaultIsolation",
     "MomentumObserver",

@@ -1,0 +1,146 @@
+"""Contacts: steps of the external effort that its own past does not foretell.
+
+Errors of a model come with the motion: they are smooth, and an autoregression of the effort's past foretells them. What
+it cannot foretell is white. A step of the effort leaves a known mark in that, and a generalised likelihood ratio test
+looks for this mark: begun at any time within the last tenth of a second, of any size.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import ArrayLike
+from scipy.signal import lfilter
+
+from trocar.control.observers.collision import MARGIN
+from trocar.errors import TrocarError
+from trocar.spatial import Array
+
+BLOCK, MEMORY, WINDOW = 0.02, 0.3, 0.1  # [s] of a mean, of the past that foretells, and in which a step has begun
+FOLDS = 8
+RIDGE = 1e-6  # relative to the variance of the efforts: without noise, the past is nearly dependent
+
+
+class ContactDetector:
+    """Alarm where the external effort of a joint steps more than it ever does without contact.
+
+    Efforts are averaged over `BLOCK`; the statistic of a joint is the size of the step, found within the last `WINDOW`,
+    over its standard deviation. How far beyond the largest statistic without contact the threshold has to lie is found
+    by cross-validation: parts of the motion are left out, and the detector of the others must be silent there. A margin
+    below `MARGIN` is not believed.
+
+    Args:
+        efforts: (N, n) `external_effort` of motions like those to be watched, without contact [N m, N].
+        dt: time step [s]. joints: columns to look at, all without.
+        folds: (N,) which part each row belongs to; eighths without. Parts of a motion that repeats are those of its
+            phase.
+        least: steps that are no contact, one number or (k,) [N m, N]; where there is no noise, any other would be one.
+
+    Attributes:
+        margin: threshold over the largest statistic without contact; found by cross-validation, `MARGIN` at least.
+        crossed: what cross-validation alone asks for. threshold: (k,).
+        smallest: (k,) step [N m, N] that passes the threshold within `WINDOW` if nothing else happens.
+    """
+
+    def __init__(
+        self,
+        efforts: ArrayLike,
+        dt: float,
+        joints: tuple[int, ...] | None = None,
+        folds: ArrayLike | None = None,
+        least: ArrayLike = 0.0,
+    ) -> None:
+        tau = np.asarray(efforts, dtype=float)
+        if tau.ndim != 2 or not np.isfinite(tau).all():
+            raise TrocarError(f"efforts must be finite numbers (N, n), got shape {tau.shape}")
+        if not (np.isfinite(dt) and 0 < dt <= BLOCK):
+            raise TrocarError(f"dt must be positive and at most {BLOCK:g} s, got {dt!r}")
+        self.joints = tuple(range(tau.shape[1])) if joints is None else tuple(joints)
+        self.dt, self.rows = float(dt), max(1, round(BLOCK / dt))
+        self._order, self._length = round(MEMORY / BLOCK), round(WINDOW / BLOCK)
+        x = self._blocks(tau)
+        if len(x) < FOLDS * 2 * (self._order + self._length):
+            least = FOLDS * 2 * (self._order + self._length) * BLOCK
+            raise TrocarError(f"{len(x) * BLOCK:.3g} s without contact are too few to know them by; take {least:.3g} s")
+        part = np.arange(len(tau)) * FOLDS // len(tau) if folds is None else np.asarray(folds)
+        if part.shape != (len(tau),):
+            raise TrocarError(f"folds must be one number for each of {len(tau)} rows, got shape {part.shape}")
+        part = part[self.rows - 1 :: self.rows][: len(x)][self._order :]
+        self.crossed = 1.0
+        for fold in np.unique(part):
+            self._fit(x, part != fold)
+            seen = self._statistics(x)[self._order :]
+            self.crossed = max(self.crossed, float((seen[part == fold].max(0) / seen[part != fold].max(0)).max()))
+        self._fit(x, np.ones(len(part), dtype=bool))
+        self.margin = max(self.crossed, MARGIN)
+        per_effort = np.linalg.norm(self._mark, axis=0) / self._deviation
+        self.threshold = np.maximum(self.margin * self._statistics(x).max(0), np.asarray(least) * per_effort)
+        self.smallest = self.threshold / per_effort
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the past of `update`; the next alarm can come `MEMORY` later."""
+        self._sum, self._count = np.zeros(len(self.joints)), 0
+        self._past: list[Array] = []
+
+    def update(self, effort: ArrayLike) -> bool:
+        """Whether there is an alarm after a step with the external effort (n,), `MomentumObserver.raw` [N m, N]."""
+        self._sum = self._sum + np.asarray(effort, dtype=float)[list(self.joints)]
+        self._count += 1
+        if self._count == self.rows:
+            self._past = [*self._past, self._sum / self.rows][-(self._order + self._length) :]
+            self._sum, self._count = np.zeros(len(self.joints)), 0
+        if len(self._past) <= self._order:
+            return False
+        return bool((self._statistics(np.array(self._past))[-1] > self.threshold).any())
+
+    def statistics(self, efforts: ArrayLike) -> Array:
+        """(N, k) at each row of efforts (N, n), of the blocks that are complete there; zero until `MEMORY` is full."""
+        tau = np.asarray(efforts, dtype=float)
+        known = np.repeat(self._statistics(self._blocks(tau)), self.rows, axis=0)
+        ahead = np.zeros((self.rows - 1, len(self.joints)))
+        return np.vstack([ahead, known, known[-1:].repeat(self.rows, axis=0)])[: len(tau)]
+
+    def alarms(self, efforts: ArrayLike) -> Array:
+        """(N,) whether there is an alarm at each row of efforts (N, n)."""
+        return np.asarray((self.statistics(efforts) > self.threshold).any(-1))
+
+    def first(self, t: ArrayLike, efforts: ArrayLike) -> float | None:
+        """Time [s] of the first alarm along efforts (N, n) at times t (N,), None without one."""
+        found = np.flatnonzero(self.alarms(efforts))
+        return float(np.asarray(t)[found[0]]) if found.size else None
+
+    def _blocks(self, tau: Array) -> Array:
+        """(B, k) means over whole blocks."""
+        count = len(tau) // self.rows
+        if count <= self._order:
+            raise TrocarError(f"{len(tau) * self.dt:.3g} s are too short; contacts need more than {MEMORY:g} s of past")
+        return np.asarray(tau[: count * self.rows, list(self.joints)].reshape(count, self.rows, -1).mean(1))
+
+    def _fit(self, x: Array, chosen: Array) -> None:
+        """Autoregression of each joint from the chosen rows of x[order:], its deviation, and the mark of a step."""
+        p, k = self._order, x.shape[1]
+        self._weights, self._constant, self._deviation = np.empty((p, k)), np.empty(k), np.empty(k)
+        for j in range(k):
+            past = sliding_window_view(x[:-1, j], p)[chosen, ::-1]  # the latest first
+            now, centre = x[p:, j][chosen], past.mean(0)
+            A = past - centre
+            a = np.linalg.solve(A.T @ A + RIDGE * len(A) * x[:, j].var() * np.eye(p), A.T @ (now - now.mean()))
+            self._weights[:, j], self._constant[j] = a, now.mean() - a @ centre
+            self._deviation[j] = (now - self._constant[j] - past @ a).std()
+        if not (self._deviation > 0).all():
+            raise TrocarError("some efforts do not vary at all: there is nothing to compare others with")
+        absorbed = np.vstack([np.zeros(k), np.cumsum(self._weights, axis=0)])
+        self._mark = 1.0 - absorbed[np.minimum(np.arange(self._length), p)]
+
+    def _statistics(self, x: Array) -> Array:
+        """(B, k) of blocks x (B, k)."""
+        p, found = self._order, np.zeros_like(x)
+        for j in range(x.shape[1]):
+            foretold = sliding_window_view(x[:-1, j], p)[:, ::-1] @ self._weights[:, j] + self._constant[j]
+            white = (x[p:, j] - foretold) / self._deviation[j]
+            for begun in range(1, self._length + 1):  # blocks ago, this one included
+                mark = self._mark[:begun, j]
+                size = lfilter(mark[::-1], [1.0], white) / np.linalg.norm(mark)
+                np.maximum(found[p:, j], np.abs(size), out=found[p:, j])
+        return found

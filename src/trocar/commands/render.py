@@ -63,10 +63,12 @@ def render(
             raise TrocarError("--at is the time of a picture: write a .png, or leave --at out")
         pixels = _size(size)
 
+        from trocar.files import check_writable
         from trocar.simulation.rendering import render_video, save_png
         from trocar.viewer.plant import Settings
         from trocar.viewer.playback import Track
 
+        check_writable(output)
         track = Track.load(recording, Settings(arm=arm) if arm is not None else None)
         if suffix == ".png":
             time = track.duration if at is None else at

@@ -162,7 +162,7 @@ def load_parameters(arm: str, name: str | Path | None = None) -> Parameters:
         if found.arm != arm and {found.arm, arm} != {"MTML", "MTMR"}:
             raise TrocarError(f"{path} holds parameters of {found.arm}, not of {arm}")
         return replace(found, arm=arm)
-    raise UnknownName(f"parameter set of {arm}", name, (*known, "a path ending in .toml"))
+    raise UnknownName(f"parameter set of {arm}", str(name), (*known, "a path ending in .toml"))
 
 
 @cache

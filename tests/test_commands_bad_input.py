@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 import trocar.experiments
 import trocar.simulation
 from trocar.cli import app
+from trocar.control import JointPID, hold
 from trocar.report import Report
 
 POSES = "yaw,pitch,insertion,tau_yaw,tau_pitch,tau_insertion\n"
@@ -171,3 +172,27 @@ def test_gravity_writes_nothing_if_one_of_its_outputs_is_wrong(tmp_path: Path) -
 
 def test_the_help_of_gravity_has_the_units_of_its_columns() -> None:
     assert "rad, m, N m, N" in " ".join(call("gravity", "--help").stdout.replace("│", " ").split())
+
+
+@pytest.fixture(scope="module")
+def motion(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording that says it is of a PSM."""
+    sim = trocar.simulation.Simulator("PSM", timestep=1 / 1500)
+    home = hold(sim.arm.home)
+    sim.reset(sim.arm.home)
+    return trocar.simulation.simulate(sim, JointPID(sim.arm), home, 0.01).save(tmp_path_factory.mktemp("m") / "m.npz")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--arm", "PSMM"), "arm 'PSMM' is unknown. Did you mean 'PSM'?"),
+        (("--arm", "ECM"), "is of PSM, as it says itself: leave --arm ECM out"),
+        (("--fps", 1e9), "--fps is at most 240, got 1e+09"),
+    ],
+)
+def test_render_refuses_what_cannot_be_of_this_recording(
+    motion: Path, tmp_path: Path, options: tuple[object, ...], message: str
+) -> None:
+    assert message in line(call("render", motion, "-o", tmp_path / "film.gif", *options))
+    assert not list(tmp_path.iterdir())

@@ -14,7 +14,6 @@ from trocar.errors import TrocarError
 from trocar.files import write_whole
 from trocar.spatial import Array
 
-
 # MuJoCo's own handler leaves MUJOCO_LOG.TXT in the working folder: Python's log instead. Anybody's own handler stays.
 if mujoco.get_mju_user_warning() is None:
     mujoco.set_mju_user_warning(lambda message: logging.getLogger("mujoco").warning(message))

@@ -22,13 +22,13 @@ from trocar.commands.identify import identify
 from trocar.commands.render import render
 from trocar.commands.scene import scene
 from trocar.commands.sim import sim
-from trocar.commands.terminal import plain_errors, progress_bar
+from trocar.commands.terminal import INTERRUPTED, plain_errors, progress_bar
 from trocar.commands.view import view
 from trocar.errors import TrocarError, UnknownName
 
 if TYPE_CHECKING:
     from trocar.experiments import Experiment
-    from trocar.report import Report
+    from trocar.report import Claim, Report
 
 app = typer.Typer(
     name="trocar",
@@ -76,8 +76,10 @@ def demo(
     start = time.perf_counter()
     with plain_errors():
         from trocar.experiments import demo as demonstration
+        from trocar.files import check_writable
         from trocar.plots import save
 
+        check_writable(output / "demo.html")
         with progress_bar("demo") as progress:
             report = demonstration.run(output, progress)
         written = [report.write_html(output / "demo.html"), *(path for path, _ in report.clips)]
@@ -137,15 +139,19 @@ def reproduce(
 
     A claim that cannot be checked (say, for want of data) is listed with the reason and is not a failure.
     Exit status 1 if a claim fails or an experiment breaks, 2 if the command itself is wrong.
-    With --json, FILE is written whole whatever the exit status.
+    With --json, FILE is written whole whatever the exit status; after Ctrl-C (status 130) it says what was not run.
     """
-    from trocar.report import Report
+    with plain_errors():
+        from trocar.report import Report
 
     everything = Report("trocar reproduce")
     broken = False
     try:
         with plain_errors():
+            from trocar.files import check_writable
+
             experiments = _chosen(names or [])
+            check_writable(json_file, None if report_folder is None else report_folder / "report.html")
             if data is not None and not data.is_dir():
                 raise TrocarError(f"the data folder {str(data)!r} does not exist (--data or TROCAR_DATA)")
             data = data or _fetched()
@@ -193,10 +199,8 @@ def _run_all(
 ) -> bool:
     """Run the experiments, print their tables and add their claims to `everything`.
 
-    Returns whether one of them raised; the others run all the same.
+    Returns whether one of them raised; the others run all the same. Ctrl-C ends all, with status 130.
     """
-    from trocar.report import Claim
-
     broken = False
     for number, experiment in enumerate(experiments, start=1):
         try:
@@ -209,20 +213,30 @@ def _run_all(
         except Exception as error:
             broken = True
             _show_failure(experiment.name, error)
-            # So that the JSON, too, says that this experiment is missing.
-            everything.add_claim(
-                Claim(
-                    id=f"{experiment.name}/run",
-                    published=None,
-                    ours=None,
-                    unit="",
-                    relation="equal",
-                    tolerance=0.0,
-                    source=experiment.title,
-                    note=f"not run: {type(error).__name__}: {error}",
-                )
-            )
+            everything.add_claim(_not_run(experiment, f"{type(error).__name__}: {error}"))
+        except KeyboardInterrupt:
+            left = experiments[number - 1 :]
+            for missing in left:
+                everything.add_claim(_not_run(missing, "interrupted"))
+            typer.echo(f"interrupted: go on with trocar reproduce {' '.join(e.name for e in left)}", err=True)
+            raise typer.Exit(INTERRUPTED) from None
     return broken
+
+
+def _not_run(experiment: Experiment, reason: str) -> Claim:
+    """So that the JSON, too, says that this experiment is missing."""
+    from trocar.report import Claim
+
+    return Claim(
+        id=f"{experiment.name}/run",
+        published=None,
+        ours=None,
+        unit="",
+        relation="equal",
+        tolerance=0.0,
+        source=experiment.title,
+        note=f"not run: {reason}",
+    )
 
 
 def _run_one(experiment: Experiment, place: str, data: Path | None, video: Path | None) -> Report:
@@ -232,13 +246,15 @@ def _run_one(experiment: Experiment, place: str, data: Path | None, video: Path 
     from trocar.experiments import Context
 
     # On stderr and leaving stdout alone, so that stdout can be redirected and holds the tables only.
+    console = Console(stderr=True)
     with Progress(
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
         TimeElapsedColumn(),
-        console=Console(stderr=True),
+        console=console,
         transient=True,
         redirect_stdout=False,
+        disable=not console.is_terminal,
     ) as progress:
         task = progress.add_task(f"{place} {experiment.name}: {experiment.title}", total=None)
 

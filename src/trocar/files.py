@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from pathlib import Path
+
+
+def check_writable(*paths: str | os.PathLike[str] | None) -> None:
+    """Raise an OSError unless every path (None is skipped) can be written as a file, its missing folders made.
+
+    Called before long work, so that its result is not lost for want of a place; nothing is made.
+    """
+    for path in (Path(path) for path in paths if path is not None):
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "is a folder; name a file", str(path))
+        folder = path.parent
+        while not folder.exists():
+            folder = folder.parent
+        if not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, f"cannot be written: {folder} is a file, not a folder", str(path))
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, f"cannot be written: no permission in the folder {folder}", str(path))
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes | str) -> Path:
@@ -20,6 +38,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> Path:
         path.write_bytes(content)
         return path
 
+    check_writable(path)
     # Resolved, so that a link keeps pointing at the file it names.
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)

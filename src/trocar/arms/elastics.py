@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from trocar.errors import TrocarError, UnknownName
@@ -53,11 +54,24 @@ def elastic(name: str, entry: Mapping[str, Any], where: str) -> Elastic:
     """An element from its table in a parameter file; errors name the field."""
     fields = dict(entry)
     kind = fields.pop("kind", None)
-    if kind not in KINDS:
+    if not (isinstance(kind, str) and kind in KINDS):
         raise UnknownName(f"{where}: kind", kind, KINDS)
+    for field, value in fields.items():
+        if field == "joint":
+            fine, wanted = isinstance(value, str), "the name of a joint"
+        elif field == "coefficients":
+            fine, wanted = isinstance(value, list) and bool(value) and all(map(_is_number, value)), "a list of numbers"
+        else:
+            fine, wanted = _is_number(value), "a finite number"
+        if not fine:
+            raise TrocarError(f"{where}: '{field}' must be {wanted}, got {value!r}")
     if "coefficients" in fields:
-        fields["coefficients"] = tuple(float(c) for c in fields["coefficients"])
+        fields["coefficients"] = tuple(map(float, fields["coefficients"]))
     try:
         return KINDS[kind](name=name, **fields)
     except TypeError as error:
         raise TrocarError(f"{where}: {str(error).split('__init__() ')[-1]}") from None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)

@@ -109,6 +109,12 @@ class Drive:
 
     def row(self, arm: Arm) -> Array:
         """a (n,): weights of s in the joints q."""
+        for kind, given, known in (
+            ("joint", self.joints, arm.joint_names),
+            ("motor", self.motors, arm.motors.names if self.motors else ()),
+        ):
+            if unknown := [name for name in given if name not in known]:
+                raise UnknownName(f"drive '{self.name}': {kind} of {arm.name}", unknown[0], known)
         a = np.array([self.joints.get(name, 0.0) for name in arm.joint_names])
         if self.motors:
             motor_row = np.array([self.motors.get(name, 0.0) for name in arm.motors.names])
@@ -162,7 +168,7 @@ def load_parameters(arm: str, name: str | Path | None = None) -> Parameters:
         if found.arm != arm and {found.arm, arm} != {"MTML", "MTMR"}:
             raise TrocarError(f"{path} holds parameters of {found.arm}, not of {arm}")
         return replace(found, arm=arm)
-    raise UnknownName(f"parameter set of {arm}", name, (*known, "a path ending in .toml"))
+    raise UnknownName(f"parameter set of {arm}", str(name), (*known, "a path ending in .toml"))
 
 
 @cache
@@ -180,18 +186,32 @@ def _parsed(text: str, path: str) -> Parameters:
     for key in ("name", "arm", "geometry", "source", "bodies", "drives"):
         if key not in table:
             raise TrocarError(f"{path} has no field '{key}'")
+    for key in ("name", "arm", "geometry", "source"):
+        if not isinstance(table[key], str):
+            raise TrocarError(f"{path}: '{key}' must be a text, got {table[key]!r}")
     return Parameters(
         name=table["name"],
         arm=table["arm"],
         geometry=table["geometry"],
         source=table["source"],
-        inertias={body: _inertia(entry, f"{path}: bodies.{body}") for body, entry in table["bodies"].items()},
-        drives=tuple(_drive(name, entry, f"{path}: drives.{name}") for name, entry in table["drives"].items()),
+        inertias={body: _inertia(entry, f"{path}: bodies.{body}") for body, entry in _tables(table, "bodies", path)},
+        drives=tuple(_drive(name, entry, f"{path}: drives.{name}") for name, entry in _tables(table, "drives", path)),
         path=path,
         elastics=tuple(
-            elastic(name, entry, f"{path}: elastics.{name}") for name, entry in table.get("elastics", {}).items()
+            elastic(name, entry, f"{path}: elastics.{name}") for name, entry in _tables(table, "elastics", path)
         ),
     )
+
+
+def _tables(table: Mapping[str, Any], key: str, where: str) -> list[tuple[str, dict[str, Any]]]:
+    """Names and content of the tables [key.name]; none where there is no `key`."""
+    entries = table.get(key, {})
+    if not isinstance(entries, dict):
+        raise TrocarError(f"{where}: '{key}' must hold tables [{key}.NAME], got {entries!r}")
+    for name, entry in entries.items():
+        if not isinstance(entry, dict):
+            raise TrocarError(f"{where}: {key}.{name} must be a table [{key}.{name}], got {entry!r}")
+    return list(entries.items())
 
 
 def _inertia(entry: Mapping[str, Any], where: str) -> Inertia:
@@ -208,6 +228,12 @@ def _drive(name: str, entry: Mapping[str, Any], where: str) -> Drive:
         raise UnknownName(f"{where}: field", sorted(unknown)[0], known)
     if ("joints" in entry) == ("motors" in entry):
         raise TrocarError(f"{where} needs either 'joints' or 'motors' with the weights of its coordinate")
+    for key in ("joints", "motors"):
+        weights = entry.get(key, {})
+        if not isinstance(weights, dict):
+            raise TrocarError(f"{where}: '{key}' must hold weights by name, such as {{ yaw = 1.0 }}, got {weights!r}")
+        for part in weights:
+            _numbers(weights, part, 1, f"{where}.{key}")
     terms = tuple(t for t in DRIVE_TERMS if t in entry)
     values = {t: _numbers(entry, t, 1, where)[0] for t in terms}
     try:
@@ -235,8 +261,8 @@ def _hysteresis(rows: Any) -> tuple[Dahl, ...]:
 def _numbers(entry: Mapping[str, Any], key: str, count: int, where: str) -> list[float]:
     if key not in entry:
         raise TrocarError(f"{where} has no field '{key}'")
-    values = entry[key] if isinstance(entry[key], list) else [entry[key]]
-    fine = len(values) == count and all(isinstance(v, int | float) and np.isfinite(v) for v in values)
+    values = entry[key] if isinstance(entry[key], list) and count > 1 else [entry[key]]
+    fine = len(values) == count and all(type(v) in (int, float) and np.isfinite(v) for v in values)
     if not fine:
         raise TrocarError(f"{where}: '{key}' must be {count} finite number(s), got {entry[key]!r}")
     return [float(v) for v in values]

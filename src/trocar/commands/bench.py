@@ -31,8 +31,9 @@ def bench(
     """
     with plain_errors():
         from trocar.bench import figures, scene_figures, step_figures
-        from trocar.files import write_whole
+        from trocar.files import check_writable, write_whole
 
+        check_writable(json_file)
         with progress_bar("bench") as progress:
             found = figures(rounds=rounds, progress=progress)
             for arm in ("ECM", "MTMR"):

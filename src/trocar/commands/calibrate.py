@@ -49,11 +49,13 @@ def calibrate(
     with plain_errors():
         from trocar.calibration import calibrate as run
         from trocar.commands.calibration_figure import calibration_figure
+        from trocar.files import check_writable
         from trocar.plots import save
         from trocar.recording import Markers
 
         if output.suffix != ".toml":
             raise TrocarError(f"the geometry file must end in .toml, got {output}")
+        check_writable(output, plot)
         markers = Markers.load(file)
         found = run(markers, arm, frames, drop_jumps=drop_jumps)
         written = [found.write(output), save(calibration_figure(found), plot or output.with_suffix(".png"))]

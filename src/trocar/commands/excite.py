@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -44,7 +45,7 @@ def excite(
         float | None,
         typer.Option(metavar="HZ", help="Of the first harmonic; 0.18 without, MTM 0.1.", show_default=False),
     ] = None,
-    periods: Annotated[int, typer.Option(metavar="N", help="At full speed.")] = 5,
+    periods: Annotated[int, typer.Option(metavar="N", help="At full speed.", min=1)] = 5,
     objective: Annotated[
         ObjectiveName, typer.Option(help="Least condition number, or largest determinant (D-optimal).")
     ] = ObjectiveName.condition,
@@ -62,7 +63,7 @@ def excite(
     ] = 0.75,
     starts: Annotated[int, typer.Option(metavar="N", help="Random motions to start from; the best end is kept.")] = 4,
     seconds: Annotated[float, typer.Option(metavar="S", help="Most time to search.")] = 120.0,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of the random motions.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of the random motions.", min=0)] = 0,
     go_on: Annotated[
         Path | None,
         typer.Option("--from", metavar="FILE", help="Go on from an earlier excitation.json.", show_default=False),
@@ -90,9 +91,9 @@ def excite(
     and, if the motors have the effort and the joints keep their limits there, excitation.csv (t, q, dq, ddq, dVRK
     joint order) and play.py. The first two say what each motor needs and has. Exit status 1 if the rehearsal fails.
     """
-    with plain_errors():
+    with plain_errors("--seconds ends the search early and keeps the best motion"):
         from trocar.control.trajectories import PeriodicRun
-        from trocar.files import write_whole
+        from trocar.files import check_writable, write_whole
         from trocar.identification import excitation_file as files
         from trocar.identification.excitation import excite as search
         from trocar.identification.excitation_criterion import NEARLY_REDUNDANT, Criterion
@@ -100,6 +101,9 @@ def excite(
         from trocar.mechanics import load_mechanism
         from trocar.plots import save
 
+        check_writable(output / "excitation.json")
+        if not (math.isfinite(rate) and rate > 0):
+            raise TrocarError(f"--rate must be positive [Hz], got {rate}")
         mechanism = load_mechanism(arm, parameters)
         facts = mechanism.arm
         without = NEARLY_REDUNDANT.get(arm, ()) if links is Links.reduced else ()

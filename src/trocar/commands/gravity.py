@@ -19,35 +19,40 @@ COLUMNS = ("yaw", "pitch", "insertion", "tau_yaw", "tau_pitch", "tau_insertion")
 
 
 def gravity(
-    poses: Annotated[Path, typer.Argument(metavar="POSES.csv", help=f"Columns {', '.join(COLUMNS)} [rad, m, N m, N].")],
-    mounting: Annotated[float, typer.Option(help="Pitch of the arm's base, degrees.")] = 0.0,
+    poses: Annotated[Path, typer.Argument(metavar="POSES.csv", help=f"Columns {', '.join(COLUMNS)}; rad, m, N m, N.")],
+    mounting: Annotated[float, typer.Option(metavar="DEGREES", help="Pitch of the arm's base.")] = 0.0,
     offsets: Annotated[bool, typer.Option(help="Also fit a constant effort at each joint.")] = True,
-    json: Annotated[Path | None, typer.Option(help="Write link masses and centres in the dVRK's form.")] = None,
+    json: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write link masses and centres in the dVRK's form.", show_default=False),
+    ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write a parameter set (.toml) for trocar.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="PARAMS.toml", help="Write a parameter set.", show_default=False),
     ] = None,
 ) -> None:
     """Fit the gravity of a dVRK-Si PSM to poses it was held at, and check it by leaving each pose out.
 
-    Example: [bold]trocar gravity poses.csv --mounting -45 --json PSM_Si_gravity.json[/bold]
+    Example: [bold]trocar gravity poses.csv --mounting -45 --json PSM_Si_gravity.json[/bold].
     docs/gravity_compensation.md says how to record the poses.
     """
     with plain_errors():
         from trocar.arms import gravity_vector, load_arm
         from trocar.arms.parameter_file import to_toml
-        from trocar.files import write_whole
+        from trocar.files import check_writable, write_whole
         from trocar.identification.gravity_file import ARM, to_json
         from trocar.identification.static_gravity import fit_gravity
         from trocar.identification.zhou2025 import completed
 
+        if output is not None and output.suffix != ".toml":
+            raise TrocarError(f"a parameter set is a file NAME.toml, got {output}")
+        check_writable(json, output)
         base = gravity_vector(load_arm(ARM), mounting=math.radians(mounting))
         fit = fit_gravity(*read_poses(poses), gravity=base, offsets=offsets)
         typer.echo(_summary(fit))
         if json is not None:
             typer.echo(f"Written: {write_whole(json, to_json(fit))}")
         if output is not None:
-            if output.suffix != ".toml":
-                raise TrocarError(f"a parameter set is a file NAME.toml, got {output}")
             head = [f"Gravity fitted to {len(fit.q)} static poses by `trocar gravity`; friction of the set zhou2025."]
             typer.echo(f"Written: {write_whole(output, to_toml(completed(ARM, output.stem, fit), head))}")
 
@@ -76,8 +81,12 @@ def read_poses(path: Path) -> tuple[Array, Array]:
     import numpy as np
 
     if not path.is_file():
-        raise TrocarError(f"{path} does not exist: a CSV file with columns {', '.join(COLUMNS)} is needed")
-    lines = path.read_text(encoding="utf-8").splitlines()
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise TrocarError(f"{path} {what}: a CSV file with columns {', '.join(COLUMNS)} is needed")
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise TrocarError(f"{path}: not a text file: {error}") from None
     header = [name.strip() for name in lines[0].split(",")] if lines else []
     missing = [name for name in COLUMNS if name not in header]
     if missing:
@@ -89,7 +98,10 @@ def read_poses(path: Path) -> tuple[Array, Array]:
         try:
             values = [float(value) for value in line.split(",")]
             rows.append([values[header.index(name)] for name in COLUMNS])
+            bad = [name for name, value in zip(COLUMNS, rows[-1], strict=True) if not math.isfinite(value)]
         except (ValueError, IndexError):
             raise TrocarError(f"{path}, line {number}: {len(header)} numbers are needed, got {line!r}") from None
+        if bad:
+            raise TrocarError(f"{path}, line {number}: {', '.join(bad)} must be finite, got {line!r}")
     data = np.array(rows).reshape(-1, 6)
     return data[:, :3], data[:, 3:]

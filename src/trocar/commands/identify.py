@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from trocar.commands.terminal import plain_errors, progress_bar
+from trocar.commands.terminal import plain, plain_errors, progress_bar
 from trocar.errors import TrocarError
 
 if TYPE_CHECKING:
@@ -121,7 +121,18 @@ def identify(
     figures: dict[str, Any] = dict.fromkeys(KEYS)
     try:
         with plain_errors():
+            from trocar.files import check_writable
+
             try:
+                check_writable(json_file, predictions, output, None if report is None else report / "identify.html")
+                if output is not None and output.suffix != ".toml":
+                    what = "a recipe" if search else "a parameter set"
+                    raise TrocarError(f"{what} is a file NAME.toml, got {output}")
+                if seconds is not None and recalibrate is None:
+                    raise TrocarError("--seconds is for --recalibrate: identification takes the whole recording")
+                ignored = {"--test": test, "--predictions": predictions, "--report": report}
+                if recalibrate is not None and (given := [name for name, x in ignored.items() if x is not None]):
+                    raise TrocarError(f"{', '.join(given)} cannot go with --recalibrate: leave it out")
                 if predictions is not None and test is None:
                     raise TrocarError("--predictions needs --test: it holds the effort predicted for its rows")
                 if search:
@@ -133,18 +144,22 @@ def identify(
                         raise TrocarError(f"{given[0]} does not go with --search: search first, then use its --recipe")
                     search_recipe(train, arm, recipe, budget, output, rate, namespace)
                 elif recalibrate is not None:
-                    _recalibrate(train, arm, recalibrate, seconds, output, recipe, rate, namespace)
+                    figures |= _recalibrate(train, arm, recalibrate, seconds, output, recipe, rate, namespace)
                 else:
                     figures = _identify(train, test, arm, predictions, output, report, recipe, rate, namespace)
-            except TrocarError as error:
-                figures["solver_status"] = f"error: {error}"
+            except (TrocarError, OSError) as error:
+                figures["solver_status"] = f"error: {plain(error)}"
+                raise
+            except KeyboardInterrupt:
+                figures["solver_status"] = "interrupted"
                 raise
     finally:
         # Also after an error: a file left from an earlier run must not pass for the result of this one.
         if json_file is not None:
-            from trocar.files import write_whole
+            with plain_errors():
+                from trocar.files import write_whole
 
-            write_whole(json_file, json.dumps(figures, indent=2, allow_nan=False) + "\n")
+                write_whole(json_file, json.dumps(figures, indent=2, allow_nan=False) + "\n")
 
 
 def _identify(
@@ -220,7 +235,8 @@ def _recalibrate(
     recipe_file: Path | None,
     rate: float | None,
     namespace: str | None,
-) -> None:
+) -> dict[str, Any]:
+    """Refit friction; the figures: errors on rows not fitted are those of a test."""
     from trocar.arms.parameters import load_parameters
     from trocar.files import write_whole
     from trocar.identification.recalibration import recalibrate
@@ -228,6 +244,7 @@ def _recalibrate(
     from trocar.identification.sources import load_recording
     from trocar.identification.twin import recalibrated_text
 
+    start = time.perf_counter()
     recipe = load_recipe(arm, recipe_file)
     recording = load_recording(train, arm, rate=rate, namespace=namespace, recipe=recipe)
     found = recalibrate(load_parameters(arm, base), recording, seconds, recipe)
@@ -240,6 +257,12 @@ def _recalibrate(
     Console().print(table)
     if output is not None:
         typer.echo(f"Written: {write_whole(output, recalibrated_text(found, base.name, train.name))}")
+    return {
+        "joints": list(found.columns),
+        ("test" if found.judged else "train") + "_relative_error": found.after.tolist(),
+        "seconds": time.perf_counter() - start,
+        "solver_status": "recalibrated",
+    }
 
 
 def _predictions(found: Identified, recording: Recording) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from trocar.simulation.rendering import Picture
     from trocar.viewer.playback import Film
 
+MOST_FPS = 240.0
 SUFFIXES = (".png", ".gif", ".mp4")
 
 
@@ -59,15 +60,24 @@ def render(
         for name, value in (("--fps", fps), ("--speed", speed)):
             if not (math.isfinite(value) and value > 0):
                 raise TrocarError(f"{name} must be positive, got {value}")
+        if fps > MOST_FPS:
+            raise TrocarError(f"--fps is at most {MOST_FPS:g}, got {fps:g}; for slow motion lower --speed")
         if at is not None and suffix != ".png":
             raise TrocarError("--at is the time of a picture: write a .png, or leave --at out")
         pixels = _size(size)
 
+        from trocar.arms import ARMS
+        from trocar.files import check_writable
         from trocar.simulation.rendering import render_video, save_png
         from trocar.viewer.plant import Settings
         from trocar.viewer.playback import Track
 
+        check_writable(output)
+        if arm is not None and arm not in ARMS:
+            raise UnknownName("arm", arm, ARMS)
         track = Track.load(recording, Settings(arm=arm) if arm is not None else None)
+        if arm is not None and track.plant.arm.name != arm:
+            raise TrocarError(f"{recording} is of {track.plant.arm.name}, as it says itself: leave --arm {arm} out")
         if suffix == ".png":
             time = track.duration if at is None else at
             if not 0 <= time <= track.duration + 1e-9:

@@ -41,13 +41,15 @@ def scene(
 
     Writes ARM.npz for every arm and, where a picture can be drawn, picture.png and, with an ECM, stereo.png.
     """
-    with plain_errors():
+    with plain_errors("a shorter --duration takes less time"):
         import numpy as np
 
         from trocar.control import GravityCompensation, JointPID, sinusoid
+        from trocar.files import check_writable
         from trocar.mechanics import Mechanism
         from trocar.simulation import load_scene, simulate_scene
 
+        check_writable(output / "picture.png")
         if not 0 <= amplitude <= 0.5:
             raise TrocarError(f"--amplitude is a fraction of the joint range, 0 to 0.5, got {amplitude}")
         if not (np.isfinite(frequency) and frequency > 0):

@@ -97,13 +97,15 @@ def sim(
 
     Writes recording.npz, recording.csv, recording.png and, where a picture can be drawn, picture.png.
     """
-    with plain_errors():
+    with plain_errors("a shorter --duration takes less time"):
         import numpy as np
 
+        from trocar.files import check_writable
         from trocar.plots import save
         from trocar.simulation import Simulator
         from trocar.simulation.simulate import simulate
 
+        check_writable(output / "recording.npz")
         if timestep is None:
             timestep = 1 / 1500 if controller is ControllerName.pid else 1e-3
         engine = Simulator(

@@ -1,4 +1,4 @@
-"""What commands share: errors as one line, and a progress bar that keeps out of the output."""
+"""What commands share: errors and Ctrl-C as one line, and a progress bar that keeps out of the output."""
 
 from __future__ import annotations
 
@@ -11,28 +11,45 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from trocar.errors import TrocarError
 
+INTERRUPTED = 130  # exit status, as shells have it for Ctrl-C
+
 
 @contextmanager
-def plain_errors() -> Iterator[None]:
-    """Errors made by what the user asked for are one line on stderr and exit status 2."""
+def plain_errors(remedy: str = "run it again") -> Iterator[None]:
+    """Errors made by what the user asked for are one line on stderr and exit status 2; Ctrl-C one line and 130.
+
+    remedy: what to do after Ctrl-C. Results are written at the end of a command, each file whole.
+    """
     try:
         yield
     except (TrocarError, OSError) as error:
-        typer.echo(f"error: {error}", err=True)
+        typer.echo(f"error: {plain(error)}", err=True)
         raise typer.Exit(2) from error
+    except KeyboardInterrupt:
+        typer.echo(f"interrupted: no file is left half written; {remedy}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def plain(error: Exception) -> str:
+    """The message of an error; of one of the system, the file first and no error number."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
 
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
     """A bar on stderr that goes away; yields a function to be called with the fraction done."""
+    console = Console(stderr=True)
     with Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeElapsedColumn(),
-        console=Console(stderr=True),
+        console=console,
         transient=True,
         redirect_stdout=False,
+        disable=not console.is_terminal,  # in a log it would leave empty lines
     ) as progress:
         task = progress.add_task(title, total=1.0)
         yield lambda fraction: progress.update(task, completed=fraction)

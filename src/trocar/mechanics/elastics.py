@@ -8,6 +8,7 @@ import numpy as np
 
 from trocar.arms import Arm
 from trocar.arms.elastics import CableTorque, Elastic, LeverSpring
+from trocar.errors import UnknownName
 from trocar.spatial import Array
 
 
@@ -17,6 +18,9 @@ class Elastics:
     def __init__(self, elements: Sequence[Elastic], arm: Arm) -> None:
         self.elements = tuple(elements)
         self._n = arm.n
+        for element in self.elements:
+            if element.joint not in arm.joint_names:
+                raise UnknownName(f"elastic '{element.name}': joint of {arm.name}", element.joint, arm.joint_names)
         self._joints = [arm.joint_names.index(e.joint) for e in elements]
 
     def __bool__(self) -> bool:

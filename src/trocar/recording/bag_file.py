@@ -6,6 +6,7 @@ A PSM publishes its jaw apart, as `jaw/measured_js`: it is interpolated to the t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,12 @@ def read_bag(path: Path, joints: Sequence[str], units: Sequence[str], namespace:
     except ImportError:
         raise TrocarError(f"{path}: reading bags needs the package rosbags: pip install 'trocar[bags]'") from None
     folder = path.parent if path.suffix in (".db3", ".mcap") else path
-    with AnyReader([folder], default_typestore=get_typestore(Stores.ROS2_HUMBLE)) as reader:
+    bag = AnyReader([folder], default_typestore=get_typestore(Stores.ROS2_HUMBLE))
+    try:
+        bag.open()
+    except Exception as error:  # whatever its parser stumbles upon: other exceptions than its own too
+        raise TrocarError(f"{path}: not a bag that can be read: {error}") from None
+    with closing(bag) as reader:
         topics = {c.topic: c for c in reader.connections if c.topic.split("/")[-1] == TOPIC}
         arms = {topic.strip("/").removesuffix(TOPIC).strip("/") for topic in topics if "/jaw/" not in topic}
         if not arms:

@@ -36,9 +36,12 @@ def content(recording: Recording) -> bytes:
 
 def read(path: Path) -> dict[str, Any]:
     """The fields of a recording."""
+    content = path.read_bytes()
+    if not zipfile.is_zipfile(io.BytesIO(content)):
+        raise TrocarError(f"{path}: not a recording: not an .npz file, or one that was cut off")
     try:
         # from memory: np.load leaves a file that is no zip open
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
             about = json.loads(str(file["about"]))
             arrays = {name: file[name] for name in file.files if name != "about"}
     except (ValueError, KeyError, IndexError, TypeError, EOFError, zipfile.BadZipFile) as error:

@@ -27,6 +27,8 @@ def read_table(path: Path, joints: Sequence[str], units: Sequence[str], rate: fl
         rows = np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8-sig")
     except ValueError as error:
         raise TrocarError(f"{path}: not a table of numbers separated by commas: {error}") from None
+    if not (np.isfinite(rate) and rate > 0):
+        raise TrocarError(f"the rate of a table must be positive [Hz], got {rate}")
     n = len(joints)
     if rows.shape[1] != 3 * n:
         raise TrocarError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import tempfile
 from pathlib import Path
 
@@ -12,6 +13,10 @@ import numpy as np
 from trocar.errors import TrocarError
 from trocar.files import write_whole
 from trocar.spatial import Array
+
+# MuJoCo's own handler leaves MUJOCO_LOG.TXT in the working folder: Python's log instead. Anybody's own handler stays.
+if mujoco.get_mju_user_warning() is None:
+    mujoco.set_mju_user_warning(lambda message: logging.getLogger("mujoco").warning(message))
 
 
 class Diverged(TrocarError):

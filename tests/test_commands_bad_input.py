@@ -1,0 +1,198 @@
+"""Commands given what they cannot use: one line that names cause and remedy, the right status, nothing lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import trocar.experiments
+import trocar.simulation
+from trocar.cli import app
+from trocar.control import JointPID, hold
+from trocar.report import Report
+
+POSES = "yaw,pitch,insertion,tau_yaw,tau_pitch,tau_insertion\n"
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"TROCAR_DATA": ""})
+
+
+def line(result: Result, status: int = 2) -> str:
+    """The one line on stderr."""
+    assert result.exit_code == status, (result.output, result.exception)
+    (said,) = result.stderr.splitlines()
+    return said
+
+
+@pytest.fixture
+def unbuilt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No simulation is even begun."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("the work began before its place was looked at")
+
+    monkeypatch.setattr(trocar.simulation, "Simulator", fail)
+    monkeypatch.setattr(trocar.simulation, "load_scene", fail)
+
+
+# Places that cannot be written
+
+
+@pytest.mark.usefixtures("unbuilt")
+@pytest.mark.parametrize("command", [("sim", "PSM"), ("scene", "psm"), ("export", "PSM"), ("demo",), ("excite",)])
+def test_a_folder_that_is_a_file_is_refused_before_the_work(tmp_path: Path, command: tuple[str, ...]) -> None:
+    (tmp_path / "file").touch()
+    said = line(call(*command, "-o", tmp_path / "file"))
+    assert f"cannot be written: {tmp_path / 'file'} is a file, not a folder" in said
+    assert "Errno" not in said
+
+
+@pytest.mark.parametrize("option", ["--json", "-o", "--predictions"])
+def test_identify_names_a_folder_given_for_a_file(tmp_path: Path, option: str) -> None:
+    result = call("identify", tmp_path / "train.csv", option, tmp_path)
+    assert result.exit_code == 2, result.exception
+    assert set(result.stderr.splitlines()) == {f"error: {tmp_path}: is a folder; name a file"}
+
+
+def test_reproduce_looks_at_its_places_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ran: list[object] = []
+    fake = SimpleNamespace(name="one", title="One", run=ran.append)
+    monkeypatch.setattr(trocar.experiments, "EXPERIMENTS", {"one": fake})
+    (tmp_path / "file").touch()
+    assert "is a file, not a folder" in line(call("reproduce", "--data", tmp_path, "--report", tmp_path / "file"))
+    assert not ran
+
+
+# Ctrl-C
+
+
+def interrupt(*_: object, **__: object) -> Report:
+    raise KeyboardInterrupt
+
+
+def test_an_interrupted_command_is_one_line_and_status_130(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(trocar.simulation, "Simulator", interrupt)
+    said = line(call("sim", "PSM", "-o", tmp_path / "out"), 130)
+    assert said == "interrupted: no file is left half written; a shorter --duration takes less time"
+    assert not list(tmp_path.iterdir())
+
+
+def test_reproduce_says_how_to_go_on_and_its_json_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    runs = {"one": lambda _: Report("One"), "two": interrupt, "three": lambda _: Report("Three")}
+    fakes = {name: SimpleNamespace(name=name, title=name.title(), run=run) for name, run in runs.items()}
+    monkeypatch.setattr(trocar.experiments, "EXPERIMENTS", fakes)
+    said = line(call("reproduce", "--data", tmp_path, "--json", tmp_path / "claims.json"), 130)
+    assert said == "interrupted: go on with trocar reproduce two three"
+    claims = json.loads((tmp_path / "claims.json").read_text())["claims"]
+    assert [(claim["id"], claim["holds"], claim["note"]) for claim in claims] == [
+        ("two/run", None, "not run: interrupted"),
+        ("three/run", None, "not run: interrupted"),
+    ]
+
+
+# Options that would do nothing
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("-o", "mine.txt"), "a parameter set is a file NAME.toml, got mine.txt"),
+        (("--seconds", 3), "--seconds is for --recalibrate"),
+        (("--recalibrate", "b.toml", "--test", "t.csv"), "--test cannot go with --recalibrate"),
+        (("--recalibrate", "b.toml", "--report", "r"), "--report cannot go with --recalibrate"),
+        (("--predictions", "p.csv"), "--predictions needs --test"),
+    ],
+)
+def test_identify_refuses_options_that_would_do_nothing(options: tuple[object, ...], message: str) -> None:
+    assert message in line(call("identify", "train.csv", *options))
+
+
+def test_a_path_that_is_no_parameter_set_is_named_as_typed(tmp_path: Path) -> None:
+    table = tmp_path / "train.csv"
+    table.write_text(("0," * 20 + "0\n") * 3)
+    said = line(call("identify", table, "--recalibrate", "base.csv"))
+    assert "parameter set of PSM 'base.csv' is unknown" in said
+
+
+@pytest.mark.parametrize("rate", [-1, 0, "nan"])
+def test_a_table_needs_a_positive_rate(tmp_path: Path, rate: object) -> None:
+    table = tmp_path / "train.csv"
+    table.write_text(("0," * 20 + "0\n") * 3)
+    assert "the rate of a table must be positive [Hz], got" in line(call("identify", table, "--rate", rate))
+
+
+@pytest.mark.parametrize("option", [("--rate", 0), ("--rate", "nan"), ("--periods", 0), ("--seed", -1)])
+def test_excite_refuses_a_number_before_the_search(tmp_path: Path, option: tuple[str, object]) -> None:
+    result = call("excite", *option, "-o", tmp_path / "out")
+    assert result.exit_code == 2, result.exception
+    assert option[0] in result.stderr
+
+
+# Files that are something else
+
+
+@pytest.mark.parametrize("name", ["junk.bag", "junk.npz", "junk.csv"])
+def test_a_recording_that_is_something_else_is_one_line(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(bytes(range(128, 256)) * 50)
+    said = line(call("identify", tmp_path / name))
+    assert said.startswith(f"error: {tmp_path / name}: not a")
+    assert "pickle" not in said
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\xb6\x00", "not a text file"),
+        (POSES.encode() + b"0,0,0.1,0,0,1\n0,0,0.1,0,nan,1\n", "line 3: tau_pitch must be finite"),
+    ],
+)
+def test_gravity_names_the_line_of_bad_poses(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "poses.csv").write_bytes(content)
+    assert message in line(call("gravity", tmp_path / "poses.csv"))
+
+
+def test_gravity_takes_a_table_saved_by_a_spreadsheet(tmp_path: Path) -> None:
+    (tmp_path / "poses.csv").write_text("\ufeff" + POSES + "0,0,0.1,0,0,1\n", encoding="utf-8")
+    assert "these 1 poses do not tell" in line(call("gravity", tmp_path / "poses.csv"))
+
+
+def test_gravity_writes_nothing_if_one_of_its_outputs_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "poses.csv").write_text(POSES)
+    said = line(call("gravity", tmp_path / "poses.csv", "--json", tmp_path / "g.json", "-o", tmp_path / "g.txt"))
+    assert "a parameter set is a file NAME.toml" in said
+    assert not (tmp_path / "g.json").exists()
+
+
+def test_the_help_of_gravity_has_the_units_of_its_columns() -> None:
+    assert "rad, m, N m, N" in " ".join(call("gravity", "--help").stdout.replace("│", " ").split())
+
+
+@pytest.fixture(scope="module")
+def motion(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording that says it is of a PSM."""
+    sim = trocar.simulation.Simulator("PSM", timestep=1 / 1500)
+    home = hold(sim.arm.home)
+    sim.reset(sim.arm.home)
+    return trocar.simulation.simulate(sim, JointPID(sim.arm), home, 0.01).save(tmp_path_factory.mktemp("m") / "m.npz")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--arm", "PSMM"), "arm 'PSMM' is unknown. Did you mean 'PSM'?"),
+        (("--arm", "ECM"), "is of PSM, as it says itself: leave --arm ECM out"),
+        (("--fps", 1e9), "--fps is at most 240, got 1e+09"),
+    ],
+)
+def test_render_refuses_what_cannot_be_of_this_recording(
+    motion: Path, tmp_path: Path, options: tuple[object, ...], message: str
+) -> None:
+    assert message in line(call("render", motion, "-o", tmp_path / "film.gif", *options))
+    assert not list(tmp_path.iterdir())

@@ -32,6 +32,7 @@ FAILING = {
     *(f"ferro2022/fig 5 spiral of the text, their recipe/J{j}" for j in (1, 2, 3)),
     "ferro2022/fig 6 excitation, no counterweight, friction off/J3",
     "ferro2022/fig 6 excitation, with counterweight, friction off/J3",
+    "wang2019/payload/105 g on the insertion column, friction fitted along, farthest window of 1 s",
     "gondokaryono2019/table 3/d of row 7",
     "gondokaryono2019/table 5/d of frame 9",
     "gondokaryono2019/ecm/axes 3-7",

@@ -97,7 +97,7 @@ class Log:
 def log_of(data: Path | None, session: int) -> Log | str:
     """A session's log, or why there is none."""
     if data is None:
-        return "not run: no data folder (--data or TROCAR_DATA)"
+        return "not run: no data folder (trocar fetch, --data or TROCAR_DATA)"
     folder = data / LOGS / f"LogSession_{session}"
     return Log(folder) if (folder / "qmsr.txt").is_file() else f"not run: {LOGS.name}/{folder.name} is not in the data"
 
@@ -247,6 +247,6 @@ class Sampled:
 def excitation_of(data: Path | None) -> Excitation | str:
     """The recording, or why there is none."""
     if data is None:
-        return "not run: no data folder (--data or TROCAR_DATA)"
+        return "not run: no data folder (trocar fetch, --data or TROCAR_DATA)"
     path = data / RECORDING
     return Excitation(path) if path.is_file() else f"not run: {RECORDING.as_posix()} is not in the data"

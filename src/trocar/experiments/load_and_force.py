@@ -315,7 +315,7 @@ def _mechanism(recipe: Recipe, parameters: Parameters) -> Mechanism:
 def _twin(context: Context, parameters: Parameters | None) -> Twin | str:
     """The model of 'one', or why there is none."""
     if context.data is None:
-        return "not run: no data folder (--data or TROCAR_DATA)"
+        return "not run: no data folder (trocar fetch, --data or TROCAR_DATA)"
     if not (context.data / ONE).is_file():
         return f"not run: {ONE} is not in the data"
     return Twin(context.data, parameters)

@@ -14,7 +14,7 @@ from trocar.mechanics import Mechanism
 from trocar.spatial import Array
 
 # defaults of the force axes: feedback of the force error beyond feeding it forward [1], its integral [1/s], damping
-FEEDBACK, INTEGRAL, FORCE_KD = 1.0, 40.0, 100.0
+FEEDBACK, INTEGRAL, FORCE_KD = 1.5, 60.0, 110.0
 POSITION_KD = 60.0  # [1/s]
 
 
@@ -33,7 +33,7 @@ class HybridForcePosition(Controller):
         m F'' + (m kd + d) F' + (1 + g) k F + G k int F = ...
 
     which is stable for every k if G < (1 + g) kd: no gain needs to know the surface. The defaults are such gains,
-    g = 1 and G = 40 /s, with m from the model at every call; kd is 100 /s on force axes and 60 /s on the others. On a
+    g = 1.5 and G = 60 /s, with m from the model at every call; kd is 110 /s on force axes and 60 /s on the others. On a
     soft surface, k = 500 N/m, the PSM settles within 0.1 s; on a hard one the sensor's bandwidth is the limit
     (`ForceSensor`, 50 Hz). In free space the tip approaches at kf F_ref / kd and faster by ki.
 
@@ -42,7 +42,8 @@ class HybridForcePosition(Controller):
         force_axes: (3,) of bool: x, y, z of the base.
         force: F_ref (3,) [N]: what the tip pushes with; read on the force axes only.
         wrench: measures force (3,) or force and moment (6,) of the surroundings on the tip [N, N m], base axes: -F.
-        kp: [1/s^2], kd: [1/s], kf: [1/kg], ki: [1/(kg s)]; None for the defaults above.
+        kp: [1/s^2], kd: [1/s], kf: [1/kg], ki: [1/(kg s)]. Without kf the gains above; with it, ki is 0 and kd 60 /s
+            unless they are given.
         friction: whether the model's friction and offset are added, at the joint rates asked for.
         hold: [rad/s], of the joints left out. period: [s]; None for every step.
     """
@@ -70,10 +71,12 @@ class HybridForcePosition(Controller):
         self.force_axes, self.force = axes, np.array(force, dtype=float)
         if self.force.shape != (3,) or not np.isfinite(self.force).all():
             raise TrocarError(f"force must be three finite numbers [N], got {force!r}")
-        damping = np.where(axes, FORCE_KD, POSITION_KD) if kd is None else kd
+        if kf is None and ki is not None:
+            raise TrocarError("ki goes with a kf: give both, or neither for gains that fit the arm")
+        damping = np.where(axes & (kf is None), FORCE_KD, POSITION_KD) if kd is None else kd
         self.kp, self.kd = checked_gains(kp, "kp", 3), checked_gains(damping, "kd", 3)
         self.kf = None if kf is None else float(checked_gains(kf, "kf", 1))
-        self.ki = None if ki is None else float(checked_gains(ki, "ki", 1))
+        self.ki = None if kf is None else float(checked_gains(0.0 if ki is None else ki, "ki", 1))
         self.friction, self.hold, self.period = friction, hold, checked_period(period)
         self._task, self._wrench = TipTask(mechanism, 3, hold), wrench
         self.reset()
@@ -105,12 +108,9 @@ class HybridForcePosition(Controller):
 
     def _push(self, state: State, J: Array, short: Array) -> Array:
         """Acceleration (3,) on the force axes for a force that is `short` (3,) [N] of the one wanted."""
-        axes, gained = self.force_axes, np.zeros((2, 3))
-        errors = np.where(axes, [short, self._integral], 0.0)
-        for k, (gain, error) in enumerate(zip((self.kf, self.ki), errors, strict=True)):
-            gained[k] = error * ((1.0 + FEEDBACK, INTEGRAL)[k] if gain is None else gain)
-        heavy = np.array([self.kf is None, self.ki is None])
-        if heavy.any():
-            m = self._task.inertia(state, J)[np.ix_(axes, axes)]
-            gained[np.ix_(heavy, axes)] = np.linalg.solve(m, gained[np.ix_(heavy, axes)].T).T
-        return np.asarray(gained.sum(axis=0))
+        if self.kf is not None and self.ki is not None:
+            return self.kf * short + self.ki * self._integral
+        axes, a = self.force_axes, np.zeros(3)
+        m = self._task.inertia(state, J)[np.ix_(axes, axes)]
+        a[axes] = np.linalg.solve(m, ((1.0 + FEEDBACK) * short + INTEGRAL * self._integral)[axes])
+        return a

@@ -25,6 +25,8 @@ GROUP = 0  # of their geoms: seen, and none of the arm's
 # MuJoCo's contacts yield the more the lighter a body is. With the arm's own settings, jaws that squeeze a needle of
 # 0.2 g with 10 N sink 0.4 mm into it; with these 0.05 mm.
 HARD_SOLREF, HARD_SOLIMP = (0.002, 1.0), (0.99, 0.999, 1e-4, 0.5, 2.0)
+# Of soft bodies: harder, and the solver does not find its way between light nodes and light fingers.
+SOFT_SOLIMP = (0.9, 0.95, 1e-3, 0.5, 2.0)
 # A contact of given stiffness: MuJoCo's force is that of a spring and a damper if it is this far from hard.
 SPRING_IMPEDANCE = 0.1
 # Largest k h^2 and b h of such a contact, h the timestep: as of a time constant of two steps, MuJoCo's least.
@@ -165,7 +167,7 @@ class SoftSlab:
         flex.young, flex.poisson, flex.damping = self.young, self.poisson, self.damping
         flex.selfcollide = mujoco.mjtFlexSelf.mjFLEXSELF_NONE
         flex.priority, flex.condim, flex.friction = FIXED_PRIORITY, 3, [self.friction, 0.0, 0.0]
-        flex.solref, flex.solimp = HARD_SOLREF, HARD_SOLIMP
+        flex.solref, flex.solimp = HARD_SOLREF, SOFT_SOLIMP
         flex.group, flex.rgba = GROUP, [*self.colour, 1.0]
         lowest = -(size[2] / 2 - radius)
         for node in list(base.bodies):

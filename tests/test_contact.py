@@ -202,7 +202,7 @@ def test_one_newton_is_held_while_sliding_20_mm(instrument, surface, gains, cuto
     start = mech.forward_kinematics(Q)
     end = start[:3, 3] - [0.0, 0.0, mech.arm.jaw_length + 2e-4]
     if surface == "rigid":
-        damping = 100.0 if gains else 30.0  # the gains of the probe lean on that of the contact
+        damping = 100.0 if gains else 50.0  # the gains of the probe lean on that of the contact
         thing = Solid("thing", Box(end + [0.01, 0, -0.005], (0.06, 0.04, 0.01)), friction=0.3, damping=damping)
     else:
         thing = SoftSlab("thing", (0.036, 0.012, 0.012), pose(p=end + [0.01, 0, -0.006]), young=2e5, spacing=6e-3)

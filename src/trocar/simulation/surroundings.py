@@ -66,7 +66,7 @@ class Solid:
     friction: float = 0.5
     torsional: float = 5e-4
     stiffness: float | None = 5e4
-    damping: float = 30.0
+    damping: float = 50.0
     colour: tuple[float, float, float] = (0.80, 0.78, 0.72)
 
     def __post_init__(self) -> None:

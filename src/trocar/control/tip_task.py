@@ -100,6 +100,12 @@ class TipTask:
         ddq[: self.columns] = self.joint_rates(J, a - self.bias(state, J) - rest, damped)
         return ddq
 
+    def inertia(self, state: State, J: Array) -> Array:
+        """Inertia (rows, rows) of the tip, the joints outside the task being held; of a task with as many joints."""
+        inverse = np.linalg.inv(J[:, : self.columns])
+        M = self.mechanism.mass_matrix(state.q)[: self.columns, : self.columns]
+        return np.asarray(inverse.T @ M @ inverse)
+
     def held(self, state: State) -> Array:
         """Accelerations (n,) that hold the joints outside the task where they were at first; 0 for the others."""
         if self._posture is None:

@@ -3,16 +3,21 @@
 Their program evaluates the model at the measured positions, the velocities just commanded and the low-passed
 differences of these, every 10 ms; it reads the engine's torque before it sends the command, so that of the period
 before. Here the torque is averaged over that period. Their joint motors reach a velocity at once: the loops are
-stiffer than elsewhere.
+stiffer than elsewhere. So the model is ahead of the torque, by a period for the newest command, less 5.6 ms that the
+filter is late, and less what the loops lag. Their logged accelerations and model torques follow from their commands
+by this recipe, exactly.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from scipy.signal import lfilter
 
 from trocar.control import VelocityServo
 from trocar.control.trajectories import CartesianPath
+from trocar.errors import TrocarError
 from trocar.experiments.ferro2022_logs import ARM, SETTLED, Excitation, rms
 from trocar.experiments.ferro2022_runs import START, CartesianVelocityServo, engine_torque
 from trocar.mechanics import Mechanism
@@ -30,13 +35,26 @@ def low_pass(values: Array) -> Array:
     return filtered
 
 
-def path_errors(mechanism: Mechanism, path: CartesianPath) -> Array:
-    """RMS (3,) of engine less model along a path [N m, N m, N]."""
+class Compared(NamedTuple):
+    """RMS (3,) of engine less model [N m, N m, N]: by their recipe; without its filter; on the engine's own motion."""
+
+    recipe: Array
+    unfiltered: Array
+    own_motion: Array
+
+
+def compared(mechanism: Mechanism, path: CartesianPath) -> Compared:
+    """Engine and model along a path."""
     sim = Simulator("PSM", friction=False, timestep=PHYSICS, contacts=False)
     sim.reset(START)
     servo = CartesianVelocityServo(mechanism, PHYSICS, PERIOD, KV)
     recording = simulate(sim, servo, path, path.duration)
-    return _errors(mechanism, recording, servo.commanded, PERIOD)
+    return _compared(mechanism, recording, servo.commanded, PERIOD)
+
+
+def path_errors(mechanism: Mechanism, path: CartesianPath) -> Array:
+    """RMS (3,) of engine less model along a path, by their recipe [N m, N m, N]."""
+    return compared(mechanism, path).recipe
 
 
 def excitation_errors(mechanism: Mechanism, excitation: Excitation) -> Array:
@@ -47,14 +65,30 @@ def excitation_errors(mechanism: Mechanism, excitation: Excitation) -> Array:
     kv = KV * 1e-3 / PHYSICS
     servo = VelocityServo(kv, CartesianVelocityServo.RATE * kv)
     recording = simulate(sim, servo, reference, excitation.duration)
-    return _errors(mechanism, recording, recording.commands["dq"], PHYSICS)
+    return _compared(mechanism, recording, recording.commands["dq"], PHYSICS).recipe
 
 
-def _errors(mechanism: Mechanism, recording: Recording, commanded: Array, period: float) -> Array:
+def _compared(mechanism: Mechanism, recording: Recording, commanded: Array, period: float) -> Compared:
     steps = round(period / PHYSICS)
     rows = len(recording.t) // steps
-    acceleration = low_pass(np.diff(commanded[:rows], axis=0, prepend=0.0 * commanded[:1]) / period)
-    model = mechanism.inverse_dynamics(recording.q[::steps][:rows], commanded[:rows], acceleration)[:, ARM]
-    torque = engine_torque(recording)[: rows * steps].reshape(rows, steps, 3).mean(axis=1)
     late = recording.t[::steps][1:rows] >= SETTLED
-    return rms((torque[:-1] - model[1:])[late])
+
+    def averaged(values: Array) -> Array:
+        """Means over periods (rows, n)."""
+        return np.asarray(values[: rows * steps].reshape(rows, steps, -1).mean(axis=1))
+
+    def less_model(q: Array, dq: Array, ddq: Array) -> Array:
+        """RMS (3,) of the torque of the period before less the model."""
+        return rms((torque[:-1] - mechanism.inverse_dynamics(q, dq, ddq)[:, ARM])[late])
+
+    torque = averaged(engine_torque(recording))
+    q, dq = recording.q[::steps][1:rows], commanded[1:rows]
+    differences = np.diff(commanded[:rows], axis=0, prepend=0.0 * commanded[:1]) / period
+    if recording.ddq is None:
+        raise TrocarError("the model's torque needs accelerations, which the recording does not have")
+    own = [averaged(values)[:-1] for values in (recording.q, recording.dq, recording.ddq)]
+    return Compared(
+        less_model(q, dq, low_pass(differences)[1:]),
+        less_model(q, dq, differences[1:]),
+        less_model(own[0], own[1], own[2]),
+    )

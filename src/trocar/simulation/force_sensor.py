@@ -21,7 +21,7 @@ class ForceSensor:
         cutoff: of the filter [Hz]; math.inf for none.
     """
 
-    def __init__(self, sim: Simulator, cutoff: float = 10.0) -> None:
+    def __init__(self, sim: Simulator, cutoff: float = 50.0) -> None:
         if not cutoff > 0:
             raise TrocarError(f"cutoff of a force sensor must be positive [Hz], got {cutoff!r}")
         self._sim, self.cutoff = sim, cutoff

@@ -27,6 +27,7 @@ SHORTEST_WRIST = 2e-3  # [m]
 # Where the jaw faces begin, from the yaw axis: behind it the fingers are hubs that pass each other [m].
 JAW_ROOT = 0.003
 TOOTH = 0.0006  # from tooth to tooth of a gripping face [m]
+JAW_END = 0.0008  # radius of a finger's end: as thick as it is seen there [m]
 # The fingers are seen to touch when closer than TOUCH but push each other only when they overlap, and at jaw 0 there
 # is a clearance above rounding [m]: the home position, closed without squeezing, is a touch without force. Jaws that
 # are open by 0.02 rad are 0.2 mm apart.
@@ -200,7 +201,10 @@ def _finger(sketch: Sketch, side: float, length: float, jaw: Jaw) -> None:
         if jaw.window:
             insert -= hull(slot)
         sketch.solid(insert, jaw.insert)
-    sketch.box((0.0, side * 0.0016), (-0.0013, 0.0013), (-JAW_ROOT, -length), {**COLLISION, **GRIP})
+    # Flat where it grips, with a round end: corners would take turns in touching a surface as the shaft tilts.
+    flat = length - 2.0 * JAW_END
+    sketch.box((0.0, side * 0.0016), (-0.0013, 0.0013), (-JAW_ROOT, -flat), {**COLLISION, **GRIP})
+    sketch.ball([side * JAW_END, 0.0, JAW_END - length], JAW_END, {**COLLISION, **GRIP})
 
 
 def _section(side: float, z: float, outer: float, half: float, bend: float) -> Array:

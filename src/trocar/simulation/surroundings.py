@@ -25,9 +25,14 @@ GROUP = 0  # of their geoms: seen, and none of the arm's
 # MuJoCo's contacts yield the more the lighter a body is. With the arm's own settings, jaws that squeeze a needle of
 # 0.2 g with 10 N sink 0.4 mm into it; with these 0.05 mm.
 HARD_SOLREF, HARD_SOLIMP = (0.002, 1.0), (0.99, 0.999, 1e-4, 0.5, 2.0)
-RESOLVED = 1.0  # largest rate times timestep of a spring or damper on a free body; beyond 2 it gains energy
+# Of soft bodies: harder, and the solver does not find its way between light nodes and light fingers.
+SOFT_SOLIMP = (0.9, 0.95, 1e-3, 0.5, 2.0)
 # A contact of given stiffness: MuJoCo's force is that of a spring and a damper if it is this far from hard.
 SPRING_IMPEDANCE = 0.1
+# Largest k h^2 and b h of such a contact, h the timestep: as of a time constant of two steps, MuJoCo's least.
+RESOLVED_K, RESOLVED_B = 0.25, 1.0
+HARDEST = 0.9999  # MuJoCo's largest impedance
+FIXED_PRIORITY = 1  # of the geoms of fixed objects; the lighter a free one is, the higher its own
 # Of a finger about its pin [kg m^2]: a gram at 3 mm. One that only follows the other has next to none in the
 # parameters, and its coupling would give way to the least contact.
 FINGER_INERTIA = 1e-8
@@ -61,7 +66,7 @@ class Solid:
     friction: float = 0.5
     torsional: float = 5e-4
     stiffness: float | None = 5e4
-    damping: float = 100.0
+    damping: float = 50.0
     colour: tuple[float, float, float] = (0.80, 0.78, 0.72)
 
     def __post_init__(self) -> None:
@@ -85,7 +90,7 @@ class Solid:
         body = spec.worldbody.add_body(name=OBJECT + self.name, pos=T[:3, 3], quat=quaternion(T[:3, :3]))
         looks = {
             "group": GROUP,
-            "priority": 1,
+            "priority": FIXED_PRIORITY,
             "condim": 4 if self.torsional else 3,
             "friction": [self.friction, self.torsional, 0.0],
             "solref": HARD_SOLREF,
@@ -161,8 +166,8 @@ class SoftSlab:
         )
         flex.young, flex.poisson, flex.damping = self.young, self.poisson, self.damping
         flex.selfcollide = mujoco.mjtFlexSelf.mjFLEXSELF_NONE
-        flex.priority, flex.condim, flex.friction = 1, 3, [self.friction, 0.0, 0.0]
-        flex.solref, flex.solimp = HARD_SOLREF, HARD_SOLIMP
+        flex.priority, flex.condim, flex.friction = FIXED_PRIORITY, 3, [self.friction, 0.0, 0.0]
+        flex.solref, flex.solimp = HARD_SOLREF, SOFT_SOLIMP
         flex.group, flex.rgba = GROUP, [*self.colour, 1.0]
         lowest = -(size[2] / 2 - radius)
         for node in list(base.bodies):
@@ -234,35 +239,40 @@ def friction_cone(spec: mujoco.MjSpec) -> None:
 def set_stiffness(model: mujoco.MjModel, objects: Sequence[Object], tips: Sequence[int]) -> None:
     """Give contacts with the bodies `tips` (ids, at the tips of arms) the stiffness and damping stated, about.
 
-    With several arms it is that for their mean weight; contacts with other links are of that order.
+    With several arms it is that for their mean weight; contacts with other bodies are of that order. Of two objects
+    that touch, the numbers of the lighter hold.
 
-    MuJoCo's contact force is f = (-b v - k r - a) / R at rest in its own units, R = W (1 - d) / d with the impedance d
-    and the weight W of the two bodies: k = K R, b = B R. A hard contact has b / R so large that its convex friction
-    lifts a sliding tip by friction * b v / k, more than it is pressed in: the contact is then lost every other step.
+    MuJoCo's contact force at rest is f = -(k r + b v) / R, R = W (1 - d) / d with the impedance d and the weight W of
+    the two bodies: k = K R, b = B R, whatever R. A large one, d = 0.1, makes f that of a spring and a damper, right
+    for the arm against something fixed. They would throw a body off that is so light that they turn it round within a
+    step. But with a small R acceleration is k r + b v at most, whatever the mass and however many points touch, so
+    for a free body R is so small that the timestep h resolves these two: k h^2 <= 1/4, b h <= 1. Its stiffness at
+    rest is the same; its damping is at least critical, b^2 >= 4 k, or it would hop.
+
+    Damping must not be too large either: convex friction lifts a sliding tip by friction * b v / k. More than it is
+    pressed in, and the contact is lost every other step.
     """
-    d = SPRING_IMPEDANCE
+    h, d = model.opt.timestep, SPRING_IMPEDANCE
+    free = [thing for thing in objects if isinstance(thing, Solid) and thing.mass is not None]
+    masses = sorted({thing.mass for thing in free if thing.mass is not None}, reverse=True)
     for thing in objects:
-        if isinstance(thing, SoftSlab) or thing.stiffness is None:
+        if isinstance(thing, SoftSlab):
             continue
-        _check_resolved(thing, model.opt.timestep)
         body = model.body(OBJECT + thing.name)
-        W = model.body_invweight0[body.id, 0] + model.body_invweight0[list(tips), 0].mean()
         geoms = slice(int(body.geomadr[0]), int(body.geomadr[0] + body.geomnum[0]))
-        model.geom_solref[geoms] = [-(1.0 - d) * W * thing.stiffness, -(1.0 - d) * W * thing.damping]
-        model.geom_solimp[geoms] = [d, d, 1e-3, 0.5, 2.0]
-
-
-def _check_resolved(thing: Solid, timestep: float) -> None:
-    """Refuse a free body so light that its spring or damper turns it round within a step: it would be thrown off."""
-    if thing.mass is None or thing.stiffness is None:
-        return
-    fastest = max(thing.damping / thing.mass, np.sqrt(thing.stiffness / thing.mass))  # [1/s]
-    if fastest * timestep > RESOLVED:
-        raise TrocarError(
-            f"{thing.name} of {thing.mass:.3g} kg is too light for contacts of {thing.stiffness:.3g} N/m and "
-            f"{thing.damping:.3g} N s/m at a timestep of {timestep:.3g} s: they would throw it off. Give it "
-            "stiffness=None, a contact as hard as the step allows, or less of both"
-        )
+        if thing.mass is not None:
+            model.geom_priority[geoms] = FIXED_PRIORITY + 1 + masses.index(thing.mass)
+        if thing.stiffness is None:
+            continue
+        K, B = thing.stiffness, thing.damping
+        W = model.body_invweight0[body.id, 0] + model.body_invweight0[list(tips), 0].mean()
+        R = W * (1.0 - d) / d
+        hard = min(RESOLVED_K / (K * h**2), RESOLVED_B / (B * h) if B else np.inf)
+        if thing.mass is not None and hard < R:
+            R, B = hard, max(B, 2.0 * np.sqrt(K / hard))
+        D = min(W / (W + R), HARDEST)
+        model.geom_solref[geoms] = [-K * R * D, -B * R * D]  # MuJoCo divides both by d
+        model.geom_solimp[geoms] = [D, D, 1e-3, 0.5, 2.0]
 
 
 class PlacedObject:

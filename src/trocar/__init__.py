@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trocar.arms import ARMS, Arm, load_arm
-    from trocar.errors import NearLimit, NearSingular, TrocarError, Unreachable
+    from trocar.errors import NearLimit, NearSingular, TrocarError, Unreachable, Unsolved
     from trocar.mechanics import Cart, Mechanism, Placement, load_cart, load_mechanism
     from trocar.recording import Recording
     from trocar.simulation import (
@@ -40,6 +40,7 @@ __all__ = [
     "Simulator",
     "TrocarError",
     "Unreachable",
+    "Unsolved",
     "load_arm",
     "load_cart",
     "load_mechanism",

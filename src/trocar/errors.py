@@ -37,6 +37,10 @@ class NearSingular(UserWarning):
     """The solution is at or next to a singularity: it fits the pose, but joint rates are unbounded there."""
 
 
+class Unsolved(UserWarning):
+    """The engine stopped looking for the forces of constraints and contacts at its limit of iterations."""
+
+
 class NearLimit(UserWarning):
     """The solution lies outside a joint limit, within the tolerance limits are checked with."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import mujoco
 import numpy as np
 
+from trocar.errors import Unsolved
 from trocar.spatial import Array
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ class Engine:
         self.posed = False
         self.qacc = np.zeros(model.nv)  # at the start of the step just taken
         self._qacc_view = self.data.qacc
+        self._iterations, self._most, self._told = self.data.solver_niter, int(model.opt.iterations), False
         # constraints stiffer than MuJoCo's impedance allows, by scaling the inverse weights they are relative to
         for weights in (model.body_invweight0, model.dof_invweight0, model.tendon_invweight0):
             weights[:] *= STIFFENING[accuracy]
@@ -75,6 +78,14 @@ class Engine:
             qacc = self._qacc_view
         self.qacc, self.posed = qacc, False
         sound: bool = qacc.dot(qacc) < RUNAWAY  # not so for nan
+        if self._iterations[0] >= self._most and sound and not self._told:
+            self._told = True
+            warnings.warn(
+                f"the forces of constraints and contacts were not solved for within {self._most} iterations at t = "
+                f"{data.time:.4g} s, nor perhaps later; a smaller timestep or softer contacts help",
+                Unsolved,
+                stacklevel=3,
+            )
         return sound
 
     def snapshot(self, memories: Mapping[str, Memory]) -> Snapshot:

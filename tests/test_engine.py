@@ -383,7 +383,6 @@ def test_forces_that_are_not_solved_for_are_told_once():
     sim.reset(np.array([0.2, -0.1, 0.12, 0.5, 0.3, -0.2, 0.4]), dq=np.full(7, 0.3))
     sim._engine._most = 1  # friction that turns round takes more
     with pytest.warns(tr.Unsolved, match="within 1 iterations at t = 0.001 s") as told:
-        for _ in range(3):
-            sim.step(np.zeros(7))
-    assert len(told) == 1
+        sim.step(np.zeros(7))
     assert told[0].filename == __file__
+    sim.step(np.zeros(7))  # a second warning would be an error

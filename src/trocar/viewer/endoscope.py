@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -13,6 +14,7 @@ from trocar.errors import TrocarError
 from trocar.simulation.endoscope_camera import VIEW, StereoEndoscope
 from trocar.simulation.lens import Lens
 from trocar.simulation.rendering import Picture
+from trocar.simulation.scene import Scene
 from trocar.viewer.frame import Frame
 from trocar.viewer.plant import Settings
 from trocar.viewer.session import Session
@@ -48,14 +50,16 @@ class Endoscope:
 
     def __call__(self, frame: Frame) -> list[Picture]:
         # nothing is drawn while nothing moves
-        if self._asked is None or not np.array_equal(self._asked.qpos, frame.qpos):
+        was = self._asked
+        if was is None or was.settings is not frame.settings or not np.array_equal(was.qpos, frame.qpos):
             self._asked = frame
             self._wake.set()
         return self._pictures
 
     def _run(self) -> None:
+        settings = self._settings
         try:
-            twin = scene_of(self._settings)
+            twin = _twin(settings)
             endoscope = StereoEndoscope(twin, self._arm, Lens.of_view(VIEW, *SIZE))
             while True:
                 self._wake.wait()
@@ -63,13 +67,28 @@ class Endoscope:
                 if self._closing:
                     break
                 began, frame = time.perf_counter(), self._asked
-                if frame is not None and len(frame.qpos) == twin.model.nq:
+                if frame is None:
+                    continue
+                if frame.settings is not None and frame.settings is not settings:
+                    if replace(frame.settings, set_up=settings.set_up) == settings:  # only set-up joints are others
+                        for arm, q_setup in frame.settings.set_up.items():
+                            twin.set_up(arm, q_setup)
+                    else:
+                        twin = _twin(frame.settings)
+                        endoscope = StereoEndoscope(twin, self._arm, Lens.of_view(VIEW, *SIZE))
+                    settings = frame.settings
+                if len(frame.qpos) == twin.model.nq:
                     twin.data.qpos[:] = frame.qpos
                     mujoco.mj_kinematics(twin.model, twin.data)
                     self._pictures = list(endoscope.pair())
                 time.sleep(max(0.0, INTERVAL - (time.perf_counter() - began)))
         except TrocarError as error:
             self._tell(f"the endoscope shows nothing: {error}")
+
+
+def _twin(settings: Settings) -> Scene:
+    """It only goes where the simulation has been: nothing is refused because it overlaps."""
+    return scene_of(settings, contacts=False)
 
 
 def endoscope_of(settings: Settings, session: Session) -> Endoscope | None:

@@ -28,7 +28,7 @@ from trocar.viewer.session import Session
 
 DRAW, FIGURES, PLOTS = 1 / 40, 0.1, 0.25  # real time between updates of poses, numbers and curves [s]
 ZENITH, HORIZON = (0.72, 0.78, 0.85), (0.93, 0.94, 0.95)  # of the backdrop
-PANE = 480  # width of what the endoscope sees [px]
+PANE = 420  # width of what the endoscope sees [px]
 MESSAGE_TIME = 15.0  # a message stays so long [s]
 Cameras = Callable[[Frame], list[Picture]]
 
@@ -60,7 +60,7 @@ class Page:
         gui.set_panel_label("trocar")
         gui.configure_theme(show_share_button=False, show_logo=False, control_width="medium", brand_color=rgb(ACCENT))
         gui.main_panel.dock_right()
-        gui.main_panel.set_width(340)
+        gui.main_panel.set_width(330)
         self._message = gui.add_markdown("", visible=False)
         self.transport = Transport(server, session, self._reset)
         tabs = gui.add_tab_group()

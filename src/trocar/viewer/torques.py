@@ -75,7 +75,7 @@ def bars(mechanism: Mechanism, frame: Frame) -> str:
         '<div style="padding:0.4em 1.4em 0.4em 0.6em;font-size:12px">'
         f'<svg viewBox="0 0 {_WIDTH} {arm.n * _ROW + 8}" width="100%" fill="currentColor" font-size="11" '
         f'style="font-variant-numeric:tabular-nums">{"".join(rows)}</svg>'
-        f"<div>{legend} <span style='white-space:nowrap'>&#124; effort</span></div></div>"
+        f"<div>{legend}<br><b>&#124;</b> effort of the joint, the sum; &#177; the range of the bar</div></div>"
     )
 
 

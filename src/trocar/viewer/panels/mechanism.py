@@ -39,7 +39,7 @@ class MechanismPanel:
                 name: gui.add_checkbox(name.capitalize(), USUALLY.get(name, False), hint=about)
                 for name, about in NAMES.items()
             }
-            self.opacity = gui.add_slider("Solid", 0.1, 1.0, 0.05, 1.0, hint="less is see-through")
+            self.opacity = gui.add_slider("Opacity", 0.1, 1.0, 0.05, 1.0, hint="1 is solid, less is see-through")
             self.collision = gui.add_checkbox("Collision shapes", False)
         for name, box in self.overlays.items():
             box.on_update(_drawn(draw, name))

@@ -55,7 +55,7 @@ class MechanismPanel:
         another, self._plant = frame.plant.name != self._plant.name, frame.plant
         if another:
             self._settings.label = _heading(self._plant)
-            for handle in self._handles.values():
+            for handle in reversed(self._handles.values()):  # what is in a folder before the folder
                 handle.remove()
             self._add_settings()
         else:

@@ -47,7 +47,13 @@ FLAGS = [
     "--no-first-run",
 ]
 WAIT = 240_000  # longest wait for anything [ms]; a busy machine is slow, and nothing is timed
-SIZE = {"width": 900, "height": 560}  # every pixel is drawn by the processor
+SIZE = {"width": 1000, "height": 560}  # every pixel is drawn by the processor
+# Notifications come and go over the picture; what they say is in the panel too.
+CLEAR = """
+const style = document.createElement("style");
+style.textContent = "[class*=mantine-Notification] { opacity: 0 !important; pointer-events: none !important }";
+document.head.append(style);
+"""
 J3 = 2
 
 
@@ -68,6 +74,7 @@ class Viewer:
         # one memory for all pages: what was loaded once is not loaded again
         self.context = browser.new_context(viewport=SIZE)
         self.context.set_default_timeout(WAIT)
+        self.context.add_init_script(f"addEventListener('DOMContentLoaded', () => {{ {CLEAR} }})")
         self.browser = browser
         self.tab = self.open()
 
@@ -470,8 +477,6 @@ def test_a_scene_has_a_choice_of_arms_and_what_its_endoscope_sees(viewer):
     viewer.tab.goto("about:blank")  # one page is drawn at a time
     cart = Viewer(viewer.browser, settings=Settings(scene="cart_classic", touch=True))
     try:
-        # the browser's remark on its own slowness lies over the picture
-        cart.tab.add_style_tag(content=".mantine-Notifications-root, .mantine-Notification-root { display: none }")
         picture = cart.tab.locator("img[src^='blob:']").first
         until(lambda: picture.count() and pixels(picture.screenshot()).std() > 20, "a picture that is not plain")
         before = pixels(picture.screenshot())

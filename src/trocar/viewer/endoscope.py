@@ -14,7 +14,6 @@ from trocar.errors import TrocarError
 from trocar.simulation.endoscope_camera import VIEW, StereoEndoscope
 from trocar.simulation.lens import Lens
 from trocar.simulation.rendering import Picture
-from trocar.simulation.scene import Scene
 from trocar.viewer.frame import Frame
 from trocar.viewer.plant import Settings
 from trocar.viewer.session import Session
@@ -56,11 +55,18 @@ class Endoscope:
             self._wake.set()
         return self._pictures
 
+    def _built(self, settings: Settings) -> StereoEndoscope:
+        """Of a twin with set-up joints as in the file: the endoscope sees those move that are moved after it is made.
+
+        Without contacts: the twin only goes where the simulation has been, and nothing is refused as overlapping.
+        """
+        twin = scene_of(replace(settings, set_up={}), contacts=False)
+        return StereoEndoscope(twin, self._arm, Lens.of_view(VIEW, *SIZE))
+
     def _run(self) -> None:
         settings = self._settings
         try:
-            twin = _twin(settings)
-            endoscope = StereoEndoscope(twin, self._arm, Lens.of_view(VIEW, *SIZE))
+            endoscope = self._built(settings)
             while True:
                 self._wake.wait()
                 self._wake.clear()
@@ -70,13 +76,12 @@ class Endoscope:
                 if frame is None:
                     continue
                 if frame.settings is not None and frame.settings is not settings:
-                    if replace(frame.settings, set_up=settings.set_up) == settings:  # only set-up joints are others
-                        for arm, q_setup in frame.settings.set_up.items():
-                            twin.set_up(arm, q_setup)
-                    else:
-                        twin = _twin(frame.settings)
-                        endoscope = StereoEndoscope(twin, self._arm, Lens.of_view(VIEW, *SIZE))
+                    if replace(frame.settings, set_up=settings.set_up) != settings:  # more than set-up joints
+                        endoscope = self._built(frame.settings)
                     settings = frame.settings
+                    for arm, q_setup in settings.set_up.items():
+                        endoscope.scene.set_up(arm, q_setup)
+                twin = endoscope.scene
                 if len(frame.qpos) == twin.model.nq:
                     twin.data.qpos[:] = frame.qpos
                     mujoco.mj_kinematics(twin.model, twin.data)
@@ -84,11 +89,6 @@ class Endoscope:
                 time.sleep(max(0.0, INTERVAL - (time.perf_counter() - began)))
         except TrocarError as error:
             self._tell(f"the endoscope shows nothing: {error}")
-
-
-def _twin(settings: Settings) -> Scene:
-    """It only goes where the simulation has been: nothing is refused because it overlaps."""
-    return scene_of(settings, contacts=False)
 
 
 def endoscope_of(settings: Settings, session: Session) -> Endoscope | None:

@@ -65,7 +65,7 @@ def bars(mechanism: Mechanism, frame: Frame) -> str:
         )
         rows.append(
             f'<text x="{middle + half:.1f}" y="{y + _BAR + 8}" font-size="7" text-anchor="end" opacity="0.6">'
-            f"&#177;{span[j]:.2g}</text>"
+            f"{f'&#177;{span[j]:.2g}' if room[j] > 1e-6 else ''}</text>"
         )
     legend = " ".join(
         f'<span style="white-space:nowrap"><span style="color:{TERM_COLOURS[name]}">&#9632;</span> {name}</span>'

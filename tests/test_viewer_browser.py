@@ -330,10 +330,10 @@ def close_up(home):
     (client, *_) = home.server.get_clients().values()
     camera = client.camera
     was = camera.position, camera.look_at
-    camera.look_at, camera.position = tip, tip + [0.28, -0.24, 0.14]
+    camera.position, camera.look_at = tip + [0.28, -0.24, 0.14], tip  # a position takes what is looked at along
     home.rendered()
     yield home
-    camera.look_at, camera.position = was[1], was[0]
+    camera.position, camera.look_at = was
 
 
 def drag(viewer, T, length, away):
@@ -466,6 +466,7 @@ def test_a_reload_reconnects_and_a_second_viewer_sees_the_same(home):
         other.get_by_role("button", name="Play", exact=True).click()
         home.tab.get_by_role("button", name="Pause", exact=True).wait_for()
         home.press("Pause")
+        until(lambda: not home.session.frame.playing, "the pause")
     finally:
         other.close()
     home.session.aim(np.array([0.1, 0.1, 0.12, 0, 0, 0, 0.1]))  # and goes on when one has left

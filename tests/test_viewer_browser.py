@@ -492,10 +492,13 @@ def test_a_scene_has_a_choice_of_arms_and_what_its_endoscope_sees(viewer):
 
         # what the arms are made of, and how they hang
         cart.go("Mechanism")
+        cart.tab.get_by_text("ECM (ECM)", exact=True).wait_for()  # the controls are of that arm
         cart.tab.get_by_label("Friction").click()
         until(lambda: not cart.session.frame.plant.sim.friction, "the switch of the ECM")
         assert cart.session._live.world.plants["PSM1"].sim.friction
         cart.session.choose("PSM1")
+        cart.tab.get_by_text("PSM1 (PSM)", exact=True).wait_for()
+        cart.rendered()
         cart.tab.get_by_text("Set-up joints", exact=True).click()
         was = cart.session.settled().plant.q_setup
         refused = cart.tab.get_by_text(re.compile("refused: .* of PSM1 overlaps .* of PSM3")).first

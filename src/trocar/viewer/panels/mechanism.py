@@ -54,12 +54,12 @@ class MechanismPanel:
         """Another arm of the scene, or the same with other settings."""
         another, self._plant = frame.plant.name != self._plant.name, frame.plant
         if another:
-            self._settings.label = _heading(self._plant)
             for handle in reversed(self._handles.values()):  # what is in a folder before the folder
                 handle.remove()
             self._add_settings()
+            self._settings.label = _heading(self._plant)
         else:
-            self._show()
+            self._show(frame.plant)
 
     # -- controls of the arm -----------------------------------------------------------------------------------------
 
@@ -94,7 +94,7 @@ class MechanismPanel:
                 made["g"] = gui.add_vector3("g [m/s²]", g, min=(-20,) * 3, max=(20,) * 3, step=0.1, hint=axes)
                 made["axes"] = gui.add_markdown(f"in {axes}")
         self._handles = made
-        self._show()
+        self._show(plant)
         for name in ("counterweight", "friction", "instrument"):
             if name in made:
                 made[name].on_update(self._changes(name))
@@ -105,9 +105,9 @@ class MechanismPanel:
             made["pitch"].on_update(self._on_pitch)
         made["g"].on_update(self._on_gravity)
 
-    def _show(self) -> None:
+    def _show(self, plant: Plant) -> None:
         """What is simulated, in the controls."""
-        plant, handles = self._plant, self._handles
+        handles = self._handles
         values: dict[str, Any] = {
             "counterweight": plant.sim.counterweight,
             "friction": plant.sim.friction,
@@ -124,11 +124,12 @@ class MechanismPanel:
     def _ask(self, **settings: Any) -> None:
         """Change it; where that is refused, the page says why and the controls go back."""
         try:
-            self._plant = self._session.changed(**settings).plant
+            self._session.changed(**settings)
         except TrocarError as error:
             self._tell(f"refused: {error}")
-            self._plant = self._session.frame.plant
-            self._show()
+            plant = self._session.frame.plant
+            if plant.name == self._plant.name:  # and not another that was chosen in the meantime
+                self._show(plant)
 
     def _changes(self, name: str) -> Callable[[viser.GuiEvent[Any]], None]:
         def on_update(event: viser.GuiEvent[Any]) -> None:
@@ -138,8 +139,8 @@ class MechanismPanel:
         return on_update
 
     def _on_set_up(self, event: viser.GuiEvent[Any]) -> None:
-        if event.client is not None and self._plant.set_up is not None:
-            self._ask(set_up=[self._handles[f"set-up {joint.name}"].value for joint in self._plant.set_up.joints])
+        if event.client is not None:
+            self._ask(set_up=[handle.value for name, handle in self._handles.items() if name.startswith("set-up ")])
 
     def _on_pitch(self, event: viser.GuiEvent[Any]) -> None:
         if event.client is not None:

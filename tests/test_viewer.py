@@ -64,7 +64,7 @@ def recording():
 def test_time_stands_until_it_plays_and_stands_again_when_paused(session):
     assert session.settled().time == 0.0
     session.play()
-    deadline = time.monotonic() + 30.0
+    deadline = time.monotonic() + 120.0
     while session.frame.time < 0.05 and time.monotonic() < deadline:
         time.sleep(0.01)
     session.pause()
@@ -136,7 +136,7 @@ def test_a_tip_target_out_of_reach_is_refused_with_the_reason(session):
     far[:3, 3] = [0.0, 0.0, 2.0]
     session.aim(far)
     session.settled()
-    assert "unreachable" in session.notices.get(timeout=5.0)
+    assert "unreachable" in session.notices.get(timeout=120.0)
     np.testing.assert_allclose(session.frame.driver.reference.target, T, atol=1e-9)
 
 
@@ -196,7 +196,7 @@ def test_an_unknown_instrument_is_a_notice_and_the_arm_stays(session):
     plant = session.settled().plant
     session.change(instrument="SPOON")
     assert session.settled().plant is plant
-    assert "SPOON" in session.notices.get(timeout=5.0)
+    assert "SPOON" in session.notices.get(timeout=120.0)
 
 
 def test_a_push_at_the_tip_does_the_work_of_its_force(session):
@@ -217,7 +217,7 @@ def test_a_diverging_run_pauses_says_so_and_goes_home(session):
     session.settled()
     session._post(lambda: session._live.driver.reference.aim(np.full(7, 1e9)))
     session.play()
-    assert "back at home" in session.notices.get(timeout=30.0)
+    assert "back at home" in session.notices.get(timeout=120.0)
     frame = session.settled()
     assert not frame.playing
     np.testing.assert_allclose(frame.q, frame.plant.arm.home, atol=1e-9)
@@ -229,7 +229,7 @@ def test_whoever_reads_slowly_does_not_hold_the_simulation_up(session):
     held = session.frame
     asleep = threading.Thread(target=lambda: (session.frame, time.sleep(0.3)))
     asleep.start()
-    deadline = time.monotonic() + 30.0
+    deadline = time.monotonic() + 120.0
     while session.frame.time < held.time + 0.1 and time.monotonic() < deadline:
         time.sleep(0.01)
     assert session.frame.time >= held.time + 0.1
@@ -522,10 +522,10 @@ def test_ctrl_c_ends_the_viewer_cleanly(what, tmp_path):
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         line = process.stdout.readline()
         assert re.match(r"trocar view: http://127\.0\.0\.1:\d+ ", line), line + process.stderr.read()
-        page = urllib.request.urlopen(line.split()[2], timeout=30).read()
+        page = urllib.request.urlopen(line.split()[2], timeout=120).read()
         assert b"<html" in page
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=180)
     assert (process.returncode, errors) == (0, "")
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -89,10 +91,11 @@ class Scene:
         arms: by name. cart: "Classic", "Si" or a `Cart`, for arms with a mount.
         objects: what the instruments can touch, such as a `Solid`; their poses are in the world.
         timestep, accuracy, contacts: as for `Simulator`, for the whole scene.
+        gravity: (3,) in the world [m/s^2]; None for 9.81 downwards.
 
     Attributes:
         arms: by name; each has what a `Simulator` has (q, dq, tau, tip_pose(), apply_wrench(), ...), in its own base.
-        objects: by name. cart: as its set-up joints are now.
+        objects: by name. cart: as its set-up joints are now. gravity: (3,) in the world [m/s^2].
         model, data: MuJoCo's. spec: what the model was compiled from, with all visual shapes (`model` has none).
     """
 
@@ -105,6 +108,7 @@ class Scene:
         timestep: float = 1e-3,
         accuracy: str = "fast",
         contacts: bool = True,
+        gravity: ArrayLike | None = None,
     ) -> None:
         if not arms:
             raise TrocarError("a scene needs at least one arm")
@@ -112,9 +116,15 @@ class Scene:
             raise TrocarError(f"a scene holds {MOST_ARMS} arms at most, got {len(arms)}")
         self.cart = _cart(cart, arms)
         self._given, self._contacts_on = dict(arms), contacts
-        specs = {name: _spec(name, given, self.cart) for name, given in arms.items()}
+        self.gravity = _vector3("gravity", WORLD_GRAVITY if gravity is None else gravity)
+        self._assemble(tuple(objects), timestep, accuracy)
+        self.reset()
+
+    def _assemble(self, objects: Sequence[Object], timestep: float, accuracy: str) -> None:
+        """The model and what belongs to it, of arms and cart as they are given."""
+        specs = {name: _spec(name, given, self.cart) for name, given in self._given.items()}
         self.spec = self._build(specs, objects, timestep, accuracy)
-        self._engine = engine = Engine(_lean(self.spec, len(arms) > 1).compile(), accuracy)
+        self._engine = engine = Engine(_lean(self.spec, len(specs) > 1).compile(), accuracy)
         self.model, self.data = engine.model, engine.data
         tips = [self.model.body(f"{name}/{spec.arm.tip_body}").id for name, spec in specs.items()]
         set_stiffness(self.model, objects, tips)
@@ -130,7 +140,6 @@ class Scene:
             for name, arm in self._items
             for body in arm.arm.bodies
         }
-        self.reset()
 
     @property
     def time(self) -> float:
@@ -150,6 +159,10 @@ class Scene:
         if given.base is not None:
             return checked_pose(given.base)
         return pose(rotation("x", _mounting(given)))
+
+    def mount(self, arm: str) -> str | None:
+        """Where an arm hangs on the scene's cart: PSM1, PSM2, PSM3 or ECM; None where it does not."""
+        return self._given[self._known(arm)].mount
 
     def T_world_tip(self, arm: str) -> Array:
         """Tip (4, 4) of an arm in the world, of the simulated closed chain."""
@@ -189,6 +202,44 @@ class Scene:
             self.cart = before
             self._hang(arm)
             raise
+
+    def changed(self, arms: Mapping[str, Mapping[str, Any]] | None = None, gravity: ArrayLike | None = None) -> Scene:
+        """Another scene in the state of this one: options of some arms as in `SceneArm`, or gravity (3,), are others.
+
+        Joints keep positions (within the limits that they have then) and velocities, objects their places; time goes
+        on. Wrenches end, friction with memory is relaxed. Refuses what makes an arm overlap anything that it did not.
+
+        Example: scene.changed({"PSM1": {"instrument": "400093", "friction": False}})
+        """
+        options = dict(arms or {})
+        for name in options:
+            self._known(name)
+        other = copy.copy(self)
+        other._given = {name: replace(given, **options.get(name, {})) for name, given in self._given.items()}
+        if gravity is not None:
+            other.gravity = _vector3("gravity", gravity)
+        if self.cart is not None:
+            mounted = {given.mount: str(given.instrument) for given in other._given.values() if given.instrument}
+            facts = {mount: self.cart.set_up(mount) for mount in self.cart.arms}
+            carried = {mount: instrument for mount, instrument in mounted.items() if mount}
+            other.cart = Cart(self.cart.name, facts, self.cart.q_setup, {**self.cart.instruments, **carried})
+        other._assemble([placed.thing for placed in self.objects.values()], self.timestep, self._engine.accuracy)
+        touched = {frozenset((contact.first, contact.second)) for contact in self.touching()}
+        other.data.time = self.time
+        for name, arm in other._items:
+            was = self.arms[name]
+            arm._start(np.clip(was.q, arm.arm.lower, arm.arm.upper) if arm.limits else was.q, was.dq)
+        # objects come last; they are the same in both
+        q, v = (max(getattr(arm._part, of).stop for arm in self._all) for of in "qv")
+        if self.model.nq > q:
+            other.data.qpos[q - self.model.nq :] = self.data.qpos[q:]
+            other.data.qvel[v - self.model.nv :] = self.data.qvel[v:]
+        other._engine.forward()
+        for contact, of_arm in other._contacts():
+            new = frozenset((contact.first, contact.second)) not in touched
+            if of_arm and new and contact.distance < -OVERLAP:
+                raise TrocarError(f"{contact} with that: move the arm away first")
+        return other
 
     def step(self, tau: Mapping[str, ArrayLike]) -> None:
         """Advance one timestep under joint efforts (n,) [N m, N] of every arm, held constant over the step."""
@@ -239,7 +290,7 @@ class Scene:
         scene.compiler.degree = False
         scene.compiler.autolimits = True
         for k, (name, spec) in enumerate(specs.items()):
-            arm = spec.build(WORLD_GRAVITY, timestep, accuracy)
+            arm = spec.build(self.gravity, timestep, accuracy)
             if objects:
                 firm_fingers(arm, spec.arm)
             if k == 0:  # all arms are built with the same
@@ -300,7 +351,7 @@ class Scene:
         self._engine.forward()
 
     def _gravity(self, arm: str) -> Array:
-        return np.asarray(self.T_world_base(arm)[:3, :3].T @ WORLD_GRAVITY)
+        return np.asarray(self.T_world_base(arm)[:3, :3].T @ self.gravity)
 
     def _at_start(self, name: str, q: ArrayLike | None) -> Array:
         arm, given = self.arms[name], self._given[name].q
@@ -368,13 +419,21 @@ def _spec(name: str, given: SceneArm, cart: Cart | None) -> ArmSpec:
         raise TrocarError(f"{name}: {error}") from None
 
 
+def _vector3(what: str, value: ArrayLike) -> Array:
+    vector = np.asarray(value, dtype=float)
+    if vector.shape != (3,) or not np.isfinite(vector).all():
+        raise TrocarError(f"{what} is three finite numbers in the world, got {value!r}")
+    return vector
+
+
 def _mounting(given: SceneArm) -> float:
     return load_arm(str(given.arm)).mounting
 
 
 def _lean(spec: mujoco.MjSpec, several: bool) -> mujoco.MjSpec:
     """A copy of what is simulated: without what is only seen."""
-    copy = lean(spec, alone=not several)
-    for body in [b for b in copy.bodies if SET_UP in b.name]:
-        copy.delete(body)
-    return copy
+    bare = spec.copy() if several else lean(spec)
+    bare.compiler.discardvisual = True  # much quicker than to delete hundreds of shapes one by one
+    for body in [b for b in bare.bodies if SET_UP in b.name]:
+        bare.delete(body)
+    return bare

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import mujoco
@@ -9,8 +11,8 @@ import numpy as np
 import viser
 
 from trocar.palette import COLOURS, rgb
-from trocar.spatial import Array
-from trocar.viewer.meshes import COLLISION, BodyMesh, body_meshes
+from trocar.spatial import Array, quaternion
+from trocar.viewer.meshes import COLLISION, BodyMesh, body_meshes, geom_keys
 
 GHOST = rgb(COLOURS[1])  # of what is compared with, as its curves
 
@@ -24,27 +26,62 @@ class Drawing:
     """
 
     def __init__(self, scene: viser.SceneApi, root: str, spec: mujoco.MjSpec, *, ghost: bool = False) -> None:
-        self.model = spec.copy().compile()
-        self.data = mujoco.MjData(self.model)
         self._scene, self._root, self._ghost = scene, root, ghost
-        self._nodes: dict[int, Any] = {}
+        self._nodes: dict[str, Any] = {}
         self._meshes: list[tuple[BodyMesh, Any]] = []
+        self._looks: dict[str, list[bytes]] = {}
+        self._opacity, self._collision, self._count = 1.0, False, 0
         self._top = scene.add_frame(root, show_axes=False)
-        meshes = body_meshes(self.model)
-        self.extent = self._extent(meshes)
+        self.become(spec)
+
+    def become(self, spec: mujoco.MjSpec) -> None:
+        """Draw another model in place of this one; bodies that look the same stay as they are."""
+        model = spec.copy().compile()
+        looks = geom_keys(model)
+        stale = {name for name, look in self._looks.items() if looks.get(name) != look}
+        fresh = {name for name, look in looks.items() if self._looks.get(name) != look}
+        for _, handle in [(m, h) for m, h in self._meshes if self._named(m.body) in stale]:
+            handle.remove()
+        kept = [(m, h) for m, h in self._meshes if self._named(m.body) not in stale]
+        for name in [name for name in self._nodes if name not in looks]:
+            self._nodes.pop(name).remove()
+        # numbers of bodies are those of the new model from here on
+        numbers = {model.body(k).name: k for k in range(model.nbody)}
+        self._meshes = [(replace(m, body=numbers[self._named(m.body)]), h) for m, h in kept]
+        self.model, self.data, self._looks = model, mujoco.MjData(model), looks
         mujoco.mj_kinematics(self.model, self.data)
-        for body in range(1, self.model.nbody):
-            self._nodes[body] = scene.add_frame(
-                self.node(self.model.body(body).name),
-                show_axes=False,
-                position=self.data.xpos[body],
-                wxyz=self.data.xquat[body],
-            )
-        # what is welded to the world is told where it is once
-        self._moving = [(body, node) for body, node in self._nodes.items() if self.model.body_weldid[body]]
-        for mesh in meshes:
-            if not (ghost and mesh.group == COLLISION):
+        for body in range(1, model.nbody):
+            name = model.body(body).name
+            if name not in self._nodes:
+                self._nodes[name] = self._scene.add_frame(
+                    self.node(name), show_axes=False, position=self.data.xpos[body], wxyz=self.data.xquat[body]
+                )
+        for mesh in body_meshes(model, bodies={numbers[name] for name in fresh}):
+            if not (self._ghost and mesh.group == COLLISION):
                 self._add(mesh)
+        self._place_fixed()
+        self.extent = self._extent()
+
+    def hang(self, fixed: Mapping[str, Array]) -> None:
+        """Put bodies that do not move by themselves at poses (4, 4) in the world, by name."""
+        for name, T in fixed.items():
+            body = self.model.body(name)
+            body.pos, body.quat = T[:3, 3], quaternion(T[:3, :3])
+        mujoco.mj_kinematics(self.model, self.data)
+        self._place_fixed()
+
+    def _place_fixed(self) -> None:
+        """What is welded to the world is told where it is once."""
+        self._moving = []
+        for name, node in self._nodes.items():
+            body = self.model.body(name).id
+            if self.model.body_weldid[body]:
+                self._moving.append((body, node))
+            else:
+                node.position, node.wxyz = self.data.xpos[body], self.data.xquat[body]
+
+    def _named(self, body: int) -> str:
+        return str(self.model.body(body).name)
 
     def update(self, qpos: Array) -> None:
         """Move every body; the model may have more joints than `qpos` has (they come last)."""
@@ -63,40 +100,42 @@ class Drawing:
 
     def see_through(self, opacity: float) -> None:
         """1 is solid."""
+        self._opacity = opacity
         for mesh, handle in self._meshes:
             if mesh.group != COLLISION and not self._ghost:
                 handle.opacity = _opacity(mesh, opacity)
 
     def show_collision(self, visible: bool) -> None:
         """Collision shapes instead of the visible ones, or not."""
+        self._collision = visible
         for mesh, handle in self._meshes:
             handle.visible = (mesh.group == COLLISION) == visible
 
     def remove(self) -> None:
         self._top.remove()
 
-    def _extent(self, meshes: list[BodyMesh]) -> tuple[Array, Array]:
+    def _extent(self) -> tuple[Array, Array]:
         """Corners (3,) of the box around what is visible, as the model is compiled [m]."""
-        mujoco.mj_kinematics(self.model, self.data)
         points = [
             m.vertices @ self.data.xmat[m.body].reshape(3, 3).T + self.data.xpos[m.body]
-            for m in meshes
+            for m, _ in self._meshes
             if m.group != COLLISION
         ]
         every = np.vstack(points) if points else np.zeros((1, 3))
         return every.min(0), every.max(0)
 
     def _add(self, mesh: BodyMesh) -> None:
-        above = self._root if mesh.body == 0 else self._nodes[mesh.body].name
+        above = self._root if mesh.body == 0 else self._nodes[self._named(mesh.body)].name
+        self._count += 1  # a name is not used again: what is removed may still be on its way to a browser
         handle = self._scene.add_mesh_simple(
-            f"{above}/shape_{len(self._meshes)}",
+            f"{above}/shape_{self._count}",
             mesh.vertices,
             mesh.faces,
             color=GHOST if self._ghost else np.round(255 * mesh.rgba[:3]).astype(np.uint8),
-            opacity=0.35 if self._ghost else _opacity(mesh, 1.0),
+            opacity=0.35 if self._ghost else _opacity(mesh, 1.0 if mesh.group == COLLISION else self._opacity),
             cast_shadow=not self._ghost,
             receive_shadow=not self._ghost,
-            visible=mesh.group != COLLISION,
+            visible=(mesh.group == COLLISION) == self._collision,
         )
         self._meshes.append((mesh, handle))
 

@@ -229,6 +229,23 @@ class Driver:
         self._count = 0
         self.setpoint: Any = self.reference.advance()
         self._effort = np.zeros(sim.n)
+        self._target = self._start()
+
+    def moved_to(self, plant: Plant) -> Driver:
+        """The same controller for what the arm is now, on its way to the same target."""
+        other = Driver(plant, self.controller, self.gains)
+        other.aim(plant.within_limits(self._target) if self.mode is Mode.joint else self._target)
+        return other
+
+    def _start(self) -> Array:
+        """The target before there is one: to stay, or no effort."""
+        match self.mode:
+            case Mode.joint:
+                return self._plant.within_limits(self._plant.sim.q)
+            case Mode.cartesian:
+                return self._plant.mechanism.forward_kinematics(self._plant.sim.q)
+            case Mode.torque:
+                return np.zeros(self._plant.arm.n)
 
     @property
     def mode(self) -> Mode:
@@ -241,6 +258,7 @@ class Driver:
 
     def aim(self, target: Array) -> None:
         """Joint positions (n,) [rad, m], a tip pose (4, 4), or efforts (n,) [N m, N], as the mode has it."""
+        self._target = target
         self.reference.aim(target)
 
     def effort(self, state: State) -> Array:

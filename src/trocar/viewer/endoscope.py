@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -48,22 +49,40 @@ class Endoscope:
 
     def __call__(self, frame: Frame) -> list[Picture]:
         # nothing is drawn while nothing moves
-        if self._asked is None or not np.array_equal(self._asked.qpos, frame.qpos):
+        was = self._asked
+        if was is None or was.settings is not frame.settings or not np.array_equal(was.qpos, frame.qpos):
             self._asked = frame
             self._wake.set()
         return self._pictures
 
+    def _built(self, settings: Settings) -> StereoEndoscope:
+        """Of a twin with set-up joints as in the file: the endoscope sees those move that are moved after it is made.
+
+        Without contacts: the twin only goes where the simulation has been, and nothing is refused as overlapping.
+        """
+        twin = scene_of(replace(settings, set_up={}), contacts=False)
+        return StereoEndoscope(twin, self._arm, Lens.of_view(VIEW, *SIZE))
+
     def _run(self) -> None:
+        settings = self._settings
         try:
-            twin = scene_of(self._settings)
-            endoscope = StereoEndoscope(twin, self._arm, Lens.of_view(VIEW, *SIZE))
+            endoscope = self._built(settings)
             while True:
                 self._wake.wait()
                 self._wake.clear()
                 if self._closing:
                     break
                 began, frame = time.perf_counter(), self._asked
-                if frame is not None and len(frame.qpos) == twin.model.nq:
+                if frame is None:
+                    continue
+                if frame.settings is not None and frame.settings is not settings:
+                    if replace(frame.settings, set_up=settings.set_up) != settings:  # more than set-up joints
+                        endoscope = self._built(frame.settings)
+                    settings = frame.settings
+                    for arm, q_setup in settings.set_up.items():
+                        endoscope.scene.set_up(arm, q_setup)
+                twin = endoscope.scene
+                if len(frame.qpos) == twin.model.nq:
                     twin.data.qpos[:] = frame.qpos
                     mujoco.mj_kinematics(twin.model, twin.data)
                     self._pictures = list(endoscope.pair())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import mujoco
@@ -13,7 +14,7 @@ from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.simulation.surroundings import OBJECT
 from trocar.spatial import Array
 from trocar.viewer.driving import Driver
-from trocar.viewer.plant import Plant
+from trocar.viewer.plant import Plant, Settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,8 @@ class Frame:
             touches an object; of all that is simulated, world axes. touch: (n,) effort of the joints that contacts
             with objects amount to, None in a recording.
         rcm_error: [m], None without a remote centre. loop_error: [m], None without loops.
+        settings: of all that is simulated, None in a recording. fixed: poses (4, 4) in the world of what only
+            set-up joints move, by name of the body; the same object while they are the same.
         playing: whether time runs. factor: simulated per real time, as asked for and as achieved.
     """
 
@@ -39,6 +42,8 @@ class Frame:
     dq: Array
     qpos: Array
     T_tip: Array
+    settings: Settings | None = None
+    fixed: Mapping[str, Array] = field(default_factory=dict)
     ddq: Array | None = None
     tau: Array | None = None
     driver: Driver | None = None

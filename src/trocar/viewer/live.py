@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -87,6 +86,8 @@ class Live:
             ddq=sim.ddq.copy() if self._acted else None,
             tau=sim.tau.copy() if self._acted else None,
             qpos=self.world.qpos,
+            settings=self.world.settings,
+            fixed=self.world.fixed,
             q_ref=setpoint.q.copy() if isinstance(setpoint, Setpoint) else None,
             T_tip=sim.tip_pose(),
             T_ref=None if driver.mode is not Mode.cartesian else setpoint.T.copy(),
@@ -142,20 +143,22 @@ class Live:
         sim.apply_wrench(np.concatenate([self._force, np.cross(lever, self._force)]))
 
     def change(self, settings: Mapping[str, Any]) -> None:
-        """Another arm in place of the one that is alone, in the state that it is in."""
-        old, driver = self.plant, self.driver
-        if not old.alone:
-            raise TrocarError("the arms of a scene are as its file has them: change it there")
-        world = World(replace(old.settings, **settings))
-        if world.plants[world.first].arm.n != old.arm.n:
-            raise TrocarError("another arm needs a viewer of its own: trocar view ARM")
-        time = old.sim.time
-        self._end_recording("the arm that was recorded is another now")
-        self.world, self.name = world, world.first
-        world.reset(self.name, self.plant.within_limits(old.sim.q), old.sim.dq)
-        self._time0 += time
+        """Other settings of the chosen arm, or of all, in the state that they are in; targets stay what they were."""
+        old, drivers, was = self.world.plants, self._drivers, self.world.time
+        world = self.world.changed(self.name, settings)
+        if len(old) == 1:
+            name = world.first  # the same, or an arm of the same number of joints
+            drivers = {name: drivers[self.name]}
+            self.name = name
+        self.world = world
+        self._time0 += was - world.time
         self._acted = False
-        self._drivers = {self.name: Driver(self.plant, driver.controller, driver.gains)}
+        if self.plant is not old.get(self.name):
+            self._end_recording("the arm that was recorded is another now")
+        self._drivers = {
+            name: drivers[name] if plant is old.get(name) else drivers[name].moved_to(plant)
+            for name, plant in world.plants.items()
+        }
         self.push(self._force)
 
     # -- recording ---------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,15 +30,21 @@ class BodyMesh:
     rgba: Array
 
 
-def body_meshes(model: mujoco.MjModel, groups: tuple[int, ...] = (*VISIBLE, COLLISION)) -> list[BodyMesh]:
-    """All geoms of the groups, merged where body, group and colour are the same."""
+def body_meshes(
+    model: mujoco.MjModel, groups: tuple[int, ...] = (*VISIBLE, COLLISION), bodies: Container[int] | None = None
+) -> list[BodyMesh]:
+    """All geoms of the groups, merged where body, group and colour are the same; of all bodies or of some."""
     parts: dict[tuple[int, int, tuple[float, ...]], list[trimesh.Trimesh]] = {}
+    shaded: dict[bytes, trimesh.Trimesh] = {}  # arms of one kind have the same shapes
     for i in range(model.ngeom):
         group = int(model.geom_group[i])
         rgba = _colour(model, i)
-        if group not in groups or rgba[3] == 0.0:
+        if group not in groups or rgba[3] == 0.0 or (bodies is not None and int(model.geom_bodyid[i]) not in bodies):
             continue
-        mesh = _shaded(geom_mesh(model, i))
+        look = _shape(model, i)
+        if look not in shaded:
+            shaded[look] = _shaded(geom_mesh(model, i))
+        mesh = shaded[look].copy()
         mesh.apply_transform(pose(R=_rotation(model.geom_quat[i]), p=model.geom_pos[i]))
         parts.setdefault((int(model.geom_bodyid[i]), group, tuple(rgba)), []).append(mesh)
     found = []
@@ -75,6 +82,26 @@ def geom_mesh(model: mujoco.MjModel, i: int) -> trimesh.Trimesh:
             # a height field or a signed distance field: the box around it shows at least that something is there
             centre, half = model.geom_aabb[i, :3], model.geom_aabb[i, 3:]
             return trimesh.creation.box(2 * np.maximum(half, 1e-4)).apply_translation(centre)
+
+
+def geom_keys(model: mujoco.MjModel) -> dict[str, list[bytes]]:
+    """What the geoms of every body look like, by its name: equal where nothing need be drawn anew."""
+    found: dict[str, list[bytes]] = {model.body(k).name: [] for k in range(model.nbody)}
+    for i in range(model.ngeom):
+        parts = (model.geom_group[i], model.geom_pos[i], model.geom_quat[i], _colour(model, i))
+        placed = b"".join(np.asarray(part).tobytes() for part in parts)
+        found[model.body(model.geom_bodyid[i]).name].append(_shape(model, i) + placed)
+    return found
+
+
+def _shape(model: mujoco.MjModel, i: int) -> bytes:
+    """Equal for geoms of the same shape."""
+    parts = [model.geom_type[i], model.geom_size[i], model.geom_aabb[i]]
+    if model.geom_type[i] == mujoco.mjtGeom.mjGEOM_MESH:
+        k = int(model.geom_dataid[i])
+        parts.append(model.mesh_vert[model.mesh_vertadr[k] : model.mesh_vertadr[k] + model.mesh_vertnum[k]])
+        parts.append(model.mesh_face[model.mesh_faceadr[k] : model.mesh_faceadr[k] + model.mesh_facenum[k]])
+    return b"".join(np.asarray(part).tobytes() for part in parts)
 
 
 def _shaded(mesh: trimesh.Trimesh) -> trimesh.Trimesh:

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ import viser
 
 from trocar.palette import ACCENT, rgb
 from trocar.simulation.rendering import Picture
-from trocar.spatial import quaternion
+from trocar.spatial import Array, quaternion
 from trocar.viewer.drawing import Drawing
 from trocar.viewer.frame import Frame
 from trocar.viewer.overlays import BASE, Overlays
@@ -28,7 +28,7 @@ from trocar.viewer.session import Session
 
 DRAW, FIGURES, PLOTS = 1 / 40, 0.1, 0.25  # real time between updates of poses, numbers and curves [s]
 ZENITH, HORIZON = (0.72, 0.78, 0.85), (0.93, 0.94, 0.95)  # of the backdrop
-PANE = 480  # width of what the endoscope sees [px]
+PANE = 420  # width of what the endoscope sees [px]
 MESSAGE_TIME = 15.0  # a message stays so long [s]
 Cameras = Callable[[Frame], list[Picture]]
 
@@ -60,14 +60,14 @@ class Page:
         gui.set_panel_label("trocar")
         gui.configure_theme(show_share_button=False, show_logo=False, control_width="medium", brand_color=rgb(ACCENT))
         gui.main_panel.dock_right()
-        gui.main_panel.set_width(340)
+        gui.main_panel.set_width(330)
         self._message = gui.add_markdown("", visible=False)
         self.transport = Transport(server, session, self._reset)
         tabs = gui.add_tab_group()
         with tabs.add_tab("Drive", viser.Icon.DEVICE_GAMEPAD_2):
             self.driving = DrivingPanel(server, session, self._plant)
         with tabs.add_tab("Mechanism", viser.Icon.SETTINGS):
-            self.mechanism = MechanismPanel(server, session, self._plant, self._dirty.add)
+            self.mechanism = MechanismPanel(server, session, self.tell, self._dirty.add)
         with tabs.add_tab("Recordings", viser.Icon.MOVIE):
             self.recordings = RecordingPanel(server, session, self.tell, lambda: self._dirty.add("source"))
         if reports is not None:
@@ -80,6 +80,7 @@ class Page:
             self._pane = self._add_pane(cameras)
         self._ghost: Drawing | None = None
         self._drawing = Drawing(server.scene, "/arm", self._plant.spec)
+        self._hung: Mapping[str, Array] = {}  # what set-up joints were drawn at
         self._overlays = self._laid_over()
         self._place_camera()
         self._thread = threading.Thread(target=self._run, name="trocar-page", daemon=True)
@@ -143,6 +144,9 @@ class Page:
         self._dirty.difference_update(wanted)
         if frame.plant is not self._plant:
             self._draw_plant(frame)
+        if frame.fixed is not self._hung:
+            self._hung = frame.fixed
+            self._drawing.hang(frame.fixed)
         if "source" in wanted:
             self.transport.show(not self.recordings.active)
             self.plots.clear()
@@ -181,23 +185,28 @@ class Page:
     # -- parts of the scene ------------------------------------------------------------------------------------------
 
     def _draw_plant(self, frame: Frame) -> None:
-        """Another arm, of the scene or in place of it, or the same with another instrument, mass or weight."""
-        self._overlays.remove()
-        same, self._plant = frame.plant.spec is self._plant.spec, frame.plant
+        """Another arm, of the scene or in place of it, or the same with another instrument, mass, weight or place."""
+        was, self._plant = self._plant, frame.plant
         self._mechanism = self._plant.equations()
-        if not same:
-            self._drawing.remove()
-            self._drawing = Drawing(self.server.scene, "/arm", self._plant.spec)
-            self._drawing.see_through(self.mechanism.opacity.value)
-            self._drawing.show_collision(self.mechanism.collision.value)
+        if was.sim is self._plant.sim:  # elsewhere, by its set-up joints
+            self._place_base()
+            return
+        self._overlays.remove()
+        if was.spec is not self._plant.spec:
+            self._drawing.become(self._plant.spec)
+            self._hung = {}
         self._overlays = self._laid_over()
         if frame.driver is not None:
             self.driving.rebuild(frame)
+            self.mechanism.rebuild(frame)
             self.plots.clear()
 
-    def _laid_over(self) -> Overlays:
+    def _place_base(self) -> None:
         T = self._plant.T_world_base
         self._base.position, self._base.wxyz = T[:3, 3], quaternion(T[:3, :3])
+
+    def _laid_over(self) -> Overlays:
+        self._place_base()
         return Overlays(self.server.scene, self._drawing, self._plant, self.mechanism.shown)
 
     def _draw_ghost(self) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import mujoco
 import numpy as np
 
 from trocar.arms import Arm
+from trocar.arms.suj import SetUpArm
 from trocar.mechanics import Mechanism
 from trocar.mechanics.workspace import Workspace
 from trocar.simulation import Simulator
+from trocar.simulation.scene import Scene
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.spatial import Array
 from trocar.viewer.touching import things_below
@@ -23,9 +27,13 @@ TIMESTEP = 1.0 / 1500.0  # [s]
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What is simulated: a scene, or an arm with what `Simulator` takes; `gravity` in base axes [m/s^2].
+    """What is simulated: a scene, or an arm with what `Simulator` takes.
 
-    `touch` puts a plate with a block and a needle below the instruments.
+    Attributes:
+        gravity: (3,) [m/s^2] in base axes, of a scene in the world; None for the usual.
+        touch: puts a plate with a block and a needle below the instruments.
+        arms: of a scene, what is other than in its file, by arm: instrument, counterweight, friction.
+        set_up: of a scene on a cart, set-up joints (n,) [m, rad] by arm where they are other than in its file.
     """
 
     arm: str = "PSM"
@@ -36,6 +44,8 @@ class Settings:
     gravity: tuple[float, float, float] | None = None
     scene: str | None = None
     touch: bool = False
+    arms: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    set_up: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
 
 class Plant:
@@ -46,6 +56,7 @@ class Plant:
     Attributes:
         name: of the arm in its scene, or of its kind. prefix: of its bodies in `spec`, with which it is drawn.
         T_world_base: (4, 4), the identity for an arm that is alone.
+        set_up, q_setup: facts and values (k,) [m, rad] of the set-up joints of an arm on a cart; None without.
     """
 
     def __init__(self, settings: Settings, sim: Simulator | None = None) -> None:
@@ -53,8 +64,9 @@ class Plant:
         self._set(settings, sim.arm.name, sim, sim.spec, "", np.eye(4))
 
     @classmethod
-    def in_scene(cls, name: str, sim: SimulatedArm, spec: mujoco.MjSpec, T_world_base: Array) -> Plant:
-        """An arm among others; its settings are what they are."""
+    def in_scene(cls, scene: Scene, name: str) -> Plant:
+        """An arm among others; its settings are those of the same arm alone."""
+        sim = scene.arms[name]
         x, y, z = sim.gravity_vector.tolist()
         settings = Settings(
             arm=sim.arm.name,
@@ -64,7 +76,10 @@ class Plant:
             gravity=(x, y, z),
         )
         plant = cls.__new__(cls)
-        plant._set(settings, name, sim, spec, f"{name}/", T_world_base)
+        plant._set(settings, name, sim, scene.spec, f"{name}/", scene.T_world_base(name))
+        mount = scene.mount(name)
+        if scene.cart is not None and mount is not None:
+            plant.set_up, plant.q_setup = scene.cart.set_up(mount), scene.cart.q_setup[mount]
         return plant
 
     def _set(
@@ -72,6 +87,8 @@ class Plant:
     ) -> None:
         self.settings, self.name, self.sim, self.spec = settings, name, sim, spec
         self.prefix, self.T_world_base = prefix, T_world_base
+        self.set_up: SetUpArm | None = None
+        self.q_setup: Array | None = None
         self.mechanism = self.equations()
 
     @property
@@ -80,8 +97,13 @@ class Plant:
 
     @property
     def alone(self) -> bool:
-        """Whether it is the only arm: then its settings can be changed."""
+        """Whether it is the only arm, and its base the world."""
         return not self.prefix
+
+    @property
+    def gravity(self) -> Array:
+        """(3,) [m/s^2] in the world, which is the base of an arm that is alone."""
+        return np.asarray(self.T_world_base[:3, :3] @ self.sim.gravity_vector)
 
     def equations(self) -> Mechanism:
         """A mechanism of its own: Pinocchio's scratch data must not be shared between threads."""

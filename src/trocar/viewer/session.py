@@ -10,7 +10,8 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from concurrent.futures import Future
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +28,9 @@ SLICE = 0.02  # real time spent on steps before looking at commands [s]
 MOST_LAG = 0.25  # real time that is caught up; beyond, the simulation is slower than asked for [s]
 REST = 0.002  # [s]
 SPEEDS = (0.05, 10.0)
+PATIENCE = 60.0  # for an answer: a scene that is built anew on a busy machine takes its time [s]
+
+T = TypeVar("T")
 
 
 class Session:
@@ -64,18 +68,14 @@ class Session:
     def history(self) -> History:
         return self._live.history
 
-    def settled(self, timeout: float = 10.0) -> Frame:
+    def settled(self, timeout: float = PATIENCE) -> Frame:
         """The frame after every command given so far."""
-        done = threading.Event()
 
-        def command() -> None:
+        def command() -> Frame:
             self.frame = self._snapshot()
-            done.set()
+            return self.frame
 
-        self._post(command)
-        if not done.wait(timeout):
-            raise TrocarError(f"the simulation did not answer within {timeout:g} s")
-        return self.frame
+        return self._answer(command, timeout)
 
     def play(self) -> None:
         self._post(lambda: self._set(playing=True))
@@ -122,35 +122,50 @@ class Session:
         self._post(lambda: self._live.push(np.array(force, dtype=float)))
 
     def change(self, **settings: Any) -> None:
-        """Other settings (counterweight, friction, gravity, instrument, ...), the arm going on from where it is."""
+        """Other settings, the arm going on from where it is; what is refused becomes a notice.
+
+        counterweight, friction, instrument: of the chosen arm. gravity: (3,) [m/s^2] in base axes, of a scene in the
+        world. set_up: set-up joints (n,) [m, rad] of the chosen arm, on a cart. An arm alone takes all of `Settings`.
+        """
         self._post(lambda: self._live.change(settings))
+
+    def changed(self, **settings: Any) -> Frame:
+        """As `change`, but waits for it: the frame after it, or an error that says why it is refused."""
+
+        def command() -> Frame:
+            self._live.change(settings)
+            self.frame = self._snapshot()
+            return self.frame
+
+        return self._answer(command)
 
     def record(self) -> None:
         """Start recording."""
         self._post(self._live.record)
 
-    def recorded(self, timeout: float = 10.0) -> Recording:
+    def recorded(self, timeout: float = PATIENCE) -> Recording:
         """End recording and return what was recorded."""
-        answer: queue.SimpleQueue[Recording | TrocarError] = queue.SimpleQueue()
-
-        def command() -> None:
-            try:
-                answer.put(self._live.recorded())
-            except TrocarError as error:
-                answer.put(error)
-
-        self._post(command)
-        try:
-            result = answer.get(timeout=timeout)
-        except queue.Empty:
-            raise TrocarError(f"the simulation did not answer within {timeout:g} s") from None
-        if isinstance(result, TrocarError):
-            raise result
-        return result
+        return self._answer(lambda: self._live.recorded(), timeout)
 
     @property
     def recording(self) -> bool:
         return self._live.recording
+
+    def _answer(self, command: Callable[[], T], timeout: float = PATIENCE) -> T:
+        """What a command returns or raises, after every command given so far."""
+        answer: Future[T] = Future()
+
+        def asked() -> None:
+            try:
+                answer.set_result(command())
+            except TrocarError as error:
+                answer.set_exception(error)
+
+        self._post(asked)
+        try:
+            return answer.result(timeout)
+        except TimeoutError:
+            raise TrocarError(f"the simulation did not answer within {timeout:g} s") from None
 
     # -- in the thread ---------------------------------------------------------------------------------------------
 

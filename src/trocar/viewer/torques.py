@@ -65,7 +65,7 @@ def bars(mechanism: Mechanism, frame: Frame) -> str:
         )
         rows.append(
             f'<text x="{middle + half:.1f}" y="{y + _BAR + 8}" font-size="7" text-anchor="end" opacity="0.6">'
-            f"&#177;{span[j]:.2g}</text>"
+            f"{f'&#177;{span[j]:.2g}' if room[j] > 1e-6 else ''}</text>"
         )
     legend = " ".join(
         f'<span style="white-space:nowrap"><span style="color:{TERM_COLOURS[name]}">&#9632;</span> {name}</span>'
@@ -75,7 +75,7 @@ def bars(mechanism: Mechanism, frame: Frame) -> str:
         '<div style="padding:0.4em 1.4em 0.4em 0.6em;font-size:12px">'
         f'<svg viewBox="0 0 {_WIDTH} {arm.n * _ROW + 8}" width="100%" fill="currentColor" font-size="11" '
         f'style="font-variant-numeric:tabular-nums">{"".join(rows)}</svg>'
-        f"<div>{legend} <span style='white-space:nowrap'>&#124; effort</span></div></div>"
+        f"<div>{legend}<br><b>&#124;</b> effort of the joint, the sum; &#177; the range of the bar</div></div>"
     )
 
 

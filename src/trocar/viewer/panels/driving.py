@@ -46,12 +46,14 @@ class DrivingPanel:
         self._add_sliders()
         self._tip_folder = gui.add_folder("Tip target", visible=False)
         with self._tip_folder:
-            gui.add_markdown("Drag the handle at the tip, or give a place [m]:")
+            gui.add_markdown("Drag the handle at the tip, or say where it shall go:")
             tip = session.frame.T_tip[:3, 3]
-            self._place: Any = gui.add_vector3("Position", tuple(tip), step=0.001)
+            self._place: Any = gui.add_vector3("Tip [m]", tuple(tip), step=0.001, hint="in base axes")
         with gui.add_folder("Push the tip", expand_by_default=False):
             self._hand: Any = gui.add_checkbox("Hand", False, hint="a handle that pulls at the tip like a spring")
-            self._force: Any = gui.add_vector3("Force [N]", (0.0, 0.0, 0.0), min=(-10,) * 3, max=(10,) * 3, step=0.1)
+            self._force: Any = gui.add_vector3(
+                "Force [N]", (0.0, 0.0, 0.0), min=(-10,) * 3, max=(10,) * 3, step=0.1, hint="in base axes"
+            )
             release = gui.add_button("Let go", icon=viser.Icon.HAND_OFF)
         scale = 0.12
         self._target = server.scene.add_transform_controls(

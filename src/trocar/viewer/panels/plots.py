@@ -45,14 +45,15 @@ class PlotPanel:
         gui = server.gui
         panel = gui.add_panel()
         panel.dock_left()
-        panel.set_width(370)
+        panel.set_width(340)
         with panel.add_tab("Efforts and curves", viser.Icon.CHART_BAR):
             self._bars = gui.add_html("")
             self.joint: Any = gui.add_dropdown("Joint", plant.arm.joint_names)
-            gui.add_markdown("Live: dashed is the reference, or the equations. Recordings: A, dashed B.")
+            self._key = gui.add_html("")
             self._live = {name: _plot(gui, labels) for name, labels in LIVE.items()}
             self._recorded = {name: _plot(gui, labels) for name, labels in RECORDED.items()}
         self._drawn: tuple[Any, ...] = ()
+        self._explain("engine", "reference, or effort by the equations")
 
     def refresh_bars(self, mechanism: Mechanism, frame: Frame) -> None:
         self._bars.content = bars(mechanism, frame)
@@ -71,6 +72,7 @@ class PlotPanel:
         for name, values in zip(LIVE, curves, strict=True):
             _fill(self._live[name], _title(mechanism, j, name), t, *values)
         _show(self._recorded, False)
+        self._explain("engine", "reference, or effort by the equations")
 
     def clear(self) -> None:
         """Nothing is known of what is shown now."""
@@ -105,6 +107,16 @@ class PlotPanel:
                 plot.title = value
         self._drawn = drawn
         _show(self._live, False)
+        self._explain("A", None if b is None else "B")
+
+    def _explain(self, first: str, second: str | None) -> None:
+        """Which curve is which."""
+        words = [f'<span style="color:{COLOURS[0]}">&#9473;&#9473;</span> {first}']
+        if second is not None:
+            words.append(f'<span style="color:{COLOURS[1]}">&#9477;&#9477;</span> {second}')
+        content = f'<div style="padding:0 1em 0.3em 0.6em;font-size:12px">{" &nbsp; ".join(words)}</div>'
+        if self._key.content != content:
+            self._key.content = content
 
     def _joint(self, mechanism: Mechanism) -> int:
         names = mechanism.arm.joint_names

@@ -20,6 +20,7 @@ from trocar.viewer.resimulation import simulated
 from trocar.viewer.session import Session
 
 FPS, FILM_SIZE = 20.0, (640, 480)
+_UNITS = {"q": ("mrad", "mm"), "dq": ("mrad/s", "mm/s"), "tau": ("mN m", "mN")}  # of revolute joints, of others
 
 
 class RecordingPanel:
@@ -57,7 +58,7 @@ class RecordingPanel:
         with gui.add_folder("Playback", visible=False) as self._folder:
             self.time: Any = gui.add_slider("Time [s]", 0.0, 1.0, 0.001, 0.0)
             self._play = gui.add_button("Play recording", icon=viser.Icon.PLAYER_PLAY)
-            self._speed = gui.add_slider("Playback speed", 0.05, 4.0, 0.05, 1.0)
+            self._speed = gui.add_slider("Speed [×]", 0.05, 4.0, 0.05, 1.0, hint="recorded time per real time")
             self._compared = gui.add_markdown("", visible=False)
         with gui.add_folder("Export", visible=False) as self._export:
             csv = gui.add_button("Export CSV", icon=viser.Icon.CSV)
@@ -214,9 +215,19 @@ class RecordingPanel:
 
 
 def _table(a: Track, b: Track) -> str:
-    """RMS of the difference of every joint and channel."""
+    """RMS of the difference of every joint and channel, in thousandths of SI units."""
     found = difference(a, b)
-    rows = ["RMS of B - A:", "", "| joint | " + " | ".join(found) + " |", "|---|" + "---|" * len(found)]
-    for j, joint in enumerate(a.plant.arm.joint_names):
-        rows.append(f"| {joint} | " + " | ".join(f"{found[name][j]:.2g}" for name in found) + " |")
+    heads = [f"{name} [{_UNITS[name][0]}]" for name in found]
+    rows = ["RMS of B - A:", "", "| joint | " + " | ".join(heads) + " |", "|---|" + "---|" * len(found)]
+    slides = [joint for joint in a.plant.arm.joints if joint.kind == "prismatic"]
+    for j, joint in enumerate(a.plant.arm.joints):
+        star = "*" if joint.kind == "prismatic" else ""
+        rows.append(f"| {joint.name}{star} | " + " | ".join(f"{_short(1e3 * found[name][j])}" for name in found) + " |")
+    if slides:
+        rows += ["", "\\* " + ", ".join(_UNITS[name][1] for name in found)]
     return "\n".join(rows)
+
+
+def _short(value: float) -> str:
+    """Three decimals at most: less than that is less than anyone measures."""
+    return f"{value:.3f}" if value < 10 else f"{value:.3g}"

@@ -27,7 +27,7 @@ class Transport:
             self._play = gui.add_button("Play", icon=viser.Icon.PLAYER_PLAY, color="green")
             self._step = gui.add_button_group("Step", ("1 step", "10 ms", "100 ms"))
             self._reset = gui.add_button("Reset", icon=viser.Icon.REWIND_BACKWARD_5)
-            self._speed = gui.add_slider("Speed", SPEEDS[0], 2.0, 0.05, 1.0, hint="simulated time per real time")
+            self._speed = gui.add_slider("Speed [×]", SPEEDS[0], 2.0, 0.05, 1.0, hint="simulated time per real time")
         self._play.on_click(lambda _: session.pause() if session.frame.playing else session.play())
         self._step.on_click(lambda event: session.step({"1 step": 1, "10 ms": 15, "100 ms": 150}[event.target.value]))
         self._reset.on_click(lambda _: reset())
@@ -54,14 +54,14 @@ class Transport:
     def _text(frame: Frame) -> str:
         settings, arm = frame.plant.settings, frame.plant.arm
         plant = frame.plant
-        what = f"**{arm.name}** {plant.sim.parameters.name}"
+        what = f"**{arm.name}**, parameters {plant.sim.parameters.name}"
         if not plant.alone:
-            what = f"**{plant.name}** ({arm.name}) {plant.sim.parameters.name}"
+            what = f"**{plant.name}** ({arm.name}), parameters {plant.sim.parameters.name}"
         if arm.instrument:
             what += f", {arm.instrument}"
         pieces = [f"t = {frame.time:.2f} s"]
         if frame.driver is not None:
-            pieces.append(f"{frame.factor:.2f} x real time" if frame.playing else "paused")
+            pieces.append(f"{frame.factor:.2f} × real time" if frame.playing else "paused")
         if frame.rcm_error is not None:
             pieces.append(f"RCM off by {length(frame.rcm_error)}")
         if frame.loop_error is not None:

@@ -141,6 +141,23 @@ class Mechanism(ArmKinematics):
         tau = tau + ddq @ self.drives.M + self.drives.springs(q) + self.elastics.effort(q)
         return tau + self.drives.friction(q, dq, self._load(q)) if friction else tau
 
+    def inverse_dynamics_derivatives(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
+        """Derivatives (3, ..., n, n) of `inverse_dynamics` without friction by q, dq and ddq; exact.
+
+        Entry [..., i, j]: of the effort of joint i by joint j [N m or N per rad or m, with s and s^2 for dq and ddq].
+        The last is the mass matrix; the first at rest, with dq and ddq zero, is that of `gravity`.
+        """
+        q, dq, ddq = self.checked_states(q=q, dq=dq, ddq=ddq)
+        states = zip(*(x.reshape(-1, self.n) for x in (q, dq, ddq)), strict=True)
+        links = np.array([self._pinocchio.inverse_dynamics_derivatives(*state) for state in states])
+        D = np.moveaxis(links.reshape(*q.shape[:-1], 3, self.n, self.n), -3, 0)
+        D[0] += self.drives.spring_slopes(q)
+        if self.elastics:
+            amplitudes = np.array([element.amplitude for element in self.elastics.elements])
+            D[0] += (self.elastics.slopes(q) @ amplitudes)[..., None] * np.eye(self.n)
+        D[2] += self.drives.M
+        return D
+
     def forward_dynamics(self, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, friction: bool = False) -> Array:
         """Acceleration (..., n) under an effort [rad/s^2, m/s^2]. Friction at rest is not resolved: sign(0) = 0."""
         q, dq, tau = self.checked_states(q=q, dq=dq, tau=tau)

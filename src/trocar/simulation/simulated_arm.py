@@ -42,6 +42,8 @@ class Memory:
 class SimulatedArm:
     """An arm with its real mechanism in a model of MuJoCo. Poses and wrenches are in its base.
 
+    What begins with an underscore is for those that step it: `Simulator`, `Scene` and their `Engine`.
+
     Attributes:
         arm, parameters: its facts and dynamic parameters. gravity_vector: (3,) in its base [m/s^2].
         model, data: MuJoCo's, of all that is simulated together. objects: what can be touched, by name.
@@ -255,7 +257,7 @@ class SimulatedArm:
     # -- what a step needs ---------------------------------------------------------------------------------------
 
     def _command(self, tau: ArrayLike) -> None:
-        """Joint efforts tau (n,) to the motors."""
+        """Joint efforts tau (n,) [N m, N] to the motors, and all else that acts, for the step about to be taken."""
         ctrl = self._ctrl
         try:
             self._motor_from_joint.dot(tau, ctrl)  # straight into data.ctrl
@@ -269,9 +271,11 @@ class SimulatedArm:
             raise TrocarError(f"tau is not finite: {tau!r}")
         if self.motor_limits is not None:
             np.clip(ctrl, -self.motor_limits, self.motor_limits, out=ctrl)
+        if self._acts or self._wrenches:
+            self._act()
 
     def _act(self) -> None:
-        """Wrenches, forces that depend on the state, and friction, for the step about to be taken."""
+        """Wrenches, forces that depend on the state, and friction that varies."""
         if self._wrenches:
             self._load()
         self._forces.act(self._qpos, self._qvel, self._applied)

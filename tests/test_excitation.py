@@ -361,9 +361,18 @@ def test_help_names_every_arm():
     assert all(name in call("excite", "--help").output for name in ARMS)
 
 
-def test_a_script_plays_the_motion_of_any_arm():
-    for name in ARMS:
-        compile(files.player(tr.load_arm(name), "excitation.csv", 200.0), name, "exec")
+@pytest.mark.parametrize("name", ARMS)
+def test_the_script_of_any_arm_reads_its_rows(name, tmp_path):
+    arm, rng = tr.load_arm(name), np.random.default_rng(0)
+    motion = fourier(arm.home, *(0.01 * rng.normal(size=(2, 2, arm.n))), 0.5)
+    plan = files.rows(arm, PeriodicRun(motion, 1, arm.home, ramp=0.5), 50.0)
+    plan.save(tmp_path / "excitation.csv")
+    script = {"__name__": "play"}
+    exec(compile(files.player(arm, "excitation.csv", 50.0), name, "exec"), script)
+    q, dq = script["read"](tmp_path / "excitation.csv")
+    np.testing.assert_allclose(q, plan.q, atol=1e-8)
+    np.testing.assert_allclose(dq, plan.dq, atol=1e-8)
+    assert script["N"] + script["JAW"] == arm.n
 
 
 def test_the_command_tells_what_is_wrong(tmp_path):

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics import Mechanism
 from trocar.simulation import constraint_forces
+from trocar.simulation.applied_wrenches import AppliedWrenches
 from trocar.simulation.arm_forces import ArmForces
 from trocar.simulation.arm_spec import ArmSpec
 from trocar.simulation.brakes import Brakes
@@ -76,7 +77,7 @@ class SimulatedArm:
         self._set_equations(gravity)
         self._forces = ArmForces(spec, part, self._equations, self._D, elastic)
         self._contacts = InstrumentContacts(part)
-        self._wrenches: dict[int, Array] = {}
+        self._wrenches = AppliedWrenches(part)
         self._gripper = 0.0
         self._tip = part.site("tip")
         self._insertion = part.body("insertion") if arm.has_rcm else None
@@ -243,7 +244,7 @@ class SimulatedArm:
     def _memory(self) -> Memory:
         """What decides the future beside MuJoCo's state."""
         return Memory(
-            wrenches={body: wrench.copy() for body, wrench in self._wrenches.items()},
+            wrenches=self._wrenches.memory,
             held=self._brakes.held,
             forces=self._forces.memory,
         )
@@ -251,7 +252,7 @@ class SimulatedArm:
     @_memory.setter
     def _memory(self, memory: Memory) -> None:
         self._brakes.held = memory.held
-        self._wrenches = {body: wrench.copy() for body, wrench in memory.wrenches.items()}
+        self._wrenches.memory = memory.wrenches
         self._forces.recall(memory.forces, self._qpos)
 
     # -- what a step needs ---------------------------------------------------------------------------------------
@@ -277,7 +278,7 @@ class SimulatedArm:
     def _act(self) -> None:
         """Wrenches, forces that depend on the state, and friction that varies."""
         if self._wrenches:
-            self._load()
+            self._wrenches.act()
         self._forces.act(self._qpos, self._qvel, self._applied)
 
     def _act_ahead(self) -> bool:
@@ -324,12 +325,7 @@ class SimulatedArm:
         names = [b.name for b in self.arm.bodies]
         if body != "tip" and body not in names:
             raise UnknownName(f"body of {self.arm.name}", body, ("tip", *names))
-        index = self._part.body(self.arm.tip_body if body == "tip" else body)
-        if wrench.any():
-            self._wrenches[index] = wrench.copy()
-        else:
-            self._wrenches.pop(index, None)
-            self.data.xfrc_applied[index] = 0.0
+        self._wrenches.set(self.arm.tip_body if body == "tip" else body, wrench)
 
     def loop_forces(self) -> dict[str, Array]:
         """Force (3,) [N], base axes, that each loop closure puts on its second body, in the step just taken.
@@ -391,15 +387,6 @@ class SimulatedArm:
         if self._forces.port is None:
             raise TrocarError("this simulator has no port: Simulator(..., port=Port(...))")
         return self._forces.port
-
-    def _load(self) -> None:
-        """Wrenches at body origins as MuJoCo wants them, about the centre of mass."""
-        self._engine.update()
-        for index, wrench in self._wrenches.items():
-            arm = self.data.xpos[index] - self.data.xipos[index]
-            force = self._part.to_world(wrench[:3])
-            self.data.xfrc_applied[index, :3] = force
-            self.data.xfrc_applied[index, 3:] = self._part.to_world(wrench[3:]) + np.cross(arm, force)
 
     def _state(self, values: ArrayLike, what: str) -> Array:
         return self._equations.checked_state(values, what)

@@ -259,7 +259,7 @@ class Mechanism(ArmKinematics):
 
     @cached_property
     def tree_inertia(self) -> TreeInertia:
-        """Masses [kg], centres of mass [m] and inertias about them [kg m^2], in link frames; zero of what is left out."""
+        """Masses [kg], centres of mass [m] and inertias about them [kg m^2] in link frames; zero where left out."""
         count = len(self.arm.bodies)
         mass, com, I = np.zeros(count), np.zeros((count, 3)), np.zeros((count, 3, 3))
         for name, body in self._needed.inertias.items():

@@ -1,5 +1,6 @@
-"""Free motion of the PSM by the equations alone, integrated to 1e-11: what an engine is compared with."""
+"""What an engine is compared with: free motion by the equations alone, integrated to 1e-11; the efforts of its tree."""
 
+import mujoco
 import numpy as np
 from scipy.integrate import solve_ivp
 
@@ -37,3 +38,12 @@ def add_springs(sim):
 def energy(mech, sim):
     springs = 0.5 * SPRING @ (sim.q - REST) ** 2
     return float(mech.kinetic_energy(sim.q, sim.dq) + mech.potential_energy(sim.q) + springs)
+
+
+def tree_effort(sim, q, dq, ddq):
+    """Efforts (n,) of the engine's open tree, projected on the independent joints."""
+    E, data, M = sim.arm.E, sim.data, np.zeros((sim.model.nv, sim.model.nv))
+    data.qpos[:], data.qvel[:], data.ctrl[:] = E @ q, E @ dq, 0.0
+    mujoco.mj_forward(sim.model, data)
+    mujoco.mj_fullM(sim.model, data, M)
+    return E.T @ (M @ (E @ ddq) + data.qfrc_bias - data.qfrc_passive)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from finite_differences import jacobian
 
 import trocar as tr
 
@@ -72,6 +73,23 @@ def test_mass_times_acceleration_plus_bias_is_inverse_dynamics_is_regressor_time
     with_friction = mech.inverse_dynamics(q, dq, ddq, friction=True)
     np.testing.assert_allclose(tau + mech.friction(q, dq), with_friction, atol=1e-12)
     np.testing.assert_allclose(Y @ mech.parameter_vector, with_friction, atol=1e-10)
+
+
+@pytest.mark.parametrize("arm", ["PSM", "PSM_Si", "ECM", "ECM_Si", "MTML", "MTMR"])
+def test_the_derivatives_of_inverse_dynamics_are_those_of_finite_differences(arm):
+    mech = tr.load_mechanism(arm, gravity=(3.0, -2.0, -8.0))
+    motion = np.array(states(mech, 6))[:, :8].reshape(3, 2, 4, mech.n)  # with two batch axes
+    D = mech.inverse_dynamics_derivatives(*motion)
+    assert D.shape == (3, 2, 4, mech.n, mech.n)
+    for k in range(3):
+
+        def effort(x, k=k):
+            return mech.inverse_dynamics(*(x if i == k else other for i, other in enumerate(motion)))
+
+        np.testing.assert_allclose(D[k], jacobian(effort, motion[k]), atol=1e-7)
+    np.testing.assert_allclose(D[2], mech.mass_matrix(motion[0]), atol=1e-12)
+    one = mech.inverse_dynamics_derivatives(*motion[:, 1, 2])
+    np.testing.assert_allclose(one, D[:, 1, 2], atol=1e-13)
 
 
 def test_the_mass_matrix_is_symmetric(mech):

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from trocar.errors import TrocarError, UnknownName
-from trocar.simulation import Simulator, rendering
+from trocar.simulation import Simulator, films, gl_context, rendering
 from trocar.simulation.rendering import CAMERAS, Trace, render, render_video, save_png, view
 
 SIZE = (320, 240)
@@ -172,7 +172,7 @@ def test_missing_opengl_names_the_packages(monkeypatch):
     monkeypatch.setenv("MUJOCO_GL", "egl")
     monkeypatch.setattr(importlib, "import_module", missing)
     with pytest.raises(TrocarError, match="libegl1 libegl-mesa0 libgl1 libgl1-mesa-dri"):
-        rendering._new_gl_context()
+        gl_context._new_gl_context()
 
 
 def frames(count=3):
@@ -193,8 +193,8 @@ def test_gif_holds_every_frame_at_the_given_rate(tmp_path):
 
 
 def test_mp4_without_ffmpeg_says_what_to_do(tmp_path, monkeypatch):
-    monkeypatch.setattr(rendering.shutil, "which", lambda name: None)
-    monkeypatch.setattr(rendering.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(films.shutil, "which", lambda name: None)
+    monkeypatch.setattr(films.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(TrocarError, match=r"install it .*or write a \.gif"):
         render_video(tmp_path / "film.mp4", frames())
     assert not list(tmp_path.iterdir())

@@ -288,7 +288,7 @@ def _mechanics_cases(mech: Mechanism, steps: int, batch: int) -> dict[str, Case]
     rng = np.random.default_rng(0)
     arm = mech.arm
     # the yardstick is the whole tree; the mechanism itself leaves massless links out
-    tree = PinocchioTree(arm.bodies, mech._inertia, arm.E, mech.gravity_vector, whole=True)
+    tree = PinocchioTree(arm.bodies, mech.tree_inertia, arm.E, mech.gravity_vector, whole=True)
     # in the middle of the limits, where every pose can be reached and no singularity is near
     q = rng.uniform(0.7 * arm.lower + 0.3 * arm.upper, 0.3 * arm.lower + 0.7 * arm.upper, (batch, arm.n))
     dq, ddq = rng.normal(size=(2, batch, arm.n))

@@ -205,6 +205,7 @@ class Arm:
         return _frozen(D)
 
     def body(self, name: str) -> Body:
+        """The link of that name."""
         for body in self.bodies:
             if body.name == name:
                 return body

@@ -76,7 +76,7 @@ def _with_yaw(markers: Markers) -> dict[str, Array]:
     return {"yaw": np.tile(np.eye(4), (len(markers), 1, 1)), **markers.poses}
 
 
-def _relative(markers: Markers, poses: dict[str, Array], a: str, b: str) -> tuple[Array, Array]:
+def _relative(poses: dict[str, Array], a: str, b: str) -> tuple[Array, Array]:
     """Poses (M, 4, 4) of b in a where both are seen, and those rows."""
     rows = np.isfinite(poses[a] + poses[b]).all((1, 2))
     return inverse(poses[a][rows]) @ poses[b][rows], rows
@@ -91,7 +91,7 @@ def _pitch_direction(markers: Markers, poses: dict[str, Array], bodies: list[str
         )
     found = []
     for body in bodies[1:]:
-        T, rows = _relative(markers, poses, "yaw", body)
+        T, rows = _relative(poses, "yaw", body)
         if len(T) < 2:
             raise TooLittleMotion(f"{markers.source}: '{body}' is never seen together with the yaw link")
         mean = Rotation.from_matrix(T[:, :3, :3]).mean().as_matrix()
@@ -115,7 +115,7 @@ def _pitch_direction(markers: Markers, poses: dict[str, Array], bodies: list[str
 
 
 def _axis(markers: Markers, poses: dict[str, Array], a: str, b: str, h_yaw: Array) -> Axis:
-    T, rows = _relative(markers, poses, a, b)
+    T, rows = _relative(poses, a, b)
     try:
         axis = revolute_axis(T, f"'{a}' and '{b}'")
     except TooLittleMotion as error:
@@ -129,7 +129,7 @@ def _axis(markers: Markers, poses: dict[str, Array], a: str, b: str, h_yaw: Arra
             "or a body mistaken for another? Leave these rows out (drop_jumps=True, --drop-jumps), or correct them",
             whole,
         ) from None
-    T_yaw, _ = _relative(markers, poses, "yaw", a)
+    T_yaw, _ = _relative(poses, "yaw", a)
     h = Rotation.from_matrix(T_yaw[:, :3, :3]).mean().as_matrix().T @ h_yaw
     return axis if axis.h_a @ h > 0 else axis.flipped()
 
@@ -138,7 +138,7 @@ def _turn(markers: Markers, poses: dict[str, Array], planes: dict[str, Array], l
     """Rotation (2, 2) from a link's plane coordinates to the yaw link's at pitch 0, averaged over the rows."""
     if link == "yaw":
         return np.eye(2)
-    T, rows = _relative(markers, poses, "yaw", link)
+    T, rows = _relative(poses, "yaw", link)
     M = planes["yaw"].T @ T[:, :3, :3] @ planes[link]
     angle = np.arctan2(M[:, 1, 0] - M[:, 0, 1], M[:, 0, 0] + M[:, 1, 1])
     angle = angle - (pitch[rows] if link in TURNING else 0.0)
@@ -150,7 +150,7 @@ def _insertion(
 ) -> Array | None:
     if "insertion" not in poses or "end" not in planes or "insertion" not in markers.joints:
         return None
-    T, rows = _relative(markers, poses, "end", "insertion")
+    T, rows = _relative(poses, "end", "insertion")
     try:
         d = sliding_direction(T, markers.joint("insertion")[rows], f"{markers.source}: 'end' and 'insertion'")
     except TooLittleMotion:

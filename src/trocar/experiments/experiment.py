@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from trocar.report import Report
+from trocar.report import Claim, Relation, Report
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,3 +33,27 @@ class Experiment:
     name: str
     title: str
     run: Callable[[Context], Report]
+
+
+def claim_of(
+    publication: str,
+    name: str,
+    published: float,
+    ours: float | None,
+    unit: str,
+    relation: Relation,
+    tolerance: float,
+    source: str,
+    note: str = "",
+) -> Claim:
+    """A claim by its `name` within a publication; `published`, `ours` and `tolerance` in `unit`."""
+    return Claim(
+        id=f"{publication}/{name}",
+        published=published,
+        ours=ours,
+        unit=unit,
+        relation=relation,
+        tolerance=tolerance,
+        source=source,
+        note=note,
+    )

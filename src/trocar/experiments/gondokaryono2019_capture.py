@@ -42,12 +42,6 @@ class Capture:
     T_camera_base: Array
     distances: dict[str, float]
 
-    @property
-    def distance_error(self) -> float:
-        """Largest error of a calibrated axis distance [m]."""
-        found = self.calibration.linkage.distances
-        return max(abs(value - self.distances[pair]) for pair, (value, _) in found.items())
-
 
 def capture(arm: str, duration: float = 10.0, calibration_time: float = 60.0) -> Capture:
     """Move an arm of the engine, then its mechanism, before the cameras."""

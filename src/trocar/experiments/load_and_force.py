@@ -157,7 +157,7 @@ def payload_claims(context: Context, parameters: Parameters | None = None) -> li
     found: list[Claim] = []
     for name, path, rate, body, weight in cases:
         context.progress(f"payload: {name}")
-        missing = _missing(context, twin, path)
+        missing = _missing(twin, path)
         if isinstance(twin, str) or missing:
             found.append(_claim(f"payload/{name}", weight, None, "g", "equal", 5.0, missing))
             continue
@@ -212,7 +212,7 @@ def tip_force_claims(context: Context, parameters: Parameters | None = None) -> 
     """Force seen at the wrist where there is none, and false alarms, on another recording than the model's."""
     context.progress("tip force without contact")
     twin = _twin(context, parameters)
-    missing = _missing(context, twin, NO_WEIGHT)
+    missing = _missing(twin, NO_WEIGHT)
     names = (
         "tip force/no contact, model of one",
         "tip force/no contact, recalibrated",
@@ -321,7 +321,7 @@ def _twin(context: Context, parameters: Parameters | None) -> Twin | str:
     return Twin(context.data, parameters)
 
 
-def _missing(context: Context, twin: Twin | str, path: Path) -> str:
+def _missing(twin: Twin | str, path: Path) -> str:
     """Why a claim cannot be made, empty if it can."""
     if isinstance(twin, str):
         return twin

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -171,6 +170,3 @@ def _claim(name: str, bound: float, ours: float, unit: str, note: str) -> Claim:
         source="no publication: in simulation, the bound is ours",
         note=note,
     )
-
-
-SIMULATED: tuple[Callable[[Context], list[Claim]], ...] = (contact_claims, fault_claims)

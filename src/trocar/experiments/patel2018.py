@@ -8,29 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from trocar.arms.parameters import Inertia, Parameters, load_parameters
 from trocar.control.trajectories import Following, Polynomial, cubic, line, through
 from trocar.experiments import patel2018_figures as figures
-from trocar.experiments.experiment import Context, Experiment
+from trocar.experiments.experiment import Context, Experiment, claim_of
+from trocar.experiments.patel2018_dynamics import POINT_MASSES, point_mass_parameters, torque_along
+from trocar.experiments.patel2018_kinematics import JOINTS, RCM, decoupled, gradient_descent, table
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.mechanics.singularities import singularity
 from trocar.report import Claim, Report
-from trocar.spatial import Array, pose_error, rotation
-
-RCM = np.array([0.4864, 0.0, 0.1524])  # in their base: x from the base to the RCM, z up [m]
-BETA = 0.2908  # their beta [rad]; a number is not printed, this is that of the same arm in Gondokaryono et al.
-JOINTS = 6
-
-# Point masses at the ends of the links [kg]: the paper prints none; these are the arm's CAD masses (dvrk_env).
-POINT_MASSES = {
-    "yaw": 1.4705,
-    "back": 0.98494,
-    "bottom": 0.44569,
-    "top": 0.17841,
-    "front": 0.074425,
-    "end": 2.091,
-    "insertion": 0.22491 + 0.19373,
-}
+from trocar.spatial import Array, pose_error
 
 
 def run(context: Context) -> Report:
@@ -57,36 +43,6 @@ def run(context: Context) -> Report:
 
 
 # -- forward kinematics ---------------------------------------------------------------------------------------------
-
-
-def table(q: Array, corrected: bool) -> list[Array]:
-    """Poses (4, 4) of their frames 1 to 11 in their base for one q (6,): Fig. 2, standard DH.
-
-    Corrected: row 5 turns by q2 - pi/2, not q2 - beta, and row 8 has the length of the instrument, 0.4162 m.
-    """
-    q1, q2, q3, q4, q5, q6 = q[:JOINTS]
-    half = np.pi / 2
-    rows = (
-        (0.0, -half, 0.1524, half),
-        (0.0, -half, 0.0296, q1 - half),
-        (0.150, 0.0, 0.0, q2 - BETA),
-        (0.516, 0.0, 0.0, BETA + half - q2),
-        (0.2881, 0.0, 0.0, q2 - (half if corrected else BETA)),
-        (-0.0430, half, 0.0, -half),
-        (0.0, 0.0, q3, half),
-        (0.0, half, 0.4162 if corrected else 0.0, q4 + half),
-        (0.0091, -half, 0.0, q5 + half),
-        (0.0102, 0.0, 0.0, q6),
-        (0.0, -half, 0.0, -half),
-    )
-    T, poses = np.eye(4), []
-    for a, alpha, d, theta in rows:
-        step = np.eye(4)
-        step[:3, :3] = rotation("z", theta) @ rotation("x", alpha)
-        step[:3, 3] = rotation("z", theta) @ [a, 0.0, d]
-        T = T @ step
-        poses.append(T)
-    return poses
 
 
 def _table_claims(mechanism: Mechanism, states: Array) -> list[Claim]:
@@ -130,30 +86,6 @@ def _table_claims(mechanism: Mechanism, states: Array) -> list[Claim]:
 
 
 # -- inverse kinematics ---------------------------------------------------------------------------------------------
-
-
-def gradient_descent(mechanism: Mechanism, target: Array, q: Array, step: float, iterations: int) -> Array:
-    """Position errors [m] of dq = step J' dx on the first three joints, one per iteration."""
-    q, errors = q.copy(), []
-    for _ in range(iterations):
-        dx = target - mechanism.forward_kinematics(q)[:3, 3]
-        errors.append(np.linalg.norm(dx))
-        q[:3] += step * mechanism.jacobian(q)[:3, :3].T @ dx
-    return np.array(errors)
-
-
-def decoupled(mechanism: Mechanism, q: Array) -> Array:
-    """Tip position error [m] of their decoupling, for poses of states q (N, 7).
-
-    They take the wrist for a spherical joint at the tip: position by the first three joints as if the wrist were
-    straight, orientation by the last three alone. The wrist has an offset a, so turning it carries the tip away from
-    the shaft: by a (x5 - s), s along the shaft and x5 from the wrist's pitch to its yaw axis.
-    """
-    a = float(mechanism.arm.serial[5].placement[0, 3])
-    x_5 = mechanism.pose(q, "wrist_pitch")[:, :3, 0]
-    p = mechanism.forward_kinematics(q)[:, :3, 3]
-    s = p / np.linalg.norm(p, axis=-1, keepdims=True)
-    return np.asarray(np.linalg.norm(a * (x_5 - s), axis=-1))
 
 
 def _inverse_claims(mechanism: Mechanism, q: Array) -> list[Claim]:
@@ -300,43 +232,6 @@ def _error_claims(mechanism: Mechanism) -> list[Claim]:
     ]
 
 
-def point_mass_parameters() -> Parameters:
-    """Every link a point mass at its far end, as in the paper; no friction, no rotors."""
-    base = load_parameters("PSM", "wang2019")
-    arm = load_mechanism("PSM").arm
-    ends = {
-        "yaw": arm.body("back").placement[:3, 3],
-        "back": arm.body("bottom").placement[:3, 3],
-        "bottom": arm.body("end").placement[:3, 3],
-        "top": np.array(arm.loops[0].point_a),
-        "front": np.array(arm.loops[1].point_a),
-        "end": np.array([*arm.body("insertion").placement[:2, 3], 0.0]),
-        "insertion": arm.body("roll").placement[:3, 3],
-    }
-    inertias = {
-        name: Inertia(mass=mass, com=ends[name].copy(), I=np.zeros((3, 3))) for name, mass in POINT_MASSES.items()
-    }
-    return Parameters(
-        name="patel2018",
-        arm="PSM",
-        geometry=base.geometry,
-        source="Patel et al. 2018, point masses; their values from the arm's CAD model",
-        inertias=inertias,
-        drives=base.drives[:1],
-        path="",
-    )
-
-
-def torque_along(mechanism: Mechanism, joint: int, t: Array) -> Array:
-    """Efforts (N, 7) while one joint follows t^3 (insertion: a tenth of it) and the others stay at home."""
-    scale = 0.1 if joint == 2 else 1.0
-    q = np.tile([0.0, 0.0, 0.05, 0.0, 0.0, 0.0, 0.0], (len(t), 1))
-    dq, ddq = np.zeros((2, *q.shape))
-    q[:, joint] += scale * t**3
-    dq[:, joint], ddq[:, joint] = 3 * scale * t**2, 6 * scale * t
-    return mechanism.inverse_dynamics(q, dq, ddq)
-
-
 def _torque_claims() -> list[Claim]:
     mechanism = Mechanism(load_mechanism("PSM").arm, point_mass_parameters())
     t = np.linspace(0.0, 0.9, 50)
@@ -396,16 +291,7 @@ def _figures(mechanism: Mechanism) -> list[tuple[figures.Figure, str]]:
 def _claim(
     name: str, published: float, ours: float | None, unit: str, tolerance: float, source: str, note: str = ""
 ) -> Claim:
-    return Claim(
-        id=f"patel2018/{name}",
-        published=published,
-        ours=ours,
-        unit=unit,
-        relation="equal",
-        tolerance=tolerance,
-        source=source,
-        note=note,
-    )
+    return claim_of("patel2018", name, published, ours, unit, "equal", tolerance, source, note)
 
 
 EXPERIMENT = Experiment(name="patel2018", title="Kinematic and dynamic analysis of the PSM", run=run)

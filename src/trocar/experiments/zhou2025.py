@@ -52,9 +52,9 @@ def run(context: Context) -> Report:
     context.progress("Table II: drift tests")
     found += drift_claims(report, table, model, poses)
     context.progress("Table II: non-drift bounds by bisection")
-    found += bound_claims(report, table, model, truth, poses)
+    found += bound_claims(report, table, model, poses)
     context.progress("without compensation")
-    found += fall_claims(table, model, truth, poses)
+    found += fall_claims(table, model, poses)
     context.progress("arms drawn from the covariance, other mountings")
     found += generalisation_claims(report, model, 4 if context.quick else 20)
     context.progress("identify, then compensate")
@@ -164,9 +164,7 @@ def hand_test(sim: Simulator, model: Mechanism, q: Array) -> tuple[float, float,
     return force, float(np.linalg.norm(left - start)), stays, errors[0], errors[1]
 
 
-def bound_claims(
-    report: Report, table: StaticTable, model: Mechanism, truth: Mechanism, poses: Sequence[int]
-) -> list[Claim]:
+def bound_claims(report: Report, table: StaticTable, model: Mechanism, poses: Sequence[int]) -> list[Claim]:
     sim = Simulator(runs.ARM, runs.TRUTH, timestep=runs.COARSE, contacts=False)
     ends = np.full((5, 3, 2), np.nan)
     Fo = model.drives.Fo @ model.drives.A
@@ -210,7 +208,7 @@ def bound_claims(
     return found
 
 
-def fall_claims(table: StaticTable, model: Mechanism, truth: Mechanism, poses: Sequence[int]) -> list[Claim]:
+def fall_claims(table: StaticTable, model: Mechanism, poses: Sequence[int]) -> list[Claim]:
     sim = Simulator(runs.ARM, runs.TRUTH, timestep=runs.COARSE, contacts=False)
     Fo = model.drives.Fo @ model.drives.A
     fell, expected = 0, int((~((table.lower <= 0) & (table.upper >= 0)))[list(poses)].sum())

@@ -38,16 +38,14 @@ def full(q: Array) -> Array:
 
 @dataclass(frozen=True)
 class DriftTest:
-    """One pose: errors [rad, rad, m] and efforts [N m, N] (3,) under position control, and after 5 s of compensation.
+    """One pose, under position control and then 5 s of compensation alone.
 
     Attributes:
-        t, moved: times [s] and distances (N, 3) from where compensation took over.
+        PD_error: (3,) [rad, rad, m], that position control left.
+        t, moved: times [s] and distances (N, 3) [rad, rad, m] from where compensation took over.
     """
 
     PD_error: Array
-    PD_effort: Array
-    GC_error: Array
-    GC_effort: Array
     t: Array
     moved: Array
 
@@ -69,11 +67,10 @@ def drift_test(q: Array, side: Array, compensation: Controller, *, feed_forward:
     sim.reset(start)
     simulate(sim, position, quintic(start, goal, APPROACH), APPROACH + SETTLING, every=50)
     left = sim.q[:3]
-    PD_effort, PD_error = sim.tau[:3], goal[:3] - left
     second = simulate(sim, compensation, hold(sim.q), STILL, every=30)
     moved = np.vstack([second.q[:, :3], sim.q[:3]]) - left
     t = np.append(second.t - second.t[0], STILL)
-    return DriftTest(PD_error, PD_effort, goal[:3] - sim.q[:3], sim.tau[:3], t, moved)
+    return DriftTest(goal[:3] - left, t, moved)
 
 
 def fall(sim: Simulator, q: Array, duration: float = 0.5) -> tuple[Array, Array]:

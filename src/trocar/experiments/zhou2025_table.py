@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from trocar.experiments import zhou2025_runs as runs
+from trocar.experiments.experiment import claim_of
 from trocar.identification.static_gravity import fit_gravity
 from trocar.identification.zhou2025 import StaticTable, identified
 from trocar.mechanics import Mechanism, load_mechanism
-from trocar.report import Claim, Relation
+from trocar.report import Claim
 from trocar.spatial import Array
 
 JOINTS = ("J1", "J2", "J3")
@@ -19,28 +22,7 @@ KP = (600.0, 600.0, 6000.0)  # published gains of the dVRK-Si [N m/rad, N/m]
 # Our own bounds: how near a rigid arm with Coulomb friction should come to the printed numbers [N m, N m, N].
 RMS, LEFT_OUT, BOUNDS = (0.105, 0.04, 0.05), (0.30, 0.17, 0.10), (0.35, 0.35, 0.5)
 
-
-def claim(
-    name: str,
-    published: float,
-    ours: float,
-    unit: str,
-    relation: Relation,
-    tolerance: float,
-    source: str,
-    note: str = "",
-) -> Claim:
-    """A claim of this publication."""
-    return Claim(
-        id=f"zhou2025/{name}",
-        published=published,
-        ours=ours,
-        unit=unit,
-        relation=relation,
-        tolerance=tolerance,
-        source=source,
-        note=note,
-    )
+claim = partial(claim_of, "zhou2025")
 
 
 def bounded(name: str, ours: float, bound: float, unit: str, source: str, note: str) -> Claim:

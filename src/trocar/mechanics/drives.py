@@ -63,6 +63,10 @@ class Drives:
         linear = q @ self.stiffness
         return linear + (self.K2 * (q @ self.A.T) ** 2) @ self.A if self._quadratic else linear
 
+    def spring_slopes(self, q: Array) -> Array:
+        """Derivatives (..., n, n) of `springs` by q [N m/rad, N/m]."""
+        return self.stiffness + np.einsum("mi,...m,mj->...ij", self.A, 2.0 * self.K2 * (q @ self.A.T), self.A)
+
     def add_springs(self, g: Array, q: Array) -> None:
         """Add the spring efforts of one state to g (n,) in place; few entries, so quicker than a product."""
         for i, j, k in self._springs:

@@ -47,6 +47,7 @@ class Tree:
         self._p = [b.placement[:3, 3] for b in bodies]
 
     def index(self, name: str) -> int:
+        """Place of a body in the tree."""
         if name not in self.names:
             raise UnknownName("body", name, self.names)
         return self.names.index(name)

@@ -59,7 +59,7 @@ class Mechanism(ArmKinematics):
         q = self.checked_state(q)
         if q.ndim == 1:
             return self._pinocchio.mass_matrix(q) + self.drives.M
-        M, _ = recursion.mass_and_gravity(self._tree, self._inertia, batch_last(q), self.gravity_vector)
+        M, _ = recursion.mass_and_gravity(self._tree, self.tree_inertia, batch_last(q), self.gravity_vector)
         return batch_first(M, q.shape[:-1]) + self.drives.M
 
     def coriolis(self, q: ArrayLike, dq: ArrayLike) -> Array:
@@ -79,7 +79,7 @@ class Mechanism(ArmKinematics):
             self.drives.add_springs(g, q)
             return g + self.elastics.effort(q) if self.elastics else g
         springs = self.drives.springs(q) + self.elastics.effort(q)
-        _, g = recursion.mass_and_gravity(self._tree, self._inertia, batch_last(q), self.gravity_vector)
+        _, g = recursion.mass_and_gravity(self._tree, self.tree_inertia, batch_last(q), self.gravity_vector)
         return batch_first(g, q.shape[:-1]) + springs
 
     def terms(self, q: ArrayLike, dq: ArrayLike) -> tuple[Array, Array, Array]:
@@ -94,7 +94,7 @@ class Mechanism(ArmKinematics):
             if self.elastics:
                 g += self.elastics.effort(q)
             return M, c, g
-        M, g = recursion.mass_and_gravity(self._tree, self._inertia, batch_last(q), self.gravity_vector)
+        M, g = recursion.mass_and_gravity(self._tree, self.tree_inertia, batch_last(q), self.gravity_vector)
         c = self._newton_euler(q, dq, np.zeros_like(q), np.zeros(3))
         batch = q.shape[:-1]
         return (
@@ -141,6 +141,23 @@ class Mechanism(ArmKinematics):
         tau = tau + ddq @ self.drives.M + self.drives.springs(q) + self.elastics.effort(q)
         return tau + self.drives.friction(q, dq, self._load(q)) if friction else tau
 
+    def inverse_dynamics_derivatives(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
+        """Derivatives (3, ..., n, n) of `inverse_dynamics` without friction by q, dq and ddq; exact.
+
+        Entry [..., i, j]: of the effort of joint i by joint j [N m or N per rad or m, with s and s^2 for dq and ddq].
+        The last is the mass matrix; the first at rest, with dq and ddq zero, is that of `gravity`.
+        """
+        q, dq, ddq = self.checked_states(q=q, dq=dq, ddq=ddq)
+        states = zip(*(x.reshape(-1, self.n) for x in (q, dq, ddq)), strict=True)
+        links = np.array([self._pinocchio.inverse_dynamics_derivatives(*state) for state in states])
+        D = np.moveaxis(links.reshape(*q.shape[:-1], 3, self.n, self.n), -3, 0)
+        D[0] += self.drives.spring_slopes(q)
+        if self.elastics:
+            amplitudes = np.array([element.amplitude for element in self.elastics.elements])
+            D[0] += (self.elastics.slopes(q) @ amplitudes)[..., None] * np.eye(self.n)
+        D[2] += self.drives.M
+        return D
+
     def forward_dynamics(self, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, friction: bool = False) -> Array:
         """Acceleration (..., n) under an effort [rad/s^2, m/s^2]. Friction at rest is not resolved: sign(0) = 0."""
         q, dq, tau = self.checked_states(q=q, dq=dq, tau=tau)
@@ -164,9 +181,9 @@ class Mechanism(ArmKinematics):
         q = self.checked_state(q)
         motion = self._tree.motion(batch_last(q))
         weight = np.zeros(motion.p[0].shape[-1])
-        for i in self._inertia.massive:
-            com = self._tree.pose(motion, i, _at(self._inertia.com[i]))[1]
-            weight -= self._inertia.mass[i] * (self.gravity_vector @ com)
+        for i in self.tree_inertia.massive:
+            com = self._tree.pose(motion, i, _at(self.tree_inertia.com[i]))[1]
+            weight -= self.tree_inertia.mass[i] * (self.gravity_vector @ com)
         return weight.reshape(q.shape[:-1]) + self.drives.spring_energy(q) + self.elastics.energy(q)
 
     def regressor(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
@@ -184,7 +201,7 @@ class Mechanism(ArmKinematics):
 
     def _regressor(self, q: Array, dq: Array, ddq: Array, z: Array | None = None) -> Array:
         states = batch_last(q), batch_last(dq), batch_last(ddq)
-        Y = recursion.regressor(self._tree, self._inertia.massive, *states, self.gravity_vector)
+        Y = recursion.regressor(self._tree, self.tree_inertia.massive, *states, self.gravity_vector)
         links, drives = batch_first(Y, q.shape[:-1]), self.drives.regressor(q, dq, ddq, self._load(q), z)
         return np.concatenate([links, drives, self.elastics.regressor(q)], axis=-1)
 
@@ -195,7 +212,7 @@ class Mechanism(ArmKinematics):
         """
         q, dq, ddq = self.checked_states(q=q, dq=dq, ddq=ddq)
         Y, D = recursion.regressor_derivatives(
-            self._tree, self._inertia.massive, batch_last(q), batch_last(dq), batch_last(ddq), self.gravity_vector
+            self._tree, self.tree_inertia.massive, batch_last(q), batch_last(dq), batch_last(ddq), self.gravity_vector
         )
         return np.moveaxis(Y, -1, 0), np.moveaxis(D, (1, 4), (4, 1))
 
@@ -207,13 +224,13 @@ class Mechanism(ArmKinematics):
     def parameter_vector(self) -> Array:
         """(p,): barycentric parameters of every body with inertia, terms of every drive, amplitudes of elastics."""
         inertias = self._needed.inertias
-        links = [barycentric(inertias[self._tree.names[i]]) for i in self._inertia.massive]
+        links = [barycentric(inertias[self._tree.names[i]]) for i in self.tree_inertia.massive]
         return np.concatenate([*links, self.drives.values, [element.amplitude for element in self.elastics.elements]])
 
     @cached_property
     def parameter_names(self) -> tuple[str, ...]:
         """(p,): such as `back.mx` or `yaw.Fc`."""
-        links = [f"{self._tree.names[i]}.{name}" for i in self._inertia.massive for name in NAMES]
+        links = [f"{self._tree.names[i]}.{name}" for i in self.tree_inertia.massive for name in NAMES]
         return (*links, *self.drives.names, *(f"{element.name}.amplitude" for element in self.elastics.elements))
 
     @cached_property
@@ -241,7 +258,8 @@ class Mechanism(ArmKinematics):
         return self.parameters
 
     @cached_property
-    def _inertia(self) -> TreeInertia:
+    def tree_inertia(self) -> TreeInertia:
+        """Masses [kg], centres of mass [m] and inertias about them [kg m^2] in link frames; zero where left out."""
         count = len(self.arm.bodies)
         mass, com, I = np.zeros(count), np.zeros((count, 3)), np.zeros((count, 3, 3))
         for name, body in self._needed.inertias.items():
@@ -253,11 +271,11 @@ class Mechanism(ArmKinematics):
 
     @cached_property
     def _pinocchio(self) -> PinocchioTree:
-        return PinocchioTree(self.arm.bodies, self._inertia, self.arm.E, self.gravity_vector)
+        return PinocchioTree(self.arm.bodies, self.tree_inertia, self.arm.E, self.gravity_vector)
 
     def _newton_euler(self, q: Array, dq: Array, ddq: Array, g: Array) -> Array:
         states = batch_last(q), batch_last(dq), batch_last(ddq)
-        tau = recursion.inverse_dynamics(self._tree, self._inertia, *states, g)
+        tau = recursion.inverse_dynamics(self._tree, self.tree_inertia, *states, g)
         return batch_first(tau, q.shape[:-1])
 
 

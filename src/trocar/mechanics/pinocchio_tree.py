@@ -47,6 +47,13 @@ class PinocchioTree:
         E = self._E
         return self._E_t @ pin.rnea(self.model, self.data, E @ q, E @ dq, E @ ddq)
 
+    def inverse_dynamics_derivatives(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """(3, n, n): of `inverse_dynamics` by q, dq and ddq."""
+        E = self._E
+        by_q, by_dq, M = pin.computeRNEADerivatives(self.model, self.data, E @ q, E @ dq, E @ ddq)
+        upper = np.triu(M)  # all that Pinocchio fills
+        return np.array([self._E_t @ part @ E for part in (by_q, by_dq, upper + np.triu(upper, 1).T)])
+
     def terms(self, q: Array, dq: Array) -> tuple[Array, Array, Array]:
         """M (n, n), c (n,) and g (n,) in one go; `dot` because `@` costs twice as much on arrays this small."""
         E, E_t, model, data = self._E, self._E_t, self.model, self.data

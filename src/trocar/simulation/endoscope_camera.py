@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trocar.errors import TrocarError, UnknownName
+from trocar.simulation.films import Picture
 from trocar.simulation.lens import Lens
-from trocar.simulation.rendering import Picture
 from trocar.simulation.scene import Scene
 from trocar.simulation.scene_rendering import fixed_bodies, new_stage
 from trocar.spatial import Array, pose

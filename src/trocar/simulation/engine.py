@@ -89,10 +89,12 @@ class Engine:
         return sound
 
     def snapshot(self, memories: Mapping[str, Memory]) -> Snapshot:
+        """A copy of the state, with what the arms remember beside it."""
         state = np.empty(mujoco.mj_stateSize(self.model, KIND))
         mujoco.mj_getState(self.model, self.data, state, KIND)
         return Snapshot(state, self.data.ctrl.copy(), self.qacc.copy(), memories)
 
     def set_state(self, snapshot: Snapshot) -> None:
+        """The state of a snapshot; what the arms remember is theirs to take, and `forward` is to follow."""
         mujoco.mj_setState(self.model, self.data, snapshot.state, KIND)
         self.data.ctrl[:], self.qacc = snapshot.tau, snapshot.ddq.copy()

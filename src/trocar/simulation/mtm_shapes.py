@@ -38,7 +38,7 @@ def add_mtm(drawing: Drawing, arm: Arm) -> None:
     wrist = at["wrist_platform"]
     _platform(on("wrist_platform"), wrist, at["forearm"][2] + 0.042, side)
     _pitch(on("wrist_pitch"), wrist, side)
-    _yaw(on("wrist_yaw"), wrist, side)
+    _yaw(on("wrist_yaw"), wrist)
     _grips(on("wrist_roll"), wrist)
 
 
@@ -154,7 +154,7 @@ def _pitch(sketch: Sketch, wrist: Array, side: float) -> None:
     sketch.rod([0, wrist[1], low + 0.020], [0, wrist[1], low + 0.030], 0.012, "steel")
 
 
-def _yaw(sketch: Sketch, wrist: Array, side: float) -> None:
+def _yaw(sketch: Sketch, wrist: Array) -> None:
     """The inner L: from the yaw axis back and up to the roll axis behind the hand."""
     low, behind = wrist[2] - 0.064, wrist[1] + 0.062
     frame = hull(plate([([0, wrist[1], 0], 0.013), ([0, behind, 0], 0.011)], (low, low + 0.016), "z", 0.002))

@@ -43,6 +43,7 @@ class Joints:
 
     @classmethod
     def of(cls, arm: Arm) -> Joints:
+        """Where an arm has them at q = 0, in its base [m]."""
         T = poses_at_zero(arm.bodies)
         at = {name: pose[:3, 3] for name, pose in T.items()}
         closed = {frozenset((p.body_a, p.body_b)): (T[p.body_a] @ np.array([*p.point_a, 1.0]))[:3] for p in arm.loops}

@@ -246,8 +246,6 @@ class Scene:
         try:
             for name, arm in self._items:
                 arm._command(tau[name])
-                if arm._acts or arm._wrenches:
-                    arm._act()
         except KeyError as missing:
             raise TrocarError(f"no efforts for {missing.args[0]}: step takes those of {', '.join(self.arms)}") from None
         if len(tau) != len(self._all):

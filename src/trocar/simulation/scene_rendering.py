@@ -7,11 +7,11 @@ import weakref
 import mujoco
 import numpy as np
 
-from trocar.errors import TrocarError
 from trocar.simulation.cart_shapes import FLOOR
+from trocar.simulation.films import Picture
 from trocar.simulation.part import BASE
-from trocar.simulation.rendering import Picture, Stage
 from trocar.simulation.scene import Scene
+from trocar.simulation.stage import Stage, check_size
 from trocar.spatial import Array
 
 LIGHT = np.array([-0.7, -1.3, -2.2])  # direction of the key light on a cart
@@ -35,8 +35,7 @@ def render_scene(
         at: arm whose tip is looked at from `distance` [m]; None for the whole scene.
         zoom: above 1 for a closer view of the whole.
     """
-    if len(size) != 2 or min(size) < 1:
-        raise TrocarError(f"size is (width, height) in pixels, got {size!r}")
+    check_size(size)
     place = stage(scene)
     camera = place.view(direction, zoom, size[0] / size[1])
     if at is not None:

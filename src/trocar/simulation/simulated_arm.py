@@ -6,29 +6,26 @@ The arm is alone in its model (`Simulator`) or one of several (`Scene`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.arms.elastics import CableTorque
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics import Mechanism
-from trocar.mechanics.drives import check_dissipative
 from trocar.simulation import constraint_forces
+from trocar.simulation.applied_wrenches import AppliedWrenches
+from trocar.simulation.arm_forces import ArmForces
 from trocar.simulation.arm_spec import ArmSpec
-from trocar.simulation.cables import CableForces
+from trocar.simulation.brakes import Brakes
 from trocar.simulation.compliance import ElasticDrives
 from trocar.simulation.contact import InstrumentContacts
 from trocar.simulation.engine import Engine
-from trocar.simulation.hysteresis import Hysteresis
-from trocar.simulation.mirrored import MirroredCounterweight
 from trocar.simulation.part import Part
 from trocar.simulation.surroundings import PlacedObject
 from trocar.simulation.trocar_port import PortForces
-from trocar.simulation.varying_friction import VaryingFriction
 from trocar.spatial import Array
 
 LIMIT_TOLERANCE = 1e-3  # [rad, m]
@@ -39,13 +36,14 @@ class Memory:
     """What decides the future of an arm beside the state of the engine."""
 
     wrenches: dict[int, Array]
-    mirror: Any
     held: Array  # where the brakes hold, engaged or not
-    hysteresis: tuple[Array, Array] | None
+    forces: tuple[Any, Any]
 
 
 class SimulatedArm:
     """An arm with its real mechanism in a model of MuJoCo. Poses and wrenches are in its base.
+
+    What begins with an underscore is for those that step it: `Simulator`, `Scene` and their `Engine`.
 
     Attributes:
         arm, parameters: its facts and dynamic parameters. gravity_vector: (3,) in its base [m/s^2].
@@ -69,55 +67,34 @@ class SimulatedArm:
         own = len(self._qpos)
         self._D, self._E = np.pad(arm.D, ((0, 0), (0, spec.motors))), np.pad(arm.E, ((0, spec.motors), (0, 0)))
         self._D_measured = self._D.copy()
-        self._elastic = None if spec.compliance is None else ElasticDrives(part, spec.compliance)
-        if self._elastic is not None:
-            for joint, motor in zip(self._elastic.joints, self._elastic.motors, strict=True):
+        elastic = None if spec.compliance is None else ElasticDrives(part, spec.compliance)
+        if elastic is not None:
+            for joint, motor in zip(elastic.joints, elastic.motors, strict=True):
                 self._E[motor, joint] = 1.0
                 self._D_measured[joint] = np.eye(own)[motor]
         self._motor_from_joint = np.ascontiguousarray(arm.motors.coupling.T)
         self._joint_from_motor = np.linalg.inv(self._motor_from_joint)
-        self._varying: VaryingFriction | None = None
-        self._set_gravity(gravity)
-        drives = self._equations.drives
-        self._offset = -(drives.Fo @ drives.A) @ self._D if self.friction else np.zeros(own)
-        memory = self.friction and drives.owner.size
-        self._hysteresis = Hysteresis(self._equations, self._D, self.timestep) if memory else None
-        if self.friction:
-            check_dissipative(drives, arm)
-        self._mirror = MirroredCounterweight(part, self.timestep) if spec.transmission == "mirrored" else None
-        # generalised forces on the arm's joints that depend on the state, beside the constant offset
-        self._forces: list[Callable[[Array, Array], Array]] = []
-        # springs are in the model; the torque of cables is a force from here
-        cables = [element for element in self.parameters.elastics if isinstance(element, CableTorque)]
-        if cables:
-            self._forces.append(CableForces(part, cables).force)
-        if self._mirror is not None:
-            self._forces.append(self._mirror.force)
-        if self._elastic is not None:
-            self._forces.append(self._elastic.force)
-        if self._hysteresis is not None:
-            self._forces.append(self._hysteresis.force)
-        self._port = None if spec.port is None else PortForces(part, spec.port)
-        if self._port is not None:
-            self._forces.append(self._port.force)
+        self._set_equations(gravity)
+        self._forces = ArmForces(spec, part, self._equations, self._D, elastic)
         self._contacts = InstrumentContacts(part)
-        self._wrenches: dict[int, Array] = {}
+        self._wrenches = AppliedWrenches(part)
         self._gripper = 0.0
         self._tip = part.site("tip")
         self._insertion = part.body("insertion") if arm.has_rcm else None
         self._sites = [tuple(part.site(f"{p.name}_{side}") for side in "ab") for p in arm.loops]
         self._pair_margin = self.model.pair_margin[part.pairs].copy()
-        self._brakes = [part.equality(f"brake_{joint}") for joint in arm.brakes]
-        self._braked = [part.dof(arm.driven[joint]) for joint in arm.brakes]
-        self._acts = bool(self._forces) or self._varying is not None
+        self._brakes = Brakes(part)
+        self._acts = self._forces.acts
 
-    def _set_gravity(self, gravity: Array) -> None:
-        """The equations with gravity (3,) in base axes, which load-dependent friction needs."""
+    def _set_equations(self, gravity: Array) -> None:
+        """The equations with gravity (3,) in base axes [m/s^2]."""
         self.gravity_vector = gravity
         self._equations = Mechanism(self.arm, self.parameters, counterweight=self.counterweight, gravity=gravity)
-        drives = self._equations.drives
-        if self.friction and (drives.mu.any() or drives.Fx.any()):
-            self._varying = VaryingFriction(self._equations, self._part, self._D)
+
+    def _set_gravity(self, gravity: Array) -> None:
+        """Another gravity (3,) in base axes [m/s^2]: the base was turned."""
+        self._set_equations(gravity)
+        self._forces.take(self._equations)
 
     # -- state ---------------------------------------------------------------------------------------------------
 
@@ -172,13 +149,15 @@ class SimulatedArm:
 
         `reset` relaxes them all to 0. Empty where no friction has memory.
         """
-        return np.zeros(0) if self._hysteresis is None else self._hysteresis.states(self._qpos)
+        memory = self._forces.hysteresis
+        return np.zeros(0) if memory is None else memory.states(self._qpos)
 
     @hysteresis.setter
     def hysteresis(self, z: ArrayLike) -> None:
-        if self._hysteresis is None:
+        memory = self._forces.hysteresis
+        if memory is None:
             raise TrocarError(f"no friction of this {self.arm.name} has memory")
-        self._hysteresis.set_states(z, self._qpos)
+        memory.set_states(z, self._qpos)
 
     @property
     def tree_positions(self) -> dict[str, float]:
@@ -192,15 +171,16 @@ class SimulatedArm:
         Engaged, they hold their joints where these are, whatever the load: how much a real one bears is not published.
         Efforts go on acting. `reset` releases them.
         """
-        return bool(self._brakes) and bool(self.data.eq_active[self._brakes].all())
+        return self._brakes.engaged
 
     @brakes.setter
     def brakes(self, engaged: bool) -> None:
         if not self._brakes:
             raise TrocarError(f"{self.arm.name} has no brakes")
-        if engaged and not self.brakes:
-            self.model.eq_data[self._brakes, 0] = self._qpos[self._braked]
-        self.data.eq_active[self._brakes] = engaged
+        if engaged:
+            self._brakes.engage(self._qpos)
+        else:
+            self._brakes.release()
 
     @property
     def gripper(self) -> float:
@@ -233,17 +213,14 @@ class SimulatedArm:
         if self._part.pairs:
             self.model.pair_margin[self._part.pairs] = -1.0 if overlapping else self._pair_margin
         self._qpos[:] = self._E @ q
-        self.model.eq_data[self._brakes, 0] = self._qpos[self._braked]
+        self._brakes.place(self._qpos)
         self._qvel[:] = self._E @ dq
         residual = self._equations.loop_residual(q)
         if residual.max() > 1e-9:
             loop = self.arm.loops[int(residual.argmax())]
             raise TrocarError(f"loop {loop.name} is open by {residual.max():.3g} m at q = {q}")
         self._engine.rest()
-        if self._hysteresis is not None:
-            self._hysteresis.place(self._qpos)
-        if self._varying is not None:
-            self._varying.update(self._qpos)
+        self._forces.place(self._qpos)
 
     def _within_limits(self, q: ArrayLike) -> Array:
         """Joint positions (n,), checked to be within the limits."""
@@ -259,40 +236,29 @@ class SimulatedArm:
     def _start(self, q: Array, dq: Array) -> None:
         """Forget the past and stand at q, in data that were reset."""
         self._wrenches.clear()
-        if self._mirror is not None:
-            self._mirror.reset()
-        if self._port is not None:
-            self._port.wrench = np.zeros(6)
-        if self._hysteresis is not None:
-            self._hysteresis.reset()
-        self._applied[:] = self._offset
+        self._forces.reset()
+        self._applied[:] = self._forces.offset
         self._put(q, dq)
 
     @property
     def _memory(self) -> Memory:
         """What decides the future beside MuJoCo's state."""
         return Memory(
-            wrenches={body: wrench.copy() for body, wrench in self._wrenches.items()},
-            mirror=None if self._mirror is None else self._mirror.memory,
-            held=self.model.eq_data[self._brakes, 0],
-            hysteresis=None if self._hysteresis is None else self._hysteresis.memory,
+            wrenches=self._wrenches.memory,
+            held=self._brakes.held,
+            forces=self._forces.memory,
         )
 
     @_memory.setter
     def _memory(self, memory: Memory) -> None:
-        self.model.eq_data[self._brakes, 0] = memory.held
-        self._wrenches = {body: wrench.copy() for body, wrench in memory.wrenches.items()}
-        if self._mirror is not None:
-            self._mirror.memory = memory.mirror
-        if self._hysteresis is not None and memory.hysteresis is not None:
-            self._hysteresis.memory = memory.hysteresis
-        if self._varying is not None:
-            self._varying.update(self._qpos)
+        self._brakes.held = memory.held
+        self._wrenches.memory = memory.wrenches
+        self._forces.recall(memory.forces, self._qpos)
 
     # -- what a step needs ---------------------------------------------------------------------------------------
 
     def _command(self, tau: ArrayLike) -> None:
-        """Joint efforts tau (n,) to the motors."""
+        """Joint efforts tau (n,) [N m, N] to the motors, and all else that acts, for the step about to be taken."""
         ctrl = self._ctrl
         try:
             self._motor_from_joint.dot(tau, ctrl)  # straight into data.ctrl
@@ -306,24 +272,18 @@ class SimulatedArm:
             raise TrocarError(f"tau is not finite: {tau!r}")
         if self.motor_limits is not None:
             np.clip(ctrl, -self.motor_limits, self.motor_limits, out=ctrl)
+        if self._acts or self._wrenches:
+            self._act()
 
     def _act(self) -> None:
-        """Wrenches, forces that depend on the state, and friction, for the step about to be taken."""
+        """Wrenches, forces that depend on the state, and friction that varies."""
         if self._wrenches:
-            self._load()
-        if self._forces:
-            self._applied[:] = self._offset
-            for force in self._forces:
-                self._applied += force(self._qpos, self._qvel)
-        if self._varying is not None:
-            self._varying.update(self._qpos)
+            self._wrenches.act()
+        self._forces.act(self._qpos, self._qvel, self._applied)
 
     def _act_ahead(self) -> bool:
         """Friction with memory half a step ahead, for a Runge-Kutta step; whether there is any."""
-        if self._hysteresis is None:
-            return False
-        self._applied += self._hysteresis.force_ahead(self._qvel)
-        return True
+        return self._forces.act_ahead(self._qvel, self._applied)
 
     # -- what the mechanism does -----------------------------------------------------------------------------------
 
@@ -365,12 +325,7 @@ class SimulatedArm:
         names = [b.name for b in self.arm.bodies]
         if body != "tip" and body not in names:
             raise UnknownName(f"body of {self.arm.name}", body, ("tip", *names))
-        index = self._part.body(self.arm.tip_body if body == "tip" else body)
-        if wrench.any():
-            self._wrenches[index] = wrench.copy()
-        else:
-            self._wrenches.pop(index, None)
-            self.data.xfrc_applied[index] = 0.0
+        self._wrenches.set(self.arm.tip_body if body == "tip" else body, wrench)
 
     def loop_forces(self) -> dict[str, Array]:
         """Force (3,) [N], base axes, that each loop closure puts on its second body, in the step just taken.
@@ -418,10 +373,7 @@ class SimulatedArm:
 
     def friction_effort(self) -> Array:
         """Joint efforts (n,) [N m, N] that friction, stiction included, and offsets take, in the step just taken."""
-        applied = self._offset
-        if self._hysteresis is not None:
-            applied = applied + self._hysteresis.force(self._qpos, self._qvel)
-        return constraint_forces.friction_effort(self._part, applied)
+        return constraint_forces.friction_effort(self._part, self._forces.friction(self._qpos, self._qvel))
 
     def port_wrench(self) -> Array:
         """Wrench (6,) [N, N m] of the body wall on the cannula in the step just taken, about the remote centre."""
@@ -432,18 +384,9 @@ class SimulatedArm:
         return self._with_port().seal()
 
     def _with_port(self) -> PortForces:
-        if self._port is None:
+        if self._forces.port is None:
             raise TrocarError("this simulator has no port: Simulator(..., port=Port(...))")
-        return self._port
-
-    def _load(self) -> None:
-        """Wrenches at body origins as MuJoCo wants them, about the centre of mass."""
-        self._engine.update()
-        for index, wrench in self._wrenches.items():
-            arm = self.data.xpos[index] - self.data.xipos[index]
-            force = self._part.to_world(wrench[:3])
-            self.data.xfrc_applied[index, :3] = force
-            self.data.xfrc_applied[index, 3:] = self._part.to_world(wrench[3:]) + np.cross(arm, force)
+        return self._forces.port
 
     def _state(self, values: ArrayLike, what: str) -> Array:
         return self._equations.checked_state(values, what)

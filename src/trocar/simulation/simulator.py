@@ -117,8 +117,6 @@ class Simulator(SimulatedArm):
     def step(self, tau: ArrayLike) -> None:
         """Advance one timestep under joint efforts tau (n,) [N m, N], held constant over the step."""
         self._command(tau)
-        if self._acts or self._wrenches:
-            self._act()
         if not self._engine.advance(self._arms):
             path = save_states(self.data, self.tau)
             raise Diverged(

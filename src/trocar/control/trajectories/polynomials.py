@@ -26,6 +26,7 @@ class Segment:
     coefficients: Array  # (degree + 1, n) [rad, m]
 
     def at(self, t: float) -> Setpoint:
+        """q, dq and ddq (n,) at time t [s], also beyond the ends."""
         T, c = self.duration, self.coefficients
         degree = np.arange(len(c))
         powers = ((t - self.start) / T) ** degree

@@ -135,6 +135,11 @@ def identify(
                     raise TrocarError(f"{', '.join(given)} cannot go with --recalibrate: leave it out")
                 if predictions is not None and test is None:
                     raise TrocarError("--predictions needs --test: it holds the effort predicted for its rows")
+                if namespace is not None:
+                    from trocar.recording.bag_file import is_bag
+
+                    if not any(is_bag(path) for path in (train, test) if path is not None):
+                        raise TrocarError(f"--namespace names an arm of a bag, and {train} is none: leave it out")
                 if search:
                     from trocar.commands.identify_search import search_recipe
 

@@ -84,13 +84,13 @@ DYNAMICS = {
 @pytest.mark.parametrize("query", DYNAMICS.values(), ids=DYNAMICS)
 @pytest.mark.parametrize("q", [["a"] * 7, [True] * 7, HOME.astype(bool), HOME + 0j, HOME.astype(object), None])
 def test_the_equations_refuse_joints_that_are_not_numbers(psm, query, q):
-    with pytest.raises(TrocarError, match="^q must be an array of numbers"):
+    with pytest.raises(TrocarError, match=r"^q must be an array of numbers"):
         query(psm, q)
 
 
 @pytest.mark.parametrize("dq", [["a"] * 7, [True] * 7, HOME + 0j])
 def test_the_equations_refuse_rates_that_are_not_numbers(psm, dq):
-    with pytest.raises(TrocarError, match="^dq must be an array of numbers"):
+    with pytest.raises(TrocarError, match=r"^dq must be an array of numbers"):
         psm.terms(HOME, dq)
 
 
@@ -112,7 +112,7 @@ def test_a_timestep_is_a_small_positive_number(timestep):
 
 @pytest.mark.parametrize("source", [None, 3, b"psm"])
 def test_a_scene_is_named_by_text_or_path(source):
-    with pytest.raises(UnknownName, match="^scene .* is unknown.* Known: psm, "):
+    with pytest.raises(UnknownName, match=r"^scene .* is unknown.* Known: psm, "):
         tr.load_scene(source)
 
 

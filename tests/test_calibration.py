@@ -386,7 +386,7 @@ HEADER = "t [s],q_pitch [rad],end_x [mm],end_y [mm],end_z [mm],end_qw,end_qx,end
 def test_markers_are_written_in_units_that_are_read_as_they_are(tmp_path, units):
     body = np.eye(4)[None]
     markers = Markers(t=[0.0], q=[[0.0, 0.0, 0.1]], joints=["yaw", "pitch", "insertion"], poses={"end": body})
-    with pytest.raises(TrocarError, match="^joint_units are rad or m for each of yaw, pitch, insertion, got"):
+    with pytest.raises(TrocarError, match=r"^joint_units are rad or m for each of yaw, pitch, insertion, got"):
         markers.save(tmp_path / "markers.csv", units)
     assert not any(tmp_path.iterdir())
 

@@ -60,7 +60,7 @@ def build(
     """The model of one arm; see `Simulator` for the meaning of the options."""
     if accuracy not in INTEGRATORS:
         raise UnknownName("accuracy", accuracy, INTEGRATORS)
-    if isinstance(timestep, bool) or not (isinstance(timestep, Real) and 0 < timestep <= 0.02):
+    if not (_is_number(timestep) and 0 < timestep <= 0.02):
         raise TrocarError(f"timestep must be in (0, 0.02] s, got {timestep!r}")
     check_consistent(parameters.inertias)
     spec = mujoco.MjSpec()
@@ -96,6 +96,10 @@ def build(
     if compliance is not None:
         add_motors(spec, compliance)
     return spec
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _add_bodies(

@@ -74,6 +74,48 @@ def test_joints_that_are_not_numbers_are_refused(query, q):
         query(q)
 
 
+DYNAMICS = {
+    "mass_matrix": lambda mech, q: mech.mass_matrix(q),
+    "gravity": lambda mech, q: mech.gravity(q),
+    "terms at q": lambda mech, q: mech.terms(q, np.zeros(7)),
+}
+
+
+@pytest.mark.parametrize("query", DYNAMICS.values(), ids=DYNAMICS)
+@pytest.mark.parametrize("q", [["a"] * 7, [True] * 7, HOME.astype(bool), HOME + 0j, HOME.astype(object), None])
+def test_the_equations_refuse_joints_that_are_not_numbers(psm, query, q):
+    with pytest.raises(TrocarError, match=r"^q must be an array of numbers"):
+        query(psm, q)
+
+
+@pytest.mark.parametrize("dq", [["a"] * 7, [True] * 7, HOME + 0j])
+def test_the_equations_refuse_rates_that_are_not_numbers(psm, dq):
+    with pytest.raises(TrocarError, match=r"^dq must be an array of numbers"):
+        psm.terms(HOME, dq)
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.float32, ">f8"])
+def test_the_equations_take_numbers_of_any_kind(psm, kind):
+    values = HOME.astype(np.float32)  # the same in each of them
+    q = kind(values) if kind in (list, tuple) else values.astype(kind)
+    expected = psm.terms(values.astype(float), np.zeros(7))
+    for got, wanted in zip(psm.terms(q, np.zeros(7)), expected, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    np.testing.assert_array_equal(psm.gravity(q), expected[2])
+
+
+@pytest.mark.parametrize("timestep", ["x", "0.001", None, True, 0.0, -1e-3, np.nan, np.inf, 1 + 0j])
+def test_a_timestep_is_a_small_positive_number(timestep):
+    with pytest.raises(TrocarError, match=r"^timestep must be in \(0, 0.02\] s, got "):
+        tr.Simulator("PSM", timestep=timestep)
+
+
+@pytest.mark.parametrize("source", [None, 3, b"psm"])
+def test_a_scene_is_named_by_text_or_path(source):
+    with pytest.raises(UnknownName, match=r"^scene .* is unknown.* Known: psm, "):
+        tr.load_scene(source)
+
+
 def test_rates_are_called_by_their_own_name(psm):
     with pytest.raises(TrocarError, match=r"^dq of PSM has 7 values"):
         psm.jacobian_dot(HOME, np.zeros(6))

@@ -24,6 +24,7 @@ from trocar.calibration import (
 from trocar.calibration.axes import sliding_direction
 from trocar.cli import app
 from trocar.control import ComputedTorque, sinusoid
+from trocar.errors import TrocarError
 from trocar.recording import Markers
 from trocar.simulation.markers import MotionCapture
 from trocar.spatial import inverse, pose
@@ -379,6 +380,22 @@ def test_markers_read_back_as_they_were_written(tmp_path, noisy):
 
 
 HEADER = "t [s],q_pitch [rad],end_x [mm],end_y [mm],end_z [mm],end_qw,end_qx,end_qy,end_qz"
+
+
+@pytest.mark.parametrize("units", [["furlong"] * 3, ["deg", "rad", "m"], ["rad", "rad", "mm"], ["rad", "rad"], "rad"])
+def test_markers_are_written_in_units_that_are_read_as_they_are(tmp_path, units):
+    body = np.eye(4)[None]
+    markers = Markers(t=[0.0], q=[[0.0, 0.0, 0.1]], joints=["yaw", "pitch", "insertion"], poses={"end": body})
+    with pytest.raises(TrocarError, match=r"^joint_units are rad or m for each of yaw, pitch, insertion, got"):
+        markers.save(tmp_path / "markers.csv", units)
+    assert not any(tmp_path.iterdir())
+
+
+def test_markers_with_a_name_that_could_not_be_read_are_not_written(tmp_path):
+    markers = Markers(t=[0.0], q=[[0.0]], joints=["yaw, left"], poses={"end": np.eye(4)[None]})
+    with pytest.raises(TrocarError, match="not written: column 'q_yaw, left"):
+        markers.save(tmp_path / "markers.csv", ["rad"])
+    assert not any(tmp_path.iterdir())
 
 
 def test_millimetres_and_gaps_are_read(tmp_path):

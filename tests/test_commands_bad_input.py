@@ -108,6 +108,8 @@ def test_reproduce_says_how_to_go_on_and_its_json_what_is_missing(
         (("--recalibrate", "b.toml", "--test", "t.csv"), "--test cannot go with --recalibrate"),
         (("--recalibrate", "b.toml", "--report", "r"), "--report cannot go with --recalibrate"),
         (("--predictions", "p.csv"), "--predictions needs --test"),
+        (("--namespace", "PSM1"), "--namespace names an arm of a bag, and train.csv is none"),
+        (("--namespace", "PSM1", "--search"), "--namespace names an arm of a bag, and train.csv is none"),
     ],
 )
 def test_identify_refuses_options_that_would_do_nothing(options: tuple[object, ...], message: str) -> None:
@@ -135,7 +137,30 @@ def test_excite_refuses_a_number_before_the_search(tmp_path: Path, option: tuple
     assert option[0] in result.stderr
 
 
+@pytest.mark.parametrize("option", [("--seconds", -1.0), ("--seconds", "nan"), ("--starts", 0)])
+def test_excite_names_the_one_number_that_is_wrong(tmp_path: Path, option: tuple[str, object]) -> None:
+    name, value = option
+    said = line(call("excite", "--arm", "ECM", name, value, "-o", tmp_path / "out"))
+    assert said == f"error: {name.removeprefix('--')} must be positive, got {value}"
+
+
 # Files that are something else
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (bytes(range(256)) * 1000, "is not a text file; --from takes the excitation.json of an earlier search"),
+        (b"{", "does not hold the coefficients of an excitation: Expecting property name"),
+        (b"[1, 2]", "does not hold the coefficients of an excitation: list indices"),
+        (b'{"centre": [0]}', "does not hold the coefficients of an excitation: 'a' is missing"),
+    ],
+)
+def test_excite_goes_on_from_nothing_but_an_excitation(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "junk.json").write_bytes(content)
+    said = line(call("excite", "--arm", "ECM", "--from", tmp_path / "junk.json", "-o", tmp_path / "out"))
+    assert said.startswith(f"error: {tmp_path / 'junk.json'} {message}")
+    assert len(said) < 300
 
 
 @pytest.mark.parametrize("name", ["junk.bag", "junk.npz", "junk.csv"])

@@ -126,6 +126,13 @@ def test_a_report_is_ok_until_a_claim_fails() -> None:
     assert report.summary() == "1 hold, 1 fail, 1 not run"
 
 
+def test_what_a_source_rules_out_is_counted_apart_from_what_was_not_run() -> None:
+    ruled_out = claim(id="c", ours=None, note="not reproducible: no units are printed")
+    report = Report("Paper", [claim(id="a"), not_run(id="b"), ruled_out, claim(id="d", ours=9.0)])
+    assert [entry.verdict for entry in report.claims] == ["holds", "not run", "not reproducible", "fails"]
+    assert report.summary() == "1 hold, 1 fail, 1 not run, 1 not reproducible"
+
+
 def test_json_has_exactly_the_promised_keys(tmp_path: Path) -> None:
     report = Report("Paper", [claim(id="a", note="why"), claim(id="b", ours=3.0), not_run(id="c")])
     path = report.write_json(tmp_path / "claims.json")
@@ -213,6 +220,37 @@ def test_html_is_one_file_with_its_figures_inside(tmp_path: Path) -> None:
     assert base64.b64decode(image).startswith(b"\x89PNG")
     assert "url(" not in page.text
     assert "@import" not in page.text
+
+
+def test_a_page_says_first_what_fails_and_why(tmp_path: Path) -> None:
+    claims = [claim(id="good"), claim(id="bad", ours=9.75, note="its <engine> slips")]
+    page = Report("Paper", claims, paragraphs=["The text."]).write_html(tmp_path / "page.html").read_text()
+    section = page[page.index('<section class="failing">') : page.index("</section>")]
+    assert "<b>bad</b>: ours 9.75, published = 2 ± 0.5 mm." in section
+    assert "its &lt;engine&gt; slips" in section
+    assert "good" not in section
+    assert page.index("</section>") < page.index("The text.") < page.index("<table>")
+    assert Page(page).open == []
+    assert "What fails" not in Report("Paper", claims[:1]).write_html(tmp_path / "page.html").read_text()
+
+
+def test_a_note_that_claims_in_a_row_have_in_common_stands_once(tmp_path: Path) -> None:
+    notes = ("same", "same", "other", "same")
+    claims = [claim(id=f"claim {k}", note=note) for k, note in enumerate(notes)]
+    page = Report("Paper", claims).write_html(tmp_path / "page.html").read_text()
+    assert re.findall(r'rowspan="(\d)">(\w+)<br>', page) == [("2", "same"), ("1", "other"), ("1", "same")]
+    assert page.count('<td class="id">') == 4
+
+
+def test_a_page_without_claims_counts_none(tmp_path: Path) -> None:
+    assert "0 hold" not in Report("Pictures").write_html(tmp_path / "page.html").read_text()
+
+
+def test_figures_are_as_wide_as_they_were_made(tmp_path: Path) -> None:
+    report = Report("Paper", figures=[(Figure(figsize=(w, 2)), f"{w}") for w in (4, 8)])
+    attributes = Page(report.write_html(tmp_path / "page.html").read_text()).attributes
+    narrow, wide = (int(value or 0) for tag, name, value in attributes if (tag, name) == ("img", "width"))
+    assert wide == 2 * narrow
 
 
 @pytest.mark.parametrize("first", [True, False])

@@ -66,7 +66,7 @@ def demo(
         "trocar-demo"
     ),
 ) -> None:
-    """See what trocar does, in seconds: a PSM follows a spiral by torque, beside the published figures.
+    """See what trocar does, in half a minute: a PSM follows a spiral by torque, beside the published figures.
 
     With and without counterweight: a table, plots and a film. Then checks of all arms, and pictures.
 

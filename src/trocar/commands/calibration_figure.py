@@ -20,7 +20,7 @@ def calibration_figure(calibration: Calibration) -> Figure:
     """Left the axes and links, in the middle what differs from the published lengths, right the cloud of the RCM."""
     with style():
         figure = Figure(figsize=(12.0, 4.4))
-        figure.suptitle(f"{calibration.arm}: {calibration.source}")
+        figure.suptitle(f"{calibration.arm}: {calibration.source}", x=0.01, ha="left", fontsize="large")
         columns = 2 if calibration.rcm is None else 3
         axes = figure.subplots(1, columns, width_ratios=(1.5, 1.0, 1.0)[:columns])
         _plane(axes[0], calibration)
@@ -66,5 +66,5 @@ def _cloud(axes: Any, points: Array, spread: float) -> None:
         label = f"{'xyz'[a]}, {'xyz'[b]}"
         axes.plot(1e3 * points[:, a], 1e3 * points[:, b], ".", ms=2, alpha=0.4, color=COLOURS[j], label=label)
     axes.plot(0, 0, "+", color="k", ms=12)
-    axes.legend(title="camera axes")
+    axes.legend(title="camera axes", markerscale=5)
     axes.set(title=f"RCM of every row (rms {1e3 * spread:.3g} mm)", xlabel="[mm]", ylabel="[mm]", aspect="equal")

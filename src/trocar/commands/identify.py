@@ -135,6 +135,11 @@ def identify(
                     raise TrocarError(f"{', '.join(given)} cannot go with --recalibrate: leave it out")
                 if predictions is not None and test is None:
                     raise TrocarError("--predictions needs --test: it holds the effort predicted for its rows")
+                if namespace is not None:
+                    from trocar.recording.bag_file import is_bag
+
+                    if not any(is_bag(path) for path in (train, test) if path is not None):
+                        raise TrocarError(f"--namespace names an arm of a bag, and {train} is none: leave it out")
                 if search:
                     from trocar.commands.identify_search import search_recipe
 
@@ -279,7 +284,7 @@ def _predictions(found: Identified, recording: Recording) -> str:
 
 
 def _report(found: Identified, other: Recording | None, error: Array | None, folder: Path, name: str) -> list[Path]:
-    from trocar.identification.figures import effort_figure, error_figure
+    from trocar.identification.figures import effort_figure, effort_labels, error_figure
     from trocar.identification.motion import efforts
     from trocar.identification.recipe import joint_from_columns
     from trocar.plots import save
@@ -292,7 +297,7 @@ def _report(found: Identified, other: Recording | None, error: Array | None, fol
     if error is not None:
         errors["test"] = error
     lines = [f"{key}: " + ", ".join(f"{x:.4f}" for x in value) for key, value in errors.items()]
-    page.paragraphs += ["Relative errors of effort, " + "; ".join(lines) + "."]
+    page.paragraphs += [f"Relative errors of effort ({', '.join(found.columns)}), " + "; ".join(lines) + "."]
     page.paragraphs.append(
         f"Smallest eigenvalue of a pseudo-inertia {found.min_pseudo_inertia_eigenvalue:.2g}; rotors "
         + ", ".join(f"{key} {value:.2g} kg m^2" for key, value in found.rotor_inertia.items())
@@ -300,9 +305,10 @@ def _report(found: Identified, other: Recording | None, error: Array | None, fol
     )
     page.add_figure(error_figure(errors, found.columns), "Relative error of effort, by column of the recording.")
     predicted = efforts(mechanism, T, found.signals)
-    page.add_figure(effort_figure(found.signals, predicted, found.columns, name), "Training recording, first 15 s.")
+    labels = effort_labels(found.columns, mechanism.arm, T)
+    page.add_figure(effort_figure(found.signals, predicted, labels, name), "Training recording, first 15 s.")
     if other is not None:
-        figure = effort_figure(found.prepared(other), found.efforts(other), found.columns, "test")
+        figure = effort_figure(found.prepared(other), found.efforts(other), labels, "test")
         page.add_figure(figure, "Test recording, first 15 s.")
     written = [page.write_html(folder / "identify.html")]
     for number, (figure, _) in enumerate(page.figures, start=1):

@@ -55,7 +55,9 @@ def run(output: Path, progress: Callable[[float], None] = lambda fraction: None)
     except TrocarError as error:
         report.paragraphs.append(f"Not rendered: {error}")
     report.add_figure(
-        _step_responses(), "The dVRK's own controller: published PID gains, 1500 Hz, one sample of delay."
+        _step_responses(),
+        "A step of every joint (dashed) under the dVRK's own controller: published PID gains, 1500 Hz, one sample of "
+        "delay.",
     )
     rng = np.random.default_rng(0)
     report.add_figure(_psm_figure(rng), "PSM: the double parallelogram turns about a fixed point, the trocar (RCM).")
@@ -157,7 +159,7 @@ def _step_responses() -> Figure:
         for j, axes in enumerate(figure.subplots(1, 7)):
             axes.plot(recording.t, recording.q[:, j] - start[j])
             axes.axhline(step[j], color="k", lw=0.6, ls="--")
-            axes.set(title=sim.arm.joint_names[j], xlabel="t [s]")
+            axes.set(title=f"{sim.arm.joint_names[j]} [{recording.joint_units[j]}]", xlabel="t [s]")
     return figure
 
 

@@ -33,7 +33,7 @@ FINE = 4.0  # time simulated at 1 ms with the engine off [s]
 
 def run(context: Context) -> Report:
     """Figures 2 to 8 and Table I."""
-    report = Report("Ferro et al. 2022: dynamic simulation of the PSM")
+    report = Report("Ferro et al. 2022: dynamic simulation of the PSM", figures_first=True)
     mechanism, without = load_mechanism("PSM"), load_mechanism("PSM", counterweight=False)
     context.progress("authors' logs")
     found = logs.claims(context.data, mechanism, without)

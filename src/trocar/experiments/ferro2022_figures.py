@@ -54,7 +54,7 @@ def torques(runs: Sequence[tuple[Array, Array, Array]], theirs: Sequence[Log | N
                 axes.plot(t[late], tau[late, j], color=ENGINE, label="engine")
                 axes.plot(t[late], model[late, j], color=MODEL, ls="--", label="model")
                 axes.set(title=TITLES[j])
-            row[-1].legend()
+        figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside upper right", ncols=3)
         for axes in grid[-1]:
             axes.set(xlabel="t [s]")
     return figure

@@ -43,7 +43,9 @@ DIGIT = 1e-4  # one unit of the last printed digit [m]
 
 def run(context: Context) -> Report:
     """Tables 1 to 9 and Fig. 9 and 10."""
-    report = Report("Gondokaryono et al. 2019: closed chain, calibration and simulation of PSM and ECM")
+    report = Report(
+        "Gondokaryono et al. 2019: closed chain, calibration and simulation of PSM and ECM", figures_first=True
+    )
     report.paragraphs.append(
         "Tables 1 to 5: printed frames against ours, misprints named. Table 6: motion capture of one machine against "
         "the lengths of its model. Zeros are what the paper states in words, a remote centre that does not move and "
@@ -125,7 +127,7 @@ def _axis_distances(arm: Arm, table_6: dict[str, float]) -> list[Claim]:
 
 def _figure() -> Figure:
     with style():
-        figure = Figure(figsize=(9.0, 4.6))
+        figure = Figure(figsize=(10.0, 3.4))
         for axes, name in zip(figure.subplots(1, 2), ("PSM", "ECM"), strict=True):
             mechanism = load_mechanism(name, "gondokaryono2019")
             arm = mechanism.arm

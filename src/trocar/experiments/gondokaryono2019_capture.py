@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from trocar.calibration import Calibration, Pivot, calibrate, calibration_motion, model_distances, pivot
 from trocar.control import ComputedTorque, sinusoid
@@ -166,4 +167,6 @@ def _clouds(axes: Any, found: Capture) -> None:
     engine = 1e3 * found.rcm.points
     axes.plot(engine[:, 1], engine[:, 2], "+", ms=9, color="k", label="ours, engine")
     axes.set(title=f"{name}: RCM at every pose", xlabel="along the yaw axis [mm]", ylabel="[mm]", aspect="equal")
-    axes.legend(fontsize="small")
+    for handle in axes.legend(fontsize="small").legend_handles:
+        if isinstance(handle, Line2D) and handle.get_marker() == ".":
+            handle.set(markersize=6, alpha=1.0)  # one dot of a cloud cannot be seen

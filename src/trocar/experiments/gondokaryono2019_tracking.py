@@ -129,7 +129,7 @@ def tracking_figure(tracking: Tracking) -> Figure:
     recording = tracking.recording
     with style():
         figure = Figure(figsize=(10.0, 11.0))
-        figure.suptitle(f"{tracking.case.name}: {tracking.case.remark}")
+        figure.suptitle(f"{tracking.case.name}: {tracking.case.remark}", x=0.98, ha="right", fontsize="medium")
         grid = figure.subplots(6, 2, sharex=True)
         for j, (left, right) in enumerate(grid):
             unit = recording.joint_units[j]
@@ -138,7 +138,7 @@ def tracking_figure(tracking: Tracking) -> Figure:
             left.set(ylabel=f"{recording.joints[j]} [{unit}]")
             right.plot(recording.t, tracking.error[:, j], color=COLOURS[2])
             right.set(ylabel=f"error [{unit}]")
-        grid[0, 0].legend(loc="upper right")
+        figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
         for axes in grid[-1]:
             axes.set(xlabel="t [s]")
     return figure

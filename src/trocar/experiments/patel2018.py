@@ -20,7 +20,7 @@ from trocar.spatial import Array, pose_error
 
 
 def run(context: Context) -> Report:
-    report = Report("Patel et al. 2018: kinematics and dynamics of the PSM")
+    report = Report("Patel et al. 2018: kinematics and dynamics of the PSM", figures_first=True)
     mechanism = load_mechanism("PSM")
     rng = np.random.default_rng(0)
     q = rng.uniform(mechanism.arm.lower, mechanism.arm.upper, (2000, 7))

@@ -34,13 +34,12 @@ def motion(reference: Polynomial, arm: Arm) -> Figure:
     setpoints = [reference(s) for s in t]
     with style():
         figure = Figure(figsize=(10.0, 3.0))
-        for axes, key, title in zip(
-            figure.subplots(1, 3), ("q", "dq", "ddq"), ("position", "velocity", "acceleration"), strict=True
-        ):
+        titles = ("position [rad, m]", "velocity [rad/s, m/s]", "acceleration [rad/s², m/s²]")
+        for axes, key, title in zip(figure.subplots(1, 3), ("q", "dq", "ddq"), titles, strict=True):
             values = np.array([getattr(s, key) for s in setpoints])
             for j in range(3):
                 axes.plot(t, values[:, j], label=arm.joint_names[j])
-            axes.set(title=f"{title} [rad, m]", xlabel="t [s]")
+            axes.set(title=title, xlabel="t [s]")
         axes.legend()
     return figure
 
@@ -56,7 +55,7 @@ def straight_line(mechanism: Mechanism, reference: Following) -> Figure:
         for k in (0, 40, 80, 119):
             draw(space, mechanism, q[k], alpha=0.35 + 0.15 * k / 40, width=1.8)
         space.plot(*tip.T, color="#D55E00", lw=2.5)
-        space.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]")
+        space.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]", xticks=(-0.1, 0.0, 0.1))
         space.set_aspect("equal")
         space.view_init(elev=18, azim=-32)
         axes = figure.add_subplot(1, 2, 2)
@@ -86,7 +85,7 @@ def workspace(mechanism: Mechanism) -> Figure:
     yaw = np.linspace(arm.lower[0], arm.upper[0], 60)
     insertion = np.linspace(arm.lower[2], arm.upper[2], 25)
     with style():
-        figure = Figure(figsize=(9.0, 4.0))
+        figure = Figure(figsize=(9.0, 2.9))
         for k, depths in enumerate((np.array([0.12]), insertion)):
             q = np.zeros((len(yaw) * len(depths), 7))
             q[:, 0], q[:, 2] = np.repeat(yaw, len(depths)), np.tile(depths, len(yaw))

@@ -20,7 +20,7 @@ from trocar.experiments.load_and_force import payload_claims, tip_force_claims
 from trocar.experiments.load_and_force_simulated import contact_claims, fault_claims
 from trocar.experiments.wang2019_engine import in_engine
 from trocar.experiments.wang2019_half_speed import half_speed
-from trocar.identification.figures import effort_figure, error_figure
+from trocar.identification.figures import effort_figure, effort_labels, error_figure
 from trocar.identification.identify import Identified, identify
 from trocar.identification.least_squares import base_estimate
 from trocar.identification.motion import efforts, regressor
@@ -294,7 +294,8 @@ def _describe(report: Report, family: str, found: Identified, train: Set) -> Non
     predicted = efforts(found.mechanism(), T, found.signals)
     report.add_figure(error_figure(errors, name), f"{family}: relative error of effort on 'one'.")
     report.add_figure(
-        effort_figure(found.signals, predicted, name, f"{family}, 'one'"), f"{family}: measured and ours."
+        effort_figure(found.signals, predicted, effort_labels(name, found.mechanism().arm, T), f"{family}, 'one'"),
+        f"{family}: effort measured and ours, both filtered, first 15 s.",
     )
 
 

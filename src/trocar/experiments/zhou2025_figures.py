@@ -106,5 +106,5 @@ def loop(loops: Sequence[Loop], mountings: Sequence[float]) -> Figure:
             axes.set_xticks(np.arange(len(mountings)), [f"{np.degrees(m):.0f}" for m in mountings])
             axes.set(title=one.columns, xlabel="mounting [deg]", ylabel="error [% of static friction]")
             axes.grid(visible=False, axis="x")
-        axes.legend()
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside upper right", ncols=3)
     return figure

@@ -77,8 +77,9 @@ def excite(
     Raises TrocarError if no start ends within the limits.
     """
     problem = _Problem(criterion, limits, harmonics, frequency)
-    if starts < 1 or iterations <= 0 or not seconds > 0:
-        raise TrocarError(f"starts, iterations and seconds must be positive, got {starts}, {iterations}, {seconds}")
+    for name, value in (("starts", starts), ("iterations", iterations), ("seconds", seconds)):
+        if not value > 0:
+            raise TrocarError(f"{name} must be positive, got {value}")
     rng, begin = np.random.default_rng(seed), time.monotonic()
     search = _Search(problem, begin + seconds, progress, starts * sum(count for _, count in NORMS) * iterations)
     ends: list[float] = []

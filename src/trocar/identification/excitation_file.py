@@ -73,8 +73,12 @@ def load_coefficients(path: Path, arm: Arm) -> Fourier:
         motion = fourier(table["centre"], table["a"], table["b"], table["frequency"])
     except OSError as error:
         raise TrocarError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise TrocarError(f"{path} does not hold the coefficients of an excitation: {error!r}") from None
+    except UnicodeDecodeError:
+        raise TrocarError(f"{path} is not a text file; --from takes the excitation.json of an earlier search") from None
+    except KeyError as error:
+        raise TrocarError(f"{path} does not hold the coefficients of an excitation: {error} is missing") from None
+    except (ValueError, TypeError) as error:
+        raise TrocarError(f"{path} does not hold the coefficients of an excitation: {error}") from None
     if table.get("arm") != arm.name or motion.centre.size != arm.n:
         raise TrocarError(f"{path} is an excitation of {table.get('arm')}, not of {arm.name}")
     return motion

@@ -26,6 +26,8 @@ from trocar.mechanics.recursion import TreeInertia
 from trocar.mechanics.regressor import BaseParameters, base_parameters
 from trocar.spatial import Array
 
+FLOAT = np.dtype(float)  # one state of these needs no conversion; all else takes the slower way
+
 
 class Mechanism(ArmKinematics):
     """Kinematics and dynamics of an arm: M(q) ddq + c(q, dq) + g(q) + f(q, dq) = tau.
@@ -71,8 +73,7 @@ class Mechanism(ArmKinematics):
 
     def gravity(self, q: ArrayLike) -> Array:
         """g (..., n): gradient of all potential energy, weight and springs [N m, N]."""
-        q = np.asarray(q, dtype=float)
-        if not (q.shape == (self.n,) and math.isfinite(q.dot(q))):
+        if not (type(q) is np.ndarray and q.dtype is FLOAT and q.shape == (self.n,) and math.isfinite(q.dot(q))):
             q = self.checked_state(q)
         if q.ndim == 1:
             g = self._pinocchio.gravity(q)
@@ -84,8 +85,10 @@ class Mechanism(ArmKinematics):
 
     def terms(self, q: ArrayLike, dq: ArrayLike) -> tuple[Array, Array, Array]:
         """M, c and g together, for less than their sum."""
-        q, dq = np.asarray(q, dtype=float), np.asarray(dq, dtype=float)
-        if not (q.shape == dq.shape == (self.n,) and math.isfinite(q.dot(dq))):
+        if not (
+            (type(q) is type(dq) is np.ndarray and q.dtype is dq.dtype is FLOAT)
+            and (q.shape == dq.shape == (self.n,) and math.isfinite(q.dot(dq)))
+        ):
             q, dq = self.checked_states(q=q, dq=dq)
         if q.ndim == 1:
             M, c, g = self._pinocchio.terms(q, dq)

@@ -100,6 +100,8 @@ class Markers:
 
     def save(self, path: str | os.PathLike[str], joint_units: Sequence[str]) -> Path:
         """Write a CSV file, whole or not at all; every number reads back as it is. joint_units: rad or m of each."""
+        if len(joint_units) != len(self.joints) or not set(joint_units) <= {"rad", "m"}:
+            raise TrocarError(f"joint_units are rad or m for each of {', '.join(self.joints)}, got {joint_units!r}")
         titles = ["t [s]", *(f"q_{name} [{unit}]" for name, unit in zip(self.joints, joint_units, strict=True))]
         columns = [self.t[:, None], self.q]
         for body, T in self.poses.items():
@@ -107,6 +109,7 @@ class Markers:
             seen, numbers = self.seen(body), np.full((len(self), 7), np.nan)
             numbers[seen] = np.concatenate([T[seen, :3, 3], quaternion(T[seen, :3, :3])], axis=1)
             columns.append(numbers)
+        _columns(titles, f"{path}, not written")  # names that could not be read back
         rows = np.concatenate(columns, axis=1).tolist()
         lines = [",".join("" if value != value else repr(value) for value in row) for row in rows]
         return write_whole(path, "\n".join([",".join(titles), *lines]) + "\n")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 import mujoco
 import numpy as np
@@ -59,7 +60,7 @@ def build(
     """The model of one arm; see `Simulator` for the meaning of the options."""
     if accuracy not in INTEGRATORS:
         raise UnknownName("accuracy", accuracy, INTEGRATORS)
-    if not (np.isfinite(timestep) and 0 < timestep <= 0.02):
+    if not (_is_number(timestep) and 0 < timestep <= 0.02):
         raise TrocarError(f"timestep must be in (0, 0.02] s, got {timestep!r}")
     check_consistent(parameters.inertias)
     spec = mujoco.MjSpec()
@@ -95,6 +96,10 @@ def build(
     if compliance is not None:
         add_motors(spec, compliance)
     return spec
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _add_bodies(

@@ -48,6 +48,8 @@ def load_scene(source: str | PathLike[str], **options: Any) -> Scene:
     Args:
         options: timestep, accuracy, contacts of `Scene`, in place of what the file says; objects, beside its own.
     """
+    if not isinstance(source, (str, PathLike)):
+        raise UnknownName("scene", source, (*BUILT_IN, "a path ending in .toml"))
     name = fspath(source)
     if name.endswith(".toml"):
         path = Path(name)

@@ -1,0 +1,129 @@
+"""A claim: one published number beside ours."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Literal, get_args
+
+from trocar.errors import TrocarError
+
+Relation = Literal["equal", "at_most", "at_least"]
+
+RELATIONS: tuple[str, ...] = get_args(Relation)
+REASONS = ("not run: ", "not reproducible: ")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """One published number beside ours.
+
+    Attributes:
+        id: unique name, such as `ferro2022/tip_error`.
+        published: the number of the source, in `unit`; None where the source gives none.
+        ours: the number obtained here, in `unit`; None if it was not obtained. NaN and infinity never hold.
+        unit: unit of published, ours and tolerance; empty for a pure number.
+        relation: what ours has to be to published: equal, at_most or at_least.
+        tolerance: allowed excess over the relation, >= 0, in `unit`.
+        source: where the published number stands (publication, table, page).
+        note: remark; with a number missing, the reason: "not run: ..." or "not reproducible: ...".
+    """
+
+    id: str
+    published: float | None
+    ours: float | None
+    unit: str
+    relation: Relation
+    tolerance: float
+    source: str
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("id", "unit", "source", "note"):
+            if not isinstance(getattr(self, name), str):
+                raise self._error(name, "a string")
+        for name in ("id", "source"):
+            if not getattr(self, name).strip():
+                raise self._error(name, "a string that is not empty")
+        if self.relation not in RELATIONS:
+            raise self._error("relation", f"one of {', '.join(RELATIONS)}")
+        self._takenumber("tolerance", "a finite number >= 0")
+        if not (math.isfinite(self.tolerance) and self.tolerance >= 0):
+            raise self._error("tolerance", "a finite number >= 0")
+        if self.published is not None:
+            self._takenumber("published", "a finite number or None")
+            if not math.isfinite(self.published):
+                raise self._error("published", "a finite number or None")
+        if self.ours is not None:
+            self._takenumber("ours", "a number or None")
+        self._check_reason()
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether ours stands in the relation to published; None if one of the two is missing."""
+        if self.published is None or self.ours is None:
+            return None
+        if not math.isfinite(self.ours):
+            return False
+        if self.relation == "equal":
+            return abs(self.ours - self.published) <= self.tolerance
+        if self.relation == "at_most":
+            return self.ours <= self.published + self.tolerance
+        return self.ours >= self.published - self.tolerance
+
+    @property
+    def verdict(self) -> str:
+        """`holds`, `fails`, `not run` or `not reproducible`."""
+        if self.holds is None:
+            return self.note.partition(":")[0]
+        return "holds" if self.holds else "fails"
+
+    def to_json(self) -> dict[str, Any]:
+        """The claim as a dictionary for JSON, which has no NaN or infinity: those become null with a note."""
+        ours, note = self.ours, self.note
+        if ours is not None and not math.isfinite(ours):
+            note = f"ours is {ours}; {note}" if note else f"ours is {ours}"
+            ours = None
+        return {
+            "id": self.id,
+            "published": self.published,
+            "ours": ours,
+            "unit": self.unit,
+            "relation": self.relation,
+            "tolerance": self.tolerance,
+            "holds": self.holds,
+            "source": self.source,
+            "note": note,
+        }
+
+    def expected(self) -> str:
+        """The published number with relation and tolerance, such as `= 1.2 ± 0.1` or `≤ 3 + 0.5`."""
+        if self.published is None:
+            return "-"
+        sign, margin = {"equal": ("=", "±"), "at_most": ("≤", "+"), "at_least": ("≥", "-")}[self.relation]
+        text = f"{sign} {number(self.published)}"
+        return f"{text} {margin} {number(self.tolerance)}" if self.tolerance else text
+
+    def _takenumber(self, name: str, allowed: str) -> None:
+        """Turn a number of any kind (numpy's included) into a float."""
+        value = getattr(self, name)
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise self._error(name, allowed)
+        object.__setattr__(self, name, float(value))
+
+    def _check_reason(self) -> None:
+        given = any(self.note.startswith(r) and self.note != r for r in REASONS)
+        if self.published is None or self.ours is None:
+            if not given:
+                raise self._error("note", "'not run: ...' or 'not reproducible: ...' where a number is missing")
+        elif given:
+            raise self._error("note", "a remark: both numbers are there, so the claim is judged")
+
+    def _error(self, name: str, allowed: str) -> TrocarError:
+        return TrocarError(f"claim {self.id!r}: {name} is {getattr(self, name)!r}; allowed: {allowed}")
+
+
+def number(value: float | None) -> str:
+    """Six digits, as in tables and pages."""
+    return "-" if value is None else f"{value:.6g}"

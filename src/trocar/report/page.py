@@ -1,0 +1,140 @@
+"""The page of a report: one HTML file that needs no other. What fails stands first, then text, figures and claims."""
+
+from __future__ import annotations
+
+import base64
+import io
+from html import escape
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from trocar.palette import ACCENT, FONT
+from trocar.report.claim import Claim, number
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from trocar.report.report import Report
+
+_FIGURE_DPI = 200
+_SCREEN_DPI = 95  # at which a figure of 10 inches fills the page
+
+
+def html(report: Report) -> str:
+    """The whole page."""
+    title = escape(report.title)
+    parts = [
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<style>{_CSS}</style>\n</head>\n<body>\n<main>",
+        f"<h1>{title}</h1>",
+        *([f'<p class="summary">{report.summary()}</p>'] if report.claims else []),
+        *_failing(report.claims),
+    ]
+    parts += [f"<p>{escape(paragraph)}</p>" for paragraph in report.paragraphs]
+    figures = [_image(path.read_bytes(), "gif", caption) for path, caption in report.clips]
+    figures += [_figure(figure, caption) for figure, caption in report.figures]
+    parts += figures + _table(report.claims) if report.figures_first else _table(report.claims) + figures
+    parts.append("</main>\n</body>\n</html>\n")
+    return "\n".join(parts)
+
+
+def _failing(claims: list[Claim]) -> list[str]:
+    """The claims that fail, with their reasons: not to be looked for among those that hold."""
+    items = []
+    for claim in claims:
+        if claim.holds is False:
+            numbers = f"ours {number(claim.ours)}, published {claim.expected()} {claim.unit}".rstrip()
+            note = f" <span>{escape(claim.note)}</span>" if claim.note else ""
+            items.append(f"<li><b>{escape(claim.id)}</b>: {escape(numbers)}.{note}</li>")
+    return ['<section class="failing"><h2>What fails</h2>\n<ul>', *items, "</ul></section>"] if items else []
+
+
+def _table(claims: list[Claim]) -> list[str]:
+    if not claims:
+        return []
+    headings = ("claim", "published", "ours", "unit", "", "note and source")
+    head = "<table>\n<thead><tr>" + "".join(f"<th>{heading}</th>" for heading in headings) + "</tr></thead>"
+    rows = []
+    # a note that several claims in a row have in common stands once beside them
+    for _, together in groupby(claims, key=lambda claim: (claim.note, claim.source)):
+        first, *others = together
+        rows += [_row(first, 1 + len(others)), *(_row(claim) for claim in others)]
+    return [head, "<tbody>", *rows, "</tbody>\n</table>"]
+
+
+def _row(claim: Claim, span: int = 0) -> str:
+    """A row, with the note of `span` claims from here."""
+    kind = {True: "holds", False: "fails", None: "null"}[claim.holds]
+    text = f"{escape(claim.note)}<br>" if claim.note else ""
+    note = f'<td class="note" rowspan="{span}">{text}<cite>{escape(claim.source)}</cite></td>' if span else ""
+    return (
+        f'<tr class="{kind}"><td class="id">{escape(claim.id)}</td>'
+        f'<td class="number" data-label="published">{escape(claim.expected())}</td>'
+        f'<td class="number ours" data-label="ours">{number(claim.ours)}</td>'
+        f'<td class="unit" data-label="unit">{escape(claim.unit)}</td>'
+        f'<td class="verdict">{claim.verdict}</td>{note}</tr>'
+    )
+
+
+def _figure(figure: Figure, caption: str) -> str:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=_FIGURE_DPI)
+    # by its own width, so that text is of one size in all figures
+    return _image(buffer.getvalue(), "png", caption, round(figure.get_figwidth() * _SCREEN_DPI))
+
+
+def _image(data: bytes, kind: str, caption: str, width: int | None = None) -> str:
+    image, text = base64.b64encode(data).decode("ascii"), escape(caption)
+    wide = "" if width is None else f' width="{width}"'
+    source = f'src="data:image/{kind};base64,{image}"'
+    return f'<figure><img alt="{text}"{wide} {source}><figcaption>{text}</figcaption></figure>'
+
+
+# On a narrow screen each row of the table becomes a block with its own labels.
+_CSS = (
+    f":root {{ --accent: {ACCENT}; --font: {FONT}; }}"
+    + """
+:root { color-scheme: light dark; --ink: #1f2328; --soft: #646b73; --line: #dfe2e6; --paper: #fdfdfc;
+  --good: #1a7f4b; --bad: #b3261e; --open: #8a6500; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e3e6ea; --soft: #9aa3ad; --line: #363c44;
+  --paper: #16191d; --good: #5cc98d; --bad: #ff8a80; --open: #e0b64c; } }
+body { margin: 0; background: var(--paper); color: var(--ink);
+  font: 16px/1.55 var(--font); border-top: 4px solid var(--accent); }
+main { max-width: 62rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
+h1 { font-size: 1.6rem; line-height: 1.25; font-weight: 600; margin: 0; }
+p { max-width: 42rem; }
+.summary { color: var(--soft); margin-top: .35rem; }
+.failing { border-left: 3px solid var(--bad); padding: .1rem 0 .1rem 1rem; margin: 1.5rem 0; font-size: .95rem; }
+.failing h2 { font-size: 1rem; font-weight: 600; color: var(--bad); margin: 0; }
+.failing ul { padding-left: 1.1rem; margin: .35rem 0 0; }
+.failing li { margin: .25rem 0; }
+.failing b { font-weight: 600; }
+.failing span { color: var(--soft); }
+table { border-collapse: collapse; width: 100%; margin: 2rem 0; font-size: .92rem; }
+th { text-align: left; font-weight: 500; color: var(--soft); }
+th, td { padding: .5rem .75rem .5rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
+.id { overflow-wrap: anywhere; min-width: 13rem; }
+.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
+.holds .verdict { color: var(--good); }
+.fails .verdict, .fails .ours { color: var(--bad); font-weight: 600; }
+.null .verdict { color: var(--open); }
+.holds .verdict, .fails .verdict, .unit { white-space: nowrap; }
+.note, figcaption { color: var(--soft); }
+.note { overflow-wrap: anywhere; min-width: 14rem; }
+cite { font-size: .92em; }
+figure { margin: 2.5rem 0 0; }
+img { max-width: 100%; height: auto; background: #fff; border-radius: 6px; }
+figcaption { margin-top: .5rem; font-size: .92rem; max-width: 42rem; }
+@media (max-width: 40rem) {
+  thead { display: none; }
+  table, tbody, tr, td { display: block; }
+  tr { padding: .75rem 0; border-bottom: 1px solid var(--line); }
+  td { border: 0; padding: .1rem 0; }
+  td:empty { display: none; }
+  .id { font-weight: 600; }
+  td[data-label]::before { content: attr(data-label); color: var(--soft);
+    display: inline-block; width: 6rem; }
+}
+"""
+)

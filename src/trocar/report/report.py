@@ -1,0 +1,126 @@
+"""Claims with text and figures: a table for the terminal, JSON, one HTML file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from trocar.errors import TrocarError
+from trocar.files import write_whole
+from trocar.report.claim import Claim, number
+from trocar.report.page import html
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_VERDICTS = {True: ("holds", "green"), False: ("FAILS", "bold red"), None: ("-", "yellow")}
+
+
+class Report:
+    """Claims with the text and the figures that explain them.
+
+    Attributes:
+        title: heading of the report.
+        claims: the claims in order, with unique ids.
+        figures: matplotlib figures with their captions.
+        clips: films (.gif) with their captions; the HTML file holds copies.
+        paragraphs: plain text shown above the claims.
+        figures_first: whether the page opens with the figures, for reports that are looked at before they are read.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        claims: Iterable[Claim] = (),
+        *,
+        figures: Iterable[tuple[Figure, str]] = (),
+        paragraphs: Iterable[str] = (),
+        figures_first: bool = False,
+    ) -> None:
+        self.title = title
+        self.figures_first = figures_first
+        self.claims: list[Claim] = []
+        self.figures: list[tuple[Figure, str]] = list(figures)
+        self.clips: list[tuple[Path, str]] = []
+        self.paragraphs: list[str] = list(paragraphs)
+        for claim in claims:
+            self.add_claim(claim)
+
+    def add_claim(self, claim: Claim) -> None:
+        """Append a claim; its id must be new to this report."""
+        if any(claim.id == other.id for other in self.claims):
+            raise TrocarError(f"claim {claim.id!r} is already in the report {self.title!r}; ids must be unique")
+        self.claims.append(claim)
+
+    def add_figure(self, figure: Figure, caption: str) -> None:
+        """Append a matplotlib figure with its caption."""
+        self.figures.append((figure, caption))
+
+    def add_clip(self, path: str | Path, caption: str) -> None:
+        """Append a film, a .gif that has been written, with its caption."""
+        path = Path(path)
+        if path.suffix != ".gif" or not path.is_file():
+            raise TrocarError(f"a clip of a report is a .gif that is there, got {str(path)!r}")
+        self.clips.append((path, caption))
+
+    @property
+    def ok(self) -> bool:
+        """Whether no claim fails; claims that were not run do not count against it."""
+        return all(claim.holds is not False for claim in self.claims)
+
+    def summary(self) -> str:
+        """`3 hold, 1 fail, 2 not run`, and what its source rules out: `, 1 not reproducible`."""
+        verdicts = [claim.verdict for claim in self.claims]
+        text = f"{verdicts.count('holds')} hold, {verdicts.count('fails')} fail, {verdicts.count('not run')} not run"
+        ruled_out = verdicts.count("not reproducible")
+        return f"{text}, {ruled_out} not reproducible" if ruled_out else text
+
+    def table(self) -> Table:
+        """The claims as a rich table for the terminal, published and ours side by side.
+
+        Notes are numbered and stand below: in a column they would leave no width for the numbers.
+        """
+        notes = list(dict.fromkeys(claim.note for claim in self.claims if claim.note))
+        footer = [self.summary(), *(f"{number}: {note}" for number, note in enumerate(notes, start=1))]
+        table = Table(
+            title=Text(self.title, style="bold"),
+            title_justify="left",
+            # Text, not str, here and below: square brackets in a note are no markup.
+            caption=Text("\n".join(footer)),
+            caption_justify="left",
+        )
+        table.add_column("claim", overflow="fold")
+        table.add_column("published", justify="right")
+        table.add_column("ours", justify="right")
+        table.add_column("unit")
+        table.add_column("", no_wrap=True)
+        table.add_column("note", justify="right", style="dim")
+        for claim in self.claims:
+            word, style = _VERDICTS[claim.holds]
+            table.add_row(
+                Text(claim.id),
+                Text(claim.expected()),
+                Text(number(claim.ours), style=style),
+                Text(claim.unit),
+                Text(word, style=style),
+                str(notes.index(claim.note) + 1) if claim.note else "",
+            )
+        return table
+
+    def to_json(self) -> dict[str, Any]:
+        """`{"claims": [...]}`, each claim as `Claim.to_json` gives it."""
+        return {"claims": [claim.to_json() for claim in self.claims]}
+
+    def write_json(self, path: str | Path) -> Path:
+        """Write `to_json()` to `path`, whole or not at all."""
+        text = json.dumps(self.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
+        return write_whole(path, text + "\n")
+
+    def write_html(self, path: str | Path) -> Path:
+        """Write the report as one HTML file that needs no other, whole or not at all."""
+        return write_whole(path, html(self))

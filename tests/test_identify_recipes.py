@@ -15,7 +15,7 @@ from trocar.control.trajectories import PeriodicRun, fourier
 from trocar.errors import TrocarError
 from trocar.identification import recipe_search
 from trocar.identification.cross_validation import FOLDS, SHIFTS, Validation, folds
-from trocar.identification.identify import identify, prepared
+from trocar.identification.identify import identify, prepared, problem_of
 from trocar.identification.motion import efforts
 from trocar.identification.recalibration import recalibrate
 from trocar.identification.recipe import RECIPES, load_recipe, recipe_of, recipe_table
@@ -144,6 +144,10 @@ def test_a_recipe_reads_back_from_its_file(arm, tmp_path):
         (lambda t: t["drives"]["yaw"]["terms"].append("Fw"), "term 'Fw'"),
         (lambda t: t["drives"]["yaw"].update(hysteresis="deg"), "no field 'deg'"),
         (lambda t: t["weights"].update(prior=0.0), "must be positive"),
+        (lambda t: t["weights"].update(friktion=0.1), "field 'friktion'"),
+        (lambda t: t["drives"]["yaw"].update(held={"K2": 10.0}), "held term 'K2'"),
+        (lambda t: t["drives"]["yaw"].update(held={"Fv": 0.0}), "factor of Fv must be positive"),
+        (lambda t: t["drives"]["yaw"].update(held=10.0), "not a recipe"),
         (lambda t: t.update(arm="PSM"), "recipe for PSM, not for ECM"),
         (lambda t: t.update(filters=3), "not a recipe"),
     ],
@@ -153,6 +157,29 @@ def test_what_is_wrong_with_a_recipe_is_said(change, message):
     change(table)
     with pytest.raises(TrocarError, match=message):
         recipe_of("ECM", table, "mine.toml")
+
+
+def test_terms_are_held_as_strongly_as_the_recipe_says(ecm):
+    def found(held):
+        table = recipe_table("ECM")
+        table["drives"]["yaw"]["held"] = held
+        recipe = recipe_of("ECM", table)
+        signals = prepared(recipe, ecm)
+        return problem_of(recipe, recipe.mechanism(), np.eye(4), signals), recipe
+
+    (plain, _), (other, recipe) = found({}), found({"Fv": 10.0, "hysteresis": 0.3})
+    factor = dict(zip(other.terms, other.penalty / plain.penalty, strict=True))
+    assert {term: f for term, f in factor.items() if f != 1.0} == pytest.approx({"yaw.Fv": 10.0, "yaw.hysteresis": 0.3})
+    assert other.terms.count("yaw.hysteresis") == len(recipe.template.drives[0].hysteresis)
+    np.testing.assert_allclose(plain.weighted(recipe.weights).penalty, other.penalty)
+
+
+def test_what_a_search_takes_away_is_no_longer_held():
+    table = recipe_table("PSM")
+    assert table["drives"]["pitch"]["held"] == {"K2": 10.0}
+    without = next(change for change in simpler(table) if change.name == "without pitch.K2")
+    without.apply(table)
+    assert "pitch.K2" not in recipe_of("PSM", table).weights.held
 
 
 def test_a_recipe_file_that_is_none_is_said(tmp_path):

@@ -34,6 +34,7 @@ class Design:
         X: (N, n, k), tau: (N, n), both divided by `scale` (n,), the norm of the effort of each column.
         links: bodies, ten coordinates each, first. positive: (k,) coordinates that must not be negative.
         friction: (k,) coordinates of friction.
+        terms: (k,) what each belongs to, a link or a term of a drive such as `pitch.K2` or `pitch.hysteresis`.
         penalty: (k,) weights of the squares of theta - theta_prior.
     """
 
@@ -46,11 +47,12 @@ class Design:
     links: tuple[str, ...]
     positive: Array
     friction: Array
+    terms: tuple[str, ...]
     penalty: Array
 
     def weighted(self, weights: Weights) -> Design:
         """The same problem with other weights."""
-        return replace(self, penalty=penalties(weights, self.friction, 10 * len(self.links)))
+        return replace(self, penalty=penalties(weights, self.friction, self.terms, 10 * len(self.links)))
 
     def gram(self, rows: Array) -> tuple[Array, Array]:
         """X'X and X'(tau - X theta_prior) over some rows, summed over the columns."""
@@ -93,6 +95,7 @@ def design(
             columns.append(column)
             prior_values.append(float(a == b))
     positive, friction = [False] * len(columns), [False] * len(columns)
+    terms = [link for link in links for _ in _SYMMETRIC]
     used = {place[f"{link}.{x}"] for link in links for x in NAMES}
     corners = mechanism.drives.A * mechanism.arm.lower, mechanism.drives.A * mechanism.arm.upper
     lower = np.minimum(np.minimum(*corners).sum(1), s.min(0))
@@ -114,6 +117,7 @@ def design(
                 column[slope] = per_s / length
             columns.append(column)
             prior_values.append(0.0)
+            terms.append(f"{owner}.{term.partition('[')[0]}")
             friction.append(term.startswith("hysteresis") or term in ("Fv", "Fc"))
             positive.append(friction[-1] or term in ("Im", "amplitude", "mu"))
     M = np.array(columns).T
@@ -133,13 +137,14 @@ def design(
         links=links,
         positive=np.array(positive),
         friction=np.array(friction),
-        penalty=penalties(weights, np.array(friction), count),
+        terms=tuple(terms),
+        penalty=penalties(weights, np.array(friction), tuple(terms), count),
     )
 
 
-def penalties(weights: Weights, friction: Array, link_coordinates: int) -> Array:
-    """(k,): of link coordinates the second order of tr Q - log det Q at 1, of others what their kind has."""
-    penalty = np.where(friction, weights.friction, weights.other)
+def penalties(weights: Weights, friction: Array, terms: tuple[str, ...], link_coordinates: int) -> Array:
+    """(k,): of link coordinates the second order of tr Q - log det Q at 1, of others what their kind and term have."""
+    penalty = np.where(friction, weights.friction, weights.other) * [weights.held.get(term, 1.0) for term in terms]
     penalty[:link_coordinates] = 0.5 * weights.prior
     return np.asarray(penalty)
 

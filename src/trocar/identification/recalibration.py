@@ -75,6 +75,7 @@ def recalibrate(
         theta_prior=known[free],
         positive=problem.positive[free],
         friction=problem.friction[free],
+        terms=tuple(term for term, is_free in zip(problem.terms, free, strict=True) if is_free),
         penalty=problem.penalty[free],
     )
     theta = known.copy()

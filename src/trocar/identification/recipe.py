@@ -9,7 +9,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,17 +27,24 @@ from trocar.mechanics.inertia import from_pseudo_inertia, standard
 from trocar.spatial import Array
 
 RECIPES = {"PSM": "psm", "MTML": "mtm", "MTMR": "mtm"}
+WEIGHTS = ("prior", "friction", "other")
 FILTERS = ("effort", "motion", "trim", "delay", "slower_than")
-DRIVE_KEYS = ("joints", "motors", "terms", "hysteresis", "slope", "least_Im")
+DRIVE_KEYS = ("joints", "motors", "terms", "hysteresis", "slope", "least_Im", "held")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Weights:
-    """Strength of each penalty, relative to the sum over the joints of the squared relative error."""
+    """Strength of each penalty, relative to the sum over the joints of the squared relative error.
+
+    Attributes:
+        prior: of links. friction: of friction elements and viscous terms. other: of offsets, springs and rotors.
+        held: factors on the last two, such as `pitch.K2` or `disc_3.hysteresis` (all elements of that drive).
+    """
 
     prior: float
     friction: float
     other: float
+    held: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +131,13 @@ def _recipe(arm: str, table: Mapping[str, Any], where: str) -> Recipe:
                 raise UnknownName(f"{where}: [drives.{drive}]: term", term, DRIVE_TERMS)
     if len(filters["motion"]) != robot.n:
         raise TrocarError(f"{where}: [filters] motion needs {robot.n} cut-offs, got {len(filters['motion'])}")
-    weights = Weights(**{key: float(value) for key, value in table["weights"].items()})
+    held = {
+        f"{drive}.{term}": _factor(entry, term, f"{where}: [drives.{drive}]")
+        for drive, entry in drives.items()
+        for term in entry.get("held", {})
+    }
+    _known(table["weights"], WEIGHTS, f"{where}: [weights]")
+    weights = Weights(held=held, **{key: float(value) for key, value in table["weights"].items()})
     if min(weights.prior, weights.friction, weights.other) <= 0:
         raise TrocarError(f"{where}: [weights] must be positive: without them the estimate is not unique")
     priors = prior(RECIPES[arm].upper()) if "prior" not in table else prior_of_set(load_parameters(arm, table["prior"]))
@@ -158,6 +171,17 @@ def _known(entry: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
     unknown = sorted(set(entry) - set(keys))
     if unknown:
         raise UnknownName(f"{where}: field", unknown[0], keys)
+
+
+def _factor(entry: Mapping[str, Any], term: str, where: str) -> float:
+    """How much more strongly than by its weight a term of a drive is held."""
+    known = (*entry["terms"], *(("hysteresis",) if "hysteresis" in entry else ()))
+    if term not in known:
+        raise UnknownName(f"{where}: held term", term, known)
+    factor = float(entry["held"][term])
+    if not (np.isfinite(factor) and factor > 0):
+        raise TrocarError(f"{where}: held: the factor of {term} must be positive, got {factor:g}")
+    return factor
 
 
 def joint_from_columns(arm: Arm, columns: tuple[str, ...]) -> Array:

@@ -109,7 +109,12 @@ def _slope(table: Table, drive: str) -> Iterator[Change]:
 
 
 def _without(drive: str, term: str) -> Change:
-    return Change(f"without {drive}.{term}", lambda t: t["drives"][drive]["terms"].remove(term))
+    def apply(table: dict[str, Any]) -> None:
+        entry = table["drives"][drive]
+        entry["terms"].remove(term)
+        entry.get("held", {}).pop(term, None)
+
+    return Change(f"without {drive}.{term}", apply)
 
 
 def _without_slope(drive: str) -> Change:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -130,9 +131,6 @@ class Client:
     def send_file_download(self, name, content, save_immediately):
         self.files[name] = content
 
-    def add_notification(self, *_args, **_options):
-        return SimpleNamespace(remove=lambda: None)
-
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
@@ -151,19 +149,67 @@ def page(tmp_path_factory):
     server.stop()
 
 
+@contextmanager
+def watched(films, before):
+    """Call something before every picture of a film."""
+    counted = films._counted
+
+    def pictures(film, duration):
+        def seen():
+            for picture in film:
+                before()
+                yield picture
+
+        class Watched:
+            __len__ = film.__len__
+            __iter__ = staticmethod(seen)
+
+        return counted(Watched(), duration)
+
+    films._counted = pictures
+    yield
+    films._counted = counted
+
+
+def test_a_film_can_be_cancelled_and_another_made(page, recording):
+    page.recordings.a = Track(recording, "run")
+    client, told, films = Client(), [], page.recordings.films
+    films._tell = told.append
+    pictures = []
+
+    def third():
+        pictures.append(0)
+        if len(pictures) == 3:
+            films.cancel()
+
+    with watched(films, third):
+        films.send(client, ".gif")
+        if any("no OpenGL context" in text for text in told):
+            pytest.skip(f"nothing can be rendered here: {told}")
+        assert (len(pictures), client.files, told) == (3, {}, [])
+        assert not films.status.visible
+        films.send(client, ".gif")
+    assert list(client.files) == ["recording.gif"]
+
+
 @pytest.mark.parametrize("suffix", [".gif", ".mp4"])
 def test_the_page_sends_films_of_its_recording(page, recording, suffix):
     if suffix == ".mp4":
         pytest.importorskip("imageio_ffmpeg")
     page.recordings.a = Track(recording, "run")
-    client, told = Client(), []
-    page.recordings._tell = told.append
-    page.recordings._guarded(lambda: page.recordings._send_film(SimpleNamespace(client=client), suffix))
+    client, told, films = Client(), [], page.recordings.films
+    films._tell = told.append
+    shares = []
+    with watched(films, lambda: shares.append(int(re.search(r"(\d+) %", films.status.content)[1]))):
+        films.send(client, suffix)
     if any("no OpenGL context" in text for text in told):
         pytest.skip(f"nothing can be rendered here: {told}")
     assert not told
     ((name, content),) = client.files.items()
     assert name == f"recording{suffix}"
+    # one picture after the other, told in between
+    assert shares == [100 * k // 20 for k in range(20)]
+    assert not films.status.visible
     if suffix == ".mp4":
         assert content[4:8] == b"ftyp"
         return

@@ -169,6 +169,8 @@ class Page:
         self.plots.refresh_bars(self._mechanism, frame)
         while not self.session.notices.empty():
             self.tell(self.session.notices.get())
+        if not self.server.get_clients():  # a message waits for someone to read it
+            self._message_until = time.perf_counter() + MESSAGE_TIME
         if self._message.visible and time.perf_counter() > self._message_until:
             self._message.visible = False
         if self._cameras is not None and frame.driver is not None and self.server.get_clients():

@@ -28,7 +28,6 @@ from trocar.viewer.session import Session
 
 DRAW, FIGURES, PLOTS = 1 / 40, 0.1, 0.25  # real time between updates of poses, numbers and curves [s]
 ZENITH, HORIZON = (0.72, 0.78, 0.85), (0.93, 0.94, 0.95)  # of the backdrop
-PANE = 420  # width of what the endoscope sees [px]
 MESSAGE_TIME = 15.0  # a message stays so long [s]
 Cameras = Callable[[Frame], list[Picture]]
 
@@ -73,11 +72,9 @@ class Page:
         if reports is not None:
             with tabs.add_tab("Reports", viser.Icon.REPORT):
                 self.reports = ReportPanel(server, reports)
-        self.plots = PlotPanel(server, self._plant)
         self._cameras = cameras
         self._seen: Picture | None = None
-        if cameras is not None:
-            self._pane = self._add_pane(cameras)
+        self.plots = PlotPanel(server, self._plant, None if cameras is None else cameras(session.frame))
         self._ghost: Drawing | None = None
         self._drawing = Drawing(server.scene, "/arm", self._plant.spec)
         self._hung: Mapping[str, Array] = {}  # what set-up joints were drawn at
@@ -176,7 +173,8 @@ class Page:
         if self._cameras is not None and frame.driver is not None and self.server.get_clients():
             pictures = self._cameras(frame)
             if pictures[0] is not self._seen:
-                self._seen, self._pane.image = pictures[0], np.hstack(pictures)
+                self._seen = pictures[0]
+                self.plots.show_pictures(pictures)
 
     def _curves(self, frame: Frame) -> None:
         if self.recordings.active and self.recordings.a is not None:
@@ -250,10 +248,3 @@ class Page:
             position=(float(centre[0]), float(centre[1]), float(low[2]) - 0.1),
             shadow_opacity=0.2,
         )
-
-    def _add_pane(self, cameras: Cameras) -> viser.GuiImageHandle:
-        """Where the pictures of an endoscope go, left and right."""
-        panel = self.server.gui.add_panel()
-        panel.float(x=12, y=12, width=PANE)
-        with panel.add_tab("Endoscope", viser.Icon.CAMERA):
-            return self.server.gui.add_image(np.hstack(cameras(self.session.frame)), format="jpeg")

@@ -204,4 +204,4 @@ def _table(a: Track, b: Track) -> str:
 
 def _short(value: float) -> str:
     """Three decimals at most: less than that is less than anyone measures."""
-    return f"{value:.3f}" if value < 10 else f"{value:.3g}"
+    return f"{value:.3f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"

@@ -195,6 +195,10 @@ class Page:
         if was.spec is not self._plant.spec:
             self._drawing.become(self._plant.spec)
             self._hung = {}
+        if was.alone is not self._plant.alone:  # from a scene to the recording of one of its arms, and back
+            position, look_at = self._outlook()
+            for client in self.server.get_clients().values():
+                client.camera.position, client.camera.look_at = position, look_at
         self._overlays = self._laid_over()
         if frame.driver is not None:
             self.driving.rebuild(frame)
@@ -229,13 +233,20 @@ class Page:
         scene.add_light_directional("/lights/key", position=(1.2, -0.8, 2.2), intensity=1.1, cast_shadow=True)
         scene.add_light_directional("/lights/fill", position=(-1.5, 1.0, 1.0), intensity=0.35)
 
-    def _place_camera(self) -> None:
+    def _outlook(self) -> tuple[Array, Array]:
+        """From where to look, and at what (3,) [m]: a scene as it says, an arm that is alone as in still pictures."""
+        if self.session.outlook is not None and not self._plant.alone:
+            return self.session.outlook
         low, high = self._drawing.extent
         centre, radius = (low + high) / 2, float(np.linalg.norm(high - low)) / 2
+        # the mechanism on the left, the instrument on the right
+        return centre + 1.95 * radius * np.array([0.78, -0.53, 0.33]), centre
+
+    def _place_camera(self) -> None:
+        low, high = self._drawing.extent
+        centre = (low + high) / 2
         camera = self.server.initial_camera
-        # the mechanism on the left, the instrument on the right, as in still pictures
-        usual = centre + 1.95 * radius * np.array([0.78, -0.53, 0.33]), centre
-        position, look_at = self.session.outlook or usual
+        position, look_at = self._outlook()
         camera.position, camera.look_at = tuple(position), tuple(look_at)
         self.server.scene.add_grid(
             "/floor",

@@ -31,6 +31,7 @@ LIVE = {
     "tracking error": ("reference - position",),
     "engine - equations": ("effort of the engine - of the equations",),
 }
+LIVE_KEY = "engine", "reference, or effort by the equations"
 RECORDED = {"position": ("A", "B"), "velocity": ("A", "B"), "effort": ("A", "B"), "difference of positions": ("B - A",)}
 _CHANNEL = {"position": "q", "velocity": "dq", "effort": "tau"}
 _UNIT = {
@@ -63,7 +64,7 @@ class PlotPanel:
             self._live = {name: _plot(gui, labels) for name, labels in LIVE.items()}
             self._recorded = {name: _plot(gui, labels) for name, labels in RECORDED.items()}
         self._drawn: tuple[Any, ...] = ()
-        self._explain("engine", "reference, or effort by the equations")
+        self._explain(*LIVE_KEY)
 
     def show_pictures(self, pictures: Sequence[Picture]) -> None:
         self._pictures.image = _side_by_side(pictures)
@@ -85,13 +86,14 @@ class PlotPanel:
         for name, values in zip(LIVE, curves, strict=True):
             _fill(self._live[name], _title(mechanism, j, name), t, *values)
         _show(self._recorded, False)
-        self._explain("engine", "reference, or effort by the equations")
+        self._explain(*LIVE_KEY)
 
     def clear(self) -> None:
         """Nothing is known of what is shown now."""
         _show(self._live, False)
         _show(self._recorded, False)
         self._drawn = ()
+        self._explain(*LIVE_KEY)
 
     def recorded(self, a: Track, b: Track | None, now: float) -> None:
         """Whole recordings; the titles have the values at the time shown."""

@@ -10,6 +10,7 @@ import sys
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -234,6 +235,19 @@ def test_the_button_simulates_the_recording_as_b_with_what_the_mechanism_tab_say
     # 1 s at 1 Hz about 0.12 m: what is left without the counterweight is its weight
     g = [tr.load_mechanism("PSM", counterweight=c).gravity(CENTRE)[2] for c in (True, False)]
     assert difference(recordings.a, recordings.b)["tau"][2] == pytest.approx(abs(g[1] - g[0]), rel=0.15)
+
+
+def test_a_typed_millimetre_of_the_tip_moves_the_target_along_that_axis_alone(page):
+    driving, aimed = page.driving, []
+    driving._target.position = was = np.array([0.01234, -0.05678, -0.11111])
+    driving._place.value = (12.0, -57.0, -115.0)  # z was -111
+    driving._session = SimpleNamespace(frame=driving._session.frame, aim=aimed.append)
+    try:
+        driving._on_place(SimpleNamespace(client=1))
+    finally:
+        driving._session = page.session
+    np.testing.assert_allclose(aimed[0][:3, 3], [was[0], was[1], -0.115], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(driving._target.position, aimed[0][:3, 3])
 
 
 def test_reports_are_listed_and_shown_in_a_frame_of_their_own(page):

@@ -47,7 +47,7 @@ class DrivingPanel:
         self._tip_folder = gui.add_folder("Tip target", visible=False)
         with self._tip_folder:
             gui.add_markdown("Drag the handle at the tip, or say where it shall go:")
-            # in metres the last digits do not fit into the fields
+            # in metres, or with decimals, they do not fit into the fields
             tip = _millimetres(session.frame.T_tip)
             self._place: Any = gui.add_vector3("Tip [mm]", tip, step=1.0, hint="in base axes")
         with gui.add_folder("Push the tip", expand_by_default=False):
@@ -167,7 +167,10 @@ class DrivingPanel:
     def _on_place(self, event: viser.GuiEvent[Any]) -> None:
         if event.client is not None:
             T = self._session.frame.T_tip
-            self._target.position = position = np.array(self._place.value) / 1000
+            # of a target that was dragged only the number that was typed is a whole one
+            was, typed = np.array(self._target.position), np.array(self._place.value)
+            position = np.where(typed == np.round(1000 * was), was, typed / 1000)
+            self._target.position = position
             self._session.aim(pose(R=T[:3, :3], p=position))
 
     def _on_target(self, event: viser.TransformControlsEvent) -> None:
@@ -252,6 +255,6 @@ def _inside(joint: Joint) -> tuple[float, float]:
 
 
 def _millimetres(T: Array) -> tuple[float, float, float]:
-    """Position of a pose [mm], to a tenth."""
-    x, y, z = (round(1000 * float(value), 1) for value in T[:3, 3])
+    """Position of a pose, in whole [mm]."""
+    x, y, z = (float(np.round(1000 * value)) for value in T[:3, 3])
     return x, y, z

@@ -8,6 +8,7 @@ import trocar as tr
 from trocar.arms.parameters import load_parameters
 from trocar.control import JointPID
 from trocar.control.trajectories import step_to
+from trocar.simulation.model import COLLISION, VISUAL, lean
 
 HOLD = np.array([0.3, 0.2, 0.1, 0.1, 0.2, 0.1, 0.3])
 
@@ -379,3 +380,20 @@ def test_forces_that_are_not_solved_for_are_told_once():
         sim.step(np.zeros(7))
     assert told[0].filename == __file__
     sim.step(np.zeros(7))  # a second warning would be an error
+
+
+@pytest.mark.parametrize("arm", ["PSM", "ECM_Si", "MTMR"])
+def test_leaving_out_what_is_only_seen_changes_nothing_else(arm):
+    """Every array of the compiled model is that of a model whose shapes were deleted one by one, but for looks."""
+    spec = tr.Simulator(arm).spec
+    deleted = spec.copy()
+    for geom in [g for g in deleted.geoms if g.group in (VISUAL["group"], COLLISION["group"])]:
+        deleted.delete(geom)
+    for mesh in list(deleted.meshes):
+        deleted.delete(mesh)
+    wanted, found = deleted.compile(), lean(spec).compile()
+    assert found.ngeom == wanted.ngeom < spec.copy().compile().ngeom
+    for name in dir(wanted):
+        value = getattr(wanted, name)
+        if isinstance(value, np.ndarray) and not name.startswith(("mat_", "name", "_")):
+            np.testing.assert_array_equal(getattr(found, name), value, err_msg=name)

@@ -213,6 +213,33 @@ def scene_file(tmp_path, text):
     return path
 
 
+@pytest.mark.parametrize("mass", [1e-4, 2e-3, 0.1])
+def test_a_free_thing_of_a_scene_file_lies_still_however_light(tmp_path, mass):
+    text = f"""
+        [arms.PSM]
+        arm = "PSM"
+        [[objects]]
+        name = "table"
+        shape = "box"
+        size = [0.1, 0.1, 0.02]
+        position = [0.3, 0.0, -0.21]
+        [[objects]]
+        name = "cube"
+        shape = "box"
+        size = [0.01, 0.01, 0.01]
+        mass = {mass}
+        position = [0.3, 0.0, -0.195]
+    """
+    scene = tr.load_scene(scene_file(tmp_path, text))
+    places = []
+    for _ in range(400):
+        scene.step({"PSM": np.zeros(7)})
+        places.append(scene.objects["cube"].pose[:3, 3].copy())
+    np.testing.assert_allclose(places[200:], np.broadcast_to(places[-1], (200, 3)), rtol=0, atol=1e-9)
+    # it sinks in by about its weight over the stiffness of four corners, 5e4 N/m each
+    assert -0.195 - places[-1][2] == pytest.approx(9.81 * mass / 2e5, rel=0.25)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -546,6 +546,9 @@ def test_a_taken_port_is_status_2_with_one_line():
     [
         (["view", "PSMM"], "Did you mean 'PSM'"),
         (["view", "PSM", "--compare", "b.csv"], "--compare is a second recording"),
+        (["view", "nowhere.npz"], "nowhere.npz does not exist"),
+        (["view", "nowhere.csv", "--compare", "b.csv"], "nowhere.csv does not exist"),
+        (["view", "--reports", "nowhere", "--port", "0"], "there is no such folder"),
         (["view", "PSM", "--native"], "needs a display"),
         (["render", "nowhere.csv"], "does not exist"),
         (["render", "nowhere.csv", "-o", "film.avi"], ".png, .gif, .mp4"),
@@ -562,6 +565,7 @@ def test_bad_arguments_are_status_2_with_one_line(arguments, message, monkeypatc
     assert result.exit_code == 2, result.output
     (line,) = result.stderr.splitlines()
     assert message in line
+    assert result.stdout == ""
 
 
 def test_render_makes_pictures_and_films_of_a_recording(recording, tmp_path):

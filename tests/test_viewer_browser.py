@@ -489,6 +489,12 @@ def test_a_scene_has_a_choice_of_arms_and_what_its_endoscope_sees(viewer):
         insist(lambda: cart.type("roll [rad]", 0.5), rolled, "the roll of the ECM")
         until(lambda: (np.abs(pixels(picture.screenshot()) - before).max(-1) > 30).mean() > 0.2, "the view to turn")
         cart.keep("scene")
+        for width in (800, SIZE["width"]):  # a narrow window: pictures beside the scene and its controls, not over them
+            cart.tab.set_viewport_size({**SIZE, "width": width})
+            cart.rendered()
+            pane, scene = (shown.bounding_box() for shown in (picture, cart.tab.locator("canvas").first))
+            assert pane["x"] + pane["width"] <= scene["x"]
+            assert scene["width"] > 100
 
         # what the arms are made of, and how they hang
         cart.go("Mechanism")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -130,9 +132,6 @@ class Client:
     def send_file_download(self, name, content, save_immediately):
         self.files[name] = content
 
-    def add_notification(self, *_args, **_options):
-        return SimpleNamespace(remove=lambda: None)
-
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
@@ -151,19 +150,67 @@ def page(tmp_path_factory):
     server.stop()
 
 
+@contextmanager
+def watched(films, before):
+    """Call something before every picture of a film."""
+    counted = films._counted
+
+    def pictures(film, duration):
+        def seen():
+            for picture in film:
+                before()
+                yield picture
+
+        class Watched:
+            __len__ = film.__len__
+            __iter__ = staticmethod(seen)
+
+        return counted(Watched(), duration)
+
+    films._counted = pictures
+    yield
+    films._counted = counted
+
+
+def test_a_film_can_be_cancelled_and_another_made(page, recording):
+    page.recordings.a = Track(recording, "run")
+    client, told, films = Client(), [], page.recordings.films
+    films._tell = told.append
+    pictures = []
+
+    def third():
+        pictures.append(0)
+        if len(pictures) == 3:
+            films.cancel()
+
+    with watched(films, third):
+        films.send(client, ".gif")
+        if any("no OpenGL context" in text for text in told):
+            pytest.skip(f"nothing can be rendered here: {told}")
+        assert (len(pictures), client.files, told) == (3, {}, [])
+        assert not films.status.visible
+        films.send(client, ".gif")
+    assert list(client.files) == ["recording.gif"]
+
+
 @pytest.mark.parametrize("suffix", [".gif", ".mp4"])
 def test_the_page_sends_films_of_its_recording(page, recording, suffix):
     if suffix == ".mp4":
         pytest.importorskip("imageio_ffmpeg")
     page.recordings.a = Track(recording, "run")
-    client, told = Client(), []
-    page.recordings._tell = told.append
-    page.recordings._guarded(lambda: page.recordings._send_film(SimpleNamespace(client=client), suffix))
+    client, told, films = Client(), [], page.recordings.films
+    films._tell = told.append
+    shares = []
+    with watched(films, lambda: shares.append(int(re.search(r"(\d+) %", films.status.content)[1]))):
+        films.send(client, suffix)
     if any("no OpenGL context" in text for text in told):
         pytest.skip(f"nothing can be rendered here: {told}")
     assert not told
     ((name, content),) = client.files.items()
     assert name == f"recording{suffix}"
+    # one picture after the other, told in between
+    assert shares == [100 * k // 20 for k in range(20)]
+    assert not films.status.visible
     if suffix == ".mp4":
         assert content[4:8] == b"ftyp"
         return
@@ -188,6 +235,19 @@ def test_the_button_simulates_the_recording_as_b_with_what_the_mechanism_tab_say
     # 1 s at 1 Hz about 0.12 m: what is left without the counterweight is its weight
     g = [tr.load_mechanism("PSM", counterweight=c).gravity(CENTRE)[2] for c in (True, False)]
     assert difference(recordings.a, recordings.b)["tau"][2] == pytest.approx(abs(g[1] - g[0]), rel=0.15)
+
+
+def test_a_typed_millimetre_of_the_tip_moves_the_target_along_that_axis_alone(page):
+    driving, aimed = page.driving, []
+    driving._target.position = was = np.array([0.01234, -0.05678, -0.11111])
+    driving._place.value = (12.0, -57.0, -115.0)  # z was -111
+    driving._session = SimpleNamespace(frame=driving._session.frame, aim=aimed.append)
+    try:
+        driving._on_place(SimpleNamespace(client=1))
+    finally:
+        driving._session = page.session
+    np.testing.assert_allclose(aimed[0][:3, 3], [was[0], was[1], -0.115], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(driving._target.position, aimed[0][:3, 3])
 
 
 def test_reports_are_listed_and_shown_in_a_frame_of_their_own(page):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -83,6 +84,9 @@ def view(
             raise TrocarError("--parameters and --instrument are of one arm; those of a scene are in its file")
         if scene is None and recording is None and what not in ARMS:
             raise UnknownName("arm, scene or recording", what, (*BUILT_IN, *ARMS, "a .toml, .csv or .npz file"))
+        for path in (recording, compare):
+            if path is not None and not path.exists():
+                raise TrocarError(f"the recording {path} does not exist; trocar sim makes one")
         settings = Settings(
             arm=(arm or "PSM") if recording or scene else what,
             parameters=parameters,
@@ -107,7 +111,7 @@ def _serve(
     browser: bool,
 ) -> None:
     try:
-        from trocar.viewer.server import address, exposure, open_browser, serve
+        from trocar.viewer.server import address, exposure, open_browser, serve, stop
     except ModuleNotFoundError as error:
         raise TrocarError(f"the viewer needs {error.name}: pip install 'trocar[view]'") from error
     from trocar.viewer.endoscope import endoscope_of
@@ -118,31 +122,30 @@ def _serve(
     if warning:
         typer.echo(f"warning: {warning}", err=True)
     session = Session(settings)
-    server = serve(host, port)
-    endoscope = endoscope_of(settings, session)
-    page = Page(server, session, endoscope, reports)
-    try:
-        if endoscope is not None:
-            endoscope.start()
+    with ExitStack() as running:  # what was started is ended in the opposite order
+        server = serve(host, port)
+        running.callback(stop, server)
+        endoscope = endoscope_of(settings, session)
+        page = Page(server, session, endoscope, reports)
+        running.callback(session.close)
         session.start()
-        page.start()
-        if recording is None and play:
-            session.play()
-        # a recording that cannot be read is a message in the page; the simulation is there all the same
-        page.recordings.open(recording, compare)
-        url = address(server)
-        typer.echo(f"trocar view: {url}  (end with Ctrl-C)")
-        if browser:
-            open_browser(url)
-        page.wait()
-    except KeyboardInterrupt:
-        typer.echo("")
-    finally:
-        page.close()
         if endoscope is not None:
-            endoscope.close()
-        session.close()
-        server.stop()
+            running.callback(endoscope.close)
+            endoscope.start()
+        running.callback(page.close)
+        page.start()
+        try:
+            if recording is None and play:
+                session.play()
+            # a recording that cannot be read is a message in the page; the simulation is there all the same
+            page.recordings.open(recording, compare)
+            url = address(server)
+            typer.echo(f"trocar view: {url}  (end with Ctrl-C)")
+            if browser:
+                open_browser(url)
+            page.wait()
+        except KeyboardInterrupt:
+            typer.echo("")
 
 
 def _native(settings: Settings, recording: Path | None) -> None:

@@ -294,14 +294,14 @@ def _add_motors(spec: mujoco.MjSpec, arm: Arm) -> None:
 
 
 def lean(spec: mujoco.MjSpec, alone: bool = True) -> mujoco.MjSpec:
-    """A copy without shapes that only cost time: those only seen, and those of an arm `alone` with no objects."""
+    """A copy without shapes that only cost time: those only seen, and those of an arm `alone` with no objects.
+
+    MuJoCo leaves out what touches nothing when it compiles, much quicker than shapes are deleted one by one.
+    """
     copy = spec.copy()
+    copy.compiler.discardvisual = True
     own = {VISUAL["group"], COLLISION["group"], JAW["group"]}
-    idle = {VISUAL["group"]}
     if alone and all(geom.group in own for geom in copy.geoms) and not copy.flexes:
-        idle.add(COLLISION["group"])
-    for geom in [g for g in copy.geoms if g.group in idle]:
-        copy.delete(geom)
-    for mesh in list(copy.meshes):
-        copy.delete(mesh)
+        for geom in copy.geoms:
+            geom.contype = geom.conaffinity = 0
     return copy

@@ -430,8 +430,7 @@ def _mounting(given: SceneArm) -> float:
 
 def _lean(spec: mujoco.MjSpec, several: bool) -> mujoco.MjSpec:
     """A copy of what is simulated: without what is only seen."""
-    bare = spec.copy() if several else lean(spec)
-    bare.compiler.discardvisual = True  # much quicker than to delete hundreds of shapes one by one
+    bare = lean(spec, alone=not several)
     for body in [b for b in bare.bodies if SET_UP in b.name]:
         bare.delete(body)
     return bare

@@ -138,9 +138,7 @@ def _object(entry: Mapping[str, Any], where: str) -> Object:
             made = SoftSlab(name, fields.vector("size", 3), T, young=fields.number("young", 3e4), **looks)
         else:
             mass = fields.number("mass", 0.0)  # none: fixed
-            if mass:
-                looks |= {"mass": mass, "stiffness": None}  # free: however light, contacts must not throw it off
-            made = Solid(name, _shape(kind, fields), T, **looks)
+            made = Solid(name, _shape(kind, fields), T, mass=mass or None, **looks)
     fields.check_all_read()
     return made
 

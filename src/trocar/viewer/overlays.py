@@ -21,7 +21,7 @@ from trocar.viewer.plant import Plant
 DRIVEN, PASSIVE, FOLLOWER, LOOP = rgb(COLOURS[0]), rgb(COLOURS[5]), rgb(COLOURS[3]), rgb(COLOURS[1])
 PUSH, CONTACT = rgb(COLOURS[2]), rgb(COLOURS[1])
 MASS, RCM, GRAVITY = (240, 200, 40), (220, 20, 60), (110, 110, 110)
-METRE_PER_NEWTON = 0.03
+METRE_PER_NEWTON, LEAST_FORCE = 0.03, 0.05  # of arrows, whose heads are as large for the least force [m/N], [N]
 BASE = "/base"  # node of the scene that is the base of the arm
 CLOUD = 4096
 
@@ -77,7 +77,7 @@ class Overlays:
 
     @staticmethod
     def _aim(arrows: Any, points_and_forces: Array, visible: bool) -> None:
-        seen = points_and_forces[np.linalg.norm(points_and_forces[:, 1], axis=1) > 1e-3]
+        seen = points_and_forces[np.linalg.norm(points_and_forces[:, 1], axis=1) > LEAST_FORCE]
         if visible and len(seen):
             ends = seen[:, 0] + METRE_PER_NEWTON * seen[:, 1]
             arrows.points = np.stack([seen[:, 0], ends], axis=1).astype(np.float32)
@@ -165,10 +165,10 @@ class Overlays:
 
     def _add_arrows(self) -> None:
         scene, plant, width = self._scene, self._plant, 0.006 * self._size
-        look: dict[str, Any] = {"shaft_radius": width, "head_radius": 2.5 * width, "head_length": 5 * width}
+        look: dict[str, Any] = {"shaft_radius": width, "head_radius": 2 * width, "head_length": 3 * width}
         nothing = np.zeros((1, 2, 3))
-        self._push = scene.add_arrows(f"{BASE}/push", nothing, PUSH, visible=False, **look)
-        self._contacts = scene.add_arrows("/contacts", nothing, CONTACT, visible=False, **look)
+        self._push = scene.add_arrows(f"{BASE}/push", nothing, _linear(PUSH), visible=False, **look)
+        self._contacts = scene.add_arrows("/contacts", nothing, _linear(CONTACT), visible=False, **look)
         self._handles["forces"] += [self._push, self._contacts]
         T = plant.T_world_base
         g = T[:3, :3] @ plant.sim.gravity_vector
@@ -176,7 +176,7 @@ class Overlays:
             start = np.array([T[0, 3], T[1, 3], self._drawing.extent[1][2] + 0.05])
             end = start + 0.3 * self._size * g / 9.81
             kept = self._handles["gravity"]
-            kept.append(scene.add_arrows("/gravity", np.array([[start, end]]), GRAVITY, **look))
+            kept.append(scene.add_arrows("/gravity", np.array([[start, end]]), _linear(GRAVITY), **look))
             kept.append(scene.add_label("/gravity_label", f"g {np.linalg.norm(g):.3g} m/s²", position=end))
 
     def _add_cloud(self) -> None:
@@ -219,3 +219,9 @@ def _ancestors(arm: Arm, name: str) -> list[str]:
 def _size(arm: Arm) -> float:
     """A length to scale marks by: 1 for an arm of a metre or so, less for smaller ones."""
     return {"MTM": 0.7}.get(arm.family, 0.8)
+
+
+def _linear(colour: tuple[int, int, int]) -> tuple[int, int, int]:
+    """As viser wants colours of arrows: it takes them for linear, and would show them too pale."""
+    red, green, blue = (round(255 * (x / 255) ** 2.2) for x in colour)
+    return red, green, blue

@@ -28,7 +28,6 @@ from trocar.viewer.session import Session
 
 DRAW, FIGURES, PLOTS = 1 / 40, 0.1, 0.25  # real time between updates of poses, numbers and curves [s]
 ZENITH, HORIZON = (0.72, 0.78, 0.85), (0.93, 0.94, 0.95)  # of the backdrop
-PANE = 420  # width of what the endoscope sees [px]
 MESSAGE_TIME = 15.0  # a message stays so long [s]
 Cameras = Callable[[Frame], list[Picture]]
 
@@ -73,11 +72,9 @@ class Page:
         if reports is not None:
             with tabs.add_tab("Reports", viser.Icon.REPORT):
                 self.reports = ReportPanel(server, reports)
-        self.plots = PlotPanel(server, self._plant)
         self._cameras = cameras
         self._seen: Picture | None = None
-        if cameras is not None:
-            self._pane = self._add_pane(cameras)
+        self.plots = PlotPanel(server, self._plant, None if cameras is None else cameras(session.frame))
         self._ghost: Drawing | None = None
         self._drawing = Drawing(server.scene, "/arm", self._plant.spec)
         self._hung: Mapping[str, Array] = {}  # what set-up joints were drawn at
@@ -169,12 +166,15 @@ class Page:
         self.plots.refresh_bars(self._mechanism, frame)
         while not self.session.notices.empty():
             self.tell(self.session.notices.get())
+        if not self.server.get_clients():  # a message waits for someone to read it
+            self._message_until = time.perf_counter() + MESSAGE_TIME
         if self._message.visible and time.perf_counter() > self._message_until:
             self._message.visible = False
         if self._cameras is not None and frame.driver is not None and self.server.get_clients():
             pictures = self._cameras(frame)
             if pictures[0] is not self._seen:
-                self._seen, self._pane.image = pictures[0], np.hstack(pictures)
+                self._seen = pictures[0]
+                self.plots.show_pictures(pictures)
 
     def _curves(self, frame: Frame) -> None:
         if self.recordings.active and self.recordings.a is not None:
@@ -195,6 +195,10 @@ class Page:
         if was.spec is not self._plant.spec:
             self._drawing.become(self._plant.spec)
             self._hung = {}
+        if was.alone is not self._plant.alone:  # from a scene to the recording of one of its arms, and back
+            position, look_at = self._outlook()
+            for client in self.server.get_clients().values():
+                client.camera.position, client.camera.look_at = position, look_at
         self._overlays = self._laid_over()
         if frame.driver is not None:
             self.driving.rebuild(frame)
@@ -229,13 +233,20 @@ class Page:
         scene.add_light_directional("/lights/key", position=(1.2, -0.8, 2.2), intensity=1.1, cast_shadow=True)
         scene.add_light_directional("/lights/fill", position=(-1.5, 1.0, 1.0), intensity=0.35)
 
-    def _place_camera(self) -> None:
+    def _outlook(self) -> tuple[Array, Array]:
+        """From where to look, and at what (3,) [m]: a scene as it says, an arm that is alone as in still pictures."""
+        if self.session.outlook is not None and not self._plant.alone:
+            return self.session.outlook
         low, high = self._drawing.extent
         centre, radius = (low + high) / 2, float(np.linalg.norm(high - low)) / 2
+        # the mechanism on the left, the instrument on the right
+        return centre + 1.95 * radius * np.array([0.78, -0.53, 0.33]), centre
+
+    def _place_camera(self) -> None:
+        low, high = self._drawing.extent
+        centre = (low + high) / 2
         camera = self.server.initial_camera
-        # the mechanism on the left, the instrument on the right, as in still pictures
-        usual = centre + 1.95 * radius * np.array([0.78, -0.53, 0.33]), centre
-        position, look_at = self.session.outlook or usual
+        position, look_at = self._outlook()
         camera.position, camera.look_at = tuple(position), tuple(look_at)
         self.server.scene.add_grid(
             "/floor",
@@ -248,10 +259,3 @@ class Page:
             position=(float(centre[0]), float(centre[1]), float(low[2]) - 0.1),
             shadow_opacity=0.2,
         )
-
-    def _add_pane(self, cameras: Cameras) -> viser.GuiImageHandle:
-        """Where the pictures of an endoscope go, left and right."""
-        panel = self.server.gui.add_panel()
-        panel.float(x=12, y=12, width=PANE)
-        with panel.add_tab("Endoscope", viser.Icon.CAMERA):
-            return self.server.gui.add_image(np.hstack(cameras(self.session.frame)), format="jpeg")

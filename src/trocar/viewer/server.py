@@ -23,9 +23,15 @@ def serve(host: str = "127.0.0.1", port: int = 8080) -> viser.ViserServer:
     with contextlib.redirect_stdout(io.StringIO()):  # its own banner; ours says more
         server = viser.ViserServer(host=host, port=port, verbose=False)
     if port and server.get_port() != port:  # taken in between: viser goes on to the next one
-        server.stop()
+        stop(server)
         raise _taken(host, port)
     return server
+
+
+def stop(server: viser.ViserServer) -> None:
+    """End a server, without a word on stdout."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        server.stop()
 
 
 def address(server: viser.ViserServer) -> str:

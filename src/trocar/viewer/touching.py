@@ -31,7 +31,6 @@ def things_below(tips: Sequence[Array], reach: float, family: str = "PSM") -> tu
             Box(np.zeros(3), np.full(3, BLOCK)),
             pose(p=[x + APART, y, top + BLOCK / 2]),
             mass=BLOCK_MASS,
-            stiffness=None,  # as a light thing needs it
             colour=CLAY,
         ),
         needle("needle", pose(p=[x - APART, y, top + WIRE / 2]), diameter=WIRE),

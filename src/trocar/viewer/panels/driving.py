@@ -47,8 +47,9 @@ class DrivingPanel:
         self._tip_folder = gui.add_folder("Tip target", visible=False)
         with self._tip_folder:
             gui.add_markdown("Drag the handle at the tip, or say where it shall go:")
-            tip = session.frame.T_tip[:3, 3]
-            self._place: Any = gui.add_vector3("Tip [m]", tuple(tip), step=0.001, hint="in base axes")
+            # in metres, or with decimals, they do not fit into the fields
+            tip = _millimetres(session.frame.T_tip)
+            self._place: Any = gui.add_vector3("Tip [mm]", tip, step=1.0, hint="in base axes")
         with gui.add_folder("Push the tip", expand_by_default=False):
             self._hand: Any = gui.add_checkbox("Hand", False, hint="a handle that pulls at the tip like a spring")
             self._force: Any = gui.add_vector3(
@@ -166,12 +167,15 @@ class DrivingPanel:
     def _on_place(self, event: viser.GuiEvent[Any]) -> None:
         if event.client is not None:
             T = self._session.frame.T_tip
-            self._target.position = np.array(self._place.value)
-            self._session.aim(pose(R=T[:3, :3], p=self._place.value))
+            # of a target that was dragged only the number that was typed is a whole one
+            was, typed = np.array(self._target.position), np.array(self._place.value)
+            position = np.where(typed == np.round(1000 * was), was, typed / 1000)
+            self._target.position = position
+            self._session.aim(pose(R=T[:3, :3], p=position))
 
     def _on_target(self, event: viser.TransformControlsEvent) -> None:
         T = pose(R=viser.transforms.SO3(np.array(self._target.wxyz)).as_matrix(), p=np.array(self._target.position))
-        self._place.value = tuple(float(x) for x in T[:3, 3])
+        self._place.value = _millimetres(T)
         self._session.aim(T)
 
     def _on_grip(self, event: viser.TransformControlsEvent) -> None:
@@ -198,7 +202,7 @@ class DrivingPanel:
     def _place_target(self, T: Array) -> None:
         self._target.position = T[:3, 3]
         self._target.wxyz = viser.transforms.SO3.from_matrix(T[:3, :3]).wxyz
-        self._place.value = tuple(float(x) for x in T[:3, 3])
+        self._place.value = _millimetres(T)
 
     def _add_sliders(self) -> None:
         for slider in (*self._joints, *self._efforts):
@@ -248,3 +252,9 @@ class DrivingPanel:
 def _inside(joint: Joint) -> tuple[float, float]:
     """Limits of a joint as short numbers, on the inner side of the exact ones."""
     return float(np.ceil(joint.lower * 1000) / 1000), float(np.floor(joint.upper * 1000) / 1000)
+
+
+def _millimetres(T: Array) -> tuple[float, float, float]:
+    """Position of a pose, in whole [mm]."""
+    x, y, z = (float(np.round(1000 * value)) for value in T[:3, 3])
+    return x, y, z

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,16 @@ from viser import uplot
 
 from trocar.mechanics import Mechanism
 from trocar.plots import COLOURS
+from trocar.simulation.rendering import Picture
 from trocar.spatial import Array
 from trocar.viewer.frame import Frame, History
 from trocar.viewer.plant import Plant
 from trocar.viewer.playback import Track
 from trocar.viewer.torques import bars
 
-HEIGHT = 150  # [px]
+WIDTH, WIDTH_WITH_PICTURES = 340, 400  # of the panel [px]
+HEIGHT = 150  # of a plot [px]
+GAP = 6  # between pictures [px]
 MOST_POINTS = 1000
 LEAST = 0.02  # of the span of an axis
 # Curves while live, and of recordings: the first is blue, the second, dashed, orange.
@@ -27,6 +31,7 @@ LIVE = {
     "tracking error": ("reference - position",),
     "engine - equations": ("effort of the engine - of the equations",),
 }
+LIVE_KEY = "engine", "reference, or effort by the equations"
 RECORDED = {"position": ("A", "B"), "velocity": ("A", "B"), "effort": ("A", "B"), "difference of positions": ("B - A",)}
 _CHANNEL = {"position": "q", "velocity": "dq", "effort": "tau"}
 _UNIT = {
@@ -39,21 +44,30 @@ _UNIT = {
 
 
 class PlotPanel:
-    """Torque bars, and the curves of one joint."""
+    """Torque bars, and the curves of one joint; above them what an endoscope sees, if there is one.
 
-    def __init__(self, server: viser.ViserServer, plant: Plant) -> None:
+    The pictures are as wide as the panel: over the scene they would cover the controls of a narrow window.
+    """
+
+    def __init__(self, server: viser.ViserServer, plant: Plant, pictures: Sequence[Picture] | None = None) -> None:
         gui = server.gui
         panel = gui.add_panel()
         panel.dock_left()
-        panel.set_width(340)
+        panel.set_width(WIDTH if pictures is None else WIDTH_WITH_PICTURES)
         with panel.add_tab("Efforts and curves", viser.Icon.CHART_BAR):
+            if pictures is not None:
+                with gui.add_folder("Endoscope, left and right"):
+                    self._pictures = gui.add_image(_side_by_side(pictures), format="jpeg")
             self._bars = gui.add_html("")
             self.joint: Any = gui.add_dropdown("Joint", plant.arm.joint_names)
             self._key = gui.add_html("")
             self._live = {name: _plot(gui, labels) for name, labels in LIVE.items()}
             self._recorded = {name: _plot(gui, labels) for name, labels in RECORDED.items()}
         self._drawn: tuple[Any, ...] = ()
-        self._explain("engine", "reference, or effort by the equations")
+        self._explain(*LIVE_KEY)
+
+    def show_pictures(self, pictures: Sequence[Picture]) -> None:
+        self._pictures.image = _side_by_side(pictures)
 
     def refresh_bars(self, mechanism: Mechanism, frame: Frame) -> None:
         self._bars.content = bars(mechanism, frame)
@@ -72,13 +86,14 @@ class PlotPanel:
         for name, values in zip(LIVE, curves, strict=True):
             _fill(self._live[name], _title(mechanism, j, name), t, *values)
         _show(self._recorded, False)
-        self._explain("engine", "reference, or effort by the equations")
+        self._explain(*LIVE_KEY)
 
     def clear(self) -> None:
         """Nothing is known of what is shown now."""
         _show(self._live, False)
         _show(self._recorded, False)
         self._drawn = ()
+        self._explain(*LIVE_KEY)
 
     def recorded(self, a: Track, b: Track | None, now: float) -> None:
         """Whole recordings; the titles have the values at the time shown."""
@@ -124,6 +139,11 @@ class PlotPanel:
             self.joint.options = names
             self.joint.value = names[0]
         return names.index(self.joint.value)
+
+
+def _side_by_side(pictures: Sequence[Picture]) -> Picture:
+    gap = np.full((pictures[0].shape[0], GAP, 3), 255, dtype=np.uint8)
+    return np.hstack([part for picture in pictures for part in (picture, gap)][:-1])
 
 
 def _plot(gui: viser.GuiApi, labels: tuple[str, ...]) -> Any:

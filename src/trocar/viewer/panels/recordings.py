@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,12 @@ from typing import Any
 import viser
 
 from trocar.errors import TrocarError
-from trocar.simulation.rendering import render_video
 from trocar.viewer.frame import Frame
+from trocar.viewer.panels.films import FilmPanel
 from trocar.viewer.playback import Track, difference
 from trocar.viewer.resimulation import simulated
 from trocar.viewer.session import Session
 
-FPS, FILM_SIZE = 20.0, (640, 480)
 _UNITS = {"q": ("mrad", "mm"), "dq": ("mrad/s", "mm/s"), "tau": ("mN m", "mN")}  # of revolute joints, of others
 
 
@@ -38,8 +36,6 @@ class RecordingPanel:
         self.a: Track | None = None
         self.b: Track | None = None
         self._playing, self._last, self._number = False, time.perf_counter(), 0
-        # OpenGL belongs to one thread
-        self._films = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trocar-films")
 
         self.source: Any = gui.add_dropdown("Scene shows", ("simulation", "recording"), disabled=True)
         with gui.add_folder("Record the simulation"):
@@ -63,8 +59,7 @@ class RecordingPanel:
         with gui.add_folder("Export", visible=False) as self._export:
             csv = gui.add_button("Export CSV", icon=viser.Icon.CSV)
             npz = gui.add_button("Export NPZ", icon=viser.Icon.FILE_ZIP)
-            gif = gui.add_button("Export GIF", icon=viser.Icon.GIF)
-            mp4 = gui.add_button("Export MP4", icon=viser.Icon.MOVIE)
+            self.films = FilmPanel(gui, lambda: self.a, tell)
 
         self.source.on_update(lambda _: shown())
         self._record.on_click(self._on_record)
@@ -74,8 +69,6 @@ class RecordingPanel:
         self._play.on_click(lambda _: self._set_playing(not self._playing))
         csv.on_click(lambda event: self._guarded(lambda: self._send_recording(event, ".csv")))
         npz.on_click(lambda event: self._guarded(lambda: self._send_recording(event, ".npz")))
-        gif.on_click(lambda event: self._guarded(lambda: self._send_film(event, ".gif")))
-        mp4.on_click(lambda event: self._guarded(lambda: self._send_film(event, ".mp4")))
 
     @property
     def active(self) -> bool:
@@ -147,7 +140,7 @@ class RecordingPanel:
         return self.a.frame(float(self.time.value), -self._number, self._playing, self._speed.value)
 
     def close(self) -> None:
-        self._films.shutdown(wait=True, cancel_futures=True)
+        self.films.close()
 
     def _set_playing(self, playing: bool) -> None:
         if playing and self.a is not None and self.time.value >= self.a.duration:
@@ -194,25 +187,6 @@ class RecordingPanel:
                 path = self.a.recording.save(Path(folder) / f"recording{suffix}")
                 event.client.send_file_download(path.name, path.read_bytes(), save_immediately=True)
 
-    def _send_film(self, event: viser.GuiEvent[Any], suffix: str) -> None:
-        if self.a is None or event.client is None:
-            return
-        # a track of its own: the film moves its simulator about
-        track = Track(self.a.recording, self.a.name, self.a.plant.settings)
-        note = event.client.add_notification("Rendering", f"{track.duration:.1f} s of film", loading=True)
-
-        def film() -> bytes:
-            with tempfile.TemporaryDirectory() as folder:
-                frames = track.pictures(FPS, size=FILM_SIZE)
-                return render_video(Path(folder) / f"film{suffix}", frames, FPS).read_bytes()
-
-        try:
-            event.client.send_file_download(
-                f"recording{suffix}", self._films.submit(film).result(), save_immediately=True
-            )
-        finally:
-            note.remove()
-
 
 def _table(a: Track, b: Track) -> str:
     """RMS of the difference of every joint and channel, in thousandths of SI units."""
@@ -230,4 +204,4 @@ def _table(a: Track, b: Track) -> str:
 
 def _short(value: float) -> str:
     """Three decimals at most: less than that is less than anyone measures."""
-    return f"{value:.3f}" if value < 10 else f"{value:.3g}"
+    return f"{value:.3f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"

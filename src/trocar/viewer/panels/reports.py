@@ -10,7 +10,7 @@ import viser
 
 from trocar.errors import TrocarError
 
-WIDTH = 760  # of a report [px]
+WIDTH = 740  # of a report [px]
 
 
 def reports_in(folder: Path) -> dict[str, Path]:

@@ -25,6 +25,19 @@ BESIDE = {
 }
 
 
+@pytest.mark.parametrize("margin", [5e-3, 2e-2, 5e-2])
+def test_what_is_within_a_margin_is_what_the_distance_says(margin):
+    """Distances are of another algorithm of MuJoCo's than contacts."""
+    arm = tr.load_arm("PSM")
+    scene = CollisionScene(arm, {"box": Box((0.0, 0.0, -0.12), (0.03, 0.06, 0.08))})
+    states = np.random.default_rng(1).uniform(arm.lower, arm.upper, (400, arm.n))
+    near = np.array([scene.clearance(q).distance for q in states])
+    clear = np.abs(near - margin) > 1e-6
+    found = np.array([scene.collides(q, margin) for q in states])
+    np.testing.assert_array_equal(found[clear], (near < margin)[clear])
+    assert (found & (near > 0)).sum() >= 2  # some that only the margin makes collide
+
+
 @pytest.mark.parametrize("name", BESIDE)
 def test_distance_to_the_shaft_is_that_of_geometry(name):
     scene = CollisionScene(ARM, {name: BESIDE[name]})

@@ -110,7 +110,8 @@ def test_what_is_seen_does_not_collide_and_what_collides_is_simple(name, geometr
     collides = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
     np.testing.assert_array_equal(collides, model.geom_group == COLLISION_GROUP)
     kinds = set(model.geom_type[collides])
-    assert kinds <= {int(mujoco.mjtGeom.mjGEOM_CAPSULE), int(mujoco.mjtGeom.mjGEOM_BOX)}
+    simple = mujoco.mjtGeom.mjGEOM_CAPSULE, mujoco.mjtGeom.mjGEOM_BOX, mujoco.mjtGeom.mjGEOM_SPHERE
+    assert kinds <= {int(kind) for kind in simple}
 
 
 @pytest.mark.parametrize("geometry", ["wang2019", "gondokaryono2019"])

@@ -97,7 +97,8 @@ class CollisionScene:
     def contact(self, q: ArrayLike, margin: float = 0.0) -> Contact | None:
         """The deepest contact at q (n,) [rad, m], or None; things nearer than `margin` [m] touch."""
         self._place(q)
-        self.model.geom_margin[:] = margin
+        # of bodies too, or their boxes are tested without: things within the margin would go unseen
+        self.model.geom_margin[:] = self.model.body_margin[:] = margin
         mujoco.mj_collision(self.model, self.data)
         if self.data.ncon == 0:
             return None

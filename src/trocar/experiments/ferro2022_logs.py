@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,9 @@ from scipy.signal import butter, filtfilt
 
 from trocar.control import Setpoint
 from trocar.errors import TrocarError
+from trocar.experiments.experiment import claim_of
 from trocar.mechanics import Mechanism
-from trocar.report import Claim, Relation
+from trocar.report import Claim
 from trocar.spatial import Array
 
 LOGS = Path("dynamic-dvrk-coppeliasim-simulator")
@@ -34,6 +36,8 @@ PRINTED: Mapping[int, tuple[str, str, tuple[str, str, str]]] = {
 }
 TORQUE_CONTROL = 8  # session under torque control, rectilinear
 WITHOUT_COUNTERWEIGHT = (1, 3, 5)
+
+claim = partial(claim_of, "ferro2022")
 
 
 def printed(session: int) -> Array:
@@ -105,29 +109,6 @@ def log_of(data: Path | None, session: int) -> Log | str:
 def bounded(name: str, ours: float, bound: float, unit: str, note: str, source: str = "Section IV-A") -> Claim:
     """A statement that comes without a number: zero, within a bound of ours."""
     return claim(name, 0.0, ours, unit, "at_most", bound, source, f"{note}; the bound is ours")
-
-
-def claim(
-    name: str,
-    published: float,
-    ours: float | None,
-    unit: str,
-    relation: Relation,
-    tolerance: float,
-    source: str,
-    note: str,
-) -> Claim:
-    """A claim of this publication."""
-    return Claim(
-        id=f"ferro2022/{name}",
-        published=published,
-        ours=ours,
-        unit=unit,
-        relation=relation,
-        tolerance=tolerance,
-        source=source,
-        note=note,
-    )
 
 
 def claims(data: Path | None, with_weight: Mechanism, without: Mechanism) -> list[Claim]:

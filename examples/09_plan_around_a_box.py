@@ -6,8 +6,8 @@ import numpy as np
 
 import trocar as tr
 from trocar.control.trajectories import check_path, time_optimal
-from trocar.simulation.collision import Box, CollisionScene
-from trocar.simulation.planner import PlanningFailed, plan
+from trocar.simulation.planning.collision import Box, CollisionScene
+from trocar.simulation.planning.planner import PlanningFailed, plan
 
 np.set_printoptions(precision=3, suppress=True)
 psm = tr.load_mechanism("PSM")

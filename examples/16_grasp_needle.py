@@ -3,10 +3,10 @@
 import numpy as np
 
 import trocar as tr
+from trocar.appearance.rendering import render, save_png
 from trocar.control import ComputedTorque, State
 from trocar.control.trajectories import quintic
 from trocar.simulation import Box, Solid, needle
-from trocar.simulation.rendering import render, save_png
 from trocar.spatial import inverse, pose
 
 psm = tr.load_mechanism("PSM")

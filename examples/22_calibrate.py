@@ -10,7 +10,7 @@ import trocar as tr
 from trocar.arms import Geometry, published
 from trocar.calibration import calibrate, calibration_motion
 from trocar.recording import Markers
-from trocar.simulation.markers import MotionCapture
+from trocar.simulation.sensors.motion_capture import MotionCapture
 
 base = published("PSM")["gondokaryono2019"]
 true = {**base, "l_back": base["l_back"] + 0.0012, "l_bottom": base["l_bottom"] - 0.0009}

@@ -3,9 +3,9 @@
 import numpy as np
 
 import trocar as tr
+from trocar.appearance.rendering import save_png
+from trocar.appearance.scene_rendering import render_scene
 from trocar.control import GravityCompensation, JointPID, quintic
-from trocar.simulation.rendering import save_png
-from trocar.simulation.scene_rendering import render_scene
 
 np.set_printoptions(precision=4, suppress=True)
 

@@ -5,10 +5,10 @@ import time
 import numpy as np
 
 import trocar as tr
+from trocar.appearance.endoscope_camera import StereoEndoscope
+from trocar.appearance.rendering import save_png
+from trocar.appearance.scene_rendering import render_scene
 from trocar.simulation import Box, Solid, needle
-from trocar.simulation.endoscope_camera import StereoEndoscope
-from trocar.simulation.rendering import save_png
-from trocar.simulation.scene_rendering import render_scene
 from trocar.spatial import inverse, pose
 
 PSMS = ("PSM1", "PSM2", "PSM3")

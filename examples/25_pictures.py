@@ -1,9 +1,9 @@
 """Pictures without a window: an arm close up, arms that need no dynamics to be looked at, and whole carts."""
 
 import trocar as tr
-from trocar.simulation.cart_shapes import FLOOR
-from trocar.simulation.rendering import render, render_model, save_png
-from trocar.simulation.still import still_arm, still_cart
+from trocar.appearance.cart_shapes import FLOOR
+from trocar.appearance.kinematic_model import kinematic_arm, kinematic_cart
+from trocar.appearance.rendering import render, render_model, save_png
 
 # The wrist and jaws of a simulated PSM, from where its arm is now.
 sim = tr.Simulator("PSM")
@@ -16,7 +16,7 @@ for name, q, direction in (
     ("MTMR", [0.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0], (130.0, -15.0)),
     ("PSM_Si", [0.0, 0.1, 0.12, 0.0, 0.0, 0.0, 0.4], (205.0, -15.0)),
 ):
-    spec, qpos = still_arm(tr.load_arm(name), q)
+    spec, qpos = kinematic_arm(tr.load_arm(name), q)
     picture = render_model(spec, qpos, direction, (640, 480))
     print("saved", save_png(f"{name.lower()}.png", picture).name)
 
@@ -28,6 +28,6 @@ opened = {
     "ECM": [0.5, 0.6, -1.2, 3.7],
 }
 for cart in (tr.load_cart("Classic", q_setup=opened), tr.load_cart("Si")):
-    spec, qpos = still_cart(cart)
+    spec, qpos = kinematic_cart(cart)
     picture = render_model(spec, qpos, (-101.0, -9.0), (960, 640), floor=FLOOR[cart.name])
     print("saved", save_png(f"cart_{cart.name.lower()}.png", picture).name)

@@ -26,7 +26,7 @@ from trocar.cli import app
 from trocar.control import ComputedTorque, sinusoid
 from trocar.errors import TrocarError
 from trocar.recording import Markers
-from trocar.simulation.markers import MotionCapture
+from trocar.simulation.sensors.motion_capture import MotionCapture
 from trocar.spatial import inverse, pose
 
 NOISE = 0.2e-3  # [m]

@@ -14,10 +14,10 @@ import pytest
 from matplotlib.figure import Figure
 from typer.testing import CliRunner, Result
 
+import trocar.appearance.rendering
 import trocar.bench
 import trocar.experiments
 import trocar.experiments.demo
-import trocar.simulation.rendering
 from trocar.cli import app
 from trocar.commands import recording_figure
 from trocar.errors import TrocarError
@@ -228,7 +228,7 @@ def no_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     def render(*_: object) -> None:
         raise TrocarError("no OpenGL here")
 
-    monkeypatch.setattr(trocar.simulation.rendering, "render", render)
+    monkeypatch.setattr(trocar.appearance.rendering, "render", render)
 
 
 @pytest.mark.parametrize("controller", ["pid", "pd", "gravity", "computed-torque", "velocity", "effort"])
@@ -258,7 +258,7 @@ def test_sim_moves_the_named_joints_only(no_picture: None, no_figure: None, tmp_
 
 def test_sim_saves_a_picture_where_it_can(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     picture = np.zeros((4, 6, 3), dtype=np.uint8)
-    monkeypatch.setattr(trocar.simulation.rendering, "render", lambda *_: picture)
+    monkeypatch.setattr(trocar.appearance.rendering, "render", lambda *_: picture)
     result = call("sim", "-t", "hold", "-d", 0.01, "-o", tmp_path)
     assert result.exit_code == 0, result.output
     for name in ("picture.png", "recording.png"):

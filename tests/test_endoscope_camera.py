@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import trocar as tr
+from trocar.appearance.endoscope_camera import BASELINE, StereoEndoscope
+from trocar.appearance.lens import Lens
 from trocar.errors import TrocarError, UnknownName
 from trocar.simulation import Solid, Sphere
-from trocar.simulation.endoscope_camera import BASELINE, StereoEndoscope
-from trocar.simulation.lens import Lens
 from trocar.spatial import inverse, rotation
 
 WIDE = (-0.25, 0.08, 0.001, -0.002, 0.01)

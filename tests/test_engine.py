@@ -8,7 +8,7 @@ import trocar as tr
 from trocar.arms.parameters import load_parameters
 from trocar.control import JointPID
 from trocar.control.trajectories import step_to
-from trocar.simulation.model import COLLISION, VISUAL, lean
+from trocar.simulation.modelling.arm_model import COLLISION, VISUAL, lean
 
 HOLD = np.array([0.3, 0.2, 0.1, 0.1, 0.2, 0.1, 0.3])
 

@@ -26,7 +26,7 @@ from trocar.identification.excitation_limits import excitation_limits
 from trocar.identification.identify import identify
 from trocar.identification.least_squares import base_estimate
 from trocar.recording import Recording
-from trocar.simulation.simulate import simulate
+from trocar.simulation.run import simulate
 
 
 @pytest.fixture(scope="module")
@@ -267,7 +267,7 @@ FAKE = """
         def wait(self):
             return True
 
-    class Part:
+    class ArmSlice:
         def __init__(self, n, log):
             self.n, self.log, self.p, self.v = n, log, numpy.zeros(n), numpy.zeros(n)
         def move_jp(self, q):
@@ -280,11 +280,11 @@ FAKE = """
         def measured_js(self):
             return self.p, self.v, 0 * self.p, 0.0
 
-    class psm(Part):
+    class psm(ArmSlice):
         def __init__(self, ral, name):
             assert name == "PSM2"
             super().__init__(6, [])
-            self.jaw = Part(1, [])
+            self.jaw = ArmSlice(1, [])
         def enable(self, timeout):
             return True
         home = enable

@@ -20,11 +20,11 @@ from trocar.arms.parameter_file import to_toml
 from trocar.arms.parameters import Dahl
 from trocar.cli import app
 from trocar.simulation import Simulator
-from trocar.simulation.cables import CableForces
+from trocar.simulation.arm_slice import ArmSlice
 from trocar.simulation.export import FORMATS, model_files, write_model
 from trocar.simulation.export.links import LIGHT
 from trocar.simulation.export.meshes import meshes
-from trocar.simulation.part import Part
+from trocar.simulation.forces.cables import CableForces
 from trocar.simulation.simulator import STIFFENING
 
 MODELS = Path(__file__).parents[1] / "models"
@@ -121,7 +121,7 @@ def run(sim, model, steps, stiffened):
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, model.key("home").id)
     cables = [e for e in sim.parameters.elastics if isinstance(e, CableTorque)]
-    forces = CableForces(Part(SimpleNamespace(model=model), sim.arm), cables)
+    forces = CableForces(ArmSlice(SimpleNamespace(model=model), sim.arm), cables)
     sim.reset(np.array(sim.arm.home))
     data.qvel[:], data.act[:] = 0.0, 0.0
     sizes = 0.05 * np.array([joint.effort for joint in sim.arm.joints])

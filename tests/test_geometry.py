@@ -6,9 +6,9 @@ import pytest
 from conftest import MECHANISMS
 
 import trocar as tr
+from trocar.appearance.arm_shapes import add_geometry, drawing
+from trocar.appearance.carving import bar, block, hull, rounded_box, triangles
 from trocar.simulation import Simulator
-from trocar.simulation.geometry import add_geometry, drawing
-from trocar.simulation.solid_shapes import bar, block, hull, rounded_box, triangles
 
 VISUAL_GROUP, COLLISION_GROUP = 2, 3
 

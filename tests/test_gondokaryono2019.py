@@ -13,7 +13,7 @@ from trocar.experiments import gondokaryono2019_tracking as tracking
 from trocar.experiments.gondokaryono2019 import TABLE_6
 from trocar.experiments.gondokaryono2019_capture import HARDWARE_RCM, SIMULATED_RCM, own_rcm
 from trocar.simulation import simulate
-from trocar.simulation.markers import MotionCapture
+from trocar.simulation.sensors.motion_capture import MotionCapture
 
 H = np.pi / 2
 

@@ -26,7 +26,7 @@ from trocar.identification.scores import relative_error
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording
 from trocar.simulation import Simulator
-from trocar.simulation.simulate import simulate
+from trocar.simulation.run import simulate
 
 OTHERS = ("ECM", "ECM_Si", "PSM_Si")
 RATE = 100.0

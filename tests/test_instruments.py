@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import trocar as tr
+from trocar.appearance.arm_shapes import add_geometry
+from trocar.appearance.instrument_shapes import Jaw, instrument_bodies, jaw_of
 from trocar.arms.instruments import load_instrument, names
 from trocar.errors import UnknownName
-from trocar.simulation.geometry import add_geometry
-from trocar.simulation.instrument_shapes import Jaw, instrument_bodies, jaw_of
 from trocar.spatial import pose_error
 
 PI = np.pi

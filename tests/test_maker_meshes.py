@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import trocar as tr
-from trocar.simulation.still import still_arm
+from trocar.appearance.kinematic_model import kinematic_arm
 
 XACRO = """<?xml version="1.0"?>
 <robot xmlns:xacro="http://www.ros.org/wiki/xacro">
@@ -49,7 +49,7 @@ def visible(model, body):
 
 
 def test_a_mesh_replaces_the_shapes_of_its_body_where_the_checkout_puts_it(checkout):
-    spec, qpos = still_arm(tr.load_arm("PSM"), np.zeros(7))
+    spec, qpos = kinematic_arm(tr.load_arm("PSM"), np.zeros(7))
     model = spec.compile()
     data = mujoco.MjData(model)
     data.qpos[:] = qpos
@@ -83,7 +83,7 @@ def test_all_else_is_as_without_a_checkout(checkout, monkeypatch):
 def test_a_folder_that_is_no_checkout_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("TROCAR_DVRK_MODEL", str(tmp_path))
     with pytest.raises(tr.TrocarError, match=r"has no urdf/Classic/ECM_base.*unset"):
-        still_arm(tr.load_arm("ECM"))
+        kinematic_arm(tr.load_arm("ECM"))
 
 
 def test_a_checkout_without_readable_meshes_is_refused(checkout):

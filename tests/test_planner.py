@@ -8,8 +8,8 @@ import pytest
 import trocar as tr
 from trocar.control.trajectories import check_path, time_optimal
 from trocar.errors import TrocarError
-from trocar.simulation.collision import Box, CollisionScene
-from trocar.simulation.planner import PlanningFailed, plan
+from trocar.simulation.planning.collision import Box, CollisionScene
+from trocar.simulation.planning.planner import PlanningFailed, plan
 
 PSM = tr.load_mechanism("PSM")
 START = np.array([-0.5, 0.0, 0.16, 0.0, 0.0, 0.0, 0.0])

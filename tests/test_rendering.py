@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from trocar.appearance import films, gl_context, rendering
+from trocar.appearance.rendering import CAMERAS, Trace, render, render_video, save_png, view
 from trocar.errors import TrocarError, UnknownName
-from trocar.simulation import Simulator, films, gl_context, rendering
-from trocar.simulation.rendering import CAMERAS, Trace, render, render_video, save_png, view
+from trocar.simulation import Simulator
 
 SIZE = (320, 240)
 HOME = np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.4])

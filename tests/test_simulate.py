@@ -22,7 +22,7 @@ from trocar.control import (
 from trocar.errors import TrocarError
 from trocar.recording import Recording
 from trocar.simulation import Simulator
-from trocar.simulation.simulate import simulate
+from trocar.simulation.run import simulate
 from trocar.spatial import Array
 
 CENTRE = np.array([0.1, -0.1, 0.12, 0.2, 0.1, -0.1, 0.4])

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import trocar as tr
-from trocar.simulation.cart_shapes import FLOOR
-from trocar.simulation.rendering import render_model
-from trocar.simulation.still import still_arm, still_cart
+from trocar.appearance.cart_shapes import FLOOR
+from trocar.appearance.kinematic_model import kinematic_arm, kinematic_cart
+from trocar.appearance.rendering import render_model
 
 
 def placed(spec, qpos):
@@ -37,7 +37,7 @@ def cart(request):
 
 def test_every_arm_of_a_cart_is_where_the_cart_says(cart):
     q = {name: 0.3 * cart.mechanism(name).arm.upper for name in cart.arms}
-    _, data = placed(*still_cart(cart, q))
+    _, data = placed(*kinematic_cart(cart, q))
     for name in cart.arms:
         arm = cart.mechanism(name).arm
         tip = data.body(f"{name}/{arm.tip_body}")
@@ -47,7 +47,7 @@ def test_every_arm_of_a_cart_is_where_the_cart_says(cart):
 
 
 def test_set_up_links_meet_at_their_joints_and_carry_the_arm(cart):
-    model, data = placed(*still_cart(cart))
+    model, data = placed(*kinematic_cart(cart))
     for name in cart.arms:
         joints = cart.set_up(name).joint_names
         for before, after in itertools.pairwise(joints):
@@ -58,7 +58,7 @@ def test_set_up_links_meet_at_their_joints_and_carry_the_arm(cart):
 
 
 def test_a_cart_stands_on_its_floor(cart):
-    model, data = placed(*still_cart(cart))
+    model, data = placed(*kinematic_cart(cart))
     lowest = np.inf
     for g in np.flatnonzero((model.geom_bodyid == 0) & (model.geom_type == mujoco.mjtGeom.mjGEOM_MESH)):
         m = model.geom_dataid[g]
@@ -71,7 +71,7 @@ def test_a_cart_stands_on_its_floor(cart):
 def test_an_arm_without_dynamics_can_be_looked_at(name):
     arm = tr.load_arm(name)
     q = 0.4 * arm.upper
-    _, data = placed(*still_arm(arm, q))
+    _, data = placed(*kinematic_arm(arm, q))
     tip = data.body(arm.tip_body)
     p = tip.xpos + tip.xmat.reshape(3, 3) @ arm.T_body_tip[:3, 3]
     np.testing.assert_allclose(p, tr.load_mechanism(name).forward_kinematics(q)[:3, 3], atol=1e-6)
@@ -80,7 +80,7 @@ def test_an_arm_without_dynamics_can_be_looked_at(name):
 @pytest.mark.parametrize("name", ["ECM", "PSM_Si", "ECM_Si", "MTML", "MTMR"])
 def test_drawn_links_meet_at_every_pin_of_their_loops(name):
     arm = tr.load_arm(name)
-    model, data = placed(*still_arm(arm, 0.3 * arm.upper))
+    model, data = placed(*kinematic_arm(arm, 0.3 * arm.upper))
     for loop in arm.loops:
         a = data.body(loop.body_a)
         axis = a.xmat.reshape(3, 3)[:, 2]
@@ -90,7 +90,7 @@ def test_drawn_links_meet_at_every_pin_of_their_loops(name):
 
 
 def test_the_two_masters_are_mirror_images():
-    right, left = (placed(*still_arm(tr.load_arm(name), np.zeros(7)))[1] for name in ("MTMR", "MTML"))
+    right, left = (placed(*kinematic_arm(tr.load_arm(name), np.zeros(7)))[1] for name in ("MTMR", "MTML"))
     seen = np.sort(right.geom_xpos[:, 0]), np.sort(-left.geom_xpos[:, 0])
     np.testing.assert_allclose(*seen, atol=1e-6)
 
@@ -98,13 +98,13 @@ def test_the_two_masters_are_mirror_images():
 def test_what_is_not_on_the_cart_is_named():
     cart = tr.load_cart("Classic")
     with pytest.raises(tr.TrocarError, match="PSM4"):
-        still_cart(cart, {"PSM4": np.zeros(7)})
+        kinematic_cart(cart, {"PSM4": np.zeros(7)})
     with pytest.raises(tr.TrocarError, match="7 joints"):
-        still_cart(cart, {"PSM1": np.zeros(6)})
+        kinematic_cart(cart, {"PSM1": np.zeros(6)})
 
 
 def test_a_picture_of_a_cart_shows_it(cart):
-    spec, qpos = still_cart(cart)
+    spec, qpos = kinematic_cart(cart)
     try:
         image = render_model(spec, qpos, (-100.0, -10.0), (200, 150), floor=FLOOR[cart.name])
     except tr.TrocarError as error:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import trocar as tr
+from trocar.appearance.endoscope_camera import VIEW, StereoEndoscope
+from trocar.appearance.lens import Lens
 from trocar.errors import TrocarError
-from trocar.simulation.endoscope_camera import VIEW, StereoEndoscope
-from trocar.simulation.lens import Lens
 from trocar.viewer.endoscope import SIZE, Endoscope, endoscope_of
 from trocar.viewer.plant import TIMESTEP, Settings
 from trocar.viewer.session import Session

@@ -16,6 +16,7 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 
+from trocar.appearance.endoscope_camera import StereoEndoscope
 from trocar.arms.parameter_file import to_toml
 from trocar.arms.parameters import Dahl, Drive, Parameters, load_parameters
 from trocar.control import JointPD, hold
@@ -24,8 +25,7 @@ from trocar.files import write_whole
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.mechanics.pinocchio_tree import PinocchioTree
 from trocar.simulation import Scene, Simulator, load_scene
-from trocar.simulation.endoscope_camera import StereoEndoscope
-from trocar.simulation.simulate import simulate
+from trocar.simulation.run import simulate
 from trocar.spatial import Array
 
 Call = Callable[[], object]

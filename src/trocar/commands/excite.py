@@ -184,7 +184,7 @@ def _rehearsal(arm: str, parameters: str | None, run: PeriodicRun, progress: Cal
     """The run under the dVRK's own controller, with its delay and its motors' limits."""
     from trocar.control import JointPID
     from trocar.simulation import Simulator
-    from trocar.simulation.simulate import simulate
+    from trocar.simulation.run import simulate
 
     engine = Simulator(arm, parameters, timestep=1 / 1500, motor_limits=True)
     engine.reset(engine.arm.home)

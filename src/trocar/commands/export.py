@@ -45,10 +45,10 @@ def export(
     CHANGELOG.md, a picture, the files of the formats, and assets/ with the meshes.
     """
     with plain_errors():
+        from trocar.appearance.rendering import render, save_png
         from trocar.files import check_writable
         from trocar.simulation import Simulator
         from trocar.simulation.export import FORMATS, write_model
-        from trocar.simulation.rendering import render, save_png
 
         chosen = tuple(dict.fromkeys(format_.value for format_ in formats)) if formats else FORMATS
         for name in dict.fromkeys(arms):

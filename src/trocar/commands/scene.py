@@ -95,9 +95,9 @@ def _pictures(loaded: Scene, output: Path) -> list[Path]:
     try:
         import numpy as np
 
-        from trocar.simulation.endoscope_camera import StereoEndoscope
-        from trocar.simulation.rendering import save_png
-        from trocar.simulation.scene_rendering import render_scene
+        from trocar.appearance.endoscope_camera import StereoEndoscope
+        from trocar.appearance.rendering import save_png
+        from trocar.appearance.scene_rendering import render_scene
 
         on_cart = loaded.cart is not None
         image = render_scene(loaded, (248.0, -10.0)) if on_cart else render_scene(loaded, (146.0, -19.0))

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.integrate import solve_ivp
 
+from trocar.appearance.rendering import render
 from trocar.arms import ARMS
 from trocar.control import JointPID
 from trocar.control.trajectories import step_to
@@ -20,7 +21,6 @@ from trocar.mechanics import Mechanism, load_mechanism
 from trocar.plots import style
 from trocar.report import Claim, Report
 from trocar.simulation import Simulator, simulate
-from trocar.simulation.rendering import render
 from trocar.spatial import Array, pose_error
 
 STATES = 2000

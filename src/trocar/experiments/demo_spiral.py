@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image, ImageDraw, ImageFont
 
+from trocar.appearance.rendering import Picture, Trace, render, render_video, view
 from trocar.control.trajectories import CartesianPath
 from trocar.errors import TrocarError
 from trocar.experiments import ferro2022_runs as runs
@@ -17,7 +18,6 @@ from trocar.mechanics import Mechanism, load_mechanism
 from trocar.plots import COLOURS, style
 from trocar.report import Claim, Report
 from trocar.simulation import Simulator
-from trocar.simulation.rendering import Picture, Trace, render, render_video, view
 from trocar.spatial import Array
 
 DURATION, FILM, FPS = 4.0, 3.0, 10.0  # [s] of simulation and of film, pictures per second

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from trocar.appearance.rendering import Picture, Trace, render, render_video
 from trocar.control.trajectories import CartesianPath
 from trocar.errors import TrocarError
 from trocar.experiments.experiment import Context
@@ -17,7 +18,6 @@ from trocar.plots import COLOURS, style
 from trocar.recording import Recording
 from trocar.report import Report
 from trocar.simulation import Simulator
-from trocar.simulation.rendering import Picture, Trace, render, render_video
 from trocar.spatial import Array
 
 TITLES = tuple(f"J{j + 1} [{unit}]" for j, unit in enumerate(UNITS))

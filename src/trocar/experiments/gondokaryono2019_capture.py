@@ -15,7 +15,7 @@ from trocar.mechanics import load_mechanism
 from trocar.plots import COLOURS, style
 from trocar.report import Claim
 from trocar.simulation import Simulator
-from trocar.simulation.markers import MotionCapture
+from trocar.simulation.sensors.motion_capture import MotionCapture
 from trocar.spatial import Array
 
 SET = "gondokaryono2019"

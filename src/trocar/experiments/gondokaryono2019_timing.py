@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from trocar.appearance.endoscope_camera import StereoEndoscope
 from trocar.control import JointPID, sinusoid
 from trocar.errors import TrocarError
 from trocar.experiments.experiment import Context
@@ -15,7 +16,6 @@ from trocar.experiments.gondokaryono2019_tracking import FREQUENCY, SET, TIMESTE
 from trocar.mechanics import load_mechanism
 from trocar.report import Claim
 from trocar.simulation import Scene, SceneArm, load_scene, simulate_scene
-from trocar.simulation.endoscope_camera import StereoEndoscope
 
 FRAME = 0.033  # [s], between two pairs of images
 SWING = 0.02  # of the joints when timed, of their range or of 1 rad: the arms stay clear of each other

@@ -14,7 +14,7 @@ from trocar.mechanics import Mechanism, load_mechanism
 from trocar.recording import Recording
 from trocar.report import Claim
 from trocar.simulation import CableBreak, EncoderBias, FaultySimulator, MotorLoss, simulate
-from trocar.simulation.faults import Fault
+from trocar.simulation.forces.faults import Fault
 from trocar.spatial import Array
 
 INERTIA_OFF, FRICTION_OFF = 0.01, 0.10  # standard deviation of the watching model's relative errors

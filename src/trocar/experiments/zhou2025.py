@@ -33,7 +33,7 @@ from trocar.identification.table_one import DRIVES, LINKS
 from trocar.identification.zhou2025 import StaticTable, identified, static_friction, table_two
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.report import Claim, Report
-from trocar.simulation.simulate import simulate
+from trocar.simulation.run import simulate
 from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array
 

@@ -14,7 +14,7 @@ from trocar.experiments.zhou2025_runs import ARM, RATE, TRUTH, static_band
 from trocar.identification.table_one import Identified, identify
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.recording import Recording
-from trocar.simulation.simulate import simulate
+from trocar.simulation.run import simulate
 from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array
 

@@ -15,7 +15,7 @@ from trocar.arms.parameters import Parameters
 from trocar.control import ConstantEffort, Controller, GravityCompensation, JointPID, hold, quintic
 from trocar.files import write_whole
 from trocar.mechanics import Mechanism
-from trocar.simulation.simulate import simulate
+from trocar.simulation.run import simulate
 from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array
 

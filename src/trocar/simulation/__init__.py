@@ -1,19 +1,19 @@
 """The engine: an arm and its parameters as a closed chain in MuJoCo."""
 
-from trocar.simulation.collision import Box, Capsule, CollisionScene, Cylinder, Sphere
-from trocar.simulation.compliance import Compliance
 from trocar.simulation.divergence import Diverged
-from trocar.simulation.faults import CableBreak, EncoderBias, FaultySimulator, MotorLoss
-from trocar.simulation.force_sensor import ForceSensor
-from trocar.simulation.model import Cable
-from trocar.simulation.planner import Plan, PlanningFailed, plan
+from trocar.simulation.forces.elastic_drives import Compliance
+from trocar.simulation.forces.faults import CableBreak, EncoderBias, FaultySimulator, MotorLoss
+from trocar.simulation.forces.port import Port
+from trocar.simulation.modelling.arm_model import Cable
+from trocar.simulation.objects.objects import SoftSlab, Solid, needle
+from trocar.simulation.planning.collision import Box, Capsule, CollisionScene, Cylinder, Sphere
+from trocar.simulation.planning.planner import Plan, PlanningFailed, plan
+from trocar.simulation.run import simulate, simulate_scene
 from trocar.simulation.scene import Scene, SceneArm
 from trocar.simulation.scene_file import load_scene
-from trocar.simulation.simulate import simulate, simulate_scene
+from trocar.simulation.sensors.force_sensor import ForceSensor
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.simulation.simulator import Simulator, Snapshot
-from trocar.simulation.surroundings import SoftSlab, Solid, needle
-from trocar.simulation.trocar_port import Port
 
 __all__ = [
     "Box",

@@ -12,21 +12,20 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar.appearance.cart_shapes import add_cart, add_set_up_joints
+from trocar.appearance.sketch import Sketch
 from trocar.arms import ARMS, load_arm
 from trocar.arms.arm import GRAVITY
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics.cart import Cart, load_cart
-from trocar.simulation.arm_spec import ArmSpec
-from trocar.simulation.cart_shapes import add_cart, add_set_up_joints
-from trocar.simulation.collision import Contact
-from trocar.simulation.compliance import Compliance
+from trocar.simulation.arm_options import ArmSpec
+from trocar.simulation.arm_slice import BASE
 from trocar.simulation.divergence import Diverged, save_states
 from trocar.simulation.engine import RUNAWAY, Engine, Snapshot
-from trocar.simulation.model import Cable, lean
-from trocar.simulation.part import BASE
-from trocar.simulation.shapes import Sketch
-from trocar.simulation.simulated_arm import SimulatedArm
-from trocar.simulation.surroundings import (
+from trocar.simulation.forces.elastic_drives import Compliance
+from trocar.simulation.forces.port import Port
+from trocar.simulation.modelling.arm_model import Cable, lean
+from trocar.simulation.objects.objects import (
     OBJECT,
     Object,
     PlacedObject,
@@ -35,7 +34,8 @@ from trocar.simulation.surroundings import (
     friction_cone,
     set_stiffness,
 )
-from trocar.simulation.trocar_port import Port
+from trocar.simulation.planning.collision import Contact
+from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.spatial import Array, checked_pose, pose, quaternion, rotation
 
 WORLD_GRAVITY = np.array([0.0, 0.0, -GRAVITY])

@@ -16,10 +16,10 @@ from trocar.arms.instrument_file import Fields
 from trocar.arms.suj import CARTS
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics.cart import load_cart
-from trocar.simulation.model import INTEGRATORS
+from trocar.simulation.modelling.arm_model import INTEGRATORS
+from trocar.simulation.objects.objects import Object, SoftSlab, Solid, needle
+from trocar.simulation.objects.primitives import Box, Capsule, Cylinder, Obstacle, Sphere
 from trocar.simulation.scene import Scene, SceneArm
-from trocar.simulation.solids import Box, Capsule, Cylinder, Obstacle, Sphere
-from trocar.simulation.surroundings import Object, SoftSlab, Solid, needle
 from trocar.spatial import Array, pose, rotation
 
 BUILT_IN = ("psm", "cart_classic", "cart_si", "masters")

@@ -15,17 +15,17 @@ from numpy.typing import ArrayLike
 
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics import Mechanism
-from trocar.simulation import constraint_forces
-from trocar.simulation.applied_wrenches import AppliedWrenches
-from trocar.simulation.arm_forces import ArmForces
-from trocar.simulation.arm_spec import ArmSpec
-from trocar.simulation.brakes import Brakes
-from trocar.simulation.compliance import ElasticDrives
-from trocar.simulation.contact import InstrumentContacts
+from trocar.simulation.arm_options import ArmSpec
+from trocar.simulation.arm_slice import ArmSlice
 from trocar.simulation.engine import Engine
-from trocar.simulation.part import Part
-from trocar.simulation.surroundings import PlacedObject
-from trocar.simulation.trocar_port import PortForces
+from trocar.simulation.forces import constraint_forces
+from trocar.simulation.forces.applied_wrenches import AppliedWrenches
+from trocar.simulation.forces.arm_forces import ArmForces
+from trocar.simulation.forces.brakes import Brakes
+from trocar.simulation.forces.elastic_drives import ElasticDrives
+from trocar.simulation.forces.port import PortForces
+from trocar.simulation.objects.contact import InstrumentContacts
+from trocar.simulation.objects.objects import PlacedObject
 from trocar.spatial import Array
 
 LIMIT_TOLERANCE = 1e-3  # [rad, m]
@@ -60,7 +60,7 @@ class SimulatedArm:
         self._engine, self.model, self.data = engine, engine.model, engine.data
         arm, data = spec.arm, engine.data
         # the joints of an arm are those of the tree, then the motors of elastic drives
-        self._part = part = Part(engine, arm, prefix, extra=spec.motors)
+        self._part = part = ArmSlice(engine, arm, prefix, extra=spec.motors)
         # attributes of MjData cost a look-up each; these are views that stay valid
         self._ctrl, self._applied = data.ctrl[part.u], data.qfrc_applied[part.v]
         self._qpos, self._qvel = data.qpos[part.q], data.qvel[part.v]

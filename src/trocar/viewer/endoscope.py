@@ -10,10 +10,10 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 
+from trocar.appearance.endoscope_camera import VIEW, StereoEndoscope
+from trocar.appearance.lens import Lens
+from trocar.appearance.rendering import Picture
 from trocar.errors import TrocarError
-from trocar.simulation.endoscope_camera import VIEW, StereoEndoscope
-from trocar.simulation.lens import Lens
-from trocar.simulation.rendering import Picture
 from trocar.viewer.frame import Frame
 from trocar.viewer.plant import Settings
 from trocar.viewer.session import Session

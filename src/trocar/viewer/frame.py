@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import mujoco
 import numpy as np
 
+from trocar.simulation.objects.objects import OBJECT
 from trocar.simulation.simulated_arm import SimulatedArm
-from trocar.simulation.surroundings import OBJECT
 from trocar.spatial import Array
 from trocar.viewer.driving import Driver
 from trocar.viewer.plant import Plant, Settings

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import viser
 
+from trocar.appearance.rendering import Picture
 from trocar.palette import ACCENT, rgb
-from trocar.simulation.rendering import Picture
 from trocar.spatial import Array, quaternion
 from trocar.viewer.drawing import Drawing
 from trocar.viewer.frame import Frame

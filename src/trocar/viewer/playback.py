@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from trocar.appearance.rendering import Picture, render
 from trocar.arms import ARMS
 from trocar.arms.parameters import SETS
 from trocar.errors import TrocarError, UnknownName
 from trocar.recording import Recording
 from trocar.simulation import Simulator
-from trocar.simulation.rendering import Picture, render
 from trocar.spatial import Array
 from trocar.viewer.frame import Frame
 from trocar.viewer.loading import load

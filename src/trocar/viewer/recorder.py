@@ -7,7 +7,7 @@ import numpy as np
 from trocar.control import Controller, State
 from trocar.errors import TrocarError
 from trocar.recording import Recording
-from trocar.simulation.simulate import provenance
+from trocar.simulation.run import provenance
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.spatial import Array
 from trocar.viewer.plant import TIMESTEP

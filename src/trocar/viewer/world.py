@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from trocar.appearance.scene_rendering import fixed_bodies
 from trocar.errors import TrocarError, UnknownName
 from trocar.simulation import Simulator
 from trocar.simulation.scene import Scene
 from trocar.simulation.scene_file import load_scene
-from trocar.simulation.scene_rendering import fixed_bodies
 from trocar.spatial import Array
 from trocar.viewer.plant import TIMESTEP, Plant, Settings
 from trocar.viewer.touching import things_below

@@ -18,7 +18,7 @@ ROUNDING = 1e-6  # relative
 
 
 class Contacts(Protocol):
-    """What finds collisions, such as `trocar.simulation.collision.CollisionScene`."""
+    """What finds collisions, such as `trocar.simulation.planning.collision.CollisionScene`."""
 
     def contact(self, q: Array) -> object | None:
         """What touches what at q (n,), or None; its text is quoted."""

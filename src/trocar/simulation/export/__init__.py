@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from trocar.appearance import maker_meshes
 from trocar.errors import TrocarError, UnknownName
 from trocar.files import write_whole
 from trocar.mechanics.arm_kinematics import ArmKinematics
-from trocar.simulation import maker_meshes
 from trocar.simulation.export.meshes import BASE, Mesh, meshes
 from trocar.simulation.export.mjcf import mjcf, scene
 from trocar.simulation.export.readme import CHANGELOG, readme

@@ -9,8 +9,8 @@ import mujoco
 import numpy as np
 from scipy.spatial import ConvexHull
 
+from trocar.appearance.sketch import VISUAL
 from trocar.errors import TrocarError
-from trocar.simulation.shapes import VISUAL
 from trocar.spatial import Array
 
 BASE = "base"  # the link of what is fixed

@@ -10,12 +10,12 @@ from xml.etree.ElementTree import Element
 import mujoco
 import numpy as np
 
+from trocar.appearance.instrument_shapes import JAW
+from trocar.appearance.sketch import COLLISION, MATERIALS
 from trocar.mechanics import Mechanism
 from trocar.simulation.export.meshes import BASE, Mesh
 from trocar.simulation.export.xml import add, document, numbers
-from trocar.simulation.instrument_shapes import JAW
-from trocar.simulation.model import IMPEDANCE
-from trocar.simulation.shapes import COLLISION, MATERIALS
+from trocar.simulation.modelling.arm_model import IMPEDANCE
 from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array
 

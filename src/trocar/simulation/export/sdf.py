@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element
 
+from trocar.appearance.sketch import MATERIALS
 from trocar.arms.arm import poses_at_zero
 from trocar.simulation.export.links import ROOT, Link, link_name, links
 from trocar.simulation.export.meshes import BASE, Mesh
 from trocar.simulation.export.urdf import placed
 from trocar.simulation.export.xml import add, document, number, numbers, roll_pitch_yaw
-from trocar.simulation.shapes import MATERIALS
 from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array, pose
 

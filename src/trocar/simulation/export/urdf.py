@@ -7,11 +7,11 @@ from xml.etree.ElementTree import Element
 import mujoco
 import numpy as np
 
+from trocar.appearance.sketch import MATERIALS
 from trocar.arms.parameters import Inertia
 from trocar.simulation.export.links import ROOT, TIP, Link, link_name, links
 from trocar.simulation.export.meshes import BASE, Mesh
 from trocar.simulation.export.xml import add, document, roll_pitch_yaw
-from trocar.simulation.shapes import MATERIALS
 from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array, pose
 

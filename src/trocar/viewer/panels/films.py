@@ -11,8 +11,8 @@ from typing import Any
 
 import viser
 
+from trocar.appearance.rendering import Picture, render_video
 from trocar.errors import TrocarError
-from trocar.simulation.rendering import Picture, render_video
 from trocar.viewer.playback import Film, Track
 
 FPS, FILM_SIZE = 20.0, (640, 480)

@@ -9,9 +9,9 @@ import numpy as np
 import viser
 from viser import uplot
 
+from trocar.appearance.rendering import Picture
 from trocar.mechanics import Mechanism
 from trocar.plots import COLOURS
-from trocar.simulation.rendering import Picture
 from trocar.spatial import Array
 from trocar.viewer.frame import Frame, History
 from trocar.viewer.plant import Plant

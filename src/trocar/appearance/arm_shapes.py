@@ -1,0 +1,90 @@
+"""Shapes of the links: simple, recognisable, our own.
+
+They change no mass and no inertia. Visual shapes are in geom group 2, collision shapes in group 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import mujoco
+import numpy as np
+
+from trocar.appearance import maker_meshes
+from trocar.appearance.ecm_shapes import add_ecm
+from trocar.appearance.instrument_shapes import SHAFT_RADIUS, add_instrument, instrument_bodies
+from trocar.appearance.mtm_shapes import add_mtm
+from trocar.appearance.psm_shapes import add_psm
+from trocar.appearance.si_shapes import add_si
+from trocar.appearance.sketch import COLLISION, Drawing, Sketch
+from trocar.arms import Arm
+from trocar.arms.arm import Body, poses_at_zero
+from trocar.spatial import Array
+
+SHORTEST = 1e-3  # links shorter than this do not collide [m]
+
+
+_DRAWN: dict[Hashable, Drawing] = {}
+
+
+def add_geometry(spec: mujoco.MjSpec, arm: Arm) -> None:
+    """Add visual and collision shapes to the bodies of an arm; the maker's meshes where TROCAR_DVRK_MODEL has some."""
+    drawing(arm).put_on(spec)
+    folder = maker_meshes.checkout()
+    if folder is not None:
+        maker_meshes.replace_shapes(spec, arm, folder)
+
+
+def drawing(arm: Arm) -> Drawing:
+    """Our own shapes of an arm, visual and collision; drawn once for all models of arms that are alike."""
+    key = (
+        (arm.name, arm.instrument, arm.tip_body, arm.jaw_length, arm.T_body_tip.tobytes(), arm.loops),
+        tuple((body.name, body.parent, body.placement.tobytes()) for body in arm.bodies),
+    )
+    if key not in _DRAWN:
+        _DRAWN[key] = Drawing()
+        _draw(_DRAWN[key], arm)
+    return _DRAWN[key]
+
+
+def _draw(drawing: Drawing, arm: Arm) -> None:
+    if arm.name == "PSM":
+        add_psm(drawing, arm)
+        return
+    instrument = instrument_bodies(arm)
+    for body in arm.bodies:
+        if body.name not in instrument:
+            _add_bars(drawing, arm, body)
+    if arm.family == "MTM":
+        add_mtm(drawing, arm)
+    elif arm.name == "ECM":
+        add_ecm(drawing, arm)
+    else:
+        add_si(drawing, arm)
+    if instrument:
+        T = poses_at_zero(arm.bodies)
+        add_instrument(drawing, arm, float(np.linalg.norm(T["insertion"][:3, 3] - T["roll"][:3, 3])))
+
+
+def _add_bars(drawing: Drawing, arm: Arm, body: Body) -> None:
+    """What collides of a link: bars from its joint to its children's joints and loop points."""
+    sketch = Sketch(drawing, drawing.body(body.name), np.eye(4))
+    for point in _joints_of(arm, body):
+        length = float(np.linalg.norm(point))
+        if length > SHORTEST:
+            sketch.rod([0, 0, 0], point, _radius(arm, body, length), COLLISION, round_ends=True)
+
+
+def _joints_of(arm: Arm, body: Body) -> list[Array]:
+    """Positions (3,) in the body's frame of its children's joints and of its loop closures [m]."""
+    points = [child.placement[:3, 3] for child in arm.bodies if child.parent == body.name]
+    points += [np.array(loop.point_a) for loop in arm.loops if loop.body_a == body.name]
+    points += [np.array(loop.point_b) for loop in arm.loops if loop.body_b == body.name]
+    return points
+
+
+def _radius(arm: Arm, body: Body, length: float) -> float:
+    """Radius of a bar [m]: slender, and as thin as a scope where it passes through the remote centre."""
+    if arm.has_rcm and body.name == "insertion":
+        return 1.5 * SHAFT_RADIUS
+    return float(np.clip(0.08 * length, 0.004, 0.016))

@@ -1,0 +1,253 @@
+"""The stereo endoscope: two cameras at the tip of an ECM, with colour, depth, segmentation and point clouds.
+
+A 0 or 30 degree endoscope is the ECM's `instrument` ("straight", "up", "down"), which turns the direction of view.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from trocar.appearance.films import Picture
+from trocar.appearance.lens import Lens
+from trocar.appearance.scene_rendering import fixed_bodies, new_studio
+from trocar.errors import TrocarError, UnknownName
+from trocar.simulation.scene import Scene
+from trocar.spatial import Array, pose
+
+BASELINE = 5e-3  # between the two cameras [m]; ASSUMED, of the order of a da Vinci endoscope's, which is not published
+VIEW = np.radians(60.0)  # horizontal angle of view; ASSUMED
+NEAR, FAR = 2e-3, 5.0  # what is seen lies between [m]
+# The tip of the ECM has x left, y up, z away; the optical frame x right, y down, z away.
+R_TIP_OPTICAL = np.diag([-1.0, -1.0, 1.0])
+BACKGROUND = "background"
+HIDDEN = 4  # group of geoms that MuJoCo does not draw
+
+
+@dataclass(frozen=True)
+class View:
+    """What one camera sees.
+
+    Attributes:
+        rgb: (height, width, 3). depth: (height, width) [m] along the optical axis; infinite where there is nothing.
+        segmentation: (height, width), of each pixel the number in `labels` of what is seen there: "PSM1/wrist_yaw".
+        T_world_camera: optical frame (4, 4) in the world: x right, y down, z away. lens: its intrinsics.
+    """
+
+    rgb: Picture
+    depth: Array
+    segmentation: NDArray[np.int32]
+    labels: tuple[str, ...]
+    T_world_camera: Array
+    lens: Lens
+
+    def mask(self, name: str) -> NDArray[np.bool_]:
+        """(height, width) where a link ("PSM1/wrist_yaw"), a whole arm ("PSM1") or an object is seen."""
+        wanted = [k for k, label in enumerate(self.labels) if label == name or label.startswith(f"{name}/")]
+        if not wanted:
+            raise UnknownName("thing in the scene", name, sorted({label.split("/")[0] for label in self.labels}))
+        return np.isin(self.segmentation, wanted)
+
+    def point_cloud(self) -> tuple[Array, Picture]:
+        """Points (N, 3) [m] in the optical frame and their colours (N, 3), of all pixels that see something."""
+        seen = np.isfinite(self.depth)
+        v, u = np.nonzero(seen)
+        rays = self.lens.rays(np.stack([u, v], axis=-1).astype(float))
+        return rays * self.depth[seen][:, None], self.rgb[seen]
+
+
+class StereoEndoscope:
+    """Two parallel cameras at the tip of an ECM in a scene. Always from one thread, which owns the OpenGL context.
+
+    Args:
+        arm: name of the ECM in the scene. lens: of both cameras; None for 640 x 480 and 60 degrees (assumed).
+        baseline: between the cameras [m]; assumed.
+        shadows, samples: cost time without a graphics card: shadows, and samples of every pixel (0 for one).
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        arm: str = "ECM",
+        lens: Lens | None = None,
+        *,
+        baseline: float = BASELINE,
+        shadows: bool = False,
+        samples: int = 0,
+    ) -> None:
+        if arm not in scene.arms:
+            raise UnknownName("arm of the scene", arm, scene.arms)
+        if scene.arms[arm].arm.family != "ECM":
+            raise TrocarError(f"{arm} is a {scene.arms[arm].arm.name}: an endoscope is at the tip of an ECM")
+        if not (np.isfinite(baseline) and baseline > 0):
+            raise TrocarError(f"baseline must be positive [m], got {baseline!r}")
+        self.scene, self.arm, self.baseline, self.shadows = scene, arm, baseline, shadows
+        self.lens = Lens.of_view(VIEW) if lens is None else lens
+        self._stage = new_studio(scene, samples)
+        self._labels, self._label_of_geom = _labels(self._stage.model)
+        self._groups, self._cart = self._stage.model.geom_group.copy(), scene.cart
+        # a distorted image is sampled from a pinhole's, wide enough to hold all of it
+        self._pinhole, self._map = _wider(self.lens)
+
+    def T_world_camera(self, eye: str) -> Array:
+        """Optical frame (4, 4) of the "left" or "right" camera in the world: x right, y down, z away."""
+        if eye not in ("left", "right"):
+            raise UnknownName("eye", eye, ("left", "right"))
+        aside = self.baseline / 2 if eye == "left" else -self.baseline / 2
+        return self.scene.T_world_tip(self.arm) @ pose(R_TIP_OPTICAL, [aside, 0.0, 0.0])
+
+    def view(self, eye: str) -> View:
+        """Everything that one camera sees now."""
+        T = self.T_world_camera(eye)
+        self._arrange()
+        rgb, depth = self._render(T, segment=False)
+        colours, _ = self._render(T, segment=True)
+        number = colours.astype(np.int32) @ np.array([1, 256, 65536], dtype=np.int32)
+        segmentation = self._label_of_id()[number]
+        if self._map is not None:
+            rgb, depth, segmentation = self._map.smooth(rgb), self._map.nearest(depth), self._map.nearest(segmentation)
+        return View(rgb, depth, segmentation, self._labels, T, self.lens)
+
+    def pair(self) -> tuple[Picture, Picture]:
+        """Colour images (height, width, 3) of the left and the right camera now: what a surgeon sees, and no more."""
+        self._arrange()
+        images = [self._render(self.T_world_camera(eye), depth=False)[0] for eye in ("left", "right")]
+        left, right = images if self._map is None else [self._map.smooth(image) for image in images]
+        return left, right
+
+    def _arrange(self) -> None:
+        """Draw what is in view: most of the machine is behind an endoscope."""
+        stage, scene, lens = self._stage, self.scene, self._pinhole
+        moved = scene.cart is not self._cart
+        stage.arrange(scene.data.qpos, fixed_bodies(scene) if moved else {})
+        self._cart = scene.cart
+        stage.prepare((lens.width, lens.height))
+        T = scene.T_world_tip(self.arm) @ pose(R_TIP_OPTICAL)
+        inside = _in_view(lens, T, stage.data.geom_xpos, stage.model.geom_rbound + self.baseline / 2)
+        endless = stage.model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE
+        stage.model.geom_group[:] = np.where(inside | endless, self._groups, HIDDEN)
+        mujoco.mjv_updateScene(
+            stage.model,
+            stage.data,
+            stage.options,
+            None,
+            mujoco.MjvCamera(),
+            mujoco.mjtCatBit.mjCAT_ALL,
+            stage.scene,
+        )
+        stage.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = self.shadows
+        for flag in (mujoco.mjtRndFlag.mjRND_REFLECTION, mujoco.mjtRndFlag.mjRND_SKYBOX, mujoco.mjtRndFlag.mjRND_HAZE):
+            stage.scene.flags[flag] = False
+
+    def _render(self, T: Array, *, segment: bool = False, depth: bool = True) -> tuple[Picture, Array]:
+        """Pixels and depth [m] of the pinhole camera at T, upright."""
+        stage, lens = self._stage, self._pinhole
+        for camera in stage.scene.camera:  # MuJoCo draws the mean of two
+            _aim(camera, T, lens)
+        # MuJoCo's headlight is where its own camera was
+        for light in stage.scene.lights[: stage.scene.nlight]:
+            if light.headlight:
+                light.pos, light.dir = T[:3, 3], T[:3, 2]
+        stage.scene.flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = segment
+        stage.scene.flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = segment
+        stage.context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
+        rectangle = mujoco.MjrRect(0, 0, lens.width, lens.height)
+        pixels = np.empty((lens.height, lens.width, 3), dtype=np.uint8)
+        buffer = np.empty((lens.height, lens.width), dtype=np.float32) if depth else None
+        mujoco.mjr_render(rectangle, stage.scene, stage.context)
+        mujoco.mjr_readPixels(pixels, buffer, rectangle, stage.context)
+        image = np.ascontiguousarray(pixels[::-1])
+        return image, np.empty(0) if buffer is None else _metres(buffer[::-1])
+
+    def _label_of_id(self) -> NDArray[np.int32]:
+        """Label of each number that a segmented picture has for colour; 0 is the background."""
+        scene = self._stage.scene
+        found = np.zeros(scene.ngeom + 2, dtype=np.int32)
+        for geom in scene.geoms[: scene.ngeom]:
+            if geom.segid >= 0 and geom.objtype == mujoco.mjtObj.mjOBJ_GEOM:
+                found[geom.segid + 1] = self._label_of_geom[geom.objid]
+        return found
+
+
+def _labels(model: mujoco.MjModel) -> tuple[tuple[str, ...], list[int]]:
+    """Names of what can be seen, and of each geom the number of its own."""
+    names, numbers = [BACKGROUND], []
+    for geom in range(model.ngeom):
+        body = model.geom_bodyid[geom]
+        name = "surroundings" if body == 0 else model.body(body).name.removeprefix("object/")
+        if name not in names:
+            names.append(name)
+        numbers.append(names.index(name))
+    return tuple(names), numbers
+
+
+def _in_view(lens: Lens, T: Array, centres: Array, radii: Array) -> NDArray[np.bool_]:
+    """Which spheres (n,) reach into the frustum of a camera at T."""
+    corners = np.array([[-0.5, -0.5], [lens.width - 0.5, -0.5], [lens.width - 0.5, lens.height - 0.5]])
+    (left, up, _), (right, _, _), (_, down, _) = lens.rays(corners)
+    outward = np.array([[-1.0, 0.0, left], [1.0, 0.0, -right], [0.0, -1.0, up], [0.0, 1.0, -down], [0.0, 0.0, -1.0]])
+    outward /= np.linalg.norm(outward, axis=1, keepdims=True)
+    beyond = (centres - T[:3, 3]) @ T[:3, :3] @ outward.T
+    return np.asarray((beyond < radii[:, None]).all(axis=1))
+
+
+def _aim(camera: mujoco.MjvGLCamera, T: Array, lens: Lens) -> None:
+    """MuJoCo's camera at an optical frame in the world, with the frustum that its intrinsics make."""
+    camera.pos, camera.forward, camera.up = T[:3, 3], T[:3, 2], -T[:3, 1]
+    left, right = (NEAR * (edge - lens.cx) / lens.fx for edge in (-0.5, lens.width - 0.5))
+    top, bottom = (NEAR * (lens.cy - edge) / lens.fy for edge in (-0.5, lens.height - 0.5))
+    camera.frustum_near, camera.frustum_far = NEAR, FAR
+    camera.frustum_center, camera.frustum_width = (left + right) / 2, (right - left) / 2
+    camera.frustum_bottom, camera.frustum_top = bottom, top
+    camera.orthographic = 0
+
+
+def _metres(buffer: NDArray[np.float32]) -> Array:
+    """Distances along the axis [m] from OpenGL's depth, 1 at the near and 0 at the far end."""
+    d = buffer.astype(float)
+    with np.errstate(divide="ignore"):
+        return np.where(d > 0.0, NEAR * FAR / (NEAR + d * (FAR - NEAR)), np.inf)
+
+
+class _Map:
+    """Where each pixel of a distorted image is in a pinhole's."""
+
+    def __init__(self, pixels: Array, width: int) -> None:
+        u, v = pixels[..., 0], pixels[..., 1]
+        low_u, low_v = np.floor(u).astype(int), np.floor(v).astype(int)
+        self._low, self._width = low_v * width + low_u, width
+        self._weight_u, self._weight_v = (u - low_u)[..., None], (v - low_v)[..., None]
+        self._nearest = np.rint(v).astype(int) * width + np.rint(u).astype(int)
+
+    def smooth(self, image: Picture) -> Picture:
+        """Linear in both directions."""
+        flat = image.reshape(-1, 3).astype(np.float32)
+        a, b, i, w = self._weight_u, self._weight_v, self._low, self._width
+        mixed = (1 - b) * ((1 - a) * flat[i] + a * flat[i + 1]) + b * ((1 - a) * flat[i + w] + a * flat[i + w + 1])
+        return np.rint(mixed).astype(np.uint8)
+
+    def nearest(self, image: NDArray) -> NDArray:
+        """The nearest pixel: distances and numbers are not to be mixed."""
+        return np.asarray(image.reshape(-1)[self._nearest])
+
+
+def _wider(lens: Lens) -> tuple[Lens, _Map | None]:
+    """The pinhole whose image holds all of a distorted one, and the map to it; the lens itself where it is one."""
+    if not lens.distorted:
+        return lens, None
+    v, u = np.mgrid[: lens.height, : lens.width]
+    at = lens.rays(np.stack([u, v], axis=-1).astype(float))[..., :2] * [lens.fx, lens.fy]
+    low, high = np.floor(at.min((0, 1))) - 1, np.ceil(at.max((0, 1))) + 1
+    width, height = (high - low).astype(int) + 1
+    pinhole = replace(
+        lens,
+        width=int(width),
+        height=int(height),
+        cx=float(-low[0]),
+        cy=float(-low[1]),
+        distortion=(0.0, 0.0, 0.0, 0.0, 0.0),
+    )
+    return pinhole, _Map(at - low, int(width))

@@ -1,0 +1,245 @@
+"""The maker's meshes in place of our own shapes, from a user's own checkout of `dvrk_model` (jhu-dvrk/dvrk_model).
+
+Set the environment variable TROCAR_DVRK_MODEL to that folder. Where each mesh belongs is read from the checkout's own
+URDF (xacro) files, at q = 0. Only what is seen changes. None of those meshes is part of trocar, and no export has them.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+from trocar.appearance.sketch import VISUAL, Sketch, on_bodies
+from trocar.arms import Arm
+from trocar.errors import TrocarError
+from trocar.spatial import Array, pose, quaternion, rotation
+
+VARIABLE = "TROCAR_DVRK_MODEL"
+READABLE = (".stl", ".STL", ".obj", ".OBJ")  # what MuJoCo reads; Collada (.dae) it does not
+
+
+@dataclass(frozen=True)
+class Description:
+    """Where the checkout describes an arm.
+
+    Attributes:
+        file: xacro file. macros: those of its macros that make up the arm.
+        root: link whose frame is our base frame, turned by `turn` about z [rad].
+        links: our body (None for what is fixed) by the checkout's name of a link, in its version 2.5.
+    """
+
+    file: str
+    macros: tuple[str, ...]
+    root: str
+    links: Mapping[str, str | None]
+    turn: float = 0.0
+
+
+_SI = Description(
+    "urdf/Si/PSM_base.urdf.xacro",
+    ("base",),
+    "RCM_link",
+    {"base_link": None, "yaw_link": "yaw", "pitch_link": "back", "pitch_2_link": "middle", "pitch_3_link": "end"},
+)
+_MTM_LINKS = {
+    "top_panel": None,
+    "outer_yaw_link": "outer_yaw",
+    "back_parallel_link": "upper_arm",
+    "top_parallel_link": "crank",
+    "bottom_parallel_link": "forearm",
+    "wrist_platform_link": "wrist_platform",
+    "wrist_pitch_link": "wrist_pitch",
+    "wrist_yaw_link": "wrist_yaw",
+    "wrist_roll_link": "wrist_roll",
+}
+DESCRIPTIONS: dict[str, Description] = {
+    "PSM": Description(
+        "urdf/Classic/PSM_base.urdf.xacro",
+        ("base",),
+        "RCM_link",
+        {
+            "base_link": None,
+            "yaw_link": "yaw",
+            "pitch_2_link": "back",
+            "pitch_3_link": "front",
+            "pitch_4_link": "bottom",
+            "pitch_5_link": "top",
+            "insertion_link": "end",
+        },
+    ),
+    "ECM": Description(
+        "urdf/Classic/ECM_base.urdf.xacro",
+        ("ecm_base",),
+        "RCM_link",
+        {
+            "base_link": None,
+            "yaw_link": "yaw",
+            "pitch_link": "front",
+            "pitch_2_link": "bottom",
+            "pitch_3_link": "end",
+            "pitch_4_link": "top",
+            "pitch_5_link": "back",
+            "insertion_link": "insertion",
+        },
+        turn=math.pi / 2,
+    ),
+    "PSM_Si": _SI,
+    "ECM_Si": _SI,
+    "MTML": Description("urdf/Classic/MTM.urdf.xacro", ("mtm", "mtm_platform_left"), "top_panel", _MTM_LINKS),
+    "MTMR": Description("urdf/Classic/MTM.urdf.xacro", ("mtm", "mtm_platform_right"), "top_panel", _MTM_LINKS),
+}
+
+
+@dataclass(frozen=True)
+class MakerMesh:
+    """A mesh file of the checkout: `body` that carries it (None: fixed), its pose in the base at q = 0, its scale."""
+
+    body: str | None
+    path: Path
+    T_base_mesh: Array
+    scale: tuple[float, float, float]
+
+
+def checkout() -> Path | None:
+    """The folder that TROCAR_DVRK_MODEL names; None where it is not set."""
+    folder = os.environ.get(VARIABLE)
+    return Path(folder) if folder else None
+
+
+def replace_shapes(spec: mujoco.MjSpec, arm: Arm, folder: Path) -> None:
+    """Put the checkout's meshes in the place of our visible shapes, on the bodies that it has a mesh for."""
+    meshes, on = maker_meshes(arm, folder), on_bodies(spec, arm.bodies)
+    for name in {mesh.body for mesh in meshes}:
+        body = spec.worldbody if name is None else spec.body(name)
+        for geom in [g for g in body.geoms if g.group == VISUAL["group"]]:
+            spec.delete(geom)
+    for i, mesh in enumerate(meshes):
+        _add(spec, on(mesh.body), mesh, f"maker_{i}")
+
+
+def maker_meshes(arm: Arm, folder: Path) -> list[MakerMesh]:
+    """Every mesh of an arm in a checkout that can be read; raises where the folder has none."""
+    described = DESCRIPTIONS[arm.name]
+    source = folder / described.file
+    if not source.is_file():
+        raise TrocarError(
+            f"{VARIABLE}={folder} has no {described.file}: name the top folder of a dvrk_model checkout, or unset it"
+        )
+    links, T = _read(source, described)
+    found, missing = [], []
+    for link, body in described.links.items():
+        for filename, T_link_mesh, scale in links.get(link, ()):
+            path = _readable(folder, filename)
+            if path is None:
+                missing.append(filename)
+            elif link in T:
+                found.append(MakerMesh(body, path, T[link] @ T_link_mesh, scale))
+    if not found:
+        named = f" ({', '.join(missing[:3])}, ... are not there as .stl or .obj)" if missing else ""
+        raise TrocarError(f"{VARIABLE}={folder} has no mesh of {arm.name} that can be read{named}")
+    return found
+
+
+def _add(spec: mujoco.MjSpec, sketch: Sketch, mesh: MakerMesh, name: str) -> None:
+    T = sketch.T_body_drawing @ mesh.T_base_mesh
+    # a shell: a scanned or exported surface need not be closed, and weighs nothing here anyway
+    spec.add_mesh(
+        name=name, file=str(mesh.path.resolve()), scale=mesh.scale, inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
+    )
+    sketch.body.add_geom(
+        type=mujoco.mjtGeom.mjGEOM_MESH,
+        meshname=name,
+        pos=T[:3, 3],
+        quat=quaternion(T[:3, :3]),
+        material="cast",
+        **VISUAL,
+    )
+
+
+def _readable(folder: Path, filename: str) -> Path | None:
+    """The file of a package:// address, or one of the same name in a format that can be read."""
+    path = folder / filename.split("package://dvrk_model/")[-1]
+    candidates = [path, *(path.with_suffix(suffix) for suffix in READABLE)]
+    return next((p for p in candidates if p.suffix in READABLE and p.is_file()), None)
+
+
+Visual = tuple[str, Array, tuple[float, float, float]]
+
+
+def _read(source: Path, described: Description) -> tuple[dict[str, list[Visual]], dict[str, Array]]:
+    """Visual meshes (file name, pose on the link, scale) by link, and poses of the links in our base at q = 0."""
+    try:
+        tree = ElementTree.parse(source)
+    except ElementTree.ParseError as error:
+        raise TrocarError(f"{source} is not XML: {error}") from None
+    links: dict[str, list[Visual]] = {}
+    joints: list[tuple[str, str, Array]] = []
+    for macro in _macros(tree.getroot(), described.macros):
+        for link in macro.iter("link"):
+            links.setdefault(_plain(link.get("name")), []).extend(_visuals(link))
+        for joint in macro.iter("joint"):
+            parent, child = joint.find("parent"), joint.find("child")
+            if parent is not None and child is not None:
+                joints.append((_plain(parent.get("link")), _plain(child.get("link")), _origin(joint)))
+    T = {described.root: pose(R=rotation("z", described.turn))}
+    for _ in joints:  # joints may be listed in any order
+        for parent_link, child_link, T_parent_child in joints:
+            if parent_link in T and child_link not in T:
+                T[child_link] = T[parent_link] @ T_parent_child
+    return links, T
+
+
+def _macros(root: ElementTree.Element, names: tuple[str, ...]) -> Iterator[ElementTree.Element]:
+    for element in root.iter():
+        if element.tag.endswith("}macro") and element.get("name") in names:
+            yield element
+
+
+def _visuals(link: ElementTree.Element) -> Iterator[Visual]:
+    for visual in link.iter("visual"):
+        mesh = visual.find("geometry/mesh")
+        if mesh is not None and mesh.get("filename"):
+            x, y, z = _numbers(mesh.get("scale", "1 1 1"))
+            yield str(mesh.get("filename")), _origin(visual), (x, y, z)
+
+
+def _origin(element: ElementTree.Element) -> Array:
+    """Pose (4, 4) of an <origin>: translation, then roll, pitch, yaw about fixed axes [m, rad]."""
+    origin = element.find("origin")
+    if origin is None:
+        return np.eye(4)
+    roll, pitch, yaw = _numbers(origin.get("rpy", "0 0 0"))
+    R = rotation("z", yaw) @ rotation("y", pitch) @ rotation("x", roll)
+    return pose(R=R, p=_numbers(origin.get("xyz", "0 0 0")))
+
+
+def _numbers(text: str) -> tuple[float, float, float]:
+    """Three numbers; of xacro's expressions those of pi that occur there, such as ${-PI/2}, and a minus before one."""
+    words = re.findall(r"-?\$\{[^}]*\}|\S+", text)
+    if len(words) != 3:
+        return 0.0, 0.0, 0.0  # a parameter of the macro, such as ${xyz}, whose default is zero
+    x, y, z = (_number(word) for word in words)
+    return x, y, z
+
+
+def _number(word: str) -> float:
+    match = re.fullmatch(r"(-?)\$\{\s*(-?)\s*PI(_2|\s*/\s*\d+)?\s*\}", word)
+    if match:
+        divisor = 2.0 if match[3] == "_2" else float(match[3].strip(" /")) if match[3] else 1.0
+        return math.pi / divisor * (-1.0 if (match[1] == "-") != (match[2] == "-") else 1.0)
+    try:
+        return float(word)
+    except ValueError:
+        raise TrocarError(f"{VARIABLE}: cannot read the number {word!r} of the checkout's description") from None
+
+
+def _plain(name: str | None) -> str:
+    return (name or "").replace("${prefix}", "")

@@ -1,0 +1,182 @@
+"""A small drawing kit: primitives, hulls and carved solids on the bodies of a model, in coordinates easy to think in.
+
+Visual geoms are in group 2 and touch nothing; collision geoms are in group 3. None has mass: the inertia of a body
+is a measured parameter, not a consequence of its shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import mujoco
+import numpy as np
+from manifold3d import Manifold
+from numpy.typing import ArrayLike
+
+from trocar.appearance.carving import Interval, hull, triangles
+from trocar.arms.arm import Body, poses_at_zero
+from trocar.errors import TrocarError
+from trocar.spatial import Array, inverse, quaternion
+
+# name: colour (red, green, blue), specular, shininess. Real machines: light grey with dark blue-grey covers.
+MATERIALS: dict[str, tuple[tuple[float, float, float], float, float]] = {
+    "cast": ((0.83, 0.83, 0.81), 0.25, 0.3),
+    "aluminium": ((0.68, 0.70, 0.72), 0.5, 0.5),
+    "cover": ((0.17, 0.25, 0.40), 0.35, 0.5),
+    "column": ((0.29, 0.32, 0.38), 0.3, 0.4),
+    "steel": ((0.56, 0.59, 0.63), 0.8, 0.7),
+    "bright": ((0.76, 0.78, 0.80), 0.8, 0.7),
+    "plastic": ((0.70, 0.79, 0.88), 0.3, 0.4),
+    "tungsten": ((0.36, 0.36, 0.38), 0.5, 0.5),
+    "dark": ((0.07, 0.08, 0.10), 0.2, 0.3),
+}
+
+VISUAL: dict[str, Any] = {"group": 2, "contype": 0, "conaffinity": 0, "mass": 0.0}
+
+# Contacts settle in 5 ms without bouncing, and are fully hard at 0.1 mm of penetration. The two masks have no bit in
+# common: the links of an arm, made to pass each other, do not collide among themselves, but with all that is ordinary.
+COLLISION: dict[str, Any] = {
+    "group": 3,
+    "contype": 1,
+    "conaffinity": 2,
+    "mass": 0.0,
+    "solref": [0.005, 1.0],
+    "solimp": [0.9, 0.99, 1e-4, 0.5, 2.0],
+    "rgba": [0.9, 0.4, 0.2, 0.4],
+}
+
+
+@dataclass
+class Drawing:
+    """Shapes of one arm, drawn once and put on every model of it: what is added to a model, in order."""
+
+    meshes: list[dict[str, Any]] = field(default_factory=list)
+    geoms: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    pairs: list[dict[str, Any]] = field(default_factory=list)
+
+    def body(self, name: str) -> Page:
+        """Where to draw on a body."""
+        return Page(self, name)
+
+    @property
+    def worldbody(self) -> Page:
+        return Page(self, "")
+
+    def add_mesh(self, **attributes: Any) -> None:
+        self.meshes.append(attributes)
+
+    def add_pair(self, **attributes: Any) -> None:
+        self.pairs.append(attributes)
+
+    def put_on(self, spec: mujoco.MjSpec) -> None:
+        """Add all of it to a model with these bodies."""
+        add_materials(spec)
+        for mesh in self.meshes:
+            spec.add_mesh(**mesh)
+        for body, geom in self.geoms:
+            (spec.body(body) if body else spec.worldbody).add_geom(**geom)
+        for pair in self.pairs:
+            spec.add_pair(**pair)
+
+
+@dataclass(frozen=True)
+class Page:
+    """One body of a drawing."""
+
+    drawing: Drawing
+    name: str
+
+    def add_geom(self, **attributes: Any) -> None:
+        self.drawing.geoms.append((self.name, attributes))
+
+
+def add_materials(spec: mujoco.MjSpec) -> None:
+    """Add every material of the table, once."""
+    present = {material.name for material in spec.materials}
+    for name, (colour, specular, shininess) in MATERIALS.items():
+        if name not in present:
+            spec.add_material(name=name, rgba=[*colour, 1.0], specular=specular, shininess=shininess)
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """Draws on one body. Points are given in a drawing frame, whose pose on the body is `T_body_drawing`.
+
+    `look` is the name of a material, or a dictionary of geom attributes such as `COLLISION`.
+    """
+
+    spec: mujoco.MjSpec | Drawing
+    body: mujoco.MjsBody | Page
+    T_body_drawing: Array
+
+    @classmethod
+    def at(
+        cls, spec: mujoco.MjSpec | Drawing, body: mujoco.MjsBody | Page, T_base_body: Array, T_base_drawing: Array
+    ) -> Sketch:
+        """On a body, in a drawing frame given by its pose in the base."""
+        return cls(spec, body, inverse(T_base_body) @ T_base_drawing)
+
+    def box(self, x: Interval, y: Interval, z: Interval, look: str | dict[str, Any], **more: Any) -> None:
+        """Box between two values of each coordinate [m]."""
+        low, high = np.array([x, y, z], dtype=float).T
+        self._geom(
+            look,
+            type=mujoco.mjtGeom.mjGEOM_BOX,
+            pos=self._point((low + high) / 2),
+            quat=quaternion(self.T_body_drawing[:3, :3]),
+            size=np.abs(high - low) / 2,
+            **more,
+        )
+
+    def rod(
+        self, a: ArrayLike, b: ArrayLike, radius: float, look: str | dict[str, Any], *, round_ends: bool = False
+    ) -> None:
+        """Cylinder, or capsule if its ends are round, from point a to point b [m]."""
+        kind = mujoco.mjtGeom.mjGEOM_CAPSULE if round_ends else mujoco.mjtGeom.mjGEOM_CYLINDER
+        ends = [*self._point(a), *self._point(b)]
+        self._geom(look, type=kind, fromto=ends, size=[radius, 0.0, 0.0])
+
+    def ball(self, centre: ArrayLike, radius: float, look: str | dict[str, Any], **more: Any) -> None:
+        """Ball [m]."""
+        kind = mujoco.mjtGeom.mjGEOM_SPHERE
+        self._geom(look, type=kind, pos=self._point(centre), size=[radius, 0.0, 0.0], **more)
+
+    def hull(self, points: Array, look: str | dict[str, Any], **more: Any) -> None:
+        """Convex hull of points (n, 3) [m], as a mesh."""
+        self.solid(hull(points), look, **more)
+
+    def solid(self, solid: Manifold, look: str | dict[str, Any], **more: Any) -> None:
+        """A solid made of others by +, - and ^ (see `hull`, `prism`, `lathe`, `bar`), as a mesh."""
+        if solid.is_empty():
+            raise TrocarError(f"a solid of {self.body.name or 'base'} is empty")
+        vertices, faces, normals = triangles(solid)
+        R, p = self.T_body_drawing[:3, :3], self.T_body_drawing[:3, 3]
+        name = f"{self.body.name or 'base'}_{len(self.spec.meshes)}"
+        self.spec.add_mesh(
+            name=name,
+            uservert=(vertices @ R.T + p).ravel(),
+            userface=faces.ravel(),
+            usernormal=(normals @ R.T).ravel(),
+        )
+        self._geom(look, type=mujoco.mjtGeom.mjGEOM_MESH, meshname=name, **more)
+
+    def _point(self, p: ArrayLike) -> Array:
+        return self.T_body_drawing[:3, :3] @ np.asarray(p, dtype=float) + self.T_body_drawing[:3, 3]
+
+    def _geom(self, look: str | dict[str, Any], **attributes: Any) -> None:
+        style = {**VISUAL, "material": look} if isinstance(look, str) else look
+        self.body.add_geom(**{**style, **attributes})
+
+
+def on_bodies(spec: mujoco.MjSpec | Drawing, bodies: Sequence[Body]) -> Callable[[str | None], Sketch]:
+    """Sketches by the name of a body (None for the base), all in base coordinates at q = 0."""
+    T = poses_at_zero(bodies)
+
+    def on(name: str | None) -> Sketch:
+        if name is None:
+            return Sketch(spec, spec.worldbody, np.eye(4))
+        return Sketch.at(spec, spec.body(name), T[name], np.eye(4))
+
+    return on

@@ -1,0 +1,241 @@
+"""The stage of a picture: a copy of a model with light, backdrop and floor, what frames it, and lines drawn into it.
+
+The simulated model is never touched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from trocar.appearance.films import Picture
+from trocar.appearance.gl_context import gl_context
+from trocar.appearance.sketch import VISUAL
+from trocar.errors import TrocarError
+from trocar.spatial import Array, quaternion
+
+ABOVE, BELOW, FLOOR = (0.90, 0.92, 0.94), (0.64, 0.70, 0.77), (0.72, 0.74, 0.76)  # backdrop from top to foot; floor
+FRAME = 1.06  # a view is this much wider than what it shows
+ASPECT = 4 / 3  # width of a picture over its height, unless said otherwise
+MARGIN = 0.15  # floor below the lowest point of the arm at home [m]
+SHADOW = (1.6, 4.0)  # radius of where shadows are drawn, over that of what is seen: without and with a floor
+TRACE_SEGMENTS = 4000  # of all lines in one picture
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A line through points (N, 3) [m] in the base, drawn into a picture. width: [pixels]. rgba: each from 0 to 1."""
+
+    points: Array
+    rgba: tuple[float, float, float, float] = (0.0, 0.45, 0.70, 1.0)
+    width: float = 2.0
+
+    def __post_init__(self) -> None:
+        points = np.asarray(self.points, dtype=float)
+        if points.ndim != 2 or points.shape[1] != 3 or not np.isfinite(points).all():
+            raise TrocarError(f"a trace goes through finite points (N, 3) [m], got shape {points.shape}")
+        object.__setattr__(self, "points", points)
+
+
+def check_size(size: tuple[int, int]) -> None:
+    """Refuse what is no size (width, height) [pixels] of a picture."""
+    if len(size) != 2 or min(size) < 1:
+        raise TrocarError(f"size is (width, height) in pixels, got {size!r}")
+
+
+class Studio:
+    """A copy of a model with light, backdrop and floor, and what is needed to draw it.
+
+    Args:
+        home: qpos that the view is chosen for. floor: its height [m]; "below" for one below the arm, on a plinth.
+        samples: of every pixel, for smooth edges; 0 for one.
+    """
+
+    def __init__(self, spec: mujoco.MjSpec, home: Array, floor: float | str | None, samples: int = 8) -> None:
+        self.corners, fixed = _corners(spec, home)
+        self.extent = self.corners.min(0), self.corners.max(0)
+        dressed = _dressed(spec, *self.extent)
+        if floor == "below":
+            _add_floor(dressed, float(self.extent[0][2]) - MARGIN)
+            feet = _add_plinth(dressed, fixed, float(self.extent[0][2]) - MARGIN)
+            self.corners = np.vstack([self.corners, feet])
+        elif floor is not None:
+            _add_floor(dressed, float(floor))
+        dressed.visual.quality.offsamples = samples
+        self.model = dressed.compile()
+        # the shadow map, in units of MuJoCo's extent: no larger than needed, for sharp shadows
+        radius = float(np.linalg.norm(self.extent[1] - self.extent[0])) / 2
+        self.model.vis.map.shadowclip = SHADOW[floor is not None] * radius / self.model.stat.extent
+        self.data = mujoco.MjData(self.model)
+        self.scene = mujoco.MjvScene(self.model, maxgeom=self.model.ngeom + 100 + TRACE_SEGMENTS)
+        self.options = mujoco.MjvOption()
+        self.size: tuple[int, int] | None = None
+        self.context: Any = None
+
+    def view(self, direction: tuple[float, float], zoom: float = 1.0, aspect: float = ASPECT) -> mujoco.MjvCamera:
+        """A camera that sees the whole model at home from a direction (azimuth, elevation) [deg].
+
+        Args:
+            zoom: above 1 for a closer view, which may leave something out. aspect: width over height.
+        """
+        camera = mujoco.MjvCamera()
+        camera.azimuth, camera.elevation = direction
+        azimuth, elevation = np.radians(direction)
+        ahead = np.array([np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth), np.sin(elevation)])
+        right = np.array([np.sin(azimuth), -np.cos(azimuth), 0.0])
+        half = math.tan(math.radians(self.model.vis.global_.fovy) / 2) / FRAME
+        x, y, depth = (self.corners @ axis for axis in (right, np.cross(right, ahead), ahead))
+        # the camera's place across, and how far back: the nearest from which no corner is outside the four planes
+        sides = [((x - half * aspect * depth).max(), (x + half * aspect * depth).min(), half * aspect)]
+        sides += [((y - half * depth).max(), (y + half * depth).min(), half)]
+        back = max((high - low) / (2 * slope) for high, low, slope in sides)
+        across = [(high + low) / 2 for high, low, _ in sides]
+        middle = float(depth.min() + depth.max()) / 2
+        camera.lookat = across[0] * right + across[1] * np.cross(right, ahead) + middle * ahead
+        camera.distance = (middle + back) / zoom
+        return camera
+
+    def picture(
+        self,
+        qpos: Array,
+        camera: mujoco.MjvCamera,
+        size: tuple[int, int],
+        traces: Sequence[Trace] = (),
+        shadows: bool = True,
+    ) -> Picture:
+        """Image (height, width, 3) of the model at qpos, with lines drawn into it. size: (width, height) [pixels]."""
+        self.arrange(qpos)
+        self.prepare(size)
+        mujoco.mjv_updateScene(
+            self.model, self.data, self.options, None, camera, mujoco.mjtCatBit.mjCAT_ALL, self.scene
+        )
+        for trace in traces:
+            self._draw(trace)
+        self.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = shadows
+        image = np.empty((size[1], size[0], 3), dtype=np.uint8)
+        rectangle = mujoco.MjrRect(0, 0, *size)
+        mujoco.mjr_render(rectangle, self.scene, self.context)
+        mujoco.mjr_readPixels(image, None, rectangle, self.context)
+        return np.ascontiguousarray(image[::-1])
+
+    def arrange(self, qpos: Array, bodies: Mapping[str, Array] = MappingProxyType({})) -> None:
+        """Everything where it is at qpos; fixed bodies given by name at other poses (4, 4) in the world."""
+        for name, T in bodies.items():
+            body = self.model.body(name)
+            body.pos, body.quat = T[:3, 3], quaternion(T[:3, :3])
+        self.data.qpos[:] = qpos
+        mujoco.mj_kinematics(self.model, self.data)
+        mujoco.mj_comPos(self.model, self.data)
+        mujoco.mj_flex(self.model, self.data)
+        mujoco.mj_camlight(self.model, self.data)
+
+    def _draw(self, trace: Trace) -> None:
+        """Add a line to the scene, segment by segment."""
+        colour, zero = np.array(trace.rgba, dtype=np.float32), np.zeros(3)
+        for start, end in zip(trace.points[:-1], trace.points[1:], strict=True):
+            geom = self.scene.geoms[self.scene.ngeom]
+            mujoco.mjv_initGeom(geom, mujoco.mjtGeom.mjGEOM_LINE, zero, zero, np.eye(3).ravel(), colour)
+            mujoco.mjv_connector(geom, mujoco.mjtGeom.mjGEOM_LINE, trace.width, start, end)
+            self.scene.ngeom += 1
+
+    def prepare(self, size: tuple[int, int]) -> None:
+        """The OpenGL context, with an off-screen buffer of this size."""
+        gl_context().make_current()
+        if self.size != size:
+            if self.context is not None:
+                self.context.free()
+            self.model.vis.global_.offwidth, self.model.vis.global_.offheight = size
+            self.context = mujoco.MjrContext(self.model, mujoco.mjtFontScale.mjFONTSCALE_100)
+            self.size = size
+        # every time: another stage may have drawn since
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self.context)
+
+
+def _dressed(scene: mujoco.MjSpec, low: Array, high: Array) -> mujoco.MjSpec:
+    """A copy of a specification with a light and a backdrop; `low`, `high` (3,) are the model's corners [m]."""
+    spec = scene.copy()
+    spec.visual.headlight.ambient = [0.36, 0.36, 0.37]
+    spec.visual.headlight.diffuse = [0.32, 0.32, 0.33]
+    spec.visual.headlight.specular = [0.10, 0.10, 0.10]
+    spec.visual.rgba.haze = [*(np.array(ABOVE) + BELOW) / 2, 1.0]  # the backdrop at the horizon
+    spec.visual.quality.shadowsize = 4096
+    spec.visual.map.znear = 0.005  # times the model's extent: the close-up is at 5 cm
+    spec.add_texture(
+        name="backdrop",
+        type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
+        builtin=mujoco.mjtBuiltin.mjBUILTIN_GRADIENT,
+        rgb1=ABOVE,
+        rgb2=BELOW,
+        width=512,
+        height=512,
+    )
+    above = (low + high) / 2 + [1.2, -0.6, 2.2]
+    spec.worldbody.add_light(
+        name="key",
+        type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
+        pos=above,
+        dir=(low + high) / 2 - above,
+        diffuse=[0.54, 0.54, 0.52],
+        specular=[0.3, 0.3, 0.3],
+        castshadow=True,
+    )
+    # a second one from the other side, so that what the first leaves in shadow keeps its shape
+    spec.worldbody.add_light(
+        name="fill",
+        type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
+        dir=[1.0, 0.7, -0.5],
+        diffuse=[0.20, 0.21, 0.23],
+        specular=[0.1, 0.1, 0.1],
+        castshadow=False,
+    )
+    return spec
+
+
+def _add_floor(spec: mujoco.MjSpec, z: float) -> None:
+    """A floor at height z [m]."""
+    spec.add_material(name="floor", rgba=[*FLOOR, 1.0], specular=0.0)
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], pos=[0, 0, z], material="floor", **VISUAL)
+
+
+def _add_plinth(spec: mujoco.MjSpec, fixed: Array, z: float) -> Array:
+    """A plinth from height z [m] up to the lowest of the points (n, 3) that are fixed to the base; its feet (k, 3)."""
+    standing = fixed[fixed[:, 2].min() + 0.01 > fixed[:, 2]] if len(fixed) else fixed
+    if not len(standing):
+        return standing
+    low, high = standing.min(0) - 0.02, standing.max(0) + 0.02
+    top = float(standing[:, 2].min())
+    spec.worldbody.add_geom(
+        type=mujoco.mjtGeom.mjGEOM_BOX,
+        pos=[*(low + high)[:2] / 2, (top + z) / 2],
+        size=[*(high - low)[:2] / 2, (top - z) / 2],
+        rgba=[0.60, 0.63, 0.67, 1.0],
+        **VISUAL,
+    )
+    return np.array([[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1])])
+
+
+def _corners(spec: mujoco.MjSpec, qpos: Array) -> tuple[Array, Array]:
+    """Corners (n, 3) of all visible shapes or of boxes around them, and of those fixed to the base, at qpos [m]."""
+    model = spec.copy().compile()
+    data = mujoco.MjData(model)
+    data.qpos[:] = qpos
+    mujoco.mj_kinematics(model, data)
+    signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    points, fixed = [], [np.empty((0, 3))]
+    for i in np.flatnonzero(model.geom_group == VISUAL["group"]):
+        if model.geom_type[i] == mujoco.mjtGeom.mjGEOM_MESH:
+            m = int(model.geom_dataid[i])
+            local = model.mesh_vert[model.mesh_vertadr[m] : model.mesh_vertadr[m] + model.mesh_vertnum[m]]
+        else:
+            local = model.geom_aabb[i, :3] + signs * model.geom_aabb[i, 3:]
+        corners = data.geom_xpos[i] + local @ data.geom_xmat[i].reshape(3, 3).T
+        points.append(corners)
+        if model.geom_bodyid[i] == 0:
+            fixed.append(corners)
+    return np.vstack(points), np.vstack(fixed)

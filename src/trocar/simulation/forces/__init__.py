@@ -1,0 +1,1 @@
+"""Forces beside those of the MuJoCo model: hysteresis, port, brakes, wrenches, faults."""

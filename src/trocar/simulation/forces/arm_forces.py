@@ -1,0 +1,117 @@
+"""What acts on the joints of an arm beside its motors, and is not in the engine's model: it follows from the state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from trocar.arms.elastics import CableTorque
+from trocar.mechanics import Mechanism
+from trocar.mechanics.drives import check_dissipative
+from trocar.simulation.arm_options import ArmSpec
+from trocar.simulation.arm_slice import ArmSlice
+from trocar.simulation.forces.cables import CableForces
+from trocar.simulation.forces.elastic_drives import ElasticDrives
+from trocar.simulation.forces.hysteresis import Hysteresis
+from trocar.simulation.forces.mirrored_counterweight import MirroredCounterweight
+from trocar.simulation.forces.port import PortForces
+from trocar.simulation.forces.varying_friction import VaryingFriction
+from trocar.spatial import Array
+
+
+class ArmForces:
+    """Offsets, cables, mirrored counterweight, elastic drives, friction with memory and port, as generalised forces.
+
+    Friction that varies with position or load is set in the model instead, where it sticks and slides.
+
+    Args:
+        spec: what was chosen of the arm. part: the arm in the engine. equations: of the arm.
+        D: (n, nv), q = D qpos. elastic: its elastic drives, if any.
+
+    Attributes:
+        offset: (nv,), what acts in every state [N m, N]. acts: whether anything depends on the state.
+        hysteresis: friction with memory, None without. port: body wall and seal, None without.
+    """
+
+    def __init__(
+        self, spec: ArmSpec, part: ArmSlice, equations: Mechanism, D: Array, elastic: ElasticDrives | None
+    ) -> None:
+        self._spec, self._part, self._D = spec, part, D
+        timestep = float(part.engine.model.opt.timestep)
+        self._varying: VaryingFriction | None = None
+        self.take(equations)
+        drives = equations.drives
+        self.offset = -(drives.Fo @ drives.A) @ D if spec.friction else np.zeros(D.shape[1])
+        memory = spec.friction and drives.owner.size
+        self.hysteresis = Hysteresis(equations, D, timestep) if memory else None
+        if spec.friction:
+            check_dissipative(drives, spec.arm)
+        self._mirror = MirroredCounterweight(part, timestep) if spec.transmission == "mirrored" else None
+        self.port = None if spec.port is None else PortForces(part, spec.port)
+        # springs are in the model; the torque of cables is a force from here
+        cables = [element for element in spec.parameters.elastics if isinstance(element, CableTorque)]
+        sources = (CableForces(part, cables) if cables else None, self._mirror, elastic, self.hysteresis, self.port)
+        self._forces: list[Callable[[Array, Array], Array]] = [s.force for s in sources if s is not None]
+        self.acts = bool(self._forces) or self._varying is not None
+
+    def take(self, equations: Mechanism) -> None:
+        """The equations, or those with another gravity, which friction by load needs."""
+        drives = equations.drives
+        if self._spec.friction and (drives.mu.any() or drives.Fx.any()):
+            self._varying = VaryingFriction(equations, self._part, self._D)
+
+    def act(self, qpos: Array, qvel: Array, applied: Array) -> None:
+        """Into `applied` (nv,), and friction into the model, for the step about to be taken."""
+        if self._forces:
+            applied[:] = self.offset
+            for force in self._forces:
+                applied += force(qpos, qvel)
+        if self._varying is not None:
+            self._varying.update(qpos)
+
+    def act_ahead(self, qvel: Array, applied: Array) -> bool:
+        """Friction with memory half a step ahead, for a Runge-Kutta step; whether there is any."""
+        if self.hysteresis is None:
+            return False
+        applied += self.hysteresis.force_ahead(qvel)
+        return True
+
+    def friction(self, qpos: Array, qvel: Array) -> Array:
+        """Generalised force (nv,) of offsets and of friction with memory."""
+        return self.offset if self.hysteresis is None else self.offset + self.hysteresis.force(qpos, qvel)
+
+    def place(self, qpos: Array) -> None:
+        """The joints were put here, not moved."""
+        if self.hysteresis is not None:
+            self.hysteresis.place(qpos)
+        if self._varying is not None:
+            self._varying.update(qpos)
+
+    def reset(self) -> None:
+        """Forget the past."""
+        if self._mirror is not None:
+            self._mirror.reset()
+        if self.port is not None:
+            self.port.wrench = np.zeros(6)
+        if self.hysteresis is not None:
+            self.hysteresis.reset()
+
+    @property
+    def memory(self) -> tuple[Any, Any]:
+        """All that is remembered, for a snapshot: of the mirrored counterweight and of friction."""
+        return (
+            None if self._mirror is None else self._mirror.memory,
+            None if self.hysteresis is None else self.hysteresis.memory,
+        )
+
+    def recall(self, memory: tuple[Any, Any], qpos: Array) -> None:
+        """Back to a memory, with the joints at qpos."""
+        mirror, hysteresis = memory
+        if self._mirror is not None:
+            self._mirror.memory = mirror
+        if self.hysteresis is not None and hysteresis is not None:
+            self.hysteresis.memory = hysteresis
+        if self._varying is not None:
+            self._varying.update(qpos)

@@ -1,0 +1,48 @@
+"""The brakes of an arm: constraints that hold joints where they are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trocar.simulation.arm_slice import ArmSlice
+from trocar.spatial import Array
+
+
+class Brakes:
+    """All brakes of an arm, engaged and released together; false where it has none."""
+
+    def __init__(self, part: ArmSlice) -> None:
+        self._model, self._data, arm = part.engine.model, part.engine.data, part.arm
+        self._constraints = np.array([part.equality(f"brake_{joint}") for joint in arm.brakes], dtype=int)
+        self._joints = np.array([part.dof(arm.driven[joint]) for joint in arm.brakes], dtype=int)
+
+    def __bool__(self) -> bool:
+        return self._constraints.size > 0
+
+    @property
+    def engaged(self) -> bool:
+        """Whether they hold."""
+        return bool(self) and bool(self._data.eq_active[self._constraints].all())
+
+    @property
+    def held(self) -> Array:
+        """Where each holds its joint, engaged or not [rad, m]."""
+        return np.array(self._model.eq_data[self._constraints, 0])
+
+    @held.setter
+    def held(self, positions: Array) -> None:
+        self._model.eq_data[self._constraints, 0] = positions
+
+    def place(self, qpos: Array) -> None:
+        """Hold at qpos, engaged or not."""
+        self.held = qpos[self._joints]
+
+    def engage(self, qpos: Array) -> None:
+        """Hold at qpos from now on; those that hold already stay where they are."""
+        if not self.engaged:
+            self.place(qpos)
+        self._data.eq_active[self._constraints] = True
+
+    def release(self) -> None:
+        """Hold nothing."""
+        self._data.eq_active[self._constraints] = False

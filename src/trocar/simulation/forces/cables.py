@@ -1,0 +1,30 @@
+"""Torque of cables on joints, as generalised forces in the loop of a simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from trocar.arms.elastics import CableTorque
+from trocar.mechanics.elastics import cable_effort
+from trocar.simulation.arm_slice import ArmSlice
+from trocar.spatial import Array
+
+
+class CableForces:
+    """Evaluates each cable at the driven body of its joint; plain numbers, because this runs at every step."""
+
+    def __init__(self, part: ArmSlice, cables: Sequence[CableTorque]) -> None:
+        arm = part.arm
+        bodies = [arm.body(arm.driven[cable.joint]) for cable in cables]
+        self._cables = [
+            (part.dof(body.name), body.coupling[cable.joint], cable) for body, cable in zip(bodies, cables, strict=True)
+        ]
+        self._force = np.zeros(part.v.stop - part.v.start)
+
+    def force(self, qpos: Array, qvel: Array) -> Array:
+        """Generalised force on the arm's joints for the next step."""
+        for dof, ratio, cable in self._cables:
+            self._force[dof] = -cable.amplitude * cable_effort(cable, float(qpos[dof]) / ratio) / ratio
+        return self._force

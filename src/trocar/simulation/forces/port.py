@@ -1,0 +1,112 @@
+"""The port: where the instrument enters the body, and what body wall and seal do to the arm.
+
+The cannula is fixed to the arm's last link before the insertion and pivots with it. The body wall holds it by a spring
+and a damper across its axis, at a point that is the remote centre only if the arm was set up well. The seal in the
+cannula rubs on the instrument's shaft.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.appearance.instrument_shapes import SHAFT_RADIUS
+from trocar.arms import Arm
+from trocar.errors import TrocarError
+from trocar.simulation.arm_slice import ArmSlice
+from trocar.simulation.modelling.arm_model import IMPEDANCE
+from trocar.spatial import Array
+
+SEAL = {"seal_slide": "insertion", "seal_turn": "roll"}  # tendon: joint
+
+
+@dataclass(frozen=True, kw_only=True)
+class Port:
+    """A port in a body wall.
+
+    Attributes:
+        offset: (3,) of the hole in the relaxed wall from the arm's remote centre, base axes [m].
+        stiffness: of the wall against a cannula moved sideways [N/m]; assumed, not measured. damping: [N s/m]; assumed.
+        friction: Coulomb friction of the seal on the shaft [N]: 0.25 to 3 N, by the kind of trocar (van den Dobbelsteen
+            et al. 2007, six trocars with a 5 mm instrument). Turning, it acts at the shaft's radius.
+        viscous: [N s/m] on the sliding shaft, likewise at its radius; assumed.
+    """
+
+    offset: ArrayLike = (0.0, 0.0, 0.0)
+    stiffness: float = 1000.0
+    damping: float = 20.0
+    friction: float = 1.0
+    viscous: float = 2.0
+
+    def __post_init__(self) -> None:
+        offset = np.asarray(self.offset, dtype=float)
+        if offset.shape != (3,) or not np.isfinite(offset).all():
+            raise TrocarError(f"offset of a port is three finite numbers [m], got {self.offset!r}")
+        for name in ("stiffness", "damping", "friction", "viscous"):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value >= 0):
+                raise TrocarError(f"{name} of a port must be finite and not negative, got {value!r}")
+
+
+def add_seal(spec: mujoco.MjSpec, arm: Arm, port: Port) -> None:
+    """Friction of the seal, as tendons over what moves the shaft through it."""
+    for name, joint in SEAL.items():
+        if joint not in arm.joint_names:
+            continue
+        lever = 1.0 if joint == "insertion" else SHAFT_RADIUS
+        tendon = spec.add_tendon(name=name, group=5)
+        for body, weight in zip(arm.bodies, arm.D[arm.joint_names.index(joint)], strict=True):
+            if abs(weight) > 1e-15:
+                tendon.wrap_joint(body.name, weight)
+        damping = np.array(tendon.damping, dtype=float)
+        damping.flat[0] = port.viscous * lever**2
+        tendon.damping = damping
+        tendon.frictionloss = port.friction * lever
+        tendon.solref_friction, tendon.solimp_friction = (2.0 * spec.option.timestep, 1.0), IMPEDANCE
+
+
+class PortForces:
+    """The wall's hold on the cannula, as generalised forces; the seal's are in the model."""
+
+    def __init__(self, part: ArmSlice, port: Port) -> None:
+        self.port, self._part, arm = port, part, part.arm
+        self._model, self._data = part.engine.model, part.engine.data
+        self._offset = np.asarray(port.offset, dtype=float)
+        self._insertion = part.body("insertion")
+        link = arm.body("insertion")
+        while link.parent is not None and link.kind == "prismatic":
+            link = arm.body(link.parent)
+        self._cannula = part.body(link.name)
+        self._J = np.zeros((3, self._model.nv))
+        self._tendons = [part.tendon(name) for name, joint in SEAL.items() if joint in arm.joint_names]
+        self.wrench = np.zeros(6)
+
+    def force(self, qpos: Array, qvel: Array) -> Array:
+        """Generalised force on the arm's joints for the next step."""
+        model, data, port = self._model, self._data, self.port
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        axis = data.xmat[self._insertion].reshape(3, 3)[:, 2]
+        on_axis, centre = data.xpos[self._insertion], data.xpos[self._part.base]
+        hole = centre + self._part.to_world(self._offset)
+        point = on_axis + axis * (axis @ (hole - on_axis))  # of the cannula's axis, nearest the hole
+        mujoco.mj_jac(model, data, self._J, None, point, self._cannula)
+        v = self._J @ data.qvel
+        F = port.stiffness * (hole - point) - port.damping * (v - axis * (axis @ v))
+        # the base's origin is the remote centre
+        turn = self._part.to_base
+        self.wrench = np.concatenate([turn(F), turn(np.cross(point - centre, F))])
+        return np.asarray(self._J.T @ F)[self._part.v]
+
+    def seal(self) -> Array:
+        """Force along the shaft [N], positive into the body, and torque about it [N m], on the instrument."""
+        data, result = self._data, np.zeros(2)
+        friction = data.efc_type == mujoco.mjtConstraint.mjCNSTR_FRICTION_TENDON
+        for k, tendon in enumerate(self._tendons):
+            rows = friction & (data.efc_id == tendon)
+            damping = np.ravel(self._model.tendon_damping[tendon])[0]
+            result[k] = data.efc_force[rows].sum() - damping * data.ten_velocity[tendon]
+        return result

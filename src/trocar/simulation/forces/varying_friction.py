@@ -1,0 +1,47 @@
+"""Coulomb friction that depends on position and load, set anew in the engine's model before every step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trocar.mechanics import Mechanism
+from trocar.simulation.arm_slice import ArmSlice
+from trocar.simulation.modelling.arm_model import drive_part
+from trocar.spatial import Array
+
+
+class VaryingFriction:
+    """Fc + Fx s + mu |g_s| of every drive, as dry friction of the joint or tendon that stands for it.
+
+    The engine's own dry friction is kept: it sticks and slides as constant Coulomb friction does. The load is that of
+    the equations at the start of the step; forces from outside do not add to it.
+    """
+
+    def __init__(self, equations: Mechanism, part: ArmSlice, D: Array) -> None:
+        self._equations, self._D, drives = equations, D, equations.drives
+        model = part.engine.model
+        parts = [drive_part(equations.arm, drive) for drive in drives.drives]
+        on = [(part.on_tendon, part.name) for part in parts]
+        varying = sorted({on[i] for i in np.flatnonzero((drives.Fx != 0.0) | (drives.mu != 0.0))})
+        self._places = [
+            (model.tendon_frictionloss, part.tendon(name))
+            if on_tendon
+            else (model.dof_frictionloss, part.v.start + part.dof(name))
+            for on_tendon, name in varying
+        ]
+        # drives on the same joint share its friction
+        share = np.array(
+            [[abs(p.weight) if at == part else 0.0 for p, at in zip(parts, on, strict=True)] for part in varying]
+        )
+        loaded = np.flatnonzero(drives.mu)
+        self._constant = share @ drives.Fc
+        self._by_position = (share * drives.Fx) @ drives.A @ D
+        self._by_load, self._load = (share * drives.mu)[:, loaded], drives.L[loaded]
+
+    def update(self, qpos: Array) -> None:
+        """Set the friction of the next step."""
+        friction = self._constant + self._by_position.dot(qpos)
+        if self._load.size:
+            friction += self._by_load.dot(np.abs(self._load.dot(self._equations.gravity(self._D.dot(qpos)))))
+        for (values, index), F in zip(self._places, friction.tolist(), strict=True):
+            values[index] = max(0.0, F)  # beyond its limits a joint may leave the range where F is positive

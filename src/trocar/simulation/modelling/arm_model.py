@@ -1,0 +1,289 @@
+"""From an arm and its parameters to a MuJoCo model: a body per link, loops closed by explicit constraints.
+
+The base frame of the arm is the world frame. Joint positions of the model are `q_tree`, zero where q is zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+
+import mujoco
+import numpy as np
+
+from trocar.appearance.arm_shapes import add_geometry
+from trocar.appearance.instrument_shapes import JAW
+from trocar.appearance.kinematic_model import add_link
+from trocar.appearance.sketch import COLLISION, VISUAL
+from trocar.arms import Arm
+from trocar.arms.elastics import LeverSpring
+from trocar.arms.parameters import Drive, Inertia, Parameters
+from trocar.errors import TrocarError, UnknownName
+from trocar.mechanics.inertia import check_consistent
+from trocar.simulation.forces.elastic_drives import Compliance, add_motors
+from trocar.spatial import Array, quaternion
+
+IMPEDANCE = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # as hard as MuJoCo allows
+
+INTEGRATORS = {
+    "fast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
+    "exact": mujoco.mjtIntegrator.mjINT_RK4,
+    "discrete": mujoco.mjtIntegrator.mjINT_DISCRETE,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cable:
+    """Elastic transmission of the counterweight: stiffness [N/m] and damping [N s/m] of its cable."""
+
+    stiffness: float
+    damping: float
+
+
+def build(
+    arm: Arm,
+    parameters: Parameters,
+    *,
+    gravity: Array,
+    timestep: float,
+    accuracy: str,
+    friction: bool,
+    limits: bool,
+    counterweight: bool,
+    transmission: str | Cable,
+    compliance: Compliance | None,
+) -> mujoco.MjSpec:
+    """The model of one arm; see `Simulator` for the meaning of the options."""
+    if accuracy not in INTEGRATORS:
+        raise UnknownName("accuracy", accuracy, INTEGRATORS)
+    if not (_is_number(timestep) and 0 < timestep <= 0.02):
+        raise TrocarError(f"timestep must be in (0, 0.02] s, got {timestep!r}")
+    check_consistent(parameters.inertias)
+    spec = mujoco.MjSpec()
+    spec.modelname = arm.name
+    spec.compiler.degree = False
+    spec.compiler.autolimits = True
+    spec.option.timestep = timestep
+    spec.option.integrator = INTEGRATORS[accuracy]
+    spec.option.gravity = gravity
+    spec.option.solver = mujoco.mjtSolver.mjSOL_NEWTON
+    # small: the wrist's friction is 1e-4 of what the solver would call negligible
+    spec.option.tolerance = 1e-14
+    spec.option.iterations = 50
+    # a state that is not finite must reach the guard of the simulator, not be reset in silence
+    spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
+    # one arm is one constraint island and its shapes are simple: looking for more costs a tenth of a step
+    spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_ISLAND | mujoco.mjtDisableBit.mjDSBL_MIDPHASE
+    stiff = (2.0 * timestep, 1.0)
+    inertias = dict(parameters.inertias)
+    if not counterweight:
+        inertias.pop(str(arm.counterweight), None)
+    _add_bodies(spec, arm, inertias, limits, stiff)
+    add_geometry(spec, arm)
+    _close_loops(spec, arm, stiff)
+    _add_transmissions(spec, arm, transmission, stiff)
+    _add_brakes(spec, arm, stiff)
+    for drive in parameters.drives:
+        _add_drive(spec, arm, drive, friction, stiff)
+    for element in parameters.elastics:
+        if isinstance(element, LeverSpring):
+            _add_spring(spec, arm, element)
+    _add_motors(spec, arm)
+    if compliance is not None:
+        add_motors(spec, compliance)
+    return spec
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _add_bodies(
+    spec: mujoco.MjSpec, arm: Arm, inertias: Mapping[str, Inertia], limits: bool, stiff: Sequence[float]
+) -> None:
+    for body in arm.bodies:
+        link, joint = add_link(spec, body)
+        inertia = inertias.get(body.name)
+        if inertia is not None:
+            I = inertia.I
+            link.mass, link.ipos, link.inertia = inertia.mass, inertia.com, np.zeros(3)
+            link.fullinertia = [I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]]
+        span = _range(arm, body.name)
+        if limits and span is not None:
+            joint.limited, joint.range = True, span
+            joint.solref_limit, joint.solimp_limit = stiff, IMPEDANCE
+    spec.body(arm.tip_body).add_site(
+        name="tip",
+        pos=arm.T_body_tip[:3, 3],
+        quat=quaternion(arm.T_body_tip[:3, :3]),
+        size=[1e-3] * 3,
+        group=4,
+    )
+
+
+def _range(arm: Arm, body: str) -> tuple[float, float] | None:
+    """Limits of a body's joint, where it is the driven body of one independent joint."""
+    for joint in arm.joints:
+        if body == arm.driven[joint.name]:
+            ratio = arm.body(body).coupling[joint.name]
+            return min(ratio * joint.lower, ratio * joint.upper), max(ratio * joint.lower, ratio * joint.upper)
+    return None
+
+
+def _close_loops(spec: mujoco.MjSpec, arm: Arm, stiff: Sequence[float]) -> None:
+    for loop in arm.loops:
+        for side, body, point in (("a", loop.body_a, loop.point_a), ("b", loop.body_b, loop.point_b)):
+            spec.body(body).add_site(name=f"{loop.name}_{side}", pos=point, size=[4e-3] * 3, group=4)
+        spec.add_equality(
+            name=loop.name,
+            type=mujoco.mjtEq.mjEQ_CONNECT,
+            objtype=mujoco.mjtObj.mjOBJ_SITE,
+            name1=f"{loop.name}_a",
+            name2=f"{loop.name}_b",
+            solref=stiff,
+            solimp=IMPEDANCE,
+        )
+
+
+def _add_transmissions(spec: mujoco.MjSpec, arm: Arm, kind: str | Cable, stiff: Sequence[float]) -> None:
+    """Bodies that follow another by a fixed ratio: rigidly, or the counterweight by an elastic cable or not at all."""
+    for follower, leader in arm.transmissions.items():
+        ratio = _ratio(arm, follower, leader)
+        if follower == arm.counterweight and isinstance(kind, Cable):
+            tendon = spec.add_tendon(name=f"{follower}_cable", springlength=[0.0, 0.0])
+            _add_coefficient(tendon, "stiffness", 0, kind.stiffness)
+            _add_coefficient(tendon, "damping", 0, kind.damping)
+            tendon.wrap_joint(follower, 1.0)
+            tendon.wrap_joint(leader, -ratio)
+        elif follower == arm.counterweight and kind == "mirrored":
+            continue
+        else:
+            spec.add_equality(
+                name=follower,
+                type=mujoco.mjtEq.mjEQ_JOINT,
+                objtype=mujoco.mjtObj.mjOBJ_JOINT,
+                name1=follower,
+                name2=leader,
+                data=[0.0, ratio, *[0.0] * 10],
+                solref=stiff,
+                solimp=IMPEDANCE,
+            )
+
+
+def _add_brakes(spec: mujoco.MjSpec, arm: Arm, stiff: Sequence[float]) -> None:
+    """Brakes, released: each would hold the joint of a driven body at a value that the simulator sets."""
+    for joint in arm.brakes:
+        spec.add_equality(
+            name=f"brake_{joint}",
+            type=mujoco.mjtEq.mjEQ_JOINT,
+            objtype=mujoco.mjtObj.mjOBJ_JOINT,
+            name1=arm.driven[joint],
+            active=False,
+            solref=stiff,
+            solimp=IMPEDANCE,
+        )
+
+
+def _ratio(arm: Arm, follower: str, leader: str) -> float:
+    (joint, weight), *_ = arm.body(leader).coupling.items()
+    return arm.body(follower).coupling[joint] / weight
+
+
+@dataclass(frozen=True)
+class DrivePart:
+    """The joint or fixed tendon that stands for a drive; `weight` is the drive's coordinate s per that of the part."""
+
+    name: str
+    on_tendon: bool
+    weight: float
+    bodies: Mapping[str, float]
+
+
+def drive_part(arm: Arm, drive: Drive) -> DrivePart:
+    """On one joint, or on a fixed tendon over several."""
+    weights = {b.name: w for b, w in zip(arm.bodies, drive.row(arm) @ arm.D, strict=True) if abs(w) > 1e-15}
+    if len(weights) == 1:
+        (body, weight), *_ = weights.items()
+        return DrivePart(body, False, weight, weights)
+    at_one_motor = list(drive.motors.values()) == [1.0]
+    return DrivePart(next(iter(drive.motors)) if at_one_motor else f"drive_{drive.name}", True, 1.0, weights)
+
+
+def _add_drive(spec: mujoco.MjSpec, arm: Arm, drive: Drive, friction: bool, stiff: Sequence[float]) -> None:
+    """A drive's inertia, stiffness and friction.
+
+    What is not constant is not here: the simulator applies the offset and friction with memory as generalised forces
+    and sets Coulomb friction that depends on position or load before every step.
+    """
+    stands_for = drive_part(arm, drive)
+    name, weight = stands_for.name, stands_for.weight
+    part = _tendon(spec, name, stands_for.bodies) if stands_for.on_tendon else spec.joint(name)
+    part.armature += drive.Im * weight**2
+    _add_coefficient(part, "stiffness", 0, drive.K * weight**2)
+    _add_coefficient(part, "stiffness", 1, drive.K2 * weight**3)
+    if friction:
+        _add_coefficient(part, "damping", 0, drive.Fv * weight**2)
+        part.frictionloss += drive.Fc * abs(weight)
+        part.solref_friction, part.solimp_friction = stiff, IMPEDANCE
+
+
+def _add_spring(spec: mujoco.MjSpec, arm: Arm, spring: LeverSpring) -> None:
+    """A spring on a lever is what it is: a tendon between a point of the link and one of the link that carries it."""
+    body = arm.body(arm.driven[spring.joint])
+    angle = np.pi + spring.offset
+    fixed = body.placement @ [spring.h * np.cos(angle), spring.h * np.sin(angle), 0.0, 1.0]
+    spec.body(body.name).add_site(name=f"{spring.name}_lever", pos=[spring.r, 0.0, 0.0], size=[1e-3] * 3, group=4)
+    spec.body(body.parent).add_site(name=f"{spring.name}_fixed", pos=fixed[:3], size=[1e-3] * 3, group=4)
+    tendon = spec.add_tendon(name=spring.name, springlength=[spring.rest, spring.rest], group=5)
+    _add_coefficient(tendon, "stiffness", 0, spring.amplitude)
+    tendon.wrap_site(f"{spring.name}_fixed")
+    tendon.wrap_site(f"{spring.name}_lever")
+
+
+def _tendon(spec: mujoco.MjSpec, name: str, weights: Mapping[str, float]) -> mujoco.MjsTendon:
+    """The fixed tendon of this name, made if there is none; a motor and the friction at its disc share one."""
+    existing = spec.tendon(name)
+    if existing is not None:
+        return existing
+    tendon = spec.add_tendon(name=name, group=5)
+    for body, weight in weights.items():
+        tendon.wrap_joint(body, weight)
+    return tendon
+
+
+def _add_coefficient(part: object, attribute: str, index: int, value: float) -> None:
+    """Add to a stiffness or damping, which MuJoCo keeps as a polynomial: linear, quadratic, cubic effort."""
+    current = np.array(getattr(part, attribute), dtype=float)
+    current[index] += value
+    setattr(part, attribute, current)
+
+
+def _add_motors(spec: mujoco.MjSpec, arm: Arm) -> None:
+    """One motor per actuator coordinate: `ctrl` is the actuator effort."""
+    rows = np.linalg.inv(arm.motors.coupling) @ arm.D
+    for name, row in zip(arm.motors.names, rows, strict=True):
+        weights = {b.name: w for b, w in zip(arm.bodies, row, strict=True) if abs(w) > 1e-15}
+        actuator = spec.add_actuator(name=name)
+        actuator.set_to_motor()
+        if len(weights) == 1:
+            (body, weight), *_ = weights.items()
+            actuator.trntype, actuator.target = mujoco.mjtTrn.mjTRN_JOINT, body
+            actuator.gear[0] = weight
+        else:
+            tendon = _tendon(spec, name, weights)
+            actuator.trntype, actuator.target = mujoco.mjtTrn.mjTRN_TENDON, tendon.name
+
+
+def lean(spec: mujoco.MjSpec, alone: bool = True) -> mujoco.MjSpec:
+    """A copy without shapes that only cost time: those only seen, and those of an arm `alone` with no objects.
+
+    MuJoCo leaves out what touches nothing when it compiles, much quicker than shapes are deleted one by one.
+    """
+    copy = spec.copy()
+    copy.compiler.discardvisual = True
+    own = {VISUAL["group"], COLLISION["group"], JAW["group"]}
+    if alone and all(geom.group in own for geom in copy.geoms) and not copy.flexes:
+        for geom in copy.geoms:
+            geom.contype = geom.conaffinity = 0
+    return copy

@@ -1,0 +1,1 @@
+"""Objects that the instruments touch, and the contacts with them."""

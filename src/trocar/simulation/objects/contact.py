@@ -1,0 +1,86 @@
+"""What the surroundings do to the instrument, read from the engine's contacts after a step."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from trocar.simulation.arm_slice import ArmSlice
+from trocar.spatial import Array
+
+
+class InstrumentContacts:
+    """Contacts of objects with an arm. The instrument is what turns with the shaft: the bodies from the roll on.
+
+    An arm without a shaft has its last body instead.
+    """
+
+    def __init__(self, part: ArmSlice) -> None:
+        self._own, arm = part, part.arm
+        self._model, self._data = part.engine.model, part.engine.data
+        model = self._model
+        first = part.body("roll" if "roll" in arm.joint_names else arm.tip_body)
+        # 1 for the links of the arm, 2 for those of the instrument; an entry more, at -1, for what is no geom
+        self._part = np.zeros(model.ngeom + 1, dtype=int)
+        links = {part.body(body.name) for body in arm.bodies}
+        for geom, body in enumerate(model.geom_bodyid):
+            if body in links:
+                self._part[geom] = 2 if first in _ancestors(model, body) else 1
+        self._E = arm.E
+
+    def wrench(self, point: Array, body: int | None = None) -> Array:
+        """Force and moment (6,) about `point` (3,) on the instrument, world axes [N, N m]; of one body's contacts."""
+        total, local = np.zeros(6), np.zeros(6)
+        for k, side in self._with_objects(at_least=2, body=body):
+            contact = self._data.contact[k]
+            mujoco.mj_contactForce(self._model, self._data, k, local)
+            # the frame's first row is the normal, from the first geom to the second, and the force is on the second
+            R = contact.frame.reshape(3, 3).T * (1.0 if side == 1 else -1.0)
+            force = R @ local[:3]
+            total[:3] += force
+            total[3:] += R @ local[3:] + np.cross(contact.pos - point, force)
+        return total
+
+    def effort(self) -> Array:
+        """Efforts (n,) [N m, N] of objects on the joints, through the links that they touch."""
+        data = self._data
+        force, generalised = np.zeros(data.nefc), np.zeros(self._model.nv)
+        for k, _ in self._with_objects(at_least=1):
+            contact = data.contact[k]
+            rows = slice(contact.efc_address, contact.efc_address + contact.dim)  # of an elliptic cone
+            force[rows] = data.efc_force[rows]
+        if data.nefc:
+            mujoco.mj_mulJacTVec(self._model, data, generalised, force)
+        return np.asarray(self._E.T @ generalised[self._own.v][: len(self._E)])
+
+    def _with_objects(self, at_least: int, body: int | None = None) -> list[tuple[int, int]]:
+        """(contact, side of the arm) where exactly one of the two belongs to the arm and the contact is active."""
+        found = self._data.contact
+        if not self._data.ncon:
+            return []
+        part = self._part[found.geom]
+        active = (found.efc_address >= 0) & ((part > 0).sum(1) == 1) & (part.max(1) >= at_least)
+        side = part.argmax(1)
+        if body is not None:
+            other = np.arange(len(side)), 1 - side
+            geom, flex = found.geom[other], found.flex[other]
+            owner = np.where(geom >= 0, self._model.geom_bodyid[geom], _flex_owner(self._model, flex))
+            active &= owner == body
+        return [(int(k), int(side[k])) for k in np.flatnonzero(active)]
+
+
+def _flex_owner(model: mujoco.MjModel, flex: Array) -> Array:
+    """Body that carries the nodes of a flex; -1 where there is none."""
+    if not model.nflex:
+        return np.full(flex.shape, -1)
+    first = model.flex_vertbodyid[model.flex_vertadr]
+    return np.where(flex >= 0, model.body_parentid[first][flex], -1)
+
+
+def _ancestors(model: mujoco.MjModel, body: int) -> set[int]:
+    """A body and all that carry it."""
+    found = set()
+    while body:
+        found.add(int(body))
+        body = model.body_parentid[body]
+    return found

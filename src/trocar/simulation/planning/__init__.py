@@ -1,0 +1,1 @@
+"""Collision queries and motion planning around obstacles."""

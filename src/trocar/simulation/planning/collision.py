@@ -1,0 +1,201 @@
+"""Does an arm touch anything? Distances of its collision shapes to obstacles and to other arms, by MuJoCo.
+
+Links of one arm are made to pass each other and are not tested among themselves. Only kinematics are needed: arms
+without dynamic parameters can be checked too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.appearance.arm_shapes import add_geometry
+from trocar.appearance.kinematic_model import add_link
+from trocar.arms import Arm
+from trocar.errors import TrocarError, UnknownName
+from trocar.simulation.objects.primitives import Box, Capsule, Cylinder, Obstacle, Sphere
+from trocar.simulation.simulator import Simulator
+from trocar.spatial import Array, checked_pose, quaternion
+
+__all__ = ["Box", "Capsule", "CollisionScene", "Contact", "Cylinder", "Obstacle", "Sphere"]
+
+FAR = 10.0  # [m] beyond which distances are not computed
+OBSTACLE = "obstacle/"
+
+
+@dataclass(frozen=True)
+class Contact:
+    """Two things nearest to each other: names, and their distance [m], negative where they overlap."""
+
+    first: str
+    second: str
+    distance: float
+
+    def __str__(self) -> str:
+        if self.distance >= 0:
+            return f"{self.first} is {1e3 * self.distance:.3g} mm from {self.second}"
+        return f"{self.first} overlaps {self.second} by {-1e3 * self.distance:.3g} mm"
+
+
+class CollisionScene:
+    """One or more arms among obstacles. World coordinates are the base's, for an arm that is not placed elsewhere.
+
+    Args:
+        arms: an Arm or Simulator, or several by name.
+        obstacles: by name, in world coordinates; or a sequence, named by its numbers.
+        bases: poses T_world_base (4, 4) of the arms by name; identity where not given.
+
+    Joint vectors of a scene with several arms are one after the other, in the order of `arms`.
+    """
+
+    def __init__(
+        self,
+        arms: Arm | Simulator | Mapping[str, Arm | Simulator],
+        obstacles: Mapping[str, Obstacle] | Sequence[Obstacle] = (),
+        bases: Mapping[str, ArrayLike] | None = None,
+    ) -> None:
+        several = arms if isinstance(arms, Mapping) else {_arm(arms).name: arms}
+        self.arms = {name: _arm(arm) for name, arm in several.items()}
+        if not self.arms:
+            raise TrocarError("a collision scene needs an arm")
+        if not isinstance(obstacles, Mapping):
+            obstacles = {str(i): obstacle for i, obstacle in enumerate(obstacles)}
+        self.obstacles = dict(obstacles)
+        for name in bases or {}:
+            if name not in self.arms:
+                raise UnknownName("arm of the scene", name, self.arms)
+        spec = mujoco.MjSpec()
+        for k, (name, arm) in enumerate(self.arms.items()):
+            T = checked_pose((bases or {}).get(name, np.eye(4)))
+            others = sum(1 << j for j in range(len(self.arms)) if j != k)
+            frame = spec.worldbody.add_frame(pos=T[:3, 3], quat=quaternion(T[:3, :3]))
+            spec.attach(_kinematic_spec(arm, 1 << k, others), prefix=f"{name}/", frame=frame)
+        for name, obstacle in self.obstacles.items():
+            everyone = (1 << len(self.arms)) - 1
+            spec.worldbody.add_geom(name=OBSTACLE + name, contype=0, conaffinity=everyone, **obstacle.geom())
+        self.model = spec.compile()
+        self.data = mujoco.MjData(self.model)
+        self._E = np.zeros((self.model.nq, self.n))
+        column = 0
+        for name, arm in self.arms.items():
+            for body, row in zip(arm.bodies, arm.E, strict=True):
+                joint = self.model.joint(f"{name}/{body.name}")
+                self._E[joint.qposadr[0], column : column + arm.n] = row
+            column += arm.n
+        self._names = [_label(self.model, g) for g in range(self.model.ngeom)]
+        self._pairs = _pairs(self.model)
+
+    @property
+    def n(self) -> int:
+        """Number of joints, of all arms together."""
+        return sum(arm.n for arm in self.arms.values())
+
+    def contact(self, q: ArrayLike, margin: float = 0.0) -> Contact | None:
+        """The deepest contact at q (n,) [rad, m], or None; things nearer than `margin` [m] touch."""
+        self._place(q)
+        # of bodies too, or their boxes are tested without: things within the margin would go unseen
+        self.model.geom_margin[:] = self.model.body_margin[:] = margin
+        mujoco.mj_collision(self.model, self.data)
+        if self.data.ncon == 0:
+            return None
+        distances = self.data.contact.dist
+        k = int(distances.argmin())
+        if distances[k] > margin:
+            return None
+        a, b = self.data.contact.geom[k]
+        return self._contact(a, b, float(distances[k]))
+
+    def collides(self, q: ArrayLike, margin: float = 0.0) -> bool:
+        """Whether anything is nearer than `margin` [m] at q (n,)."""
+        return self.contact(q, margin) is not None
+
+    def clearance(self, q: ArrayLike) -> Contact:
+        """What is nearest at q (n,) and its signed distance [m], negative by the depth of the overlap."""
+        self._place(q)
+        if not self._pairs:
+            raise TrocarError("nothing to be clear of: one arm and no obstacles")
+        points, best, nearest = np.zeros(6), FAR, self._pairs[0]
+        for a, b in self._pairs:
+            distance = mujoco.mj_geomDistance(self.model, self.data, a, b, best, points)
+            if distance < best:
+                best, nearest = distance, (a, b)
+        return self._contact(*nearest, float(best))
+
+    def levers(self) -> Array:
+        """(n,) how far the collision shapes move for each joint [m/rad, m/m]: the most at 50 places in the limits."""
+        rng = np.random.default_rng(0)
+        low, high = (np.concatenate([getattr(arm, end) for arm in self.arms.values()]) for end in ("lower", "upper"))
+        model, most = self.model, np.zeros(self.n)
+        linear, angular = np.zeros((2, 3, model.nv))
+        solid = [g for g in range(model.ngeom) if model.geom_bodyid[g] != 0]
+        for q in rng.uniform(low, high, (50, self.n)):
+            self._place(q)
+            mujoco.mj_comPos(model, self.data)
+            for g in solid:
+                mujoco.mj_jacGeom(model, self.data, linear, angular, g)
+                reach = np.linalg.norm(linear @ self._E, axis=0)
+                most = np.maximum(most, reach + model.geom_rbound[g] * np.linalg.norm(angular @ self._E, axis=0))
+        return most
+
+    def _place(self, q: ArrayLike) -> None:
+        q = np.asarray(q, dtype=float)
+        if q.shape != (self.n,):
+            raise TrocarError(f"the scene of {', '.join(self.arms)} has {self.n} joints, got q of shape {q.shape}")
+        if not np.isfinite(q).all():
+            raise TrocarError(f"q is not finite: {q}")
+        self._E.dot(q, self.data.qpos)
+        mujoco.mj_kinematics(self.model, self.data)
+
+    def _contact(self, a: int, b: int, distance: float) -> Contact:
+        first, second = sorted((a, b), key=lambda g: bool(self.model.geom_bodyid[g] == 0))
+        return Contact(self._names[first], self._names[second], distance)
+
+
+def _kinematic_spec(arm: Arm, contype: int, conaffinity: int) -> mujoco.MjSpec:
+    """The links of an arm with their collision shapes only, free to be placed."""
+    spec = mujoco.MjSpec()
+    for body in arm.bodies:
+        add_link(spec, body)
+    add_geometry(spec, arm)
+    for pair in list(spec.pairs):
+        spec.delete(pair)
+    for geom in list(spec.geoms):
+        if geom.contype or geom.conaffinity:
+            geom.contype, geom.conaffinity = contype, conaffinity
+        else:
+            spec.delete(geom)
+    for mesh in list(spec.meshes):
+        spec.delete(mesh)
+    return spec
+
+
+def _pairs(model: mujoco.MjModel) -> list[tuple[int, int]]:
+    """Pairs of geoms whose masks let them touch."""
+    kind, with_ = model.geom_contype, model.geom_conaffinity
+    found = []
+    for a in range(model.ngeom):
+        for b in range(a + 1, model.ngeom):
+            if (kind[a] & with_[b]) or (kind[b] & with_[a]):
+                found.append((a, b))
+    return found
+
+
+def _label(model: mujoco.MjModel, geom: int) -> str:
+    """An obstacle by its name, a link by that of its body (and of the arm, where there are several)."""
+    body = model.geom_bodyid[geom]
+    if body == 0:
+        return f"obstacle '{model.geom(geom).name.removeprefix(OBSTACLE)}'"
+    arm, _, link = model.body(body).name.partition("/")
+    return f"{link} of {arm}"
+
+
+def _arm(arm: Arm | Simulator) -> Arm:
+    if isinstance(arm, Simulator):
+        return arm.arm
+    if isinstance(arm, Arm):
+        return arm
+    raise TrocarError(f"a collision scene is made of an Arm or a Simulator, got {type(arm).__name__}")

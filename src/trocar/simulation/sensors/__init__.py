@@ -1,0 +1,1 @@
+"""Simulated sensors: force at the instrument, motion capture."""

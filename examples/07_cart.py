@@ -13,7 +13,7 @@ COLOURS = {"PSM1": "#0072B2", "PSM2": "#D55E00", "PSM3": "#009E73", "ECM": "#CC7
 
 
 def home(cart, arm):
-    return cart.mechanism(arm).arm.home
+    return cart.arm(arm).home
 
 
 def draw(axes, cart):
@@ -26,7 +26,7 @@ def draw(axes, cart):
             points += [T[:3, 3] + (step @ T[:3, 0]) * T[:3, 0], T_next[:3, 3]]
         axes.plot(*np.transpose(points), color=COLOURS[arm], alpha=0.35, lw=3.5, solid_capstyle="round")
 
-        mechanism, T_world_base = cart.mechanism(arm), cart.T_world_base(arm)
+        mechanism, T_world_base = tr.load_mechanism(cart.set_up(arm).arm), cart.T_world_base(arm)
         links = link_points(mechanism, mechanism.arm.home)
         root = links[mechanism.arm.bodies[0].name][0]
         mount = T_world_base[:3, :3] @ root + T_world_base[:3, 3]
@@ -62,7 +62,7 @@ print(f"  from {cart.q_setup['PSM1']}\n  to   {found.q_setup}, {found.position_e
 print(f"gravity in the arm's base, before and after [m/s^2]: {cart.gravity('PSM1')}", end=" ")
 cart = cart.moved({"PSM1": found.q_setup})
 print(cart.gravity("PSM1"))
-psm = cart.mechanism("PSM1")
+psm = tr.load_mechanism("PSM", gravity=cart.gravity("PSM1"))
 print(f"so that holding the arm still now takes {psm.gravity(psm.arm.home)[:3]} N m, N m, N")
 
 # The Si cart has no joint for that tilt, and says so.

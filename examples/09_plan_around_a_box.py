@@ -6,7 +6,7 @@ import numpy as np
 
 import trocar as tr
 from trocar.control.trajectories import check_path, time_optimal
-from trocar.simulation.planning.collision import Box, CollisionScene
+from trocar.simulation import Box, CollisionScene
 from trocar.simulation.planning.planner import PlanningFailed, plan
 
 np.set_printoptions(precision=3, suppress=True)

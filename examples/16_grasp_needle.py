@@ -3,7 +3,7 @@
 import numpy as np
 
 import trocar as tr
-from trocar.appearance.rendering import render, save_png
+from trocar.appearance import render, save_png
 from trocar.control import ComputedTorque, State
 from trocar.control.trajectories import quintic
 from trocar.simulation import Box, Solid, needle

@@ -3,8 +3,7 @@
 import numpy as np
 
 import trocar as tr
-from trocar.appearance.rendering import save_png
-from trocar.appearance.scene_rendering import render_scene
+from trocar.appearance import render, save_png
 from trocar.control import GravityCompensation, JointPID, quintic
 
 np.set_printoptions(precision=4, suppress=True)
@@ -14,15 +13,13 @@ for name, arm in scene.arms.items():
     print(f"{name:4s} {arm.arm.name}, {arm.parameters.name}; tip in the world {scene.T_world_tip(name)[:3, 3]} m")
 
 # Every arm has its own controller; PSM1 and the ECM move, the others hold.
-controllers = {
-    name: JointPID(arm.arm) + GravityCompensation(scene.cart.mechanism(name)) for name, arm in scene.arms.items()
-}
+controllers = {name: JointPID(arm.arm) + GravityCompensation(arm.mechanism) for name, arm in scene.arms.items()}
 q1, q_ecm = scene.arms["PSM1"].q, scene.arms["ECM"].q
 references = {
     "PSM1": quintic(q1, q1 + [0.03, -0.03, 0.01, 0.5, 0.2, 0.0, 0.3], 0.4),
     "ECM": quintic(q_ecm, q_ecm + [0.0, 0.0, 0.02, 0.1], 0.4),
 }
-recordings = tr.simulate_scene(scene, controllers, references, 0.5, every=10, diagnostics=True)
+recordings = tr.simulate(scene, controllers, references, 0.5, every=10, diagnostics=True)
 for name, recording in recordings.items():
     error = np.abs(recording.commands["q"] - recording.q).max(0)
     print(f"{name:4s} largest error {error} rad, m; off its remote centre {recording.extra['rcm_error'].max():.1e} m")
@@ -38,6 +35,6 @@ except tr.TrocarError as error:
     print(f"PSM3 cannot be where PSM2 is: {error}")
 
 try:
-    print("saved", save_png("scene_cart.png", render_scene(scene, (248.0, -10.0), (900, 760))).name)
+    print("saved", save_png("scene_cart.png", render(scene, (248.0, -10.0), (900, 760))).name)
 except tr.TrocarError as error:
     print(f"no picture: {error}")

@@ -5,9 +5,8 @@ import time
 import numpy as np
 
 import trocar as tr
+from trocar.appearance import render, save_png
 from trocar.appearance.endoscope_camera import StereoEndoscope
-from trocar.appearance.rendering import save_png
-from trocar.appearance.scene_rendering import render_scene
 from trocar.simulation import Box, Solid, needle
 from trocar.spatial import inverse, pose
 
@@ -24,7 +23,7 @@ try:
 except tr.TrocarError as error:
     raise SystemExit(f"no picture: {error}") from None
 print("saved", save_png("stereo.png", np.hstack([left, right])).name)
-print("saved", save_png("scene_instruments.png", render_scene(scene, (215.0, -12.0), (900, 640), at="PSM1")).name)
+print("saved", save_png("scene_instruments.png", render(scene, (215.0, -12.0), (900, 640), at="PSM1")).name)
 
 seen = endoscope.view("left")
 print(f"intrinsics [pixels]\n{seen.lens.K}\nbaseline {1e3 * endoscope.baseline:g} mm (assumed)")

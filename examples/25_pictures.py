@@ -1,9 +1,7 @@
 """Pictures without a window: an arm close up, arms that need no dynamics to be looked at, and whole carts."""
 
 import trocar as tr
-from trocar.appearance.cart_shapes import FLOOR
-from trocar.appearance.kinematic_model import kinematic_arm, kinematic_cart
-from trocar.appearance.rendering import render, render_model, save_png
+from trocar.appearance import render, save_png
 
 # The wrist and jaws of a simulated PSM, from where its arm is now.
 sim = tr.Simulator("PSM")
@@ -16,8 +14,7 @@ for name, q, direction in (
     ("MTMR", [0.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0], (130.0, -15.0)),
     ("PSM_Si", [0.0, 0.1, 0.12, 0.0, 0.0, 0.0, 0.4], (205.0, -15.0)),
 ):
-    spec, qpos = kinematic_arm(tr.load_arm(name), q)
-    picture = render_model(spec, qpos, direction, (640, 480))
+    picture = render(tr.load_arm(name), direction, (640, 480), q=q)
     print("saved", save_png(f"{name.lower()}.png", picture).name)
 
 # The Classic cart, its set-up joints opened so that no arm hides another, and the Si cart where the dVRK has it.
@@ -28,6 +25,5 @@ opened = {
     "ECM": [0.5, 0.6, -1.2, 3.7],
 }
 for cart in (tr.load_cart("Classic", q_setup=opened), tr.load_cart("Si")):
-    spec, qpos = kinematic_cart(cart)
-    picture = render_model(spec, qpos, (-101.0, -9.0), (960, 640), floor=FLOOR[cart.name])
+    picture = render(cart, (-101.0, -9.0), (960, 640))
     print("saved", save_png(f"cart_{cart.name.lower()}.png", picture).name)

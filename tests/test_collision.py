@@ -8,7 +8,7 @@ import pytest
 
 import trocar as tr
 from trocar.errors import TrocarError
-from trocar.simulation.planning.collision import Box, Capsule, CollisionScene, Cylinder, Sphere
+from trocar.simulation import Box, Capsule, CollisionScene, Cylinder, Sphere
 from trocar.spatial import pose, rotation
 
 ARM = tr.load_arm("PSM")

@@ -5,10 +5,11 @@ import pytest
 from engine_reference import RATES, START, add_springs, energy, equations, tree_effort
 
 import trocar as tr
+from trocar.appearance.sketch import COLLISION, VISUAL
 from trocar.arms.parameters import load_parameters
 from trocar.control import JointPID
 from trocar.control.trajectories import step_to
-from trocar.simulation.modelling.arm_model import COLLISION, VISUAL, lean
+from trocar.simulation.modelling.scene_model import simulated
 
 HOLD = np.array([0.3, 0.2, 0.1, 0.1, 0.2, 0.1, 0.3])
 
@@ -391,7 +392,7 @@ def test_leaving_out_what_is_only_seen_changes_nothing_else(arm):
         deleted.delete(geom)
     for mesh in list(deleted.meshes):
         deleted.delete(mesh)
-    wanted, found = deleted.compile(), lean(spec).compile()
+    wanted, found = deleted.compile(), simulated(spec).compile()
     assert found.ngeom == wanted.ngeom < spec.copy().compile().ngeom
     for name in dir(wanted):
         value = getattr(wanted, name)

@@ -21,11 +21,11 @@ from trocar.arms.parameters import Dahl
 from trocar.cli import app
 from trocar.simulation import Simulator
 from trocar.simulation.arm_slice import ArmSlice
+from trocar.simulation.engine import STIFFENING
 from trocar.simulation.export import FORMATS, model_files, write_model
 from trocar.simulation.export.links import LIGHT
 from trocar.simulation.export.meshes import meshes
 from trocar.simulation.forces.cables import CableForces
-from trocar.simulation.simulator import STIFFENING
 
 MODELS = Path(__file__).parents[1] / "models"
 ARMS = ("PSM", "ECM", "MTML", "MTMR", "PSM_Si", "ECM_Si")
@@ -163,7 +163,7 @@ def test_mjcf_as_it_is_moves_nearly_so(told):
     exported, simulated = run(sim, model, 300, stiffened=False)
     moving = sim.arm.tip_joints
     np.testing.assert_allclose(exported[:moving], simulated[:moving], atol=1e-3)
-    if sim.friction:
+    if sim.options.friction:
         np.testing.assert_allclose(exported[moving:], simulated[moving:], atol=2e-2)
 
 

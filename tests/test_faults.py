@@ -8,12 +8,14 @@ from trocar.control import JointPID, hold, sinusoid
 from trocar.control.observers import FaultIsolation
 from trocar.errors import TrocarError
 from trocar.experiments.load_and_force_simulated import faults, mismatched, watched
-from trocar.simulation import CableBreak, EncoderBias, FaultySimulator, MotorLoss, Simulator, simulate
+from trocar.simulation import CableBreak, EncoderBias, MotorLoss, Simulator, simulate
 
 
 def held(fault, duration=0.4):
     """The arm held at a pose by its PID; the simulator and the recording."""
-    sim = FaultySimulator("PSM", timestep=1 / 1500, faults=(fault,) if fault else ())
+    sim = Simulator("PSM", timestep=1 / 1500)
+    if fault is not None:
+        sim.inject(fault)
     q = np.array([0.4, 0.3, 0.15, 0.0, 0.2, 0.1, 0.4])
     sim.reset(q)
     return sim, simulate(sim, JointPID(sim.arm), hold(q), duration)
@@ -29,7 +31,8 @@ def test_without_faults_it_is_the_simulator():
 
 
 def test_a_lost_motor_reports_an_effort_that_does_not_act():
-    sim = FaultySimulator("PSM", timestep=1 / 1500, faults=(MotorLoss(motor="pitch", at=0.2, remaining=0.25),))
+    sim = Simulator("PSM", timestep=1 / 1500)
+    sim.inject(MotorLoss(motor="pitch", at=0.2, remaining=0.25))
     motion = sinusoid(sim.arm.home, [0.3, 0.3, 0, 0, 0, 0, 0], 1.0)
     sim.reset(motion(0.0).q, motion(0.0).dq)
     recording = simulate(sim, JointPID(sim.arm), motion, 0.4)
@@ -85,12 +88,12 @@ def test_a_counterweight_whose_cable_broke_falls_to_the_end_of_its_guide_and_is_
 )
 def test_faults_that_cannot_be_are_refused(fault, message):
     with pytest.raises(TrocarError, match=message):
-        FaultySimulator("PSM").inject(fault)
+        Simulator("PSM").inject(fault)
 
 
 def test_an_arm_without_counterweight_cannot_drop_it():
     with pytest.raises(TrocarError, match="no counterweight"):
-        FaultySimulator("ECM").inject(CableBreak(cable="counterweight"))
+        Simulator("ECM").inject(CableBreak(cable="counterweight"))
 
 
 # -- isolation ---------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import trocar as tr
-from trocar.appearance.arm_shapes import add_geometry
+from trocar.appearance.arm_shapes import add_shapes
 from trocar.appearance.instrument_shapes import Jaw, instrument_bodies, jaw_of
 from trocar.arms.instruments import load_instrument, names
 from trocar.errors import UnknownName
@@ -358,7 +358,7 @@ def test_shapes_end_where_the_jaws_of_the_instrument_end(case):
         quat = np.empty(4)
         mujoco.mju_mat2Quat(quat, np.array(body.placement[:3, :3]).ravel())
         parent.add_body(name=body.name, pos=body.placement[:3, 3], quat=quat)
-    add_geometry(spec, arm)
+    add_shapes(spec, arm)
     model = spec.compile()
     state = mujoco.MjData(model)
     mujoco.mj_forward(model, state)

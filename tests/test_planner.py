@@ -8,7 +8,7 @@ import pytest
 import trocar as tr
 from trocar.control.trajectories import check_path, time_optimal
 from trocar.errors import TrocarError
-from trocar.simulation.planning.collision import Box, CollisionScene
+from trocar.simulation import Box, CollisionScene
 from trocar.simulation.planning.planner import PlanningFailed, plan
 
 PSM = tr.load_mechanism("PSM")

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from trocar.appearance import films, gl_context, rendering
-from trocar.appearance.rendering import CAMERAS, Trace, render, render_video, save_png, view
+from trocar.appearance import CAMERAS, Trace, films, gl_context, render, render_video, rendering, save_png, view
 from trocar.errors import TrocarError, UnknownName
 from trocar.simulation import Simulator
 
@@ -119,7 +118,7 @@ def test_the_whole_arm_is_in_the_picture_and_fills_it(sim, camera, size):
     azimuth, elevation = np.radians([free.azimuth, free.elevation])
     ahead = np.array([np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth), np.sin(elevation)])
     right = np.array([np.sin(azimuth), -np.cos(azimuth), 0.0])
-    offset = rendering._stage(sim).corners - (free.lookat - free.distance * ahead)
+    offset = rendering.studio(sim.scene).corners - (free.lookat - free.distance * ahead)
     half = np.tan(np.radians(sim.model.vis.global_.fovy) / 2) * (offset @ ahead)
     x, y = offset @ right / half * size[1] / size[0], offset @ np.cross(right, ahead) / half
     ends = np.array([x.min(), x.max(), y.min(), y.max()])
@@ -149,18 +148,18 @@ def test_size_may_change_between_pictures_and_the_same_state_gives_the_same_pict
 @pytest.mark.usefixtures("sim")
 def test_a_forgotten_simulator_takes_its_scene_with_it():
     gc.collect()
-    before = len(rendering._STAGES)
+    before = len(rendering._STUDIOS)
     other = Simulator("PSM")
     render(other, "side", SIZE)
-    assert len(rendering._STAGES) == before + 1
+    assert len(rendering._STUDIOS) == before + 1
     del other
     gc.collect()
-    assert len(rendering._STAGES) == before
+    assert len(rendering._STUDIOS) == before
 
 
 def test_unknown_camera_and_empty_size_are_refused():
     sim = Simulator("PSM")
-    with pytest.raises(UnknownName, match="iso, side, tip"):
+    with pytest.raises(UnknownName, match="iso, side, cart, tip"):
         render(sim, "front")
     with pytest.raises(TrocarError, match="width, height"):
         render(sim, "iso", (0, 100))

@@ -141,9 +141,9 @@ def test_every_arm_follows_its_own_reference_under_its_own_controller(cart):
     q = {name: arm.q for name, arm in cart.arms.items()}
     goals = {"PSM1": q["PSM1"] + [0.02, 0, 0, 0, 0, 0, 0], "ECM": q["ECM"] + [0, 0, 0.01, 0]}
     scene = tr.load_scene("cart_classic", timestep=1 / 1500)
-    found = tr.simulate_scene(
+    found = tr.simulate(
         scene,
-        {name: JointPID(arm.arm) + GravityCompensation(scene.cart.mechanism(name)) for name, arm in scene.arms.items()},
+        {name: JointPID(arm.arm) + GravityCompensation(arm.mechanism) for name, arm in scene.arms.items()},
         {name: tr.control.quintic(q[name], goal, 0.2) for name, goal in goals.items()},
         0.3,
         every=10,
@@ -296,7 +296,7 @@ position = [0.0, 0.0, 0.5]
     assert scene.timestep == 0.002
     np.testing.assert_allclose(scene.T_world_base("left"), pose(rotation("z", 1.5), [0.1, 0.2, 0.3]))
     arm = scene.arms["left"]
-    assert (arm.parameters.name, arm.friction) == ("gondokaryono2019", False)
+    assert (arm.parameters.name, arm.options.friction) == ("gondokaryono2019", False)
     np.testing.assert_allclose(arm.q, [0.1, 0, 0.1, 0, 0, 0, 0.2], atol=1e-12)
     for _ in range(50):
         scene.step({"left": np.zeros(7)})
@@ -312,7 +312,7 @@ def test_efforts_are_asked_of_every_arm_and_of_no_other(cart):
     with pytest.raises(TrocarError, match="tau of ECM has 4 values"):
         cart.step({**tau, "ECM": np.zeros(5)})
     with pytest.raises(TrocarError, match="no controller for PSM1"):
-        tr.simulate_scene(cart, {}, {}, 0.1)
+        tr.simulate(cart, {}, {}, 0.1)
     with pytest.raises(UnknownName, match="scene 'cart' is unknown"):
         tr.load_scene("cart")
     with pytest.raises(TrocarError, match="cannot be read"):

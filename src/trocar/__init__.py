@@ -18,7 +18,6 @@ if TYPE_CHECKING:
         Simulator,
         load_scene,
         simulate,
-        simulate_scene,
     )
 
 __version__ = "0.1.0"
@@ -46,7 +45,6 @@ __all__ = [
     "load_mechanism",
     "load_scene",
     "simulate",
-    "simulate_scene",
 ]
 
 _HOMES = ("errors", "arms", "mechanics", "recording", "simulation")

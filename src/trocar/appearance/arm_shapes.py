@@ -27,7 +27,7 @@ SHORTEST = 1e-3  # links shorter than this do not collide [m]
 _DRAWN: dict[Hashable, Drawing] = {}
 
 
-def add_geometry(spec: mujoco.MjSpec, arm: Arm) -> None:
+def add_shapes(spec: mujoco.MjSpec, arm: Arm) -> None:
     """Add visual and collision shapes to the bodies of an arm; the maker's meshes where TROCAR_DVRK_MODEL has some."""
     drawing(arm).put_on(spec)
     folder = maker_meshes.checkout()
@@ -42,8 +42,9 @@ def drawing(arm: Arm) -> Drawing:
         tuple((body.name, body.parent, body.placement.tobytes()) for body in arm.bodies),
     )
     if key not in _DRAWN:
-        _DRAWN[key] = Drawing()
-        _draw(_DRAWN[key], arm)
+        drawn = Drawing()
+        _draw(drawn, arm)
+        _DRAWN.setdefault(key, drawn)  # whole, or not at all: a failed drawing is not kept, two threads get the same
     return _DRAWN[key]
 
 

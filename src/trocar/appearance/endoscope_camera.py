@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from trocar.appearance.films import Picture
 from trocar.appearance.lens import Lens
-from trocar.appearance.scene_rendering import fixed_bodies, new_studio
+from trocar.appearance.rendering import PicturedScene, new_studio
 from trocar.errors import TrocarError, UnknownName
-from trocar.simulation.scene import Scene
+from trocar.mechanics.cart import Cart
 from trocar.spatial import Array, pose
 
 BASELINE = 5e-3  # between the two cameras [m]; ASSUMED, of the order of a da Vinci endoscope's, which is not published
@@ -70,7 +70,7 @@ class StereoEndoscope:
 
     def __init__(
         self,
-        scene: Scene,
+        scene: PicturedScene,
         arm: str = "ECM",
         lens: Lens | None = None,
         *,
@@ -86,9 +86,10 @@ class StereoEndoscope:
             raise TrocarError(f"baseline must be positive [m], got {baseline!r}")
         self.scene, self.arm, self.baseline, self.shadows = scene, arm, baseline, shadows
         self.lens = Lens.of_view(VIEW) if lens is None else lens
-        self._stage = new_studio(scene, samples)
-        self._labels, self._label_of_geom = _labels(self._stage.model)
-        self._groups, self._cart = self._stage.model.geom_group.copy(), scene.cart
+        self._studio = new_studio(scene, samples)
+        self._labels, self._label_of_geom = _labels(self._studio.model)
+        self._groups = self._studio.model.geom_group.copy()
+        self._cart: Cart | None = None  # whose set-up joints the studio shows
         # a distorted image is sampled from a pinhole's, wide enough to hold all of it
         self._pinhole, self._map = _wider(self.lens)
 
@@ -120,51 +121,51 @@ class StereoEndoscope:
 
     def _arrange(self) -> None:
         """Draw what is in view: most of the machine is behind an endoscope."""
-        stage, scene, lens = self._stage, self.scene, self._pinhole
+        studio, scene, lens = self._studio, self.scene, self._pinhole
         moved = scene.cart is not self._cart
-        stage.arrange(scene.data.qpos, fixed_bodies(scene) if moved else {})
+        studio.arrange(scene.data.qpos, scene.fixed_poses() if moved else {})
         self._cart = scene.cart
-        stage.prepare((lens.width, lens.height))
+        studio.prepare((lens.width, lens.height))
         T = scene.T_world_tip(self.arm) @ pose(R_TIP_OPTICAL)
-        inside = _in_view(lens, T, stage.data.geom_xpos, stage.model.geom_rbound + self.baseline / 2)
-        endless = stage.model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE
-        stage.model.geom_group[:] = np.where(inside | endless, self._groups, HIDDEN)
+        inside = _in_view(lens, T, studio.data.geom_xpos, studio.model.geom_rbound + self.baseline / 2)
+        endless = studio.model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE
+        studio.model.geom_group[:] = np.where(inside | endless, self._groups, HIDDEN)
         mujoco.mjv_updateScene(
-            stage.model,
-            stage.data,
-            stage.options,
+            studio.model,
+            studio.data,
+            studio.options,
             None,
             mujoco.MjvCamera(),
             mujoco.mjtCatBit.mjCAT_ALL,
-            stage.scene,
+            studio.scene,
         )
-        stage.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = self.shadows
+        studio.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = self.shadows
         for flag in (mujoco.mjtRndFlag.mjRND_REFLECTION, mujoco.mjtRndFlag.mjRND_SKYBOX, mujoco.mjtRndFlag.mjRND_HAZE):
-            stage.scene.flags[flag] = False
+            studio.scene.flags[flag] = False
 
     def _render(self, T: Array, *, segment: bool = False, depth: bool = True) -> tuple[Picture, Array]:
         """Pixels and depth [m] of the pinhole camera at T, upright."""
-        stage, lens = self._stage, self._pinhole
-        for camera in stage.scene.camera:  # MuJoCo draws the mean of two
+        studio, lens = self._studio, self._pinhole
+        for camera in studio.scene.camera:  # MuJoCo draws the mean of two
             _aim(camera, T, lens)
         # MuJoCo's headlight is where its own camera was
-        for light in stage.scene.lights[: stage.scene.nlight]:
+        for light in studio.scene.lights[: studio.scene.nlight]:
             if light.headlight:
                 light.pos, light.dir = T[:3, 3], T[:3, 2]
-        stage.scene.flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = segment
-        stage.scene.flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = segment
-        stage.context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
+        studio.scene.flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = segment
+        studio.scene.flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = segment
+        studio.context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
         rectangle = mujoco.MjrRect(0, 0, lens.width, lens.height)
         pixels = np.empty((lens.height, lens.width, 3), dtype=np.uint8)
         buffer = np.empty((lens.height, lens.width), dtype=np.float32) if depth else None
-        mujoco.mjr_render(rectangle, stage.scene, stage.context)
-        mujoco.mjr_readPixels(pixels, buffer, rectangle, stage.context)
+        mujoco.mjr_render(rectangle, studio.scene, studio.context)
+        mujoco.mjr_readPixels(pixels, buffer, rectangle, studio.context)
         image = np.ascontiguousarray(pixels[::-1])
         return image, np.empty(0) if buffer is None else _metres(buffer[::-1])
 
     def _label_of_id(self) -> NDArray[np.int32]:
         """Label of each number that a segmented picture has for colour; 0 is the background."""
-        scene = self._stage.scene
+        scene = self._studio.scene
         found = np.zeros(scene.ngeom + 2, dtype=np.int32)
         for geom in scene.geoms[: scene.ngeom]:
             if geom.segid >= 0 and geom.objtype == mujoco.mjtObj.mjOBJ_GEOM:

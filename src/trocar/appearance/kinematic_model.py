@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.appearance.arm_shapes import add_geometry
+from trocar.appearance.arm_shapes import add_shapes
 from trocar.appearance.cart_shapes import add_cart, add_set_up_joints
 from trocar.appearance.sketch import Sketch
 from trocar.arms import Arm, Body
@@ -19,6 +19,8 @@ from trocar.spatial import Array, quaternion
 # MuJoCo needs some mass on every moving body. Links without inertia of their own get this: too little to be felt
 # (1e-10 N on the insertion), the rotors of their motors carry the inertia.
 DUMMY_MASS, DUMMY_INERTIA = 1e-12, 1e-13
+BASE = "base"  # body that carries an arm in a model with several
+SET_UP = "set_up_"  # prefix of the bodies of set-up joints, which are visual only
 
 
 def add_link(spec: mujoco.MjSpec, body: Body) -> tuple[mujoco.MjsBody, mujoco.MjsJoint]:
@@ -42,7 +44,7 @@ def kinematic_arm(arm: Arm, q: ArrayLike | None = None) -> tuple[mujoco.MjSpec, 
     spec.modelname = arm.name
     for body in arm.bodies:
         add_link(spec, body)
-    add_geometry(spec, arm)
+    add_shapes(spec, arm)
     values = np.asarray(arm.home if q is None else q, dtype=float)
     if values.shape != (arm.n,) or not np.isfinite(values).all():
         raise TrocarError(f"{arm.name} has {arm.n} joints, got {q!r}")
@@ -57,32 +59,48 @@ def kinematic_cart(cart: Cart, q: Mapping[str, ArrayLike] | None = None) -> tupl
     """
     spec = mujoco.MjSpec()
     spec.modelname = f"{cart.name} cart"
-    add_cart(spec, cart.name)
     joints = dict(q or {})
     for name in joints:
         cart.set_up(name)  # raises if unknown
     values = []
     for name in cart.arms:
-        facts, q_setup = cart.set_up(name), cart.q_setup[name]
-        parent = spec.worldbody.add_body(
-            name=f"{name}/set_up", pos=facts.T_world_column[:3, 3], quat=quaternion(facts.T_world_column[:3, :3])
-        )
-        frames = {}
-        for body in facts.bodies:
-            parent = parent.add_body(
-                name=f"{name}/set_up_{body.name}",
-                pos=body.placement[:3, 3],
-                quat=quaternion(body.placement[:3, :3]),
-                explicitinertial=True,
-                mass=1.0,
-                inertia=np.full(3, 1e-3),
-            )
-            kind = mujoco.mjtJoint.mjJNT_HINGE if body.kind == "revolute" else mujoco.mjtJoint.mjJNT_SLIDE
-            parent.add_joint(name=f"{name}/set_up_{body.name}", type=kind, axis=[0, 0, 1])
-            frames[body.name] = Sketch(spec, parent, np.eye(4))
-        add_set_up_joints(facts, frames.__getitem__)
-        arm, qpos = kinematic_arm(cart.mechanism(name).arm, joints.get(name))
-        T = facts.T_last_base
-        spec.attach(arm, prefix=f"{name}/", frame=parent.add_frame(pos=T[:3, 3], quat=quaternion(T[:3, :3])))
-        values += [q_setup, qpos]
+        arm, qpos = kinematic_arm(cart.arm(name), joints.get(name))
+        attach_arm(spec, arm, name, cart.T_world_base(name))
+        values.append(qpos)
+    add_patient_cart(spec, cart, {name: name for name in cart.arms})
     return spec, np.concatenate(values)
+
+
+def attach_arm(spec: mujoco.MjSpec, arm: mujoco.MjSpec, name: str, T_world_base: Array) -> None:
+    """Attach the model of an arm to another model, its names prefixed by `name/`, on a base body `name/base`."""
+    T = T_world_base
+    base = spec.worldbody.add_body(name=f"{name}/{BASE}", pos=T[:3, 3], quat=quaternion(T[:3, :3]))
+    spec.attach(arm, prefix=f"{name}/", frame=base.add_frame())
+
+
+def collide_with_others(arm: mujoco.MjSpec, k: int, count: int) -> None:
+    """Let arm k of `count` touch objects (bit 0 of the masks) and all other arms, but not itself."""
+    for geom in arm.geoms:
+        if geom.contype or geom.conaffinity:
+            geom.contype = 1 | 2 << k
+            geom.conaffinity = sum(2 << j for j in range(count) if j != k)
+
+
+def add_patient_cart(spec: mujoco.MjSpec, cart: Cart, mounts: Mapping[str, str]) -> None:
+    """Add the shapes of a cart, and of the set-up joints of the arms on it where they are now.
+
+    Args:
+        mounts: place on the cart (PSM1, PSM2, PSM3 or ECM) of each arm, by the arm's name in the model.
+    """
+    add_cart(spec, cart.name)
+    for name, mount in mounts.items():
+        sketches = {}
+        for joint, T in set_up_poses(cart, mount).items():
+            body = spec.worldbody.add_body(name=f"{name}/{SET_UP}{joint}", pos=T[:3, 3], quat=quaternion(T[:3, :3]))
+            sketches[joint] = Sketch(spec, body, np.eye(4))
+        add_set_up_joints(cart.set_up(mount), sketches.__getitem__)
+
+
+def set_up_poses(cart: Cart, mount: str) -> dict[str, Array]:
+    """Pose (4, 4) in the world of every set-up joint of an arm, by the name of the joint."""
+    return {joint: T for joint, T in cart.set_up_poses(mount).items() if joint != "base"}

@@ -1,123 +1,209 @@
-"""Pictures of a simulator, without a window: still images and short films.
+"""Pictures without a window: of a simulator, a scene, an arm or a cart.
 
-The scene (light, backdrop, floor) is added to a copy of the model: the simulated one is never touched.
+Light, backdrop and floor are added to a copy of the model: the simulated one is never touched.
 """
 
 from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, cast
 
 import mujoco
 import numpy as np
+from numpy.typing import ArrayLike
 
-from trocar.appearance.films import Picture, render_video, save_png
-from trocar.appearance.gl_context import gl_context
+from trocar.appearance.cart_shapes import FLOOR
+from trocar.appearance.films import Picture
+from trocar.appearance.kinematic_model import kinematic_arm, kinematic_cart
 from trocar.appearance.studio import TRACE_SEGMENTS, Studio, Trace, check_size
+from trocar.arms import Arm
 from trocar.errors import TrocarError, UnknownName
-from trocar.simulation.simulator import Simulator
+from trocar.mechanics.cart import Cart
 from trocar.spatial import Array
-
-__all__ = [
-    "CAMERAS",
-    "Picture",
-    "Studio",
-    "Trace",
-    "gl_context",
-    "render",
-    "render_model",
-    "render_video",
-    "save_png",
-    "view",
-]
 
 # name: (azimuth, elevation) of the viewing direction [deg]; at azimuth 180 the camera looks along -x, with +y to
 # the right: the mechanism on the left, the instrument on the right.
-CAMERAS: dict[str, tuple[float, float]] = {"iso": (146.0, -19.0), "side": (180.0, -4.0), "tip": (122.0, -10.0)}
-TIP_DISTANCE, TIP_FOCUS = 0.043, 0.002  # camera from the wrist, and the point looked at above the tip [m]
+CAMERAS: dict[str, tuple[float, float]] = {
+    "iso": (146.0, -19.0),
+    "side": (180.0, -4.0),
+    "cart": (248.0, -10.0),
+    "tip": (122.0, -10.0),
+}
+TIP_DISTANCE, TIP_FOCUS = 0.043, 0.002  # of the camera "tip" from the wrist, and of its focus above the tip [m]
+CLOSE = 0.25  # of any other close-up from the tip [m]
+CART_LIGHT = np.array([-0.7, -1.3, -2.2])  # direction of the key light on a cart: from the front, where its arms are
+
+
+class PicturedScene(Protocol):
+    """A scene as pictures need it; `trocar.simulation.Scene` is one."""
+
+    spec: mujoco.MjSpec
+    data: mujoco.MjData
+    cart: Cart | None
+    gravity: Array  # (3,) in the world [m/s^2]
+
+    @property
+    def arms(self) -> Mapping[str, Any]: ...
+
+    def T_world_tip(self, arm: str) -> Array: ...
+
+    def fixed_poses(self) -> dict[str, Array]: ...
+
+
+class OfScene(Protocol):
+    """Whatever holds a scene, such as a `Simulator`."""
+
+    @property
+    def scene(self) -> PicturedScene: ...
 
 
 def render(
-    sim: Simulator,
-    camera: str | mujoco.MjvCamera = "iso",
+    subject: PicturedScene | OfScene | Arm | Cart,
+    camera: str | tuple[float, float] | mujoco.MjvCamera | None = None,
     size: tuple[int, int] = (960, 720),
     *,
+    at: str | None = None,
+    distance: float | None = None,
+    zoom: float = 1.0,
+    q: Any = None,
     traces: Sequence[Trace] = (),
     shadows: bool = True,
 ) -> Picture:
-    """Image (height, width, 3) of the simulator as it is now; always from one thread, which owns the OpenGL context.
+    """Image (height, width, 3) of a simulator or scene as it is now, or of an arm or cart at given joints.
+
+    Always call it from one thread, which owns the OpenGL context.
 
     Args:
-        camera: "iso", "side" or "tip" (close-up of wrist and jaws, which it follows), or a camera of your own, such as
-            `view` gives to start from.
+        camera: "iso", "side", "cart" or "tip" (close-up of wrist and jaws, which it follows), a direction (azimuth,
+            elevation) [deg] of your own, or a camera such as `view` returns. Default: "cart" with a cart, else "iso".
         size: (width, height) [pixels].
+        at: arm of a scene whose tip is looked at, from `distance` [m]. zoom: above 1 for a closer view of the whole.
+        q: joints (n,) of an `Arm`, or by name those of a `Cart` [rad, m]. Default: home.
         traces: lines to draw, such as the path of the tip.
-        shadows: without them a picture takes a third of the time where no graphics card helps; never in close-up.
+        shadows: False takes a third of the time where no graphics card helps; close-ups never have shadows.
     """
-    if isinstance(camera, str) and camera not in CAMERAS:
-        raise UnknownName("camera", camera, CAMERAS)
     check_size(size)
     if sum(len(trace.points) for trace in traces) > TRACE_SEGMENTS:
         raise TrocarError(f"the traces of a picture have at most {TRACE_SEGMENTS} points together; leave some out")
+    if isinstance(subject, Arm | Cart):
+        return _render_model(subject, camera, size, zoom, q, traces, shadows)
+    if q is not None:
+        raise TrocarError("q is for pictures of an Arm or a Cart; a simulator or scene is drawn as it is")
+    scene = _scene(subject)
     # at the scale of the jaws the shadow map is too coarse
-    shadows = shadows and camera != "tip"
-    from_where = view(sim, camera, size) if isinstance(camera, str) else camera
-    return _stage(sim).picture(sim.data.qpos, from_where, size, traces, shadows)
+    near = camera == "tip" or (at is not None and (distance or CLOSE) <= CLOSE)
+    from_where = _camera(scene, camera, size, at, distance, zoom)
+    place = studio(scene)
+    place.arrange(scene.data.qpos, scene.fixed_poses())
+    return place.picture(scene.data.qpos, from_where, size, traces, shadows and not near)
 
 
-def render_model(
-    spec: mujoco.MjSpec,
-    qpos: Array,
-    direction: tuple[float, float] = CAMERAS["iso"],
+def view(
+    subject: PicturedScene | OfScene,
+    camera: str | tuple[float, float] | None = None,
     size: tuple[int, int] = (960, 720),
-    *,
-    zoom: float = 1.0,
-    floor: float | None = None,
-) -> Picture:
-    """Image (height, width, 3) of any model at `qpos`, such as those of `still`, on the same stage.
+) -> mujoco.MjvCamera:
+    """The camera that `render` would use, to be changed and given back to it."""
+    return _camera(_scene(subject), camera, size, None, None, 1.0)
 
-    Args:
-        direction: azimuth and elevation of the view [deg]. zoom: above 1 for a closer view.
-        floor: height of the floor [m]; None for no floor.
+
+def new_studio(scene: PicturedScene, samples: int = 8) -> Studio:
+    """Light, backdrop and floor around a copy of a scene.
+
+    The floor is that of the cart, or one below a single arm that is mounted upright.
     """
-    check_size(size)
-    stage = Studio(spec, qpos, floor)
-    # lit from above, over the left shoulder of who looks
-    azimuth = math.radians(direction[0] - 40.0)
-    stage.model.light("key").dir = np.array([np.cos(azimuth), np.sin(azimuth), -1.4]) / math.hypot(1.0, 1.4)
-    try:
-        return stage.picture(qpos, stage.view(direction, zoom, size[0] / size[1]), size)
-    finally:
-        if stage.context is not None:
-            stage.context.free()
+    home = np.array(scene.data.qpos)
+    floor: float | str | None = None
+    if scene.cart is not None:
+        floor = FLOOR[scene.cart.name]
+    elif len(scene.arms) == 1:
+        (arm,) = (simulated.arm for simulated in scene.arms.values())
+        home[: len(arm.bodies)] = arm.E @ np.array(arm.home)
+        length = float(np.linalg.norm(scene.gravity))
+        floor = "below" if length > 0.0 and scene.gravity[2] < -0.999 * length else None
+    found = Studio(scene.spec, home, floor, samples)
+    if scene.cart is not None:
+        found.model.light("key").dir = CART_LIGHT / np.linalg.norm(CART_LIGHT)
+    return found
 
 
-def view(sim: Simulator, camera: str, size: tuple[int, int] = (960, 720)) -> mujoco.MjvCamera:
-    """The camera of that name: the whole arm at home, or the tip where it is now. Yours to change, for `render`.
+_STUDIOS: weakref.WeakKeyDictionary[Any, Studio] = weakref.WeakKeyDictionary()
 
-    Args:
-        size: of the picture, (width, height) [pixels], which the arm is to fit into.
-    """
+
+def studio(scene: PicturedScene) -> Studio:
+    """The studio of a scene, made once."""
+    if scene not in _STUDIOS:
+        _STUDIOS[scene] = new_studio(scene)
+    return _STUDIOS[scene]
+
+
+def _scene(subject: PicturedScene | OfScene) -> PicturedScene:
+    found: Any = getattr(subject, "scene", subject)
+    return cast(PicturedScene, found)
+
+
+def _direction(camera: str | tuple[float, float] | None, on_cart: bool) -> tuple[float, float]:
+    if camera is None:
+        return CAMERAS["cart" if on_cart else "iso"]
+    if isinstance(camera, str):
+        if camera not in CAMERAS:
+            raise UnknownName("camera", camera, CAMERAS)
+        return CAMERAS[camera]
+    return camera
+
+
+def _camera(
+    scene: PicturedScene,
+    camera: str | tuple[float, float] | mujoco.MjvCamera | None,
+    size: tuple[int, int],
+    at: str | None,
+    distance: float | None,
+    zoom: float,
+) -> mujoco.MjvCamera:
+    if isinstance(camera, mujoco.MjvCamera):
+        return camera
+    direction = _direction(camera, scene.cart is not None)
+    if at is None and camera == "tip":
+        if len(scene.arms) > 1:
+            raise TrocarError(f"at= names the arm whose tip is looked at: {', '.join(scene.arms)}")
+        at = next(iter(scene.arms))
+    if at is None:
+        return studio(scene).view(direction, zoom, size[0] / size[1])
     result = mujoco.MjvCamera()
-    result.azimuth, result.elevation = CAMERAS[camera]
-    if camera == "tip":
-        tip = sim.tip_pose()
-        result.lookat, result.distance = tip[:3, 3] - TIP_FOCUS * tip[:3, 2], TIP_DISTANCE
-    else:
-        result = _stage(sim).view(CAMERAS[camera], aspect=size[0] / size[1])
+    result.azimuth, result.elevation = direction
+    tip = scene.T_world_tip(at)
+    focus = TIP_FOCUS if camera == "tip" else 0.0
+    result.lookat = tip[:3, 3] - focus * tip[:3, 2]
+    result.distance = distance or (TIP_DISTANCE if camera == "tip" else CLOSE)
     return result
 
 
-_STAGES: weakref.WeakKeyDictionary[Simulator, Studio] = weakref.WeakKeyDictionary()
-
-
-def _stage(sim: Simulator) -> Studio:
-    """The stage of a simulator, made once."""
-    if sim not in _STAGES:
-        home = np.zeros(sim.model.nq)
-        home[: len(sim.arm.bodies)] = sim.arm.E @ np.array(sim.arm.home)
-        length = float(np.linalg.norm(sim.gravity_vector))
-        upright = length > 0.0 and sim.gravity_vector[2] < -0.999 * length
-        _STAGES[sim] = Studio(sim.spec, home, "below" if upright else None)
-    return _STAGES[sim]
+def _render_model(
+    subject: Arm | Cart,
+    camera: str | tuple[float, float] | mujoco.MjvCamera | None,
+    size: tuple[int, int],
+    zoom: float,
+    q: ArrayLike | Mapping[str, ArrayLike] | None,
+    traces: Sequence[Trace],
+    shadows: bool,
+) -> Picture:
+    """A picture of an arm or cart that is not simulated."""
+    if isinstance(subject, Cart):
+        spec, qpos = kinematic_cart(subject, q)  # type: ignore[arg-type]
+        place = Studio(spec, qpos, FLOOR[subject.name])
+    else:
+        spec, qpos = kinematic_arm(subject, q)  # type: ignore[arg-type]
+        place = Studio(spec, qpos, None)
+    try:
+        from_where: mujoco.MjvCamera = camera
+        if not isinstance(camera, mujoco.MjvCamera):
+            from_where = place.view(_direction(camera, isinstance(subject, Cart)), zoom, size[0] / size[1])
+        # lit from above, over the viewer's left shoulder
+        azimuth = math.radians(from_where.azimuth - 40.0)
+        place.model.light("key").dir = np.array([np.cos(azimuth), np.sin(azimuth), -1.4]) / math.hypot(1.0, 1.4)
+        return place.picture(qpos, from_where, size, traces, shadows)
+    finally:
+        if place.context is not None:
+            place.context.free()

@@ -56,13 +56,13 @@ class Drawing:
     geoms: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     pairs: list[dict[str, Any]] = field(default_factory=list)
 
-    def body(self, name: str) -> Page:
+    def body(self, name: str) -> DrawnBody:
         """Where to draw on a body."""
-        return Page(self, name)
+        return DrawnBody(self, name)
 
     @property
-    def worldbody(self) -> Page:
-        return Page(self, "")
+    def worldbody(self) -> DrawnBody:
+        return DrawnBody(self, "")
 
     def add_mesh(self, **attributes: Any) -> None:
         self.meshes.append(attributes)
@@ -82,7 +82,7 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Page:
+class DrawnBody:
     """One body of a drawing."""
 
     drawing: Drawing
@@ -108,12 +108,12 @@ class Sketch:
     """
 
     spec: mujoco.MjSpec | Drawing
-    body: mujoco.MjsBody | Page
+    body: mujoco.MjsBody | DrawnBody
     T_body_drawing: Array
 
     @classmethod
     def at(
-        cls, spec: mujoco.MjSpec | Drawing, body: mujoco.MjsBody | Page, T_base_body: Array, T_base_drawing: Array
+        cls, spec: mujoco.MjSpec | Drawing, body: mujoco.MjsBody | DrawnBody, T_base_body: Array, T_base_drawing: Array
     ) -> Sketch:
         """On a body, in a drawing frame given by its pose in the base."""
         return cls(spec, body, inverse(T_base_body) @ T_base_drawing)

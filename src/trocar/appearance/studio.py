@@ -1,4 +1,4 @@
-"""The stage of a picture: a copy of a model with light, backdrop and floor, what frames it, and lines drawn into it.
+"""Studio: a copy of a model with light, backdrop and floor, cameras that frame it, and lines drawn into it.
 
 The simulated model is never touched.
 """
@@ -153,7 +153,7 @@ class Studio:
             self.model.vis.global_.offwidth, self.model.vis.global_.offheight = size
             self.context = mujoco.MjrContext(self.model, mujoco.mjtFontScale.mjFONTSCALE_100)
             self.size = size
-        # every time: another stage may have drawn since
+        # every time: another studio may have drawn since
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self.context)
 
 

@@ -23,6 +23,7 @@ Kind = Literal["revolute", "prismatic"]
 Family = Literal["PSM", "ECM", "MTM"]
 
 GRAVITY = 9.81  # [m/s^2]
+LIMIT_TOLERANCE = 1e-3  # [rad, m] a joint this far beyond a limit still counts as within it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,6 +204,19 @@ class Arm:
             i = [body.name for body in self.bodies].index(self.driven[name])
             D[j, i] = 1.0 / self.bodies[i].coupling[name]
         return _frozen(D)
+
+    def excess(self, q: Array) -> Array:
+        """How far each joint of q (..., k), the first k joints, is outside its limits [rad, m]; 0 inside."""
+        k = q.shape[-1]
+        return np.maximum(np.maximum(self.lower[:k] - q, q - self.upper[:k]), 0.0)
+
+    def check_within_limits(self, q: Array, what: str = "") -> None:
+        """Raise an error that names joint and limits if q (n,) is outside them; `what` is put before it."""
+        if (self.excess(q) > LIMIT_TOLERANCE).any():
+            j = int(np.flatnonzero(self.excess(q) > LIMIT_TOLERANCE)[0])
+            joint = self.joints[j]
+            text = f"joint {j + 1} ({joint.name}) violates {joint.lower:g} <= {q[j]:.6g} <= {joint.upper:g}"
+            raise TrocarError(f"{what}: {text}" if what else text)
 
     def body(self, name: str) -> Body:
         """The link of that name."""

@@ -45,7 +45,7 @@ def export(
     CHANGELOG.md, a picture, the files of the formats, and assets/ with the meshes.
     """
     with plain_errors():
-        from trocar.appearance.rendering import render, save_png
+        from trocar.appearance import render, save_png
         from trocar.files import check_writable
         from trocar.simulation import Simulator
         from trocar.simulation.export import FORMATS, write_model

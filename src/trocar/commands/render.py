@@ -14,7 +14,7 @@ from trocar.commands.terminal import plain_errors, progress_bar
 from trocar.errors import TrocarError, UnknownName
 
 if TYPE_CHECKING:
-    from trocar.appearance.rendering import Picture
+    from trocar.appearance import Picture
     from trocar.viewer.playback import Film
 
 MOST_FPS = 240.0
@@ -66,7 +66,7 @@ def render(
             raise TrocarError("--at is the time of a picture: write a .png, or leave --at out")
         pixels = _size(size)
 
-        from trocar.appearance.rendering import render_video, save_png
+        from trocar.appearance import render_video, save_png
         from trocar.arms import ARMS
         from trocar.files import check_writable
         from trocar.viewer.plant import Settings

@@ -46,8 +46,7 @@ def scene(
 
         from trocar.control import GravityCompensation, JointPID, sinusoid
         from trocar.files import check_writable
-        from trocar.mechanics import Mechanism
-        from trocar.simulation import load_scene, simulate_scene
+        from trocar.simulation import load_scene, simulate
 
         check_writable(output / "picture.png")
         if not 0 <= amplitude <= 0.5:
@@ -60,13 +59,12 @@ def scene(
             way = amplitude * (arm.arm.upper - arm.arm.lower)
             centre = np.clip(arm.q, arm.arm.lower + way, arm.arm.upper - way)
             references[name] = sinusoid(centre, way, frequency)
-            equations = Mechanism(arm.arm, arm.parameters, counterweight=arm.counterweight, gravity=arm.gravity_vector)
-            controllers[name] = JointPID(arm.arm, clamp=True) + GravityCompensation(equations)
+            controllers[name] = JointPID(arm.arm, clamp=True) + GravityCompensation(arm.mechanism)
         start = {name: reference(0.0) for name, reference in references.items()}
         loaded.reset({name: s.q for name, s in start.items()}, {name: s.dq for name, s in start.items()})
         with progress_bar(f"{source}, {duration:g} s") as progress:
             began = time.perf_counter()
-            recordings = simulate_scene(loaded, controllers, references, duration, progress, diagnostics=True)
+            recordings = simulate(loaded, controllers, references, duration, progress, diagnostics=True)
             wall = time.perf_counter() - began
         written = [recording.save(output / f"{name}.npz") for name, recording in recordings.items()]
         written += _pictures(loaded, output)
@@ -95,12 +93,10 @@ def _pictures(loaded: Scene, output: Path) -> list[Path]:
     try:
         import numpy as np
 
+        from trocar.appearance import render, save_png
         from trocar.appearance.endoscope_camera import StereoEndoscope
-        from trocar.appearance.rendering import save_png
-        from trocar.appearance.scene_rendering import render_scene
 
-        on_cart = loaded.cart is not None
-        image = render_scene(loaded, (248.0, -10.0)) if on_cart else render_scene(loaded, (146.0, -19.0))
+        image = render(loaded)
         written = [save_png(output / "picture.png", image)]
         for name, arm in loaded.arms.items():
             if arm.arm.family == "ECM":

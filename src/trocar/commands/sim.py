@@ -227,7 +227,7 @@ def _controller(name: ControllerName, mechanism: Mechanism, reference: Reference
 def _picture(engine: Simulator, path: Path) -> list[Path]:
     """The arm where the simulation ended; where it cannot be drawn, a line on stderr says why."""
     try:
-        from trocar.appearance.rendering import render, save_png
+        from trocar.appearance import render, save_png
 
         return [save_png(path, render(engine))]
     except (TrocarError, ImportError) as error:

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.integrate import solve_ivp
 
-from trocar.appearance.rendering import render
+from trocar.appearance import render
 from trocar.arms import ARMS
 from trocar.control import JointPID
 from trocar.control.trajectories import step_to

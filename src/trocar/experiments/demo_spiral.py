@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image, ImageDraw, ImageFont
 
-from trocar.appearance.rendering import Picture, Trace, render, render_video, view
+from trocar.appearance import Picture, Trace, render, render_video, view
 from trocar.control.trajectories import CartesianPath
 from trocar.errors import TrocarError
 from trocar.experiments import ferro2022_runs as runs

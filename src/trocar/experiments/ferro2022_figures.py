@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from trocar.appearance.rendering import Picture, Trace, render, render_video
+from trocar.appearance import Picture, Trace, render, render_video
 from trocar.control.trajectories import CartesianPath
 from trocar.errors import TrocarError
 from trocar.experiments.experiment import Context

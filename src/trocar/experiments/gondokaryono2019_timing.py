@@ -15,7 +15,7 @@ from trocar.experiments.experiment import Context
 from trocar.experiments.gondokaryono2019_tracking import FREQUENCY, SET, TIMESTEP
 from trocar.mechanics import load_mechanism
 from trocar.report import Claim
-from trocar.simulation import Scene, SceneArm, load_scene, simulate_scene
+from trocar.simulation import Scene, SceneArm, load_scene, simulate
 
 FRAME = 0.033  # [s], between two pairs of images
 SWING = 0.02  # of the joints when timed, of their range or of 1 rad: the arms stay clear of each other
@@ -114,7 +114,7 @@ def _controlled(scene: Scene) -> Callable[[float], object]:
         references[name] = sinusoid(centre, swing, FREQUENCY)
         gains = replace(arm.arm.gains, rate=1.0 / TIMESTEP)
         controllers[name] = JointPID(replace(arm.arm, gains=gains))
-    return lambda duration: simulate_scene(scene, controllers, references, duration)
+    return lambda duration: simulate(scene, controllers, references, duration)
 
 
 def _held(scene: Scene) -> Callable[[float], object]:

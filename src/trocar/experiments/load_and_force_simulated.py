@@ -13,7 +13,7 @@ from trocar.experiments.experiment import Context
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.recording import Recording
 from trocar.report import Claim
-from trocar.simulation import CableBreak, EncoderBias, FaultySimulator, MotorLoss, simulate
+from trocar.simulation import CableBreak, EncoderBias, MotorLoss, Simulator, simulate
 from trocar.simulation.forces.faults import Fault
 from trocar.spatial import Array
 
@@ -57,7 +57,8 @@ def watched(
     """A run under the dVRK's PID [s], with faults, or with a force (3,) [N] at the tip from `TOUCHES` on; 500 Hz."""
     motion = sinusoid(CENTRE, AMPLITUDE, FREQUENCY)
     reference: Reference = lambda t: motion(t + phase)  # noqa: E731
-    sim = FaultySimulator("PSM", timestep=1 / 1500, faults=faults)
+    sim = Simulator("PSM", timestep=1 / 1500)
+    sim.inject(*faults)
     start = reference(0.0)
     sim.reset(start.q, start.dq)
     controller = _Pushed(JointPID(sim.arm), sim, force)
@@ -67,7 +68,7 @@ def watched(
 class _Pushed:
     """A controller in whose run something pushes from `TOUCHES` on."""
 
-    def __init__(self, controller: JointPID, sim: FaultySimulator, force: Array | None) -> None:
+    def __init__(self, controller: JointPID, sim: Simulator, force: Array | None) -> None:
         self._controller, self._sim, self._force = controller, sim, force
         self.period, self.reset = controller.period, controller.reset
 

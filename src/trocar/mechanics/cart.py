@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.arms import load_arm
+from trocar.arms import Arm, load_arm
 from trocar.arms.arm import GRAVITY
 from trocar.arms.suj import SetUpArm, set_up_arms
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics.arm_kinematics import ArmKinematics
-from trocar.mechanics.mechanism import Mechanism, load_mechanism
 from trocar.mechanics.set_up import Placement, SetUpChain
 from trocar.spatial import Array, inverse
 
@@ -55,6 +53,11 @@ class Cart:
     def arms(self) -> tuple[str, ...]:
         """PSM1, PSM2, PSM3 and ECM."""
         return tuple(self._chains)
+
+    def arm(self, arm: str) -> Arm:
+        """Facts of an arm with the instrument that it carries; its equations: `load_mechanism(..., gravity=)`."""
+        self._chain(arm)
+        return self._arms[arm].arm
 
     def set_up(self, arm: str) -> SetUpArm:
         """Facts of the set-up joints of an arm: names, limits, geometry, source."""
@@ -120,24 +123,6 @@ class Cart:
         their joints choose the heading of the shaft and nothing else of its direction.
         """
         return self._chain(arm).fixed_tilt()
-
-    def mechanism(
-        self,
-        arm: str,
-        parameters: str | Path | None = None,
-        *,
-        counterweight: bool = True,
-        rotor_inertia: float | None = None,
-    ) -> Mechanism:
-        """The equations of an arm with its instrument and with gravity as it hangs on the cart; base axes."""
-        return load_mechanism(
-            self.set_up(arm).arm,
-            parameters,
-            counterweight=counterweight,
-            instrument=self.instruments.get(arm),
-            gravity=self.gravity(arm),
-            rotor_inertia=rotor_inertia,
-        )
 
     def place(
         self,

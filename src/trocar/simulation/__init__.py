@@ -1,21 +1,24 @@
 """The engine: an arm and its parameters as a closed chain in MuJoCo."""
 
+from trocar.simulation.arm_options import ArmOptions, Cable
 from trocar.simulation.divergence import Diverged
+from trocar.simulation.engine import Snapshot
 from trocar.simulation.forces.elastic_drives import Compliance
-from trocar.simulation.forces.faults import CableBreak, EncoderBias, FaultySimulator, MotorLoss
+from trocar.simulation.forces.faults import CableBreak, EncoderBias, MotorLoss
 from trocar.simulation.forces.port import Port
-from trocar.simulation.modelling.arm_model import Cable
 from trocar.simulation.objects.objects import SoftSlab, Solid, needle
-from trocar.simulation.planning.collision import Box, Capsule, CollisionScene, Cylinder, Sphere
+from trocar.simulation.objects.primitives import Box, Capsule, Cylinder, Sphere
+from trocar.simulation.planning.collision import CollisionScene
 from trocar.simulation.planning.planner import Plan, PlanningFailed, plan
-from trocar.simulation.run import simulate, simulate_scene
+from trocar.simulation.run import simulate
 from trocar.simulation.scene import Scene, SceneArm
 from trocar.simulation.scene_file import load_scene
 from trocar.simulation.sensors.force_sensor import ForceSensor
 from trocar.simulation.simulated_arm import SimulatedArm
-from trocar.simulation.simulator import Simulator, Snapshot
+from trocar.simulation.simulator import Simulator
 
 __all__ = [
+    "ArmOptions",
     "Box",
     "Cable",
     "CableBreak",
@@ -25,7 +28,6 @@ __all__ = [
     "Cylinder",
     "Diverged",
     "EncoderBias",
-    "FaultySimulator",
     "ForceSensor",
     "MotorLoss",
     "Plan",
@@ -43,5 +45,4 @@ __all__ = [
     "needle",
     "plan",
     "simulate",
-    "simulate_scene",
 ]

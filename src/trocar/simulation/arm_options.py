@@ -1,99 +1,96 @@
-"""What is chosen of an arm before it is simulated: mechanism, parameters, friction, transmission, port."""
+"""Options of a simulated arm, and the arm and parameters that they lead to."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-
-import mujoco
+from typing import Any, Self
 
 from trocar.arms import Arm
 from trocar.arms.parameters import Parameters
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics.mechanism import load_set
 from trocar.simulation.forces.elastic_drives import Compliance
-from trocar.simulation.forces.port import Port, add_seal
-from trocar.simulation.modelling.arm_model import Cable, build
-from trocar.spatial import Array
+from trocar.simulation.forces.port import Port
 
 
 @dataclass(frozen=True, kw_only=True)
-class ArmSpec:
-    """One arm to be simulated; see `Simulator` for the meaning of the options."""
+class Cable:
+    """Elastic transmission of the counterweight: stiffness [N/m] and damping [N s/m] of its cable."""
+
+    stiffness: float
+    damping: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmOptions:
+    """Options of one simulated arm.
+
+    Attributes:
+        parameters: name of a physically consistent parameter set, or a parameter file. Default: the arm's best set.
+        counterweight: False removes the mass and inertia of the counterweight and nothing else.
+        friction: False removes viscous and Coulomb friction, friction with memory, and offsets.
+        transmission: how the counterweight follows the insertion: "rigid", an elastic `Cable`, or "mirrored" (a PID
+            makes it follow and its force acts on the tool, as in Ferro et al. 2022).
+        compliance: elastic drives of yaw and pitch with motors of their own; `measured_q` then reads the motors.
+        port: body wall and seal around the instrument.
+        limits: enforce the joint limits. motor_limits: clamp efforts to the motors' limits.
+        instrument, rotor_inertia, endoscope, added_mass: as for `load_mechanism`.
+    """
+
+    parameters: str | Path | None = None
+    counterweight: bool = True
+    friction: bool = True
+    transmission: str | Cable = "rigid"
+    compliance: Compliance | None = None
+    port: Port | None = None
+    limits: bool = True
+    motor_limits: bool = False
+    instrument: str | Path | None = None
+    rotor_inertia: float | None = None
+    endoscope: str | float | None = None
+    added_mass: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.transmission not in ("rigid", "mirrored") and not isinstance(self.transmission, Cable):
+            raise UnknownName("transmission", self.transmission, ("rigid", "mirrored", "Cable(stiffness=, damping=)"))
+
+    @classmethod
+    def of(cls, **options: Any) -> Self:
+        """Options by name; an unknown name raises an error that lists the known ones."""
+        known = [field.name for field in fields(cls)]
+        for name in options:
+            if name not in known:
+                raise UnknownName("option of a simulated arm", name, known)
+        return cls(**options)
+
+    def load(self, name: str) -> LoadedArm:
+        """The arm with its parameters; raises where the arm lacks what an option needs."""
+        arm, parameters = load_set(
+            name, self.parameters, self.instrument, self.rotor_inertia, self.endoscope, self.added_mass
+        )
+        if parameters is None:
+            raise TrocarError(f"{name} has no dynamic parameters to simulate yet")
+        if not self.counterweight and arm.counterweight is None:
+            raise TrocarError(f"{name} has no counterweight; leave counterweight out")
+        if self.transmission != "rigid" and arm.counterweight is None:
+            raise TrocarError(f"{name} has no counterweight for transmission={self.transmission!r}")
+        if self.compliance is not None and arm.name != "PSM":
+            raise TrocarError(f"drive compliance was measured on the Classic PSM, not on {name}")
+        if self.port is not None and not arm.has_rcm:
+            raise TrocarError(f"{name} has no remote centre of motion for a port to be near")
+        return LoadedArm(arm, parameters, self)
+
+
+@dataclass(frozen=True)
+class LoadedArm:
+    """An arm ready to be simulated: its facts, its dynamic parameters and the options it was loaded with."""
 
     arm: Arm
     parameters: Parameters
-    counterweight: bool
-    friction: bool
-    transmission: str | Cable
-    compliance: Compliance | None
-    port: Port | None
-    limits: bool
-    motor_limits: bool
-
-    @classmethod
-    def load(
-        cls,
-        name: str,
-        parameters: str | Path | None = None,
-        *,
-        counterweight: bool = True,
-        friction: bool = True,
-        transmission: str | Cable = "rigid",
-        compliance: Compliance | None = None,
-        port: Port | None = None,
-        limits: bool = True,
-        motor_limits: bool = False,
-        instrument: str | Path | None = None,
-        rotor_inertia: float | None = None,
-        endoscope: str | float | None = None,
-        added_mass: float = 0.0,
-    ) -> ArmSpec:
-        """By name of the arm; refuses what that arm does not have."""
-        if transmission not in ("rigid", "mirrored") and not isinstance(transmission, Cable):
-            raise UnknownName("transmission", transmission, ("rigid", "mirrored", "Cable(stiffness=, damping=)"))
-        arm, found = load_set(name, parameters, instrument, rotor_inertia, endoscope, added_mass)
-        if found is None:
-            raise TrocarError(f"{name} has no dynamic parameters to simulate yet")
-        if not counterweight and arm.counterweight is None:
-            raise TrocarError(f"{name} has no counterweight; leave counterweight out")
-        if transmission != "rigid" and arm.counterweight is None:
-            raise TrocarError(f"{name} has no counterweight for transmission={transmission!r}")
-        if compliance is not None and arm.name != "PSM":
-            raise TrocarError(f"drive compliance was measured on the Classic PSM, not on {name}")
-        if port is not None and not arm.has_rcm:
-            raise TrocarError(f"{name} has no remote centre of motion for a port to be near")
-        return cls(
-            arm=arm,
-            parameters=found,
-            counterweight=counterweight,
-            friction=friction,
-            transmission=transmission,
-            compliance=compliance,
-            port=port,
-            limits=limits,
-            motor_limits=motor_limits,
-        )
+    options: ArmOptions
 
     @property
-    def motors(self) -> int:
-        """Joints in the model beside those of the tree: the motors of elastic drives."""
-        return 0 if self.compliance is None else len(self.compliance.compliance)
-
-    def build(self, gravity: Array, timestep: float, accuracy: str) -> mujoco.MjSpec:
-        """The model of the arm alone, its base being the world; gravity (3,) [m/s^2]."""
-        spec = build(
-            self.arm,
-            self.parameters,
-            gravity=gravity,
-            timestep=timestep,
-            accuracy=accuracy,
-            friction=self.friction,
-            limits=self.limits,
-            counterweight=self.counterweight,
-            transmission=self.transmission,
-            compliance=self.compliance,
-        )
-        if self.port is not None:
-            add_seal(spec, self.arm, self.port)
-        return spec
+    def elastic_motors(self) -> int:
+        """Number of joints in the model beside those of the tree: the motors of elastic drives."""
+        return 0 if self.options.compliance is None else len(self.options.compliance.compliance)

@@ -1,4 +1,4 @@
-"""Where an arm is in a model of MuJoCo: the whole model, or a part of one with several arms."""
+"""The rows of a MuJoCo model that belong to one arm: the whole model, or part of one with several arms."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ BASE = "base"  # body that carries an arm in a model with several
 
 
 class ArmSlice:
-    """The part of a model that is one arm.
+    """Indices of one arm in a MuJoCo model, and its base frame.
 
     Args:
         prefix: of its names in the model; "" where the arm is alone and its base is the world.
-        extra: joints of its own beside those of the arm's tree, after them.
+        extra: number of joints that follow those of the arm's tree.
 
     Attributes:
-        base: id of the body that is the arm's base. q, v, u: where its positions, velocities and motors are.
+        base: id of the arm's base body. q, v, u: slices of its positions, velocities and motors. pairs: ids of its
+            contact pairs.
     """
 
     def __init__(self, engine: Engine, arm: Arm, prefix: str = "", extra: int = 0) -> None:
@@ -38,6 +39,9 @@ class ArmSlice:
     def dof(self, joint: str) -> int:
         """Number of a joint among those of this arm."""
         return int(self.engine.model.joint(self.prefix + joint).dofadr[0]) - self.v.start
+
+    def joint(self, name: str) -> int:
+        return int(self.engine.model.joint(self.prefix + name).id)
 
     def body(self, name: str) -> int:
         return int(self.engine.model.body(self.prefix + name).id)

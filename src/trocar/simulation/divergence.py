@@ -1,4 +1,4 @@
-"""What is left when a simulation blows up: a clear error, and the last state on disk."""
+"""Divergence of a simulation: the error, the last state on disk, and where MuJoCo's warnings go."""
 
 from __future__ import annotations
 
@@ -14,10 +14,6 @@ from trocar.errors import TrocarError
 from trocar.files import write_whole
 from trocar.spatial import Array
 
-# MuJoCo's own handler leaves MUJOCO_LOG.TXT in the working folder: Python's log instead. Anybody's own handler stays.
-if mujoco.get_mju_user_warning() is None:
-    mujoco.set_mju_user_warning(lambda message: logging.getLogger("mujoco").warning(message))
-
 
 class Diverged(TrocarError):
     """The simulation produced accelerations that are not finite or absurdly large."""
@@ -29,3 +25,12 @@ def save_states(data: mujoco.MjData, tau: Array) -> Path:
     np.savez(buffer, t=data.time, q_tree=data.qpos, dq_tree=data.qvel, ddq_tree=data.qacc, tau=tau)
     folder = Path(tempfile.mkdtemp(prefix="trocar-diverged-"))
     return write_whole(folder / "last_state.npz", buffer.getvalue())
+
+
+def log_mujoco_warnings() -> None:
+    """Send MuJoCo's warnings to Python's log instead of MUJOCO_LOG.TXT in the working folder.
+
+    MuJoCo has one handler for the whole process: one that is already set stays.
+    """
+    if mujoco.get_mju_user_warning() is None:
+        mujoco.set_mju_user_warning(lambda message: logging.getLogger("mujoco").warning(message))

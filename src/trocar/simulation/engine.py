@@ -11,13 +11,15 @@ import mujoco
 import numpy as np
 
 from trocar.errors import Unsolved
+from trocar.simulation.divergence import log_mujoco_warnings
 from trocar.spatial import Array
 
 if TYPE_CHECKING:
-    from trocar.simulation.simulated_arm import Memory, SimulatedArm
+    from trocar.simulation.stepped_arm import Memory, SteppedArm
 
-# Constraints this much softer than MuJoCo's hardest would still be; smaller is stiffer. Measured: below 1e-2 dry
-# friction and the implicit integrator no longer go together.
+IMPEDANCE = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # of constraints: as hard as MuJoCo allows
+# Scale applied to MuJoCo's inverse weights; smaller means stiffer constraints. Measured: below 1e-2 dry friction and
+# the implicit integrator no longer work together.
 STIFFENING = {"fast": 1e-1, "exact": 1e-2, "discrete": 1e-1}
 # An acceleration beyond this, squared and summed, is a simulation that has blown up [(rad/s^2)^2].
 RUNAWAY = 1e18
@@ -38,6 +40,7 @@ class Engine:
     """What all arms of a simulation share."""
 
     def __init__(self, model: mujoco.MjModel, accuracy: str) -> None:
+        log_mujoco_warnings()
         self.model, self.accuracy = model, accuracy
         self.data = mujoco.MjData(model)
         self._exact = accuracy == "exact"
@@ -64,13 +67,13 @@ class Engine:
         """No step was taken from here: no acceleration is known."""
         self.qacc = np.zeros(self.model.nv)
 
-    def advance(self, arms: Sequence[SimulatedArm]) -> bool:
+    def advance(self, arms: Sequence[SteppedArm]) -> bool:
         """One step; False if it blew up."""
         model, data = self.model, self.data
         if self._exact:
             mujoco.mj_forward(model, data)
             qacc = data.qacc.copy()
-            if sum(arm._act_ahead() for arm in arms):
+            if sum(arm.act_ahead() for arm in arms):
                 mujoco.mj_forward(model, data)
             mujoco.mj_RungeKutta(model, data, 4)
         else:
@@ -84,7 +87,7 @@ class Engine:
                 f"the forces of constraints and contacts were not solved for within {self._most} iterations at t = "
                 f"{data.time:.4g} s, nor perhaps later; a smaller timestep or softer contacts help",
                 Unsolved,
-                stacklevel=3,
+                stacklevel=4,
             )
         return sound
 

@@ -1,137 +1,151 @@
-"""A simulator, a controller and a reference make a Recording; a scene, with those of every arm, several."""
+"""`simulate`: a simulator or a scene, controllers and references make recordings."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.arms import Arm
+from trocar.arms.arm import LIMIT_TOLERANCE
 from trocar.control import Reference, Setpoint, State, TipMotion, hold
 from trocar.errors import TrocarError, UnknownName
 from trocar.recording import Recording
 from trocar.simulation.scene import Scene
-from trocar.simulation.simulated_arm import LIMIT_TOLERANCE, SimulatedArm
+from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array
 
-_REPORTS = 100  # calls of `progress` in a run
+REPORTS = 100  # calls of `progress` in a run
+
+AnyController = Callable[[State, Any], ArrayLike]
+AnyReference = Reference | Callable[[float], TipMotion]
+
+
+@overload
+def simulate(
+    sim: Simulator,
+    controller: AnyController,
+    reference: AnyReference | None,
+    duration: float,
+    progress: Callable[[float], None] | None = None,
+    *,
+    every: int = 1,
+    diagnostics: bool = False,
+) -> Recording: ...
+
+
+@overload
+def simulate(
+    sim: Scene,
+    controller: Mapping[str, AnyController],
+    reference: Mapping[str, AnyReference | None] | None,
+    duration: float,
+    progress: Callable[[float], None] | None = None,
+    *,
+    every: int = 1,
+    diagnostics: bool = False,
+) -> dict[str, Recording]: ...
 
 
 def simulate(
-    sim: Simulator,
-    controller: Callable[[State, Any], ArrayLike],
-    reference: Reference | Callable[[float], TipMotion] | None,
+    sim: Simulator | Scene,
+    controller: Any,
+    reference: Any,
     duration: float,
     progress: Callable[[float], None] | None = None,
     *,
     every: int = 1,
     diagnostics: bool = False,
-) -> Recording:
-    """Run the simulator from where it stands, under a controller that follows a reference.
+) -> Recording | dict[str, Recording]:
+    """Run a simulator or a scene from its current state, each arm under a controller that follows a reference.
 
-    Controllers and recording see what the encoders do (`sim.measured_q`), which is the truth unless drives are elastic.
+    Controllers and recording see the encoders (`measured_q`), which is the truth unless drives are elastic or faulty.
     Row k of the recording: q, dq at t_k with tau, ddq of the step that starts at t_k, and the commands in force then.
 
     Args:
+        sim: a `Simulator`; or a `Scene`, for which controllers and references are dictionaries by arm (every arm needs
+            a controller) and so is what is returned.
         controller: `(state, setpoint) -> effort (n,)`. Its `reset()`, where it has one, is called first. With a
             `period` [s] it is called at that interval and its effort held; without one, at every step.
-        reference: `t -> Setpoint`, t being `sim.time`; None to hold the position at the start. Positions outside
-            the joint limits are refused, unless the simulator has none. Or `t -> TipMotion`, such as a
-            `CartesianPath`, for a controller of the tip: the recording then has the command "tip_position" (N, 3)
-            instead of q, dq and ddq, and the channel "tip" (N, 3) [m], in the base. Joint limits are then up to the
-            engine.
+        reference: `t -> Setpoint`, t being the simulated time. Default: hold the position at the start. Positions
+            outside the joint limits are refused, unless the arm is simulated without limits. Or `t -> TipMotion`, such
+            as a `CartesianPath`, for a controller of the tip: the recording then has the command "tip_position"
+            (N, 3) instead of q, dq and ddq, and the channel "tip" (N, 3) [m], in the base. The engine then enforces
+            the joint limits.
         duration: [s]; as many steps as cover it.
-        progress: called about a hundred times with the fraction done, at last with 1.
+        progress: called about a hundred times with the fraction done, the last time with 1.
         every: record every so many steps.
-        diagnostics: also record the tip position "tip" (N, 3), "loop_error" (N,) and, for arms that have a remote
-            centre of motion, "rcm_error" (N,) [m].
+        diagnostics: also record the tip position "tip" (N, 3), "loop_error" (N,) and, for arms with a remote centre of
+            motion, "rcm_error" (N,) [m].
     """
-    run = Run(sim, controller, reference, duration, every, diagnostics)
-    for i in range(run.steps):
-        effort = run.effort(i)
-        sim.step(effort)
-        run.record(i)
-        _report(progress, i, run.steps)
-    return run.recording()
+    if not (math.isfinite(duration) and duration > 0):
+        raise TrocarError(f"duration must be positive and finite [s], got {duration!r}")
+    if every != int(every) or every < 1:
+        raise TrocarError(f"every must be a whole number of steps, 1 or more, got {every!r}")
+    if isinstance(sim, Simulator):
+        scene, alone = sim.scene, next(iter(sim.scene.arms))
+        arms: Mapping[str, SimulatedArm] = {alone: sim}
+        controllers, references = {alone: controller}, {alone: reference}
+    else:
+        scene, alone, arms = sim, None, sim.arms
+        controllers, references = dict(controller), dict(reference or {})
+        _check_names(scene, controllers, references)
+    steps = max(1, math.ceil(duration / scene.timestep * (1.0 - 1e-12)))
+    runs = [
+        _Run(arm, scene.stepped[name].command, controllers[name], references.get(name), every, diagnostics)
+        for name, arm in arms.items()
+    ]
+    for i in range(steps):
+        for run in runs:
+            run.command(i)
+        scene.advance()
+        if i % every == 0:
+            for run in runs:
+                run.record()
+        if progress is not None and (i + 1) * REPORTS // steps != i * REPORTS // steps:
+            progress((i + 1) / steps)
+    recordings = {name: run.recording() for name, run in zip(arms, runs, strict=True)}
+    return recordings if alone is None else recordings[alone]
 
 
-def simulate_scene(
-    scene: Scene,
-    controllers: Mapping[str, Callable[[State, Any], ArrayLike]],
-    references: Mapping[str, Reference | Callable[[float], TipMotion] | None],
-    duration: float,
-    progress: Callable[[float], None] | None = None,
-    *,
-    every: int = 1,
-    diagnostics: bool = False,
-) -> dict[str, Recording]:
-    """Run a scene from where it stands: a recording of every arm, each under its own controller.
-
-    Args:
-        controllers: of every arm, by name. references: by name; arms left out hold their position at the start.
-
-    All else is as for `simulate`, for every arm.
-    """
+def _check_names(scene: Scene, controllers: Mapping[str, object], references: Mapping[str, object]) -> None:
     for name in (*controllers, *references):
         if name not in scene.arms:
             raise UnknownName("arm of the scene", name, scene.arms)
     for name in scene.arms:
         if name not in controllers:
             raise TrocarError(f"no controller for {name}: a scene needs one for each of {', '.join(scene.arms)}")
-    runs = {
-        name: Run(arm, controllers[name], references.get(name), duration, every, diagnostics)
-        for name, arm in scene.arms.items()
-    }
-    steps = next(iter(runs.values())).steps
-    for i in range(steps):
-        scene.step({name: run.effort(i) for name, run in runs.items()})
-        for run in runs.values():
-            run.record(i)
-        _report(progress, i, steps)
-    return {name: run.recording() for name, run in runs.items()}
 
 
-def _report(progress: Callable[[float], None] | None, i: int, steps: int) -> None:
-    if progress is not None and (i + 1) * _REPORTS // steps != i * _REPORTS // steps:
-        progress((i + 1) / steps)
-
-
-class Run:
-    """One arm, its controller and its reference, and the recording they make; see `simulate`."""
+class _Run:
+    """One arm, its controller and its reference, and the rows of the recording that they make."""
 
     def __init__(
         self,
         sim: SimulatedArm,
-        controller: Callable[[State, Any], ArrayLike],
-        reference: Reference | Callable[[float], TipMotion] | None,
-        duration: float,
+        command: Callable[[ArrayLike], None],
+        controller: AnyController,
+        reference: AnyReference | None,
         every: int,
         diagnostics: bool,
     ) -> None:
-        if not (math.isfinite(duration) and duration > 0):
-            raise TrocarError(f"duration must be positive and finite [s], got {duration!r}")
-        if every != int(every) or every < 1:
-            raise TrocarError(f"every must be a whole number of steps, 1 or more, got {every!r}")
-        self._sim, self._controller, self._every = sim, controller, every
+        self._sim, self._command, self._controller, self._every = sim, command, controller, every
         self._interval = _steps_per_call(getattr(controller, "period", None), sim.timestep)
-        self.steps = max(1, math.ceil(duration / sim.timestep * (1.0 - 1e-12)))
         self._setpoint_at = _checked(reference, sim)
         if hasattr(controller, "reset"):
             controller.reset()
-        rows = -(-self.steps // every)
-        self._t = np.empty(rows)
-        self._q, self._dq, self._ddq, self._tau = (np.empty((rows, sim.n)) for _ in range(4))
-        first = _asked(self._setpoint_at(sim.time), self._tau[0])
-        self._commands = {name: np.empty((rows, value.size)) for name, value in first.items()}
-        self._extra = _channels(sim, rows, diagnostics, tip="tip_position" in self._commands)
+        self._rows: list[tuple[State, Any, Array, Array, Array]] = []
+        first = self._setpoint_at(sim.time)
+        self._diagnostics = _diagnostics(sim, diagnostics, tip=isinstance(first, TipMotion))
+        self._extra: dict[str, list[Any]] = {name: [] for name in self._diagnostics}
 
-    def effort(self, i: int) -> Array:
-        """Effort (n,) of step i; diagnostics of its start are recorded."""
+    def command(self, i: int) -> None:
+        """Give the engine the effort of step i, and keep the diagnostics of its start."""
         sim = self._sim
         self._state = state = State(sim.time, sim.measured_q, sim.measured_dq)
         if i % self._interval == 0:
@@ -139,39 +153,38 @@ class Run:
             self._effort = np.asarray(self._controller(state, self._setpoint), dtype=float)
         if self._extra and i % self._every == 0:
             for name, channel in self._extra.items():
-                channel[i // self._every] = _DIAGNOSTICS[name](sim)
-        return self._effort
+                channel.append(self._diagnostics[name](sim))
+        self._command(self._effort)
 
-    def record(self, i: int) -> None:
-        """Step i was taken."""
-        k, rest = divmod(i, self._every)
-        if rest:
-            return
-        state, sim = self._state, self._sim
-        self._t[k], self._q[k], self._dq[k], self._ddq[k], self._tau[k] = state.t, state.q, state.dq, sim.ddq, sim.tau
-        for name, value in _asked(self._setpoint, self._effort).items():
-            self._commands[name][k] = value
+    def record(self) -> None:
+        """Keep the step just taken."""
+        self._rows.append((self._state, self._setpoint, self._effort.copy(), self._sim.ddq, self._sim.tau))
 
     def recording(self) -> Recording:
-        """What was recorded."""
-        sim = self._sim
+        """Everything that was kept."""
+        arm, extra = self._sim.arm, {name: np.array(values) for name, values in self._extra.items()}
+        states, setpoints, efforts, ddq, tau = zip(*self._rows, strict=True)
+        if isinstance(setpoints[0], TipMotion):
+            commands = {"tip_position": np.array([setpoint.T[:3, 3] for setpoint in setpoints])}
+        else:
+            commands = {name: np.array([getattr(s, name) for s in setpoints]) for name in ("q", "dq", "ddq")}
         return Recording(
-            t=self._t,
-            q=self._q,
-            dq=self._dq,
-            ddq=self._ddq,
-            tau=self._tau,
-            joints=sim.arm.joint_names,
-            joint_units=["rad" if joint.kind == "revolute" else "m" for joint in sim.arm.joints],
-            commands=self._commands,
-            extra=self._extra,
-            extra_units=dict.fromkeys(self._extra, "m"),
-            provenance=provenance(sim, self._controller),
+            t=np.array([state.t for state in states]),
+            q=np.array([state.q for state in states]),
+            dq=np.array([state.dq for state in states]),
+            ddq=np.array(ddq),
+            tau=np.array(tau),
+            joints=arm.joint_names,
+            joint_units=["rad" if joint.kind == "revolute" else "m" for joint in arm.joints],
+            commands={**commands, "tau": np.array(efforts)},
+            extra=extra,
+            extra_units=dict.fromkeys(extra, "m"),
+            provenance=provenance(self._sim, self._controller),
         )
 
 
 def provenance(sim: SimulatedArm, controller: object) -> dict[str, Any]:
-    """Where a simulated recording comes from."""
+    """Origin of a simulated recording: arm, parameters, options and controller."""
     return {
         "source": "simulation",
         "arm": sim.arm.name,
@@ -180,45 +193,32 @@ def provenance(sim: SimulatedArm, controller: object) -> dict[str, Any]:
         "instrument": sim.arm.instrument,
         "timestep": sim.timestep,
         "accuracy": sim.accuracy,
-        "friction": sim.friction,
-        "counterweight": sim.counterweight,
+        "friction": sim.options.friction,
+        "counterweight": sim.options.counterweight,
         "gravity": sim.gravity_vector.tolist(),
         "controller": _description(controller),
         "trocar": version("trocar"),
     }
 
 
-_DIAGNOSTICS: dict[str, Callable[[SimulatedArm], float | Array]] = {
-    "tip": lambda sim: sim.tip_pose()[:3, 3],
-    "rcm_error": SimulatedArm.rcm_error,
-    "loop_error": SimulatedArm.loop_error,
-}
+def _diagnostics(sim: SimulatedArm, wanted: bool, tip: bool) -> dict[str, Callable[[SimulatedArm], float | Array]]:
+    """Channels to record: the tip if it is commanded, and the diagnostics that this arm has if they are wanted."""
+    found: dict[str, Callable[[SimulatedArm], float | Array]] = {}
+    if wanted or tip:
+        found["tip"] = lambda sim: sim.tip_pose()[:3, 3]
+    if wanted and sim.arm.has_rcm:
+        found["rcm_error"] = SimulatedArm.rcm_error
+    if wanted and sim.arm.loops:
+        found["loop_error"] = SimulatedArm.loop_error
+    return found
 
 
-def _asked(setpoint: Setpoint | TipMotion, effort: Array) -> dict[str, Array]:
-    """The commands that a recording keeps of a setpoint and an effort."""
-    if isinstance(setpoint, TipMotion):
-        return {"tip_position": setpoint.T[:3, 3], "tau": effort}
-    return {"q": setpoint.q, "dq": setpoint.dq, "ddq": setpoint.ddq, "tau": effort}
-
-
-def _channels(sim: SimulatedArm, rows: int, diagnostics: bool, tip: bool) -> dict[str, Array]:
-    """Empty channels: the tip's if asked for, and the diagnostics that this arm has."""
-    channels: dict[str, Array] = {"tip": np.empty((rows, 3))} if tip or diagnostics else {}
-    if not diagnostics:
-        return channels
-    if sim.arm.has_rcm:
-        channels["rcm_error"] = np.empty(rows)
-    if sim.arm.loops:
-        channels["loop_error"] = np.empty(rows)
-    return channels
-
-
-def _checked(reference: Reference | Callable[[float], TipMotion] | None, sim: SimulatedArm) -> Callable[[float], Any]:
-    """The reference, refusing to leave the joint limits where there are any; without one, staying."""
+def _checked(reference: AnyReference | None, sim: SimulatedArm) -> Callable[[float], Any]:
+    """The reference, refusing to leave the joint limits where there are any; None holds the position at the start."""
     if reference is None:
         return hold(sim.q)
-    return _Limited(reference, sim.arm) if sim.limits and isinstance(reference(sim.time), Setpoint) else reference
+    limited = sim.options.limits and isinstance(reference(sim.time), Setpoint)
+    return _Limited(reference, sim.arm) if limited else reference
 
 
 class _Limited:
@@ -226,21 +226,18 @@ class _Limited:
 
     def __init__(self, reference: Callable[[float], Any], arm: Arm) -> None:
         self._reference, self._arm = reference, arm
-        self._low, self._high = arm.lower - LIMIT_TOLERANCE, arm.upper + LIMIT_TOLERANCE
+        low, high = arm.lower - LIMIT_TOLERANCE, arm.upper + LIMIT_TOLERANCE
+        self._limits = list(zip(low.tolist(), high.tolist(), strict=True))
 
     def __call__(self, t: float) -> Setpoint:
         setpoint: Setpoint = self._reference(t)
         q = setpoint.q
-        if q.shape != self._low.shape:
+        if q.shape != (self._arm.n,):
             raise TrocarError(f"{self._arm.name} has {self._arm.n} joints, the reference gives q of shape {q.shape}")
-        inside = (q >= self._low) & (q <= self._high)
-        if not inside.all():
-            j = int(np.flatnonzero(~inside)[0])
-            joint = self._arm.joints[j]
-            raise TrocarError(
-                f"the reference at t = {t:.6g} s: joint {j + 1} ({joint.name}) violates "
-                f"{joint.lower:g} <= {q[j]:.6g} <= {joint.upper:g}"
-            )
+        for (low, high), value in zip(self._limits, q.tolist(), strict=True):  # quicker than numpy for so few
+            if not low <= value <= high:
+                self._arm.check_within_limits(q, f"the reference at t = {t:.6g} s")
+                raise TrocarError(f"the reference at t = {t:.6g} s is not finite: {q}")
         return setpoint
 
 

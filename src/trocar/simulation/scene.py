@@ -1,84 +1,51 @@
-"""A scene: any set of arms, on a patient cart or where they are put, with objects, in one model of MuJoCo."""
+"""A scene: any set of arms, on a patient cart or placed freely, with objects, in one MuJoCo model."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.appearance.cart_shapes import add_cart, add_set_up_joints
-from trocar.appearance.sketch import Sketch
+from trocar.appearance.kinematic_model import BASE, SET_UP, set_up_poses
 from trocar.arms import ARMS, load_arm
 from trocar.arms.arm import GRAVITY
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics.cart import Cart, load_cart
-from trocar.simulation.arm_options import ArmSpec
-from trocar.simulation.arm_slice import BASE
+from trocar.simulation.arm_options import ArmOptions, LoadedArm
 from trocar.simulation.divergence import Diverged, save_states
 from trocar.simulation.engine import RUNAWAY, Engine, Snapshot
-from trocar.simulation.forces.elastic_drives import Compliance
-from trocar.simulation.forces.port import Port
-from trocar.simulation.modelling.arm_model import Cable, lean
-from trocar.simulation.objects.objects import (
-    OBJECT,
-    Object,
-    PlacedObject,
-    add_objects,
-    firm_fingers,
-    friction_cone,
-    set_stiffness,
-)
-from trocar.simulation.planning.collision import Contact
+from trocar.simulation.modelling.scene_model import scene_model, simulated
+from trocar.simulation.objects.contact import Contact
+from trocar.simulation.objects.objects import OBJECT, Object, PlacedObject, set_stiffness
 from trocar.simulation.simulated_arm import SimulatedArm
+from trocar.simulation.stepped_arm import SteppedArm
 from trocar.spatial import Array, checked_pose, pose, quaternion, rotation
 
 WORLD_GRAVITY = np.array([0.0, 0.0, -GRAVITY])
-SET_UP = "set_up_"  # bodies of set-up joints: only seen
 MOST_ARMS = 30  # bits of MuJoCo's collision masks
 OVERLAP = 1e-6  # [m] by which things may start inside each other
 
 
 @dataclass(frozen=True, kw_only=True)
-class SceneArm:
-    """One arm of a scene.
+class SceneArm(ArmOptions):
+    """One arm of a scene: its `ArmOptions`, its place and its start.
 
     Attributes:
         arm: PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR; left out on a cart, which carries its own.
-        base: T_world_base (4, 4); None for the origin, tilted by the arm's usual mounting.
+        base: T_world_base (4, 4). Default: the origin, tilted by the arm's usual mounting.
         mount: PSM1, PSM2, PSM3 or ECM, where the arm hangs on the scene's cart instead.
-        q: joints (n,) at the start [rad, m]; None for home.
-
-    All else is as for `Simulator`.
+        q: joints (n,) at the start [rad, m]. Default: home.
     """
 
     arm: str | None = None
     base: ArrayLike | None = None
     mount: str | None = None
     q: ArrayLike | None = None
-    parameters: str | Path | None = None
-    counterweight: bool = True
-    friction: bool = True
-    transmission: str | Cable = "rigid"
-    compliance: Compliance | None = None
-    port: Port | None = None
-    limits: bool = True
-    motor_limits: bool = False
-    instrument: str | Path | None = None
-    rotor_inertia: float | None = None
-    endoscope: str | float | None = None
-    added_mass: float = 0.0
-
-    def spec(self, arm: str) -> ArmSpec:
-        """What is simulated of it."""
-        where = ("arm", "base", "mount", "q", "parameters")
-        options = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in where}
-        return ArmSpec.load(arm, self.parameters, **options)
 
 
 class Scene:
@@ -89,14 +56,21 @@ class Scene:
 
     Args:
         arms: by name. cart: "Classic", "Si" or a `Cart`, for arms with a mount.
-        objects: what the instruments can touch, such as a `Solid`; their poses are in the world.
-        timestep, accuracy, contacts: as for `Simulator`, for the whole scene.
-        gravity: (3,) in the world [m/s^2]; None for 9.81 downwards.
+        objects: what the instruments can touch, such as a `Solid` or a `SoftSlab`; their poses are in the world.
+        timestep: [s].
+        accuracy: "fast" (implicit, first order), "exact" (Runge-Kutta 4, loops 100 times stiffer, about 3.5 times
+            the cost) or "discrete" (MuJoCo's integrator for models with soft bodies).
+        contacts: False switches contact off. overlaps: True allows starts at which an arm overlaps something, such as
+            a tip that is already pressed into an object.
+        gravity: (3,) in the world [m/s^2]. Default: 9.81 downwards.
 
     Attributes:
         arms: by name; each has what a `Simulator` has (q, dq, tau, tip_pose(), apply_wrench(), ...), in its own base.
-        objects: by name. cart: as its set-up joints are now. gravity: (3,) in the world [m/s^2].
-        model, data: MuJoCo's. spec: what the model was compiled from, with all visual shapes (`model` has none).
+        stepped: the engine's side of every arm. objects: by name.
+        cart: as its set-up joints are now. gravity: (3,) in the world [m/s^2].
+        model, data: MuJoCo's. spec: the specification of `model`, with all visual shapes (`model` has none).
+
+    Names in the model are prefixed by the arm's name and a slash, except for a single arm whose base is the world.
     """
 
     def __init__(
@@ -108,6 +82,7 @@ class Scene:
         timestep: float = 1e-3,
         accuracy: str = "fast",
         contacts: bool = True,
+        overlaps: bool = False,
         gravity: ArrayLike | None = None,
     ) -> None:
         if not arms:
@@ -115,31 +90,49 @@ class Scene:
         if len(arms) > MOST_ARMS:
             raise TrocarError(f"a scene holds {MOST_ARMS} arms at most, got {len(arms)}")
         self.cart = _cart(cart, arms)
-        self._given, self._contacts_on = dict(arms), contacts
+        self._given, self._contacts_on, self._overlaps = dict(arms), contacts, overlaps
         self.gravity = _vector3("gravity", WORLD_GRAVITY if gravity is None else gravity)
         self._assemble(tuple(objects), timestep, accuracy)
         self.reset()
 
     def _assemble(self, objects: Sequence[Object], timestep: float, accuracy: str) -> None:
-        """The model and what belongs to it, of arms and cart as they are given."""
-        specs = {name: _spec(name, given, self.cart) for name, given in self._given.items()}
-        self.spec = self._build(specs, objects, timestep, accuracy)
-        self._engine = engine = Engine(_lean(self.spec, len(specs) > 1).compile(), accuracy)
+        """Build the model and all that refers to it."""
+        loaded = {name: _loaded(name, given, self.cart) for name, given in self._given.items()}
+        bases = {name: self.T_world_base(name) for name in loaded}
+        prefixed = len(loaded) > 1 or not np.array_equal(next(iter(bases.values())), np.eye(4))
+        self.spec = scene_model(
+            loaded,
+            bases,
+            self._mounts(),
+            cart=self.cart,
+            objects=objects,
+            gravity=self.gravity,
+            timestep=timestep,
+            accuracy=accuracy,
+            contacts=self._contacts_on,
+            prefixed=prefixed,
+        )
+        self._engine = engine = Engine(simulated(self.spec, alone=len(loaded) == 1).compile(), accuracy)
         self.model, self.data = engine.model, engine.data
-        tips = [self.model.body(f"{name}/{spec.arm.tip_body}").id for name, spec in specs.items()]
+        self.stepped = {
+            name: SteppedArm(arm, engine, f"{name}/" if prefixed else "", self._gravity(name))
+            for name, arm in loaded.items()
+        }
+        tips = [stepped.slice.body(stepped.loaded.arm.tip_body) for stepped in self.stepped.values()]
         set_stiffness(self.model, objects, tips)
         self.objects = {thing.name: PlacedObject(thing, self.model, self.data) for thing in objects}
-        self.arms = {
-            name: SimulatedArm(spec, engine, f"{name}/", self._gravity(name), self.objects)
-            for name, spec in specs.items()
+        self.arms = {name: SimulatedArm(stepped, self.objects) for name, stepped in self.stepped.items()}
+        # read at every step
+        self._items, self._all = tuple(self.stepped.items()), tuple(self.stepped.values())
+        # arm and name of every body of an arm, by its id
+        self._owner = {stepped.slice.base: (name, f"base of {name}") for name, stepped in self._items if prefixed} | {
+            stepped.slice.body(body.name): (name, f"{body.name} of {name}")
+            for name, stepped in self._items
+            for body in stepped.loaded.arm.bodies
         }
-        self._items, self._all = tuple(self.arms.items()), tuple(self.arms.values())
-        # of every body of an arm, which arm and how it is called
-        self._owner = {arm._part.base: (name, f"base of {name}") for name, arm in self._items} | {
-            arm._part.body(body.name): (name, f"{body.name} of {name}")
-            for name, arm in self._items
-            for body in arm.arm.bodies
-        }
+
+    def _mounts(self) -> dict[str, str]:
+        return {name: given.mount for name, given in self._given.items() if given.mount is not None}
 
     @property
     def time(self) -> float:
@@ -167,23 +160,26 @@ class Scene:
     def T_world_tip(self, arm: str) -> Array:
         """Tip (4, 4) of an arm in the world, of the simulated closed chain."""
         self._engine.update()
-        found = self.arms[self._known(arm)]
-        return found._part.T_world_base @ found.tip_pose()
+        return self.stepped[self._known(arm)].slice.T_world_base @ self.arms[arm].tip_pose()
 
     def reset(self, q: Mapping[str, ArrayLike] | None = None, dq: Mapping[str, ArrayLike] | None = None) -> None:
         """Start at time 0 with joints q and rates dq (n,) by arm; arms left out start as the scene has them, at rest.
 
-        Refuses a start at which an arm overlaps anything.
+        Raises where an arm overlaps anything, unless the scene allows `overlaps`.
         """
         for name in (*(q or {}), *(dq or {})):
             self._known(name)
         start = {name: self._at_start(name, (q or {}).get(name)) for name in self.arms}
-        rates = {name: arm._state((dq or {}).get(name, np.zeros(arm.n)), "dq") for name, arm in self._items}
+        rates = {
+            name: arm.mechanism.checked_state((dq or {}).get(name, np.zeros(arm.n)), "dq")
+            for name, arm in self.arms.items()
+        }
         mujoco.mj_resetData(self.model, self.data)
-        for name, arm in self._items:
-            arm._start(start[name], rates[name])
+        for name, stepped in self._items:
+            stepped.start(start[name], rates[name])
         self._engine.forward()
-        self._check_apart("at the start", "choose another q, base or set-up joints")
+        if not self._overlaps:
+            self._check_apart("at the start", "choose another q, base or set-up joints")
 
     def set_up(self, arm: str, q_setup: ArrayLike) -> None:
         """Set-up joints (n,) [m, rad] of an arm on the cart, by hand: brakes released, links moved, brakes engaged.
@@ -204,10 +200,10 @@ class Scene:
             raise
 
     def changed(self, arms: Mapping[str, Mapping[str, Any]] | None = None, gravity: ArrayLike | None = None) -> Scene:
-        """Another scene in the state of this one: options of some arms as in `SceneArm`, or gravity (3,), are others.
+        """A copy of this scene in its current state, with some options of arms (see `SceneArm`) or gravity replaced.
 
-        Joints keep positions (within the limits that they have then) and velocities, objects their places; time goes
-        on. Wrenches end, friction with memory is relaxed. Refuses what makes an arm overlap anything that it did not.
+        Joints keep positions (within the limits of the copy) and velocities, objects their places; time goes on.
+        Wrenches and faults end, friction with memory is relaxed. Raises where an arm would overlap anything new.
 
         Example: scene.changed({"PSM1": {"instrument": "400093", "friction": False}})
         """
@@ -226,11 +222,12 @@ class Scene:
         other._assemble([placed.thing for placed in self.objects.values()], self.timestep, self._engine.accuracy)
         touched = {frozenset((contact.first, contact.second)) for contact in self.touching()}
         other.data.time = self.time
-        for name, arm in other._items:
-            was = self.arms[name]
-            arm._start(np.clip(was.q, arm.arm.lower, arm.arm.upper) if arm.limits else was.q, was.dq)
+        for name, stepped in other._items:
+            was, arm = self.arms[name], stepped.loaded.arm
+            q = np.clip(was.q, arm.lower, arm.upper) if stepped.loaded.options.limits else was.q
+            stepped.start(q, was.dq)
         # objects come last; they are the same in both
-        q, v = (max(getattr(arm._part, of).stop for arm in self._all) for of in "qv")
+        q, v = (max(getattr(stepped.slice, of).stop for stepped in self._all) for of in "qv")
         if self.model.nq > q:
             other.data.qpos[q - self.model.nq :] = self.data.qpos[q:]
             other.data.qvel[v - self.model.nv :] = self.data.qvel[v:]
@@ -244,12 +241,16 @@ class Scene:
     def step(self, tau: Mapping[str, ArrayLike]) -> None:
         """Advance one timestep under joint efforts (n,) [N m, N] of every arm, held constant over the step."""
         try:
-            for name, arm in self._items:
-                arm._command(tau[name])
+            for name, stepped in self._items:
+                stepped.command(tau[name])
         except KeyError as missing:
             raise TrocarError(f"no efforts for {missing.args[0]}: step takes those of {', '.join(self.arms)}") from None
         if len(tau) != len(self._all):
             self._known(next(name for name in tau if name not in self.arms))
+        self.advance()
+
+    def advance(self) -> None:
+        """Advance one timestep under the efforts that `SteppedArm.command` gave every arm."""
         if not self._engine.advance(self._all):
             self._raise_diverged()
 
@@ -268,84 +269,30 @@ class Scene:
         return sorted(found, key=lambda entry: entry[0].distance)
 
     def snapshot(self) -> Snapshot:
-        """A copy of the whole state, to come back to with `restore`; set-up joints are not part of it."""
-        return self._engine.snapshot({name: arm._memory for name, arm in self._items})
+        """A copy of the whole state, for `restore`; set-up joints are not part of it."""
+        return self._engine.snapshot({name: stepped.memory for name, stepped in self._items})
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Back to a snapshot of this scene: what follows is the same to the last bit."""
+        """Go back to a snapshot of this scene; what follows is the same to the last bit."""
         self._engine.set_state(snapshot)
-        for name, arm in self._items:
-            arm._memory = snapshot.memories[name]
+        for name, stepped in self._items:
+            stepped.memory = snapshot.memories[name]
         self._engine.forward()
 
-    # -- inside --------------------------------------------------------------------------------------------------
-
-    def _build(
-        self, specs: Mapping[str, ArmSpec], objects: Sequence[Object], timestep: float, accuracy: str
-    ) -> mujoco.MjSpec:
-        scene = mujoco.MjSpec()
-        scene.modelname = "scene"
-        scene.compiler.degree = False
-        scene.compiler.autolimits = True
-        for k, (name, spec) in enumerate(specs.items()):
-            arm = spec.build(self.gravity, timestep, accuracy)
-            if objects:
-                firm_fingers(arm, spec.arm)
-            if k == 0:  # all arms are built with the same
-                for option in (
-                    "timestep",
-                    "integrator",
-                    "gravity",
-                    "solver",
-                    "tolerance",
-                    "iterations",
-                    "disableflags",
-                ):
-                    setattr(scene.option, option, getattr(arm.option, option))
-            # bit 0 is for objects, which have that alone; each arm has one that all other arms see
-            for geom in arm.geoms:
-                if geom.contype or geom.conaffinity:
-                    geom.contype = 1 | 2 << k
-                    geom.conaffinity = sum(2 << j for j in range(len(specs)) if j != k)
-            T = self.T_world_base(name)
-            base = scene.worldbody.add_body(name=f"{name}/{BASE}", pos=T[:3, 3], quat=quaternion(T[:3, :3]))
-            scene.attach(arm, prefix=f"{name}/", frame=base.add_frame())
-        add_objects(scene, objects, accuracy)
-        if len(specs) > 1:
-            friction_cone(scene)
-            # the arms know nothing of each other's joints: most of the matrices is zero
-            scene.option.jacobian = mujoco.mjtJacobian.mjJAC_SPARSE
-        if not self._contacts_on:
-            scene.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
-        if self.cart is not None:
-            add_cart(scene, self.cart.name)
-        for name, given in self._given.items():
-            if self.cart is not None and given.mount is not None:
-                sketches = {}
-                for joint, T in self.cart.set_up_poses(given.mount).items():
-                    if joint != "base":
-                        body = scene.worldbody.add_body(
-                            name=f"{name}/{SET_UP}{joint}", pos=T[:3, 3], quat=quaternion(T[:3, :3])
-                        )
-                        sketches[joint] = Sketch(scene, body, np.eye(4))
-                add_set_up_joints(self.cart.set_up(given.mount), sketches.__getitem__)
-        return scene
-
-    def set_up_poses(self) -> dict[str, Array]:
-        """Poses (4, 4) in the world of the bodies of all set-up joints, by their name in `spec`."""
-        found: dict[str, Array] = {}
-        for name, given in self._given.items():
-            if self.cart is not None and given.mount is not None:
-                poses = self.cart.set_up_poses(given.mount)
-                found |= {f"{name}/{SET_UP}{joint}": T for joint, T in poses.items() if joint != "base"}
+    def fixed_poses(self) -> dict[str, Array]:
+        """Poses (4, 4) in the world of all bodies that only set-up joints move, by their names in `spec`."""
+        found = {f"{name}/{BASE}": self.T_world_base(name) for name, stepped in self._items if stepped.slice.prefix}
+        for name, mount in self._mounts().items():
+            if self.cart is not None:
+                found |= {f"{name}/{SET_UP}{joint}": T for joint, T in set_up_poses(self.cart, mount).items()}
         return found
 
     def _hang(self, arm: str) -> None:
         """Put the base of an arm where the cart has it now."""
-        T, found = self.T_world_base(arm), self.arms[arm]
-        self.model.body_pos[found._part.base] = T[:3, 3]
-        self.model.body_quat[found._part.base] = quaternion(T[:3, :3])
-        found._set_gravity(self._gravity(arm))
+        T, stepped = self.T_world_base(arm), self.stepped[arm]
+        self.model.body_pos[stepped.slice.base] = T[:3, 3]
+        self.model.body_quat[stepped.slice.base] = quaternion(T[:3, :3])
+        stepped.set_gravity(self._gravity(arm))
         self._engine.forward()
 
     def _gravity(self, arm: str) -> Array:
@@ -356,9 +303,11 @@ class Scene:
         if q is None:
             q = np.array(arm.arm.home) if given is None else given
         try:
-            return arm._within_limits(q)
+            found = arm.mechanism.checked_state(q, "q")
+            arm.arm.check_within_limits(found)
         except TrocarError as error:
             raise TrocarError(f"{name}: {error}") from None
+        return found
 
     def _check_apart(self, where: str, remedy: str) -> None:
         for contact, of_arm in self._contacts():
@@ -378,9 +327,9 @@ class Scene:
         return arm
 
     def _raise_diverged(self) -> None:
-        path = save_states(self.data, np.concatenate([arm.tau for arm in self._all]))
-        qacc = self._engine.qacc
-        runaway = [name for name, arm in self._items if not qacc[arm._part.v].dot(qacc[arm._part.v]) < RUNAWAY]
+        path = save_states(self.data, np.concatenate([arm.tau for arm in self.arms.values()]))
+        accelerations = {name: self._engine.qacc[stepped.slice.v] for name, stepped in self._items}
+        runaway = [name for name, qacc in accelerations.items() if not qacc.dot(qacc) < RUNAWAY]
         raise Diverged(
             f"the simulation of {' and '.join(runaway) or 'an object'} diverged at t = {self.time:.4f} s; the last "
             f"state is in {path}. Efforts too large for the step, or a controller that is unstable at it, are the "
@@ -396,15 +345,15 @@ def _cart(cart: str | Cart | None, arms: Mapping[str, SceneArm]) -> Cart | None:
     return load_cart(cart, instruments={mount: str(instrument) for mount, instrument in mounted.items()})
 
 
-def _spec(name: str, given: SceneArm, cart: Cart | None) -> ArmSpec:
-    """What is simulated of an arm of the scene, or an error that names it."""
+def _loaded(name: str, given: SceneArm, cart: Cart | None) -> LoadedArm:
+    """An arm of the scene with its parameters, or an error that names it."""
     if not name or "/" in name:
         raise TrocarError(f"an arm of a scene needs a name without '/', got {name!r}")
     try:
         if given.mount is None:
             if given.arm is None:
                 raise TrocarError(f"arm= says which it is: {', '.join(ARMS)}; or mount= where it hangs on the cart")
-            return given.spec(given.arm)
+            return given.load(given.arm)
         if given.base is not None:
             raise TrocarError("has base and mount; an arm on a cart is where its set-up joints put it")
         if cart is None:
@@ -412,7 +361,7 @@ def _spec(name: str, given: SceneArm, cart: Cart | None) -> ArmSpec:
         carried = cart.set_up(given.mount).arm
         if given.arm not in (None, carried):
             raise TrocarError(f"the {cart.name} cart carries a {carried} at {given.mount}, not a {given.arm}")
-        return given.spec(carried)
+        return given.load(carried)
     except TrocarError as error:
         raise TrocarError(f"{name}: {error}") from None
 
@@ -426,11 +375,3 @@ def _vector3(what: str, value: ArrayLike) -> Array:
 
 def _mounting(given: SceneArm) -> float:
     return load_arm(str(given.arm)).mounting
-
-
-def _lean(spec: mujoco.MjSpec, several: bool) -> mujoco.MjSpec:
-    """A copy of what is simulated: without what is only seen."""
-    bare = lean(spec, alone=not several)
-    for body in [b for b in bare.bodies if SET_UP in b.name]:
-        bare.delete(body)
-    return bare

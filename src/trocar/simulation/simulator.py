@@ -1,125 +1,82 @@
-"""The engine: one arm as an explicit closed chain in MuJoCo, stepped by joint efforts."""
+"""Simulator: a scene of one arm, stepped by its joint efforts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.arms import gravity_vector
-from trocar.simulation.arm_options import ArmSpec
-from trocar.simulation.divergence import Diverged, save_states
-from trocar.simulation.engine import STIFFENING, Engine, Snapshot
-from trocar.simulation.forces.elastic_drives import Compliance
-from trocar.simulation.forces.port import Port
-from trocar.simulation.modelling.arm_model import Cable, lean
-from trocar.simulation.objects.objects import Object, PlacedObject, add_objects, firm_fingers, set_stiffness
-from trocar.simulation.simulated_arm import LIMIT_TOLERANCE, SimulatedArm
-
-__all__ = ["LIMIT_TOLERANCE", "STIFFENING", "Simulator", "Snapshot"]
+from trocar.arms import gravity_vector, load_arm
+from trocar.simulation.arm_options import ArmOptions
+from trocar.simulation.engine import Snapshot
+from trocar.simulation.objects.objects import Object
+from trocar.simulation.scene import Scene, SceneArm
+from trocar.simulation.simulated_arm import SimulatedArm
 
 
 class Simulator(SimulatedArm):
-    """Dynamics of one arm with its real mechanism, in MuJoCo.
+    """Dynamics of one arm with its real mechanism, in MuJoCo. The world is the arm's base.
 
     Args:
-        name: arm. parameters: consistent set or parameter file; None for the arm's best.
-        counterweight: False removes that body's mass and inertia and nothing else.
-        friction: False leaves viscous and Coulomb friction, friction with memory and offsets out.
-        timestep: [s].
-        accuracy: "fast" (implicit, first order), "exact" (Runge-Kutta 4, loops 100 times stiffer, about 3.5 times
-            the cost) or "discrete" (MuJoCo's integrator for models with soft bodies).
-        transmission: how the counterweight follows the insertion: "rigid", a `Cable`, or "mirrored" (a PID makes it
-            follow and its force acts on the tool, as in Ferro et al. 2022).
-        compliance: elastic drives of yaw and pitch with motors of their own; `measured_q` is then the encoders'.
-        objects: what the instrument can touch, such as a `Solid` or a `SoftSlab`; `objects` has them by name.
-        port: body wall and seal around the instrument.
-        contacts: False switches contact off. limits: joint limits as constraints.
-        motor_limits: clamp efforts to what the motors can give.
-        instrument, gravity, mounting, rotor_inertia, endoscope, added_mass: as for `load_mechanism`.
+        name: PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR.
+        parameters: parameter set or file. Default: the arm's best set.
+        timestep, accuracy, objects, contacts: as for `Scene`; poses of objects are in the base.
+        gravity, mounting: as for `load_mechanism`.
+        options: further fields of `ArmOptions`: counterweight, friction, transmission, compliance, port, limits,
+            motor_limits, instrument, rotor_inertia, endoscope, added_mass.
 
     Attributes:
-        model, data: MuJoCo's. spec: what the model was compiled from, with all visual shapes (`model` has none).
+        scene: the `Scene` that holds this one arm.
     """
 
     def __init__(
         self,
         name: str,
         parameters: str | Path | None = None,
-        counterweight: bool = True,
-        friction: bool = True,
-        timestep: float = 1e-3,
         *,
+        timestep: float = 1e-3,
         accuracy: str = "fast",
-        transmission: str | Cable = "rigid",
-        compliance: Compliance | None = None,
         objects: Sequence[Object] = (),
-        port: Port | None = None,
         contacts: bool = True,
-        limits: bool = True,
-        motor_limits: bool = False,
-        instrument: str | Path | None = None,
         gravity: ArrayLike | None = None,
         mounting: float | None = None,
-        rotor_inertia: float | None = None,
-        endoscope: str | float | None = None,
-        added_mass: float = 0.0,
+        **options: Any,
     ) -> None:
-        chosen = ArmSpec.load(
-            name,
-            parameters,
-            counterweight=counterweight,
-            friction=friction,
-            transmission=transmission,
-            compliance=compliance,
-            port=port,
-            limits=limits,
-            motor_limits=motor_limits,
-            instrument=instrument,
-            rotor_inertia=rotor_inertia,
-            endoscope=endoscope,
-            added_mass=added_mass,
+        chosen = ArmOptions.of(parameters=parameters, **options)
+        self.scene = Scene(
+            {name: SceneArm(arm=name, base=np.eye(4), **vars(chosen))},
+            objects=objects,
+            timestep=timestep,
+            accuracy=accuracy,
+            contacts=contacts,
+            overlaps=True,
+            gravity=gravity_vector(load_arm(name), gravity, mounting),
         )
-        g = gravity_vector(chosen.arm, gravity, mounting)
-        self.spec = chosen.build(g, timestep, accuracy)
-        if objects:
-            firm_fingers(self.spec, chosen.arm)
-        add_objects(self.spec, objects, accuracy)
-        if not contacts:
-            self.spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
-        engine = Engine(lean(self.spec).compile(), accuracy)
-        set_stiffness(engine.model, objects, [engine.model.body(chosen.arm.tip_body).id])
-        placed = {thing.name: PlacedObject(thing, engine.model, engine.data) for thing in objects}
-        super().__init__(chosen, engine, "", g, placed)
-        self._arms = (self,)
-        self.reset(np.array(self.arm.home))
+        super().__init__(self.scene.stepped[name], self.scene.objects)
+        self._name = name
+
+    @property
+    def spec(self) -> mujoco.MjSpec:
+        """The specification that `model` was compiled from, with all visual shapes (`model` has none)."""
+        return self.scene.spec
 
     def reset(self, q: ArrayLike, dq: ArrayLike | None = None) -> None:
-        """Start at q (n,) with rates dq (n,), time 0; every link is put where the closed mechanism has it."""
-        q, dq = self._within_limits(q), np.zeros(self.n) if dq is None else self._state(dq, "dq")
-        mujoco.mj_resetData(self.model, self.data)
-        self._start(q, dq)
-        self._engine.forward()
-
-    def snapshot(self) -> Snapshot:
-        """A copy of the whole state, to come back to with `restore`."""
-        return self._engine.snapshot({"": self._memory})
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Back to a snapshot of this simulator: what follows is the same to the last bit."""
-        self._engine.set_state(snapshot)
-        self._memory = snapshot.memories[""]
-        self._engine.forward()
+        """Start at q (n,) with rates dq (n,) at time 0, every link placed where the closed mechanism has it."""
+        self.scene.reset({self._name: q}, None if dq is None else {self._name: dq})
 
     def step(self, tau: ArrayLike) -> None:
         """Advance one timestep under joint efforts tau (n,) [N m, N], held constant over the step."""
-        self._command(tau)
-        if not self._engine.advance(self._arms):
-            path = save_states(self.data, self.tau)
-            raise Diverged(
-                f"the simulation of {self.arm.name} diverged at t = {self.time:.4f} s; the last state is in {path}. "
-                "Efforts too large for the step, or a controller that is unstable at it, are the usual causes"
-            )
+        self._stepped.command(tau)
+        self.scene.advance()
+
+    def snapshot(self) -> Snapshot:
+        """A copy of the whole state, for `restore`."""
+        return self.scene.snapshot()
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go back to a snapshot of this simulator; what follows is the same to the last bit."""
+        self.scene.restore(snapshot)

@@ -10,9 +10,9 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 
+from trocar.appearance import Picture
 from trocar.appearance.endoscope_camera import VIEW, StereoEndoscope
 from trocar.appearance.lens import Lens
-from trocar.appearance.rendering import Picture
 from trocar.errors import TrocarError
 from trocar.viewer.frame import Frame
 from trocar.viewer.plant import Settings

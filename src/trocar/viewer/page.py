@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import viser
 
-from trocar.appearance.rendering import Picture
+from trocar.appearance import Picture
 from trocar.palette import ACCENT, rgb
 from trocar.spatial import Array, quaternion
 from trocar.viewer.drawing import Drawing

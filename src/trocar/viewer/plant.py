@@ -71,8 +71,8 @@ class Plant:
         settings = Settings(
             arm=sim.arm.name,
             instrument=sim.arm.instrument,
-            counterweight=sim.counterweight,
-            friction=sim.friction,
+            counterweight=sim.options.counterweight,
+            friction=sim.options.friction,
             gravity=(x, y, z),
         )
         plant = cls.__new__(cls)
@@ -108,7 +108,7 @@ class Plant:
     def equations(self) -> Mechanism:
         """A mechanism of its own: Pinocchio's scratch data must not be shared between threads."""
         sim = self.sim
-        return Mechanism(sim.arm, sim.parameters, counterweight=sim.counterweight, gravity=sim.gravity_vector)
+        return Mechanism(sim.arm, sim.parameters, counterweight=sim.options.counterweight, gravity=sim.gravity_vector)
 
     @cached_property
     def workspace(self) -> Workspace:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from trocar.appearance.rendering import Picture, render
+from trocar.appearance import Picture, render
 from trocar.arms import ARMS
 from trocar.arms.parameters import SETS
 from trocar.errors import TrocarError, UnknownName

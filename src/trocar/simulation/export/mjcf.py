@@ -12,10 +12,9 @@ import numpy as np
 
 from trocar.appearance.instrument_shapes import JAW
 from trocar.appearance.sketch import COLLISION, MATERIALS
-from trocar.mechanics import Mechanism
+from trocar.simulation.engine import IMPEDANCE
 from trocar.simulation.export.meshes import BASE, Mesh
 from trocar.simulation.export.xml import add, document, numbers
-from trocar.simulation.modelling.arm_model import IMPEDANCE
 from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array
 
@@ -257,8 +256,8 @@ def _actuators(root: Element, sim: Simulator) -> None:
 
 def offsets(sim: Simulator) -> Array:
     """Constant effort (actuators,) [N m, N] of the drives' friction offsets, in actuator coordinates."""
-    drives = Mechanism(sim.arm, sim.parameters, gravity=sim.gravity_vector).drives
-    tau = -(drives.Fo @ drives.A) if sim.friction else np.zeros(sim.n)
+    drives = sim.mechanism.drives
+    tau = -(drives.Fo @ drives.A) if sim.options.friction else np.zeros(sim.n)
     return np.asarray(sim.arm.motors.coupling.T @ tau)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from trocar.arms.elastics import CableTorque
-from trocar.simulation.simulator import STIFFENING, Simulator
+from trocar.simulation.engine import STIFFENING
+from trocar.simulation.simulator import Simulator
 
 CHANGELOG = """\
 # Changelog of this model
@@ -84,7 +85,7 @@ def _left_out(sim: Simulator, formats: tuple[str, ...]) -> list[str]:
             " little more."
         )
         varying = [d.name for d in sim.parameters.drives if d.hysteresis or d.Fx or d.mu]
-        if varying and sim.friction:
+        if varying and sim.options.friction:
             lines.append(f"MJCF: friction with memory, by position or by load, of the drives {', '.join(varying)}.")
         lines += [
             f"MJCF: the torque of the cables on `{cable.joint}`, a polynomial of its angle q with coefficients"

@@ -1,51 +1,67 @@
-"""Wrenches from outside on the links of an arm, kept until they are changed."""
+"""External wrenches on the links of an arm, kept until they are changed."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from trocar.simulation.arm_slice import ArmSlice
 from trocar.spatial import Array
 
+TIP = "tip"
+
+
+class _Applied(NamedTuple):
+    body: int
+    point: Array  # (3,) in the frame of the body [m]
+    wrench: Array
+
 
 class AppliedWrenches:
-    """Force [N] and moment [N m] (6,) on bodies, in axes of the base, at their origins; false while there is none."""
+    """Force [N] and moment [N m] (6,) in base axes, at the origin of a link or at the tip; false if there is none."""
 
-    def __init__(self, part: ArmSlice) -> None:
-        self._part, self._engine, self._data = part, part.engine, part.engine.data
-        self._by_body: dict[int, Array] = {}
+    def __init__(self, arm_slice: ArmSlice) -> None:
+        self._slice, self._engine, self._data = arm_slice, arm_slice.engine, arm_slice.engine.data
+        self._by_place: dict[str, _Applied] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._by_body)
+        return bool(self._by_place)
 
-    def set(self, body: str, wrench: Array) -> None:
-        """On a body from the next step on; zeros end it."""
-        index = self._part.body(body)
+    def set(self, place: str, wrench: Array) -> None:
+        """Apply a wrench at "tip" or at the origin of a link from the next step on; zeros end it."""
+        arm = self._slice.arm
+        body = self._slice.body(arm.tip_body if place == TIP else place)
+        self._data.xfrc_applied[body] = 0.0
         if wrench.any():
-            self._by_body[index] = wrench.copy()
+            point = np.array(arm.T_body_tip[:3, 3]) if place == TIP else np.zeros(3)
+            self._by_place[place] = _Applied(body, point, wrench.copy())
         else:
-            self._by_body.pop(index, None)
-            self._data.xfrc_applied[index] = 0.0
+            self._by_place.pop(place, None)
 
     def clear(self) -> None:
         """Forget them all, in data that were reset."""
-        self._by_body.clear()
+        self._by_place.clear()
 
     def act(self) -> None:
-        """As MuJoCo wants them, about the centre of mass, for the step about to be taken."""
+        """Write them into MuJoCo's data, about the centres of mass, for the step about to be taken."""
         self._engine.update()
-        data, to_world = self._data, self._part.to_world
-        for index, wrench in self._by_body.items():
-            arm = data.xpos[index] - data.xipos[index]
+        data, to_world = self._data, self._slice.to_world
+        for applied in self._by_place.values():
+            data.xfrc_applied[applied.body] = 0.0
+        for body, point, wrench in self._by_place.values():  # the tip and the link that carries it add up
+            lever = data.xpos[body] + data.xmat[body].reshape(3, 3) @ point - data.xipos[body]
             force = to_world(wrench[:3])
-            data.xfrc_applied[index, :3] = force
-            data.xfrc_applied[index, 3:] = to_world(wrench[3:]) + np.cross(arm, force)
+            data.xfrc_applied[body, :3] += force
+            data.xfrc_applied[body, 3:] += to_world(wrench[3:]) + np.cross(lever, force)
 
     @property
-    def memory(self) -> dict[int, Array]:
-        """All of them, for a snapshot."""
-        return {index: wrench.copy() for index, wrench in self._by_body.items()}
+    def memory(self) -> dict[str, Array]:
+        """Every wrench by its place, for a snapshot. Set it to go back to it."""
+        return {place: applied.wrench.copy() for place, applied in self._by_place.items()}
 
     @memory.setter
-    def memory(self, memory: dict[int, Array]) -> None:
-        self._by_body = {index: wrench.copy() for index, wrench in memory.items()}
+    def memory(self, memory: dict[str, Array]) -> None:
+        self._by_place.clear()
+        for place, wrench in memory.items():
+            self.set(place, wrench)

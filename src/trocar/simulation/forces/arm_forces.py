@@ -1,4 +1,4 @@
-"""What acts on the joints of an arm beside its motors, and is not in the engine's model: it follows from the state."""
+"""State-dependent joint forces applied outside the MuJoCo model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from trocar.arms.elastics import CableTorque
 from trocar.mechanics import Mechanism
 from trocar.mechanics.drives import check_dissipative
-from trocar.simulation.arm_options import ArmSpec
+from trocar.simulation.arm_options import LoadedArm
 from trocar.simulation.arm_slice import ArmSlice
 from trocar.simulation.forces.cables import CableForces
 from trocar.simulation.forces.elastic_drives import ElasticDrives
@@ -27,7 +27,7 @@ class ArmForces:
     Friction that varies with position or load is set in the model instead, where it sticks and slides.
 
     Args:
-        spec: what was chosen of the arm. part: the arm in the engine. equations: of the arm.
+        loaded: arm, parameters and options. arm_slice: the arm's rows of the MuJoCo model. equations: of the arm.
         D: (n, nv), q = D qpos. elastic: its elastic drives, if any.
 
     Attributes:
@@ -36,31 +36,38 @@ class ArmForces:
     """
 
     def __init__(
-        self, spec: ArmSpec, part: ArmSlice, equations: Mechanism, D: Array, elastic: ElasticDrives | None
+        self, loaded: LoadedArm, arm_slice: ArmSlice, equations: Mechanism, D: Array, elastic: ElasticDrives | None
     ) -> None:
-        self._spec, self._part, self._D = spec, part, D
-        timestep = float(part.engine.model.opt.timestep)
+        options = loaded.options
+        self._friction, self._slice, self._D = options.friction, arm_slice, D
+        timestep = float(arm_slice.engine.model.opt.timestep)
         self._varying: VaryingFriction | None = None
         self.take(equations)
         drives = equations.drives
-        self.offset = -(drives.Fo @ drives.A) @ D if spec.friction else np.zeros(D.shape[1])
-        memory = spec.friction and drives.owner.size
+        self.offset = -(drives.Fo @ drives.A) @ D if options.friction else np.zeros(D.shape[1])
+        memory = options.friction and drives.owner.size
         self.hysteresis = Hysteresis(equations, D, timestep) if memory else None
-        if spec.friction:
-            check_dissipative(drives, spec.arm)
-        self._mirror = MirroredCounterweight(part, timestep) if spec.transmission == "mirrored" else None
-        self.port = None if spec.port is None else PortForces(part, spec.port)
+        if options.friction:
+            check_dissipative(drives, loaded.arm)
+        self._mirror = MirroredCounterweight(arm_slice, timestep) if options.transmission == "mirrored" else None
+        self.port = None if options.port is None else PortForces(arm_slice, options.port)
         # springs are in the model; the torque of cables is a force from here
-        cables = [element for element in spec.parameters.elastics if isinstance(element, CableTorque)]
-        sources = (CableForces(part, cables) if cables else None, self._mirror, elastic, self.hysteresis, self.port)
+        cables = [element for element in loaded.parameters.elastics if isinstance(element, CableTorque)]
+        sources = (
+            CableForces(arm_slice, cables) if cables else None,
+            self._mirror,
+            elastic,
+            self.hysteresis,
+            self.port,
+        )
         self._forces: list[Callable[[Array, Array], Array]] = [s.force for s in sources if s is not None]
         self.acts = bool(self._forces) or self._varying is not None
 
     def take(self, equations: Mechanism) -> None:
         """The equations, or those with another gravity, which friction by load needs."""
         drives = equations.drives
-        if self._spec.friction and (drives.mu.any() or drives.Fx.any()):
-            self._varying = VaryingFriction(equations, self._part, self._D)
+        if self._friction and (drives.mu.any() or drives.Fx.any()):
+            self._varying = VaryingFriction(equations, self._slice, self._D)
 
     def act(self, qpos: Array, qvel: Array, applied: Array) -> None:
         """Into `applied` (nv,), and friction into the model, for the step about to be taken."""

@@ -11,10 +11,10 @@ from trocar.spatial import Array
 class Brakes:
     """All brakes of an arm, engaged and released together; false where it has none."""
 
-    def __init__(self, part: ArmSlice) -> None:
-        self._model, self._data, arm = part.engine.model, part.engine.data, part.arm
-        self._constraints = np.array([part.equality(f"brake_{joint}") for joint in arm.brakes], dtype=int)
-        self._joints = np.array([part.dof(arm.driven[joint]) for joint in arm.brakes], dtype=int)
+    def __init__(self, arm_slice: ArmSlice) -> None:
+        self._model, self._data, arm = arm_slice.engine.model, arm_slice.engine.data, arm_slice.arm
+        self._constraints = np.array([arm_slice.equality(f"brake_{joint}") for joint in arm.brakes], dtype=int)
+        self._joints = np.array([arm_slice.dof(arm.driven[joint]) for joint in arm.brakes], dtype=int)
 
     def __bool__(self) -> bool:
         return self._constraints.size > 0

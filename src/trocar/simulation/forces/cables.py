@@ -15,13 +15,14 @@ from trocar.spatial import Array
 class CableForces:
     """Evaluates each cable at the driven body of its joint; plain numbers, because this runs at every step."""
 
-    def __init__(self, part: ArmSlice, cables: Sequence[CableTorque]) -> None:
-        arm = part.arm
+    def __init__(self, arm_slice: ArmSlice, cables: Sequence[CableTorque]) -> None:
+        arm = arm_slice.arm
         bodies = [arm.body(arm.driven[cable.joint]) for cable in cables]
         self._cables = [
-            (part.dof(body.name), body.coupling[cable.joint], cable) for body, cable in zip(bodies, cables, strict=True)
+            (arm_slice.dof(body.name), body.coupling[cable.joint], cable)
+            for body, cable in zip(bodies, cables, strict=True)
         ]
-        self._force = np.zeros(part.v.stop - part.v.start)
+        self._force = np.zeros(arm_slice.v.stop - arm_slice.v.start)
 
     def force(self, qpos: Array, qvel: Array) -> Array:
         """Generalised force on the arm's joints for the next step."""

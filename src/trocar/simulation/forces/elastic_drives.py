@@ -66,13 +66,13 @@ def add_motors(spec: mujoco.MjSpec, compliance: Compliance) -> None:
 class ElasticDrives:
     """The springs between motors and links, as generalised forces."""
 
-    def __init__(self, part: ArmSlice, compliance: Compliance) -> None:
-        arm, self._compliance = part.arm, compliance
+    def __init__(self, arm_slice: ArmSlice, compliance: Compliance) -> None:
+        arm, self._compliance = arm_slice.arm, compliance
         self.joints = [arm.joint_names.index(name) for name in compliance.compliance]
-        self.motors = [part.dof(motor_name(name)) for name in compliance.compliance]
-        self._links = [part.dof(arm.driven[name]) for name in compliance.compliance]
-        self._insertion = part.dof(arm.driven["insertion"])
-        self._force = np.zeros(part.v.stop - part.v.start)
+        self.motors = [arm_slice.dof(motor_name(name)) for name in compliance.compliance]
+        self._links = [arm_slice.dof(arm.driven[name]) for name in compliance.compliance]
+        self._insertion = arm_slice.dof(arm.driven["insertion"])
+        self._force = np.zeros(arm_slice.v.stop - arm_slice.v.start)
 
     def deflection(self, q3: float, tau: Array) -> Array:
         """Motor minus link angle (2,) under static efforts tau (2,) [rad]."""

@@ -17,14 +17,14 @@ class MirroredCounterweight:
 
     kp, ki, kd = 2.0e4, 2.0e4, 1.5e2  # [N/m, N/(m s), N s/m]: a 38 Hz, 60 % damped follower of 0.35 kg
 
-    def __init__(self, part: ArmSlice, timestep: float) -> None:
-        arm = part.arm
+    def __init__(self, arm_slice: ArmSlice, timestep: float) -> None:
+        arm = arm_slice.arm
         follower = str(arm.counterweight)
         leader = arm.transmissions[follower]
-        self._follower, self._leader = (part.dof(name) for name in (follower, leader))
+        self._follower, self._leader = (arm_slice.dof(name) for name in (follower, leader))
         self._ratio = arm.body(follower).coupling["insertion"] / arm.body(leader).coupling["insertion"]
         self._timestep = timestep
-        self._force = np.zeros(part.v.stop - part.v.start)
+        self._force = np.zeros(arm_slice.v.stop - arm_slice.v.start)
         self.memory = 0.0  # integral of the gap [m s]
 
     def reset(self) -> None:

@@ -17,7 +17,7 @@ from trocar.appearance.instrument_shapes import SHAFT_RADIUS
 from trocar.arms import Arm
 from trocar.errors import TrocarError
 from trocar.simulation.arm_slice import ArmSlice
-from trocar.simulation.modelling.arm_model import IMPEDANCE
+from trocar.simulation.engine import IMPEDANCE
 from trocar.spatial import Array
 
 SEAL = {"seal_slide": "insertion", "seal_turn": "roll"}  # tendon: joint
@@ -71,17 +71,17 @@ def add_seal(spec: mujoco.MjSpec, arm: Arm, port: Port) -> None:
 class PortForces:
     """The wall's hold on the cannula, as generalised forces; the seal's are in the model."""
 
-    def __init__(self, part: ArmSlice, port: Port) -> None:
-        self.port, self._part, arm = port, part, part.arm
-        self._model, self._data = part.engine.model, part.engine.data
+    def __init__(self, arm_slice: ArmSlice, port: Port) -> None:
+        self.port, self._slice, arm = port, arm_slice, arm_slice.arm
+        self._model, self._data = arm_slice.engine.model, arm_slice.engine.data
         self._offset = np.asarray(port.offset, dtype=float)
-        self._insertion = part.body("insertion")
+        self._insertion = arm_slice.body("insertion")
         link = arm.body("insertion")
         while link.parent is not None and link.kind == "prismatic":
             link = arm.body(link.parent)
-        self._cannula = part.body(link.name)
+        self._cannula = arm_slice.body(link.name)
         self._J = np.zeros((3, self._model.nv))
-        self._tendons = [part.tendon(name) for name, joint in SEAL.items() if joint in arm.joint_names]
+        self._tendons = [arm_slice.tendon(name) for name, joint in SEAL.items() if joint in arm.joint_names]
         self.wrench = np.zeros(6)
 
     def force(self, qpos: Array, qvel: Array) -> Array:
@@ -90,16 +90,16 @@ class PortForces:
         mujoco.mj_kinematics(model, data)
         mujoco.mj_comPos(model, data)
         axis = data.xmat[self._insertion].reshape(3, 3)[:, 2]
-        on_axis, centre = data.xpos[self._insertion], data.xpos[self._part.base]
-        hole = centre + self._part.to_world(self._offset)
+        on_axis, centre = data.xpos[self._insertion], data.xpos[self._slice.base]
+        hole = centre + self._slice.to_world(self._offset)
         point = on_axis + axis * (axis @ (hole - on_axis))  # of the cannula's axis, nearest the hole
         mujoco.mj_jac(model, data, self._J, None, point, self._cannula)
         v = self._J @ data.qvel
         F = port.stiffness * (hole - point) - port.damping * (v - axis * (axis @ v))
         # the base's origin is the remote centre
-        turn = self._part.to_base
+        turn = self._slice.to_base
         self.wrench = np.concatenate([turn(F), turn(np.cross(point - centre, F))])
-        return np.asarray(self._J.T @ F)[self._part.v]
+        return np.asarray(self._J.T @ F)[self._slice.v]
 
     def seal(self) -> Array:
         """Force along the shaft [N], positive into the body, and torque about it [N m], on the instrument."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from trocar.mechanics import Mechanism
 from trocar.simulation.arm_slice import ArmSlice
-from trocar.simulation.modelling.arm_model import drive_part
+from trocar.simulation.modelling.arm_model import drive_element
 from trocar.spatial import Array
 
 
@@ -17,21 +17,21 @@ class VaryingFriction:
     the equations at the start of the step; forces from outside do not add to it.
     """
 
-    def __init__(self, equations: Mechanism, part: ArmSlice, D: Array) -> None:
+    def __init__(self, equations: Mechanism, arm_slice: ArmSlice, D: Array) -> None:
         self._equations, self._D, drives = equations, D, equations.drives
-        model = part.engine.model
-        parts = [drive_part(equations.arm, drive) for drive in drives.drives]
-        on = [(part.on_tendon, part.name) for part in parts]
+        model = arm_slice.engine.model
+        elements = [drive_element(equations.arm, drive) for drive in drives.drives]
+        on = [(element.on_tendon, element.name) for element in elements]
         varying = sorted({on[i] for i in np.flatnonzero((drives.Fx != 0.0) | (drives.mu != 0.0))})
         self._places = [
-            (model.tendon_frictionloss, part.tendon(name))
+            (model.tendon_frictionloss, arm_slice.tendon(name))
             if on_tendon
-            else (model.dof_frictionloss, part.v.start + part.dof(name))
+            else (model.dof_frictionloss, arm_slice.v.start + arm_slice.dof(name))
             for on_tendon, name in varying
         ]
         # drives on the same joint share its friction
         share = np.array(
-            [[abs(p.weight) if at == part else 0.0 for p, at in zip(parts, on, strict=True)] for part in varying]
+            [[abs(e.weight) if at == place else 0.0 for e, at in zip(elements, on, strict=True)] for place in varying]
         )
         loaded = np.flatnonzero(drives.mu)
         self._constant = share @ drives.Fc

@@ -12,19 +12,18 @@ from numbers import Real
 import mujoco
 import numpy as np
 
-from trocar.appearance.arm_shapes import add_geometry
-from trocar.appearance.instrument_shapes import JAW
+from trocar.appearance.arm_shapes import add_shapes
 from trocar.appearance.kinematic_model import add_link
-from trocar.appearance.sketch import COLLISION, VISUAL
 from trocar.arms import Arm
 from trocar.arms.elastics import LeverSpring
-from trocar.arms.parameters import Drive, Inertia, Parameters
+from trocar.arms.parameters import Drive, Inertia
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics.inertia import check_consistent
-from trocar.simulation.forces.elastic_drives import Compliance, add_motors
+from trocar.simulation.arm_options import Cable, LoadedArm
+from trocar.simulation.engine import IMPEDANCE
+from trocar.simulation.forces.elastic_drives import add_motors
+from trocar.simulation.forces.port import add_seal
 from trocar.spatial import Array, quaternion
-
-IMPEDANCE = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # as hard as MuJoCo allows
 
 INTEGRATORS = {
     "fast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
@@ -33,32 +32,17 @@ INTEGRATORS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cable:
-    """Elastic transmission of the counterweight: stiffness [N/m] and damping [N s/m] of its cable."""
+def build(loaded: LoadedArm, gravity: Array, timestep: float, accuracy: str) -> mujoco.MjSpec:
+    """The MuJoCo specification of one arm alone, its base frame being the world.
 
-    stiffness: float
-    damping: float
-
-
-def build(
-    arm: Arm,
-    parameters: Parameters,
-    *,
-    gravity: Array,
-    timestep: float,
-    accuracy: str,
-    friction: bool,
-    limits: bool,
-    counterweight: bool,
-    transmission: str | Cable,
-    compliance: Compliance | None,
-) -> mujoco.MjSpec:
-    """The model of one arm; see `Simulator` for the meaning of the options."""
+    Args:
+        gravity: (3,) in base axes [m/s^2]. timestep: [s]. accuracy: one of `INTEGRATORS`; see `Scene`.
+    """
     if accuracy not in INTEGRATORS:
         raise UnknownName("accuracy", accuracy, INTEGRATORS)
     if not (_is_number(timestep) and 0 < timestep <= 0.02):
         raise TrocarError(f"timestep must be in (0, 0.02] s, got {timestep!r}")
+    arm, parameters, options = loaded.arm, loaded.parameters, loaded.options
     check_consistent(parameters.inertias)
     spec = mujoco.MjSpec()
     spec.modelname = arm.name
@@ -77,21 +61,23 @@ def build(
     spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_ISLAND | mujoco.mjtDisableBit.mjDSBL_MIDPHASE
     stiff = (2.0 * timestep, 1.0)
     inertias = dict(parameters.inertias)
-    if not counterweight:
+    if not options.counterweight:
         inertias.pop(str(arm.counterweight), None)
-    _add_bodies(spec, arm, inertias, limits, stiff)
-    add_geometry(spec, arm)
+    _add_bodies(spec, arm, inertias, options.limits, stiff)
+    add_shapes(spec, arm)
     _close_loops(spec, arm, stiff)
-    _add_transmissions(spec, arm, transmission, stiff)
+    _add_transmissions(spec, arm, options.transmission, stiff)
     _add_brakes(spec, arm, stiff)
     for drive in parameters.drives:
-        _add_drive(spec, arm, drive, friction, stiff)
+        _add_drive(spec, arm, drive, options.friction, stiff)
     for element in parameters.elastics:
         if isinstance(element, LeverSpring):
             _add_spring(spec, arm, element)
     _add_motors(spec, arm)
-    if compliance is not None:
-        add_motors(spec, compliance)
+    if options.compliance is not None:
+        add_motors(spec, options.compliance)
+    if options.port is not None:
+        add_seal(spec, arm, options.port)
     return spec
 
 
@@ -191,7 +177,7 @@ def _ratio(arm: Arm, follower: str, leader: str) -> float:
 
 
 @dataclass(frozen=True)
-class DrivePart:
+class DriveElement:
     """The joint or fixed tendon that stands for a drive; `weight` is the drive's coordinate s per that of the part."""
 
     name: str
@@ -200,14 +186,14 @@ class DrivePart:
     bodies: Mapping[str, float]
 
 
-def drive_part(arm: Arm, drive: Drive) -> DrivePart:
+def drive_element(arm: Arm, drive: Drive) -> DriveElement:
     """On one joint, or on a fixed tendon over several."""
     weights = {b.name: w for b, w in zip(arm.bodies, drive.row(arm) @ arm.D, strict=True) if abs(w) > 1e-15}
     if len(weights) == 1:
         (body, weight), *_ = weights.items()
-        return DrivePart(body, False, weight, weights)
+        return DriveElement(body, False, weight, weights)
     at_one_motor = list(drive.motors.values()) == [1.0]
-    return DrivePart(next(iter(drive.motors)) if at_one_motor else f"drive_{drive.name}", True, 1.0, weights)
+    return DriveElement(next(iter(drive.motors)) if at_one_motor else f"drive_{drive.name}", True, 1.0, weights)
 
 
 def _add_drive(spec: mujoco.MjSpec, arm: Arm, drive: Drive, friction: bool, stiff: Sequence[float]) -> None:
@@ -216,7 +202,7 @@ def _add_drive(spec: mujoco.MjSpec, arm: Arm, drive: Drive, friction: bool, stif
     What is not constant is not here: the simulator applies the offset and friction with memory as generalised forces
     and sets Coulomb friction that depends on position or load before every step.
     """
-    stands_for = drive_part(arm, drive)
+    stands_for = drive_element(arm, drive)
     name, weight = stands_for.name, stands_for.weight
     part = _tendon(spec, name, stands_for.bodies) if stands_for.on_tendon else spec.joint(name)
     part.armature += drive.Im * weight**2
@@ -273,17 +259,3 @@ def _add_motors(spec: mujoco.MjSpec, arm: Arm) -> None:
         else:
             tendon = _tendon(spec, name, weights)
             actuator.trntype, actuator.target = mujoco.mjtTrn.mjTRN_TENDON, tendon.name
-
-
-def lean(spec: mujoco.MjSpec, alone: bool = True) -> mujoco.MjSpec:
-    """A copy without shapes that only cost time: those only seen, and those of an arm `alone` with no objects.
-
-    MuJoCo leaves out what touches nothing when it compiles, much quicker than shapes are deleted one by one.
-    """
-    copy = spec.copy()
-    copy.compiler.discardvisual = True
-    own = {VISUAL["group"], COLLISION["group"], JAW["group"]}
-    if alone and all(geom.group in own for geom in copy.geoms) and not copy.flexes:
-        for geom in copy.geoms:
-            geom.contype = geom.conaffinity = 0
-    return copy

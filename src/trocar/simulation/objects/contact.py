@@ -1,6 +1,8 @@
-"""What the surroundings do to the instrument, read from the engine's contacts after a step."""
+"""Contacts: what touches what, and the forces of objects on an instrument, read from the engine after a step."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import mujoco
 import numpy as np
@@ -9,23 +11,37 @@ from trocar.simulation.arm_slice import ArmSlice
 from trocar.spatial import Array
 
 
+@dataclass(frozen=True)
+class Contact:
+    """Two things nearest to each other: names, and their distance [m], negative where they overlap."""
+
+    first: str
+    second: str
+    distance: float
+
+    def __str__(self) -> str:
+        if self.distance >= 0:
+            return f"{self.first} is {1e3 * self.distance:.3g} mm from {self.second}"
+        return f"{self.first} overlaps {self.second} by {-1e3 * self.distance:.3g} mm"
+
+
 class InstrumentContacts:
     """Contacts of objects with an arm. The instrument is what turns with the shaft: the bodies from the roll on.
 
     An arm without a shaft has its last body instead.
     """
 
-    def __init__(self, part: ArmSlice) -> None:
-        self._own, arm = part, part.arm
-        self._model, self._data = part.engine.model, part.engine.data
+    def __init__(self, arm_slice: ArmSlice) -> None:
+        self._slice, arm = arm_slice, arm_slice.arm
+        self._model, self._data = arm_slice.engine.model, arm_slice.engine.data
         model = self._model
-        first = part.body("roll" if "roll" in arm.joint_names else arm.tip_body)
+        first = arm_slice.body("roll" if "roll" in arm.joint_names else arm.tip_body)
         # 1 for the links of the arm, 2 for those of the instrument; an entry more, at -1, for what is no geom
-        self._part = np.zeros(model.ngeom + 1, dtype=int)
-        links = {part.body(body.name) for body in arm.bodies}
+        self._member = np.zeros(model.ngeom + 1, dtype=int)
+        links = {arm_slice.body(body.name) for body in arm.bodies}
         for geom, body in enumerate(model.geom_bodyid):
             if body in links:
-                self._part[geom] = 2 if first in _ancestors(model, body) else 1
+                self._member[geom] = 2 if first in _ancestors(model, body) else 1
         self._E = arm.E
 
     def wrench(self, point: Array, body: int | None = None) -> Array:
@@ -51,16 +67,16 @@ class InstrumentContacts:
             force[rows] = data.efc_force[rows]
         if data.nefc:
             mujoco.mj_mulJacTVec(self._model, data, generalised, force)
-        return np.asarray(self._E.T @ generalised[self._own.v][: len(self._E)])
+        return np.asarray(self._E.T @ generalised[self._slice.v][: len(self._E)])
 
     def _with_objects(self, at_least: int, body: int | None = None) -> list[tuple[int, int]]:
         """(contact, side of the arm) where exactly one of the two belongs to the arm and the contact is active."""
         found = self._data.contact
         if not self._data.ncon:
             return []
-        part = self._part[found.geom]
-        active = (found.efc_address >= 0) & ((part > 0).sum(1) == 1) & (part.max(1) >= at_least)
-        side = part.argmax(1)
+        member = self._member[found.geom]
+        active = (found.efc_address >= 0) & ((member > 0).sum(1) == 1) & (member.max(1) >= at_least)
+        side = member.argmax(1)
         if body is not None:
             other = np.arange(len(side)), 1 - side
             geom, flex = found.geom[other], found.flex[other]

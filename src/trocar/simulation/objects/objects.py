@@ -6,7 +6,7 @@ In a contact of an object with the arm the numbers of the object hold.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -14,7 +14,6 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.appearance.kinematic_model import DUMMY_MASS
 from trocar.arms import Arm
 from trocar.errors import TrocarError
 from trocar.simulation.objects.primitives import Capsule, Obstacle
@@ -223,10 +222,14 @@ def add_objects(spec: mujoco.MjSpec, objects: Sequence[Object], accuracy: str) -
         spec.option.iterations = SOFT_ITERATIONS
 
 
-def firm_fingers(spec: mujoco.MjSpec, arm: Arm) -> None:
-    """Inertia for links without any that follow others, in the model of an arm whose instrument touches things."""
+def firm_fingers(spec: mujoco.MjSpec, arm: Arm, with_inertia: Container[str]) -> None:
+    """Add inertia to followers that have none, in the model of an arm whose instrument touches things.
+
+    Args:
+        with_inertia: names of the bodies whose inertia is in the parameters.
+    """
     for follower in arm.transmissions:
-        if spec.body(follower).mass == DUMMY_MASS:
+        if follower not in with_inertia:
             spec.joint(follower).armature += FINGER_INERTIA
 
 

@@ -7,45 +7,28 @@ without dynamic parameters can be checked too.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.appearance.arm_shapes import add_geometry
-from trocar.appearance.kinematic_model import add_link
+from trocar.appearance.kinematic_model import attach_arm, collide_with_others, kinematic_arm
 from trocar.arms import Arm
 from trocar.errors import TrocarError, UnknownName
-from trocar.simulation.objects.primitives import Box, Capsule, Cylinder, Obstacle, Sphere
-from trocar.simulation.simulator import Simulator
-from trocar.spatial import Array, checked_pose, quaternion
-
-__all__ = ["Box", "Capsule", "CollisionScene", "Contact", "Cylinder", "Obstacle", "Sphere"]
+from trocar.simulation.objects.contact import Contact
+from trocar.simulation.objects.primitives import Obstacle
+from trocar.simulation.simulated_arm import SimulatedArm
+from trocar.spatial import Array, checked_pose
 
 FAR = 10.0  # [m] beyond which distances are not computed
 OBSTACLE = "obstacle/"
-
-
-@dataclass(frozen=True)
-class Contact:
-    """Two things nearest to each other: names, and their distance [m], negative where they overlap."""
-
-    first: str
-    second: str
-    distance: float
-
-    def __str__(self) -> str:
-        if self.distance >= 0:
-            return f"{self.first} is {1e3 * self.distance:.3g} mm from {self.second}"
-        return f"{self.first} overlaps {self.second} by {-1e3 * self.distance:.3g} mm"
 
 
 class CollisionScene:
     """One or more arms among obstacles. World coordinates are the base's, for an arm that is not placed elsewhere.
 
     Args:
-        arms: an Arm or Simulator, or several by name.
+        arms: an Arm or simulated arm, or several by name.
         obstacles: by name, in world coordinates; or a sequence, named by its numbers.
         bases: poses T_world_base (4, 4) of the arms by name; identity where not given.
 
@@ -54,7 +37,7 @@ class CollisionScene:
 
     def __init__(
         self,
-        arms: Arm | Simulator | Mapping[str, Arm | Simulator],
+        arms: Arm | SimulatedArm | Mapping[str, Arm | SimulatedArm],
         obstacles: Mapping[str, Obstacle] | Sequence[Obstacle] = (),
         bases: Mapping[str, ArrayLike] | None = None,
     ) -> None:
@@ -70,13 +53,11 @@ class CollisionScene:
                 raise UnknownName("arm of the scene", name, self.arms)
         spec = mujoco.MjSpec()
         for k, (name, arm) in enumerate(self.arms.items()):
-            T = checked_pose((bases or {}).get(name, np.eye(4)))
-            others = sum(1 << j for j in range(len(self.arms)) if j != k)
-            frame = spec.worldbody.add_frame(pos=T[:3, 3], quat=quaternion(T[:3, :3]))
-            spec.attach(_kinematic_spec(arm, 1 << k, others), prefix=f"{name}/", frame=frame)
+            shapes = _collision_shapes(arm)
+            collide_with_others(shapes, k, len(self.arms))
+            attach_arm(spec, shapes, name, checked_pose((bases or {}).get(name, np.eye(4))))
         for name, obstacle in self.obstacles.items():
-            everyone = (1 << len(self.arms)) - 1
-            spec.worldbody.add_geom(name=OBSTACLE + name, contype=0, conaffinity=everyone, **obstacle.geom())
+            spec.worldbody.add_geom(name=OBSTACLE + name, contype=0, conaffinity=1, **obstacle.geom())
         self.model = spec.compile()
         self.data = mujoco.MjData(self.model)
         self._E = np.zeros((self.model.nq, self.n))
@@ -155,18 +136,13 @@ class CollisionScene:
         return Contact(self._names[first], self._names[second], distance)
 
 
-def _kinematic_spec(arm: Arm, contype: int, conaffinity: int) -> mujoco.MjSpec:
+def _collision_shapes(arm: Arm) -> mujoco.MjSpec:
     """The links of an arm with their collision shapes only, free to be placed."""
-    spec = mujoco.MjSpec()
-    for body in arm.bodies:
-        add_link(spec, body)
-    add_geometry(spec, arm)
+    spec, _ = kinematic_arm(arm)
     for pair in list(spec.pairs):
         spec.delete(pair)
     for geom in list(spec.geoms):
-        if geom.contype or geom.conaffinity:
-            geom.contype, geom.conaffinity = contype, conaffinity
-        else:
+        if not geom.contype and not geom.conaffinity:
             spec.delete(geom)
     for mesh in list(spec.meshes):
         spec.delete(mesh)
@@ -193,8 +169,8 @@ def _label(model: mujoco.MjModel, geom: int) -> str:
     return f"{link} of {arm}"
 
 
-def _arm(arm: Arm | Simulator) -> Arm:
-    if isinstance(arm, Simulator):
+def _arm(arm: Arm | SimulatedArm) -> Arm:
+    if isinstance(arm, SimulatedArm):
         return arm.arm
     if isinstance(arm, Arm):
         return arm

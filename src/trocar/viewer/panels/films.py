@@ -11,7 +11,7 @@ from typing import Any
 
 import viser
 
-from trocar.appearance.rendering import Picture, render_video
+from trocar.appearance import Picture, render_video
 from trocar.errors import TrocarError
 from trocar.viewer.playback import Film, Track
 

@@ -109,8 +109,8 @@ class MechanismPanel:
         """What is simulated, in the controls."""
         handles = self._handles
         values: dict[str, Any] = {
-            "counterweight": plant.sim.counterweight,
-            "friction": plant.sim.friction,
+            "counterweight": plant.sim.options.counterweight,
+            "friction": plant.sim.options.friction,
             "instrument": plant.arm.instrument,
             "g": tuple(round(float(x), 6) for x in plant.gravity),
         }

@@ -9,7 +9,7 @@ import numpy as np
 import viser
 from viser import uplot
 
-from trocar.appearance.rendering import Picture
+from trocar.appearance import Picture
 from trocar.mechanics import Mechanism
 from trocar.plots import COLOURS
 from trocar.spatial import Array

@@ -6,7 +6,7 @@ import pytest
 from conftest import MECHANISMS
 
 import trocar as tr
-from trocar.appearance.arm_shapes import add_geometry, drawing
+from trocar.appearance.arm_shapes import add_shapes, drawing
 from trocar.appearance.carving import bar, block, hull, rounded_box, triangles
 from trocar.simulation import Simulator
 
@@ -30,7 +30,7 @@ def drawn(name, geometry):
         link.mass, link.inertia = 1.0, [0.1, 0.1, 0.1]
         turns = body.kind == "revolute"
         link.add_joint(type=mujoco.mjtJoint.mjJNT_HINGE if turns else mujoco.mjtJoint.mjJNT_SLIDE, axis=[0, 0, 1])
-    add_geometry(spec, arm)
+    add_shapes(spec, arm)
     return arm, spec.compile()
 
 

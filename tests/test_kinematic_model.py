@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import trocar as tr
+from trocar.appearance import render
 from trocar.appearance.cart_shapes import FLOOR
 from trocar.appearance.kinematic_model import kinematic_arm, kinematic_cart
-from trocar.appearance.rendering import render_model
 
 
 def placed(spec, qpos):
@@ -36,10 +36,10 @@ def cart(request):
 
 
 def test_every_arm_of_a_cart_is_where_the_cart_says(cart):
-    q = {name: 0.3 * cart.mechanism(name).arm.upper for name in cart.arms}
+    q = {name: 0.3 * cart.arm(name).upper for name in cart.arms}
     _, data = placed(*kinematic_cart(cart, q))
     for name in cart.arms:
-        arm = cart.mechanism(name).arm
+        arm = cart.arm(name)
         tip = data.body(f"{name}/{arm.tip_body}")
         T = np.eye(4)
         T[:3, :3], T[:3, 3] = tip.xmat.reshape(3, 3), tip.xpos
@@ -104,9 +104,8 @@ def test_what_is_not_on_the_cart_is_named():
 
 
 def test_a_picture_of_a_cart_shows_it(cart):
-    spec, qpos = kinematic_cart(cart)
     try:
-        image = render_model(spec, qpos, (-100.0, -10.0), (200, 150), floor=FLOOR[cart.name])
+        image = render(cart, (-100.0, -10.0), (200, 150))
     except tr.TrocarError as error:
         if "no OpenGL context" not in str(error):
             raise
@@ -115,4 +114,4 @@ def test_a_picture_of_a_cart_shows_it(cart):
     dark = (image.max(-1) < 90).sum()  # covers and columns; backdrop and floor are light
     assert 200 < dark < 8000
     with pytest.raises(tr.TrocarError, match="size"):
-        render_model(spec, qpos, size=(0, 10))
+        render(cart, size=(0, 10))

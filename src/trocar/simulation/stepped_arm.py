@@ -1,0 +1,164 @@
+"""One arm as a scene steps it: motors, forces beside the model's, brakes, wrenches, faults, and their memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.errors import TrocarError
+from trocar.mechanics import Mechanism
+from trocar.simulation.arm_options import LoadedArm
+from trocar.simulation.arm_slice import ArmSlice
+from trocar.simulation.engine import Engine
+from trocar.simulation.forces.applied_wrenches import AppliedWrenches
+from trocar.simulation.forces.arm_forces import ArmForces
+from trocar.simulation.forces.brakes import Brakes
+from trocar.simulation.forces.elastic_drives import ElasticDrives
+from trocar.simulation.forces.faults import Fault, FaultInjection
+from trocar.spatial import Array
+
+
+@dataclass(frozen=True)
+class Memory:
+    """State of an arm beside that of the engine; together they determine the future."""
+
+    wrenches: dict[str, Array]
+    held: Array  # where the brakes hold, engaged or not
+    forces: tuple[Any, Any]
+    faults: Any
+
+
+class SteppedArm:
+    """The engine's side of an arm. A scene steps it through `command`, `act_ahead`, `start` and `memory`.
+
+    `SimulatedArm` is the user's side: it reads what is here.
+
+    Attributes:
+        loaded: arm, parameters and options. slice: the arm's rows of the MuJoCo model.
+        mechanism: its equations, with the parameters, instrument and gravity that are simulated.
+        qpos, qvel, ctrl: views of MuJoCo's data (links, then motors of elastic drives; motors).
+        D, E: q = D qpos and qpos = E q. D_measured: positions at the encoders = D_measured qpos.
+        motor_from_joint, joint_from_motor: maps of efforts.
+        forces, wrenches, brakes: what acts beside the motors. faults: None while there are none.
+        gripper: opening of a master's gripper [rad].
+    """
+
+    def __init__(self, loaded: LoadedArm, engine: Engine, prefix: str, gravity: Array) -> None:
+        arm, options, data = loaded.arm, loaded.options, engine.data
+        self.loaded, self.engine = loaded, engine
+        self.slice = arm_slice = ArmSlice(engine, arm, prefix, extra=loaded.elastic_motors)
+        # attributes of MjData cost a look-up each; these are views that stay valid
+        self.ctrl, self._applied = data.ctrl[arm_slice.u], data.qfrc_applied[arm_slice.v]
+        self.qpos, self.qvel = data.qpos[arm_slice.q], data.qvel[arm_slice.v]
+        motors = loaded.elastic_motors
+        self.D, self.E = np.pad(arm.D, ((0, 0), (0, motors))), np.pad(arm.E, ((0, motors), (0, 0)))
+        self.D_measured = self.D.copy()
+        elastic = None if options.compliance is None else ElasticDrives(arm_slice, options.compliance)
+        if elastic is not None:
+            for joint, motor in zip(elastic.joints, elastic.motors, strict=True):
+                self.E[motor, joint] = 1.0
+                self.D_measured[joint] = np.eye(len(self.qpos))[motor]
+        self.motor_from_joint = np.ascontiguousarray(arm.motors.coupling.T)
+        self.joint_from_motor = np.linalg.inv(self.motor_from_joint)
+        self._motor_limits = arm.motors.effort if options.motor_limits else None
+        self.mechanism = self._mechanism(gravity)
+        self.forces = ArmForces(loaded, arm_slice, self.mechanism, self.D, elastic)
+        self.wrenches, self.brakes = AppliedWrenches(arm_slice), Brakes(arm_slice)
+        self.faults: FaultInjection | None = None
+        self.gripper = 0.0
+        self._pair_margin = engine.model.pair_margin[arm_slice.pairs].copy()
+        self._state_forces = self.forces.acts
+
+    def _mechanism(self, gravity: Array) -> Mechanism:
+        loaded = self.loaded
+        return Mechanism(loaded.arm, loaded.parameters, counterweight=loaded.options.counterweight, gravity=gravity)
+
+    def set_gravity(self, gravity: Array) -> None:
+        """Change gravity (3,) in base axes [m/s^2]: the base was turned."""
+        self.mechanism = self._mechanism(gravity)
+        self.forces.take(self.mechanism)
+
+    def command(self, tau: ArrayLike) -> None:
+        """Set joint efforts tau (n,) [N m, N] and all other forces for the step about to be taken."""
+        ctrl = self.ctrl
+        try:
+            self.motor_from_joint.dot(tau, ctrl)  # straight into data.ctrl
+        except RuntimeWarning:  # 0 times infinity, where warnings are errors
+            ctrl[:] = np.nan
+        except (TypeError, ValueError):
+            arm, given = self.loaded.arm, getattr(tau, "shape", None) or tau
+            raise TrocarError(f"tau of {arm.name} has {arm.n} values [N m, N], got {given!r}") from None
+        if not math.isfinite(ctrl.dot(ctrl)):
+            ctrl[:] = 0.0
+            raise TrocarError(f"tau is not finite: {tau!r}")
+        if self._motor_limits is not None:
+            np.clip(ctrl, -self._motor_limits, self._motor_limits, out=ctrl)
+        if self.faults is not None:
+            self.faults.deliver(ctrl)
+        if self.wrenches:
+            self.wrenches.act()
+        if self._state_forces:
+            self.forces.act(self.qpos, self.qvel, self._applied)
+
+    def act_ahead(self) -> bool:
+        """Move friction with memory half a step ahead, for a Runge-Kutta step; False where there is none."""
+        return self.forces.act_ahead(self.qvel, self._applied)
+
+    def start(self, q: Array, dq: Array) -> None:
+        """Forget the past and stand at q (n,) with rates dq (n,), in data that were reset."""
+        self.wrenches.clear()
+        self.forces.reset()
+        self._applied[:] = self.forces.offset
+        if self.faults is not None:
+            self.faults.reset()
+        self.put(q, dq)
+
+    def put(self, q: Array, dq: Array) -> None:
+        """Place every link where the closed mechanism has it at q (n,) with rates dq (n,)."""
+        arm, model = self.loaded.arm, self.engine.model
+        overlapping = "jaw" in arm.joint_names and q[arm.joint_names.index("jaw")] < 0
+        if self.slice.pairs:
+            model.pair_margin[self.slice.pairs] = -1.0 if overlapping else self._pair_margin
+        self.qpos[:] = self.E @ q
+        self.brakes.place(self.qpos)
+        self.qvel[:] = self.E @ dq
+        residual = self.mechanism.loop_residual(q)
+        if residual.max() > 1e-9:
+            loop = arm.loops[int(residual.argmax())]
+            raise TrocarError(f"loop {loop.name} is open by {residual.max():.3g} m at q = {q}")
+        self.engine.rest()
+        self.forces.place(self.qpos)
+
+    def inject(self, faults: Sequence[Fault]) -> None:
+        """Let these faults happen, instead of any others."""
+        if self.faults is not None:
+            self.faults.reset()
+        self.faults = FaultInjection(self, tuple(faults)) if faults else None
+
+    @property
+    def reported(self) -> Array:
+        """Motor efforts (n,) of the step just taken, as the amplifiers report them [N m, N]."""
+        return self.ctrl if self.faults is None else self.faults.reported
+
+    @property
+    def memory(self) -> Memory:
+        """State beside that of the engine. Set it to go back to it."""
+        return Memory(
+            wrenches=self.wrenches.memory,
+            held=self.brakes.held,
+            forces=self.forces.memory,
+            faults=None if self.faults is None else self.faults.memory,
+        )
+
+    @memory.setter
+    def memory(self, memory: Memory) -> None:
+        self.brakes.held = memory.held
+        self.wrenches.memory = memory.wrenches
+        self.forces.recall(memory.forces, self.qpos)
+        if self.faults is not None and memory.faults is not None:
+            self.faults.memory = memory.faults

@@ -459,3 +459,24 @@ def test_a_file_that_does_not_exist_or_does_not_fit_is_refused(mounted):
         tr.load_mechanism("PSM", instrument="nowhere.toml")
     with pytest.raises(tr.TrocarError, match="my_gripper is one of the da Vinci Classic instruments"):
         mounted(arm="PSM_Si")
+
+
+@pytest.mark.parametrize("case", ALL, ids=ident)
+def test_a_wrench_at_the_tip_acts_at_the_tip(case):
+    """The efforts of the Jacobian balance it: it acts where `tip_pose` is, not at the link that carries the tip."""
+    arm, name = case
+    sim = tr.Simulator(arm, instrument=name, friction=False, contacts=False)
+    q = np.array(sim.arm.home)
+    q[3:6] = 0.4, 0.3, -0.2
+    sim.reset(q)
+    wrench = np.array([2.0, -1.0, 3.0, 0.01, 0.02, -0.03])
+    tau = sim.mechanism.gravity(q)
+    tau[: sim.arm.tip_joints] -= sim.mechanism.jacobian(q).T @ wrench
+    sim.apply_wrench(wrench)
+    for _ in range(10):
+        sim.step(tau)
+    np.testing.assert_allclose(sim.q, q, atol=1e-6)
+    np.testing.assert_allclose(sim.tip_pose(), sim.mechanism.forward_kinematics(q), atol=5e-5)  # rad, m
+    sim.apply_wrench(np.zeros(6))
+    sim.step(tau)
+    assert not sim.data.xfrc_applied.any()

@@ -218,6 +218,14 @@ class Arm:
             text = f"joint {j + 1} ({joint.name}) violates {joint.lower:g} <= {q[j]:.6g} <= {joint.upper:g}"
             raise TrocarError(f"{what}: {text}" if what else text)
 
+    def carriers(self, body: str) -> tuple[str, ...]:
+        """A link and all links that carry it, from the base outwards."""
+        chain, name = [], str(body)
+        while name:
+            chain.append(name)
+            name = self.body(name).parent or ""
+        return tuple(reversed(chain))
+
     def body(self, name: str) -> Body:
         """The link of that name."""
         for body in self.bodies:

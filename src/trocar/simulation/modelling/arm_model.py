@@ -25,6 +25,10 @@ from trocar.simulation.forces.elastic_drives import add_motors
 from trocar.simulation.forces.port import add_seal
 from trocar.spatial import Array, quaternion
 
+# Of followers between the shaft and the tip, the second links of a snake wrist, which have none of their own
+# [kg m^2]. Massless, their coupling gives way to a force at the tip: with 3 N by a radian in 10 ms, with this by 1e-5.
+FOLLOWER_INERTIA = 1e-7
+
 INTEGRATORS = {
     "fast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
     "exact": mujoco.mjtIntegrator.mjINT_RK4,
@@ -95,6 +99,8 @@ def _add_bodies(
             I = inertia.I
             link.mass, link.ipos, link.inertia = inertia.mass, inertia.com, np.zeros(3)
             link.fullinertia = [I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]]
+        elif body.name in arm.transmissions and body.name in arm.carriers(arm.tip_body):
+            joint.armature = FOLLOWER_INERTIA
         span = _range(arm, body.name)
         if limits and span is not None:
             joint.limited, joint.range = True, span

@@ -20,8 +20,10 @@ from trocar.simulation.arm_options import ArmOptions, LoadedArm
 from trocar.simulation.divergence import Diverged, save_states
 from trocar.simulation.engine import RUNAWAY, Engine, Snapshot
 from trocar.simulation.modelling.scene_model import scene_model, simulated
+from trocar.simulation.objects.assembly import Object, set_stiffness
 from trocar.simulation.objects.contact import Contact
-from trocar.simulation.objects.objects import OBJECT, Object, PlacedObject, set_stiffness
+from trocar.simulation.objects.placed_object import PlacedObject
+from trocar.simulation.objects.solid import OBJECT
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.simulation.stepped_arm import SteppedArm
 from trocar.spatial import Array, checked_pose, pose, quaternion, rotation

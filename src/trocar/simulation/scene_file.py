@@ -17,8 +17,10 @@ from trocar.arms.suj import CARTS
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics.cart import load_cart
 from trocar.simulation.modelling.arm_model import INTEGRATORS
-from trocar.simulation.objects.objects import Object, SoftSlab, Solid, needle
+from trocar.simulation.objects.assembly import Object
 from trocar.simulation.objects.primitives import Box, Capsule, Cylinder, Obstacle, Sphere
+from trocar.simulation.objects.soft_slab import SoftSlab
+from trocar.simulation.objects.solid import Solid, needle
 from trocar.simulation.scene import Scene, SceneArm
 from trocar.spatial import Array, pose, rotation
 

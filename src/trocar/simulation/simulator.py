@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from trocar.arms import gravity_vector, load_arm
 from trocar.simulation.arm_options import ArmOptions
 from trocar.simulation.engine import Snapshot
-from trocar.simulation.objects.objects import Object
+from trocar.simulation.objects.assembly import Object
 from trocar.simulation.scene import Scene, SceneArm
 from trocar.simulation.simulated_arm import SimulatedArm
 

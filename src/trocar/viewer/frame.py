@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import mujoco
 import numpy as np
 
-from trocar.simulation.objects.objects import OBJECT
+from trocar.simulation.objects.solid import OBJECT
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.spatial import Array
 from trocar.viewer.driving import Driver

@@ -12,7 +12,7 @@ from trocar.appearance.sketch import COLLISION, VISUAL
 from trocar.mechanics.cart import Cart
 from trocar.simulation.arm_options import LoadedArm
 from trocar.simulation.modelling.arm_model import build
-from trocar.simulation.objects.objects import Object, add_objects, firm_fingers, friction_cone
+from trocar.simulation.objects.assembly import Object, add_objects, firm_fingers, friction_cone
 from trocar.spatial import Array
 
 OPTIONS = ("timestep", "integrator", "gravity", "solver", "tolerance", "iterations", "disableflags")

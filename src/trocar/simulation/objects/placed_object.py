@@ -1,0 +1,62 @@
+"""Objects of a running simulation: where they are and how they move."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.errors import TrocarError
+from trocar.simulation.objects.soft_slab import SoftSlab
+from trocar.simulation.objects.solid import OBJECT, Solid
+from trocar.spatial import Array, checked_pose, pose, quaternion
+
+
+class PlacedObject:
+    """An object of a scene, as it is now."""
+
+    def __init__(self, thing: Solid | SoftSlab, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        self.thing, self._model, self._data = thing, model, data
+        body = model.body(OBJECT + thing.name)
+        self.body = int(body.id)
+        free = isinstance(thing, Solid) and thing.mass is not None
+        self._q = int(model.jnt_qposadr[body.jntadr[0]]) if free else None
+        self._v = int(model.jnt_dofadr[body.jntadr[0]]) if free else None
+
+    @property
+    def pose(self) -> Array:
+        """T_base_object (4, 4). Set it to move a free object, which is then at rest; fixed and soft ones refuse."""
+        if self._q is None:
+            return np.array(self.thing.pose, dtype=float)
+        position, turn = np.split(self._data.qpos[self._q : self._q + 7], [3])
+        R = np.empty(9)
+        mujoco.mju_quat2Mat(R, turn / np.linalg.norm(turn))
+        return pose(R.reshape(3, 3), position)
+
+    @pose.setter
+    def pose(self, T: ArrayLike) -> None:
+        if self._q is None or self._v is None:
+            raise TrocarError(f"{self.thing.name} is not free to be moved")
+        T = checked_pose(T)
+        self._data.qpos[self._q : self._q + 7] = [*T[:3, 3], *quaternion(T[:3, :3])]
+        self._data.qvel[self._v : self._v + 6] = 0.0
+        mujoco.mj_forward(self._model, self._data)
+
+    @property
+    def twist(self) -> Array:
+        """Velocity (6,) of its origin [m/s] and angular velocity [rad/s], base axes; zero if it is not free."""
+        if self._v is None:
+            return np.zeros(6)
+        v, w = np.split(self._data.qvel[self._v : self._v + 6], 2)
+        return np.concatenate([v, self.pose[:3, :3] @ w])  # MuJoCo's angular velocity is in the body
+
+    @property
+    def vertices(self) -> Array:
+        """Nodes (k, 3) of a soft object in the base [m]; none of a rigid one."""
+        if isinstance(self.thing, Solid):
+            return np.empty((0, 3))
+        mujoco.mj_kinematics(self._model, self._data)
+        mujoco.mj_flex(self._model, self._data)
+        flex = mujoco.mj_name2id(self._model, mujoco.mjtObj.mjOBJ_FLEX, OBJECT + self.thing.name)
+        first, count = int(self._model.flex_vertadr[flex]), int(self._model.flex_vertnum[flex])
+        return np.array(self._data.flexvert_xpos[first : first + count])

@@ -1,0 +1,91 @@
+"""Soft objects: a block of elastic tissue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.errors import TrocarError
+from trocar.simulation.objects.solid import (
+    FIXED_PRIORITY,
+    HARD_SOLREF,
+    OBJECT,
+    OBJECT_GROUP,
+    check_name,
+    check_not_negative,
+)
+from trocar.spatial import checked_pose, quaternion
+
+SOFT_SOLIMP = (0.9, 0.95, 1e-3, 0.5, 2.0)  # harder, and the solver fails to converge between light nodes and fingers
+
+
+@dataclass(frozen=True)
+class SoftSlab:
+    """A soft block of linear elastic tetrahedra whose lower face is fixed to the base. Needs accuracy="discrete".
+
+    Attributes:
+        name: its own among the objects.
+        size: edges (3,) [m] along its axes. pose: T_base_slab (4, 4) of its centre; z points to the free face.
+        young: [Pa]. poisson: below 0.5. damping: time constant of its viscosity [s].
+        density: [kg/m^3]. spacing: largest edge of the grid [m]; the cost grows with the number of nodes.
+        friction: coefficient of Coulomb friction. colour: (red, green, blue).
+    """
+
+    name: str
+    size: ArrayLike
+    pose: ArrayLike = field(default_factory=lambda: np.eye(4))
+    young: float = 3e4
+    poisson: float = 0.45
+    damping: float = 0.01
+    density: float = 1000.0
+    spacing: float = 5e-3
+    friction: float = 0.3
+    colour: tuple[float, float, float] = (0.80, 0.42, 0.38)
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        size = np.asarray(self.size, dtype=float)
+        if size.shape != (3,) or not (np.isfinite(size) & (size > 0)).all():
+            raise TrocarError(f"size of {self.name} must be three positive lengths [m], got {self.size!r}")
+        for name in ("young", "density", "spacing"):
+            if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0):
+                raise TrocarError(f"{name} of {self.name} must be positive, got {getattr(self, name)!r}")
+        if not 0 <= self.poisson < 0.5:
+            raise TrocarError(f"poisson of {self.name} must be at least 0 and below 0.5, got {self.poisson!r}")
+        check_not_negative(self, "friction", "damping")
+        checked_pose(self.pose)
+
+    @property
+    def count(self) -> tuple[int, int, int]:
+        """Nodes along each edge."""
+        x, y, z = (max(2, 1 + int(np.ceil(edge / self.spacing - 1e-9))) for edge in np.asarray(self.size, dtype=float))
+        return x, y, z
+
+    def add_to(self, spec: mujoco.MjSpec) -> None:
+        size, T, count = np.asarray(self.size, dtype=float), np.asarray(self.pose, dtype=float), self.count
+        base = spec.worldbody.add_body(name=OBJECT + self.name, pos=T[:3, 3], quat=quaternion(T[:3, :3]))
+        # the skin of a flex stands out by its radius: the grid is that much smaller
+        radius = 1e-3 * float(size.min())
+        spacing = (size - 2 * radius) / (np.array(count) - 1)
+        flex = base.make_flex(
+            name=OBJECT + self.name,
+            type="grid",
+            dim=3,
+            count=count,
+            spacing=spacing,
+            radius=radius,
+            mass=self.density * float(size.prod()),
+        )
+        flex.young, flex.poisson, flex.damping = self.young, self.poisson, self.damping
+        flex.selfcollide = mujoco.mjtFlexSelf.mjFLEXSELF_NONE
+        flex.priority, flex.condim, flex.friction = FIXED_PRIORITY, 3, [self.friction, 0.0, 0.0]
+        flex.solref, flex.solimp = HARD_SOLREF, SOFT_SOLIMP
+        flex.group, flex.rgba = OBJECT_GROUP, [*self.colour, 1.0]
+        lowest = -(size[2] / 2 - radius)
+        for node in list(base.bodies):
+            if node.pos[2] < lowest + 1e-9:
+                for joint in list(node.joints):
+                    spec.delete(joint)

@@ -20,7 +20,7 @@ from trocar.errors import TrocarError
 from trocar.identification import excitation
 from trocar.identification import excitation_file as files
 from trocar.identification.excitation import Excitation, _Problem, excite, sampled
-from trocar.identification.excitation_criterion import NEARLY_REDUNDANT, Criterion
+from trocar.identification.excitation_criterion import Criterion
 from trocar.identification.excitation_effort import MotorEfforts
 from trocar.identification.excitation_limits import excitation_limits
 from trocar.identification.identify import identify
@@ -55,7 +55,7 @@ def states(mechanism, count, seed=0):
 
 
 def test_without_two_bars_the_psm_has_48_base_parameters_and_49_with_them(psm):
-    assert len(Criterion(psm, NEARLY_REDUNDANT["PSM"])) == 48
+    assert len(Criterion(psm, psm.arm.excitation.redundant_links)) == 48
     assert len(Criterion(psm)) == 49
 
 
@@ -441,7 +441,7 @@ def test_the_recorded_motion_has_about_the_condition_number_of_the_authors_comma
 
     motion = fitted(measured(DATA / ONE, load_recipe("PSM")).joints)
     x = sampled(motion, HARMONICS * SAMPLES + 1)
-    assert Criterion(psm, NEARLY_REDUNDANT["PSM"]).condition_number(*x) == pytest.approx(389.9, rel=0.1)
+    assert Criterion(psm, psm.arm.excitation.redundant_links).condition_number(*x) == pytest.approx(389.9, rel=0.1)
     assert Criterion(psm).condition_number(*x) == pytest.approx(4757, rel=0.05)
 
 

@@ -103,7 +103,7 @@ def _pictures(loaded: Scene, output: Path) -> list[Path]:
         image = render_scene(loaded, (248.0, -10.0)) if on_cart else render_scene(loaded, (146.0, -19.0))
         written = [save_png(output / "picture.png", image)]
         for name, arm in loaded.arms.items():
-            if arm.arm.family == "ECM":
+            if arm.arm.carries == "endoscope":
                 pair = StereoEndoscope(loaded, name, samples=4).pair()
                 written.append(save_png(output / "stereo.png", np.hstack(pair)))
                 break

@@ -78,6 +78,5 @@ def _entry(drive: Drive, robot: Arm) -> dict[str, Any]:
         return {space: dict(weights), "terms": ["Im"]}
     offset = ["Fo"] if "Fo" in drive.terms or (space == "joints" and len(weights) == 1) else []
     terms = [*(["Im"] if "Im" in drive.terms else []), "Fv", *offset, *(["K"] if "K" in drive.terms else [])]
-    kinds = {joint.name: joint.kind for joint in robot.joints}
-    kind = kinds.get(next(iter(weights)), "revolute")
-    return {space: dict(weights), "terms": terms, "hysteresis": "m" if kind == "prismatic" else "rad"}
+    units = {joint.name: joint.unit for joint in robot.joints}
+    return {space: dict(weights), "terms": terms, "hysteresis": units.get(next(iter(weights)), "rad")}

@@ -28,7 +28,7 @@ def load_recording(
     """
     recipe = recipe or load_recipe(arm)
     robot = load_arm(arm, recipe.template.geometry)
-    units = ["m" if joint.kind == "prismatic" else "rad" for joint in robot.joints]
+    units = [joint.unit for joint in robot.joints]
     # A motor moves metres exactly if the joint it drives alone does.
     T = joint_from_columns(robot, recipe.columns)
     column_units = [units[int(np.flatnonzero(T[:, j])[0])] for j in range(robot.n)]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar.arms.arm import violation
 from trocar.arms.suj import SetUpArm
 from trocar.errors import TrocarError, Unreachable
 from trocar.mechanics.arm_kinematics import batch_first, batch_last
-from trocar.mechanics.inverse_kinematics import LIMIT_TOLERANCE
 from trocar.mechanics.kinematics import Tree
 from trocar.spatial import Array
 
@@ -92,12 +92,10 @@ class SetUpChain:
             more = "; fixed joints the dVRK lists as 0 are left out here" if q.ndim == 1 and q.size > facts.n else ""
             raise TrocarError(f"{facts.name} has {facts.n} set-up joints ({names}), got shape {q.shape}{more}")
         for i, (joint, value) in enumerate(zip(facts.joints, q, strict=True)):
-            where = f"set-up joint {i + 1} ({joint.name}) of {facts.name}"
             if not np.isfinite(value):
-                raise TrocarError(f"{where} is {value}")
-            if not joint.lower - LIMIT_TOLERANCE <= value <= joint.upper + LIMIT_TOLERANCE:
-                unit = "rad" if joint.kind == "revolute" else "m"
-                raise TrocarError(f"{where} violates {joint.lower:.4g} <= {value:.4g} <= {joint.upper:.4g} {unit}")
+                raise TrocarError(f"set-up joint {i + 1} ({joint.name}) of {facts.name} is {value}")
+        if (found := violation(facts.joints, q)) is not None:
+            raise TrocarError(f"set-up of {facts.name}: {found}")
         q.setflags(write=False)
         return q
 

@@ -59,8 +59,6 @@ class ArmSpec:
             raise TrocarError(f"{name} has no counterweight; leave counterweight out")
         if transmission != "rigid" and arm.counterweight is None:
             raise TrocarError(f"{name} has no counterweight for transmission={transmission!r}")
-        if compliance is not None and arm.name != "PSM":
-            raise TrocarError(f"drive compliance was measured on the Classic PSM, not on {name}")
         if port is not None and not arm.has_rcm:
             raise TrocarError(f"{name} has no remote centre of motion for a port to be near")
         return cls(
@@ -69,7 +67,7 @@ class ArmSpec:
             counterweight=counterweight,
             friction=friction,
             transmission=transmission,
-            compliance=compliance,
+            compliance=None if compliance is None else compliance.of(arm),
             port=port,
             limits=limits,
             motor_limits=motor_limits,
@@ -78,7 +76,7 @@ class ArmSpec:
     @property
     def motors(self) -> int:
         """Joints in the model beside those of the tree: the motors of elastic drives."""
-        return 0 if self.compliance is None else len(self.compliance.compliance)
+        return 0 if self.compliance is None else len(self.compliance.deflections)
 
     def build(self, gravity: Array, timestep: float, accuracy: str) -> mujoco.MjSpec:
         """The model of the arm alone, its base being the world; gravity (3,) [m/s^2]."""

@@ -15,7 +15,7 @@ from trocar.control import Reference, Setpoint, State, TipMotion, hold
 from trocar.errors import TrocarError, UnknownName
 from trocar.recording import Recording
 from trocar.simulation.scene import Scene
-from trocar.simulation.simulated_arm import LIMIT_TOLERANCE, SimulatedArm
+from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array
 
@@ -162,7 +162,7 @@ class Run:
             ddq=self._ddq,
             tau=self._tau,
             joints=sim.arm.joint_names,
-            joint_units=["rad" if joint.kind == "revolute" else "m" for joint in sim.arm.joints],
+            joint_units=[joint.unit for joint in sim.arm.joints],
             commands=self._commands,
             extra=self._extra,
             extra_units=dict.fromkeys(self._extra, "m"),
@@ -226,21 +226,13 @@ class _Limited:
 
     def __init__(self, reference: Callable[[float], Any], arm: Arm) -> None:
         self._reference, self._arm = reference, arm
-        self._low, self._high = arm.lower - LIMIT_TOLERANCE, arm.upper + LIMIT_TOLERANCE
 
     def __call__(self, t: float) -> Setpoint:
         setpoint: Setpoint = self._reference(t)
         q = setpoint.q
-        if q.shape != self._low.shape:
+        if q.shape != (self._arm.n,):
             raise TrocarError(f"{self._arm.name} has {self._arm.n} joints, the reference gives q of shape {q.shape}")
-        inside = (q >= self._low) & (q <= self._high)
-        if not inside.all():
-            j = int(np.flatnonzero(~inside)[0])
-            joint = self._arm.joints[j]
-            raise TrocarError(
-                f"the reference at t = {t:.6g} s: joint {j + 1} ({joint.name}) violates "
-                f"{joint.lower:g} <= {q[j]:.6g} <= {joint.upper:g}"
-            )
+        self._arm.check_within_limits(q, f"the reference at t = {t:.6g} s")
         return setpoint
 
 

@@ -28,8 +28,6 @@ from trocar.simulation.objects.contact import InstrumentContacts
 from trocar.simulation.objects.objects import PlacedObject
 from trocar.spatial import Array
 
-LIMIT_TOLERANCE = 1e-3  # [rad, m]
-
 
 @dataclass(frozen=True)
 class Memory:
@@ -225,12 +223,7 @@ class SimulatedArm:
     def _within_limits(self, q: ArrayLike) -> Array:
         """Joint positions (n,), checked to be within the limits."""
         q = self._state(q, "q")
-        low, high = self.arm.lower - LIMIT_TOLERANCE, self.arm.upper + LIMIT_TOLERANCE
-        outside = np.flatnonzero((q < low) | (q > high))
-        if outside.size:
-            j = outside[0]
-            joint = self.arm.joints[j]
-            raise TrocarError(f"joint {j + 1} ({joint.name}) violates {joint.lower:g} <= {q[j]:.6g} <= {joint.upper:g}")
+        self.arm.check_within_limits(q)
         return q
 
     def _start(self, q: Array, dq: Array) -> None:

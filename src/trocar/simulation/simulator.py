@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.arms import gravity_vector
+from trocar.arms.arm import LIMIT_TOLERANCE
 from trocar.simulation.arm_options import ArmSpec
 from trocar.simulation.divergence import Diverged, save_states
 from trocar.simulation.engine import STIFFENING, Engine, Snapshot
@@ -17,7 +18,7 @@ from trocar.simulation.forces.elastic_drives import Compliance
 from trocar.simulation.forces.port import Port
 from trocar.simulation.modelling.arm_model import Cable, lean
 from trocar.simulation.objects.objects import Object, PlacedObject, add_objects, firm_fingers, set_stiffness
-from trocar.simulation.simulated_arm import LIMIT_TOLERANCE, SimulatedArm
+from trocar.simulation.simulated_arm import SimulatedArm
 
 __all__ = ["LIMIT_TOLERANCE", "STIFFENING", "Simulator", "Snapshot"]
 

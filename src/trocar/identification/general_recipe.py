@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from trocar.arms import Arm, load_arm
-from trocar.arms.parameters import Drive, Parameters, load_parameters
+from trocar.arms import Arm
+from trocar.arms.parameters import Drive, Parameters
 from trocar.identification.consistency import Prior
 from trocar.mechanics.inertia import barycentric, pseudo_inertia
 
@@ -23,12 +23,10 @@ DELTAS = {  # of the Dahl elements [rad, m], three to a decade
 }
 
 
-def general_table(arm: str) -> dict[str, Any]:
+def general_table(robot: Arm, known: Parameters) -> dict[str, Any]:
     """The recipe as a table, for any arm with parameters."""
-    known = load_parameters(arm)
-    robot = load_arm(arm, known.geometry)
     return {
-        "arm": arm,
+        "arm": robot.name,
         "columns": list(robot.joint_names),
         "rate": 200.0,
         "geometry": known.geometry,

@@ -283,8 +283,8 @@ class Mechanism(ArmKinematics):
 
 
 def load_mechanism(
-    name: str,
-    parameters: str | Path | None = None,
+    arm: str | Arm,
+    parameters: str | Path | Parameters | None = None,
     *,
     counterweight: bool = True,
     instrument: str | Path | None = None,
@@ -297,9 +297,9 @@ def load_mechanism(
     """The equations of an arm.
 
     Args:
-        name: PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR.
-        parameters: parameter set or path of a parameter file, which carries its geometry; None for the arm's best
-            set. A published geometry that has no dynamic parameters gives kinematics only. A geometry file (as
+        arm: PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR, or an `Arm` of your own.
+        parameters: parameter set, or its name, or the path of a parameter file; it carries its geometry. Default: the
+            arm's best set; an arm of your own has none, and kinematics only without one. A published geometry that has no dynamic parameters gives kinematics only. A geometry file (as
             `trocar calibrate` writes it) gives its lengths, with the parameters that it names.
         counterweight: False removes that body's mass and inertia and nothing else (arms that have one).
         instrument: number, name or file (NAME.toml) of the instrument or endoscope; None for the default.
@@ -309,61 +309,78 @@ def load_mechanism(
             set's own (ECM: SD). Its direction of view is the `instrument`.
         added_mass: by how much the instrument is heavier (+) or lighter (-) than the one of the set [kg].
     """
-    arm, found = load_set(name, parameters, instrument, rotor_inertia, endoscope, added_mass)
-    return Mechanism(arm, found, counterweight=counterweight, gravity=gravity, mounting=mounting)
+    facts, found = load_set(arm, parameters, instrument, rotor_inertia, endoscope, added_mass)
+    return Mechanism(facts, found, counterweight=counterweight, gravity=gravity, mounting=mounting)
 
 
 def load_set(
-    name: str,
-    parameters: str | Path | None = None,
+    arm: str | Arm,
+    parameters: str | Path | Parameters | None = None,
     instrument: str | Path | None = None,
     rotor_inertia: float | None = None,
     endoscope: str | float | None = None,
     added_mass: float = 0.0,
 ) -> tuple[Arm, Parameters | None]:
-    """An arm in the geometry of a parameter set, and that set (None where only a geometry is published)."""
+    """An arm in the geometry of a parameter set, and that set (None where there is only a geometry)."""
+    if isinstance(arm, Arm):
+        facts, found = arm, None if parameters is None else load_parameters(arm.name, parameters)
+        if instrument is not None:
+            raise TrocarError(
+                f"{arm.name} is given as an Arm, with its instrument; leave instrument={instrument!r} out"
+            )
+        if found is not None and found.geometry != arm.geometry:
+            raise TrocarError(
+                f"the parameter set '{found.name}' is for geometry '{found.geometry}', the arm has '{arm.geometry}'"
+            )
+    else:
+        geometry, found = _geometry_and_set(arm, parameters)
+        facts = load_arm(arm, geometry, instrument)
+    if rotor_inertia is not None:
+        found = _with_rotors(found, facts.name, rotor_inertia)
+    if endoscope is not None:
+        found = with_endoscope(found, facts, endoscope)
+    if added_mass:
+        found = with_added_mass(found, facts, added_mass)
+    if found is not None:
+        _check_bodies(facts, found)
+    return facts, found
+
+
+def _geometry_and_set(
+    name: str, parameters: str | Path | Parameters | None
+) -> tuple[str | Path | Geometry | None, Parameters | None]:
+    """Geometry and parameter set of an arm that trocar knows by its name."""
     if name not in ARMS:
         raise UnknownName("arm", name, ARMS)
     sets, shapes = SETS.get(name, ()), geometries(name)
-    found: Parameters | None
-    geometry: str | Path | Geometry | None
+    if isinstance(parameters, str | Path):
+        if str(parameters) in shapes and str(parameters) not in sets:
+            return str(parameters), None
+        if is_geometry_file(parameters):
+            geometry = read_geometry(parameters, name, published(name))
+            found = None if geometry.parameters is None else load_parameters(name, geometry.parameters)
+            if found is not None and found.geometry != geometry.frames:
+                raise TrocarError(
+                    f"{parameters}: the parameter set '{found.name}' is for the frames of {found.geometry}, "
+                    f"the lengths are of {geometry.frames}; leave 'parameters' out, or give a set in these frames"
+                )
+            return geometry, found
+        if str(parameters) not in sets and Path(parameters).suffix != ".toml":
+            raise UnknownName(f"parameter set of {name}", parameters, dict.fromkeys((*sets, *shapes)))
     if parameters is None and not sets:
-        found, geometry = None, None
-    elif parameters is not None and str(parameters) in shapes and str(parameters) not in sets:
-        found, geometry = None, str(parameters)
-    elif parameters is not None and is_geometry_file(parameters):
-        geometry = read_geometry(parameters, name, published(name))
-        found = None if geometry.parameters is None else load_parameters(name, geometry.parameters)
-        if found is not None and found.geometry != geometry.frames:
-            raise TrocarError(
-                f"{parameters}: the parameter set '{found.name}' is for the frames of {found.geometry}, "
-                f"the lengths are of {geometry.frames}; leave 'parameters' out, or give a set in these frames"
-            )
-    elif parameters is not None and str(parameters) not in sets and Path(parameters).suffix != ".toml":
-        raise UnknownName(f"parameter set of {name}", parameters, dict.fromkeys((*sets, *shapes)))
-    else:
-        found = load_parameters(name, parameters)
-        # a set of one's own names its geometry file from where it lies
-        beside = Path(found.path).parent / found.geometry
-        geometry = beside if beside.suffix == ".toml" else found.geometry
-    if rotor_inertia is not None:
-        found = _with_rotors(found, name, rotor_inertia)
-    arm = load_arm(name, geometry, instrument)
-    if endoscope is not None:
-        found = with_endoscope(found, arm, endoscope)
-    if added_mass:
-        found = with_added_mass(found, arm, added_mass)
-    if found is not None:
-        _check_bodies(arm, found)
-    return arm, found
+        return None, None
+    found = load_parameters(name, parameters)
+    # a set of one's own names its geometry file from where it lies
+    beside = Path(found.path).parent / found.geometry
+    return beside if beside.suffix == ".toml" else found.geometry, found
 
 
 def _check_bodies(arm: Arm, parameters: Parameters) -> None:
     missing = sorted(set(parameters.inertias) - {body.name for body in arm.bodies})
     if missing:
         raise TrocarError(
-            f"parameter set '{parameters.name}' of {arm.name} has inertias of {', '.join(missing)}, which "
-            f"{arm.instrument} has not: it goes with instruments of two jaws on a wrist of pitch and yaw"
+            f"parameter set '{parameters.name}' of {arm.name} has inertias of {', '.join(missing)}, which {arm.name} "
+            f"with {arm.instrument} has none of; its bodies are {', '.join(body.name for body in arm.bodies)}"
         )
 
 

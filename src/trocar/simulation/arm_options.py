@@ -34,8 +34,8 @@ class ArmSpec:
     @classmethod
     def load(
         cls,
-        name: str,
-        parameters: str | Path | None = None,
+        name: str | Arm,
+        parameters: str | Path | Parameters | None = None,
         *,
         counterweight: bool = True,
         friction: bool = True,
@@ -49,18 +49,18 @@ class ArmSpec:
         endoscope: str | float | None = None,
         added_mass: float = 0.0,
     ) -> ArmSpec:
-        """By name of the arm; refuses what that arm does not have."""
+        """By name of the arm, or of an `Arm` of your own; refuses what that arm does not have."""
         if transmission not in ("rigid", "mirrored") and not isinstance(transmission, Cable):
             raise UnknownName("transmission", transmission, ("rigid", "mirrored", "Cable(stiffness=, damping=)"))
         arm, found = load_set(name, parameters, instrument, rotor_inertia, endoscope, added_mass)
         if found is None:
-            raise TrocarError(f"{name} has no dynamic parameters to simulate yet")
+            raise TrocarError(f"{arm.name} has no dynamic parameters to simulate yet")
         if not counterweight and arm.counterweight is None:
-            raise TrocarError(f"{name} has no counterweight; leave counterweight out")
+            raise TrocarError(f"{arm.name} has no counterweight; leave counterweight out")
         if transmission != "rigid" and arm.counterweight is None:
-            raise TrocarError(f"{name} has no counterweight for transmission={transmission!r}")
+            raise TrocarError(f"{arm.name} has no counterweight for transmission={transmission!r}")
         if port is not None and not arm.has_rcm:
-            raise TrocarError(f"{name} has no remote centre of motion for a port to be near")
+            raise TrocarError(f"{arm.name} has no remote centre of motion for a port to be near")
         return cls(
             arm=arm,
             parameters=found,

@@ -9,8 +9,9 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.arms import gravity_vector
+from trocar.arms import Arm, gravity_vector
 from trocar.arms.arm import LIMIT_TOLERANCE
+from trocar.arms.parameters import Parameters
 from trocar.simulation.arm_options import ArmSpec
 from trocar.simulation.divergence import Diverged, save_states
 from trocar.simulation.engine import STIFFENING, Engine, Snapshot
@@ -27,7 +28,8 @@ class Simulator(SimulatedArm):
     """Dynamics of one arm with its real mechanism, in MuJoCo.
 
     Args:
-        name: arm. parameters: consistent set or parameter file; None for the arm's best.
+        name: arm, or an `Arm` of your own. parameters: consistent set, its name or a parameter file. Default: the arm's
+            best set.
         counterweight: False removes that body's mass and inertia and nothing else.
         friction: False leaves viscous and Coulomb friction, friction with memory and offsets out.
         timestep: [s].
@@ -48,8 +50,8 @@ class Simulator(SimulatedArm):
 
     def __init__(
         self,
-        name: str,
-        parameters: str | Path | None = None,
+        name: str | Arm,
+        parameters: str | Path | Parameters | None = None,
         counterweight: bool = True,
         friction: bool = True,
         timestep: float = 1e-3,

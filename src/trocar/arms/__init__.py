@@ -8,7 +8,7 @@ from os import PathLike
 from typing import Any
 
 from trocar.arms import instruments
-from trocar.arms.arm import Arm, Body, Gains, Joint, Loop, Motors, gravity_vector
+from trocar.arms.arm import Arm, Body, Gains, Joint, Loop, Motors, closure, gravity_vector, prismatic, revolute, shift
 from trocar.arms.ecm import ecm, ecm_si
 from trocar.arms.geometry_file import Geometry
 from trocar.arms.mtm import mtm
@@ -73,9 +73,13 @@ __all__ = [
     "Joint",
     "Loop",
     "Motors",
+    "closure",
     "geometries",
     "gravity_vector",
     "instruments",
     "load_arm",
+    "prismatic",
     "published",
+    "revolute",
+    "shift",
 ]

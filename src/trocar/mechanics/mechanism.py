@@ -299,8 +299,9 @@ def load_mechanism(
     Args:
         arm: PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR, or an `Arm` of your own.
         parameters: parameter set, or its name, or the path of a parameter file; it carries its geometry. Default: the
-            arm's best set; an arm of your own has none, and kinematics only without one. A published geometry that has no dynamic parameters gives kinematics only. A geometry file (as
-            `trocar calibrate` writes it) gives its lengths, with the parameters that it names.
+            arm's best set; an arm of your own without one has kinematics only, and so has a published geometry that
+            has no dynamic parameters. A geometry file (as `trocar calibrate` writes it) gives its lengths, with the
+            parameters that it names.
         counterweight: False removes that body's mass and inertia and nothing else (arms that have one).
         instrument: number, name or file (NAME.toml) of the instrument or endoscope; None for the default.
         gravity: vector [m/s^2] in base axes, or `mounting`: pitch of the base about x [rad].

@@ -1,7 +1,7 @@
 """A robot of your own: a cable-driven spherical arm, from its facts to kinematics, two engines, control and export.
 
 Like the RAVEN it turns about two axes that meet in the remote centre, slides through it and rolls. Its elbow is turned
-by a parallelogram, its motors pull cables that run over the joints before. One file of facts and numbers is all it needs.
+by a parallelogram, its motors pull cables that run over the joints before. One file of facts and numbers is enough.
 """
 
 from dataclasses import replace
@@ -102,9 +102,7 @@ mech = tr.load_mechanism(arm, parameters)
 q = np.array([0.4, -0.5, 0.12, 1.0])
 T = mech.forward_kinematics(q)
 print(f"inverse kinematics is off by {np.abs(mech.inverse_kinematics(T) - q).max():.0e}")
-print(
-    f"the parallelogram closes to {mech.loop_residual(q).max():.0e} m, the shaft meets the RCM to {mech.rcm_residual(q):.0e} m"
-)
+print(f"the parallelogram closes to {mech.loop_residual(q).max():.0e} m, the shaft to {mech.rcm_residual(q):.0e} m")
 print(f"smallest singular value of J: {np.linalg.svd(mech.jacobian(q), compute_uv=False)[-1]:.3f}")
 
 # Two engines: the equations in four coordinates, and six bodies with an explicit loop closure in MuJoCo.
@@ -142,6 +140,5 @@ for name, model in (("true", mech), ("guess", tr.load_mechanism(arm, guess)), ("
 # Picture and export.
 print("saved", save_png("own_arm.png", render(sim, "iso", (640, 480))).name)
 written = write_model(sim, "own_arm", ("mjcf", "urdf"))
-print(
-    f"{len(written)} files; MuJoCo reads {mujoco.MjModel.from_xml_path('own_arm/ownarm.xml').nbody} bodies from the MJCF"
-)
+model = mujoco.MjModel.from_xml_path("own_arm/ownarm.xml")
+print(f"{len(written)} files; MuJoCo reads {model.nbody} bodies and {model.neq} loop closure from the MJCF")

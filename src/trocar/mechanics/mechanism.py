@@ -24,6 +24,7 @@ from trocar.mechanics.inertia import NAMES, barycentric
 from trocar.mechanics.pinocchio_tree import PinocchioTree
 from trocar.mechanics.recursion import TreeInertia
 from trocar.mechanics.regressor import BaseParameters, base_parameters
+from trocar.mechanics.tree_arrays import TreeArrays, tree_arrays
 from trocar.spatial import Array
 
 FLOAT = np.dtype(float)  # one state of these needs no conversion; all else takes the slower way
@@ -271,6 +272,11 @@ class Mechanism(ArmKinematics):
             i = self._tree.index(name)
             mass[i], com[i], I[i] = body.mass, body.com, body.I
         return TreeInertia(mass, com, I)
+
+    @cached_property
+    def tree(self) -> TreeArrays:
+        """The mechanism as plain read-only arrays, for code generators and other engines."""
+        return tree_arrays(self.arm, self.tree_inertia, self.gravity_vector, self.drives, self.elastics)
 
     @cached_property
     def _pinocchio(self) -> PinocchioTree:

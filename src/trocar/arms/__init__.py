@@ -43,7 +43,7 @@ def load_arm(
     """
     if name not in ARMS:
         raise UnknownName("arm", name, ARMS)
-    if instrument is not None and name.startswith("MTM"):
+    if instrument is not None and name not in instruments.GENERATIONS:
         raise TrocarError(f"{name} carries no instrument, got instrument={instrument!r}; leave it out")
     tool = () if instrument is None else (instrument,)
     try:

@@ -18,14 +18,14 @@ class ArmKinematics:
     """Kinematics of an arm. SI units, radians, base axes; arguments may have leading batch axes.
 
     Attributes:
-        arm: the facts it is made from.
+        arm: the facts it is made from. links: motion and Jacobians of every body of the tree.
     """
 
     def __init__(self, arm: Arm) -> None:
         self.arm = arm
         self._serial = Tree(arm.serial, arm.joint_names)
         self._chain = PinocchioChain(arm)
-        self._tree = Tree(arm.bodies, arm.joint_names)
+        self.links = Tree(arm.bodies, arm.joint_names)
 
     @property
     def n(self) -> int:
@@ -35,7 +35,7 @@ class ArmKinematics:
     @property
     def frames(self) -> tuple[str, ...]:
         """Frames that `pose` and `jacobian` know: base, tip, rcm (not MTM) and every body."""
-        return ("base", "tip", *(("rcm",) if self.arm.has_rcm else ()), *self._tree.names)
+        return ("base", "tip", *(("rcm",) if self.arm.has_rcm else ()), *self.links.names)
 
     def tree_configuration(self, q: ArrayLike) -> Array:
         """Joint values (..., bodies) of every link, `E q` [rad, m]."""
@@ -54,19 +54,19 @@ class ArmKinematics:
         body, T = self._frame(frame)
         if body is None:
             return np.broadcast_to(T, q.shape[:-1] + (4, 4)).copy()
-        return _pose(self._tree, q, body, T)
+        return _pose(self.links, q, body, T)
 
     def poses(self, q: ArrayLike) -> dict[str, Array]:
         """Poses (..., 4, 4) in the base of every frame at once."""
         q = self.checked_state(q)
-        motion = self._tree.motion(batch_last(q))
+        motion = self.links.motion(batch_last(q))
         found = {}
         for name in self.frames:
             body, T = self._frame(name)
             if body is None:
                 found[name] = np.broadcast_to(T, q.shape[:-1] + (4, 4)).copy()
             else:
-                found[name] = _matrix(*self._tree.pose(motion, body, T), q.shape[:-1])
+                found[name] = _matrix(*self.links.pose(motion, body, T), q.shape[:-1])
         return found
 
     def jacobian(self, q: ArrayLike, frame: str = "tip", variant: Variant = "base") -> Array:
@@ -130,10 +130,10 @@ class ArmKinematics:
     def loop_residual(self, q: ArrayLike) -> Array:
         """Gap (..., loops) of every parallelogram closure when all links follow `E q` [m]."""
         q = self.checked_state(q)
-        motion = self._tree.motion(batch_last(q))
+        motion = self.links.motion(batch_last(q))
 
         def place(body: str, point: tuple[float, float, float]) -> Array:
-            return self._tree.pose(motion, self._tree.index(body), shift(*point))[1]
+            return self.links.pose(motion, self.links.index(body), shift(*point))[1]
 
         gaps = [place(loop.body_a, loop.point_a) - place(loop.body_b, loop.point_b) for loop in self.arm.loops]
         return batch_first(np.linalg.norm(np.reshape(gaps, (len(gaps), 3, motion.count)), axis=1), q.shape[:-1])
@@ -164,8 +164,8 @@ class ArmKinematics:
         if frame in ("base", "rcm"):
             return None, np.eye(4)
         if frame == "tip":
-            return self._tree.index(self.arm.tip_body), self.arm.T_body_tip
-        return self._tree.index(frame), np.eye(4)
+            return self.links.index(self.arm.tip_body), self.arm.T_body_tip
+        return self.links.index(frame), np.eye(4)
 
     def _moving(self, frame: str) -> tuple[Tree, int, Array]:
         if frame == "tip":
@@ -173,7 +173,7 @@ class ArmKinematics:
         body, T = self._frame(frame)
         if body is None:
             raise TrocarError(f"frame '{frame}' is fixed to the base and has no Jacobian")
-        return self._tree, body, T
+        return self.links, body, T
 
     def checked_states(self, **values: ArrayLike) -> tuple[Array, ...]:
         """Named states, checked and of one common batch shape."""

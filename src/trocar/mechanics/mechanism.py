@@ -62,7 +62,7 @@ class Mechanism(ArmKinematics):
         q = self.checked_state(q)
         if q.ndim == 1:
             return self._pinocchio.mass_matrix(q) + self.drives.M
-        M, _ = recursion.mass_and_gravity(self._tree, self.tree_inertia, batch_last(q), self.gravity_vector)
+        M, _ = recursion.mass_and_gravity(self.links, self.tree_inertia, batch_last(q), self.gravity_vector)
         return batch_first(M, q.shape[:-1]) + self.drives.M
 
     def coriolis(self, q: ArrayLike, dq: ArrayLike) -> Array:
@@ -81,7 +81,7 @@ class Mechanism(ArmKinematics):
             self.drives.add_springs(g, q)
             return g + self.elastics.effort(q) if self.elastics else g
         springs = self.drives.springs(q) + self.elastics.effort(q)
-        _, g = recursion.mass_and_gravity(self._tree, self.tree_inertia, batch_last(q), self.gravity_vector)
+        _, g = recursion.mass_and_gravity(self.links, self.tree_inertia, batch_last(q), self.gravity_vector)
         return batch_first(g, q.shape[:-1]) + springs
 
     def terms(self, q: ArrayLike, dq: ArrayLike) -> tuple[Array, Array, Array]:
@@ -98,7 +98,7 @@ class Mechanism(ArmKinematics):
             if self.elastics:
                 g += self.elastics.effort(q)
             return M, c, g
-        M, g = recursion.mass_and_gravity(self._tree, self.tree_inertia, batch_last(q), self.gravity_vector)
+        M, g = recursion.mass_and_gravity(self.links, self.tree_inertia, batch_last(q), self.gravity_vector)
         c = self._newton_euler(q, dq, np.zeros_like(q), np.zeros(3))
         batch = q.shape[:-1]
         return (
@@ -183,10 +183,10 @@ class Mechanism(ArmKinematics):
     def potential_energy(self, q: ArrayLike) -> Array:
         """(...) [J]: weight, zero with every centre of mass at the base origin, and springs."""
         q = self.checked_state(q)
-        motion = self._tree.motion(batch_last(q))
+        motion = self.links.motion(batch_last(q))
         weight = np.zeros(motion.p[0].shape[-1])
         for i in self.tree_inertia.massive:
-            com = self._tree.pose(motion, i, _at(self.tree_inertia.com[i]))[1]
+            com = self.links.pose(motion, i, _at(self.tree_inertia.com[i]))[1]
             weight -= self.tree_inertia.mass[i] * (self.gravity_vector @ com)
         return weight.reshape(q.shape[:-1]) + self.drives.spring_energy(q) + self.elastics.energy(q)
 
@@ -205,7 +205,7 @@ class Mechanism(ArmKinematics):
 
     def _regressor(self, q: Array, dq: Array, ddq: Array, z: Array | None = None) -> Array:
         states = batch_last(q), batch_last(dq), batch_last(ddq)
-        Y = recursion.regressor(self._tree, self.tree_inertia.massive, *states, self.gravity_vector)
+        Y = recursion.regressor(self.links, self.tree_inertia.massive, *states, self.gravity_vector)
         links, drives = batch_first(Y, q.shape[:-1]), self.drives.regressor(q, dq, ddq, self._load(q), z)
         return np.concatenate([links, drives, self.elastics.regressor(q)], axis=-1)
 
@@ -216,7 +216,7 @@ class Mechanism(ArmKinematics):
         """
         q, dq, ddq = self.checked_states(q=q, dq=dq, ddq=ddq)
         Y, D = recursion.regressor_derivatives(
-            self._tree, self.tree_inertia.massive, batch_last(q), batch_last(dq), batch_last(ddq), self.gravity_vector
+            self.links, self.tree_inertia.massive, batch_last(q), batch_last(dq), batch_last(ddq), self.gravity_vector
         )
         return np.moveaxis(Y, -1, 0), np.moveaxis(D, (1, 4), (4, 1))
 
@@ -228,13 +228,13 @@ class Mechanism(ArmKinematics):
     def parameter_vector(self) -> Array:
         """(p,): barycentric parameters of every body with inertia, terms of every drive, amplitudes of elastics."""
         inertias = self._needed.inertias
-        links = [barycentric(inertias[self._tree.names[i]]) for i in self.tree_inertia.massive]
+        links = [barycentric(inertias[self.links.names[i]]) for i in self.tree_inertia.massive]
         return np.concatenate([*links, self.drives.values, [element.amplitude for element in self.elastics.elements]])
 
     @cached_property
     def parameter_names(self) -> tuple[str, ...]:
         """(p,): such as `back.mx` or `yaw.Fc`."""
-        links = [f"{self._tree.names[i]}.{name}" for i in self.tree_inertia.massive for name in NAMES]
+        links = [f"{self.links.names[i]}.{name}" for i in self.tree_inertia.massive for name in NAMES]
         return (*links, *self.drives.names, *(f"{element.name}.amplitude" for element in self.elastics.elements))
 
     @cached_property
@@ -269,7 +269,7 @@ class Mechanism(ArmKinematics):
         for name, body in self._needed.inertias.items():
             if name == self.arm.counterweight and not self.counterweight:
                 continue
-            i = self._tree.index(name)
+            i = self.links.index(name)
             mass[i], com[i], I[i] = body.mass, body.com, body.I
         return TreeInertia(mass, com, I)
 
@@ -284,7 +284,7 @@ class Mechanism(ArmKinematics):
 
     def _newton_euler(self, q: Array, dq: Array, ddq: Array, g: Array) -> Array:
         states = batch_last(q), batch_last(dq), batch_last(ddq)
-        tau = recursion.inverse_dynamics(self._tree, self.tree_inertia, *states, g)
+        tau = recursion.inverse_dynamics(self.links, self.tree_inertia, *states, g)
         return batch_first(tau, q.shape[:-1])
 
 

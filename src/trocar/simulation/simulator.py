@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.arms import Arm, gravity_vector
-from trocar.arms.arm import LIMIT_TOLERANCE
 from trocar.arms.parameters import Parameters
 from trocar.simulation.arm_options import ArmSpec
 from trocar.simulation.divergence import Diverged, save_states
@@ -21,7 +20,7 @@ from trocar.simulation.modelling.arm_model import Cable, lean
 from trocar.simulation.objects.objects import Object, PlacedObject, add_objects, firm_fingers, set_stiffness
 from trocar.simulation.simulated_arm import SimulatedArm
 
-__all__ = ["LIMIT_TOLERANCE", "STIFFENING", "Simulator", "Snapshot"]
+__all__ = ["STIFFENING", "Simulator", "Snapshot"]
 
 
 class Simulator(SimulatedArm):

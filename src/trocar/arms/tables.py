@@ -49,9 +49,10 @@ def gains(table: Mapping[str, Any]) -> Gains:
 
 def excitation(table: Mapping[str, Any]) -> ExcitationRanges:
     entry = table["excitation"]
-    ranges = {kind: {name: tuple(row) for name, row in entry.get(kind, {}).items()} for kind in ("joints", "motors")}
-    frequency = {"frequency": entry["frequency"]} if "frequency" in entry else {}
-    return ExcitationRanges(**ranges, **frequency, redundant_links=tuple(entry.get("redundant_links", ())))
+    joints, motors = ({name: tuple(row) for name, row in entry.get(kind, {}).items()} for kind in ("joints", "motors"))
+    chosen = {key: entry[key] for key in ("frequency",) if key in entry}
+    redundant = tuple(entry.get("redundant_links", ()))
+    return ExcitationRanges(joints=joints, motors=motors, redundant_links=redundant, **chosen)
 
 
 def deflections(table: Mapping[str, Any]) -> dict[str, Deflection]:

@@ -246,6 +246,7 @@ def _table(recording: Recording, title: str) -> Table:
     ):
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]
     error = np.sqrt(((recording.commands["q"] - recording.q) ** 2).mean(axis=0))
+    assert recording.tau is not None  # `simulate` records efforts
     largest = np.abs(recording.tau).max(axis=0)
     for j, joint in enumerate(recording.joints):
         unit = recording.joint_units[j]

@@ -17,7 +17,7 @@ import numpy as np
 from trocar.arms import Arm
 from trocar.arms.structure import GimballedArm, RollingShaft, Shaft, WristedShaft
 from trocar.errors import TrocarError
-from trocar.mechanics.inverse_kinematics.numeric import SerialChain, sobol
+from trocar.mechanics.inverse_kinematics.numeric import SerialChain, sobol, solved
 from trocar.mechanics.ranges import HALF_PI, Range, cosine_range, distance_range
 from trocar.spatial import Array
 
@@ -26,7 +26,6 @@ ANGLE = 1e-7  # [rad] likewise; the angles lose half their digits where the tria
 
 
 SEARCH = 1e-6  # [m] a point that the tip comes this near to is reached, where there is no closed form
-TRIES = 60  # steps of that search from each start
 CORNERS = 1 << 14  # states that a bounding box is found from, where there is no closed form
 MARGIN = 0.05  # by which that box is larger, relative to its diagonal
 
@@ -81,26 +80,15 @@ def bounding_box(arm: Arm) -> tuple[Array, Array]:
 
 def _search_reaches(arm: Arm, p: Array) -> Array:
     """By damped least squares on the position alone, from home and from starts all over the limits."""
-    chain, m = SerialChain(arm), arm.tip_joints
+    m = arm.tip_joints
     lower, upper = arm.lower[:m], arm.upper[:m]
+    T = np.tile(np.eye(4), (len(p), 1, 1))
+    T[:, :3, 3] = p
     found = np.zeros(len(p), bool)
-    for start in (np.clip(arm.home[:m], lower, upper), *(lower + (upper - lower) * sobol(m))):
+    for start in (np.array(arm.home[:m]), *(lower + (upper - lower) * sobol(m))):
         rows = np.flatnonzero(~found)
-        q, damping = np.tile(start, (len(rows), 1)), np.full(len(rows), 1e-3)
-        error = p[rows] - chain.forward(q)[:, :3, 3]
-        for _ in range(TRIES):
-            J = chain.jacobian(q)[:, :3]
-            A = np.swapaxes(J, -1, -2) @ J
-            A += (damping * np.einsum("nii->ni", A).max(-1) + 1e-12)[:, None, None] * np.eye(m)
-            step = np.linalg.solve(A, np.einsum("nij,ni->nj", J, error)[..., None])[..., 0]
-            trial = np.clip(q + step, lower, upper)
-            left = p[rows] - chain.forward(trial)[:, :3, 3]
-            better = np.linalg.norm(left, axis=-1) < np.linalg.norm(error, axis=-1)
-            q[better], error[better] = trial[better], left[better]
-            damping = np.clip(damping * np.where(better, 0.2, 5.0), 1e-14, 1e8)
-            if (np.linalg.norm(error, axis=-1) < SEARCH).all():
-                break
-        found[rows] = np.linalg.norm(error, axis=-1) < SEARCH
+        _, error = solved(arm, T[rows], np.tile(start, (len(rows), 1)), lower, upper, length=0.0, tolerance=SEARCH)
+        found[rows] = error <= SEARCH
     return found
 
 

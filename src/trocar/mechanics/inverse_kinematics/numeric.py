@@ -6,12 +6,14 @@ import numpy as np
 from scipy.stats import qmc
 
 from trocar.arms import Arm
-from trocar.mechanics.inverse_kinematics.damped_least_squares import damped_least_squares
+from trocar.mechanics.bounded_least_squares import bounded_least_squares
 from trocar.mechanics.inverse_kinematics.remote_centre import NEAR, Branch
 from trocar.mechanics.kinematics import Tree
-from trocar.spatial import Array
+from trocar.spatial import Array, pose_error
 
-CONVERGED = 1e-9  # [m], a rotation of 1 rad counting as 0.1 m
+LENGTH = 0.1  # makes a rotation error comparable with a position error: the reach of a wrist [m]
+CONVERGED = 1e-9  # [m], a rotation of 1 rad counting as LENGTH
+ITERATIONS = 300
 STARTS = 16  # spread evenly over the joint limits (a power of 2)
 
 
@@ -39,10 +41,19 @@ class SerialChain:
         return np.ascontiguousarray(np.pad(q, ((0, 0), (0, self._arm.n - self._arm.tip_joints))).T)
 
 
-def solved(arm: Arm, T: Array, start: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
-    """Tip joints (N, m) between bounds that damped least squares reaches from starts (N, m), and the error left [m]."""
-    chain = SerialChain(arm)
-    return damped_least_squares(chain.forward, chain.jacobian, T, start, lower, upper)
+def solved(
+    arm: Arm, T: Array, start: Array, lower: Array, upper: Array, length: float = LENGTH, tolerance: float = 1e-10
+) -> tuple[Array, Array]:
+    """Tip joints (N, m) between bounds that damped least squares reaches from starts (N, m), and the error left [m].
+
+    The error is the norm of the position error and of the rotation error times `length` [m]; 0 for position alone.
+    """
+    chain, weight = SerialChain(arm), np.array([1.0] * 3 + [length] * 3)
+
+    def residual(q: Array, rows: Array) -> tuple[Array, Array]:
+        return -weight * pose_error(T[rows], chain.forward(q)), weight[:, None] * chain.jacobian(q)
+
+    return bounded_least_squares(residual, start, lower, upper, tolerance, ITERATIONS)
 
 
 def refined(arm: Arm, T: Array, start: Array, q_seed: Array, lower: Array, upper: Array) -> Branch:

@@ -387,7 +387,7 @@ def _check_bodies(arm: Arm, parameters: Parameters) -> None:
     if missing:
         raise TrocarError(
             f"parameter set '{parameters.name}' of {arm.name} has inertias of {', '.join(missing)}, which {arm.name} "
-            f"with {arm.instrument} has none of; its bodies are {', '.join(body.name for body in arm.bodies)}"
+            f"with {arm.instrument} lacks; its bodies are {', '.join(body.name for body in arm.bodies)}"
         )
 
 

@@ -149,7 +149,9 @@ def test_damping_is_a_tenth_on_every_joint_of_the_psm_and_nothing_else_rubs():
 
 
 def test_an_instrument_without_the_links_of_the_set_is_refused():
-    with pytest.raises(tr.TrocarError, match=r"inertias of finger_left, finger_right, which PSM with PERMANENT_CAUTERY_HOOK"):
+    with pytest.raises(
+        tr.TrocarError, match=r"inertias of finger_left, finger_right, which PSM with PERMANENT_CAUTERY_HOOK"
+    ):
         tr.load_mechanism("PSM", SET, instrument="400183")
 
 

@@ -74,7 +74,8 @@ def _add_visible_bars(drawing: Drawing, arm: Arm) -> None:
         if body.kind == "revolute":
             sketch.rod([0, 0, -DRUM], [0, 0, DRUM], DRUM, "cover")
     tip = Sketch(drawing, drawing.body(arm.tip_body), np.eye(4))
-    tip.rod([0, 0, 0], arm.T_body_tip[:3, 3], TIP_RADIUS, "steel", round_ends=True)
+    if np.linalg.norm(arm.T_body_tip[:3, 3]) > SHORTEST:
+        tip.rod([0, 0, 0], arm.T_body_tip[:3, 3], TIP_RADIUS, "steel", round_ends=True)
     tip.ball(arm.T_body_tip[:3, 3], 2 * TIP_RADIUS, "bright")
 
 

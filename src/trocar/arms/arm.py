@@ -262,10 +262,8 @@ class Arm:
     def _fill_in_defaults(self) -> None:
         filled: dict[str, object] = {"driven": {name: self.driven.get(name, name) for name in self.joint_names}}
         if not self.serial:
-            chain = [self.body(self.tip_body)]
-            while chain[0].parent is not None:
-                chain.insert(0, self.body(chain[0].parent))
-            filled |= {"serial": tuple(chain), "T_last_tip": self.T_body_tip}
+            chain = tuple(self.body(name) for name in self.carriers(self.tip_body))
+            filled |= {"serial": chain, "T_last_tip": self.T_body_tip}
         if not self.tip_joints:
             filled["tip_joints"] = self.n
         if not self.motors.names:
@@ -298,6 +296,11 @@ class Arm:
         return _frozen([j.upper for j in self.joints])
 
     @cached_property
+    def structure(self) -> Structure | None:
+        """The structure of the serial table that closed forms are known for; None if it is another one."""
+        return structure(self)
+
+    @cached_property
     def E(self) -> Array:
         """Constant matrix (bodies, n) of `q_tree = E q`."""
         return _frozen([[body.coupling.get(name, 0.0) for name in self.joint_names] for body in self.bodies])
@@ -311,11 +314,6 @@ class Arm:
             D[j, i] = 1.0 / self.bodies[i].coupling[name]
         return _frozen(D)
 
-    @cached_property
-    def structure(self) -> Structure | None:
-        """The structure of the serial table that closed forms are known for; None if it is another one."""
-        return structure(self)
-
     def excess(self, q: Array) -> Array:
         """How far each joint of q (..., k), the first k joints, is outside its limits [rad, m]; 0 inside."""
         k = q.shape[-1]
@@ -325,6 +323,14 @@ class Arm:
         """Raise an error that names joint and limits if q (n,) is outside them; `what` is put before it."""
         if (self.excess(q) > LIMIT_TOLERANCE).any():
             raise TrocarError(f"{what}: {violation(self.joints, q)}" if what else str(violation(self.joints, q)))
+
+    def carriers(self, body: str) -> tuple[str, ...]:
+        """A link and all links that carry it, from the base outwards."""
+        chain, name = [], str(body)
+        while name:
+            chain.append(name)
+            name = self.body(name).parent or ""
+        return tuple(reversed(chain))
 
     def body(self, name: str) -> Body:
         """The link of that name."""

@@ -214,7 +214,7 @@ class SimulatedArm:
         self._brakes.place(self._qpos)
         self._qvel[:] = self._E @ dq
         residual = self._equations.loop_residual(q)
-        if residual.max() > 1e-9:
+        if residual.max(initial=0.0) > 1e-9:
             loop = self.arm.loops[int(residual.argmax())]
             raise TrocarError(f"loop {loop.name} is open by {residual.max():.3g} m at q = {q}")
         self._engine.rest()
@@ -308,7 +308,7 @@ class SimulatedArm:
         """Largest gap of the loop closures [m]."""
         self._engine.update()
         places = self.data.site_xpos
-        return max(math.dist(places[a].tolist(), places[b].tolist()) for a, b in self._sites)
+        return max((math.dist(places[a].tolist(), places[b].tolist()) for a, b in self._sites), default=0.0)
 
     def apply_wrench(self, wrench: ArrayLike, body: str = "tip") -> None:
         """Force [N] and moment [N m] (6,), base axes, at the origin of a body; kept until changed (zeros end it)."""

@@ -232,21 +232,13 @@ def _add_drive(spec: mujoco.MjSpec, arm: Arm, drive: Drive, friction: bool, stif
 
 def _check_one_branch(arm: Arm, drive: Drive, part: DrivePart) -> None:
     """MuJoCo has no mass between bodies of different branches: it would drop part of such a rotor's inertia."""
-    last = max((body.name for body in arm.bodies if body.name in part.bodies), key=lambda name: len(_path(arm, name)))
+    last = max(part.bodies, key=lambda name: len(arm.carriers(name)))
     for body in part.bodies:
-        if body not in _path(arm, last):
+        if body not in arm.carriers(last):
             raise TrocarError(
                 f"the rotor of drive '{drive.name}' moves '{body}' and '{last}', which are on different branches of "
                 f"{arm.name}: choose other `driven` bodies, one of which carries the other"
             )
-
-
-def _path(arm: Arm, name: str) -> list[str]:
-    """Bodies from a body to the base."""
-    path = [name]
-    while (parent := arm.body(path[-1]).parent) is not None:
-        path.append(parent)
-    return path
 
 
 def _add_spring(spec: mujoco.MjSpec, arm: Arm, spring: LeverSpring) -> None:

@@ -19,7 +19,7 @@ q = np.array([0, 0, 0.14, 0, 0, 0, 0.4]) + np.array([0.5, 0.4, 0.05, 0.6, 0.5, 0
 )
 dq = np.gradient(q, t, axis=0)
 tau = mech.inverse_dynamics(q, dq, np.gradient(dq, t, axis=0), friction=True)
-units = ["m" if joint.kind == "prismatic" else "rad" for joint in mech.arm.joints]
+units = [joint.unit for joint in mech.arm.joints]
 recording = Recording(t=t, q=q, dq=dq, tau=tau, joints=mech.arm.joint_names, joint_units=units)
 
 found = identify(recording, "PSM")

@@ -21,7 +21,7 @@ machine = tr.Mechanism(
 # In front of the cameras: yaw, pitch and insertion swing for 40 s.
 t, q = calibration_motion(machine.arm, duration=40.0)
 cameras = MotionCapture(machine.arm, noise=0.2e-3, occlusion=0.1)
-units = ["rad" if joint.kind == "revolute" else "m" for joint in machine.arm.joints]
+units = [joint.unit for joint in machine.arm.joints]
 cameras.of_motion(machine, t, q).save("markers.csv", units)
 
 # What `trocar calibrate markers.csv -o mine.toml` does.

@@ -78,12 +78,12 @@ def test_a_cad_link_off_its_joint_is_an_error(name):
 def test_links_keep_mass_and_centre_of_mass(name, derived):
     """The centre of mass is where the CAD has it, in the base frame."""
     arm, table = tr.load_arm(name, SET), read(f"cad_{name.lower()}")
-    T, T_rcm_base = poses_at_zero(arm.bodies), np.linalg.inv(cad._pose(table["rcm"]))
+    T, T_rcm_base = poses_at_zero(arm.bodies), np.linalg.inv(cad.cad_pose(table["rcm"]))
     for body, entry in table["links"].items():
         inertia = derived[0].inertias[body]
         assert inertia.mass == entry["mass"]
         ours = T[body] @ [*inertia.com, 1.0]
-        np.testing.assert_allclose(ours, T_rcm_base @ cad._pose(entry) @ [*entry["com"], 1.0], atol=1e-9)
+        np.testing.assert_allclose(ours, T_rcm_base @ cad.cad_pose(entry) @ [*entry["com"], 1.0], atol=1e-9)
 
 
 REPAIRED = {"PSM": {"end", "insertion"}, "ECM": {"back", "front", "end"}}
@@ -149,7 +149,9 @@ def test_damping_is_a_tenth_on_every_joint_of_the_psm_and_nothing_else_rubs():
 
 
 def test_an_instrument_without_the_links_of_the_set_is_refused():
-    with pytest.raises(tr.TrocarError, match=r"inertias of finger_left, finger_right, which PERMANENT_CAUTERY_HOOK"):
+    with pytest.raises(
+        tr.TrocarError, match=r"inertias of finger_left, finger_right, which PSM with PERMANENT_CAUTERY_HOOK"
+    ):
         tr.load_mechanism("PSM", SET, instrument="400183")
 
 

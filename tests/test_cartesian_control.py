@@ -31,7 +31,6 @@ from trocar.control import (
 from trocar.control.tip_task import TipTask, tip_error
 from trocar.control.trajectories import circle, line
 from trocar.errors import NearSingular, TrocarError
-from trocar.mechanics.lengths import shaft
 from trocar.recording import Recording
 from trocar.spatial import Array, rotation, rotation_vector
 
@@ -110,7 +109,7 @@ def test_the_orientation_error_goes_the_shorter_way() -> None:
 
 def test_at_a_singularity_rates_are_bounded_and_one_warning_is_given(mech: tr.Mechanism) -> None:
     q = Q.copy()
-    lengths = shaft(mech.arm)
+    lengths = mech.arm.structure
     q[4] = np.arccos(-lengths.wrist / (q[2] + lengths.offset))  # the yaw axis of the wrist meets the remote centre
     assert abs(np.linalg.det(mech.jacobian(q))) < 1e-15
     T = mech.forward_kinematics(q)

@@ -19,8 +19,8 @@ from trocar.control.trajectories import PeriodicRun, fourier
 from trocar.errors import TrocarError
 from trocar.identification import excitation
 from trocar.identification import excitation_file as files
-from trocar.identification.excitation import Excitation, _Problem, excite, sampled
-from trocar.identification.excitation_criterion import NEARLY_REDUNDANT, Criterion
+from trocar.identification.excitation import Excitation, ExcitationProblem, excite, sampled
+from trocar.identification.excitation_criterion import Criterion
 from trocar.identification.excitation_effort import MotorEfforts
 from trocar.identification.excitation_limits import excitation_limits
 from trocar.identification.identify import identify
@@ -55,7 +55,7 @@ def states(mechanism, count, seed=0):
 
 
 def test_without_two_bars_the_psm_has_48_base_parameters_and_49_with_them(psm):
-    assert len(Criterion(psm, NEARLY_REDUNDANT["PSM"])) == 48
+    assert len(Criterion(psm, psm.arm.excitation.redundant_links)) == 48
     assert len(Criterion(psm)) == 49
 
 
@@ -110,7 +110,7 @@ def test_the_derivatives_of_motor_efforts_are_exact_friction_by_load_and_springs
 
 
 def test_the_slope_of_the_room_for_efforts_is_that_of_the_coefficients(ecm):
-    problem = _Problem(Criterion(ecm), excitation_limits(ecm.arm), 3, 0.18)
+    problem = ExcitationProblem(Criterion(ecm), excitation_limits(ecm.arm), 3, 0.18)
     x = problem.random(np.random.default_rng(0))
     d, h = np.random.default_rng(1).normal(size=x.shape), 1e-7
     difference = (problem.effort_room(x + h * d)[0] - problem.effort_room(x - h * d)[0]) / (2 * h)
@@ -130,7 +130,7 @@ def test_the_smooth_objective_bounds_the_condition_number_from_above(psm):
 def test_a_motion_on_the_edge_of_the_search_is_within_its_limits_at_all_times(psm):
     """The tightened grid is a bound, not a hope: random motions scaled to its edge never leave the limits."""
     limits = excitation_limits(psm.arm)
-    problem = _Problem(Criterion(psm), limits, 6, 0.18)
+    problem = ExcitationProblem(Criterion(psm), limits, 6, 0.18)
     for seed in range(20):
         x = problem.random(np.random.default_rng(seed)) * 3.0
         q, dq, _ = sampled(problem.motion(problem.inside(x)), 20_000)
@@ -139,7 +139,7 @@ def test_a_motion_on_the_edge_of_the_search_is_within_its_limits_at_all_times(ps
 
 def test_the_search_betters_its_start_within_the_limits(ecm, found):
     limits = excitation_limits(ecm.arm)
-    problem = _Problem(Criterion(ecm), limits, 4, 0.18)
+    problem = ExcitationProblem(Criterion(ecm), limits, 4, 0.18)
     rng = np.random.default_rng(1)
     begun = [problem.condition_number(problem.random(rng)) for _ in range(2)]
     assert found.condition_number == min(found.starts) < 0.5 * min(begun)
@@ -172,7 +172,7 @@ def test_the_determinant_objective_finds_a_motion_too(ecm):
     criterion, limits = Criterion(ecm, objective="determinant"), excitation_limits(ecm.arm)
     result = excite(criterion, limits, harmonics=4, starts=1, iterations=0.15)
     assert result.violation <= 0
-    problem = _Problem(criterion, limits, 4, 0.18)
+    problem = ExcitationProblem(criterion, limits, 4, 0.18)
     begun = problem.random(np.random.default_rng(0))
     assert problem.objective(problem.coefficients(result.motion), 2.0)[0] < problem.objective(begun, 2.0)[0]
 
@@ -441,7 +441,7 @@ def test_the_recorded_motion_has_about_the_condition_number_of_the_authors_comma
 
     motion = fitted(measured(DATA / ONE, load_recipe("PSM")).joints)
     x = sampled(motion, HARMONICS * SAMPLES + 1)
-    assert Criterion(psm, NEARLY_REDUNDANT["PSM"]).condition_number(*x) == pytest.approx(389.9, rel=0.1)
+    assert Criterion(psm, psm.arm.excitation.redundant_links).condition_number(*x) == pytest.approx(389.9, rel=0.1)
     assert Criterion(psm).condition_number(*x) == pytest.approx(4757, rel=0.05)
 
 

@@ -40,7 +40,7 @@ def motion(duration, seed=0, rate=RATE):
 
 
 def recorded(mech, t, q, dq, tau, ddq=None):
-    units = ["m" if j.kind == "prismatic" else "rad" for j in mech.arm.joints]
+    units = [j.unit for j in mech.arm.joints]
     return Recording(t=t, q=q, dq=dq, ddq=ddq, tau=tau, joints=mech.arm.joint_names, joint_units=units)
 
 

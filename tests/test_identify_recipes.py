@@ -69,7 +69,7 @@ def moved(mechanism, seed, duration=14.0):
 
 
 def recorded(arm, t, q, dq, tau):
-    units = ["m" if joint.kind == "prismatic" else "rad" for joint in arm.joints]
+    units = [joint.unit for joint in arm.joints]
     return Recording(t=t, q=q, dq=dq, tau=tau, joints=arm.joint_names, joint_units=units)
 
 

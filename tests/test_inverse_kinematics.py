@@ -77,7 +77,7 @@ def test_no_solution_is_farther_from_the_seed_than_the_state_the_pose_came_from(
 def test_the_seed_itself_comes_back_from_its_own_pose(arm_mechanism, random_states):
     mech = arm_mechanism
     q = random_states(mech, 2000)
-    q = q[q[:, 2] > 0.03] if mech.arm.family == "PSM" else q  # away from the singularities
+    q = q[q[:, 2] > 0.03] if mech.arm.carries == "instrument" else q  # away from the singularities
     np.testing.assert_allclose(mech.inverse_kinematics(pose_of(mech, q), q), q, atol=1e-9)
 
 
@@ -411,7 +411,7 @@ def test_damped_least_squares_agrees_with_the_closed_form(arm_mechanism, random_
     assert position < 1e-9
     assert orientation < 1e-8  # 0.1 m makes a rotation of it
     assert excess(mech, numeric) <= 0.0
-    if arm.family != "MTM":  # redundant: another member of the family
+    if arm.tip_joints <= 6:  # redundant: another member of the family
         np.testing.assert_allclose(numeric, mech.inverse_kinematics(T, seed), atol=1e-6)
 
 

@@ -48,7 +48,7 @@ def arm(session, name):
 
 def test_every_arm_of_a_scene_holds_its_start_under_its_own_controller(scene):
     start = {name: arm(scene, name).q for name in scene.arms}
-    assert scene.arms == {"PSM1": "PSM", "PSM2": "PSM", "PSM3": "PSM", "ECM": "ECM"}
+    assert scene.arms == {"PSM1": "instrument", "PSM2": "instrument", "PSM3": "instrument", "ECM": "endoscope"}
     frame = stepped(scene, 0.1)
     assert frame.time == pytest.approx(0.1)
     for name, q in start.items():
@@ -118,7 +118,10 @@ def test_a_recording_is_of_the_chosen_arm_and_ends_with_the_choice(scene):
 def test_masters_and_a_scene_file_run_too(tmp_path):
     file = tmp_path / "two.toml"
     file.write_text('[arms.A]\narm = "PSM"\n\n[arms.B]\narm = "PSM_Si"\nposition = [1.0, 0.0, 0.0]\n')
-    for what, arms in (("masters", {"MTML": "MTM", "MTMR": "MTM"}), (str(file), {"A": "PSM", "B": "PSM"})):
+    for what, arms in (
+        ("masters", {"MTML": None, "MTMR": None}),
+        (str(file), {"A": "instrument", "B": "instrument"}),
+    ):
         session = Session(Settings(scene=what)).start()
         try:
             assert session.arms == arms

@@ -5,7 +5,8 @@ They change no mass and no inertia. Visual shapes are in geom group 2, collision
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -19,9 +20,11 @@ from trocar.appearance.si_shapes import add_si
 from trocar.appearance.sketch import COLLISION, Drawing, Sketch
 from trocar.arms import Arm
 from trocar.arms.arm import Body, poses_at_zero
+from trocar.errors import UnknownName
 from trocar.spatial import Array
 
 SHORTEST = 1e-3  # links shorter than this do not collide [m]
+DRUM, TIP_RADIUS = 0.012, 0.003  # of plain shapes [m]
 
 
 _DRAWN: dict[Hashable, Drawing] = {}
@@ -38,7 +41,7 @@ def add_shapes(spec: mujoco.MjSpec, arm: Arm) -> None:
 def drawing(arm: Arm) -> Drawing:
     """Our own shapes of an arm, visual and collision; drawn once for all models of arms that are alike."""
     key = (
-        (arm.name, arm.instrument, arm.tip_body, arm.jaw_length, arm.T_body_tip.tobytes(), arm.loops),
+        (arm.name, arm.look, arm.instrument, arm.tip_body, arm.jaw_length, arm.T_body_tip.tobytes(), arm.loops),
         tuple((body.name, body.parent, body.placement.tobytes()) for body in arm.bodies),
     )
     if key not in _DRAWN:
@@ -49,31 +52,50 @@ def drawing(arm: Arm) -> Drawing:
 
 
 def _draw(drawing: Drawing, arm: Arm) -> None:
-    if arm.name == "PSM":
+    if arm.look not in LOOKS:
+        raise UnknownName(f"look of {arm.name}", arm.look, LOOKS)
+    if arm.look == "psm":  # with collision shapes and an instrument of its own
         add_psm(drawing, arm)
         return
     instrument = instrument_bodies(arm)
     for body in arm.bodies:
         if body.name not in instrument:
-            _add_bars(drawing, arm, body)
-    if arm.family == "MTM":
-        add_mtm(drawing, arm)
-    elif arm.name == "ECM":
-        add_ecm(drawing, arm)
-    else:
-        add_si(drawing, arm)
+            _add_bars(drawing, arm, body, COLLISION)
+    LOOKS[arm.look](drawing, arm)
     if instrument:
         T = poses_at_zero(arm.bodies)
         add_instrument(drawing, arm, float(np.linalg.norm(T["insertion"][:3, 3] - T["roll"][:3, 3])))
 
 
-def _add_bars(drawing: Drawing, arm: Arm, body: Body) -> None:
-    """What collides of a link: bars from its joint to its children's joints and loop points."""
+def _add_visible_bars(drawing: Drawing, arm: Arm) -> None:
+    """Plain bars, with a drum at every joint that turns, for arms that nobody has drawn."""
+    for body in arm.bodies:
+        _add_bars(drawing, arm, body, "aluminium")
+        sketch = Sketch(drawing, drawing.body(body.name), np.eye(4))
+        if body.kind == "revolute":
+            sketch.rod([0, 0, -DRUM], [0, 0, DRUM], DRUM, "cover")
+    tip = Sketch(drawing, drawing.body(arm.tip_body), np.eye(4))
+    if np.linalg.norm(arm.T_body_tip[:3, 3]) > SHORTEST:
+        tip.rod([0, 0, 0], arm.T_body_tip[:3, 3], TIP_RADIUS, "steel", round_ends=True)
+    tip.ball(arm.T_body_tip[:3, 3], 2 * TIP_RADIUS, "bright")
+
+
+LOOKS: dict[str, Callable[[Drawing, Arm], None]] = {
+    "psm": add_psm,
+    "ecm": add_ecm,
+    "mtm": add_mtm,
+    "si": add_si,
+    "bars": _add_visible_bars,
+}
+
+
+def _add_bars(drawing: Drawing, arm: Arm, body: Body, look: str | dict[str, Any]) -> None:
+    """Bars from the joint of a link to its children's joints and loop points."""
     sketch = Sketch(drawing, drawing.body(body.name), np.eye(4))
     for point in _joints_of(arm, body):
         length = float(np.linalg.norm(point))
         if length > SHORTEST:
-            sketch.rod([0, 0, 0], point, _radius(arm, body, length), COLLISION, round_ends=True)
+            sketch.rod([0, 0, 0], point, _radius(arm, body, length), look, round_ends=True)
 
 
 def _joints_of(arm: Arm, body: Body) -> list[Array]:

@@ -80,7 +80,7 @@ class StereoEndoscope:
     ) -> None:
         if arm not in scene.arms:
             raise UnknownName("arm of the scene", arm, scene.arms)
-        if scene.arms[arm].arm.family != "ECM":
+        if scene.arms[arm].arm.carries != "endoscope":
             raise TrocarError(f"{arm} is a {scene.arms[arm].arm.name}: an endoscope is at the tip of an ECM")
         if not (np.isfinite(baseline) and baseline > 0):
             raise TrocarError(f"baseline must be positive [m], got {baseline!r}")

@@ -79,7 +79,7 @@ def jaw_of(instrument: str) -> Jaw:
 def instrument_bodies(arm: Arm) -> tuple[str, ...]:
     """Names of the bodies of a wristed instrument, from the shaft on; none on other arms."""
     names = [body.name for body in arm.bodies]
-    return tuple(names[names.index("roll") :]) if arm.family == "PSM" else ()
+    return tuple(names[names.index("roll") :]) if arm.carries == "instrument" else ()
 
 
 def add_instrument(drawing: Drawing, arm: Arm, shaft_top: float) -> None:

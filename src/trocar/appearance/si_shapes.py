@@ -36,7 +36,7 @@ def add_si(drawing: Drawing, arm: Arm) -> None:
     z = float(at["insertion"][2])
     top = z + 0.130
     _spar(on("end"), at["end"], top)
-    if arm.family == "PSM":
+    if arm.carries == "instrument":
         _slide(on("carriage"), at["carriage"], top)
         add_carriage(on("insertion"), z, -0.026)
         add_cannula(on("end"), SPAR_FOOT + 0.024)

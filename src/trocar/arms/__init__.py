@@ -8,7 +8,7 @@ from os import PathLike
 from typing import Any
 
 from trocar.arms import instruments
-from trocar.arms.arm import Arm, Body, Gains, Joint, Loop, Motors, gravity_vector
+from trocar.arms.arm import Arm, Body, Gains, Joint, Loop, Motors, closure, gravity_vector, prismatic, revolute, shift
 from trocar.arms.ecm import ecm, ecm_si
 from trocar.arms.geometry_file import Geometry
 from trocar.arms.mtm import mtm
@@ -43,7 +43,7 @@ def load_arm(
     """
     if name not in ARMS:
         raise UnknownName("arm", name, ARMS)
-    if instrument is not None and name.startswith("MTM"):
+    if instrument is not None and name not in instruments.GENERATIONS:
         raise TrocarError(f"{name} carries no instrument, got instrument={instrument!r}; leave it out")
     tool = () if instrument is None else (instrument,)
     try:
@@ -73,9 +73,13 @@ __all__ = [
     "Joint",
     "Loop",
     "Motors",
+    "closure",
     "geometries",
     "gravity_vector",
     "instruments",
     "load_arm",
+    "prismatic",
     "published",
+    "revolute",
+    "shift",
 ]

@@ -18,7 +18,7 @@ from trocar.errors import TrocarError
 def with_added_mass(parameters: Parameters | None, arm: Arm, mass: float) -> Parameters:
     """The set with an instrument heavier (+) or lighter (-) by `mass` [kg] than its own."""
     body = None if parameters is None else parameters.inertias.get("insertion")
-    if parameters is None or body is None or arm.name.startswith("ECM"):
+    if parameters is None or body is None or arm.carries != "instrument":
         raise TrocarError(
             f"{arm.name} carries no instrument whose mass could differ; an ECM takes endoscope=, a mass [kg]"
         )

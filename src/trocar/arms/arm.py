@@ -16,27 +16,56 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar.arms.structure import Structure, structure
 from trocar.errors import TrocarError, UnknownName
 from trocar.spatial import Array, inverse, pose
 
 Kind = Literal["revolute", "prismatic"]
-Family = Literal["PSM", "ECM", "MTM"]
 
 GRAVITY = 9.81  # [m/s^2]
 LIMIT_TOLERANCE = 1e-3  # [rad, m] a joint this far beyond a limit still counts as within it
 
 
 @dataclass(frozen=True, kw_only=True)
-class Joint:
-    """An independent joint, as the dVRK reports it; rad and N m, or m and N if prismatic."""
+class LimitedJoint:
+    """A joint with limits [rad, or m if prismatic]."""
 
     name: str
     kind: Kind
     lower: float
     upper: float
+
+    @property
+    def unit(self) -> str:
+        """Unit of its position: "rad" or "m"."""
+        return "rad" if self.kind == "revolute" else "m"
+
+    @property
+    def effort_unit(self) -> str:
+        """Unit of its effort: "N m" or "N"."""
+        return "N m" if self.kind == "revolute" else "N"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Joint(LimitedJoint):
+    """An independent joint; effort, velocity and acceleration are its largest [N m, rad/s, rad/s^2; N, m/s, m/s^2]."""
+
     effort: float
     velocity: float
     acceleration: float
+
+
+def violation(joints: Sequence[LimitedJoint], q: Array) -> str | None:
+    """The first joint of q (n,) outside its limits, as a text; None if all are within LIMIT_TOLERANCE of them."""
+    for j, (joint, value) in enumerate(zip(joints, q, strict=True)):
+        if max(joint.lower - value, value - joint.upper) > LIMIT_TOLERANCE:
+            return violation_text(j, joint.name, joint.lower, value, joint.upper, joint.unit)
+    return None
+
+
+def violation_text(j: int, name: str, lower: float, value: float, upper: float, unit: str) -> str:
+    """How limits are reported everywhere: `joint 3 (insertion) violates 0 <= 0.3 <= 0.24 m`."""
+    return f"joint {j + 1} ({name}) violates {lower:g} <= {value:g} <= {upper:g} {unit}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,8 +125,20 @@ class Motors:
     gear: tuple[float, ...]
     torque_constant: tuple[float, ...]
     current: tuple[float, ...]
-    encoder_counts: tuple[int, ...]
+    encoder_counts: tuple[int, ...] = ()
     coupling: Array
+
+    @classmethod
+    def of(cls, joints: Sequence[Joint], coupling: Array | None = None) -> Motors:
+        """One motor per joint, `motor_NAME`, as strong as the joint. coupling: (n, n); default: each drives its own."""
+        one = (1.0,) * len(joints)
+        return cls(
+            names=tuple(f"motor_{joint.name}" for joint in joints),
+            gear=one,
+            torque_constant=one,
+            current=tuple(joint.effort for joint in joints),
+            coupling=_frozen(np.eye(len(joints)) if coupling is None else coupling),
+        )
 
     @property
     def effort(self) -> Array:
@@ -109,55 +150,100 @@ class Motors:
 class Gains:
     """Published PID gains in actuator coordinates [N m/rad, N m s/rad, ...; N/m where prismatic]."""
 
-    kp: tuple[float, ...]
-    ki: tuple[float, ...]
-    kd: tuple[float, ...]
+    kp: tuple[float, ...] = ()
+    ki: tuple[float, ...] = ()
+    kd: tuple[float, ...] = ()
     rate: float = 1500.0  # [Hz]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arm:
-    """Facts of one arm with one instrument, in one published geometry.
+class Deflection:
+    """Deflection of a drive under load: `q_link = q_motor - c (tau - tau_0)`, polynomials in the insertion [m].
 
     Attributes:
-        family: which closed-form inverse kinematics applies.
-        joints: independent joints q; the first `tip_joints` of them move the tip.
-        serial: the dVRK table as a chain of bodies; `T_last_tip` is the tip in its last frame.
+        compliance: coefficients of c, highest power first [rad/(N m)]. offset: likewise of tau_0 [N m].
+    """
+
+    compliance: tuple[float, ...]
+    offset: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExcitationRanges:
+    """Ranges in which an arm may be excited for identification; joints left out use a share of their limits.
+
+    Attributes:
+        joints: (lower, upper, velocity) by joint [rad, rad/s; m, m/s]. motors: likewise, of motors.
+        frequency: base frequency of periodic motions [Hz].
+        redundant_links: links whose inertia the motors hardly tell from that of the others.
+    """
+
+    joints: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+    motors: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+    frequency: float = 0.18
+    redundant_links: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """Facts of one arm with one instrument, in one geometry.
+
+    Only `name`, `joints`, `bodies` and `tip_body` have no default: a robot of your own needs no more.
+
+    Attributes:
+        geometry, instrument: names of the link lengths and of what is mounted.
+        joints: independent joints q; the first `tip_joints` of them (default: all) move the tip.
+        serial: kinematic table as a chain of bodies; `T_last_tip` is the tip in its last frame. Default: the bodies
+            from the base to `tip_body`, and `T_body_tip`.
         bodies: every moving link, depth-first; `tip_body` carries the tip at `T_body_tip`.
         jaw_length: hinge to the end of the jaws, or of the blade of an instrument without [m]; 0 without instrument.
+        carries: what is mounted at the tip: "instrument" (with a wrist), "endoscope" or None.
+        wrist_point: frame whose position the first three joints alone decide, and which a force on the wrist acts at.
         loops: closures of the parallelograms. counterweight: name of that body, if any.
-        driven: the body at which each joint is actuated and measured; the others are carried along, by a loop or
+        driven: the body at which each joint is actuated and measured (default: the body with its name); the others
+            are carried along, by a loop or
         transmissions: by a cable or gear, body -> the body it follows.
-        has_rcm: whether the base frame is the remote centre of motion (RCM).
+        has_rcm: the base frame is the remote centre of motion (RCM), and the body "insertion" slides through it.
         brakes: joints that have one. gripper: range of a master's gripper [rad], which is measured but not driven.
-        home: joint values the robot homes to. mounting: default pitch of the base about x [rad].
+        home: joint values the robot homes to (default: 0, or the nearest limit).
+        mounting: default pitch of the base about x [rad].
+        motors: default: one for each joint. gains: published PID gains; empty if there are none.
+        excitation: ranges for identification. deflections: of elastic drives, by joint, where measured.
+        look: shapes drawn for its links: "psm", "ecm", "mtm", "si", or "bars" for plain bars between the joints.
+        dvrk_class, dvrk_name: class of the dVRK's Python package that drives it, and its usual name there.
         sources: where each block of numbers comes from.
     """
 
     name: str
-    family: Family
-    geometry: str
-    instrument: str
+    geometry: str = "own"
+    instrument: str = "none"
     joints: tuple[Joint, ...]
-    tip_joints: int
-    serial: tuple[Body, ...]
-    T_last_tip: Array
+    tip_joints: int = 0
+    serial: tuple[Body, ...] = ()
+    T_last_tip: Array = field(default_factory=lambda: np.eye(4))
     bodies: tuple[Body, ...]
     tip_body: str
-    T_body_tip: Array
+    T_body_tip: Array = field(default_factory=lambda: np.eye(4))
     jaw_length: float = 0.0
-    loops: tuple[Loop, ...]
-    counterweight: str | None
-    driven: Mapping[str, str]
-    transmissions: Mapping[str, str]
-    has_rcm: bool
+    carries: Literal["instrument", "endoscope"] | None = None
+    wrist_point: str | None = None
+    loops: tuple[Loop, ...] = ()
+    counterweight: str | None = None
+    driven: Mapping[str, str] = field(default_factory=dict)
+    transmissions: Mapping[str, str] = field(default_factory=dict)
+    has_rcm: bool = False
     brakes: tuple[str, ...] = ()
     gripper: tuple[float, float] | None = None
-    home: tuple[float, ...]
-    mounting: float
-    motors: Motors
-    gains: Gains
-    sources: Mapping[str, str] = field(repr=False)
+    home: tuple[float, ...] = ()
+    mounting: float = 0.0
+    motors: Motors = field(default_factory=lambda: Motors.of(()))
+    gains: Gains = field(default_factory=Gains)
+    excitation: ExcitationRanges = field(default_factory=ExcitationRanges)
+    deflections: Mapping[str, Deflection] = field(default_factory=dict)
+    look: str = "bars"
+    dvrk_class: str = ""
+    dvrk_name: str = ""
+    sources: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         # Depth-first order is what Pinocchio's mass matrix needs: a body's parent is on the branch that ends
@@ -167,10 +253,28 @@ class Arm:
             if body.parent not in branch:
                 raise TrocarError(f"bodies of {self.name} are not listed depth-first at '{body.name}'")
             branch = [*branch[: branch.index(body.parent) + 1], body.name]
+        self._fill_in_defaults()
         # Mobility: every planar loop takes two freedoms away, every transmission one.
         freedom = len(self.bodies) - 2 * len(self.loops) - len(self.transmissions)
         if freedom != self.n:
             raise TrocarError(f"{self.name} has {self.n} joints but its mechanism {freedom} degrees of freedom")
+
+    def _fill_in_defaults(self) -> None:
+        filled: dict[str, object] = {"driven": {name: self.driven.get(name, name) for name in self.joint_names}}
+        if not self.serial:
+            chain = tuple(self.body(name) for name in self.carriers(self.tip_body))
+            filled |= {"serial": chain, "T_last_tip": self.T_body_tip}
+        if not self.tip_joints:
+            filled["tip_joints"] = self.n
+        if not self.motors.names:
+            filled["motors"] = Motors.of(self.joints)
+        if not self.home:
+            filled["home"] = tuple(np.clip(0.0, self.lower, self.upper).tolist())
+        for name, value in filled.items():
+            object.__setattr__(self, name, value)
+        for joint, name in self.driven.items():
+            if joint not in self.body(name).coupling:
+                raise TrocarError(f"joint '{joint}' of {self.name} does not move '{name}', the body it is driven at")
 
     @property
     def n(self) -> int:
@@ -190,6 +294,11 @@ class Arm:
     def upper(self) -> Array:
         """Upper joint limits [rad, m]."""
         return _frozen([j.upper for j in self.joints])
+
+    @cached_property
+    def structure(self) -> Structure | None:
+        """The structure of the serial table that closed forms are known for; None if it is another one."""
+        return structure(self)
 
     @cached_property
     def E(self) -> Array:
@@ -213,10 +322,7 @@ class Arm:
     def check_within_limits(self, q: Array, what: str = "") -> None:
         """Raise an error that names joint and limits if q (n,) is outside them; `what` is put before it."""
         if (self.excess(q) > LIMIT_TOLERANCE).any():
-            j = int(np.flatnonzero(self.excess(q) > LIMIT_TOLERANCE)[0])
-            joint = self.joints[j]
-            text = f"joint {j + 1} ({joint.name}) violates {joint.lower:g} <= {q[j]:.6g} <= {joint.upper:g}"
-            raise TrocarError(f"{what}: {text}" if what else text)
+            raise TrocarError(f"{what}: {violation(self.joints, q)}" if what else str(violation(self.joints, q)))
 
     def carriers(self, body: str) -> tuple[str, ...]:
         """A link and all links that carry it, from the base outwards."""
@@ -263,11 +369,6 @@ def poses_at_zero(bodies: Sequence[Body]) -> dict[str, Array]:
     for body in bodies:
         T[body.name] = body.placement if body.parent is None else T[body.parent] @ body.placement
     return T
-
-
-def itself(*names: str) -> dict[str, str]:
-    """Joints driven at the body of the same name."""
-    return {name: name for name in names}
 
 
 def closure(name: str, bodies: Sequence[Body], body_a: str, point_a: tuple[float, float, float], body_b: str) -> Loop:

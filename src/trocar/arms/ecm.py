@@ -8,7 +8,7 @@ from os import PathLike
 
 import numpy as np
 
-from trocar.arms.arm import Arm, Body, Loop, closure, itself, prismatic, revolute, shift
+from trocar.arms.arm import Arm, Body, Loop, closure, prismatic, revolute, shift
 from trocar.arms.geometry_file import Geometry
 from trocar.arms.instruments import load_endoscope
 from trocar.arms.psm_si import si_parallelogram
@@ -21,7 +21,7 @@ def ecm(which: str | PathLike[str] | Geometry | None = None, instrument: str | P
     table = read("ecm")
     shape = geometry("ECM", table, which, "gondokaryono2019")
     links, loops = _gondokaryono2019(shape.lengths, table["serial"]["d_insertion"])
-    return _with_endoscope("ECM", table, shape, instrument, links, loops, np.eye(4), "front")
+    return _with_endoscope("ECM", table, shape, instrument, links, loops, np.eye(4), "front", "ecm")
 
 
 def ecm_si(which: str | PathLike[str] | Geometry | None = None, instrument: str | PathLike[str] | None = None) -> Arm:
@@ -32,7 +32,7 @@ def ecm_si(which: str | PathLike[str] | Geometry | None = None, instrument: str 
     links, loops = si_parallelogram(l)
     T_end_insertion = mdh(a=l["l_2L2"], alpha=-HALF_PI, d=l["l_c2"])
     links += (prismatic("insertion", "end", T_end_insertion, {"insertion": 1.0}),)
-    return _with_endoscope("ECM_Si", table, shape, instrument, links, loops, mdh(theta=math.pi), "back")
+    return _with_endoscope("ECM_Si", table, shape, instrument, links, loops, mdh(theta=math.pi), "back", "si")
 
 
 def _with_endoscope(
@@ -44,12 +44,12 @@ def _with_endoscope(
     loops: tuple[Loop, ...],
     T_carriage: Array,
     pitch_body: str,
+    look: str,
 ) -> Arm:
     scope = load_endoscope(table["arm"]["instrument"] if instrument is None else instrument, arm)
     T_insertion_roll = mdh(d=scope.d_roll)
     return Arm(
         name=arm,
-        family="ECM",
         geometry=shape.name,
         instrument=scope.name,
         joints=tuple(joint(entry) for entry in table["joints"]),
@@ -62,16 +62,19 @@ def _with_endoscope(
         bodies=(*links, revolute("roll", "insertion", T_carriage @ T_insertion_roll, {"roll": 1.0})),
         tip_body="roll",
         T_body_tip=scope.T_roll_tip,
+        carries="endoscope",
+        wrist_point="tip",
         loops=loops,
-        counterweight=None,
-        driven=itself("yaw", "insertion", "roll") | {"pitch": pitch_body},
-        transmissions={},
+        driven={"pitch": pitch_body},
         has_rcm=True,
         brakes=brakes(table),
         home=tuple(table["arm"]["home"]),
         mounting=table["arm"]["mounting"],
         motors=motors(table["motors"], np.eye(4)),
         gains=gains(table["gains"]),
+        look=look,
+        dvrk_class="ecm",
+        dvrk_name="ECM",
         sources=sources(table, shape) | {"instrument": scope.source},
     )
 

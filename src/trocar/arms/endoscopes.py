@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from trocar.arms.arm import Arm
+from trocar.arms.instruments import GENERATIONS
 from trocar.arms.parameters import Inertia, Parameters
 from trocar.arms.tables import read
 from trocar.errors import TrocarError, UnknownName
@@ -18,7 +19,7 @@ from trocar.errors import TrocarError, UnknownName
 
 def endoscope_masses(arm: str) -> dict[str, float]:
     """Mass [kg] of every type of endoscope that an ECM or ECM_Si carries; empty for other arms."""
-    return dict(read(arm.lower())["endoscopes"]["mass"]) if arm.startswith("ECM") else {}
+    return dict(read(arm.lower())["endoscopes"]["mass"]) if GENERATIONS.get(arm) == "endoscopes" else {}
 
 
 def endoscope_inertia(arm: Arm, endoscope: str | float) -> Inertia:

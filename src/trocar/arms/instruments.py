@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trocar.arms.arm import Body, Joint, itself, revolute, shift
+from trocar.arms.arm import Body, Joint, revolute, shift
 from trocar.arms.instrument_file import Fields
 from trocar.arms.tables import HALF_PI
 from trocar.errors import TrocarError, UnknownName
@@ -105,6 +105,11 @@ class Instrument:
             revolute("finger_right", "finger_left", np.eye(4), {"jaw": 1.0}),
         )
 
+    @property
+    def first(self) -> str:
+        """The first wrist body: its axis is at the end of the shaft."""
+        return {"pitch-yaw": "wrist_pitch", "snake": "wrist_pitch_1"}[self.wrist]
+
     @cached_property
     def last(self) -> str:
         """The last wrist body: it carries the tip."""
@@ -112,10 +117,9 @@ class Instrument:
 
     @property
     def driven(self) -> dict[str, str]:
-        """The body at which each of the four joints is actuated."""
-        half = {"wrist_pitch": "wrist_pitch_1", "wrist_yaw": "wrist_yaw_1"}
-        wrist = itself("wrist_pitch", "wrist_yaw") if self.wrist == "pitch-yaw" else half
-        return itself("roll") | wrist | {"jaw": "finger_right" if self.jaws else "idle_disc"}
+        """The body at which a joint is actuated, where it has another name."""
+        half = {"wrist_pitch": "wrist_pitch_1", "wrist_yaw": "wrist_yaw_1"} if self.wrist == "snake" else {}
+        return {**half, "jaw": "finger_right" if self.jaws else "idle_disc"}
 
     @property
     def transmissions(self) -> dict[str, str]:

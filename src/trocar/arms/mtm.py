@@ -7,9 +7,9 @@ from os import PathLike
 
 import numpy as np
 
-from trocar.arms.arm import Arm, Body, Joint, closure, itself, revolute, shift
+from trocar.arms.arm import Arm, Body, Joint, closure, revolute, shift
 from trocar.arms.geometry_file import Geometry
-from trocar.arms.tables import HALF_PI, gains, geometry, motors, read, sources
+from trocar.arms.tables import HALF_PI, excitation, gains, geometry, motors, read, sources
 from trocar.spatial import mdh
 
 
@@ -25,27 +25,23 @@ def mtm(arm: str, which: str | PathLike[str] | Geometry | None = None) -> Arm:
     motor_from_joint[3, 2] = coupling
     return Arm(
         name=arm,
-        family="MTM",
         geometry=shape.name,
-        instrument="none",
         joints=tuple(_joint(entry, arm) for entry in table["joints"]),
         tip_joints=7,
         serial=_serial(a["a_upper_arm"], a["a_forearm"], a["d_platform"]),
-        T_last_tip=np.eye(4),
         bodies=bodies,
         tip_body="wrist_roll",
         T_body_tip=mdh(theta=HALF_PI),
         loops=(closure("parallelogram", bodies, "rod", (lengths["a_upper_arm"], 0.0, 0.0), "forearm"),),
-        counterweight=None,
-        driven=itself("outer_yaw", "wrist_platform", "wrist_pitch", "wrist_yaw", "wrist_roll")
-        | {"shoulder_pitch": "upper_arm", "elbow_pitch": "forearm"},
-        transmissions={},
-        has_rcm=False,
+        driven={"shoulder_pitch": "upper_arm", "elbow_pitch": "forearm"},
         gripper=(table["gripper"]["lower"], table["gripper"]["upper"]),
         home=tuple(table["arm"]["home"]),
-        mounting=0.0,
         motors=motors(table["motors"], np.linalg.inv(motor_from_joint)),
         gains=gains(table["gains"]),
+        excitation=excitation(table),
+        look="mtm",
+        dvrk_class="mtm",
+        dvrk_name=arm,
         sources=sources(table, shape),
     )
 

@@ -133,26 +133,30 @@ class Drive:
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """A parameter set. It is tied to the geometry it was identified or drawn in.
+    """A parameter set. It is tied to the arm and the geometry it was identified or drawn in.
 
     Attributes:
         inertias: by body name; bodies left out have none. drives: in file order.
         elastics: springs and cables that are not linear in a joint.
-        source: where the numbers come from. path: the file.
+        source: where the numbers come from. path: the file, empty if there is none.
     """
 
-    name: str
+    name: str = "own"
     arm: str
-    geometry: str
-    source: str
+    geometry: str = "own"
+    source: str = "given in Python"
     inertias: Mapping[str, Inertia]
-    drives: tuple[Drive, ...]
-    path: str
+    drives: tuple[Drive, ...] = ()
+    path: str = ""
     elastics: tuple[Elastic, ...] = ()
 
 
-def load_parameters(arm: str, name: str | Path | None = None) -> Parameters:
-    """A parameter set by name, or from a file by its path; None for the arm's best set."""
+def load_parameters(arm: str, name: str | Path | Parameters | None = None) -> Parameters:
+    """A parameter set by name, from a file by its path, or as it is. Default: the arm's best set."""
+    if isinstance(name, Parameters):
+        if not _same_mechanism(name.arm, arm):
+            raise TrocarError(f"the parameter set '{name.name}' is of {name.arm}, not of {arm}")
+        return replace(name, arm=arm)
     known = SETS.get(arm, ())
     if name is None:
         if not known:
@@ -165,10 +169,15 @@ def load_parameters(arm: str, name: str | Path | None = None) -> Parameters:
         if not path.is_file():
             raise TrocarError(f"parameter file {path} does not exist")
         found = _parsed(path.read_text(encoding="utf-8"), str(path))
-        if found.arm != arm and {found.arm, arm} != {"MTML", "MTMR"}:
+        if not _same_mechanism(found.arm, arm):
             raise TrocarError(f"{path} holds parameters of {found.arm}, not of {arm}")
         return replace(found, arm=arm)
     raise UnknownName(f"parameter set of {arm}", str(name), (*known, "a path ending in .toml"))
+
+
+def _same_mechanism(one: str, other: str) -> bool:
+    """The masters differ in their joint limits only."""
+    return one == other or {one, other} == {"MTML", "MTMR"}
 
 
 @cache

@@ -8,10 +8,22 @@ from os import PathLike
 
 import numpy as np
 
-from trocar.arms.arm import Arm, Body, Loop, closure, itself, prismatic, revolute, shift
+from trocar.arms.arm import Arm, Body, Loop, closure, prismatic, revolute, shift
 from trocar.arms.geometry_file import Geometry
 from trocar.arms.instruments import Instrument, load_instrument
-from trocar.arms.tables import HALF_PI, brakes, gains, geometry, joint, motors, read, remote_centre_chain, sources
+from trocar.arms.tables import (
+    HALF_PI,
+    brakes,
+    deflections,
+    excitation,
+    gains,
+    geometry,
+    joint,
+    motors,
+    read,
+    remote_centre_chain,
+    sources,
+)
 from trocar.spatial import Array, mdh
 
 GEOMETRIES = ("wang2019", "gondokaryono2019")
@@ -25,7 +37,9 @@ def psm(which: str | PathLike[str] | Geometry | None = None, instrument: str | P
     build = {"wang2019": _wang2019, "gondokaryono2019": _gondokaryono2019}[shape.frames]
     links, loops, T_carriage = build(shape.lengths, table["serial"]["d_insertion"])
     follower = "counterweight"
-    return with_instrument("PSM", table, shape, tool, links, loops, T_carriage, {follower: "insertion"}, follower)
+    return with_instrument(
+        "PSM", table, shape, tool, links, loops, T_carriage, {follower: "insertion"}, "psm", follower
+    )
 
 
 def with_instrument(
@@ -37,6 +51,7 @@ def with_instrument(
     loops: tuple[Loop, ...],
     T_carriage: Array,
     transmissions: Mapping[str, str],
+    look: str,
     counterweight: str | None = None,
 ) -> Arm:
     """A PSM (Classic or Si) from its links up to the insertion, with an instrument mounted.
@@ -50,7 +65,6 @@ def with_instrument(
     chain = remote_centre_chain(table["serial"]["d_insertion"])
     return Arm(
         name=arm,
-        family="PSM",
         geometry=shape.name,
         instrument=tool.name,
         joints=joints,
@@ -61,9 +75,11 @@ def with_instrument(
         tip_body=tool.last,
         T_body_tip=tool.T_wrist_tip,
         jaw_length=tool.jaw_length,
+        carries="instrument",
+        wrist_point=tool.first,
         loops=loops,
         counterweight=counterweight,
-        driven=itself("yaw", "insertion") | {"pitch": "back"} | tool.driven,
+        driven={"pitch": "back", **tool.driven},
         transmissions={**transmissions, **tool.transmissions},
         has_rcm=True,
         brakes=brakes(table),
@@ -71,6 +87,11 @@ def with_instrument(
         mounting=table["arm"]["mounting"],
         motors=motors(table["motors"], coupling),
         gains=gains(table["gains"]),
+        excitation=excitation(table),
+        deflections=deflections(table),
+        look=look,
+        dvrk_class="psm",
+        dvrk_name="PSM1",
         sources=sources(table, shape) | {"instrument": tool.source},
     )
 

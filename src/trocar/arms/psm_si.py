@@ -27,7 +27,9 @@ def psm_si(which: str | PathLike[str] | Geometry | None = None, instrument: str 
         prismatic("carriage", "end", mdh(a=l["l_2L2"], alpha=-HALF_PI, d=l["l_c2"]) @ T_3_carriage, half, "3'"),
         prismatic("insertion", "carriage", mdh(a=l["l_3L"], d=-l["l_3H"]), half, "3"),
     )
-    return with_instrument("PSM_Si", table, shape, tool, links, loops, mdh(theta=math.pi), {"carriage": "insertion"})
+    return with_instrument(
+        "PSM_Si", table, shape, tool, links, loops, mdh(theta=math.pi), {"carriage": "insertion"}, "si"
+    )
 
 
 def si_parallelogram(l: Mapping) -> tuple[tuple[Body, ...], tuple[Loop, ...]]:

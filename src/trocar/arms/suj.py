@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from trocar.arms.arm import Body, Kind
+from trocar.arms.arm import Body, LimitedJoint
 from trocar.arms.tables import read
 from trocar.errors import UnknownName
 from trocar.spatial import Array, mdh, pose
@@ -22,22 +22,12 @@ CARTS = ("Classic", "Si")
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetUpJoint:
-    """A passive joint with a brake: rad, or m if prismatic."""
-
-    name: str
-    kind: Kind
-    lower: float
-    upper: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class SetUpArm:
     """Facts of the set-up joints of one arm of a cart.
 
     Attributes:
         name: PSM1, PSM2, PSM3 or ECM. arm: what it carries, a name of `ARMS`.
-        joints: from the column outwards. bodies: the link behind each of them, as a chain.
+        joints: from the column outwards; passive, with a brake each. bodies: the link behind each of them, as a chain.
         T_world_column: first frame of the chain in the world of the cart (z up, y to its front, x towards PSM2).
         T_last_base: base of the carried arm, which is its RCM frame, in the frame of the last body.
         q_simulated: joint values the dVRK simulates its cart with [m, rad].
@@ -45,7 +35,7 @@ class SetUpArm:
 
     name: str
     arm: str
-    joints: tuple[SetUpJoint, ...]
+    joints: tuple[LimitedJoint, ...]
     bodies: tuple[Body, ...]
     T_world_column: Array
     T_last_base: Array
@@ -84,14 +74,14 @@ def set_up_arms(cart: str) -> dict[str, SetUpArm]:
 
 
 def _set_up_arm(name: str, entry: Mapping[str, Any]) -> SetUpArm:
-    joints: list[SetUpJoint] = []
+    joints: list[LimitedJoint] = []
     bodies: list[Body] = []
     T = np.eye(4)  # fixed rows since the last joint
     for row in entry["rows"]:
         T = T @ mdh(**{key: row[key] for key in ("a", "alpha", "d", "theta") if key in row})
         if "joint" not in row:
             continue
-        joint = SetUpJoint(name=row["joint"], kind=row["kind"], lower=row["lower"], upper=row["upper"])
+        joint = LimitedJoint(name=row["joint"], kind=row["kind"], lower=row["lower"], upper=row["upper"])
         parent = bodies[-1].name if bodies else None
         bodies.append(
             Body(name=joint.name, parent=parent, placement=T, kind=joint.kind, coupling={joint.name: 1.0}),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from trocar.arms.arm import Body, Gains, Joint, Motors, prismatic, revolute
+from trocar.arms.arm import Body, Deflection, ExcitationRanges, Gains, Joint, Motors, prismatic, revolute
 from trocar.arms.geometry_file import Geometry, read_geometry
 from trocar.errors import UnknownName
 from trocar.spatial import Array, mdh
@@ -45,6 +45,23 @@ def motors(table: Mapping[str, Any], coupling: Array) -> Motors:
 
 def gains(table: Mapping[str, Any]) -> Gains:
     return Gains(kp=tuple(table["kp"]), ki=tuple(table["ki"]), kd=tuple(table["kd"]))
+
+
+def excitation(table: Mapping[str, Any]) -> ExcitationRanges:
+    entry = table["excitation"]
+    joints, motors = ({name: tuple(row) for name, row in entry.get(kind, {}).items()} for kind in ("joints", "motors"))
+    chosen = {key: entry[key] for key in ("frequency",) if key in entry}
+    redundant = tuple(entry.get("redundant_links", ()))
+    return ExcitationRanges(joints=joints, motors=motors, redundant_links=redundant, **chosen)
+
+
+def deflections(table: Mapping[str, Any]) -> dict[str, Deflection]:
+    """Of the elastic drives, by joint; none where the file has none."""
+    return {
+        name: Deflection(compliance=tuple(entry["compliance"]), offset=tuple(entry["offset"]))
+        for name, entry in table.get("deflections", {}).items()
+        if isinstance(entry, dict)
+    }
 
 
 def brakes(table: Mapping[str, Any]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from trocar.arms.geometry_file import to_toml
 from trocar.arms.parameters import SETS
 from trocar.calibration.axes import Jump, TooLittleMotion, WrongSlide
 from trocar.calibration.lengths import Lengths, fit_lengths, free_lengths, published_misfit
-from trocar.calibration.linkage import AXES, Linkage
+from trocar.calibration.linkage import ARMS, Linkage
 from trocar.calibration.pivot import Pivot, pivot
 from trocar.calibration.plane import measured_linkage
 from trocar.calibration.registration import Registration, base_from_axes, register
@@ -99,8 +99,8 @@ def calibrate(markers: Markers, arm: str = "PSM", frames: str = FRAMES, *, drop_
         arm: PSM or ECM (Classic). frames: published geometry whose lengths are looked for.
         drop_jumps: leave rows out in which a body is suddenly elsewhere; otherwise they are an error.
     """
-    if arm not in AXES:
-        raise UnknownName("arm that can be calibrated", arm, AXES)
+    if arm not in ARMS:
+        raise UnknownName("arm that can be calibrated", arm, ARMS)
     for body in markers.poses:
         if body not in LINKS:
             raise UnknownName(f"{markers.source}: marked link", body, LINKS)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import approx_fprime, least_squares
 
 from trocar.arms import Arm, Geometry, load_arm, published
-from trocar.calibration.linkage import AXES, DISTANCES, Linkage
+from trocar.calibration.linkage import DISTANCES, Linkage, axes_of
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics.arm_kinematics import batch_last
 from trocar.mechanics.kinematics import Tree
@@ -157,7 +157,7 @@ def plane_points(arm: Arm, q: Array) -> dict[str, Array]:
     T = {name: pose(motion.R[i][..., 0], motion.p[i][..., 0]) for i, name in enumerate(tree.names)}
     plane = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0]])  # the pitch axis is -x of the base
     found = {"rcm": np.zeros(2)}
-    for number, links in AXES[arm.name].items():
+    for number, links in axes_of(arm.name).items():
         for body in arm.bodies:
             if {body.name, body.parent} == set(links):
                 found[number] = plane @ T[body.name][:3, 3]

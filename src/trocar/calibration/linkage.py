@@ -6,37 +6,28 @@ Every axis is known on both links that it joins, so distances are taken between 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
+from trocar.arms import load_arm
 from trocar.calibration.axes import Axis
 from trocar.spatial import Array
 
-# Axes by the frame numbers of the paper's Fig. 3 and 4, with the links each joins; the last is the RCM, about which the
-# end link turns in the yaw link without being joined to it.
-AXES: dict[str, dict[str, tuple[str, str]]] = {
-    "PSM": {
-        "3": ("yaw", "back"),
-        "4": ("yaw", "front"),
-        "6": ("back", "bottom"),
-        "7": ("back", "top"),
-        "8": ("bottom", "end"),
-        "c1": ("front", "bottom"),
-        "c2": ("top", "end"),
-        "rcm": ("yaw", "end"),
-    },
-    "ECM": {
-        "3": ("yaw", "front"),
-        "4": ("yaw", "back"),
-        "6": ("front", "bottom"),
-        "7": ("front", "top"),
-        "8": ("bottom", "end"),
-        "c1": ("back", "bottom"),
-        "c2": ("top", "end"),
-        "rcm": ("yaw", "end"),
-    },
-}
+ARMS = ("PSM", "ECM")  # with a double parallelogram whose axes the paper numbers
 DISTANCES = ("3-4", "3-6", "4-c1", "6-c1", "3-7", "6-8", "7-c2", "6-7", "8-c2", "8-rcm", "3-rcm")
+
+
+@cache
+def axes_of(arm: str) -> dict[str, tuple[str, str]]:
+    """The two links that each axis of an arm joins, by the frame numbers of the paper's Fig. 3 and 4.
+
+    The last is the RCM, about which the end link turns in the yaw link without being joined to it.
+    """
+    facts = load_arm(arm, "gondokaryono2019")
+    joined = {body.label: (str(body.parent), body.name) for body in facts.bodies}
+    loops = {loop.name: (loop.body_a, loop.body_b) for loop in facts.loops}
+    return {number: joined[number] for number in ("3", "4", "6", "7", "8")} | loops | {"rcm": ("yaw", "end")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +83,7 @@ class Linkage:
         """How far the loops stay open [m]: axes c1, c2 and the RCM as seen from their two sides."""
         found: dict[str, float] = {}
         for name in ("c1", "c2", "rcm"):
-            a, b = (self._from_joint(link, name) for link in AXES[self.arm][name])
+            a, b = (self._from_joint(link, name) for link in axes_of(self.arm)[name])
             if a is not None and b is not None:
                 found[name] = float(np.linalg.norm(b - a))
         return found
@@ -106,5 +97,5 @@ class Linkage:
 
     def _chain(self) -> list[tuple[str, str]]:
         """Links in an order in which each is joined to one before it, with the axis that does."""
-        axes = AXES[self.arm]
+        axes = axes_of(self.arm)
         return [("yaw", "3"), *((axes[number][1], number) for number in ("3", "4", "6", "7", "8"))]

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from trocar.calibration.axes import MIN_TURN, Axis, Jump, TooLittleMotion, across, revolute_axis, sliding_direction
-from trocar.calibration.linkage import AXES, Linkage
+from trocar.calibration.linkage import Linkage, axes_of
 from trocar.errors import TrocarError
 from trocar.recording import Markers
 from trocar.spatial import Array, inverse
@@ -28,7 +28,7 @@ def measured_linkage(markers: Markers, arm: str) -> Linkage:
     pitch = markers.joint("pitch")
     h_yaw = _pitch_direction(markers, poses, bodies, pitch)
     axes: dict[str, Axis] = {}
-    for number, (a, b) in AXES[arm].items():
+    for number, (a, b) in axes_of(arm).items():
         if a in poses and b in poses:
             axes[number] = _axis(markers, poses, a, b, h_yaw)
     if not axes:
@@ -36,8 +36,8 @@ def measured_linkage(markers: Markers, arm: str) -> Linkage:
         raise TrocarError(f"{markers.source}: no two neighbouring links are marked ({marked}), so there is no axis")
     planes = {}
     for link in bodies:
-        own = [axis.h_a for n, axis in axes.items() if AXES[arm][n][0] == link]
-        own += [axis.h_b for n, axis in axes.items() if AXES[arm][n][1] == link]
+        own = [axis.h_a for n, axis in axes.items() if axes_of(arm)[n][0] == link]
+        own += [axis.h_b for n, axis in axes.items() if axes_of(arm)[n][1] == link]
         if own:
             planes[link] = across(_unit(np.mean(own, axis=0)))
     if "yaw" not in planes:
@@ -46,7 +46,7 @@ def measured_linkage(markers: Markers, arm: str) -> Linkage:
     points: dict[str, dict[str, Array]] = {link: {} for link in planes}
     sigma: dict[str, dict[str, float]] = {link: {} for link in planes}
     for number, axis in axes.items():
-        sides = zip(AXES[arm][number], ((axis.g_a, axis.covariance_a), (axis.g_b, axis.covariance_b)), strict=True)
+        sides = zip(axes_of(arm)[number], ((axis.g_a, axis.covariance_a), (axis.g_b, axis.covariance_b)), strict=True)
         for link, (g, covariance) in sides:
             B = planes[link]
             points[link][number] = turns[link] @ (B.T @ g)

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from trocar.spatial import Array
 
 
-FREQUENCY = {"MTM": 0.1}  # [Hz]: its motors have not the effort for its range at more
-
-
 class ObjectiveName(StrEnum):
     condition = "condition"
     determinant = "determinant"
@@ -96,7 +93,7 @@ def excite(
         from trocar.files import check_writable, write_whole
         from trocar.identification import excitation_file as files
         from trocar.identification.excitation import excite as search
-        from trocar.identification.excitation_criterion import NEARLY_REDUNDANT, Criterion
+        from trocar.identification.excitation_criterion import Criterion
         from trocar.identification.excitation_limits import excitation_limits
         from trocar.mechanics import load_mechanism
         from trocar.plots import save
@@ -106,10 +103,10 @@ def excite(
             raise TrocarError(f"--rate must be positive [Hz], got {rate}")
         mechanism = load_mechanism(arm, parameters)
         facts = mechanism.arm
-        without = NEARLY_REDUNDANT.get(arm, ()) if links is Links.reduced else ()
+        without = facts.excitation.redundant_links if links is Links.reduced else ()
         limits = excitation_limits(facts, _changes(limit or []), effort)
         if frequency is None:
-            frequency = FREQUENCY.get(facts.family, 0.18)
+            frequency = facts.excitation.frequency
         first = None if go_on is None else files.load_coefficients(go_on, facts)
         criterion = Criterion(mechanism, without, objective.value)
         with progress_bar(f"{arm}, {len(criterion)} parameters") as progress:

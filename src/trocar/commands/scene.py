@@ -99,7 +99,7 @@ def _pictures(loaded: Scene, output: Path) -> list[Path]:
         image = render(loaded)
         written = [save_png(output / "picture.png", image)]
         for name, arm in loaded.arms.items():
-            if arm.arm.family == "ECM":
+            if arm.arm.carries == "endoscope":
                 pair = StereoEndoscope(loaded, name, samples=4).pair()
                 written.append(save_png(output / "stereo.png", np.hstack(pair)))
                 break

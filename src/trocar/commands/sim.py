@@ -98,8 +98,6 @@ def sim(
     Writes recording.npz, recording.csv, recording.png and, where a picture can be drawn, picture.png.
     """
     with plain_errors("a shorter --duration takes less time"):
-        import numpy as np
-
         from trocar.files import check_writable
         from trocar.plots import save
         from trocar.simulation import Simulator
@@ -142,7 +140,7 @@ def sim(
         written += _picture(engine, output / "picture.png")
         simulated = len(recording) * engine.timestep
 
-    Console().print(_table(recording, title, np))
+    Console().print(_table(recording, title))
     if "rcm_error" in recording.extra:
         typer.echo(f"Largest RCM error: {recording.extra['rcm_error'].max():.3g} m")
     typer.echo(f"Real-time factor, recording included: {simulated / wall:.3g}")
@@ -235,7 +233,9 @@ def _picture(engine: Simulator, path: Path) -> list[Path]:
         return []
 
 
-def _table(recording: Recording, title: str, np: Any) -> Table:
+def _table(recording: Recording, title: str) -> Table:
+    import numpy as np
+
     table = Table(title=title, title_justify="left")
     for heading, justify in (
         ("joint", "left"),
@@ -246,6 +246,7 @@ def _table(recording: Recording, title: str, np: Any) -> Table:
     ):
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]
     error = np.sqrt(((recording.commands["q"] - recording.q) ** 2).mean(axis=0))
+    assert recording.tau is not None  # `simulate` records efforts
     largest = np.abs(recording.tau).max(axis=0)
     for j, joint in enumerate(recording.joints):
         unit = recording.joint_units[j]

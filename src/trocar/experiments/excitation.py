@@ -10,7 +10,7 @@ from trocar.control.trajectories import Fourier, fourier
 from trocar.experiments.experiment import Context
 from trocar.experiments.load_and_force import ONE, measured
 from trocar.identification.excitation import SAMPLES, excite, sampled
-from trocar.identification.excitation_criterion import NEARLY_REDUNDANT, Criterion
+from trocar.identification.excitation_criterion import Criterion
 from trocar.identification.excitation_limits import excitation_limits
 from trocar.identification.recipe import load_recipe
 from trocar.mechanics import load_mechanism
@@ -26,7 +26,7 @@ def excitation_claims(context: Context) -> list[Claim]:
     """One start of the search at the authors' limits, order and frequency: 64 iterations at most."""
     context.progress("excitation: one start of at most 64 iterations")
     mechanism = load_mechanism("PSM")
-    reduced, full = Criterion(mechanism, NEARLY_REDUNDANT["PSM"]), Criterion(mechanism)
+    reduced, full = Criterion(mechanism, mechanism.arm.excitation.redundant_links), Criterion(mechanism)
     found = excite(
         reduced, excitation_limits(mechanism.arm), harmonics=HARMONICS, frequency=FREQUENCY, starts=1, iterations=0.4
     )

@@ -65,7 +65,7 @@ class Measured:
 def measured(path: Path, recipe: Recipe, rate: float = 200.0) -> Measured:
     """A recording of Wang et al.: a table in joints and, at the wrist, motors."""
     arm = recipe.mechanism().arm
-    units = {joint.name: "rad" if joint.kind == "revolute" else "m" for joint in arm.joints}
+    units = {joint.name: joint.unit for joint in arm.joints}
     columns = read_table(path, recipe.columns, [units.get(name, "rad") for name in recipe.columns], rate)
     assert columns.tau is not None
     T = joint_from_columns(arm, tuple(columns.joints))

@@ -73,7 +73,7 @@ def torques(t: Array, curves: Sequence[tuple[Array, Array]], arm: Arm) -> Figure
         for j, (axes, (points, identified)) in enumerate(zip(figure.subplots(2, 3).flat, curves, strict=True)):
             axes.plot(t, points[:, j], label="point masses")
             axes.plot(t, identified[:, j], label="identified")
-            unit = "N" if arm.joints[j].kind == "prismatic" else "N m"
+            unit = arm.joints[j].effort_unit
             axes.set(title=f"{arm.joint_names[j]} [{unit}]", xlabel="t [s]")
         axes.legend()
     return figure

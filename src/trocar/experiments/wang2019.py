@@ -214,7 +214,7 @@ def _consistent(family: str, found: Identified) -> list[Claim]:
 
 
 def _ours(family: str, found: Identified, two: Path) -> list[Claim]:
-    ours = found.relative_error(load_recording(two, found.recipe.arm))
+    ours = found.relative_error(load_recording(two, found.recipe.arm.name))
     published = PUBLISHED[f"{family}/two"]["SDP"]
     return [
         Claim(

@@ -11,10 +11,11 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from trocar.arms.structure import GimballedArm, RollingShaft, WristedShaft
 from trocar.experiments.skeleton import COLOUR_OF_BODY, link_points
 from trocar.mechanics.arm_kinematics import ArmKinematics
-from trocar.mechanics.lengths import HALF_PI, master, shaft
 from trocar.mechanics.mechanism import Mechanism
+from trocar.mechanics.ranges import HALF_PI
 from trocar.mechanics.singularities import manipulability
 from trocar.mechanics.workspace import Volume, Workspace, shared_volume
 from trocar.plots import COLOURS, style
@@ -53,7 +54,7 @@ def cloud_figure(mechanism: Mechanism, count: int = 16384, voxel: float = 0.01, 
             axes.set(title=title, xlabel=AXIS[i], ylabel=AXIS[j], aspect="equal")
         opaque = ScalarMappable(shown.norm, shown.cmap)
         figure.colorbar(opaque, ax=figure.axes, shrink=0.5, label="manipulability, relative to the largest")
-        what = "wrist point, exactly" if mechanism.arm.family == "PSM" else "exactly"
+        what = "wrist point, exactly" if isinstance(mechanism.arm.structure, WristedShaft) else "exactly"
         figure.suptitle(
             f"{mechanism.arm.name}: the tip reaches {1e3 * volume.value:.2f} ± {1e3 * volume.error:.2f} litres "
             f"({what}: {1e3 * workspace.wrist_volume:.3f})"
@@ -68,13 +69,13 @@ def manipulability_figure(mechanism: Mechanism, points: int = 241) -> Figure:
     """
     arm = mechanism.arm
     with style():
-        if arm.family == "MTM":
+        if isinstance(arm.structure, GimballedArm):
             figure = Figure(figsize=(10.0, 4.4))
             left, right = figure.subplots(1, 2)
             _map(left, mechanism, (1, 2), ((-2.2, 2.8), (-2.4, 1.8)), points)
             _map(right, mechanism, (4, 5), ((-2.0, 3.6), (-2.0, 2.0)), points)
             _master_curves(left, right, mechanism)
-        elif arm.family == "ECM":
+        elif isinstance(arm.structure, RollingShaft):
             figure = Figure(figsize=(5.4, 4.4))
             axes = figure.subplots()
             _map(axes, mechanism, (1, 2), ((-1.9, 1.9), (-0.02, arm.upper[2] + 0.02)), points)
@@ -159,17 +160,14 @@ def _map(axes: Any, mechanism: Mechanism, joints: tuple[int, int], window: Any, 
     q = np.zeros((points, points, arm.n))
     q[..., 2] = 0.5 * (arm.lower[2] + arm.upper[2])
     q[..., joints[0]], q[..., joints[1]] = np.meshgrid(across, up)
-    if arm.family == "MTM" and joints == (4, 5):
+    if isinstance(arm.structure, GimballedArm) and joints == (4, 5):
         q[..., 1] = 0.5
     value = manipulability(mechanism, q)
     shown = axes.pcolormesh(across, up, value, cmap="viridis", shading="gouraud", norm=PowerNorm(0.5))
     axes.figure.colorbar(shown, ax=axes, label="manipulability")
     low, high = arm.lower[list(joints)], arm.upper[list(joints)]
     axes.add_patch(Rectangle((low[0], low[1]), *(high - low), fill=False, ec=LIMITS, lw=1.4, ls="--", zorder=4))
-    units = ["m" if arm.joints[j].kind == "prismatic" else "rad" for j in joints]
-    labels = [
-        f"{arm.joints[j].name.replace('_', ' ')} q{j + 1} [{unit}]" for j, unit in zip(joints, units, strict=True)
-    ]
+    labels = [f"{arm.joints[j].name.replace('_', ' ')} q{j + 1} [{arm.joints[j].unit}]" for j in joints]
     axes.set(xlabel=labels[0], ylabel=labels[1], xlim=window[0], ylim=window[1])
     axes.grid(False)
 
@@ -180,7 +178,8 @@ def _mark_pitch(axes: Any) -> None:
 
 
 def _wrist_curves(left: Any, right: Any, mechanism: ArmKinematics) -> None:
-    lengths = shaft(mechanism.arm)
+    lengths = mechanism.arm.structure
+    assert isinstance(lengths, WristedShaft)
     for axes in (left, right):
         axes.axhline(-lengths.offset, color=COLOURS[3], label="L = 0")
     left.axhline(-lengths.offset - lengths.wrist, color=COLOURS[5], label="L cos q5 + a = 0 (q5 = 0)")
@@ -190,7 +189,8 @@ def _wrist_curves(left: Any, right: Any, mechanism: ArmKinematics) -> None:
 
 
 def _master_curves(left: Any, right: Any, mechanism: ArmKinematics) -> None:
-    lengths = master(mechanism.arm)
+    lengths = mechanism.arm.structure
+    assert isinstance(lengths, GimballedArm)
     q2, q3 = np.meshgrid(np.linspace(-2.2, 2.8, 401), np.linspace(-2.4, 1.8, 401))
     u = lengths.upper_arm * np.sin(q2) + lengths.r * np.cos(q2 + q3 + lengths.gamma)
     left.contour(q2, q3, u, [0.0], colors=SINGULAR, linewidths=1.4)

@@ -11,7 +11,7 @@ from trocar.arms import Arm, load_arm
 from trocar.control import GravityCompensation, JointPID
 from trocar.control.trajectories.periodic import Fourier, fourier
 from trocar.experiments.zhou2025_runs import ARM, RATE, TRUTH, static_band
-from trocar.identification.table_one import Identified, identify
+from trocar.identification.table_one import TableOneFit, identify
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.recording import Recording
 from trocar.simulation.run import simulate
@@ -76,7 +76,7 @@ class Loop:
     """
 
     columns: str
-    found: Identified
+    found: TableOneFit
     worst: Array
 
 

@@ -76,12 +76,12 @@ def excite(
 
     Raises TrocarError if no start ends within the limits.
     """
-    problem = _Problem(criterion, limits, harmonics, frequency)
+    problem = ExcitationProblem(criterion, limits, harmonics, frequency)
     for name, value in (("starts", starts), ("iterations", iterations), ("seconds", seconds)):
         if not value > 0:
             raise TrocarError(f"{name} must be positive, got {value}")
     rng, begin = np.random.default_rng(seed), time.monotonic()
-    search = _Search(problem, begin + seconds, progress, starts * sum(count for _, count in NORMS) * iterations)
+    search = _Descents(problem, begin + seconds, progress, starts * sum(count for _, count in NORMS) * iterations)
     ends: list[float] = []
     for k in range(starts):
         x = problem.coefficients(first) if first is not None and k == 0 else problem.random(rng)
@@ -117,7 +117,7 @@ def sampled(motion: Fourier, count: int) -> tuple[Array, Array, Array]:
     )
 
 
-class _Problem:
+class ExcitationProblem:
     """Coefficients x: for each joint centre, a_1.., b_1.., in units of its half range and of its velocity limit."""
 
     def __init__(self, criterion: Criterion, limits: ExcitationLimits, harmonics: int, frequency: float) -> None:
@@ -264,11 +264,15 @@ class _OutOfTime(Exception):
     pass
 
 
-class _Search:
+class _Descents:
     """Descents from several starts under one budget; `best` is the best x within the limits so far."""
 
     def __init__(
-        self, problem: _Problem, deadline: float, progress: Callable[[float, float], None] | None, budget: float
+        self,
+        problem: ExcitationProblem,
+        deadline: float,
+        progress: Callable[[float, float], None] | None,
+        budget: float,
     ) -> None:
         self.problem, self.deadline, self.progress, self.budget = problem, deadline, progress, budget
         self.begin = time.monotonic()

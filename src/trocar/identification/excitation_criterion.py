@@ -17,9 +17,6 @@ from trocar.spatial import Array
 Objective = Literal["condition", "determinant"]
 OBJECTIVES: tuple[Objective, ...] = ("condition", "determinant")
 
-# Links whose inertia the motors hardly tell from that of the others. Without these two bars of the parallelogram, the
-# PSM of Wang et al. 2019 has 48 base parameters instead of 49, and a condition number ten times smaller.
-NEARLY_REDUNDANT = {"PSM": ("top", "front")}
 # Coulomb friction turns round within this part of a drive's top speed while searching: sign() has no gradient.
 SOFT_SIGN = 0.01
 

@@ -19,8 +19,6 @@ from trocar.identification.excitation_limits import ExcitationLimits
 from trocar.recording import Recording
 from trocar.spatial import Array
 
-_CLASSES = {"PSM": "psm", "ECM": "ecm", "MTM": "mtm"}  # of the dVRK's Python package
-
 
 def save_coefficients(
     path: Path, arm: Arm, found: Excitation, limits: ExcitationLimits, rehearsed: Array | None = None
@@ -99,7 +97,7 @@ def rows(
         dq=dq,
         ddq=ddq,
         joints=arm.joint_names,
-        joint_units=["rad" if joint.kind == "revolute" else "m" for joint in arm.joints],
+        joint_units=[joint.unit for joint in arm.joints],
         provenance={
             "source": "excitation",
             "arm": arm.name,
@@ -115,15 +113,15 @@ def rows(
 def player(arm: Arm, csv_name: str, rate: float) -> str:
     """Text of a Python script that plays the rows on a real dVRK and writes what it measures."""
     jaw = "jaw" in arm.joint_names
-    units = ["rad" if joint.kind == "revolute" else "m" for joint in arm.joints]
-    if arm.family not in _CLASSES:
-        raise TrocarError(f"no script for arms of family {arm.family}")
+    units = [joint.unit for joint in arm.joints]
+    if not arm.dvrk_class:
+        raise TrocarError(f"{arm.name} is no arm of the dVRK: no script can play the motion on it")
     return _PLAYER.format(
         arm=arm.name,
         csv=csv_name,
         rate=rate,
-        cls=_CLASSES[arm.family],
-        default=f"{arm.name.partition('_')[0]}1" if arm.family == "PSM" else arm.name.partition("_")[0],
+        cls=arm.dvrk_class,
+        default=arm.dvrk_name,
         joints=list(arm.joint_names),
         units=units,
         n=arm.n - 1 if jaw else arm.n,

@@ -15,19 +15,6 @@ from trocar.spatial import Array
 RANGE = 0.9  # part of a joint's range that is used where nothing is published
 SPEED = 0.8  # part of its trajectory velocity
 EFFORT = 0.75  # part of each motor's effort; the rest is for the controller and for what the model does not know
-DISC_RANGE, DISC_SPEED = 2.9, 2.0  # of an instrument's discs [rad, rad/s]; they disengage at 2.98
-
-# Classic PSM: joints 1 to 3 and all velocities as Wang et al. 2019 used them; the wrist's positions are ours: clear of
-# its limits, jaw open. lower, upper [rad, m], velocity [rad/s, m/s].
-PSM = {
-    "yaw": (-1.45, 1.45, 1.7),
-    "pitch": (-0.75, 0.80, 1.7),
-    "insertion": (0.07, 0.235, 0.35),
-    "roll": (-1.5, 1.5, 2.0),
-    "wrist_pitch": (-0.9, 0.9, 2.0),
-    "wrist_yaw": (-0.9, 0.9, 2.0),
-    "jaw": (0.1, 1.1, 2.0),
-}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,11 +71,6 @@ class ExcitationLimits:
         return float(worst[i]), f"{kind} of {name}"
 
 
-def _known(arm: Arm, joint: Joint) -> bool:
-    """Joints 1 to 3 are those of the Classic arm; the wrist is the instrument's, on any arm."""
-    return joint.name in PSM and (arm.name == "PSM" or joint.name not in ("yaw", "pitch", "insertion"))
-
-
 def _within(joint: Joint, limits: tuple[float, float, float]) -> tuple[float, float, float]:
     """The limits, inside those of a joint with less room, as of another instrument."""
     lower, upper, velocity = limits
@@ -98,9 +80,9 @@ def _within(joint: Joint, limits: tuple[float, float, float]) -> tuple[float, fl
 def excitation_limits(
     arm: Arm, changes: Mapping[str, tuple[float, float, float]] | None = None, effort: float = EFFORT
 ) -> ExcitationLimits:
-    """Limits for an arm: published ones (Classic PSM), otherwise parts of the joint ranges and velocities.
+    """Limits for an arm: its excitation ranges where it has some, otherwise parts of the joint ranges and velocities.
 
-    Instruments also limit their discs, which the coupling makes combinations of the wrist's joints.
+    Motors that move several joints, such as the discs of an instrument, are limited where the arm has ranges for them.
 
     Args:
         changes: joint name -> (lower, upper, velocity) to use instead; they may not leave the joint's own range.
@@ -112,8 +94,8 @@ def excitation_limits(
     for joint in arm.joints:
         middle, half = 0.5 * (joint.lower + joint.upper), 0.5 * (joint.upper - joint.lower)
         chosen[joint.name] = (middle - RANGE * half, middle + RANGE * half, SPEED * joint.velocity)
-    if arm.family == "PSM":
-        chosen |= {joint.name: _within(joint, PSM[joint.name]) for joint in arm.joints if _known(arm, joint)}
+        if joint.name in arm.excitation.joints:
+            chosen[joint.name] = _within(joint, arm.excitation.joints[joint.name])
     for name, change in (changes or {}).items():
         if name not in chosen:
             raise UnknownName(f"joint of {arm.name}", name, arm.joint_names)
@@ -129,10 +111,10 @@ def excitation_limits(
     numbers = [chosen[name] for name in names]
     motor_from_joint = np.linalg.inv(arm.motors.coupling)
     for name, row in zip(arm.motors.names, motor_from_joint, strict=True):
-        if name.startswith("disc") and np.count_nonzero(row) > 1:
+        if name in arm.excitation.motors and np.count_nonzero(row) > 1:
             names.append(name)
             rows.append(row)
-            numbers.append((-DISC_RANGE, DISC_RANGE, DISC_SPEED))
+            numbers.append(arm.excitation.motors[name])
     lower, upper, velocity = np.array(numbers, dtype=float).T
     return ExcitationLimits(
         names=tuple(names),

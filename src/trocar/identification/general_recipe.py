@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from trocar.arms import Arm, load_arm
-from trocar.arms.parameters import Drive, Parameters, load_parameters
+from trocar.arms import Arm
+from trocar.arms.parameters import Drive, Parameters
 from trocar.identification.consistency import Prior
 from trocar.mechanics.inertia import barycentric, pseudo_inertia
 
@@ -23,12 +23,10 @@ DELTAS = {  # of the Dahl elements [rad, m], three to a decade
 }
 
 
-def general_table(arm: str) -> dict[str, Any]:
+def general_table(robot: Arm, known: Parameters) -> dict[str, Any]:
     """The recipe as a table, for any arm with parameters."""
-    known = load_parameters(arm)
-    robot = load_arm(arm, known.geometry)
     return {
-        "arm": arm,
+        "arm": robot.name,
         "columns": list(robot.joint_names),
         "rate": 200.0,
         "geometry": known.geometry,
@@ -78,6 +76,5 @@ def _entry(drive: Drive, robot: Arm) -> dict[str, Any]:
         return {space: dict(weights), "terms": ["Im"]}
     offset = ["Fo"] if "Fo" in drive.terms or (space == "joints" and len(weights) == 1) else []
     terms = [*(["Im"] if "Im" in drive.terms else []), "Fv", *offset, *(["K"] if "K" in drive.terms else [])]
-    kinds = {joint.name: joint.kind for joint in robot.joints}
-    kind = kinds.get(next(iter(weights)), "revolute")
-    return {space: dict(weights), "terms": terms, "hysteresis": "m" if kind == "prismatic" else "rad"}
+    units = {joint.name: joint.unit for joint in robot.joints}
+    return {space: dict(weights), "terms": terms, "hysteresis": units.get(next(iter(weights)), "rad")}

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
+from trocar.arms import Arm
 from trocar.arms.parameters import Parameters
 from trocar.identification.cross_validation import Validation, bins, cross_validated, period
 from trocar.identification.design import Design, design, with_values
@@ -100,8 +102,9 @@ class Identified:
 
 def identify(
     recording: Recording,
-    arm: str = "PSM",
+    arm: str | Arm = "PSM",
     *,
+    parameters: str | Path | Parameters | None = None,
     recipe: Recipe | None = None,
     cross_validate: bool = True,
     progress: Callable[[float], None] | None = None,
@@ -109,12 +112,13 @@ def identify(
     """Identify an arm from a recording, by its recipe.
 
     Args:
+        arm: name of the arm, or an `Arm` of your own. parameters: what is known of an arm of your own, needed for one.
         recipe: another than the arm's own. cross_validate: False leaves cv_relative_error NaN and saves time.
         progress: called with the fraction done.
     """
     start = time.perf_counter()
     tell = progress or (lambda fraction: None)
-    recipe = recipe or load_recipe(arm)
+    recipe = recipe or load_recipe(arm, parameters=parameters)
     mechanism = recipe.mechanism()
     check(recording, mechanism.arm)
     T = joint_from_columns(mechanism.arm, tuple(recording.joints))

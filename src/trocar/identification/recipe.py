@@ -52,7 +52,7 @@ class Recipe:
     """How one arm is identified.
 
     Attributes:
-        name: where it comes from, in words.
+        name: where it comes from, in words. arm: what is identified, in the geometry of the template.
         columns: joints or motors of a table without header. rate: its samples per second [Hz].
         effort_cutoff, motion_cutoffs: of the zero-phase filters [Hz]. trim: cut at both ends [s].
         delay: time by which recorded efforts are taken to be late [s].
@@ -64,7 +64,7 @@ class Recipe:
     """
 
     name: str
-    arm: str
+    arm: Arm
     columns: tuple[str, ...]
     rate: float
     effort_cutoff: float
@@ -79,11 +79,21 @@ class Recipe:
 
     def mechanism(self) -> Mechanism:
         """The equations of the template."""
-        return Mechanism(load_arm(self.arm, self.template.geometry), self.template)
+        return Mechanism(self.arm, self.template)
 
 
-def load_recipe(arm: str, path: str | Path | None = None) -> Recipe:
-    """The recipe of an arm, or one from a file."""
+def load_recipe(
+    arm: str | Arm, path: str | Path | None = None, parameters: str | Path | Parameters | None = None
+) -> Recipe:
+    """The recipe of an arm, or one from a file.
+
+    parameters: what is known of an arm of your own: the drives of its general recipe, and the prior of its links.
+    """
+    if isinstance(arm, Arm):
+        if path is not None or parameters is None:
+            raise TrocarError(f"{arm.name} is given as an Arm: it has a general recipe, for which give its parameters")
+        known = load_parameters(arm.name, parameters)
+        return _recipe(arm, general_table(arm, known), prior_of_set(known), f"general recipe for {arm.name}")
     if path is None:
         return recipe_of(arm, recipe_table(arm))
     return recipe_of(arm, recipe_table(arm, path), str(path))
@@ -94,7 +104,10 @@ def recipe_table(arm: str, path: str | Path | None = None) -> dict[str, Any]:
     if arm not in ARMS:
         raise UnknownName("arm", arm, ARMS)
     if path is None:
-        return deepcopy(read(f"recipe_{RECIPES[arm]}")) if arm in RECIPES else general_table(arm)
+        if arm in RECIPES:
+            return deepcopy(read(f"recipe_{RECIPES[arm]}"))
+        known = load_parameters(arm)
+        return general_table(load_arm(arm, known.geometry), known)
     path = Path(path)
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -108,7 +121,10 @@ def recipe_of(arm: str, table: Mapping[str, Any], name: str | None = None) -> Re
     """The recipe that a table describes; what it cannot be used for is an error that names the key."""
     where = name or (f"recipe_{RECIPES[arm]}.toml" if arm in RECIPES else f"general recipe for {arm}")
     try:
-        return _recipe(arm, table, where)
+        _check_arm(arm, table, where)
+        given = "prior" in table
+        priors = prior_of_set(load_parameters(arm, table["prior"])) if given else prior(RECIPES[arm].upper())
+        return _recipe(load_arm(arm, table["geometry"]), table, priors, where)
     except KeyError as error:
         raise TrocarError(f"{where} has no field {error}; compare arms/data/recipe_psm.toml") from None
     except (TypeError, ValueError, AttributeError) as error:
@@ -117,11 +133,13 @@ def recipe_of(arm: str, table: Mapping[str, Any], name: str | None = None) -> Re
         raise TrocarError(f"{where} is not a recipe: {error}; compare arms/data/recipe_psm.toml") from None
 
 
-def _recipe(arm: str, table: Mapping[str, Any], where: str) -> Recipe:
+def _check_arm(arm: str, table: Mapping[str, Any], where: str) -> None:
     same = arm, table.get("arm", arm)
     if same[0] != same[1] and not all(a.startswith("MTM") for a in same):
         raise TrocarError(f"{where} is a recipe for {same[1]}, not for {arm}")
-    robot = load_arm(arm, table["geometry"])
+
+
+def _recipe(robot: Arm, table: Mapping[str, Any], priors: Mapping[str, Prior], where: str) -> Recipe:
     filters, drives = table["filters"], table["drives"]
     _known(filters, FILTERS, f"{where}: [filters]")
     for drive, entry in drives.items():
@@ -140,10 +158,9 @@ def _recipe(arm: str, table: Mapping[str, Any], where: str) -> Recipe:
     weights = Weights(held=held, **{key: float(value) for key, value in table["weights"].items()})
     if min(weights.prior, weights.friction, weights.other) <= 0:
         raise TrocarError(f"{where}: [weights] must be positive: without them the estimate is not unique")
-    priors = prior(RECIPES[arm].upper()) if "prior" not in table else prior_of_set(load_parameters(arm, table["prior"]))
     return Recipe(
         name=where,
-        arm=arm,
+        arm=robot,
         columns=tuple(table["columns"]),
         rate=float(table["rate"]),
         effort_cutoff=float(filters["effort"]),
@@ -156,7 +173,7 @@ def _recipe(arm: str, table: Mapping[str, Any], where: str) -> Recipe:
         priors=priors,
         template=Parameters(
             name="identified",
-            arm=arm,
+            arm=robot.name,
             geometry=table["geometry"],
             source="template",
             inertias={name: standard(from_pseudo_inertia(entry.P)) for name, entry in priors.items()},

@@ -80,7 +80,7 @@ class Found:
 
 
 @dataclass
-class _Search:
+class _RecipeSearch:
     recording: Recording
     arm: str
     budget: int
@@ -140,7 +140,7 @@ def search(
     """
     if budget < 1:
         raise TrocarError(f"the budget of a search is the number of recipes to try, at least 1, got {budget}")
-    run = _Search(recording, arm, budget, progress or (lambda number, trial: None))
+    run = _RecipeSearch(recording, arm, budget, progress or (lambda number, trial: None))
     run.budget = max(1, round(DESCENT * budget))
     here = run.trial("as it was", deepcopy(dict(table)))
     assert here is not None
@@ -150,7 +150,7 @@ def search(
     return Found(trials=tuple(run.trials), finished=descended and simplified)
 
 
-def _descend(run: _Search, here: Trial) -> bool:
+def _descend(run: _RecipeSearch, here: Trial) -> bool:
     """Whether it came to an end before the budget did."""
     for _ in range(PASSES):
         before = here.error
@@ -166,7 +166,7 @@ def _descend(run: _Search, here: Trial) -> bool:
     return True
 
 
-def _simplify(run: _Search) -> bool:
+def _simplify(run: _RecipeSearch) -> bool:
     """Take away what is not needed to stay within one standard error of the best."""
     chosen = Found(trials=tuple(run.trials), finished=False).chosen
     while True:

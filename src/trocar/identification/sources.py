@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from trocar.arms import load_arm
 from trocar.identification.recipe import Recipe, joint_from_columns, load_recipe
 from trocar.recording import Recording
 from trocar.recording.sources import open_recording
@@ -27,8 +26,8 @@ def load_recording(
         recipe: None for the arm's own.
     """
     recipe = recipe or load_recipe(arm)
-    robot = load_arm(arm, recipe.template.geometry)
-    units = ["m" if joint.kind == "prismatic" else "rad" for joint in robot.joints]
+    robot = recipe.arm
+    units = [joint.unit for joint in robot.joints]
     # A motor moves metres exactly if the joint it drives alone does.
     T = joint_from_columns(robot, recipe.columns)
     column_units = [units[int(np.flatnonzero(T[:, j])[0])] for j in range(robot.n)]

@@ -49,7 +49,7 @@ SLOWEST = (0.01, 0.01, 0.002, 0.02, 0.02, 0.02, 0.02)  # below this rate the sig
 
 
 @dataclass(frozen=True)
-class Identified:
+class TableOneFit:
     """A parameter set, relative error of the effort of each joint on the data it was fitted to, and solver's word."""
 
     parameters: Parameters
@@ -77,7 +77,7 @@ def model(extended: bool = False) -> Parameters:
 
 def identify(
     q: Array, dq: Array, ddq: Array, tau: Array, *, gravity: Array, extended: bool = True, rounds: int = 4
-) -> Identified:
+) -> TableOneFit:
     """The set that explains efforts tau (N, 7) of a motion, in joint coordinates; gravity (3,) in base axes [m/s^2].
 
     Friction that grows with load is linear in its parameters for a given load: a few `rounds`, each with the gravity of
@@ -103,7 +103,7 @@ def identify(
         parameters = _with_values(parameters, values, mechanism.parameter_names)
     error = np.where(moving, tau - Y @ values, 0.0)
     relative = np.linalg.norm(error, axis=0) / np.linalg.norm(np.where(moving, tau, 0.0), axis=0)
-    return Identified(parameters, relative, status)
+    return TableOneFit(parameters, relative, status)
 
 
 def _solve(mechanism: Mechanism, R: Array) -> tuple[Array, str]:

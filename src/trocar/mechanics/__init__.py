@@ -4,12 +4,14 @@ from trocar.mechanics.cart import Cart, load_cart
 from trocar.mechanics.mechanism import Mechanism, load_mechanism
 from trocar.mechanics.set_up import Placement
 from trocar.mechanics.singularities import condition_number, manipulability, singular_sets, singularity
+from trocar.mechanics.tree_arrays import TreeArrays
 from trocar.mechanics.workspace import Workspace, shared_volume
 
 __all__ = [
     "Cart",
     "Mechanism",
     "Placement",
+    "TreeArrays",
     "Workspace",
     "condition_number",
     "load_cart",

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from trocar.arms import Arm
 from trocar.arms.arm import shift
-from trocar.errors import TrocarError, UnknownName, Unreachable
+from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics import inverse_kinematics as ik
 from trocar.mechanics.kinematics import Tree, Variant
 from trocar.mechanics.pinocchio_chain import PinocchioChain
@@ -18,14 +18,14 @@ class ArmKinematics:
     """Kinematics of an arm. SI units, radians, base axes; arguments may have leading batch axes.
 
     Attributes:
-        arm: the facts it is made from.
+        arm: the facts it is made from. links: motion and Jacobians of every body of the tree.
     """
 
     def __init__(self, arm: Arm) -> None:
         self.arm = arm
         self._serial = Tree(arm.serial, arm.joint_names)
         self._chain = PinocchioChain(arm)
-        self._tree = Tree(arm.bodies, arm.joint_names)
+        self.links = Tree(arm.bodies, arm.joint_names)
 
     @property
     def n(self) -> int:
@@ -35,7 +35,7 @@ class ArmKinematics:
     @property
     def frames(self) -> tuple[str, ...]:
         """Frames that `pose` and `jacobian` know: base, tip, rcm (not MTM) and every body."""
-        return ("base", "tip", *(("rcm",) if self.arm.has_rcm else ()), *self._tree.names)
+        return ("base", "tip", *(("rcm",) if self.arm.has_rcm else ()), *self.links.names)
 
     def tree_configuration(self, q: ArrayLike) -> Array:
         """Joint values (..., bodies) of every link, `E q` [rad, m]."""
@@ -54,19 +54,19 @@ class ArmKinematics:
         body, T = self._frame(frame)
         if body is None:
             return np.broadcast_to(T, q.shape[:-1] + (4, 4)).copy()
-        return _pose(self._tree, q, body, T)
+        return _pose(self.links, q, body, T)
 
     def poses(self, q: ArrayLike) -> dict[str, Array]:
         """Poses (..., 4, 4) in the base of every frame at once."""
         q = self.checked_state(q)
-        motion = self._tree.motion(batch_last(q))
+        motion = self.links.motion(batch_last(q))
         found = {}
         for name in self.frames:
             body, T = self._frame(name)
             if body is None:
                 found[name] = np.broadcast_to(T, q.shape[:-1] + (4, 4)).copy()
             else:
-                found[name] = _matrix(*self._tree.pose(motion, body, T), q.shape[:-1])
+                found[name] = _matrix(*self.links.pose(motion, body, T), q.shape[:-1])
         return found
 
     def jacobian(self, q: ArrayLike, frame: str = "tip", variant: Variant = "base") -> Array:
@@ -92,10 +92,11 @@ class ArmKinematics:
     def inverse_kinematics(self, T: ArrayLike, q_seed: ArrayLike | None = None) -> Array:
         """Joints (..., n) within limits that bring the tip to T (..., 4, 4), nearest to the seed.
 
-        Closed form; for instruments with a snake wrist, damped least squares from the seed and from the closed form of
-        a wrist without length, to 1e-9 m and 1e-8 rad (give a seed if the wrist is within 1 cm of the port). Without a
-        seed the nearest to the home position. The jaw is the seed's (0 without). For the redundant MTM, nearest means
-        the least sum of squared joint differences over its one-parameter family.
+        In closed form where the structure of the arm has one; otherwise by damped least squares, from the seed first
+        and then from starts all over the limits, to 1e-9 m and 1e-8 rad. For instruments with a snake wrist one start
+        is the closed form of a wrist without length (give a seed if the wrist is within 1 cm of the port). The default
+        seed is the home position with the jaw at 0; the jaw is the seed's. For the redundant MTM, nearest means the
+        least sum of squared joint differences over its one-parameter family.
 
         Raises Unreachable (with index and reason), also for an ECM orientation off its manifold by over 1e-6 rad.
         Warns NearSingular and NearLimit.
@@ -122,41 +123,20 @@ class ArmKinematics:
         Raises Unreachable with the error that is left if it does not converge.
         """
         T = checked_pose(T)
-        m, batch = self.arm.tip_joints, T.shape[:-2]
-        seed = self._seeds(q_seed, batch)
-        rest = seed[:, m:]
-
-        def full(q: Array) -> Array:
-            return np.concatenate([q, np.zeros((len(q), self.n - m))], axis=-1)
-
-        q, error = ik.damped_least_squares(
-            lambda q: self.forward_kinematics(full(q)),
-            lambda q: self.jacobian(full(q)),
-            T.reshape(-1, 4, 4),
-            seed[:, :m],
-            self.arm.lower[:m],
-            self.arm.upper[:m],
-        )
-        lost = np.flatnonzero(error > 1e-9)
-        if lost.size:
-            index = tuple(int(i) for i in np.unravel_index(lost[0], batch)) if batch else ()
-            raise Unreachable(
-                index,
-                f"damped least squares stopped {error[lost[0]]:.2g} m short; try another seed",
-                lost.size - 1,
-            )
-        return np.concatenate([q, rest], axis=-1).reshape(batch + (self.n,))
+        batch = T.shape[:-2]
+        q = ik.nearest_by_descent(self.arm, T.reshape(-1, 4, 4), self._seeds(q_seed, batch), batch)
+        return q.reshape(batch + (self.n,))
 
     def loop_residual(self, q: ArrayLike) -> Array:
         """Gap (..., loops) of every parallelogram closure when all links follow `E q` [m]."""
         q = self.checked_state(q)
-        motion = self._tree.motion(batch_last(q))
+        motion = self.links.motion(batch_last(q))
 
         def place(body: str, point: tuple[float, float, float]) -> Array:
-            return self._tree.pose(motion, self._tree.index(body), shift(*point))[1]
+            return self.links.pose(motion, self.links.index(body), shift(*point))[1]
 
         gaps = [place(loop.body_a, loop.point_a) - place(loop.body_b, loop.point_b) for loop in self.arm.loops]
-        return batch_first(np.linalg.norm(np.stack(gaps), axis=1), q.shape[:-1])
+        return batch_first(np.linalg.norm(np.reshape(gaps, (len(gaps), 3, motion.count)), axis=1), q.shape[:-1])
 
     def rcm_residual(self, q: ArrayLike) -> Array:
         """Distance (...) of the insertion axis of the closed chain from the remote centre of motion [m]."""
@@ -184,8 +164,8 @@ class ArmKinematics:
         if frame in ("base", "rcm"):
             return None, np.eye(4)
         if frame == "tip":
-            return self._tree.index(self.arm.tip_body), self.arm.T_body_tip
-        return self._tree.index(frame), np.eye(4)
+            return self.links.index(self.arm.tip_body), self.arm.T_body_tip
+        return self.links.index(frame), np.eye(4)
 
     def _moving(self, frame: str) -> tuple[Tree, int, Array]:
         if frame == "tip":
@@ -193,7 +173,7 @@ class ArmKinematics:
         body, T = self._frame(frame)
         if body is None:
             raise TrocarError(f"frame '{frame}' is fixed to the base and has no Jacobian")
-        return self._tree, body, T
+        return self.links, body, T
 
     def checked_states(self, **values: ArrayLike) -> tuple[Array, ...]:
         """Named states, checked and of one common batch shape."""

@@ -48,6 +48,7 @@ class Cart:
         self._arms = {
             arm: ArmKinematics(load_arm(facts.arm, instrument=mounted.get(arm))) for arm, facts in set_up.items()
         }
+        self._camera = next(name for name, arm in self._arms.items() if arm.arm.carries == "endoscope")
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -79,11 +80,11 @@ class Cart:
 
     def T_view_base(self, arm: str, q_ecm: ArrayLike) -> Array:
         """Base frame (..., 4, 4) of an arm in ECM_view for the joints q_ecm (..., 4): the dVRK's "base frame"."""
-        return inverse(self.T_world_tip("ECM", q_ecm)) @ self.T_world_base(arm)
+        return inverse(self.T_world_tip(self._camera, q_ecm)) @ self.T_world_base(arm)
 
     def T_view_tip(self, arm: str, q: ArrayLike, q_ecm: ArrayLike) -> Array:
         """Tip pose (..., 4, 4) of an arm in ECM_view, for its joints q (..., n) and those of the ECM (..., 4)."""
-        T_world_tip, T_world_view = self.T_world_tip(arm, q), self.T_world_tip("ECM", q_ecm)
+        T_world_tip, T_world_view = self.T_world_tip(arm, q), self.T_world_tip(self._camera, q_ecm)
         try:
             return inverse(T_world_view) @ T_world_tip
         except ValueError:

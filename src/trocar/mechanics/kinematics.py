@@ -32,6 +32,11 @@ class Motion:
     dw: list[Array]  # (3, N), angular acceleration [rad/s^2]
     dv: list[Array]  # (3, N), acceleration of the body origin [m/s^2]
 
+    @property
+    def count(self) -> int:
+        """N, the number of states."""
+        return int(self.p[-1].shape[-1])
+
 
 class Tree:
     """Kinematics of bodies listed parents first, driven by `q_tree = E q`."""

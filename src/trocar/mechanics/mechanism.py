@@ -24,6 +24,7 @@ from trocar.mechanics.inertia import NAMES, barycentric
 from trocar.mechanics.pinocchio_tree import PinocchioTree
 from trocar.mechanics.recursion import TreeInertia
 from trocar.mechanics.regressor import BaseParameters, base_parameters
+from trocar.mechanics.tree_arrays import TreeArrays, tree_arrays
 from trocar.spatial import Array
 
 FLOAT = np.dtype(float)  # one state of these needs no conversion; all else takes the slower way
@@ -61,7 +62,7 @@ class Mechanism(ArmKinematics):
         q = self.checked_state(q)
         if q.ndim == 1:
             return self._pinocchio.mass_matrix(q) + self.drives.M
-        M, _ = recursion.mass_and_gravity(self._tree, self.tree_inertia, batch_last(q), self.gravity_vector)
+        M, _ = recursion.mass_and_gravity(self.links, self.tree_inertia, batch_last(q), self.gravity_vector)
         return batch_first(M, q.shape[:-1]) + self.drives.M
 
     def coriolis(self, q: ArrayLike, dq: ArrayLike) -> Array:
@@ -80,7 +81,7 @@ class Mechanism(ArmKinematics):
             self.drives.add_springs(g, q)
             return g + self.elastics.effort(q) if self.elastics else g
         springs = self.drives.springs(q) + self.elastics.effort(q)
-        _, g = recursion.mass_and_gravity(self._tree, self.tree_inertia, batch_last(q), self.gravity_vector)
+        _, g = recursion.mass_and_gravity(self.links, self.tree_inertia, batch_last(q), self.gravity_vector)
         return batch_first(g, q.shape[:-1]) + springs
 
     def terms(self, q: ArrayLike, dq: ArrayLike) -> tuple[Array, Array, Array]:
@@ -97,7 +98,7 @@ class Mechanism(ArmKinematics):
             if self.elastics:
                 g += self.elastics.effort(q)
             return M, c, g
-        M, g = recursion.mass_and_gravity(self._tree, self.tree_inertia, batch_last(q), self.gravity_vector)
+        M, g = recursion.mass_and_gravity(self.links, self.tree_inertia, batch_last(q), self.gravity_vector)
         c = self._newton_euler(q, dq, np.zeros_like(q), np.zeros(3))
         batch = q.shape[:-1]
         return (
@@ -182,10 +183,10 @@ class Mechanism(ArmKinematics):
     def potential_energy(self, q: ArrayLike) -> Array:
         """(...) [J]: weight, zero with every centre of mass at the base origin, and springs."""
         q = self.checked_state(q)
-        motion = self._tree.motion(batch_last(q))
+        motion = self.links.motion(batch_last(q))
         weight = np.zeros(motion.p[0].shape[-1])
         for i in self.tree_inertia.massive:
-            com = self._tree.pose(motion, i, _at(self.tree_inertia.com[i]))[1]
+            com = self.links.pose(motion, i, _at(self.tree_inertia.com[i]))[1]
             weight -= self.tree_inertia.mass[i] * (self.gravity_vector @ com)
         return weight.reshape(q.shape[:-1]) + self.drives.spring_energy(q) + self.elastics.energy(q)
 
@@ -204,7 +205,7 @@ class Mechanism(ArmKinematics):
 
     def _regressor(self, q: Array, dq: Array, ddq: Array, z: Array | None = None) -> Array:
         states = batch_last(q), batch_last(dq), batch_last(ddq)
-        Y = recursion.regressor(self._tree, self.tree_inertia.massive, *states, self.gravity_vector)
+        Y = recursion.regressor(self.links, self.tree_inertia.massive, *states, self.gravity_vector)
         links, drives = batch_first(Y, q.shape[:-1]), self.drives.regressor(q, dq, ddq, self._load(q), z)
         return np.concatenate([links, drives, self.elastics.regressor(q)], axis=-1)
 
@@ -215,7 +216,7 @@ class Mechanism(ArmKinematics):
         """
         q, dq, ddq = self.checked_states(q=q, dq=dq, ddq=ddq)
         Y, D = recursion.regressor_derivatives(
-            self._tree, self.tree_inertia.massive, batch_last(q), batch_last(dq), batch_last(ddq), self.gravity_vector
+            self.links, self.tree_inertia.massive, batch_last(q), batch_last(dq), batch_last(ddq), self.gravity_vector
         )
         return np.moveaxis(Y, -1, 0), np.moveaxis(D, (1, 4), (4, 1))
 
@@ -227,13 +228,13 @@ class Mechanism(ArmKinematics):
     def parameter_vector(self) -> Array:
         """(p,): barycentric parameters of every body with inertia, terms of every drive, amplitudes of elastics."""
         inertias = self._needed.inertias
-        links = [barycentric(inertias[self._tree.names[i]]) for i in self.tree_inertia.massive]
+        links = [barycentric(inertias[self.links.names[i]]) for i in self.tree_inertia.massive]
         return np.concatenate([*links, self.drives.values, [element.amplitude for element in self.elastics.elements]])
 
     @cached_property
     def parameter_names(self) -> tuple[str, ...]:
         """(p,): such as `back.mx` or `yaw.Fc`."""
-        links = [f"{self._tree.names[i]}.{name}" for i in self.tree_inertia.massive for name in NAMES]
+        links = [f"{self.links.names[i]}.{name}" for i in self.tree_inertia.massive for name in NAMES]
         return (*links, *self.drives.names, *(f"{element.name}.amplitude" for element in self.elastics.elements))
 
     @cached_property
@@ -268,9 +269,14 @@ class Mechanism(ArmKinematics):
         for name, body in self._needed.inertias.items():
             if name == self.arm.counterweight and not self.counterweight:
                 continue
-            i = self._tree.index(name)
+            i = self.links.index(name)
             mass[i], com[i], I[i] = body.mass, body.com, body.I
         return TreeInertia(mass, com, I)
+
+    @cached_property
+    def tree(self) -> TreeArrays:
+        """The mechanism as plain read-only arrays, for code generators and other engines."""
+        return tree_arrays(self.arm, self.tree_inertia, self.gravity_vector, self.drives, self.elastics)
 
     @cached_property
     def _pinocchio(self) -> PinocchioTree:
@@ -278,13 +284,13 @@ class Mechanism(ArmKinematics):
 
     def _newton_euler(self, q: Array, dq: Array, ddq: Array, g: Array) -> Array:
         states = batch_last(q), batch_last(dq), batch_last(ddq)
-        tau = recursion.inverse_dynamics(self._tree, self.tree_inertia, *states, g)
+        tau = recursion.inverse_dynamics(self.links, self.tree_inertia, *states, g)
         return batch_first(tau, q.shape[:-1])
 
 
 def load_mechanism(
-    name: str,
-    parameters: str | Path | None = None,
+    arm: str | Arm,
+    parameters: str | Path | Parameters | None = None,
     *,
     counterweight: bool = True,
     instrument: str | Path | None = None,
@@ -297,10 +303,11 @@ def load_mechanism(
     """The equations of an arm.
 
     Args:
-        name: PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR.
-        parameters: parameter set or path of a parameter file, which carries its geometry; None for the arm's best
-            set. A published geometry that has no dynamic parameters gives kinematics only. A geometry file (as
-            `trocar calibrate` writes it) gives its lengths, with the parameters that it names.
+        arm: PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR, or an `Arm` of your own.
+        parameters: parameter set, or its name, or the path of a parameter file; it carries its geometry. Default: the
+            arm's best set; an arm of your own without one has kinematics only, and so has a published geometry that
+            has no dynamic parameters. A geometry file (as `trocar calibrate` writes it) gives its lengths, with the
+            parameters that it names.
         counterweight: False removes that body's mass and inertia and nothing else (arms that have one).
         instrument: number, name or file (NAME.toml) of the instrument or endoscope; None for the default.
         gravity: vector [m/s^2] in base axes, or `mounting`: pitch of the base about x [rad].
@@ -309,61 +316,78 @@ def load_mechanism(
             set's own (ECM: SD). Its direction of view is the `instrument`.
         added_mass: by how much the instrument is heavier (+) or lighter (-) than the one of the set [kg].
     """
-    arm, found = load_set(name, parameters, instrument, rotor_inertia, endoscope, added_mass)
-    return Mechanism(arm, found, counterweight=counterweight, gravity=gravity, mounting=mounting)
+    facts, found = load_set(arm, parameters, instrument, rotor_inertia, endoscope, added_mass)
+    return Mechanism(facts, found, counterweight=counterweight, gravity=gravity, mounting=mounting)
 
 
 def load_set(
-    name: str,
-    parameters: str | Path | None = None,
+    arm: str | Arm,
+    parameters: str | Path | Parameters | None = None,
     instrument: str | Path | None = None,
     rotor_inertia: float | None = None,
     endoscope: str | float | None = None,
     added_mass: float = 0.0,
 ) -> tuple[Arm, Parameters | None]:
-    """An arm in the geometry of a parameter set, and that set (None where only a geometry is published)."""
+    """An arm in the geometry of a parameter set, and that set (None where there is only a geometry)."""
+    if isinstance(arm, Arm):
+        facts, found = arm, None if parameters is None else load_parameters(arm.name, parameters)
+        if instrument is not None:
+            raise TrocarError(
+                f"{arm.name} is given as an Arm, with its instrument; leave instrument={instrument!r} out"
+            )
+        if found is not None and found.geometry != arm.geometry:
+            raise TrocarError(
+                f"the parameter set '{found.name}' is for geometry '{found.geometry}', the arm has '{arm.geometry}'"
+            )
+    else:
+        geometry, found = _geometry_and_set(arm, parameters)
+        facts = load_arm(arm, geometry, instrument)
+    if rotor_inertia is not None:
+        found = _with_rotors(found, facts.name, rotor_inertia)
+    if endoscope is not None:
+        found = with_endoscope(found, facts, endoscope)
+    if added_mass:
+        found = with_added_mass(found, facts, added_mass)
+    if found is not None:
+        _check_bodies(facts, found)
+    return facts, found
+
+
+def _geometry_and_set(
+    name: str, parameters: str | Path | Parameters | None
+) -> tuple[str | Path | Geometry | None, Parameters | None]:
+    """Geometry and parameter set of an arm that trocar knows by its name."""
     if name not in ARMS:
         raise UnknownName("arm", name, ARMS)
     sets, shapes = SETS.get(name, ()), geometries(name)
-    found: Parameters | None
-    geometry: str | Path | Geometry | None
+    if isinstance(parameters, str | Path):
+        if str(parameters) in shapes and str(parameters) not in sets:
+            return str(parameters), None
+        if is_geometry_file(parameters):
+            geometry = read_geometry(parameters, name, published(name))
+            found = None if geometry.parameters is None else load_parameters(name, geometry.parameters)
+            if found is not None and found.geometry != geometry.frames:
+                raise TrocarError(
+                    f"{parameters}: the parameter set '{found.name}' is for the frames of {found.geometry}, "
+                    f"the lengths are of {geometry.frames}; leave 'parameters' out, or give a set in these frames"
+                )
+            return geometry, found
+        if str(parameters) not in sets and Path(parameters).suffix != ".toml":
+            raise UnknownName(f"parameter set of {name}", parameters, dict.fromkeys((*sets, *shapes)))
     if parameters is None and not sets:
-        found, geometry = None, None
-    elif parameters is not None and str(parameters) in shapes and str(parameters) not in sets:
-        found, geometry = None, str(parameters)
-    elif parameters is not None and is_geometry_file(parameters):
-        geometry = read_geometry(parameters, name, published(name))
-        found = None if geometry.parameters is None else load_parameters(name, geometry.parameters)
-        if found is not None and found.geometry != geometry.frames:
-            raise TrocarError(
-                f"{parameters}: the parameter set '{found.name}' is for the frames of {found.geometry}, "
-                f"the lengths are of {geometry.frames}; leave 'parameters' out, or give a set in these frames"
-            )
-    elif parameters is not None and str(parameters) not in sets and Path(parameters).suffix != ".toml":
-        raise UnknownName(f"parameter set of {name}", parameters, dict.fromkeys((*sets, *shapes)))
-    else:
-        found = load_parameters(name, parameters)
-        # a set of one's own names its geometry file from where it lies
-        beside = Path(found.path).parent / found.geometry
-        geometry = beside if beside.suffix == ".toml" else found.geometry
-    if rotor_inertia is not None:
-        found = _with_rotors(found, name, rotor_inertia)
-    arm = load_arm(name, geometry, instrument)
-    if endoscope is not None:
-        found = with_endoscope(found, arm, endoscope)
-    if added_mass:
-        found = with_added_mass(found, arm, added_mass)
-    if found is not None:
-        _check_bodies(arm, found)
-    return arm, found
+        return None, None
+    found = load_parameters(name, parameters)
+    # a set of one's own names its geometry file from where it lies
+    beside = Path(found.path).parent / found.geometry
+    return beside if beside.suffix == ".toml" else found.geometry, found
 
 
 def _check_bodies(arm: Arm, parameters: Parameters) -> None:
     missing = sorted(set(parameters.inertias) - {body.name for body in arm.bodies})
     if missing:
         raise TrocarError(
-            f"parameter set '{parameters.name}' of {arm.name} has inertias of {', '.join(missing)}, which "
-            f"{arm.instrument} has not: it goes with instruments of two jaws on a wrist of pitch and yaw"
+            f"parameter set '{parameters.name}' of {arm.name} has inertias of {', '.join(missing)}, which {arm.name} "
+            f"with {arm.instrument} lacks; its bodies are {', '.join(body.name for body in arm.bodies)}"
         )
 
 

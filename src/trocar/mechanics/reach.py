@@ -1,4 +1,6 @@
-"""Closed forms of what the tip of an arm reaches, in its base: is a point within reach, and exact volumes.
+"""What the tip of an arm reaches, in its base: is a point within reach, and exact volumes.
+
+In closed form where the structure of the arm has one, by search otherwise.
 
 With a remote centre, the wrist pitch axis is at depth L along the shaft and the tip a wrist length a from it. A point
 at distance rho from the remote centre is reached if the triangle (L, a, rho) closes for some depth and bend of the
@@ -13,60 +15,107 @@ from __future__ import annotations
 import numpy as np
 
 from trocar.arms import Arm
+from trocar.arms.structure import GimballedArm, RollingShaft, Shaft, WristedShaft
 from trocar.errors import TrocarError
-from trocar.mechanics.lengths import HALF_PI, Range, cosine_range, distance_range, master, shaft
+from trocar.mechanics.inverse_kinematics.numeric import SerialChain, sobol, solved
+from trocar.mechanics.ranges import HALF_PI, Range, cosine_range, distance_range
 from trocar.spatial import Array
 
 DEPTH = 1e-9  # [m] a point this far beyond a limit still counts as on it
 ANGLE = 1e-7  # [rad] likewise; the angles lose half their digits where the triangle is flat
 
 
+SEARCH = 1e-6  # [m] a point that the tip comes this near to is reached, where there is no closed form
+CORNERS = 1 << 14  # states that a bounding box is found from, where there is no closed form
+MARGIN = 0.05  # by which that box is larger, relative to its diagonal
+
+
 def reaches(arm: Arm, p: Array) -> Array:
     """Whether the tip reaches points p (N, 3) [m] in the base within limits, in some orientation."""
-    if arm.T_last_tip[:3, 3].any():
-        raise TrocarError(f"the tip of {arm.name} with {arm.instrument} is off its last axis: no closed form")
-    return _master_reaches(arm, p) if arm.family == "MTM" else _shaft_reaches(arm, p)
+    lengths, bend = arm.structure, max(-arm.lower[4], arm.upper[4]) if arm.n > 4 else 0.0
+    if not arm.T_last_tip[:3, 3].any():
+        match lengths:
+            case GimballedArm():
+                return _gimballed_reaches(arm, lengths, p)
+            case RollingShaft():
+                return _rolling_reaches(arm, lengths, p)
+            case WristedShaft() if (
+                arm.upper[3] - arm.lower[3] >= 2 * np.pi - ANGLE and arm.lower[4] <= 0.0 <= bend <= HALF_PI + ANGLE
+            ):
+                return _wristed_reaches(arm, lengths, p)
+    return _search_reaches(arm, p)
 
 
 def wrist_volume(arm: Arm) -> float:
     """Volume [m^3] swept within limits by the wrist pitch axis of a PSM, by the tip of an ECM or MTM; exact."""
-    return _master_volume(arm) if arm.family == "MTM" else _shaft_volume(arm)
+    match arm.structure:
+        case GimballedArm() as lengths:
+            return _gimballed_volume(arm, lengths)
+        case RollingShaft() | WristedShaft() as lengths:
+            return _shaft_volume(arm, lengths)
+        case _:
+            raise TrocarError(f"no exact volume is known for {arm.name} with {arm.instrument}; use Workspace.volume()")
 
 
 def bounding_box(arm: Arm) -> tuple[Array, Array]:
     """Lower and upper corner (3,) [m] in the base of a box around all that the tip reaches."""
+    lengths = arm.structure
+    if not isinstance(lengths, GimballedArm | RollingShaft | WristedShaft):
+        return _sampled_box(arm)
     q1, q2, q3 = _limits(arm)
     sine, cosine = _sine_range(q1), _negative(cosine_range(*q1))
-    if arm.family == "MTM":
-        lengths = master(arm)
+    if isinstance(lengths, GimballedArm):
         u = distance_range(lengths, q2, q3)
         low, high = _sine_range((q2[0] + q3[0] + lengths.gamma, q2[1] + q3[1] + lengths.gamma))
         up, down = _negative(cosine_range(*q2))
         z = (lengths.r * low + lengths.upper_arm * up, lengths.r * high + lengths.upper_arm * down)
         ranges = np.array([_product(u, sine), _product(u, cosine), z])
         return ranges[:, 0], ranges[:, 1]
-    d, a = shaft(arm).offset, shaft(arm).wrist
+    d, a = lengths.offset, lengths.wrist if isinstance(lengths, WristedShaft) else 0.0
     across = cosine_range(*q2)
     sides = (_product(across, sine), _negative(_sine_range(q2)), _product(across, cosine))
     ranges = np.array([_product((q3[0] + d, q3[1] + d), side) for side in sides])
     return ranges[:, 0] - a, ranges[:, 1] + a
 
 
-def _shaft_reaches(arm: Arm, p: Array) -> Array:
-    lengths = shaft(arm)
+def _search_reaches(arm: Arm, p: Array) -> Array:
+    """By damped least squares on the position alone, from home and from starts all over the limits."""
+    m = arm.tip_joints
+    lower, upper = arm.lower[:m], arm.upper[:m]
+    T = np.tile(np.eye(4), (len(p), 1, 1))
+    T[:, :3, 3] = p
+    found = np.zeros(len(p), bool)
+    for start in (np.array(arm.home[:m]), *(lower + (upper - lower) * sobol(m))):
+        rows = np.flatnonzero(~found)
+        _, error = solved(arm, T[rows], np.tile(start, (len(rows), 1)), lower, upper, length=0.0, tolerance=SEARCH)
+        found[rows] = error <= SEARCH
+    return found
+
+
+def _sampled_box(arm: Arm) -> tuple[Array, Array]:
+    m = arm.tip_joints
+    q = arm.lower[:m] + (arm.upper - arm.lower)[:m] * sobol(m, CORNERS)
+    tips = SerialChain(arm).forward(q)[:, :3, 3]
+    low, high = tips.min(0), tips.max(0)
+    return low - MARGIN * np.linalg.norm(high - low), high + MARGIN * np.linalg.norm(high - low)
+
+
+def _rolling_reaches(arm: Arm, lengths: RollingShaft, p: Array) -> Array:
     q1, q2, q3 = _limits(arm)
     L = (q3[0] + lengths.offset - DEPTH, q3[1] + lengths.offset + DEPTH)
     rho = np.linalg.norm(p, axis=-1)
     nearest, farthest = _angles_to_shaft(p, q1, q2)
-    if arm.family == "ECM":
-        below = (L[0] <= rho) & (rho <= L[1]) & (nearest <= ANGLE)
-        return below | ((L[0] <= -rho) & (-rho <= L[1]) & (farthest >= np.pi - ANGLE))
+    below = (L[0] <= rho) & (rho <= L[1]) & (nearest <= ANGLE)
+    return below | ((L[0] <= -rho) & (-rho <= L[1]) & (farthest >= np.pi - ANGLE))
+
+
+def _wristed_reaches(arm: Arm, lengths: WristedShaft, p: Array) -> Array:
+    """For a roll of a full turn and a wrist that bends by at most a quarter turn."""
+    q1, q2, q3 = _limits(arm)
+    L = (q3[0] + lengths.offset - DEPTH, q3[1] + lengths.offset + DEPTH)
+    rho = np.linalg.norm(p, axis=-1)
+    nearest, farthest = _angles_to_shaft(p, q1, q2)
     a, bend = lengths.wrist, float(max(-arm.lower[4], arm.upper[4]))
-    if arm.upper[3] - arm.lower[3] < 2 * np.pi - ANGLE or not arm.lower[4] <= 0.0 <= bend <= HALF_PI + ANGLE:
-        raise TrocarError(
-            f"no closed form for the reach of {arm.name} with {arm.instrument}: it is for a roll of a full turn and a "
-            "wrist that bends by at most a quarter turn"
-        )
     # the wrist cannot bend further than brings the tip to a right angle with the point
     most = np.minimum(bend, np.arcsin(np.minimum(1.0, rho / a))) if a else np.full_like(rho, bend)
     along = np.sqrt(np.maximum(0.0, rho * rho - (a * np.sin(most)) ** 2))
@@ -108,9 +157,8 @@ def _offsets(angle: Array, limits: Range) -> tuple[Array, Array]:
     return np.maximum(0.0, off - half), np.minimum(np.pi, off + half)
 
 
-def _master_reaches(arm: Arm, p: Array) -> Array:
+def _gimballed_reaches(arm: Arm, lengths: GimballedArm, p: Array) -> Array:
     """The four gimbal axes meet in the tip, so the arm alone decides: two sides of the yaw axis, two elbows."""
-    lengths = master(arm)
     a_2, r = lengths.upper_arm, lengths.r
     yaw, shoulder, elbow = _limits(arm)
     rho, v = np.hypot(p[:, 0], p[:, 1]), p[:, 2]
@@ -128,13 +176,13 @@ def _master_reaches(arm: Arm, p: Array) -> Array:
     return found
 
 
-def _shaft_volume(arm: Arm) -> float:
+def _shaft_volume(arm: Arm, lengths: Shaft) -> float:
     """Integral of L^2 cos q2 over yaw, pitch and depth: a sector of a spherical shell.
 
     Where L changes sign the shaft has a short piece on the far side of the remote centre. Directions whose opposite
     is also within limits are then covered twice, and are subtracted once.
     """
-    d = shaft(arm).offset
+    d = lengths.offset
     (y_low, y_high), (low, high), q3 = _limits(arm)
     if max(-low, high) > HALF_PI:
         raise TrocarError(f"the pitch of {arm.name} goes beyond a quarter turn: directions would count twice")
@@ -148,9 +196,8 @@ def _shaft_volume(arm: Arm) -> float:
     return float(total)
 
 
-def _master_volume(arm: Arm) -> float:
+def _gimballed_volume(arm: Arm, lengths: GimballedArm) -> float:
     """Integral of a_2 r u cos psi over yaw, q2 and psi = q3 + gamma, with u = a_2 sin q2 + r cos(q2 + psi)."""
-    lengths = master(arm)
     (y_low, y_high), q2, q3 = _limits(arm)
     psi = (q3[0] + lengths.gamma, q3[1] + lengths.gamma)
     one_branch = distance_range(lengths, q2, q3)[0] >= 0.0 and cosine_range(*psi)[0] >= 0.0

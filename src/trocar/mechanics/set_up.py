@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar.arms.arm import violation
 from trocar.arms.suj import SetUpArm
 from trocar.errors import TrocarError, Unreachable
 from trocar.mechanics.arm_kinematics import batch_first, batch_last
-from trocar.mechanics.inverse_kinematics import LIMIT_TOLERANCE
+from trocar.mechanics.bounded_least_squares import bounded_least_squares
 from trocar.mechanics.kinematics import Tree
 from trocar.spatial import Array
 
@@ -19,9 +19,6 @@ UP = np.array([0.0, 0.0, 1.0])  # in the world
 STARTS = 256  # other starts, where the descent from the present pose gets stuck
 ITERATIONS = 100
 SETTLED = 1e-12  # residual [m, rad] at which a descent stops
-
-# q (N, n) -> residual (N, k) and its Jacobian (N, k, n)
-Residual = Callable[[Array], tuple[Array, Array]]
 
 
 @dataclass(frozen=True)
@@ -92,12 +89,10 @@ class SetUpChain:
             more = "; fixed joints the dVRK lists as 0 are left out here" if q.ndim == 1 and q.size > facts.n else ""
             raise TrocarError(f"{facts.name} has {facts.n} set-up joints ({names}), got shape {q.shape}{more}")
         for i, (joint, value) in enumerate(zip(facts.joints, q, strict=True)):
-            where = f"set-up joint {i + 1} ({joint.name}) of {facts.name}"
             if not np.isfinite(value):
-                raise TrocarError(f"{where} is {value}")
-            if not joint.lower - LIMIT_TOLERANCE <= value <= joint.upper + LIMIT_TOLERANCE:
-                unit = "rad" if joint.kind == "revolute" else "m"
-                raise TrocarError(f"{where} violates {joint.lower:.4g} <= {value:.4g} <= {joint.upper:.4g} {unit}")
+                raise TrocarError(f"set-up joint {i + 1} ({joint.name}) of {facts.name} is {value}")
+        if (found := violation(facts.joints, q)) is not None:
+            raise TrocarError(f"set-up of {facts.name}: {found}")
         q.setflags(write=False)
         return q
 
@@ -131,7 +126,7 @@ class SetUpChain:
         """The descent from the present pose if it arrives, else the nearest one that does, else the best."""
         facts = self.facts
 
-        def residual(q: Array) -> tuple[Array, Array]:
+        def residual(q: Array, _: Array) -> tuple[Array, Array]:
             T, J = self.T_world_base(q), self.jacobian(q)
             if shaft is None:
                 return T[..., :3, 3] - rcm, J[..., :3, :]
@@ -144,7 +139,7 @@ class SetUpChain:
         others = np.random.default_rng(0).uniform(facts.lower, facts.upper, (STARTS, facts.n))
         best: Placement | None = None
         for starts in (start[None], others):
-            q = _bounded_least_squares(residual, starts, facts.lower, facts.upper)
+            q, _ = bounded_least_squares(residual, starts, facts.lower, facts.upper, SETTLED, ITERATIONS)
             T = self.T_world_base(q)
             position = np.linalg.norm(T[:, :3, 3] - rcm, axis=-1)
             direction = np.zeros(len(q)) if shaft is None else _angle(_shaft(T), shaft)
@@ -183,29 +178,3 @@ def _shaft(T_world_base: Array) -> Array:
 def _angle(a: Array, b: Array) -> Array:
     """Angle (...) between unit vectors [rad], exact near 0 and pi."""
     return np.asarray(2.0 * np.arctan2(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1)))
-
-
-def _bounded_least_squares(residual: Residual, q: Array, lower: Array, upper: Array) -> Array:
-    """Joints (N, n) of least residual, descended to from every start (N, n) without leaving the limits.
-
-    Levenberg-Marquardt with one damping per start. A joint at a limit that the descent pushes against is held.
-    """
-    q = q.copy()
-    r, J = residual(q)
-    damping = np.full(len(q), 1e-3)
-    for _ in range(ITERATIONS):
-        gradient = np.einsum("nki,nk->ni", J, r)
-        held = ((q <= lower) & (gradient > 0)) | ((q >= upper) & (gradient < 0))
-        free = np.where(held[:, None, :], 0.0, J)
-        A = np.swapaxes(free, -1, -2) @ free
-        scale = np.maximum(np.einsum("nii->ni", A).max(-1), 1e-12)
-        A = A + (damping * scale)[:, None, None] * np.eye(q.shape[-1])
-        step = -np.linalg.solve(A, np.where(held, 0.0, gradient)[..., None])[..., 0]
-        trial = np.clip(q + step, lower, upper)
-        r_trial, J_trial = residual(trial)
-        better = np.linalg.norm(r_trial, axis=-1) < np.linalg.norm(r, axis=-1)
-        q[better], r[better], J[better] = trial[better], r_trial[better], J_trial[better]
-        damping = np.clip(damping * np.where(better, 0.2, 5.0), 1e-14, 1e8)
-        if (np.linalg.norm(r, axis=-1) < SETTLED).all():
-            break
-    return q

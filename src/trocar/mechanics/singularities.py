@@ -1,13 +1,14 @@
-"""Where an arm loses a freedom: the singular sets of every arm in closed form, and how far away they are.
+"""Where an arm loses a freedom: its singular sets in closed form, and how far away they are.
 
-The determinant of the tip Jacobian factors for all dVRK arms (derived in docs/singularities.md):
+The determinant of the tip Jacobian factors for all dVRK arms (derived in docs/singularities.md), named by structure:
 
-    PSM   det J    = -cos q2 . L . (L cos q5 + a)                    L = q3 + d_insertion + d_roll
-    ECM   det J'J  = cos^2 q2 . (1 + L^2)^2                          in m and rad
-    MTM   det JJ'  = 2 (a_2 r u cos(q3 + gamma))^2 (cos^2 q6 + sin^2 q5 sin^2 q6)
-                     u = a_2 sin q2 + r cos(q2 + q3 + gamma)         distance of the wrist from the yaw axis
+    WristedShaft (PSM)   det J    = -cos q2 . L . (L cos q5 + a)     L = q3 + d_insertion + d_roll
+    RollingShaft (ECM)   det J'J  = cos^2 q2 . (1 + L^2)^2           in m and rad
+    GimballedArm (MTM)   det JJ'  = 2 (a_2 r u cos(q3 + gamma))^2 (cos^2 q6 + sin^2 q5 sin^2 q6)
+                         u = a_2 sin q2 + r cos(q2 + q3 + gamma)     distance of the wrist from the yaw axis
 
-Each factor is named after what meets there. To compare m with rad, and to give the Jacobian one unit, lengths are
+Each factor is named after what meets there. Any other arm has its determinant and its singular values, numerically, and
+neither factors nor routes. To compare m with rad, and to give the Jacobian one unit, lengths are
 divided by a characteristic length, 0.1 m unless told otherwise: about the reach of a wrist or hand.
 """
 
@@ -20,10 +21,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.arms import Arm
+from trocar.arms.structure import GimballedArm, RollingShaft, Shaft, WristedShaft
 from trocar.errors import TrocarError
 from trocar.mechanics.arm_kinematics import ArmKinematics
-from trocar.mechanics.inverse_kinematics.damped_least_squares import LENGTH
-from trocar.mechanics.lengths import HALF_PI, Master, Range, Shaft, cosine_range, distance_range, master, shaft
+from trocar.mechanics.inverse_kinematics.numeric import LENGTH
+from trocar.mechanics.ranges import HALF_PI, Range, cosine_range, distance_range
 from trocar.spatial import Array
 
 Moves = dict[tuple[str, tuple[str, ...]], Array]  # (factor, joints) -> move (..., joints) onto its singular set
@@ -50,9 +52,10 @@ class Singularity:
     """How close states (..., n) are to the singular sets of an arm.
 
     Attributes:
-        determinant: (...) in closed form, of `measure` ("det J", "det J'J" or "det JJ'"), in m and rad.
-        factors: each zero exactly on its own singular set.
+        determinant: (...) of `measure` ("det J", "det J'J" or "det JJ'"), in m and rad.
+        factors: each zero exactly on its own singular set; empty if the arm has no closed form.
         routes: ways to the sets. nearest: (...) name of the factor with the shortest. distance: (...) its length [m].
+            Without a closed form there are none, `nearest` is empty text and `distance` is NaN.
         smallest_singular_value: (...) of the scaled Jacobian: its distance (2-norm) to a singular matrix.
         length: characteristic length [m].
     """
@@ -97,20 +100,24 @@ def singularity(mechanism: ArmKinematics, q: ArrayLike, length: float = LENGTH) 
     """
     q = mechanism.checked_state(q)
     length = _positive("length", length)
-    measure, determinant, factors, moves = _closed_form(mechanism.arm, q)
+    measure, determinant, factors, moves = _determinant(mechanism, q)
     unit = {j.name: 1.0 if j.kind == "prismatic" else length for j in mechanism.arm.joints}
     routes = []
     for (factor, joints), move in moves.items():
         distance = np.linalg.norm(move * np.array([unit[name] for name in joints]), axis=-1)
         routes.append(Route(factor, joints, move, distance))
-    distances = np.stack([route.distance for route in routes])
+    if routes:
+        distances = np.stack([route.distance for route in routes])
+        nearest, distance = np.array([route.factor for route in routes])[distances.argmin(0)], distances.min(0)
+    else:
+        nearest, distance = np.full(q.shape[:-1], ""), np.full(q.shape[:-1], np.nan)
     return Singularity(
         measure=measure,
         determinant=determinant,
         factors=factors,
         routes=tuple(routes),
-        nearest=np.array([route.factor for route in routes])[distances.argmin(0)],
-        distance=distances.min(0),
+        nearest=nearest,
+        distance=distance,
         smallest_singular_value=singular_values(mechanism, q, length)[..., -1],
         length=length,
     )
@@ -145,45 +152,70 @@ def condition_number(mechanism: ArmKinematics, q: ArrayLike, length: float = LEN
 
 def singular_sets(mechanism: ArmKinematics) -> tuple[SingularSet, ...]:
     """The singular sets of an arm, each with the part of it that lies within the joint limits."""
-    arm = mechanism.arm
-    limits = {j.name: (j.lower, j.upper) for j in arm.joints}
-    if arm.family == "MTM":
-        return _master_sets(master(arm), limits)
-    lengths = shaft(arm)
-    pitch = SingularSet(
-        "pitch",
-        "cos q2 = 0",
-        "the shaft lies along the yaw axis",
-        cosine_range(*limits["pitch"]),
-        _zeros_of_cosine("pitch", limits["pitch"]),
-    )
-    return (pitch,) if arm.family == "ECM" else (pitch, *_wrist_sets(lengths, limits))
+    arm, lengths = mechanism.arm, mechanism.arm.structure
+    match lengths:
+        case GimballedArm():
+            return _gimballed_sets(arm, lengths)
+        case RollingShaft():
+            return (_pitch_set(arm),)
+        case WristedShaft():
+            return (_pitch_set(arm), *_wrist_sets(arm, lengths))
+        case _:
+            raise TrocarError(
+                f"the singular sets of {arm.name} with {arm.instrument} have no closed form; `singularity` gives "
+                "determinant and smallest singular value at any state"
+            )
 
 
-def _closed_form(arm: Arm, q: Array) -> tuple[str, Array, dict[str, Array], Moves]:
+def _pitch_set(arm: Arm) -> SingularSet:
+    pitch = arm.joints[1]
+    limits = pitch.lower, pitch.upper
+    zeros = _zeros_of_cosine(pitch.name, limits)
+    return SingularSet("pitch", "cos q2 = 0", "the shaft lies along the yaw axis", cosine_range(*limits), zeros)
+
+
+def _determinant(mechanism: ArmKinematics, q: Array) -> tuple[str, Array, dict[str, Array], Moves]:
     """Name and value of the determinant, its factors, and the moves of joints onto each singular set."""
-    if arm.family == "MTM":
-        return _master_form(master(arm), q)
-    lengths = shaft(arm)
-    q2, L, a = q[..., 1], q[..., 2] + lengths.offset, lengths.wrist
-    factors = {"pitch": np.cos(q2)}
-    moves: Moves = {("pitch", ("pitch",)): _onto(q2, HALF_PI, np.pi)[..., None]}
-    if arm.family == "ECM":
-        if arm.T_last_tip[:3, 3].any():
-            raise TrocarError(f"the tip of {arm.name} is off the roll axis: no closed form")
-        return "det J'J", factors["pitch"] ** 2 * (1.0 + L * L) ** 2, factors, moves
-    q5 = q[..., 4]
+    arm, lengths = mechanism.arm, mechanism.arm.structure
+    match lengths:
+        case GimballedArm():
+            return _gimballed_form(arm, lengths, q)
+        case RollingShaft() if not arm.T_last_tip[:3, 3].any():
+            return _rolling_form(arm, lengths, q)
+        case WristedShaft():
+            return _wristed_form(arm, lengths, q)
+    J = mechanism.jacobian(q)
+    J_t, m = np.swapaxes(J, -1, -2), arm.tip_joints
+    measure, gram = ("det J", J) if m == 6 else ("det J'J", J_t @ J) if m < 6 else ("det JJ'", J @ J_t)
+    return measure, np.linalg.det(gram), {}, {}
+
+
+def _pitch_form(arm: Arm, q2: Array) -> tuple[dict[str, Array], Moves]:
+    moves: Moves = {("pitch", (arm.joint_names[1],)): _onto(q2, HALF_PI, np.pi)[..., None]}
+    return {"pitch": np.cos(q2)}, moves
+
+
+def _rolling_form(arm: Arm, lengths: Shaft, q: Array) -> tuple[str, Array, dict[str, Array], Moves]:
+    L = q[..., 2] + lengths.offset
+    factors, moves = _pitch_form(arm, q[..., 1])
+    return "det J'J", factors["pitch"] ** 2 * (1.0 + L * L) ** 2, factors, moves
+
+
+def _wristed_form(arm: Arm, lengths: WristedShaft, q: Array) -> tuple[str, Array, dict[str, Array], Moves]:
+    L, a, q5 = q[..., 2] + lengths.offset, lengths.wrist, q[..., 4]
+    insertion, wrist_pitch = arm.joint_names[2], arm.joint_names[4]
+    factors, moves = _pitch_form(arm, q[..., 1])
     factors |= {"pivot": L + 0.0, "wrist": L * np.cos(q5) + a}
     with np.errstate(divide="ignore", invalid="ignore"):
         slide = -a / np.cos(q5) - L
         bend = np.arccos(-a / L) if a else np.full_like(L, HALF_PI)
-    moves["pivot", ("insertion",)] = -L[..., None]
-    moves["wrist", ("insertion",)] = slide[..., None]
-    moves["wrist", ("wrist_pitch",)] = _either(q5, bend)[..., None]
+    moves["pivot", (insertion,)] = -L[..., None]
+    moves["wrist", (insertion,)] = slide[..., None]
+    moves["wrist", (wrist_pitch,)] = _either(q5, bend)[..., None]
     return "det J", -factors["pitch"] * factors["pivot"] * factors["wrist"], factors, moves
 
 
-def _master_form(lengths: Master, q: Array) -> tuple[str, Array, dict[str, Array], Moves]:
+def _gimballed_form(arm: Arm, lengths: GimballedArm, q: Array) -> tuple[str, Array, dict[str, Array], Moves]:
     a_2, r = lengths.upper_arm, lengths.r
     q2, psi, q5, q6 = q[..., 1], q[..., 2] + lengths.gamma, q[..., 4], q[..., 5]
     factors = {
@@ -194,23 +226,25 @@ def _master_form(lengths: Master, q: Array) -> tuple[str, Array, dict[str, Array
     with np.errstate(invalid="ignore"):
         reach = np.arccos(-a_2 * np.sin(q2) / r)
     below = np.arctan2(-r * np.cos(psi), a_2 - r * np.sin(psi))
-    moves = {
-        ("shoulder", ("shoulder_pitch",)): _onto(q2, below, np.pi)[..., None],
-        ("shoulder", ("elbow_pitch",)): _either(q2 + psi, reach)[..., None],
-        ("elbow", ("elbow_pitch",)): _onto(psi, HALF_PI, np.pi)[..., None],
-        ("gimbal", ("wrist_pitch", "wrist_yaw")): np.stack([_onto(q5, 0.0, np.pi), _onto(q6, HALF_PI, np.pi)], axis=-1),
+    _, shoulder, elbow, _, *wrist, _ = arm.joint_names
+    moves: Moves = {
+        ("shoulder", (shoulder,)): _onto(q2, below, np.pi)[..., None],
+        ("shoulder", (elbow,)): _either(q2 + psi, reach)[..., None],
+        ("elbow", (elbow,)): _onto(psi, HALF_PI, np.pi)[..., None],
+        ("gimbal", tuple(wrist)): np.stack([_onto(q5, 0.0, np.pi), _onto(q6, HALF_PI, np.pi)], axis=-1),
     }
     arm_part = a_2 * r * factors["shoulder"] * factors["elbow"]
     return "det JJ'", 2.0 * arm_part**2 * factors["gimbal"], factors, moves
 
 
-def _wrist_sets(lengths: Shaft, limits: Mapping[str, Range]) -> tuple[SingularSet, SingularSet]:
+def _wrist_sets(arm: Arm, lengths: WristedShaft) -> tuple[SingularSet, SingularSet]:
     """The two sets of a PSM on which a wrist axis passes through the remote centre."""
     a, d = lengths.wrist, lengths.offset
-    L = (limits["insertion"][0] + d, limits["insertion"][1] + d)
-    cosines = cosine_range(*limits["wrist_pitch"])
+    insertion, wrist_pitch = arm.joints[2], arm.joints[4]
+    L = (insertion.lower + d, insertion.upper + d)
+    cosines = cosine_range(wrist_pitch.lower, wrist_pitch.upper)
     products = [depth * c + a for depth in L for c in cosines]
-    at_pivot = {"insertion": (-d, -d)} if L[0] <= 0.0 <= L[1] else {}
+    at_pivot = {insertion.name: (-d, -d)} if L[0] <= 0.0 <= L[1] else {}
     return (
         SingularSet("pivot", "L = 0", "the wrist pitch axis passes through the remote centre", L, at_pivot),
         SingularSet(
@@ -218,14 +252,14 @@ def _wrist_sets(lengths: Shaft, limits: Mapping[str, Range]) -> tuple[SingularSe
             "L cos q5 + a = 0",
             "the wrist yaw axis passes through the remote centre",
             (min(products), max(products)),
-            _wrist_ranges(lengths, limits, L, cosines) if a else at_pivot,
+            _wrist_ranges(arm, lengths, L, cosines) if a else at_pivot,
         ),
     )
 
 
-def _wrist_ranges(lengths: Shaft, limits: Mapping[str, Range], L: Range, cosines: Range) -> dict[str, Range]:
+def _wrist_ranges(arm: Arm, lengths: WristedShaft, L: Range, cosines: Range) -> dict[str, Range]:
     """Bounds of insertion and wrist pitch on L cos q5 = -a: L and cos q5 have opposite signs, |L| = a / |cos q5|."""
-    a, q5 = lengths.wrist, limits["wrist_pitch"]
+    a, q5 = lengths.wrist, (arm.joints[4].lower, arm.joints[4].upper)
     depths: list[float] = []
     bends: list[float] = []
     for sign in (1.0, -1.0):  # of cos q5
@@ -246,27 +280,28 @@ def _wrist_ranges(lengths: Shaft, limits: Mapping[str, Range], L: Range, cosines
     if not depths:
         return {}
     return {
-        "insertion": (min(depths) - lengths.offset, max(depths) - lengths.offset),
-        "wrist_pitch": (min(bends), max(bends)),
+        arm.joint_names[2]: (min(depths) - lengths.offset, max(depths) - lengths.offset),
+        arm.joint_names[4]: (min(bends), max(bends)),
     }
 
 
-def _master_sets(lengths: Master, limits: Mapping[str, Range]) -> tuple[SingularSet, ...]:
-    q2, q3, q5, q6 = (limits[name] for name in ("shoulder_pitch", "elbow_pitch", "wrist_pitch", "wrist_yaw"))
+def _gimballed_sets(arm: Arm, lengths: GimballedArm) -> tuple[SingularSet, ...]:
+    _, q2, q3, _, q5, q6, _ = ((joint.lower, joint.upper) for joint in arm.joints)
+    _, shoulder_name, elbow_name, _, pitch_name, yaw_name, _ = arm.joint_names
     shoulder = distance_range(lengths, q2, q3)
     psi = (q3[0] + lengths.gamma, q3[1] + lengths.gamma)
     sine = _square_range(cosine_range(q6[0] - HALF_PI, q6[1] - HALF_PI))
     cosine = _square_range(cosine_range(*q5))
     gimbal = (1.0 - sine[1] * cosine[1], 1.0 - sine[0] * cosine[0])
-    elbow = _zeros_of_cosine("elbow_pitch", psi)
-    wrist = _zeros_of_cosine("wrist_pitch", (q5[0] + HALF_PI, q5[1] + HALF_PI)) | _zeros_of_cosine("wrist_yaw", q6)
+    elbow = _zeros_of_cosine(elbow_name, psi)
+    wrist = _zeros_of_cosine(pitch_name, (q5[0] + HALF_PI, q5[1] + HALF_PI)) | _zeros_of_cosine(yaw_name, q6)
     return (
         SingularSet(
             "shoulder",
             "a_2 sin q2 + r cos(q2 + q3 + gamma) = 0",
             "the wrist centre lies on the yaw axis",
             shoulder,
-            {"shoulder_pitch": q2, "elbow_pitch": q3} if shoulder[0] <= 0.0 <= shoulder[1] else {},
+            {shoulder_name: q2, elbow_name: q3} if shoulder[0] <= 0.0 <= shoulder[1] else {},
         ),
         SingularSet(
             "elbow",
@@ -281,7 +316,7 @@ def _master_sets(lengths: Master, limits: Mapping[str, Range]) -> tuple[Singular
             "all four wrist axes lie in one plane",
             gimbal,
             {
-                name: (low - HALF_PI, high - HALF_PI) if name == "wrist_pitch" else (low, high)
+                name: (low - HALF_PI, high - HALF_PI) if name == pitch_name else (low, high)
                 for name, (low, high) in wrist.items()
             }
             if gimbal[0] <= 0.0

@@ -14,13 +14,12 @@ from scipy.spatial.transform import Rotation
 from scipy.stats import qmc
 
 from trocar.arms import Arm
+from trocar.arms.arm import LIMIT_TOLERANCE
+from trocar.arms.structure import GimballedArm, Shaft, SnakeShaft, WristedShaft
 from trocar.errors import NearLimit, NearSingular, TrocarError, UnknownName, Unreachable
 from trocar.mechanics import reach
 from trocar.mechanics.arm_kinematics import ArmKinematics
-from trocar.mechanics.inverse_kinematics import LIMIT_TOLERANCE
-from trocar.mechanics.inverse_kinematics.master import gimballed
-from trocar.mechanics.inverse_kinematics.remote_centre import Branch, rolling, wristed
-from trocar.mechanics.lengths import master, shaft
+from trocar.mechanics.inverse_kinematics import branches
 from trocar.mechanics.singularities import singularity
 from trocar.spatial import Array, checked_pose, inverse
 
@@ -29,12 +28,6 @@ Density = Literal["joints", "volume"]
 
 CHUNK = 1 << 16  # rows handled at once, to bound memory
 MOST_VOXELS = 100_000_000
-
-_BRANCHES: dict[str, Callable[[Arm, Array, Array], list[Branch]]] = {
-    "PSM": wristed,
-    "ECM": rolling,
-    "MTM": gimballed,
-}
 
 
 @dataclass(frozen=True)
@@ -101,7 +94,7 @@ class Workspace:
         return Cloud(q, _moved(self.T_world_base, np.concatenate(tips)))
 
     def contains(self, points: ArrayLike) -> Array:
-        """Whether the tip reaches points (..., 3) [m] in some orientation; closed form."""
+        """Whether the tip reaches points (..., 3) [m] in some orientation: in closed form, or by search to 1e-6 m."""
         points = _checked_points(points)
         p = _moved(inverse(self.T_world_base), points.reshape(-1, 3))
         return np.concatenate([reach.reaches(self.mechanism.arm, part) for part in _chunks(p)]).reshape(
@@ -128,8 +121,9 @@ class Workspace:
 
         The orientations are an even (Sobol) sample of all rotations, the same at every point.
         """
-        if self.mechanism.arm.family == "ECM":
-            raise TrocarError("an ECM has four joints: at a point it is free to roll and nothing else")
+        arm = self.mechanism.arm
+        if arm.tip_joints < 6:
+            raise TrocarError(f"{arm.name} moves its tip with {arm.tip_joints} joints: it cannot choose an orientation")
         points = _checked_points(points)
         flat, R = points.reshape(-1, 3), _rotations(orientations, seed)
         share = np.empty(len(flat))
@@ -148,7 +142,7 @@ class Workspace:
         The volume element of rotations is cos q5 dq4 dq5 dq6, that of all together 8 pi^2.
         """
         arm = self.mechanism.arm
-        if arm.family != "PSM":
+        if not isinstance(arm.structure, WristedShaft | SnakeShaft):
             raise TrocarError(f"{arm.name} has no wrist of roll, pitch and yaw")
         roll, yaw = (min(2 * np.pi, arm.upper[j] - arm.lower[j]) for j in (3, 5))
         return float(roll * (np.sin(arm.upper[4]) - np.sin(arm.lower[4])) * yaw / (8 * np.pi**2))
@@ -210,16 +204,16 @@ def _counted(
 def _solvable(mechanism: ArmKinematics, T: Array) -> Array:
     """Whether poses T (N, 4, 4) in the base have a solution within limits: those that `inverse_kinematics` solves."""
     arm, m = mechanism.arm, mechanism.arm.tip_joints
-    if arm.family == "PSM":
-        shaft(arm)  # raises for a wrist that has no closed form
     home = np.tile(np.where(np.arange(arm.n) < m, arm.home, 0.0), (len(T), 1))
     found, undecided = np.zeros(len(T), bool), np.zeros(len(T), bool)
-    for branch in _BRANCHES[arm.family](arm, T, home):
+    for branch in branches(arm, T, home):
         ok = _within(arm, branch.q)
         ok[list(branch.failure)] = False
         found |= ok
         near = np.flatnonzero(branch.near_singular & ~ok)
-        if arm.family == "PSM" and near.size:  # exactly on a singular set a joint was taken from home
+        if (
+            isinstance(arm.structure, WristedShaft) and near.size
+        ):  # exactly on a singular set a joint was taken from home
             factors = singularity(mechanism, branch.q[near]).factors
             undecided[near] |= np.minimum(np.abs(factors["pivot"]), np.abs(factors["wrist"])) < 1e-9
     for row in np.flatnonzero(undecided & ~found):
@@ -257,17 +251,28 @@ def _moving(mechanism: ArmKinematics) -> list[int]:
 
 def _even_in_volume(mechanism: ArmKinematics, q: Array, unit: Array, seed: int) -> Array:
     """States whose wrist point is uniform in volume: its Jacobian has |det| L^2 cos q2, or a_2 r u cos(q3 + gamma)."""
-    arm = mechanism.arm
-    if arm.family == "MTM":
-        lengths = master(arm)
+    arm, lengths = mechanism.arm, mechanism.arm.structure
+    if isinstance(lengths, GimballedArm):
         psi = q[:, 2] + lengths.gamma
         weight = np.abs((lengths.upper_arm * np.sin(q[:, 1]) + lengths.r * np.cos(q[:, 1] + psi)) * np.cos(psi))
-        return np.asarray(q[np.random.default_rng(seed).uniform(0.0, weight.max(), len(q)) < weight])
-    q, d = q.copy(), shaft(arm).offset
+        return _thinned(q, weight, seed)
+    if not isinstance(lengths, Shaft):
+        moving = _moving(mechanism)
+        if len(moving) != 3:
+            raise TrocarError(
+                f"{len(moving)} joints move the tip of {arm.name}: density 'volume' needs three; use density 'joints'"
+            )
+        return _thinned(q, np.abs(np.linalg.det(mechanism.jacobian(q)[:, :3, moving])), seed)
+    q, d = q.copy(), lengths.offset
     sines, cubes = np.sin([arm.lower[1], arm.upper[1]]), np.array([arm.lower[2] + d, arm.upper[2] + d]) ** 3
     q[:, 1] = np.arcsin(sines[0] + (sines[1] - sines[0]) * unit[:, 1])
     q[:, 2] = np.cbrt(cubes[0] + (cubes[1] - cubes[0]) * unit[:, 2]) - d
     return q
+
+
+def _thinned(q: Array, weight: Array, seed: int) -> Array:
+    """A part of the states, each kept with a probability that is in proportion to its weight."""
+    return np.asarray(q[np.random.default_rng(seed).uniform(0.0, weight.max(), len(q)) < weight])
 
 
 def _unit_cube(count: int, dimension: int, method: Method, seed: int) -> Array:

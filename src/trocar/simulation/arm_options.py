@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,7 +27,7 @@ class ArmOptions:
     """Options of one simulated arm.
 
     Attributes:
-        parameters: name of a physically consistent parameter set, or a parameter file. Default: the arm's best set.
+        parameters: a physically consistent parameter set, its name, or a parameter file. Default: the arm's best set.
         counterweight: False removes the mass and inertia of the counterweight and nothing else.
         friction: False removes viscous and Coulomb friction, friction with memory, and offsets.
         transmission: how the counterweight follows the insertion: "rigid", an elastic `Cable`, or "mirrored" (a PID
@@ -38,7 +38,7 @@ class ArmOptions:
         instrument, rotor_inertia, endoscope, added_mass: as for `load_mechanism`.
     """
 
-    parameters: str | Path | None = None
+    parameters: str | Path | Parameters | None = None
     counterweight: bool = True
     friction: bool = True
     transmission: str | Cable = "rigid"
@@ -64,22 +64,21 @@ class ArmOptions:
                 raise UnknownName("option of a simulated arm", name, known)
         return cls(**options)
 
-    def load(self, name: str) -> LoadedArm:
-        """The arm with its parameters; raises where the arm lacks what an option needs."""
+    def load(self, name: str | Arm) -> LoadedArm:
+        """The arm of this name, or one of your own, with its parameters; raises where it lacks what an option needs."""
         arm, parameters = load_set(
             name, self.parameters, self.instrument, self.rotor_inertia, self.endoscope, self.added_mass
         )
         if parameters is None:
-            raise TrocarError(f"{name} has no dynamic parameters to simulate yet")
+            raise TrocarError(f"{arm.name} has no dynamic parameters to simulate yet")
         if not self.counterweight and arm.counterweight is None:
-            raise TrocarError(f"{name} has no counterweight; leave counterweight out")
+            raise TrocarError(f"{arm.name} has no counterweight; leave counterweight out")
         if self.transmission != "rigid" and arm.counterweight is None:
-            raise TrocarError(f"{name} has no counterweight for transmission={self.transmission!r}")
-        if self.compliance is not None and arm.name != "PSM":
-            raise TrocarError(f"drive compliance was measured on the Classic PSM, not on {name}")
+            raise TrocarError(f"{arm.name} has no counterweight for transmission={self.transmission!r}")
         if self.port is not None and not arm.has_rcm:
-            raise TrocarError(f"{name} has no remote centre of motion for a port to be near")
-        return LoadedArm(arm, parameters, self)
+            raise TrocarError(f"{arm.name} has no remote centre of motion for a port to be near")
+        compliance = None if self.compliance is None else self.compliance.of(arm)
+        return LoadedArm(arm, parameters, replace(self, compliance=compliance))
 
 
 @dataclass(frozen=True)
@@ -93,4 +92,4 @@ class LoadedArm:
     @property
     def elastic_motors(self) -> int:
         """Number of joints in the model beside those of the tree: the motors of elastic drives."""
-        return 0 if self.options.compliance is None else len(self.options.compliance.compliance)
+        return 0 if self.options.compliance is None else len(self.options.compliance.deflections)

@@ -176,7 +176,7 @@ class _Run:
             ddq=_table(ddq),
             tau=_table(tau),
             joints=arm.joint_names,
-            joint_units=["rad" if joint.kind == "revolute" else "m" for joint in arm.joints],
+            joint_units=[joint.unit for joint in arm.joints],
             commands={**commands, "tau": _table(efforts)},
             extra=extra,
             extra_units=dict.fromkeys(extra, "m"),

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.appearance.kinematic_model import BASE, SET_UP, set_up_poses
-from trocar.arms import ARMS, load_arm
+from trocar.arms import ARMS, Arm, load_arm
 from trocar.arms.arm import GRAVITY
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics.cart import Cart, load_cart
@@ -38,13 +38,13 @@ class SceneArm(ArmOptions):
     """One arm of a scene: its `ArmOptions`, its place and its start.
 
     Attributes:
-        arm: PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR; left out on a cart, which carries its own.
+        arm: PSM, PSM_Si, ECM, ECM_Si, MTML, MTMR or an `Arm` of your own; left out on a cart, which carries its own.
         base: T_world_base (4, 4). Default: the origin, tilted by the arm's usual mounting.
         mount: PSM1, PSM2, PSM3 or ECM, where the arm hangs on the scene's cart instead.
         q: joints (n,) at the start [rad, m]. Default: home.
     """
 
-    arm: str | None = None
+    arm: str | Arm | None = None
     base: ArrayLike | None = None
     mount: str | None = None
     q: ArrayLike | None = None
@@ -376,4 +376,4 @@ def _vector3(what: str, value: ArrayLike) -> Array:
 
 
 def _mounting(given: SceneArm) -> float:
-    return load_arm(str(given.arm)).mounting
+    return (given.arm if isinstance(given.arm, Arm) else load_arm(str(given.arm))).mounting

@@ -211,7 +211,7 @@ class SimulatedArm:
         """Largest gap of the loop closures [m]."""
         self._engine.update()
         places = self.data.site_xpos
-        return max(math.dist(places[a].tolist(), places[b].tolist()) for a, b in self._sites)
+        return max((math.dist(places[a].tolist(), places[b].tolist()) for a, b in self._sites), default=0.0)
 
     def apply_wrench(self, wrench: ArrayLike, body: str = "tip") -> None:
         """Apply a force [N] and moment [N m] (6,), base axes, until it is changed; zeros end it.

@@ -10,7 +10,8 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.arms import gravity_vector, load_arm
+from trocar.arms import Arm, gravity_vector, load_arm
+from trocar.arms.parameters import Parameters
 from trocar.simulation.arm_options import ArmOptions
 from trocar.simulation.engine import Snapshot
 from trocar.simulation.objects.assembly import Object
@@ -22,8 +23,8 @@ class Simulator(SimulatedArm):
     """Dynamics of one arm with its real mechanism, in MuJoCo. The world is the arm's base.
 
     Args:
-        name: PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR.
-        parameters: parameter set or file. Default: the arm's best set.
+        name: PSM, PSM_Si, ECM, ECM_Si, MTML, MTMR, or an `Arm` of your own.
+        parameters: parameter set, its name or a file. Default: the arm's best set.
         timestep, accuracy, objects, contacts: as for `Scene`; poses of objects are in the base.
         gravity, mounting: as for `load_mechanism`.
         options: further fields of `ArmOptions`: counterweight, friction, transmission, compliance, port, limits,
@@ -35,8 +36,8 @@ class Simulator(SimulatedArm):
 
     def __init__(
         self,
-        name: str,
-        parameters: str | Path | None = None,
+        name: str | Arm,
+        parameters: str | Path | Parameters | None = None,
         *,
         timestep: float = 1e-3,
         accuracy: str = "fast",
@@ -47,17 +48,18 @@ class Simulator(SimulatedArm):
         **options: Any,
     ) -> None:
         chosen = ArmOptions.of(parameters=parameters, **options)
+        arm = name if isinstance(name, Arm) else load_arm(name)
         self.scene = Scene(
-            {name: SceneArm(arm=name, base=np.eye(4), **vars(chosen))},
+            {arm.name: SceneArm(arm=name, base=np.eye(4), **vars(chosen))},
             objects=objects,
             timestep=timestep,
             accuracy=accuracy,
             contacts=contacts,
             overlaps=True,
-            gravity=gravity_vector(load_arm(name), gravity, mounting),
+            gravity=gravity_vector(arm, gravity, mounting),
         )
-        super().__init__(self.scene.stepped[name], self.scene.objects)
-        self._name = name
+        super().__init__(self.scene.stepped[arm.name], self.scene.objects)
+        self._name = arm.name
 
     @property
     def spec(self) -> mujoco.MjSpec:

@@ -128,7 +128,7 @@ class SteppedArm:
         self.brakes.place(self.qpos)
         self.qvel[:] = self.E @ dq
         residual = self.mechanism.loop_residual(q)
-        if residual.max() > 1e-9:
+        if residual.max(initial=0.0) > 1e-9:
             loop = arm.loops[int(residual.argmax())]
             raise TrocarError(f"loop {loop.name} is open by {residual.max():.3g} m at q = {q}")
         self.engine.rest()

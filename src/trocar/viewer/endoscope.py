@@ -93,5 +93,5 @@ class Endoscope:
 
 def endoscope_of(settings: Settings, session: Session) -> Endoscope | None:
     """That of the first ECM of a scene; None where there is none."""
-    scopes = [name for name, family in session.arms.items() if family == "ECM"]
+    scopes = [name for name, carries in session.arms.items() if carries == "endoscope"]
     return Endoscope(settings, scopes[0], session.notices.put) if settings.scene is not None and scopes else None

@@ -47,6 +47,6 @@ def in_joints(recording: Recording, arm: str) -> Recording:
         ddq=None if recording.ddq is None else recording.ddq @ T.T,
         tau=None if tau is None else tau @ np.linalg.inv(T),
         joints=robot.joint_names,
-        joint_units=["m" if joint.kind == "prismatic" else "rad" for joint in robot.joints],
+        joint_units=[joint.unit for joint in robot.joints],
         commands={},
     )

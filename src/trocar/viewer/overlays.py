@@ -218,7 +218,7 @@ def _ancestors(arm: Arm, name: str) -> list[str]:
 
 def _size(arm: Arm) -> float:
     """A length to scale marks by: 1 for an arm of a metre or so, less for smaller ones."""
-    return {"MTM": 0.7}.get(arm.family, 0.8)
+    return 0.8 if arm.has_rcm else 0.7
 
 
 def _linear(colour: tuple[int, int, int]) -> tuple[int, int, int]:

@@ -135,4 +135,4 @@ def _alone(settings: Settings) -> Simulator:
     sim = made()
     if not settings.touch:
         return sim
-    return made(things_below([sim.tip_pose()[:3, 3]], sim.arm.jaw_length, sim.arm.family))
+    return made(things_below([sim.tip_pose()[:3, 3]], sim.arm.jaw_length, sim.arm.carries))

@@ -37,7 +37,7 @@ class Session:
     """A simulation that plays, pauses, steps and takes commands.
 
     Attributes:
-        frame: the latest moment. history: what plots show. arms: the family (PSM, ECM, MTM) of every arm by name.
+        frame: the latest moment. history: what plots show. arms: what every arm carries, by its name.
         outlook: from where to look at them at first, and at what (3,) [m]; None for the usual.
         notices: what the user should be told (text), to be taken from the queue.
     """
@@ -45,7 +45,7 @@ class Session:
     def __init__(self, settings: Settings | None = None, controller: str | None = None) -> None:
         self.notices: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._live = Live(settings or Settings(), controller, self.notices)
-        self.arms = {name: plant.arm.family for name, plant in self._live.world.plants.items()}
+        self.arms = {name: plant.arm.carries for name, plant in self._live.world.plants.items()}
         self.outlook = self._live.world.outlook()
         self._playing, self._speed, self._factor, self._due = False, 1.0, 0.0, 0.0
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()

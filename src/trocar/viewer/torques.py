@@ -58,7 +58,7 @@ def bars(mechanism: Mechanism, frame: Frame) -> str:
             rows.append(f'<rect x="{x:.2f}" y="{y}" width="{length:.2f}" height="{_BAR}" fill="{TERM_COLOURS[name]}"/>')
         x = middle + half * float(np.clip(total[j] / span[j], -1, 1))
         rows.append(f'<path d="M{x:.2f} {y - 3}v{_BAR + 6}" stroke="currentColor" stroke-width="2"/>')
-        unit = "N m" if joint.kind == "revolute" else "N"
+        unit = joint.effort_unit
         rows.append(
             f'<text x="{_WIDTH}" y="{y + 10}" text-anchor="end" data-joint="{joint.name}">'
             f"{_number(total[j])} {unit}</text>"

@@ -18,9 +18,9 @@ APART = 0.03  # block and needle, from the middle [m]
 TISSUE, CLAY = (0.78, 0.42, 0.38), (0.25, 0.45, 0.65)
 
 
-def things_below(tips: Sequence[Array], reach: float, family: str = "PSM") -> tuple[Solid, ...]:
+def things_below(tips: Sequence[Array], reach: float, carries: str | None = "instrument") -> tuple[Solid, ...]:
     """Objects below tips (3,), z up; `reach` is from a tip to the end of its jaws [m]."""
-    if family != "PSM" or not tips:
+    if carries != "instrument" or not tips:
         raise TrocarError("--touch needs an instrument: a PSM, or a scene with one")
     x, y, _ = np.mean(tips, axis=0)
     top = min(float(tip[2]) for tip in tips) - reach - GAP

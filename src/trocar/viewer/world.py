@@ -135,7 +135,7 @@ def scene_of(settings: Settings, *, contacts: bool = True) -> Scene:
     scene = load_scene(settings.scene, **options)
     if settings.touch:
         # the plate is below the instruments, which are known only now
-        hands = {name: arm for name, arm in scene.arms.items() if arm.arm.family == "PSM"}
+        hands = {name: arm for name, arm in scene.arms.items() if arm.arm.carries == "instrument"}
         reach = max((arm.arm.jaw_length for arm in hands.values()), default=0.0)
         things = things_below([scene.T_world_tip(name)[:3, 3] for name in hands], reach)
         scene = load_scene(settings.scene, objects=things, **options)

@@ -13,9 +13,6 @@ from trocar.spatial import Array
 
 SINGULAR = 1e-6  # smallest singular value of a Jacobian, relative to the largest, that can be inverted
 
-# Where the first three joints feel a force: no joint of theirs turns about it.
-WRIST_POINT = {"PSM": "wrist_pitch", "ECM": "tip"}
-
 
 @dataclass(frozen=True, eq=False)
 class TipForce:
@@ -39,11 +36,11 @@ def wrist_force(mechanism: Mechanism, q: ArrayLike, residual: ArrayLike, covaria
     Args:
         q: (..., n). residual: (..., n) of a `MomentumObserver` [N m, N]. covariance: (3, 3) of its first three joints.
     """
-    family = mechanism.arm.family
-    if family not in WRIST_POINT:
+    point = mechanism.arm.wrist_point
+    if point is None:
         raise TrocarError(f"{mechanism.arm.name} has no wrist point that three joints move; use tip_wrench")
     q, r = mechanism.checked_states(q=q, residual=residual)
-    J = mechanism.jacobian(q, WRIST_POINT[family])[..., :3, :3]
+    J = mechanism.jacobian(q, point)[..., :3, :3]
     return _solved(J, r[..., :3], np.asarray(covariance, dtype=float), "the wrist is at the remote centre")
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar.arms.arm import violation_text
 from trocar.control.trajectories.reference import NEAR_SINGULAR, Reference, checked_duration
 from trocar.errors import TrocarError
 from trocar.mechanics.arm_kinematics import ArmKinematics
@@ -107,18 +108,18 @@ def check_path(
     hardest = _limits(acceleration, [j.acceleration for j in arm.joints], "acceleration")
     found: list[Violation] = []
 
-    def look(kind: str, values: Array, low: Array, high: Array) -> None:
+    def look(kind: str, values: Array, low: Array, high: Array, per: str = "") -> None:
         slack = ROUNDING * np.maximum(high - low, 1e-9)
         bad = np.argwhere((values < low - slack) | (values > high + slack))
         if bad.size:
             k, j = (int(i) for i in bad[0])
-            name = arm.joint_names[j]
-            text = f"joint {j + 1} ({name}) violates {low[j]:.6g} <= {values[k, j]:.6g} <= {high[j]:.6g}"
-            found.append(Violation(kind, float(t[k]), name, text))
+            joint = arm.joints[j]
+            text = violation_text(j, joint.name, low[j], values[k, j], high[j], joint.unit + per)
+            found.append(Violation(kind, float(t[k]), joint.name, text))
 
     look("position", q, arm.lower, arm.upper)
-    look("velocity", dq, -fastest, fastest)
-    look("acceleration", ddq, -hardest, hardest)
+    look("velocity", dq, -fastest, fastest, "/s")
+    look("acceleration", ddq, -hardest, hardest, "/s^2")
     sigma = singular_values(mechanism, q)[..., -1]
     near = np.flatnonzero(sigma < near_singular)
     if near.size:

@@ -7,9 +7,10 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar.arms.arm import violation
 from trocar.control.controller import Setpoint
 from trocar.control.trajectories.paths import CartesianPath
-from trocar.control.trajectories.reference import LIMIT_TOLERANCE, NEAR_SINGULAR, Trajectory
+from trocar.control.trajectories.reference import NEAR_SINGULAR, Trajectory
 from trocar.errors import NearLimit, NearSingular, TrocarError, Unreachable
 from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.mechanics.singularities import singular_values
@@ -118,14 +119,8 @@ class Following(Trajectory):
         else:
             name = self.mechanism.arm.joint_names[HELD]
             raise LeavesReach(t, f"no solution with joint {HELD + 1} ({name}) held at {q[HELD]:.6g}")
-        arm = self.mechanism.arm
-        outside = np.flatnonzero((q < arm.lower - LIMIT_TOLERANCE) | (q > arm.upper + LIMIT_TOLERANCE))
-        if outside.size:
-            j = int(outside[0])
-            joint = arm.joints[j]
-            raise LeavesReach(
-                t, f"joint {j + 1} ({joint.name}) violates {joint.lower:g} <= {q[j]:.6g} <= {joint.upper:g}"
-            )
+        if (outside := violation(self.mechanism.arm.joints, q)) is not None:
+            raise LeavesReach(t, outside)
         return q
 
     def _warn_near_singular(self) -> None:

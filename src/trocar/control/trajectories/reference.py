@@ -15,8 +15,6 @@ from trocar.spatial import Array
 
 Reference = Callable[[float], Setpoint]
 
-LIMIT_TOLERANCE = 1e-3  # [rad, m], as everywhere
-
 
 # Smallest singular value of the Jacobian, linear rows in units of 0.1 m, below which a path is called near singular.
 NEAR_SINGULAR = 0.05
@@ -128,13 +126,7 @@ def checked_via(via: ArrayLike, arm: Arm | None = None) -> Array:
     if arm is not None:
         if array.shape[1] != arm.n:
             raise TrocarError(f"{arm.name} has {arm.n} joints, the via points have {array.shape[1]}")
-        outside = np.argwhere((array < arm.lower - LIMIT_TOLERANCE) | (array > arm.upper + LIMIT_TOLERANCE))
-        if outside.size:
-            i, j = (int(k) for k in outside[0])
-            joint = arm.joints[j]
-            raise TrocarError(
-                f"via point {i}: joint {j + 1} ({joint.name}) violates "
-                f"{joint.lower:g} <= {array[i, j]:.6g} <= {joint.upper:g}"
-            )
+        for i, point in enumerate(array):
+            arm.check_within_limits(point, f"via point {i}")
     array.setflags(write=False)
     return array

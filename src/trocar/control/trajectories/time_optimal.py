@@ -9,8 +9,9 @@ import ruckig
 from numpy.typing import ArrayLike
 
 from trocar.arms import Arm
+from trocar.arms.arm import LIMIT_TOLERANCE
 from trocar.control.controller import Setpoint
-from trocar.control.trajectories.reference import LIMIT_TOLERANCE, Trajectory, checked_via, vectors
+from trocar.control.trajectories.reference import Trajectory, checked_via, vectors
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 
@@ -102,7 +103,7 @@ def _check_overshoot(arm: Arm, motion: TimeOptimal) -> None:
     # not by Ruckig's own position_extrema, which misses turning points under infinite jerk (0.19)
     q = np.array([motion(t).q for t in np.linspace(motion.start, motion.end, 1000)])
     low, high = q.min(0), q.max(0)
-    outside = np.flatnonzero((low < arm.lower - LIMIT_TOLERANCE) | (high > arm.upper + LIMIT_TOLERANCE))
+    outside = np.flatnonzero(np.maximum(arm.excess(low), arm.excess(high)) > LIMIT_TOLERANCE)
     if outside.size:
         j = int(outside[0])
         joint = arm.joints[j]

@@ -1,40 +1,50 @@
-"""From a tip pose to joints: all branches, the choice among them, and the general method.
+"""From a tip pose to joints: all branches, and the choice among them.
 
-Branches are in closed form, but for PSM instruments with a snake wrist, whose branches are found numerically.
+Branches are in closed form where the structure of the arm has one, and found by damped least squares otherwise.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 
 import numpy as np
 
 from trocar.arms import Arm
+from trocar.arms.arm import LIMIT_TOLERANCE, violation_text
+from trocar.arms.structure import GimballedArm, RollingShaft, SnakeShaft, WristedShaft
 from trocar.errors import NearLimit, NearSingular, Unreachable
-from trocar.mechanics.inverse_kinematics.damped_least_squares import damped_least_squares
 from trocar.mechanics.inverse_kinematics.master import gimballed
+from trocar.mechanics.inverse_kinematics.numeric import CONVERGED, numeric, shortfall, solved
 from trocar.mechanics.inverse_kinematics.remote_centre import Branch, rolling, wristed
-from trocar.mechanics.inverse_kinematics.snake import is_snake, snaked
+from trocar.mechanics.inverse_kinematics.snake import snaked
 from trocar.spatial import Array
 
-LIMIT_TOLERANCE = 1e-3  # [rad, m]
 ROUNDING = 1e-9
 
-_CLOSED_FORM: dict[str, Callable[[Arm, Array, Array], list[Branch]]] = {
-    "PSM": wristed,
-    "ECM": rolling,
-    "MTM": gimballed,
-}
+
+def branches(arm: Arm, T: Array, q_seed: Array, everywhere: bool = False) -> list[Branch]:
+    """Solutions of poses T (N, 4, 4), limits not looked at; `everywhere` as for `numeric`."""
+    match arm.structure:
+        case WristedShaft():
+            return wristed(arm, T, q_seed)
+        case RollingShaft():
+            return rolling(arm, T, q_seed)
+        case SnakeShaft():
+            return snaked(arm, T, q_seed)
+        case GimballedArm():
+            return gimballed(arm, T, q_seed)
+        case _:
+            return numeric(arm, T, q_seed, everywhere)
 
 
-def _branches(arm: Arm, T: Array, q_seed: Array) -> list[Branch]:
-    return snaked(arm, T, q_seed) if is_snake(arm) else _CLOSED_FORM[arm.family](arm, T, q_seed)
-
-
-def _free_at_singularity(arm: Arm) -> tuple[int, ...]:
-    """Joints that the closed form takes from the seed at a singularity."""
-    return (4, 5) if arm.family == "PSM" and not is_snake(arm) else ()
+def nearest_by_descent(arm: Arm, T: Array, q_seed: Array, shape: tuple[int, ...]) -> Array:
+    """As `nearest`, by damped least squares from the seed alone, for any arm."""
+    m = arm.tip_joints
+    q, error = solved(arm, T, q_seed[:, :m], arm.lower[:m], arm.upper[:m])
+    lost = np.flatnonzero(error > CONVERGED)
+    if lost.size:
+        raise Unreachable(_index(lost[0], shape), shortfall(error[lost[0]]), others=lost.size - 1)
+    return np.concatenate([q, q_seed[:, m:]], axis=-1)
 
 
 def nearest(arm: Arm, T: Array, q_seed: Array, shape: tuple[int, ...]) -> Array:
@@ -42,25 +52,26 @@ def nearest(arm: Arm, T: Array, q_seed: Array, shape: tuple[int, ...]) -> Array:
 
     `shape` is the caller's batch shape, for error messages. Raises Unreachable; warns NearSingular, NearLimit.
     """
-    branches = _branches(arm, T, q_seed)
-    best, best_cost, singular = _choice(arm, branches, q_seed)
-    at_singularity = np.logical_or.reduce([branch.near_singular for branch in branches])
-    for joint in _free_at_singularity(arm):
+    found = branches(arm, T, q_seed)
+    best, best_cost, singular = _choice(arm, found, q_seed)
+    at_singularity = np.logical_or.reduce([branch.near_singular for branch in found])
+    # joints of the wrist that the closed form takes from the seed at a singularity
+    for joint in (4, 5) if isinstance(arm.structure, WristedShaft) else ():
         _search_free_joint(arm, T, q_seed, joint, at_singularity, best, best_cost, singular)
     lost = np.flatnonzero(~np.isfinite(best_cost))
     if lost.size:
-        raise Unreachable(_index(lost[0], shape), _reason(arm, branches, int(lost[0]), q_seed), others=lost.size - 1)
+        raise Unreachable(_index(lost[0], shape), _reason(arm, found, int(lost[0]), q_seed), others=lost.size - 1)
     _warn(NearSingular, singular, shape, "next to a singularity: joint rates grow without bound there")
     outside = _excess(arm, best).max(-1) > ROUNDING
     _warn(NearLimit, outside, shape, f"outside a joint limit, by less than {LIMIT_TOLERANCE:g}")
     return best
 
 
-def _choice(arm: Arm, branches: list[Branch], q_seed: Array) -> tuple[Array, Array, Array]:
+def _choice(arm: Arm, found: list[Branch], q_seed: Array) -> tuple[Array, Array, Array]:
     """Nearest solution within limits, its squared distance (infinite if there is none), whether near singular."""
     N = len(q_seed)
-    best, best_cost, singular = branches[0].q, np.full(N, np.inf), np.zeros(N, bool)
-    for branch in branches:
+    best, best_cost, singular = found[0].q, np.full(N, np.inf), np.zeros(N, bool)
+    for branch in found:
         q = _nearest_turns(arm, branch.q, q_seed)
         cost = ((q - q_seed) ** 2).sum(-1)
         cost[_excess(arm, q).max(-1) > LIMIT_TOLERANCE] = np.inf
@@ -88,7 +99,7 @@ def _search_free_joint(
     for value in np.linspace(arm.lower[joint], arm.upper[joint], 121):
         seed = q_seed[lost].copy()
         seed[:, joint] = value
-        q, found, near = _choice(arm, _branches(arm, T[lost], seed), seed)
+        q, found, near = _choice(arm, branches(arm, T[lost], seed), seed)
         cost = np.where(np.isfinite(found) & near, ((q - q_seed[lost]) ** 2).sum(-1), np.inf)
         better = lost[cost < best_cost[lost]]
         best[better], best_cost[better] = q[np.isin(lost, better)], cost[np.isin(lost, better)]
@@ -98,10 +109,10 @@ def _search_free_joint(
 def all_branches(arm: Arm, T: Array, q_seed: Array) -> list[Array]:
     """Every solution within limits of one pose T (4, 4), as (n,) arrays, nearest to the seed first.
 
-    The redundant MTM has infinitely many: there, one per branch of the arm, the nearest to the seed.
+    A redundant arm has infinitely many. Of an MTM, there is one per branch, the nearest to the seed.
     """
     found: list[Array] = []
-    for branch in _branches(arm, T[None], q_seed[None]):
+    for branch in branches(arm, T[None], q_seed[None], everywhere=True):
         if branch.failure:
             continue
         for q in _turns(arm, branch.q[0]):
@@ -113,9 +124,7 @@ def all_branches(arm: Arm, T: Array, q_seed: Array) -> list[Array]:
 
 def _excess(arm: Arm, q: Array) -> Array:
     """How far each tip joint is outside its limits [rad, m], 0 inside; the jaw is not the tip's."""
-    m = arm.tip_joints
-    q = q[..., :m]
-    return np.maximum(np.maximum(arm.lower[:m] - q, q - arm.upper[:m]), 0.0)
+    return arm.excess(q[..., : arm.tip_joints])
 
 
 def _wide(arm: Arm) -> list[int]:
@@ -144,19 +153,18 @@ def _turns(arm: Arm, q: Array) -> list[Array]:
     return found
 
 
-def _reason(arm: Arm, branches: list[Branch], row: int, q_seed: Array) -> str:
+def _reason(arm: Arm, found: list[Branch], row: int, q_seed: Array) -> str:
     """Why no branch of this pose serves: that of the branch which violates its limits least."""
-    options = [b for b in branches if row not in b.failure]
+    options = [b for b in found if row not in b.failure]
     if not options:
-        return branches[0].failure[row]
+        return found[0].failure[row]
     q = min(
         (_nearest_turns(arm, b.q[row : row + 1], q_seed[row : row + 1])[0] for b in options),
         key=lambda q: float(_excess(arm, q).max()),
     )
     j = int(_excess(arm, q).argmax())
     joint = arm.joints[j]
-    unit = "m" if joint.kind == "prismatic" else "rad"
-    return f"joint {j + 1} ({joint.name}) violates {joint.lower:g} <= {q[j]:.6g} <= {joint.upper:g} {unit}"
+    return violation_text(j, joint.name, joint.lower, q[j], joint.upper, joint.unit)
 
 
 def _warn(category: type[Warning], rows: Array, shape: tuple[int, ...], text: str) -> None:
@@ -169,6 +177,3 @@ def _warn(category: type[Warning], rows: Array, shape: tuple[int, ...], text: st
 
 def _index(row: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(row, shape)) if shape else ()
-
-
-__all__ = ["LIMIT_TOLERANCE", "all_branches", "damped_least_squares", "nearest"]

@@ -62,7 +62,7 @@ def offset_wrist(arm: Arm, T_6: Array, q_seed: Array, d_roll: float, a: float) -
             x5, z5 = s6 * x6 + c6 * y6, c6 * x6 - s6 * y6
             q1, q2, x3, y3 = _pivot(c5 * x5 - s5 * z6, q_seed[:, 0])
             q4 = np.arctan2(-_dot(z5, x3), _dot(z5, y3))
-            q = np.stack([q1, q2, L - d_insertion - d_roll, q4, q5, q6, q_seed[:, 6]], axis=-1)
+            q = np.column_stack([q1, q2, L - d_insertion - d_roll, q4, q5, q6, q_seed[:, 6:]])
             singular = (np.abs(L) < NEAR) | (np.abs(reach) < NEAR) | (np.cos(q2) < NEAR)
             branches.append(Branch(q, singular, {}))
     return branches
@@ -89,7 +89,7 @@ def rolling(arm: Arm, T: Array, q_seed: Array, tolerance: float = 1e-6) -> list[
         "an ECM has four joints, use a pose whose z axis is along its position"
         for i in np.flatnonzero(off > tolerance)
     }
-    q = np.stack([q1, q2, L - d_insertion - d_roll, q4], axis=-1)
+    q = np.column_stack([q1, q2, L - d_insertion - d_roll, q4, q_seed[:, 4:]])
     return [Branch(q, np.cos(q2) < NEAR, failure)]
 
 

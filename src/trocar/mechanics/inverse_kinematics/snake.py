@@ -1,4 +1,4 @@
-"""Inverse kinematics of PSM instruments with a snake wrist: pitch, yaw, yaw, pitch, each half of its joint.
+"""Inverse kinematics of a shaft with a snake wrist: pitch, yaw, yaw, pitch, each half of its joint.
 
 There is no closed form. But the wrist is short and bends by less than 45 degrees, so that a wrist with both axes at
 its middle is a near guess, which damped least squares makes exact.
@@ -10,18 +10,11 @@ import numpy as np
 
 from trocar.arms import Arm
 from trocar.arms.arm import poses_at_zero
-from trocar.mechanics.inverse_kinematics.damped_least_squares import damped_least_squares
-from trocar.mechanics.inverse_kinematics.remote_centre import NEAR, Branch, offset_wrist
-from trocar.mechanics.kinematics import Tree
+from trocar.mechanics.inverse_kinematics.numeric import refined
+from trocar.mechanics.inverse_kinematics.remote_centre import Branch, offset_wrist
 from trocar.spatial import Array, inverse, mdh
 
-CONVERGED = 1e-9  # [m], a rotation of 1 rad counting as 0.1 m
 LARGEST_BEND = np.pi  # of the wrist while searching [rad]; a larger one is outside any limit
-
-
-def is_snake(arm: Arm) -> bool:
-    """Whether the wrist has more axes than joints."""
-    return arm.family == "PSM" and len(arm.serial) > 6
 
 
 def snaked(arm: Arm, T: Array, q_seed: Array) -> list[Branch]:
@@ -31,34 +24,9 @@ def snaked(arm: Arm, T: Array, q_seed: Array) -> list[Branch]:
     to 1 pose in 100 needs a seed of its own.
     """
     starts = [q_seed, *(branch.q for branch in _guesses(arm, T, q_seed))]
-    return [_refined(arm, T, start, q_seed) for start in starts]
-
-
-def _refined(arm: Arm, T: Array, start: Array, q_seed: Array) -> Branch:
-    """The solution that damped least squares reaches from a start, limits not looked at."""
-    tree, last, m = Tree(arm.serial, arm.joint_names), len(arm.serial) - 1, arm.tip_joints
-
-    def columns(q: Array) -> Array:
-        return np.ascontiguousarray(np.pad(q, ((0, 0), (0, arm.n - m))).T)
-
-    def forward(q: Array) -> Array:
-        R, p = tree.pose(tree.motion(columns(q)), last, arm.T_last_tip)
-        found = np.tile(np.eye(4), (len(q), 1, 1))
-        found[:, :3, :3], found[:, :3, 3] = np.moveaxis(R, -1, 0), p.T
-        return found
-
-    def jacobian(q: Array) -> Array:
-        return np.moveaxis(tree.jacobian(columns(q), last, arm.T_last_tip)[:, :m], -1, 0)
-
     # limits are for the caller to check: a step must be free to cross them
     bound = np.array([np.inf] * 4 + [LARGEST_BEND] * 2)
-    q, error = damped_least_squares(forward, jacobian, T, start[:, :m], -bound, bound)
-    near = np.linalg.svd(jacobian(q), compute_uv=False)[:, -1] < NEAR
-    failure = {
-        int(i): f"damped least squares stopped {error[i]:.2g} m short; try another seed"
-        for i in np.flatnonzero(error > CONVERGED)
-    }
-    return Branch(np.concatenate([q, q_seed[:, m:]], axis=-1), near, failure)
+    return [refined(arm, T, start, q_seed, -bound, bound) for start in starts]
 
 
 def _guesses(arm: Arm, T: Array, q_seed: Array) -> list[Branch]:

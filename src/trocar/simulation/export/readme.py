@@ -60,10 +60,11 @@ def _files(name: str) -> dict[str, str]:
 
 def _steps(sim: Simulator) -> list[str]:
     arm = sim.arm
-    steps = [f"Kinematics, joints, limits: {arm.sources['serial']}; {arm.sources['joints']}."]
-    steps.append(f"Mechanism (every link, every loop): {arm.sources['geometry']}.")
+    source = {key: arm.sources.get(key, "given in Python") for key in ("serial", "joints", "geometry", "motors")}
+    steps = [f"Kinematics, joints, limits: {source['serial']}; {source['joints']}."]
+    steps.append(f"Mechanism (every link, every loop): {source['geometry']}.")
     steps.append(f"Inertias, friction, springs: {sim.parameters.source}.")
-    steps.append(f"Motors: {arm.sources['motors']}. One actuator each; `ctrl` is its effort in N m or N.")
+    steps.append(f"Motors: {source['motors']}. One actuator each; `ctrl` is its effort in N m or N.")
     steps.append(
         "Loops are `connect` constraints between sites; what a cable makes a link follow is a `joint` equality. A drive"
         " on one joint is that joint's damping, friction loss, armature and stiffness; one on several is a fixed"

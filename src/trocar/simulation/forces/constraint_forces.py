@@ -12,11 +12,10 @@ from trocar.spatial import Array
 def loop_forces(arm_slice: ArmSlice) -> dict[str, Array]:
     """Force (3,) [N], base axes, of each loop closure on its second body, in the plane of the linkage."""
     arm, data = arm_slice.arm, arm_slice.engine.data
-    link = arm_slice.body(arm.driven["pitch" if arm.has_rcm else "shoulder_pitch"])
-    axis = data.xmat[link].reshape(3, 3)[:, 2]
     equality = data.efc_type == mujoco.mjtConstraint.mjCNSTR_EQUALITY
     forces = {}
     for loop in arm.loops:
+        axis = data.xmat[arm_slice.body(loop.body_a)].reshape(3, 3)[:, 2]  # the joints of a loop are parallel
         # the rows of a connect are the gap a - b along the world axes; the force on b is against it
         force = -data.efc_force[equality & (data.efc_id == arm_slice.equality(loop.name))]
         forces[loop.name] = arm_slice.to_base(force - axis * (axis @ force))

@@ -226,7 +226,7 @@ class DrivingPanel:
 
     def _effort_slider(self, plant: Plant, j: int) -> Any:
         joint = plant.arm.joints[j]
-        unit = "N m" if joint.kind == "revolute" else "N"
+        unit = joint.effort_unit
         return self._gui.add_slider(f"{joint.name} [{unit}]", -joint.effort, joint.effort, joint.effort / 500, 0.0)
 
     def _add_gains(self, gains: Mapping[str, float] | None = None) -> None:

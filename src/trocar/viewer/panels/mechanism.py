@@ -71,7 +71,7 @@ class MechanismPanel:
                 made["counterweight"] = gui.add_checkbox("Counterweight", True, hint="mass of the counterweight")
             made["friction"] = gui.add_checkbox("Friction", True, hint="viscous, dry and with memory")
             if arm.has_rcm and arm.instrument:
-                label = "Endoscope" if arm.family == "ECM" else "Instrument"
+                label = "Endoscope" if arm.carries == "endoscope" else "Instrument"
                 names = instruments.names(arm.name)
                 if arm.instrument in names:
                     made["instrument"] = gui.add_dropdown(label, names, initial_value=arm.instrument)

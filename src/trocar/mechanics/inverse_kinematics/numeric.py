@@ -1,0 +1,94 @@
+"""Inverse kinematics of any serial chain, by damped least squares from one or many starts."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import qmc
+
+from trocar.arms import Arm
+from trocar.mechanics.bounded_least_squares import bounded_least_squares
+from trocar.mechanics.inverse_kinematics.remote_centre import NEAR, Branch
+from trocar.mechanics.kinematics import Tree
+from trocar.spatial import Array, pose_error
+
+LENGTH = 0.1  # makes a rotation error comparable with a position error: the reach of a wrist [m]
+CONVERGED = 1e-9  # [m], a rotation of 1 rad counting as LENGTH
+ITERATIONS = 300
+STARTS = 16  # spread evenly over the joint limits (a power of 2)
+
+
+class SerialChain:
+    """Tip pose and Jacobian of the serial table of an arm over its tip joints q (N, m)."""
+
+    def __init__(self, arm: Arm) -> None:
+        self._arm, self._tree = arm, Tree(arm.serial, arm.joint_names)
+
+    def forward(self, q: Array) -> Array:
+        """Tip poses (N, 4, 4) in the base."""
+        tree = self._tree
+        R, p = tree.pose(tree.motion(self._columns(q)), len(self._arm.serial) - 1, self._arm.T_last_tip)
+        found = np.tile(np.eye(4), (len(q), 1, 1))
+        found[:, :3, :3], found[:, :3, 3] = np.moveaxis(R, -1, 0), p.T
+        return found
+
+    def jacobian(self, q: Array) -> Array:
+        """(N, 6, m), linear rows first, base axes."""
+        J = self._tree.jacobian(self._columns(q), len(self._arm.serial) - 1, self._arm.T_last_tip)
+        return np.moveaxis(J[:, : self._arm.tip_joints], -1, 0)
+
+    def _columns(self, q: Array) -> Array:
+        """(n, N); the joints that do not move the tip are zero."""
+        return np.ascontiguousarray(np.pad(q, ((0, 0), (0, self._arm.n - self._arm.tip_joints))).T)
+
+
+def solved(
+    arm: Arm, T: Array, start: Array, lower: Array, upper: Array, length: float = LENGTH, tolerance: float = 1e-10
+) -> tuple[Array, Array]:
+    """Tip joints (N, m) between bounds that damped least squares reaches from starts (N, m), and the error left [m].
+
+    The error is the norm of the position error and of the rotation error times `length` [m]; 0 for position alone.
+    """
+    chain, weight = SerialChain(arm), np.array([1.0] * 3 + [length] * 3)
+
+    def residual(q: Array, rows: Array) -> tuple[Array, Array]:
+        return -weight * pose_error(T[rows], chain.forward(q)), weight[:, None] * chain.jacobian(q)
+
+    return bounded_least_squares(residual, start, lower, upper, tolerance, ITERATIONS)
+
+
+def refined(arm: Arm, T: Array, start: Array, q_seed: Array, lower: Array, upper: Array) -> Branch:
+    """The solution that damped least squares reaches from a start (N, n) between bounds (m,)."""
+    m = arm.tip_joints
+    q, error = solved(arm, T, start[:, :m], lower, upper)
+    near = np.linalg.svd(SerialChain(arm).jacobian(q), compute_uv=False)[:, -1] < NEAR
+    failure = {int(i): shortfall(error[i]) for i in np.flatnonzero(error > CONVERGED)}
+    return Branch(np.concatenate([q, q_seed[:, m:]], axis=-1), near, failure)
+
+
+def shortfall(error: float) -> str:
+    """Why damped least squares found no solution, with the error left [m]."""
+    return f"damped least squares stopped {error:.2g} m short; try another seed"
+
+
+def numeric(arm: Arm, T: Array, q_seed: Array, everywhere: bool = False) -> list[Branch]:
+    """Branches of any arm: from the seed, and from starts all over the limits for poses that it does not solve.
+
+    everywhere: use all starts for all poses, to find more than one solution.
+    """
+    m = arm.tip_joints
+    lower, upper = arm.lower[:m], arm.upper[:m]
+    branches = [refined(arm, T, q_seed, q_seed, lower, upper)]
+    rows = np.arange(len(T)) if everywhere else np.array(list(branches[0].failure), dtype=int)
+    if not rows.size:
+        return branches
+    for start in lower + (upper - lower) * sobol(m):
+        found = refined(arm, T[rows], np.tile(start, (len(rows), 1)), q_seed[rows], lower, upper)
+        q, near = branches[0].q.copy(), branches[0].near_singular.copy()
+        q[rows], near[rows] = found.q, found.near_singular
+        branches.append(Branch(q, near, {int(rows[i]): text for i, text in found.failure.items()}))
+    return branches
+
+
+def sobol(dimension: int, count: int = STARTS) -> Array:
+    """An even sample (count, dimension) of the unit cube, always the same."""
+    return np.asarray(qmc.Sobol(dimension, rng=np.random.default_rng(0)).random_base2(int(np.log2(count))))

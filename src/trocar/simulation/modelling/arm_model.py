@@ -211,7 +211,7 @@ def _add_drive(spec: mujoco.MjSpec, arm: Arm, drive: Drive, friction: bool, stif
     stands_for = drive_element(arm, drive)
     name, weight = stands_for.name, stands_for.weight
     if drive.Im:
-        _check_one_branch(arm, drive, stands_for)
+        _check_one_branch(arm, drive.name, stands_for.bodies)
     part = _tendon(spec, name, stands_for.bodies) if stands_for.on_tendon else spec.joint(name)
     part.armature += drive.Im * weight**2
     _add_coefficient(part, "stiffness", 0, drive.K * weight**2)
@@ -222,13 +222,13 @@ def _add_drive(spec: mujoco.MjSpec, arm: Arm, drive: Drive, friction: bool, stif
         part.solref_friction, part.solimp_friction = stiff, IMPEDANCE
 
 
-def _check_one_branch(arm: Arm, drive: Drive, element: DriveElement) -> None:
+def _check_one_branch(arm: Arm, drive: str, bodies: Mapping[str, float]) -> None:
     """MuJoCo has no mass between bodies of different branches: it would drop part of such a rotor's inertia."""
-    last = max(element.bodies, key=lambda name: len(arm.carriers(name)))
-    for body in element.bodies:
+    last = max(bodies, key=lambda name: len(arm.carriers(name)))
+    for body in bodies:
         if body not in arm.carriers(last):
             raise TrocarError(
-                f"the rotor of drive '{drive.name}' moves '{body}' and '{last}', which are on different branches of "
+                f"the rotor of drive '{drive}' moves '{body}' and '{last}', which are on different branches of "
                 f"{arm.name}: choose other `driven` bodies, one of which carries the other"
             )
 

@@ -205,7 +205,7 @@ def motion(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sim = trocar.simulation.Simulator("PSM", timestep=1 / 1500)
     home = hold(sim.arm.home)
     sim.reset(sim.arm.home)
-    return trocar.simulation.run(sim, JointPID(sim.arm), home, 0.01).save(tmp_path_factory.mktemp("m") / "m.npz")
+    return trocar.simulation.simulate(sim, JointPID(sim.arm), home, 0.01).save(tmp_path_factory.mktemp("m") / "m.npz")
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,8 @@ def view(
     with plain_errors():
         from trocar.arms import ARMS
         from trocar.errors import NearLimit, NearSingular, UnknownName
+        from trocar.recording.loading import SUFFIXES
         from trocar.simulation.scene_file import BUILT_IN
-        from trocar.viewer.loading import SUFFIXES
         from trocar.viewer.plant import Settings
 
         # the page itself says what is near a singularity or a limit

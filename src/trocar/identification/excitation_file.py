@@ -99,7 +99,7 @@ def rows(
         dq=dq,
         ddq=ddq,
         joints=arm.joint_names,
-        joint_units=["rad" if joint.kind == "revolute" else "m" for joint in arm.joints],
+        joint_units=arm.joint_units,
         provenance={
             "source": "excitation",
             "arm": arm.name,

@@ -29,8 +29,6 @@ def general_table(arm: str) -> dict[str, Any]:
     robot = load_arm(arm, known.geometry)
     return {
         "arm": arm,
-        "columns": list(robot.joint_names),
-        "rate": 200.0,
         "geometry": known.geometry,
         "prior": known.name,
         "filters": {"effort": 17.0, "motion": [8.0] * robot.n, "trim": 1.0},

@@ -7,10 +7,10 @@ import numpy as np
 from trocar.arms import Arm
 from trocar.arms.arm import Joint
 from trocar.errors import TrocarError
-from trocar.identification.recipe import joint_from_columns
 from trocar.identification.signals import Signals, sampling_rate
 from trocar.recording import Recording
 from trocar.recording.channels import UNITS
+from trocar.recording.motor_columns import joint_from_columns
 from trocar.spatial import Array
 
 SHORTEST = 4.0  # [s]

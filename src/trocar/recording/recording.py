@@ -16,10 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from trocar.arms import Arm, load_arm
 from trocar.errors import TrocarError, UnknownName
 from trocar.files import write_whole
 from trocar.recording import csv_file, npz_file
-from trocar.recording.channels import JOINT_COLUMN, NAME, TIP_COMMANDS, UNITS
+from trocar.recording.channels import JOINT_COLUMN, NAME, SPACES, TIP_COMMANDS, UNITS
+from trocar.recording.motor_columns import joint_from_columns
 from trocar.spatial import Array
 
 SUFFIXES = (".npz", ".csv")
@@ -42,6 +44,7 @@ class Recording:
         q, dq: (N, n) positions and velocities at t [rad, m; rad/s, m/s].
         ddq, tau: (N, n) acceleration and effort of the step that starts at t [rad/s^2, m/s^2; N m, N]; or None.
         joints: n names. joint_units: unit of each position, "rad" or "m"; the other units follow.
+        space: "joints", or "motors" if a column is the position of an actuator; `in_joints` converts.
         commands: (N, n) channels that were asked for, named q, dq, ddq or tau; or tip_position (N, 3) [m].
         extra: other channels (N,) or (N, k) by name. extra_units: their units; a channel left out has none.
         provenance: where it comes from (arm, parameters, controller, ...); values that JSON can hold.
@@ -54,6 +57,7 @@ class Recording:
     tau: Array | None = None
     joints: Sequence[str]
     joint_units: Sequence[str]
+    space: str = "joints"
     commands: Mapping[str, Array] = field(default_factory=dict)
     extra: Mapping[str, Array] = field(default_factory=dict)
     extra_units: Mapping[str, str] = field(default_factory=dict)
@@ -119,6 +123,42 @@ class Recording:
             extra={name: value[rows] for name, value in self.extra.items()},
         )
 
+    def check_joints(self, arm: Arm) -> None:
+        """Raise an error unless the columns are the joints of the arm, in its order."""
+        if self.space != "joints":
+            raise TrocarError(
+                f"the recording is in motor columns ({', '.join(self.joints)}); convert it with "
+                f"recording.in_joints({arm.name!r})"
+            )
+        if self.joints != arm.joint_names:
+            given, wanted = ", ".join(self.joints), ", ".join(arm.joint_names)
+            raise TrocarError(f"the recording has the joints {given}; {arm.name} has {wanted}")
+
+    def in_joints(self, arm: str | Arm) -> Recording:
+        """The same motion and efforts in the joints of the arm; for a recording in motor columns.
+
+        Commands are converted too. A column may be a motor or a joint; together they must determine every joint.
+        """
+        arm = load_arm(arm) if isinstance(arm, str) else arm
+        if self.space == "joints":
+            raise TrocarError(f"the recording is in joints already: {', '.join(self.joints)}")
+        T = joint_from_columns(arm, self.joints)
+        back = np.linalg.inv(T)
+
+        def converted(name: str, value: Array | None) -> Array | None:
+            if value is None or name in TIP_COMMANDS:
+                return value
+            return value @ (back if name == "tau" else T.T)
+
+        return replace(
+            self,
+            **{name: converted(name, getattr(self, name)) for name in UNITS},
+            commands={name: converted(name, value) for name, value in self.commands.items()},
+            joints=arm.joint_names,
+            joint_units=arm.joint_units,
+            space="joints",
+        )
+
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write to PATH.npz or PATH.csv, whole or not at all; both hold every number exactly."""
         return write_whole(path, npz_file.content(self) if _suffix(path) == ".npz" else csv_file.text(self))
@@ -168,6 +208,8 @@ class Recording:
             raise InvalidRecording(f"joints must be one or more different names, got {list(self.joints)}")
         if len(self.joint_units) != self.n:
             raise InvalidRecording(f"{len(self.joint_units)} joint_units for {self.n} joints")
+        if self.space not in SPACES:
+            raise UnknownName("space of a recording", self.space, SPACES)
         for unit in self.joint_units:
             if unit not in UNITS["q"]:
                 raise UnknownName("unit of a joint position", unit, UNITS["q"])

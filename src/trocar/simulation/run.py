@@ -162,7 +162,7 @@ class Run:
             ddq=self._ddq,
             tau=self._tau,
             joints=sim.arm.joint_names,
-            joint_units=["rad" if joint.kind == "revolute" else "m" for joint in sim.arm.joints],
+            joint_units=sim.arm.joint_units,
             commands=self._commands,
             extra=self._extra,
             extra_units=dict.fromkeys(self._extra, "m"),

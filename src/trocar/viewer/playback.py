@@ -14,11 +14,10 @@ from trocar.appearance.rendering import Picture, render
 from trocar.arms import ARMS
 from trocar.arms.parameters import SETS
 from trocar.errors import TrocarError, UnknownName
-from trocar.recording import Recording
+from trocar.recording import Recording, load_recording
 from trocar.simulation import Simulator
 from trocar.spatial import Array
 from trocar.viewer.frame import Frame
-from trocar.viewer.loading import load
 from trocar.viewer.plant import Plant, Settings
 
 CHANNELS = ("q", "dq", "tau")
@@ -43,7 +42,7 @@ class Track:
     @classmethod
     def load(cls, path: str | Path, settings: Settings | None = None) -> Track:
         path = Path(path)
-        return cls(load(path, (settings or Settings()).arm), path.name, settings)
+        return cls(load_recording(path, (settings or Settings()).arm), path.name, settings)
 
     @classmethod
     def from_bytes(cls, name: str, content: bytes, settings: Settings | None = None) -> Track:
@@ -52,7 +51,7 @@ class Track:
             path = Path(folder) / Path(name).name
             path.write_bytes(content)
             try:
-                return cls(load(path, (settings or Settings()).arm), name, settings)
+                return cls(load_recording(path, (settings or Settings()).arm), name, settings)
             except TrocarError as error:
                 raise TrocarError(str(error).replace(f"{folder}/", "")) from None
 

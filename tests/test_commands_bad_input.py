@@ -212,7 +212,7 @@ def motion(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("options", "message"),
     [
         (("--arm", "PSMM"), "arm 'PSMM' is unknown. Did you mean 'PSM'?"),
-        (("--arm", "ECM"), "is of PSM, as it says itself: leave --arm ECM out"),
+        (("--arm", "ECM"), "names PSM as its arm: leave --arm ECM out"),
         (("--fps", 1e9), "--fps is at most 240, got 1e+09"),
     ],
 )

@@ -22,7 +22,7 @@ from trocar.commands.identify import identify
 from trocar.commands.render import render
 from trocar.commands.scene import scene
 from trocar.commands.sim import sim
-from trocar.commands.terminal import INTERRUPTED, plain_errors, progress_bar
+from trocar.commands.terminal import INTERRUPTED, plain_errors, progress_bar, show_written
 from trocar.commands.view import view
 from trocar.errors import TrocarError, UnknownName
 
@@ -77,19 +77,16 @@ def demo(
     with plain_errors():
         from trocar.experiments import demo as demonstration
         from trocar.files import check_writable
-        from trocar.plots import save
+        from trocar.plots import save_numbered
 
         check_writable(output / "demo.html")
         with progress_bar("demo") as progress:
             report = demonstration.run(output, progress)
         written = [report.write_html(output / "demo.html"), *(path for path, _ in report.clips)]
-        for number, (figure, _) in enumerate(report.figures, start=1):
-            written.append(save(figure, output / f"figure-{number}.png"))
+        written += save_numbered((figure for figure, _ in report.figures), output)
 
     Console().print(report.table())
-    typer.echo("Written:")
-    for path in written:
-        typer.echo(f"  {path}")
+    show_written(written)
     typer.echo(f"Took {time.perf_counter() - start:.1f} s.")
     if not report.ok:
         raise typer.Exit(1)

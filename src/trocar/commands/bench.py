@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Annotated
 
-import typer
-from rich.console import Console
-from rich.table import Table
-
-from trocar.commands.terminal import plain_errors, progress_bar
+from trocar.commands.options import JsonFile, option
+from trocar.commands.terminal import plain_errors, progress_bar, show_table
 
 
 def bench(
-    json_file: Annotated[
-        Path | None,
-        typer.Option("--json", metavar="FILE", help="Write the figures to FILE.", show_default=False),
-    ] = None,
-    rounds: Annotated[int, typer.Option(metavar="N", help="Repetitions; the median counts.", min=1)] = 15,
+    json_file: JsonFile = None,
+    rounds: Annotated[int, option("N", "Repetitions; the median is reported.", min=1)] = 15,
 ) -> None:
     """Measure how fast trocar is here, beside the bare library calls, in the same run.
 
@@ -31,7 +23,7 @@ def bench(
     """
     with plain_errors():
         from trocar.bench import figures, scene_figures, step_figures
-        from trocar.files import check_writable, write_whole
+        from trocar.files import check_writable, write_json
 
         check_writable(json_file)
         with progress_bar("bench") as progress:
@@ -40,9 +32,5 @@ def bench(
                 found |= step_figures(arm, rounds=rounds)
             found |= scene_figures("cart_classic", rounds=rounds)
         if json_file is not None:
-            write_whole(json_file, json.dumps(found, indent=2, allow_nan=False) + "\n")
-    table = Table("figure", title="trocar bench", title_justify="left")
-    table.add_column("median", justify="right")
-    for name, value in found.items():
-        table.add_row(name, f"{value:.4g}")
-    Console().print(table)
+            write_json(json_file, found)
+    show_table("trocar bench", ("figure", "median"), [(name, f"{value:.4g}") for name, value in found.items()])

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trocar.commands.terminal import plain_errors
+from trocar.commands.options import check_toml, option
+from trocar.commands.terminal import plain_errors, show_written
 from trocar.errors import TrocarError
 
 if TYPE_CHECKING:
@@ -20,21 +21,15 @@ COLUMNS = ("yaw", "pitch", "insertion", "tau_yaw", "tau_pitch", "tau_insertion")
 
 def gravity(
     poses: Annotated[Path, typer.Argument(metavar="POSES.csv", help=f"Columns {', '.join(COLUMNS)}; rad, m, N m, N.")],
-    mounting: Annotated[float, typer.Option(metavar="DEGREES", help="Pitch of the arm's base.")] = 0.0,
+    mounting: Annotated[float, option("DEGREES", "Pitch of the arm's base.")] = 0.0,
     offsets: Annotated[bool, typer.Option(help="Also fit a constant effort at each joint.")] = True,
-    json: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write link masses and centres in the dVRK's form.", show_default=False),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="PARAMS.toml", help="Write a parameter set.", show_default=False),
-    ] = None,
+    json: Annotated[Path | None, option("FILE", "Write link masses and centres of mass in the dVRK's format.")] = None,
+    output: Annotated[Path | None, option("PARAMS.toml", "Write a parameter set.", "--output", "-o")] = None,
 ) -> None:
-    """Fit the gravity of a dVRK-Si PSM to poses it was held at, and check it by leaving each pose out.
+    """Fit the gravity of a dVRK-Si PSM to static poses, and check it by leave-one-out cross-validation.
 
     Example: [bold]trocar gravity poses.csv --mounting -45 --json PSM_Si_gravity.json[/bold].
-    docs/gravity_compensation.md says how to record the poses.
+    docs/gravity_compensation.md explains how to record the poses.
     """
     with plain_errors():
         from trocar.arms import gravity_vector, load_arm
@@ -44,17 +39,16 @@ def gravity(
         from trocar.identification.static_gravity import fit_gravity
         from trocar.identification.zhou2025 import completed
 
-        if output is not None and output.suffix != ".toml":
-            raise TrocarError(f"a parameter set is a file NAME.toml, got {output}")
+        check_toml(output, "a parameter set")
         check_writable(json, output)
         base = gravity_vector(load_arm(ARM), mounting=math.radians(mounting))
         fit = fit_gravity(*read_poses(poses), gravity=base, offsets=offsets)
         typer.echo(_summary(fit))
-        if json is not None:
-            typer.echo(f"Written: {write_whole(json, to_json(fit))}")
+        written = [] if json is None else [write_whole(json, to_json(fit))]
         if output is not None:
             head = [f"Gravity fitted to {len(fit.q)} static poses by `trocar gravity`; friction of the set zhou2025."]
-            typer.echo(f"Written: {write_whole(output, to_toml(completed(ARM, output.stem, fit), head))}")
+            written.append(write_whole(output, to_toml(completed(ARM, output.stem, fit), head)))
+        show_written(written)
 
 
 def _summary(fit: GravityFit) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from functools import partial
 from pathlib import Path
@@ -140,9 +139,9 @@ def identify(
         # Also after an error: a file left from an earlier run must not pass for the result of this one.
         if json_file is not None:
             with plain_errors():
-                from trocar.files import write_whole
+                from trocar.files import write_json
 
-                write_whole(json_file, json.dumps(figures, indent=2, allow_nan=False) + "\n")
+                write_json(json_file, figures)
 
 
 def _refuse(options: dict[str, Path | None], why: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trocar.commands.terminal import plain_errors, progress_bar
+from trocar.commands.options import RecordedArm, check_positive, option
+from trocar.commands.terminal import plain_errors, progress_bar, show_written
 from trocar.errors import TrocarError, UnknownName
 
 if TYPE_CHECKING:
@@ -28,22 +28,14 @@ class Camera(StrEnum):
 
 
 def render(
-    recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="A .csv or .npz file.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Ends in .png, .gif or .mp4.")] = Path(
-        "recording.gif"
-    ),
-    arm: Annotated[
-        str | None,
-        typer.Option(metavar="ARM", help="Whose it is, where the file does not say.", show_default=False),
-    ] = None,
-    camera: Annotated[Camera, typer.Option(help="Whole arm, from the side, or the tip close up.")] = Camera.iso,
-    at: Annotated[
-        float | None,
-        typer.Option(metavar="S", help="Time of the picture, in seconds; the last without.", show_default=False),
-    ] = None,
-    fps: Annotated[float, typer.Option(metavar="HZ", help="Frames per second of the film.")] = 25.0,
-    speed: Annotated[float, typer.Option(metavar="X", help="Recorded time per time of the film.")] = 1.0,
-    size: Annotated[str, typer.Option(metavar="WxH", help="In pixels.")] = "640x480",
+    recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="Recording: csv, npz, or a ROS bag.")],
+    output: Annotated[Path, option("FILE", "Ends in .png, .gif or .mp4.", "--output", "-o")] = Path("recording.gif"),
+    arm: RecordedArm = None,
+    camera: Annotated[Camera, typer.Option(help="Whole arm, from the side, or close up on the tip.")] = Camera.iso,
+    at: Annotated[float | None, option("S", "Time of the picture, in seconds. Default: the end.")] = None,
+    fps: Annotated[float, option("HZ", "Frames per second of the film.")] = 25.0,
+    speed: Annotated[float, option("X", "Playback speed relative to recorded time.")] = 1.0,
+    size: Annotated[str, option("WxH", "Width and height in pixels.")] = "640x480",
 ) -> None:
     """Make a picture or a film of a recording; no screen needed.
 
@@ -57,9 +49,7 @@ def render(
         suffix = output.suffix.lower()
         if suffix not in SUFFIXES:
             raise UnknownName("format of the output", suffix, SUFFIXES)
-        for name, value in (("--fps", fps), ("--speed", speed)):
-            if not (math.isfinite(value) and value > 0):
-                raise TrocarError(f"{name} must be positive, got {value}")
+        check_positive(fps=fps, speed=speed)
         if fps > MOST_FPS:
             raise TrocarError(f"--fps is at most {MOST_FPS:g}, got {fps:g}; for slow motion lower --speed")
         if at is not None and suffix != ".png":
@@ -77,7 +67,7 @@ def render(
             raise UnknownName("arm", arm, ARMS)
         track = Track.load(recording, Settings(arm=arm) if arm is not None else None)
         if arm is not None and track.plant.arm.name != arm:
-            raise TrocarError(f"{recording} is of {track.plant.arm.name}, as it says itself: leave --arm {arm} out")
+            raise TrocarError(f"{recording} names {track.plant.arm.name} as its arm: leave --arm {arm} out")
         if suffix == ".png":
             time = track.duration if at is None else at
             if not 0 <= time <= track.duration + 1e-9:
@@ -87,7 +77,7 @@ def render(
             film = track.pictures(fps, speed, camera.value, pixels)
             with progress_bar(f"{len(film)} frames") as progress:
                 written = render_video(output, _counted(film, progress), fps)
-    typer.echo(f"Written: {written}")
+    show_written([written])
 
 
 def _size(text: str) -> tuple[int, int]:

@@ -10,11 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from trocar.commands.terminal import plain_errors, progress_bar
-from trocar.errors import TrocarError, UnknownName
+from trocar.commands.options import (
+    Amplitude,
+    ArmArgument,
+    Duration,
+    Folder,
+    Frequency,
+    ParameterSet,
+    check_amplitude,
+    check_positive,
+    option,
+)
+from trocar.commands.terminal import drawn, plain_errors, progress_bar, show_table, show_written
+from trocar.errors import UnknownName
 
 if TYPE_CHECKING:
     from trocar.control import Controller, Reference
@@ -48,38 +57,27 @@ class Accuracy(StrEnum):
 
 
 def sim(
-    arm: Annotated[str, typer.Argument(metavar="ARM", help="PSM, PSM_Si, ECM, ECM_Si, MTML, MTMR.")] = "PSM",
+    arm: ArmArgument = "PSM",
     controller: Annotated[
-        ControllerName, typer.Option("--controller", "-c", help="What drives the joints; see above.")
+        ControllerName, typer.Option("--controller", "-c", help="Controller of the joints; see above.")
     ] = ControllerName.pid,
     trajectory: Annotated[
-        TrajectoryName, typer.Option("--trajectory", "-t", help="What the controller is to follow.")
+        TrajectoryName, typer.Option("--trajectory", "-t", help="Motion that the controller follows.")
     ] = TrajectoryName.sinusoid,
     joint: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Joint that moves; repeat for more; all without.", show_default=False),
+        list[str] | None, option("NAME", "Joint that moves; can be repeated. Default: all joints.")
     ] = None,
-    amplitude: Annotated[
-        float, typer.Option(metavar="FRACTION", help="Size of the motion, as a fraction of the joint's range.")
-    ] = 0.1,
-    frequency: Annotated[float, typer.Option(metavar="HZ", help="Of the sinusoid.")] = 0.5,
-    duration: Annotated[float, typer.Option("--duration", "-d", metavar="S", help="Simulated time, in seconds.")] = 2.0,
-    timestep: Annotated[
-        float | None,
-        typer.Option(metavar="S", help="In seconds; 1/1500 for pid, otherwise 0.001.", show_default=False),
-    ] = None,
-    parameters: Annotated[
-        str | None,
-        typer.Option(metavar="SET", help="Parameter set or file; the arm's best without.", show_default=False),
-    ] = None,
+    amplitude: Amplitude = 0.1,
+    frequency: Frequency = 0.5,
+    duration: Duration = 2.0,
+    timestep: Annotated[float | None, option("S", "Time step in seconds. Default: 0.001; pid: 1/1500.")] = None,
+    parameters: ParameterSet = None,
     counterweight: Annotated[
-        bool, typer.Option("--counterweight/--no-counterweight", help="Whether it has its mass.")
+        bool, typer.Option("--counterweight/--no-counterweight", help="Include the counterweight's mass.")
     ] = True,
-    friction: Annotated[bool, typer.Option("--friction/--no-friction", help="Whether the joints rub.")] = True,
-    accuracy: Annotated[Accuracy, typer.Option(help="Integration of the engine.")] = Accuracy.fast,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the results.")] = Path(
-        "trocar-sim"
-    ),
+    friction: Annotated[bool, typer.Option("--friction/--no-friction", help="Simulate joint friction.")] = True,
+    accuracy: Annotated[Accuracy, typer.Option(help="Integration scheme of the engine.")] = Accuracy.fast,
+    output: Folder = Path("trocar-sim"),
 ) -> None:
     """Simulate an arm under a controller; save the recording, a plot and a picture.
 
@@ -87,25 +85,27 @@ def sim(
     then look at trocar-sim/recording.png.
 
     Controllers: [bold]pid[/bold], the dVRK's own (1500 Hz, on the actuators, published gains);
-    [bold]pd[/bold], a quarter of them joint by joint; [bold]gravity[/bold], the arm floats;
-    [bold]computed-torque[/bold], with the full model; [bold]velocity[/bold], follows speeds and lets
-    positions drift; [bold]effort[/bold], the efforts of the motion computed beforehand, open loop.
+    [bold]pd[/bold], a quarter of these gains, joint by joint; [bold]gravity[/bold], gravity compensation only;
+    [bold]computed-torque[/bold], with the full model; [bold]velocity[/bold], follows velocities and lets
+    positions drift; [bold]effort[/bold], open loop with efforts computed in advance.
 
     More: [bold]trocar sim -t step --joint insertion -d 1[/bold] (a step of one joint);
-    [bold]trocar sim -c gravity -t hold --no-friction[/bold] (does it float?);
+    [bold]trocar sim -c gravity -t hold --no-friction[/bold] (does the arm float?);
     [bold]trocar sim -c effort -t quintic --accuracy exact[/bold] (how fast does open loop drift?).
 
-    Writes recording.npz, recording.csv, recording.png and, where a picture can be drawn, picture.png.
+    Writes recording.npz, recording.csv, recording.png and, if rendering works on this machine, picture.png.
     """
     with plain_errors("a shorter --duration takes less time"):
-        import numpy as np
-
+        from trocar.commands.recording_figure import recording_figure
         from trocar.files import check_writable
+        from trocar.mechanics import load_mechanism
         from trocar.plots import save
         from trocar.simulation import Simulator
         from trocar.simulation.run import simulate
 
         check_writable(output / "recording.npz")
+        check_amplitude(amplitude)
+        check_positive(frequency=frequency, duration=duration)
         if timestep is None:
             timestep = 1 / 1500 if controller is ControllerName.pid else 1e-3
         engine = Simulator(
@@ -116,7 +116,7 @@ def sim(
             timestep=timestep,
             accuracy=accuracy.value,
         )
-        mechanism = _mechanism(arm, parameters, counterweight)
+        mechanism = load_mechanism(arm, parameters, counterweight=counterweight)
         reference = _reference(trajectory, mechanism, joint or [], amplitude, frequency, duration)
         start = reference(0.0)
         engine.reset(start.q, start.dq)
@@ -136,25 +136,15 @@ def sim(
         )
         title = f"{arm} ({engine.parameters.name}), {controller.value} controller, {trajectory.value}"
         written = [recording.save(output / f"recording{suffix}") for suffix in (".npz", ".csv")]
-        from trocar.commands.recording_figure import recording_figure
-
         written.append(save(recording_figure(recording, title), output / "recording.png"))
-        written += _picture(engine, output / "picture.png")
+        written += drawn(_picture, engine, output / "picture.png")
         simulated = len(recording) * engine.timestep
 
-    Console().print(_table(recording, title, np))
+    _show(recording, title)
     if "rcm_error" in recording.extra:
         typer.echo(f"Largest RCM error: {recording.extra['rcm_error'].max():.3g} m")
     typer.echo(f"Real-time factor, recording included: {simulated / wall:.3g}")
-    typer.echo("Written:")
-    for path in written:
-        typer.echo(f"  {path}")
-
-
-def _mechanism(arm: str, parameters: str | None, counterweight: bool) -> Mechanism:
-    from trocar.mechanics import load_mechanism
-
-    return load_mechanism(arm, parameters, counterweight=counterweight)
+    show_written(written)
 
 
 def _reference(
@@ -174,12 +164,6 @@ def _reference(
     for joint in joints:
         if joint not in arm.joint_names:
             raise UnknownName(f"joint of {arm.name}", joint, arm.joint_names)
-    if not 0 <= amplitude <= 0.5:
-        raise TrocarError(f"--amplitude is a fraction of the joint range, 0 to 0.5, got {amplitude}")
-    if not (np.isfinite(frequency) and frequency > 0):
-        raise TrocarError(f"--frequency must be positive [Hz], got {frequency}")
-    if not (np.isfinite(duration) and duration > 0):
-        raise TrocarError(f"--duration must be positive and finite [s], got {duration}")
     moving = np.array([not joints or joint in joints for joint in arm.joint_names])
     way = np.where(moving, amplitude * (arm.upper - arm.lower), 0.0)
     closed = np.array([0.05 if joint == "jaw" else -np.inf for joint in arm.joint_names])  # the fingers touch at 0
@@ -225,29 +209,20 @@ def _controller(name: ControllerName, mechanism: Mechanism, reference: Reference
 
 
 def _picture(engine: Simulator, path: Path) -> list[Path]:
-    """The arm where the simulation ended; where it cannot be drawn, a line on stderr says why."""
-    try:
-        from trocar.appearance.rendering import render, save_png
+    """The arm at the end of the simulation."""
+    from trocar.appearance.rendering import render, save_png
 
-        return [save_png(path, render(engine))]
-    except (TrocarError, ImportError) as error:
-        typer.echo(f"no picture: {error}", err=True)
-        return []
+    return [save_png(path, render(engine))]
 
 
-def _table(recording: Recording, title: str, np: Any) -> Table:
-    table = Table(title=title, title_justify="left")
-    for heading, justify in (
-        ("joint", "left"),
-        ("RMS tracking error", "right"),
-        ("", "left"),
-        ("max |tau|", "right"),
-        ("", "left"),
-    ):
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+def _show(recording: Recording, title: str) -> None:
+    import numpy as np
+
     error = np.sqrt(((recording.commands["q"] - recording.q) ** 2).mean(axis=0))
+    assert recording.tau is not None
     largest = np.abs(recording.tau).max(axis=0)
-    for j, joint in enumerate(recording.joints):
-        unit = recording.joint_units[j]
-        table.add_row(joint, f"{error[j]:.3g}", unit, f"{largest[j]:.3g}", {"rad": "N m", "m": "N"}[unit])
-    return table
+    rows = [
+        (joint, f"{e:.3g}", unit, f"{tau:.3g}", {"rad": "N m", "m": "N"}[unit])
+        for joint, unit, e, tau in zip(recording.joints, recording.joint_units, error, largest, strict=True)
+    ]
+    show_table(title, ("joint", "RMS tracking error", "", "max |tau|", ""), rows, left=(0, 2, 4))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -75,10 +76,10 @@ def show_written(paths: Sequence[Path]) -> None:
         typer.echo("\n  ".join(["Written:", *map(str, paths)]) if len(paths) > 1 else f"Written: {paths[0]}")
 
 
-def drawn(draw: Callable[[], list[Path]]) -> list[Path]:
-    """The pictures that `draw` writes; where nothing can be drawn, none, and a line on stderr gives the reason."""
+def drawn(draw: Callable[..., list[Path]], *arguments: Any) -> list[Path]:
+    """The pictures that `draw` writes; if rendering fails, none, and a line on stderr gives the reason."""
     try:
-        return draw()
+        return draw(*arguments)
     except (TrocarError, ImportError) as error:
         typer.echo(f"no picture: {error}", err=True)
         return []

@@ -12,9 +12,10 @@ def bench(
     json_file: JsonFile = None,
     rounds: Annotated[int, option("N", "Repetitions; the median is reported.", min=1)] = 15,
 ) -> None:
-    """Measure how fast trocar is here, beside the bare library calls, in the same run.
+    """Measure how fast trocar runs on this machine.
 
     Example: [bold]trocar bench --json figures.json[/bold]. Takes less than half a minute on an idle machine.
+    The bare library calls are measured in the same run.
 
     Names end in their unit: _us is microseconds per call, _us_per_state per state of a batch of 10,000,
     _over_ is a ratio to the bare call (mj_step is MuJoCo's step, pinocchio the library calls on the same tree).

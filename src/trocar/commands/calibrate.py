@@ -27,7 +27,7 @@ def calibrate(
     drop_jumps: Annotated[bool, typer.Option("--drop-jumps", help="Drop rows in which a tracked body jumps.")] = False,
     plot: Annotated[Path | None, option("FILE", "Figure (png, svg, pdf). Default: next to the output.")] = None,
 ) -> None:
-    """Find the link lengths of your own arm from markers on its links; write a geometry file.
+    """Find the link lengths of your own arm by motion capture.
 
     Example: [bold]trocar calibrate markers.csv -o my_psm.toml[/bold], then
     [bold]trocar sim PSM --parameters my_psm.toml[/bold], or load_mechanism("PSM", "my_psm.toml").

@@ -63,7 +63,7 @@ def excite(
     parameters: ParameterSet = None,
     output: Folder = Path("trocar-excite"),
 ) -> None:
-    """Find a motion that excites the dynamic parameters of an arm, rehearse it in simulation, write it for playback.
+    """Find a motion that excites the dynamic parameters of an arm.
 
     Example: [bold]trocar excite --arm PSM -o excitation[/bold], then look at excitation/rehearsal.png and, next to the
     robot, [bold]python3 excitation/play.py --arm PSM1 --scale 0.3[/bold].

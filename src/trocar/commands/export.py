@@ -32,7 +32,7 @@ def export(
     instrument: Instrument = None,
     picture: Annotated[bool, typer.Option(help="Also render a picture of the arm (needs OpenGL).")] = True,
 ) -> None:
-    """Write an arm as MJCF, URDF with SRDF, SDF or an RViz configuration, with meshes and documentation.
+    """Export an arm as MJCF, URDF with SRDF, SDF or for RViz.
 
     Example: [bold]trocar export PSM --format mjcf -o models[/bold], then open models/psm/scene.xml in MuJoCo's viewer.
 

@@ -18,7 +18,7 @@ def fetch(
     ] = None,
     to: Annotated[Path | None, option("DIR", "Folder for the data. Default: your cache folder.")] = None,
 ) -> None:
-    """Fetch the measured data that reproductions compare with, from their authors' repositories.
+    """Download published recordings of real robots.
 
     Example: [bold]trocar fetch && trocar reproduce wang2019[/bold]
 

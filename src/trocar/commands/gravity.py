@@ -26,10 +26,10 @@ def gravity(
     json: Annotated[Path | None, option("FILE", "Write link masses and centres of mass in the dVRK's format.")] = None,
     output: Annotated[Path | None, option("PARAMS.toml", "Write a parameter set.", "--output", "-o")] = None,
 ) -> None:
-    """Fit the gravity of a dVRK-Si PSM to static poses, and check it by leave-one-out cross-validation.
+    """Fit the gravity of a dVRK-Si PSM to static poses.
 
     Example: [bold]trocar gravity poses.csv --mounting -45 --json PSM_Si_gravity.json[/bold].
-    docs/gravity_compensation.md explains how to record the poses.
+    The fit is checked by leave-one-out cross-validation. docs/gravity_compensation.md explains how to record the poses.
     """
     with plain_errors():
         from trocar.arms import gravity_vector, load_arm

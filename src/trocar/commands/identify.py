@@ -65,7 +65,7 @@ def identify(
     rate: Annotated[float | None, option("HZ", "Samples per second of a table without header. Default: 200.")] = None,
     namespace: Annotated[str | None, option("NAME", "Namespace of the arm in a bag, such as PSM1.")] = None,
 ) -> None:
-    """Identify an arm from a recording of its motion and effort.
+    """Identify the dynamic parameters of an arm from a recording.
 
     Example: [bold]trocar identify one_results.csv --test two_results.csv -o mine.toml[/bold],
     then [bold]trocar sim PSM --parameters mine.toml[/bold].

@@ -37,7 +37,7 @@ def render(
     speed: Annotated[float, option("X", "Playback speed relative to recorded time.")] = 1.0,
     size: Annotated[str, option("WxH", "Width and height in pixels.")] = "640x480",
 ) -> None:
-    """Make a picture or a film of a recording; no screen needed.
+    """Render a recording as a picture or a film; needs no screen.
 
     Example: [bold]trocar render trocar-sim/recording.npz -o motion.gif[/bold].
 

@@ -26,7 +26,7 @@ def scene(
     frequency: Frequency = 0.5,
     output: Folder = Path("trocar-scene"),
 ) -> None:
-    """Simulate several arms in one model: carts, masters, or a scene file of your own.
+    """Simulate several arms in one model.
 
     Example: [bold]trocar scene cart_classic -d 2[/bold], then look at trocar-scene/picture.png and stereo.png.
 

@@ -79,7 +79,7 @@ def sim(
     accuracy: Annotated[Accuracy, typer.Option(help="Integration scheme of the engine.")] = Accuracy.fast,
     output: Folder = Path("trocar-sim"),
 ) -> None:
-    """Simulate an arm under a controller; save the recording, a plot and a picture.
+    """Simulate one arm under a controller.
 
     Example: [bold]trocar sim PSM --controller pid --trajectory sinusoid[/bold],
     then look at trocar-sim/recording.png.

@@ -38,7 +38,7 @@ def view(
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
     native: Annotated[bool, typer.Option("--native", help="Use MuJoCo's own window; needs a display.")] = False,
 ) -> None:
-    """See and touch an arm or a scene in the browser: live simulation, mechanism, plots, recordings.
+    """Watch and drive an arm, a scene or a recording in the browser.
 
     Example: [bold]trocar view PSM[/bold], then open the address that it prints; end with Ctrl-C.
     Drag the sliders, switch off the counterweight, push the tip.

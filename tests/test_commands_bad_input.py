@@ -36,8 +36,8 @@ def unbuilt(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("the work began before its place was looked at")
 
-    monkeypatch.setattr(trocar.simulation, "Simulator", fail)
-    monkeypatch.setattr(trocar.simulation, "load_scene", fail)
+    monkeypatch.setattr(trocar, "Simulator", fail)
+    monkeypatch.setattr(trocar, "load_scene", fail)
 
 
 # Places that cannot be written
@@ -76,7 +76,7 @@ def interrupt(*_: object, **__: object) -> Report:
 
 
 def test_an_interrupted_command_is_one_line_and_status_130(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(trocar.simulation, "Simulator", interrupt)
+    monkeypatch.setattr(trocar, "Simulator", interrupt)
     said = line(call("sim", "PSM", "-o", tmp_path / "out"), 130)
     assert said == "interrupted: no file is left half written; a shorter --duration takes less time"
     assert not list(tmp_path.iterdir())

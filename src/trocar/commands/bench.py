@@ -8,6 +8,7 @@ from trocar.commands.options import JsonFile, option
 from trocar.commands.terminal import plain_errors, progress_bar, show_table
 
 
+@plain_errors()
 def bench(
     json_file: JsonFile = None,
     rounds: Annotated[int, option("N", "Repetitions; the median is reported.", min=1)] = 15,
@@ -22,16 +23,15 @@ def bench(
     The real-time factor is for a timestep of 1 ms. scene_cart_classic is three PSMs and an ECM in one model; its stereo
     images are 640 x 480 at 30 Hz, and left out where nothing can be rendered.
     """
-    with plain_errors():
-        from trocar.bench import figures, scene_figures, step_figures
-        from trocar.files import check_writable, write_json
+    from trocar.bench import figures, scene_figures, step_figures
+    from trocar.files import check_writable, write_json
 
-        check_writable(json_file)
-        with progress_bar("bench") as progress:
-            found = figures(rounds=rounds, progress=progress)
-            for arm in ("ECM", "MTMR"):
-                found |= step_figures(arm, rounds=rounds)
-            found |= scene_figures("cart_classic", rounds=rounds)
-        if json_file is not None:
-            write_json(json_file, found)
+    check_writable(json_file)
+    with progress_bar("bench") as progress:
+        found = figures(rounds=rounds, progress=progress)
+        for arm in ("ECM", "MTMR"):
+            found |= step_figures(arm, rounds=rounds)
+        found |= scene_figures("cart_classic", rounds=rounds)
+    if json_file is not None:
+        write_json(json_file, found)
     show_table("trocar bench", ("figure", "median"), [(name, f"{value:.4g}") for name, value in found.items()])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from trocar.recording import Markers
 
 
+@plain_errors()
 def calibrate(
     file: Annotated[Path, typer.Argument(metavar="MARKERS.csv", help="Poses of marked links; see above.")],
     output: Annotated[Path, option("GEOMETRY.toml", "Geometry file to write.", "--output", "-o")] = Path(
@@ -39,18 +40,17 @@ def calibrate(
 
     Method: Gondokaryono et al. 2019, sections 2.4 and 4.1. See docs/calibration.md.
     """
-    with plain_errors():
-        from trocar.calibration import calibrate as run
-        from trocar.commands.calibration_figure import calibration_figure
-        from trocar.files import check_writable
-        from trocar.plots import save
-        from trocar.recording import Markers
+    from trocar.calibration import calibrate as run
+    from trocar.commands.calibration_figure import calibration_figure
+    from trocar.files import check_writable
+    from trocar.plots import save
+    from trocar.recording import Markers
 
-        check_toml(output, "a geometry")
-        check_writable(output, plot)
-        markers = Markers.load(file)
-        found = run(markers, arm, frames, drop_jumps=drop_jumps)
-        written = [found.write(output), save(calibration_figure(found), plot or output.with_suffix(".png"))]
+    check_toml(output, "a geometry")
+    check_writable(output, plot)
+    markers = Markers.load(file)
+    found = run(markers, arm, frames, drop_jumps=drop_jumps)
+    written = [found.write(output), save(calibration_figure(found), plot or output.with_suffix(".png"))]
     _show(markers, found)
     for line in _summary(found):
         typer.echo(line)

@@ -7,10 +7,12 @@ from typing import Annotated
 
 import typer
 
+import trocar as tr
 from trocar.commands.options import RecordedArm, option
 from trocar.commands.terminal import plain_errors, show_table, show_written
 
 
+@plain_errors()
 def compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="Recording: csv, npz, or a ROS bag.")],
     second: Annotated[Path, typer.Argument(metavar="B", help="Recording to compare with A.")],
@@ -25,24 +27,21 @@ def compare(
     first rows and converted to joints; B is interpolated to the rows of A, over the time that both cover.
     To see them move, [bold]trocar view A --compare B[/bold].
     """
-    with plain_errors():
-        import numpy as np
+    import numpy as np
 
-        from trocar.files import check_writable
-        from trocar.recording import differences, load_recording
+    from trocar.files import check_writable
+    from trocar.recording import differences
 
-        check_writable(output)
-        a, b = load_recording(first, arm), load_recording(second, arm)
-        t, found = differences(a, b)
-        figures = [
-            f(x) for x in found.values() for f in (lambda x: np.sqrt((x**2).mean(0)), lambda x: np.abs(x).max(0))
-        ]
-        rows = [(joint, *(f"{figure[j]:.2g}" for figure in figures)) for j, joint in enumerate(a.joints)]
-        headings = ("joint", *(f"{channel} {kind}" for channel in found for kind in ("RMS", "max")))
-        title = f"{second.name} less {first.name}: {len(t)} rows, {t[-1]:.3g} s (rad, m, s, N m, N)"
-        show_table(title, headings, rows)
-        if output is not None:
-            from trocar.commands.recording_figure import recording_figure
-            from trocar.plots import save
+    check_writable(output)
+    a, b = tr.load_recording(first, arm), tr.load_recording(second, arm)
+    t, found = differences(a, b)
+    figures = [f(x) for x in found.values() for f in (lambda x: np.sqrt((x**2).mean(0)), lambda x: np.abs(x).max(0))]
+    rows = [(joint, *(f"{figure[j]:.2g}" for figure in figures)) for j, joint in enumerate(a.joints)]
+    headings = ("joint", *(f"{channel} {kind}" for channel in found for kind in ("RMS", "max")))
+    title = f"{second.name} less {first.name}: {len(t)} rows, {t[-1]:.3g} s (rad, m, s, N m, N)"
+    show_table(title, headings, rows)
+    if output is not None:
+        from trocar.commands.recording_figure import recording_figure
+        from trocar.plots import save
 
-            show_written([save(recording_figure(a, f"{first.name} (solid), {second.name} (dashed)", b), output)])
+        show_written([save(recording_figure(a, f"{first.name} (solid), {second.name} (dashed)", b), output)])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+import trocar as tr
 from trocar.commands.options import ArmOption, Folder, ParameterSet, check_positive, option
 from trocar.commands.terminal import plain_errors, progress_bar, show_table, show_written
 from trocar.errors import TrocarError
@@ -15,27 +15,20 @@ from trocar.errors import TrocarError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trocar.arms import Arm
     from trocar.control.trajectories import PeriodicRun
     from trocar.identification.excitation import Excitation
     from trocar.identification.excitation_limits import ExcitationLimits
-    from trocar.recording import Recording
     from trocar.spatial import Array
 
 
 FREQUENCY = {"MTM": 0.1}  # [Hz]; its motors are too weak for its range at higher frequencies
 
 
-class ObjectiveName(StrEnum):
-    condition = "condition"
-    determinant = "determinant"
+Objective = Literal["condition", "determinant"]
+Links = Literal["reduced", "all"]
 
 
-class Links(StrEnum):
-    reduced = "reduced"
-    all = "all"
-
-
+@plain_errors("--seconds ends the search early and keeps the best motion")
 def excite(
     arm: ArmOption = "PSM",
     harmonics: Annotated[int, option("N", "Number of harmonics in the Fourier series.")] = 6,
@@ -44,11 +37,11 @@ def excite(
     ] = None,
     periods: Annotated[int, option("N", "Periods at full speed.", min=1)] = 5,
     objective: Annotated[
-        ObjectiveName, typer.Option(help="Smallest condition number, or largest determinant (D-optimal).")
-    ] = ObjectiveName.condition,
+        Objective, typer.Option(help="Smallest condition number, or largest determinant (D-optimal).")
+    ] = "condition",
     links: Annotated[
         Links, typer.Option(help="Inertias to excite; reduced omits those that are nearly redundant (PSM: two bars).")
-    ] = Links.reduced,
+    ] = "reduced",
     limit: Annotated[
         list[str] | None, option("JOINT=LOW,HIGH,SPEED", "Limits of a joint; can be repeated. Default: the arm's.")
     ] = None,
@@ -78,54 +71,52 @@ def excite(
     and play.py. excitation.json and excitation.csv list the effort each motor needs and its limit. Exit status 1 if
     the rehearsal fails.
     """
-    with plain_errors("--seconds ends the search early and keeps the best motion"):
-        from trocar.commands.recording_figure import recording_figure
-        from trocar.control.trajectories import PeriodicRun
-        from trocar.files import check_writable, write_whole
-        from trocar.identification import excitation_file as files
-        from trocar.identification.excitation import excite as search
-        from trocar.identification.excitation import sampled
-        from trocar.identification.excitation_criterion import NEARLY_REDUNDANT, Criterion
-        from trocar.identification.excitation_limits import excitation_limits
-        from trocar.mechanics import load_mechanism
-        from trocar.plots import save
+    from trocar.commands.recording_figure import recording_figure
+    from trocar.control.trajectories import PeriodicRun
+    from trocar.files import check_writable, write_whole
+    from trocar.identification import excitation_file as files
+    from trocar.identification.excitation import excite as search
+    from trocar.identification.excitation import sampled
+    from trocar.identification.excitation_criterion import NEARLY_REDUNDANT, Criterion
+    from trocar.identification.excitation_limits import excitation_limits
+    from trocar.plots import save
 
-        check_writable(output / "excitation.json")
-        check_positive(rate=rate)
-        mechanism = load_mechanism(arm, parameters)
-        facts = mechanism.arm
-        without = NEARLY_REDUNDANT.get(arm, ()) if links is Links.reduced else ()
-        limits = excitation_limits(facts, _changes(limit or []), effort)
-        if frequency is None:
-            frequency = FREQUENCY.get(facts.family, 0.18)
-        first = None if go_on is None else files.load_coefficients(go_on, facts)
-        criterion = Criterion(mechanism, without, objective.value)
-        with progress_bar(f"{arm}, {len(criterion)} parameters") as progress:
-            found = search(
-                criterion,
-                limits,
-                harmonics=harmonics,
-                frequency=frequency,
-                starts=starts,
-                seconds=seconds,
-                seed=seed,
-                first=first,
-                progress=lambda fraction, _: progress(fraction),
-            )
-        written = [files.save_coefficients(output / "excitation.json", facts, found, limits)]
-        run = PeriodicRun(found.motion, periods, facts.home)
-        with progress_bar(f"rehearsal, {run.duration:.0f} s") as progress:
-            recording = _rehearsal(arm, parameters, run, progress)
-        written.append(recording.save(output / "rehearsal.npz"))
-        title = f"{arm}: excitation rehearsed, condition number {found.condition_number:.0f}"
-        written.append(save(recording_figure(recording, title), output / "rehearsal.png"))
-        rehearsed = _largest_efforts(facts, recording)
-        files.save_coefficients(output / "excitation.json", facts, found, limits, rehearsed)
-        complaints = _complaints(facts, recording, rehearsed)
-        if not complaints:
-            efforts = files.effort_table(facts, found, rehearsed)
-            written.append(files.rows(facts, run, rate, efforts).save(output / "excitation.csv"))
-            written.append(write_whole(output / "play.py", files.player(facts, "excitation.csv", rate)))
+    check_writable(output / "excitation.json")
+    check_positive(rate=rate)
+    mechanism = tr.load_mechanism(arm, parameters)
+    facts = mechanism.arm
+    without = NEARLY_REDUNDANT.get(arm, ()) if links == "reduced" else ()
+    limits = excitation_limits(facts, _changes(limit or []), effort)
+    if frequency is None:
+        frequency = FREQUENCY.get(facts.family, 0.18)
+    first = None if go_on is None else files.load_coefficients(go_on, facts)
+    criterion = Criterion(mechanism, without, objective)
+    with progress_bar(f"{arm}, {len(criterion)} parameters") as progress:
+        found = search(
+            criterion,
+            limits,
+            harmonics=harmonics,
+            frequency=frequency,
+            starts=starts,
+            seconds=seconds,
+            seed=seed,
+            first=first,
+            progress=lambda fraction, _: progress(fraction),
+        )
+    written = [files.save_coefficients(output / "excitation.json", facts, found, limits)]
+    run = PeriodicRun(found.motion, periods, facts.home)
+    with progress_bar(f"rehearsal, {run.duration:.0f} s") as progress:
+        recording = _rehearsal(arm, parameters, run, progress)
+    written.append(recording.save(output / "rehearsal.npz"))
+    title = f"{arm}: excitation rehearsed, condition number {found.condition_number:.0f}"
+    written.append(save(recording_figure(recording, title), output / "rehearsal.png"))
+    rehearsed = _largest_efforts(facts, recording)
+    files.save_coefficients(output / "excitation.json", facts, found, limits, rehearsed)
+    complaints = _complaints(facts, recording, rehearsed)
+    if not complaints:
+        efforts = files.effort_table(facts, found, rehearsed)
+        written.append(files.rows(facts, run, rate, efforts).save(output / "excitation.csv"))
+        written.append(write_whole(output / "play.py", files.player(facts, "excitation.csv", rate)))
 
     _show_motion(facts, limits, recording)
     _show_efforts(facts, found, rehearsed)
@@ -156,19 +147,14 @@ def _changes(texts: list[str]) -> dict[str, tuple[float, float, float]]:
     return changes
 
 
-def _rehearsal(arm: str, parameters: str | None, run: PeriodicRun, progress: Callable[[float], None]) -> Recording:
+def _rehearsal(arm: str, parameters: str | None, run: PeriodicRun, progress: Callable[[float], None]) -> tr.Recording:
     """The run under the dVRK's own controller, with its delay and its motors' limits."""
-    from trocar.control import JointPID
-    from trocar.simulation import Simulator
-    from trocar.simulation.run import simulate
-
-    engine = Simulator(arm, parameters, timestep=1 / 1500, motor_limits=True)
+    engine = tr.Simulator(arm, parameters, timestep=1 / 1500, motor_limits=True)
     engine.reset(engine.arm.home)
-    controller = JointPID(engine.arm, delay=1)
-    return simulate(engine, controller, run, run.duration, progress, every=5)
+    return tr.simulate(engine, tr.JointPID(engine.arm, delay=1), run, run.duration, progress, every=5)
 
 
-def _largest_efforts(arm: Arm, recording: Recording) -> Array:
+def _largest_efforts(arm: tr.Arm, recording: tr.Recording) -> Array:
     """(n,) largest effort of each motor [N m, N]; the start from rest, under a PID, left out."""
     import numpy as np
 
@@ -176,7 +162,7 @@ def _largest_efforts(arm: Arm, recording: Recording) -> Array:
     return np.asarray(np.abs(recording.tau[recording.t > 0.1] @ arm.motors.coupling).max(0))
 
 
-def _complaints(arm: Arm, recording: Recording, rehearsed: Array) -> list[str]:
+def _complaints(arm: tr.Arm, recording: tr.Recording, rehearsed: Array) -> list[str]:
     found = [
         f"motor {name} is at its limit of {limit:.3g}"
         for name, limit, largest in zip(arm.motors.names, arm.motors.effort, rehearsed, strict=True)
@@ -191,7 +177,7 @@ def _complaints(arm: Arm, recording: Recording, rehearsed: Array) -> list[str]:
     return found
 
 
-def _show_motion(arm: Arm, limits: ExcitationLimits, recording: Recording) -> None:
+def _show_motion(arm: tr.Arm, limits: ExcitationLimits, recording: tr.Recording) -> None:
     import numpy as np
 
     error = np.abs(recording.q - recording.commands["q"]).max(0)
@@ -211,7 +197,7 @@ def _show_motion(arm: Arm, limits: ExcitationLimits, recording: Recording) -> No
     show_table(title, ("joint", "range", "allowed", "top speed", "error"), rows)
 
 
-def _show_efforts(arm: Arm, found: Excitation, rehearsed: Array) -> None:
+def _show_efforts(arm: tr.Arm, found: Excitation, rehearsed: Array) -> None:
     """Print the largest effort of each motor, as planned and as rehearsed, and its limit."""
     import numpy as np
 

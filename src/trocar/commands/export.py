@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+import trocar as tr
 from trocar.commands.options import ARMS, Instrument, ParameterSet, option
 from trocar.commands.terminal import drawn, plain_errors
 
-if TYPE_CHECKING:
-    from trocar.simulation import Simulator
 
-
-class Format(StrEnum):
-    mjcf = "mjcf"
-    urdf = "urdf"
-    sdf = "sdf"
-    rviz = "rviz"
-
-
+@plain_errors()
 def export(
     arms: Annotated[list[str], typer.Argument(metavar="ARM...", help=f"{ARMS}.")],
     formats: Annotated[
-        list[Format] | None, typer.Option("--format", "-f", help="Can be repeated. Default: all formats.")
+        list[str] | None,
+        option("FORMAT", "mjcf, urdf, sdf or rviz; can be repeated. Default: all formats.", "--format", "-f"),
     ] = None,
     output: Annotated[Path, option("DIR", "Each arm gets a folder in DIR.", "--output", "-o")] = Path("models"),
     parameters: ParameterSet = None,
@@ -39,24 +31,22 @@ def export(
     Every arm gets a folder: README.md with the sources of its numbers and the limits of each format, LICENSE,
     CHANGELOG.md, a picture, the model files, and assets/ with the meshes.
     """
-    with plain_errors():
-        from trocar.files import check_writable
-        from trocar.simulation import Simulator
-        from trocar.simulation.export import FORMATS, write_model
+    from trocar.files import check_writable
+    from trocar.simulation.export import FORMATS, write_model
 
-        chosen = tuple(dict.fromkeys(format_.value for format_ in formats)) if formats else FORMATS
-        for name in dict.fromkeys(arms):
-            check_writable(output / name.lower() / "README.md")
-            sim = Simulator(name, parameters, instrument=instrument)
-            folder = output / name.lower()
-            written = write_model(sim, folder, chosen)
-            if picture:
-                written += drawn(_picture, sim, folder / f"{name.lower()}.png")
-            size = sum(path.stat().st_size for path in written)
-            typer.echo(f"{folder}: {len(written)} files, {size / 1e6:.2f} MB ({', '.join(chosen)})")
+    chosen = tuple(dict.fromkeys(formats)) if formats else FORMATS
+    for name in dict.fromkeys(arms):
+        check_writable(output / name.lower() / "README.md")
+        sim = tr.Simulator(name, parameters, instrument=instrument)
+        folder = output / name.lower()
+        written = write_model(sim, folder, chosen)
+        if picture:
+            written += drawn(_picture, sim, folder / f"{name.lower()}.png")
+        size = sum(path.stat().st_size for path in written)
+        typer.echo(f"{folder}: {len(written)} files, {size / 1e6:.2f} MB ({', '.join(chosen)})")
 
 
-def _picture(sim: Simulator, path: Path) -> list[Path]:
+def _picture(sim: tr.Simulator, path: Path) -> list[Path]:
     from trocar.appearance.rendering import render, save_png
 
     return [save_png(path, render(sim, "iso", (640, 480)))]

@@ -12,6 +12,7 @@ from trocar.commands.terminal import plain_errors, progress_bar
 from trocar.errors import UnknownName
 
 
+@plain_errors()
 def fetch(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="NAME", help="wang2019, ferro2022. Default: all.", show_default=False)
@@ -25,19 +26,18 @@ def fetch(
     The data belong to their authors. Every file is checked by its SHA-256. Files that are there already are kept, so an
     interrupted run continues where it stopped. With --to DIR, pass DIR to other commands by --data or TROCAR_DATA.
     """
-    with plain_errors():
-        from trocar.datasets import DATASETS, fetched_folder
+    from trocar.datasets import DATASETS, fetched_folder
 
-        for name in names or ():
-            if name not in DATASETS:
-                raise UnknownName("data", name, DATASETS)
-        folder = fetched_folder() if to is None else to
-        for name in dict.fromkeys(names or DATASETS):
-            dataset = DATASETS[name]
-            typer.echo(f"{name}: {dataset.title}. {dataset.citation}. {dataset.repository}")
-            with progress_bar(f"fetching {len(dataset.files)} files") as progress:
-                new = dataset.fetch(folder, progress)
-            there = len(dataset.files) - len(new)
-            typer.echo(f"{len(new)} files fetched, {there} were there: {folder / dataset.folder}")
-        if to is not None:
-            typer.echo(f"Use them with --data {to}, or set TROCAR_DATA.")
+    for name in names or ():
+        if name not in DATASETS:
+            raise UnknownName("data", name, DATASETS)
+    folder = fetched_folder() if to is None else to
+    for name in dict.fromkeys(names or DATASETS):
+        dataset = DATASETS[name]
+        typer.echo(f"{name}: {dataset.title}. {dataset.citation}. {dataset.repository}")
+        with progress_bar(f"fetching {len(dataset.files)} files") as progress:
+            new = dataset.fetch(folder, progress)
+        there = len(dataset.files) - len(new)
+        typer.echo(f"{len(new)} files fetched, {there} were there: {folder / dataset.folder}")
+    if to is not None:
+        typer.echo(f"Use them with --data {to}, or set TROCAR_DATA.")

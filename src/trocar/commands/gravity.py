@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 COLUMNS = ("yaw", "pitch", "insertion", "tau_yaw", "tau_pitch", "tau_insertion")
 
 
+@plain_errors()
 def gravity(
     poses: Annotated[Path, typer.Argument(metavar="POSES.csv", help=f"Columns {', '.join(COLUMNS)}; rad, m, N m, N.")],
     mounting: Annotated[float, option("DEGREES", "Pitch of the arm's base.")] = 0.0,
@@ -31,24 +32,23 @@ def gravity(
     Example: [bold]trocar gravity poses.csv --mounting -45 --json PSM_Si_gravity.json[/bold].
     The fit is checked by leave-one-out cross-validation. docs/gravity_compensation.md explains how to record the poses.
     """
-    with plain_errors():
-        from trocar.arms import gravity_vector, load_arm
-        from trocar.arms.parameter_file import to_toml
-        from trocar.files import check_writable, write_whole
-        from trocar.identification.gravity_file import ARM, to_json
-        from trocar.identification.static_gravity import fit_gravity
-        from trocar.identification.zhou2025 import completed
+    from trocar.arms import gravity_vector, load_arm
+    from trocar.arms.parameter_file import to_toml
+    from trocar.files import check_writable, write_whole
+    from trocar.identification.gravity_file import ARM, to_json
+    from trocar.identification.static_gravity import fit_gravity
+    from trocar.identification.zhou2025 import completed
 
-        check_toml(output, "a parameter set")
-        check_writable(json, output)
-        base = gravity_vector(load_arm(ARM), mounting=math.radians(mounting))
-        fit = fit_gravity(*read_poses(poses), gravity=base, offsets=offsets)
-        typer.echo(_summary(fit))
-        written = [] if json is None else [write_whole(json, to_json(fit))]
-        if output is not None:
-            head = [f"Gravity fitted to {len(fit.q)} static poses by `trocar gravity`; friction of the set zhou2025."]
-            written.append(write_whole(output, to_toml(completed(ARM, output.stem, fit), head)))
-        show_written(written)
+    check_toml(output, "a parameter set")
+    check_writable(json, output)
+    base = gravity_vector(load_arm(ARM), mounting=math.radians(mounting))
+    fit = fit_gravity(*read_poses(poses), gravity=base, offsets=offsets)
+    typer.echo(_summary(fit))
+    written = [] if json is None else [write_whole(json, to_json(fit))]
+    if output is not None:
+        head = [f"Gravity fitted to {len(fit.q)} static poses by `trocar gravity`; friction of the set zhou2025."]
+        written.append(write_whole(output, to_toml(completed(ARM, output.stem, fit), head)))
+    show_written(written)
 
 
 def _summary(fit: GravityFit) -> str:
@@ -72,30 +72,31 @@ def _summary(fit: GravityFit) -> str:
 
 def read_poses(path: Path) -> tuple[Array, Array]:
     """q (N, 3) and tau (N, 3) of a CSV file with a header."""
+    import csv
+
     import numpy as np
 
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise TrocarError(f"{path} {what}: a CSV file with columns {', '.join(COLUMNS)} is needed")
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.DictReader(stream, skipinitialspace=True)
+            missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+            if missing:
+                raise TrocarError(f"{path} has no column {', '.join(missing)}; needed are {', '.join(COLUMNS)}")
+            rows = [[_number(row, name, f"{path}, line {reader.line_num}") for name in COLUMNS] for row in reader]
     except UnicodeDecodeError as error:
         raise TrocarError(f"{path}: not a text file: {error}") from None
-    header = [name.strip() for name in lines[0].split(",")] if lines else []
-    missing = [name for name in COLUMNS if name not in header]
-    if missing:
-        raise TrocarError(f"{path} has no column {', '.join(missing)}; needed are {', '.join(COLUMNS)}")
-    rows = []
-    for number, line in enumerate(lines[1:], 2):
-        if not line.strip():
-            continue
-        try:
-            values = [float(value) for value in line.split(",")]
-            rows.append([values[header.index(name)] for name in COLUMNS])
-            bad = [name for name, value in zip(COLUMNS, rows[-1], strict=True) if not math.isfinite(value)]
-        except (ValueError, IndexError):
-            raise TrocarError(f"{path}, line {number}: {len(header)} numbers are needed, got {line!r}") from None
-        if bad:
-            raise TrocarError(f"{path}, line {number}: {', '.join(bad)} must be finite, got {line!r}")
     data = np.array(rows).reshape(-1, 6)
     return data[:, :3], data[:, 3:]
+
+
+def _number(row: dict[str, str | None], name: str, where: str) -> float:
+    try:
+        value = float(row[name] or "")
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise TrocarError(f"{where}: {name} must be finite, got {row[name]!r}")
+    return value

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import trocar as tr
 from trocar.commands.options import ArmOption, JsonFile, check_toml, option
 from trocar.commands.terminal import plain, plain_errors, progress_bar, show_table, show_written
 from trocar.errors import TrocarError
@@ -16,9 +17,7 @@ from trocar.errors import TrocarError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trocar.identification.identify import Identified
-    from trocar.identification.recipe import Recipe
-    from trocar.recording import Recording
+    from trocar.identification import Identified, Recipe
     from trocar.spatial import Array
 
 # Wang et al. 2019, their identified parameters on their test recording (notebooks of dvrk_dynamics_identification).
@@ -39,6 +38,7 @@ KEYS = (
 )
 
 
+@plain_errors()
 def identify(
     train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Recording: csv, npz, or a ROS bag.")],
     test: Annotated[Path | None, option("TEST", "Recording to evaluate the result on.")] = None,
@@ -88,60 +88,50 @@ def identify(
 
     Exit status 2 if the recording cannot be used; no parameter file is written then.
     """
+    from trocar.files import check_writable, write_json
+    from trocar.identification import load_recipe
+
     figures: dict[str, Any] = dict.fromkeys(KEYS)
     try:
-        with plain_errors():
-            from trocar.files import check_writable
-            from trocar.identification.recipe import load_recipe
-            from trocar.recording import load_recording
+        check_writable(json_file, predictions, output, None if report is None else report / "identify.html")
+        check_toml(output, "a recipe" if search else "a parameter set")
+        if seconds is not None and recalibrate is None:
+            raise TrocarError("--seconds is for --recalibrate: identification takes the whole recording")
+        ignored = {"--test": test, "--predictions": predictions, "--report": report}
+        _refuse(ignored if recalibrate is not None else {}, "cannot go with --recalibrate: leave it out")
+        if predictions is not None and test is None:
+            raise TrocarError("--predictions needs --test: it holds the effort predicted for its rows")
+        if namespace is not None:
+            _check_bag(train, test)
+        others = {"--test": test, "--json": json_file, "--report": report, "--recalibrate": recalibrate}
+        _refuse(others if search else {}, "does not go with --search: search first, then use its --recipe")
+        used = load_recipe(arm, recipe)
+        # Errors are given in the columns of the file: motor columns stay as they were recorded.
+        rate = used.rate if rate is None else rate
+        read = partial(
+            tr.load_recording, arm=arm, as_recorded=True, columns=used.columns, rate=rate, namespace=namespace
+        )
+        if search:
+            from trocar.commands.identify_search import search_recipe
 
-            try:
-                check_writable(json_file, predictions, output, None if report is None else report / "identify.html")
-                check_toml(output, "a recipe" if search else "a parameter set")
-                if seconds is not None and recalibrate is None:
-                    raise TrocarError("--seconds is for --recalibrate: identification takes the whole recording")
-                ignored = {"--test": test, "--predictions": predictions, "--report": report}
-                _refuse(ignored if recalibrate is not None else {}, "cannot go with --recalibrate: leave it out")
-                if predictions is not None and test is None:
-                    raise TrocarError("--predictions needs --test: it holds the effort predicted for its rows")
-                if namespace is not None:
-                    _check_bag(train, test)
-                others = {"--test": test, "--json": json_file, "--report": report, "--recalibrate": recalibrate}
-                _refuse(others if search else {}, "does not go with --search: search first, then use its --recipe")
-                used = load_recipe(arm, recipe)
-                # Errors are given in the columns of the file: motor columns stay as they were recorded.
-                read = partial(
-                    load_recording,
-                    arm=arm,
-                    as_recorded=True,
-                    columns=used.columns,
-                    rate=used.rate if rate is None else rate,
-                    namespace=namespace,
-                )
-                if search:
-                    from trocar.commands.identify_search import search_recipe
-
-                    search_recipe(partial(read, train), train, arm, recipe, budget, output)
-                elif recalibrate is not None:
-                    figures |= _recalibrate(read(train), arm, recalibrate, seconds, output, used, train.name)
-                else:
-                    start = time.perf_counter()
-                    recordings = read(train), None if test is None else read(test)
-                    figures = _identify(*recordings, start, predictions, output, report, used, train.name)
-                    typer.echo(f"Recipe: {used.name}.{_advice(recipe, arm)}")
-            except (TrocarError, OSError) as error:
-                figures["solver_status"] = f"error: {plain(error)}"
-                raise
-            except KeyboardInterrupt:
-                figures["solver_status"] = "interrupted"
-                raise
+            search_recipe(partial(read, train), train, arm, recipe, budget, output)
+        elif recalibrate is not None:
+            figures |= _recalibrate(read(train), arm, recalibrate, seconds, output, used, train.name)
+        else:
+            start = time.perf_counter()
+            recordings = read(train), None if test is None else read(test)
+            figures = _identify(*recordings, start, predictions, output, report, used, train.name)
+            typer.echo(f"Recipe: {used.name}.{_advice(recipe, arm)}")
+    except (TrocarError, OSError) as error:
+        figures["solver_status"] = f"error: {plain(error)}"
+        raise
+    except KeyboardInterrupt:
+        figures["solver_status"] = "interrupted"
+        raise
     finally:
         # Also after an error: a file left from an earlier run must not pass for the result of this one.
         if json_file is not None:
-            with plain_errors():
-                from trocar.files import write_json
-
-                write_json(json_file, figures)
+            write_json(json_file, figures)
 
 
 def _refuse(options: dict[str, Path | None], why: str) -> None:
@@ -157,8 +147,8 @@ def _check_bag(train: Path, test: Path | None) -> None:
 
 
 def _identify(
-    recording: Recording,
-    other: Recording | None,
+    recording: tr.Recording,
+    other: tr.Recording | None,
     start: float,
     predictions: Path | None,
     output: Path | None,
@@ -168,11 +158,10 @@ def _identify(
 ) -> dict[str, Any]:
     """Identify, print and write the result; the figures for --json."""
     from trocar.files import write_whole
-    from trocar.identification.identify import identify as run
-    from trocar.identification.twin import identified_text
+    from trocar.identification import identified_text
 
     with progress_bar(f"identify {recipe.arm}") as progress:
-        found = run(recording, recipe.arm, recipe=recipe, progress=progress)
+        found = tr.identify(recording, recipe.arm, recipe=recipe, progress=progress)
     seconds = time.perf_counter() - start
     error = None if other is None else found.relative_error(other)
     written: list[Path] = []
@@ -213,7 +202,7 @@ def _advice(recipe_file: Path | None, arm: str) -> str:
 
 
 def _recalibrate(
-    recording: Recording,
+    recording: tr.Recording,
     arm: str,
     base: Path,
     seconds: float | None,
@@ -224,8 +213,7 @@ def _recalibrate(
     """Refit friction; the figures for --json: errors on rows that were not fitted count as those of a test."""
     from trocar.arms.parameters import load_parameters
     from trocar.files import write_whole
-    from trocar.identification.recalibration import recalibrate
-    from trocar.identification.twin import recalibrated_text
+    from trocar.identification import recalibrate, recalibrated_text
 
     start = time.perf_counter()
     found = recalibrate(load_parameters(arm, base), recording, seconds, recipe)
@@ -245,7 +233,7 @@ def _recalibrate(
     }
 
 
-def _predictions(found: Identified, recording: Recording) -> str:
+def _predictions(found: Identified, recording: tr.Recording) -> str:
     """A row for every row of the recording: its time and the predicted effort of each column."""
     import numpy as np
 
@@ -258,7 +246,7 @@ def _predictions(found: Identified, recording: Recording) -> str:
     return "\n".join([head, *(",".join(f"{x:.10g}" for x in row) for row in rows)]) + "\n"
 
 
-def _report(found: Identified, other: Recording | None, error: Array | None, folder: Path, name: str) -> list[Path]:
+def _report(found: Identified, other: tr.Recording | None, error: Array | None, folder: Path, name: str) -> list[Path]:
     from trocar.identification.figures import effort_figure, effort_labels, error_figure
     from trocar.identification.prediction import efforts
     from trocar.plots import save_numbered

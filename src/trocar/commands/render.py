@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -21,17 +20,15 @@ MOST_FPS = 240.0
 SUFFIXES = (".png", ".gif", ".mp4")
 
 
-class Camera(StrEnum):
-    iso = "iso"
-    side = "side"
-    tip = "tip"
+Camera = Literal["iso", "side", "tip"]
 
 
+@plain_errors()
 def render(
     recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="Recording: csv, npz, or a ROS bag.")],
     output: Annotated[Path, option("FILE", "Ends in .png, .gif or .mp4.", "--output", "-o")] = Path("recording.gif"),
     arm: RecordedArm = None,
-    camera: Annotated[Camera, typer.Option(help="Whole arm, from the side, or close up on the tip.")] = Camera.iso,
+    camera: Annotated[Camera, typer.Option(help="Whole arm, from the side, or close up on the tip.")] = "iso",
     at: Annotated[float | None, option("S", "Time of the picture, in seconds. Default: the end.")] = None,
     fps: Annotated[float, option("HZ", "Frames per second of the film.")] = 25.0,
     speed: Annotated[float, option("X", "Playback speed relative to recorded time.")] = 1.0,
@@ -45,38 +42,37 @@ def render(
     [bold]trocar render motion.csv -o slow.mp4 --speed 0.25 --size 1280x960[/bold] (a film in slow motion;
     .mp4 needs ffmpeg, which comes with pip install 'trocar\\[view]' or apt install ffmpeg).
     """
-    with plain_errors():
-        suffix = output.suffix.lower()
-        if suffix not in SUFFIXES:
-            raise UnknownName("format of the output", suffix, SUFFIXES)
-        check_positive(fps=fps, speed=speed)
-        if fps > MOST_FPS:
-            raise TrocarError(f"--fps is at most {MOST_FPS:g}, got {fps:g}; for slow motion lower --speed")
-        if at is not None and suffix != ".png":
-            raise TrocarError("--at is the time of a picture: write a .png, or leave --at out")
-        pixels = _size(size)
+    suffix = output.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UnknownName("format of the output", suffix, SUFFIXES)
+    check_positive(fps=fps, speed=speed)
+    if fps > MOST_FPS:
+        raise TrocarError(f"--fps is at most {MOST_FPS:g}, got {fps:g}; for slow motion lower --speed")
+    if at is not None and suffix != ".png":
+        raise TrocarError("--at is the time of a picture: write a .png, or leave --at out")
+    pixels = _size(size)
 
-        from trocar.appearance.rendering import render_video, save_png
-        from trocar.arms import ARMS
-        from trocar.files import check_writable
-        from trocar.viewer.plant import Settings
-        from trocar.viewer.playback import Track
+    from trocar.appearance.rendering import render_video, save_png
+    from trocar.arms import ARMS
+    from trocar.files import check_writable
+    from trocar.viewer.plant import Settings
+    from trocar.viewer.playback import Track
 
-        check_writable(output)
-        if arm is not None and arm not in ARMS:
-            raise UnknownName("arm", arm, ARMS)
-        track = Track.load(recording, Settings(arm=arm) if arm is not None else None)
-        if arm is not None and track.plant.arm.name != arm:
-            raise TrocarError(f"{recording} names {track.plant.arm.name} as its arm: leave --arm {arm} out")
-        if suffix == ".png":
-            time = track.duration if at is None else at
-            if not 0 <= time <= track.duration + 1e-9:
-                raise TrocarError(f"--at {at:g} is not within the recording, 0 to {track.duration:.6g} s")
-            written = save_png(output, track.picture(time, camera.value, pixels))
-        else:
-            film = track.pictures(fps, speed, camera.value, pixels)
-            with progress_bar(f"{len(film)} frames") as progress:
-                written = render_video(output, _counted(film, progress), fps)
+    check_writable(output)
+    if arm is not None and arm not in ARMS:
+        raise UnknownName("arm", arm, ARMS)
+    track = Track.load(recording, Settings(arm=arm) if arm is not None else None)
+    if arm is not None and track.plant.arm.name != arm:
+        raise TrocarError(f"{recording} names {track.plant.arm.name} as its arm: leave --arm {arm} out")
+    if suffix == ".png":
+        time = track.duration if at is None else at
+        if not 0 <= time <= track.duration + 1e-9:
+            raise TrocarError(f"--at {at:g} is not within the recording, 0 to {track.duration:.6g} s")
+        written = save_png(output, track.picture(time, camera, pixels))
+    else:
+        film = track.pictures(fps, speed, camera, pixels)
+        with progress_bar(f"{len(film)} frames") as progress:
+            written = render_video(output, _counted(film, progress), fps)
     show_written([written])
 
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+import trocar as tr
 from trocar.commands.options import Amplitude, Duration, Folder, Frequency, check_amplitude, check_positive
 from trocar.commands.terminal import drawn, plain_errors, progress_bar, show_table, show_written
-
-if TYPE_CHECKING:
-    from trocar.simulation import Scene
 
 TIMESTEP = 1.0 / 1500.0  # [s], of the dVRK's PID
 
 
+@plain_errors("a shorter --duration takes less time")
 def scene(
     source: Annotated[
         str, typer.Argument(metavar="SCENE", help="psm, cart_classic, cart_si, masters, or a file NAME.toml.")
@@ -35,33 +34,30 @@ def scene(
 
     Writes ARM.npz for every arm and, if rendering works on this machine, picture.png and, with an ECM, stereo.png.
     """
-    with plain_errors("a shorter --duration takes less time"):
-        import numpy as np
+    import numpy as np
 
-        from trocar.control import GravityCompensation, JointPID, sinusoid
-        from trocar.files import check_writable
-        from trocar.mechanics import Mechanism
-        from trocar.simulation import load_scene, simulate_scene
+    from trocar.control import sinusoid
+    from trocar.files import check_writable
 
-        check_writable(output / "picture.png")
-        check_amplitude(amplitude)
-        check_positive(frequency=frequency)
-        loaded = load_scene(source, timestep=TIMESTEP)
-        controllers, references = {}, {}
-        for name, arm in loaded.arms.items():
-            way = amplitude * (arm.arm.upper - arm.arm.lower)
-            centre = np.clip(arm.q, arm.arm.lower + way, arm.arm.upper - way)
-            references[name] = sinusoid(centre, way, frequency)
-            equations = Mechanism(arm.arm, arm.parameters, counterweight=arm.counterweight, gravity=arm.gravity_vector)
-            controllers[name] = JointPID(arm.arm, clamp=True) + GravityCompensation(equations)
-        start = {name: reference(0.0) for name, reference in references.items()}
-        loaded.reset({name: s.q for name, s in start.items()}, {name: s.dq for name, s in start.items()})
-        with progress_bar(f"{source}, {duration:g} s") as progress:
-            began = time.perf_counter()
-            recordings = simulate_scene(loaded, controllers, references, duration, progress, diagnostics=True)
-            wall = time.perf_counter() - began
-        written = [recording.save(output / f"{name}.npz") for name, recording in recordings.items()]
-        written += drawn(_pictures, loaded, output)
+    check_writable(output / "picture.png")
+    check_amplitude(amplitude)
+    check_positive(frequency=frequency)
+    loaded = tr.load_scene(source, timestep=TIMESTEP)
+    controllers, references = {}, {}
+    for name, arm in loaded.arms.items():
+        way = amplitude * (arm.arm.upper - arm.arm.lower)
+        centre = np.clip(arm.q, arm.arm.lower + way, arm.arm.upper - way)
+        references[name] = sinusoid(centre, way, frequency)
+        equations = tr.Mechanism(arm.arm, arm.parameters, counterweight=arm.counterweight, gravity=arm.gravity_vector)
+        controllers[name] = tr.JointPID(arm.arm, clamp=True) + tr.GravityCompensation(equations)
+    start = {name: reference(0.0) for name, reference in references.items()}
+    loaded.reset({name: s.q for name, s in start.items()}, {name: s.dq for name, s in start.items()})
+    with progress_bar(f"{source}, {duration:g} s") as progress:
+        began = time.perf_counter()
+        recordings = tr.simulate_scene(loaded, controllers, references, duration, progress, diagnostics=True)
+        wall = time.perf_counter() - began
+    written = [recording.save(output / f"{name}.npz") for name, recording in recordings.items()]
+    written += drawn(_pictures, loaded, output)
 
     rows = []
     for name, recording in recordings.items():
@@ -79,7 +75,7 @@ def scene(
     show_written(written)
 
 
-def _pictures(loaded: Scene, output: Path) -> list[Path]:
+def _pictures(loaded: tr.Scene, output: Path) -> list[Path]:
     """The scene at the end of the simulation, and the view of the first endoscope."""
     import numpy as np
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+import trocar as tr
 from trocar.commands.options import (
     Amplitude,
     ArmArgument,
@@ -27,43 +27,23 @@ from trocar.errors import UnknownName
 
 if TYPE_CHECKING:
     from trocar.control import Controller, Reference
-    from trocar.mechanics import Mechanism
-    from trocar.recording import Recording
-    from trocar.simulation import Simulator
 
 BANDWIDTH = 30.0  # [rad/s] of computed torque: critically damped error dynamics
 
-
-class ControllerName(StrEnum):
-    pid = "pid"
-    pd = "pd"
-    gravity = "gravity"
-    computed_torque = "computed-torque"
-    velocity = "velocity"
-    effort = "effort"
+ControllerName = Literal["pid", "pd", "gravity", "computed-torque", "velocity", "effort"]
+TrajectoryName = Literal["hold", "step", "sinusoid", "quintic"]
+Accuracy = Literal["fast", "exact", "discrete"]
 
 
-class TrajectoryName(StrEnum):
-    hold = "hold"
-    step = "step"
-    sinusoid = "sinusoid"
-    quintic = "quintic"
-
-
-class Accuracy(StrEnum):
-    fast = "fast"
-    exact = "exact"
-    discrete = "discrete"
-
-
+@plain_errors("a shorter --duration takes less time")
 def sim(
     arm: ArmArgument = "PSM",
     controller: Annotated[
         ControllerName, typer.Option("--controller", "-c", help="Controller of the joints; see above.")
-    ] = ControllerName.pid,
+    ] = "pid",
     trajectory: Annotated[
         TrajectoryName, typer.Option("--trajectory", "-t", help="Motion that the controller follows.")
-    ] = TrajectoryName.sinusoid,
+    ] = "sinusoid",
     joint: Annotated[
         list[str] | None, option("NAME", "Joint that moves; can be repeated. Default: all joints.")
     ] = None,
@@ -76,7 +56,7 @@ def sim(
         bool, typer.Option("--counterweight/--no-counterweight", help="Include the counterweight's mass.")
     ] = True,
     friction: Annotated[bool, typer.Option("--friction/--no-friction", help="Simulate joint friction.")] = True,
-    accuracy: Annotated[Accuracy, typer.Option(help="Integration scheme of the engine.")] = Accuracy.fast,
+    accuracy: Annotated[Accuracy, typer.Option(help="Integration scheme of the engine.")] = "fast",
     output: Folder = Path("trocar-sim"),
 ) -> None:
     """Simulate one arm under a controller.
@@ -95,72 +75,46 @@ def sim(
 
     Writes recording.npz, recording.csv, recording.png and, if rendering works on this machine, picture.png.
     """
-    with plain_errors("a shorter --duration takes less time"):
-        from trocar.commands.recording_figure import recording_figure
-        from trocar.files import check_writable
-        from trocar.mechanics import load_mechanism
-        from trocar.plots import save
-        from trocar.simulation import Simulator
-        from trocar.simulation.run import simulate
+    from trocar.commands.recording_figure import recording_figure
+    from trocar.files import check_writable
+    from trocar.plots import save
 
-        check_writable(output / "recording.npz")
-        check_amplitude(amplitude)
-        check_positive(frequency=frequency, duration=duration)
-        if timestep is None:
-            timestep = 1 / 1500 if controller is ControllerName.pid else 1e-3
-        engine = Simulator(
-            arm,
-            parameters,
-            counterweight=counterweight,
-            friction=friction,
-            timestep=timestep,
-            accuracy=accuracy.value,
-        )
-        mechanism = load_mechanism(arm, parameters, counterweight=counterweight)
-        reference = _reference(trajectory, mechanism, joint or [], amplitude, frequency, duration)
-        start = reference(0.0)
-        engine.reset(start.q, start.dq)
-        made = _controller(controller, mechanism, reference, friction)
-        with progress_bar(f"{arm}, {duration:g} s") as progress:
-            began = time.perf_counter()
-            recording = simulate(engine, made, reference, duration, progress, diagnostics=True)
-            wall = time.perf_counter() - began
-        recording = replace(
-            recording,
-            provenance={
-                **recording.provenance,
-                "trajectory": trajectory.value,
-                "counterweight": counterweight,
-                "friction": friction,
-            },
-        )
-        title = f"{arm} ({engine.parameters.name}), {controller.value} controller, {trajectory.value}"
-        written = [recording.save(output / f"recording{suffix}") for suffix in (".npz", ".csv")]
-        written.append(save(recording_figure(recording, title), output / "recording.png"))
-        written += drawn(_picture, engine, output / "picture.png")
-        simulated = len(recording) * engine.timestep
-
+    check_writable(output / "recording.npz")
+    check_amplitude(amplitude)
+    check_positive(frequency=frequency, duration=duration)
+    if timestep is None:
+        timestep = 1 / 1500 if controller == "pid" else 1e-3
+    options: dict[str, Any] = {"counterweight": counterweight, "friction": friction}
+    engine = tr.Simulator(arm, parameters, timestep=timestep, accuracy=accuracy, **options)
+    mechanism = tr.load_mechanism(arm, parameters, counterweight=counterweight)
+    reference = _reference(trajectory, mechanism.arm, joint or [], amplitude, frequency, duration)
+    start = reference(0.0)
+    engine.reset(start.q, start.dq)
+    made = _controller(controller, mechanism, reference, friction)
+    with progress_bar(f"{arm}, {duration:g} s") as progress:
+        began = time.perf_counter()
+        recording = tr.simulate(engine, made, reference, duration, progress, diagnostics=True)
+        wall = time.perf_counter() - began
+    recording = replace(recording, provenance={**recording.provenance, "trajectory": trajectory, **options})
+    title = f"{arm} ({engine.parameters.name}), {controller} controller, {trajectory}"
+    written = [recording.save(output / f"recording{suffix}") for suffix in (".npz", ".csv")]
+    written.append(save(recording_figure(recording, title), output / "recording.png"))
+    written += drawn(_picture, engine, output / "picture.png")
     _show(recording, title)
     if "rcm_error" in recording.extra:
         typer.echo(f"Largest RCM error: {recording.extra['rcm_error'].max():.3g} m")
-    typer.echo(f"Real-time factor, recording included: {simulated / wall:.3g}")
+    typer.echo(f"Real-time factor, recording included: {len(recording) * engine.timestep / wall:.3g}")
     show_written(written)
 
 
 def _reference(
-    name: TrajectoryName,
-    mechanism: Mechanism,
-    joints: list[str],
-    amplitude: float,
-    frequency: float,
-    duration: float,
+    name: TrajectoryName, arm: tr.Arm, joints: list[str], amplitude: float, frequency: float, duration: float
 ) -> Reference:
     """Motion about home, moved inwards where that is near a limit; the jaw stays open."""
     import numpy as np
 
-    from trocar.control import hold, quintic, sinusoid, step_to
+    from trocar.control import quintic, sinusoid, step_to
 
-    arm = mechanism.arm
     for joint in joints:
         if joint not in arm.joint_names:
             raise UnknownName(f"joint of {arm.name}", joint, arm.joint_names)
@@ -169,53 +123,49 @@ def _reference(
     closed = np.array([0.05 if joint == "jaw" else -np.inf for joint in arm.joint_names])  # the fingers touch at 0
     lower = np.where(moving, np.maximum(arm.lower, closed), arm.lower)
     centre = np.clip(np.array(arm.home), lower + way, np.maximum(lower, arm.upper - way))
-    match name:
-        case TrajectoryName.hold:
-            return hold(arm.home)
-        case TrajectoryName.step:
-            return step_to(centre, centre + way, 0.1 * duration)
-        case TrajectoryName.sinusoid:
-            return sinusoid(centre, way, frequency)
-        case TrajectoryName.quintic:
-            return quintic(centre - way, centre + way, duration)
+    if name == "hold":
+        return tr.hold(arm.home)
+    if name == "step":
+        return step_to(centre, centre + way, 0.1 * duration)
+    if name == "sinusoid":
+        return sinusoid(centre, way, frequency)
+    return quintic(centre - way, centre + way, duration)
 
 
-def _controller(name: ControllerName, mechanism: Mechanism, reference: Reference, friction: bool) -> Controller:
+def _controller(name: ControllerName, mechanism: tr.Mechanism, reference: Reference, friction: bool) -> Controller:
     import numpy as np
 
-    from trocar import control
+    from trocar.control import EffortFunction, VelocityServo
 
     arm = mechanism.arm
-    motor_from_joint = np.linalg.inv(arm.motors.coupling)
     # The actuators' published gains as each joint feels them. A quarter: without the coupling between the joints the
     # full gains would be unstable on the light wrist.
-    kp, kd = (0.25 * np.array(gain) @ motor_from_joint**2 for gain in (arm.gains.kp, arm.gains.kd))
+    gain = 0.25 * np.linalg.inv(arm.motors.coupling) ** 2
+    kp, kd = np.array(arm.gains.kp) @ gain, np.array(arm.gains.kd) @ gain
 
     def effort(t: float) -> Any:
         s = reference(t)
         return mechanism.inverse_dynamics(s.q, s.dq, s.ddq, friction=friction)
 
     makers: dict[ControllerName, Callable[[], Controller]] = {
-        ControllerName.pid: lambda: control.JointPID(arm, clamp=True),
-        ControllerName.pd: lambda: control.JointPD(kp, kd),
-        ControllerName.gravity: lambda: control.GravityCompensation(mechanism, offset=friction),
-        ControllerName.computed_torque: lambda: control.ComputedTorque(
-            mechanism, BANDWIDTH**2, 2 * BANDWIDTH, friction=friction
-        ),
-        ControllerName.velocity: lambda: control.VelocityServo(kd),
-        ControllerName.effort: lambda: control.EffortFunction(effort),
+        "pid": lambda: tr.JointPID(arm, clamp=True),
+        "pd": lambda: tr.JointPD(kp, kd),
+        "gravity": lambda: tr.GravityCompensation(mechanism, offset=friction),
+        "computed-torque": lambda: tr.ComputedTorque(mechanism, BANDWIDTH**2, 2 * BANDWIDTH, friction=friction),
+        "velocity": lambda: VelocityServo(kd),
+        "effort": lambda: EffortFunction(effort),
     }
     return makers[name]()
 
 
-def _picture(engine: Simulator, path: Path) -> list[Path]:
+def _picture(engine: tr.Simulator, path: Path) -> list[Path]:
     """The arm at the end of the simulation."""
     from trocar.appearance.rendering import render, save_png
 
     return [save_png(path, render(engine))]
 
 
-def _show(recording: Recording, title: str) -> None:
+def _show(recording: tr.Recording, title: str) -> None:
     import numpy as np
 
     error = np.sqrt(((recording.commands["q"] - recording.q) ** 2).mean(axis=0))

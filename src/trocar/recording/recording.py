@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -115,10 +115,7 @@ class Recording:
         return replace(
             self,
             t=self.t[rows],
-            q=self.q[rows],
-            dq=self.dq[rows],
-            ddq=None if self.ddq is None else self.ddq[rows],
-            tau=None if self.tau is None else self.tau[rows],
+            **self._channels(lambda _, value: value[rows]),
             commands={name: value[rows] for name, value in self.commands.items()},
             extra={name: value[rows] for name, value in self.extra.items()},
         )
@@ -143,17 +140,11 @@ class Recording:
         if self.space == "joints":
             raise TrocarError(f"the recording is in joints already: {', '.join(self.joints)}")
         T = joint_from_columns(arm, self.joints)
-        back = np.linalg.inv(T)
-
-        def converted(name: str, value: Array | None) -> Array | None:
-            if value is None or name in TIP_COMMANDS:
-                return value
-            return value @ (back if name == "tau" else T.T)
-
+        matrix = {"q": T.T, "dq": T.T, "ddq": T.T, "tau": np.linalg.inv(T)}
         return replace(
             self,
-            **{name: converted(name, getattr(self, name)) for name in UNITS},
-            commands={name: converted(name, value) for name, value in self.commands.items()},
+            **self._channels(lambda name, value: value @ matrix[name]),
+            commands={name: value @ matrix[name] if name in matrix else value for name, value in self.commands.items()},
             joints=arm.joint_names,
             joint_units=arm.joint_units,
             space="joints",
@@ -175,6 +166,11 @@ class Recording:
             raise InvalidRecording(f"{place}: {error}") from None
         except TrocarError as error:
             raise TrocarError(f"{path}: {error}") from None
+
+    def _channels(self, change: Callable[[str, Array], Array]) -> dict[str, Any]:
+        """The joint channels that there are, each changed."""
+        present = {name: getattr(self, name) for name in UNITS}
+        return {name: change(name, value) for name, value in present.items() if value is not None}
 
     def _joint_channel(self, name: str, value: object) -> Array:
         array = _frozen(name, value)

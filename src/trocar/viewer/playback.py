@@ -71,7 +71,7 @@ class Track:
     def completed(self) -> Recording:
         """The recording with every joint of the arm."""
         arm = self.plant.arm
-        channels = {name: self.values(name) for name in ("q", "dq", "ddq", "tau")}
+        channels: dict[str, Any] = {name: self.values(name) for name in ("q", "dq", "ddq", "tau")}
         return replace(self.recording, **channels, joints=arm.joint_names, joint_units=arm.joint_units, commands={})
 
     def frame(self, t: float, number: int = 0, playing: bool = False, speed: float = 1.0) -> Frame:

@@ -159,6 +159,8 @@ def _identify(
     """Identify, print and write the result; the figures for --json."""
     from trocar.files import write_whole
     from trocar.identification import identified_text
+    from trocar.identification.figures import identification_report
+    from trocar.plots import save_numbered
 
     with progress_bar(f"identify {recipe.arm}") as progress:
         found = tr.identify(recording, recipe.arm, recipe=recipe, progress=progress)
@@ -170,7 +172,9 @@ def _identify(
     if predictions is not None and other is not None:
         written.append(write_whole(predictions, _predictions(found, other)))
     if report is not None:
-        written += _report(found, other, error, report, name)
+        page = identification_report(found, other, name)
+        written.append(page.write_html(report / "identify.html"))
+        written += save_numbered((figure for figure, _ in page.figures), report)
     _show(found, error)
     typer.echo(
         f"{seconds:.2f} s from file to parameters. Smallest eigenvalue of a pseudo-inertia "
@@ -244,36 +248,6 @@ def _predictions(found: Identified, recording: tr.Recording) -> str:
     head = ",".join(["t [s]", *(f"tau_{name} [{u}]" for name, u in zip(recording.joints, units, strict=True))])
     rows = np.column_stack([signals.t, found.recorded_efforts(recording)])
     return "\n".join([head, *(",".join(f"{x:.10g}" for x in row) for row in rows)]) + "\n"
-
-
-def _report(found: Identified, other: tr.Recording | None, error: Array | None, folder: Path, name: str) -> list[Path]:
-    from trocar.identification.figures import effort_figure, effort_labels, error_figure
-    from trocar.identification.prediction import efforts
-    from trocar.plots import save_numbered
-    from trocar.recording.motor_columns import joint_from_columns
-    from trocar.report import Report
-
-    mechanism = found.mechanism()
-    T = joint_from_columns(mechanism.arm, found.columns)
-    page = Report(f"{found.parameters.arm} identified from {name}", figures_first=True)
-    errors = {"train": found.train_relative_error, "cross-validation": found.cv_relative_error}
-    if error is not None:
-        errors["test"] = error
-    lines = [f"{key}: " + ", ".join(f"{x:.4f}" for x in value) for key, value in errors.items()]
-    page.paragraphs += [f"Relative errors of effort ({', '.join(found.columns)}), " + "; ".join(lines) + "."]
-    page.paragraphs.append(
-        f"Smallest eigenvalue of a pseudo-inertia {found.min_pseudo_inertia_eigenvalue:.2g}; rotors "
-        + ", ".join(f"{key} {value:.2g} kg m^2" for key, value in found.rotor_inertia.items())
-        + "."
-    )
-    page.add_figure(error_figure(errors, found.columns), "Relative error of effort, by column of the recording.")
-    predicted = efforts(mechanism, T, found.signals)
-    labels = effort_labels(found.columns, mechanism.arm, T)
-    page.add_figure(effort_figure(found.signals, predicted, labels, name), "Training recording, first 15 s.")
-    if other is not None:
-        figure = effort_figure(found.prepared(other), found.efforts(other), labels, "test")
-        page.add_figure(figure, "Test recording, first 15 s.")
-    return [page.write_html(folder / "identify.html"), *save_numbered((figure for figure, _ in page.figures), folder)]
 
 
 def _show(found: Identified, error: Array | None) -> None:

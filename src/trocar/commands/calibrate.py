@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trocar.commands.options import check_toml, option
+from trocar.commands.options import check_toml, flag, option
 from trocar.commands.terminal import plain_errors, show_table, show_written
 
 if TYPE_CHECKING:
@@ -18,14 +18,10 @@ if TYPE_CHECKING:
 @plain_errors()
 def calibrate(
     file: Annotated[Path, typer.Argument(metavar="MARKERS.csv", help="Poses of marked links; see above.")],
-    output: Annotated[Path, option("GEOMETRY.toml", "Geometry file to write.", "--output", "-o")] = Path(
-        "geometry.toml"
-    ),
+    output: Annotated[Path, option("FILE.toml", "Geometry file to write.", "--output", "-o")] = Path("geometry.toml"),
     arm: Annotated[str, option("ARM", "PSM or ECM (Classic).")] = "PSM",
-    frames: Annotated[str, option("NAME", "Published geometry whose lengths are fitted; PSM also: wang2019.")] = (
-        "gondokaryono2019"
-    ),
-    drop_jumps: Annotated[bool, typer.Option("--drop-jumps", help="Drop rows in which a tracked body jumps.")] = False,
+    frames: Annotated[str, option("NAME", "Published geometry to fit; PSM also: wang2019.")] = "gondokaryono2019",
+    drop_jumps: Annotated[bool, flag("Drop rows in which a tracked body jumps.", "--drop-jumps")] = False,
     plot: Annotated[Path | None, option("FILE", "Figure (png, svg, pdf). Default: next to the output.")] = None,
 ) -> None:
     """Find the link lengths of your own arm by motion capture.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 import trocar as tr
-from trocar.commands.options import ArmOption, Folder, ParameterSet, check_positive, option
+from trocar.commands.options import ArmOption, Folder, ParameterSet, check_positive, flag, option
 from trocar.commands.terminal import plain_errors, progress_bar, show_table, show_written
 from trocar.errors import TrocarError
 
@@ -32,22 +32,12 @@ Links = Literal["reduced", "all"]
 def excite(
     arm: ArmOption = "PSM",
     harmonics: Annotated[int, option("N", "Number of harmonics in the Fourier series.")] = 6,
-    frequency: Annotated[
-        float | None, option("HZ", "Frequency of the first harmonic. Default: 0.18; MTM: 0.1.")
-    ] = None,
+    frequency: Annotated[float | None, option("HZ", "Of the first harmonic. Default: 0.18; MTM: 0.1.")] = None,
     periods: Annotated[int, option("N", "Periods at full speed.", min=1)] = 5,
-    objective: Annotated[
-        Objective, typer.Option(help="Smallest condition number, or largest determinant (D-optimal).")
-    ] = "condition",
-    links: Annotated[
-        Links, typer.Option(help="Inertias to excite; reduced omits those that are nearly redundant (PSM: two bars).")
-    ] = "reduced",
-    limit: Annotated[
-        list[str] | None, option("JOINT=LOW,HIGH,SPEED", "Limits of a joint; can be repeated. Default: the arm's.")
-    ] = None,
-    effort: Annotated[
-        float, option("PART", "Largest part of each motor's effort that the motion may use, by the arm's model.")
-    ] = 0.75,
+    objective: Annotated[Objective, flag("Least condition number, or D-optimal.")] = "condition",
+    links: Annotated[Links, flag("Inertias to excite; reduced omits two nearly redundant bars of a PSM.")] = "reduced",
+    limit: Annotated[list[str] | None, option("JOINT=LOW,HIGH,SPEED", "Limits of a joint; can be repeated.")] = None,
+    effort: Annotated[float, option("PART", "Largest part of a motor's effort to use, by the arm's model.")] = 0.75,
     starts: Annotated[int, option("N", "Random motions to start from; the best result is kept.")] = 4,
     seconds: Annotated[float, option("S", "Time limit of the search, in seconds.")] = 120.0,
     seed: Annotated[int, option("N", "Seed of the random motions.", min=0)] = 0,
@@ -180,19 +170,13 @@ def _complaints(arm: tr.Arm, recording: tr.Recording, rehearsed: Array) -> list[
 def _show_motion(arm: tr.Arm, limits: ExcitationLimits, recording: tr.Recording) -> None:
     import numpy as np
 
-    error = np.abs(recording.q - recording.commands["q"]).max(0)
-    rows = []
-    for j, name in enumerate(arm.joint_names):
-        q, dq = recording.commands["q"][:, j], recording.commands["dq"][:, j]
-        rows.append(
-            (
-                name,
-                f"{q.min():.2f} {q.max():.2f}",
-                f"{limits.lower[j]:.2f} {limits.upper[j]:.2f}",
-                f"{np.abs(dq).max():.2f}/{limits.velocity[j]:.2f}",
-                f"{error[j]:.1g}",
-            )
-        )
+    q, top = recording.commands["q"], np.abs(recording.commands["dq"]).max(0)
+    error = np.abs(recording.q - q).max(0)
+    columns = arm.joint_names, q.min(0), q.max(0), limits.lower, limits.upper, top, limits.velocity, error
+    rows = [
+        (name, f"{low:.2f} {high:.2f}", f"{lower:.2f} {upper:.2f}", f"{v:.2f}/{most:.2f}", f"{e:.1g}")
+        for name, low, high, lower, upper, v, most, e in zip(*columns, strict=False)  # the limits go on with motors
+    ]
     title = f"{arm.name}: rehearsal under the dVRK's PID (rad, m, s)"
     show_table(title, ("joint", "range", "allowed", "top speed", "error"), rows)
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import trocar as tr
-from trocar.commands.options import ARMS, Instrument, ParameterSet, option
+from trocar.commands.options import ARMS, Instrument, ParameterSet, flag, option
 from trocar.commands.terminal import drawn, plain_errors
 
 
@@ -22,7 +22,7 @@ def export(
     output: Annotated[Path, option("DIR", "Each arm gets a folder in DIR.", "--output", "-o")] = Path("models"),
     parameters: ParameterSet = None,
     instrument: Instrument = None,
-    picture: Annotated[bool, typer.Option(help="Also render a picture of the arm (needs OpenGL).")] = True,
+    picture: Annotated[bool, flag("Also render a picture of the arm (needs OpenGL).")] = True,
 ) -> None:
     """Export an arm as MJCF, URDF with SRDF, SDF or for RViz.
 

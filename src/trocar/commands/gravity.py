@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trocar.commands.options import check_toml, option
-from trocar.commands.terminal import plain_errors, show_written
+from trocar.commands.terminal import plain_errors, show_table, show_written
 from trocar.errors import TrocarError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def gravity(
     check_writable(json, output)
     base = gravity_vector(load_arm(ARM), mounting=math.radians(mounting))
     fit = fit_gravity(*read_poses(poses), gravity=base, offsets=offsets)
-    typer.echo(_summary(fit))
+    _show(fit)
     written = [] if json is None else [write_whole(json, to_json(fit))]
     if output is not None:
         head = [f"Gravity fitted to {len(fit.q)} static poses by `trocar gravity`; friction of the set zhou2025."]
@@ -51,23 +51,19 @@ def gravity(
     show_written(written)
 
 
-def _summary(fit: GravityFit) -> str:
+def _show(fit: GravityFit) -> None:
     import numpy as np
 
     from trocar.identification.static_gravity import COEFFICIENTS
 
-    spread = np.sqrt(np.diag(fit.covariance))[:5]
-    lines = [
-        f"{name:>3} = {value:8.4f} +- {s:.4f} {'kg' if name == 'm3' else 'kg m'}"
-        for name, value, s in zip(COEFFICIENTS, fit.coefficients, spread, strict=True)
-    ]
-    lines.append(
-        f"{'':>9}{'offset':>9}{'rms':>9}{'left out':>10}   (left out: largest error of a pose from the others)"
-    )
+    found = zip(COEFFICIENTS, fit.coefficients, np.sqrt(np.diag(fit.covariance)), strict=False)
+    rows = [(name, f"{x:.4f}", f"{s:.4f}", "kg" if name == "m3" else "kg m") for name, x, s in found]
+    show_table("gravity", ("", "value", "+-", ""), rows, left=(0, 3))
     worst = np.abs(fit.left_out() - fit.tau).max(0)
-    for name, unit, *row in zip(COLUMNS[:3], ("N m", "N m", "N"), fit.offset, fit.rms, worst, strict=True):
-        lines.append(f"{name:>9}{row[0]:9.4f}{row[1]:9.4f}{row[2]:10.4f} {unit}")
-    return "\n".join(lines)
+    joints = zip(COLUMNS, fit.offset, fit.rms, worst, ("N m", "N m", "N"), strict=False)
+    rows = [(name, *(f"{x:.4f}" for x in numbers), unit) for name, *numbers, unit in joints]
+    caption = "held out: largest error of a pose predicted from the others"
+    show_table("effort", ("", "offset", "RMS", "held out", ""), rows, left=(0, 4), caption=caption)
 
 
 def read_poses(path: Path) -> tuple[Array, Array]:

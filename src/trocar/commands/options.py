@@ -14,8 +14,13 @@ ARMS = "PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR"
 
 
 def option(metavar: str, text: str, *names: str, **more: Any) -> Any:
-    """An option with the name of its value and its help text; `names` where it is not that of the argument."""
+    """An option with the name of its value and its help text; `names` if not those of the argument."""
     return typer.Option(*names, metavar=metavar, help=text, **more)
+
+
+def flag(text: str, *names: str) -> Any:
+    """An option that is on or off, or one of a few words."""
+    return typer.Option(*names, help=text)
 
 
 ArmArgument = Annotated[str, typer.Argument(metavar="ARM", help=f"{ARMS}.")]

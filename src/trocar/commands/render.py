@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from trocar.commands.options import RecordedArm, check_positive, option
+from trocar.commands.options import RecordedArm, check_positive, flag, option
 from trocar.commands.terminal import plain_errors, progress_bar, show_written
 from trocar.errors import TrocarError, UnknownName
 
@@ -28,7 +28,7 @@ def render(
     recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="Recording: csv, npz, or a ROS bag.")],
     output: Annotated[Path, option("FILE", "Ends in .png, .gif or .mp4.", "--output", "-o")] = Path("recording.gif"),
     arm: RecordedArm = None,
-    camera: Annotated[Camera, typer.Option(help="Whole arm, from the side, or close up on the tip.")] = "iso",
+    camera: Annotated[Camera, flag("Whole arm, from the side, or close up on the tip.")] = "iso",
     at: Annotated[float | None, option("S", "Time of the picture, in seconds. Default: the end.")] = None,
     fps: Annotated[float, option("HZ", "Frames per second of the film.")] = 25.0,
     speed: Annotated[float, option("X", "Playback speed relative to recorded time.")] = 1.0,

@@ -11,17 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import trocar as tr
-from trocar.commands.options import (
-    Amplitude,
-    ArmArgument,
-    Duration,
-    Folder,
-    Frequency,
-    ParameterSet,
-    check_amplitude,
-    check_positive,
-    option,
-)
+from trocar.commands import options
+from trocar.commands.options import flag, option
 from trocar.commands.terminal import drawn, plain_errors, progress_bar, show_table, show_written
 from trocar.errors import UnknownName
 
@@ -37,27 +28,19 @@ Accuracy = Literal["fast", "exact", "discrete"]
 
 @plain_errors("a shorter --duration takes less time")
 def sim(
-    arm: ArmArgument = "PSM",
-    controller: Annotated[
-        ControllerName, typer.Option("--controller", "-c", help="Controller of the joints; see above.")
-    ] = "pid",
-    trajectory: Annotated[
-        TrajectoryName, typer.Option("--trajectory", "-t", help="Motion that the controller follows.")
-    ] = "sinusoid",
-    joint: Annotated[
-        list[str] | None, option("NAME", "Joint that moves; can be repeated. Default: all joints.")
-    ] = None,
-    amplitude: Amplitude = 0.1,
-    frequency: Frequency = 0.5,
-    duration: Duration = 2.0,
+    arm: options.ArmArgument = "PSM",
+    controller: Annotated[ControllerName, flag("Controller; see above.", "--controller", "-c")] = "pid",
+    trajectory: Annotated[TrajectoryName, flag("Motion to follow.", "--trajectory", "-t")] = "sinusoid",
+    joint: Annotated[list[str] | None, option("NAME", "Joint to move; can be repeated. Default: all joints.")] = None,
+    amplitude: options.Amplitude = 0.1,
+    frequency: options.Frequency = 0.5,
+    duration: options.Duration = 2.0,
     timestep: Annotated[float | None, option("S", "Time step in seconds. Default: 0.001; pid: 1/1500.")] = None,
-    parameters: ParameterSet = None,
-    counterweight: Annotated[
-        bool, typer.Option("--counterweight/--no-counterweight", help="Include the counterweight's mass.")
-    ] = True,
-    friction: Annotated[bool, typer.Option("--friction/--no-friction", help="Simulate joint friction.")] = True,
-    accuracy: Annotated[Accuracy, typer.Option(help="Integration scheme of the engine.")] = "fast",
-    output: Folder = Path("trocar-sim"),
+    parameters: options.ParameterSet = None,
+    counterweight: Annotated[bool, flag("Include the counterweight's mass.")] = True,
+    friction: Annotated[bool, flag("Simulate joint friction.")] = True,
+    accuracy: Annotated[Accuracy, flag("Integration scheme of the engine.")] = "fast",
+    output: options.Folder = Path("trocar-sim"),
 ) -> None:
     """Simulate one arm under a controller.
 
@@ -80,12 +63,12 @@ def sim(
     from trocar.plots import save
 
     check_writable(output / "recording.npz")
-    check_amplitude(amplitude)
-    check_positive(frequency=frequency, duration=duration)
+    options.check_amplitude(amplitude)
+    options.check_positive(frequency=frequency, duration=duration)
     if timestep is None:
         timestep = 1 / 1500 if controller == "pid" else 1e-3
-    options: dict[str, Any] = {"counterweight": counterweight, "friction": friction}
-    engine = tr.Simulator(arm, parameters, timestep=timestep, accuracy=accuracy, **options)
+    model: dict[str, Any] = {"counterweight": counterweight, "friction": friction}
+    engine = tr.Simulator(arm, parameters, timestep=timestep, accuracy=accuracy, **model)
     mechanism = tr.load_mechanism(arm, parameters, counterweight=counterweight)
     reference = _reference(trajectory, mechanism.arm, joint or [], amplitude, frequency, duration)
     start = reference(0.0)
@@ -95,7 +78,7 @@ def sim(
         began = time.perf_counter()
         recording = tr.simulate(engine, made, reference, duration, progress, diagnostics=True)
         wall = time.perf_counter() - began
-    recording = replace(recording, provenance={**recording.provenance, "trajectory": trajectory, **options})
+    recording = replace(recording, provenance={**recording.provenance, "trajectory": trajectory, **model})
     title = f"{arm} ({engine.parameters.name}), {controller} controller, {trajectory}"
     written = [recording.save(output / f"recording{suffix}") for suffix in (".npz", ".csv")]
     written.append(save(recording_figure(recording, title), output / "recording.png"))

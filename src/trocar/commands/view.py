@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trocar.commands.options import Instrument, ParameterSet, RecordedArm, option
+from trocar.commands.options import Instrument, ParameterSet, RecordedArm, flag, option
 from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError
 
@@ -31,13 +31,13 @@ def view(
     arm: RecordedArm = None,
     parameters: ParameterSet = None,
     instrument: Instrument = None,
-    touch: Annotated[bool, typer.Option("--touch", help="Add a plate, a block and a needle below the arms.")] = False,
+    touch: Annotated[bool, flag("Add a plate, a block and a needle below the arms.", "--touch")] = False,
     reports: Annotated[Path | None, option("DIR", "Folder of HTML reports to read in the page.")] = None,
     host: Annotated[str, option("ADDRESS", "Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, option("N", "Port to listen on; 0 for any free one.")] = 8080,
-    play: Annotated[bool, typer.Option("--play/--paused", help="Start with the simulation running.")] = True,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
-    native: Annotated[bool, typer.Option("--native", help="Use MuJoCo's own window; needs a display.")] = False,
+    play: Annotated[bool, flag("Start with the simulation running.", "--play/--paused")] = True,
+    browser: Annotated[bool, flag("Open the page in a browser.", "--browser/--no-browser")] = True,
+    native: Annotated[bool, flag("Use MuJoCo's own window; needs a display.", "--native")] = False,
 ) -> None:
     """Watch and drive an arm, a scene or a recording in the browser.
 

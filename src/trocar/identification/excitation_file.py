@@ -13,7 +13,7 @@ import numpy as np
 from trocar.arms import Arm
 from trocar.control.trajectories import Fourier, PeriodicRun, fourier
 from trocar.errors import TrocarError
-from trocar.files import write_whole
+from trocar.files import write_json
 from trocar.identification.excitation import Excitation
 from trocar.identification.excitation_limits import ExcitationLimits
 from trocar.recording import Recording
@@ -52,7 +52,7 @@ def save_coefficients(
         "efforts": effort_table(arm, found, rehearsed),
         "trocar": version("trocar"),
     }
-    return write_whole(path, json.dumps(table, indent=1) + "\n")
+    return write_json(path, table)
 
 
 def effort_table(arm: Arm, found: Excitation, rehearsed: Array | None = None) -> dict[str, dict[str, float]]:
@@ -115,7 +115,6 @@ def rows(
 def player(arm: Arm, csv_name: str, rate: float) -> str:
     """Text of a Python script that plays the rows on a real dVRK and writes what it measures."""
     jaw = "jaw" in arm.joint_names
-    units = ["rad" if joint.kind == "revolute" else "m" for joint in arm.joints]
     if arm.family not in _CLASSES:
         raise TrocarError(f"no script for arms of family {arm.family}")
     return _PLAYER.format(
@@ -125,7 +124,7 @@ def player(arm: Arm, csv_name: str, rate: float) -> str:
         cls=_CLASSES[arm.family],
         default=f"{arm.name.partition('_')[0]}1" if arm.family == "PSM" else arm.name.partition("_")[0],
         joints=list(arm.joint_names),
-        units=units,
+        units=list(arm.joint_units),
         n=arm.n - 1 if jaw else arm.n,
         jaw=jaw,
     )

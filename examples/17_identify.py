@@ -6,11 +6,9 @@ from pathlib import Path
 import numpy as np
 
 import trocar as tr
-from trocar.identification.identify import identify
-from trocar.identification.twin import identified_text
-from trocar.recording import Recording
+from trocar.identification import identified_text
 
-# A recording: here of the simulated arm's equations; yours comes from `load_recording("one_results.csv")`.
+# A recording made with known equations; load yours with `tr.load_recording("measured.csv", "PSM", as_recorded=True)`.
 mech = tr.load_mechanism("PSM", "wang2019")
 t = np.arange(2000) / 200.0
 phase = np.outer(t, [2.0, 2.6, 3.1, 2.3, 2.9, 3.4, 3.7])
@@ -19,13 +17,12 @@ q = np.array([0, 0, 0.14, 0, 0, 0, 0.4]) + np.array([0.5, 0.4, 0.05, 0.6, 0.5, 0
 )
 dq = np.gradient(q, t, axis=0)
 tau = mech.inverse_dynamics(q, dq, np.gradient(dq, t, axis=0), friction=True)
-units = [joint.unit for joint in mech.arm.joints]
-recording = Recording(t=t, q=q, dq=dq, tau=tau, joints=mech.arm.joint_names, joint_units=units)
+recording = tr.Recording(t=t, q=q, dq=dq, tau=tau, joints=mech.arm.joint_names, joint_units=mech.arm.joint_units)
 
-found = identify(recording, "PSM")
+found = tr.identify(recording, "PSM")
 print(f"solver: {found.status}; relative error of effort:")
-for name, train, left_out in zip(found.columns, found.train_relative_error, found.cv_relative_error, strict=True):
-    print(f"  {name:12s} {train:.3f} where fitted, {left_out:.3f} where left out")
+for name, train, held_out in zip(found.columns, found.train_relative_error, found.cv_relative_error, strict=True):
+    print(f"  {name:12s} {train:.3f} on fitted rows, {held_out:.3f} on held-out rows")
 
 with tempfile.TemporaryDirectory() as folder:
     path = Path(folder) / "mine.toml"

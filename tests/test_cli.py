@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -322,3 +323,33 @@ def test_the_figure_of_a_recording_shows_every_joint_with_its_reference_and_unit
     np.testing.assert_array_equal([line.get_ydata() for line in first.lines], [q[:, 0], dq[:, 0]])
     np.testing.assert_array_equal([line.get_ydata() for line in last.lines], [tau[:, 1]])
     assert (first.get_ylabel(), last.get_ylabel()) == ("position [rad]", "effort [N]")
+
+
+def test_compare_reports_the_differences_and_draws_both(tmp_path: Path) -> None:
+    t = np.arange(0.0, 1.0, 0.01)
+    arm = trocar.load_arm("ECM")
+    q = 0.1 * np.sin(t)[:, None] + np.zeros(4)
+    a = Recording(t=t, q=q, dq=np.gradient(q, t, axis=0), tau=q, joints=arm.joint_names, joint_units=arm.joint_units)
+    b = replace(a, t=t + 5.0, q=q + [0.0, 0.25, 0.0, 0.0], tau=None).between(5.0, 5.5)
+    paths = [x.save(tmp_path / f"{name}.npz") for name, x in (("a", a), ("b", b))]
+    result = call("compare", *paths, "-o", tmp_path / "both.png")
+    assert result.exit_code == 0, result.output
+    assert "51 rows, 0.5 s" in result.stdout
+    cells = {words[1]: words[3:8:2] for line in result.stdout.splitlines() if len(words := line.split()) > 7}
+    assert cells["pitch"][:2] == ["0.25", "0.25"]
+    assert max(map(float, cells["yaw"])) < 1e-12
+    assert "dq max" in result.stdout
+    assert "tau" not in result.stdout
+    assert (tmp_path / "both.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_compare_refuses_recordings_of_different_arms(tmp_path: Path) -> None:
+    for name in ("ECM", "PSM"):
+        arm = trocar.load_arm(name)
+        zero = np.zeros((2, arm.n))
+        Recording(t=[0, 1], q=zero, dq=zero, joints=arm.joint_names, joint_units=arm.joint_units).save(
+            tmp_path / f"{name}.csv"
+        )
+    result = call("compare", tmp_path / "ECM.csv", tmp_path / "PSM.csv")
+    assert result.exit_code == 2
+    assert "nothing to compare" in result.stderr

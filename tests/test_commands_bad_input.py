@@ -36,8 +36,8 @@ def unbuilt(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("the work began before its place was looked at")
 
-    monkeypatch.setattr(trocar.simulation, "Simulator", fail)
-    monkeypatch.setattr(trocar.simulation, "load_scene", fail)
+    monkeypatch.setattr(trocar, "Simulator", fail)
+    monkeypatch.setattr(trocar, "load_scene", fail)
 
 
 # Places that cannot be written
@@ -76,7 +76,7 @@ def interrupt(*_: object, **__: object) -> Report:
 
 
 def test_an_interrupted_command_is_one_line_and_status_130(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(trocar.simulation, "Simulator", interrupt)
+    monkeypatch.setattr(trocar, "Simulator", interrupt)
     said = line(call("sim", "PSM", "-o", tmp_path / "out"), 130)
     assert said == "interrupted: no file is left half written; a shorter --duration takes less time"
     assert not list(tmp_path.iterdir())
@@ -205,14 +205,14 @@ def motion(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sim = trocar.simulation.Simulator("PSM", timestep=1 / 1500)
     home = hold(sim.arm.home)
     sim.reset(sim.arm.home)
-    return trocar.simulation.run(sim, JointPID(sim.arm), home, 0.01).save(tmp_path_factory.mktemp("m") / "m.npz")
+    return trocar.simulation.simulate(sim, JointPID(sim.arm), home, 0.01).save(tmp_path_factory.mktemp("m") / "m.npz")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (("--arm", "PSMM"), "arm 'PSMM' is unknown. Did you mean 'PSM'?"),
-        (("--arm", "ECM"), "is of PSM, as it says itself: leave --arm ECM out"),
+        (("--arm", "ECM"), "names PSM as its arm: leave --arm ECM out"),
         (("--fps", 1e9), "--fps is at most 240, got 1e+09"),
     ],
 )

@@ -21,8 +21,9 @@ from trocar.identification.cross_validation import bins, period
 from trocar.identification.estimators import expanded
 from trocar.identification.identify import prepared, problem_of
 from trocar.identification.recalibration import recalibrate
-from trocar.identification.recipe import joint_from_columns, load_recipe
-from trocar.identification.sources import load_recording
+from trocar.identification.recipe import load_recipe
+from trocar.recording import load_recording
+from trocar.recording.motor_columns import joint_from_columns
 
 DATA = Path(os.environ.get("TROCAR_DATA", "no data folder")) / "dvrk_dynamics_identification"
 ONE = DATA / "psm" / "measured_trajectory" / "one_results.csv"
@@ -66,7 +67,7 @@ def test_the_real_arm_is_met_where_it_was_not_fitted_and_is_consistent(identifie
 def test_the_real_arm_is_met_where_a_quarter_of_its_motion_was_left_out():
     """The quarter is left out in all repetitions, with gaps of a twelfth on both sides."""
     recipe = load_recipe("PSM")
-    mechanism, recording = recipe.mechanism(), load_recording(ONE)
+    mechanism, recording = recipe.mechanism(), load_recording(ONE, "PSM", as_recorded=True)
     signals = prepared(recipe, recording)
     problem = problem_of(recipe, mechanism, joint_from_columns(mechanism.arm, tuple(recording.joints)), signals)
     bin_of_row = bins(signals, period(signals))
@@ -104,21 +105,27 @@ def test_the_report_is_written(identified):
 @needs_recordings
 def test_ten_seconds_bring_the_twin_to_another_day(identified):
     base = load_parameters("PSM", identified / "psm.toml")
-    found = recalibrate(base, load_recording(NO_WEIGHT), seconds=10.0)
+    found = recalibrate(base, load_recording(NO_WEIGHT, "PSM", as_recorded=True), seconds=10.0)
     assert (found.rms_after[:3] <= (0.05, 0.10, 0.14)).all()
     assert (found.after[3:] < 0.5 * found.before[3:]).all()
 
 
 @needs_recordings
 def test_the_twin_in_the_engine_takes_the_effort_of_the_equations_and_goes_where_the_arm_went(identified):
-    found = servoed(identified / "psm.toml", load_recording(ONE), 6.0)
+    found = servoed(identified / "psm.toml", load_recording(ONE, "PSM", as_recorded=True), 6.0)
     assert (found.engine <= 1.1 * found.equations).all()
-    ahead, steady = forward_prediction(identified / "psm.toml", load_recording(ONE), horizons=(0.1,), every=1.0)
+    ahead, steady = forward_prediction(
+        identified / "psm.toml", load_recording(ONE, "PSM", as_recorded=True), horizons=(0.1,), every=1.0
+    )
     assert (ahead[0, :3] <= (3e-3, 5e-3, 1.5e-3)).all()
     assert (5 * ahead[0, :3] <= steady[0, :3]).all()
     # what the wrist is off by is due to errors of effort: under the equations' own effort it is not
     own, _ = forward_prediction(
-        identified / "psm.toml", load_recording(ONE), horizons=(0.1,), every=1.0, under="equations"
+        identified / "psm.toml",
+        load_recording(ONE, "PSM", as_recorded=True),
+        horizons=(0.1,),
+        every=1.0,
+        under="equations",
     )
     assert (own[0, 3:] < 0.5 * ahead[0, 3:]).all()
     assert (3 * own[0] <= steady[0]).all()
@@ -139,12 +146,12 @@ def test_wrong_columns_and_missing_numbers_are_named(tmp_path):
     table = tmp_path / "table.csv"
     np.savetxt(table, np.zeros((10, 20)), delimiter=",")
     with pytest.raises(TrocarError, match="20 columns; a table without header needs 21"):
-        load_recording(table)
+        load_recording(table, "PSM")
     rows = np.zeros((10, 21))
     rows[3, 9] = np.nan
     np.savetxt(table, rows, delimiter=",")
     with pytest.raises(TrocarError, match="line 4: dq of insertion is nan"):
-        load_recording(table)
+        load_recording(table, "PSM")
     with pytest.raises(TrocarError, match="does not exist"):
         load_recording(tmp_path / "nothing.csv")
 
@@ -186,10 +193,10 @@ def test_bags_with_measured_js_are_read_with_the_jaw(ros, tmp_path):
     with Writer1(path) if ros == 1 else Writer2(path, version=9) as writer:
         write_bag(writer, typestore, "/PSM1/measured_js", arm, encode, header)
         write_bag(writer, typestore, "/PSM1/jaw/measured_js", jaw, encode, header)
-    recording = load_recording(path)
+    recording = load_recording(path, "PSM")
     assert recording.joints == tuple(tr.load_arm("PSM").joint_names)
     np.testing.assert_allclose(recording.t, arm[0] - 100.0, atol=1e-6)
     np.testing.assert_allclose(recording.q[:, :6], arm[2], atol=1e-12)
     np.testing.assert_allclose(recording.tau[:, 6], jaw[4][:, 0], atol=1e-9)
     with pytest.raises(TrocarError, match="PSM1"):
-        load_recording(path, namespace="PSM2")
+        load_recording(path, "PSM", namespace="PSM2")

@@ -16,17 +16,16 @@ from trocar.errors import TrocarError
 from trocar.identification import recipe_search
 from trocar.identification.cross_validation import FOLDS, SHIFTS, Validation, folds
 from trocar.identification.identify import identify, prepared, problem_of
-from trocar.identification.motion import efforts
+from trocar.identification.prediction import efforts, relative_error
 from trocar.identification.recalibration import recalibrate
 from trocar.identification.recipe import RECIPES, load_recipe, recipe_of, recipe_table
 from trocar.identification.recipe_changes import alternatives, simpler
-from trocar.identification.recipe_file import recipe_text
 from trocar.identification.recipe_search import Found, search
-from trocar.identification.scores import relative_error
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording
 from trocar.simulation import Simulator
 from trocar.simulation.run import simulate
+from trocar.toml_file import toml_text
 
 OTHERS = ("ECM", "ECM_Si", "PSM_Si")
 RATE = 100.0
@@ -126,7 +125,7 @@ def test_the_command_says_which_recipe_it_used(ecm, tmp_path):
 @pytest.mark.parametrize("arm", [*RECIPES, *OTHERS])
 def test_a_recipe_reads_back_from_its_file(arm, tmp_path):
     path = tmp_path / "recipe.toml"
-    path.write_text(recipe_text({"arm": arm, **recipe_table(arm)}, ["a comment"]), encoding="utf-8")
+    path.write_text(toml_text({"arm": arm, **recipe_table(arm)}, ["a comment"]), encoding="utf-8")
     own, read = load_recipe(arm), load_recipe(arm, path)
     assert read.template.drives == own.template.drives
     assert read.template.elastics == own.template.elastics

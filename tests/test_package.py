@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from importlib import import_module
+from types import ModuleType
 
 import pytest
 
@@ -29,3 +31,37 @@ def test_subpackages_are_reached_without_a_further_import():
 def test_the_command_line_loads_no_engine_before_a_command_runs():
     code = f"import sys, trocar.cli; print([name for name in {ENGINES} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_dir_lists_the_public_names_and_the_rooms_and_nothing_else():
+    code = "import trocar as tr; tr.Simulator; tr.render; print(*dir(tr))"
+    listed = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split())
+    rooms = {"appearance", "arms", "calibration", "control", "errors", "identification", "mechanics", "recording"}
+    assert listed == {*tr.__all__, *rooms, "simulation", "__doc__", "__version__"}
+
+
+def test_the_public_surface_is_this():
+    assert set(tr.__all__) == {
+        *("ARMS", "Arm", "load_arm", "load_instrument", "load_endoscope"),
+        *("Mechanism", "load_mechanism", "Cart", "Placement", "load_cart"),
+        *("Simulator", "Scene", "SceneArm", "load_scene", "simulate", "simulate_scene", "render"),
+        *("Cable", "Compliance", "Diverged"),
+        *("ComputedTorque", "GravityCompensation", "JointPD", "JointPID", "Setpoint", "State", "hold"),
+        *("Recording", "load_recording", "identify", "calibrate"),
+        *("NearLimit", "NearSingular", "TrocarError", "Unreachable", "Unsolved"),
+    }
+
+
+@pytest.mark.parametrize(
+    "room", ["arms", "calibration", "control", "datasets", "identification", "mechanics", "recording", "simulation"]
+)
+def test_a_room_says_what_to_import_and_leaks_nothing(room):
+    """`from trocar.ROOM import *` gives what the documentation names: no modules of others, no `annotations`."""
+    module = import_module(f"trocar.{room}")
+    assert module.__doc__
+    assert sorted(module.__all__) == module.__all__
+    for name in module.__all__:
+        found = getattr(module, name)
+        assert not isinstance(found, ModuleType) or found.__name__.startswith("trocar."), name
+        assert name not in ("annotations", "Any", "Callable", "Mapping", "Sequence")
+    assert any(name in module.__doc__ for name in module.__all__)

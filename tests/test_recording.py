@@ -46,7 +46,7 @@ def assert_same(a: Recording, b: Recording) -> None:
         x, y = getattr(a, group), getattr(b, group)
         assert set(x) == set(y)
         assert all(x[name].shape == y[name].shape and x[name].tobytes() == y[name].tobytes() for name in x)
-    for name in ("joints", "joint_units", "extra_units", "provenance"):
+    for name in ("joints", "joint_units", "space", "extra_units", "provenance"):
         assert getattr(a, name) == getattr(b, name), name
 
 

@@ -19,12 +19,13 @@ from PIL import Image
 import trocar as tr
 from trocar.control import ComputedTorque, sinusoid
 from trocar.errors import TrocarError
-from trocar.identification.motion import efforts
-from trocar.identification.recipe import joint_from_columns, load_recipe
+from trocar.identification.prediction import efforts
+from trocar.identification.recipe import load_recipe
 from trocar.identification.signals import prepare
 from trocar.palette import ACCENT, rgb
+from trocar.recording import load_recording
+from trocar.recording.motor_columns import joint_from_columns, table_columns
 from trocar.report import Claim, Report
-from trocar.viewer.loading import load
 from trocar.viewer.plant import Settings
 from trocar.viewer.playback import Track, difference
 from trocar.viewer.resimulation import simulated
@@ -55,13 +56,13 @@ def test_a_table_of_motors_is_turned_into_joints_that_do_the_same_work(tmp_path)
     """Positions come back through the coupling; the power of motors is that of joints."""
     recipe = load_recipe("PSM")
     robot = tr.load_arm("PSM", recipe.template.geometry)
-    T = joint_from_columns(robot, recipe.columns)
+    T = joint_from_columns(robot, table_columns(robot))
     rng = np.random.default_rng(1)
     q, dq, tau = (0.1 * rng.standard_normal((20, 7)) for _ in range(3))
     table = np.hstack([x @ np.linalg.inv(T).T for x in (q, dq)] + [tau @ T])
     path = tmp_path / "published.csv"
     np.savetxt(path, table, delimiter=",")
-    found = load(path, "PSM")
+    found = load_recording(path, "PSM")
     assert list(found.joints) == list(robot.joint_names)
     np.testing.assert_allclose(found.q, q, atol=1e-12)
     np.testing.assert_allclose((found.tau * found.dq).sum(1), (tau * dq).sum(1), atol=1e-12)
@@ -71,7 +72,7 @@ def test_the_arm_of_a_table_must_be_known(tmp_path):
     path = tmp_path / "published.csv"
     np.savetxt(path, np.zeros((20, 21)), delimiter=",")
     with pytest.raises(TrocarError, match="PSMM"):
-        load(path, "PSMM")
+        load_recording(path, "PSMM")
 
 
 # -- simulated again -------------------------------------------------------------------------------------------------

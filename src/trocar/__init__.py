@@ -1,14 +1,38 @@
-"""trocar: the da Vinci Research Kit, simulated with its real mechanism."""
+"""trocar: a dynamic simulator of the da Vinci Research Kit, with its real mechanism.
+
+    import trocar as tr
+
+    mech = tr.load_mechanism("PSM")             # equations: kinematics and dynamics
+    sim = tr.Simulator("PSM")                   # engine: the closed chain in MuJoCo
+    rec = tr.simulate(sim, tr.JointPID(sim.arm), tr.hold(sim.arm.home), duration=1.0)
+
+These names are the usual ones; the rooms behind them have more: `trocar.arms` (facts), `trocar.mechanics` (equations),
+`trocar.control` (controllers, trajectories, observers), `trocar.simulation` (engine), `trocar.appearance` (pictures),
+`trocar.recording`, `trocar.identification` and `trocar.calibration`.
+"""
 
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from trocar.appearance.rendering import render
     from trocar.arms import ARMS, Arm, load_arm
+    from trocar.arms.instruments import load_endoscope, load_instrument
+    from trocar.calibration import calibrate
+    from trocar.control import (
+        ComputedTorque,
+        GravityCompensation,
+        JointPD,
+        JointPID,
+        Setpoint,
+        State,
+        hold,
+    )
     from trocar.errors import NearLimit, NearSingular, TrocarError, Unreachable, Unsolved
+    from trocar.identification import identify
     from trocar.mechanics import Cart, Mechanism, Placement, load_cart, load_mechanism
-    from trocar.recording import Recording
+    from trocar.recording import Recording, load_recording
     from trocar.simulation import (
         Cable,
         Compliance,
@@ -28,7 +52,11 @@ __all__ = [
     "Cable",
     "Cart",
     "Compliance",
+    "ComputedTorque",
     "Diverged",
+    "GravityCompensation",
+    "JointPD",
+    "JointPID",
     "Mechanism",
     "NearLimit",
     "NearSingular",
@@ -36,22 +64,44 @@ __all__ = [
     "Recording",
     "Scene",
     "SceneArm",
+    "Setpoint",
     "Simulator",
+    "State",
     "TrocarError",
     "Unreachable",
     "Unsolved",
+    "calibrate",
+    "hold",
+    "identify",
     "load_arm",
     "load_cart",
+    "load_endoscope",
+    "load_instrument",
     "load_mechanism",
+    "load_recording",
     "load_scene",
+    "render",
     "simulate",
 ]
 
-_HOMES = ("errors", "arms", "mechanics", "recording", "simulation")
+# Modules that define the public names, cheapest import first.
+_HOMES = (
+    "errors",
+    "arms",
+    "arms.instruments",
+    "recording",
+    "mechanics",
+    "control",
+    "simulation",
+    "appearance.rendering",
+    "calibration",
+    "identification",
+)
+_ROOMS = {home.partition(".")[0] for home in _HOMES}
 
 
 def __getattr__(name: str) -> object:
-    """Public names are imported when first asked for: `trocar --help` needs neither engine, and takes no seconds."""
+    """Import public names on first use: `trocar --help` needs no engine and must start quickly."""
     if name in __all__:
         for home in _HOMES:
             module = import_module(f"trocar.{home}")
@@ -64,4 +114,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *_ROOMS, "__doc__", "__version__"})

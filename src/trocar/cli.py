@@ -14,15 +14,17 @@ from rich.console import Console
 
 from trocar.commands.bench import bench
 from trocar.commands.calibrate import calibrate
+from trocar.commands.compare import compare
 from trocar.commands.excite import excite
 from trocar.commands.export import export
 from trocar.commands.fetch import fetch
 from trocar.commands.gravity import gravity
 from trocar.commands.identify import identify
+from trocar.commands.options import Folder, option
 from trocar.commands.render import render
 from trocar.commands.scene import scene
 from trocar.commands.sim import sim
-from trocar.commands.terminal import INTERRUPTED, plain_errors, progress_bar
+from trocar.commands.terminal import INTERRUPTED, plain_errors, progress_bar, show_written
 from trocar.commands.view import view
 from trocar.errors import TrocarError, UnknownName
 
@@ -55,20 +57,18 @@ def main(
 ) -> None:
     """A dynamic simulator of the da Vinci Research Kit (dVRK).
 
-    Start with [bold]trocar demo[/bold]; every command explains itself with an example:
-    [bold]trocar reproduce --help[/bold].
+    Start with [bold]trocar demo[/bold]. The help of every command has an example: [bold]trocar sim --help[/bold].
     """
 
 
 @app.command(rich_help_panel="Start here")
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the results.")] = Path(
-        "trocar-demo"
-    ),
+    output: Folder = Path("trocar-demo"),
 ) -> None:
-    """See what trocar does, in half a minute: a PSM follows a spiral by torque, beside the published figures.
+    """Take a tour of half a minute: tables, plots and a film.
 
-    With and without counterweight: a table, plots and a film. Then checks of all arms, and pictures.
+    A PSM follows a spiral under torque control, with and without counterweight, compared with published figures. Then
+    checks of all arms, and pictures.
 
     Example: [bold]trocar demo -o results[/bold], then open results/demo.html in a browser.
     Exit status 1 if a check fails.
@@ -77,69 +77,56 @@ def demo(
     with plain_errors():
         from trocar.experiments import demo as demonstration
         from trocar.files import check_writable
-        from trocar.plots import save
+        from trocar.plots import save_numbered
 
         check_writable(output / "demo.html")
         with progress_bar("demo") as progress:
             report = demonstration.run(output, progress)
         written = [report.write_html(output / "demo.html"), *(path for path, _ in report.clips)]
-        for number, (figure, _) in enumerate(report.figures, start=1):
-            written.append(save(figure, output / f"figure-{number}.png"))
+        written += save_numbered((figure for figure, _ in report.figures), output)
 
     Console().print(report.table())
-    typer.echo("Written:")
-    for path in written:
-        typer.echo(f"  {path}")
+    show_written(written)
     typer.echo(f"Took {time.perf_counter() - start:.1f} s.")
     if not report.ok:
         raise typer.Exit(1)
 
 
-app.command(rich_help_panel="Simulate")(sim)
-app.command(rich_help_panel="Simulate")(scene)
-app.command(rich_help_panel="Simulate")(view)
-app.command(rich_help_panel="Simulate")(render)
-app.command(rich_help_panel="Simulate")(bench)
-app.command(rich_help_panel="Your own robot")(calibrate)
-app.command(rich_help_panel="Your own robot")(gravity)
-app.command(rich_help_panel="Your own robot")(excite)
-app.command(rich_help_panel="Your own robot")(identify)
-app.command(rich_help_panel="Use elsewhere")(export)
-app.command(rich_help_panel="Check against the literature")(fetch)
+# The order of the table of contents that `trocar --help` prints.
+for panel, commands in {
+    "Simulate": (sim, scene),
+    "Look at it": (view, render, compare),
+    "Identify your own robot": (calibrate, gravity, excite, identify),
+    "Use elsewhere": (export, bench),
+    "Check against the literature": (fetch,),
+}.items():
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
 
 
 @app.command(rich_help_panel="Check against the literature")
 def reproduce(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Publications; none means all.", show_default=False),
+        typer.Argument(metavar="NAME", help="Publications. Default: all.", show_default=False),
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR",
-            envvar="TROCAR_DATA",
-            help="Folder with the measured data; without, what `trocar fetch` has fetched.",
-            show_default=False,
-        ),
+        option("DIR", "Folder of measured data. Default: that of `trocar fetch`.", envvar="TROCAR_DATA"),
     ] = None,
-    json_file: Annotated[
-        Path | None,
-        typer.Option("--json", metavar="FILE", help="Write every claim to FILE.", show_default=False),
-    ] = None,
-    report_folder: Annotated[
-        Path | None, typer.Option("--report", metavar="DIR", help="Write DIR/NAME.html.", show_default=False)
-    ] = None,
-    video: Annotated[bool, typer.Option("--video", help="Also render videos, into DIR/video of --report.")] = False,
+    json_file: Annotated[Path | None, option("FILE", "Write every claim to FILE.", "--json")] = None,
+    report_folder: Annotated[Path | None, option("DIR", "Write DIR/NAME.html.", "--report")] = None,
+    video: Annotated[bool, typer.Option("--video", help="Also render videos to DIR/video of --report.")] = False,
 ) -> None:
-    """Reproduce published results: each published number beside ours, with tolerance and source.
+    """Reproduce published results, number by number.
 
     Example: [bold]trocar reproduce ferro2022 --data measurements --report reports[/bold],
     then open reports/ferro2022.html in a browser.
 
-    A claim that cannot be checked (say, for want of data) is listed with the reason and is not a failure.
-    Exit status 1 if a claim fails or an experiment breaks, 2 if the command itself is wrong.
-    With --json, FILE is written whole whatever the exit status; after Ctrl-C (status 130) it says what was not run.
+    Prints each published number and ours, with tolerance and source. A claim that cannot be checked, for example
+    because data are missing, is listed with the reason and does not count as a failure.
+    Exit status 1 if a claim or an experiment fails, 2 if the command line is wrong. With --json, FILE is always written
+    completely; after Ctrl-C (status 130) it lists what was not run.
     """
     with plain_errors():
         from trocar.report import Report

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 
 def check_writable(*paths: str | os.PathLike[str] | None) -> None:
@@ -53,3 +56,8 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> Path:
     finally:
         temporary.unlink(missing_ok=True)
     return path
+
+
+def write_json(path: str | os.PathLike[str], content: Mapping[str, Any]) -> Path:
+    """Write JSON, whole or not at all; a number that is not finite is an error."""
+    return write_whole(path, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from trocar.files import write_whole
 from trocar.palette import COLOURS
 
-__all__ = ["COLOURS", "save", "style"]
+__all__ = ["COLOURS", "save", "save_numbered", "style"]
 
 # Any for the keys: newer matplotlib types them as one long Literal, older ones as str.
 _RC: dict[Any, Any] = {
@@ -56,3 +56,8 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
     with style():
         figure.savefig(buffer, format=path.suffix.removeprefix(".") or "png")
     return write_whole(path, buffer.getvalue())
+
+
+def save_numbered(figures: Iterable[Figure], folder: Path) -> list[Path]:
+    """Write every figure as FOLDER/figure-N.png, N from 1."""
+    return [save(figure, folder / f"figure-{number}.png") for number, figure in enumerate(figures, start=1)]

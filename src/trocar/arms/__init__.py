@@ -1,4 +1,8 @@
-"""What the robots are: facts of every arm, nothing computed from them."""
+"""Arms: the facts of every robot, with their sources; nothing here is computed from them.
+
+`load_arm` returns an `Arm` (its joints, bodies, loops, motors and gains); `ARMS` lists the names. `geometries` and
+`published` give the published link lengths, `instruments` the instruments and endoscopes.
+"""
 
 from __future__ import annotations
 

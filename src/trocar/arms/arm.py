@@ -285,6 +285,11 @@ class Arm:
     def joint_names(self) -> tuple[str, ...]:
         return tuple(j.name for j in self.joints)
 
+    @property
+    def joint_units(self) -> tuple[str, ...]:
+        """Unit of each joint position, "rad" or "m"."""
+        return tuple("m" if j.kind == "prismatic" else "rad" for j in self.joints)
+
     @cached_property
     def lower(self) -> Array:
         """Lower joint limits [rad, m]."""

@@ -14,9 +14,7 @@ Tables of other names, such as what was measured along with the lengths, are not
 
 from __future__ import annotations
 
-import json
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
@@ -24,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from trocar.errors import TrocarError, UnknownName
+from trocar.toml_file import read_toml, toml_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,14 +45,14 @@ class Geometry:
 
 def is_geometry_file(path: str | PathLike[str]) -> bool:
     """Whether a file holds a geometry, rather than dynamic parameters."""
-    return Path(path).suffix == ".toml" and Path(path).is_file() and "lengths" in _table(path)
+    return Path(path).suffix == ".toml" and Path(path).is_file() and "lengths" in read_toml(path, "geometry file")
 
 
 def read_geometry(path: str | PathLike[str], arm: str, published: Mapping[str, Mapping[str, Any]]) -> Geometry:
     """A geometry file of an arm whose published geometries are given; every length must be there."""
     if not Path(path).is_file():
         raise TrocarError(f"geometry file {fspath(path)} does not exist")
-    table, place = _table(path), fspath(path)
+    table, place = read_toml(path, "geometry file"), fspath(path)
     for key in ("arm", "frames", "source", "lengths"):
         if key not in table:
             raise TrocarError(f"{place} has no field '{key}': it is not a geometry file")
@@ -94,19 +93,9 @@ def to_toml(
     Args:
         measured: further tables of numbers and lists, written below the lengths and not read.
     """
-    lines = [*(f"# {comment}".rstrip() for comment in comments), *([""] if comments else [])]
-    lines += [f"{key} = {json.dumps(getattr(geometry, key))}" for key in ("name", "arm", "frames")]
+    content: dict[str, Any] = {key: getattr(geometry, key) for key in ("name", "arm", "frames")}
     if geometry.parameters is not None:
-        lines.append(f"parameters = {json.dumps(geometry.parameters)}")
-    lines += [f"source = {json.dumps(geometry.source)}", "", "[lengths]"]
-    lines += [f"{name} = {float(geometry.lengths[name])!r}" for name in length_names(geometry.lengths)]
-    for title, values in (measured or {}).items():
-        lines += ["", f"[{title}]", *(f'"{name}" = {value!r}' for name, value in values.items())]
-    return "\n".join(lines) + "\n"
-
-
-def _table(path: str | PathLike[str]) -> dict[str, Any]:
-    try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TrocarError(f"{fspath(path)} is not valid TOML: {error}") from None
+        content["parameters"] = geometry.parameters
+    content["source"] = geometry.source
+    content["lengths"] = {name: float(geometry.lengths[name]) for name in length_names(geometry.lengths)}
+    return toml_text({**content, **(measured or {})}, comments)

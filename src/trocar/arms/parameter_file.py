@@ -3,57 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import astuple, fields
+from typing import Any
 
 from trocar.arms.elastics import KINDS, Elastic
 from trocar.arms.parameters import Drive, Inertia, Parameters
+from trocar.toml_file import toml_text
 
 
 def to_toml(parameters: Parameters, comments: Sequence[str] = ()) -> str:
     """TOML text of a set, with comment lines on top. Numbers are written so that they read back exactly."""
-    lines = [*(f"# {comment}".rstrip() for comment in comments), *([""] if comments else [])]
-    lines += [
-        f'name = "{parameters.name}"',
-        f'arm = "{parameters.arm}"',
-        f'geometry = "{parameters.geometry}"',
-        f'source = "{parameters.source}"',
-    ]
-    for name, body in parameters.inertias.items():
-        lines += ["", f"[bodies.{name}]", *_inertia(body)]
-    for drive in parameters.drives:
-        lines += ["", f"[drives.{drive.name}]", *_drive(drive)]
-    for element in parameters.elastics:
-        lines += ["", f"[elastics.{element.name}]", *_elastic(element)]
-    return "\n".join(lines) + "\n"
+    content: dict[str, Any] = {key: getattr(parameters, key) for key in ("name", "arm", "geometry", "source")}
+    content["bodies"] = {name: _inertia(body) for name, body in parameters.inertias.items()}
+    content["drives"] = {drive.name: _drive(drive) for drive in parameters.drives}
+    content["elastics"] = {element.name: _elastic(element) for element in parameters.elastics}
+    return toml_text({key: value for key, value in content.items() if value or key != "elastics"}, comments)
 
 
-def _elastic(element: Elastic) -> list[str]:
+def _elastic(element: Elastic) -> dict[str, Any]:
     kind = next(kind for kind, cls in KINDS.items() if isinstance(element, cls))
-    lines = [f'kind = "{kind}"', f'joint = "{element.joint}"']
-    for field in fields(element):
-        value = getattr(element, field.name)
-        if field.name not in ("name", "joint"):
-            lines.append(f"{field.name} = {list(value) if isinstance(value, tuple) else float(value)!r}")
-    return lines
+    numbers = {f.name: getattr(element, f.name) for f in fields(element) if f.name not in ("name", "joint")}
+    floats = {key: value if isinstance(value, tuple) else float(value) for key, value in numbers.items()}
+    return {"kind": kind, "joint": element.joint, **floats}
 
 
-def _inertia(body: Inertia) -> list[str]:
-    upper = [body.I[i, j] for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))]
-    return [
-        f"mass = {float(body.mass)!r}",
-        f"com = [{', '.join(repr(float(v)) for v in body.com)}]",
-        f"inertia = [{', '.join(repr(float(v)) for v in upper)}]",
-    ]
+def _inertia(body: Inertia) -> dict[str, Any]:
+    upper = [float(body.I[i, j]) for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))]
+    return {"mass": float(body.mass), "com": [float(v) for v in body.com], "inertia": upper}
 
 
-def _drive(drive: Drive) -> list[str]:
+def _drive(drive: Drive) -> dict[str, Any]:
     space, weights = ("motors", drive.motors) if drive.motors else ("joints", drive.joints)
-    inside = ", ".join(f"{name} = {float(weight)!r}" for name, weight in weights.items())
-    lines = [
-        f"{space} = {{ {inside} }}",
-        *(f"{term} = {float(getattr(drive, term))!r}" for term in drive.terms),
-    ]
+    entry: dict[str, Any] = {space: {name: float(weight) for name, weight in weights.items()}}
+    entry |= {term: float(getattr(drive, term)) for term in drive.terms}
     if drive.hysteresis:
-        rows = ([float(dahl.delta), float(dahl.F), float(dahl.slope)] for dahl in drive.hysteresis)
-        lines.append(f"hysteresis = [{', '.join(repr(row) for row in rows)}]")
-    return lines
+        entry["hysteresis"] = [[float(value) for value in astuple(dahl)] for dahl in drive.hysteresis]
+    return entry

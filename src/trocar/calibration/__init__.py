@@ -1,10 +1,14 @@
-"""From markers on the links to joint axes, link lengths, the remote centre and where the arm stands."""
+"""Calibration: joint axes, link lengths, remote centre and pose of an arm from motion capture.
+
+`calibrate` does all of it from `trocar.recording.Markers` and returns a `Calibration`, which writes a geometry file.
+`calibration_motion` is a motion to record. The steps are here too: `revolute_axis`, `measured_linkage`, `fit_lengths`,
+`pivot`, `register` and `hand_eye`.
+"""
 
 from trocar.calibration.axes import Axis, Jump, TooLittleMotion, revolute_axis
-from trocar.calibration.calibration import Calibration, calibrate
+from trocar.calibration.calibration import Calibration, calibrate, calibration_motion
 from trocar.calibration.lengths import Lengths, fit_lengths, model_distances
 from trocar.calibration.linkage import Linkage
-from trocar.calibration.motion import calibration_motion
 from trocar.calibration.pivot import Pivot, pivot
 from trocar.calibration.plane import measured_linkage
 from trocar.calibration.registration import Registration, hand_eye, register

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from trocar.arms import Geometry, load_arm
+from trocar.arms import Arm, Geometry, load_arm
 from trocar.arms.geometry_file import to_toml
 from trocar.arms.parameters import SETS
 from trocar.calibration.axes import Jump, TooLittleMotion, WrongSlide
@@ -29,6 +29,8 @@ FRAMES = "gondokaryono2019"
 LINKS = ("yaw", "back", "front", "bottom", "top", "end", "insertion", "tip")
 STRANGE = 0.010  # [m] from the published axes: another arm, or markers on other links than their names say
 MOST_DROPPED = 0.3  # of the rows
+PERIODS = (7.3, 5.9, 9.7, 6.1, 4.3, 3.7, 5.3)  # [s] of the joints: they do not repeat together
+REACH = 0.8  # of the way from the middle of a joint's range to its limits, at most 0.8 rad
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +89,16 @@ class Calibration:
         if self.T_camera_base is not None:
             measured["camera"] |= {"T_camera_base": self.T_camera_base.tolist()}
         return write_whole(path, to_toml(geometry, comments, measured))
+
+
+def calibration_motion(arm: Arm, duration: float = 60.0, rate: float = 100.0) -> tuple[Array, Array]:
+    """Times (N,) [s] and joint values (N, n) [rad, m] to move an arm through in front of the cameras."""
+    t = np.arange(round(duration * rate)) / rate
+    middle, half = (arm.lower + arm.upper) / 2, (arm.upper - arm.lower) / 2
+    swing = np.minimum(REACH * half, 0.8)
+    swing[arm.tip_joints :] = 0.0
+    phase = np.arange(arm.n)
+    return t, middle + swing * np.sin(2 * np.pi * t[:, None] / np.array(PERIODS[: arm.n]) + phase)
 
 
 def calibrate(markers: Markers, arm: str = "PSM", frames: str = FRAMES, *, drop_jumps: bool = False) -> Calibration:

@@ -1,1 +1,1 @@
-"""Commands of the command line that are longer than a page, one per file; `cli` puts them together."""
+"""Commands of the command line, one per file; `trocar.cli` puts them together. Nothing to import from scripts."""

@@ -2,47 +2,36 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Annotated
 
-import typer
-from rich.console import Console
-from rich.table import Table
-
-from trocar.commands.terminal import plain_errors, progress_bar
+from trocar.commands.options import JsonFile, option
+from trocar.commands.terminal import plain_errors, progress_bar, show_table
 
 
+@plain_errors()
 def bench(
-    json_file: Annotated[
-        Path | None,
-        typer.Option("--json", metavar="FILE", help="Write the figures to FILE.", show_default=False),
-    ] = None,
-    rounds: Annotated[int, typer.Option(metavar="N", help="Repetitions; the median counts.", min=1)] = 15,
+    json_file: JsonFile = None,
+    rounds: Annotated[int, option("N", "Repetitions; the median is reported.", min=1)] = 15,
 ) -> None:
-    """Measure how fast trocar is here, beside the bare library calls, in the same run.
+    """Measure how fast trocar runs on this machine.
 
     Example: [bold]trocar bench --json figures.json[/bold]. Takes less than half a minute on an idle machine.
+    The bare library calls are measured in the same run.
 
     Names end in their unit: _us is microseconds per call, _us_per_state per state of a batch of 10,000,
     _over_ is a ratio to the bare call (mj_step is MuJoCo's step, pinocchio the library calls on the same tree).
     The real-time factor is for a timestep of 1 ms. scene_cart_classic is three PSMs and an ECM in one model; its stereo
     images are 640 x 480 at 30 Hz, and left out where nothing can be rendered.
     """
-    with plain_errors():
-        from trocar.bench import figures, scene_figures, step_figures
-        from trocar.files import check_writable, write_whole
+    from trocar.bench import figures, scene_figures, step_figures
+    from trocar.files import check_writable, write_json
 
-        check_writable(json_file)
-        with progress_bar("bench") as progress:
-            found = figures(rounds=rounds, progress=progress)
-            for arm in ("ECM", "MTMR"):
-                found |= step_figures(arm, rounds=rounds)
-            found |= scene_figures("cart_classic", rounds=rounds)
-        if json_file is not None:
-            write_whole(json_file, json.dumps(found, indent=2, allow_nan=False) + "\n")
-    table = Table("figure", title="trocar bench", title_justify="left")
-    table.add_column("median", justify="right")
-    for name, value in found.items():
-        table.add_row(name, f"{value:.4g}")
-    Console().print(table)
+    check_writable(json_file)
+    with progress_bar("bench") as progress:
+        found = figures(rounds=rounds, progress=progress)
+        for arm in ("ECM", "MTMR"):
+            found |= step_figures(arm, rounds=rounds)
+        found |= scene_figures("cart_classic", rounds=rounds)
+    if json_file is not None:
+        write_json(json_file, found)
+    show_table("trocar bench", ("figure", "median"), [(name, f"{value:.4g}") for name, value in found.items()])

@@ -6,35 +6,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from trocar.commands.terminal import plain_errors
-from trocar.errors import TrocarError
+from trocar.commands.options import check_toml, flag, option
+from trocar.commands.terminal import plain_errors, show_table, show_written
 
 if TYPE_CHECKING:
     from trocar.calibration import Calibration
     from trocar.recording import Markers
 
 
+@plain_errors()
 def calibrate(
-    file: Annotated[Path, typer.Argument(metavar="MARKERS.csv", help="Marked links over time; see above.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="GEOMETRY.toml", help="Where to write.")] = Path(
-        "geometry.toml"
-    ),
-    arm: Annotated[str, typer.Option(metavar="ARM", help="PSM or ECM (Classic).")] = "PSM",
-    frames: Annotated[
-        str, typer.Option(metavar="NAME", help="Published geometry whose lengths to find; PSM also wang2019.")
-    ] = "gondokaryono2019",
-    drop_jumps: Annotated[
-        bool, typer.Option("--drop-jumps", help="Leave rows out in which a body is suddenly elsewhere.")
-    ] = False,
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Picture (png, svg, pdf); beside the output without.", show_default=False),
-    ] = None,
+    file: Annotated[Path, typer.Argument(metavar="MARKERS.csv", help="Poses of marked links; see above.")],
+    output: Annotated[Path, option("FILE.toml", "Geometry file to write.", "--output", "-o")] = Path("geometry.toml"),
+    arm: Annotated[str, option("ARM", "PSM or ECM (Classic).")] = "PSM",
+    frames: Annotated[str, option("NAME", "Published geometry to fit; PSM also: wang2019.")] = "gondokaryono2019",
+    drop_jumps: Annotated[bool, flag("Drop rows in which a tracked body jumps.", "--drop-jumps")] = False,
+    plot: Annotated[Path | None, option("FILE", "Figure (png, svg, pdf). Default: next to the output.")] = None,
 ) -> None:
-    """Find the link lengths of your own arm from markers on its links; write a geometry file.
+    """Find the link lengths of your own arm by motion capture.
 
     Example: [bold]trocar calibrate markers.csv -o my_psm.toml[/bold], then
     [bold]trocar sim PSM --parameters my_psm.toml[/bold], or load_mechanism("PSM", "my_psm.toml").
@@ -46,61 +36,42 @@ def calibrate(
 
     Method: Gondokaryono et al. 2019, sections 2.4 and 4.1. See docs/calibration.md.
     """
-    with plain_errors():
-        from trocar.calibration import calibrate as run
-        from trocar.commands.calibration_figure import calibration_figure
-        from trocar.files import check_writable
-        from trocar.plots import save
-        from trocar.recording import Markers
+    from trocar.calibration import calibrate as run
+    from trocar.commands.calibration_figure import calibration_figure
+    from trocar.files import check_writable
+    from trocar.plots import save
+    from trocar.recording import Markers
 
-        if output.suffix != ".toml":
-            raise TrocarError(f"the geometry file must end in .toml, got {output}")
-        check_writable(output, plot)
-        markers = Markers.load(file)
-        found = run(markers, arm, frames, drop_jumps=drop_jumps)
-        written = [found.write(output), save(calibration_figure(found), plot or output.with_suffix(".png"))]
-    console = Console()
-    for table in (_seen(markers), _distances(found), _lengths(found)):
-        console.print(table)
+    check_toml(output, "a geometry")
+    check_writable(output, plot)
+    markers = Markers.load(file)
+    found = run(markers, arm, frames, drop_jumps=drop_jumps)
+    written = [found.write(output), save(calibration_figure(found), plot or output.with_suffix(".png"))]
+    _show(markers, found)
     for line in _summary(found):
         typer.echo(line)
-    typer.echo("Written: " + ", ".join(map(str, written)))
+    show_written(written)
 
 
-def _seen(markers: Markers) -> Table:
-    table = Table("link", title=f"markers: {len(markers)} rows, {markers.t[-1] - markers.t[0]:.1f} s")
-    table.add_column("seen", justify="right")
-    table.add_column("longest gap, s", justify="right")
-    for body in markers.poses:
-        table.add_row(body, f"{markers.seen(body).mean():.1%}", f"{markers.longest_gap(body):.3f}")
-    return table
-
-
-def _distances(found: Calibration) -> Table:
-    from trocar.arms import load_arm
+def _show(markers: Markers, found: Calibration) -> None:
+    from trocar.arms import load_arm, published
     from trocar.calibration import model_distances
 
-    published = model_distances(load_arm(found.arm, found.geometry.frames))
-    table = Table("axes", title="axis distances, mm")
-    for column in ("measured", "sigma", found.geometry.frames, "difference"):
-        table.add_column(column, justify="right")
-    for pair, (value, sigma) in found.linkage.distances.items():
-        numbers = (value, sigma, published[pair], value - published[pair])
-        table.add_row(pair, *(f"{1e3 * number:.3f}" for number in numbers))
-    return table
+    frames = found.geometry.frames
+    model, base = model_distances(load_arm(found.arm, frames)), published(found.arm)[frames]
 
+    def milli(name: str, *numbers: float) -> tuple[str, ...]:
+        return name, *(f"{1e3 * number:.3f}" for number in numbers)
 
-def _lengths(found: Calibration) -> Table:
-    from trocar.arms import published
-
-    base = published(found.arm)[found.geometry.frames]
-    table = Table("length", title="geometry, mm and mrad")
-    for column in ("calibrated", "sigma", "published"):
-        table.add_column(column, justify="right")
-    for name, sigma in found.lengths.sigma.items():
-        numbers = (found.geometry.lengths[name], sigma, base[name])
-        table.add_row(name, *(f"{1e3 * number:.3f}" for number in numbers))
-    return table
+    bodies = [(body, f"{markers.seen(body).mean():.1%}", f"{markers.longest_gap(body):.3f}") for body in markers.poses]
+    title = f"markers: {len(markers)} rows, {markers.t[-1] - markers.t[0]:.1f} s"
+    show_table(title, ("link", "seen", "longest gap, s"), bodies)
+    measured = found.linkage.distances.items()
+    distances = [milli(pair, d, sigma, model[pair], d - model[pair]) for pair, (d, sigma) in measured]
+    show_table("axis distances, mm", ("axes", "measured", "sigma", frames, "difference"), distances)
+    fitted = found.lengths.sigma.items()
+    lengths = [milli(name, found.geometry.lengths[name], sigma, base[name]) for name, sigma in fitted]
+    show_table("geometry, mm and mrad", ("length", "calibrated", "sigma", "published"), lengths)
 
 
 def _summary(found: Calibration) -> list[str]:

@@ -7,40 +7,37 @@ from typing import Annotated
 
 import typer
 
+from trocar.commands.options import option
 from trocar.commands.terminal import plain_errors, progress_bar
 from trocar.errors import UnknownName
 
 
+@plain_errors()
 def fetch(
     names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="NAME", help="wang2019, ferro2022; none means all.", show_default=False),
+        list[str] | None, typer.Argument(metavar="NAME", help="wang2019, ferro2022. Default: all.", show_default=False)
     ] = None,
-    to: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder for the data; without, your cache.", show_default=False),
-    ] = None,
+    to: Annotated[Path | None, option("DIR", "Folder for the data. Default: your cache folder.")] = None,
 ) -> None:
-    """Fetch the measured data that reproductions compare with, from their authors' repositories.
+    """Download published recordings of real robots.
 
     Example: [bold]trocar fetch && trocar reproduce wang2019[/bold]
 
-    The data belong to their authors. Every file is checked by its SHA-256; what is there already is left alone, so an
-    interrupted run goes on where it was. With --to DIR, give DIR to others by --data or TROCAR_DATA.
+    The data belong to their authors. Every file is checked by its SHA-256. Files that are there already are kept, so an
+    interrupted run continues where it stopped. With --to DIR, pass DIR to other commands by --data or TROCAR_DATA.
     """
-    with plain_errors():
-        from trocar.datasets import DATASETS, fetched_folder
+    from trocar.datasets import DATASETS, fetched_folder
 
-        for name in names or ():
-            if name not in DATASETS:
-                raise UnknownName("data", name, DATASETS)
-        folder = fetched_folder() if to is None else to
-        for name in dict.fromkeys(names or DATASETS):
-            dataset = DATASETS[name]
-            typer.echo(f"{name}: {dataset.title}. {dataset.citation}. {dataset.repository}")
-            with progress_bar(f"fetching {len(dataset.files)} files") as progress:
-                new = dataset.fetch(folder, progress)
-            there = len(dataset.files) - len(new)
-            typer.echo(f"{len(new)} files fetched, {there} were there: {folder / dataset.folder}")
-        if to is not None:
-            typer.echo(f"Use them with --data {to}, or set TROCAR_DATA.")
+    for name in names or ():
+        if name not in DATASETS:
+            raise UnknownName("data", name, DATASETS)
+    folder = fetched_folder() if to is None else to
+    for name in dict.fromkeys(names or DATASETS):
+        dataset = DATASETS[name]
+        typer.echo(f"{name}: {dataset.title}. {dataset.citation}. {dataset.repository}")
+        with progress_bar(f"fetching {len(dataset.files)} files") as progress:
+            new = dataset.fetch(folder, progress)
+        there = len(dataset.files) - len(new)
+        typer.echo(f"{len(new)} files fetched, {there} were there: {folder / dataset.folder}")
+    if to is not None:
+        typer.echo(f"Use them with --data {to}, or set TROCAR_DATA.")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from trocar.commands.terminal import plain_errors, progress_bar
+from trocar.commands.options import RecordedArm, check_positive, flag, option
+from trocar.commands.terminal import plain_errors, progress_bar, show_written
 from trocar.errors import TrocarError, UnknownName
 
 if TYPE_CHECKING:
@@ -21,31 +20,21 @@ MOST_FPS = 240.0
 SUFFIXES = (".png", ".gif", ".mp4")
 
 
-class Camera(StrEnum):
-    iso = "iso"
-    side = "side"
-    tip = "tip"
+Camera = Literal["iso", "side", "tip"]
 
 
+@plain_errors()
 def render(
-    recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="A .csv or .npz file.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Ends in .png, .gif or .mp4.")] = Path(
-        "recording.gif"
-    ),
-    arm: Annotated[
-        str | None,
-        typer.Option(metavar="ARM", help="Whose it is, where the file does not say.", show_default=False),
-    ] = None,
-    camera: Annotated[Camera, typer.Option(help="Whole arm, from the side, or the tip close up.")] = Camera.iso,
-    at: Annotated[
-        float | None,
-        typer.Option(metavar="S", help="Time of the picture, in seconds; the last without.", show_default=False),
-    ] = None,
-    fps: Annotated[float, typer.Option(metavar="HZ", help="Frames per second of the film.")] = 25.0,
-    speed: Annotated[float, typer.Option(metavar="X", help="Recorded time per time of the film.")] = 1.0,
-    size: Annotated[str, typer.Option(metavar="WxH", help="In pixels.")] = "640x480",
+    recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="Recording: csv, npz, or a ROS bag.")],
+    output: Annotated[Path, option("FILE", "Ends in .png, .gif or .mp4.", "--output", "-o")] = Path("recording.gif"),
+    arm: RecordedArm = None,
+    camera: Annotated[Camera, flag("Whole arm, from the side, or close up on the tip.")] = "iso",
+    at: Annotated[float | None, option("S", "Time of the picture, in seconds. Default: the end.")] = None,
+    fps: Annotated[float, option("HZ", "Frames per second of the film.")] = 25.0,
+    speed: Annotated[float, option("X", "Playback speed relative to recorded time.")] = 1.0,
+    size: Annotated[str, option("WxH", "Width and height in pixels.")] = "640x480",
 ) -> None:
-    """Make a picture or a film of a recording; no screen needed.
+    """Render a recording as a picture or a film; needs no screen.
 
     Example: [bold]trocar render trocar-sim/recording.npz -o motion.gif[/bold].
 
@@ -53,41 +42,38 @@ def render(
     [bold]trocar render motion.csv -o slow.mp4 --speed 0.25 --size 1280x960[/bold] (a film in slow motion;
     .mp4 needs ffmpeg, which comes with pip install 'trocar\\[view]' or apt install ffmpeg).
     """
-    with plain_errors():
-        suffix = output.suffix.lower()
-        if suffix not in SUFFIXES:
-            raise UnknownName("format of the output", suffix, SUFFIXES)
-        for name, value in (("--fps", fps), ("--speed", speed)):
-            if not (math.isfinite(value) and value > 0):
-                raise TrocarError(f"{name} must be positive, got {value}")
-        if fps > MOST_FPS:
-            raise TrocarError(f"--fps is at most {MOST_FPS:g}, got {fps:g}; for slow motion lower --speed")
-        if at is not None and suffix != ".png":
-            raise TrocarError("--at is the time of a picture: write a .png, or leave --at out")
-        pixels = _size(size)
+    suffix = output.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UnknownName("format of the output", suffix, SUFFIXES)
+    check_positive(fps=fps, speed=speed)
+    if fps > MOST_FPS:
+        raise TrocarError(f"--fps is at most {MOST_FPS:g}, got {fps:g}; for slow motion lower --speed")
+    if at is not None and suffix != ".png":
+        raise TrocarError("--at is the time of a picture: write a .png, or leave --at out")
+    pixels = _size(size)
 
-        from trocar.appearance import render_video, save_png
-        from trocar.arms import ARMS
-        from trocar.files import check_writable
-        from trocar.viewer.plant import Settings
-        from trocar.viewer.playback import Track
+    from trocar.appearance import render_video, save_png
+    from trocar.arms import ARMS
+    from trocar.files import check_writable
+    from trocar.viewer.plant import Settings
+    from trocar.viewer.playback import Track
 
-        check_writable(output)
-        if arm is not None and arm not in ARMS:
-            raise UnknownName("arm", arm, ARMS)
-        track = Track.load(recording, Settings(arm=arm) if arm is not None else None)
-        if arm is not None and track.plant.arm.name != arm:
-            raise TrocarError(f"{recording} is of {track.plant.arm.name}, as it says itself: leave --arm {arm} out")
-        if suffix == ".png":
-            time = track.duration if at is None else at
-            if not 0 <= time <= track.duration + 1e-9:
-                raise TrocarError(f"--at {at:g} is not within the recording, 0 to {track.duration:.6g} s")
-            written = save_png(output, track.picture(time, camera.value, pixels))
-        else:
-            film = track.pictures(fps, speed, camera.value, pixels)
-            with progress_bar(f"{len(film)} frames") as progress:
-                written = render_video(output, _counted(film, progress), fps)
-    typer.echo(f"Written: {written}")
+    check_writable(output)
+    if arm is not None and arm not in ARMS:
+        raise UnknownName("arm", arm, ARMS)
+    track = Track.load(recording, Settings(arm=arm) if arm is not None else None)
+    if arm is not None and track.plant.arm.name != arm:
+        raise TrocarError(f"{recording} names {track.plant.arm.name} as its arm: leave --arm {arm} out")
+    if suffix == ".png":
+        time = track.duration if at is None else at
+        if not 0 <= time <= track.duration + 1e-9:
+            raise TrocarError(f"--at {at:g} is not within the recording, 0 to {track.duration:.6g} s")
+        written = save_png(output, track.picture(time, camera, pixels))
+    else:
+        film = track.pictures(fps, speed, camera, pixels)
+        with progress_bar(f"{len(film)} frames") as progress:
+            written = render_video(output, _counted(film, progress), fps)
+    show_written([written])
 
 
 def _size(text: str) -> tuple[int, int]:

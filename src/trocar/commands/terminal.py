@@ -1,13 +1,16 @@
-"""What commands share: errors and Ctrl-C as one line, and a progress bar that keeps out of the output."""
+"""Terminal output of commands: one-line errors, progress bars, tables and the list of written files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 from trocar.errors import TrocarError
 
@@ -53,3 +56,30 @@ def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
     ) as progress:
         task = progress.add_task(title, total=1.0)
         yield lambda fraction: progress.update(task, completed=fraction)
+
+
+def show_table(
+    title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[int] = (0,), caption: str = ""
+) -> None:
+    """Print a table; columns are aligned right, except those whose index is in `left`."""
+    table = Table(title=title, title_justify="left", caption=caption or None)
+    for i, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if i in left else "right")
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+
+
+def show_written(paths: Sequence[Path]) -> None:
+    """List the files that were written."""
+    if paths:
+        typer.echo("\n  ".join(["Written:", *map(str, paths)]) if len(paths) > 1 else f"Written: {paths[0]}")
+
+
+def drawn(draw: Callable[..., list[Path]], *arguments: Any) -> list[Path]:
+    """The pictures that `draw` writes; if rendering fails, none, and a line on stderr gives the reason."""
+    try:
+        return draw(*arguments)
+    except (TrocarError, ImportError) as error:
+        typer.echo(f"no picture: {error}", err=True)
+        return []

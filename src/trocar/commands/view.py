@@ -1,4 +1,4 @@
-"""`trocar view`: the arm in the browser, live or as it was recorded."""
+"""`trocar view`: an arm, a scene or a recording in the browser."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trocar.commands.options import Instrument, ParameterSet, RecordedArm, flag, option
 from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError
 
@@ -16,88 +17,74 @@ if TYPE_CHECKING:
     from trocar.viewer.plant import Settings
 
 
+@plain_errors()
 def view(
     what: Annotated[
         str,
         typer.Argument(
             metavar="[ARM | SCENE | RECORDING]",
             help="PSM, PSM_Si, ECM, ECM_Si, MTML, MTMR; psm, cart_classic, cart_si, masters or a .toml file; "
-            "a .csv or .npz file.",
+            "a recording (csv, npz, or a ROS bag).",
         ),
     ] = "PSM",
-    compare: Annotated[
-        Path | None,
-        typer.Option(metavar="RECORDING", help="A second recording, drawn as a ghost.", show_default=False),
-    ] = None,
-    arm: Annotated[
-        str | None,
-        typer.Option(metavar="ARM", help="Whose recording it is, where the file does not say.", show_default=False),
-    ] = None,
-    parameters: Annotated[
-        str | None,
-        typer.Option(metavar="SET", help="Parameter set or file; the arm's best without.", show_default=False),
-    ] = None,
-    instrument: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Instrument or endoscope.", show_default=False)
-    ] = None,
-    touch: Annotated[bool, typer.Option("--touch", help="A plate, block and needle below the instruments.")] = False,
-    reports: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder of HTML reports to read in the page.", show_default=False),
-    ] = None,
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="N", help="0 for any free one.")] = 8080,
-    play: Annotated[bool, typer.Option("--play/--paused", help="Whether time runs at first.")] = True,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page here.")] = True,
-    native: Annotated[bool, typer.Option("--native", help="MuJoCo's own window instead; needs a display.")] = False,
+    compare: Annotated[Path | None, option("RECORDING", "Second recording, drawn as a ghost.")] = None,
+    arm: RecordedArm = None,
+    parameters: ParameterSet = None,
+    instrument: Instrument = None,
+    touch: Annotated[bool, flag("Add a plate, a block and a needle below the arms.", "--touch")] = False,
+    reports: Annotated[Path | None, option("DIR", "Folder of HTML reports to read in the page.")] = None,
+    host: Annotated[str, option("ADDRESS", "Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, option("N", "Port to listen on; 0 for any free one.")] = 8080,
+    play: Annotated[bool, flag("Start with the simulation running.", "--play/--paused")] = True,
+    browser: Annotated[bool, flag("Open the page in a browser.", "--browser/--no-browser")] = True,
+    native: Annotated[bool, flag("Use MuJoCo's own window; needs a display.", "--native")] = False,
 ) -> None:
-    """See and touch an arm or a scene in the browser: live simulation, mechanism, plots, recordings.
+    """Watch and drive an arm, a scene or a recording in the browser.
 
     Example: [bold]trocar view PSM[/bold], then open the address that it prints; end with Ctrl-C.
     Drag the sliders, switch off the counterweight, push the tip.
 
-    More: [bold]trocar view cart_classic[/bold] (three PSMs and what the endoscope sees);
-    [bold]trocar view PSM --touch[/bold] (something to press on);
-    [bold]trocar view trocar-sim/recording.npz[/bold] (scrub a recording);
+    More: [bold]trocar view cart_classic[/bold] (three PSMs and the endoscope's view);
+    [bold]trocar view PSM --touch[/bold] (with objects to press on);
+    [bold]trocar view trocar-sim/recording.npz[/bold] (play a recording);
     [bold]trocar view measured.csv --compare simulated.csv --arm PSM[/bold] (two at once).
     On another machine: [bold]ssh -L 8080:127.0.0.1:8080 MACHINE trocar view[/bold],
     then http://127.0.0.1:8080 here; nothing to install on this side.
 
-    The page is served on the loopback only, unless --host says otherwise. A port that is taken is an error.
+    The page is served on the loopback interface only, unless --host names another address.
     Needs viser: pip install 'trocar\\[view]'.
     """
-    with plain_errors():
-        from trocar.arms import ARMS
-        from trocar.errors import NearLimit, NearSingular, UnknownName
-        from trocar.simulation.scene_file import BUILT_IN
-        from trocar.viewer.loading import SUFFIXES
-        from trocar.viewer.plant import Settings
+    from trocar.arms import ARMS
+    from trocar.errors import NearLimit, NearSingular, UnknownName
+    from trocar.recording.loading import SUFFIXES
+    from trocar.simulation.scene_file import BUILT_IN
+    from trocar.viewer.plant import Settings
 
-        # the page itself says what is near a singularity or a limit
-        for category in (NearSingular, NearLimit):
-            warnings.simplefilter("ignore", category)
-        recording = Path(what) if Path(what).suffix.lower() in SUFFIXES else None
-        if compare is not None and recording is None:
-            raise TrocarError("--compare is a second recording: give the first one instead of an arm")
-        scene = what if what in BUILT_IN or Path(what).suffix.lower() == ".toml" else None
-        if scene is not None and (parameters or instrument):
-            raise TrocarError("--parameters and --instrument are of one arm; those of a scene are in its file")
-        if scene is None and recording is None and what not in ARMS:
-            raise UnknownName("arm, scene or recording", what, (*BUILT_IN, *ARMS, "a .toml, .csv or .npz file"))
-        for path in (recording, compare):
-            if path is not None and not path.exists():
-                raise TrocarError(f"the recording {path} does not exist; trocar sim makes one")
-        settings = Settings(
-            arm=(arm or "PSM") if recording or scene else what,
-            parameters=parameters,
-            instrument=instrument,
-            scene=scene,
-            touch=touch,
-        )
-        if native:
-            _native(settings, recording)
-        else:
-            _serve(settings, recording, compare, reports, host, port, play, browser)
+    # the page itself says what is near a singularity or a limit
+    for category in (NearSingular, NearLimit):
+        warnings.simplefilter("ignore", category)
+    recording = Path(what) if Path(what).suffix.lower() in SUFFIXES else None
+    if compare is not None and recording is None:
+        raise TrocarError("--compare is a second recording: give the first one instead of an arm")
+    scene = what if what in BUILT_IN or Path(what).suffix.lower() == ".toml" else None
+    if scene is not None and (parameters or instrument):
+        raise TrocarError("--parameters and --instrument are of one arm; those of a scene are in its file")
+    if scene is None and recording is None and what not in ARMS:
+        raise UnknownName("arm, scene or recording", what, (*BUILT_IN, *ARMS, "a .toml, .csv or .npz file"))
+    for path in (recording, compare):
+        if path is not None and not path.exists():
+            raise TrocarError(f"the recording {path} does not exist; trocar sim makes one")
+    settings = Settings(
+        arm=(arm or "PSM") if recording or scene else what,
+        parameters=parameters,
+        instrument=instrument,
+        scene=scene,
+        touch=touch,
+    )
+    if native:
+        _native(settings, recording)
+    else:
+        _serve(settings, recording, compare, reports, host, port, play, browser)
 
 
 def _serve(

@@ -1,4 +1,10 @@
-"""From a state and a reference to an effort: controllers, and the trajectories they follow."""
+"""Control: controllers turn a reference and a state into an effort.
+
+Joint space: `JointPID` (the dVRK's own), `JointPD`, `ComputedTorque`, `GravityCompensation`, `VelocityServo`; in the
+space of the tip the `Cartesian...` controllers and `HybridForcePosition`. Controllers add up with `+`. References are
+functions of time, such as `hold` and `sinusoid`; `trocar.control.trajectories` has more. `trocar.control.observers`
+estimates external forces, payloads and faults.
+"""
 
 from trocar.control.cartesian_feedback_linearisation import CartesianFeedbackLinearisation
 from trocar.control.cartesian_impedance import CartesianImpedance

@@ -1,4 +1,7 @@
-"""Measured data that others published: where they are, and how a copy is checked."""
+"""Datasets: recordings that others published, and how to fetch them.
+
+`DATASETS` by name; `Dataset.fetch` downloads and checks the files; `fetched_folder` is the default place for them.
+"""
 
 from trocar.datasets.dataset import DATASETS, Dataset, fetched_folder
 

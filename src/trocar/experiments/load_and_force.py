@@ -27,12 +27,12 @@ from trocar.experiments.experiment import Context
 from trocar.experiments.load_and_force_contact import steps_found
 from trocar.identification.cross_validation import FOLDS, period
 from trocar.identification.identify import identify, prepared
-from trocar.identification.motion import efforts
+from trocar.identification.prediction import efforts
 from trocar.identification.recalibration import recalibrate
-from trocar.identification.recipe import Recipe, joint_from_columns, load_recipe
+from trocar.identification.recipe import Recipe, load_recipe
 from trocar.mechanics import Mechanism
-from trocar.recording import Recording
-from trocar.recording.table_file import read_table
+from trocar.recording import Recording, load_recording
+from trocar.recording.motor_columns import joint_from_columns
 from trocar.report import Claim, Relation
 from trocar.spatial import Array
 
@@ -65,19 +65,8 @@ class Measured:
 def measured(path: Path, recipe: Recipe, rate: float = 200.0) -> Measured:
     """A recording of Wang et al.: a table in joints and, at the wrist, motors."""
     arm = recipe.mechanism().arm
-    units = {joint.name: joint.unit for joint in arm.joints}
-    columns = read_table(path, recipe.columns, [units.get(name, "rad") for name in recipe.columns], rate)
-    assert columns.tau is not None
-    T = joint_from_columns(arm, tuple(columns.joints))
-    in_joints = replace(
-        columns,
-        q=columns.q @ T.T,
-        dq=columns.dq @ T.T,
-        tau=columns.tau @ np.linalg.inv(T),
-        joints=arm.joint_names,
-        joint_units=[units[name] for name in arm.joint_names],
-    )
-    return Measured(columns, in_joints)
+    columns = load_recording(path, arm.name, as_recorded=True, rate=rate)
+    return Measured(columns, columns.in_joints(arm))
 
 
 def unexplained(recipe: Recipe, parameters: Parameters, recording: Measured) -> tuple[Array, Array, Array, Array]:

@@ -23,12 +23,11 @@ from trocar.experiments.wang2019_half_speed import half_speed
 from trocar.identification.figures import effort_figure, effort_labels, error_figure
 from trocar.identification.identify import Identified, identify
 from trocar.identification.least_squares import base_estimate
-from trocar.identification.motion import efforts, regressor
-from trocar.identification.recipe import joint_from_columns
-from trocar.identification.scores import relative_error
+from trocar.identification.prediction import efforts, regressor, relative_error
 from trocar.identification.signals import Signals, prepare
-from trocar.identification.sources import load_recording
 from trocar.mechanics import Mechanism, load_mechanism
+from trocar.recording import load_recording
+from trocar.recording.motor_columns import joint_from_columns
 from trocar.report import Claim, Report
 from trocar.spatial import Array
 
@@ -86,7 +85,7 @@ def run(context: Context) -> Report:
         for claim in _as_published(family, "one", fits, train):
             report.add_claim(claim)
         context.progress(f"{family}: ours")
-        found = identify(load_recording(one, arm), arm)
+        found = identify(load_recording(one, arm, as_recorded=True), arm)
         for claim in (*_ours_on_one(family, found), *_consistent(family, found)):
             report.add_claim(claim)
         if two is None:
@@ -100,7 +99,9 @@ def run(context: Context) -> Report:
             context.progress("PSM: the twin in the engine")
             other = _path(context, family, "one_no_weight_results.csv")
             claims, lines = in_engine(
-                found, load_recording(one, arm), None if other is None else load_recording(other, arm)
+                found,
+                load_recording(one, arm, as_recorded=True),
+                None if other is None else load_recording(other, arm, as_recorded=True),
             )
             twin, report.paragraphs = found.parameters, report.paragraphs + lines
             for claim in claims:
@@ -130,7 +131,7 @@ def _path(context: Context, family: str, name: str) -> Path | None:
 
 def _prepared(family: str, arm: str, path: Path) -> Set:
     mechanism = load_mechanism(arm, "wang2019_published")
-    recording = load_recording(path, arm)
+    recording = load_recording(path, arm, as_recorded=True)
     T = joint_from_columns(mechanism.arm, tuple(recording.joints))
     return Set(mechanism, T, prepare(recording, [CUTOFF[family]] * 7, CUTOFF[family], 1.0))
 
@@ -214,7 +215,7 @@ def _consistent(family: str, found: Identified) -> list[Claim]:
 
 
 def _ours(family: str, found: Identified, two: Path) -> list[Claim]:
-    ours = found.relative_error(load_recording(two, found.recipe.arm.name))
+    ours = found.relative_error(load_recording(two, found.recipe.arm.name, as_recorded=True))
     published = PUBLISHED[f"{family}/two"]["SDP"]
     return [
         Claim(

@@ -13,14 +13,14 @@ from scipy.interpolate import CubicSpline
 
 from trocar.files import write_whole
 from trocar.identification.identify import Identified, prepared
-from trocar.identification.motion import efforts
+from trocar.identification.prediction import efforts, relative_error, root_mean_square
 from trocar.identification.recalibration import recalibrate
-from trocar.identification.recipe import joint_from_columns, load_recipe
-from trocar.identification.scores import relative_error, root_mean_square
+from trocar.identification.recipe import load_recipe
 from trocar.identification.signals import Signals, lowpass
 from trocar.identification.twin import identified_text, recalibrated_text
 from trocar.mechanics import load_mechanism
 from trocar.recording import Recording
+from trocar.recording.motor_columns import joint_from_columns
 from trocar.report import Claim
 from trocar.simulation import Simulator
 from trocar.spatial import Array

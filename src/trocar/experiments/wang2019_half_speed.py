@@ -10,7 +10,7 @@ import numpy as np
 from trocar.arms.parameters import Drive
 from trocar.identification.identify import identify
 from trocar.identification.recipe import Recipe, load_recipe
-from trocar.identification.sources import load_recording
+from trocar.recording import load_recording
 from trocar.report import Claim
 
 FULL = "one_results_1.0_scale_105_grams_insertion.csv"
@@ -33,7 +33,8 @@ def half_speed(folder: Path | None) -> tuple[Claim, list[str]]:
     if folder is None or not all(path.is_file() for path in _files(folder)):
         return claim, []
     full, half = (
-        load_recording(path, "PSM", rate=rate) for path, rate in zip(_files(folder), (200.0, 100.0), strict=True)
+        load_recording(path, "PSM", as_recorded=True, rate=rate)
+        for path, rate in zip(_files(folder), (200.0, 100.0), strict=True)
     )
     recipe = load_recipe("PSM")
     hysteresis = identify(full, recipe=recipe, cross_validate=False)

@@ -1,0 +1,36 @@
+"""Identification: from recordings of a robot to its dynamic parameters.
+
+    found = identify(load_recording("one_results.csv", "PSM", as_recorded=True), "PSM")
+    write_whole("mine.toml", identified_text(found, "one_results.csv"))
+
+`identify` fits a physically consistent set by the recipe of the arm (`load_recipe`). `recalibrate` refits only friction
+and offsets. `excite` searches for a motion that excites the parameters. `fit_gravity` fits gravity to static poses.
+"""
+
+from trocar.identification.excitation import Excitation, excite
+from trocar.identification.identify import Identified, identify
+from trocar.identification.prediction import relative_error
+from trocar.identification.recalibration import Recalibrated, recalibrate
+from trocar.identification.recipe import Recipe, load_recipe
+from trocar.identification.signals import Signals, prepare
+from trocar.identification.static_gravity import GravityFit, fit_gravity
+from trocar.identification.twin import covariance, identified_text, recalibrated_text
+
+__all__ = [
+    "Excitation",
+    "GravityFit",
+    "Identified",
+    "Recalibrated",
+    "Recipe",
+    "Signals",
+    "covariance",
+    "excite",
+    "fit_gravity",
+    "identified_text",
+    "identify",
+    "load_recipe",
+    "prepare",
+    "recalibrate",
+    "recalibrated_text",
+    "relative_error",
+]

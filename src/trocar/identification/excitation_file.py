@@ -13,7 +13,7 @@ import numpy as np
 from trocar.arms import Arm
 from trocar.control.trajectories import Fourier, PeriodicRun, fourier
 from trocar.errors import TrocarError
-from trocar.files import write_whole
+from trocar.files import write_json
 from trocar.identification.excitation import Excitation
 from trocar.identification.excitation_limits import ExcitationLimits
 from trocar.recording import Recording
@@ -50,7 +50,7 @@ def save_coefficients(
         "efforts": effort_table(arm, found, rehearsed),
         "trocar": version("trocar"),
     }
-    return write_whole(path, json.dumps(table, indent=1) + "\n")
+    return write_json(path, table)
 
 
 def effort_table(arm: Arm, found: Excitation, rehearsed: Array | None = None) -> dict[str, dict[str, float]]:
@@ -97,7 +97,7 @@ def rows(
         dq=dq,
         ddq=ddq,
         joints=arm.joint_names,
-        joint_units=[joint.unit for joint in arm.joints],
+        joint_units=arm.joint_units,
         provenance={
             "source": "excitation",
             "arm": arm.name,
@@ -113,7 +113,6 @@ def rows(
 def player(arm: Arm, csv_name: str, rate: float) -> str:
     """Text of a Python script that plays the rows on a real dVRK and writes what it measures."""
     jaw = "jaw" in arm.joint_names
-    units = [joint.unit for joint in arm.joints]
     if not arm.dvrk_class:
         raise TrocarError(f"{arm.name} is no arm of the dVRK: no script can play the motion on it")
     return _PLAYER.format(
@@ -123,7 +122,7 @@ def player(arm: Arm, csv_name: str, rate: float) -> str:
         cls=arm.dvrk_class,
         default=arm.dvrk_name,
         joints=list(arm.joint_names),
-        units=units,
+        units=list(arm.joint_units),
         n=arm.n - 1 if jaw else arm.n,
         jaw=jaw,
     )

@@ -1,4 +1,4 @@
-"""Pictures of an identification: measured and predicted effort, and friction over position."""
+"""Figures and report of an identification: measured and predicted effort, and relative errors."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from trocar.arms import Arm
+from trocar.identification.identify import Identified
+from trocar.identification.prediction import efforts
 from trocar.identification.signals import Signals
 from trocar.plots import COLOURS, style
+from trocar.recording import Recording
+from trocar.recording.motor_columns import joint_from_columns
+from trocar.report import Report
 from trocar.spatial import Array
 
 
@@ -54,3 +59,26 @@ def error_figure(errors: dict[str, Array], columns: tuple[str, ...]) -> Figure:
         axes.set_ylabel("relative error of effort")
         figure.legend(*axes.get_legend_handles_labels(), loc="outside upper right", ncols=len(errors))
     return figure
+
+
+def identification_report(found: Identified, other: Recording | None, name: str) -> Report:
+    """Errors and figures on the recording `name` that was fitted, and on another one if given."""
+    mechanism = found.mechanism()
+    T = joint_from_columns(mechanism.arm, found.columns)
+    labels = effort_labels(found.columns, mechanism.arm, T)
+    errors = {"train": found.train_relative_error, "cross-validation": found.cv_relative_error}
+    shown = {f"Training recording {name}": (found.signals, efforts(mechanism, T, found.signals))}
+    if other is not None:
+        errors["test"] = found.relative_error(other)
+        shown["Test recording"] = found.prepared(other), found.efforts(other)
+    numbers = "; ".join(f"{key}: {', '.join(f'{x:.4f}' for x in values)}" for key, values in errors.items())
+    rotors = ", ".join(f"{key} {value:.2g} kg m^2" for key, value in found.rotor_inertia.items())
+    page = Report(f"{found.parameters.arm} identified from {name}", figures_first=True)
+    page.paragraphs += [
+        f"Relative errors of effort ({', '.join(found.columns)}), {numbers}.",
+        f"Smallest eigenvalue of a pseudo-inertia {found.min_pseudo_inertia_eigenvalue:.2g}; rotors {rotors}.",
+    ]
+    page.add_figure(error_figure(errors, found.columns), "Relative error of effort, by column of the recording.")
+    for title, (signals, predicted) in shown.items():
+        page.add_figure(effort_figure(signals, predicted, labels, title), f"{title}, first 15 s.")
+    return page

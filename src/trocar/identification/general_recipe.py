@@ -27,8 +27,6 @@ def general_table(robot: Arm, known: Parameters) -> dict[str, Any]:
     """The recipe as a table, for any arm with parameters."""
     return {
         "arm": robot.name,
-        "columns": list(robot.joint_names),
-        "rate": 200.0,
         "geometry": known.geometry,
         "prior": known.name,
         "filters": {"effort": 17.0, "motion": [8.0] * robot.n, "trim": 1.0},

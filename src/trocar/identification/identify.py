@@ -15,14 +15,14 @@ from trocar.identification.cross_validation import Validation, bins, cross_valid
 from trocar.identification.design import Design, design, with_values
 from trocar.identification.estimators import consistent
 from trocar.identification.least_squares import noise_variance
-from trocar.identification.motion import efforts, regressor
-from trocar.identification.recipe import Recipe, joint_from_columns, load_recipe
+from trocar.identification.prediction import efforts, regressor, relative_error, root_mean_square
+from trocar.identification.recipe import Recipe, load_recipe
 from trocar.identification.recording_checks import check, check_excitation
-from trocar.identification.scores import relative_error, root_mean_square
 from trocar.identification.signals import Signals, prepare, shifted
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import barycentric, pseudo_inertia
 from trocar.recording import Recording
+from trocar.recording.motor_columns import joint_from_columns
 from trocar.spatial import Array
 
 

@@ -15,15 +15,13 @@ from trocar.errors import TrocarError
 from trocar.identification.design import design, with_values
 from trocar.identification.estimators import expanded
 from trocar.identification.identify import prepared
-from trocar.identification.motion import efforts, regressor
-from trocar.identification.recipe import Recipe, joint_from_columns, load_recipe
-from trocar.identification.recording_checks import check
-from trocar.identification.scores import relative_error, root_mean_square
+from trocar.identification.prediction import efforts, regressor, relative_error, root_mean_square
+from trocar.identification.recipe import Recipe, load_recipe
+from trocar.identification.recording_checks import SHORTEST, check
 from trocar.mechanics.inertia import NAMES, barycentric
 from trocar.recording import Recording
+from trocar.recording.motor_columns import joint_from_columns
 from trocar.spatial import Array
-
-SHORTEST = 4.0  # [s]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,6 @@ published recording. Other arms get a general one (`general_recipe.py`). `trocar
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -24,7 +23,7 @@ from trocar.identification.consistency import Prior, prior
 from trocar.identification.general_recipe import general_table, prior_of_set
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import from_pseudo_inertia, standard
-from trocar.spatial import Array
+from trocar.toml_file import read_toml
 
 RECIPES = {"PSM": "psm", "MTML": "mtm", "MTMR": "mtm"}
 WEIGHTS = ("prior", "friction", "other")
@@ -53,7 +52,7 @@ class Recipe:
 
     Attributes:
         name: where it comes from, in words. arm: what is identified, in the geometry of the template.
-        columns: joints or motors of a table without header. rate: its samples per second [Hz].
+        columns, rate: names and samples per second [Hz] of a table without header; None for the published layout.
         effort_cutoff, motion_cutoffs: of the zero-phase filters [Hz]. trim: cut at both ends [s].
         delay: time by which recorded efforts are taken to be late [s].
         slower_than: rows are not fitted (but judged) where any column is slower than this fraction of its top speed.
@@ -65,8 +64,6 @@ class Recipe:
 
     name: str
     arm: Arm
-    columns: tuple[str, ...]
-    rate: float
     effort_cutoff: float
     motion_cutoffs: tuple[float, ...]
     trim: float
@@ -76,6 +73,8 @@ class Recipe:
     template: Parameters
     delay: float = 0.0
     slower_than: float = 0.0
+    columns: tuple[str, ...] | None = None
+    rate: float | None = None
 
     def mechanism(self) -> Mechanism:
         """The equations of the template."""
@@ -108,13 +107,7 @@ def recipe_table(arm: str, path: str | Path | None = None) -> dict[str, Any]:
             return deepcopy(read(f"recipe_{RECIPES[arm]}"))
         known = load_parameters(arm)
         return general_table(load_arm(arm, known.geometry), known)
-    path = Path(path)
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise TrocarError(f"the recipe {path} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TrocarError(f"the recipe {path} is not valid TOML: {error}") from None
+    return read_toml(path, "recipe")
 
 
 def recipe_of(arm: str, table: Mapping[str, Any], name: str | None = None) -> Recipe:
@@ -161,8 +154,8 @@ def _recipe(robot: Arm, table: Mapping[str, Any], priors: Mapping[str, Prior], w
     return Recipe(
         name=where,
         arm=robot,
-        columns=tuple(table["columns"]),
-        rate=float(table["rate"]),
+        columns=tuple(table["columns"]) if "columns" in table else None,
+        rate=float(table["rate"]) if "rate" in table else None,
         effort_cutoff=float(filters["effort"]),
         motion_cutoffs=tuple(float(f) for f in filters["motion"]),
         trim=float(filters["trim"]),
@@ -199,23 +192,6 @@ def _factor(entry: Mapping[str, Any], term: str, where: str) -> float:
     if not (np.isfinite(factor) and factor > 0):
         raise TrocarError(f"{where}: held: the factor of {term} must be positive, got {factor:g}")
     return factor
-
-
-def joint_from_columns(arm: Arm, columns: tuple[str, ...]) -> Array:
-    """T (n, n): q = T q_columns of columns that are each a joint or a motor of the arm; efforts are T.T @ tau."""
-    inverse = np.linalg.inv(arm.motors.coupling)
-    rows = []
-    for name in columns:
-        if name in arm.joint_names:
-            rows.append(np.eye(arm.n)[arm.joint_names.index(name)])
-        elif name in arm.motors.names:
-            rows.append(inverse[arm.motors.names.index(name)])
-        else:
-            raise UnknownName(f"joint or motor of {arm.name}", name, (*arm.joint_names, *arm.motors.names))
-    column_from_joint = np.array(rows)
-    if len(rows) != arm.n or abs(np.linalg.det(column_from_joint)) < 1e-9:
-        raise TrocarError(f"{', '.join(columns)} do not determine the {arm.n} joints of {arm.name}")
-    return np.linalg.inv(column_from_joint)
 
 
 def _drive(name: str, entry: Mapping[str, Any], deltas: Mapping[str, list[float]]) -> Drive:

@@ -65,7 +65,7 @@ def _cutoff(table: Table, column: int) -> Iterator[Change]:
     for factor in (CUTOFF_STEP, 1 / CUTOFF_STEP):
         values = list(table["filters"]["motion"])
         values[column] = _cut(values[column] * factor, table)
-        name = f"motion cut-off of {table['columns'][column]} {values[column]:g} Hz"
+        name = f"motion cut-off of column {column + 1} {values[column]:g} Hz"
         yield Change(name, _set("filters", "motion", values))
 
 

@@ -20,11 +20,12 @@ from trocar.errors import TrocarError
 from trocar.identification.cross_validation import Validation, bins, cross_validated, period
 from trocar.identification.design import Design
 from trocar.identification.identify import prepared, problem_of
-from trocar.identification.recipe import Recipe, joint_from_columns, recipe_of
+from trocar.identification.recipe import Recipe, recipe_of
 from trocar.identification.recipe_changes import Change, alternatives, simpler
 from trocar.identification.recording_checks import check, check_excitation
 from trocar.identification.signals import Signals
 from trocar.recording import Recording
+from trocar.recording.motor_columns import joint_from_columns
 
 LEAST_GAIN = 1e-3  # of the error: a smaller one is not worth a change
 PASSES = 3

@@ -1,4 +1,4 @@
-"""What is wrong with a recording, said before anything is fitted to it."""
+"""Checks of a recording before anything is fitted to it: units, rate, duration, saturation, excitation."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import numpy as np
 from trocar.arms import Arm
 from trocar.arms.arm import Joint
 from trocar.errors import TrocarError
-from trocar.identification.recipe import joint_from_columns
 from trocar.identification.signals import Signals, sampling_rate
 from trocar.recording import Recording
 from trocar.recording.channels import UNITS
+from trocar.recording.motor_columns import joint_from_columns
 from trocar.spatial import Array
 
-SHORTEST = 4.0  # [s]
+SHORTEST = 4.0  # [s] of motion to fit
 FLAT_ROWS = 8  # an effort that stays at its largest value for so many rows is cut off there
 
 

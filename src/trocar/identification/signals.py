@@ -53,15 +53,13 @@ def prepare(
     trim: float,
     *,
     delay: float = 0.0,
-    slower_than: float = 0.0,
 ) -> Signals:
     """Filter a recording.
 
     Args:
         motion_cutoffs: of each column, and `effort_cutoff` [Hz]; infinity leaves a signal as it is.
         trim: time cut at both ends, where filters and friction have no past [s].
-        delay: time by which the recorded effort is late [s]. slower_than: rows are left out where any column is slower
-            than this fraction of its largest speed.
+        delay: time by which the recorded effort is late [s].
     """
     if recording.tau is None:
         raise TrocarError("the recording has no effort: a column tau of every joint is needed to identify anything")
@@ -78,8 +76,6 @@ def prepare(
     edge = round(trim * rate)
     used = np.zeros(rows, dtype=bool)
     used[edge : rows - edge] = True
-    if slower_than:
-        used &= (np.abs(dq) >= slower_than * np.abs(dq).max(0)).all(1)
     ddq = recording.ddq if recording.ddq is not None and np.isinf(motion_cutoffs).all() else derivative(dq, rate)
     return Signals(rate=rate, t=recording.t, q=q, dq=dq, ddq=ddq, tau=tau, raw=raw, used=used, repeated=repeated)
 

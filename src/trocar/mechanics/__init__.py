@@ -1,4 +1,8 @@
-"""The equations: kinematics and dynamics of an arm in its independent joints, and of the cart that carries it."""
+"""Mechanics: the equations of an arm in its independent joints, and of the cart that carries it.
+
+`load_mechanism` returns a `Mechanism` (kinematics, dynamics, friction, regressor); `load_cart` a `Cart` with the
+`Placement` of its arms. `Workspace`, `singularity`, `manipulability` and the others here analyse a mechanism.
+"""
 
 from trocar.mechanics.cart import Cart, load_cart
 from trocar.mechanics.mechanism import Mechanism, load_mechanism

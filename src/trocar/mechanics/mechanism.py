@@ -25,6 +25,7 @@ from trocar.mechanics.pinocchio_tree import PinocchioTree
 from trocar.mechanics.recursion import TreeInertia
 from trocar.mechanics.regressor import BaseParameters, base_parameters
 from trocar.mechanics.tree_arrays import TreeArrays, tree_arrays
+from trocar.recording import Recording
 from trocar.spatial import Array
 
 FLOAT = np.dtype(float)  # one state of these needs no conversion; all else takes the slower way
@@ -134,6 +135,19 @@ class Mechanism(ArmKinematics):
             dq = np.gradient(q, t, axis=0)
         q, dq = self.checked_states(q=q, dq=dq)
         return self.drives.friction(q, dq, self._load(q), self.drives.states(q, z0))
+
+    def effort_along(self, recording: Recording) -> Array:
+        """Measured effort (N, n) that the model predicts along a recording in joints [N m, N].
+
+        Dynamics, friction with its memory (relaxed at the first row) and offset. Where the recording has no ddq, dq is
+        differentiated; it is not filtered.
+        """
+        recording.check_joints(self.arm)
+        if len(recording) < 2:
+            raise TrocarError("one row is no motion: a recording needs two or more")
+        ddq = np.gradient(recording.dq, recording.t, axis=0) if recording.ddq is None else recording.ddq
+        friction = self.friction_along(recording.q, recording.t, recording.dq)
+        return self.inverse_dynamics(recording.q, recording.dq, ddq) + friction
 
     def inverse_dynamics(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, friction: bool = False) -> Array:
         """Effort (..., n) of a motion [N m, N]; friction=True adds friction and offset."""

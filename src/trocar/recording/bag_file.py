@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from trocar.arms import Arm
 from trocar.errors import TrocarError, UnknownName
 from trocar.recording.recording import Recording
 from trocar.spatial import Array
@@ -25,11 +26,10 @@ def is_bag(path: Path) -> bool:
     return path.suffix in SUFFIXES or (path / "metadata.yaml").is_file()
 
 
-def read_bag(path: Path, joints: Sequence[str], units: Sequence[str], namespace: str | None = None) -> Recording:
-    """The joint states of one arm.
+def read_bag(path: Path, arm: Arm, namespace: str | None = None) -> Recording:
+    """The joint states of one arm; joints of the bag are matched by name, or by place if it names none of them.
 
     Args:
-        joints, units: of the arm, in its order; a bag's joints are taken by name, or by place if it names none of them.
         namespace: of the arm, such as PSM1; needed if the bag holds several.
     """
     try:
@@ -63,15 +63,15 @@ def read_bag(path: Path, joints: Sequence[str], units: Sequence[str], namespace:
             np.column_stack([x, np.interp(t, jaw[1], y[:, 0])]) for x, y in ((q, jaw[2]), (dq, jaw[3]), (tau, jaw[4]))
         )
         names = [*names, "jaw"]
-    order = _order(path, names, joints)
+    order = _order(path, names, arm.joint_names)
     return Recording(
         t=t - t[0],
         q=q[:, order],
         dq=dq[:, order],
         tau=tau[:, order],
-        joints=joints,
-        joint_units=units,
-        provenance={"file": path.name, "topic": f"{chosen}/{TOPIC}"},
+        joints=arm.joint_names,
+        joint_units=arm.joint_units,
+        provenance={"file": path.name, "arm": arm.name, "topic": f"{chosen}/{TOPIC}"},
     )
 
 

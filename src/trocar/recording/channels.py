@@ -11,6 +11,7 @@ UNITS: dict[str, dict[str, str]] = {
     "ddq": {"rad": "rad/s^2", "m": "m/s^2"},
     "tau": {"rad": "N m", "m": "N"},
 }
+SPACES = ("joints", "motors")  # what the columns are positions of
 # Commands that are not of the joints: number of columns and unit.
 TIP_COMMANDS: dict[str, tuple[int, str]] = {"tip_position": (3, "m")}
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trocar.errors import TrocarError
-from trocar.recording.channels import TIP_COMMANDS, UNITS
+from trocar.recording.channels import SPACES, TIP_COMMANDS, UNITS
 from trocar.spatial import Array
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ _VECTOR_COLUMN = re.compile(r"(.+)\[(\d+)\]")
 def text(recording: Recording) -> str:
     """The file's text."""
     lines = [_FIRST_LINE]
+    if recording.space != "joints":
+        lines.append(f"# space: {recording.space}")
     lines += [f"# {key}: {json.dumps(value, allow_nan=False)}" for key, value in recording.provenance.items()]
     columns = _columns(recording)
     lines.append(",".join(columns))
@@ -66,6 +68,8 @@ def read(path: Path) -> tuple[dict[str, Any], list[int]]:
     table = np.array(rows)
     for target, name, where in columns:
         target[name] = table[:, where]
+    if provenance.get("space") in SPACES:
+        fields["space"] = provenance.pop("space")
     return fields | {"provenance": provenance}, numbers
 
 

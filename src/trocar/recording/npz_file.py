@@ -26,6 +26,7 @@ def content(recording: Recording) -> bytes:
     about = {
         "joints": recording.joints,
         "joint_units": recording.joint_units,
+        "space": recording.space,
         "extra_units": dict(recording.extra_units),
         "provenance": dict(recording.provenance),
     }
@@ -46,7 +47,9 @@ def read(path: Path) -> dict[str, Any]:
             arrays = {name: file[name] for name in file.files if name != "about"}
     except (ValueError, KeyError, IndexError, TypeError, EOFError, zipfile.BadZipFile) as error:
         raise TrocarError(f"{path}: not a recording: {error}") from None
-    known = {"joints": list, "joint_units": list, "extra_units": dict, "provenance": dict}
+    known = {"joints": list, "joint_units": list, "space": str, "extra_units": dict, "provenance": dict}
+    if isinstance(about, dict):
+        about = {"space": "joints", **about}  # files of version 0.1 have no space
     if not isinstance(about, dict) or {key: type(value) for key, value in about.items()} != known:
         raise TrocarError(f"{path}: not a recording: 'about' must hold {', '.join(known)}")
     fields: dict[str, Any] = {"q": None, "dq": None, **about, "commands": {}, "extra": {}}

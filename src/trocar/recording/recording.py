@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -16,10 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from trocar.arms import Arm, load_arm
 from trocar.errors import TrocarError, UnknownName
 from trocar.files import write_whole
 from trocar.recording import csv_file, npz_file
-from trocar.recording.channels import JOINT_COLUMN, NAME, TIP_COMMANDS, UNITS
+from trocar.recording.channels import JOINT_COLUMN, NAME, SPACES, TIP_COMMANDS, UNITS
+from trocar.recording.motor_columns import joint_from_columns
 from trocar.spatial import Array
 
 SUFFIXES = (".npz", ".csv")
@@ -42,6 +44,7 @@ class Recording:
         q, dq: (N, n) positions and velocities at t [rad, m; rad/s, m/s].
         ddq, tau: (N, n) acceleration and effort of the step that starts at t [rad/s^2, m/s^2; N m, N]; or None.
         joints: n names. joint_units: unit of each position, "rad" or "m"; the other units follow.
+        space: "joints", or "motors" if a column is the position of an actuator; `in_joints` converts.
         commands: (N, n) channels that were asked for, named q, dq, ddq or tau; or tip_position (N, 3) [m].
         extra: other channels (N,) or (N, k) by name. extra_units: their units; a channel left out has none.
         provenance: where it comes from (arm, parameters, controller, ...); values that JSON can hold.
@@ -54,6 +57,7 @@ class Recording:
     tau: Array | None = None
     joints: Sequence[str]
     joint_units: Sequence[str]
+    space: str = "joints"
     commands: Mapping[str, Array] = field(default_factory=dict)
     extra: Mapping[str, Array] = field(default_factory=dict)
     extra_units: Mapping[str, str] = field(default_factory=dict)
@@ -111,12 +115,39 @@ class Recording:
         return replace(
             self,
             t=self.t[rows],
-            q=self.q[rows],
-            dq=self.dq[rows],
-            ddq=None if self.ddq is None else self.ddq[rows],
-            tau=None if self.tau is None else self.tau[rows],
+            **self._channels(lambda _, value: value[rows]),
             commands={name: value[rows] for name, value in self.commands.items()},
             extra={name: value[rows] for name, value in self.extra.items()},
+        )
+
+    def check_joints(self, arm: Arm) -> None:
+        """Raise an error unless the columns are the joints of the arm, in its order."""
+        if self.space != "joints":
+            raise TrocarError(
+                f"the recording is in motor columns ({', '.join(self.joints)}); convert it with "
+                f"recording.in_joints({arm.name!r})"
+            )
+        if self.joints != arm.joint_names:
+            given, wanted = ", ".join(self.joints), ", ".join(arm.joint_names)
+            raise TrocarError(f"the recording has the joints {given}; {arm.name} has {wanted}")
+
+    def in_joints(self, arm: str | Arm) -> Recording:
+        """The same motion and efforts in the joints of the arm; for a recording in motor columns.
+
+        Commands are converted too. A column may be a motor or a joint; together they must determine every joint.
+        """
+        arm = load_arm(arm) if isinstance(arm, str) else arm
+        if self.space == "joints":
+            raise TrocarError(f"the recording is in joints already: {', '.join(self.joints)}")
+        T = joint_from_columns(arm, self.joints)
+        matrix = {"q": T.T, "dq": T.T, "ddq": T.T, "tau": np.linalg.inv(T)}
+        return replace(
+            self,
+            **self._channels(lambda name, value: value @ matrix[name]),
+            commands={name: value @ matrix[name] if name in matrix else value for name, value in self.commands.items()},
+            joints=arm.joint_names,
+            joint_units=arm.joint_units,
+            space="joints",
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -135,6 +166,11 @@ class Recording:
             raise InvalidRecording(f"{place}: {error}") from None
         except TrocarError as error:
             raise TrocarError(f"{path}: {error}") from None
+
+    def _channels(self, change: Callable[[str, Array], Array]) -> dict[str, Any]:
+        """The joint channels that there are, each changed."""
+        present = {name: getattr(self, name) for name in UNITS}
+        return {name: change(name, value) for name, value in present.items() if value is not None}
 
     def _joint_channel(self, name: str, value: object) -> Array:
         array = _frozen(name, value)
@@ -168,6 +204,8 @@ class Recording:
             raise InvalidRecording(f"joints must be one or more different names, got {list(self.joints)}")
         if len(self.joint_units) != self.n:
             raise InvalidRecording(f"{len(self.joint_units)} joint_units for {self.n} joints")
+        if self.space not in SPACES:
+            raise UnknownName("space of a recording", self.space, SPACES)
         for unit in self.joint_units:
             if unit not in UNITS["q"]:
                 raise UnknownName("unit of a joint position", unit, UNITS["q"])

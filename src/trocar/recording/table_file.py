@@ -7,8 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from trocar.arms import Arm
 from trocar.errors import TrocarError
+from trocar.recording.motor_columns import column_units, space_of, table_columns
 from trocar.recording.recording import InvalidRecording, Recording
+
+RATE = 200.0  # [Hz], of the tables of Wang et al. 2019
 
 
 def is_table(path: Path) -> bool:
@@ -21,32 +25,40 @@ def is_table(path: Path) -> bool:
         return False
 
 
-def read_table(path: Path, joints: Sequence[str], units: Sequence[str], rate: float) -> Recording:
-    """A table of 3 n columns, q (n), dq (n), tau (n), sampled at `rate` [Hz]; SI units."""
+def read_table(path: Path, arm: Arm, columns: Sequence[str] | None = None, rate: float | None = None) -> Recording:
+    """A table of 3 n columns, q (n), dq (n), tau (n); SI units.
+
+    Args:
+        columns: n joints or motors of the arm. Default: those of the published tables of this arm.
+        rate: samples per second [Hz]. Default: 200.
+    """
+    columns = table_columns(arm) if columns is None else tuple(columns)
+    rate = RATE if rate is None else rate
     try:
         rows = np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8-sig")
     except ValueError as error:
         raise TrocarError(f"{path}: not a table of numbers separated by commas: {error}") from None
     if not (np.isfinite(rate) and rate > 0):
         raise TrocarError(f"the rate of a table must be positive [Hz], got {rate}")
-    n = len(joints)
+    n = len(columns)
     if rows.shape[1] != 3 * n:
         raise TrocarError(
             f"{path}: {rows.shape[1]} columns; a table without header needs {3 * n}, positions, velocities and efforts "
-            f"of {', '.join(joints)}. For another layout write a header such as 't [s],q_yaw [rad],...'"
+            f"of {', '.join(columns)}. For another layout write a header such as 't [s],q_yaw [rad],...'"
         )
     bad = np.argwhere(~np.isfinite(rows))
     if bad.size:
         row, column = (int(i) for i in bad[0])
         what = ("q", "dq", "tau")[column // n]
-        raise InvalidRecording(f"{path}, line {row + 1}: {what} of {joints[column % n]} is {rows[row, column]}")
+        raise InvalidRecording(f"{path}, line {row + 1}: {what} of {columns[column % n]} is {rows[row, column]}")
     q, dq, tau = np.split(rows, 3, axis=1)
     return Recording(
         t=np.arange(len(rows)) / rate,
         q=q,
         dq=dq,
         tau=tau,
-        joints=joints,
-        joint_units=units,
-        provenance={"file": path.name, "rate": rate},
+        joints=columns,
+        joint_units=column_units(arm, columns),
+        space=space_of(arm, columns),
+        provenance={"file": path.name, "arm": arm.name, "rate": rate},
     )

@@ -1,4 +1,4 @@
-"""Claims (a published number beside ours) and the reports made of them: table, JSON, one HTML file."""
+"""Reports: a `Claim` compares a published number with ours; a `Report` of claims is a table, JSON or one HTML page."""
 
 from trocar.report.claim import REASONS, RELATIONS, Claim, Relation
 from trocar.report.report import Report

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trocar.errors import TrocarError
-from trocar.files import write_whole
+from trocar.files import write_json, write_whole
 from trocar.report.claim import Claim, number
 from trocar.report.page import html
 
@@ -118,8 +117,7 @@ class Report:
 
     def write_json(self, path: str | Path) -> Path:
         """Write `to_json()` to `path`, whole or not at all."""
-        text = json.dumps(self.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
-        return write_whole(path, text + "\n")
+        return write_json(path, self.to_json())
 
     def write_html(self, path: str | Path) -> Path:
         """Write the report as one HTML file that needs no other, whole or not at all."""

@@ -1,4 +1,9 @@
-"""The engine: an arm and its parameters as a closed chain in MuJoCo."""
+"""Simulation: arms as closed chains in MuJoCo, their surroundings, and the loop that runs a controller.
+
+`Simulator` is one arm, `load_scene` several arms in one model; `simulate` runs a controller and returns a `Recording`.
+Objects to touch (`Solid`, `SoftSlab`, `needle`, `Port`), faults (`FaultySimulator`), motion planning (`plan`) and
+sensors (`ForceSensor`) are here too.
+"""
 
 from trocar.simulation.arm_options import ArmOptions, Cable
 from trocar.simulation.divergence import Diverged

@@ -176,7 +176,7 @@ class _Run:
             ddq=_table(ddq),
             tau=_table(tau),
             joints=arm.joint_names,
-            joint_units=[joint.unit for joint in arm.joints],
+            joint_units=arm.joint_units,
             commands={**commands, "tau": _table(efforts)},
             extra=extra,
             extra_units=dict.fromkeys(extra, "m"),

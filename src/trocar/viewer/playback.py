@@ -14,14 +14,11 @@ from trocar.appearance import Picture, render
 from trocar.arms import ARMS
 from trocar.arms.parameters import SETS
 from trocar.errors import TrocarError, UnknownName
-from trocar.recording import Recording
+from trocar.recording import Recording, differences, load_recording
 from trocar.simulation import Simulator
 from trocar.spatial import Array
 from trocar.viewer.frame import Frame
-from trocar.viewer.loading import load
 from trocar.viewer.plant import Plant, Settings
-
-CHANNELS = ("q", "dq", "tau")
 
 
 class Track:
@@ -43,7 +40,7 @@ class Track:
     @classmethod
     def load(cls, path: str | Path, settings: Settings | None = None) -> Track:
         path = Path(path)
-        return cls(load(path, (settings or Settings()).arm), path.name, settings)
+        return cls(load_recording(path, (settings or Settings()).arm), path.name, settings)
 
     @classmethod
     def from_bytes(cls, name: str, content: bytes, settings: Settings | None = None) -> Track:
@@ -52,7 +49,7 @@ class Track:
             path = Path(folder) / Path(name).name
             path.write_bytes(content)
             try:
-                return cls(load(path, (settings or Settings()).arm), name, settings)
+                return cls(load_recording(path, (settings or Settings()).arm), name, settings)
             except TrocarError as error:
                 raise TrocarError(str(error).replace(f"{folder}/", "")) from None
 
@@ -69,6 +66,13 @@ class Track:
         found = np.tile(np.array(arm.home) if channel == "q" else np.zeros(arm.n), (len(self.t), 1))
         found[:, self._columns] = recorded
         return found
+
+    @property
+    def completed(self) -> Recording:
+        """The recording with every joint of the arm."""
+        arm = self.plant.arm
+        channels: dict[str, Any] = {name: self.values(name) for name in ("q", "dq", "ddq", "tau")}
+        return replace(self.recording, **channels, joints=arm.joint_names, joint_units=arm.joint_units, commands={})
 
     def frame(self, t: float, number: int = 0, playing: bool = False, speed: float = 1.0) -> Frame:
         """The arm at time t [s], the first or last row beyond the ends."""
@@ -157,11 +161,5 @@ def difference(a: Track, b: Track) -> dict[str, Array]:
     """Root mean square (n,) of b - a, channel by channel, over the time that both have, on the rows of a."""
     if a.plant.arm.joint_names != b.plant.arm.joint_names:
         raise TrocarError(f"{a.name} is of {a.plant.arm.name}, {b.name} of {b.plant.arm.name}: nothing to compare")
-    rows = a.t <= b.duration
-    found = {}
-    for channel in CHANNELS:
-        x, y = a.values(channel), b.values(channel)
-        if x is not None and y is not None:
-            there = np.stack([np.interp(a.t[rows], b.t, column) for column in y.T], axis=1)
-            found[channel] = np.sqrt(((there - x[rows]) ** 2).mean(axis=0))
-    return found
+    _, found = differences(a.completed, b.completed)
+    return {channel: np.sqrt((x**2).mean(axis=0)) for channel, x in found.items()}

@@ -53,7 +53,7 @@ class Recorder:
             ddq=ddq,
             tau=tau,
             joints=sim.arm.joint_names,
-            joint_units=[joint.unit for joint in sim.arm.joints],
+            joint_units=sim.arm.joint_units,
             commands={"q": q_ref},
             provenance=provenance(sim, controller),
         )

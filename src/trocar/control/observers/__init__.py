@@ -1,4 +1,8 @@
-"""What acts on an arm beside its motors: momentum observer, payload, tip force, collisions and faults."""
+"""Observers: estimates of external efforts, payload, tip force, collisions and faults from recorded motion and effort.
+
+`MomentumObserver` and `external_effort` give joint efforts that the model does not explain; `TipForce`, `wrist_force`,
+`estimate_payload`, `CollisionDetector`, `ContactDetector` and `FaultIsolation` interpret them.
+"""
 
 from trocar.control.observers.collision import CollisionDetector
 from trocar.control.observers.contact import ContactDetector

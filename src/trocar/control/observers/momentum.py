@@ -106,6 +106,7 @@ def external_effort(mechanism: Mechanism, recording: Recording, held: bool = Tru
     """tau_ext (N, n) that acted between each row and the one before [N m, N]; zero at the first row."""
     if recording.tau is None:
         raise TrocarError("the recording has no efforts")
+    recording.check_joints(mechanism.arm)
     if len(recording) < 2:
         raise TrocarError("one row is no motion: a recording needs two or more")
     q, dq, tau = recording.q, recording.dq, recording.tau

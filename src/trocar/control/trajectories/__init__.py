@@ -1,4 +1,8 @@
-"""References: functions of time [s] that return a `Setpoint`, with exact derivatives."""
+"""Trajectories: functions of time [s] that return a `Setpoint`, with exact derivatives.
+
+Joint space: `hold`, `step_to`, `sinusoid`, `fourier`, `cubic`, `quintic`, their splines, and `time_optimal`. Tip paths:
+`line`, `circle`, `spiral` and `screw`, followed by `through`. `check_path` checks a path before it is played.
+"""
 
 from trocar.control.trajectories.checks import Contacts, PathCheck, Violation, check_path
 from trocar.control.trajectories.following import Following, LeavesReach, through

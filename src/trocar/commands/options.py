@@ -1,0 +1,57 @@
+"""Options that several commands share, and how an option is declared."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from trocar.errors import TrocarError
+
+ARMS = "PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR"
+
+
+def option(metavar: str, text: str, *names: str, **more: Any) -> Any:
+    """An option with the name of its value and its help text; `names` if not those of the argument."""
+    return typer.Option(*names, metavar=metavar, help=text, **more)
+
+
+def flag(text: str, *names: str) -> Any:
+    """An option that is on or off, or one of a few words."""
+    return typer.Option(*names, help=text)
+
+
+ArmArgument = Annotated[str, typer.Argument(metavar="ARM", help=f"{ARMS}.")]
+ArmOption = Annotated[str, option("ARM", f"{ARMS}.")]
+RecordedArm = Annotated[str | None, option("ARM", f"{ARMS}, if the recording does not name it.")]
+ParameterSet = Annotated[
+    str | None, option("SET", "Parameter set or file. Default: the arm's best set.", "--parameters", "-p")
+]
+Instrument = Annotated[
+    str | None, option("NAME", "Instrument or endoscope. Default: the arm's usual one.", "--instrument", "-i")
+]
+Folder = Annotated[Path, option("DIR", "Folder for the results.", "--output", "-o")]
+JsonFile = Annotated[Path | None, option("FILE", "Write the figures to FILE.", "--json")]
+Duration = Annotated[float, option("S", "Simulated time, in seconds.", "--duration", "-d")]
+Amplitude = Annotated[float, option("FRACTION", "Size of the motion, as a fraction of the joint's range.")]
+Frequency = Annotated[float, option("HZ", "Frequency of the sinusoid.")]
+
+
+def check_positive(**values: float) -> None:
+    """Raise an error unless each option's value is positive and finite."""
+    for name, value in values.items():
+        if not (math.isfinite(value) and value > 0):
+            raise TrocarError(f"--{name} must be positive and finite, got {value}")
+
+
+def check_amplitude(amplitude: float) -> None:
+    if not 0 <= amplitude <= 0.5:
+        raise TrocarError(f"--amplitude is a fraction of the joint range, 0 to 0.5, got {amplitude}")
+
+
+def check_toml(path: Path | None, what: str) -> None:
+    """Raise an error if a file to be written is not named NAME.toml."""
+    if path is not None and path.suffix != ".toml":
+        raise TrocarError(f"{what} is a file NAME.toml, got {path}")

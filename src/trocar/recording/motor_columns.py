@@ -1,0 +1,49 @@
+"""Motor columns: recordings whose columns are positions and efforts of actuators instead of joints.
+
+q = T q_columns and tau_columns = T' tau, with T from the coupling of the arm and its instrument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from trocar.arms import Arm
+from trocar.arms.tables import read
+from trocar.errors import TrocarError, UnknownName
+from trocar.spatial import Array
+
+
+def joint_from_columns(arm: Arm, columns: Sequence[str]) -> Array:
+    """T (n, n) for columns that are each a joint or a motor of the arm."""
+    inverse = np.linalg.inv(arm.motors.coupling)
+    rows = []
+    for name in columns:
+        if name in arm.joint_names:
+            rows.append(np.eye(arm.n)[arm.joint_names.index(name)])
+        elif name in arm.motors.names:
+            rows.append(inverse[arm.motors.names.index(name)])
+        else:
+            raise UnknownName(f"joint or motor of {arm.name}", name, (*arm.joint_names, *arm.motors.names))
+    column_from_joint = np.array(rows)
+    if len(rows) != arm.n or abs(np.linalg.det(column_from_joint)) < 1e-9:
+        raise TrocarError(f"{', '.join(columns)} do not determine the {arm.n} joints of {arm.name}")
+    return np.linalg.inv(column_from_joint)
+
+
+def column_units(arm: Arm, columns: Sequence[str]) -> tuple[str, ...]:
+    """Unit of each column, "rad" or "m": that of the first joint the column moves."""
+    T = joint_from_columns(arm, columns)
+    return tuple(arm.joint_units[int(np.flatnonzero(T[:, j])[0])] for j in range(arm.n))
+
+
+def space_of(arm: Arm, columns: Sequence[str]) -> str:
+    """ "motors" if a column is a motor and no joint of the arm, otherwise "joints"."""
+    return "motors" if set(columns) & (set(arm.motors.names) - set(arm.joint_names)) else "joints"
+
+
+def table_columns(arm: Arm) -> tuple[str, ...]:
+    """Columns of a table without header: those of the published tables of this arm, otherwise its joints."""
+    file = "mtm" if arm.name.startswith("MTM") else arm.name.lower()
+    return tuple(read(file).get("recordings", {}).get("columns", arm.joint_names))

@@ -1,4 +1,4 @@
-"""A robot of one's own: an Arm and its Parameters go wherever the name of an arm goes."""
+"""A robot of one's own: an Arm and its Parameters are accepted wherever the name of an arm is."""
 
 from dataclasses import replace
 
@@ -70,7 +70,7 @@ def states(mech, count=50):
     return np.random.default_rng(0).uniform(mech.arm.lower, mech.arm.upper, (count, mech.n))
 
 
-def test_what_is_left_out_is_filled_in():
+def test_defaults_are_filled_in():
     arm = own_arm()
     assert [body.name for body in arm.serial] == ["base", "pitch", "slide"]
     assert arm.driven == {"yaw": "base", "pitch": "crank", "slide": "slide"}
@@ -174,7 +174,7 @@ def test_it_is_drawn_exported_and_excited(mech):
     np.testing.assert_allclose(limits.upper, [0.9, 0.9, 0.2875])
 
 
-def test_limits_are_checked_in_one_voice(mech):
+def test_limit_errors_have_one_form(mech):
     sim = tr.Simulator(mech.arm, mech.parameters)
     with pytest.raises(tr.TrocarError, match=r"joint 3 \(slide\) violates 0\.05 <= 0\.4 <= 0\.3 m$"):
         sim.reset([0.0, 0.0, 0.4])

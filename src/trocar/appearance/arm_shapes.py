@@ -68,7 +68,7 @@ def _draw(drawing: Drawing, arm: Arm) -> None:
 
 
 def _add_visible_bars(drawing: Drawing, arm: Arm) -> None:
-    """Plain bars, with a drum at every joint that turns, for arms that nobody has drawn."""
+    """Plain bars with a drum at every revolute joint, for arms without shapes of their own."""
     for body in arm.bodies:
         _add_bars(drawing, arm, body, "aluminium")
         sketch = Sketch(drawing, drawing.body(body.name), np.eye(4))

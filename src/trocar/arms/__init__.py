@@ -18,7 +18,7 @@ from trocar.arms.geometry_file import Geometry
 from trocar.arms.mtm import mtm
 from trocar.arms.psm import psm
 from trocar.arms.psm_si import psm_si
-from trocar.arms.tables import read
+from trocar.arms.tables import read, stem
 from trocar.errors import TrocarError, UnknownName
 
 ARMS: dict[str, Callable[..., Arm]] = {
@@ -65,7 +65,7 @@ def geometries(name: str) -> tuple[str, ...]:
 
 def published(name: str) -> Mapping[str, Mapping[str, Any]]:
     """Numbers of every published geometry of an arm [m, rad]."""
-    return read("mtm" if name.startswith("MTM") else name.lower())["geometry"]
+    return read(stem(name))["geometry"]
 
 
 __all__ = [

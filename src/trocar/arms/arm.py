@@ -56,7 +56,7 @@ class Joint(LimitedJoint):
 
 
 def violation(joints: Sequence[LimitedJoint], q: Array) -> str | None:
-    """The first joint of q (n,) outside its limits, as a text; None if all are within LIMIT_TOLERANCE of them."""
+    """Text of the first limit violation in q (n,); None if all joints are within LIMIT_TOLERANCE of their limits."""
     for j, (joint, value) in enumerate(zip(joints, q, strict=True)):
         if max(joint.lower - value, value - joint.upper) > LIMIT_TOLERANCE:
             return violation_text(j, joint.name, joint.lower, value, joint.upper, joint.unit)
@@ -64,7 +64,7 @@ def violation(joints: Sequence[LimitedJoint], q: Array) -> str | None:
 
 
 def violation_text(j: int, name: str, lower: float, value: float, upper: float, unit: str) -> str:
-    """How limits are reported everywhere: `joint 3 (insertion) violates 0 <= 0.3 <= 0.24 m`."""
+    """Text of a limit violation: `joint 3 (insertion) violates 0 <= 0.3 <= 0.24 m`."""
     return f"joint {j + 1} ({name}) violates {lower:g} <= {value:g} <= {upper:g} {unit}"
 
 
@@ -320,7 +320,7 @@ class Arm:
         return _frozen(D)
 
     def excess(self, q: Array) -> Array:
-        """How far each joint of q (..., k), the first k joints, is outside its limits [rad, m]; 0 inside."""
+        """Distance (..., k) of the first k joints, q (..., k), outside their limits [rad, m]; 0 inside."""
         k = q.shape[-1]
         return np.maximum(np.maximum(self.lower[:k] - q, q - self.upper[:k]), 0.0)
 

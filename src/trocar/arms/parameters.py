@@ -14,6 +14,7 @@ import numpy as np
 
 from trocar.arms.arm import Arm
 from trocar.arms.elastics import Elastic, elastic
+from trocar.arms.tables import stem
 from trocar.errors import TrocarError, UnknownName
 from trocar.spatial import Array
 
@@ -154,7 +155,7 @@ class Parameters:
 def load_parameters(arm: str, name: str | Path | Parameters | None = None) -> Parameters:
     """A parameter set by name, from a file by its path, or as it is. Default: the arm's best set."""
     if isinstance(name, Parameters):
-        if not _same_mechanism(name.arm, arm):
+        if stem(name.arm) != stem(arm):
             raise TrocarError(f"the parameter set '{name.name}' is of {name.arm}, not of {arm}")
         return replace(name, arm=arm)
     known = SETS.get(arm, ())
@@ -169,21 +170,15 @@ def load_parameters(arm: str, name: str | Path | Parameters | None = None) -> Pa
         if not path.is_file():
             raise TrocarError(f"parameter file {path} does not exist")
         found = _parsed(path.read_text(encoding="utf-8"), str(path))
-        if not _same_mechanism(found.arm, arm):
+        if stem(found.arm) != stem(arm):
             raise TrocarError(f"{path} holds parameters of {found.arm}, not of {arm}")
         return replace(found, arm=arm)
     raise UnknownName(f"parameter set of {arm}", str(name), (*known, "a path ending in .toml"))
 
 
-def _same_mechanism(one: str, other: str) -> bool:
-    """The masters differ in their joint limits only."""
-    return one == other or {one, other} == {"MTML", "MTMR"}
-
-
 @cache
 def _named(arm: str, name: str) -> Parameters:
-    stem = "mtm" if arm.startswith("MTM") else arm.lower()
-    file = files("trocar.arms").joinpath("data", "parameters", f"{stem}_{name}.toml")
+    file = files("trocar.arms").joinpath("data", "parameters", f"{stem(arm)}_{name}.toml")
     return replace(_parsed(file.read_text(encoding="utf-8"), file.name), arm=arm)
 
 

@@ -1,6 +1,6 @@
 """Serial structures that have closed forms, recognised from the rows of an arm's kinematic table.
 
-An arm does not claim a structure: its table has one or it has none. Whatever has none is computed numerically.
+Arms do not declare a structure: their table has one or not. Arms without one are solved numerically.
 """
 
 from __future__ import annotations

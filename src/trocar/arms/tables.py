@@ -19,6 +19,11 @@ from trocar.spatial import Array, mdh
 HALF_PI = np.pi / 2
 
 
+def stem(arm: str) -> str:
+    """Name of the data files of an arm; the masters, which differ in their joint limits only, share theirs."""
+    return "mtm" if arm in ("MTML", "MTMR") else arm.lower()
+
+
 @cache
 def read(name: str) -> dict[str, Any]:
     """Contents of `data/NAME.toml`."""

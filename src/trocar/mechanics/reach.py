@@ -1,6 +1,6 @@
-"""What the tip of an arm reaches, in its base: is a point within reach, and exact volumes.
+"""Reach of the tip of an arm, in its base: points within reach, and exact volumes.
 
-In closed form where the structure of the arm has one, by search otherwise.
+Closed forms for the structures that have one, a search for all others.
 
 With a remote centre, the wrist pitch axis is at depth L along the shaft and the tip a wrist length a from it. A point
 at distance rho from the remote centre is reached if the triangle (L, a, rho) closes for some depth and bend of the

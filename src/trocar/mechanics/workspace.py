@@ -11,7 +11,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
-from scipy.stats import qmc
 
 from trocar.arms import Arm
 from trocar.arms.arm import LIMIT_TOLERANCE
@@ -20,6 +19,7 @@ from trocar.errors import NearLimit, NearSingular, TrocarError, UnknownName, Unr
 from trocar.mechanics import reach
 from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.mechanics.inverse_kinematics import branches
+from trocar.mechanics.inverse_kinematics.numeric import sobol
 from trocar.mechanics.singularities import singularity
 from trocar.spatial import Array, checked_pose, inverse
 
@@ -282,7 +282,7 @@ def _unit_cube(count: int, dimension: int, method: Method, seed: int) -> Array:
     if method == "random":
         return np.random.default_rng(seed).uniform(size=(count, dimension))
     if method == "sobol":
-        return qmc.Sobol(dimension, rng=np.random.default_rng(seed)).random_base2(int(np.log2(count)))
+        return sobol(dimension, count, seed)
     if method == "grid":
         each = int(np.floor(count ** (1.0 / dimension) + 1e-9))
         if each < 2:

@@ -66,7 +66,7 @@ def refined(arm: Arm, T: Array, start: Array, q_seed: Array, lower: Array, upper
 
 
 def shortfall(error: float) -> str:
-    """Why damped least squares found no solution, with the error left [m]."""
+    """Text for a pose that damped least squares did not reach, with the error left [m]."""
     return f"damped least squares stopped {error:.2g} m short; try another seed"
 
 
@@ -89,6 +89,6 @@ def numeric(arm: Arm, T: Array, q_seed: Array, everywhere: bool = False) -> list
     return branches
 
 
-def sobol(dimension: int, count: int = STARTS) -> Array:
-    """An even sample (count, dimension) of the unit cube, always the same."""
-    return np.asarray(qmc.Sobol(dimension, rng=np.random.default_rng(0)).random_base2(int(np.log2(count))))
+def sobol(dimension: int, count: int = STARTS, seed: int = 0) -> Array:
+    """An even sample of the unit cube, (count, dimension) with the count rounded down to a power of 2."""
+    return np.asarray(qmc.Sobol(dimension, rng=np.random.default_rng(seed)).random_base2(int(np.log2(count))))

@@ -223,7 +223,7 @@ def _add_drive(spec: mujoco.MjSpec, arm: Arm, drive: Drive, friction: bool, stif
 
 
 def _check_one_branch(arm: Arm, drive: str, bodies: Mapping[str, float]) -> None:
-    """MuJoCo has no mass between bodies of different branches: it would drop part of such a rotor's inertia."""
+    """Refuse a rotor over bodies of different branches: MuJoCo would drop part of its inertia."""
     last = max(bodies, key=lambda name: len(arm.carriers(name)))
     for body in bodies:
         if body not in arm.carriers(last):

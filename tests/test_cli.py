@@ -15,7 +15,7 @@ import pytest
 from matplotlib.figure import Figure
 from typer.testing import CliRunner, Result
 
-import trocar.appearance.rendering
+import trocar.appearance
 import trocar.bench
 import trocar.experiments
 import trocar.experiments.demo
@@ -229,7 +229,7 @@ def no_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     def render(*_: object) -> None:
         raise TrocarError("no OpenGL here")
 
-    monkeypatch.setattr(trocar.appearance.rendering, "render", render)
+    monkeypatch.setattr(trocar.appearance, "render", render)
 
 
 @pytest.mark.parametrize("controller", ["pid", "pd", "gravity", "computed-torque", "velocity", "effort"])

@@ -44,7 +44,6 @@ def test_the_public_surface_is_this():
     assert set(tr.__all__) == {
         *("ARMS", "Arm", "load_arm", "load_instrument", "load_endoscope"),
         *("Mechanism", "load_mechanism", "Cart", "Placement", "load_cart"),
-        *("Simulator", "Scene", "SceneArm", "load_scene", "simulate", "simulate_scene", "render"),
         *("Cable", "Compliance", "Diverged"),
         *("ComputedTorque", "GravityCompensation", "JointPD", "JointPID", "Setpoint", "State", "hold"),
         *("Recording", "load_recording", "identify", "calibrate"),

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 import trocar as tr
+from trocar.identification.identified_file import identified_text
 from trocar.identification.identify import identify
-from trocar.identification.twin import identified_text
 from trocar.recording import Recording
 
 # A recording: here of the simulated arm's equations; yours comes from `load_recording("one_results.csv")`.

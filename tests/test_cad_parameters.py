@@ -6,11 +6,11 @@ from engine_reference import tree_effort
 from scipy.integrate import solve_ivp
 
 import trocar as tr
+from tools import derive_cad as cad
 from trocar.arms.arm import poses_at_zero
 from trocar.arms.parameters import Inertia, load_parameters
 from trocar.arms.tables import read
 from trocar.control import JointPID, step_to
-from trocar.identification import cad
 from trocar.mechanics.inertia import barycentric, pseudo_inertia
 
 SET = "gondokaryono2019"

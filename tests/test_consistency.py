@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 import trocar as tr
+from tools import derive_wang2019
 from trocar.arms.parameter_file import to_toml
 from trocar.arms.parameters import load_parameters
-from trocar.identification import wang2019
 from trocar.identification.consistency import Prior, box, equivalent, prior
 from trocar.mechanics.inertia import barycentric, pseudo_inertia
 
 
 @pytest.fixture(scope="module")
 def derived():
-    return wang2019.derive()
+    return derive_wang2019.derive()
 
 
 def divergence(inertias, priors):

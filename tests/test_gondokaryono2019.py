@@ -7,11 +7,9 @@ import trocar as tr
 from trocar.calibration import model_distances, pivot
 from trocar.control import ComputedTorque, hold, sinusoid
 from trocar.experiments import Context
-from trocar.experiments import gondokaryono2019_tables as tables
-from trocar.experiments import gondokaryono2019_timing as timing
-from trocar.experiments import gondokaryono2019_tracking as tracking
-from trocar.experiments.gondokaryono2019 import TABLE_6
-from trocar.experiments.gondokaryono2019_capture import HARDWARE_RCM, SIMULATED_RCM, own_rcm
+from trocar.experiments.gondokaryono2019 import TABLE_6, timing, tracking
+from trocar.experiments.gondokaryono2019 import frames as tables
+from trocar.experiments.gondokaryono2019.capture import HARDWARE_RCM, SIMULATED_RCM, own_rcm
 from trocar.simulation import simulate
 from trocar.simulation.sensors.motion_capture import MotionCapture
 

@@ -21,11 +21,6 @@ if TYPE_CHECKING:
     from trocar.recording import Recording
     from trocar.spatial import Array
 
-# Wang et al. 2019, their identified parameters on their test recording (notebooks of dvrk_dynamics_identification).
-PUBLISHED = {
-    "PSM": (0.0929, 0.1783, 0.1907, 0.1345, 0.2394, 0.2125, 0.2642),
-    "MTM": (0.0769, 0.1485, 0.1695, 0.2232, 0.2800, 0.2342, 0.3395),
-}
 KEYS = (
     "joints",
     "train_relative_error",
@@ -179,10 +174,10 @@ def _identify(
     namespace: str | None,
 ) -> dict[str, Any]:
     from trocar.files import write_whole
+    from trocar.identification.identified_file import identified_text
     from trocar.identification.identify import identify as run
     from trocar.identification.recipe import load_recipe
     from trocar.identification.sources import load_recording
-    from trocar.identification.twin import identified_text
 
     start = time.perf_counter()
     recipe = load_recipe(arm, recipe_file)
@@ -244,10 +239,10 @@ def _recalibrate(
     """Refit friction; the figures: errors on rows not fitted are those of a test."""
     from trocar.arms.parameters import load_parameters
     from trocar.files import write_whole
+    from trocar.identification.identified_file import recalibrated_text
     from trocar.identification.recalibration import recalibrate
     from trocar.identification.recipe import load_recipe
     from trocar.identification.sources import load_recording
-    from trocar.identification.twin import recalibrated_text
 
     start = time.perf_counter()
     recipe = load_recipe(arm, recipe_file)
@@ -317,7 +312,11 @@ def _report(found: Identified, other: Recording | None, error: Array | None, fol
 
 
 def _table(found: Identified, error: Array | None, arm: str) -> Table:
-    published = PUBLISHED.get("MTM" if arm.startswith("MTM") else arm)
+    from trocar.arms.tables import read
+
+    family = "MTM" if arm.startswith("MTM") else arm
+    # their identified parameters on their test recording
+    published = read("identification_wang2019").get(family, {}).get("two", {}).get("SDP")
     note = "" if published is None else " (published: Wang et al. 2019, their test)"
     table = Table(title=f"Relative error of effort{note}", title_justify="left")
     columns: dict[str, Sequence[float] | Array] = {"fitted": found.train_relative_error}

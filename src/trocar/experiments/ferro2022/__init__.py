@@ -5,8 +5,6 @@ Their simulator: CoppeliaSim with ODE, parameters of Wang et al. 2019, friction 
 
 from __future__ import annotations
 
-import numpy as np
-
 from trocar.control.trajectories import CartesianPath
 from trocar.experiments.experiment import Context, Experiment
 from trocar.experiments.ferro2022 import excitation, features, figures, logs, recipe, runs, torque

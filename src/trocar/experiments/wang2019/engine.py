@@ -139,8 +139,8 @@ def in_engine(found: Identified, same_day: Recording, other_day: Recording | Non
             *TABLE.claims("psm/engine/predicted 0.1 s ahead/{row}", ahead[0, :3], nearer=nearer),
         ]
         lines = [
-            "Identified arm in the engine, servoed along the first 12 s of 'one': error of effort relative to that of the "
-            f"equations {_numbers(ratio)}.",
+            "Identified arm in the engine, servoed along the first 12 s of 'one': error of effort relative to that of "
+            f"the equations {_numbers(ratio)}.",
             f"Let go under the recorded effort for 0.1 s: RMS of q {_numbers(1e3 * ahead[0])} mrad (J3 mm), constant "
             f"velocity {_numbers(1e3 * steady[0])}; for 0.25 s {_numbers(1e3 * ahead[1])}, "
             f"{_numbers(1e3 * steady[1])}; for 0.5 s {_numbers(1e3 * ahead[2])}, {_numbers(1e3 * steady[2])}. "

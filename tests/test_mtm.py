@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from engine_reference import tree_effort
+from parameter_heads import head
 from scipy.integrate import solve_ivp
 from scipy.signal import butter, filtfilt
 
@@ -92,6 +93,7 @@ def test_the_committed_set_is_what_the_programme_gives():
     assert derived.elastics == committed.elastics
     for name, body in committed.inertias.items():
         np.testing.assert_allclose(barycentric(derived.inertias[name]), barycentric(body), rtol=2e-3, atol=2e-6)
+    assert comments == head("MTM", "wang2019")
     assert any("0.4 %, 0.4 %, 0.8 %, 1.3 %, 1.8 %, 0.7 %, 2.5 %" in line for line in comments)
 
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from engine_reference import tree_effort
+from parameter_heads import head
 from typer.testing import CliRunner
 
 import trocar as tr
@@ -92,6 +93,11 @@ def test_the_committed_file_is_what_the_programme_gives(arm, name):
         np.testing.assert_allclose(
             barycentric(derived.inertias[body]), barycentric(inertia), rtol=1e-5, atol=1e-8, err_msg=body
         )
+
+
+@pytest.mark.parametrize(("arm", "name"), SETS)
+def test_the_committed_file_says_how_it_was_derived(arm, name):
+    assert derive_si.comments(load_parameters(arm, name)) == head(arm, name)
 
 
 def test_every_link_could_exist_and_the_mass_matrix_is_positive_definite(mech):

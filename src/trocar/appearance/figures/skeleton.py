@@ -1,7 +1,8 @@
-"""Drawing an arm as its mechanism: every link between its own joints, in the pitch plane or in space."""
+"""Line drawings of an arm: every link between its own joints, in a plane or in space."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,15 +32,35 @@ COLOUR_OF_BODY = {
 }
 
 
-def draw(axes: Any, mechanism: Mechanism, q: ArrayLike, alpha: float = 1.0, width: float = 3.0) -> None:
-    """Draw the links at q on 3-D axes, or on 2-D axes in the y-z plane of the base [m]."""
-    spatial = hasattr(axes, "get_zlim")
+def draw(
+    axes: Any,
+    mechanism: Mechanism,
+    q: ArrayLike,
+    alpha: float = 1.0,
+    width: float = 3.0,
+    *,
+    T_world_base: Array | None = None,
+    dimensions: Sequence[int] | None = None,
+    **look: Any,
+) -> None:
+    """Draw the links at q [m].
+
+    Args:
+        axes: 3-D axes, or 2-D ones for a projection.
+        T_world_base: pose of the base in the axes drawn in. Default: base axes.
+        dimensions: axes to draw. Default: all in space, y and z in a plane.
+        look: further settings of the lines.
+    """
+    if dimensions is None:
+        dimensions = (0, 1, 2) if hasattr(axes, "get_zlim") else (1, 2)
     for name, points in link_points(mechanism, q).items():
+        if T_world_base is not None:
+            points = points @ T_world_base[:3, :3].T + T_world_base[:3, 3]
         colour = COLOUR_OF_BODY.get(name, "#9AA0A8")
-        coordinates = points.T if spatial else points.T[1:]
         thick = width if name in COLOUR_OF_BODY and name != "insertion" else 0.6 * width
         marker = {"marker": "s", "ms": 2.6 * width} if name == "counterweight" else {"marker": "o", "ms": 0.8 * width}
-        axes.plot(*coordinates, color=colour, alpha=alpha, lw=thick, solid_capstyle="round", **marker)
+        line = {"color": colour, "alpha": alpha, "lw": thick, "solid_capstyle": "round", **marker, **look}
+        axes.plot(*points[:, list(dimensions)].T, **line)
 
 
 def link_points(mechanism: Mechanism, q: ArrayLike) -> dict[str, Array]:

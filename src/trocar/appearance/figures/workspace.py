@@ -1,4 +1,4 @@
-"""Figures of what the arms reach and where they are singular. Nothing is written: each returns a Figure."""
+"""Figures of the workspace of an arm and of its singularities."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from trocar.appearance.figures.skeleton import COLOUR_OF_BODY, link_points
+from trocar.appearance.figures.skeleton import draw
 from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.mechanics.lengths import HALF_PI, master, shaft
 from trocar.mechanics.mechanism import Mechanism
@@ -35,20 +35,19 @@ def cloud_figure(mechanism: Mechanism, count: int = 16384, voxel: float = 0.01, 
     colour = manipulability(mechanism, cloud.q)
     colour /= colour.max()
     volume = workspace.volume(voxel, seed=seed)
-    q = np.array(mechanism.arm.home)
     with style():
         figure = Figure(figsize=(10.0, 8.6))
         space = figure.add_subplot(2, 2, 2, projection="3d")
         dots: dict[str, Any] = {"c": colour, "cmap": "viridis", "linewidths": 0, "rasterized": True}
         space.scatter(*cloud.points.T, s=2.5, alpha=0.6, **dots)
-        _draw(space, mechanism, q, np.eye(4), (0, 1, 2))
+        _draw(space, mechanism, np.eye(4), (0, 1, 2))
         space.set(title="in space", xlabel=AXIS[0], ylabel=AXIS[1], zlabel=AXIS[2])
         space.set_aspect("equal")
         space.view_init(elev=20, azim=-40)
         for place, (i, j) in zip((1, 3, 4), VIEWS, strict=True):
             axes = figure.add_subplot(2, 2, place)
             shown = axes.scatter(cloud.points[:, i], cloud.points[:, j], s=2.0, alpha=0.5, **dots)
-            _draw(axes, mechanism, q, np.eye(4), (i, j))
+            _draw(axes, mechanism, np.eye(4), (i, j))
             title = ("from above", "from the front", "from the side")[VIEWS.index((i, j))]
             axes.set(title=title, xlabel=AXIS[i], ylabel=AXIS[j], aspect="equal")
         opaque = ScalarMappable(shown.norm, shown.cmap)
@@ -108,9 +107,8 @@ def shared_figure(workspaces: Sequence[Workspace], voxel: float = 0.01, seed: in
             front.scatter(points[:, 0], points[:, 2], s=2.0, alpha=0.3, **look)
             front.plot([], [], "o", color=colour, label=_volume_label(f"{number}: {mechanism.arm.name}", volume))
             if isinstance(mechanism, Mechanism):
-                home = np.array(mechanism.arm.home)
-                _draw(space, mechanism, home, workspace.T_world_base, (0, 1, 2))
-                _draw(front, mechanism, home, workspace.T_world_base, (0, 2))
+                _draw(space, mechanism, workspace.T_world_base, (0, 1, 2))
+                _draw(front, mechanism, workspace.T_world_base, (0, 2))
         _draw_shared(space, front, shared)
         space.set(xlabel=AXIS[0], ylabel=AXIS[1], zlabel=AXIS[2])
         space.set_aspect("equal")
@@ -142,13 +140,10 @@ def _draw_shared(space: Any, front: Any, shared: Volume) -> None:
     front.figure.colorbar(opaque, ax=front, shrink=0.6, label="shared extent along y [m]")
 
 
-def _draw(axes: Any, mechanism: Mechanism, q: Array, T_world_base: Array, dimensions: tuple[int, ...]) -> None:
-    """The links at q, projected on the given axes of the world, and the base origin (PSM, ECM: the RCM)."""
-    for name, points in link_points(mechanism, q).items():
-        world = points @ T_world_base[:3, :3].T + T_world_base[:3, 3]
-        width = 2.4 if name in COLOUR_OF_BODY and name != "insertion" else 1.4
-        look: dict[str, Any] = {"color": COLOUR_OF_BODY.get(name, "#9AA0A8"), "lw": width, "marker": "o", "ms": 2.0}
-        axes.plot(*world[:, list(dimensions)].T, solid_capstyle="round", zorder=5, **look)
+def _draw(axes: Any, mechanism: Mechanism, T_world_base: Array, dimensions: tuple[int, ...]) -> None:
+    """The links at home, projected on the given axes of the world, and the base origin (PSM, ECM: the RCM)."""
+    place: dict[str, Any] = {"T_world_base": T_world_base, "dimensions": dimensions}
+    draw(axes, mechanism, mechanism.arm.home, width=2.4, zorder=5, **place)
     axes.plot(*[[T_world_base[i, 3]] for i in dimensions], "o", color="k", ms=4.5, zorder=10)
 
 

@@ -14,6 +14,7 @@ from trocar.control.trajectories import CartesianPath
 from trocar.errors import TrocarError
 from trocar.experiments.claim_table import ClaimTable
 from trocar.experiments.ferro2022 import runs
+from trocar.experiments.ferro2022.figures import efforts, engine_and_model, tip_error
 from trocar.experiments.ferro2022.logs import SETTLED, UNITS, printed, rms
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.plots import COLOURS, style
@@ -75,35 +76,21 @@ def _rms(transient: runs.Transient) -> Array:
 
 
 def _torques(mechanism: Mechanism, found: dict[bool, runs.Transient]) -> Figure:
-    with style():
-        figure = Figure(figsize=(11.0, 4.6))
-        for (counterweight, transient), row in zip(found.items(), figure.subplots(2, 3, sharex=True), strict=True):
-            recording, errors = transient.recording, _rms(transient)
-            late = recording.t >= SETTLED
-            engine, model = runs.engine_torque(recording), runs.model_torque(mechanism, recording)
-            for j, axes in enumerate(row):
-                axes.plot(recording.t[late], engine[late, j], color=PAINT[counterweight], label="engine")
-                axes.plot(recording.t[late], model[late, j], "k--", lw=0.9, label="model")
-                paper = printed(SESSIONS[counterweight])[j]
-                axes.set(title=f"J{j + 1}: RMS difference {errors[j]:.3g} {UNITS[j]} (paper {paper:g})")
-                axes.set_ylabel(f"{NAMES[counterweight]}\n[{UNITS[j]}]" if j == 0 else f"[{UNITS[j]}]")
-            row[2].legend(loc="best")
-        for axes in row:
-            axes.set(xlabel="t [s]")
-    return figure
+    rows, titles = [], []
+    for counterweight, transient in found.items():
+        recording, errors, paper = transient.recording, _rms(transient), printed(SESSIONS[counterweight])
+        rows.append(engine_and_model(recording, runs.model_torque(mechanism, recording)))
+        texts = [f"J{j + 1}: RMS difference {errors[j]:.3g} {UNITS[j]} (paper {paper[j]:g})" for j in range(len(UNITS))]
+        titles.append([f"{NAMES[counterweight]}\n{texts[0]}", *texts[1:]])
+    return efforts(rows, titles)
 
 
 def _errors(found: dict[bool, runs.Transient]) -> Figure:
     with style():
         figure = Figure(figsize=(11.0, 2.9))
         first, second = figure.subplots(1, 2)
-        transient = found[True]
-        early = transient.recording.t <= 0.35
-        t = transient.recording.t[early]
-        for k, axis in enumerate("xyz"):
-            first.plot(t, 1e3 * transient.error[early, k], color=COLOURS[k], label=axis)
-            first.plot(t, 1e3 * transient.ideal[early, k], "k:", label="linear" if k == 2 else None)
-        first.set(title="tip error after the jump onto the spiral [mm]", xlabel="t [s]")
+        tip_error(first, found[True], 0.35)
+        first.set(title="tip error after the jump onto the spiral [mm]")
         first.legend()
         for counterweight, transient in found.items():
             distance = 1e3 * np.linalg.norm(transient.error, axis=1)

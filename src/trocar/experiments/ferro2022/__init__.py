@@ -110,7 +110,7 @@ def _velocity(context: Context, report: Report, mechanism: Mechanism) -> list[Cl
         theirs = [logs.log_of(context.data, session) for session in sessions]
         report.add_figure(
             figures.torques(
-                [(r.t, runs.engine_torque(r), runs.model_torque(mechanism, r)) for r in shown],
+                [(r, runs.model_torque(mechanism, r)) for r in shown],
                 [log if isinstance(log, logs.Log) and not of_text else None for log in theirs],
             ),
             f"{name.capitalize()}: engine and model, and their engine where logged; with (top) and without (bottom) "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -11,7 +12,7 @@ from trocar.appearance.rendering import Picture, Trace, render, render_video
 from trocar.control.trajectories import CartesianPath
 from trocar.errors import TrocarError
 from trocar.experiments.experiment import Context
-from trocar.experiments.ferro2022.logs import UNITS, Log, MeasuredMotion
+from trocar.experiments.ferro2022.logs import SETTLED, UNITS, Log, MeasuredMotion
 from trocar.experiments.ferro2022.runs import R_WORLD_BASE, Transient, engine_torque
 from trocar.mechanics import load_mechanism
 from trocar.plots import COLOURS, style
@@ -41,41 +42,62 @@ def kinematic(curves: Sequence[tuple[str, Array, Array]]) -> Figure:
     return figure
 
 
-def torques(runs: Sequence[tuple[Array, Array, Array]], theirs: Sequence[Log | None]) -> Figure:
-    """Engine and model torque (and theirs, where logged) after the transient, one row per run."""
+class Curve(NamedTuple):
+    """Efforts (N, 3) of the first three joints at times (N,) [s], and how they are drawn."""
+
+    t: Array
+    tau: Array
+    look: dict[str, Any]
+
+
+def efforts(runs: Sequence[Sequence[Curve]], titles: Sequence[Sequence[str]], until: float = np.inf) -> Figure:
+    """Curves after the transient: a row per run, a panel per joint under its title."""
     with style():
         figure = Figure(figsize=(10.0, 2.4 * len(runs)))
         grid = figure.subplots(len(runs), 3, sharex=True, squeeze=False)
-        for (t, tau, model), log, row in zip(runs, theirs, grid, strict=True):
-            late = t >= 0.5
-            for j, axes in enumerate(row):
-                if log is not None:
-                    axes.plot(log.t[log.settled], log.simulated()[log.settled, j], color=THEIRS, lw=0.5, label="theirs")
-                axes.plot(t[late], tau[late, j], color=ENGINE, label="engine")
-                axes.plot(t[late], model[late, j], color=MODEL, ls="--", label="model")
-                axes.set(title=TITLES[j])
+        for curves, row, texts in zip(runs, grid, titles, strict=True):
+            for j, (axes, title) in enumerate(zip(row, texts, strict=True)):
+                for t, tau, look in curves:
+                    late = (t >= SETTLED) & (t <= until)
+                    axes.plot(t[late], tau[late, j], **look)
+                axes.set(title=title)
         figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside upper right", ncols=3)
         for axes in grid[-1]:
             axes.set(xlabel="t [s]")
     return figure
+
+
+def engine_and_model(recording: Recording, model: Array) -> list[Curve]:
+    """Effort of the engine and of the model (N, 3)."""
+    return [
+        Curve(recording.t, engine_torque(recording), {"color": ENGINE, "label": "engine"}),
+        Curve(recording.t, model, {"color": MODEL, "ls": "--", "lw": 0.9, "label": "model"}),
+    ]
+
+
+def torques(runs: Sequence[tuple[Recording, Array]], theirs: Sequence[Log | None]) -> Figure:
+    """Engine and model torque (and theirs, where logged), one row per run."""
+    look = {"color": THEIRS, "lw": 0.5, "label": "theirs"}
+    logged = [[] if log is None else [Curve(log.t, log.simulated(), look)] for log in theirs]
+    rows = [curves + engine_and_model(*run) for curves, run in zip(logged, runs, strict=True)]
+    return efforts(rows, [TITLES] * len(rows))
 
 
 def excitation(measured: MeasuredMotion, runs: Sequence[tuple[str, Recording, Array]]) -> Figure:
-    """Simulated, model and measured torque, one row per run."""
-    with style():
-        figure = Figure(figsize=(10.0, 2.3 * len(runs)))
-        grid = figure.subplots(len(runs), 3, sharex=True, squeeze=False)
-        for (name, recording, model), row in zip(runs, grid, strict=True):
-            late = (recording.t >= 0.5) & (recording.t <= 10.5)
-            for j, axes in enumerate(row):
-                axes.plot(measured.t[late], measured.tau[late, j], color=MEASURED, lw=0.8, label="measured")
-                axes.plot(recording.t[late], engine_torque(recording)[late, j], color=ENGINE, label="engine")
-                axes.plot(recording.t[late], model[late, j], color=MODEL, ls="--", lw=0.9, label="model")
-                axes.set(title=f"{TITLES[j]}, {name}" if j == 0 else TITLES[j])
-        figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside upper right", ncols=3)
-        for axes in grid[-1]:
-            axes.set(xlabel="t [s]")
-    return figure
+    """Simulated, model and measured torque over 10 s, one row per run."""
+    real = Curve(measured.t, measured.tau, {"color": MEASURED, "lw": 0.8, "label": "measured"})
+    rows = [[real, *engine_and_model(recording, model)] for _, recording, model in runs]
+    return efforts(rows, [(f"{TITLES[0]}, {name}", *TITLES[1:]) for name, *_ in runs], until=10.5)
+
+
+def tip_error(axes: Any, transient: Transient, until: float) -> None:
+    """Tip error beside the linear one, up to a time [s]."""
+    early = transient.recording.t <= until
+    t = transient.recording.t[early]
+    for k, axis in enumerate("xyz"):
+        axes.plot(t, 1e3 * transient.error[early, k], color=COLOURS[k], label=axis)
+        axes.plot(t, 1e3 * transient.ideal[early, k], color="k", ls=":", label="linear" if k == 2 else None)
+    axes.set(title="tip error [mm]", xlabel="t [s]")
 
 
 def transient(rigid: Transient, mirrored: Transient, log: Log | None = None) -> Figure:
@@ -85,15 +107,13 @@ def transient(rigid: Transient, mirrored: Transient, log: Log | None = None) -> 
     with style():
         figure = Figure(figsize=(10.0, 2.8))
         error, effort, force = figure.subplots(1, 3)
-        for k, axis in enumerate("xyz"):
-            error.plot(t[early], 1e3 * rigid.error[early, k], color=COLOURS[k], label=axis)
-            error.plot(t[early], 1e3 * rigid.ideal[early, k], color="k", ls=":", label="linear" if k == 2 else None)
+        tip_error(error, rigid, 0.5)
         if log is not None:
             rows = log.t <= 0.5
             theirs = 1e3 * ((log["pdes"] - log["pee"]) @ R_WORLD_BASE)[rows]
             for k in range(3):
                 error.plot(log.t[rows], theirs[:, k], color=COLOURS[k], lw=0.7, marker=".", ms=3, alpha=0.6)
-        error.set(title="tip error [mm]" + (", dots: theirs" if log is not None else ""), xlabel="t [s]")
+            error.set(title="tip error [mm], dots: theirs")
         error.legend()
         for j, title in enumerate(TITLES):
             effort.plot(t[early], engine_torque(rigid.recording)[early, j], label=title)

@@ -73,12 +73,12 @@ def capture_claims(found: Capture, table_6: dict[str, float]) -> list[Claim]:
     arm, of = found.arm, {"arm": found.arm.lower()}
     theirs, hardware = np.array(SIMULATED_RCM[arm]), np.array(HARDWARE_RCM[arm])
     geometry = np.array(own_rcm(arm, found.distances["3-rcm"]))
-    off, ours = 1e3 * found.rcm.post, geometry + _in_their_axes(arm, 1e3 * found.rcm.post)
+    off, ours = 1e3 * _norm(found.rcm.post), geometry + _in_their_axes(arm, 1e3 * found.rcm.post)
     measured = {pair: distance for pair, (distance, *_) in found.calibration.linkage.distances.items()}
     sides = [max(abs(lengths[a] - lengths[b]) for a, b in SIDES) for lengths in (table_6, measured)]
     return [
         *TABLE.claims(f"{arm.lower()}/rcm spread {{row}}", [1e3 * found.rcm.spread] * 6),
-        TABLE.claim("{arm}/rcm off its own geometry", _norm(off), published=round(_norm(theirs - geometry), 2), **of),
+        TABLE.claim("{arm}/rcm off its own geometry", off, published=round(_norm(theirs - geometry), 2), **of),
         TABLE.claim(
             "{arm}/rcm from hardware", _norm(ours - hardware), published=round(_norm(theirs - hardware), 2), **of
         ),

@@ -57,6 +57,14 @@ def test_without_data_every_claim_on_data_is_null_and_says_so(mechanism):
     assert all(claim.holds is None and claim.note.startswith("not run: no data folder") for claim in found)
 
 
+def test_rows_of_the_claims_are_in_the_order_of_the_sessions():
+    entries = logs.TABLE.entries
+    assert entries["model on their motion/{row} largest difference"]["rows"] == [*logs.SESSIONS, logs.TORQUE_CONTROL]
+    alone = entries["model on their motion/{row} counterweight alone/J3"]
+    assert alone["rows"] == list(logs.WITHOUT_COUNTERWEIGHT)
+    assert alone["published"] == [logs.printed(session)[2] for session in logs.WITHOUT_COUNTERWEIGHT]
+
+
 def test_a_missing_session_is_named(tmp_path):
     assert "LogSession_3" in logs.log_of(tmp_path, 3)
 

@@ -125,22 +125,19 @@ def real_time_claims(context: Context, duration: float = 2.0) -> list[Claim]:
     """Table 9: with the masses and damping of the paper and with identified ones, controlled and the engine alone."""
     found: list[Claim] = []
     for timing in TIMINGS:
-        factors = [_factor(context, name, timing, duration) for name in CONFIGURATIONS]
-        missing = [factor if isinstance(factor, str) else "" for factor in factors]
-        ours = [None if isinstance(factor, str) else factor for factor in factors]
+        ours, missing = zip(*(_factor(context, name, timing, duration) for name in CONFIGURATIONS), strict=True)
         pid = ", PID and recording too" if timing.control else ""
         found += TABLE.claims("table 9/{row}{how}", ours, missing=missing, how=timing.remark, pid=pid)
-    last = _factor(context, "SUJ + 3 PSM + ECM + Camera", Timing(shadows=True), duration)
-    entry, missing = "table 9/SUJ + 3 PSM + ECM + Camera (shadows)", last if isinstance(last, str) else ""
-    return [*found, TABLE.claim(entry, None if isinstance(last, str) else last, missing=missing)]
+    factor, reason = _factor(context, "SUJ + 3 PSM + ECM + Camera", Timing(shadows=True), duration)
+    return [*found, TABLE.claim("table 9/SUJ + 3 PSM + ECM + Camera (shadows)", factor, missing=reason)]
 
 
-def _factor(context: Context, name: str, timing: Timing, duration: float) -> float | str:
-    """The real-time factor of a configuration, or why images could not be drawn."""
+def _factor(context: Context, name: str, timing: Timing, duration: float) -> tuple[float | None, str]:
+    """The real-time factor of a configuration; or None, and why images could not be drawn."""
     context.progress(f"Table 9: {name}{timing.remark}")
     try:
-        return real_time_factor(CONFIGURATIONS[name], timing, duration)
+        return real_time_factor(CONFIGURATIONS[name], timing, duration), ""
     except TrocarError as error:
         if not CONFIGURATIONS[name].camera:
             raise
-        return f"not run: {error}"
+        return None, f"not run: {error}"

@@ -17,9 +17,9 @@ from trocar.identification.identify import identify, prepared
 from trocar.identification.motion import efforts
 from trocar.identification.recalibration import recalibrate
 from trocar.identification.recipe import Recipe, joint_from_columns, load_recipe
+from trocar.identification.sources import load_recording
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording
-from trocar.recording.table_file import read_table
 from trocar.spatial import Array
 
 DATA = Path("dvrk_dynamics_identification")
@@ -44,20 +44,12 @@ class Measured:
 
 def measured(path: Path, recipe: Recipe, rate: float = 200.0) -> Measured:
     """A recording of Wang et al.: a table in joints and, at the wrist, motors."""
-    arm = recipe.mechanism().arm
-    units = {joint.name: "rad" if joint.kind == "revolute" else "m" for joint in arm.joints}
-    columns = read_table(path, recipe.columns, [units.get(name, "rad") for name in recipe.columns], rate)
+    arm, columns = recipe.mechanism().arm, load_recording(path, recipe.arm, rate=rate, recipe=recipe)
     assert columns.tau is not None
     T = joint_from_columns(arm, tuple(columns.joints))
-    in_joints = replace(
-        columns,
-        q=columns.q @ T.T,
-        dq=columns.dq @ T.T,
-        tau=columns.tau @ np.linalg.inv(T),
-        joints=arm.joint_names,
-        joint_units=[units[name] for name in arm.joint_names],
-    )
-    return Measured(columns, in_joints)
+    q, dq, tau = columns.q @ T.T, columns.dq @ T.T, columns.tau @ np.linalg.inv(T)
+    units = ["m" if joint.kind == "prismatic" else "rad" for joint in arm.joints]
+    return Measured(columns, replace(columns, q=q, dq=dq, tau=tau, joints=arm.joint_names, joint_units=units))
 
 
 def unexplained(recipe: Recipe, parameters: Parameters, recording: Measured) -> tuple[Array, Array, Array, Array]:

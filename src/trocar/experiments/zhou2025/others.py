@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -73,7 +74,7 @@ def sensitivity(model: Mechanism, poses: int = 2000) -> list[Wrong]:
         ("links 10 % too light", 0.9 * (true - Fo) + Fo),
         ("links 10 % too heavy", 1.1 * (true - Fo) + Fo),
     ]
-    others: list[tuple[str, dict[str, float]]] = [
+    others: list[tuple[str, dict[str, Any]]] = [
         *((f"instrument {1e3 * mass:+.0f} g", {"added_mass": mass}) for mass in (0.1, -0.1, 0.3)),
         *((f"mounting {pitch:+.0f} deg", {"mounting": np.radians(pitch)}) for pitch in (5.0, -5.0)),
     ]

@@ -1,4 +1,4 @@
-"""How many contacts of 1 N are found, and how soon: models that are off, sensors with and without noise.
+"""Share of contacts of 1 N that are found, and how soon: models that are off, sensors with and without noise.
 
 `python -m tools.contact_table` prints the table of docs/observers.md; that takes minutes.
 """
@@ -57,7 +57,7 @@ class Detection:
 def detections(
     inertia: float, seeds: Sequence[int], phases: tuple[float, ...], noise: bool, seconds: float = 20.0
 ) -> dict[str, Detection]:
-    """Of `CollisionDetector` and `ContactDetector`, with thresholds from the same model's run without contact."""
+    """Results of `CollisionDetector` and `ContactDetector`, thresholds from the same model's run without contact."""
     return next(_detections([(inertia, noise)], seeds, phases, seconds))
 
 

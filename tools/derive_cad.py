@@ -53,7 +53,7 @@ Derived by `python -m tools.derive_cad ECM FILE` from cad_ecm.toml. Nothing here
 
 @dataclass(frozen=True, kw_only=True)
 class Repair:
-    """What was done to a tensor: smallest eigenvalue of its second moments before [kg m^2], and their change."""
+    """Repair of a tensor: smallest eigenvalue of its second moments before [kg m^2], and their change."""
 
     body: str
     smallest: float

@@ -103,7 +103,7 @@ def table(claims: list[dict[str, Any]]) -> str:
 
 
 def block(readme: str) -> str:
-    """What stands between the two marks."""
+    """The text between the two marks."""
     return readme.partition(BEGIN)[2].partition(END)[0].strip()
 
 

@@ -1,4 +1,4 @@
-"""How fast trocar is, beside the bare library calls it stands on, timed in the same run.
+"""Speed of trocar beside the bare library calls it stands on, timed in the same run.
 
 A ratio compares like with like on any machine: rounds of all calls are interleaved, each ratio is taken within a round,
 and the median over the rounds is reported. A figure's name says how it is made of timed calls:
@@ -87,13 +87,13 @@ def figures(
 
 
 def step_figures(arm: str, rounds: int = 15, steps: int = 400) -> dict[str, float]:
-    """The figures of `figures` that say how fast the simulator steps, for another arm."""
+    """The first figures of `figures`, speed of a step, for another arm."""
     calls = _simulation_calls(load_mechanism(arm), steps)
     return _figures(FIGURES[0], _timed({name: calls[name] for name in ("mj_step", "step")}, rounds), arm.lower())
 
 
 def scene_figures(name: str = "cart_classic", rounds: int = 15, steps: int = 400) -> dict[str, float]:
-    """How fast a scene steps, all arms held where they start, beside one PSM and the bare engine in the same run.
+    """Speed of a scene with all arms held where they start, beside one PSM and the bare engine in the same run.
 
     With stereo: 33 steps of 1 ms, then both images of an endoscope, 640 x 480, without shadows and multisampling; left
     out where nothing can be rendered.
@@ -216,7 +216,7 @@ def _simulation_calls(mech: Mechanism, steps: int) -> dict[str, TimedCall]:
 
 
 def _friction_calls(mech: Mechanism, steps: int) -> dict[str, TimedCall]:
-    """The same arm with three Dahl elements for every Coulomb friction; and with friction of the arm by load too."""
+    """Steps of the arm with three Dahl elements in place of Coulomb friction, and with load-dependent friction too."""
 
     def with_memory(drive: Drive) -> Drive:
         elements = (Dahl(delta, drive.Fc / 3.0) for delta in (2e-3, 1e-2, 5e-2))

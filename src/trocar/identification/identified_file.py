@@ -1,7 +1,7 @@
 """An identified set as a parameter file, with its provenance, residuals and covariance.
 
 `load_mechanism` and `Simulator` read the file like any other set; the tables [provenance], [residuals] and [covariance]
-are for people and for estimators that need to know how far to trust it.
+say how far the set can be trusted; estimators read the covariance.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Identification of a dVRK-Si PSM as by Zhou et al. 2025: the columns of their Table I, and their constraints.
 
-Links 1, 2, 2'', 2'''' and 3 have inertia; 4, 5 and the finger motors M6, M7 have rotors; every joint rubs; the roll has
-a spring. Rows that turn with the same joint (2, 2'', 2''''; 3, 3') rub as one. Minimised is the squared effort error,
-each joint in units of its scatter, with
+Links 1, 2, 2'', 2'''' and 3 have inertia; 4, 5 and the finger motors M6, M7 have rotors; every joint has friction; the
+roll has a spring. Rows that turn with the same joint (2, 2'', 2''''; 3, 3') share one friction. The squared effort
+error, each joint in units of its scatter, is minimised with
 
     mass > 0,  centre of mass in a box about the link,  friction, rotors and stiffness >= 0,
 
-and pseudo-inertias that can exist, which the paper does not ask for. Combinations that no motion shows are left to the
-prior. `extended` adds what Table I has not and the arm has: rotors of the first three joints (without them the
-insertion would have to be as heavy as it is inert), friction that grows with load (yaw, pitch) or with depth.
+and physically consistent pseudo-inertias, which the paper does not ask for. Combinations that no motion shows follow
+the prior. `extended` adds terms that the arm has and Table I has not: rotors of the first three joints (without them
+the insertion would have to be as heavy as it is inert), friction that grows with load (yaw, pitch) or with depth.
 """
 
 from __future__ import annotations

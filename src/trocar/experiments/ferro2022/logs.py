@@ -1,4 +1,4 @@
-"""What Ferro et al. 2022 logged in their own simulator, and the real robot's excitation recording they replay."""
+"""Logs of Ferro et al. 2022 from their own simulator, and the real robot's recording that they replay."""
 
 from __future__ import annotations
 

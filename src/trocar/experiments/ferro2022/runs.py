@@ -249,7 +249,7 @@ def torque_run(
 
 
 def pose_run(mechanism: Mechanism, path: CartesianPath, duration: float, **simulator: Any) -> Recording:
-    """The same of the whole pose of the tip, by six joints: the paper has three under torque control."""
+    """Feedback linearisation of the whole pose of the tip, by six joints; the paper has three under torque control."""
     control = CartesianFeedbackLinearisation(mechanism, kp=KP_TORQUE, kd=KD_TORQUE, joints=6)
     return simulate(_started(**simulator), control, path, duration)
 

@@ -58,7 +58,7 @@ CONFIGURATIONS = {
 
 @dataclass(frozen=True)
 class Timing:
-    """How a configuration is timed: parameters (None for identified ones), PID and recording of every arm, shadows."""
+    """Options of a timing: parameter set (None: the identified one), PID and recording of every arm, shadows."""
 
     parameters: str | None = SET
     control: bool = True

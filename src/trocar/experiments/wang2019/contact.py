@@ -119,7 +119,7 @@ def steps(phases: tuple[float, ...]) -> list[Recording]:
 
 
 def contact_detector(model: Mechanism, known: Recording) -> ContactDetector:
-    """Of the first three joints, from a run without contact as the model sees it."""
+    """A detector on the first three joints, with thresholds from a run without contact as the model sees it."""
     dt = float(np.diff(known.t).mean())
     return ContactDetector(external_effort(model, known)[1:], dt, (0, 1, 2), least=LEAST)
 

@@ -125,7 +125,7 @@ def forward_prediction(
 
 
 def in_engine(found: Identified, same_day: Recording, other_day: Recording | None) -> tuple[list[Claim], list[str]]:
-    """What the engine gives with an identified arm, as claims with bounds of ours and in words."""
+    """Claims on an identified arm in the engine, with bounds of ours, and a summary in words."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "identified.toml"
         write_whole(path, identified_text(found, "recording"))

@@ -1,4 +1,4 @@
-"""Excitation of the PSM: what the recorded motion of Wang et al. 2019 is worth, and what a search finds."""
+"""Excitation of the PSM: condition number of the recorded motion of Wang et al. 2019, and of a motion found here."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def excitation_claims(context: Context) -> list[Claim]:
 
 
 def recorded(data: Path | None, reduced: Criterion, full: Criterion) -> str:
-    """What the recorded motion of 'one' would have at the designed speed, in words."""
+    """Condition numbers of the recorded motion of 'one' at its designed speed, in words."""
     path, missing = data_file(data, ONE)
     if missing:
         return "the authors' motion: no data"

@@ -18,7 +18,7 @@ OTHER = np.radians(-45.0)  # where PSM1 and PSM2 of a Si cart are mounted
 
 @dataclass(frozen=True)
 class Drawn:
-    """Of so many arms, how many stay still for 5 s: level; pitched with a compensation that knows it; or does not."""
+    """Number of arms that stay still for 5 s: level; pitched, compensated for it; pitched, compensated as if level."""
 
     same: int
     told: int
@@ -44,7 +44,7 @@ def arms_drawn(model: Mechanism, count: int, seed: int = 0) -> Drawn:
 
 
 def stays(sim: runs.Simulator, model: Mechanism, q: Array) -> bool:
-    """Whether the arm stays at q (7,) for 5 s under open-loop compensation."""
+    """True if the arm stays at q (7,) for 5 s under open-loop compensation."""
     sim.reset(q)
     for k in range(round(runs.STILL / sim.timestep)):
         if k % 10 == 0:
@@ -57,7 +57,7 @@ def stays(sim: runs.Simulator, model: Mechanism, q: Array) -> bool:
 
 @dataclass(frozen=True)
 class Wrong:
-    """What is wrong; the share of poses at which the arm stays still; error over half-band (N, 3) at each."""
+    """An error of the model: its name, the share of poses at which the arm stays still, error over half-band (N, 3)."""
 
     name: str
     held: float
@@ -65,7 +65,7 @@ class Wrong:
 
 
 def sensitivity(model: Mechanism, poses: int = 2000) -> list[Wrong]:
-    """How wrong a model may be: its error against the static friction band of the true arm (here the model itself)."""
+    """Errors of a model relative to the static friction band of the true arm, here the model without them."""
     arm = model.arm
     q = np.random.default_rng(0).uniform(arm.lower, arm.upper, (poses, arm.n))
     true, band = runs.holding(model, q), runs.static_band(model, q)

@@ -53,7 +53,7 @@ def printed_poses(mechanism: Mechanism, q: Array) -> Array:
 
 
 def consistency_claims(table: StaticTable) -> list[Claim]:
-    """What Table II says of itself."""
+    """Consistency of Table II with the published gains and with its own bounds."""
     kp = np.array(KP) / runs.PRINTED_UNITS
     off = np.abs(np.abs(table.PD_torque) - kp * table.PD_error)
     digit = (0.01 * kp + 0.01).tolist()  # one unit of the last digit of the error, and of the torque

@@ -81,7 +81,7 @@ def fall(sim: Simulator, q: Array, duration: float = 0.5) -> tuple[Array, Array]
 
 
 def moves(sim: Simulator, q: Array, effort: Callable[[Array], Array], joint: int, duration: float = STILL) -> bool:
-    """Whether a joint drifts within `duration` [s], from rest at q (7,), under an effort of the state."""
+    """True if a joint drifts within `duration` [s], from rest at q (7,), under an effort that depends on the state."""
     sim.reset(q)
     for k in range(math.ceil(duration / sim.timestep)):
         sim.step(effort(sim.q))

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.signal import butter, filtfilt
 
-from trocar.control import Setpoint
+from trocar.control import Reference, Setpoint
 from trocar.errors import TrocarError
 from trocar.experiments.claim_table import ClaimTable
 from trocar.experiments.experiment import NO_DATA, data_file
@@ -160,22 +160,16 @@ class MeasuredMotion:
         """[s]."""
         return float(self.t[-1])
 
-    def reference(self, timestep: float) -> Sampled:
+    def reference(self, timestep: float) -> Reference:
         """Setpoints at every timestep, computed beforehand."""
-        t = np.arange(int(np.ceil(self.duration / timestep)) + 1) * timestep
-        t = np.minimum(t, self.duration)
-        return Sampled(timestep, *(np.pad(f(t), ((0, 0), (0, 4))) for f in (self._q, self._dq)))
+        t = np.minimum(np.arange(int(np.ceil(self.duration / timestep)) + 1) * timestep, self.duration)
+        q, dq = (np.pad(f(t), ((0, 0), (0, 4))) for f in (self._q, self._dq))
 
+        def setpoint(t: float) -> Setpoint:
+            k = min(round(t / timestep), len(q) - 1)
+            return Setpoint(q[k], dq[k], np.zeros(7))
 
-class Sampled:
-    """A reference that is a table of positions and velocities (N, n) at whole timesteps [s]."""
-
-    def __init__(self, timestep: float, q: Array, dq: Array) -> None:
-        self._timestep, self._q, self._dq, self._zero = timestep, q, dq, np.zeros(q.shape[1])
-
-    def __call__(self, t: float) -> Setpoint:
-        k = min(round(t / self._timestep), len(self._q) - 1)
-        return Setpoint(self._q[k], self._dq[k], self._zero)
+        return setpoint
 
 
 def measured_motion(data: Path | None) -> MeasuredMotion | str:

@@ -18,7 +18,6 @@ from trocar.experiments.gondokaryono2019.frames import TABLE
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.plots import style
 from trocar.report import Claim, Report
-from trocar.spatial import Array
 
 # Table 6 [m]: the axes by the frame numbers of Fig. 3 and 4, PSM then ECM.
 TABLE_6 = {
@@ -97,17 +96,11 @@ def _figure() -> Figure:
             mechanism = load_mechanism(name, "gondokaryono2019")
             arm = mechanism.arm
             for pitch in np.linspace(0.7 * arm.lower[1], 0.7 * arm.upper[1], 5):
-                draw(axes, mechanism, _pitched(arm, pitch), alpha=0.9 if abs(pitch) < 0.1 else 0.35)
+                draw(axes, mechanism, [arm.home[0], pitch, *arm.home[2:]], alpha=0.9 if abs(pitch) < 0.1 else 0.35)
             axes.plot(0, 0, "o", color="k", ms=5, zorder=10)
             axes.annotate("RCM", (0, 0), (8, 6), textcoords="offset points")
             axes.set(title=name, xlabel="y [m]", ylabel="z [m]", aspect="equal")
     return figure
-
-
-def _pitched(arm: Arm, pitch: float) -> Array:
-    q = np.array(arm.home)
-    q[1] = pitch
-    return q
 
 
 EXPERIMENT = Experiment(name="gondokaryono2019", title="Closed chain of PSM and ECM: calibration, simulation", run=run)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from trocar.arms.parameters import Drive
 from trocar.experiments.experiment import data_file
 from trocar.experiments.wang2019.recordings import HALF_SPEED, INSERTION, TABLE
 from trocar.identification.identify import identify
@@ -46,13 +45,9 @@ def half_speed(data: Path | None) -> tuple[Claim, list[str]]:
 
 
 def coulomb(recipe: Recipe, delay: float) -> Recipe:
-    """The recipe with Coulomb friction in place of hysteresis, and efforts that are late."""
-    return replace(
-        recipe,
-        delay=delay,
-        template=replace(recipe.template, drives=tuple(_coulomb(d) for d in recipe.template.drives)),
+    """The recipe with Coulomb friction in place of hysteresis, and efforts that are late by a delay [s]."""
+    drives = tuple(
+        replace(drive, hysteresis=(), terms=(*drive.terms, "Fc")) if drive.hysteresis else drive
+        for drive in recipe.template.drives
     )
-
-
-def _coulomb(drive: Drive) -> Drive:
-    return replace(drive, hysteresis=(), terms=(*drive.terms, "Fc")) if drive.hysteresis else drive
+    return replace(recipe, delay=delay, template=replace(recipe.template, drives=drives))

@@ -79,12 +79,12 @@ def test_a_cad_link_off_its_joint_is_an_error(name):
 def test_links_keep_mass_and_centre_of_mass(name, derived):
     """The centre of mass is where the CAD has it, in the base frame."""
     arm, table = tr.load_arm(name, SET), read(f"cad_{name.lower()}")
-    T, T_rcm_base = poses_at_zero(arm.bodies), np.linalg.inv(cad.link_pose(table["rcm"]))
+    T, T_rcm_base = poses_at_zero(arm.bodies), np.linalg.inv(cad.cad_pose(table["rcm"]))
     for body, entry in table["links"].items():
         inertia = derived[0].inertias[body]
         assert inertia.mass == entry["mass"]
         ours = T[body] @ [*inertia.com, 1.0]
-        np.testing.assert_allclose(ours, T_rcm_base @ cad.link_pose(entry) @ [*entry["com"], 1.0], atol=1e-9)
+        np.testing.assert_allclose(ours, T_rcm_base @ cad.cad_pose(entry) @ [*entry["com"], 1.0], atol=1e-9)
 
 
 REPAIRED = {"PSM": {"end", "insertion"}, "ECM": {"back", "front", "end"}}

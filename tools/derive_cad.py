@@ -100,11 +100,11 @@ def comments(name: str, repairs: tuple[Repair, ...]) -> list[str]:
 
 def in_link_frames(arm: Arm, table: dict[str, Any]) -> dict[str, Inertia]:
     """Inertias of the CAD links in the frames of our bodies, as they are."""
-    T_rcm_base = inverse(link_pose(table["rcm"]))
+    T_rcm_base = inverse(cad_pose(table["rcm"]))
     T = poses_at_zero(arm.bodies)
     found = {}
     for name, entry in table["links"].items():
-        T_body_link = inverse(T[name]) @ T_rcm_base @ link_pose(entry)
+        T_body_link = inverse(T[name]) @ T_rcm_base @ cad_pose(entry)
         _check_joint(arm, name, T_body_link)
         R, p = T_body_link[:3, :3], T_body_link[:3, 3]
         xx, xy, xz, yy, yz, zz = entry["inertia"]
@@ -140,7 +140,7 @@ def _rounded(values: Array) -> Array:
     return np.round(values, 12) + 0.0
 
 
-def link_pose(entry: dict[str, Any]) -> Array:
+def cad_pose(entry: dict[str, Any]) -> Array:
     """Pose (4, 4) of a CAD frame by its position [m] and roll, pitch, yaw [rad]."""
     x, y, z = entry["rpy"]
     return pose(R=rotation("z", z) @ rotation("y", y) @ rotation("x", x), p=entry["position"])

@@ -102,7 +102,7 @@ def _identified(context: Context, report: Report, family: str, arm: str) -> Iden
         report.add_claims(_not_run(family, "two", no_two))
     else:
         report.add_claims(_as_published(family, "two", fits, _prepared(family, arm, two)))
-        report.add_claims(_ours_on_two(family, found, two))
+        report.add_claims(_ours_on_two(family, arm, found, two))
     _describe(report, family, found, train)
     return found
 
@@ -167,8 +167,8 @@ def _consistent(family: str, found: Identified) -> list[Claim]:
     return TABLE.claims("{arm}/{row}", ours, arm=family.lower())
 
 
-def _ours_on_two(family: str, found: Identified, two: Path) -> list[Claim]:
-    ours, published = found.relative_error(load_recording(two, found.recipe.arm)), PUBLISHED[family]["two"]["SDP"]
+def _ours_on_two(family: str, arm: str, found: Identified, two: Path) -> list[Claim]:
+    ours, published = found.relative_error(load_recording(two, arm)), PUBLISHED[family]["two"]["SDP"]
     fields = {"arm": family.lower(), "first": PUBLISHED[family]["rows"]}
     return [
         *TABLE.claims("{arm}/ours on two/{row}", ours, published=published, **fields),

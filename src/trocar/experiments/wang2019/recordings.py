@@ -44,7 +44,8 @@ class Measured:
 
 def measured(path: Path, recipe: Recipe, rate: float = 200.0) -> Measured:
     """A recording of Wang et al.: a table in joints and, at the wrist, motors."""
-    arm, columns = recipe.mechanism().arm, load_recording(path, recipe.arm, rate=rate, recipe=recipe)
+    arm = recipe.mechanism().arm
+    columns = load_recording(path, arm.name, rate=rate, recipe=recipe)
     assert columns.tau is not None
     T = joint_from_columns(arm, tuple(columns.joints))
     q, dq, tau = columns.q @ T.T, columns.dq @ T.T, columns.tau @ np.linalg.inv(T)

@@ -91,8 +91,9 @@ def _case_claims(arm: IdentifiedArm, case: Weighed) -> list[Claim]:
     found.append(TABLE.claim(f"{name}, friction fitted along", _compared(along.mass, case), along=text))
     if case.path != INSERTION:
         return found
-    before = _online(arm, arm.mechanism, recording, point, 2.0)
-    after = _online(arm, with_parameters(arm.recipe, adapted), recording, point, RECALIBRATION)
+    covariance = np.cov(residuals(arm.mechanism, arm.one.joints, BANDWIDTH)[:, ARM].T)
+    before = _online(arm.mechanism, recording, point, covariance, 2.0)
+    after = _online(with_parameters(arm.recipe, adapted), recording, point, covariance, RECALIBRATION)
     worst, of_after = np.abs(after - case.weight).max(), {"mean": after.mean(), "scatter": after.std()}
     return [
         *found,
@@ -108,11 +109,13 @@ def _compared(mass: float, case: Weighed) -> float:
     return 1e3 * mass if case.weight else abs(1e3 * mass)
 
 
-def _online(arm: IdentifiedArm, mechanism: Mechanism, recording: Measured, point: PointMass, after: float) -> Array:
-    """Masses [g] online, later than `after` [s]; acceleration by the difference of one step."""
+def _online(mechanism: Mechanism, recording: Measured, point: PointMass, covariance: Array, after: float) -> Array:
+    """Masses [g] online, later than `after` [s]; acceleration by the difference of one step.
+
+    covariance: (3, 3) of the observer's residuals where nothing acts on the arm [N m, N].
+    """
     observer = MomentumObserver(mechanism, BANDWIDTH)
-    one = residuals(arm.mechanism, arm.one.joints, BANDWIDTH)[:, ARM]
-    payload = PayloadObserver(point, np.cov(one.T), BANDWIDTH)
+    payload = PayloadObserver(point, covariance, BANDWIDTH)
     joints = recording.joints
     r, dt = observer.along(joints, held=False), float(np.diff(joints.t).mean())
     q, dq = 0.5 * (joints.q[:-1] + joints.q[1:]), 0.5 * (joints.dq[:-1] + joints.dq[1:])

@@ -34,7 +34,7 @@ demo: apt-demo $(DEMO_STAMP)
 readme: $(DEMO_STAMP)
 	@mkdir -p build
 	-$(BIN)/trocar reproduce ferro2022 --json build/ferro2022.json
-	$(BIN)/python docs/readme_table.py build/ferro2022.json
+	$(BIN)/python tools/readme_table.py build/ferro2022.json
 
 # The tools run as modules of the environment's own Python, so no other copy on the PATH can answer.
 test: apt-test $(TEST_STAMP)

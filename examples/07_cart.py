@@ -6,7 +6,7 @@ import numpy as np
 
 import trocar as tr
 from trocar import plots
-from trocar.experiments.skeleton import link_points
+from trocar.appearance.figures import link_points
 
 np.set_printoptions(precision=3, suppress=True)
 COLOURS = {"PSM1": "#0072B2", "PSM2": "#D55E00", "PSM3": "#009E73", "ECM": "#CC79A7"}

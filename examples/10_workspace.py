@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 import trocar as tr
-from trocar.experiments.workspace_figures import cloud_figure, manipulability_figure, shared_figure
+from trocar.appearance.figures import cloud_figure, manipulability_figure, shared_figure
 from trocar.mechanics.singularities import singular_sets, singularity
 from trocar.mechanics.workspace import Workspace, shared_volume
 from trocar.plots import save

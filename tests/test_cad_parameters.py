@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 from engine_reference import tree_effort
+from parameter_heads import head
 from scipy.integrate import solve_ivp
 
 import trocar as tr
+from tools import derive_cad as cad
 from trocar.arms.arm import poses_at_zero
 from trocar.arms.parameters import Inertia, load_parameters
 from trocar.arms.tables import read
 from trocar.control import JointPID, step_to
-from trocar.identification import cad
 from trocar.mechanics.inertia import barycentric, pseudo_inertia
 
 SET = "gondokaryono2019"
@@ -102,6 +103,7 @@ def test_every_body_is_physical_and_only_the_invalid_ones_were_changed(name, der
 
 
 def test_the_file_names_every_repair(derived, name):
+    assert cad.comments(name, derived[1]) == head(name, SET)
     text = "\n".join(cad.comments(name, derived[1]))
     for note in derived[1]:
         assert str(note) in text

@@ -2,18 +2,19 @@
 
 import numpy as np
 import pytest
+from parameter_heads import head
 
 import trocar as tr
+from tools import derive_wang2019
 from trocar.arms.parameter_file import to_toml
 from trocar.arms.parameters import load_parameters
-from trocar.identification import wang2019
 from trocar.identification.consistency import Prior, box, equivalent, prior
 from trocar.mechanics.inertia import barycentric, pseudo_inertia
 
 
 @pytest.fixture(scope="module")
 def derived():
-    return wang2019.derive()
+    return derive_wang2019.derive()
 
 
 def divergence(inertias, priors):
@@ -39,6 +40,10 @@ def test_the_committed_file_is_what_the_programme_gives(derived):
     assert divergence(derived.inertias, priors) == pytest.approx(divergence(committed.inertias, priors), abs=1e-6)
     for name, body in committed.inertias.items():
         np.testing.assert_allclose(barycentric(derived.inertias[name]), barycentric(body), rtol=1e-3, atol=1e-5)
+
+
+def test_the_committed_file_says_how_it_was_derived():
+    assert head("PSM", "wang2019") == derive_wang2019.COMMENTS
 
 
 def test_base_parameters_are_held_exactly():

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from trocar.experiments import demo, demo_spiral
+from trocar.experiments import demo
+from trocar.experiments.demo import spiral
 from trocar.report import Report
 
 
@@ -13,12 +14,10 @@ def shown(tmp_path_factory):
     """Report, claims and folder of a short run, pictures left blank."""
     folder, report, done = tmp_path_factory.mktemp("demo"), Report("short"), []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(demo_spiral, "DURATION", 1.9)
-        patch.setattr(demo_spiral, "FILM", 0.3)
-        patch.setattr(
-            demo_spiral, "render", lambda sim, camera, size, **_: np.zeros((size[1], size[0], 3), dtype=np.uint8)
-        )
-        claims = demo_spiral.show(report, folder, done.append)
+        patch.setattr(spiral, "DURATION", 1.9)
+        patch.setattr(spiral, "FILM", 0.3)
+        patch.setattr(spiral, "render", lambda sim, camera, size, **_: np.zeros((size[1], size[0], 3), dtype=np.uint8))
+        claims = spiral.show(report, folder, done.append)
     assert done[-1] == pytest.approx(1.0)
     return report, {claim.id: claim for claim in claims}, folder
 
@@ -42,7 +41,7 @@ def test_the_film_has_its_pictures_side_by_side(shown):
     ((path, _),) = report.clips
     assert path == folder / "spiral.gif"
     with Image.open(path) as film:
-        assert film.size == (2 * demo_spiral.PANEL[0], demo_spiral.PANEL[1] + demo_spiral.HEADER)
+        assert film.size == (2 * spiral.PANEL[0], spiral.PANEL[1] + spiral.HEADER)
         assert film.n_frames == 3
 
 
@@ -53,6 +52,6 @@ def test_it_has_a_figure_of_efforts_and_one_of_errors(shown):
 
 def test_the_checks_of_all_arms_hold(monkeypatch):
     monkeypatch.setattr(demo, "STATES", 50)
-    claims = demo._checks()
+    claims = demo.checks()
     assert len(claims) == 5
     assert all(claim.holds for claim in claims)

@@ -434,8 +434,8 @@ def test_a_masters_motion_is_found_played_and_identified():
 @needs_recording
 def test_the_recorded_motion_has_about_the_condition_number_of_the_authors_command(psm):
     """Their command: 390 (48 parameters) and 4757 (49). Recorded, the wrist lags behind it."""
-    from trocar.experiments.excitation import HARMONICS, fitted
-    from trocar.experiments.load_and_force import ONE, measured
+    from trocar.experiments.wang2019.excitation import HARMONICS, fitted
+    from trocar.experiments.wang2019.recordings import ONE, measured
     from trocar.identification.excitation import SAMPLES
     from trocar.identification.recipe import load_recipe
 

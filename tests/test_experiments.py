@@ -1,6 +1,5 @@
 """Every registered reproduction runs, no claim fails that is not known to, and what is null says why."""
 
-import importlib.util
 import os
 import re
 from pathlib import Path
@@ -9,7 +8,9 @@ import numpy as np
 import pytest
 
 import trocar as tr
-from trocar.experiments import EXPERIMENTS, Context, patel2018
+from tools import readme_table
+from trocar.experiments import EXPERIMENTS, Context
+from trocar.experiments.patel2018 import kinematics
 
 
 @pytest.fixture(scope="module", params=EXPERIMENTS)
@@ -69,9 +70,6 @@ def test_it_has_figures(fed):
 
 
 README = Path(__file__).parents[1] / "README.md"
-SPEC = importlib.util.spec_from_file_location("readme_table", README.parent / "docs" / "readme_table.py")
-readme_table = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(readme_table)
 NUMBER = re.compile(r"\d[\d.]*(?:e-?\d+)?")
 
 
@@ -122,23 +120,23 @@ def test_rewriting_the_readme_changes_the_block_and_nothing_else():
 def test_the_printed_table_of_patel_misses_the_rcm_and_the_corrected_one_does_not():
     q = np.array([0.3, -0.2, 0.1, 0.4, 0.2, 0.1])
     for corrected, miss in ((False, 0.107), (True, 0.0)):
-        T = patel2018.table(q, corrected)[6]
-        assert np.linalg.norm(np.cross(T[:3, 2], T[:3, 3] - patel2018.RCM)) == pytest.approx(miss, abs=1e-4)
+        T = kinematics.table(q, corrected)[6]
+        assert np.linalg.norm(np.cross(T[:3, 2], T[:3, 3] - kinematics.RCM)) == pytest.approx(miss, abs=1e-4)
 
 
 def test_gradient_steps_of_two_never_shrink_the_insertion_error():
     mech = tr.load_mechanism("PSM")
     q = np.array([0.0, 0.0, 0.1, 0, 0, 0, 0])
     target = mech.forward_kinematics(q + [0, 0, 0.05, 0, 0, 0, 0])[:3, 3]
-    errors = patel2018.gradient_descent(mech, target, q, 2.0, 50)
+    errors = kinematics.gradient_descent(mech, target, q, 2.0, 50)
     np.testing.assert_allclose(errors, 0.05, atol=1e-12)
-    assert patel2018.gradient_descent(mech, target, q, 1.0, 3)[-1] < 1e-12
+    assert kinematics.gradient_descent(mech, target, q, 1.0, 3)[-1] < 1e-12
 
 
 def test_decoupling_the_wrist_is_wrong_by_its_offset():
     """Wrist bent by a right angle: the tip is a to the side and a short of where it was taken to be."""
     mech = tr.load_mechanism("PSM")
     q = np.array([[0.0, 0.0, 0.2, 0, 0, 0, 0], [0.0, 0.0, 0.2, 0, 1.39, 0, 0]])
-    straight, bent = patel2018.decoupled(mech, q)
+    straight, bent = kinematics.decoupled(mech, q)
     assert straight < 1e-12
     assert bent == pytest.approx(0.0091 * np.sqrt(2), rel=0.15)

@@ -7,7 +7,7 @@ import trocar as tr
 from trocar.control import JointPID, hold, sinusoid
 from trocar.control.observers import FaultIsolation
 from trocar.errors import TrocarError
-from trocar.experiments.load_and_force_simulated import faults, mismatched, watched
+from trocar.experiments.wang2019.contact import faults, mismatched, watched
 from trocar.simulation import CableBreak, EncoderBias, MotorLoss, Simulator, simulate
 
 

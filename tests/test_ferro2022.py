@@ -8,11 +8,7 @@ import pytest
 
 import trocar as tr
 from trocar.experiments import Context
-from trocar.experiments import ferro2022_excitation as excitation
-from trocar.experiments import ferro2022_figures as figures
-from trocar.experiments import ferro2022_logs as logs
-from trocar.experiments import ferro2022_recipe as recipe
-from trocar.experiments import ferro2022_runs as runs
+from trocar.experiments.ferro2022 import excitation, figures, logs, recipe, runs
 from trocar.report import Report
 
 FOLDER = os.environ.get("TROCAR_DATA")
@@ -21,7 +17,7 @@ needs_logs = pytest.mark.skipif(
     not isinstance(logs.log_of(DATA, 1), logs.Log), reason="TROCAR_DATA has no logs of Ferro et al."
 )
 needs_recording = pytest.mark.skipif(
-    not isinstance(logs.excitation_of(DATA), logs.Excitation), reason="TROCAR_DATA has no recordings of Wang et al."
+    isinstance(logs.measured_motion(DATA), str), reason="TROCAR_DATA has no recordings of Wang et al."
 )
 
 
@@ -61,22 +57,25 @@ def test_without_data_every_claim_on_data_is_null_and_says_so(mechanism):
     assert all(claim.holds is None and claim.note.startswith("not run: no data folder") for claim in found)
 
 
+def test_rows_of_the_claims_are_in_the_order_of_the_sessions():
+    entries = logs.TABLE.entries
+    assert entries["model on their motion/{row} largest difference"]["rows"] == [*logs.SESSIONS, logs.TORQUE_CONTROL]
+    alone = entries["model on their motion/{row} counterweight alone/J3"]
+    assert alone["rows"] == list(logs.WITHOUT_COUNTERWEIGHT)
+    assert alone["published"] == [logs.printed(session)[2] for session in logs.WITHOUT_COUNTERWEIGHT]
+
+
 def test_a_missing_session_is_named(tmp_path):
     assert "LogSession_3" in logs.log_of(tmp_path, 3)
-
-
-@pytest.mark.parametrize(("text", "unit"), [("2.17", 0.01), ("0.048", 0.001), ("0.8", 0.1), ("3", 1.0)])
-def test_the_last_printed_digit(text, unit):
-    assert logs.last_digit(text) == pytest.approx(unit)
 
 
 @needs_logs
 def test_the_printed_errors_are_those_of_the_logs_cut_to_the_printed_digits():
     for session in (1, 2, 6):
-        log, (_, column, texts) = logs.log_of(DATA, session), logs.PRINTED[session]
+        log, (entry, column) = logs.log_of(DATA, session), logs.SESSIONS[session]
+        digit = np.array(logs.TABLE.entries[entry]["tolerance"])
         errors = logs.rms((log.simulated() - log[column][:, logs.ARM])[log.settled])
-        cut = [np.floor(error / logs.last_digit(text) + 1e-9) for error, text in zip(errors, texts, strict=True)]
-        assert cut == [round(float(text) / logs.last_digit(text)) for text in texts]
+        np.testing.assert_array_equal(np.floor(errors / digit + 1e-9), np.round(logs.printed(session) / digit))
 
 
 @needs_logs
@@ -88,7 +87,7 @@ def test_the_excitation_row_is_not_against_the_model():
 
 @needs_recording
 def test_the_replayed_motion_is_the_measured_one():
-    measured = logs.excitation_of(DATA)
+    measured = logs.measured_motion(DATA)
     rows = np.loadtxt(DATA / logs.RECORDING, delimiter=",")
     assert np.abs(measured.q[:, :3] - rows[:, :3]).max() < 4e-3
     assert np.abs(measured.dq[:, :3] - rows[:, 7:10]).max() < 0.05
@@ -156,7 +155,7 @@ def test_without_counterweight_the_insertion_is_off_by_what_the_paper_prints_for
 
 
 def test_the_recipe_of_the_paper_adds_a_few_hundredths(mechanism, code_spiral):
-    errors = recipe.path_errors(mechanism, code_spiral)
+    errors = recipe.compared(mechanism, code_spiral).recipe
     assert (errors > 5e-3).all()
     assert (errors < 0.05).all()
 

@@ -7,11 +7,9 @@ import trocar as tr
 from trocar.calibration import model_distances, pivot
 from trocar.control import ComputedTorque, hold, sinusoid
 from trocar.experiments import Context
-from trocar.experiments import gondokaryono2019_tables as tables
-from trocar.experiments import gondokaryono2019_timing as timing
-from trocar.experiments import gondokaryono2019_tracking as tracking
-from trocar.experiments.gondokaryono2019 import TABLE_6
-from trocar.experiments.gondokaryono2019_capture import HARDWARE_RCM, SIMULATED_RCM, own_rcm
+from trocar.experiments.gondokaryono2019 import TABLE_6, timing, tracking
+from trocar.experiments.gondokaryono2019 import frames as tables
+from trocar.experiments.gondokaryono2019.capture import HARDWARE_RCM, SIDES, SIMULATED_RCM, own_rcm
 from trocar.simulation import simulate
 from trocar.simulation.sensors.motion_capture import MotionCapture
 
@@ -108,6 +106,12 @@ def test_a_reference_may_leave_the_limits_of_a_simulator_without_limits():
     assert len(simulate(sim, lambda state, setpoint: np.zeros(7), hold(far), 0.003)) == 3
     with pytest.raises(tr.TrocarError, match=r"violates -0\.925"):
         simulate(tr.Simulator("PSM"), lambda state, setpoint: np.zeros(7), hold(far), 0.003)
+
+
+def test_rows_of_the_claims_are_in_the_order_of_what_is_run():
+    assert tables.TABLE.entries["table 9/{row}{how}"]["rows"] == list(timing.CONFIGURATIONS)
+    assert tables.TABLE.entries["fig 10 {run}/rms {row}"]["rows"] == list(tr.load_arm("PSM").joint_names[:6])
+    assert tables.TABLE.entries["{arm}/axes {row}"]["rows"] == [", ".join(pair) for pair in SIDES]
 
 
 def test_every_configuration_of_table_9_is_timed_in_every_way(monkeypatch):

@@ -16,7 +16,7 @@ from trocar.arms.parameters import load_parameters
 from trocar.cli import app
 from trocar.commands.identify import KEYS
 from trocar.errors import TrocarError
-from trocar.experiments.wang2019_engine import forward_prediction, servoed
+from trocar.experiments.wang2019.engine import forward_prediction, servoed
 from trocar.identification.cross_validation import bins, period
 from trocar.identification.estimators import expanded
 from trocar.identification.identify import prepared, problem_of

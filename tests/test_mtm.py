@@ -6,14 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from engine_reference import tree_effort
+from parameter_heads import head
 from scipy.integrate import solve_ivp
 from scipy.signal import butter, filtfilt
 
 import trocar as tr
+from tools import derive_wang2019
 from trocar.arms.parameters import load_parameters
 from trocar.control import JointPID
 from trocar.control.trajectories import step_to
-from trocar.identification import wang2019
 from trocar.mechanics.elastics import Elastics, cable_effort
 from trocar.mechanics.inertia import barycentric, check_consistent
 
@@ -85,13 +86,14 @@ def test_cables_do_not_pull_beyond_what_was_measured(mech):
 
 
 def test_the_committed_set_is_what_the_programme_gives():
-    derived, comments = wang2019.derive_mtm()
+    derived, comments = derive_wang2019.derive_mtm()
     committed = load_parameters("MTMR", "wang2019")
     check_consistent(committed.inertias)
     assert derived.drives == committed.drives
     assert derived.elastics == committed.elastics
     for name, body in committed.inertias.items():
         np.testing.assert_allclose(barycentric(derived.inertias[name]), barycentric(body), rtol=2e-3, atol=2e-6)
+    assert comments == head("MTM", "wang2019")
     assert any("0.4 %, 0.4 %, 0.8 %, 1.3 %, 1.8 %, 0.7 %, 2.5 %" in line for line in comments)
 
 

@@ -282,7 +282,7 @@ def test_steps_that_are_no_contact_and_recordings_that_are_too_short_are_told():
 
 
 def test_steps_of_one_newton_are_found_within_a_tenth_of_a_second_by_models_that_are_off_by_up_to_a_twentieth():
-    from trocar.experiments.load_and_force_simulated import contact_claims
+    from trocar.experiments.wang2019.contact import contact_claims
 
     claims = contact_claims(Context(data=None, video=None, progress=lambda text: None, quick=True))
     assert len(claims) == 6
@@ -290,7 +290,7 @@ def test_steps_of_one_newton_are_found_within_a_tenth_of_a_second_by_models_that
 
 
 def test_where_sensors_are_noisy_fewer_steps_are_found_but_more_than_by_thresholds_alone():
-    from trocar.experiments.load_and_force_contact import detections
+    from tools.contact_table import detections
 
     found = detections(0.05, seeds=(0,), phases=(1.4,), noise=True, seconds=10.0)
     assert found["contact"].within >= found["collision"].within
@@ -308,11 +308,13 @@ def test_weights_and_forces_on_the_real_robot_with_the_model_of_another_recordin
 
     One of 18 windows of 1 s is 6.1 g off, which the claim says.
     """
-    from trocar.experiments.load_and_force import Twin, payload_claims, tip_force_claims
+    from trocar.experiments.wang2019.payload import payload_claims
+    from trocar.experiments.wang2019.recordings import IdentifiedArm
+    from trocar.experiments.wang2019.tip_force import tip_force_claims
 
     context = Context(data=Path(DATA), video=None, progress=lambda text: None)
-    twin = Twin(DATA)
-    claims = {c.id: c for c in payload_claims(context, twin.parameters) + tip_force_claims(context, twin.parameters)}
+    arm = IdentifiedArm(Path(DATA))
+    claims = {c.id: c for c in payload_claims(context, arm.parameters) + tip_force_claims(context, arm.parameters)}
     assert len(claims) == 15
     farthest = claims.pop(
         "wang2019/payload/105 g on the insertion column, friction fitted along, farthest window of 1 s"
@@ -326,7 +328,8 @@ def test_weights_and_forces_on_the_real_robot_with_the_model_of_another_recordin
 
 
 def test_without_recordings_the_claims_say_so():
-    from trocar.experiments.load_and_force import payload_claims, tip_force_claims
+    from trocar.experiments.wang2019.payload import payload_claims
+    from trocar.experiments.wang2019.tip_force import tip_force_claims
 
     context = Context(data=None, video=None, progress=lambda text: None)
     for claim in payload_claims(context) + tip_force_claims(context):

@@ -6,19 +6,22 @@ import re
 import numpy as np
 import pytest
 from engine_reference import tree_effort
+from parameter_heads import head
 from typer.testing import CliRunner
 
 import trocar as tr
+from tools import derive_si
 from trocar.arms.parameters import load_parameters
 from trocar.cli import app
 from trocar.control import GravityCompensation, JointPID, Setpoint, State, hold
-from trocar.identification import zhou2025
 from trocar.identification.gravity_file import fitted_links, to_json
+from trocar.identification.si_identification import DRIVES, LINKS, identify_si, si_model
+from trocar.identification.si_links import links
+from trocar.identification.si_static_table import identified, table_two
 from trocar.identification.static_gravity import coefficients, fit_gravity, gravity_regressor
-from trocar.identification.table_one import DRIVES, LINKS, identify, model
 from trocar.mechanics.inertia import barycentric, pseudo_inertia
 
-SETS = [(arm, name) for arm, names in zhou2025.SETS.items() for name in names]
+SETS = [(arm, name) for arm, names in derive_si.SETS.items() for name in names]
 MOUNTINGS = np.radians([0.0, -15.0, -45.0, -70.0])
 GRAVITIES = [(1.0, -2.0, -9.0), *(-9.81 * np.array([0, np.sin(p), np.cos(p)]) for p in MOUNTINGS)]
 HOLD = np.array([0.5, -0.6, 0.12, 0.1, 0.2, -0.1, 0.3])
@@ -84,13 +87,18 @@ def test_the_insertion_carries_half_of_the_carriage():
 
 @pytest.mark.parametrize(("arm", "name"), SETS)
 def test_the_committed_file_is_what_the_programme_gives(arm, name):
-    derived, committed = zhou2025.derive(arm, name), load_parameters(arm, name)
+    derived, committed = derive_si.derive(arm, name), load_parameters(arm, name)
     assert derived.drives == committed.drives
     assert list(derived.inertias) == list(committed.inertias)
     for body, inertia in committed.inertias.items():
         np.testing.assert_allclose(
             barycentric(derived.inertias[body]), barycentric(inertia), rtol=1e-5, atol=1e-8, err_msg=body
         )
+
+
+@pytest.mark.parametrize(("arm", "name"), SETS)
+def test_the_committed_file_says_how_it_was_derived(arm, name):
+    assert derive_si.comments(load_parameters(arm, name)) == head(arm, name)
 
 
 def test_every_link_could_exist_and_the_mass_matrix_is_positive_definite(mech):
@@ -100,7 +108,7 @@ def test_every_link_could_exist_and_the_mass_matrix_is_positive_definite(mech):
 
 
 def test_links_stay_near_the_published_masses():
-    published = zhou2025.links("PSM_Si")[0]
+    published = links("PSM_Si")[0]
     for name in ("zhou2025", "saw"):
         found = load_parameters("PSM_Si", name).inertias
         for body, inertia in published.items():
@@ -108,7 +116,7 @@ def test_links_stay_near_the_published_masses():
 
 
 def test_friction_is_that_of_the_half_bands():
-    table, truth = zhou2025.table_two(), tr.load_mechanism("PSM_Si", "zhou2025_measured")
+    table, truth = table_two(), tr.load_mechanism("PSM_Si", "zhou2025_measured")
     q = np.pad(table.q, ((0, 0), (0, 4)))
     drives = truth.drives
     band = (drives.coulomb(q, truth.gravity(q)) @ np.abs(drives.A))[:, :3]
@@ -234,13 +242,13 @@ def test_a_heavier_instrument_weighs_what_it_should():
         (lambda: tr.load_mechanism("PSM_Si", added_mass=-2.0), r"added_mass must be finite and above -0\.\d+ kg"),
         (lambda: tr.load_mechanism("ECM_Si", added_mass=0.1), "ECM takes endoscope="),
         (lambda: tr.load_mechanism("PSM_Si", "zhou2024"), "Did you mean 'zhou2025'"),
-        (lambda: zhou2025.derive("PSM", "zhou2025"), "PSM_Si"),
+        (lambda: derive_si.derive("PSM", "zhou2025"), "PSM_Si"),
         (lambda: coefficients(tr.load_mechanism("PSM")), "no such closed form"),
         (lambda: fit_gravity(np.zeros((4, 3)), np.zeros((4, 3))), "do not tell the 8 numbers apart"),
         (lambda: fit_gravity(np.zeros((4, 2)), np.zeros((4, 3))), r"must be \(N, 3 or more\)"),
         (lambda: fit_gravity(np.full((9, 3), np.nan), np.zeros((9, 3))), "finite"),
-        (lambda: identify(*np.zeros((4, 500, 7)), gravity=np.zeros(3)), "excite every joint"),
-        (lambda: identify(*np.zeros((4, 500, 6)), gravity=np.zeros(3)), r"must all be \(N, 7\)"),
+        (lambda: identify_si(*np.zeros((4, 500, 7)), gravity=np.zeros(3)), "excite every joint"),
+        (lambda: identify_si(*np.zeros((4, 500, 6)), gravity=np.zeros(3)), r"must all be \(N, 7\)"),
     ],
 )
 def test_bad_input_is_refused_with_the_reason(call, message):
@@ -273,7 +281,7 @@ def test_the_covariance_is_the_scatter_of_fits_to_noisy_poses(random_states):
 def test_the_exported_file_has_the_fitted_gravity_by_the_dvrks_own_chain(random_states):
     """Potential energy of the file's links, placed by its DH rows, against the fit: gradients by finite differences."""
     mech = tr.load_mechanism("PSM_Si")
-    fit = zhou2025.identified()
+    fit = identified()
     joints = json.loads(to_json(fit))["DH"]["joints"]
 
     def row(a, alpha, d, theta):
@@ -306,7 +314,7 @@ def test_the_exported_file_has_the_fitted_gravity_by_the_dvrks_own_chain(random_
 
 
 def test_the_exported_masses_are_the_published_ones_but_for_the_insertion():
-    found = fitted_links(zhou2025.identified().coefficients)
+    found = fitted_links(identified().coefficients)
     assert {link: round(mass, 9) for link, (mass, _) in found.items() if link != "insertion2"} == {
         "yaw": 0.994,
         "pitch1": 1.005,
@@ -318,7 +326,7 @@ def test_the_exported_masses_are_the_published_ones_but_for_the_insertion():
 
 
 def test_the_command_fits_writes_and_names_what_is_wrong(tmp_path):
-    table = zhou2025.table_two()
+    table = table_two()
     lines = [",".join(f"{v:g}" for v in (*q, *tau)) for q, tau in zip(table.q, table.GC_torque, strict=True)]
     poses, out, toml = tmp_path / "poses.csv", tmp_path / "gravity.json", tmp_path / "mine.toml"
     poses.write_text("\n".join(["yaw,pitch,insertion,tau_yaw,tau_pitch,tau_insertion", *lines]))
@@ -327,7 +335,7 @@ def test_the_command_fits_writes_and_names_what_is_wrong(tmp_path):
     assert re.search(r"m3 +│ +0\.7880", run.output)
     assert json.loads(out.read_text())["fit"]["poses"] == 5
     mech = tr.load_mechanism("PSM_Si", toml)
-    np.testing.assert_allclose(coefficients(mech), zhou2025.identified().coefficients, atol=1e-9)
+    np.testing.assert_allclose(coefficients(mech), identified().coefficients, atol=1e-9)
     poses.write_text("yaw,pitch\n1,2\n")
     run = CliRunner().invoke(app, ["gravity", str(poses)])
     assert run.exit_code != 0
@@ -338,7 +346,7 @@ def test_the_command_fits_writes_and_names_what_is_wrong(tmp_path):
 
 
 def test_the_columns_are_those_of_table_one():
-    mech = tr.Mechanism(tr.load_arm("PSM_Si"), model())
+    mech = tr.Mechanism(tr.load_arm("PSM_Si"), si_model())
     names = mech.parameter_names
     assert set(LINKS.values()) == {"1", "2", "2''", "2''''", "3"}
     assert {DRIVES[n.split(".")[0]][0] for n in names if n.endswith(".Im")} == {"4", "5", "M6", "M7"}
@@ -352,7 +360,7 @@ def test_identification_finds_the_gravity_of_a_clean_motion_and_sets_that_can_ex
     q = rng.uniform(arm.lower, arm.upper, (1500, 7))
     dq, ddq = rng.normal(size=(2, *q.shape)) * [[[0.5]], [[1.0]]]
     tau = truth.inverse_dynamics(q, dq, ddq, friction=True)
-    found = identify(q, dq, ddq, tau, gravity=truth.gravity_vector)
+    found = identify_si(q, dq, ddq, tau, gravity=truth.gravity_vector)
     assert found.status == "optimal"
     ours = tr.Mechanism(arm, found.parameters)
     np.testing.assert_allclose(coefficients(ours), coefficients(truth), atol=5e-3)

@@ -8,7 +8,7 @@ from scipy.spatial import cKDTree
 from scipy.stats import kstest
 
 import trocar as tr
-from trocar.experiments.workspace_figures import cloud_figure, manipulability_figure, shared_figure
+from trocar.appearance.figures import cloud_figure, manipulability_figure, shared_figure
 from trocar.mechanics.workspace import Workspace, shared_volume
 from trocar.spatial import pose, rotation
 

@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 
 import trocar as tr
-from trocar.experiments import zhou2025_runs as runs
-from trocar.experiments import zhou2025_table as experiment
-from trocar.experiments.zhou2025_loop import excitation
-from trocar.experiments.zhou2025_others import sensitivity
+from trocar.experiments.zhou2025 import printed, runs
+from trocar.experiments.zhou2025.loop import excitation
+from trocar.experiments.zhou2025.others import sensitivity
+from trocar.identification.si_static_table import identified, table_two
 from trocar.identification.static_gravity import fit_gravity
-from trocar.identification.zhou2025 import identified, table_two
 
 TABLE = table_two()
-POSES = np.array([runs.full(q) for q in TABLE.q])
+POSES = runs.straight(TABLE.q)
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +25,11 @@ def truth():
 
 
 def test_poses_are_printed_with_z_down_and_the_last_angle_of_pose_five_is_a_copy(model):
-    off = np.abs(experiment.printed_poses(model, POSES) - TABLE.pose)
+    off = np.abs(printed.printed_poses(model, POSES) - TABLE.pose)
     assert off[:4].max() < 0.01
     assert off[4, :5].max() < 0.01
     assert TABLE.pose[4, 5] == TABLE.pose[4, 2]
-    assert experiment.printed_poses(model, POSES)[4, 5] == pytest.approx(-107.83, abs=0.03)
+    assert printed.printed_poses(model, POSES)[4, 5] == pytest.approx(-107.83, abs=0.03)
 
 
 def test_the_printed_torques_are_gravity_and_a_constant_at_each_joint(model):

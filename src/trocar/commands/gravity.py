@@ -36,8 +36,8 @@ def gravity(
     from trocar.arms.parameter_file import to_toml
     from trocar.files import check_writable, write_whole
     from trocar.identification.gravity_file import ARM, to_json
+    from trocar.identification.si_parameters import completed
     from trocar.identification.static_gravity import fit_gravity
-    from trocar.identification.zhou2025 import completed
 
     check_toml(output, "a parameter set")
     check_writable(json, output)

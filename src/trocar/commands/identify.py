@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     from trocar.identification import Identified, Recipe
     from trocar.spatial import Array
 
-# Wang et al. 2019, their identified parameters on their test recording (notebooks of dvrk_dynamics_identification).
-PUBLISHED = {
-    "PSM": (0.0929, 0.1783, 0.1907, 0.1345, 0.2394, 0.2125, 0.2642),
-    "MTM": (0.0769, 0.1485, 0.1695, 0.2232, 0.2800, 0.2342, 0.3395),
-}
 KEYS = (
     "joints",
     "train_relative_error",
@@ -241,8 +236,13 @@ def _predictions(found: Identified, recording: tr.Recording) -> str:
 
 
 def _show(found: Identified, error: Array | None) -> None:
+    from trocar.arms.tables import read
+
     arm = found.parameters.arm
-    published = PUBLISHED.get("MTM" if arm.startswith("MTM") else arm)
+    # their identified parameters on their test recording
+    published = (
+        read("identification_wang2019").get("MTM" if arm.startswith("MTM") else arm, {}).get("two", {}).get("SDP")
+    )
     columns: dict[str, Sequence[float] | Array | None] = {
         "fitted": found.train_relative_error,
         "held out": found.cv_relative_error,

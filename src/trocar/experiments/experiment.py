@@ -1,4 +1,4 @@
-"""What an experiment is: a publication, and a function that returns its claims beside ours."""
+"""An experiment: a publication, and a function that reports its claims beside ours."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from trocar.report import Claim, Relation, Report
+from trocar.report import Report
+
+NO_DATA = "not run: no data folder (trocar fetch, --data or TROCAR_DATA)"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What an experiment may use.
+    """Resources that an experiment may use.
 
     Attributes:
-        data: folder with the measured data, or None: claims that need it are then null.
-        video: folder to render clips into, or None for none.
+        data: folder with the measured data. None: claims that need it are null.
+        video: folder to render clips into. None: no clips.
         progress: called with a short text before each step.
-        quick: leave out long simulations whose claims coarser ones make as well, for tests.
+        quick: skip long simulations whose claims are also made by coarser ones, for tests.
     """
 
     data: Path | None
@@ -35,25 +37,8 @@ class Experiment:
     run: Callable[[Context], Report]
 
 
-def claim_of(
-    publication: str,
-    name: str,
-    published: float,
-    ours: float | None,
-    unit: str,
-    relation: Relation,
-    tolerance: float,
-    source: str,
-    note: str = "",
-) -> Claim:
-    """A claim by its `name` within a publication; `published`, `ours` and `tolerance` in `unit`."""
-    return Claim(
-        id=f"{publication}/{name}",
-        published=published,
-        ours=ours,
-        unit=unit,
-        relation=relation,
-        tolerance=tolerance,
-        source=source,
-        note=note,
-    )
+def data_file(data: Path | None, path: Path) -> tuple[Path, str]:
+    """A file of the data folder, and why it cannot be read: an empty text if it can."""
+    if data is None:
+        return path, NO_DATA
+    return data / path, "" if (data / path).is_file() else f"not run: {path.as_posix()} is not in the data"

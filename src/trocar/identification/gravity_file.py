@@ -16,9 +16,9 @@ from trocar.arms import load_arm
 from trocar.arms.arm import poses_at_zero
 from trocar.arms.tables import read
 from trocar.errors import TrocarError
+from trocar.identification.si_identification import si_model
 from trocar.identification.si_links import links, saw_frames
 from trocar.identification.static_gravity import COEFFICIENTS, GravityFit, coefficient_rows
-from trocar.identification.table_one import model
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import barycentric
 from trocar.spatial import Array, inverse
@@ -32,7 +32,7 @@ def fitted_links(coefficients: Array) -> dict[str, tuple[float, Array]]:
     if not (np.isfinite(coefficients).all() and m3 > 0):
         raise TrocarError(f"the mass that moves with the insertion must be positive [kg], got m3 = {m3!r}")
     published = links(ARM)[0]
-    K = coefficient_rows(Mechanism(load_arm(ARM), model()))
+    K = coefficient_rows(Mechanism(load_arm(ARM), si_model()))
     scale = {body: m3 / inertia.mass if body == "insertion" else 1.0 for body, inertia in published.items()}
     phi = np.concatenate([scale[body] * barycentric(inertia) for body, inertia in published.items()])
     moments = np.concatenate([10 * k + np.arange(1, 4) for k in range(len(published))])

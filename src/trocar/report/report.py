@@ -47,6 +47,10 @@ class Report:
         self.figures: list[tuple[Figure, str]] = list(figures)
         self.clips: list[tuple[Path, str]] = []
         self.paragraphs: list[str] = list(paragraphs)
+        self.add_claims(claims)
+
+    def add_claims(self, claims: Iterable[Claim]) -> None:
+        """Append claims; see `add_claim`."""
         for claim in claims:
             self.add_claim(claim)
 

@@ -1,0 +1,105 @@
+"""Claims of a publication as a table: `claims.toml` beside its code says what was published and how near it we must be.
+
+An entry is named by the claim's id within the publication:
+
+    ["fig 5 spiral, {clock}/{row}"]
+    rows = ["J1", "J2", "J3"]
+    published = [0.57, 0.27, 0.3]
+    relation = "at_most"
+    tolerance = 0.01
+    unit = ["N m", "N m", "N"]
+    source = "Section IV-B"
+    note = "engine less model, over {seconds:g} s"
+
+`rows` makes one claim for each item; any other value may then be a list of as many. The code that computes our numbers
+fills in the fields in braces. `published` may name another entry and then has its numbers; where it is computed from
+several printed numbers the code gives it. Defaults: tolerance 0, no unit, no note.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from trocar.errors import TrocarError, UnknownName
+from trocar.report import RELATIONS, Claim
+
+REQUIRED = {"relation", "source"}
+DEFAULTS: dict[str, Any] = {"published": None, "tolerance": 0.0, "unit": "", "note": ""}
+
+
+class ClaimTable:
+    """The entries of `claims.toml` of a publication, made into claims."""
+
+    def __init__(self, publication: str, *, prefix: str | None = None, text: str | None = None) -> None:
+        """Read the table of a publication.
+
+        Args:
+            prefix: begins the id of every claim. Default: the publication and a slash.
+            text: replaces the file.
+        """
+        if text is None:
+            text = files("trocar.experiments").joinpath(publication, "claims.toml").read_text(encoding="utf-8")
+        self.publication = publication
+        self.prefix = f"{publication}/" if prefix is None else prefix
+        self.entries: dict[str, dict[str, Any]] = tomllib.loads(text)
+        for name, entry in self.entries.items():
+            if isinstance(entry.get("published"), str):
+                entry["published"] = self.entries[entry["published"]]["published"]
+            self._check(name, entry)
+
+    def claim(self, name: str, ours: float | None, **fields: Any) -> Claim:
+        """The claim of an entry without rows; for `fields` see `claims`."""
+        (found,) = self.claims(name, [ours], **fields)
+        return found
+
+    def claims(
+        self, name: str, ours: Iterable[float | None] | None, *, missing: str | Sequence[str] = "", **fields: Any
+    ) -> list[Claim]:
+        """The claims of an entry, one per row.
+
+        Args:
+            ours: our number for each row, in the unit of the entry; None if none was obtained.
+            missing: reason why there is no number ("not run: ..."), which becomes the note; empty if there is one.
+            fields: values for the braces in ids and notes; also `published`, `tolerance` and `note` where the code
+                computes them. A list or tuple has one item per row, as `missing` may have.
+        """
+        if name not in self.entries:
+            raise UnknownName(f"claim of {self.publication}", name, tuple(self.entries))
+        entry = {"rows": [""], **DEFAULTS, **self.entries[name]}
+        rows = entry.pop("rows")
+        entry |= {key: fields.pop(key) for key in entry.keys() & fields.keys()}
+        numbers = [None] * len(rows) if ours is None else list(ours)
+        found = []
+        for i, (row, number) in enumerate(zip(rows, numbers, strict=True)):
+            values, filled = _item(entry, i), {"row": row, **_item(fields, i)}
+            reason = missing if isinstance(missing, str) else missing[i]
+            values |= {
+                "ours": None if reason or number is None else float(number),
+                "source": values["source"].format(**filled),
+                "note": reason or values["note"].format(**filled),
+            }
+            found.append(Claim(id=self.prefix + name.format(**filled), **values))
+        return found
+
+    def _check(self, name: str, entry: dict[str, Any]) -> None:
+        where = f"claims.toml of {self.publication}, claim {name!r}"
+        if unknown := entry.keys() - REQUIRED - DEFAULTS.keys() - {"rows"}:
+            raise TrocarError(f"{where}: unknown field '{min(unknown)}'")
+        if lacking := REQUIRED - entry.keys():
+            raise TrocarError(f"{where}: field '{min(lacking)}' is missing")
+        if "rows" in entry and "{row}" not in name:
+            raise TrocarError(f"{where}: it has rows, so its name needs {{row}}")
+        for key, value in entry.items():
+            if isinstance(value, list) and len(value) != len(entry.get("rows", ())):
+                raise TrocarError(f"{where}: '{key}' has {len(value)} values for {len(entry.get('rows', ()))} rows")
+        relations = entry["relation"] if isinstance(entry["relation"], list) else [entry["relation"]]
+        if not set(relations) <= set(RELATIONS):
+            raise TrocarError(f"{where}: relation is {entry['relation']!r}; allowed: {', '.join(RELATIONS)}")
+
+
+def _item(columns: Mapping[str, Any], i: int) -> dict[str, Any]:
+    """The values of one row."""
+    return {key: value[i] if isinstance(value, list | tuple) else value for key, value in columns.items()}

@@ -1,0 +1,142 @@
+"""The PSM on the spiral of Ferro et al. 2022 under torque control, with and without its counterweight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from PIL import Image, ImageDraw, ImageFont
+
+from trocar.appearance import Picture, Trace, render, render_video, view
+from trocar.control.trajectories import CartesianPath
+from trocar.errors import TrocarError
+from trocar.experiments.claim_table import ClaimTable
+from trocar.experiments.ferro2022 import runs
+from trocar.experiments.ferro2022.figures import efforts, engine_and_model, tip_error
+from trocar.experiments.ferro2022.logs import SETTLED, UNITS, printed, rms
+from trocar.mechanics import Mechanism, load_mechanism
+from trocar.plots import COLOURS, style
+from trocar.report import Claim, Report
+from trocar.simulation import Simulator
+from trocar.spatial import Array
+
+TABLE = ClaimTable("demo", prefix="")
+DURATION, FILM, FPS = 4.0, 3.0, 10.0  # [s] of simulation and of film, pictures per second
+SESSIONS = {True: 4, False: 3}  # of the published figures: with, without counterweight
+NAMES = {True: "with counterweight", False: "without counterweight"}
+PAINT = {True: COLOURS[0], False: COLOURS[1]}
+PANEL = (400, 380)  # [pixels] of the film, for each of the two
+HEADER = 44  # [pixels] of text above
+
+
+def show(report: Report, output: Path, progress: Callable[[float], None]) -> list[Claim]:
+    """Claims; figures and a film go into the report, the film also into `output`."""
+    mechanism, without = load_mechanism("PSM"), load_mechanism("PSM", counterweight=False)
+    path = runs.spiral(mechanism, runs.SPIRAL_OF_CODE)
+    found: dict[bool, runs.Transient] = {}
+    for k, counterweight in enumerate((True, False)):
+        found[counterweight] = runs.torque_run(mechanism, path, DURATION, counterweight=counterweight)
+        progress(0.15 * (k + 1))
+    film = _frames(path, found, lambda fraction: progress(0.3 + 0.7 * fraction))
+    try:
+        report.add_clip(
+            render_video(output / "spiral.gif", film, FPS),
+            "The tip on the spiral under torque control: line wanted (dark) and travelled. Without the counterweight, "
+            "which the controller's model assumes, the tip hangs too low.",
+        )
+    except TrocarError as error:
+        report.paragraphs.append(f"No film: {error}")
+    report.add_figure(_torques(mechanism, found), "Effort of the engine and of the model, which has the counterweight.")
+    report.add_figure(_errors(found), "Error of the tip: the transient is that of a linear system.")
+    return _claims(mechanism, without, found)
+
+
+def _claims(mechanism: Mechanism, without: Mechanism, found: dict[bool, runs.Transient]) -> list[Claim]:
+    recording = found[False].recording
+    state = recording.q, recording.dq, np.asarray(recording.ddq)
+    weight = (mechanism.inverse_dynamics(*state) - without.inverse_dynamics(*state))[recording.t >= SETTLED, 2]
+    errors = _rms(found[False])
+    return [
+        *TABLE.claims("spiral, with counterweight: {row}", _rms(found[True])),
+        *TABLE.claims("spiral, without counterweight: {row}", errors[:2]),
+        TABLE.claim(
+            "spiral, without counterweight: J3, engine less equations",
+            abs(errors[2] - rms(weight)),
+            missing_weight=errors[2],
+        ),
+        TABLE.claim("spiral: distance from linear error", found[True].deviation),
+    ]
+
+
+def _rms(transient: runs.Transient) -> Array:
+    """Engine less model (3,) after the transient [N m, N m, N]."""
+    return rms(transient.mismatch[transient.recording.t >= SETTLED])
+
+
+def _torques(mechanism: Mechanism, found: dict[bool, runs.Transient]) -> Figure:
+    rows, titles = [], []
+    for counterweight, transient in found.items():
+        recording, errors, paper = transient.recording, _rms(transient), printed(SESSIONS[counterweight])
+        rows.append(engine_and_model(recording, runs.model_torque(mechanism, recording)))
+        texts = [f"J{j + 1}: RMS difference {errors[j]:.3g} {UNITS[j]} (paper {paper[j]:g})" for j in range(len(UNITS))]
+        titles.append([f"{NAMES[counterweight]}\n{texts[0]}", *texts[1:]])
+    return efforts(rows, titles)
+
+
+def _errors(found: dict[bool, runs.Transient]) -> Figure:
+    with style():
+        figure = Figure(figsize=(11.0, 2.9))
+        first, second = figure.subplots(1, 2)
+        tip_error(first, found[True], 0.35)
+        first.set(title="tip error after the jump onto the spiral [mm]")
+        first.legend()
+        for counterweight, transient in found.items():
+            distance = 1e3 * np.linalg.norm(transient.error, axis=1)
+            second.semilogy(transient.recording.t, distance, color=PAINT[counterweight], label=NAMES[counterweight])
+        second.set(title="distance of the tip from the spiral's point [mm]", xlabel="t [s]")
+        second.legend()
+    return figure
+
+
+def _frames(
+    path: CartesianPath, found: dict[bool, runs.Transient], progress: Callable[[float], None]
+) -> Iterator[Picture]:
+    """Pictures of both runs side by side."""
+    sim = Simulator("PSM", contacts=False)
+    wanted = np.array([path(t).T[:3, 3] for t in np.linspace(0.0, FILM, 200)])
+    camera = view(sim, "iso")
+    camera.lookat, camera.distance = wanted.mean(axis=0) + [0.0, -0.02, 0.055], 0.34
+    camera.azimuth, camera.elevation = 150.0, -14.0
+    steps = np.arange(0.0, FILM, 1.0 / FPS)
+    for i, t in enumerate(steps):
+        panels = []
+        for counterweight, transient in found.items():
+            recording = transient.recording
+            k = int(np.searchsorted(recording.t, t))
+            sim.place(np.clip(recording.q[k], sim.arm.lower, sim.arm.upper))
+            traces = [Trace(wanted, (0.15, 0.15, 0.15, 1.0), 1.5)]
+            if k:
+                travelled = recording.extra["tip"][: k + 1 : 10]
+                traces.append(Trace(travelled, _rgba(PAINT[counterweight]), 3.0))
+            image = render(sim, camera, PANEL, traces=traces, shadows=False)
+            error = 1e3 * float(np.linalg.norm(transient.error[k]))
+            panels.append(_titled(image, NAMES[counterweight], f"t {t:4.1f} s    error {error:6.2f} mm"))
+        progress((i + 1) / len(steps))
+        yield np.hstack(panels)
+
+
+def _titled(image: Picture, title: str, text: str) -> Picture:
+    """The picture under two lines of text."""
+    framed = Image.new("RGB", (image.shape[1], image.shape[0] + HEADER), "white")
+    framed.paste(Image.fromarray(image), (0, HEADER))
+    draw = ImageDraw.Draw(framed)
+    draw.text((12, 6), title, "black", ImageFont.load_default(17))
+    draw.text((12, 26), text, "#555555", ImageFont.load_default(13))
+    return np.asarray(framed)
+
+
+def _rgba(colour: str) -> tuple[float, float, float, float]:
+    red, green, blue = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
+    return red, green, blue, 1.0

@@ -1,0 +1,46 @@
+"""Fig. 6 of Ferro et al. 2022: the engine along the real robot's motion, against the torque that was measured."""
+
+from __future__ import annotations
+
+from trocar.experiments.experiment import Context
+from trocar.experiments.ferro2022 import figures, logs, recipe, runs
+from trocar.experiments.ferro2022.logs import TABLE
+from trocar.mechanics import Mechanism
+from trocar.report import Claim, Report
+from trocar.spatial import Array
+
+CASES = (  # name, friction, counterweight
+    ("no counterweight, friction off", False, False),
+    ("with counterweight, friction off", False, True),
+    ("with counterweight, friction on", True, True),
+)
+
+
+def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim]:
+    """The engine against the real robot, and against the model, along the excitation trajectory."""
+    measured = logs.measured_motion(context.data)
+    missing = measured if isinstance(measured, str) else ""
+
+    def three(name: str, errors: Array | None) -> list[Claim]:
+        return TABLE.claims(f"fig 6 excitation, {name}/{{row}}", errors, missing=missing)
+
+    found, shown = [], []
+    for name, friction, counterweight in CASES:
+        errors = None
+        if not isinstance(measured, str):
+            recording = runs.replay(measured, friction=friction, counterweight=counterweight)
+            rows = recording.t >= logs.SETTLED
+            errors = logs.rms((runs.engine_torque(recording) - measured.tau[: len(rows)])[rows])
+            shown.append((name, recording, runs.model_torque(mechanism, recording)))
+        found += three(name, errors)
+        if friction:
+            found += three(f"{name}, bound", errors)
+    own, recipes = None, None
+    if not isinstance(measured, str):
+        own, recipes = runs.torque_errors(mechanism, shown[1][1]), recipe.excitation_errors(mechanism, measured)
+        report.add_figure(
+            figures.excitation(measured, shown),
+            "Fig. 6: the real robot's excitation trajectory replayed: simulated, model (no friction) and measured.",
+        )
+        figures.film(context, report, "fig 6 excitation", shown[-1][1].t, shown[-1][1].q)
+    return found + three("engine against model", own) + three("their recipe", recipes)

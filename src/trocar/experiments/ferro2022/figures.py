@@ -1,0 +1,150 @@
+"""Figures and clips of the report on Ferro et al. 2022."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from trocar.appearance import Picture, Trace, render, render_video
+from trocar.control.trajectories import CartesianPath
+from trocar.errors import TrocarError
+from trocar.experiments.experiment import Context
+from trocar.experiments.ferro2022.logs import SETTLED, UNITS, Log, MeasuredMotion
+from trocar.experiments.ferro2022.runs import R_WORLD_BASE, Transient, engine_torque
+from trocar.mechanics import load_mechanism
+from trocar.plots import COLOURS, style
+from trocar.recording import Recording
+from trocar.report import Report
+from trocar.simulation import Simulator
+from trocar.spatial import Array
+
+TITLES = tuple(f"J{j + 1} [{unit}]" for j, unit in enumerate(UNITS))
+ENGINE, MODEL, THEIRS, MEASURED = COLOURS[1], COLOURS[0], COLOURS[5], COLOURS[2]
+CLIP, FPS = 3.0, 12.5  # longest clip [s], pictures per second
+WANTED, TRAVELLED = (0.25, 0.25, 0.25, 1.0), (0.84, 0.37, 0.0, 1.0)
+
+
+def kinematic(curves: Sequence[tuple[str, Array, Array]]) -> Figure:
+    """Position and orientation error over time, one row per path."""
+    with style():
+        figure = Figure(figsize=(10.0, 2.2 * len(curves)))
+        for (name, t, errors), row in zip(curves, figure.subplots(len(curves), 2, sharex=True), strict=True):
+            for axes, columns, scale, unit in ((row[0], slice(0, 3), 1e3, "mm"), (row[1], slice(3, 6), 1.0, "rad")):
+                for axis, values in zip("xyz", errors[:, columns].T, strict=True):
+                    axes.plot(t, scale * values, label=axis)
+                axes.set(title=f"{name} [{unit}]", xlim=(0.0, 2.0))
+            row[1].legend()
+        for axes in row:
+            axes.set(xlabel="t [s]")
+    return figure
+
+
+class Curve(NamedTuple):
+    """Efforts (N, 3) of the first three joints at times (N,) [s], and how they are drawn."""
+
+    t: Array
+    tau: Array
+    look: dict[str, Any]
+
+
+def efforts(runs: Sequence[Sequence[Curve]], titles: Sequence[Sequence[str]], until: float = np.inf) -> Figure:
+    """Curves after the transient: a row per run, a panel per joint under its title."""
+    with style():
+        figure = Figure(figsize=(10.0, 2.4 * len(runs)))
+        grid = figure.subplots(len(runs), 3, sharex=True, squeeze=False)
+        for curves, row, texts in zip(runs, grid, titles, strict=True):
+            for j, (axes, title) in enumerate(zip(row, texts, strict=True)):
+                for t, tau, look in curves:
+                    late = (t >= SETTLED) & (t <= until)
+                    axes.plot(t[late], tau[late, j], **look)
+                axes.set(title=title)
+        figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside upper right", ncols=3)
+        for axes in grid[-1]:
+            axes.set(xlabel="t [s]")
+    return figure
+
+
+def engine_and_model(recording: Recording, model: Array) -> list[Curve]:
+    """Effort of the engine and of the model (N, 3)."""
+    return [
+        Curve(recording.t, engine_torque(recording), {"color": ENGINE, "label": "engine"}),
+        Curve(recording.t, model, {"color": MODEL, "ls": "--", "lw": 0.9, "label": "model"}),
+    ]
+
+
+def torques(runs: Sequence[tuple[Recording, Array]], theirs: Sequence[Log | None]) -> Figure:
+    """Engine and model torque (and theirs, where logged), one row per run."""
+    look = {"color": THEIRS, "lw": 0.5, "label": "theirs"}
+    logged = [[] if log is None else [Curve(log.t, log.simulated(), look)] for log in theirs]
+    rows = [curves + engine_and_model(*run) for curves, run in zip(logged, runs, strict=True)]
+    return efforts(rows, [TITLES] * len(rows))
+
+
+def excitation(measured: MeasuredMotion, runs: Sequence[tuple[str, Recording, Array]]) -> Figure:
+    """Simulated, model and measured torque over 10 s, one row per run."""
+    real = Curve(measured.t, measured.tau, {"color": MEASURED, "lw": 0.8, "label": "measured"})
+    rows = [[real, *engine_and_model(recording, model)] for _, recording, model in runs]
+    return efforts(rows, [(f"{TITLES[0]}, {name}", *TITLES[1:]) for name, *_ in runs], until=10.5)
+
+
+def tip_error(axes: Any, transient: Transient, until: float) -> None:
+    """Tip error beside the linear one, up to a time [s]."""
+    early = transient.recording.t <= until
+    t = transient.recording.t[early]
+    for k, axis in enumerate("xyz"):
+        axes.plot(t, 1e3 * transient.error[early, k], color=COLOURS[k], label=axis)
+        axes.plot(t, 1e3 * transient.ideal[early, k], color="k", ls=":", label="linear" if k == 2 else None)
+    axes.set(title="tip error [mm]", xlabel="t [s]")
+
+
+def transient(rigid: Transient, mirrored: Transient, log: Log | None = None) -> Figure:
+    """Tip error beside the linear one (and theirs, where logged), efforts, and the discrepancy of joint 3."""
+    t = rigid.recording.t
+    early = t <= 0.5
+    with style():
+        figure = Figure(figsize=(10.0, 2.8))
+        error, effort, force = figure.subplots(1, 3)
+        tip_error(error, rigid, 0.5)
+        if log is not None:
+            rows = log.t <= 0.5
+            theirs = 1e3 * ((log["pdes"] - log["pee"]) @ R_WORLD_BASE)[rows]
+            for k in range(3):
+                error.plot(log.t[rows], theirs[:, k], color=COLOURS[k], lw=0.7, marker=".", ms=3, alpha=0.6)
+            error.set(title="tip error [mm], dots: theirs")
+        error.legend()
+        for j, title in enumerate(TITLES):
+            effort.plot(t[early], engine_torque(rigid.recording)[early, j], label=title)
+        effort.set(title="efforts", xlabel="t [s]")
+        effort.legend()
+        force.plot(t[early], mirrored.mismatch[early, 2], color=THEIRS, label="mirrored counterweight")
+        force.plot(t[early], rigid.mismatch[early, 2], color=ENGINE, label="rigid transmission")
+        force.set(title="J3: commanded less model [N]", xlabel="t [s]")
+        force.legend()
+    return figure
+
+
+def film(context: Context, report: Report, name: str, t: Array, q: Array, path: CartesianPath | None = None) -> None:
+    """A clip of a motion q (N, 7) at t (N,) beside its path, and a line in the report, if clips are wanted."""
+    if context.video is None:
+        return
+    context.progress(f"{name}: clip")
+    mechanism, sim = load_mechanism("PSM"), Simulator("PSM", contacts=False)
+    rows = np.searchsorted(t, np.arange(0.0, min(CLIP, t[-1]), 1.0 / FPS))
+    tip = mechanism.forward_kinematics(q[: rows[-1] + 1])[:, :3, 3]
+    wanted = [] if path is None else [path(s).T[:3, 3] for s in np.linspace(0.0, min(CLIP, path.duration), 200)]
+
+    def picture(k: int) -> Picture:
+        sim.place(q[k])
+        traces = [Trace(tip[: k + 1 : max(1, k // 300)], TRAVELLED, 3.0)] if k else []
+        if wanted:
+            traces.append(Trace(np.array(wanted), WANTED, 1.5))
+        return render(sim, "iso", (480, 360), traces=traces, shadows=False)
+
+    target = context.video / f"ferro2022-{name.replace(' ', '-').replace(',', '')}.gif"
+    try:
+        report.paragraphs.append(f"Clip: {render_video(target, (picture(k) for k in rows), FPS).name}")
+    except TrocarError as error:
+        report.paragraphs.append(f"No clip {name}: {error}")

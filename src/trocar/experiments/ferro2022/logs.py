@@ -1,0 +1,178 @@
+"""Logs of Ferro et al. 2022 from their own simulator, and the real robot's recording that they replay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+from scipy.signal import butter, filtfilt
+
+from trocar.control import Reference, Setpoint
+from trocar.errors import TrocarError
+from trocar.experiments.claim_table import ClaimTable
+from trocar.experiments.experiment import NO_DATA, data_file
+from trocar.mechanics import Mechanism
+from trocar.report import Claim
+from trocar.spatial import Array
+
+LOGS = Path("dynamic-dvrk-coppeliasim-simulator")
+RECORDING = Path("dvrk_dynamics_identification") / "psm" / "measured_trajectory" / "one_no_weight_results.csv"
+SETTLED = 0.5  # [s]: errors count from here on, past the transient of the start
+ARM = slice(0, 3)  # joints the paper looks at: yaw, pitch, insertion
+UNITS = ("N m", "N m", "N")
+
+TABLE = ClaimTable("ferro2022")
+# By session: entry of the table with the printed RMS, and the column that it was taken against
+SESSIONS = {
+    1: ("their logs/1 rectilinear, no counterweight/{row}", "tauModel"),
+    2: ("their logs/2 rectilinear, with counterweight/{row}", "tauModel"),
+    3: ("their logs/3 spiral, no counterweight/{row}", "tauModel"),
+    4: ("their logs/4 spiral, with counterweight/{row}", "tauModel"),
+    5: ("their logs/5 excitation, no counterweight/{row}", "tauCmd"),
+    6: ("their logs/6 excitation, with counterweight/{row}", "tauCmd"),
+}
+TORQUE_CONTROL = 8  # session under torque control, rectilinear
+WITHOUT_COUNTERWEIGHT = (1, 3, 5)
+
+
+def printed(session: int) -> Array:
+    """The published RMS (3,) [N m, N m, N]."""
+    return np.array(TABLE.entries[SESSIONS[session][0]]["published"])
+
+
+def rms(values: Array) -> Array:
+    """Root mean square over rows."""
+    return np.sqrt(np.mean(np.square(values), axis=0))
+
+
+class Log:
+    """One folder of logs. `log["qmsr"]` is an array (N, columns), without the time, which is `log.t` [s]."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.t = self._rows("qmsr")[:, 0]
+
+    def __getitem__(self, name: str) -> Array:
+        return self._rows(name)[:, 1:]
+
+    def _rows(self, name: str) -> Array:
+        path = self.folder / f"{name}.txt"
+        try:
+            lines = path.read_text(encoding="utf-8").split(";")
+            return np.array([[float(x) for x in line.split(",")] for line in lines if line.strip()])
+        except (OSError, ValueError) as error:
+            raise TrocarError(f"the log {path} cannot be read as lines 't, values;': {error}") from None
+
+    @property
+    def settled(self) -> Array:
+        """Rows after the transient (N,)."""
+        return self.t >= SETTLED
+
+    def arm_joints(self, name: str) -> Array:
+        """The first three joints of a file, zeros for the rest (N, 7)."""
+        return np.pad(self[name][:, ARM], ((0, 0), (0, 4)))
+
+    def simulated(self) -> Array:
+        """Torque of their physics engine (N, 3); the engine's sign is minus the model's."""
+        return -self["tauMsr"][:, ARM]
+
+    def velocity(self) -> Array:
+        """The velocity their model was evaluated at (N, 7): the command, under torque control differences of q."""
+        q = self.arm_joints("qmsr")
+        if not self["qdcmd"][1:, ARM].any() or self.folder.name.endswith(f"_{TORQUE_CONTROL}"):
+            return np.vstack([np.zeros((1, 7)), np.diff(q, axis=0) / np.diff(self.t)[:, None]])
+        return self.arm_joints("qdcmd")
+
+    def model(self, mechanism: Mechanism) -> Array:
+        """Torque (N, 3) of a mechanism on their motion."""
+        return mechanism.inverse_dynamics(self.arm_joints("qmsr"), self.velocity(), self.arm_joints("qddmsr"))[:, ARM]
+
+
+def log_of(data: Path | None, session: int) -> Log | str:
+    """A session's log, or why there is none."""
+    if data is None:
+        return NO_DATA
+    folder = data / LOGS / f"LogSession_{session}"
+    return Log(folder) if (folder / "qmsr.txt").is_file() else f"not run: {LOGS.name}/{folder.name} is not in the data"
+
+
+def claims(data: Path | None, with_weight: Mechanism, without: Mechanism) -> list[Claim]:
+    """The printed RMS from the authors' logs, and our model on their motion."""
+    logs = {session: log_of(data, session) for session in (*SESSIONS, TORQUE_CONTROL)}
+    missing = {session: log if isinstance(log, str) else "" for session, log in logs.items()}
+
+    def alone(log: Log) -> float:
+        """Effort that the counterweight asks of the insertion along their motion, by our model alone [N]."""
+        return float(rms((log.model(with_weight) - log.model(without))[log.settled])[2])
+
+    def difference(log: Log) -> float:
+        """Largest difference of our model's torque from theirs, past the start with its accelerations of hundreds."""
+        return float(np.abs(log.model(with_weight) - log["tauModel"][:, ARM])[log.settled].max())
+
+    counterweight = TABLE.claims(
+        "model on their motion/{row} counterweight alone/J3",
+        [None if isinstance(log := logs[k], str) else alone(log) for k in WITHOUT_COUNTERWEIGHT],
+        missing=[missing[k] for k in WITHOUT_COUNTERWEIGHT],
+    )
+    found: list[Claim] = []
+    for session, (entry, column) in SESSIONS.items():
+        log = logs[session]
+        errors = None if isinstance(log, str) else rms((log.simulated() - log[column][:, ARM])[log.settled])
+        found += TABLE.claims(entry, errors, missing=missing[session])
+        if session in WITHOUT_COUNTERWEIGHT:
+            found.append(counterweight[WITHOUT_COUNTERWEIGHT.index(session)])
+    differences = [None if isinstance(log, str) else difference(log) for log in logs.values()]
+    return found + TABLE.claims(
+        "model on their motion/{row} largest difference", differences, missing=list(missing.values())
+    )
+
+
+class MeasuredMotion:
+    """The real robot's recording of the excitation trajectory, as a reference for the first three joints.
+
+    Velocity as measured (low-pass 17 Hz, as its authors filtered it); position its integral, with the slow drift
+    towards the measured position taken out. Differentiating positions twice would cost half as much accuracy again.
+
+    Attributes:
+        t: (N,) [s]. q, dq: (N, 7), the wrist at rest. tau: measured, unfiltered (N, 3) [N m, N m, N].
+    """
+
+    def __init__(self, path: Path, rate: float = 200.0) -> None:
+        try:
+            rows = np.loadtxt(path, delimiter=",")
+        except (OSError, ValueError) as error:
+            raise TrocarError(f"the recording {path} cannot be read: {error}") from None
+        if rows.ndim != 2 or rows.shape[1] != 21:
+            raise TrocarError(f"the recording {path} needs 21 columns (q, dq, tau), got shape {rows.shape}")
+        self.t = np.arange(len(rows)) / rate
+        self.tau = rows[:, 14:17]
+        measured, velocity = (filtfilt(*butter(6, 0.16965), rows[:, k : k + 3], axis=0) for k in (0, 7))
+        integral = CubicSpline(self.t, velocity).antiderivative()
+        drift = filtfilt(*butter(2, 0.2 / (rate / 2)), measured - integral(self.t), axis=0)
+        slow = CubicSpline(self.t, drift)
+        self._q = lambda t: integral(t) + slow(t)
+        self._dq = lambda t: CubicSpline(self.t, velocity)(t) + slow(t, 1)
+        self.q, self.dq = (np.pad(f(self.t), ((0, 0), (0, 4))) for f in (self._q, self._dq))
+
+    @property
+    def duration(self) -> float:
+        """[s]."""
+        return float(self.t[-1])
+
+    def reference(self, timestep: float) -> Reference:
+        """Setpoints at every timestep, computed beforehand."""
+        t = np.minimum(np.arange(int(np.ceil(self.duration / timestep)) + 1) * timestep, self.duration)
+        q, dq = (np.pad(f(t), ((0, 0), (0, 4))) for f in (self._q, self._dq))
+
+        def setpoint(t: float) -> Setpoint:
+            k = min(round(t / timestep), len(q) - 1)
+            return Setpoint(q[k], dq[k], np.zeros(7))
+
+        return setpoint
+
+
+def measured_motion(data: Path | None) -> MeasuredMotion | str:
+    """The recording, or why there is none."""
+    path, missing = data_file(data, RECORDING)
+    return missing or MeasuredMotion(path)

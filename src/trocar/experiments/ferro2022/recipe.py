@@ -1,0 +1,89 @@
+"""Engine against model as Ferro et al. 2022 compare them, which adds errors of its own.
+
+Their program evaluates the model at the measured positions, the velocities just commanded and the low-passed
+differences of these, every 10 ms; it reads the engine's torque before it sends the command, so that of the period
+before. Here the torque is averaged over that period. Their joint motors reach a velocity at once: the loops are
+stiffer than elsewhere. So the model is ahead of the torque, by a period for the newest command, less 5.6 ms that the
+filter is late, and less what the loops lag. Their logged accelerations and model torques follow from their commands
+by this recipe, exactly.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.signal import lfilter
+
+from trocar.control import VelocityServo
+from trocar.control.trajectories import CartesianPath
+from trocar.errors import TrocarError
+from trocar.experiments.ferro2022.logs import ARM, SETTLED, MeasuredMotion, rms
+from trocar.experiments.ferro2022.runs import START, CartesianVelocityServo, engine_torque
+from trocar.mechanics import Mechanism
+from trocar.recording import Recording
+from trocar.simulation import Simulator, simulate
+from trocar.spatial import Array
+
+PERIOD, PHYSICS = 1e-2, 5e-3  # [s], Section IV-B; the excitation trajectory has 5 ms for both
+KV = np.array([140.0, 140.0, 550.0, 0.05, 0.05, 0.05, 0.05])  # [N m s/rad, N s/m] for steps of 1 ms
+
+
+def low_pass(values: Array) -> Array:
+    """Their filter of accelerations: first order, gain 1, 0.56 samples late, from rest."""
+    filtered: Array = lfilter([0.5363, 0.2984], [1.0, -0.1653], values, axis=0)
+    return filtered
+
+
+class Compared(NamedTuple):
+    """RMS (3,) of engine less model [N m, N m, N]: by their recipe; without its filter; on the engine's own motion."""
+
+    recipe: Array
+    unfiltered: Array
+    own_motion: Array
+
+
+def compared(mechanism: Mechanism, path: CartesianPath) -> Compared:
+    """Engine and model along a path."""
+    sim = Simulator("PSM", friction=False, timestep=PHYSICS, contacts=False)
+    sim.reset(START)
+    servo = CartesianVelocityServo(mechanism, PHYSICS, PERIOD, KV)
+    recording = simulate(sim, servo, path, path.duration)
+    return _compared(mechanism, recording, servo.commanded, PERIOD)
+
+
+def excitation_errors(mechanism: Mechanism, motion: MeasuredMotion) -> Array:
+    """RMS (3,) of engine less model along the real robot's motion [N m, N m, N]."""
+    sim = Simulator("PSM", friction=False, timestep=PHYSICS, contacts=False)
+    reference = motion.reference(PHYSICS)
+    sim.reset(reference(0.0).q, reference(0.0).dq)
+    kv = KV * 1e-3 / PHYSICS
+    servo = VelocityServo(kv, CartesianVelocityServo.RATE * kv)
+    recording = simulate(sim, servo, reference, motion.duration)
+    return _compared(mechanism, recording, recording.commands["dq"], PHYSICS).recipe
+
+
+def _compared(mechanism: Mechanism, recording: Recording, commanded: Array, period: float) -> Compared:
+    steps = round(period / PHYSICS)
+    rows = len(recording.t) // steps
+    late = recording.t[::steps][1:rows] >= SETTLED
+
+    def averaged(values: Array) -> Array:
+        """Means over periods (rows, n)."""
+        return np.asarray(values[: rows * steps].reshape(rows, steps, -1).mean(axis=1))
+
+    def less_model(q: Array, dq: Array, ddq: Array) -> Array:
+        """RMS (3,) of the torque of the period before less the model."""
+        return rms((torque[:-1] - mechanism.inverse_dynamics(q, dq, ddq)[:, ARM])[late])
+
+    torque = averaged(engine_torque(recording))
+    q, dq = recording.q[::steps][1:rows], commanded[1:rows]
+    differences = np.diff(commanded[:rows], axis=0, prepend=0.0 * commanded[:1]) / period
+    if recording.ddq is None:
+        raise TrocarError("the model's torque needs accelerations, which the recording does not have")
+    own = [averaged(values)[:-1] for values in (recording.q, recording.dq, recording.ddq)]
+    return Compared(
+        less_model(q, dq, low_pass(differences)[1:]),
+        less_model(q, dq, differences[1:]),
+        less_model(own[0], own[1], own[2]),
+    )

@@ -1,0 +1,276 @@
+"""Simulations of Ferro et al. 2022, Section IV: tip paths, and the arm that follows them in three ways.
+
+Paths are the ones in the logs of the published simulator where the text says less: the base of the arm there is turned
+by 70 deg about the vertical, the tip starts at q = (0, 0, 0.1, -pi/2, 0, 0, 0) and jumps onto the path. The published
+program begins the line at a point of the scene called Start, and turns the spiral about it. That point stands at two
+places in the logs: those of the line under velocity control have the first, that of torque control the second, and
+only about the second does the jump onto the spiral give the RMS printed for y in Fig. 3 (1.5 mm, cut to 1; else 2.7).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from trocar.control import CartesianFeedbackLinearisation, CartesianKinematic, State, VelocityServo
+from trocar.control.controller import Controller
+from trocar.control.trajectories import CartesianPath, line
+from trocar.errors import TrocarError
+from trocar.experiments.ferro2022.logs import ARM, SETTLED, MeasuredMotion, rms
+from trocar.mechanics import Mechanism
+from trocar.recording import Recording
+from trocar.simulation import Simulator, simulate
+from trocar.spatial import Array, pose_error
+
+START = np.array([0.0, 0.0, 0.1, -np.pi / 2, 0.0, 0.0, 0.0])  # [rad, m]
+R_WORLD_BASE = Rotation.from_euler("z", 70.0, degrees=True).as_matrix()  # of their scene
+R_WORLD_TIP = np.array([[0.0, -1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])  # the constant orientation asked for
+STEP = np.array([-0.00951, -0.04634, -0.00299])  # from the tip at rest to the beginning of the line, their world [m]
+CENTRE = np.array([-0.00951, -0.02634, -0.00299])  # and to the middle of the spiral, and of the line of torque control
+ALONG = np.array([-1.0, -1.0, 1.0]) / np.sqrt(3.0)  # direction of the line, their world
+LENGTH, LOGGED_LENGTH = 0.09, 0.05 * np.sqrt(3.0)  # [m] in the text; in the logs
+TORQUE_LENGTH = 0.03 * np.sqrt(3.0)  # [m] in the log of torque control
+DURATION = 10.0  # [s]
+KP = 15.0  # kinematic control [1/s]
+KP_TORQUE, KD_TORQUE = 800.0, 60.0  # torque control in the text [1/s^2, 1/s]: roots -20 and -40 /s
+KP_CODE, KD_CODE = np.array([250.0, 250.0, 500.0]), np.array([31.0, 31.0, 20.0])  # and in the program, x y z
+
+
+@dataclass(frozen=True)
+class Spiral:
+    """(A cos 2 pi fA t, A sin 2 pi fA t, h cos 2 pi fh t) about its middle [m, Hz]."""
+
+    A: float
+    h: float
+    fA: float
+    fh: float
+
+
+SPIRAL_OF_CODE = Spiral(0.045, 0.015, 0.75, 0.1)
+SPIRAL_OF_TEXT = Spiral(0.05, 0.03, 1.5, 0.5)
+
+
+def rectilinear(
+    mechanism: Mechanism, length: float = LOGGED_LENGTH, duration: float = DURATION, step: Array = STEP
+) -> CartesianPath:
+    """The line at constant speed, from a step away from the tip."""
+    T0 = _pose(mechanism, step)
+    return line(T0, T0[:3, 3] + length * R_WORLD_BASE.T @ ALONG, duration, scaling="constant")
+
+
+def spiral(mechanism: Mechanism, shape: Spiral, duration: float = DURATION) -> CartesianPath:
+    """The spiral about its middle."""
+    a, b = 2 * np.pi * shape.fA * duration, 2 * np.pi * shape.fh * duration  # angles run through
+
+    def geometry(s: float) -> tuple[Array, Array, Array]:
+        c, d = shape.A * np.cos(a * s), shape.A * np.sin(a * s)
+        e, f = shape.h * np.cos(b * s), shape.h * np.sin(b * s)
+        first, second = np.zeros(6), np.zeros(6)
+        first[:3] = R_WORLD_BASE.T @ [-a * d, a * c, -b * f]
+        second[:3] = R_WORLD_BASE.T @ [-a * a * c, -a * a * d, -b * b * e]
+        return _pose(mechanism, CENTRE + [c, d, e]), first, second
+
+    return CartesianPath(geometry, duration, "constant")
+
+
+def regulation(mechanism: Mechanism, duration: float = DURATION) -> CartesianPath:
+    """Standing still a step away from the tip."""
+    T = _pose(mechanism, STEP)
+    return CartesianPath(lambda s: (T, np.zeros(6), np.zeros(6)), duration, "constant")
+
+
+def _pose(mechanism: Mechanism, shift: Array) -> Array:
+    """The orientation asked for, at a shift from the tip at rest, both in their world."""
+    T = np.eye(4)
+    T[:3, :3] = R_WORLD_BASE.T @ R_WORLD_TIP
+    T[:3, 3] = mechanism.forward_kinematics(START)[:3, 3] + R_WORLD_BASE.T @ shift
+    return T
+
+
+# -- kinematic control, engine off (Fig. 2, 3) --------------------------------------------------------------------
+
+
+def kinematic_run(mechanism: Mechanism, path: CartesianPath, period: float = 0.01) -> tuple[Array, Array, Array]:
+    """Times (N,), joint positions (N, 7) and tip errors (N, 6) [m, rad] of joint velocities integrated at a period.
+
+    Errors are in the axes of their world.
+    """
+    control = CartesianKinematic(mechanism, kp=KP, joints=6)
+    t = np.arange(round(path.duration / period)) * period
+    q, errors = np.empty((len(t), 7)), np.empty((len(t), 6))
+    here = START.copy()
+    for k, time in enumerate(t):
+        motion = path(time)
+        q[k], errors[k] = here, pose_error(motion.T, mechanism.forward_kinematics(here))
+        here = here + period * control.rate(State(time, here, np.zeros(7)), motion)
+    return t, q, in_world(errors)
+
+
+def in_world(errors: Array) -> Array:
+    """Pose errors (N, 6) of the base in the axes of their world."""
+    return np.hstack([errors[:, :3] @ R_WORLD_BASE.T, errors[:, 3:] @ R_WORLD_BASE.T])
+
+
+def pose_errors(mechanism: Mechanism, recording: Recording, path: CartesianPath) -> Array:
+    """Tip errors (N, 6) [m, rad] of a recording along its path, in the axes of their world."""
+    wanted = np.array([path(t).T for t in recording.t])
+    return in_world(pose_error(wanted, mechanism.forward_kinematics(recording.q)))
+
+
+# -- velocity control, engine on (Fig. 4, 5) ----------------------------------------------------------------------
+
+
+class CartesianVelocityServo(Controller):
+    """Velocity loops on the joints, which follow what the kinematic control asks for.
+
+    tau = kv (dq_d - dq) + kp (int dq_d - q): the integral carries the weight, so that no model is needed.
+
+    Args:
+        hold: time [s] that dq_d is kept; the loops themselves run at every step.
+        kv: (7,) [N m s/rad, N s/m] for steps of 1 ms; less for longer ones.
+    """
+
+    KV = np.array([60.0, 60.0, 150.0, 0.05, 0.05, 0.05, 0.05])  # the wrist is light
+    RATE = 20.0  # kp / kv [1/s]
+
+    def __init__(self, mechanism: Mechanism, timestep: float, hold: float, kv: Array = KV) -> None:
+        self.kv = kv * min(1.0, 1e-3 / timestep)
+        self.timestep, self.hold = timestep, hold
+        self._kinematic = CartesianKinematic(mechanism, kp=KP, joints=6)
+        self._every = round(hold / timestep)
+        self.reset()
+
+    def reset(self) -> None:
+        self._step, self._q = 0, START.copy()
+        self._dq = np.zeros(7)
+        self._commanded: list[Array] = []
+
+    @property
+    def commanded(self) -> Array:
+        """Every dq_d so far (N, 7) [rad/s, m/s]."""
+        return np.array(self._commanded)
+
+    def __call__(self, state: State, motion: Any) -> Array:
+        if self._step % self._every == 0:
+            self._dq = self._kinematic.rate(state, motion)
+            self._commanded.append(self._dq)
+        self._step += 1
+        tau = self.kv * (self._dq - state.dq + self.RATE * (self._q - state.q))
+        self._q = self._q + self.timestep * self._dq
+        return tau
+
+
+def velocity_run(
+    mechanism: Mechanism,
+    path: CartesianPath,
+    *,
+    counterweight: bool = True,
+    timestep: float = 1e-3,
+    hold: float = 1e-3,
+) -> Recording:
+    """The engine under velocity control along a path; friction off, motors without limits."""
+    sim = Simulator("PSM", counterweight=counterweight, friction=False, timestep=timestep, contacts=False)
+    sim.reset(START)
+    return simulate(sim, CartesianVelocityServo(mechanism, timestep, hold), path, path.duration)
+
+
+def engine_torque(recording: Recording) -> Array:
+    """Torque (N, 3) that moved the engine."""
+    return np.array(recording.tau, dtype=float)[:, ARM]
+
+
+def model_torque(mechanism: Mechanism, recording: Recording) -> Array:
+    """Torque (N, 3) of the equations on the simulator's own motion, without friction."""
+    if recording.ddq is None:
+        raise TrocarError("the model's torque needs accelerations, which the recording does not have")
+    return mechanism.inverse_dynamics(recording.q, recording.dq, recording.ddq)[:, ARM]
+
+
+def torque_errors(mechanism: Mechanism, recording: Recording) -> Array:
+    """RMS (3,) of simulated less model torque after the transient [N m, N m, N]."""
+    rows = recording.t >= SETTLED
+    return rms((engine_torque(recording) - model_torque(mechanism, recording))[rows])
+
+
+# -- the real robot's excitation trajectory (Fig. 6) ---------------------------------------------------------------
+
+
+def replay(motion: MeasuredMotion, *, friction: bool, counterweight: bool = True) -> Recording:
+    """The engine along the measured motion, rows at the recording's times."""
+    timestep = 1e-3
+    sim = Simulator("PSM", counterweight=counterweight, friction=friction, timestep=timestep, contacts=False)
+    reference = motion.reference(timestep)
+    sim.reset(reference(0.0).q, reference(0.0).dq)
+    servo = VelocityServo(CartesianVelocityServo.KV, CartesianVelocityServo.RATE * CartesianVelocityServo.KV)
+    return simulate(sim, servo, reference, motion.duration + timestep, every=5)
+
+
+# -- torque control (Fig. 7, 8) ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Transient:
+    """A run under torque control.
+
+    Attributes:
+        recording: of the engine. error, ideal: tip error (N, 3) and the solution of e'' + kd e' + kp e = 0 [m].
+        mismatch: commanded less model torque on the simulator's own motion (N, 3) [N m, N m, N].
+    """
+
+    recording: Recording
+    error: Array
+    ideal: Array
+    mismatch: Array
+
+    @property
+    def deviation(self) -> float:
+        """Largest distance from the ideal error [m]."""
+        return float(np.linalg.norm(self.error - self.ideal, axis=1).max())
+
+
+def torque_run(
+    mechanism: Mechanism,
+    path: CartesianPath,
+    duration: float,
+    kp: float | Array = KP_TORQUE,
+    kd: float | Array = KD_TORQUE,
+    **simulator: Any,
+) -> Transient:
+    """Cartesian feedback linearisation, friction off; further settings go to the Simulator."""
+    recording = simulate(
+        _started(**simulator), CartesianFeedbackLinearisation(mechanism, kp=kp, kd=kd, joints=3), path, duration
+    )
+    error = tip_error(recording)
+    ideal = ideal_error(recording.t, error[0], path(0.0).twist[:3], kp, kd)
+    return Transient(recording, error, ideal, engine_torque(recording) - model_torque(mechanism, recording))
+
+
+def pose_run(mechanism: Mechanism, path: CartesianPath, duration: float, **simulator: Any) -> Recording:
+    """Feedback linearisation of the whole pose of the tip, by six joints; the paper has three under torque control."""
+    control = CartesianFeedbackLinearisation(mechanism, kp=KP_TORQUE, kd=KD_TORQUE, joints=6)
+    return simulate(_started(**simulator), control, path, duration)
+
+
+def _started(**simulator: Any) -> Simulator:
+    sim = Simulator("PSM", friction=False, contacts=False, **simulator)
+    sim.reset(START)
+    return sim
+
+
+def tip_error(recording: Recording) -> Array:
+    """Tip asked for less the engine's own (N, 3) [m]."""
+    return recording.commands["tip_position"] - recording.extra["tip"]
+
+
+def ideal_error(t: Array, e0: Array, de0: Array, kp: float | Array = KP_TORQUE, kd: float | Array = KD_TORQUE) -> Array:
+    """Solution (N, 3) of e'' + kd e' + kp e = 0 from e0, de0, on each axis, for roots that differ."""
+    gains = np.broadcast_to(kp, 3), np.broadcast_to(kd, 3)
+    columns = []
+    for e, de, p, d in zip(e0, de0, *gains, strict=True):
+        first, second = np.roots([1.0, d, p]).astype(complex)
+        b = (de - first * e) / (second - first)
+        columns.append(((e - b) * np.exp(first * t) + b * np.exp(second * t)).real)
+    return np.stack(columns, axis=1)

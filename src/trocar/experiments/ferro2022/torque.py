@@ -1,0 +1,103 @@
+"""Fig. 7 and 8 of Ferro et al. 2022: feedback linearisation makes the tip's error that of a linear system."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trocar.control.trajectories import CartesianPath
+from trocar.experiments.experiment import Context
+from trocar.experiments.ferro2022 import figures, logs, runs
+from trocar.experiments.ferro2022.logs import TABLE
+from trocar.mechanics import Mechanism
+from trocar.report import Claim, Report
+from trocar.spatial import Array
+
+DURATION = 2.0  # [s]
+LIMITED = "fig 7 rectilinear"  # also run with the motors' limits
+
+
+def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim]:
+    """The gains of the text on every path, those of the program on the line of its log, and the whole pose."""
+    code, text = (runs.spiral(mechanism, shape) for shape in (runs.SPIRAL_OF_CODE, runs.SPIRAL_OF_TEXT))
+    logged = runs.rectilinear(mechanism, runs.TORQUE_LENGTH, step=runs.CENTRE)
+    of_text, of_code = (runs.KP_TORQUE, runs.KD_TORQUE), (runs.KP_CODE, runs.KD_CODE)
+    duration = 0.6 if context.quick else DURATION
+    found: list[Claim] = []
+    for name, path, gains in (
+        (LIMITED, runs.rectilinear(mechanism), of_text),
+        ("fig 7 line and gains of the code", logged, of_code),
+        ("fig 8 spiral of the code", code, of_text),
+        ("fig 8 spiral of the text", text, of_text),
+        ("regulation", runs.regulation(mechanism), of_text),
+    ):
+        rigid, mirrored = (
+            runs.torque_run(mechanism, path, duration, *gains, transmission=way) for way in ("rigid", "mirrored")
+        )
+        found += _transient(name, rigid, mirrored)
+        log = logs.log_of(context.data, logs.TORQUE_CONTROL) if gains is of_code else None
+        if log is not None:
+            found.append(_theirs(name, log, path, rigid))
+        if name.startswith("fig"):
+            report.add_figure(
+                figures.transient(rigid, mirrored, log if isinstance(log, logs.Log) else None),
+                f"{name.capitalize()}: torque control, {_gains(*gains)}: tip error, efforts and J3 against the model.",
+            )
+        if name == LIMITED:
+            report.paragraphs.append(_limits(mechanism, path, duration, rigid))
+        figures.film(context, report, name, rigid.recording.t, rigid.recording.q, path)
+    return found + _pose(context, report, mechanism, {"code": code, "text": text})
+
+
+def _transient(name: str, rigid: runs.Transient, mirrored: runs.Transient) -> list[Claim]:
+    step = 1e3 * float(np.linalg.norm(rigid.error[0]))
+    off, by_mirror = (np.abs(transient.mismatch[:, 2]) for transient in (rigid, mirrored))
+    found = [
+        TABLE.claim("{run}/distance from the linear error", rigid.deviation, run=name, step=step),
+        TABLE.claim("{run}/J3 discrepancy, rigid transmission", off.max(), run=name),
+        TABLE.claim("{run}/J3 discrepancy, mirrored counterweight", by_mirror.max(), run=name),
+    ]
+    if not name.endswith("text"):
+        settled = by_mirror[mirrored.recording.t >= logs.SETTLED].max()
+        found.append(TABLE.claim("{run}/J3 discrepancy, mirrored, settled", settled, run=name))
+    return found
+
+
+def _theirs(name: str, log: logs.Log | str, path: CartesianPath, ours: runs.Transient) -> Claim:
+    """Distance from the linear error in their log, and ours on the same line with the same gains."""
+    entry = "{run}/distance from the linear error, theirs"
+    if isinstance(log, str):
+        return TABLE.claim(entry, None, run=name, published=0.0, missing=log)
+    error = (log["pdes"] - log["pee"]) @ runs.R_WORLD_BASE
+    ideal = runs.ideal_error(log.t, error[0], path(0.0).twist[:3], runs.KP_CODE, runs.KD_CODE)
+    theirs = float(np.linalg.norm(error - ideal, axis=1).max())
+    return TABLE.claim(entry, ours.deviation, run=name, published=theirs)
+
+
+def _limits(mechanism: Mechanism, path: CartesianPath, duration: float, free: runs.Transient) -> str:
+    limited = runs.torque_run(mechanism, path, duration, motor_limits=True)
+    peak = np.abs(runs.engine_torque(free.recording)).max(axis=0)
+    return (
+        f"Torque control asks for {peak[0]:.0f} N m, {peak[1]:.0f} N m and {peak[2]:.0f} N at the jump onto "
+        "the line: saturation is off above. With the motors' limits the tip is up to "
+        f"{1e3 * limited.deviation:.0f} mm from the linear error and "
+        f"{1e3 * np.linalg.norm(limited.error[-1]):.2g} mm from the path after "
+        f"{duration:g} s. The text's spiral asks for more than the motors have throughout."
+    )
+
+
+def _pose(context: Context, report: Report, mechanism: Mechanism, paths: dict[str, CartesianPath]) -> list[Claim]:
+    """Position and orientation by torque, wrist and all: beyond the paper, which has no wrist under torque control."""
+    found = []
+    for which, path in paths.items():
+        recording = runs.pose_run(mechanism, path, DURATION, accuracy="exact")
+        errors = runs.pose_errors(mechanism, recording, path)[recording.t >= logs.SETTLED]
+        both = [float(np.sqrt((errors[:, k : k + 3] ** 2).sum(1).mean())) for k in (0, 3)]
+        found += TABLE.claims("pose by torque, spiral of the {which}/{row}", both, which=which)
+        name = f"pose by torque, spiral of the {which}"
+        figures.film(context, report, name, recording.t, recording.q, path)
+    return found
+
+
+def _gains(kp: float | Array, kd: float | Array) -> str:
+    first, second = (" ".join(f"{x:g}" for x in np.atleast_1d(gain)) for gain in (kp, kd))
+    return f"Kp {first}, Kd {second}"

@@ -1,0 +1,143 @@
+"""Gondokaryono et al. 2019, Table 9: real-time factors of six configurations."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from trocar.appearance.endoscope_camera import StereoEndoscope
+from trocar.control import JointPID, sinusoid
+from trocar.errors import TrocarError
+from trocar.experiments.experiment import Context
+from trocar.experiments.gondokaryono2019.frames import TABLE
+from trocar.experiments.gondokaryono2019.tracking import FREQUENCY, SET, TIMESTEP
+from trocar.mechanics import load_mechanism
+from trocar.report import Claim
+from trocar.simulation import Scene, SceneArm, load_scene, simulate
+
+FRAME = 0.033  # [s], between two pairs of images
+SWING = 0.02  # of the joints when timed, of their range or of 1 rad: the arms stay clear of each other
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A configuration of Table 9: arms of the Classic cart, on its set-up joints or fixed where these have them."""
+
+    arms: tuple[str, ...]
+    set_up: bool = False
+    camera: bool = False
+
+    def scene(self, parameters: str | None) -> Scene:
+        """The arms where the built-in cart has them, clear of each other."""
+        cart = load_scene("cart_classic")
+        given = {
+            name: SceneArm(
+                arm=cart.arms[name].arm.name,
+                base=None if self.set_up else cart.T_world_base(name),
+                mount=name if self.set_up else None,
+                q=cart.arms[name].q,
+                parameters=parameters,
+            )
+            for name in self.arms
+        }
+        return Scene(given, cart=cart.cart if self.set_up else None, timestep=TIMESTEP)
+
+
+CONFIGURATIONS = {
+    "PSM": Configuration(("PSM1",)),
+    "ECM": Configuration(("ECM",)),
+    "2 PSM + ECM": Configuration(("PSM1", "PSM2", "ECM")),
+    "3 PSMs": Configuration(("PSM1", "PSM2", "PSM3")),
+    "SUJ + 3 PSM + ECM": Configuration(("PSM1", "PSM2", "PSM3", "ECM"), set_up=True),
+    "SUJ + 3 PSM + ECM + Camera": Configuration(("PSM1", "PSM2", "PSM3", "ECM"), set_up=True, camera=True),
+}
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Options of a timing: parameter set (None: the identified one), PID and recording of every arm, shadows."""
+
+    parameters: str | None = SET
+    control: bool = True
+    shadows: bool = False
+
+    @property
+    def remark(self) -> str:
+        remarks = {
+            "identified parameters": self.parameters is None,
+            "engine alone": not self.control,
+            "shadows": self.shadows,
+        }
+        chosen = ", ".join(remark for remark, applies in remarks.items() if applies)
+        return f" ({chosen})" if chosen else ""
+
+
+TIMINGS = (Timing(), Timing(control=False), Timing(parameters=None), Timing(parameters=None, control=False))
+
+
+def real_time_factor(configuration: Configuration, timing: Timing = TIMINGS[0], duration: float = 2.0) -> float:
+    """Simulated over elapsed time of a configuration.
+
+    With control every arm is under PID on its sinusoid and recorded; without, efforts hold it where it is. A camera is
+    a pair of images, 640 x 480, every 33 ms.
+    """
+    scene = configuration.scene(timing.parameters)
+    run = _controlled(scene) if timing.control else _held(scene)
+    camera = StereoEndoscope(scene, shadows=timing.shadows) if configuration.camera else None
+    if camera is not None:
+        camera.pair()  # the first sets OpenGL up
+    start = time.perf_counter()
+    while scene.time < duration - 1e-9:
+        run(duration if camera is None else FRAME)
+        if camera is not None:
+            camera.pair()
+    return scene.time / (time.perf_counter() - start)
+
+
+def _controlled(scene: Scene) -> Callable[[float], object]:
+    controllers, references = {}, {}
+    for name, arm in scene.arms.items():
+        swing = SWING * np.minimum(arm.arm.upper - arm.arm.lower, 1.0)
+        centre = np.clip(arm.q, arm.arm.lower + swing, arm.arm.upper - swing)
+        references[name] = sinusoid(centre, swing, FREQUENCY)
+        gains = replace(arm.arm.gains, rate=1.0 / TIMESTEP)
+        controllers[name] = JointPID(replace(arm.arm, gains=gains))
+    return lambda duration: simulate(scene, controllers, references, duration)
+
+
+def _held(scene: Scene) -> Callable[[float], object]:
+    tau = {}
+    for name, arm in scene.arms.items():
+        mechanism = load_mechanism(arm.arm.name, arm.parameters.name, gravity=arm.gravity_vector)
+        tau[name] = mechanism.gravity(arm.q) + mechanism.friction(arm.q, np.zeros(arm.n))
+
+    def run(duration: float) -> None:
+        for _ in range(round(duration / TIMESTEP)):
+            scene.step(tau)
+
+    return run
+
+
+def real_time_claims(context: Context, duration: float = 2.0) -> list[Claim]:
+    """Table 9: with the masses and damping of the paper and with identified ones, controlled and the engine alone."""
+    found: list[Claim] = []
+    for timing in TIMINGS:
+        ours, missing = zip(*(_factor(context, name, timing, duration) for name in CONFIGURATIONS), strict=True)
+        pid = ", PID and recording too" if timing.control else ""
+        found += TABLE.claims("table 9/{row}{how}", ours, missing=missing, how=timing.remark, pid=pid)
+    factor, reason = _factor(context, "SUJ + 3 PSM + ECM + Camera", Timing(shadows=True), duration)
+    return [*found, TABLE.claim("table 9/SUJ + 3 PSM + ECM + Camera (shadows)", factor, missing=reason)]
+
+
+def _factor(context: Context, name: str, timing: Timing, duration: float) -> tuple[float | None, str]:
+    """The real-time factor of a configuration; or None, and why images could not be drawn."""
+    context.progress(f"Table 9: {name}{timing.remark}")
+    try:
+        return real_time_factor(CONFIGURATIONS[name], timing, duration), ""
+    except TrocarError as error:
+        if not CONFIGURATIONS[name].camera:
+            raise
+        return None, f"not run: {error}"

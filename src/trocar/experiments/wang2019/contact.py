@@ -1,0 +1,162 @@
+"""Contact steps and injected faults in simulation, watched by a model whose parameters are off."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from trocar.arms.parameters import Parameters
+from trocar.control import JointPID, Reference, Setpoint, State, sinusoid
+from trocar.control.observers import ContactDetector, Diagnosis, FaultIsolation, external_effort
+from trocar.experiments.experiment import Context
+from trocar.experiments.wang2019.recordings import TABLE
+from trocar.mechanics import Mechanism, load_mechanism
+from trocar.recording import Recording
+from trocar.report import Claim
+from trocar.simulation import CableBreak, EncoderBias, MotorLoss, Simulator, simulate
+from trocar.simulation.forces.faults import Fault
+from trocar.spatial import Array
+
+INERTIA_OFF, FRICTION_OFF = 0.01, 0.10  # standard deviation of the watching model's relative errors
+FARTHER_OFF = (0.01, 0.02, 0.05)  # of inertia, where contacts are looked for
+STEP, WITHIN = 1.0, 0.1  # [N], [s]
+BREAKS, TOUCHES = 1.0, 2.0  # [s] when something breaks, and when contact begins
+LEAST = (0.02, 0.02, 0.2)  # steps of effort that are no contact [N m, N m, N]: what 0.2 N do 0.1 m deep
+# Motion about a deep pose, every joint at its own frequency [Hz]; the jaw stays open.
+CENTRE = (0.0, 0.0, 0.15, 0.0, 0.0, 0.0, 0.5)
+AMPLITUDE = (0.5, 0.4, 0.04, 0.8, 0.5, 0.4, 0.3)
+FREQUENCY = (0.31, 0.37, 0.43, 0.40, 0.45, 0.50, 0.35)
+BIAS = {"yaw": 0.02, "pitch": 0.02, "insertion": 0.002}  # of encoders [rad, m]; discs 0.05 rad
+
+
+def mismatched(seed: int = 0, inertia: float = INERTIA_OFF) -> Mechanism:
+    """The PSM with parameters that are off, as those of an identified model are; inertia: by how much."""
+    right = load_mechanism("PSM")
+    assert right.parameters is not None
+    return Mechanism(right.arm, _off(right.parameters, np.random.default_rng(seed), inertia))
+
+
+def _off(parameters: Parameters, rng: np.random.Generator, inertia: float) -> Parameters:
+    def by(size: float) -> float:
+        return float(1.0 + size * rng.normal())
+
+    inertias = {
+        name: replace(body, mass=body.mass * by(inertia), I=body.I * by(inertia))
+        for name, body in parameters.inertias.items()
+    }
+    drives = tuple(
+        replace(d, Fv=d.Fv * by(FRICTION_OFF), Fc=d.Fc * by(FRICTION_OFF), Fo=d.Fo * by(FRICTION_OFF))
+        for d in parameters.drives
+    )
+    return replace(parameters, name="mismatched", inertias=inertias, drives=drives)
+
+
+def watched(
+    duration: float, faults: tuple[Fault, ...] = (), force: Array | None = None, phase: float = 0.0
+) -> Recording:
+    """A run under the dVRK's PID [s], with faults, or with a force (3,) [N] at the tip from `TOUCHES` on; 500 Hz."""
+    motion = sinusoid(CENTRE, AMPLITUDE, FREQUENCY)
+    reference: Reference = lambda t: motion(t + phase)  # noqa: E731
+    sim = Simulator("PSM", timestep=1 / 1500)
+    sim.inject(*faults)
+    start = reference(0.0)
+    sim.reset(start.q, start.dq)
+    controller = _Pushed(JointPID(sim.arm), sim, force)
+    return simulate(sim, controller, reference, duration, every=3)
+
+
+class _Pushed:
+    """A controller in whose run something pushes from `TOUCHES` on."""
+
+    def __init__(self, controller: JointPID, sim: Simulator, force: Array | None) -> None:
+        self._controller, self._sim, self._force = controller, sim, force
+        self.period, self.reset = controller.period, controller.reset
+
+    def __call__(self, state: State, setpoint: Setpoint) -> Array:
+        if self._force is not None and self._sim.time >= TOUCHES:
+            self._sim.apply_wrench([*self._force, 0.0, 0.0, 0.0])
+            self._force = None
+        return self._controller(state, setpoint)
+
+
+def contact_claims(context: Context, seed: int = 0) -> list[Claim]:
+    """Steps of 1 N at the tip in every direction and at several poses; a run without contact must stay silent."""
+    context.progress("contact steps in simulation")
+    known, free = watched(10.0), watched(6.0, phase=7.35)
+    phases = (0.0,) if context.quick else (0.0, 0.7, 1.4, 2.1)
+    runs = steps(phases)
+    found = []
+    for inertia in FARTHER_OFF:
+        model = mismatched(seed, inertia)
+        detector = contact_detector(model, known)
+        delays = [contact_delay(detector, model, run) for run in runs]
+        alarms = sum(delay < 0.0 for delay in delays) + int(detector.alarms(external_effort(model, free)).any())
+        name = "contact" if inertia == INERTIA_OFF else f"contact, inertia off by {inertia:.0%}"
+        found += [
+            TABLE.claim(
+                "{run}/slowest detection of 1 N",
+                np.max(delays),
+                run=name,
+                count=len(delays),
+                step=STEP,
+                inertia=inertia,
+                friction=FRICTION_OFF,
+                limits=" ".join(f"{v:.2f}" for v in detector.smallest),
+            ),
+            TABLE.claim("{run}/false alarms", alarms, run=name),
+        ]
+    return found
+
+
+def steps(phases: tuple[float, ...]) -> list[Recording]:
+    """Runs with a step of 1 N each way along x, y and z at every phase of the motion [s]."""
+    return [
+        watched(TOUCHES + 0.3, force=sign * STEP * axis, phase=phase)
+        for phase in phases
+        for axis in np.eye(3)
+        for sign in (-1.0, 1.0)
+    ]
+
+
+def contact_detector(model: Mechanism, known: Recording) -> ContactDetector:
+    """A detector on the first three joints, with thresholds from a run without contact as the model sees it."""
+    dt = float(np.diff(known.t).mean())
+    return ContactDetector(external_effort(model, known)[1:], dt, (0, 1, 2), least=LEAST)
+
+
+def contact_delay(detector: ContactDetector, model: Mechanism, recording: Recording) -> float:
+    """[s] from the step to the alarm; infinite without one, negative for a false one."""
+    found = detector.first(recording.t[1:], external_effort(model, recording)[1:])
+    return np.inf if found is None else found - TOUCHES
+
+
+def fault_claims(context: Context, seed: int = 0) -> list[Claim]:
+    """Each injected fault must be named, part included."""
+    context.progress("injected faults")
+    isolation = FaultIsolation(mismatched(seed), watched(6.0))
+    cases = faults(quick=context.quick)
+    wrong = []
+    for fault, kind, part in cases:
+        found = isolation.diagnosis(watched(BREAKS + 2.0, (fault,)))
+        if found is None or (found.kind, found.part) != (kind, part):
+            wrong.append(f"{kind} of {part} taken for {_name(found)}")
+    healthy = isolation.diagnosis(watched(3.0, phase=0.35))
+    if healthy is not None:
+        wrong.append(f"nothing taken for {_name(healthy)}")
+    wrong_text = "; ".join(wrong) or "none"
+    return [TABLE.claim("faults/not isolated", len(wrong), count=len(cases), wrong=wrong_text)]
+
+
+def faults(quick: bool = False) -> list[tuple[Fault, str, str]]:
+    """Faults with their kind and part: every motor, every encoder, every cable; one of each if quick."""
+    motors = load_mechanism("PSM").arm.motors.names
+    Named = list[tuple[Fault, str, str]]
+    lost: Named = [(MotorLoss(motor=m, at=BREAKS), "motor loss", m) for m in motors]
+    off: Named = [(EncoderBias(motor=m, at=BREAKS, bias=BIAS.get(m, 0.05)), "encoder bias", m) for m in motors]
+    broken: Named = [(CableBreak(cable=c, at=BREAKS), "cable break", c) for c in ("counterweight", *motors[3:])]
+    return [lost[1], off[2], broken[0], broken[1]] if quick else [*lost, *off, *broken]
+
+
+def _name(found: Diagnosis | None) -> str:
+    return "nothing" if found is None else f"{found.kind} of {found.part}"

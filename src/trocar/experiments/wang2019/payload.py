@@ -1,0 +1,128 @@
+"""Payload on the recordings of Wang et al. 2019: known weights, estimated with the model of another recording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from trocar.arms.parameters import Parameters
+from trocar.control.observers import MomentumObserver, PayloadObserver, PointMass
+from trocar.experiments.experiment import Context, data_file
+from trocar.experiments.wang2019.recordings import (
+    ARM,
+    HALF_SPEED,
+    INSERTION,
+    NO_WEIGHT,
+    PARALLEL,
+    RECALIBRATION,
+    TABLE,
+    IdentifiedArm,
+    Measured,
+    identified_arm,
+    residuals,
+    with_parameters,
+)
+from trocar.mechanics import Mechanism
+from trocar.report import Claim
+from trocar.spatial import Array
+
+# Where the weights are: the insertion column is part of the end link, 53.5 cm above the remote centre; on the bar of
+# the parallelogram only its height over the lower bar matters, for the bar does not turn in pitch.
+COLUMN, COLUMN_AT_ZERO = "end", (0.0, 0.0, 0.535)
+BAR, BAR_POINT = "bottom", (0.26, -0.058, 0.0)
+BANDWIDTH = 18.8  # of the observer [rad/s]
+
+
+class Weighed(NamedTuple):
+    """A recording with a weight [g], as the recordings are named, on a body; sampled at a rate [Hz]."""
+
+    name: str
+    path: Path
+    rate: float
+    body: str
+    weight: float
+
+
+CASES = (
+    Weighed("105 g on the insertion column", INSERTION, 200.0, COLUMN, 105.0),
+    Weighed("105 g on the insertion column, half speed", HALF_SPEED, 100.0, COLUMN, 105.0),
+    Weighed("no weight, as on the insertion column", NO_WEIGHT, 200.0, COLUMN, 0.0),
+    Weighed("105 g on the parallelogram bar", PARALLEL, 200.0, BAR, 105.0),
+)
+
+
+def payload_claims(context: Context, parameters: Parameters | None = None) -> list[Claim]:
+    """Weights on the arm, estimated with the model of 'one' (or with `parameters`)."""
+    arm = identified_arm(context.data, parameters)
+    found: list[Claim] = []
+    for case in CASES:
+        context.progress(f"payload: {case.name}")
+        missing = arm if isinstance(arm, str) else data_file(context.data, case.path)[1]
+        if isinstance(arm, str) or missing:
+            found.append(TABLE.claim(f"payload/{case.name}", None, missing=missing))
+        else:
+            found += _case_claims(arm, case)
+    return found
+
+
+def _case_claims(arm: IdentifiedArm, case: Weighed) -> list[Claim]:
+    recording, point = arm.measured(case.path, case.rate), _place(arm.mechanism, case.body)
+    fit = arm.payload(recording, point, arm.parameters)
+    scatter = 1e3 * float(fit.windows.std(ddof=1))
+    text = (
+        f"± {1e3 * fit.deviation:.1f} g; R2 {fit.explained:.2f}; windows of 1 s scatter by {scatter:.1f} g, "
+        f"farthest {1e3 * np.abs(fit.windows - case.weight / 1e3).max():.1f} g off"
+    )
+    name = f"payload/{case.name}"
+    found = [TABLE.claim(name, _compared(fit.mass, case), fit=text)]
+    if case.body == BAR:
+        return found
+    adapted = arm.recalibrated_under(point, recording)
+    along = arm.payload(recording, point, adapted, RECALIBRATION)
+    farthest = 1e3 * float(np.abs(along.windows - case.weight / 1e3).max())
+    beyond = int((np.abs(1e3 * along.windows - case.weight) > 5.0).sum())
+    text = (
+        f"friction and mass fitted together to the first {RECALIBRATION:g} s, judged on the rest: windows of 1 s "
+        f"scatter by {1e3 * along.windows.std(ddof=1):.1f} g, farthest {farthest:.1f} g off, {beyond} of "
+        f"{len(along.windows)} more than 5 g off"
+    )
+    found.append(TABLE.claim(f"{name}, friction fitted along", _compared(along.mass, case), along=text))
+    if case.path != INSERTION:
+        return found
+    covariance = np.cov(residuals(arm.mechanism, arm.one.joints, BANDWIDTH)[:, ARM].T)
+    before = _online(arm.mechanism, recording, point, covariance, 2.0)
+    after = _online(with_parameters(arm.recipe, adapted), recording, point, covariance, RECALIBRATION)
+    worst, of_after = np.abs(after - case.weight).max(), {"mean": after.mean(), "scatter": after.std()}
+    return [
+        *found,
+        TABLE.claim(f"{name}, windows of 1 s", scatter),
+        TABLE.claim(f"{name}, friction fitted along, farthest window of 1 s", farthest, along=text),
+        TABLE.claim(f"{name}, online", before.mean(), scatter=before.std()),
+        TABLE.claim(f"{name}, online, friction fitted along, farthest", worst, **of_after),
+    ]
+
+
+def _compared(mass: float, case: Weighed) -> float:
+    """An estimate [kg] in grams; its size where there is no weight."""
+    return 1e3 * mass if case.weight else abs(1e3 * mass)
+
+
+def _online(mechanism: Mechanism, recording: Measured, point: PointMass, covariance: Array, after: float) -> Array:
+    """Masses [g] online, later than `after` [s]; acceleration by the difference of one step.
+
+    covariance: (3, 3) of the observer's residuals where nothing acts on the arm [N m, N].
+    """
+    observer = MomentumObserver(mechanism, BANDWIDTH)
+    payload = PayloadObserver(point, covariance, BANDWIDTH)
+    joints = recording.joints
+    r, dt = observer.along(joints, held=False), float(np.diff(joints.t).mean())
+    q, dq = 0.5 * (joints.q[:-1] + joints.q[1:]), 0.5 * (joints.dq[:-1] + joints.dq[1:])
+    unit = point.effort(q, dq, np.diff(joints.dq, axis=0) / dt)
+    masses = 1e3 * np.array([payload.advance(r[k + 1], unit[k], dt) for k in range(len(unit))])
+    return np.asarray(masses[round(after / dt) :])
+
+
+def _place(mechanism: Mechanism, body: str) -> PointMass:
+    return PointMass.at(mechanism, COLUMN, COLUMN_AT_ZERO) if body == COLUMN else PointMass(mechanism, BAR, BAR_POINT)

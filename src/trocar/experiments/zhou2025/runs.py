@@ -1,0 +1,149 @@
+"""The experiments of Zhou et al. 2025 in simulation: drift tests, non-drift bounds, arms of other parameters."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from trocar.arms.parameter_file import to_toml
+from trocar.arms.parameters import Parameters
+from trocar.control import ConstantEffort, Controller, GravityCompensation, JointPID, hold, quintic
+from trocar.files import write_whole
+from trocar.mechanics import Mechanism
+from trocar.simulation.run import simulate
+from trocar.simulation.simulator import Simulator
+from trocar.spatial import Array
+
+ARM = "PSM_Si"
+TRUTH = "zhou2025_measured"  # the arm that is simulated
+MODEL = "zhou2025"  # the model that compensates it
+STILL = 5.0  # a drift test lasts [s]
+DRIFT = np.array([np.radians(1.0), np.radians(1.0), 1e-3])  # more is drift [rad, rad, m]
+PRINTED_UNITS = np.array([np.degrees(1.0), np.degrees(1.0), 1e3])  # [deg, deg, mm] per [rad, rad, m]
+RATE = 1500.0  # of the robot [Hz]
+APPROACH, SETTLING = 1.0, 1.0  # to a pose, and there, before it is measured [s]
+STEP = np.array([0.05, 0.05, 0.01])  # length of the approach [rad, rad, m]
+COARSE = 4e-3  # timestep where no controller runs [s]
+
+
+def straight(q: Array) -> Array:
+    """Joint values (..., 7) of yaw, pitch and insertion (..., 3) with a straight wrist."""
+    return np.concatenate([q, np.zeros((*q.shape[:-1], 4))], axis=-1)
+
+
+@dataclass(frozen=True)
+class DriftTest:
+    """One pose, under position control and then 5 s of compensation alone.
+
+    Attributes:
+        PD_error: (3,) [rad, rad, m], that position control left.
+        t, moved: times [s] and distances (N, 3) [rad, rad, m] from where compensation took over.
+    """
+
+    PD_error: Array
+    t: Array
+    moved: Array
+
+    @property
+    def drift(self) -> Array:
+        """Largest distance (3,) [rad, rad, m]."""
+        return np.asarray(np.abs(self.moved).max(0))
+
+
+def drift_test(q: Array, side: Array, compensation: Controller, *, feed_forward: bool, sim: Simulator) -> DriftTest:
+    """Go to q (3,) by position control from one side (3,) of +-1, then leave the arm to gravity compensation.
+
+    feed_forward: whether position control has the compensation beside it on the way.
+    """
+    goal, start = straight(q), straight(q - side * STEP)
+    start = np.clip(start, sim.arm.lower, sim.arm.upper)
+    PID = JointPID(sim.arm)
+    position: Controller = PID + compensation if feed_forward else PID
+    sim.reset(start)
+    simulate(sim, position, quintic(start, goal, APPROACH), APPROACH + SETTLING, every=50)
+    left = sim.q[:3]
+    second = simulate(sim, compensation, hold(sim.q), STILL, every=30)
+    moved = np.vstack([second.q[:, :3], sim.q[:3]]) - left
+    t = np.append(second.t - second.t[0], STILL)
+    return DriftTest(goal[:3] - left, t, moved)
+
+
+def fall(sim: Simulator, q: Array, duration: float = 0.5) -> tuple[Array, Array]:
+    """Times (N,) [s] and distances (N, 3) [rad, rad, m] from q (3,) with the motors off."""
+    sim.reset(straight(q))
+    recording = simulate(sim, ConstantEffort(np.zeros(sim.n)), hold(sim.q), duration, every=10)
+    return recording.t, recording.q[:, :3] - q
+
+
+def moves(sim: Simulator, q: Array, effort: Callable[[Array], Array], joint: int, duration: float = STILL) -> bool:
+    """True if a joint drifts within `duration` [s], from rest at q (7,), under an effort that depends on the state."""
+    sim.reset(q)
+    for k in range(math.ceil(duration / sim.timestep)):
+        sim.step(effort(sim.q))
+        if k % 10 == 9 and abs(sim.q[joint] - q[joint]) > DRIFT[joint]:
+            return True
+    return bool(abs(sim.q[joint] - q[joint]) > DRIFT[joint])
+
+
+def with_effort(tau: Array, joint: int, value: float) -> Callable[[Array], Array]:
+    """A constant effort: tau (7,) with one entry replaced."""
+    constant = tau.copy()
+    constant[joint] = value
+    return lambda q: constant
+
+
+def bound(
+    sim: Simulator, q: Array, tau: Array, joint: int, direction: int, resolution: float, duration: float = STILL
+) -> float:
+    """The largest (direction 1) or smallest (-1) effort of one joint that does not make it drift, by bisection.
+
+    tau (7,): efforts of the other joints, and of this one an effort that holds it.
+    """
+    inside, step = float(tau[joint]), direction * 1.0
+    if moves(sim, q, with_effort(tau, joint, inside), joint, duration):
+        return math.nan
+    outside = inside + step
+    while not moves(sim, q, with_effort(tau, joint, outside), joint, duration):
+        inside, step = outside, 2.0 * step
+        outside = inside + step
+    while abs(outside - inside) > resolution:
+        middle = 0.5 * (inside + outside)
+        if moves(sim, q, with_effort(tau, joint, middle), joint, duration):
+            outside = middle
+        else:
+            inside = middle
+    return 0.5 * (inside + outside)
+
+
+def static_band(mechanism: Mechanism, q: Array) -> Array:
+    """Half of the band of efforts (..., 3) that static friction leaves at rest at q (..., 7) [N m, N]."""
+    drives = mechanism.drives
+    return np.asarray((drives.coulomb(q, mechanism.gravity(q)) @ np.abs(drives.A))[..., :3])
+
+
+def held_by(mechanism: Mechanism, q: Array) -> Array:
+    """Effort (..., 7) in the middle of that band: gravity and offsets."""
+    drives = mechanism.drives
+    return mechanism.gravity(q) + drives.Fo @ drives.A
+
+
+def holding(mechanism: Mechanism, q: Array) -> Array:
+    """Effort (..., 3) of the first three joints in the middle of that band."""
+    return np.asarray(held_by(mechanism, q)[..., :3])
+
+
+def compensating(mechanism: Mechanism) -> GravityCompensation:
+    """Gravity compensation with the model's offsets, which the authors' torques contain."""
+    return GravityCompensation(mechanism, offset=True)
+
+
+def simulator_of(parameters: Parameters, timestep: float = COARSE, mounting: float = 0.0) -> Simulator:
+    """A simulator of a set that is no file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_whole(Path(folder) / "arm.toml", to_toml(parameters))
+        return Simulator(ARM, path, timestep=timestep, mounting=mounting, contacts=False)

@@ -1,0 +1,113 @@
+"""An identified set as a parameter file, with its provenance, residuals and covariance.
+
+`load_mechanism` and `Simulator` read the file like any other set; the tables [provenance], [residuals] and [covariance]
+say how far the set can be trusted; estimators read the covariance.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trocar.arms.parameter_file import to_toml
+from trocar.arms.parameters import Parameters
+from trocar.errors import TrocarError
+from trocar.identification.identify import Identified
+from trocar.identification.recalibration import Recalibrated
+from trocar.spatial import Array
+
+
+def identified_text(found: Identified, recording: str) -> str:
+    """The file of an identified arm; `recording` is what it was identified from."""
+    head = [
+        f"Dynamic parameters of a {found.parameters.arm}, identified by trocar from {recording}. SI units.",
+        "Physically consistent: pseudo-inertias positive definite, rotors and friction not negative.",
+        "Only combinations of the link parameters can be seen in joint effort; the rest follows the prior.",
+    ]
+    tables: dict[str, dict[str, Any]] = {
+        "provenance": {
+            "recording": recording,
+            "trocar": version("trocar"),
+            "recipe": found.recipe.name,
+            "solver": f"Clarabel, {found.status}",
+            "filter_effort_hz": found.recipe.effort_cutoff,
+            "filter_motion_hz": list(found.recipe.motion_cutoffs),
+            "delay_s": found.recipe.delay,
+            "weight_prior": found.recipe.weights.prior,
+            "weight_friction": found.recipe.weights.friction,
+            "weight_other": found.recipe.weights.other,
+        },
+        "residuals": {
+            "columns": list(found.columns),
+            "train_relative_error": _rounded(found.train_relative_error),
+            "cv_relative_error": _rounded(found.cv_relative_error),
+            "train_rms": _rounded(found.train_rms),
+        },
+        "covariance": {
+            "names": list(found.names),
+            "lower_triangle": [_rounded(row[: i + 1]) for i, row in enumerate(found.covariance)],
+        },
+    }
+    return _text(found.parameters, f"identified from {recording}", head, tables)
+
+
+def recalibrated_text(found: Recalibrated, base: str, recording: str) -> str:
+    """The file of a recalibrated arm."""
+    head = [
+        f"Dynamic parameters of a {found.parameters.arm}: {base} with friction and offsets refitted by trocar to",
+        f"{recording}. SI units.",
+    ]
+    tables: dict[str, dict[str, Any]] = {
+        "provenance": {"base": base, "recording": recording, "trocar": version("trocar")},
+        "residuals": {
+            "columns": list(found.columns),
+            "relative_error_before": _rounded(found.before),
+            "relative_error": _rounded(found.after),
+            "rms": _rounded(found.rms_after),
+        },
+    }
+    return _text(found.parameters, f"{base}, friction of {recording}", head, tables)
+
+
+def covariance(path: str | Path) -> tuple[tuple[str, ...], Array]:
+    """Names (k,) and covariance (k, k) of the parameters in a file that `trocar identify` wrote."""
+    table = tomllib.loads(Path(path).read_text(encoding="utf-8")).get("covariance")
+    if table is None:
+        raise TrocarError(f"{path} has no table [covariance]: it was not written by `trocar identify`")
+    rows = table["lower_triangle"]
+    C = np.zeros((len(rows), len(rows)))
+    for i, row in enumerate(rows):
+        C[i, : i + 1] = C[: i + 1, i] = row
+    return tuple(table["names"]), C
+
+
+def _text(parameters: Parameters, source: str, head: Sequence[str], tables: Mapping[str, Mapping[str, Any]]) -> str:
+    lines = [to_toml(replace(parameters, source=source.replace('"', "'").replace("\\", "/")), head)]
+    for name, entries in tables.items():
+        lines += [f"[{name}]", *(f"{key} = {_value(value)}" for key, value in entries.items()), ""]
+    return "\n".join(lines)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        text = value.replace("\\", "/").replace('"', "'")
+        return f'"{text}"'
+    if isinstance(value, list):
+        inside = [_value(v) for v in value]
+        return (
+            "[\n" + "".join(f"  {x},\n" for x in inside) + "]"
+            if value and isinstance(value[0], list)
+            else (f"[{', '.join(inside)}]")
+        )
+    return "nan" if value is None or np.isnan(value) else repr(float(value))
+
+
+def _rounded(values: Array) -> list[float]:
+    """Six digits: enough for what is itself an estimate."""
+    return [float(f"{v:.6g}") for v in values]

@@ -1,0 +1,153 @@
+"""Identification of a dVRK-Si PSM as by Zhou et al. 2025: the columns of their Table I, and their constraints.
+
+Links 1, 2, 2'', 2'''' and 3 have inertia; 4, 5 and the finger motors M6, M7 have rotors; every joint has friction; the
+roll has a spring. Rows that turn with the same joint (2, 2'', 2''''; 3, 3') share one friction. The squared effort
+error, each joint in units of its scatter, is minimised with
+
+    mass > 0,  centre of mass in a box about the link,  friction, rotors and stiffness >= 0,
+
+and physically consistent pseudo-inertias, which the paper does not ask for. Combinations that no motion shows follow
+the prior. `extended` adds terms that the arm has and Table I has not: rotors of the first three joints (without them
+the insertion would have to be as heavy as it is inert), friction that grows with load (yaw, pitch) or with depth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from trocar.arms import load_arm
+from trocar.arms.parameters import Drive, Parameters
+from trocar.arms.tables import read
+from trocar.errors import TrocarError
+from trocar.identification.si_links import links
+from trocar.mechanics import Mechanism
+from trocar.mechanics.inertia import NAMES, barycentric, pseudo_inertia, standard
+from trocar.spatial import Array
+
+# Table I: which rows have link inertia, motor inertia, friction, stiffness. Ours by their frame.
+LINKS = {"yaw": "1", "back": "2", "middle": "2''", "end": "2''''", "insertion": "3"}
+DRIVES: dict[str, tuple[str, dict[str, float], dict[str, float], tuple[str, ...]]] = {
+    "yaw": ("1", {"yaw": 1.0}, {}, ("Fv", "Fc", "Fo")),
+    "pitch": ("2, 2'', 2''''", {"pitch": 1.0}, {}, ("Fv", "Fc", "Fo")),
+    "insertion": ("3, 3'", {"insertion": 1.0}, {}, ("Fv", "Fc", "Fo")),
+    "roll": ("4", {"roll": 1.0}, {}, ("Im", "Fv", "Fc", "Fo", "K")),
+    "wrist_pitch": ("5", {"wrist_pitch": 1.0}, {}, ("Im", "Fv", "Fc", "Fo")),
+    "finger_left": ("6", {"wrist_yaw": 1.0, "jaw": -0.5}, {}, ("Fv", "Fc", "Fo")),
+    "finger_right": ("7", {"wrist_yaw": 1.0, "jaw": 0.5}, {}, ("Fv", "Fc", "Fo")),
+    "disc_3": ("M6", {}, {"disc_3": 1.0}, ("Im", "Fv", "Fc", "Fo")),
+    "disc_4": ("M7", {}, {"disc_4": 1.0}, ("Im", "Fv", "Fc", "Fo")),
+    "finger_difference": ("F67", {"jaw": 1.0}, {}, ("Fv", "Fc", "Fo")),
+}
+EXTENDED = {"yaw": ("Im", "mu"), "pitch": ("Im", "mu"), "insertion": ("Im", "Fx")}
+SIGNED = ("Fo", "Fx")  # all other terms must not be negative
+WEIGHT = 1e-6  # of the prior, against a squared error of 1 per sample and joint
+SLOWEST = (0.01, 0.01, 0.002, 0.02, 0.02, 0.02, 0.02)  # below this rate the sign of friction is not known [rad/s, m/s]
+
+
+@dataclass(frozen=True)
+class IdentifiedSi:
+    """A parameter set, relative error of the effort of each joint on the data it was fitted to, and solver's word."""
+
+    parameters: Parameters
+    relative_error: Array
+    status: str
+
+
+def si_model(extended: bool = False) -> Parameters:
+    """The set whose columns are those of Table I: links as in the prior, drives at zero."""
+    prior = links("PSM_Si")[0]
+    drives = []
+    for name, (_, joints, motors, terms) in DRIVES.items():
+        terms = terms + (EXTENDED.get(name, ()) if extended else ())
+        drives.append(Drive(name=name, joints=joints, motors=motors, terms=terms))
+    return Parameters(
+        name="identified_si",
+        arm="PSM_Si",
+        geometry="zhou2025",
+        source="identified with the columns of Table I of Zhou et al. 2025",
+        inertias={body: prior[body] for body in LINKS},
+        drives=tuple(drives),
+        path="",
+    )
+
+
+def identify_si(
+    q: Array, dq: Array, ddq: Array, tau: Array, *, gravity: Array, extended: bool = True, rounds: int = 4
+) -> IdentifiedSi:
+    """The set that explains efforts tau (N, 7) of a motion, in joint coordinates; gravity (3,) in base axes [m/s^2].
+
+    Friction that grows with load is linear in its parameters for a given load: a few `rounds`, each with the gravity of
+    the one before.
+    """
+    shapes = {x.shape for x in (q, dq, ddq, tau)}
+    if len(shapes) != 1 or q.ndim != 2 or q.shape[1] != 7:
+        raise TrocarError(f"q, dq, ddq and tau must all be (N, 7), got {', '.join(map(str, shapes))}")
+    if not all(np.isfinite(x).all() for x in (q, dq, ddq, tau)):
+        raise TrocarError("the motion and its efforts must be finite")
+    arm, parameters = load_arm("PSM_Si"), si_model(extended)
+    moving = np.abs(dq) >= SLOWEST
+    if (moving.sum(0) < 100).any():
+        still = arm.joint_names[int(moving.sum(0).argmin())]
+        raise TrocarError(f"joint '{still}' moves in fewer than 100 samples: excite every joint")
+    scatter = np.maximum(tau.std(0), 1e-9)
+    for _ in range(rounds if extended else 1):
+        mechanism = Mechanism(arm, parameters, gravity=gravity)
+        Y = mechanism.regressor(q, dq, ddq)
+        rows = (Y / scatter[:, None])[moving]
+        R: Array = np.linalg.qr(np.c_[rows, (tau / scatter)[moving]] / np.sqrt(len(q)), mode="r")  # type: ignore[assignment]
+        values, status = _solve(mechanism, R)
+        parameters = _with_values(parameters, values, mechanism.parameter_names)
+    error = np.where(moving, tau - Y @ values, 0.0)
+    relative = np.linalg.norm(error, axis=0) / np.linalg.norm(np.where(moving, tau, 0.0), axis=0)
+    return IdentifiedSi(parameters, relative, status)
+
+
+def _solve(mechanism: Mechanism, R: Array) -> tuple[Array, str]:
+    """Least squares of the condensed rows R = [W | b] under the constraints."""
+    assert mechanism.parameters is not None
+    names, count = mechanism.parameter_names, len(mechanism.parameter_vector)
+    prior = si_model().inertias
+    x = cp.Variable(count)
+    W, b = R[:count, :count], R[:count, count]
+    constraints, departure = [], []
+    basis = _pseudo_inertia_basis()
+    for k, body in enumerate(LINKS):
+        phi = x[10 * k : 10 * (k + 1)]
+        hull = read("links_si")["hull"][body]
+        constraints += [phi[0] >= 1e-3]
+        constraints += [phi[1:4] >= np.array(hull["lower"]) * phi[0], phi[1:4] <= np.array(hull["upper"]) * phi[0]]
+        P = cp.reshape(basis @ phi, (4, 4), order="C")
+        P0 = pseudo_inertia(barycentric(prior[body]))
+        root = np.linalg.inv(np.linalg.cholesky(P0))
+        constraints += [root @ P @ root.T >> 1e-4 * np.eye(4)]
+        departure.append(cp.sum_squares(root @ P @ root.T - np.eye(4)))
+    for i in range(10 * len(LINKS), count):
+        if names[i].split(".")[-1] not in SIGNED:
+            constraints.append(x[i] >= 0.0)
+    small = cp.sum_squares(x[10 * len(LINKS) :])
+    objective = cp.sum_squares(W @ x - b) + WEIGHT * (sum(departure) + small)
+    problem = cp.Problem(cp.Minimize(objective), constraints)
+    problem.solve(solver=cp.CLARABEL)
+    if problem.status != "optimal":
+        raise TrocarError(f"identification failed: the solver says '{problem.status}'")
+    return np.asarray(x.value), str(problem.status)
+
+
+def _with_values(parameters: Parameters, values: Array, names: tuple[str, ...]) -> Parameters:
+    inertias = {body: standard(values[10 * k : 10 * (k + 1)]) for k, body in enumerate(LINKS)}
+    found, drives = dict(zip(names, values.tolist(), strict=True)), []
+    for drive in parameters.drives:
+        terms: dict[str, Any] = {term: found[f"{drive.name}.{term}"] for term in drive.terms}
+        # the solver meets a bound to 1e-9
+        terms |= {term: max(0.0, value) for term, value in terms.items() if term not in SIGNED}
+        drives.append(replace(drive, **terms))
+    return replace(parameters, inertias=inertias, drives=tuple(drives))
+
+
+def _pseudo_inertia_basis() -> Array:
+    """(16, 10): entries of the pseudo-inertia from barycentric parameters."""
+    return np.array([pseudo_inertia(e).reshape(-1) for e in np.eye(len(NAMES))]).T

@@ -1,0 +1,110 @@
+"""Parameter sets of the da Vinci Si arms, completed from what is published.
+
+That fixes the five gravity coefficients of an arm (see static_gravity.py) and nothing else. The links are completed to
+bodies that can exist: pseudo-inertias of least divergence from a prior (published masses with CAD tensors) that have
+exactly these coefficients.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from trocar.arms import Arm, load_arm
+from trocar.arms.endoscopes import endoscope_inertia
+from trocar.arms.parameters import DRIVE_TERMS, Drive, Inertia, Parameters, load_parameters
+from trocar.arms.tables import read
+from trocar.identification.consistency import Prior, nearest_to_prior
+from trocar.identification.si_links import links
+from trocar.identification.si_static_table import static_friction
+from trocar.identification.static_gravity import GravityFit, coefficient_rows
+from trocar.mechanics import Mechanism
+from trocar.mechanics.inertia import barycentric, pseudo_inertia, standard
+from trocar.spatial import Array
+
+# ASSUMED rotors of such motors, to be multiplied by gear squared [kg m^2]; at the discs as on the Classic PSM.
+ROTORS = {"PSM_Si": (1e-5, 1e-5, 1e-6), "ECM_Si": (1e-5, 1e-5, 1e-6, 1e-6)}
+DISC_ROTOR = 1e-4 / 11.71**2
+# ASSUMED: viscous friction per Coulomb friction [s/rad, s/rad, s/m], that of the Classic PSM (Wang et al. 2019).
+VISCOUS = (1.8, 3.3, 2.7)
+# ASSUMED share of the insertion's friction that does not come from the cannula [N].
+GUIDE = 1.5
+ENDOSCOPE = "HD"
+
+
+def completed(arm_name: str, name: str, fit: GravityFit | None) -> Parameters:
+    """The set of an arm with the gravity and offsets of a fit; None for the gravity of the published masses."""
+    arm, published, prior = load_arm(arm_name), *links(arm_name)
+    bare = Parameters(
+        name=name,
+        arm=arm_name,
+        geometry=arm.geometry,
+        source=f"{_source(arm_name, name)}; links completed with CAD tensors as prior",
+        inertias=prior,
+        drives=drives(arm, None if fit is None else fit.offset),
+        path="",
+    )
+    K = coefficient_rows(Mechanism(arm, bare))[:, : 10 * len(prior)]
+    target = fit.coefficients if fit else sum(K[:, _columns(prior, b)] @ barycentric(i) for b, i in published.items())
+    priors = {body: Prior(pseudo_inertia(barycentric(inertia)), np.inf) for body, inertia in prior.items()}
+    found = {body: standard(phi) for body, phi in nearest_to_prior(list(prior), K, np.asarray(target), priors).items()}
+    if arm_name == "ECM_Si":
+        found["roll"] = endoscope_inertia(arm, ENDOSCOPE)
+    ordered = {body.name: found[body.name] for body in arm.bodies if body.name in found}
+    return replace(bare, inertias=ordered)
+
+
+def drives(arm: Arm, offset: Array | None) -> tuple[Drive, ...]:
+    """Friction, rotors and offsets of an arm."""
+    gear = np.array(arm.motors.gear)
+    Im = np.array(ROTORS[arm.name]) * gear[: len(ROTORS[arm.name])] ** 2
+    F = np.round(static_friction(), 3)
+    if arm.name == "ECM_Si":
+        pitch = round(float(F[1, 0] * gear[1] / load_arm("PSM_Si").motors.gear[1]), 3)
+        four_percent = np.round(0.04 * arm.motors.effort[2:], 3)
+        return (
+            _arm_drive("yaw", Im[0], F[0, 0], VISCOUS[0], mu=F[0, 1]),
+            _arm_drive("pitch", Im[1], pitch, VISCOUS[1], mu=F[1, 1]),
+            _arm_drive("insertion", Im[2], four_percent[0], VISCOUS[2]),
+            _arm_drive("roll", Im[3], four_percent[1], VISCOUS[0]),
+        )
+    Fo = [{} if offset is None else {"Fo": round(float(o), 4)} for o in (np.zeros(3) if offset is None else offset)]
+    wrist = [d for d in load_parameters("PSM", "wang2019").drives if d.name not in ("yaw", "pitch", "insertion")]
+    disc = float(round(DISC_ROTOR * gear[3] ** 2, 6))
+    return (
+        _arm_drive("yaw", Im[0], F[0, 0], VISCOUS[0], mu=F[0, 1], **Fo[0]),
+        _arm_drive("pitch", Im[1], F[1, 0], VISCOUS[1], mu=F[1, 1], **Fo[1]),
+        _arm_drive("insertion", Im[2], GUIDE, VISCOUS[2], **Fo[2]),
+        _drive(
+            "cannula", {"insertion": 1.0}, Fc=F[2, 0] - GUIDE, Fv=round(VISCOUS[2] * (F[2, 0] - GUIDE), 2), Fx=F[2, 1]
+        ),
+        *(_wrist_drive(d, disc) for d in wrist),
+    )
+
+
+def _arm_drive(joint: str, Im: float, Fc: float, viscous: float, **others: float) -> Drive:
+    return _drive(joint, {joint: 1.0}, Im=round(float(Im), 4), Fc=Fc, Fv=round(viscous * Fc, 2), **others)
+
+
+def _drive(name: str, joints: dict[str, float], **terms: float) -> Drive:
+    values: dict[str, Any] = {term: round(float(terms[term]), 4) for term in DRIVE_TERMS if term in terms}
+    return Drive(name=name, joints=joints, terms=tuple(values), **values)
+
+
+def _wrist_drive(drive: Drive, disc: float) -> Drive:
+    """The Classic's, without its offset, which belongs to one arm."""
+    terms: dict[str, Any] = {term: getattr(drive, term) for term in drive.terms if term != "Fo"}
+    if "Im" in terms:
+        terms["Im"] = disc
+    return Drive(name=drive.name, joints=drive.joints, motors=drive.motors, terms=tuple(terms), **terms)
+
+
+def _source(arm: str, name: str) -> str:
+    return str(read("links_si")[arm]["source"] if name == "saw" else read("static_psm_si")["source"])
+
+
+def _columns(inertias: dict[str, Inertia], body: str) -> slice:
+    k = list(inertias).index(body)
+    return slice(10 * k, 10 * (k + 1))

@@ -1,0 +1,119 @@
+"""Share of contacts of 1 N that are found, and how soon: models that are off, sensors with and without noise.
+
+`python -m tools.contact_table` prints the table of docs/observers.md; that takes minutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from trocar.control.observers import CollisionDetector, ResidualStatistics, external_effort, sudden_effort
+from trocar.experiments.wang2019.contact import (
+    FARTHER_OFF,
+    TOUCHES,
+    WITHIN,
+    contact_detector,
+    mismatched,
+    steps,
+    watched,
+)
+from trocar.mechanics import Mechanism
+from trocar.recording import Recording
+from trocar.spatial import Array
+
+# White noise like that of the recordings of Wang et al. 2019, from second differences of 'one': velocity and effort.
+NOISE_DQ = (0.010, 0.010, 0.0021, 0.0, 0.0, 0.0, 0.0)  # [rad/s, m/s]
+NOISE_TAU = (0.0085, 0.0077, 0.044, 0.0, 0.0, 0.0, 0.0)  # [N m, N]
+SETTLED = 1.5  # [s] that the slow observer needs to forget that it began at zero
+
+
+@dataclass(frozen=True)
+class Detection:
+    """Steps found by one detector.
+
+    Attributes:
+        delays: (S,) [s], infinite where none was found, negative for an alarm before the step.
+        false_alarms: runs without contact that had one, of as many models.
+    """
+
+    delays: Array
+    false_alarms: int
+
+    @property
+    def within(self) -> float:
+        """Share found within 0.1 s of the step."""
+        return float(np.mean((self.delays >= 0) & (self.delays <= WITHIN + 1e-9)))
+
+    def __str__(self) -> str:
+        late = self.delays[(self.delays >= 0) & np.isfinite(self.delays)]
+        times = f"{1e3 * np.median(late):.0f} ms" if late.size else "none"
+        early = int((self.delays < 0).sum())
+        return f"{self.within:.1%} within 0.1 s, median {times}; false alarms {early} before steps, {self.false_alarms}"
+
+
+def detections(
+    inertia: float, seeds: Sequence[int], phases: tuple[float, ...], noise: bool, seconds: float = 20.0
+) -> dict[str, Detection]:
+    """Results of `CollisionDetector` and `ContactDetector`, thresholds from the same model's run without contact."""
+    return next(_detections([(inertia, noise)], seeds, phases, seconds))
+
+
+def _detections(
+    cases: Sequence[tuple[float, bool]], seeds: Sequence[int], phases: tuple[float, ...], seconds: float
+) -> Iterator[dict[str, Detection]]:
+    known, free, runs = watched(seconds), watched(seconds, phase=7.35), steps(phases)
+    for inertia, noise in cases:
+        delays: dict[str, list[float]] = {"collision": [], "contact": []}
+        alarms = dict.fromkeys(delays, 0)
+        for seed in seeds:
+            model, rng = mismatched(seed, inertia), np.random.default_rng(100 + seed)
+            before, without, during = (
+                [_noisy(r, rng) for r in group] if noise else group for group in ([known], [free], runs)
+            )
+            for name, first in _watches(model, before[0]).items():
+                alarms[name] += first(without[0]) is not None
+                found = [first(run) for run in during]
+                delays[name] += [np.inf if t is None else t - TOUCHES for t in found]
+        yield {name: Detection(np.array(delays[name]), alarms[name]) for name in delays}
+
+
+def _watches(model: Mechanism, known: Recording) -> dict[str, Callable[[Recording], float | None]]:
+    """The first alarm of each detector along a recording."""
+    late = known.t >= SETTLED
+    collision = CollisionDetector(ResidualStatistics.of(sudden_effort(model, known)[late], (0, 1, 2)))
+    contact = contact_detector(model, known)
+
+    def by_collision(run: Recording) -> float | None:
+        rows = run.t >= SETTLED
+        return collision.first(run.t[rows], sudden_effort(model, run)[rows])
+
+    return {
+        "collision": by_collision,
+        "contact": lambda run: contact.first(run.t[1:], external_effort(model, run)[1:]),
+    }
+
+
+def _noisy(recording: Recording, rng: np.random.Generator) -> Recording:
+    assert recording.tau is not None
+    shape = recording.dq.shape
+    return replace(
+        recording,
+        dq=recording.dq + rng.normal(size=shape) * NOISE_DQ,
+        tau=recording.tau + rng.normal(size=shape) * NOISE_TAU,
+    )
+
+
+def main() -> None:
+    """Print the table."""
+    cases = [(inertia, noise) for noise in (False, True) for inertia in FARTHER_OFF]
+    table = _detections(cases, range(6), (0.0, 0.7, 1.4, 2.1, 2.8, 3.5), 20.0)
+    for (inertia, noise), found in zip(cases, table, strict=True):
+        for name, detection in found.items():
+            print(f"{inertia:.0%} off, {'noise' if noise else 'no noise'}, {name}: {detection}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

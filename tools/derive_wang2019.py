@@ -1,0 +1,94 @@
+"""Deriving the consistent sets from the published ones: `python -m tools.derive_wang2019 PSM|MTM FILE`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from trocar.arms.parameter_file import to_toml
+from trocar.arms.parameters import Drive, Parameters
+from trocar.files import write_whole
+from trocar.identification.consistency import equivalent, nearest, prior
+from trocar.mechanics import load_mechanism
+
+# Rotor inertia of an instrument motor, at its disc [kg m^2]. The published gains are unstable below 5e-5, and with one
+# sample of delay below 1e-4; identification with hysteresis gives 0.5 to 3e-4.
+DISC_INERTIA = 1e-4
+
+COMMENTS = """Dynamic parameters of the PSM: the torque of the published set, physically consistent. SI units.
+
+Derived by `python -m tools.derive_wang2019 PSM FILE` (see trocar/identification/consistency.py):
+- links: pseudo-inertias of least divergence from the boxes of prior_psm.toml, all 17 base parameters held;
+- counterweight: as published, moved by the least change that makes it positive definite;
+- drives: friction and stiffness as published; the negative rotor inertias of the wrist are replaced by positive
+  ones at the four instrument discs. Yaw, pitch and insertion carry theirs inside the link inertias.
+Wrist links have no inertia of their own: that of the instrument is inside the link "insertion".""".splitlines()
+
+
+# Rotor inertia of the last four motors of an MTM, at their actuators [kg m^2]: not published. The least, in round
+# numbers, with which the published PID is stable with one sample of delay.
+MTM_ROTORS = {"motor_4": 5e-4, "motor_5": 5e-5, "motor_6": 3e-5, "motor_7": 1e-5}
+
+MTM_COMMENTS = """Dynamic parameters of the MTM: nearly the published torque, physically consistent. SI units.
+
+Derived by `python -m tools.derive_wang2019 MTM FILE` (see trocar/identification/consistency.py). No
+consistent set has exactly the published torque, whose mass matrix is not positive definite. This one changes it, root
+mean square over random states relative to the mean torque of each joint, by
+    {change}
+without the rotors: those of the last four motors are assumed, see MTM_ROTORS. Friction, springs and cables as
+published. The joint ranges of the recordings are those of a right arm; both arms use this set."""
+
+
+def derive_mtm() -> tuple[Parameters, list[str]]:
+    """The consistent set of the MTM, and the comments that state what it changes."""
+    published = load_mechanism("MTMR", "wang2019_published")
+    assert published.parameters is not None
+    found = nearest(published, prior("MTM"))
+    drives = [_without_rotor(drive) for drive in published.parameters.drives if not drive.motors]
+    friction = {next(iter(d.motors)): d for d in published.parameters.drives if d.motors}
+    for motor, Im in MTM_ROTORS.items():
+        at_motor = friction.get(motor, Drive(name=motor, motors={motor: 1.0}, terms=("Im",)))
+        drives.append(replace(at_motor, Im=Im))
+    parameters = replace(
+        published.parameters,
+        name="wang2019",
+        source="Wang et al. 2019, nearest physically consistent set",
+        inertias=found.inertias,
+        drives=tuple(drives),
+        path="",
+    )
+    change = ", ".join(f"{100 * c:.1f} %" for c in found.torque_change)
+    return parameters, MTM_COMMENTS.format(change=change).splitlines()
+
+
+def derive() -> Parameters:
+    """The consistent set of the PSM."""
+    published = load_mechanism("PSM", "wang2019_published")
+    parameters = published.parameters
+    assert parameters is not None
+    drives = [_without_rotor(drive) for drive in parameters.drives if not drive.motors]
+    by_motor = {next(iter(d.motors)): d for d in parameters.drives if d.motors}
+    for disc in ("disc_1", "disc_2", "disc_3", "disc_4"):
+        friction = by_motor.get(disc, Drive(name=disc, motors={disc: 1.0}, terms=("Im",)))
+        drives.append(replace(friction, Im=DISC_INERTIA))
+    return Parameters(
+        name="wang2019",
+        arm="PSM",
+        geometry="wang2019",
+        source="Wang et al. 2019, made physically consistent with the same torque",
+        inertias=equivalent(published, prior("PSM")).inertias,
+        drives=tuple(drives),
+        path="",
+    )
+
+
+def _without_rotor(drive: Drive) -> Drive:
+    return replace(drive, Im=0.0, terms=tuple(term for term in drive.terms if term != "Im"))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3 or sys.argv[1] not in ("PSM", "MTM"):
+        sys.exit("usage: python -m tools.derive_wang2019 PSM|MTM FILE")
+    parameters, comments = (derive(), COMMENTS) if sys.argv[1] == "PSM" else derive_mtm()
+    print(write_whole(Path(sys.argv[2]), to_toml(parameters, comments)))

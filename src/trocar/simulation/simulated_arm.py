@@ -104,6 +104,11 @@ class SimulatedArm:
         return self.arm.n
 
     @property
+    def mechanism(self) -> Mechanism:
+        """Equations with the parameters, instrument and gravity of this arm; for the thread that steps it."""
+        return self._equations
+
+    @property
     def timestep(self) -> float:
         """[s]."""
         return float(self.model.opt.timestep)

@@ -1,6 +1,6 @@
-"""The mechanism made visible: what closes, what follows, what weighs, what pushes, and how far it reaches.
+"""Marks over the arm: joints and loops, centres of mass, frames, forces, workspace.
 
-Most of it is drawn once, on the bodies, and moves with them.
+Most are drawn once, on the bodies, and move with them.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import viser
 from trocar.arms.arm import Arm, Loop
 from trocar.mechanics.workspace import Workspace
 from trocar.palette import COLOURS, rgb
+from trocar.runtime.description import ArmDescription
 from trocar.spatial import Array
-from trocar.viewer.drawing import Drawing
-from trocar.viewer.frame import Frame, length
-from trocar.viewer.plant import Plant
+from trocar.viewer.model_drawing import ModelDrawing
+from trocar.viewer.shown import ShownArm, length
 
 DRIVEN, PASSIVE, FOLLOWER, LOOP = rgb(COLOURS[0]), rgb(COLOURS[5]), rgb(COLOURS[3]), rgb(COLOURS[1])
 PUSH, CONTACT = rgb(COLOURS[2]), rgb(COLOURS[1])
@@ -24,27 +24,29 @@ MASS, RCM, GRAVITY = (240, 200, 40), (220, 20, 60), (110, 110, 110)
 METRE_PER_NEWTON, LEAST_FORCE = 0.03, 0.05  # of arrows, whose heads are as large for the least force [m/N], [N]
 BASE = "/base"  # node of the scene that is the base of the arm
 CLOUD = 4096
+SIZE = 0.8  # of an arm, which marks scale with [m]
 
 NAMES = {
     "joints and loops": "blue: driven joints; orange: passive ones, red the loops that carry them; pink: by cable",
-    "remote centre": "where the shaft passes through the patient's wall, and the axis of the insertion",
-    "centres of mass": "each body's, the ball as large as its mass",
+    "remote centre": "where the shaft passes through the abdominal wall, and the insertion axis",
+    "centres of mass": "of every body; the volume of the ball is its mass",
     "forces": "push (green), contacts (orange)",
-    "gravity": "direction of the weight",
+    "gravity": "direction of gravity",
     "frames": "of every body, the base and the tip",
-    "workspace": "where the tip can be, within joint limits",
+    "workspace": "positions that the tip can reach within joint limits",
     "labels": "names of the bodies",
 }
 
 
 class Overlays:
-    """All of them for one arm of a drawing; which are shown is up to `show`."""
+    """All marks of one arm of a drawing; `show` chooses those that are visible."""
 
-    def __init__(self, scene: viser.SceneApi, drawing: Drawing, plant: Plant, shown: dict[str, bool]) -> None:
-        self._scene, self._drawing, self._plant = scene, drawing, plant
+    def __init__(
+        self, scene: viser.SceneApi, drawing: ModelDrawing, about: ArmDescription, shown: dict[str, bool]
+    ) -> None:
+        self._scene, self._drawing, self._about = scene, drawing, about
         self._shown = dict.fromkeys(NAMES, False) | shown
         self._handles: dict[str, list[Any]] = {name: [] for name in NAMES}
-        self._size = _size(plant.arm)
         self._add_joints()
         self._add_centre()
         self._add_masses()
@@ -60,13 +62,14 @@ class Overlays:
         for handle in self._handles[name]:
             handle.visible = visible
 
-    def update(self, frame: Frame) -> None:
-        """What is not fixed to a body."""
-        tip = frame.T_tip[:3, 3]
-        self._aim(self._push, np.array([[tip, frame.force]]), self._shown["forces"])
-        self._aim(self._contacts, frame.contacts, self._shown["forces"])
-        if self._shown["remote centre"] and frame.rcm_error is not None:
-            text = f"RCM, off by {length(frame.rcm_error)}"
+    def update(self, shown: ShownArm) -> None:
+        """Move the marks that are not fixed to a body."""
+        state = shown.state
+        tip = state.T_tip[:3, 3]
+        self._aim(self._push, np.array([[tip, state.force]]), self._shown["forces"])
+        self._aim(self._contacts, shown.frame.contacts, self._shown["forces"])
+        if self._shown["remote centre"] and state.rcm_error is not None:
+            text = f"RCM, off by {length(state.rcm_error)}"
             if self._centre.text != text:
                 self._centre.text = text
 
@@ -84,10 +87,10 @@ class Overlays:
         arrows.visible = bool(visible and len(seen))
 
     def _node(self, body: str) -> str:
-        return self._drawing.node(self._plant.prefix + body)
+        return self._drawing.node(self._about.prefix + body)
 
     def _add_joints(self) -> None:
-        arm, size = self._plant.arm, self._size
+        arm = self._about.arm
         driven = set(arm.driven.values())
         kept = self._handles["joints and loops"]
         for body in arm.bodies:
@@ -95,7 +98,7 @@ class Overlays:
                 continue
             colour = DRIVEN if body.name in driven else FOLLOWER if body.name in arm.transmissions else PASSIVE
             slender = body.name in ("roll", "wrist_pitch", "wrist_yaw", "finger_left", "finger_right")
-            radius = size * (0.006 if slender else 0.02)
+            radius = SIZE * (0.006 if slender else 0.02)
             kept.append(
                 self._scene.add_cylinder(
                     f"{self._node(body.name)}/joint", radius=radius, height=5 * radius, color=colour
@@ -115,17 +118,17 @@ class Overlays:
                 )
             pin = self._scene.add_icosphere(
                 f"{self._node(loop.body_a)}/{loop.name}_pin",
-                radius=0.025 * size,
+                radius=0.025 * SIZE,
                 color=LOOP,
                 position=loop.point_a,
             )
             kept.append(pin)
 
     def _add_centre(self) -> None:
-        if not self._plant.arm.has_rcm:
+        if not self._about.arm.has_rcm:
             return
         scene, kept = self._scene, self._handles["remote centre"]
-        kept.append(scene.add_icosphere(f"{BASE}/rcm", radius=0.012 * self._size, color=RCM))
+        kept.append(scene.add_icosphere(f"{BASE}/rcm", radius=0.012 * SIZE, color=RCM))
         self._centre = scene.add_label(f"{BASE}/rcm_label", "RCM", position=(0.0, 0.0, 0.03), anchor="bottom-left")
         kept.append(self._centre)
         along = np.array([[[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]]], dtype=np.float32)
@@ -136,15 +139,15 @@ class Overlays:
         )
 
     def _add_masses(self) -> None:
-        model, prefix = self._drawing.model, self._plant.prefix
-        masses = {body.name: float(model.body(prefix + body.name).mass[0]) for body in self._plant.arm.bodies}
+        model, prefix = self._drawing.model, self._about.prefix
+        masses = {body.name: float(model.body(prefix + body.name).mass[0]) for body in self._about.arm.bodies}
         largest = max(masses.values())
         for name, mass in masses.items():
             if mass > 1e-6:
                 self._handles["centres of mass"].append(
                     self._scene.add_icosphere(
                         f"{self._node(name)}/com",
-                        radius=0.07 * self._size * (mass / largest) ** (1 / 3),
+                        radius=0.07 * SIZE * (mass / largest) ** (1 / 3),
                         color=MASS,
                         opacity=0.85,
                         position=model.body(prefix + name).ipos,
@@ -152,41 +155,40 @@ class Overlays:
                 )
 
     def _add_frames(self) -> None:
-        arm, scene = self._plant.arm, self._scene
+        arm, scene = self._about.arm, self._scene
         kept, labels = self._handles["frames"], self._handles["labels"]
-        look: dict[str, Any] = {"axes_length": 0.12 * self._size, "axes_radius": 0.004 * self._size}
+        look: dict[str, Any] = {"axes_length": 0.12 * SIZE, "axes_radius": 0.004 * SIZE}
         kept.append(scene.add_frame(f"{BASE}/base", **look))
         for body in arm.bodies:
             kept.append(scene.add_frame(f"{self._node(body.name)}/axes", **look))
             labels.append(scene.add_label(f"{self._node(body.name)}/name", body.name))
-        site = self._drawing.model.site(self._plant.prefix + "tip")
+        site = self._drawing.model.site(self._about.prefix + "tip")
         where = self._node(arm.tip_body)
         kept.append(scene.add_frame(f"{where}/tip", position=site.pos, wxyz=site.quat, **look))
 
     def _add_arrows(self) -> None:
-        scene, plant, width = self._scene, self._plant, 0.006 * self._size
+        scene, about, width = self._scene, self._about, 0.006 * SIZE
         look: dict[str, Any] = {"shaft_radius": width, "head_radius": 2 * width, "head_length": 3 * width}
         nothing = np.zeros((1, 2, 3))
         self._push = scene.add_arrows(f"{BASE}/push", nothing, _linear(PUSH), visible=False, **look)
         self._contacts = scene.add_arrows("/contacts", nothing, _linear(CONTACT), visible=False, **look)
         self._handles["forces"] += [self._push, self._contacts]
-        T = plant.T_world_base
-        g = T[:3, :3] @ plant.sim.gravity_vector
+        T, g = about.T_world_base, about.world_gravity
         if g.any():
             start = np.array([T[0, 3], T[1, 3], self._drawing.extent[1][2] + 0.05])
-            end = start + 0.3 * self._size * g / 9.81
+            end = start + 0.3 * SIZE * g / 9.81
             kept = self._handles["gravity"]
             kept.append(scene.add_arrows("/gravity", np.array([[start, end]]), _linear(GRAVITY), **look))
             kept.append(scene.add_label("/gravity_label", f"g {np.linalg.norm(g):.3g} m/s²", position=end))
 
     def _add_cloud(self) -> None:
-        points = Workspace(self._plant.equations()).cloud(CLOUD, density="volume").points
+        points = Workspace(self._about.mechanism()).cloud(CLOUD, density="volume").points
         low, high = points.min(0), points.max(0)
         depth = (points[:, 2] - low[2]) / (high[2] - low[2])
         colours = np.stack([60 + 140 * depth, 130 + 60 * depth, 230 - 100 * depth], axis=1).astype(np.uint8)
         self._handles["workspace"].append(
             self._scene.add_point_cloud(
-                f"{BASE}/workspace", points, colours, point_size=0.004 * self._size, point_shape="circle"
+                f"{BASE}/workspace", points, colours, point_size=0.004 * SIZE, point_shape="circle"
             )
         )
 
@@ -214,11 +216,6 @@ def _ancestors(arm: Arm, name: str) -> list[str]:
     while (parent := arm.body(chain[-1]).parent) is not None:
         chain.append(parent)
     return chain
-
-
-def _size(arm: Arm) -> float:
-    """A length to scale marks by: 1 for an arm of a metre or so, less for smaller ones."""
-    return {"MTM": 0.7}.get(arm.family, 0.8)
 
 
 def _linear(colour: tuple[int, int, int]) -> tuple[int, int, int]:

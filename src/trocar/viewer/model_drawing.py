@@ -17,11 +17,11 @@ from trocar.viewer.meshes import COLLISION, BodyMesh, body_meshes, geom_keys
 GHOST = rgb(COLOURS[1])  # of what is compared with, as its curves
 
 
-class Drawing:
+class ModelDrawing:
     """One model under one node of the scene; `update` puts its bodies where a `qpos` has them.
 
     Args:
-        root: node, such as "/arm". spec: with every visual shape, as `Simulator.spec`.
+        root: node, such as "/arm". spec: with every visual shape, as `Scene.spec`.
         ghost: draw it see-through and in one colour, to be compared with another.
     """
 

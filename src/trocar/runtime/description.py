@@ -1,0 +1,104 @@
+"""What is simulated, as plain facts that any thread may read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from trocar.appearance.scene_rendering import fixed_bodies
+from trocar.arms import Arm
+from trocar.arms.parameters import Parameters
+from trocar.arms.suj import SetUpArm
+from trocar.mechanics import Mechanism
+from trocar.runtime.settings import Settings
+from trocar.simulation import Scene
+from trocar.spatial import Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmDescription:
+    """One arm of a scene, as it is simulated.
+
+    Attributes:
+        name: in the scene. prefix: of the names of its bodies in the scene's `spec`.
+        gravity_vector: (3,) [m/s^2] in base axes. T_world_base: (4, 4).
+        set_up, q_setup: facts and values (k,) [m, rad] of the set-up joints; None for an arm that is not on a cart.
+    """
+
+    name: str
+    arm: Arm
+    parameters: Parameters
+    counterweight: bool
+    friction: bool
+    gravity_vector: Array
+    T_world_base: Array
+    set_up: SetUpArm | None = None
+    q_setup: Array | None = None
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def prefix(self) -> str:
+        return f"{self.name}/"
+
+    @property
+    def world_gravity(self) -> Array:
+        """Gravity (3,) [m/s^2] in the world."""
+        return np.asarray(self.T_world_base[:3, :3] @ self.gravity_vector)
+
+    @property
+    def carries_endoscope(self) -> bool:
+        """True for an arm whose shaft passes a port and ends in no jaws."""
+        return self.arm.has_rcm and self.arm.jaw_length == 0
+
+    def mechanism(self) -> Mechanism:
+        """A new mechanism: Pinocchio's scratch data must not be shared between threads."""
+        return Mechanism(self.arm, self.parameters, counterweight=self.counterweight, gravity=self.gravity_vector)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SceneDescription:
+    """All that is simulated together; a new object whenever something of it is changed.
+
+    Attributes:
+        settings: the settings that it was built from. spec: the model with all visual shapes; copy it to compile it.
+        arms: by name. fixed: poses (4, 4) in the world of the bodies that only set-up joints move, by name in `spec`.
+    """
+
+    settings: Settings
+    spec: mujoco.MjSpec
+    arms: Mapping[str, ArmDescription]
+    fixed: Mapping[str, Array]
+
+    @classmethod
+    def of(cls, scene: Scene, settings: Settings) -> SceneDescription:
+        """Describe a scene; to be called by the thread that owns it."""
+        arms = {name: _described(scene, name) for name in scene.arms}
+        return cls(settings=settings, spec=scene.spec, arms=arms, fixed=fixed_bodies(scene))
+
+
+def _described(scene: Scene, name: str) -> ArmDescription:
+    arm, mount = scene.arms[name], scene.mount(name)
+    on_cart = scene.cart is not None and mount is not None
+    return ArmDescription(
+        name=name,
+        arm=arm.arm,
+        parameters=arm.parameters,
+        counterweight=arm.counterweight,
+        friction=arm.friction,
+        gravity_vector=np.array(arm.gravity_vector),
+        T_world_base=np.array(scene.T_world_base(name)),
+        set_up=scene.cart.set_up(mount) if on_cart else None,
+        q_setup=np.array(scene.cart.q_setup[mount]) if on_cart else None,
+    )
+
+
+def freeze_arrays(value: object) -> None:
+    """Make every array of a dataclass read-only."""
+    for field in vars(value).values():
+        if isinstance(field, np.ndarray):
+            field.setflags(write=False)

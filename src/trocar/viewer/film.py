@@ -1,0 +1,50 @@
+"""Pictures of a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from trocar.appearance.rendering import Picture, render
+from trocar.runtime.settings import TIMESTEP
+from trocar.runtime.track import Track
+from trocar.simulation import Simulator
+
+
+class Film:
+    """Images of a track, made one by one as they are asked for; always from one thread, which owns OpenGL's context.
+
+    Args:
+        fps: images per second of the film. speed: recorded time per time of the film.
+        camera: "iso", "side" or "tip". size: (width, height) [pixels].
+    """
+
+    def __init__(
+        self, track: Track, fps: float, speed: float = 1.0, camera: str = "iso", size: tuple[int, int] = (960, 720)
+    ) -> None:
+        self._track, self._camera, self._size = track, camera, size
+        self._times = np.arange(0.0, track.duration + 1e-9, speed / fps)
+        settings = track.settings
+        self._sim = Simulator(
+            settings.arm,
+            settings.parameters,
+            settings.counterweight,
+            settings.friction,
+            TIMESTEP,
+            instrument=settings.instrument,
+            gravity=settings.gravity,
+        )
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def __iter__(self) -> Iterator[Picture]:
+        return (self.picture(float(t)) for t in self._times)
+
+    def picture(self, t: float) -> Picture:
+        """The arm at time t [s]."""
+        q = self._track.at("q", t)
+        assert q is not None
+        self._sim.place(q)
+        return render(self._sim, self._camera, self._size)

@@ -1,7 +1,7 @@
 """A simulation that runs in real or stepped time and takes commands.
 
-`Live` is stepped by its caller; `Session` runs it in a thread of its own, in real time. Both know one `Scene`, of one arm
-or many. Interfaces (a web page, ROS, teleoperation) give commands, read frames and messages, and connect inputs.
+`Live` is stepped by its caller; `Session` runs it in a thread of its own, in real time. Both know a `Scene`, of one arm
+or of many. Interfaces (a web page, ROS, teleoperation) give commands, read frames and messages, and connect inputs.
 """
 
 from trocar.runtime.controllers import CONTROLLERS, Mode

@@ -110,7 +110,7 @@ class PlotPanel:
             curves = [x[:, j] for track in (a, b) if track is not None and (x := track.at(channel, t)) is not None]
             if name not in _CHANNEL:
                 curves = [1e3 * (curves[1] - curves[0])] if len(curves) == 2 else []
-            if not curves:
+            if not curves or a.values(channel) is None:
                 plot.visible = False
                 continue
             value = f"{_title(mechanism, j, name)}: {np.interp(now, t, curves[0]):.4g} at {now:.3f} s"

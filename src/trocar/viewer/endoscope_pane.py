@@ -41,7 +41,8 @@ class EndoscopePane:
     def close(self) -> None:
         self._closing = True
         self._wake.set()
-        self._thread.join(timeout=10.0)
+        if self._thread.is_alive():
+            self._thread.join(timeout=10.0)
 
     def __call__(self, frame: Frame) -> list[Picture]:
         # nothing is drawn while nothing moves

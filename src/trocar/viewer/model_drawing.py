@@ -95,6 +95,10 @@ class ModelDrawing:
         """Name of the scene's node that moves with a body; what is put below it moves too."""
         return f"{self._root}/{body}"
 
+    def shapes(self) -> dict[str, str]:
+        """Names of the scene's nodes that are shapes, and the body of each."""
+        return {handle.name: self._named(mesh.body) for mesh, handle in self._meshes}
+
     def show(self, visible: bool) -> None:
         self._top.visible = visible
 

@@ -93,7 +93,8 @@ class ViewerPage:
 
     def close(self) -> None:
         self._closing.set()
-        self._thread.join(timeout=10.0)
+        if self._thread.is_alive():
+            self._thread.join(timeout=10.0)
         self.recordings.close()
 
     def wait(self) -> None:

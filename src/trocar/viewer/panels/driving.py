@@ -25,6 +25,9 @@ class DrivingPanel:
 
     Args:
         select: called with the name of the arm that the user chose.
+
+    Attributes:
+        target, place: handle and typed position of the tip target. grip: handle of the hand that pushes.
     """
 
     def __init__(
@@ -55,30 +58,30 @@ class DrivingPanel:
             gui.add_markdown("Drag the handle at the tip, or enter a target position:")
             # whole millimetres: metres, or decimals, do not fit into the fields
             tip = _millimetres(shown.state.T_tip)
-            self._place: Any = gui.add_vector3("Tip [mm]", tip, step=1.0, hint="in base axes")
+            self.place: Any = gui.add_vector3("Tip [mm]", tip, step=1.0, hint="in base axes")
         with gui.add_folder("Push the tip", expand_by_default=False):
             self._hand: Any = gui.add_checkbox("Hand", False, hint="a handle that pulls at the tip like a spring")
             self._force: Any = gui.add_vector3(
                 "Force [N]", (0.0, 0.0, 0.0), min=(-10,) * 3, max=(10,) * 3, step=0.1, hint="in base axes"
             )
             release = gui.add_button("Let go", icon=viser.Icon.HAND_OFF)
-        self._target: Any = server.scene.add_transform_controls(
+        self.target: Any = server.scene.add_transform_controls(
             f"{BASE}/target", scale=HANDLE, depth_test=False, visible=False
         )
-        self._grip = server.scene.add_transform_controls(
+        self.grip = server.scene.add_transform_controls(
             f"{BASE}/hand", scale=0.7 * HANDLE, disable_rotations=True, depth_test=False, visible=False
         )
         self._held = False  # someone drags the hand
 
         self._arm.on_update(_by_hand(lambda: self._select(self._arm.value)))
-        self._mode.on_update(_by_hand(lambda: self._drive(controllers_of(Mode(self._mode.value))[0])))
-        self._controller.on_update(_by_hand(lambda: self._drive(self._controller.value)))
-        self._place.on_update(_by_hand(self._on_place))
+        self._mode.on_update(_by_hand(lambda: self.drive(controllers_of(Mode(self._mode.value))[0])))
+        self._controller.on_update(_by_hand(lambda: self.drive(self._controller.value)))
+        self.place.on_update(_by_hand(self.move_to_place))
         self._force.on_update(_by_hand(lambda: self._push(np.array(self._force.value))))
         zero.on_click(lambda _: self._set_efforts(np.zeros(self._shown.about.arm.n)))
         release.on_click(lambda _: self._let_go())
-        self._target.on_update(self._on_target)
-        self._grip.on_update(self._on_grip)
+        self.target.on_update(self._on_target)
+        self.grip.on_update(self._on_grip)
         self._show_arm(shown)
 
     def rebuild(self, shown: ShownArm) -> None:
@@ -100,20 +103,21 @@ class DrivingPanel:
         """Put handles where they belong; called as often as the arm is drawn."""
         control, tip = shown.state.control, shown.state.T_tip[:3, 3]
         cartesian = control is not None and control.mode is Mode.cartesian
-        if self._target.visible != cartesian:
-            self._target.visible = cartesian
+        if self.target.visible != cartesian:
+            self.target.visible = cartesian
         hand = self._hand.value and control is not None
-        if self._grip.visible != hand:
-            self._grip.visible = hand
+        if self.grip.visible != hand:
+            self.grip.visible = hand
         if self._held:
-            force = SPRING * (np.array(self._grip.position) - tip)
+            force = SPRING * (np.array(self.grip.position) - tip)
             self._push(force * min(1.0, MOST_FORCE / max(float(np.linalg.norm(force)), 1e-9)))
         elif hand:
-            self._grip.position = tip
+            self.grip.position = tip
 
     # -- what the user does ------------------------------------------------------------------------------------------
 
-    def _drive(self, controller: str) -> None:
+    def drive(self, controller: str) -> None:
+        """Change the controller of the arm, with its default gains."""
         if controller not in CONTROLLERS:
             return
         self._show_controller(controller, CONTROLLERS[controller].default_gains)
@@ -133,17 +137,18 @@ class DrivingPanel:
         if self._mode.value == Mode.torque:
             self._session.set_effort(tau, self._shown.name)
 
-    def _on_place(self) -> None:
+    def move_to_place(self) -> None:
+        """Move the tip to the position that was typed."""
         R = self._session.frame.arms[self._shown.name].T_tip[:3, :3]
         # of a target that was dragged only the number that was typed is a whole one
-        was, typed = np.array(self._target.position), np.array(self._place.value)
+        was, typed = np.array(self.target.position), np.array(self.place.value)
         position = np.where(typed == np.round(1000 * was), was, typed / 1000)
-        self._target.position = position
+        self.target.position = position
         self._session.move_tip(pose(R=R, p=position), self._shown.name)
 
     def _on_target(self, _event: viser.TransformControlsEvent) -> None:
-        T = pose(R=viser.transforms.SO3(np.array(self._target.wxyz)).as_matrix(), p=np.array(self._target.position))
-        self._place.value = _millimetres(T)
+        T = pose(R=viser.transforms.SO3(np.array(self.target.wxyz)).as_matrix(), p=np.array(self.target.position))
+        self.place.value = _millimetres(T)
         self._session.move_tip(T, self._shown.name)
 
     def _on_grip(self, event: viser.TransformControlsEvent) -> None:
@@ -172,7 +177,7 @@ class DrivingPanel:
             self._joints = [self._joint_slider(joint) for joint in arm.joints]
         with self._efforts_folder:
             self._efforts = [self._effort_slider(joint) for joint in arm.joints]
-        self._target.disable_rotations = arm.tip_joints < 6
+        self.target.disable_rotations = arm.tip_joints < 6
         self._show_controller(control.controller, control.gains)
         self._hand.value = self._held = False
         self._force.value = (0.0, 0.0, 0.0)
@@ -184,9 +189,9 @@ class DrivingPanel:
             slider.value = float(np.clip(value, slider.min, slider.max))
 
     def _place_target(self, T: Array) -> None:
-        self._target.position = T[:3, 3]
-        self._target.wxyz = viser.transforms.SO3.from_matrix(T[:3, :3]).wxyz
-        self._place.value = _millimetres(T)
+        self.target.position = T[:3, 3]
+        self.target.wxyz = viser.transforms.SO3.from_matrix(T[:3, :3]).wxyz
+        self.place.value = _millimetres(T)
 
     def _joint_slider(self, joint: Joint) -> Any:
         unit, step = ("rad", 0.001) if joint.kind == "revolute" else ("m", 0.0001)

@@ -56,7 +56,7 @@ class RecordingPanel:
             self.time: Any = gui.add_slider("Time [s]", 0.0, 1.0, 0.001, 0.0)
             self._play = gui.add_button("Play recording", icon=viser.Icon.PLAYER_PLAY)
             self._speed = gui.add_slider("Speed [×]", 0.05, 4.0, 0.05, 1.0, hint="recorded time per real time")
-            self._compared = gui.add_markdown("", visible=False)
+            self.compared = gui.add_markdown("", visible=False)
         with gui.add_folder("Export", visible=False) as self._export:
             csv = gui.add_button("Export CSV", icon=viser.Icon.CSV)
             npz = gui.add_button("Export NPZ", icon=viser.Icon.FILE_ZIP)
@@ -171,9 +171,9 @@ class RecordingPanel:
             if track is not None
         ]
         self._about.content = "  \n".join(lines)
-        self._compared.visible = self.a is not None and self.b is not None
+        self.compared.visible = self.a is not None and self.b is not None
         if self.a is not None and self.b is not None:
-            self._compared.content = _table(self.a, self.b)
+            self.compared.content = _table(self.a, self.b)
 
     def _guarded(self, action: Callable[[], None]) -> None:
         """Run an action; what goes wrong becomes a message."""

@@ -15,7 +15,7 @@ from trocar.errors import TrocarError, UnknownName
 from trocar.runtime import CONTROLLERS, TIMESTEP, Live, Messages, Settings
 from trocar.runtime.driver import Driver
 from trocar.runtime.frame import contact_forces
-from trocar.runtime.history import History
+from trocar.runtime.recorder import Recorder
 
 
 @pytest.fixture
@@ -189,11 +189,16 @@ def test_every_reader_of_messages_follows_them_on_its_own():
     assert len(messages.since(0)) == 3
 
 
-def test_history_keeps_the_last_rows_at_its_interval():
-    history = History(seconds=1.0, interval=0.1)
-    for k in range(200):
-        history.add(0.05 * k, *(np.array([float(k)]) for _ in History.NAMES))
-    arrays = history.arrays()
+def test_a_recorder_keeps_the_last_rows_at_its_interval_and_starts_anew_at_a_reset():
+    recorder = Recorder(seconds=1.0, interval=0.1)
+    for t in (0.0, 5.0, 5.01):  # of a run before
+        recorder.add(t, *(np.zeros(1) for _ in Recorder.NAMES))
+    assert len(recorder.arrays()["t"]) == 2
+    recorder.add(0.0, *(np.ones(1) for _ in Recorder.NAMES))
+    assert recorder.arrays()["q"].tolist() == [[1.0]]
+    for k in range(1, 200):
+        recorder.add(0.05 * k, *(np.array([float(k)]) for _ in Recorder.NAMES))
+    arrays = recorder.arrays()
     np.testing.assert_allclose(np.diff(arrays["t"]), 0.1)
     assert len(arrays["t"]) == 10
     assert arrays["q"][-1, 0] == 198.0

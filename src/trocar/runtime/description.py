@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -82,8 +83,10 @@ class SceneDescription:
 
 
 def _described(scene: Scene, name: str) -> ArmDescription:
-    arm, mount = scene.arms[name], scene.mount(name)
-    on_cart = scene.cart is not None and mount is not None
+    arm, mount, cart = scene.arms[name], scene.mount(name), scene.cart
+    on_cart: dict[str, Any] = {}
+    if cart is not None and mount is not None:
+        on_cart = {"set_up": cart.set_up(mount), "q_setup": np.array(cart.q_setup[mount])}
     return ArmDescription(
         name=name,
         arm=arm.arm,
@@ -92,8 +95,7 @@ def _described(scene: Scene, name: str) -> ArmDescription:
         friction=arm.friction,
         gravity_vector=np.array(arm.gravity_vector),
         T_world_base=np.array(scene.T_world_base(name)),
-        set_up=scene.cart.set_up(mount) if on_cart else None,
-        q_setup=np.array(scene.cart.q_setup[mount]) if on_cart else None,
+        **on_cart,
     )
 
 

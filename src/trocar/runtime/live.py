@@ -16,12 +16,14 @@ from trocar.runtime.controllers import DEFAULT_CONTROLLER
 from trocar.runtime.description import SceneDescription
 from trocar.runtime.driver import Driver
 from trocar.runtime.frame import ArmFrame, ControlStatus, Frame, contact_forces
-from trocar.runtime.history import History
 from trocar.runtime.messages import Messages
-from trocar.runtime.recorder import LONGEST, Recorder
-from trocar.runtime.settings import OF_ARM, Settings
+from trocar.runtime.recorder import Recorder
+from trocar.runtime.settings import OF_ARM, RECORDED, Settings
 from trocar.simulation import Scene, SimulatedArm
 from trocar.spatial import Array
+
+SHOWN = 8.0, 0.02  # history for plots: length and interval, simulated [s]
+LONGEST = 120.0  # a recording keeps its last seconds [s]
 
 
 class Live(Commands[None]):
@@ -38,7 +40,7 @@ class Live(Commands[None]):
         self.scene: Scene = self.settings.build()
         self.description = SceneDescription.of(self.scene, self.settings)
         self.joints = {name: arm.n for name, arm in self.scene.arms.items()}
-        self.history = {name: History() for name in self.joints}
+        self.history = {name: Recorder(*SHOWN) for name in self.joints}
         self._start = {name: arm.q for name, arm in self.scene.arms.items()}
         self._drivers = {name: Driver(arm, controller) for name, arm in self.scene.arms.items()}
         self._forces: dict[str, Array] = {}
@@ -90,8 +92,6 @@ class Live(Commands[None]):
             raise
         self._stepped = False
         self._forces.clear()
-        for history in self.history.values():
-            history.clear()
         for name, driver in self._drivers.items():
             self._drive(name, driver.controller, driver.gains)
 
@@ -131,7 +131,7 @@ class Live(Commands[None]):
             self._apply_force(other)
 
     def _record(self, name: str) -> None:
-        self._recorders[name] = Recorder()
+        self._recorders[name] = Recorder(LONGEST, RECORDED)
 
     def recorded(self, arm: str | None = None) -> Recording:
         """End the recording of an arm and return it."""
@@ -214,12 +214,10 @@ class Live(Commands[None]):
         """Put a step into the history and the recording of an arm."""
         setpoint = self._drivers[name].setpoint
         q_ref = setpoint.q if isinstance(setpoint, Setpoint) else state.q
-        self.history[name].add(state.t, state.q, state.dq, arm.ddq, arm.tau, q_ref)
-        recorder = self._recorders.get(name)
-        if recorder is not None and not recorder.full:
-            recorder.add(state, arm.ddq, arm.tau, q_ref)
-            if recorder.full:
-                self.messages.post(f"recording of {name} stopped after {LONGEST:g} s; export it or start another")
+        row = state.q, state.dq, arm.ddq.copy(), arm.tau.copy(), q_ref
+        self.history[name].add(state.t, *row)
+        if name in self._recorders:
+            self._recorders[name].add(state.t, *row)
 
     def _apply_force(self, name: str) -> None:
         """Apply the push at the tip as a wrench at the origin of the body that carries it, which may have turned."""

@@ -1,54 +1,64 @@
-"""Rows of a run, collected while it runs."""
+"""The latest rows of a run, for plots and recordings."""
 
 from __future__ import annotations
 
+import threading
+from collections import deque
+
 import numpy as np
 
-from trocar.control import Controller, State
+from trocar.control import Controller
 from trocar.errors import TrocarError
 from trocar.recording import Recording
-from trocar.runtime.settings import TIMESTEP
 from trocar.simulation import SimulatedArm
 from trocar.simulation.run import provenance
 from trocar.spatial import Array
 
-EVERY = 3  # steps between two rows: 500 Hz
-LONGEST = 120.0  # [s]
-
 
 class Recorder:
-    """Row k: q, dq at t_k with tau, ddq of the step that starts at t_k, and the joint reference then."""
+    """The last `seconds` of simulated time of one arm, one row every `interval` [s]; one thread writes, any may read.
 
-    def __init__(self) -> None:
-        self._count = 0
-        self._rows: list[tuple[float, Array, Array, Array, Array, Array]] = []
+    Row k: q, dq at t_k with tau, ddq of the step that starts at t_k, and the joint reference then.
+    """
 
-    @property
-    def full(self) -> bool:
-        return self._count * TIMESTEP >= LONGEST
+    NAMES = ("q", "dq", "ddq", "tau", "q_ref")
 
-    def add(self, state: State, ddq: Array, tau: Array, q_ref: Array) -> None:
-        """Keep a step, while there is room."""
-        if self.full:
+    def __init__(self, seconds: float, interval: float) -> None:
+        self._rows: deque[tuple[float, tuple[Array, ...]]] = deque(maxlen=round(seconds / interval))
+        self._interval, self._lock = interval, threading.Lock()
+
+    def add(self, t: float, *values: Array) -> None:
+        """Add values in the order of NAMES, unless it is too soon after the last row; a reset starts anew."""
+        last = self._rows[-1][0] if self._rows else -np.inf
+        if last < t < last + 0.999 * self._interval:
             return
-        if self._count % EVERY == 0:
-            if self._rows and state.t <= self._rows[-1][0]:  # a reset started another run
+        with self._lock:
+            if t <= last:
                 self._rows.clear()
-            self._rows.append((state.t, state.q, state.dq, ddq.copy(), tau.copy(), q_ref.copy()))
-        self._count += 1
+            self._rows.append((t, values))
+
+    def arrays(self) -> dict[str, Array]:
+        """Times (N,) under "t" and every channel (N, n) under its name; empty arrays before the first row."""
+        with self._lock:
+            rows = list(self._rows)
+        if not rows:
+            return {name: np.zeros((0,)) for name in ("t", *self.NAMES)}
+        columns = zip(*(values for _, values in rows), strict=True)
+        return {"t": np.array([t for t, _ in rows]), **dict(zip(self.NAMES, map(np.array, columns), strict=True))}
 
     def recording(self, arm: SimulatedArm, controller: Controller) -> Recording:
-        if len(self._rows) < 2:
+        """The rows as a recording from time 0."""
+        rows = self.arrays()
+        if len(rows["t"]) < 2:
             raise TrocarError("nothing was recorded: start a recording, then let the simulation run")
-        t, q, dq, ddq, tau, q_ref = (np.array(column) for column in zip(*self._rows, strict=True))
         return Recording(
-            t=t - t[0],
-            q=q,
-            dq=dq,
-            ddq=ddq,
-            tau=tau,
+            t=rows["t"] - rows["t"][0],
+            q=rows["q"],
+            dq=rows["dq"],
+            ddq=rows["ddq"],
+            tau=rows["tau"],
             joints=arm.arm.joint_names,
             joint_units=["rad" if joint.kind == "revolute" else "m" for joint in arm.arm.joints],
-            commands={"q": q_ref},
+            commands={"q": rows["q_ref"]},
             provenance=provenance(arm, controller),
         )

@@ -9,8 +9,7 @@ from scipy.interpolate import CubicSpline
 
 from trocar.control import ComputedTorque, Setpoint
 from trocar.identification.signals import lowpass
-from trocar.runtime.recorder import EVERY
-from trocar.runtime.settings import Settings
+from trocar.runtime.settings import RECORDED, TIMESTEP, Settings
 from trocar.runtime.track import Track
 from trocar.simulation import simulate_scene
 from trocar.spatial import Array
@@ -34,7 +33,9 @@ def resimulated(
     start = reference(0.0)
     scene.reset({name: start.q}, {name: start.dq})
     law = ComputedTorque(sim.mechanism, BANDWIDTH**2, 2 * BANDWIDTH, friction=settings.friction)
-    made = simulate_scene(scene, {name: law}, {name: reference}, track.duration, progress, every=EVERY)
+    made = simulate_scene(
+        scene, {name: law}, {name: reference}, track.duration, progress, every=round(RECORDED / TIMESTEP)
+    )
     return Track(made[name], f"{track.name}, simulated", settings)
 
 

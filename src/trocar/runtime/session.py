@@ -21,8 +21,8 @@ from trocar.runtime import arguments
 from trocar.runtime.commands import Commands
 from trocar.runtime.controllers import DEFAULT_CONTROLLER
 from trocar.runtime.frame import Frame
-from trocar.runtime.history import History
 from trocar.runtime.live import Live
+from trocar.runtime.recorder import Recorder
 from trocar.runtime.settings import TIMESTEP, Settings
 from trocar.simulation import Diverged
 
@@ -127,7 +127,7 @@ class Session(Commands[Future[None]]):
         """Names of the arms that are being recorded."""
         return self._live.recording
 
-    def history(self, arm: str | None = None) -> History:
+    def history(self, arm: str | None = None) -> Recorder:
         """The last seconds of an arm."""
         return self._live.history[self.name(arm)]
 

@@ -15,6 +15,7 @@ from trocar.simulation import Scene, SceneArm, Solid, load_scene
 
 # The dVRK's servo runs at 1500 Hz, and every controller can be chosen while running: one step for all.
 TIMESTEP = 1.0 / 1500.0  # [s]
+RECORDED = 3 * TIMESTEP  # between two rows of a recording: 500 Hz [s]
 OF_ARM = ("instrument", "counterweight", "friction")  # options that can be changed while an arm runs
 CHANGES = (*OF_ARM, "gravity", "set_up")
 

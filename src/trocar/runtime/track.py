@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from trocar.arms import ARMS, Arm
 from trocar.arms.parameters import SETS
@@ -83,10 +82,14 @@ class Track:
         """A channel (N, n) in the joints of the arm; None where it was not recorded."""
         return self._values[channel]
 
-    def at(self, channel: str, t: ArrayLike) -> Array | None:
+    def at(self, channel: str, t: float | Array) -> Array | None:
         """A channel (..., n) at times t (...) [s], its ends beyond the recording; None where it was not recorded."""
         values = self._values[channel]
-        return None if values is None else np.stack([np.interp(t, self.t, column) for column in values.T], axis=-1)
+        return (
+            None
+            if values is None
+            else np.stack([np.interp(np.asarray(t), self.t, column) for column in values.T], axis=-1)
+        )
 
     def _in_joints(self, channel: str) -> Array | None:
         recorded = getattr(self.recording, channel)

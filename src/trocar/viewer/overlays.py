@@ -5,10 +5,12 @@ Most are drawn once, on the bodies, and move with them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import viser
+from numpy.typing import ArrayLike
 
 from trocar.arms.arm import Arm, Loop
 from trocar.mechanics.workspace import Workspace
@@ -89,108 +91,82 @@ class Overlays:
     def _node(self, body: str) -> str:
         return self._drawing.node(self._about.prefix + body)
 
+    def _mark(self, name: str, add: Callable[..., Any], node: str, *what: Any, **look: Any) -> Any:
+        """Add a mark to the scene under the overlay of that name."""
+        handle = add(node, *what, **look)
+        self._handles[name].append(handle)
+        return handle
+
+    def _lines(self, name: str, node: str, ends: ArrayLike, colour: tuple[int, int, int], thickness: float) -> None:
+        points = np.array([ends], dtype=np.float32)
+        add = self._scene.add_line_segments
+        self._mark(name, add, node, points, colors=colour, thickness=thickness, thickness_units="screen")
+
     def _add_joints(self) -> None:
-        arm = self._about.arm
+        arm, scene, name = self._about.arm, self._scene, "joints and loops"
         driven = set(arm.driven.values())
-        kept = self._handles["joints and loops"]
         for body in arm.bodies:
-            if body.kind != "revolute":
-                continue
-            colour = DRIVEN if body.name in driven else FOLLOWER if body.name in arm.transmissions else PASSIVE
-            slender = body.name in ("roll", "wrist_pitch", "wrist_yaw", "finger_left", "finger_right")
-            radius = SIZE * (0.006 if slender else 0.02)
-            kept.append(
-                self._scene.add_cylinder(
-                    f"{self._node(body.name)}/joint", radius=radius, height=5 * radius, color=colour
-                )
-            )
+            if body.kind == "revolute":
+                colour = DRIVEN if body.name in driven else FOLLOWER if body.name in arm.transmissions else PASSIVE
+                slender = body.name in ("roll", "wrist_pitch", "wrist_yaw", "finger_left", "finger_right")
+                radius = SIZE * (0.006 if slender else 0.02)
+                node = f"{self._node(body.name)}/joint"
+                self._mark(name, scene.add_cylinder, node, radius=radius, height=5 * radius, color=colour)
         for loop in arm.loops:
             for side, a, b in _sides(arm, loop):
-                points = np.array([[a, b]], dtype=np.float32)
-                kept.append(
-                    self._scene.add_line_segments(
-                        f"{self._node(side)}/{loop.name}",
-                        points,
-                        colors=LOOP,
-                        thickness=5.0,
-                        thickness_units="screen",
-                    )
-                )
-            pin = self._scene.add_icosphere(
-                f"{self._node(loop.body_a)}/{loop.name}_pin",
-                radius=0.025 * SIZE,
-                color=LOOP,
-                position=loop.point_a,
-            )
-            kept.append(pin)
+                self._lines(name, f"{self._node(side)}/{loop.name}", [a, b], LOOP, 5.0)
+            node = f"{self._node(loop.body_a)}/{loop.name}_pin"
+            self._mark(name, scene.add_icosphere, node, radius=0.025 * SIZE, color=LOOP, position=loop.point_a)
 
     def _add_centre(self) -> None:
-        if not self._about.arm.has_rcm:
-            return
-        scene, kept = self._scene, self._handles["remote centre"]
-        kept.append(scene.add_icosphere(f"{BASE}/rcm", radius=0.012 * SIZE, color=RCM))
-        self._centre = scene.add_label(f"{BASE}/rcm_label", "RCM", position=(0.0, 0.0, 0.03), anchor="bottom-left")
-        kept.append(self._centre)
-        along = np.array([[[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]]], dtype=np.float32)
-        kept.append(
-            scene.add_line_segments(
-                f"{self._node('insertion')}/axis", along, colors=RCM, thickness=2.0, thickness_units="screen"
-            )
-        )
+        if self._about.arm.has_rcm:
+            scene, name, above = self._scene, "remote centre", (0.0, 0.0, 0.03)
+            self._mark(name, scene.add_icosphere, f"{BASE}/rcm", radius=0.012 * SIZE, color=RCM)
+            label = f"{BASE}/rcm_label"
+            self._centre = self._mark(name, scene.add_label, label, "RCM", position=above, anchor="bottom-left")
+            self._lines(name, f"{self._node('insertion')}/axis", [[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]], RCM, 2.0)
 
     def _add_masses(self) -> None:
         model, prefix = self._drawing.model, self._about.prefix
-        masses = {body.name: float(model.body(prefix + body.name).mass[0]) for body in self._about.arm.bodies}
-        largest = max(masses.values())
-        for name, mass in masses.items():
-            if mass > 1e-6:
-                self._handles["centres of mass"].append(
-                    self._scene.add_icosphere(
-                        f"{self._node(name)}/com",
-                        radius=0.07 * SIZE * (mass / largest) ** (1 / 3),
-                        color=MASS,
-                        opacity=0.85,
-                        position=model.body(prefix + name).ipos,
-                    )
-                )
+        found = {body.name: model.body(prefix + body.name) for body in self._about.arm.bodies}
+        largest = max(float(body.mass[0]) for body in found.values())
+        for name, body in found.items():
+            if body.mass[0] > 1e-6:
+                look = {"radius": 0.07 * SIZE * (float(body.mass[0]) / largest) ** (1 / 3), "position": body.ipos}
+                add, node = self._scene.add_icosphere, f"{self._node(name)}/com"
+                self._mark("centres of mass", add, node, color=MASS, opacity=0.85, **look)
 
     def _add_frames(self) -> None:
-        arm, scene = self._about.arm, self._scene
-        kept, labels = self._handles["frames"], self._handles["labels"]
+        arm, add = self._about.arm, self._scene.add_frame
         look: dict[str, Any] = {"axes_length": 0.12 * SIZE, "axes_radius": 0.004 * SIZE}
-        kept.append(scene.add_frame(f"{BASE}/base", **look))
+        self._mark("frames", add, f"{BASE}/base", **look)
         for body in arm.bodies:
-            kept.append(scene.add_frame(f"{self._node(body.name)}/axes", **look))
-            labels.append(scene.add_label(f"{self._node(body.name)}/name", body.name))
+            self._mark("frames", add, f"{self._node(body.name)}/axes", **look)
+            self._mark("labels", self._scene.add_label, f"{self._node(body.name)}/name", body.name)
         site = self._drawing.model.site(self._about.prefix + "tip")
-        where = self._node(arm.tip_body)
-        kept.append(scene.add_frame(f"{where}/tip", position=site.pos, wxyz=site.quat, **look))
+        self._mark("frames", add, f"{self._node(arm.tip_body)}/tip", position=site.pos, wxyz=site.quat, **look)
 
     def _add_arrows(self) -> None:
-        scene, about, width = self._scene, self._about, 0.006 * SIZE
+        add, about, width = self._scene.add_arrows, self._about, 0.006 * SIZE
         look: dict[str, Any] = {"shaft_radius": width, "head_radius": 2 * width, "head_length": 3 * width}
         nothing = np.zeros((1, 2, 3))
-        self._push = scene.add_arrows(f"{BASE}/push", nothing, _linear(PUSH), visible=False, **look)
-        self._contacts = scene.add_arrows("/contacts", nothing, _linear(CONTACT), visible=False, **look)
-        self._handles["forces"] += [self._push, self._contacts]
+        self._push = self._mark("forces", add, f"{BASE}/push", nothing, _linear(PUSH), visible=False, **look)
+        self._contacts = self._mark("forces", add, "/contacts", nothing, _linear(CONTACT), visible=False, **look)
         T, g = about.T_world_base, about.world_gravity
         if g.any():
             start = np.array([T[0, 3], T[1, 3], self._drawing.extent[1][2] + 0.05])
             end = start + 0.3 * SIZE * g / 9.81
-            kept = self._handles["gravity"]
-            kept.append(scene.add_arrows("/gravity", np.array([[start, end]]), _linear(GRAVITY), **look))
-            kept.append(scene.add_label("/gravity_label", f"g {np.linalg.norm(g):.3g} m/s²", position=end))
+            self._mark("gravity", add, "/gravity", np.array([[start, end]]), _linear(GRAVITY), **look)
+            text = f"g {np.linalg.norm(g):.3g} m/s²"
+            self._mark("gravity", self._scene.add_label, "/gravity_label", text, position=end)
 
     def _add_cloud(self) -> None:
         points = Workspace(self._about.mechanism()).cloud(CLOUD, density="volume").points
         low, high = points.min(0), points.max(0)
         depth = (points[:, 2] - low[2]) / (high[2] - low[2])
         colours = np.stack([60 + 140 * depth, 130 + 60 * depth, 230 - 100 * depth], axis=1).astype(np.uint8)
-        self._handles["workspace"].append(
-            self._scene.add_point_cloud(
-                f"{BASE}/workspace", points, colours, point_size=0.004 * SIZE, point_shape="circle"
-            )
-        )
+        add, look = self._scene.add_point_cloud, {"point_size": 0.004 * SIZE, "point_shape": "circle"}
+        self._mark("workspace", add, f"{BASE}/workspace", points, colours, **look)
 
 
 def _sides(arm: Arm, loop: Loop) -> list[tuple[str, Array, Array]]:

@@ -13,6 +13,7 @@ from trocar.runtime.controllers import CONTROLLERS, Mode, controllers_of
 from trocar.runtime.session import Session
 from trocar.spatial import Array, pose
 from trocar.viewer.overlays import BASE
+from trocar.viewer.panels.user_actions import UserActions
 from trocar.viewer.shown import ShownArm
 
 SPRING = 50.0  # stiffness of the hand that pulls at the tip [N/m]
@@ -34,7 +35,7 @@ class DrivingPanel:
         self, server: viser.ViserServer, session: Session, shown: ShownArm, select: Callable[[str], None]
     ) -> None:
         gui = server.gui
-        self._gui, self._session, self._shown, self._select = gui, session, shown, select
+        self._gui, self._session, self._shown = gui, session, shown
         control = shown.state.control
         assert control is not None
         self._arm: Any = gui.add_dropdown(
@@ -73,15 +74,16 @@ class DrivingPanel:
         )
         self._held = False  # someone drags the hand
 
-        self._arm.on_update(_by_hand(lambda: self._select(self._arm.value)))
-        self._mode.on_update(_by_hand(lambda: self.drive(controllers_of(Mode(self._mode.value))[0])))
-        self._controller.on_update(_by_hand(lambda: self.drive(self._controller.value)))
-        self.place.on_update(_by_hand(self.move_to_place))
-        self._force.on_update(_by_hand(lambda: self._push(np.array(self._force.value))))
-        zero.on_click(lambda _: self._set_efforts(np.zeros(self._shown.about.arm.n)))
-        release.on_click(lambda _: self._let_go())
-        self.target.on_update(self._on_target)
-        self.grip.on_update(self._on_grip)
+        self._on = on = UserActions(session.messages)
+        self._arm.on_update(on(lambda _: select(self._arm.value)))
+        self._mode.on_update(on(lambda _: self.drive(controllers_of(Mode(self._mode.value))[0])))
+        self._controller.on_update(on(lambda _: self.drive(self._controller.value)))
+        self.place.on_update(on(lambda _: self.move_to_place()))
+        self._force.on_update(on(lambda _: self._push(np.array(self._force.value))))
+        zero.on_click(on(lambda _: self._set_efforts(np.zeros(self._shown.about.arm.n))))
+        release.on_click(on(lambda _: self._let_go()))
+        self.target.on_update(on(self._on_target))
+        self.grip.on_update(on(self._on_grip))
         self._show_arm(shown)
 
     def rebuild(self, shown: ShownArm) -> None:
@@ -130,6 +132,9 @@ class DrivingPanel:
             self._session.move_joints(q, self._shown.name)
         else:
             self._session.place(q, self._shown.name)
+
+    def _on_efforts(self) -> None:
+        self._session.set_effort([slider.value for slider in self._efforts], self._shown.name)
 
     def _set_efforts(self, tau: Array) -> None:
         for slider, value in zip(self._efforts, tau, strict=True):
@@ -197,13 +202,13 @@ class DrivingPanel:
         unit, step = ("rad", 0.001) if joint.kind == "revolute" else ("m", 0.0001)
         low, high = _inside(joint)
         slider = self._gui.add_slider(f"{joint.name} [{unit}]", low, high, step, low)
-        slider.on_update(_by_hand(self._on_joints))
+        slider.on_update(self._on(lambda _: self._on_joints()))
         return slider
 
     def _effort_slider(self, joint: Joint) -> Any:
         unit = "N m" if joint.kind == "revolute" else "N"
         slider = self._gui.add_slider(f"{joint.name} [{unit}]", -joint.effort, joint.effort, joint.effort / 500, 0.0)
-        slider.on_update(_by_hand(lambda: self._session.set_effort([s.value for s in self._efforts], self._shown.name)))
+        slider.on_update(self._on(lambda _: self._on_efforts()))
         return slider
 
     def _show_controller(self, name: str, gains: Mapping[str, float]) -> None:
@@ -229,21 +234,11 @@ class DrivingPanel:
                 for name, gain in kind.gains.items()
             }
         for handle in self._gains.values():
-            handle.on_update(_by_hand(self._on_gains))
+            handle.on_update(self._on(lambda _: self._on_gains()))
         self._gains_folder.visible = bool(kind.gains)
 
     def _on_gains(self) -> None:
         self._session.retune({name: handle.value for name, handle in self._gains.items()}, self._shown.name)
-
-
-def _by_hand(action: Callable[[], None]) -> Callable[[viser.GuiEvent[Any]], None]:
-    """Run an action when a user changed a control, not when the program did."""
-
-    def on_update(event: viser.GuiEvent[Any]) -> None:
-        if event.client is not None:
-            action()
-
-    return on_update
 
 
 def _inside(joint: Joint) -> tuple[float, float]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
 import viser
 
 from trocar.arms import gravity_vector, instruments
-from trocar.errors import TrocarError
 from trocar.runtime.session import PATIENCE, Session
+from trocar.spatial import Array
 from trocar.viewer.overlays import NAMES
+from trocar.viewer.panels.user_actions import UserActions
 from trocar.viewer.shown import ShownArm
 
 SHOWN_AT_FIRST = ("remote centre", "forces")
@@ -35,14 +36,14 @@ class MechanismPanel:
         self._handles: dict[str, Any] = {}
         self._add_settings()
         with gui.add_folder("Show"):
-            self.overlays = {
+            self.overlays: dict[str, Any] = {
                 name: gui.add_checkbox(name.capitalize(), name in SHOWN_AT_FIRST, hint=about)
                 for name, about in NAMES.items()
             }
-            self.opacity = gui.add_slider("Opacity", 0.1, 1.0, 0.05, 1.0, hint="1 is solid, less is see-through")
-            self.collision = gui.add_checkbox("Collision shapes", False)
+            self.opacity: Any = gui.add_slider("Opacity", 0.1, 1.0, 0.05, 1.0, hint="1 is solid, less is see-through")
+            self.collision: Any = gui.add_checkbox("Collision shapes", False)
         for name, handle in {**self.overlays, "opacity": self.opacity, "collision": self.collision}.items():
-            handle.on_update(lambda _event, name=name: draw(name))
+            handle.on_update(partial(_drawn, draw, name))
 
     @property
     def shown(self) -> dict[str, bool]:
@@ -65,6 +66,7 @@ class MechanismPanel:
         gui, shown = self._gui, self._shown_arm
         about, arm = shown.about, shown.about.arm
         made: dict[str, Any] = {}
+        on = UserActions(self._session.messages)
         with self._settings:
             if arm.counterweight is not None:
                 made["counterweight"] = gui.add_checkbox("Counterweight", True, hint="mass of the counterweight")
@@ -93,13 +95,13 @@ class MechanismPanel:
         self._handles = made
         self._show()
         for name, handle in made.items():
-            if name in ("counterweight", "friction", "instrument"):
-                self._on(handle, lambda value, name=name: {name: value})
-            elif name.startswith(SET_UP):
-                self._on(handle, lambda _: {"set_up": self._set_up()})
-        if "pitch" in made:
-            self._on(made["pitch"], self._pitched)
-        self._on(made["g"], lambda value: {"gravity": value})
+            if name.startswith(SET_UP):
+                handle.on_update(on(lambda _: self._change("set_up", self._set_up())))
+            elif name == "pitch":
+                handle.on_update(on(lambda event: self._change("gravity", self._pitched(event.target.value))))
+            elif name not in ("folder", "gravity", "axes"):
+                key = "gravity" if name == "g" else name
+                handle.on_update(on(partial(self._on_change, key)))
 
     def _show(self) -> None:
         """Put what is simulated into the controls."""
@@ -117,30 +119,28 @@ class MechanismPanel:
             if name in handles and handles[name].value != value:
                 handles[name].value = value
 
-    def _on(self, handle: Any, changes: Callable[[Any], dict[str, Any]]) -> None:
-        """Change the simulation when a user changed a control; where that is refused, put the controls back."""
+    def _on_change(self, key: str, event: viser.GuiEvent[Any]) -> None:
+        self._change(key, event.target.value)
 
-        def on_update(event: viser.GuiEvent[Any]) -> None:
-            if event.client is None:  # the program did it
-                return
-            with suppress(TrocarError):  # the session tells the user
-                self._session.change(self._shown_arm.name, **changes(event.target.value)).result(PATIENCE)
-                return
-            self._show()
-
-        handle.on_update(on_update)
+    def _change(self, key: str, value: Any) -> None:
+        """Change the simulation; where that is refused, put the controls back."""
+        if self._session.change(self._shown_arm.name, **{key: value}).exception(PATIENCE) is not None:
+            self._show()  # the session tells the user
 
     def _set_up(self) -> list[float]:
         return [handle.value for name, handle in self._handles.items() if name.startswith(SET_UP)]
 
-    def _pitched(self, degrees: float) -> dict[str, Any]:
-        """Gravity in the world for a base that is pitched by an angle."""
+    def _pitched(self, degrees: float) -> Array:
+        """Gravity (3,) [m/s^2] in the world for a base that is pitched by an angle."""
         about = self._shown_arm.about
-        g = about.T_world_base[:3, :3] @ gravity_vector(about.arm, mounting=float(np.radians(degrees)))
-        return {"gravity": g}
+        return about.T_world_base[:3, :3] @ gravity_vector(about.arm, mounting=float(np.radians(degrees)))
 
 
 def _inside(lower: float, upper: float, value: float) -> tuple[float, float]:
     """Limits as short numbers on the inner side of the exact ones, unless a value is nearer to them."""
     low, high = float(np.ceil(lower * 1000) / 1000), float(np.floor(upper * 1000) / 1000)
     return min(low, value), max(high, value)
+
+
+def _drawn(draw: Callable[[str], None], name: str, _event: viser.GuiEvent[Any]) -> None:
+    draw(name)

@@ -14,7 +14,7 @@ from trocar.arms import Arm
 from trocar.mechanics import Mechanism
 from trocar.plots import COLOURS
 from trocar.runtime.frame import ArmFrame
-from trocar.runtime.history import History
+from trocar.runtime.recorder import Recorder
 from trocar.runtime.track import Track
 from trocar.spatial import Array
 from trocar.viewer.effort_bars import bars
@@ -73,7 +73,7 @@ class PlotPanel:
     def refresh_bars(self, mechanism: Mechanism, state: ArmFrame) -> None:
         self._bars.content = bars(mechanism, state)
 
-    def live(self, mechanism: Mechanism, history: History, friction: bool) -> None:
+    def live(self, mechanism: Mechanism, history: Recorder, friction: bool) -> None:
         """Show the last seconds; `mechanism` belongs to the caller, `friction` says if the engine simulates it."""
         arrays = history.arrays()
         t = arrays["t"]

@@ -11,12 +11,12 @@ from typing import Any
 
 import viser
 
-from trocar.errors import TrocarError
 from trocar.runtime.frame import Frame
 from trocar.runtime.resimulation import resimulated
 from trocar.runtime.session import Session
 from trocar.runtime.track import Track, difference
 from trocar.viewer.panels.films import FilmPanel
+from trocar.viewer.panels.user_actions import UserActions
 
 _UNITS = {"q": ("mrad", "mm"), "dq": ("mrad/s", "mm/s"), "tau": ("mN m", "mN")}  # of revolute joints, of others
 
@@ -63,13 +63,14 @@ class RecordingPanel:
             self.films = FilmPanel(gui, lambda: self.a, session.messages)
 
         self.source.on_update(lambda _: shown())
-        self._record.on_click(self._on_record)
-        load_a.on_upload(lambda event: self._guarded(lambda: self.load(self._uploaded(event))))
-        load_b.on_upload(lambda event: self._guarded(lambda: self.compare(self._uploaded(event))))
-        self._again.on_click(lambda _: self._guarded(self.simulate))
-        self._play.on_click(lambda _: self._set_playing(not self._playing))
-        csv.on_click(lambda event: self._guarded(lambda: self._send_recording(event, ".csv")))
-        npz.on_click(lambda event: self._guarded(lambda: self._send_recording(event, ".npz")))
+        self._on = on = UserActions(session.messages)
+        self._record.on_click(on(lambda _: self._on_record()))
+        load_a.on_upload(on(lambda event: self.load(self._uploaded(event))))
+        load_b.on_upload(on(lambda event: self.compare(self._uploaded(event))))
+        self._again.on_click(on(lambda _: self.simulate()))
+        self._play.on_click(on(lambda _: self._set_playing(not self._playing)))
+        csv.on_click(on(lambda event: self._send_recording(event, ".csv")))
+        npz.on_click(on(lambda event: self._send_recording(event, ".npz")))
 
     @property
     def active(self) -> bool:
@@ -80,9 +81,9 @@ class RecordingPanel:
         """Load recordings from files; one that cannot be read becomes a message."""
         settings = self._session.frame.scene.settings
         if first is not None:
-            self._guarded(lambda: self.load(Track.load(first, settings)))
+            self._on.run(lambda: self.load(Track.load(first, settings)))
         if second is not None and self.a is not None:
-            self._guarded(lambda: self.compare(Track.load(second, settings)))
+            self._on.run(lambda: self.compare(Track.load(second, settings)))
 
     def load(self, track: Track) -> None:
         """Show a recording, from its beginning."""
@@ -149,7 +150,7 @@ class RecordingPanel:
         self._playing = playing
         self._play.label = "Pause recording" if playing else "Play recording"
 
-    def _on_record(self, _event: viser.GuiEvent[Any]) -> None:
+    def _on_record(self) -> None:
         if not self._session.recording:
             self._recorded = self._selected()
             self._session.record(self._recorded)
@@ -158,7 +159,7 @@ class RecordingPanel:
             return
         self._record.label = "Record"
         settings = self._session.frame.scene.settings
-        self._guarded(lambda: self.load(Track(self._session.recorded(self._recorded), "this run", settings)))
+        self.load(Track(self._session.recorded(self._recorded), "this run", settings))
 
     def _uploaded(self, event: viser.GuiEvent[Any]) -> Track:
         file = event.target.value
@@ -174,13 +175,6 @@ class RecordingPanel:
         self.compared.visible = self.a is not None and self.b is not None
         if self.a is not None and self.b is not None:
             self.compared.content = _table(self.a, self.b)
-
-    def _guarded(self, action: Callable[[], None]) -> None:
-        """Run an action; what goes wrong becomes a message."""
-        try:
-            action()
-        except (TrocarError, OSError) as error:
-            self._session.messages.post(str(error), "error")
 
     def _send_recording(self, event: viser.GuiEvent[Any], suffix: str) -> None:
         if self.a is not None and event.client is not None:

@@ -10,6 +10,7 @@ from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.mechanics.singularities import singularity
 from trocar.runtime.session import SPEEDS, Session
+from trocar.viewer.panels.user_actions import UserActions
 from trocar.viewer.shown import ShownArm, length
 
 NEAR_SINGULAR = 0.05  # smallest singular value of the scaled Jacobian below which the page warns
@@ -29,10 +30,11 @@ class Transport:
             self._step = gui.add_button_group("Step", tuple(STEPS))
             self._reset = gui.add_button("Reset", icon=viser.Icon.REWIND_BACKWARD_5)
             self._speed = gui.add_slider("Speed [×]", SPEEDS[0], 2.0, 0.05, 1.0, hint="simulated time per real time")
-        self._play.on_click(lambda _: session.pause() if session.frame.playing else session.play())
-        self._step.on_click(lambda event: session.step(STEPS[event.target.value]))
-        self._reset.on_click(lambda _: reset())
-        self._speed.on_update(lambda event: session.set_speed(event.target.value))
+        on = UserActions(session.messages)
+        self._play.on_click(on(lambda _: session.pause() if session.frame.playing else session.play()))
+        self._step.on_click(on(lambda event: session.step(STEPS[event.target.value])))
+        self._reset.on_click(on(lambda _: reset()))
+        self._speed.on_update(on(lambda event: session.set_speed(event.target.value)))
 
     def show(self, visible: bool) -> None:
         self._buttons.visible = visible

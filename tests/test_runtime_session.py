@@ -338,6 +338,11 @@ def test_a_controller_that_fails_is_replaced_and_the_arm_is_held(session, monkey
     frame = session.settled()
     assert not frame.playing
     assert only(frame).control.controller == "PID (dVRK)"
+    session.drive("computed torque")
+    with pytest.raises(np.linalg.LinAlgError):  # stepped by hand, it is the caller's error too
+        session.step().result(PATIENCE)
+    assert len(texts(session)) == 2
+    assert only(session.settled()).control.controller == "PID (dVRK)"
     np.testing.assert_allclose(only(stepped(session, 0.2)).q, about(session).arm.home, atol=5e-3)
 
 
@@ -357,6 +362,24 @@ def test_an_error_that_cannot_be_handled_ends_the_thread_visibly(session, monkey
     for action in (session.play, session.settled):
         with pytest.raises(TrocarError, match="worse"):
             action()
+
+
+def test_a_command_that_ends_the_thread_leaves_nobody_waiting(session):
+    def fatal(live):
+        raise SystemExit("enough")
+
+    with pytest.raises(SystemExit, match="enough"):
+        session.ask(fatal)
+    session.close()
+    assert isinstance(session.error, SystemExit)
+
+
+def test_an_input_may_ask_the_session_that_calls_it(session):
+    """In the simulation's own thread a question is answered at once instead of waited for."""
+    found = []
+    session.connect("policy", lambda live: found.append(session.ask(lambda same: same is live)))
+    stepped(session, 3 * TIMESTEP)
+    assert found == [True] * 3
 
 
 def test_commands_after_the_end_are_refused_and_those_before_are_carried_out():

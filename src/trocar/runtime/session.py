@@ -55,6 +55,7 @@ class Session(Commands[Future[None]]):
         self.arms = tuple(self.joints)
         self.error: BaseException | None = None
         self._playing, self._speed, self._factor, self._due = False, 1.0, 0.0, 0.0
+        self._stepping = False  # a step is being taken, or has failed
         self._commands: queue.SimpleQueue[tuple[Callable[[Live], Any], Future[Any], bool]] = queue.SimpleQueue()
         self._gate, self._ended = threading.Lock(), False  # no command may enter after the last was taken out
         self._wake, self._closing = threading.Event(), threading.Event()
@@ -106,7 +107,7 @@ class Session(Commands[Future[None]]):
             for _ in range(steps):
                 if self._closing.is_set():
                     raise TrocarError("the simulation was closed before all steps were taken")
-                live.step()
+                self._step()
 
         return self._do(command)
 
@@ -191,11 +192,13 @@ class Session(Commands[Future[None]]):
         last = published = measured = time.perf_counter()
         simulated = 0.0
         while True:
-            closing = self._closing.is_set()
+            closing, began = self._closing.is_set(), time.perf_counter()
             self._obey()
             if closing:
                 return
             now = time.perf_counter()
+            if now - began > SLICE:  # the time that a long command took, such as a change, is not caught up
+                last = now
             if self._playing:
                 self._due = min(self._due + (now - last) * self._speed, MOST_LAG * self._speed)
                 simulated += self._advance(now + SLICE)
@@ -210,21 +213,22 @@ class Session(Commands[Future[None]]):
 
     def _obey(self) -> None:
         """Carry out the commands given so far."""
-        while not self._commands.empty():
+        for _ in range(self._commands.qsize()):
             command, future, told = self._commands.get()
             if not future.set_running_or_notify_cancel():
                 continue
             try:
-                result = command(self._live)
-            except Exception as error:
-                if isinstance(error, Diverged):
-                    self._recover(error)
-                elif not (told and isinstance(error, TrocarError)):
-                    self.messages.post(_text(error), "error")
-                future.set_exception(error)
-            else:
-                future.set_result(result)
-            self._due = min(self._due, TIMESTEP)
+                future.set_result(command(self._live))
+            except BaseException as error:
+                try:
+                    if not isinstance(error, Exception):
+                        raise
+                    if self._stepping:
+                        self._recover(error)
+                    elif not (told and isinstance(error, TrocarError)):
+                        self.messages.post(_text(error), "error")
+                finally:  # nobody waits for ever, and who waits finds the message posted
+                    future.set_exception(error)
 
     def _advance(self, until: float) -> float:
         """Take the steps that are due, for as long as there is time; returns the simulated time [s]."""
@@ -232,14 +236,20 @@ class Session(Commands[Future[None]]):
         try:
             while self._due >= TIMESTEP and time.perf_counter() < until:
                 self._due -= TIMESTEP
-                self._live.step()
+                self._step()
         except Exception as error:
             self._recover(error)
             return 0.0
         return self._live.time - began
 
+    def _step(self) -> None:
+        self._stepping = True
+        self._live.step()
+        self._stepping = False
+
     def _recover(self, error: Exception) -> None:
         """Pause after a step that failed, and put the arms where they started, or hold them where they are."""
+        self._stepping = False
         self._set_playing(False)
         if isinstance(error, Diverged):
             self._live.reset()

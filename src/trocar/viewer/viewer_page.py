@@ -183,7 +183,8 @@ class ViewerPage:
         self.plots.refresh_bars(self._mechanism, shown.state)
         for message in self.session.messages.since(self._read):
             self._read = message.number
-            self.tell(message.text)
+            if not self._message.visible or message.text not in self._message.content:  # a drag may repeat it often
+                self.tell(message.text)
         if not self.server.get_clients():  # a message waits for someone to read it
             self._message_until = time.perf_counter() + MESSAGE_TIME
         if self._message.visible and time.perf_counter() > self._message_until:

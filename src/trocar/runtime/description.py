@@ -1,4 +1,4 @@
-"""What is simulated, as plain facts that any thread may read."""
+"""Plain facts about what is simulated, for any thread to read."""
 
 from __future__ import annotations
 

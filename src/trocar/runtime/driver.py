@@ -59,7 +59,7 @@ class Driver:
         return other
 
     def retune(self, gains: Mapping[str, float]) -> None:
-        """Change gains; the reference goes on, an integral starts anew."""
+        """Change gains; the reference goes on, an integral restarts at zero."""
         self.gains = self.gains | arguments.gains(self.controller, gains)
         self.law = self.kind.make(self.mechanism, self.gains)
 

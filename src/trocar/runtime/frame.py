@@ -17,7 +17,7 @@ from trocar.spatial import Array
 
 @dataclass(frozen=True)
 class ControlStatus:
-    """What drives an arm: the name of the controller, its gains, and the target (n,) or (4, 4) of its mode."""
+    """Controller of an arm by name, its gains, and its target: (n,), or (4, 4) for a tip pose."""
 
     controller: str
     gains: Mapping[str, float]

@@ -117,16 +117,17 @@ class Live(Commands[None]):
             scene = scene.changed({name: own}, changes.get("gravity"))
         if "set_up" in changes:
             scene.set_up(name, changes["set_up"])
+        drivers = {
+            other: driver if driver.mechanism is scene.arms[other].mechanism else driver.moved_to(scene.arms[other])
+            for other, driver in self._drivers.items()
+        }
         if scene is not self.scene:
             self._stepped = False
             for ended in self._recorders:
                 self.messages.post(f"recording of {ended} ended: the simulation was changed")
             self._recorders.clear()
-        self.settings, self.scene = settings, scene
+        self.settings, self.scene, self._drivers = settings, scene, drivers
         self.description = SceneDescription.of(scene, settings)
-        for other, arm in scene.arms.items():
-            if arm.mechanism is not self._drivers[other].mechanism:
-                self._drivers[other] = self._drivers[other].moved_to(arm)
         for other in self._forces:
             self._apply_force(other)
 

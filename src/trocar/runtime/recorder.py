@@ -28,7 +28,7 @@ class Recorder:
         self._interval, self._lock = interval, threading.Lock()
 
     def add(self, t: float, *values: Array) -> None:
-        """Add values in the order of NAMES, unless it is too soon after the last row; a reset starts anew."""
+        """Add values in the order of NAMES, unless it is too soon after the last row. A reset clears the rows."""
         last = self._rows[-1][0] if self._rows else -np.inf
         if last < t < last + 0.999 * self._interval:
             return

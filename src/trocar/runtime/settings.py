@@ -1,4 +1,4 @@
-"""What a runtime simulates: a scene, or one arm, and what has been changed of it."""
+"""Settings of a simulation: a scene or one arm, and the changes made while it runs."""
 
 from __future__ import annotations
 

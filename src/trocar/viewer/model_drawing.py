@@ -1,4 +1,4 @@
-"""A MuJoCo model in the scene of a page: meshes sent once, then only the poses of bodies."""
+"""A MuJoCo model in the scene of a page: meshes are sent once, then only the poses of bodies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ModelDrawing:
 
     Args:
         root: node, such as "/arm". spec: with every visual shape, as `Scene.spec`.
-        ghost: draw it see-through and in one colour, to be compared with another.
+        ghost: draw it see-through and in one colour, for comparison with another.
     """
 
     def __init__(self, scene: viser.SceneApi, root: str, spec: mujoco.MjSpec, *, ghost: bool = False) -> None:
@@ -63,7 +63,7 @@ class ModelDrawing:
         self.extent = self._extent()
 
     def hang(self, fixed: Mapping[str, Array]) -> None:
-        """Put bodies that do not move by themselves at poses (4, 4) in the world, by name."""
+        """Put bodies that only set-up joints move at poses (4, 4) in the world, by name."""
         for name, T in fixed.items():
             body = self.model.body(name)
             body.pos, body.quat = T[:3, 3], quaternion(T[:3, :3])
@@ -71,7 +71,7 @@ class ModelDrawing:
         self._place_fixed()
 
     def _place_fixed(self) -> None:
-        """What is welded to the world is told where it is once."""
+        """Place the bodies that are welded to the world, and list those that move."""
         self._moving = []
         for name, node in self._nodes.items():
             body = self.model.body(name).id
@@ -92,7 +92,7 @@ class ModelDrawing:
             node.position, node.wxyz = self.data.xpos[body], self.data.xquat[body]
 
     def node(self, body: str) -> str:
-        """Name of the scene's node that moves with a body; what is put below it moves too."""
+        """Name of the scene's node that moves with a body, and with all nodes below it."""
         return f"{self._root}/{body}"
 
     def shapes(self) -> dict[str, str]:
@@ -110,7 +110,7 @@ class ModelDrawing:
                 handle.opacity = _opacity(mesh, opacity)
 
     def show_collision(self, visible: bool) -> None:
-        """Collision shapes instead of the visible ones, or not."""
+        """Draw the collision shapes instead of the visible ones, or not."""
         self._collision = visible
         for mesh, handle in self._meshes:
             handle.visible = (mesh.group == COLLISION) == visible

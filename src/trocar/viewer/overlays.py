@@ -195,6 +195,6 @@ def _ancestors(arm: Arm, name: str) -> list[str]:
 
 
 def _linear(colour: tuple[int, int, int]) -> tuple[int, int, int]:
-    """As viser wants colours of arrows: it takes them for linear, and would show them too pale."""
+    """A colour in linear RGB, which viser expects for arrows."""
     red, green, blue = (round(255 * (x / 255) ** 2.2) for x in colour)
     return red, green, blue

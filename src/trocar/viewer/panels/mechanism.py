@@ -1,4 +1,4 @@
-"""What is simulated of an arm, to be changed while it runs, and what is drawn of it."""
+"""Controls of the simulated mechanism and of its drawing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MechanismPanel:
     """Switches that rebuild the simulation in its current state, and switches of the drawing.
 
     Args:
-        draw: called with the name of what is to be drawn anew; `shown`, `opacity` and `collision` have the values.
+        draw: called with the name of what is to be redrawn; `shown`, `opacity` and `collision` have the values.
     """
 
     def __init__(

@@ -8,7 +8,7 @@ import pytest
 import trocar as tr
 from trocar.errors import TrocarError
 from trocar.runtime import TIMESTEP, Session, Settings
-from trocar.runtime.practice_objects import APART, BLOCK, PLATE
+from trocar.runtime.practice_objects import APART, BLOCK, PLATE, practice_objects
 
 PATIENCE = 120.0  # [s]
 
@@ -277,7 +277,7 @@ def objects(session):
 
 
 def test_objects_stay_where_they_are_when_an_arm_is_changed():
-    with Session(Settings(scene="cart_classic", touch=True)) as session:
+    with Session(Settings(scene="cart_classic", objects=practice_objects)) as session:
         moved = objects(session)["block"]
         moved[:3, 3] += [0.01, 0.0, 0.02]
         session.ask(lambda live: setattr(live.scene.objects["block"], "pose", moved))
@@ -287,7 +287,7 @@ def test_objects_stay_where_they_are_when_an_arm_is_changed():
 
 
 def test_objects_lie_still_until_they_are_touched_and_a_pressed_plate_shows_its_force():
-    with Session(Settings(arm="PSM", touch=True)) as session:
+    with Session(Settings(arm="PSM", objects=practice_objects)) as session:
         start = objects(session)
         stepped(session, 0.5)
         for name, T in objects(session).items():
@@ -307,7 +307,7 @@ def test_objects_lie_still_until_they_are_touched_and_a_pressed_plate_shows_its_
 
 
 def test_in_a_scene_the_plate_is_below_all_instruments():
-    scene = Settings(scene="cart_classic", touch=True).build()
+    scene = Settings(scene="cart_classic", objects=practice_objects).build()
     plate, block = (scene.objects[name].pose[:3, 3] for name in ("plate", "block"))
     for name in ("PSM1", "PSM2", "PSM3"):
         tip = scene.T_world_tip(name)[:3, 3]
@@ -319,4 +319,4 @@ def test_in_a_scene_the_plate_is_below_all_instruments():
 @pytest.mark.parametrize("what", [{"arm": "MTML"}, {"arm": "ECM"}, {"scene": "masters"}])
 def test_touching_needs_an_instrument(what):
     with pytest.raises(TrocarError, match="--touch needs an instrument"):
-        Session(Settings(touch=True, **what))
+        Session(Settings(objects=practice_objects, **what))

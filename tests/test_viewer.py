@@ -21,6 +21,7 @@ from trocar.cli import app
 from trocar.control import ComputedTorque, sinusoid
 from trocar.errors import TrocarError
 from trocar.runtime import Live, Settings
+from trocar.runtime.practice_objects import practice_objects
 from trocar.viewer.effort_bars import bars, composition
 from trocar.viewer.shown import length
 
@@ -56,7 +57,7 @@ def test_the_parts_of_an_effort_add_up_to_it():
 
 
 def test_the_effort_of_a_contact_is_told_from_friction():
-    live = Live(Settings(arm="PSM", touch=True))
+    live = Live(Settings(arm="PSM", objects=practice_objects))
     live.move_joints(live.frame().arms["PSM"].q + [0, 0, 0.03, 0, 0, 0, 0])  # the plate is 20 mm below the jaws
     mechanism, state = stepped(live, 1500)
     parts = composition(mechanism, state)

@@ -20,6 +20,7 @@ import trocar as tr
 from trocar.control import ComputedTorque, sinusoid
 from trocar.report import Claim, Report
 from trocar.runtime import Session, Settings
+from trocar.runtime.practice_objects import practice_objects
 
 pytest.importorskip("viser", reason="pip install 'trocar[view]'")
 sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
@@ -484,7 +485,7 @@ def test_a_reload_reconnects_and_a_second_viewer_sees_the_same(home):
 def test_a_scene_has_a_choice_of_arms_and_what_its_endoscope_sees(viewer):
     viewer.session.pause()
     viewer.tab.goto("about:blank")  # one page is drawn at a time
-    cart = Viewer(viewer.browser, settings=Settings(scene="cart_classic", touch=True))
+    cart = Viewer(viewer.browser, settings=Settings(scene="cart_classic", objects=practice_objects))
     try:
         picture = cart.tab.locator("img[src^='blob:']").first
         until(lambda: picture.count() and pixels(picture.screenshot()).std() > 20, "a picture that is not plain")

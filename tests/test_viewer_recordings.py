@@ -6,6 +6,7 @@ import io
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +20,8 @@ from trocar.report import Claim, Report
 from trocar.runtime import Session, Settings, Track
 from trocar.runtime.track import difference
 from trocar.viewer.film import Film
+from trocar.viewer.panels.user_actions import UserActions
+from trocar.viewer.shown import ShownArm
 
 CENTRE, WAY = np.array([0.1, 0.0, 0.12, 0.0, 0.1, 0.0, 0.4]), np.array([0.2, 0.1, 0.02, 0.1, 0.1, 0.1, 0.0])
 
@@ -165,6 +168,26 @@ def test_a_typed_millimetre_of_the_tip_moves_the_target_along_that_axis_alone(pa
     target = page.session.settled().arms["PSM"].control.target
     np.testing.assert_allclose(target[:3, 3], [was[0], was[1], (z - 4.0) / 1000], rtol=0, atol=1e-12)
     np.testing.assert_allclose(driving.target.position, target[:3, 3])
+
+
+def test_the_panel_follows_a_controller_that_someone_else_chose(page):
+    page.session.drive("computed torque")
+    page.driving.refresh(ShownArm.of(page.session.settled(), "PSM"))
+    assert page.driving.controller.value == "computed torque"
+    page.session.drive("impedance")
+    page.driving.refresh(ShownArm.of(page.session.settled(), "PSM"))
+    assert page.driving.controller.value == "impedance"
+    assert page.driving.target.visible
+
+
+def test_an_action_of_a_control_that_fails_is_a_message(page):
+    on, seen = UserActions(page.session.messages), len(page.session.messages.since(0))
+    calls = []
+    callback = on(lambda event: (calls.append(event), 1 / 0))
+    callback(SimpleNamespace(client=None))  # the program's own changes are no actions
+    callback(SimpleNamespace(client=1))
+    assert len(calls) == 1
+    assert [message.text for message in page.session.messages.since(seen)] == ["division by zero"]
 
 
 def test_reports_are_listed_and_shown_in_a_frame_of_their_own(page):

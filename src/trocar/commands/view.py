@@ -70,6 +70,7 @@ def view(
         from trocar.arms import ARMS
         from trocar.errors import NearLimit, NearSingular, UnknownName
         from trocar.runtime.loading import SUFFIXES
+        from trocar.runtime.practice_objects import practice_objects
         from trocar.runtime.settings import Settings
         from trocar.simulation.scene_file import BUILT_IN
 
@@ -92,7 +93,7 @@ def view(
             parameters=parameters,
             instrument=instrument,
             scene=scene,
-            touch=touch,
+            objects=practice_objects if touch else None,
         )
         if native:
             _native(settings, recording)

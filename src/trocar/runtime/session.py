@@ -133,7 +133,7 @@ class Session(Commands[Future[None]]):
         return self._live.history[self.name(arm)]
 
     def ask(self, question: Callable[[Live], T], timeout: float = PATIENCE) -> T:
-        """Run `question(live)` in the simulation's thread, after every command given so far; returns or raises what it does."""
+        """Result (or error) of `question(live)`, run in the simulation's thread after every command given so far."""
         if threading.current_thread() is self._thread:  # an input asks: waiting would be for ever
             return question(self._live)
         if self._thread.ident is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from trocar.arms import gravity_vector, load_arm
-from trocar.runtime.practice_objects import practice_objects
-from trocar.simulation import Scene, SceneArm, Solid, load_scene
+from trocar.simulation import Scene, SceneArm, load_scene
+from trocar.simulation.objects.objects import Object
 
 # The dVRK's servo runs at 1500 Hz, and every controller can be chosen while running: one step for all.
 TIMESTEP = 1.0 / 1500.0  # [s]
@@ -28,7 +28,7 @@ class Settings:
         arm, parameters, instrument, counterweight, friction: of an arm without a scene, as in `SceneArm`.
         gravity: (3,) [m/s^2] in the world. Default: 9.81 downwards; for one arm, its usual mounting.
         scene: name or file of a scene. Default: the arm alone.
-        touch: put a plate with a block and a needle below the instruments.
+        objects: gives objects to add to the scene as it starts, such as `practice_objects`.
         arms: changed options of the arms of a scene, by arm.
         set_up: changed set-up joints (n,) [m, rad] of arms on a cart, by arm.
     """
@@ -40,7 +40,7 @@ class Settings:
     friction: bool = True
     gravity: tuple[float, float, float] | None = None
     scene: str | None = None
-    touch: bool = False
+    objects: Callable[[Scene], Sequence[Object]] | None = None
     arms: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     set_up: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
@@ -58,15 +58,15 @@ class Settings:
     def build(self, *, contacts: bool = True) -> Scene:
         """The scene in its initial state, at `TIMESTEP`; without contacts no overlap is refused."""
         scene = self._scene((), contacts)
-        if self.touch:  # the objects go below the instruments, whose tips are known only now
-            scene = self._scene(practice_objects(scene), contacts)
+        if self.objects is not None:
+            scene = self._scene(self.objects(scene), contacts)
         if self.scene is not None and (self.arms or self.gravity is not None):
             scene = scene.changed(self.arms, self.gravity)
         for name, q_setup in self.set_up.items():
             scene.set_up(name, q_setup)
         return scene
 
-    def _scene(self, objects: Sequence[Solid], contacts: bool) -> Scene:
+    def _scene(self, objects: Sequence[Object], contacts: bool) -> Scene:
         # a scene file may switch contacts off itself
         options: dict[str, Any] = {"timestep": TIMESTEP, "objects": objects} | ({} if contacts else {"contacts": False})
         if self.scene is not None:

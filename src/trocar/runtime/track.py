@@ -138,7 +138,7 @@ def settings_of(recording: Recording, default: Settings) -> Settings:
     found |= {key: known[key] for key in ("counterweight", "friction") if key in known}
     if "gravity" in known:
         found["gravity"] = tuple(float(g) for g in known["gravity"])
-    return replace(default, scene=None, touch=False, arms={}, set_up={}, **found)
+    return replace(default, scene=None, objects=None, arms={}, set_up={}, **found)
 
 
 def difference(a: Track, b: Track) -> dict[str, Array]:

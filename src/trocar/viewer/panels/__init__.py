@@ -1,1 +1,1 @@
-"""Panels next to the scene: controls, plots and numbers. They read frames and command the session; none touches a simulator."""
+"""Panels next to the scene: controls, plots and numbers. They read frames and command the session."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -28,7 +29,7 @@ class DrivingPanel:
         select: called with the name of the arm that the user chose.
 
     Attributes:
-        target, place: handle and typed position of the tip target. grip: handle of the hand that pushes.
+        controller: its dropdown. target, place: handle and typed position of the tip target. grip: handle of the hand.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class DrivingPanel:
             "Arm", session.arms, initial_value=shown.name, visible=not shown.alone, hint="the others hold their targets"
         )
         self._mode: Any = gui.add_dropdown("Mode", [m.value for m in Mode], initial_value=control.mode.value)
-        self._controller: Any = gui.add_dropdown(
+        self.controller: Any = gui.add_dropdown(
             "Controller", controllers_of(control.mode), initial_value=control.controller
         )
         self._about = gui.add_markdown(CONTROLLERS[control.controller].about)
@@ -72,12 +73,13 @@ class DrivingPanel:
         self.grip = server.scene.add_transform_controls(
             f"{BASE}/hand", scale=0.7 * HANDLE, disable_rotations=True, depth_test=False, visible=False
         )
-        self._held = False  # someone drags the hand
+        self._held, self._lock = False, threading.Lock()  # held: someone drags the hand
+        self._driven = control.controller  # as the last frame has it
 
         self._on = on = UserActions(session.messages)
         self._arm.on_update(on(lambda _: select(self._arm.value)))
         self._mode.on_update(on(lambda _: self.drive(controllers_of(Mode(self._mode.value))[0])))
-        self._controller.on_update(on(lambda _: self.drive(self._controller.value)))
+        self.controller.on_update(on(lambda _: self.drive(self.controller.value)))
         self.place.on_update(on(lambda _: self.move_to_place()))
         self._force.on_update(on(lambda _: self._push(np.array(self._force.value))))
         zero.on_click(on(lambda _: self._set_efforts(np.zeros(self._shown.about.arm.n))))
@@ -104,6 +106,10 @@ class DrivingPanel:
     def refresh(self, shown: ShownArm) -> None:
         """Put handles where they belong; called as often as the arm is drawn."""
         control, tip = shown.state.control, shown.state.T_tip[:3, 3]
+        if control is not None and control.controller != self._driven:  # by someone else, perhaps
+            self._driven = control.controller
+            if self._driven != self.controller.value:
+                self._show_controller(control.controller, control.gains)
         cartesian = control is not None and control.mode is Mode.cartesian
         if self.target.visible != cartesian:
             self.target.visible = cartesian
@@ -214,28 +220,29 @@ class DrivingPanel:
     def _show_controller(self, name: str, gains: Mapping[str, float]) -> None:
         kind = CONTROLLERS[name]
         self._mode.value = kind.mode.value
-        self._controller.options = tuple(controllers_of(kind.mode))
-        self._controller.value = name
+        self.controller.options = tuple(controllers_of(kind.mode))
+        self.controller.value = name
         self._about.content = kind.about
         self._joints_folder.visible = kind.mode is Mode.joint
         self._efforts_folder.visible = kind.mode is Mode.torque
         self._tip_folder.visible = kind.mode is Mode.cartesian
-        for handle in self._gains.values():
-            handle.remove()
-        with self._gains_folder:
-            self._gains = {
-                name: self._gui.add_slider(
-                    f"{name} [{gain.unit}]" if gain.unit else name,
-                    gain.least,
-                    gain.most,
-                    (gain.most - gain.least) / 200,
-                    gains[name],
-                )
-                for name, gain in kind.gains.items()
-            }
-        for handle in self._gains.values():
-            handle.on_update(self._on(lambda _: self._on_gains()))
-        self._gains_folder.visible = bool(kind.gains)
+        with self._lock:  # a user and the page may both change the gains that are shown
+            for handle in self._gains.values():
+                handle.remove()
+            with self._gains_folder:
+                self._gains = {
+                    name: self._gui.add_slider(
+                        f"{name} [{gain.unit}]" if gain.unit else name,
+                        gain.least,
+                        gain.most,
+                        (gain.most - gain.least) / 200,
+                        gains[name],
+                    )
+                    for name, gain in kind.gains.items()
+                }
+            for handle in self._gains.values():
+                handle.on_update(self._on(lambda _: self._on_gains()))
+            self._gains_folder.visible = bool(kind.gains)
 
     def _on_gains(self) -> None:
         self._session.retune({name: handle.value for name, handle in self._gains.items()}, self._shown.name)

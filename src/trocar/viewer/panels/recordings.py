@@ -118,7 +118,7 @@ class RecordingPanel:
         settings = live if live.scene is None and live.arm == a.settings.arm else a.settings
         self._again.disabled = self._progress.visible = True
         try:
-            made = resimulated(a, replace(settings, touch=False), lambda done: self._advance(100.0 * done))
+            made = resimulated(a, replace(settings, objects=None), lambda done: self._advance(100.0 * done))
             if self.a is a:  # unless another was loaded meanwhile
                 self.compare(made)
         finally:

@@ -252,6 +252,7 @@ BAD = {
     "gain NaN": (lambda s: s.retune({"kp": NAN}), "kp must be a number"),
     "gain too high": (lambda s: s.drive("PID (dVRK)", {"kp": 3.0}), "kp must be a number from 0 to 2"),
     "gain of another": (lambda s: s.drive("PID (dVRK)", {"stiffness": 3.0}), "stiffness"),
+    "gain of none": (lambda s: s.drive("effort alone", {"kp": 1.0}), "'effort alone' has no gains, got 'kp'"),
     "unknown controller": (lambda s: s.drive("PIDD"), "Did you mean 'PID"),
     "unknown setting": (lambda s: s.change(parameters="gondokaryono2019"), "setting 'parameters' is unknown"),
     "gravity NaN": (lambda s: s.change(gravity=(0, 0, NAN)), "gravity must be finite"),

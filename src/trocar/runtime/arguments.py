@@ -63,6 +63,8 @@ def gains(controller: str, given: Mapping[str, float] | None) -> dict[str, float
         raise UnknownName("controller", controller, CONTROLLERS)
     known = CONTROLLERS[controller].gains
     for name in given or {}:
+        if not known:
+            raise TrocarError(f"{controller!r} has no gains, got {name!r}")
         if name not in known:
             raise UnknownName(f"gain of {controller}", name, known)
     return {name: number(name, value, known[name].least, known[name].most) for name, value in (given or {}).items()}

@@ -95,8 +95,11 @@ def test_nothing_of_a_frame_can_be_changed(live):
         seen = []
         check(value, seen)
         assert seen
-    with pytest.raises(TypeError):
-        frame.arms["PSM"] = None
+    for mapping in (frame.arms, frame.scene.arms, frame.scene.fixed, frame.status):
+        with pytest.raises(TypeError):
+            mapping["PSM"] = None
+    with pytest.raises(ValueError, match="read-only"):
+        frame.scene.fixed["PSM/base"][0, 3] = 1.0
     with pytest.raises(TypeError):
         frame.arms["PSM"].control.gains["stiffness"] = 1.0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import mujoco
@@ -79,7 +80,10 @@ class SceneDescription:
     def of(cls, scene: Scene, settings: Settings) -> SceneDescription:
         """Describe a scene; to be called by the thread that owns it."""
         arms = {name: _described(scene, name) for name in scene.arms}
-        return cls(settings=settings, spec=scene.spec, arms=arms, fixed=fixed_bodies(scene))
+        fixed = {name: np.array(T) for name, T in fixed_bodies(scene).items()}
+        for T in fixed.values():
+            T.setflags(write=False)
+        return cls(settings=settings, spec=scene.spec, arms=MappingProxyType(arms), fixed=MappingProxyType(fixed))
 
 
 def _described(scene: Scene, name: str) -> ArmDescription:

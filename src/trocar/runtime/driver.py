@@ -20,6 +20,11 @@ from trocar.simulation import SimulatedArm
 from trocar.spatial import Array
 
 
+def within_limits(arm: SimulatedArm, q: Array) -> Array:
+    """Joint positions (n,) [rad, m] clipped to the limits of an arm."""
+    return np.clip(q, arm.arm.lower, arm.arm.upper)
+
+
 class Driver:
     """Mode, controller, gains and target of one arm; the target is to stay, or no effort, until one is set.
 
@@ -36,7 +41,7 @@ class Driver:
         self.reference: JointReference | TipReference | EffortReference
         match self.kind.mode:
             case Mode.joint:
-                self.reference = JointReference(arm.arm, self._within_limits(arm.q), arm.dq)
+                self.reference = JointReference(arm.arm, within_limits(arm, arm.q), arm.dq)
             case Mode.cartesian:
                 self.reference = TipReference(self.mechanism.forward_kinematics(arm.q))
             case Mode.torque:
@@ -55,7 +60,7 @@ class Driver:
         """The same controller and target for an arm that was changed."""
         other = Driver(arm, self.controller, self.gains)
         target = self.reference.target
-        other.reference.aim(other._within_limits(target) if self.mode is Mode.joint else target)
+        other.reference.aim(within_limits(arm, target) if self.mode is Mode.joint else target)
         return other
 
     def retune(self, gains: Mapping[str, float]) -> None:
@@ -73,7 +78,7 @@ class Driver:
                 f"{self.controller!r} follows a {self.mode} target, not a {mode} one; change the controller"
             )
         if mode is Mode.joint:
-            target = self._within_limits(target)
+            target = within_limits(self._arm, target)
         elif mode is Mode.cartesian:
             self._check_reachable(target)
         self.reference.aim(target)
@@ -85,9 +90,6 @@ class Driver:
             self._effort = np.asarray(self.law(state, self.setpoint), dtype=float)
         self._count += 1
         return self._effort
-
-    def _within_limits(self, q: Array) -> Array:
-        return np.clip(q, self._arm.arm.lower, self._arm.arm.upper)
 
     @cached_property
     def _workspace(self) -> Workspace:

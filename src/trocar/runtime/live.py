@@ -14,7 +14,7 @@ from trocar.recording import Recording
 from trocar.runtime.commands import Commands
 from trocar.runtime.controllers import DEFAULT_CONTROLLER
 from trocar.runtime.description import SceneDescription
-from trocar.runtime.driver import Driver
+from trocar.runtime.driver import Driver, within_limits
 from trocar.runtime.frame import ArmFrame, ControlStatus, Frame, contact_forces
 from trocar.runtime.messages import Messages
 from trocar.runtime.recorder import Recorder
@@ -83,7 +83,7 @@ class Live(Commands[None]):
         command(self)
 
     def _reset(self, q: Mapping[str, Array]) -> None:
-        start = {name: self._within_limits(name, q_start) for name, q_start in (self._start | dict(q)).items()}
+        start = {name: within_limits(arm, q.get(name, self._start[name])) for name, arm in self.scene.arms.items()}
         before = self.scene.snapshot()
         try:
             self.scene.reset(start)
@@ -99,7 +99,8 @@ class Live(Commands[None]):
         self._drivers[name] = Driver(self.scene.arms[name], controller, gains)
 
     def _place(self, name: str, q: Array) -> None:
-        self.scene.arms[name].place(self._within_limits(name, q))
+        arm = self.scene.arms[name]
+        arm.place(within_limits(arm, q))
         self._stepped = False
         driver = self._drivers[name]
         self._drive(name, driver.controller, driver.gains)
@@ -226,7 +227,3 @@ class Live(Commands[None]):
         T_body_tip = arm.arm.T_body_tip
         lever = arm.tip_pose()[:3, :3] @ T_body_tip[:3, :3].T @ T_body_tip[:3, 3]
         arm.apply_wrench(np.concatenate([force, np.cross(lever, force)]), arm.arm.tip_body)
-
-    def _within_limits(self, name: str, q: Array) -> Array:
-        arm = self.scene.arms[name].arm
-        return np.clip(q, arm.lower, arm.upper)

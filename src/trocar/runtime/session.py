@@ -44,8 +44,7 @@ class Session(Commands[Future[None]]):
     a message to the user; the simulation goes on.
 
     Attributes:
-        frame: the latest moment. arms: names of the arms. messages: what the user should know.
-        error: what ended the thread, if anything did.
+        arms: names of the arms. messages: what the user should know. error: what ended the thread, if anything did.
     """
 
     def __init__(self, settings: Settings | None = None, controller: str = DEFAULT_CONTROLLER) -> None:
@@ -59,7 +58,7 @@ class Session(Commands[Future[None]]):
         self._commands: queue.SimpleQueue[tuple[Callable[[Live], Any], Future[Any], bool]] = queue.SimpleQueue()
         self._gate, self._ended = threading.Lock(), False  # no command may enter after the last was taken out
         self._wake, self._closing = threading.Event(), threading.Event()
-        self.frame = self._live.frame()
+        self._frame = self._live.frame()
         self._thread = threading.Thread(target=self._run, name="trocar-physics", daemon=True)
 
     # -- life ----------------------------------------------------------------------------------------------------------
@@ -117,6 +116,11 @@ class Session(Commands[Future[None]]):
         return self._do(lambda live: self._set_speed(speed))
 
     # -- answers -------------------------------------------------------------------------------------------------------
+
+    @property
+    def frame(self) -> Frame:
+        """The latest moment."""
+        return self._frame
 
     def recorded(self, arm: str | None = None) -> Recording:
         """End the recording of an arm and return it."""
@@ -177,7 +181,7 @@ class Session(Commands[Future[None]]):
             if self._ended:
                 return
             self._ended, self.error = True, error
-        self.frame = replace(self.frame, playing=False, factor=0.0)
+        self._frame = replace(self._frame, playing=False, factor=0.0)
         if error is not None:
             self.messages.post(f"the simulation has ended: {error!r}", "error")
         while not self._commands.empty():
@@ -260,8 +264,8 @@ class Session(Commands[Future[None]]):
         self.messages.post(f"{_text(error)}. Paused; {', '.join(self.arms)} {done}", "error")
 
     def _publish(self) -> Frame:
-        self.frame = self._live.frame(self._playing, self._speed, self._factor)
-        return self.frame
+        self._frame = self._live.frame(self._playing, self._speed, self._factor)
+        return self._frame
 
     def _set_playing(self, playing: bool) -> None:
         self._playing, self._due = playing, 0.0

@@ -1,4 +1,4 @@
-"""The live simulation, what drives it and what is shown of it, without a browser."""
+"""What the page shows, and the commands that open it, without a browser."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
-import time
 import urllib.request
-from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -20,31 +17,13 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import trocar as tr
-from trocar.arms import instruments
 from trocar.cli import app
 from trocar.control import ComputedTorque, sinusoid
-from trocar.errors import TrocarError, UnknownName
-from trocar.viewer.driving import CONTROLLERS, Driver, Mode, choices
-from trocar.viewer.frame import History, contact_forces, length
-from trocar.viewer.plant import TIMESTEP, Plant, Settings
-from trocar.viewer.playback import Track, difference, settings_of
-from trocar.viewer.session import Session
-from trocar.viewer.torques import bars, composition
-
-J3 = 2
-
-
-def stepped(session, seconds):
-    """The frame after so much simulated time, however long that takes."""
-    session.step(round(seconds / TIMESTEP))
-    return session.settled(timeout=60.0)
-
-
-@pytest.fixture
-def session():
-    result = Session(Settings(arm="PSM")).start()
-    yield result
-    result.close()
+from trocar.errors import TrocarError
+from trocar.runtime import Live, Settings
+from trocar.runtime.practice_objects import practice_objects
+from trocar.viewer.effort_bars import bars, composition
+from trocar.viewer.shown import length
 
 
 @pytest.fixture(scope="module")
@@ -58,373 +37,47 @@ def recording():
     return tr.simulate(sim, ComputedTorque(mechanism, 900.0, 60.0), reference, 0.3)
 
 
-# -- the session -----------------------------------------------------------------------------------------------------
-
-
-def test_time_stands_until_it_plays_and_stands_again_when_paused(session):
-    assert session.settled().time == 0.0
-    session.play()
-    deadline = time.monotonic() + 120.0
-    while session.frame.time < 0.05 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    session.pause()
-    paused = session.settled()
-    assert paused.time >= 0.05
-    time.sleep(0.05)
-    assert session.settled().time == paused.time
-
-
-def test_steps_are_exactly_as_many_as_asked_for(session):
-    session.step(7)
-    assert session.settled().time == pytest.approx(7 * TIMESTEP)
-
-
-def test_a_joint_target_is_reached_through_the_controller(session):
-    goal = np.array([0.2, -0.1, 0.14, 0.3, 0.2, -0.2, 0.3])
-    session.drive("computed torque")
-    session.play()
-    session.aim(goal)
-    session.pause()
-    frame = stepped(session, 2.0)
-    # what is left is the dry friction that the controller is not told of
-    np.testing.assert_allclose(frame.q_ref, goal, atol=1e-9)
-    np.testing.assert_allclose(frame.q[:3], goal[:3], atol=0.02)
-
-
-def test_a_joint_target_puts_a_paused_arm_there_at_once(session):
-    goal = np.array([0.2, -0.1, 0.14, 0.3, 0.2, -0.2, 0.3])
-    session.aim(goal)
-    np.testing.assert_allclose(session.settled().q, goal, atol=1e-12)
-
-
-def test_targets_outside_the_limits_are_taken_to_the_limit(session):
-    session.aim(np.full(7, 9.0))
-    np.testing.assert_allclose(session.settled().q, session.frame.plant.arm.upper)
-
-
-def test_the_reference_of_a_joint_keeps_velocity_and_acceleration_limits(session):
-    plant = session.frame.plant
-    driver = Driver(plant, "PID (dVRK)")
-    driver.aim(np.array([1.0, 0.5, 0.2, 2.0, 1.0, 1.0, 1.0]))
-    rows = [driver.reference.advance() for _ in range(3000)]
-    most = np.array([[j.velocity, j.acceleration] for j in plant.arm.joints])
-    assert (np.abs([row.dq for row in rows]) <= most[:, 0] + 1e-9).all()
-    assert (np.abs([row.ddq for row in rows]) <= most[:, 1] + 1e-9).all()
-    np.testing.assert_allclose(np.diff([row.q for row in rows], axis=0) / TIMESTEP, [r.dq for r in rows[1:]], atol=0.02)
-
-
-@pytest.mark.parametrize("controller", choices(Mode.cartesian))
-def test_the_tip_goes_where_its_target_is(controller):
-    session = Session(Settings(arm="PSM", friction=False)).start()
-    try:
-        session.aim(np.array([0.1, 0.1, 0.14, 0.2, 0.3, -0.2, 0.0]))  # away from the singular pose at home
-        session.drive(controller)
-        T = session.settled().T_tip
-        T[:3, 3] += [0.01, -0.01, 0.005]
-        session.aim(T)
-        frame = stepped(session, 2.0)
-        np.testing.assert_allclose(frame.T_tip[:3, 3], T[:3, 3], atol=1e-3)
-        np.testing.assert_allclose(frame.T_ref, T, atol=1e-5)
-    finally:
-        session.close()
-
-
-def test_a_tip_target_out_of_reach_is_refused_with_the_reason(session):
-    session.drive("feedback linearisation")
-    T = session.settled().T_tip
-    far = T.copy()
-    far[:3, 3] = [0.0, 0.0, 2.0]
-    session.aim(far)
-    session.settled()
-    assert "unreachable" in session.notices.get(timeout=120.0)
-    np.testing.assert_allclose(session.frame.driver.reference.target, T, atol=1e-9)
-
-
-def test_efforts_act_as_they_are_set(session):
-    session.drive("effort alone")
-    tau = np.array([0.5, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0])
-    session.aim(tau)
-    np.testing.assert_allclose(stepped(session, TIMESTEP).tau, tau, atol=1e-12)
-
-
-def test_gravity_compensation_makes_an_arm_without_friction_float():
-    session = Session(Settings(arm="PSM", friction=False)).start()
-    try:
-        session.drive("effort + gravity")
-        start = session.settled().q
-        np.testing.assert_allclose(stepped(session, 0.2).q, start, atol=1e-4)
-    finally:
-        session.close()
-
-
-def test_without_the_counterweight_the_insertion_carries_the_instruments_weight(session):
-    session.drive("computed torque")
-    session.change(friction=False)
-    with_weight = stepped(session, 1.0)
-    session.change(counterweight=False)
-    without = stepped(session, 1.0)
-    g = [tr.load_mechanism("PSM", counterweight=c).gravity(without.q)[J3] for c in (True, False)]
-    assert abs(g[1] - g[0]) > 1.0
-    assert with_weight.tau[J3] == pytest.approx(g[0], abs=0.05)
-    assert without.tau[J3] == pytest.approx(g[1], abs=0.05)
-
-
-def test_a_change_of_the_plant_leaves_the_arm_where_it_is(session):
-    session.aim(np.array([0.2, -0.1, 0.14, 0.3, 0.2, -0.2, 0.3]))
-    before = stepped(session, 0.05)
-    session.change(friction=False)
-    after = session.settled()
-    np.testing.assert_allclose(after.q, before.q, atol=1e-9)
-    np.testing.assert_allclose(after.dq, before.dq, atol=1e-9)
-    assert after.time == pytest.approx(before.time)
-
-
-def test_gravity_can_be_turned(session):
-    session.change(gravity=(0.0, -9.81, 0.0))
-    frame = session.settled()
-    np.testing.assert_allclose(frame.plant.sim.gravity_vector, [0.0, -9.81, 0.0])
-    np.testing.assert_allclose(frame.plant.mechanism.gravity_vector, [0.0, -9.81, 0.0])
-
-
-def test_another_instrument_is_taken_up(session):
-    other = next(name for name in instruments.names("PSM") if name != session.frame.plant.arm.instrument)
-    session.change(instrument=other)
-    assert session.settled().plant.arm.instrument == other
-
-
-def test_an_unknown_instrument_is_a_notice_and_the_arm_stays(session):
-    plant = session.settled().plant
-    session.change(instrument="SPOON")
-    assert session.settled().plant is plant
-    assert "SPOON" in session.notices.get(timeout=120.0)
-
-
-def test_a_push_at_the_tip_does_the_work_of_its_force(session):
-    """Held by an impedance of 200 N/m, the tip yields by F / K."""
-    session.aim(np.array([0.1, 0.1, 0.14, 0.2, 0.3, -0.2, 0.0]))
-    session.change(friction=False)
-    session.drive("impedance", {"stiffness": 200.0, "damping": 80.0})
-    rest = stepped(session, 0.5).T_tip[:3, 3]
-    force = np.array([0.6, -0.4, 0.5])
-    session.push(force)
-    pushed = stepped(session, 2.0)
-    np.testing.assert_allclose(pushed.T_tip[:3, 3] - rest, force / 200.0, atol=3e-4)
-    np.testing.assert_array_equal(pushed.force, force)
-
-
-def test_a_diverging_run_pauses_says_so_and_goes_home(session):
-    session.drive("effort alone")
-    session.settled()
-    session._post(lambda: session._live.driver.reference.aim(np.full(7, 1e9)))
-    session.play()
-    assert "back at home" in session.notices.get(timeout=120.0)
-    frame = session.settled()
-    assert not frame.playing
-    np.testing.assert_allclose(frame.q, frame.plant.arm.home, atol=1e-9)
-
-
-def test_whoever_reads_slowly_does_not_hold_the_simulation_up(session):
-    """A reader that holds on to a frame, and another that sleeps in its own thread, change nothing."""
-    session.play()
-    held = session.frame
-    asleep = threading.Thread(target=lambda: (session.frame, time.sleep(0.3)))
-    asleep.start()
-    deadline = time.monotonic() + 120.0
-    while session.frame.time < held.time + 0.1 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert session.frame.time >= held.time + 0.1
-    asleep.join()
-
-
-def test_a_recording_of_the_session_is_what_the_session_did(session):
-    session.drive("computed torque")
-    session.aim(np.array([0.1, 0.0, 0.13, 0.0, 0.0, 0.0, 0.3]))
-    session.record()
-    frame = stepped(session, 0.3)
-    rec = session.recorded()
-    assert rec.provenance["arm"] == "PSM"
-    assert rec.t[-1] == pytest.approx(0.3, abs=4 * TIMESTEP)
-    np.testing.assert_allclose(np.diff(rec.t), 3 * TIMESTEP)
-    np.testing.assert_allclose(rec.q[-1], frame.q, atol=1e-2)
-    # q, dq, ddq and tau of a row belong to one step: the equations say so, where friction is at most what is left
-    mechanism = frame.plant.equations()
-    left = rec.tau - mechanism.inverse_dynamics(rec.q, rec.dq, rec.ddq)
-    friction = np.abs(mechanism.friction(rec.q[0], np.ones(7))) + np.abs(mechanism.friction(rec.q[0], -np.ones(7)))
-    assert (np.abs(left) <= friction + 0.02).all()
-
-
-def test_a_recording_starts_anew_at_a_reset(session):
-    session.record()
-    stepped(session, 0.1)
-    session.reset()
-    stepped(session, 0.05)
-    assert session.recorded().t[-1] < 0.06
-
-
-def test_ending_a_recording_that_never_was_is_an_error(session):
-    with pytest.raises(TrocarError, match="nothing is being recorded"):
-        session.recorded()
-
-
-def test_every_arm_runs_in_every_mode():
-    for arm in tr.ARMS:
-        session = Session(Settings(arm=arm)).start()
-        try:
-            for mode in Mode:
-                session.drive(choices(mode)[0])
-                assert stepped(session, 0.01).time > 0
-            assert session.notices.empty()
-        finally:
-            session.close()
-
-
-# -- what drives -----------------------------------------------------------------------------------------------------
-
-
-def test_every_controller_can_be_made_with_its_gains_at_their_ends():
-    plant = Plant(Settings(arm="PSM"))
-    for name, kind in CONTROLLERS.items():
-        for end in ("least", "most"):
-            Driver(plant, name, {gain: getattr(limits, end) for gain, limits in kind.gains.items()})
-
-
-def test_an_unknown_controller_is_named():
-    with pytest.raises(UnknownName, match="PID"):
-        Driver(Plant(Settings(arm="PSM")), "PIDD")
+def stepped(live, steps):
+    """Mechanism and state of the only arm after some steps."""
+    for _ in range(steps):
+        live.step()
+    frame = live.frame()
+    return frame.scene.arms["PSM"].mechanism(), frame.arms["PSM"]
 
 
 # -- what is shown ---------------------------------------------------------------------------------------------------
 
 
-def test_the_parts_of_an_effort_add_up_to_it(session):
-    session.aim(np.array([0.1, 0.1, 0.14, 0.2, 0.3, -0.2, 0.0]))
-    session.push(np.array([0.5, 0.0, 0.2]))
-    frame = stepped(session, 0.1)
-    parts = composition(frame.plant.equations(), frame)
-    np.testing.assert_allclose(sum(parts.values()), frame.tau, atol=1e-12)
+def test_the_parts_of_an_effort_add_up_to_it():
+    live = Live(Settings(arm="PSM"))
+    live.place(np.array([0.1, 0.1, 0.14, 0.2, 0.3, -0.2, 0.0]))
+    live.push(np.array([0.5, 0.0, 0.2]))
+    mechanism, state = stepped(live, 150)
+    np.testing.assert_allclose(sum(composition(mechanism, state).values()), state.tau, atol=1e-12)
 
 
-def test_without_friction_nothing_is_left_for_it():
-    """The engine's effort is that of the equations, so what is called friction is 0 where there is none."""
-    session = Session(Settings(arm="PSM", friction=False)).start()
-    try:
-        session.drive("computed torque")
-        session.aim(np.array([0.1, 0.1, 0.14, 0.2, 0.3, -0.2, 0.2]))
-        stepped(session, 0.05)
-        session.play()
-        session.aim(np.array([0.5, -0.2, 0.16, 0.5, 0.0, 0.2, 0.4]))
-        session.pause()
-        stepped(session, 0.25)
-        rows = session.history.arrays()
-        mechanism = session.frame.plant.equations()
-        left = rows["tau"] - mechanism.inverse_dynamics(rows["q"], rows["dq"], rows["ddq"])
-        assert np.abs(rows["dq"][:, 0]).max() > 0.1
-        # after the first step, in which the engine's constraints take up their load
-        assert (np.abs(left[1:]).max(0) < 1e-4 * np.maximum(np.abs(rows["tau"]).max(0), 0.01)).all()
-    finally:
-        session.close()
+def test_the_effort_of_a_contact_is_told_from_friction():
+    live = Live(Settings(arm="PSM", objects=practice_objects))
+    live.move_joints(live.frame().arms["PSM"].q + [0, 0, 0.03, 0, 0, 0, 0])  # the plate is 20 mm below the jaws
+    mechanism, state = stepped(live, 1500)
+    parts = composition(mechanism, state)
+    assert parts["contact"][2] == pytest.approx(live.scene.arms["PSM"].contact_wrench(of="plate")[2], abs=1e-3)
+    assert parts["contact"][2] > 0.5
+    np.testing.assert_allclose(sum(parts.values()), state.tau, atol=1e-12)
 
 
-def test_bars_name_every_joint_with_its_effort(session):
-    session.drive("effort alone")
-    session.aim(np.array([0.5, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0]))
-    html = bars(session.frame.plant.equations(), stepped(session, TIMESTEP))
+def test_bars_name_every_joint_with_its_effort():
+    live = Live(Settings(arm="PSM"))
+    live.drive("effort alone")
+    live.set_effort(np.array([0.5, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0]))
+    html = bars(*stepped(live, 1))
     assert 'data-joint="yaw">0.500 N m<' in html
     assert 'data-joint="insertion">1.000 N<' in html
-
-
-def test_history_keeps_the_last_rows_at_its_interval():
-    history = History(seconds=1.0, interval=0.1)
-    for k in range(200):
-        history.add(0.05 * k, *(np.array([float(k)]) for _ in History.NAMES))
-    arrays = history.arrays()
-    np.testing.assert_allclose(np.diff(arrays["t"]), 0.1)
-    assert len(arrays["t"]) == 10
-    assert arrays["q"][-1, 0] == 198.0
-
-
-def test_contact_force_is_the_weight_of_what_lies_there():
-    """A ball at rest on a plane: one arrow, from the contact, upwards, of its weight."""
-    xml = """<mujoco><worldbody><geom type='plane' size='1 1 1'/>
-      <body pos='0 0 0.0999'><freejoint/><geom type='sphere' size='0.1' mass='2'/></body></worldbody></mujoco>"""
-    model = mujoco.MjModel.from_xml_string(xml)
-
-    class Sim:
-        pass
-
-    sim = Sim()
-    sim.model, sim.data = model, mujoco.MjData(model)
-    mujoco.mj_step(model, sim.data, 2000)
-    ((point, force),) = contact_forces(sim)
-    np.testing.assert_allclose(point[:2], 0.0, atol=1e-6)
-    np.testing.assert_allclose(force, [0.0, 0.0, 2 * 9.81], rtol=1e-3, atol=1e-3)
 
 
 def test_lengths_have_the_unit_that_fits():
     assert length(1e-16) == "0 nm"
     assert [length(x) for x in (1.2e-10, 3.4e-8, 2.5e-6, 0.0042)] == ["0.12 nm", "34 nm", "2.5 µm", "4.2 mm"]
-
-
-# -- recordings ------------------------------------------------------------------------------------------------------
-
-
-def test_a_track_shows_the_rows_of_its_recording_and_what_is_between(recording):
-    track = Track(recording, "run")
-    k = 100
-    np.testing.assert_allclose(track.frame(track.t[k]).q, recording.q[k], atol=1e-12)
-    between = track.frame((track.t[k] + track.t[k + 1]) / 2)
-    np.testing.assert_allclose(between.q, (recording.q[k] + recording.q[k + 1]) / 2, atol=1e-12)
-    np.testing.assert_allclose(track.frame(1e9).q, recording.q[-1])
-    np.testing.assert_allclose(track.frame(-1.0).q, recording.q[0])
-    np.testing.assert_allclose(between.qpos[: len(track.plant.arm.bodies)], track.plant.arm.E @ between.q)
-
-
-def test_a_recording_says_what_its_arm_is(recording):
-    settings = settings_of(recording, Settings(arm="MTMR"))
-    assert (settings.arm, settings.friction, settings.parameters) == ("PSM", False, "wang2019")
-
-
-def measured(**changes):
-    fields = {"t": np.arange(4) / 10, "q": np.zeros((4, 2)), "dq": np.zeros((4, 2)), "joints": ["yaw", "pitch"]}
-    return tr.Recording(**{**fields, "joint_units": ["rad", "rad"], **changes})
-
-
-def test_joints_that_are_not_recorded_stay_at_home():
-    track = Track(measured(), "log", Settings(arm="PSM"))
-    np.testing.assert_allclose(track.frame(0.1).q, track.plant.arm.home)
-    assert track.frame(0.1).tau is None
-
-
-def test_joints_of_another_arm_are_named():
-    with pytest.raises(UnknownName, match=r"log: joint of PSM 'elbow'.*insertion"):
-        Track(measured(joints=["yaw", "elbow"]), "log", Settings(arm="PSM"))
-
-
-def test_two_recordings_differ_by_what_they_differ_by(recording):
-    other = replace(recording, q=recording.q + 0.01)
-    found = difference(Track(recording, "a"), Track(other, "b"))
-    np.testing.assert_allclose(found["q"], 0.01)
-    np.testing.assert_allclose(found["tau"], 0.0)
-
-
-def test_recordings_of_different_arms_are_not_compared(recording):
-    other = Track(measured(joints=["outer_yaw", "wrist_yaw"], provenance={"arm": "MTMR"}), "master")
-    with pytest.raises(TrocarError, match="PSM, master of MTMR"):
-        difference(Track(recording, "a"), other)
-
-
-def test_an_uploaded_file_that_is_no_recording_is_an_error_that_names_it():
-    with pytest.raises(TrocarError, match=r"^broken\.csv, line 1"):
-        Track.from_bytes("broken.csv", b"a,b\n1,2\n")
-    with pytest.raises(TrocarError, match=r"ending in \.npz or \.csv"):
-        Track.from_bytes("picture.png", b"")
-    with pytest.raises(TrocarError, match="does not exist"):
-        Track.load("nowhere.csv")
-
-
-def test_an_uploaded_recording_reads_as_it_was(recording, tmp_path):
-    content = recording.save(tmp_path / "run.npz").read_bytes()
-    np.testing.assert_array_equal(Track.from_bytes("run.npz", content).recording.q, recording.q)
 
 
 # -- with viser ------------------------------------------------------------------------------------------------------

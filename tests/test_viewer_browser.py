@@ -19,8 +19,8 @@ from PIL import Image, ImageDraw
 import trocar as tr
 from trocar.control import ComputedTorque, sinusoid
 from trocar.report import Claim, Report
-from trocar.viewer.plant import Settings
-from trocar.viewer.session import Session
+from trocar.runtime import Session, Settings
+from trocar.runtime.practice_objects import practice_objects
 
 pytest.importorskip("viser", reason="pip install 'trocar[view]'")
 sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
@@ -30,11 +30,11 @@ pytestmark = [
     pytest.mark.xdist_group("browser"),  # one browser at a time
 ]
 
-import trocar.viewer.page as viewer_page  # noqa: E402
-from trocar.viewer.endoscope import endoscope_of  # noqa: E402
+import trocar.viewer.viewer_page as viewer_page  # noqa: E402
+from trocar.viewer.endoscope_pane import endoscope_pane  # noqa: E402
 from trocar.viewer.meshes import VISIBLE, body_meshes  # noqa: E402
-from trocar.viewer.page import Page  # noqa: E402
 from trocar.viewer.server import address, serve  # noqa: E402
+from trocar.viewer.shown import ShownArm  # noqa: E402
 
 # As root and without a graphics card; and no calls home.
 FLAGS = [
@@ -63,11 +63,11 @@ class Viewer:
     def __init__(self, browser, reports=None, settings=None):
         settings = settings or Settings(arm="PSM")
         self.session = Session(settings).start()
-        self.endoscope = endoscope_of(settings, self.session)
+        self.endoscope = endoscope_pane(self.session)
         if self.endoscope is not None:
             self.endoscope.start()
         self.server = serve(port=0)
-        self.page = Page(self.server, self.session, self.endoscope, reports).start()
+        self.page = viewer_page.ViewerPage(self.server, self.session, self.endoscope, reports).start()
         # without a graphics card shadows are most of the work
         self.server.scene.get_handle_by_name("/lights/key").cast_shadow = False
         self._mark, self._marks = self.server.gui.add_html(""), 0
@@ -78,11 +78,20 @@ class Viewer:
         self.browser = browser
         self.tab = self.open()
 
+    @property
+    def arm(self):
+        """State of the arm that is shown."""
+        return self.session.frame.arms[self.page.selected()]
+
+    @property
+    def about(self):
+        return self.session.frame.scene.arms[self.page.selected()]
+
     def open(self, size=SIZE):
         tab = self.context.new_page()
         tab.set_viewport_size(size)
         tab.goto(address(self.server))
-        tab.get_by_text(self.session.frame.plant.name, exact=True).first.wait_for()
+        tab.get_by_text(self.page.selected(), exact=True).first.wait_for()
         return tab
 
     def close(self):
@@ -193,7 +202,7 @@ def home(viewer):
     viewer.page.recordings.source.value = "simulation"
     viewer.session.change(counterweight=True, friction=True)
     viewer.session.reset()
-    viewer.page.driving.reset(viewer.session.settled())
+    viewer.page.driving.reset(ShownArm.of(viewer.session.settled(), "PSM"))
     viewer.tab.get_by_text("paused").first.wait_for()
     viewer.go("Drive")
     return viewer
@@ -227,7 +236,7 @@ def projected(viewer, points, size):
 def silhouette(viewer, size):
     """Where the arm should be in the picture (h, w): its triangles through the camera that the browser reports."""
     sim = tr.Simulator("PSM")
-    sim.place(viewer.session.frame.q)
+    sim.place(viewer.arm.q)
     model = sim.spec.copy().compile()
     image = Image.new("1", size)
     draw = ImageDraw.Draw(image)
@@ -248,18 +257,17 @@ def _pose(sim, name):
 def test_the_arm_is_drawn_where_the_camera_must_see_it(home):
     """What the arm adds to the picture is the silhouette of the model's triangles, projected here."""
     scene = home.server.scene
-    hidden = [scene.get_handle_by_name("/floor")]  # on which the arm's shadow falls
-    hidden += [h for handles in home.page._overlays._handles.values() for h in handles]
-    was = [handle.visible for handle in hidden]
-    colours = [(handle, handle.color) for _, handle in home.page._drawing._meshes]
+    floor, shown = scene.get_handle_by_name("/floor"), home.page.mechanism.shown
+    colours = [(handle, handle.color) for handle in map(scene.get_handle_by_name, home.page.drawing.shapes())]
     try:
         for handle, _ in colours:
             handle.color = (0, 0, 0)  # a pale arm is hard to tell from a pale backdrop
-        for handle in hidden:
-            handle.visible = False
-        home.page._drawing.show(False)
+        floor.visible = False  # the arm's shadow falls on it
+        for name in shown:
+            home.page.overlays.show(name, False)
+        home.page.drawing.show(False)
         without = home.still()
-        home.page._drawing.show(True)
+        home.page.drawing.show(True)
         wanted = silhouette(home, (without.shape[1], without.shape[0]))
         assert wanted.mean() > 0.03
         overlap = []
@@ -272,8 +280,9 @@ def test_the_arm_is_drawn_where_the_camera_must_see_it(home):
         until(agreed, "the arm's silhouette")
         print(f"silhouettes overlap by {overlap[-1]:.3f}")
     finally:
-        for handle, visible in zip(hidden, was, strict=True):
-            handle.visible = visible
+        floor.visible = True
+        for name, visible in shown.items():
+            home.page.overlays.show(name, visible)
         for handle, colour in colours:
             handle.color = colour
     home.keep("arm")
@@ -296,7 +305,7 @@ def test_play_moves_time_and_pause_stops_it(home):
 def test_a_slider_moves_the_simulated_arm_and_its_picture(home):
     before = home.canvas()
     home.press("Play")
-    insist(lambda: home.type("yaw [rad]", 0.6), lambda: abs(home.session.frame.q[0] - 0.6) < 0.01, "the yaw")
+    insist(lambda: home.type("yaw [rad]", 0.6), lambda: abs(home.arm.q[0] - 0.6) < 0.01, "the yaw")
     home.press("Pause")
     home.tab.get_by_text("paused").first.wait_for()
     until(lambda: (np.abs(home.canvas() - before).max(-1) > 30).mean() > 0.01, "another picture")
@@ -308,25 +317,25 @@ def test_the_counterweight_switch_changes_the_shown_insertion_force(home):
     home.go("Mechanism")
     home.press("Play")
     until(lambda: home.session.frame.time > 0.3, "the controller")
-    until(lambda: abs(home.shown_effort("insertion") - home.session.frame.tau[J3]) < 0.02, "the force of now")
+    until(lambda: abs(home.shown_effort("insertion") - home.arm.tau[J3]) < 0.02, "the force of now")
     with_weight = home.shown_effort("insertion")
     home.tab.get_by_label("Counterweight").click()
-    until(lambda: home.session.frame.plant.settings.counterweight is False, "the switch")
-    g = [tr.load_mechanism("PSM", counterweight=c).gravity(home.session.frame.q)[J3] for c in (True, False)]
+    until(lambda: home.about.counterweight is False, "the switch")
+    g = [tr.load_mechanism("PSM", counterweight=c).gravity(home.arm.q)[J3] for c in (True, False)]
     # what the page shows jumps by the weight that is no longer balanced; dry friction may carry a part of it
     until(lambda: abs(home.shown_effort("insertion") - with_weight - (g[1] - g[0])) < 0.8, "the shown force")
     assert abs(g[1] - g[0]) > 1.5
     home.keep("counterweight")
     home.tab.get_by_label("Counterweight").click()
-    until(lambda: home.session.frame.plant.settings.counterweight is True, "the switch back")
+    until(lambda: home.about.counterweight is True, "the switch back")
     home.session.drive("PID (dVRK)")
 
 
 @pytest.fixture
 def close_up(home):
     """The viewer with the browser's camera near the tip, where handles are large enough for a mouse."""
-    home.session.aim(np.array([0.1, 0.1, 0.14, 0.2, 0.3, -0.2, 0.0]))  # away from the singular pose at home
-    tip = home.session.settled().T_tip[:3, 3]
+    home.session.place(np.array([0.1, 0.1, 0.14, 0.2, 0.3, -0.2, 0.0]))  # away from the singular pose at home
+    tip = home.session.settled().arms["PSM"].T_tip[:3, 3]
     (client, *_) = home.server.get_clients().values()
     camera = client.camera
     was = camera.position, camera.look_at
@@ -358,10 +367,10 @@ def test_the_tip_target_is_dragged_with_the_mouse_and_the_tip_follows(close_up):
     home = close_up
     home.tab.get_by_role("combobox", name="Mode").click()
     home.tab.get_by_role("option", name="cartesian").click()
-    until(lambda: home.session.frame.driver.controller == "feedback linearisation", "the mode")
-    until(lambda: home.page.driving._target.visible, "the handle")
+    until(lambda: home.arm.control.controller == "feedback linearisation", "the mode")
+    until(lambda: home.page.driving.target.visible, "the handle")
     home.rendered()
-    T = home.session.frame.driver.reference.target
+    T = home.arm.control.target
     directions = []
 
     def pull():
@@ -370,7 +379,7 @@ def test_the_tip_target_is_dragged_with_the_mouse_and_the_tip_follows(close_up):
         release()
 
     def went():
-        return home.session.frame.driver.reference.target[:3, 3] - T[:3, 3]
+        return home.arm.control.target[:3, 3] - T[:3, 3]
 
     insist(pull, lambda: np.linalg.norm(went()) > 0.005, "the target")
     # the last of the drag may still be on its way, which is along the arrow too
@@ -378,20 +387,20 @@ def test_the_tip_target_is_dragged_with_the_mouse_and_the_tip_follows(close_up):
     np.testing.assert_allclose(way - (way @ direction) * direction, 0.0, atol=1e-4)  # along the arrow, and only that
     assert way @ direction > 0.005
     home.press("Play")
-    until(lambda: (home.session.frame.T_tip[:3, 3] - T[:3, 3]) @ direction > 0.6 * (way @ direction), "the tip")
+    until(lambda: (home.arm.T_tip[:3, 3] - T[:3, 3]) @ direction > 0.6 * (way @ direction), "the tip")
     home.keep("dragged")
     home.session.pause()
-    home.page.driving._drive("PID (dVRK)")
+    home.page.driving.drive("PID (dVRK)")
 
 
 def test_the_hand_pulls_at_the_tip_until_it_is_let_go(close_up):
     home = close_up
     home.tab.get_by_text("Push the tip").click()
     home.tab.get_by_label("Hand").click()
-    until(lambda: home.page.driving._grip.visible, "the handle")
+    until(lambda: home.page.driving.grip.visible, "the handle")
     home.rendered()
     T = np.eye(4)
-    T[:3, 3] = home.session.frame.T_tip[:3, 3]
+    T[:3, 3] = home.arm.T_tip[:3, 3]
     tries = []
 
     def pull():
@@ -399,13 +408,13 @@ def test_the_hand_pulls_at_the_tip_until_it_is_let_go(close_up):
             tries[-1][1]()  # let go of what was missed
         tries.append(drag(home, T, 0.7 * 0.12, 0.03))
 
-    insist(pull, lambda: bool(tries) and home.session.frame.force @ tries[-1][0] > 0.5, "the force")
+    insist(pull, lambda: bool(tries) and home.arm.force @ tries[-1][0] > 0.5, "the force")
     direction, release = tries[-1]
     home.keep("hand")
-    force = home.session.frame.force
+    force = home.arm.force
     np.testing.assert_allclose(force / np.linalg.norm(force), direction, atol=0.05)
     release()
-    until(lambda: not home.session.frame.force.any(), "the hand to let go")
+    until(lambda: not home.arm.force.any(), "the hand to let go")
     home.tab.get_by_label("Hand").click()
 
 
@@ -421,13 +430,13 @@ def test_a_bad_recording_is_a_message_and_a_good_one_scrubs(home, recording, tmp
 
     upload.first.set_input_files(path)
     home.tab.get_by_text("Play recording").wait_for()
-    arm = home.page.recordings.a.plant.arm
+    arm = home.page.recordings.a.arm
     for t in (0.1, 0.35):
         home.type("Time [s]", t)
         home.tab.get_by_text(f"t = {t:.2f} s").first.wait_for()
         k = int(np.argmin(np.abs(made.t - made.t[0] - t)))
         wanted = arm.E @ made.q[k]
-        until(lambda w=wanted: np.allclose(home.page._drawing.data.qpos[: len(w)], w, atol=2e-3), "the pose")
+        until(lambda w=wanted: np.allclose(home.page.drawing.data.qpos[: len(w)], w, atol=2e-3), "the pose")
     home.press("Simulate this recording")
     home.tab.get_by_text("run.csv, simulated").first.wait_for()
     home.tab.get_by_text("RMS of B - A").wait_for()
@@ -460,7 +469,7 @@ def test_a_reload_reconnects_and_a_second_viewer_sees_the_same(home):
     home.tab.get_by_text("PSM", exact=True).first.wait_for()
     other = home.open({"width": 700, "height": 400})
     try:
-        pitched = lambda: abs(home.session.frame.q[1] - 0.25) < 1e-6  # noqa: E731
+        pitched = lambda: abs(home.arm.q[1] - 0.25) < 1e-6  # noqa: E731
         insist(lambda: home.type("pitch [rad]", 0.25), pitched, "the pitch")
         until(lambda: home.field("pitch [rad]", other).input_value() == "0.25", "the other's slider")
         other.get_by_role("button", name="Play", exact=True).click()
@@ -469,14 +478,14 @@ def test_a_reload_reconnects_and_a_second_viewer_sees_the_same(home):
         until(lambda: not home.session.frame.playing, "the pause")
     finally:
         other.close()
-    home.session.aim(np.array([0.1, 0.1, 0.12, 0, 0, 0, 0.1]))  # and goes on when one has left
-    assert home.session.settled().q[0] == pytest.approx(0.1)
+    home.session.place(np.array([0.1, 0.1, 0.12, 0, 0, 0, 0.1]))  # and goes on when one has left
+    assert home.session.settled().arms["PSM"].q[0] == pytest.approx(0.1)
 
 
 def test_a_scene_has_a_choice_of_arms_and_what_its_endoscope_sees(viewer):
     viewer.session.pause()
     viewer.tab.goto("about:blank")  # one page is drawn at a time
-    cart = Viewer(viewer.browser, settings=Settings(scene="cart_classic", touch=True))
+    cart = Viewer(viewer.browser, settings=Settings(scene="cart_classic", objects=practice_objects))
     try:
         picture = cart.tab.locator("img[src^='blob:']").first
         until(lambda: picture.count() and pixels(picture.screenshot()).std() > 20, "a picture that is not plain")
@@ -485,7 +494,7 @@ def test_a_scene_has_a_choice_of_arms_and_what_its_endoscope_sees(viewer):
         cart.tab.get_by_role("option", name="ECM").click()
         cart.tab.get_by_text("ECM", exact=True).first.wait_for()
         until(lambda: cart.field("wrist_yaw [rad]").count() == 0, "the sliders of four joints")
-        rolled = lambda: abs(cart.session.frame.q[3] - 0.5) < 1e-6  # noqa: E731
+        rolled = lambda: abs(cart.arm.q[3] - 0.5) < 1e-6  # noqa: E731
         insist(lambda: cart.type("roll [rad]", 0.5), rolled, "the roll of the ECM")
         until(lambda: (np.abs(pixels(picture.screenshot()) - before).max(-1) > 30).mean() > 0.2, "the view to turn")
         cart.keep("scene")
@@ -500,21 +509,24 @@ def test_a_scene_has_a_choice_of_arms_and_what_its_endoscope_sees(viewer):
         cart.go("Mechanism")
         cart.tab.get_by_text("ECM (ECM)", exact=True).wait_for()  # the controls are of that arm
         cart.tab.get_by_label("Friction").click()
-        until(lambda: not cart.session.frame.plant.sim.friction, "the switch of the ECM")
-        assert cart.session._live.world.plants["PSM1"].sim.friction
-        cart.session.choose("PSM1")
+        until(lambda: not cart.about.friction, "the switch of the ECM")
+        assert cart.session.frame.scene.arms["PSM1"].friction
+        cart.page.select("PSM1")
         cart.tab.get_by_text("PSM1 (PSM)", exact=True).wait_for()
         cart.rendered()
         cart.tab.get_by_text("Set-up joints", exact=True).click()
-        was = cart.session.settled().plant.q_setup
-        refused = cart.tab.get_by_text(re.compile("refused: .* of PSM1 overlaps .* of PSM3")).first
+        was = cart.about.q_setup
+        refused = cart.tab.get_by_text(re.compile(".* of PSM1 overlaps .* of PSM3")).first
         insist(lambda: cart.type("shoulder [rad]", -0.788), refused.is_visible, "the refusal")
         until(lambda: cart.field("shoulder [rad]").input_value() == "-0.588", "the slider to go back")
-        np.testing.assert_array_equal(cart.session.settled().plant.q_setup, was)
-        raised = lambda: cart.session.frame.plant.q_setup[0] == 0.05  # noqa: E731
+        np.testing.assert_array_equal(cart.about.q_setup, was)
+        raised = lambda: cart.about.q_setup[0] == 0.05  # noqa: E731
         insist(lambda: cart.type("column [m]", 0.05), raised, "the column")
-        base = cart.session.frame.plant.T_world_base[:3, 3]
-        until(lambda: np.allclose(cart.page._base.position, base), "the base to be drawn there")
+        base = cart.about.T_world_base[:3, 3]
+        until(
+            lambda: np.allclose(cart.server.scene.get_handle_by_name("/base").position, base),
+            "the base to be drawn there",
+        )
         cart.keep("set-up joints")
     finally:
         cart.tab.close()

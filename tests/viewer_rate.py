@@ -52,7 +52,9 @@ def main() -> None:
             began, start = time.perf_counter(), viewer.session.frame.time
             for _ in range(5):  # on its way all the time
                 sign = -sign
-                viewer.session.aim(sign * np.array([1.0, 0.4, 0.0, 1.0, 0.4, 0.2, 0.0]) + [0, 0, 0.12, 0, 0, 0, 0.3])
+                viewer.session.move_joints(
+                    sign * np.array([1.0, 0.4, 0.0, 1.0, 0.4, 0.2, 0.0]) + [0, 0, 0.12, 0, 0, 0, 0.3]
+                )
                 viewer.tab.wait_for_timeout(1000)
             wall = time.perf_counter() - began
             print(

@@ -14,7 +14,7 @@ from trocar.errors import TrocarError, UnknownName
 
 if TYPE_CHECKING:
     from trocar.appearance import Picture
-    from trocar.viewer.playback import Film
+    from trocar.viewer.film import Film
 
 MOST_FPS = 240.0
 SUFFIXES = (".png", ".gif", ".mp4")
@@ -55,22 +55,22 @@ def render(
     from trocar.appearance import render_video, save_png
     from trocar.arms import ARMS
     from trocar.files import check_writable
-    from trocar.viewer.plant import Settings
-    from trocar.viewer.playback import Track
+    from trocar.runtime import Settings, Track
+    from trocar.viewer.film import Film
 
     check_writable(output)
     if arm is not None and arm not in ARMS:
         raise UnknownName("arm", arm, ARMS)
     track = Track.load(recording, Settings(arm=arm) if arm is not None else None)
-    if arm is not None and track.plant.arm.name != arm:
-        raise TrocarError(f"{recording} names {track.plant.arm.name} as its arm: leave --arm {arm} out")
+    if arm is not None and track.arm.name != arm:
+        raise TrocarError(f"{recording} names {track.arm.name} as its arm: leave --arm {arm} out")
     if suffix == ".png":
         time = track.duration if at is None else at
         if not 0 <= time <= track.duration + 1e-9:
             raise TrocarError(f"--at {at:g} is not within the recording, 0 to {track.duration:.6g} s")
-        written = save_png(output, track.picture(time, camera, pixels))
+        written = save_png(output, Film(track, fps, speed, camera, pixels).picture(time))
     else:
-        film = track.pictures(fps, speed, camera, pixels)
+        film = Film(track, fps, speed, camera, pixels)
         with progress_bar(f"{len(film)} frames") as progress:
             written = render_video(output, _counted(film, progress), fps)
     show_written([written])

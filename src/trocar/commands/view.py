@@ -14,7 +14,7 @@ from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError
 
 if TYPE_CHECKING:
-    from trocar.viewer.plant import Settings
+    from trocar.runtime.settings import Settings
 
 
 @plain_errors()
@@ -57,10 +57,11 @@ def view(
     from trocar.arms import ARMS
     from trocar.errors import NearLimit, NearSingular, UnknownName
     from trocar.recording.loading import SUFFIXES
+    from trocar.runtime.practice_objects import practice_objects
+    from trocar.runtime.settings import Settings
     from trocar.simulation.scene_file import BUILT_IN
-    from trocar.viewer.plant import Settings
 
-    # the page itself says what is near a singularity or a limit
+    # the page itself warns near a singularity or a limit
     for category in (NearSingular, NearLimit):
         warnings.simplefilter("ignore", category)
     recording = Path(what) if Path(what).suffix.lower() in SUFFIXES else None
@@ -79,7 +80,7 @@ def view(
         parameters=parameters,
         instrument=instrument,
         scene=scene,
-        touch=touch,
+        objects=practice_objects if touch else None,
     )
     if native:
         _native(settings, recording)
@@ -101,9 +102,9 @@ def _serve(
         from trocar.viewer.server import address, exposure, open_browser, serve, stop
     except ModuleNotFoundError as error:
         raise TrocarError(f"the viewer needs {error.name}: pip install 'trocar[view]'") from error
-    from trocar.viewer.endoscope import endoscope_of
-    from trocar.viewer.page import Page
-    from trocar.viewer.session import Session
+    from trocar.runtime.session import Session
+    from trocar.viewer.endoscope_pane import endoscope_pane
+    from trocar.viewer.viewer_page import ViewerPage
 
     warning = exposure(host)
     if warning:
@@ -112,8 +113,8 @@ def _serve(
     with ExitStack() as running:  # what was started is ended in the opposite order
         server = serve(host, port)
         running.callback(stop, server)
-        endoscope = endoscope_of(settings, session)
-        page = Page(server, session, endoscope, reports)
+        endoscope = endoscope_pane(session)
+        page = ViewerPage(server, session, endoscope, reports)
         running.callback(session.close)
         session.start()
         if endoscope is not None:

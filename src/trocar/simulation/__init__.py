@@ -1,8 +1,8 @@
 """Simulation: arms as closed chains in MuJoCo, their surroundings, and the loop that runs a controller.
 
 `Simulator` is one arm, `load_scene` several arms in one model; `simulate` runs a controller and returns a `Recording`.
-Objects to touch (`Solid`, `SoftSlab`, `needle`, `Port`), faults (`MotorLoss`, `EncoderBias`, `CableBreak`), motion planning (`plan`) and
-sensors (`ForceSensor`) are here too.
+Objects to touch (`Solid`, `SoftSlab`, `needle`, `Port`), faults (`MotorLoss`, `EncoderBias`, `CableBreak`), motion
+planning (`plan`) and sensors (`ForceSensor`) are here too.
 """
 
 from trocar.simulation.arm_options import ArmOptions, Cable

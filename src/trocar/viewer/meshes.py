@@ -1,4 +1,4 @@
-"""The shapes of a MuJoCo model as triangles: per body and colour, in the frame of the body."""
+"""Triangles of the shapes of a MuJoCo model, per body and colour, in the frame of the body."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trocar.spatial import Array, pose
 VISIBLE = (0, 1, 2)  # geom groups that are drawn
 COLLISION = 3
 SMOOTH = np.radians(40.0)  # edges sharper than this are drawn as edges
-FLOOR = 4.0  # side of what stands for an endless plane [m]
+FLOOR = 4.0  # side of the square drawn for an endless plane [m]
 ROUND = 32  # corners of a circle
 
 
@@ -33,7 +33,7 @@ class BodyMesh:
 def body_meshes(
     model: mujoco.MjModel, groups: tuple[int, ...] = (*VISIBLE, COLLISION), bodies: Container[int] | None = None
 ) -> list[BodyMesh]:
-    """All geoms of the groups, merged where body, group and colour are the same; of all bodies or of some."""
+    """Meshes of all geoms of some groups, merged by body, group and colour; of all bodies by default."""
     parts: dict[tuple[int, int, tuple[float, ...]], list[trimesh.Trimesh]] = {}
     shaded: dict[bytes, trimesh.Trimesh] = {}  # arms of one kind have the same shapes
     for i in range(model.ngeom):
@@ -79,13 +79,13 @@ def geom_mesh(model: mujoco.MjModel, i: int) -> trimesh.Trimesh:
             x, y = (2 * s if s > 0 else FLOOR for s in size[:2])
             return trimesh.creation.box([x, y, 1e-4])
         case _:
-            # a height field or a signed distance field: the box around it shows at least that something is there
+            # a height field or a signed distance field: draw its bounding box
             centre, half = model.geom_aabb[i, :3], model.geom_aabb[i, 3:]
             return trimesh.creation.box(2 * np.maximum(half, 1e-4)).apply_translation(centre)
 
 
 def geom_keys(model: mujoco.MjModel) -> dict[str, list[bytes]]:
-    """What the geoms of every body look like, by its name: equal where nothing need be drawn anew."""
+    """Keys of the geoms of every body, by its name; bodies with equal keys look the same."""
     found: dict[str, list[bytes]] = {model.body(k).name: [] for k in range(model.nbody)}
     for i in range(model.ngeom):
         parts = (model.geom_group[i], model.geom_pos[i], model.geom_quat[i], _colour(model, i))
@@ -95,7 +95,7 @@ def geom_keys(model: mujoco.MjModel) -> dict[str, list[bytes]]:
 
 
 def _shape(model: mujoco.MjModel, i: int) -> bytes:
-    """Equal for geoms of the same shape."""
+    """A key that is equal for geoms of the same shape."""
     parts = [model.geom_type[i], model.geom_size[i], model.geom_aabb[i]]
     if model.geom_type[i] == mujoco.mjtGeom.mjGEOM_MESH:
         k = int(model.geom_dataid[i])
@@ -105,7 +105,7 @@ def _shape(model: mujoco.MjModel, i: int) -> bytes:
 
 
 def _shaded(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
-    """Vertices parted at sharp edges, so that the browser's normals leave edges sharp and the rest round."""
+    """The mesh with vertices split at sharp edges, so that the browser shades edges sharp and the rest round."""
     mesh.merge_vertices()
     mesh.update_faces(mesh.nondegenerate_faces())
     return trimesh.graph.smooth_shade(mesh, angle=SMOOTH, facet_minarea=None)

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
 
 from trocar.errors import TrocarError
-from trocar.viewer.plant import Settings
-from trocar.viewer.session import Session
+from trocar.runtime.session import Session
+from trocar.runtime.settings import Settings
 
 
 def show(settings: Settings) -> None:
     """Open the window and keep it up to date until it is closed; the arm is held at home by the dVRK's controller."""
     if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        raise TrocarError("--native needs a display, and there is none here; leave it out and use the browser")
+        raise TrocarError("--native needs a display; without one, leave it out and use the browser")
     import mujoco.viewer
 
-    session = Session(settings)
-    model = session.frame.plant.spec.copy().compile()
-    data = mujoco.MjData(model)
-    session.start()
-    session.play()
-    try:
+    with Session(settings) as session, contextlib.suppress(KeyboardInterrupt):
+        model = session.frame.scene.spec.copy().compile()
+        data = mujoco.MjData(model)
+        session.play()
         with mujoco.viewer.launch_passive(model, data, show_left_ui=False) as window:
-            while window.is_running():
+            while window.is_running() and session.running:
                 frame = session.frame
                 with window.lock():
                     data.qpos[: len(frame.qpos)] = frame.qpos
@@ -33,7 +32,5 @@ def show(settings: Settings) -> None:
                     mujoco.mj_comPos(model, data)
                 window.sync()
                 time.sleep(1 / 60)
-    except KeyboardInterrupt:
-        pass
-    finally:
-        session.close()
+        if session.error is not None:
+            raise TrocarError(f"the simulation has ended: {session.error!r}")

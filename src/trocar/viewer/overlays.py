@@ -1,22 +1,24 @@
-"""The mechanism made visible: what closes, what follows, what weighs, what pushes, and how far it reaches.
+"""Marks over the arm: joints and loops, centres of mass, frames, forces, workspace.
 
-Most of it is drawn once, on the bodies, and moves with them.
+Most are drawn once, on the bodies, and move with them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import viser
+from numpy.typing import ArrayLike
 
 from trocar.arms.arm import Arm, Loop
 from trocar.mechanics.workspace import Workspace
 from trocar.palette import COLOURS, rgb
+from trocar.runtime.description import ArmDescription
 from trocar.spatial import Array
-from trocar.viewer.drawing import Drawing
-from trocar.viewer.frame import Frame, length
-from trocar.viewer.plant import Plant
+from trocar.viewer.model_drawing import ModelDrawing
+from trocar.viewer.shown import ShownArm, length
 
 DRIVEN, PASSIVE, FOLLOWER, LOOP = rgb(COLOURS[0]), rgb(COLOURS[5]), rgb(COLOURS[3]), rgb(COLOURS[1])
 PUSH, CONTACT = rgb(COLOURS[2]), rgb(COLOURS[1])
@@ -24,27 +26,29 @@ MASS, RCM, GRAVITY = (240, 200, 40), (220, 20, 60), (110, 110, 110)
 METRE_PER_NEWTON, LEAST_FORCE = 0.03, 0.05  # of arrows, whose heads are as large for the least force [m/N], [N]
 BASE = "/base"  # node of the scene that is the base of the arm
 CLOUD = 4096
+SIZE = 0.8  # of an arm, which marks scale with [m]
 
 NAMES = {
     "joints and loops": "blue: driven joints; orange: passive ones, red the loops that carry them; pink: by cable",
-    "remote centre": "where the shaft passes through the patient's wall, and the axis of the insertion",
-    "centres of mass": "each body's, the ball as large as its mass",
+    "remote centre": "where the shaft passes through the abdominal wall, and the insertion axis",
+    "centres of mass": "of every body; the volume of the ball is its mass",
     "forces": "push (green), contacts (orange)",
-    "gravity": "direction of the weight",
+    "gravity": "direction of gravity",
     "frames": "of every body, the base and the tip",
-    "workspace": "where the tip can be, within joint limits",
+    "workspace": "positions that the tip can reach within joint limits",
     "labels": "names of the bodies",
 }
 
 
 class Overlays:
-    """All of them for one arm of a drawing; which are shown is up to `show`."""
+    """All marks of one arm of a drawing; `show` chooses those that are visible."""
 
-    def __init__(self, scene: viser.SceneApi, drawing: Drawing, plant: Plant, shown: dict[str, bool]) -> None:
-        self._scene, self._drawing, self._plant = scene, drawing, plant
+    def __init__(
+        self, scene: viser.SceneApi, drawing: ModelDrawing, about: ArmDescription, shown: dict[str, bool]
+    ) -> None:
+        self._scene, self._drawing, self._about = scene, drawing, about
         self._shown = dict.fromkeys(NAMES, False) | shown
         self._handles: dict[str, list[Any]] = {name: [] for name in NAMES}
-        self._size = _size(plant.arm)
         self._add_joints()
         self._add_centre()
         self._add_masses()
@@ -60,13 +64,14 @@ class Overlays:
         for handle in self._handles[name]:
             handle.visible = visible
 
-    def update(self, frame: Frame) -> None:
-        """What is not fixed to a body."""
-        tip = frame.T_tip[:3, 3]
-        self._aim(self._push, np.array([[tip, frame.force]]), self._shown["forces"])
-        self._aim(self._contacts, frame.contacts, self._shown["forces"])
-        if self._shown["remote centre"] and frame.rcm_error is not None:
-            text = f"RCM, off by {length(frame.rcm_error)}"
+    def update(self, shown: ShownArm) -> None:
+        """Move the marks that are not fixed to a body."""
+        state = shown.state
+        tip = state.T_tip[:3, 3]
+        self._aim(self._push, np.array([[tip, state.force]]), self._shown["forces"])
+        self._aim(self._contacts, shown.frame.contacts, self._shown["forces"])
+        if self._shown["remote centre"] and state.rcm_error is not None:
+            text = f"RCM, off by {length(state.rcm_error)}"
             if self._centre.text != text:
                 self._centre.text = text
 
@@ -84,111 +89,84 @@ class Overlays:
         arrows.visible = bool(visible and len(seen))
 
     def _node(self, body: str) -> str:
-        return self._drawing.node(self._plant.prefix + body)
+        return self._drawing.node(self._about.prefix + body)
+
+    def _mark(self, name: str, add: Callable[..., Any], node: str, *what: Any, **look: Any) -> Any:
+        """Add a mark to the scene under the overlay of that name."""
+        handle = add(node, *what, **look)
+        self._handles[name].append(handle)
+        return handle
+
+    def _lines(self, name: str, node: str, ends: ArrayLike, colour: tuple[int, int, int], thickness: float) -> None:
+        points = np.array([ends], dtype=np.float32)
+        add = self._scene.add_line_segments
+        self._mark(name, add, node, points, colors=colour, thickness=thickness, thickness_units="screen")
 
     def _add_joints(self) -> None:
-        arm, size = self._plant.arm, self._size
+        arm, scene, name = self._about.arm, self._scene, "joints and loops"
         driven = set(arm.driven.values())
-        kept = self._handles["joints and loops"]
         for body in arm.bodies:
-            if body.kind != "revolute":
-                continue
-            colour = DRIVEN if body.name in driven else FOLLOWER if body.name in arm.transmissions else PASSIVE
-            slender = body.name in ("roll", "wrist_pitch", "wrist_yaw", "finger_left", "finger_right")
-            radius = size * (0.006 if slender else 0.02)
-            kept.append(
-                self._scene.add_cylinder(
-                    f"{self._node(body.name)}/joint", radius=radius, height=5 * radius, color=colour
-                )
-            )
+            if body.kind == "revolute":
+                colour = DRIVEN if body.name in driven else FOLLOWER if body.name in arm.transmissions else PASSIVE
+                slender = body.name in ("roll", "wrist_pitch", "wrist_yaw", "finger_left", "finger_right")
+                radius = SIZE * (0.006 if slender else 0.02)
+                node = f"{self._node(body.name)}/joint"
+                self._mark(name, scene.add_cylinder, node, radius=radius, height=5 * radius, color=colour)
         for loop in arm.loops:
             for side, a, b in _sides(arm, loop):
-                points = np.array([[a, b]], dtype=np.float32)
-                kept.append(
-                    self._scene.add_line_segments(
-                        f"{self._node(side)}/{loop.name}",
-                        points,
-                        colors=LOOP,
-                        thickness=5.0,
-                        thickness_units="screen",
-                    )
-                )
-            pin = self._scene.add_icosphere(
-                f"{self._node(loop.body_a)}/{loop.name}_pin",
-                radius=0.025 * size,
-                color=LOOP,
-                position=loop.point_a,
-            )
-            kept.append(pin)
+                self._lines(name, f"{self._node(side)}/{loop.name}", [a, b], LOOP, 5.0)
+            node = f"{self._node(loop.body_a)}/{loop.name}_pin"
+            self._mark(name, scene.add_icosphere, node, radius=0.025 * SIZE, color=LOOP, position=loop.point_a)
 
     def _add_centre(self) -> None:
-        if not self._plant.arm.has_rcm:
-            return
-        scene, kept = self._scene, self._handles["remote centre"]
-        kept.append(scene.add_icosphere(f"{BASE}/rcm", radius=0.012 * self._size, color=RCM))
-        self._centre = scene.add_label(f"{BASE}/rcm_label", "RCM", position=(0.0, 0.0, 0.03), anchor="bottom-left")
-        kept.append(self._centre)
-        along = np.array([[[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]]], dtype=np.float32)
-        kept.append(
-            scene.add_line_segments(
-                f"{self._node('insertion')}/axis", along, colors=RCM, thickness=2.0, thickness_units="screen"
-            )
-        )
+        if self._about.arm.has_rcm:
+            scene, name, above = self._scene, "remote centre", (0.0, 0.0, 0.03)
+            self._mark(name, scene.add_icosphere, f"{BASE}/rcm", radius=0.012 * SIZE, color=RCM)
+            label = f"{BASE}/rcm_label"
+            self._centre = self._mark(name, scene.add_label, label, "RCM", position=above, anchor="bottom-left")
+            self._lines(name, f"{self._node('insertion')}/axis", [[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]], RCM, 2.0)
 
     def _add_masses(self) -> None:
-        model, prefix = self._drawing.model, self._plant.prefix
-        masses = {body.name: float(model.body(prefix + body.name).mass[0]) for body in self._plant.arm.bodies}
-        largest = max(masses.values())
-        for name, mass in masses.items():
-            if mass > 1e-6:
-                self._handles["centres of mass"].append(
-                    self._scene.add_icosphere(
-                        f"{self._node(name)}/com",
-                        radius=0.07 * self._size * (mass / largest) ** (1 / 3),
-                        color=MASS,
-                        opacity=0.85,
-                        position=model.body(prefix + name).ipos,
-                    )
-                )
+        model, prefix = self._drawing.model, self._about.prefix
+        found = {body.name: model.body(prefix + body.name) for body in self._about.arm.bodies}
+        largest = max(float(body.mass[0]) for body in found.values())
+        for name, body in found.items():
+            if body.mass[0] > 1e-6:
+                look = {"radius": 0.07 * SIZE * (float(body.mass[0]) / largest) ** (1 / 3), "position": body.ipos}
+                add, node = self._scene.add_icosphere, f"{self._node(name)}/com"
+                self._mark("centres of mass", add, node, color=MASS, opacity=0.85, **look)
 
     def _add_frames(self) -> None:
-        arm, scene = self._plant.arm, self._scene
-        kept, labels = self._handles["frames"], self._handles["labels"]
-        look: dict[str, Any] = {"axes_length": 0.12 * self._size, "axes_radius": 0.004 * self._size}
-        kept.append(scene.add_frame(f"{BASE}/base", **look))
+        arm, add = self._about.arm, self._scene.add_frame
+        look: dict[str, Any] = {"axes_length": 0.12 * SIZE, "axes_radius": 0.004 * SIZE}
+        self._mark("frames", add, f"{BASE}/base", **look)
         for body in arm.bodies:
-            kept.append(scene.add_frame(f"{self._node(body.name)}/axes", **look))
-            labels.append(scene.add_label(f"{self._node(body.name)}/name", body.name))
-        site = self._drawing.model.site(self._plant.prefix + "tip")
-        where = self._node(arm.tip_body)
-        kept.append(scene.add_frame(f"{where}/tip", position=site.pos, wxyz=site.quat, **look))
+            self._mark("frames", add, f"{self._node(body.name)}/axes", **look)
+            self._mark("labels", self._scene.add_label, f"{self._node(body.name)}/name", body.name)
+        site = self._drawing.model.site(self._about.prefix + "tip")
+        self._mark("frames", add, f"{self._node(arm.tip_body)}/tip", position=site.pos, wxyz=site.quat, **look)
 
     def _add_arrows(self) -> None:
-        scene, plant, width = self._scene, self._plant, 0.006 * self._size
+        add, about, width = self._scene.add_arrows, self._about, 0.006 * SIZE
         look: dict[str, Any] = {"shaft_radius": width, "head_radius": 2 * width, "head_length": 3 * width}
         nothing = np.zeros((1, 2, 3))
-        self._push = scene.add_arrows(f"{BASE}/push", nothing, _linear(PUSH), visible=False, **look)
-        self._contacts = scene.add_arrows("/contacts", nothing, _linear(CONTACT), visible=False, **look)
-        self._handles["forces"] += [self._push, self._contacts]
-        T = plant.T_world_base
-        g = T[:3, :3] @ plant.sim.gravity_vector
+        self._push = self._mark("forces", add, f"{BASE}/push", nothing, _linear(PUSH), visible=False, **look)
+        self._contacts = self._mark("forces", add, "/contacts", nothing, _linear(CONTACT), visible=False, **look)
+        T, g = about.T_world_base, about.world_gravity
         if g.any():
             start = np.array([T[0, 3], T[1, 3], self._drawing.extent[1][2] + 0.05])
-            end = start + 0.3 * self._size * g / 9.81
-            kept = self._handles["gravity"]
-            kept.append(scene.add_arrows("/gravity", np.array([[start, end]]), _linear(GRAVITY), **look))
-            kept.append(scene.add_label("/gravity_label", f"g {np.linalg.norm(g):.3g} m/s²", position=end))
+            end = start + 0.3 * SIZE * g / 9.81
+            self._mark("gravity", add, "/gravity", np.array([[start, end]]), _linear(GRAVITY), **look)
+            text = f"g {np.linalg.norm(g):.3g} m/s²"
+            self._mark("gravity", self._scene.add_label, "/gravity_label", text, position=end)
 
     def _add_cloud(self) -> None:
-        points = Workspace(self._plant.equations()).cloud(CLOUD, density="volume").points
+        points = Workspace(self._about.mechanism()).cloud(CLOUD, density="volume").points
         low, high = points.min(0), points.max(0)
         depth = (points[:, 2] - low[2]) / (high[2] - low[2])
         colours = np.stack([60 + 140 * depth, 130 + 60 * depth, 230 - 100 * depth], axis=1).astype(np.uint8)
-        self._handles["workspace"].append(
-            self._scene.add_point_cloud(
-                f"{BASE}/workspace", points, colours, point_size=0.004 * self._size, point_shape="circle"
-            )
-        )
+        add, look = self._scene.add_point_cloud, {"point_size": 0.004 * SIZE, "point_shape": "circle"}
+        self._mark("workspace", add, f"{BASE}/workspace", points, colours, **look)
 
 
 def _sides(arm: Arm, loop: Loop) -> list[tuple[str, Array, Array]]:
@@ -216,12 +194,7 @@ def _ancestors(arm: Arm, name: str) -> list[str]:
     return chain
 
 
-def _size(arm: Arm) -> float:
-    """A length to scale marks by: 1 for an arm of a metre or so, less for smaller ones."""
-    return 0.8 if arm.has_rcm else 0.7
-
-
 def _linear(colour: tuple[int, int, int]) -> tuple[int, int, int]:
-    """As viser wants colours of arrows: it takes them for linear, and would show them too pale."""
+    """A colour in linear RGB, which viser expects for arrows."""
     red, green, blue = (round(255 * (x / 255) ** 2.2) for x in colour)
     return red, green, blue

@@ -1,4 +1,4 @@
-"""The web server: on the loopback unless asked otherwise, at the port asked for or not at all."""
+"""The web server: on the loopback by default, at exactly the requested port."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 def serve(host: str = "127.0.0.1", port: int = 8080) -> viser.ViserServer:
     """A server at exactly this host and port (0: any free one)."""
     _check_free(host, port)
-    with contextlib.redirect_stdout(io.StringIO()):  # its own banner; ours says more
+    with contextlib.redirect_stdout(io.StringIO()):  # viser's banner; the command prints its own
         server = viser.ViserServer(host=host, port=port, verbose=False)
-    if port and server.get_port() != port:  # taken in between: viser goes on to the next one
+    if port and server.get_port() != port:  # taken meanwhile: viser moves on to the next one
         stop(server)
         raise _taken(host, port)
     return server
 
 
 def stop(server: viser.ViserServer) -> None:
-    """End a server, without a word on stdout."""
+    """Stop a server without output on stdout."""
     with contextlib.redirect_stdout(io.StringIO()):
         server.stop()
 
@@ -41,24 +41,24 @@ def address(server: viser.ViserServer) -> str:
 
 
 def exposure(host: str) -> str | None:
-    """What to be warned of when the server is not on the loopback."""
+    """A warning for a server that is not on the loopback."""
     if host in LOOPBACK:
         return None
     return (
-        f"--host {host}: everyone who reaches this machine over the network can watch and control the simulation; "
-        "there is no password. Over SSH the default is enough: ssh -L 8080:127.0.0.1:8080 MACHINE"
+        f"--host {host}: anyone on the network can watch and control the simulation; "
+        "there is no password. For SSH the default is enough: ssh -L 8080:127.0.0.1:8080 MACHINE"
     )
 
 
 def open_browser(url: str) -> bool:
-    """Show the page where there is a screen."""
+    """Open the page in a browser where there is a screen."""
     screen = sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     return bool(screen) and webbrowser.open(url)
 
 
 def _check_free(host: str, port: int) -> None:
     if not 0 <= port <= 65535:
-        raise TrocarError(f"a port is a number from 0 (any free one) to 65535, got {port}")
+        raise TrocarError(f"--port must be 0 (any free port) to 65535, got {port}")
     try:
         family, kind, protocol, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except socket.gaierror as error:
@@ -68,7 +68,7 @@ def _check_free(host: str, port: int) -> None:
         try:
             probe.bind(where)
         except PermissionError:
-            raise TrocarError(f"port {port} needs rights that you do not have; take one above 1023") from None
+            raise TrocarError(f"port {port} requires root; use a port above 1023") from None
         except OSError as error:
             if port == 0 or error.errno == errno.EADDRNOTAVAIL:
                 raise TrocarError(f"--host {host}: {error.strerror}") from None

@@ -1,1 +1,1 @@
-"""What stands beside the scene: controls, plots and numbers. Each panel asks the session; none touches a simulator."""
+"""Panels next to the scene: controls, plots and numbers. They read frames and command the session."""

@@ -1,40 +1,52 @@
-"""Mode, controller, gains and targets; and the hand that pushes."""
+"""Mode, controller, gains and targets of an arm, and the hand that pushes it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import viser
 
 from trocar.arms import Joint
+from trocar.runtime.controllers import CONTROLLERS, Mode, controllers_of
+from trocar.runtime.session import Session
 from trocar.spatial import Array, pose
-from trocar.viewer.driving import CONTROLLERS, Mode, choices, tip_task
-from trocar.viewer.frame import Frame
 from trocar.viewer.overlays import BASE
-from trocar.viewer.plant import Plant
-from trocar.viewer.session import Session
+from trocar.viewer.panels.user_actions import UserActions
+from trocar.viewer.shown import ShownArm
 
-SPRING = 50.0  # of the hand that pulls at the tip [N/m]
+SPRING = 50.0  # stiffness of the hand that pulls at the tip [N/m]
 MOST_FORCE = 10.0  # [N]
+HANDLE = 0.12  # size of the handle of the tip target [m]
 
 
 class DrivingPanel:
-    """Joint sliders, effort sliders, the target of the tip, and a push."""
+    """Joint sliders, effort sliders, the target of the tip, and a push.
 
-    def __init__(self, server: viser.ViserServer, session: Session, plant: Plant) -> None:
-        self._gui, self._session, self._plant = server.gui, session, plant
+    Args:
+        select: called with the name of the arm that the user chose.
+
+    Attributes:
+        controller: its dropdown. target, place: handle and typed position of the tip target. grip: handle of the hand.
+    """
+
+    def __init__(
+        self, server: viser.ViserServer, session: Session, shown: ShownArm, select: Callable[[str], None]
+    ) -> None:
         gui = server.gui
-        driver = session.frame.driver
-        assert driver is not None
-        # only a scene has a choice
+        self._gui, self._session, self._shown = gui, session, shown
+        control = shown.state.control
+        assert control is not None
         self._arm: Any = gui.add_dropdown(
-            "Arm", tuple(session.arms), initial_value=plant.name, visible=len(session.arms) > 1, hint="the others hold"
+            "Arm", session.arms, initial_value=shown.name, visible=not shown.alone, hint="the others hold their targets"
         )
-        self._mode: Any = gui.add_dropdown("Mode", [m.value for m in Mode], initial_value=driver.mode.value)
-        self._controller: Any = gui.add_dropdown("Controller", choices(driver.mode), initial_value=driver.controller)
-        self._about = gui.add_markdown(CONTROLLERS[driver.controller].about)
+        self._mode: Any = gui.add_dropdown("Mode", [m.value for m in Mode], initial_value=control.mode.value)
+        self.controller: Any = gui.add_dropdown(
+            "Controller", controllers_of(control.mode), initial_value=control.controller
+        )
+        self._about = gui.add_markdown(CONTROLLERS[control.controller].about)
         self._gains_folder = gui.add_folder("Gains", expand_by_default=False)
         self._gains: dict[str, Any] = {}
         self._joints_folder = gui.add_folder("Joint targets")
@@ -43,210 +55,197 @@ class DrivingPanel:
             zero = gui.add_button("Zero", icon=viser.Icon.EQUAL)
         self._joints: list[Any] = []
         self._efforts: list[Any] = []
-        self._add_sliders()
         self._tip_folder = gui.add_folder("Tip target", visible=False)
         with self._tip_folder:
-            gui.add_markdown("Drag the handle at the tip, or say where it shall go:")
-            # in metres, or with decimals, they do not fit into the fields
-            tip = _millimetres(session.frame.T_tip)
-            self._place: Any = gui.add_vector3("Tip [mm]", tip, step=1.0, hint="in base axes")
+            gui.add_markdown("Drag the handle at the tip, or enter a target position:")
+            # whole millimetres: metres, or decimals, do not fit into the fields
+            tip = _millimetres(shown.state.T_tip)
+            self.place: Any = gui.add_vector3("Tip [mm]", tip, step=1.0, hint="in base axes")
         with gui.add_folder("Push the tip", expand_by_default=False):
             self._hand: Any = gui.add_checkbox("Hand", False, hint="a handle that pulls at the tip like a spring")
             self._force: Any = gui.add_vector3(
                 "Force [N]", (0.0, 0.0, 0.0), min=(-10,) * 3, max=(10,) * 3, step=0.1, hint="in base axes"
             )
             release = gui.add_button("Let go", icon=viser.Icon.HAND_OFF)
-        scale = 0.12
-        self._target = server.scene.add_transform_controls(
-            f"{BASE}/target",
-            scale=scale,
-            disable_rotations=tip_task(plant.mechanism) < 6,
-            depth_test=False,
-            visible=False,
+        self.target: Any = server.scene.add_transform_controls(
+            f"{BASE}/target", scale=HANDLE, depth_test=False, visible=False
         )
-        self._grip = server.scene.add_transform_controls(
-            f"{BASE}/hand", scale=0.7 * scale, disable_rotations=True, depth_test=False, visible=False
+        self.grip = server.scene.add_transform_controls(
+            f"{BASE}/hand", scale=0.7 * HANDLE, disable_rotations=True, depth_test=False, visible=False
         )
-        self._held = False  # whether someone drags the hand
+        self._held, self._lock = False, threading.Lock()  # held: someone drags the hand
+        self._driven = control.controller  # as the last frame has it
 
-        self._arm.on_update(self._on_arm)
-        self._mode.on_update(self._on_mode)
-        self._controller.on_update(self._on_controller)
-        self._place.on_update(self._on_place)
-        self._force.on_update(self._on_force)
-        zero.on_click(lambda _: self._set_efforts(np.zeros(self._plant.arm.n)))
-        release.on_click(lambda _: self._let_go())
-        self._target.on_update(self._on_target)
-        self._grip.on_update(self._on_grip)
-        self._add_gains()
+        self._on = on = UserActions(session.messages)
+        self._arm.on_update(on(lambda _: select(self._arm.value)))
+        self._mode.on_update(on(lambda _: self.drive(controllers_of(Mode(self._mode.value))[0])))
+        self.controller.on_update(on(lambda _: self.drive(self.controller.value)))
+        self.place.on_update(on(lambda _: self.move_to_place()))
+        self._force.on_update(on(lambda _: self._push(np.array(self._force.value))))
+        zero.on_click(on(lambda _: self._set_efforts(np.zeros(self._shown.about.arm.n))))
+        release.on_click(on(lambda _: self._let_go()))
+        self.target.on_update(on(self._on_target))
+        self.grip.on_update(on(self._on_grip))
+        self._show_arm(shown)
 
-    def rebuild(self, frame: Frame) -> None:
-        """Another plant: another arm of the scene, or the same with other limits."""
-        another, self._plant = frame.plant.name != self._plant.name, frame.plant
-        if not another:
-            for slider, joint in zip(self._joints, self._plant.arm.joints, strict=True):
-                slider.min, slider.max = _inside(joint)
+    def rebuild(self, shown: ShownArm) -> None:
+        """Show another arm, or the same one with other limits."""
+        another, self._shown = shown.name != self._shown.name, shown
+        if another:
+            self._show_arm(shown)
             return
-        assert frame.driver is not None
-        self._arm.value = self._plant.name
-        self._add_sliders()
-        self._target.disable_rotations = tip_task(self._plant.mechanism) < 6
-        self._show_controller(frame.driver.controller)
-        self._add_gains(frame.driver.gains)
-        self._hand.value = self._held = False
-        self._force.value = (0.0, 0.0, 0.0)
-        q = frame.q if frame.q_ref is None else frame.q_ref
-        for slider, value in zip(self._joints, q, strict=True):
-            slider.value = float(np.clip(value, slider.min, slider.max))
-        self._place_target(frame.T_tip if frame.T_ref is None else frame.T_ref)
+        for slider, joint in zip(self._joints, shown.about.arm.joints, strict=True):
+            slider.min, slider.max = _inside(joint)
 
-    def reset(self, frame: Frame) -> None:
-        """Targets where the arm is, as after a reset or a change of mode."""
-        for slider, value in zip(self._joints, frame.q, strict=True):
-            slider.value = float(np.clip(value, slider.min, slider.max))
-        self._set_efforts(np.zeros(frame.plant.arm.n))
-        self._place_target(frame.T_tip)
+    def reset(self, shown: ShownArm) -> None:
+        """Put targets where the arm is, as after a reset or a change of mode."""
+        self._show_joints(shown.state.q)
+        self._set_efforts(np.zeros(shown.about.arm.n))
+        self._place_target(shown.state.T_tip)
 
-    def refresh(self, frame: Frame) -> None:
-        """Handles where they belong; called as often as the arm is drawn."""
-        cartesian = frame.driver is not None and frame.driver.mode is Mode.cartesian
-        if self._target.visible != cartesian:
-            self._target.visible = cartesian
-        hand = self._hand.value and frame.driver is not None
-        if self._grip.visible != hand:
-            self._grip.visible = hand
-        if hand and not self._held:
-            self._grip.position = frame.T_tip[:3, 3]
-        elif self._held:
-            self._pull(frame)
+    def refresh(self, shown: ShownArm) -> None:
+        """Put handles where they belong; called as often as the arm is drawn."""
+        control, tip = shown.state.control, shown.state.T_tip[:3, 3]
+        if control is not None and control.controller != self._driven:  # by someone else, perhaps
+            self._driven = control.controller
+            if self._driven != self.controller.value:
+                self._show_controller(control.controller, control.gains)
+        cartesian = control is not None and control.mode is Mode.cartesian
+        if self.target.visible != cartesian:
+            self.target.visible = cartesian
+        hand = self._hand.value and control is not None
+        if self.grip.visible != hand:
+            self.grip.visible = hand
+        if self._held:
+            force = SPRING * (np.array(self.grip.position) - tip)
+            self._push(force * min(1.0, MOST_FORCE / max(float(np.linalg.norm(force)), 1e-9)))
+        elif hand:
+            self.grip.position = tip
 
     # -- what the user does ------------------------------------------------------------------------------------------
 
-    def _on_arm(self, event: viser.GuiEvent[Any]) -> None:
-        if event.client is not None:  # chosen by hand, not by us
-            self._session.choose(self._arm.value)
+    def drive(self, controller: str) -> None:
+        """Change the controller of the arm, with its default gains."""
+        if controller not in CONTROLLERS:
+            return
+        self._show_controller(controller, CONTROLLERS[controller].default_gains)
+        self._session.drive(controller, arm=self._shown.name)
+        self.reset(ShownArm.of(self._session.settled(), self._shown.name))
 
-    def _on_mode(self, event: viser.GuiEvent[Any]) -> None:
-        if event.client is not None:
-            self._drive(choices(Mode(self._mode.value))[0])
+    def _on_joints(self) -> None:
+        q = np.array([slider.value for slider in self._joints])
+        if self._session.frame.playing:
+            self._session.move_joints(q, self._shown.name)
+        else:
+            self._session.place(q, self._shown.name)
 
-    def _on_controller(self, event: viser.GuiEvent[Any]) -> None:
-        if event.client is not None and self._controller.value in CONTROLLERS:
-            self._drive(self._controller.value)
-
-    def _drive(self, controller: str) -> None:
-        self._show_controller(controller)
-        self._add_gains()
-        self._session.drive(controller)
-        self.reset(self._session.settled())
-
-    def _show_controller(self, name: str) -> None:
-        kind = CONTROLLERS[name]
-        self._mode.value = kind.mode.value
-        self._controller.options = tuple(choices(kind.mode))
-        self._controller.value = name
-        self._about.content = kind.about
-        self._joints_folder.visible = kind.mode is Mode.joint
-        self._efforts_folder.visible = kind.mode is Mode.torque
-        self._tip_folder.visible = kind.mode is Mode.cartesian
-
-    def _on_joint(self, event: viser.GuiEvent[Any]) -> None:
-        if event.client is not None:
-            self._session.aim(np.array([slider.value for slider in self._joints]))
-
-    def _on_effort(self, event: viser.GuiEvent[Any]) -> None:
-        if event.client is not None:
-            self._session.aim(np.array([slider.value for slider in self._efforts]))
+    def _on_efforts(self) -> None:
+        self._session.set_effort([slider.value for slider in self._efforts], self._shown.name)
 
     def _set_efforts(self, tau: Array) -> None:
         for slider, value in zip(self._efforts, tau, strict=True):
             slider.value = float(value)
         if self._mode.value == Mode.torque:
-            self._session.aim(tau)
+            self._session.set_effort(tau, self._shown.name)
 
-    def _on_place(self, event: viser.GuiEvent[Any]) -> None:
-        if event.client is not None:
-            T = self._session.frame.T_tip
-            # of a target that was dragged only the number that was typed is a whole one
-            was, typed = np.array(self._target.position), np.array(self._place.value)
-            position = np.where(typed == np.round(1000 * was), was, typed / 1000)
-            self._target.position = position
-            self._session.aim(pose(R=T[:3, :3], p=position))
+    def move_to_place(self) -> None:
+        """Move the tip to the position that was typed."""
+        R = self._session.frame.arms[self._shown.name].T_tip[:3, :3]
+        # of a target that was dragged only the number that was typed is a whole one
+        was, typed = np.array(self.target.position), np.array(self.place.value)
+        position = np.where(typed == np.round(1000 * was), was, typed / 1000)
+        self.target.position = position
+        self._session.move_tip(pose(R=R, p=position), self._shown.name)
 
-    def _on_target(self, event: viser.TransformControlsEvent) -> None:
-        T = pose(R=viser.transforms.SO3(np.array(self._target.wxyz)).as_matrix(), p=np.array(self._target.position))
-        self._place.value = _millimetres(T)
-        self._session.aim(T)
+    def _on_target(self, _event: viser.TransformControlsEvent) -> None:
+        T = pose(R=viser.transforms.SO3(np.array(self.target.wxyz)).as_matrix(), p=np.array(self.target.position))
+        self.place.value = _millimetres(T)
+        self._session.move_tip(T, self._shown.name)
 
     def _on_grip(self, event: viser.TransformControlsEvent) -> None:
         self._held = event.phase != "end"
         if not self._held:
             self._let_go()
 
-    def _pull(self, frame: Frame) -> None:
-        force = SPRING * (np.array(self._grip.position) - frame.T_tip[:3, 3])
-        force *= min(1.0, MOST_FORCE / max(float(np.linalg.norm(force)), 1e-9))
-        self._session.push(force)
-
-    def _on_force(self, event: viser.GuiEvent[Any]) -> None:
-        if event.client is not None:
-            self._session.push(np.array(self._force.value))
+    def _push(self, force: Array) -> None:
+        self._session.push(force, self._shown.name)
 
     def _let_go(self) -> None:
         self._held = False
         self._force.value = (0.0, 0.0, 0.0)
-        self._session.push(np.zeros(3))
+        self._push(np.zeros(3))
 
     # -- controls that depend on the arm or the controller -----------------------------------------------------------
 
-    def _place_target(self, T: Array) -> None:
-        self._target.position = T[:3, 3]
-        self._target.wxyz = viser.transforms.SO3.from_matrix(T[:3, :3]).wxyz
-        self._place.value = _millimetres(T)
-
-    def _add_sliders(self) -> None:
+    def _show_arm(self, shown: ShownArm) -> None:
+        """Make the controls of an arm."""
+        control, arm = shown.state.control, shown.about.arm
+        assert control is not None
+        self._arm.value = shown.name
         for slider in (*self._joints, *self._efforts):
             slider.remove()
-        plant = self._plant
         with self._joints_folder:
-            self._joints = [self._joint_slider(plant, j) for j in range(plant.arm.n)]
+            self._joints = [self._joint_slider(joint) for joint in arm.joints]
         with self._efforts_folder:
-            self._efforts = [self._effort_slider(plant, j) for j in range(plant.arm.n)]
-        for slider in self._joints:
-            slider.on_update(self._on_joint)
-        for slider in self._efforts:
-            slider.on_update(self._on_effort)
+            self._efforts = [self._effort_slider(joint) for joint in arm.joints]
+        self.target.disable_rotations = arm.tip_joints < 6
+        self._show_controller(control.controller, control.gains)
+        self._hand.value = self._held = False
+        self._force.value = (0.0, 0.0, 0.0)
+        self._show_joints(shown.state.q if shown.state.q_ref is None else shown.state.q_ref)
+        self._place_target(shown.state.T_tip if shown.state.T_ref is None else shown.state.T_ref)
 
-    def _joint_slider(self, plant: Plant, j: int) -> Any:
-        joint = plant.arm.joints[j]
+    def _show_joints(self, q: Array) -> None:
+        for slider, value in zip(self._joints, q, strict=True):
+            slider.value = float(np.clip(value, slider.min, slider.max))
+
+    def _place_target(self, T: Array) -> None:
+        self.target.position = T[:3, 3]
+        self.target.wxyz = viser.transforms.SO3.from_matrix(T[:3, :3]).wxyz
+        self.place.value = _millimetres(T)
+
+    def _joint_slider(self, joint: Joint) -> Any:
         unit, step = ("rad", 0.001) if joint.kind == "revolute" else ("m", 0.0001)
         low, high = _inside(joint)
-        start = float(np.clip(plant.sim.q[j], low, high))
-        return self._gui.add_slider(f"{joint.name} [{unit}]", low, high, step, start)
+        slider = self._gui.add_slider(f"{joint.name} [{unit}]", low, high, step, low)
+        slider.on_update(self._on(lambda _: self._on_joints()))
+        return slider
 
-    def _effort_slider(self, plant: Plant, j: int) -> Any:
-        joint = plant.arm.joints[j]
-        unit = joint.effort_unit
-        return self._gui.add_slider(f"{joint.name} [{unit}]", -joint.effort, joint.effort, joint.effort / 500, 0.0)
+    def _effort_slider(self, joint: Joint) -> Any:
+        unit = "N m" if joint.kind == "revolute" else "N"
+        slider = self._gui.add_slider(f"{joint.name} [{unit}]", -joint.effort, joint.effort, joint.effort / 500, 0.0)
+        slider.on_update(self._on(lambda _: self._on_efforts()))
+        return slider
 
-    def _add_gains(self, gains: Mapping[str, float] | None = None) -> None:
-        for handle in self._gains.values():
-            handle.remove()
-        kind = CONTROLLERS[self._controller.value]
-        with self._gains_folder:
-            self._gains = {
-                name: self._gui.add_slider(
-                    f"{name} [{gain.unit}]" if gain.unit else name,
-                    gain.least,
-                    gain.most,
-                    (gain.most - gain.least) / 200,
-                    (gains or {}).get(name, gain.usual),
-                )
-                for name, gain in kind.gains.items()
-            }
-        for handle in self._gains.values():
-            handle.on_update(lambda _: self._session.retune({n: h.value for n, h in self._gains.items()}))
-        self._gains_folder.visible = bool(kind.gains)
+    def _show_controller(self, name: str, gains: Mapping[str, float]) -> None:
+        kind = CONTROLLERS[name]
+        self._mode.value = kind.mode.value
+        self.controller.options = tuple(controllers_of(kind.mode))
+        self.controller.value = name
+        self._about.content = kind.about
+        self._joints_folder.visible = kind.mode is Mode.joint
+        self._efforts_folder.visible = kind.mode is Mode.torque
+        self._tip_folder.visible = kind.mode is Mode.cartesian
+        with self._lock:  # a user and the page may both change the gains that are shown
+            for handle in self._gains.values():
+                handle.remove()
+            with self._gains_folder:
+                self._gains = {
+                    name: self._gui.add_slider(
+                        f"{name} [{gain.unit}]" if gain.unit else name,
+                        gain.least,
+                        gain.most,
+                        (gain.most - gain.least) / 200,
+                        gains[name],
+                    )
+                    for name, gain in kind.gains.items()
+                }
+            for handle in self._gains.values():
+                handle.on_update(self._on(lambda _: self._on_gains()))
+            self._gains_folder.visible = bool(kind.gains)
+
+    def _on_gains(self) -> None:
+        self._session.retune({name: handle.value for name, handle in self._gains.items()}, self._shown.name)
 
 
 def _inside(joint: Joint) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Films of a recording, made beside everything else: how far, and an end to it."""
+"""Films of a recording, made in a thread of their own, with progress and a way to cancel."""
 
 from __future__ import annotations
 
@@ -13,20 +13,18 @@ import viser
 
 from trocar.appearance import Picture, render_video
 from trocar.errors import TrocarError
-from trocar.viewer.playback import Film, Track
+from trocar.runtime.messages import Messages
+from trocar.runtime.track import Track
+from trocar.viewer.film import Film
 
 FPS, FILM_SIZE = 20.0, (640, 480)
 
 
 class FilmPanel:
-    """Buttons for a GIF and an MP4 of what `shown` gives; one film at a time, whose progress everyone sees.
+    """Buttons for a GIF and an MP4 of the track that `shown` gives; one film at a time, with its progress."""
 
-    Args:
-        tell: shows a message in the page.
-    """
-
-    def __init__(self, gui: viser.GuiApi, shown: Callable[[], Track | None], tell: Callable[[str], None]) -> None:
-        self._shown, self._tell = shown, tell
+    def __init__(self, gui: viser.GuiApi, shown: Callable[[], Track | None], messages: Messages) -> None:
+        self._shown, self._messages = shown, messages
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trocar-films")  # OpenGL belongs to one
         self._busy, self._cancelled = threading.Lock(), threading.Event()
         gif = gui.add_button("Export GIF", icon=viser.Icon.GIF)
@@ -40,7 +38,7 @@ class FilmPanel:
         self._cancel.on_click(lambda _: self.cancel())
 
     def send(self, client: viser.ClientHandle | None, suffix: str) -> None:
-        """Make a film and give it to the browser that asked; what goes wrong is a message in the page."""
+        """Make a film and send it to the browser that asked; errors become messages."""
         track = self._shown()
         if track is None or client is None or not self._busy.acquire(blocking=False):
             return
@@ -50,25 +48,23 @@ class FilmPanel:
             content = self._thread.submit(self._film, track, suffix).result()
             client.send_file_download(f"recording{suffix}", content, save_immediately=True)
         except _Cancelled:
-            pass  # whoever pressed the button knows
-        except (TrocarError, OSError) as error:
-            self._tell(str(error))
+            pass  # the user who pressed the button knows
+        except Exception as error:
+            self._messages.post(f"no film was made: {error}", "error")
         finally:
             self._show(False)
             self._busy.release()
 
     def cancel(self) -> None:
-        """End the film that is being made, after the picture that it is at."""
+        """Stop the film that is being made, after the current picture."""
         self._cancelled.set()
 
     def close(self) -> None:
         self.cancel()
         self._thread.shutdown(wait=True, cancel_futures=True)
 
-    def _film(self, shown: Track, suffix: str) -> bytes:
-        # a track of its own: the film moves its simulator about
-        track = Track(shown.recording, shown.name, shown.plant.settings)
-        film = track.pictures(FPS, size=FILM_SIZE)
+    def _film(self, track: Track, suffix: str) -> bytes:
+        film = Film(track, FPS, size=FILM_SIZE)
         with tempfile.TemporaryDirectory() as folder:
             return render_video(Path(folder) / f"film{suffix}", self._counted(film, track.duration), FPS).read_bytes()
 
@@ -90,4 +86,4 @@ class FilmPanel:
 
 
 class _Cancelled(TrocarError):
-    """Asked for by a hand."""
+    """The user pressed Cancel."""

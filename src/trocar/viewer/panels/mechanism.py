@@ -1,160 +1,139 @@
-"""What the arm is made of and stands in: counterweight, friction, instrument, set-up joints, gravity; what is shown."""
+"""Controls of the simulated mechanism and of its drawing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import viser
 
 from trocar.arms import gravity_vector, instruments
-from trocar.errors import TrocarError
-from trocar.viewer.frame import Frame
+from trocar.runtime.session import PATIENCE, Session
+from trocar.spatial import Array
 from trocar.viewer.overlays import NAMES
-from trocar.viewer.plant import Plant
-from trocar.viewer.session import Session
+from trocar.viewer.panels.user_actions import UserActions
+from trocar.viewer.shown import ShownArm
 
-USUALLY = {"remote centre": True, "forces": True}
+SHOWN_AT_FIRST = ("remote centre", "forces")
+SET_UP = "set-up "
 
 
 class MechanismPanel:
-    """Switches that build the simulation anew where it is, and switches of the drawing.
+    """Switches that rebuild the simulation in its current state, and switches of the drawing.
 
     Args:
-        tell: shows a message in the page. draw: called with what is to be drawn otherwise; the panel's `shown`,
-            `opacity` and `collision` say how.
+        draw: called with the name of what is to be redrawn; `shown`, `opacity` and `collision` have the values.
     """
 
     def __init__(
-        self, server: viser.ViserServer, session: Session, tell: Callable[[str], None], draw: Callable[[str], None]
+        self, server: viser.ViserServer, session: Session, shown: ShownArm, draw: Callable[[str], None]
     ) -> None:
-        self._gui, self._session, self._tell = server.gui, session, tell
-        gui, self._plant = server.gui, session.frame.plant
-        self._settings = gui.add_folder(_heading(self._plant))
+        gui = server.gui
+        self._gui, self._session, self._shown_arm = gui, session, shown
+        self._settings = gui.add_folder(shown.title)
         self._handles: dict[str, Any] = {}
         self._add_settings()
         with gui.add_folder("Show"):
-            self.overlays = {
-                name: gui.add_checkbox(name.capitalize(), USUALLY.get(name, False), hint=about)
+            self.overlays: dict[str, Any] = {
+                name: gui.add_checkbox(name.capitalize(), name in SHOWN_AT_FIRST, hint=about)
                 for name, about in NAMES.items()
             }
-            self.opacity = gui.add_slider("Opacity", 0.1, 1.0, 0.05, 1.0, hint="1 is solid, less is see-through")
-            self.collision = gui.add_checkbox("Collision shapes", False)
-        for name, box in self.overlays.items():
-            box.on_update(_drawn(draw, name))
-        self.opacity.on_update(lambda _: draw("opacity"))
-        self.collision.on_update(lambda _: draw("collision"))
+            self.opacity: Any = gui.add_slider("Opacity", 0.1, 1.0, 0.05, 1.0, hint="1 is solid, less is see-through")
+            self.collision: Any = gui.add_checkbox("Collision shapes", False)
+        for name, handle in {**self.overlays, "opacity": self.opacity, "collision": self.collision}.items():
+            handle.on_update(partial(_drawn, draw, name))
 
     @property
     def shown(self) -> dict[str, bool]:
         return {name: bool(box.value) for name, box in self.overlays.items()}
 
-    def rebuild(self, frame: Frame) -> None:
-        """Another arm of the scene, or the same with other settings."""
-        another, self._plant = frame.plant.name != self._plant.name, frame.plant
+    def rebuild(self, shown: ShownArm) -> None:
+        """Show another arm, or the same one after a change."""
+        another, self._shown_arm = shown.name != self._shown_arm.name, shown
         if another:
             for handle in reversed(self._handles.values()):  # what is in a folder before the folder
                 handle.remove()
             self._add_settings()
-            self._settings.label = _heading(self._plant)
+            self._settings.label = shown.title
         else:
-            self._show(frame.plant)
+            self._show()
 
     # -- controls of the arm -----------------------------------------------------------------------------------------
 
     def _add_settings(self) -> None:
-        gui, plant, arm = self._gui, self._plant, self._plant.arm
+        gui, shown = self._gui, self._shown_arm
+        about, arm = shown.about, shown.about.arm
         made: dict[str, Any] = {}
+        on = UserActions(self._session.messages)
         with self._settings:
             if arm.counterweight is not None:
                 made["counterweight"] = gui.add_checkbox("Counterweight", True, hint="mass of the counterweight")
-            made["friction"] = gui.add_checkbox("Friction", True, hint="viscous, dry and with memory")
-            if arm.has_rcm and arm.instrument:
-                label = "Endoscope" if arm.carries == "endoscope" else "Instrument"
-                names = instruments.names(arm.name)
-                if arm.instrument in names:
-                    made["instrument"] = gui.add_dropdown(label, names, initial_value=arm.instrument)
-            if plant.set_up is not None and plant.q_setup is not None:
-                made["set-up"] = folder = gui.add_folder("Set-up joints", expand_by_default=False)
-                with folder:
-                    for joint, value in zip(plant.set_up.joints, plant.q_setup, strict=True):
-                        unit, step = ("m", 0.001) if joint.kind == "prismatic" else ("rad", 0.001)
+            made["friction"] = gui.add_checkbox("Friction", True, hint="viscous, Coulomb and hysteretic friction")
+            if arm.has_rcm and arm.instrument in (names := instruments.names(arm.name)):
+                label = "Endoscope" if about.arm.carries == "endoscope" else "Instrument"
+                made["instrument"] = gui.add_dropdown(label, names, initial_value=arm.instrument)
+            if about.set_up is not None and about.q_setup is not None:
+                made["folder"] = gui.add_folder("Set-up joints", expand_by_default=False)
+                with made["folder"]:
+                    for joint, value in zip(about.set_up.joints, about.q_setup, strict=True):
+                        unit = "m" if joint.kind == "prismatic" else "rad"
                         low, high = _inside(joint.lower, joint.upper, float(value))
-                        made[f"set-up {joint.name}"] = gui.add_slider(
-                            f"{joint.name} [{unit}]", low, high, step, round(float(value), 3)
+                        made[SET_UP + joint.name] = gui.add_slider(
+                            f"{joint.name} [{unit}]", low, high, 0.001, round(float(value), 3)
                         )
             made["gravity"] = folder = gui.add_folder("Gravity", expand_by_default=False)
             with folder:
-                if plant.alone:
+                if shown.alone:
                     pitch = float(np.degrees(arm.mounting))
                     made["pitch"] = gui.add_slider("Mounting [deg]", -90.0, 90.0, 1.0, pitch)
-                axes = "base axes" if plant.alone else "world axes, of all arms; z up"
-                g: Any = tuple(float(x) for x in plant.gravity)
+                axes = "base axes" if shown.alone else "world axes, of all arms; z up"
+                g: Any = tuple(float(x) for x in about.world_gravity)
                 made["g"] = gui.add_vector3("g [m/s²]", g, min=(-20,) * 3, max=(20,) * 3, step=0.1, hint=axes)
                 made["axes"] = gui.add_markdown(f"in {axes}")
         self._handles = made
-        self._show(plant)
-        for name in ("counterweight", "friction", "instrument"):
-            if name in made:
-                made[name].on_update(self._changes(name))
+        self._show()
         for name, handle in made.items():
-            if name.startswith("set-up "):
-                handle.on_update(self._on_set_up)
-        if "pitch" in made:
-            made["pitch"].on_update(self._on_pitch)
-        made["g"].on_update(self._on_gravity)
+            if name.startswith(SET_UP):
+                handle.on_update(on(lambda _: self._change("set_up", self._set_up())))
+            elif name == "pitch":
+                handle.on_update(on(lambda event: self._change("gravity", self._pitched(event.target.value))))
+            elif name not in ("folder", "gravity", "axes"):
+                key = "gravity" if name == "g" else name
+                handle.on_update(on(partial(self._on_change, key)))
 
-    def _show(self, plant: Plant) -> None:
-        """What is simulated, in the controls."""
-        handles = self._handles
+    def _show(self) -> None:
+        """Put what is simulated into the controls."""
+        about, handles = self._shown_arm.about, self._handles
         values: dict[str, Any] = {
-            "counterweight": plant.sim.options.counterweight,
-            "friction": plant.sim.options.friction,
-            "instrument": plant.arm.instrument,
-            "g": tuple(round(float(x), 6) for x in plant.gravity),
+            "counterweight": about.counterweight,
+            "friction": about.friction,
+            "instrument": about.arm.instrument,
+            "g": tuple(round(float(x), 6) for x in about.world_gravity),
         }
-        if plant.set_up is not None and plant.q_setup is not None:
-            for joint, value in zip(plant.set_up.joints, plant.q_setup, strict=True):
-                values[f"set-up {joint.name}"] = round(float(value), 6)
+        if about.set_up is not None and about.q_setup is not None:
+            for joint, value in zip(about.set_up.joints, about.q_setup, strict=True):
+                values[SET_UP + joint.name] = round(float(value), 6)
         for name, value in values.items():
             if name in handles and handles[name].value != value:
                 handles[name].value = value
 
-    def _ask(self, **settings: Any) -> None:
-        """Change it; where that is refused, the page says why and the controls go back."""
-        try:
-            self._session.changed(**settings)
-        except TrocarError as error:
-            self._tell(f"refused: {error}")
-            plant = self._session.frame.plant
-            if plant.name == self._plant.name:  # and not another that was chosen in the meantime
-                self._show(plant)
+    def _on_change(self, key: str, event: viser.GuiEvent[Any]) -> None:
+        self._change(key, event.target.value)
 
-    def _changes(self, name: str) -> Callable[[viser.GuiEvent[Any]], None]:
-        def on_update(event: viser.GuiEvent[Any]) -> None:
-            if event.client is not None:  # by hand, not by us
-                self._ask(**{name: event.target.value})
+    def _change(self, key: str, value: Any) -> None:
+        """Change the simulation; where that is refused, put the controls back."""
+        if self._session.change(self._shown_arm.name, **{key: value}).exception(PATIENCE) is not None:
+            self._show()  # the session tells the user
 
-        return on_update
+    def _set_up(self) -> list[float]:
+        return [handle.value for name, handle in self._handles.items() if name.startswith(SET_UP)]
 
-    def _on_set_up(self, event: viser.GuiEvent[Any]) -> None:
-        if event.client is not None:
-            self._ask(set_up=[handle.value for name, handle in self._handles.items() if name.startswith("set-up ")])
-
-    def _on_pitch(self, event: viser.GuiEvent[Any]) -> None:
-        if event.client is not None:
-            g = gravity_vector(self._plant.arm, mounting=float(np.radians(event.target.value)))
-            self._handles["g"].value = tuple(float(x) for x in g)
-            self._ask(gravity=tuple(float(x) for x in g))
-
-    def _on_gravity(self, event: viser.GuiEvent[Any]) -> None:
-        if event.client is not None:
-            self._ask(gravity=tuple(float(x) for x in event.target.value))
-
-
-def _heading(plant: Plant) -> str:
-    return plant.arm.name if plant.alone else f"{plant.name} ({plant.arm.name})"
+    def _pitched(self, degrees: float) -> Array:
+        """Gravity (3,) [m/s^2] in the world for a base that is pitched by an angle."""
+        about = self._shown_arm.about
+        return about.T_world_base[:3, :3] @ gravity_vector(about.arm, mounting=float(np.radians(degrees)))
 
 
 def _inside(lower: float, upper: float, value: float) -> tuple[float, float]:
@@ -163,5 +142,5 @@ def _inside(lower: float, upper: float, value: float) -> tuple[float, float]:
     return min(low, value), max(high, value)
 
 
-def _drawn(draw: Callable[[str], None], name: str) -> Callable[[Any], None]:
-    return lambda _event: draw(name)
+def _drawn(draw: Callable[[str], None], name: str, _event: viser.GuiEvent[Any]) -> None:
+    draw(name)

@@ -1,4 +1,4 @@
-"""Efforts of all joints as bars, and curves of one of them: as it happens, or of one or two recordings."""
+"""Efforts of all joints as bars, and curves of one joint: live, or of one or two recordings."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import viser
 from viser import uplot
 
 from trocar.appearance import Picture
+from trocar.arms import Arm
 from trocar.mechanics import Mechanism
 from trocar.plots import COLOURS
+from trocar.runtime.frame import ArmFrame
+from trocar.runtime.recorder import Recorder
+from trocar.runtime.track import Track
 from trocar.spatial import Array
-from trocar.viewer.frame import Frame, History
-from trocar.viewer.plant import Plant
-from trocar.viewer.playback import Track
-from trocar.viewer.torques import bars
+from trocar.viewer.effort_bars import bars
 
 WIDTH, WIDTH_WITH_PICTURES = 340, 400  # of the panel [px]
 HEIGHT = 150  # of a plot [px]
@@ -44,12 +45,12 @@ _UNIT = {
 
 
 class PlotPanel:
-    """Torque bars, and the curves of one joint; above them what an endoscope sees, if there is one.
+    """Effort bars and the curves of one joint, below the view of an endoscope if there is one.
 
     The pictures are as wide as the panel: over the scene they would cover the controls of a narrow window.
     """
 
-    def __init__(self, server: viser.ViserServer, plant: Plant, pictures: Sequence[Picture] | None = None) -> None:
+    def __init__(self, server: viser.ViserServer, arm: Arm, pictures: Sequence[Picture] | None = None) -> None:
         gui = server.gui
         panel = gui.add_panel()
         panel.dock_left()
@@ -59,7 +60,7 @@ class PlotPanel:
                 with gui.add_folder("Endoscope, left and right"):
                     self._pictures = gui.add_image(_side_by_side(pictures), format="jpeg")
             self._bars = gui.add_html("")
-            self.joint: Any = gui.add_dropdown("Joint", plant.arm.joint_names)
+            self.joint: Any = gui.add_dropdown("Joint", arm.joint_names)
             self._key = gui.add_html("")
             self._live = {name: _plot(gui, labels) for name, labels in LIVE.items()}
             self._recorded = {name: _plot(gui, labels) for name, labels in RECORDED.items()}
@@ -69,11 +70,11 @@ class PlotPanel:
     def show_pictures(self, pictures: Sequence[Picture]) -> None:
         self._pictures.image = _side_by_side(pictures)
 
-    def refresh_bars(self, mechanism: Mechanism, frame: Frame) -> None:
-        self._bars.content = bars(mechanism, frame)
+    def refresh_bars(self, mechanism: Mechanism, state: ArmFrame) -> None:
+        self._bars.content = bars(mechanism, state)
 
-    def live(self, mechanism: Mechanism, history: History, friction: bool) -> None:
-        """The last seconds; `mechanism` is the caller's own, `friction` whether the engine has it."""
+    def live(self, mechanism: Mechanism, history: Recorder, friction: bool) -> None:
+        """Show the last seconds; `mechanism` belongs to the caller, `friction` says if the engine simulates it."""
         arrays = history.arrays()
         t = arrays["t"]
         if len(t) < 2:
@@ -89,15 +90,15 @@ class PlotPanel:
         self._explain(*LIVE_KEY)
 
     def clear(self) -> None:
-        """Nothing is known of what is shown now."""
+        """Hide all curves."""
         _show(self._live, False)
         _show(self._recorded, False)
         self._drawn = ()
         self._explain(*LIVE_KEY)
 
     def recorded(self, a: Track, b: Track | None, now: float) -> None:
-        """Whole recordings; the titles have the values at the time shown."""
-        mechanism = a.plant.mechanism
+        """Show whole recordings, with the values at the current time in the titles."""
+        mechanism = a.mechanism
         j = self._joint(mechanism)
         drawn = (id(a), id(b), j)
         rows = np.unique(np.linspace(0, len(a.t) - 1, MOST_POINTS).astype(int))
@@ -106,18 +107,16 @@ class PlotPanel:
             return
         for name, plot in self._recorded.items():
             channel = _CHANNEL.get(name, "q")
-            first = _column(a, channel, j, t)
-            second = None if b is None else _column(b, channel, j, t)
+            curves = [x[:, j] for track in (a, b) if track is not None and (x := track.at(channel, t)) is not None]
             if name not in _CHANNEL:
-                first, second = (None if first is None or second is None else 1e3 * (second - first)), None
-            if first is None:
+                curves = [1e3 * (curves[1] - curves[0])] if len(curves) == 2 else []
+            if not curves or a.values(channel) is None:
                 plot.visible = False
                 continue
-            value = f"{_title(mechanism, j, name)}: {np.interp(now, t, first):.4g} at {now:.3f} s"
+            value = f"{_title(mechanism, j, name)}: {np.interp(now, t, curves[0]):.4g} at {now:.3f} s"
             if self._drawn != drawn:
                 # without a second curve the first lies on itself: uPlot keeps the number of its series
-                values = (first,) if name not in _CHANNEL else (first, first if second is None else second)
-                _fill(plot, value, t, *values)
+                _fill(plot, value, t, *curves, *(curves if len(curves) < len(RECORDED[name]) else ()))
             elif plot.title != value:
                 plot.title = value
         self._drawn = drawn
@@ -125,7 +124,7 @@ class PlotPanel:
         self._explain("A", None if b is None else "B")
 
     def _explain(self, first: str, second: str | None) -> None:
-        """Which curve is which."""
+        """Show a legend."""
         words = [f'<span style="color:{COLOURS[0]}">&#9473;&#9473;</span> {first}']
         if second is not None:
             words.append(f'<span style="color:{COLOURS[1]}">&#9477;&#9477;</span> {second}')
@@ -195,9 +194,3 @@ def _show(plots: dict[str, Any], visible: bool) -> None:
 def _title(mechanism: Mechanism, j: int, name: str) -> str:
     joint = mechanism.arm.joints[j]
     return f"{joint.name} {name} [{_UNIT.get(name, ('rad', 'm'))[joint.kind == 'prismatic']}]"
-
-
-def _column(track: Track, channel: str, j: int, t: Array) -> Array | None:
-    """Channel of joint j at times t (N,); None where it is not recorded."""
-    values = track.values(channel)
-    return None if values is None else np.interp(t, track.t, values[:, j])

@@ -11,28 +11,29 @@ from typing import Any
 
 import viser
 
-from trocar.errors import TrocarError
-from trocar.viewer.frame import Frame
+from trocar.runtime.frame import Frame
+from trocar.runtime.resimulation import resimulated
+from trocar.runtime.session import Session
+from trocar.runtime.track import Track, difference
 from trocar.viewer.panels.films import FilmPanel
-from trocar.viewer.playback import Track, difference
-from trocar.viewer.resimulation import simulated
-from trocar.viewer.session import Session
+from trocar.viewer.panels.user_actions import UserActions
 
 _UNITS = {"q": ("mrad", "mm"), "dq": ("mrad/s", "mm/s"), "tau": ("mN m", "mN")}  # of revolute joints, of others
 
 
 class RecordingPanel:
-    """Two places for recordings, A and B; A is scrubbed, B goes with it as a ghost.
+    """Two places for recordings, A and B; A is scrubbed, B follows it as a ghost.
 
     Args:
-        tell: shows a message in the page. shown: called when what the scene shows has changed.
+        selected: gives the arm to record. shown: called when the scene shows something else.
     """
 
     def __init__(
-        self, server: viser.ViserServer, session: Session, tell: Callable[[str], None], shown: Callable[[], None]
+        self, server: viser.ViserServer, session: Session, selected: Callable[[], str], shown: Callable[[], None]
     ) -> None:
         gui = server.gui
-        self._server, self._session, self._tell, self._shown = server, session, tell, shown
+        self._session, self._selected, self._shown = session, selected, shown
+        self._recorded = selected()
         self.a: Track | None = None
         self.b: Track | None = None
         self._playing, self._last, self._number = False, time.perf_counter(), 0
@@ -48,45 +49,46 @@ class RecordingPanel:
                 "Simulate this recording",
                 icon=viser.Icon.COPY,
                 disabled=True,
-                hint="its motion, followed by the simulated arm as the Mechanism tab has it; the result is B",
+                hint="the arm as the Mechanism tab has it follows the recorded motion; the result is B",
             )
             self._progress: Any = gui.add_progress_bar(0.0, visible=False)
         with gui.add_folder("Playback", visible=False) as self._folder:
             self.time: Any = gui.add_slider("Time [s]", 0.0, 1.0, 0.001, 0.0)
             self._play = gui.add_button("Play recording", icon=viser.Icon.PLAYER_PLAY)
             self._speed = gui.add_slider("Speed [×]", 0.05, 4.0, 0.05, 1.0, hint="recorded time per real time")
-            self._compared = gui.add_markdown("", visible=False)
+            self.compared = gui.add_markdown("", visible=False)
         with gui.add_folder("Export", visible=False) as self._export:
             csv = gui.add_button("Export CSV", icon=viser.Icon.CSV)
             npz = gui.add_button("Export NPZ", icon=viser.Icon.FILE_ZIP)
-            self.films = FilmPanel(gui, lambda: self.a, tell)
+            self.films = FilmPanel(gui, lambda: self.a, session.messages)
 
         self.source.on_update(lambda _: shown())
-        self._record.on_click(self._on_record)
-        load_a.on_upload(lambda event: self._guarded(lambda: self.load(self._uploaded(event))))
-        load_b.on_upload(lambda event: self._guarded(lambda: self.compare(self._uploaded(event))))
-        self._again.on_click(lambda _: self._guarded(self.simulate))
-        self._play.on_click(lambda _: self._set_playing(not self._playing))
-        csv.on_click(lambda event: self._guarded(lambda: self._send_recording(event, ".csv")))
-        npz.on_click(lambda event: self._guarded(lambda: self._send_recording(event, ".npz")))
+        self._on = on = UserActions(session.messages)
+        self._record.on_click(on(lambda _: self._on_record()))
+        load_a.on_upload(on(lambda event: self.load(self._uploaded(event))))
+        load_b.on_upload(on(lambda event: self.compare(self._uploaded(event))))
+        self._again.on_click(on(lambda _: self.simulate()))
+        self._play.on_click(on(lambda _: self._set_playing(not self._playing)))
+        csv.on_click(on(lambda event: self._send_recording(event, ".csv")))
+        npz.on_click(on(lambda event: self._send_recording(event, ".npz")))
 
     @property
     def active(self) -> bool:
-        """Whether the scene shows a recording."""
+        """True while the scene shows a recording."""
         return self.a is not None and self.source.value == "recording"
 
     def open(self, first: Path | None, second: Path | None = None) -> None:
-        """Recordings from files; one that cannot be read is a message in the page."""
-        settings = self._session.frame.plant.settings
+        """Load recordings from files; one that cannot be read becomes a message."""
+        settings = self._session.frame.scene.settings
         if first is not None:
-            self._guarded(lambda: self.load(Track.load(first, settings)))
+            self._on.run(lambda: self.load(Track.load(first, settings)))
         if second is not None and self.a is not None:
-            self._guarded(lambda: self.compare(Track.load(second, settings)))
+            self._on.run(lambda: self.compare(Track.load(second, settings)))
 
     def load(self, track: Track) -> None:
         """Show a recording, from its beginning."""
         self.a = track
-        if self.b is not None and self.b.plant.arm.joint_names != track.plant.arm.joint_names:
+        if self.b is not None and self.b.arm.joint_names != track.arm.joint_names:
             self.b = None
         self.time.max = max(track.duration, 1e-3)
         self.time.value = 0.0
@@ -99,25 +101,25 @@ class RecordingPanel:
         self._shown()
 
     def compare(self, track: Track) -> None:
-        """Show a second one as a ghost."""
+        """Show a second recording as a ghost."""
         if self.a is None:
             self.load(track)
             return
-        difference(self.a, track)  # says so where there is nothing to compare
+        difference(self.a, track)  # raises where there is nothing to compare
         self.b = track
         self._describe()
         self._shown()
 
     def simulate(self) -> None:
-        """The motion of A, simulated, as B."""
+        """Simulate the motion of A, as B."""
         if self.a is None or self._again.disabled:
             return
-        a, live = self.a, self._session.frame.plant
-        settings = live.settings if live.alone and live.arm.name == a.plant.arm.name else a.plant.settings
+        a, live = self.a, self._session.frame.scene.settings
+        settings = live if live.scene is None and live.arm == a.settings.arm else a.settings
         self._again.disabled = self._progress.visible = True
         try:
-            made = simulated(a, replace(settings, touch=False), lambda done: self._advance(100.0 * done))
-            if self.a is a:  # and not another that was loaded in the meantime
+            made = resimulated(a, replace(settings, objects=None), lambda done: self._advance(100.0 * done))
+            if self.a is a:  # unless another was loaded meanwhile
                 self.compare(made)
         finally:
             self._again.disabled = self._progress.visible = False
@@ -126,7 +128,7 @@ class RecordingPanel:
         self._progress.value = percent
 
     def frame(self) -> Frame:
-        """The moment to be shown; time moves on while it plays."""
+        """The moment to show; time advances while it plays."""
         assert self.a is not None
         now = time.perf_counter()
         if self._playing:
@@ -148,38 +150,31 @@ class RecordingPanel:
         self._playing = playing
         self._play.label = "Pause recording" if playing else "Play recording"
 
-    def _on_record(self, _event: viser.GuiEvent[Any]) -> None:
+    def _on_record(self) -> None:
         if not self._session.recording:
-            self._session.record()
+            self._recorded = self._selected()
+            self._session.record(self._recorded)
             self._session.settled()
-            self._record.label = "Stop recording"
+            self._record.label = f"Stop recording {self._recorded}"
             return
         self._record.label = "Record"
-        self._guarded(
-            lambda: self.load(Track(self._session.recorded(), "this run", self._session.frame.plant.settings))
-        )
+        settings = self._session.frame.scene.settings
+        self.load(Track(self._session.recorded(self._recorded), "this run", settings))
 
     def _uploaded(self, event: viser.GuiEvent[Any]) -> Track:
         file = event.target.value
-        return Track.from_bytes(file.name, file.content, self._session.frame.plant.settings)
+        return Track.from_bytes(file.name, file.content, self._session.frame.scene.settings)
 
     def _describe(self) -> None:
         lines = [
-            f"**{place}**: {track.name}, {track.plant.arm.name}, {track.duration:.2f} s, {len(track.t)} rows"
+            f"**{place}**: {track.name}, {track.arm.name}, {track.duration:.2f} s, {len(track.t)} rows"
             for place, track in (("A", self.a), ("B (ghost)", self.b))
             if track is not None
         ]
         self._about.content = "  \n".join(lines)
-        self._compared.visible = self.a is not None and self.b is not None
+        self.compared.visible = self.a is not None and self.b is not None
         if self.a is not None and self.b is not None:
-            self._compared.content = _table(self.a, self.b)
-
-    def _guarded(self, action: Callable[[], None]) -> None:
-        """What goes wrong is a message in the page."""
-        try:
-            action()
-        except (TrocarError, OSError) as error:
-            self._tell(str(error))
+            self.compared.content = _table(self.a, self.b)
 
     def _send_recording(self, event: viser.GuiEvent[Any], suffix: str) -> None:
         if self.a is not None and event.client is not None:
@@ -193,8 +188,8 @@ def _table(a: Track, b: Track) -> str:
     found = difference(a, b)
     heads = [f"{name} [{_UNITS[name][0]}]" for name in found]
     rows = ["RMS of B - A:", "", "| joint | " + " | ".join(heads) + " |", "|---|" + "---|" * len(found)]
-    slides = [joint for joint in a.plant.arm.joints if joint.kind == "prismatic"]
-    for j, joint in enumerate(a.plant.arm.joints):
+    slides = [joint for joint in a.arm.joints if joint.kind == "prismatic"]
+    for j, joint in enumerate(a.arm.joints):
         star = "*" if joint.kind == "prismatic" else ""
         rows.append(f"| {joint.name}{star} | " + " | ".join(f"{_short(1e3 * found[name][j])}" for name in found) + " |")
     if slides:
@@ -203,5 +198,5 @@ def _table(a: Track, b: Track) -> str:
 
 
 def _short(value: float) -> str:
-    """Three decimals at most: less than that is less than anyone measures."""
+    """At most three decimals, beyond which nobody measures."""
     return f"{value:.3f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"

@@ -1,4 +1,4 @@
-"""Reports of `trocar reproduce`, read beside the scene."""
+"""Reports of `trocar reproduce`, to read next to the scene."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def reports_in(folder: Path) -> dict[str, Path]:
 
 
 class ReportPanel:
-    """A list, and what was chosen from it in a panel of its own; each report is one file that needs no other."""
+    """A list of reports, and the chosen one in a panel of its own; each report is one self-contained file."""
 
     def __init__(self, server: viser.ViserServer, folder: Path) -> None:
         gui = server.gui
@@ -62,7 +62,7 @@ class ReportPanel:
 
 
 def _framed(page: str) -> str:
-    """A page in a page: its styles stay its own, and it may not run anything."""
+    """An HTML page in a frame, with its own styles and without scripts."""
     return (
         f'<iframe sandbox title="report" srcdoc="{html.escape(page)}" '
         'style="width:100%;height:68vh;border:0;background:#fff"></iframe>'

@@ -9,14 +9,16 @@ import viser
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.mechanics.singularities import singularity
-from trocar.viewer.frame import Frame, length
-from trocar.viewer.session import SPEEDS, Session
+from trocar.runtime.session import SPEEDS, Session
+from trocar.viewer.panels.user_actions import UserActions
+from trocar.viewer.shown import ShownArm, length
 
 NEAR_SINGULAR = 0.05  # smallest singular value of the scaled Jacobian below which the page warns
+STEPS = {"1 step": 1, "10 ms": 15, "100 ms": 150}
 
 
 class Transport:
-    """For the live simulation; a recording has a transport of its own."""
+    """Controls of the live simulation; a recording has its own."""
 
     def __init__(self, server: viser.ViserServer, session: Session, reset: Callable[[], None]) -> None:
         gui = server.gui
@@ -25,56 +27,57 @@ class Transport:
         self._warning = gui.add_markdown("", visible=False)
         with gui.add_folder(None) as self._buttons:
             self._play = gui.add_button("Play", icon=viser.Icon.PLAYER_PLAY, color="green")
-            self._step = gui.add_button_group("Step", ("1 step", "10 ms", "100 ms"))
+            self._step = gui.add_button_group("Step", tuple(STEPS))
             self._reset = gui.add_button("Reset", icon=viser.Icon.REWIND_BACKWARD_5)
             self._speed = gui.add_slider("Speed [×]", SPEEDS[0], 2.0, 0.05, 1.0, hint="simulated time per real time")
-        self._play.on_click(lambda _: session.pause() if session.frame.playing else session.play())
-        self._step.on_click(lambda event: session.step({"1 step": 1, "10 ms": 15, "100 ms": 150}[event.target.value]))
-        self._reset.on_click(lambda _: reset())
-        self._speed.on_update(lambda event: session.set_speed(event.target.value))
+        on = UserActions(session.messages)
+        self._play.on_click(on(lambda _: session.pause() if session.frame.playing else session.play()))
+        self._step.on_click(on(lambda event: session.step(STEPS[event.target.value])))
+        self._reset.on_click(on(lambda _: reset()))
+        self._speed.on_update(on(lambda event: session.set_speed(event.target.value)))
 
     def show(self, visible: bool) -> None:
         self._buttons.visible = visible
 
-    def refresh(self, frame: Frame, mechanism: Mechanism) -> None:
-        """Figures of this moment; `mechanism` is the caller's own."""
-        live = frame.driver is not None
+    def refresh(self, shown: ShownArm, mechanism: Mechanism) -> None:
+        """Show the figures of this moment; `mechanism` belongs to the caller."""
+        frame = shown.frame
         label = "Pause" if frame.playing else "Play"
-        if live and self._play.label != label:
+        if frame.live and self._play.label != label:
             self._play.label = label
             self._play.icon = viser.Icon.PLAYER_PAUSE if frame.playing else viser.Icon.PLAYER_PLAY
             self._play.color = "orange" if frame.playing else "green"
-        self._status.content = self._text(frame)
-        warning = self._singular(frame, mechanism)
+        self._status.content = self._text(shown)
+        warning = self._singular(shown, mechanism)
         self._warning.visible = bool(warning)
         if warning and self._warning.content != warning:
             self._warning.content = warning
 
-    @staticmethod
-    def _text(frame: Frame) -> str:
-        settings, arm = frame.plant.settings, frame.plant.arm
-        plant = frame.plant
-        what = f"**{arm.name}**, parameters {plant.sim.parameters.name}"
-        if not plant.alone:
-            what = f"**{plant.name}** ({arm.name}), parameters {plant.sim.parameters.name}"
-        if arm.instrument:
-            what += f", {arm.instrument}"
+    def _text(self, shown: ShownArm) -> str:
+        frame, state, about = shown.frame, shown.state, shown.about
+        name, _, kind = shown.title.partition(" ")
+        what = f"**{name}** {kind}".rstrip() + f", parameters {about.parameters.name}"
+        if about.arm.instrument:
+            what += f", {about.arm.instrument}"
         pieces = [f"t = {frame.time:.2f} s"]
-        if frame.driver is not None:
+        if frame.live:
             pieces.append(f"{frame.factor:.2f} × real time" if frame.playing else "paused")
-        if frame.rcm_error is not None:
-            pieces.append(f"RCM off by {length(frame.rcm_error)}")
-        if frame.loop_error is not None:
-            pieces.append(f"loops open by {length(frame.loop_error)}")
-        off = [name for name in ("counterweight", "friction") if not getattr(settings, name)]
+        if state.rcm_error is not None:
+            pieces.append(f"RCM off by {length(state.rcm_error)}")
+        if state.loop_error is not None:
+            pieces.append(f"loops open by {length(state.loop_error)}")
+        off = [name for name in ("counterweight", "friction") if not getattr(about, name)]
         if off:
             pieces.append("without " + " and ".join(off))
-        return f"{what}  \n{', '.join(pieces)}"
+        lines = [what, ", ".join(pieces), *(f"{name}: {text}" for name, text in frame.status.items())]
+        if frame.live and self._session.error is not None:
+            lines.append(f"**The simulation has ended:** {self._session.error!r}")
+        return "  \n".join(lines)
 
     @staticmethod
-    def _singular(frame: Frame, mechanism: Mechanism) -> str:
+    def _singular(shown: ShownArm, mechanism: Mechanism) -> str:
         try:
-            found = singularity(mechanism, frame.q)
+            found = singularity(mechanism, shown.state.q)
         except TrocarError:
             return ""
         sigma = float(found.smallest_singular_value)

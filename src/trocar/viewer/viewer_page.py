@@ -1,4 +1,4 @@
-"""The page: scene and panels together, drawn by a thread that reads frames and never holds the simulation up."""
+"""The page: scene and panels, drawn by a thread that reads frames and never delays the simulation."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ import viser
 
 from trocar.appearance import Picture
 from trocar.palette import ACCENT, rgb
+from trocar.runtime.frame import Frame
+from trocar.runtime.session import Session
 from trocar.spatial import Array, quaternion
-from trocar.viewer.drawing import Drawing
-from trocar.viewer.frame import Frame
+from trocar.viewer.model_drawing import ModelDrawing
 from trocar.viewer.overlays import BASE, Overlays
 from trocar.viewer.panels.driving import DrivingPanel
 from trocar.viewer.panels.mechanism import MechanismPanel
@@ -24,20 +25,22 @@ from trocar.viewer.panels.plots import PlotPanel
 from trocar.viewer.panels.recordings import RecordingPanel
 from trocar.viewer.panels.reports import ReportPanel
 from trocar.viewer.panels.transport import Transport
-from trocar.viewer.session import Session
+from trocar.viewer.shown import ShownArm
 
 DRAW, FIGURES, PLOTS = 1 / 40, 0.1, 0.25  # real time between updates of poses, numbers and curves [s]
-ZENITH, HORIZON = (0.72, 0.78, 0.85), (0.93, 0.94, 0.95)  # of the backdrop
-MESSAGE_TIME = 15.0  # a message stays so long [s]
+ZENITH, HORIZON = (0.72, 0.78, 0.85), (0.93, 0.94, 0.95)  # colours of the backdrop
+MESSAGE_TIME = 15.0  # a message stays this long [s]
+AWAY, ABOVE = 1.3, 0.1  # of the camera from several arms, and of the point it looks at above their bases [m]
+BEFORE_CART, BEFORE = np.array([0.42, 0.86, 0.28]), np.array([0.5, -0.8, 0.35])  # from the arms to the camera
 Cameras = Callable[[Frame], list[Picture]]
 
 
-class Page:
+class ViewerPage:
     """Everything in the browser, for one session.
 
     Args:
-        cameras: pictures of an endoscope, left (and right), shown beside the scene; None for no such pane.
-        reports: folder of HTML reports to be read in the page; None for no such tab.
+        cameras: pictures of an endoscope, left (and right), shown next to the scene. Default: no such pane.
+        reports: folder of HTML reports to read in the page. Default: no such tab.
     """
 
     def __init__(
@@ -48,12 +51,13 @@ class Page:
         reports: Path | None = None,
     ) -> None:
         self.server, self.session = server, session
-        self._plant = session.frame.plant
-        self._mechanism = self._plant.equations()
+        self._selected = session.arms[0]
+        self._shown = ShownArm.of(session.frame, self._selected)
+        self._mechanism = self._shown.about.mechanism()
         self._base = server.scene.add_frame(BASE, show_axes=False)
         self._dirty: set[str] = set()
         self._closing = threading.Event()
-        self._message_until = 0.0
+        self._message_until, self._read = 0.0, 0
         self._dress()
         gui = server.gui
         gui.set_panel_label("trocar")
@@ -64,40 +68,53 @@ class Page:
         self.transport = Transport(server, session, self._reset)
         tabs = gui.add_tab_group()
         with tabs.add_tab("Drive", viser.Icon.DEVICE_GAMEPAD_2):
-            self.driving = DrivingPanel(server, session, self._plant)
+            self.driving = DrivingPanel(server, session, self._shown, self.select)
         with tabs.add_tab("Mechanism", viser.Icon.SETTINGS):
-            self.mechanism = MechanismPanel(server, session, self.tell, self._dirty.add)
+            self.mechanism = MechanismPanel(server, session, self._shown, self._dirty.add)
         with tabs.add_tab("Recordings", viser.Icon.MOVIE):
-            self.recordings = RecordingPanel(server, session, self.tell, lambda: self._dirty.add("source"))
+            self.recordings = RecordingPanel(server, session, self.selected, lambda: self._dirty.add("source"))
         if reports is not None:
             with tabs.add_tab("Reports", viser.Icon.REPORT):
                 self.reports = ReportPanel(server, reports)
         self._cameras = cameras
         self._seen: Picture | None = None
-        self.plots = PlotPanel(server, self._plant, None if cameras is None else cameras(session.frame))
-        self._ghost: Drawing | None = None
-        self._drawing = Drawing(server.scene, "/arm", self._plant.spec)
-        self._hung: Mapping[str, Array] = {}  # what set-up joints were drawn at
-        self._overlays = self._laid_over()
+        pictures = None if cameras is None else cameras(session.frame)
+        self.plots = PlotPanel(server, self._shown.about.arm, pictures)
+        self._ghost: ModelDrawing | None = None
+        self.drawing = ModelDrawing(server.scene, "/arm", session.frame.scene.spec)
+        self._hung: Mapping[str, Array] = {}  # poses at which set-up joints were drawn
+        self.overlays = self._new_overlays()
         self._place_camera()
         self._thread = threading.Thread(target=self._run, name="trocar-page", daemon=True)
 
-    def start(self) -> Page:
+    def start(self) -> ViewerPage:
         self._thread.start()
         return self
 
     def close(self) -> None:
         self._closing.set()
-        self._thread.join(timeout=10.0)
+        if self._thread.is_alive():
+            self._thread.join(timeout=10.0)
         self.recordings.close()
 
     def wait(self) -> None:
-        """Until it is closed, or Ctrl-C."""
+        """Return when the page is closed, or on Ctrl-C."""
         while not self._closing.wait(0.5):
             pass
 
+    def selected(self) -> str:
+        """The arm that targets, pushes, plots and recordings belong to."""
+        return self._selected
+
+    def select(self, arm: str) -> None:
+        """Show another arm; the others hold their targets, and a push on the one before ends."""
+        if arm != self._selected:
+            self.session.push(np.zeros(3), self._selected)
+            self._selected = arm
+            self._dirty.add("arm")
+
     def tell(self, text: str) -> None:
-        """A message that everyone who looks at the page sees, also who comes a little later."""
+        """Show a message to everyone who looks at the page, including clients that connect later."""
         self._message.content = f"**Note:** {text}"
         self._message.visible = True
         self._message_until = time.perf_counter() + MESSAGE_TIME
@@ -106,7 +123,7 @@ class Page:
 
     def _reset(self) -> None:
         self.session.reset()
-        self.driving.reset(self.session.settled())
+        self.driving.reset(ShownArm.of(self.session.settled(), self._selected))
 
     # -- the thread --------------------------------------------------------------------------------------------------
 
@@ -116,102 +133,106 @@ class Page:
         due = time.perf_counter()
         while not self._closing.wait(max(due - time.perf_counter(), 1e-3)):
             now = time.perf_counter()
-            due = max(due + DRAW, now)  # what was missed is not made up for
+            due = max(due + DRAW, now)  # updates that were missed are not made up for
             try:
-                recorded = self.recordings.active
-                frame = self.recordings.frame() if recorded else self.session.frame
+                frame = self.recordings.frame() if self.recordings.active else self.session.frame
+                shown = ShownArm.of(frame, self._selected)
                 changed = frame.number != number or bool(self._dirty)
                 number = frame.number
                 with self.server.atomic():
                     if changed:
-                        self._draw(frame)
+                        self._draw(shown)
                     if now - figures >= FIGURES:
                         figures = now
-                        self._figures(frame)
+                        self._figures(shown)
                     if now - plots >= PLOTS:
                         plots = now
-                        self._curves(frame)
+                        self._curves(shown)
                 self.server.flush()
             except Exception as error:  # a page that fails must say so, and the simulation must not notice
                 traceback.print_exc(file=sys.stderr)
                 self.tell(f"the page failed to draw: {error}")
 
-    def _draw(self, frame: Frame) -> None:
+    def _draw(self, shown: ShownArm) -> None:
         wanted = set(self._dirty)
         self._dirty.difference_update(wanted)
-        if frame.plant is not self._plant:
-            self._draw_plant(frame)
-        if frame.fixed is not self._hung:
-            self._hung = frame.fixed
-            self._drawing.hang(frame.fixed)
+        if shown.frame.scene is not self._shown.frame.scene or shown.name != self._shown.name:
+            self._draw_scene(shown)
+        if shown.frame.scene.fixed is not self._hung:
+            self._hung = shown.frame.scene.fixed
+            self.drawing.hang(self._hung)
         if "source" in wanted:
             self.transport.show(not self.recordings.active)
             self.plots.clear()
             self._draw_ghost()
         if "opacity" in wanted:
-            self._drawing.see_through(self.mechanism.opacity.value)
+            self.drawing.see_through(self.mechanism.opacity.value)
         if "collision" in wanted:
-            self._drawing.show_collision(self.mechanism.collision.value)
+            self.drawing.show_collision(self.mechanism.collision.value)
         for name in wanted & set(self.mechanism.overlays):
-            self._overlays.show(name, self.mechanism.shown[name])
-        self._drawing.update(frame.qpos)
-        self._overlays.update(frame)
-        self.driving.refresh(frame)
+            self.overlays.show(name, self.mechanism.shown[name])
+        self.drawing.update(shown.frame.qpos)
+        self.overlays.update(shown)
+        self.driving.refresh(shown)
         b = self.recordings.b
         if self._ghost is not None and b is not None:
-            self._ghost.update(b.frame(frame.time).qpos)
+            self._ghost.update(b.frame(shown.frame.time).qpos)
 
-    def _figures(self, frame: Frame) -> None:
-        self.transport.refresh(frame, self._mechanism)
-        self.plots.refresh_bars(self._mechanism, frame)
-        while not self.session.notices.empty():
-            self.tell(self.session.notices.get())
+    def _figures(self, shown: ShownArm) -> None:
+        self.transport.refresh(shown, self._mechanism)
+        self.plots.refresh_bars(self._mechanism, shown.state)
+        for message in self.session.messages.since(self._read):
+            self._read = message.number
+            if not self._message.visible or message.text not in self._message.content:  # a drag may repeat it often
+                self.tell(message.text)
         if not self.server.get_clients():  # a message waits for someone to read it
             self._message_until = time.perf_counter() + MESSAGE_TIME
         if self._message.visible and time.perf_counter() > self._message_until:
             self._message.visible = False
-        if self._cameras is not None and frame.driver is not None and self.server.get_clients():
-            pictures = self._cameras(frame)
+        if self._cameras is not None and shown.frame.live and self.server.get_clients():
+            pictures = self._cameras(shown.frame)
             if pictures[0] is not self._seen:
                 self._seen = pictures[0]
                 self.plots.show_pictures(pictures)
 
-    def _curves(self, frame: Frame) -> None:
+    def _curves(self, shown: ShownArm) -> None:
         if self.recordings.active and self.recordings.a is not None:
-            self.plots.recorded(self.recordings.a, self.recordings.b, frame.time)
-        elif frame.playing:
-            self.plots.live(self._mechanism, self.session.history, frame.plant.settings.friction)
+            self.plots.recorded(self.recordings.a, self.recordings.b, shown.frame.time)
+        elif shown.frame.live and shown.frame.playing:
+            self.plots.live(self._mechanism, self.session.history(shown.name), shown.about.friction)
 
     # -- parts of the scene ------------------------------------------------------------------------------------------
 
-    def _draw_plant(self, frame: Frame) -> None:
-        """Another arm, of the scene or in place of it, or the same with another instrument, mass, weight or place."""
-        was, self._plant = self._plant, frame.plant
-        self._mechanism = self._plant.equations()
-        if was.sim is self._plant.sim:  # elsewhere, by its set-up joints
+    def _draw_scene(self, shown: ShownArm) -> None:
+        """Draw another arm, a recording instead of the simulation, or the same arm after a change."""
+        was, self._shown = self._shown, shown
+        self._mechanism = shown.about.mechanism()
+        before, after = was.frame.scene, shown.frame.scene
+        if before.spec is after.spec and was.name == shown.name:  # only set-up joints were moved
             self._place_base()
-            return
-        self._overlays.remove()
-        if was.spec is not self._plant.spec:
-            self._drawing.become(self._plant.spec)
-            self._hung = {}
-        if was.alone is not self._plant.alone:  # from a scene to the recording of one of its arms, and back
-            position, look_at = self._outlook()
-            for client in self.server.get_clients().values():
-                client.camera.position, client.camera.look_at = position, look_at
-        self._overlays = self._laid_over()
-        if frame.driver is not None:
-            self.driving.rebuild(frame)
-            self.mechanism.rebuild(frame)
-            self.plots.clear()
+        else:
+            self.overlays.remove()
+            if before.spec is not after.spec:
+                self.drawing.become(after.spec)
+                self._hung = {}
+            if was.alone is not shown.alone:  # from several arms to the recording of one, or back
+                position, look_at = self._outlook()
+                for client in self.server.get_clients().values():
+                    client.camera.position, client.camera.look_at = position, look_at
+            self.overlays = self._new_overlays()
+            if shown.frame.live:
+                self.plots.clear()
+        if shown.frame.live:
+            self.driving.rebuild(shown)
+            self.mechanism.rebuild(shown)
 
     def _place_base(self) -> None:
-        T = self._plant.T_world_base
+        T = self._shown.about.T_world_base
         self._base.position, self._base.wxyz = T[:3, 3], quaternion(T[:3, :3])
 
-    def _laid_over(self) -> Overlays:
+    def _new_overlays(self) -> Overlays:
         self._place_base()
-        return Overlays(self.server.scene, self._drawing, self._plant, self.mechanism.shown)
+        return Overlays(self.server.scene, self.drawing, self._shown.about, self.mechanism.shown)
 
     def _draw_ghost(self) -> None:
         if self._ghost is not None:
@@ -219,10 +240,10 @@ class Page:
             self._ghost = None
         b = self.recordings.b
         if self.recordings.active and b is not None:
-            self._ghost = Drawing(self.server.scene, "/ghost", b.plant.spec, ghost=True)
+            self._ghost = ModelDrawing(self.server.scene, "/ghost", b.scene.spec, ghost=True)
 
     def _dress(self) -> None:
-        """Light, and a floor below the arm."""
+        """Add light and backdrop."""
         scene = self.server.scene
         # pale enough for dark marks, dark enough for the pale arm
         shade = np.linspace(ZENITH, HORIZON, 128)[:, None] * np.ones((1, 2, 1))
@@ -234,16 +255,21 @@ class Page:
         scene.add_light_directional("/lights/fill", position=(-1.5, 1.0, 1.0), intensity=0.35)
 
     def _outlook(self) -> tuple[Array, Array]:
-        """From where to look, and at what (3,) [m]: a scene as it says, an arm that is alone as in still pictures."""
-        if self.session.outlook is not None and not self._plant.alone:
-            return self.session.outlook
-        low, high = self._drawing.extent
+        """Position of the camera and the point it looks at (3,) [m] in the world."""
+        if not self._shown.alone:
+            arms = self._shown.frame.scene.arms.values()
+            bases = np.array([about.T_world_base[:3, 3] for about in arms])
+            centre = bases.mean(axis=0) + [0.0, 0.0, ABOVE]
+            away = AWAY + float(np.linalg.norm(bases - bases.mean(axis=0), axis=1).max())
+            on_cart = any(about.set_up is not None for about in arms)
+            return centre + away * (BEFORE_CART if on_cart else BEFORE), centre
+        low, high = self.drawing.extent
         centre, radius = (low + high) / 2, float(np.linalg.norm(high - low)) / 2
         # the mechanism on the left, the instrument on the right
         return centre + 1.95 * radius * np.array([0.78, -0.53, 0.33]), centre
 
     def _place_camera(self) -> None:
-        low, high = self._drawing.extent
+        low, high = self.drawing.extent
         centre = (low + high) / 2
         camera = self.server.initial_camera
         position, look_at = self._outlook()

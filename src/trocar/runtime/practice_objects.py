@@ -1,29 +1,29 @@
-"""Something to touch: a plate below the tips of instruments, with a block and a needle on it."""
+"""Practice objects: a plate below the tips of the instruments, with a block and a needle on it."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 
 from trocar.errors import TrocarError
-from trocar.simulation import Box, Solid, needle
-from trocar.spatial import Array, pose
+from trocar.simulation import Box, Scene, Solid, needle
+from trocar.spatial import pose
 
 GAP = 0.02  # between the jaws and the plate [m]
 PLATE = np.array([0.16, 0.16, 0.008])  # [m]
 BLOCK, BLOCK_MASS = 0.01, 0.002  # edge [m], [kg]
-WIRE = 1e-3  # of the needle [m]
-APART = 0.03  # block and needle, from the middle [m]
+WIRE = 1e-3  # diameter of the needle [m]
+APART = 0.03  # block and needle from the middle [m]
 TISSUE, CLAY = (0.78, 0.42, 0.38), (0.25, 0.45, 0.65)
 
 
-def things_below(tips: Sequence[Array], reach: float, carries: str | None = "instrument") -> tuple[Solid, ...]:
-    """Objects below tips (3,), z up; `reach` is from a tip to the end of its jaws [m]."""
-    if carries != "instrument" or not tips:
+def practice_objects(scene: Scene) -> tuple[Solid, ...]:
+    """Objects below all instruments of a scene as it stands now; world frame, z up."""
+    instruments = {name: arm.arm.jaw_length for name, arm in scene.arms.items() if arm.arm.jaw_length > 0}
+    if not instruments:
         raise TrocarError("--touch needs an instrument: a PSM, or a scene with one")
-    x, y, _ = np.mean(tips, axis=0)
-    top = min(float(tip[2]) for tip in tips) - reach - GAP
+    tips = np.array([scene.T_world_tip(name)[:3, 3] for name in instruments])
+    x, y = tips[:, :2].mean(axis=0)
+    top = float(tips[:, 2].min()) - max(instruments.values()) - GAP
     return (
         Solid("plate", Box(np.zeros(3), PLATE), pose(p=[x, y, top - PLATE[2] / 2]), colour=TISSUE),
         Solid(

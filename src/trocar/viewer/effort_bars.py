@@ -1,4 +1,4 @@
-"""What the effort of every joint is made of, as numbers and as a picture."""
+"""The effort of every joint split by cause, as numbers and as a picture."""
 
 from __future__ import annotations
 
@@ -6,39 +6,39 @@ import numpy as np
 
 from trocar.mechanics import Mechanism
 from trocar.plots import COLOURS
+from trocar.runtime.frame import ArmFrame
 from trocar.spatial import Array
-from trocar.viewer.frame import Frame
 
-# The last is what is left of the effort: friction, moving or at rest, with joint limits where these act.
+# The last is the remainder: friction, moving or at rest, and joint limits where these act.
 TERMS = ("gravity", "inertia", "Coriolis", "push", "contact", "friction")
 TERM_COLOURS = dict(zip(TERMS, (COLOURS[k] for k in (0, 2, 3, 4, 1, 5)), strict=True))
 _WIDTH, _NAME, _VALUE, _ROW, _BAR = 340, 74, 74, 26, 12  # [px]
 
 
-def composition(mechanism: Mechanism, frame: Frame) -> dict[str, Array]:
+def composition(mechanism: Mechanism, state: ArmFrame) -> dict[str, Array]:
     """Parts (n,) of the effort by name [N m, N]: M ddq + c + g - J' F - contact + friction = tau.
 
-    Gravity holds springs and cables too. Without a recorded effort there is no friction to be told from it.
+    Gravity includes springs and cables. Where no effort was recorded, friction is zero.
     """
-    M, c, g = mechanism.terms(frame.q, frame.dq)
+    M, c, g = mechanism.terms(state.q, state.dq)
     parts = {"gravity": g, "Coriolis": c}
-    parts["inertia"] = np.zeros_like(g) if frame.ddq is None else M @ frame.ddq
-    J = mechanism.jacobian(frame.q)
+    parts["inertia"] = np.zeros_like(g) if state.ddq is None else M @ state.ddq
+    J = mechanism.jacobian(state.q)
     push = np.zeros_like(g)
-    push[: J.shape[1]] = -J[:3].T @ frame.force
+    push[: J.shape[1]] = -J[:3].T @ state.force
     parts["push"] = push
-    parts["contact"] = np.zeros_like(g) if frame.touch is None else -frame.touch
+    parts["contact"] = np.zeros_like(g) if state.contact_effort is None else -state.contact_effort
     known = g + c + parts["inertia"] + push + parts["contact"]
-    parts["friction"] = np.zeros_like(g) if frame.tau is None else frame.tau - known
+    parts["friction"] = np.zeros_like(g) if state.tau is None else state.tau - known
     return {name: parts[name] for name in TERMS}
 
 
-def bars(mechanism: Mechanism, frame: Frame) -> str:
-    """Effort of every joint beside its number, stacked by what it is made of, as HTML with one SVG in it."""
+def bars(mechanism: Mechanism, state: ArmFrame) -> str:
+    """Effort of every joint with its number, as bars stacked by cause: HTML with one SVG."""
     arm = mechanism.arm
-    parts = composition(mechanism, frame)
-    total = frame.tau if frame.tau is not None else sum(parts.values(), start=np.zeros(arm.n))
-    # both directions of the stack must fit: the motors' range, or what is there if that is more
+    parts = composition(mechanism, state)
+    total = state.tau if state.tau is not None else sum(parts.values(), start=np.zeros(arm.n))
+    # both directions of the stack must fit: the motors' range, or more where the effort exceeds it
     room = np.maximum([joint.effort for joint in arm.joints], 1e-9)
     stack = np.maximum(*(np.sum([np.maximum(s * p, 0.0) for p in parts.values()], axis=0) for s in (1, -1)))
     # the range shown is a power of two of the motors' range, so that it does not shimmer

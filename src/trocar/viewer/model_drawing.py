@@ -1,4 +1,4 @@
-"""A MuJoCo model in the scene of a page: meshes sent once, then only the poses of bodies."""
+"""A MuJoCo model in the scene of a page: meshes are sent once, then only the poses of bodies."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from trocar.viewer.meshes import COLLISION, BodyMesh, body_meshes, geom_keys
 GHOST = rgb(COLOURS[1])  # of what is compared with, as its curves
 
 
-class Drawing:
+class ModelDrawing:
     """One model under one node of the scene; `update` puts its bodies where a `qpos` has them.
 
     Args:
-        root: node, such as "/arm". spec: with every visual shape, as `Simulator.spec`.
-        ghost: draw it see-through and in one colour, to be compared with another.
+        root: node, such as "/arm". spec: with every visual shape, as `Scene.spec`.
+        ghost: draw it see-through and in one colour, for comparison with another.
     """
 
     def __init__(self, scene: viser.SceneApi, root: str, spec: mujoco.MjSpec, *, ghost: bool = False) -> None:
@@ -63,7 +63,7 @@ class Drawing:
         self.extent = self._extent()
 
     def hang(self, fixed: Mapping[str, Array]) -> None:
-        """Put bodies that do not move by themselves at poses (4, 4) in the world, by name."""
+        """Put bodies that only set-up joints move at poses (4, 4) in the world, by name."""
         for name, T in fixed.items():
             body = self.model.body(name)
             body.pos, body.quat = T[:3, 3], quaternion(T[:3, :3])
@@ -71,7 +71,7 @@ class Drawing:
         self._place_fixed()
 
     def _place_fixed(self) -> None:
-        """What is welded to the world is told where it is once."""
+        """Place the bodies that are welded to the world, and list those that move."""
         self._moving = []
         for name, node in self._nodes.items():
             body = self.model.body(name).id
@@ -92,8 +92,12 @@ class Drawing:
             node.position, node.wxyz = self.data.xpos[body], self.data.xquat[body]
 
     def node(self, body: str) -> str:
-        """Name of the scene's node that moves with a body; what is put below it moves too."""
+        """Name of the scene's node that moves with a body, and with all nodes below it."""
         return f"{self._root}/{body}"
+
+    def shapes(self) -> dict[str, str]:
+        """Names of the scene's nodes that are shapes, and the body of each."""
+        return {handle.name: self._named(mesh.body) for mesh, handle in self._meshes}
 
     def show(self, visible: bool) -> None:
         self._top.visible = visible
@@ -106,7 +110,7 @@ class Drawing:
                 handle.opacity = _opacity(mesh, opacity)
 
     def show_collision(self, visible: bool) -> None:
-        """Collision shapes instead of the visible ones, or not."""
+        """Draw the collision shapes instead of the visible ones, or not."""
         self._collision = visible
         for mesh, handle in self._meshes:
             handle.visible = (mesh.group == COLLISION) == visible

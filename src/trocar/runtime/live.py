@@ -1,0 +1,224 @@
+"""A simulation that takes commands between its steps. No threads: whoever calls it owns it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from trocar.control import Setpoint, State, TipMotion
+from trocar.errors import TrocarError
+from trocar.recording import Recording
+from trocar.runtime.commands import Commands
+from trocar.runtime.controllers import DEFAULT_CONTROLLER
+from trocar.runtime.description import SceneDescription
+from trocar.runtime.driver import Driver, within_limits
+from trocar.runtime.frame import ArmFrame, ControlStatus, Frame, contact_forces
+from trocar.runtime.messages import Messages
+from trocar.runtime.recorder import Recorder
+from trocar.runtime.settings import OF_ARM, RECORDED, Settings
+from trocar.simulation import Scene, SimulatedArm
+from trocar.spatial import Array
+
+SHOWN = 8.0, 0.02  # history for plots: length and interval, simulated [s]
+LONGEST = 120.0  # a recording keeps its last seconds [s]
+
+
+class Live(Commands[None]):
+    """The arms of a scene, each under its own controller. A command that is refused raises an error.
+
+    Attributes:
+        scene: what is stepped, replaced by `change`. description: the same as plain facts.
+        messages: what the user should know. history: of every arm, for plots.
+    """
+
+    def __init__(self, settings: Settings | None = None, controller: str = DEFAULT_CONTROLLER) -> None:
+        self.messages = Messages()
+        self.settings = settings or Settings()
+        self.scene: Scene = self.settings.build()
+        self.description = SceneDescription.of(self.scene, self.settings)
+        self.joints = {name: arm.n for name, arm in self.scene.arms.items()}
+        self.history = {name: Recorder(*SHOWN) for name in self.joints}
+        self._start = {name: arm.q for name, arm in self.scene.arms.items()}
+        self._drivers = {name: Driver(arm, controller) for name, arm in self.scene.arms.items()}
+        self._forces: dict[str, Array] = {}
+        self._recorders: dict[str, Recorder] = {}
+        self._inputs: dict[str, tuple[Callable[[Live], None], int]] = {}  # and the steps between calls
+        self._status: dict[str, str] = {}
+        self._number = self._steps = 0
+        self._stepped = False  # a step was taken since the arms were put where they are
+
+    # -- time --------------------------------------------------------------------------------------------------------
+
+    @property
+    def time(self) -> float:
+        """Simulated since the last reset [s]."""
+        return self.scene.time
+
+    def step(self) -> None:
+        """Advance by one timestep."""
+        self._read_inputs()
+        states = {name: State(arm.time, arm.measured_q, arm.measured_dq) for name, arm in self.scene.arms.items()}
+        efforts = {name: driver.effort(states[name]) for name, driver in self._drivers.items()}
+        self.scene.step(efforts)
+        self._stepped = True
+        self._steps += 1
+        for name, arm in self.scene.arms.items():
+            self._keep(name, arm, states[name])
+
+    def hold(self) -> None:
+        """Hold every arm where it is with the default controller, without pushes and inputs."""
+        self._inputs.clear()
+        for name in self.joints:
+            self._push(name, np.zeros(3))
+            self._drive(name, DEFAULT_CONTROLLER)
+
+    # -- commands, whose arguments were checked ------------------------------------------------------------------------
+
+    def _do(self, command: Callable[[Live], None]) -> None:
+        command(self)
+
+    def _reset(self, q: Mapping[str, Array]) -> None:
+        start = {name: within_limits(arm, q.get(name, self._start[name])) for name, arm in self.scene.arms.items()}
+        before = self.scene.snapshot()
+        try:
+            self.scene.reset(start)
+        except TrocarError:  # changed set-up joints or instruments may overlap there
+            self.scene.restore(before)
+            raise
+        self._stepped = False
+        self._forces.clear()
+        for name, driver in self._drivers.items():
+            self._drive(name, driver.controller, driver.gains)
+
+    def _drive(self, name: str, controller: str, gains: Mapping[str, float] | None = None) -> None:
+        self._drivers[name] = Driver(self.scene.arms[name], controller, gains)
+
+    def _place(self, name: str, q: Array) -> None:
+        arm = self.scene.arms[name]
+        arm.place(within_limits(arm, q))
+        self._stepped = False
+        driver = self._drivers[name]
+        self._drive(name, driver.controller, driver.gains)
+
+    def _push(self, name: str, force: Array) -> None:
+        self._forces[name] = force
+        self._apply_force(name)
+        if not force.any():
+            del self._forces[name]
+
+    def _change(self, name: str, changes: Mapping[str, Any]) -> None:
+        settings, scene = self.settings.changed(name, changes), self.scene
+        own = {key: value for key, value in changes.items() if key in OF_ARM}
+        if own or "gravity" in changes:
+            scene = scene.changed({name: own}, changes.get("gravity"))
+        if "set_up" in changes:
+            scene.set_up(name, changes["set_up"])
+        drivers = {
+            other: driver if driver.mechanism is scene.arms[other].mechanism else driver.moved_to(scene.arms[other])
+            for other, driver in self._drivers.items()
+        }
+        if scene is not self.scene:
+            self._stepped = False
+            for ended in self._recorders:
+                self.messages.post(f"recording of {ended} ended: the simulation was changed")
+            self._recorders.clear()
+        self.settings, self.scene, self._drivers = settings, scene, drivers
+        self.description = SceneDescription.of(scene, settings)
+        for other in self._forces:
+            self._apply_force(other)
+
+    def _record(self, name: str) -> None:
+        self._recorders[name] = Recorder(LONGEST, RECORDED)
+
+    def recorded(self, arm: str | None = None) -> Recording:
+        """End the recording of an arm and return it."""
+        name = self.name(arm)
+        if name not in self._recorders:
+            raise TrocarError(f"{name} is not being recorded")
+        return self._recorders.pop(name).recording(self.scene.arms[name], self._drivers[name].law)
+
+    @property
+    def recording(self) -> tuple[str, ...]:
+        """Names of the arms that are being recorded."""
+        return tuple(self._recorders)
+
+    def _connect(self, name: str, source: Callable[[Live], None] | None, steps: int = 1) -> None:
+        self._inputs.pop(name, None)
+        if source is not None:
+            self._inputs[name] = source, steps
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the connected inputs."""
+        return tuple(self._inputs)
+
+    def _set_status(self, name: str, text: str | None) -> None:
+        self._status.pop(name, None)
+        if text is not None:
+            self._status[name] = str(text)
+
+    # -- frames ------------------------------------------------------------------------------------------------------
+
+    def frame(self, playing: bool = False, speed: float = 1.0, factor: float = 0.0) -> Frame:
+        """This moment."""
+        self._number += 1
+        return Frame(
+            number=self._number,
+            time=self.time,
+            arms=MappingProxyType({name: self._arm_frame(name, arm) for name, arm in self.scene.arms.items()}),
+            qpos=np.array(self.scene.data.qpos),
+            scene=self.description,
+            contacts=contact_forces(self.scene.model, self.scene.data),
+            status=MappingProxyType(dict(self._status)),
+            playing=playing,
+            speed=speed,
+            factor=factor if playing else 0.0,
+        )
+
+    def _arm_frame(self, name: str, arm: SimulatedArm) -> ArmFrame:
+        driver = self._drivers[name]
+        setpoint = driver.setpoint
+        return ArmFrame(
+            q=arm.q.copy(),
+            dq=arm.dq.copy(),
+            T_tip=arm.tip_pose(),
+            ddq=arm.ddq.copy() if self._stepped else None,
+            tau=arm.tau.copy() if self._stepped else None,
+            control=ControlStatus(
+                driver.controller, MappingProxyType(dict(driver.gains)), driver.reference.target.copy()
+            ),
+            q_ref=setpoint.q.copy() if isinstance(setpoint, Setpoint) else None,
+            T_ref=setpoint.T.copy() if isinstance(setpoint, TipMotion) else None,
+            force=self._forces.get(name, np.zeros(3)).copy(),
+            contact_effort=np.array(arm.contact_effort()) if self._stepped else None,
+            rcm_error=arm.rcm_error() if arm.arm.has_rcm else None,
+            loop_error=arm.loop_error() if arm.arm.loops else None,
+        )
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _read_inputs(self) -> None:
+        for name, (source, steps) in tuple(self._inputs.items()):
+            if self._steps % steps:
+                continue
+            try:
+                source(self)
+            except Exception as error:
+                self.disconnect(name)
+                self.messages.post(f"input {name} failed and was disconnected: {error!r}", "error")
+
+    def _keep(self, name: str, arm: SimulatedArm, state: State) -> None:
+        """Put a step into the history and the recording of an arm."""
+        setpoint = self._drivers[name].setpoint
+        q_ref = setpoint.q if isinstance(setpoint, Setpoint) else state.q
+        row = state.q, state.dq, arm.ddq.copy(), arm.tau.copy(), q_ref
+        self.history[name].add(state.t, *row)
+        if name in self._recorders:
+            self._recorders[name].add(state.t, *row)
+
+    def _apply_force(self, name: str) -> None:
+        """Push the tip of an arm."""
+        self.scene.arms[name].apply_wrench([*self._forces[name], 0.0, 0.0, 0.0])

@@ -1,0 +1,64 @@
+"""The latest rows of a run, for plots and recordings."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+import numpy as np
+
+from trocar.control import Controller
+from trocar.errors import TrocarError
+from trocar.recording import Recording
+from trocar.simulation import SimulatedArm
+from trocar.simulation.run import provenance
+from trocar.spatial import Array
+
+
+class Recorder:
+    """The last `seconds` of simulated time of one arm, one row every `interval` [s]; one thread writes, any may read.
+
+    Row k: q, dq at t_k with tau, ddq of the step that starts at t_k, and the joint reference then.
+    """
+
+    NAMES = ("q", "dq", "ddq", "tau", "q_ref")
+
+    def __init__(self, seconds: float, interval: float) -> None:
+        self._rows: deque[tuple[float, tuple[Array, ...]]] = deque(maxlen=round(seconds / interval))
+        self._interval, self._lock = interval, threading.Lock()
+
+    def add(self, t: float, *values: Array) -> None:
+        """Add values in the order of NAMES, unless it is too soon after the last row. A reset clears the rows."""
+        last = self._rows[-1][0] if self._rows else -np.inf
+        if last < t < last + 0.999 * self._interval:
+            return
+        with self._lock:
+            if t <= last:
+                self._rows.clear()
+            self._rows.append((t, values))
+
+    def arrays(self) -> dict[str, Array]:
+        """Times (N,) under "t" and every channel (N, n) under its name; empty arrays before the first row."""
+        with self._lock:
+            rows = list(self._rows)
+        if not rows:
+            return {name: np.zeros((0,)) for name in ("t", *self.NAMES)}
+        columns = zip(*(values for _, values in rows), strict=True)
+        return {"t": np.array([t for t, _ in rows]), **dict(zip(self.NAMES, map(np.array, columns), strict=True))}
+
+    def recording(self, arm: SimulatedArm, controller: Controller) -> Recording:
+        """The rows as a recording from time 0."""
+        rows = self.arrays()
+        if len(rows["t"]) < 2:
+            raise TrocarError("nothing was recorded: start a recording, then let the simulation run")
+        return Recording(
+            t=rows["t"] - rows["t"][0],
+            q=rows["q"],
+            dq=rows["dq"],
+            ddq=rows["ddq"],
+            tau=rows["tau"],
+            joints=arm.arm.joint_names,
+            joint_units=["rad" if joint.kind == "revolute" else "m" for joint in arm.arm.joints],
+            commands={"q": rows["q_ref"]},
+            provenance=provenance(arm, controller),
+        )

@@ -1,0 +1,153 @@
+"""Recordings as the motion of an arm: its state at any time, and the difference of two of them."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from trocar.arms import ARMS, Arm
+from trocar.arms.parameters import SETS
+from trocar.errors import TrocarError, UnknownName
+from trocar.recording import Recording, differences, load_recording
+from trocar.runtime.description import ArmDescription, SceneDescription
+from trocar.runtime.frame import ArmFrame, Frame
+from trocar.runtime.settings import Settings
+from trocar.spatial import Array
+
+
+class Track:
+    """A recording and the arm that it moves; times run from 0 to `duration` [s].
+
+    Joints that were not recorded stay at home. Values between two rows are interpolated.
+
+    Attributes:
+        settings: of the arm. scene: its description. mechanism: its equations, for the thread that owns the track.
+    """
+
+    def __init__(self, recording: Recording, name: str, settings: Settings | None = None) -> None:
+        self.recording, self.name = recording, name
+        self.settings = settings_of(recording, settings or Settings())
+        self.scene = SceneDescription.of(self.settings.build(), self.settings)
+        self.mechanism = self.description.mechanism()
+        for joint in recording.joints:
+            if joint not in self.arm.joint_names:
+                raise UnknownName(f"{name}: joint of {self.arm.name}", joint, self.arm.joint_names)
+        self.t = recording.t - recording.t[0]
+        self._values = {channel: self._in_joints(channel) for channel in ("q", "dq", "ddq", "tau")}
+
+    @classmethod
+    def load(cls, path: str | Path, settings: Settings | None = None) -> Track:
+        path = Path(path)
+        return cls(load_recording(path, (settings or Settings()).arm), path.name, settings)
+
+    @classmethod
+    def from_bytes(cls, name: str, content: bytes, settings: Settings | None = None) -> Track:
+        """A recording from the name and the content of a file."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / Path(name).name
+            path.write_bytes(content)
+            try:
+                return cls.load(path, settings)
+            except TrocarError as error:
+                raise TrocarError(str(error).replace(f"{folder}/", "")) from None
+
+    @property
+    def description(self) -> ArmDescription:
+        return self.scene.arms[self.settings.arm]
+
+    @property
+    def arm(self) -> Arm:
+        return self.description.arm
+
+    @property
+    def duration(self) -> float:
+        return float(self.t[-1])
+
+    @property
+    def q(self) -> Array:
+        """Positions (N, n) in the joints of the arm."""
+        found = self._values["q"]
+        assert found is not None  # a recording always has positions
+        return found
+
+    @property
+    def completed(self) -> Recording:
+        """The recording with every joint of the arm."""
+        channels: dict[str, Any] = {name: self.values(name) for name in ("q", "dq", "ddq", "tau")}
+        names, units = self.arm.joint_names, self.arm.joint_units
+        return replace(self.recording, **channels, joints=names, joint_units=units, commands={})
+
+    def values(self, channel: str) -> Array | None:
+        """A channel (N, n) in the joints of the arm; None where it was not recorded."""
+        return self._values[channel]
+
+    def at(self, channel: str, t: float | Array) -> Array | None:
+        """A channel (..., n) at times t (...) [s], its ends beyond the recording; None where it was not recorded."""
+        values = self._values[channel]
+        return (
+            None
+            if values is None
+            else np.stack([np.interp(np.asarray(t), self.t, column) for column in values.T], axis=-1)
+        )
+
+    def _in_joints(self, channel: str) -> Array | None:
+        recorded = getattr(self.recording, channel)
+        if recorded is None:
+            return None
+        found = np.tile(np.array(self.arm.home) if channel == "q" else np.zeros(self.arm.n), (len(self.t), 1))
+        found[:, [self.arm.joint_names.index(joint) for joint in self.recording.joints]] = recorded
+        return found
+
+    def frame(self, t: float, number: int = 0, playing: bool = False, speed: float = 1.0) -> Frame:
+        """The arm at time t [s]."""
+        q, dq = self.at("q", t), self.at("dq", t)
+        assert q is not None
+        arm = ArmFrame(
+            q=q,
+            dq=np.zeros_like(q) if dq is None else dq,
+            ddq=self.at("ddq", t),
+            tau=self.at("tau", t),
+            T_tip=self.mechanism.forward_kinematics(q),
+        )
+        return Frame(
+            number=number,
+            time=t,
+            arms=MappingProxyType({self.settings.arm: arm}),
+            qpos=self.arm.E @ q,
+            scene=self.scene,
+            live=False,
+            playing=playing,
+            speed=speed,
+        )
+
+
+def settings_of(recording: Recording, default: Settings) -> Settings:
+    """Settings of the arm of a recording, from its provenance and, where that has none, from `default`."""
+    known = recording.provenance
+    arm = known.get("arm", default.arm)
+    if arm not in ARMS:
+        raise UnknownName("the recording's arm", arm, ARMS)
+    found: dict[str, Any] = {"arm": arm}
+    if arm != default.arm:  # the parameters, instrument and gravity of another arm do not fit
+        default = Settings()
+    if known.get("parameters") in SETS.get(arm, ()):
+        found["parameters"] = known["parameters"]
+    if known.get("instrument", "none") != "none":
+        found["instrument"] = known["instrument"]
+    found |= {key: known[key] for key in ("counterweight", "friction") if key in known}
+    if "gravity" in known:
+        found["gravity"] = tuple(float(g) for g in known["gravity"])
+    return replace(default, scene=None, objects=None, arms={}, set_up={}, **found)
+
+
+def difference(a: Track, b: Track) -> dict[str, Array]:
+    """Root mean square (n,) of b - a, channel by channel, over the time that both have, on the rows of a."""
+    if a.arm.joint_names != b.arm.joint_names:
+        raise TrocarError(f"{a.name} is of {a.arm.name}, {b.name} of {b.arm.name}: nothing to compare")
+    _, found = differences(a.completed, b.completed)
+    return {channel: np.sqrt((x**2).mean(axis=0)) for channel, x in found.items()}

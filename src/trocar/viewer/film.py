@@ -1,0 +1,39 @@
+"""Pictures of a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from trocar.appearance import Picture, render
+from trocar.runtime.track import Track
+
+
+class Film:
+    """Images of a track, made one by one as they are asked for; always from one thread, which owns OpenGL's context.
+
+    Args:
+        fps: images per second of the film. speed: recorded time per time of the film.
+        camera: "iso", "side" or "tip". size: (width, height) [pixels].
+    """
+
+    def __init__(
+        self, track: Track, fps: float, speed: float = 1.0, camera: str = "iso", size: tuple[int, int] = (960, 720)
+    ) -> None:
+        self._track, self._camera, self._size = track, camera, size
+        self._times = np.arange(0.0, track.duration + 1e-9, speed / fps)
+        self._scene = track.settings.build()
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def __iter__(self) -> Iterator[Picture]:
+        return (self.picture(float(t)) for t in self._times)
+
+    def picture(self, t: float) -> Picture:
+        """The arm at time t [s]."""
+        q = self._track.at("q", t)
+        assert q is not None
+        self._scene.arms[self._track.settings.arm].place(q)
+        return render(self._scene, self._camera, self._size)

@@ -57,8 +57,8 @@ def _show(fit: GravityFit) -> None:
     from trocar.identification.static_gravity import COEFFICIENTS
 
     found = zip(COEFFICIENTS, fit.coefficients, np.sqrt(np.diag(fit.covariance)), strict=False)
-    rows = [(name, f"{x:.4f}", f"{s:.4f}", "kg" if name == "m3" else "kg m") for name, x, s in found]
-    show_table("gravity", ("", "value", "+-", ""), rows, left=(0, 3))
+    masses = [(name, f"{x:.4f}", f"{s:.4f}", "kg" if name == "m3" else "kg m") for name, x, s in found]
+    show_table("gravity", ("", "value", "+-", ""), masses, left=(0, 3))
     worst = np.abs(fit.left_out() - fit.tau).max(0)
     joints = zip(COLUMNS, fit.offset, fit.rms, worst, ("N m", "N m", "N"), strict=False)
     rows = [(name, *(f"{x:.4f}" for x in numbers), unit) for name, *numbers, unit in joints]

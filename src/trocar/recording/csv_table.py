@@ -25,12 +25,12 @@ class CsvTable:
             raise TrocarError(f"{path}: not a text file: {error}") from None
         content = [(f"{path}, line {k}", k, line) for k, line in enumerate(text, start=1) if line.strip()]
         self.comments = [line.removeprefix("#") for _, _, line in content if line.startswith("#")]
-        header, *self._rows = [row for row in content if not row[2].startswith("#")] or [None]
+        lines = [row for row in content if not row[2].startswith("#")]
         self._end = f"{path}, line {len(text) + 1}"
-        if header is None:
+        if not lines:
             raise TrocarError(f"{self._end}: the file ends before a header such as {example!r}")
-        self.place = header[0]
-        self.titles = [title.strip() for title in header[2].split(",")]
+        (self.place, _, header), *self._rows = lines
+        self.titles = [title.strip() for title in header.split(",")]
 
     def numbers(self, empty: float | None = None) -> tuple[Array, list[int]]:
         """Rows (N, columns) and the line of each; `empty` is the value of empty cells, None if they are errors."""

@@ -410,7 +410,7 @@ def test_millimetres_and_gaps_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (HEADER, "no rows"),
+        (HEADER, "line 2: the file ends without a row of numbers"),
         (f"{HEADER}\n0,0,1,0,0,1,0,0\n", "line 2: 8 values, but the header names 9"),
         (f"{HEADER}\n0,0,x,0,0,1,0,0,0\n", "line 2: 'x' in column 'end_x .mm.' is not a number"),
         (f"{HEADER}\n0,0,1,0,0,2,0,0,0\n", "line 2: the quaternion of 'end' has length 2, not 1"),

@@ -11,6 +11,7 @@ import pytest
 import trocar as tr
 from trocar.control.observers import external_effort
 from trocar.errors import TrocarError
+from trocar.recording.loading import is_recording
 from trocar.recording.motor_columns import joint_from_columns, table_columns
 
 RATE = 200.0
@@ -152,3 +153,16 @@ def test_models_refuse_a_recording_in_motor_columns_or_of_another_arm() -> None:
 def test_one_row_is_no_motion() -> None:
     with pytest.raises(TrocarError, match="one row"):
         tr.load_mechanism("PSM").effort_along(moving("PSM", 1))
+
+
+def test_a_folder_is_a_recording_if_it_holds_a_ros_2_bag(tmp_path: Path) -> None:
+    assert not is_recording(tmp_path)
+    (tmp_path / "metadata.yaml").touch()
+    assert is_recording(tmp_path)
+    assert is_recording(Path("x.CSV"))
+    assert not is_recording(Path("PSM"))
+
+
+def test_an_arm_that_a_foreign_file_names_otherwise_is_ignored(tmp_path: Path) -> None:
+    path = replace(moving("ECM"), provenance={"arm": ["our", "ECM"]}).save(tmp_path / "ecm.csv")
+    assert tr.load_recording(path).joints == moving("ECM").joints

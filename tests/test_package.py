@@ -44,7 +44,7 @@ def test_the_public_surface_is_this():
     assert set(tr.__all__) == {
         *("ARMS", "Arm", "load_arm", "load_instrument", "load_endoscope"),
         *("Mechanism", "load_mechanism", "Cart", "Placement", "load_cart"),
-        *("Cable", "Compliance", "Diverged"),
+        *("Scene", "SceneArm", "Simulator", "load_scene", "simulate", "Cable", "Compliance", "Diverged", "render"),
         *("ComputedTorque", "GravityCompensation", "JointPD", "JointPID", "Setpoint", "State", "hold"),
         *("Recording", "load_recording", "identify", "calibrate"),
         *("NearLimit", "NearSingular", "TrocarError", "Unreachable", "Unsolved"),

@@ -99,7 +99,7 @@ def test_nothing_of_a_frame_can_be_changed(live):
         with pytest.raises(TypeError):
             mapping["PSM"] = None
     with pytest.raises(ValueError, match="read-only"):
-        frame.scene.fixed["PSM/base"][0, 3] = 1.0
+        frame.scene.arms["PSM"].T_world_base[0, 3] = 1.0
     with pytest.raises(TypeError):
         frame.arms["PSM"].control.gains["stiffness"] = 1.0
 

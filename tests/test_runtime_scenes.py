@@ -57,7 +57,7 @@ def scene(shared):
 def test_every_arm_of_a_scene_holds_its_start_under_its_own_controller(scene):
     start = positions(scene)
     assert scene.arms == ("PSM1", "PSM2", "PSM3", "ECM")
-    assert [name for name, about in scene.frame.scene.arms.items() if about.carries_endoscope] == ["ECM"]
+    assert [name for name, about in scene.frame.scene.arms.items() if about.arm.carries == "endoscope"] == ["ECM"]
     frame = stepped(scene, 0.1)
     assert frame.time == pytest.approx(0.1)
     for name, q in start.items():

@@ -37,7 +37,7 @@ def calibrate(
     Method: Gondokaryono et al. 2019, sections 2.4 and 4.1. See docs/calibration.md.
     """
     from trocar.calibration import calibrate as run
-    from trocar.commands.calibration_figure import calibration_figure
+    from trocar.calibration.figure import calibration_figure
     from trocar.files import check_writable
     from trocar.plots import save
     from trocar.recording import Markers

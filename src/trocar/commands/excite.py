@@ -29,11 +29,17 @@ Links = Literal["reduced", "all"]
 def excite(
     arm: ArmOption = "PSM",
     harmonics: Annotated[int, option("N", "Number of harmonics in the Fourier series.")] = 6,
-    frequency: Annotated[float | None, option("HZ", "Of the first harmonic. Default: 0.18; MTM: 0.1.")] = None,
+    frequency: Annotated[
+        float | None, option("HZ", "Frequency of the first harmonic. Default: 0.18; MTM: 0.1.")
+    ] = None,
     periods: Annotated[int, option("N", "Periods at full speed.", min=1)] = 5,
-    objective: Annotated[Objective, flag("Least condition number, or D-optimal.")] = "condition",
+    objective: Annotated[
+        Objective, flag("Smallest condition number, or largest determinant (D-optimal).")
+    ] = "condition",
     links: Annotated[Links, flag("Inertias to excite; reduced omits two nearly redundant bars of a PSM.")] = "reduced",
-    limit: Annotated[list[str] | None, option("JOINT=LOW,HIGH,SPEED", "Limits of a joint; can be repeated.")] = None,
+    limit: Annotated[
+        list[str] | None, option("JOINT=LOW,HIGH,SPEED", "Limits of a joint; can be repeated. Default: the arm's.")
+    ] = None,
     effort: Annotated[float, option("PART", "Largest part of a motor's effort to use, by the arm's model.")] = 0.75,
     starts: Annotated[int, option("N", "Random motions to start from; the best result is kept.")] = 4,
     seconds: Annotated[float, option("S", "Time limit of the search, in seconds.")] = 120.0,

@@ -57,8 +57,8 @@ def _show(fit: GravityFit) -> None:
     from trocar.identification.static_gravity import COEFFICIENTS
 
     found = zip(COEFFICIENTS, fit.coefficients, np.sqrt(np.diag(fit.covariance)), strict=False)
-    rows = [(name, f"{x:.4f}", f"{s:.4f}", "kg" if name == "m3" else "kg m") for name, x, s in found]
-    show_table("gravity", ("", "value", "+-", ""), rows, left=(0, 3))
+    masses = [(name, f"{x:.4f}", f"{s:.4f}", "kg" if name == "m3" else "kg m") for name, x, s in found]
+    show_table("gravity", ("", "value", "+-", ""), masses, left=(0, 3))
     worst = np.abs(fit.left_out() - fit.tau).max(0)
     joints = zip(COLUMNS, fit.offset, fit.rms, worst, ("N m", "N m", "N"), strict=False)
     efforts = [(name, *(f"{x:.4f}" for x in numbers), unit) for name, *numbers, unit in joints]
@@ -68,31 +68,19 @@ def _show(fit: GravityFit) -> None:
 
 def read_poses(path: Path) -> tuple[Array, Array]:
     """q (N, 3) and tau (N, 3) of a CSV file with a header."""
-    import csv
-
     import numpy as np
+
+    from trocar.recording.csv_table import CsvTable
 
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise TrocarError(f"{path} {what}: a CSV file with columns {', '.join(COLUMNS)} is needed")
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream, skipinitialspace=True)
-            missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
-            if missing:
-                raise TrocarError(f"{path} has no column {', '.join(missing)}; needed are {', '.join(COLUMNS)}")
-            rows = [[_number(row, name, f"{path}, line {reader.line_num}") for name in COLUMNS] for row in reader]
-    except UnicodeDecodeError as error:
-        raise TrocarError(f"{path}: not a text file: {error}") from None
-    data = np.array(rows).reshape(-1, 6)
+    file = CsvTable(path, ",".join(COLUMNS))
+    missing = [name for name in COLUMNS if name not in file.titles]
+    if missing:
+        raise TrocarError(f"{path} has no column {', '.join(missing)}; needed are {', '.join(COLUMNS)}")
+    table, lines = file.numbers()
+    data = table[:, [file.titles.index(name) for name in COLUMNS]]
+    for row, column in np.argwhere(~np.isfinite(data)):
+        raise TrocarError(f"{path}, line {lines[row]}: {COLUMNS[column]} must be finite, got {data[row, column]}")
     return data[:, :3], data[:, 3:]
-
-
-def _number(row: dict[str, str | None], name: str, where: str) -> float:
-    try:
-        value = float(row[name] or "")
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise TrocarError(f"{where}: {name} must be finite, got {row[name]!r}")
-    return value

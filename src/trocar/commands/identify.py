@@ -40,11 +40,15 @@ def identify(
     arm: ArmOption = "PSM",
     json_file: JsonFile = None,
     predictions: Annotated[Path | None, option("FILE.csv", "Write the predicted effort of every row of TEST.")] = None,
-    output: Annotated[Path | None, option("FILE.toml", "Write parameters, or a recipe.", "--output", "-o")] = None,
+    output: Annotated[
+        Path | None, option("FILE.toml", "Write the parameter file (with --search: the recipe).", "--output", "-o")
+    ] = None,
     report: Annotated[Path | None, option("DIR", "Write plots and DIR/identify.html.")] = None,
     recalibrate: Annotated[Path | None, option("BASE.toml", "Refit only friction and offsets of BASE.")] = None,
     seconds: Annotated[float | None, option("S", "With --recalibrate: use only the first S seconds.")] = None,
-    recipe: Annotated[Path | None, option("RECIPE.toml", "Use this recipe instead of the built-in one.")] = None,
+    recipe: Annotated[
+        Path | None, option("RECIPE.toml", "Use this recipe file (see --search) instead of the arm's built-in one.")
+    ] = None,
     search: Annotated[bool, flag("Choose a recipe by cross-validation on TRAIN.", "--search")] = False,
     budget: Annotated[int, option("N", "With --search: largest number of recipes to try.", min=1)] = 100,
     rate: Annotated[float | None, option("HZ", "Sampling rate of a table without header. Default: 200.")] = None,

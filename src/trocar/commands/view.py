@@ -56,7 +56,7 @@ def view(
     """
     from trocar.arms import ARMS
     from trocar.errors import NearLimit, NearSingular, UnknownName
-    from trocar.recording.loading import SUFFIXES
+    from trocar.recording.loading import is_recording
     from trocar.runtime.practice_objects import practice_objects
     from trocar.runtime.settings import Settings
     from trocar.simulation.scene_file import BUILT_IN
@@ -64,14 +64,14 @@ def view(
     # the page itself warns near a singularity or a limit
     for category in (NearSingular, NearLimit):
         warnings.simplefilter("ignore", category)
-    recording = Path(what) if Path(what).suffix.lower() in SUFFIXES else None
+    recording = Path(what) if is_recording(Path(what)) else None
     if compare is not None and recording is None:
         raise TrocarError("--compare is a second recording: give the first one instead of an arm")
     scene = what if what in BUILT_IN or Path(what).suffix.lower() == ".toml" else None
     if scene is not None and (parameters or instrument):
         raise TrocarError("--parameters and --instrument are of one arm; those of a scene are in its file")
     if scene is None and recording is None and what not in ARMS:
-        raise UnknownName("arm, scene or recording", what, (*BUILT_IN, *ARMS, "a .toml, .csv or .npz file"))
+        raise UnknownName("arm, scene or recording", what, (*BUILT_IN, *ARMS, "a .toml file or a recording"))
     for path in (recording, compare):
         if path is not None and not path.exists():
             raise TrocarError(f"the recording {path} does not exist; trocar sim makes one")

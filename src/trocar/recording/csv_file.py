@@ -15,6 +15,7 @@ import numpy as np
 
 from trocar.errors import TrocarError
 from trocar.recording.channels import SPACES, TIP_COMMANDS, UNITS
+from trocar.recording.csv_table import CsvTable
 from trocar.spatial import Array
 
 if TYPE_CHECKING:
@@ -39,38 +40,16 @@ def text(recording: Recording) -> str:
 
 def read(path: Path) -> tuple[dict[str, Any], list[int]]:
     """The fields of a recording, and the line of each row."""
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise TrocarError(f"{path}: not a text file: {error}") from None
-    provenance: dict[str, Any] = {}
-    titles: list[str] = []
-    rows: list[list[float]] = []
-    numbers: list[int] = []
-    for number, line in enumerate(lines, start=1):
-        place = f"{path}, line {number}"
-        if line.startswith("#"):
-            key, colon, value = line.removeprefix("#").partition(":")
-            if colon:
-                provenance[key.strip()] = _json_or_text(value.strip())
-        elif not line.strip():
-            continue
-        elif not titles:
-            titles = [title.strip() for title in line.split(",")]
-            fields, columns = _header(titles, place)
-        else:
-            rows.append(_row(line, titles, place))
-            numbers.append(number)
-    if not titles:
-        raise TrocarError(f"{path}, line {len(lines) + 1}: the file ends before a header such as 't [s],q_yaw [rad]'")
-    if not rows:
-        raise TrocarError(f"{path}, line {len(lines) + 1}: the file ends without a row of numbers")
-    table = np.array(rows)
+    file = CsvTable(path, "t [s],q_yaw [rad]")
+    fields, columns = _header(file.titles, file.place)
+    table, lines = file.numbers()
     for target, name, where in columns:
         target[name] = table[:, where]
+    entries = [comment.partition(":") for comment in file.comments if ":" in comment]
+    provenance = {key.strip(): _json_or_text(value.strip()) for key, _, value in entries}
     if provenance.get("space") in SPACES:
         fields["space"] = provenance.pop("space")
-    return fields | {"provenance": provenance}, numbers
+    return fields | {"provenance": provenance}, lines
 
 
 def _json_or_text(value: str) -> Any:
@@ -79,22 +58,6 @@ def _json_or_text(value: str) -> Any:
         return json.loads(value)
     except ValueError:
         return value
-
-
-def _row(line: str, titles: list[str], place: str) -> list[float]:
-    texts = line.split(",")
-    if len(texts) != len(titles):
-        raise TrocarError(f"{place}: {len(texts)} values, but the header names {len(titles)} columns")
-    try:
-        return [float(text) for text in texts]
-    except ValueError:
-        pass
-    for text, title in zip(texts, titles, strict=True):
-        try:
-            float(text)
-        except ValueError:
-            raise TrocarError(f"{place}: {text.strip()!r} in column '{title}' is not a number") from None
-    raise AssertionError("unreachable: one of the values is not a number")
 
 
 def _header(titles: list[str], place: str) -> tuple[dict[str, Any], list[tuple[dict[str, Any], str, Any]]]:

@@ -19,6 +19,11 @@ from trocar.recording.table_file import is_table, read_table
 SUFFIXES = (*OWN_SUFFIXES, *BAG_SUFFIXES)
 
 
+def is_recording(path: Path) -> bool:
+    """Whether a path names a recording: by its suffix, or as the folder of a ROS 2 bag."""
+    return path.suffix.lower() in SUFFIXES or is_bag(path)
+
+
 def load_recording(
     path: str | os.PathLike[str],
     arm: str | None = None,
@@ -53,7 +58,7 @@ def load_recording(
     else:
         recording = Recording.load(path)
     name = recording.provenance.get("arm", arm)
-    if name not in ARMS:
+    if not (isinstance(name, str) and name in ARMS):
         return recording
     robot = load_arm(name)
     if recording.space == "joints":

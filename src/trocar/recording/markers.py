@@ -22,6 +22,7 @@ from scipy.spatial.transform import Rotation
 
 from trocar.errors import TrocarError
 from trocar.files import write_whole
+from trocar.recording.csv_table import CsvTable
 from trocar.spatial import Array, quaternion
 
 POSITION, ORIENTATION = ("x", "y", "z"), ("qw", "qx", "qy", "qz")
@@ -121,17 +122,10 @@ class Markers:
 
 
 def _read(path: Path) -> Markers:
-    try:
-        text = path.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise TrocarError(f"{path}: not a text file: {error}") from None
-    content = [(k, line) for k, line in enumerate(text, start=1) if line.strip() and not line.startswith("#")]
-    if len(content) < 2:
-        raise TrocarError(f"{path}: no rows; the first line is a header such as 't [s],q_pitch [rad],back_x [m],...'")
-    titles = [title.strip() for title in content[0][1].split(",")]
-    columns, scales = _columns(titles, f"{path}, line {content[0][0]}")
-    table = np.array([_numbers(line, titles, f"{path}, line {k}") for k, line in content[1:]]) * scales
-    lines = np.array([k for k, _ in content[1:]])
+    file = CsvTable(path, "t [s],q_pitch [rad],back_x [m],...")
+    columns, scales = _columns(file.titles, file.place)
+    numbers, lines = file.numbers(empty=np.nan)
+    table = numbers * scales
     joints = [name.removeprefix("q_") for name in columns if name.startswith("q_")]
     q = table[:, [columns[f"q_{joint}"] for joint in joints]]
     for name, values in (("t", table[:, :1]), ("joint", q)):
@@ -143,7 +137,7 @@ def _read(path: Path) -> Markers:
         raise TrocarError(f"{path}, line {lines[late[0] + 1]}: the time does not increase")
     bodies = dict.fromkeys(name.rsplit("_", 1)[0] for name in columns if name != "t" and not name.startswith("q_"))
     poses = {body: _poses(body, table, columns, lines, path) for body in bodies}
-    return Markers(t=table[:, 0], q=q, joints=joints, poses=poses, lines=lines, source=str(path))
+    return Markers(t=table[:, 0], q=q, joints=joints, poses=poses, lines=np.array(lines), source=str(path))
 
 
 def _columns(titles: list[str], place: str) -> tuple[dict[str, int], Array]:
@@ -178,20 +172,7 @@ def _columns(titles: list[str], place: str) -> tuple[dict[str, int], Array]:
     return columns, scales
 
 
-def _numbers(line: str, titles: list[str], place: str) -> list[float]:
-    cells = line.split(",")
-    if len(cells) != len(titles):
-        raise TrocarError(f"{place}: {len(cells)} values, but the header names {len(titles)} columns")
-    values = []
-    for cell, title in zip(cells, titles, strict=True):
-        try:
-            values.append(float(cell) if cell.strip() else np.nan)
-        except ValueError:
-            raise TrocarError(f"{place}: {cell.strip()!r} in column '{title}' is not a number") from None
-    return values
-
-
-def _poses(body: str, table: Array, columns: dict[str, int], lines: Array, path: Path) -> Array:
+def _poses(body: str, table: Array, columns: dict[str, int], lines: Sequence[int], path: Path) -> Array:
     """Poses (N, 4, 4), NaN where a cell of the body is empty."""
     missing = [f"{body}_{part}" for part in (*POSITION, *ORIENTATION) if f"{body}_{part}" not in columns]
     if missing:

@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from trocar.arms import load_arm
-from trocar.calibration import Calibration, model_distances
-from trocar.calibration.lengths import orientation, plane_points
+from trocar.calibration.calibration import Calibration
+from trocar.calibration.lengths import model_distances, orientation, plane_points
 from trocar.plots import COLOURS, style
 from trocar.spatial import Array
 

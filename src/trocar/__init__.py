@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trocar.appearance.rendering import render
+    from trocar.appearance import render
     from trocar.arms import ARMS, Arm, load_arm
     from trocar.arms.instruments import load_endoscope, load_instrument
     from trocar.calibration import calibrate
@@ -84,30 +84,28 @@ __all__ = [
     "simulate",
 ]
 
-# Modules that define the public names, cheapest import first.
-_HOMES = (
-    "errors",
-    "arms",
-    "arms.instruments",
-    "recording",
-    "mechanics",
-    "control",
-    "simulation",
-    "appearance.rendering",
-    "calibration",
-    "identification",
-)
-_ROOMS = {home.partition(".")[0] for home in _HOMES}
+# Public names by the module that defines them, imported when a name is first used.
+_NAMES = {
+    "errors": ("NearLimit", "NearSingular", "TrocarError", "Unreachable", "Unsolved"),
+    "arms": ("ARMS", "Arm", "load_arm"),
+    "arms.instruments": ("load_endoscope", "load_instrument"),
+    "recording": ("Recording", "load_recording"),
+    "mechanics": ("Cart", "Mechanism", "Placement", "load_cart", "load_mechanism"),
+    "control": ("ComputedTorque", "GravityCompensation", "JointPD", "JointPID", "Setpoint", "State", "hold"),
+    "simulation": ("Cable", "Compliance", "Diverged", "Scene", "SceneArm", "Simulator", "load_scene", "simulate"),
+    "appearance": ("render",),
+    "calibration": ("calibrate",),
+    "identification": ("identify",),
+}
+_HOME = {name: home for home, names in _NAMES.items() for name in names}
+_ROOMS = {home.partition(".")[0] for home in _NAMES}
 
 
 def __getattr__(name: str) -> object:
     """Import public names on first use: `trocar --help` needs no engine and must start quickly."""
-    if name in __all__:
-        for home in _HOMES:
-            module = import_module(f"trocar.{home}")
-            if hasattr(module, name):
-                globals()[name] = found = getattr(module, name)
-                return found
+    if name in _HOME:
+        globals()[name] = found = getattr(import_module(f"trocar.{_HOME[name]}"), name)
+        return found
     if not name.startswith("_") and find_spec(f"trocar.{name}") is not None:
         return import_module(f"trocar.{name}")
     raise AttributeError(f"module 'trocar' has no attribute {name!r}")

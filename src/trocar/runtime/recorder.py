@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,7 @@ class Recorder:
 
     def recording(self, arm: SimulatedArm, controller: Controller) -> Recording:
         """The rows as a recording from time 0."""
-        rows = self.arrays()
+        rows: dict[str, Any] = self.arrays()
         if len(rows["t"]) < 2:
             raise TrocarError("nothing was recorded: start a recording, then let the simulation run")
         q_ref, rows["t"] = rows.pop("q_ref"), rows["t"] - rows["t"][0]

@@ -69,8 +69,8 @@ class ViewerPage:
         tabs = gui.add_tab_group()
         with tabs.add_tab("Drive", viser.Icon.DEVICE_GAMEPAD_2):
             self.driving = DrivingPanel(server, session, self._shown, self.select)
-        with tabs.add_tab("Mechanism", viser.Icon.SETTINGS):
-            self.mechanism = MechanismPanel(server, session, self._shown, self._dirty.add)
+        tab = tabs.add_tab("Mechanism", viser.Icon.SETTINGS)
+        self.mechanism = MechanismPanel(gui, tab, session, self._shown, self._dirty.add)
         with tabs.add_tab("Recordings", viser.Icon.MOVIE):
             self.recordings = RecordingPanel(server, session, self.selected, lambda: self._dirty.add("source"))
         if reports is not None:

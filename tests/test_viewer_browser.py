@@ -64,8 +64,6 @@ class Viewer:
         settings = settings or Settings(arm="PSM")
         self.session = Session(settings).start()
         self.endoscope = endoscope_pane(self.session)
-        if self.endoscope is not None:
-            self.endoscope.start()
         self.server = serve(port=0)
         self.page = viewer_page.ViewerPage(self.server, self.session, self.endoscope, reports).start()
         # without a graphics card shadows, and reflections as a page opens, are most of the work

@@ -119,7 +119,6 @@ def _serve(
         session.start()
         if endoscope is not None:
             running.callback(endoscope.close)
-            endoscope.start()
         running.callback(page.close)
         page.start()
         try:

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -82,7 +82,7 @@ class ViewerPage:
         self.plots = PlotPanel(server, self._shown.about.arm, pictures)
         self._ghost: ModelDrawing | None = None
         self.drawing = ModelDrawing(server.scene, "/arm", session.frame.scene.spec)
-        self._hung: Mapping[str, Array] = {}  # poses at which set-up joints were drawn
+        self.drawing.hang(session.frame.scene.fixed)
         self.overlays = self._new_overlays()
         self._place_camera()
         self._thread = threading.Thread(target=self._run, name="trocar-page", daemon=True)
@@ -158,9 +158,6 @@ class ViewerPage:
         self._dirty.difference_update(wanted)
         if shown.frame.scene is not self._shown.frame.scene or shown.name != self._shown.name:
             self._draw_scene(shown)
-        if shown.frame.scene.fixed is not self._hung:
-            self._hung = shown.frame.scene.fixed
-            self.drawing.hang(self._hung)
         if "source" in wanted:
             self.transport.show(not self.recordings.active)
             self.plots.clear()
@@ -214,7 +211,6 @@ class ViewerPage:
             self.overlays.remove()
             if before.spec is not after.spec:
                 self.drawing.become(after.spec)
-                self._hung = {}
             if was.alone is not shown.alone:  # from several arms to the recording of one, or back
                 position, look_at = self._outlook()
                 for client in self.server.get_clients().values():
@@ -222,6 +218,7 @@ class ViewerPage:
             self.overlays = self._new_overlays()
             if shown.frame.live:
                 self.plots.clear()
+        self.drawing.hang(after.fixed)
         if shown.frame.live:
             self.driving.rebuild(shown)
             self.mechanism.rebuild(shown)

@@ -80,7 +80,6 @@ class ModelDrawing:
         """Move every body; the model may have more joints than `qpos` has (they come last)."""
         self.data.qpos[: len(qpos)] = qpos
         mujoco.mj_kinematics(self.model, self.data)
-        mujoco.mj_comPos(self.model, self.data)
         for body, node in self._moving:
             node.position, node.wxyz = self.data.xpos[body], self.data.xquat[body]
 

@@ -36,11 +36,12 @@ LIVE_KEY = "engine", "reference, or effort by the equations"
 RECORDED = {"position": ("A", "B"), "velocity": ("A", "B"), "effort": ("A", "B"), "difference of positions": ("B - A",)}
 _CHANNEL = {"position": "q", "velocity": "dq", "effort": "tau"}
 _UNIT = {
-    "velocity": ("rad/s", "m/s"),
-    "effort": ("N m", "N"),
-    "tracking error": ("mrad", "mm"),
-    "engine - equations": ("mN m", "mN"),
-    "difference of positions": ("mrad", "mm"),
+    "position": "{0.unit}",
+    "velocity": "{0.unit}/s",
+    "effort": "{0.effort_unit}",
+    "tracking error": "m{0.unit}",
+    "engine - equations": "m{0.effort_unit}",
+    "difference of positions": "m{0.unit}",
 }
 
 
@@ -188,4 +189,4 @@ def _hide(plots: dict[str, Any]) -> None:
 
 def _title(mechanism: Mechanism, j: int, name: str) -> str:
     joint = mechanism.arm.joints[j]
-    return f"{joint.name} {name} [{_UNIT.get(name, ('rad', 'm'))[joint.kind == 'prismatic']}]"
+    return f"{joint.name} {name} [{_UNIT[name].format(joint)}]"

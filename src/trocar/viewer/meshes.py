@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 import trimesh
 
-from trocar.spatial import Array, pose
+from trocar.spatial import Array
 
 VISIBLE = (0, 1, 2)  # geom groups that are drawn
 COLLISION = 3
@@ -43,9 +43,9 @@ def body_meshes(
         look = _shape(model, i)
         if look not in shaded:
             shaded[look] = _shaded(geom_mesh(model, i))
-        mesh = shaded[look].copy()
-        mesh.apply_transform(pose(R=_rotation(model.geom_quat[i]), p=model.geom_pos[i]))
-        parts.setdefault((body, group, tuple(rgba)), []).append(mesh)
+        T = trimesh.transformations.quaternion_matrix(model.geom_quat[i])
+        T[:3, 3] = model.geom_pos[i]
+        parts.setdefault((body, group, tuple(rgba)), []).append(shaded[look].copy().apply_transform(T))
     found = []
     for (body, group, colour), meshes in parts.items():
         merged: Any = trimesh.util.concatenate(meshes)
@@ -112,9 +112,3 @@ def _colour(model: mujoco.MjModel, i: int) -> Array:
     """The geom's own colour, unless it has a material."""
     material = model.geom_matid[i]
     return np.array(model.geom_rgba[i] if material < 0 else model.mat_rgba[material], dtype=float)
-
-
-def _rotation(quaternion: Array) -> Array:
-    R = np.empty(9)
-    mujoco.mju_quat2Mat(R, quaternion)
-    return R.reshape(3, 3)

@@ -81,9 +81,10 @@ class ViewerPage:
         pictures = None if cameras is None else cameras(session.frame)
         self.plots = PlotPanel(server, self._shown.about.arm, pictures)
         self._ghost: ModelDrawing | None = None
-        self.drawing = ModelDrawing(server.scene, "/arm", session.frame.scene.spec)
-        self.drawing.hang(session.frame.scene.fixed)
-        self.overlays = self._new_overlays()
+        self.drawing = ModelDrawing(server.scene, "/arm", self._shown.frame.scene.spec)
+        self.drawing.hang(self._shown.frame.scene.fixed)
+        self._place_base()
+        self.overlays = Overlays(server.scene, self.drawing, self._shown.about, self.mechanism.shown)
         self._place_camera()
         self._thread = threading.Thread(target=self._run, name="trocar-page", daemon=True)
 
@@ -205,9 +206,8 @@ class ViewerPage:
         was, self._shown = self._shown, shown
         self._mechanism = shown.about.mechanism()
         before, after = was.frame.scene, shown.frame.scene
-        if before.spec is after.spec and was.name == shown.name:  # only set-up joints were moved
-            self._place_base()
-        else:
+        self._place_base()
+        if before.spec is not after.spec or was.name != shown.name:  # more than set-up joints were moved
             self.overlays.remove()
             if before.spec is not after.spec:
                 self.drawing.become(after.spec)
@@ -215,7 +215,7 @@ class ViewerPage:
                 position, look_at = self._outlook()
                 for client in self.server.get_clients().values():
                     client.camera.position, client.camera.look_at = position, look_at
-            self.overlays = self._new_overlays()
+            self.overlays = Overlays(self.server.scene, self.drawing, shown.about, self.mechanism.shown)
             if shown.frame.live:
                 self.plots.clear()
         self.drawing.hang(after.fixed)
@@ -226,10 +226,6 @@ class ViewerPage:
     def _place_base(self) -> None:
         T = self._shown.about.T_world_base
         self._base.position, self._base.wxyz = T[:3, 3], quaternion(T[:3, :3])
-
-    def _new_overlays(self) -> Overlays:
-        self._place_base()
-        return Overlays(self.server.scene, self.drawing, self._shown.about, self.mechanism.shown)
 
     def _draw_ghost(self) -> None:
         if self._ghost is not None:

@@ -109,9 +109,9 @@ def test_a_recording_simulated_again_is_the_recording(recording):
     assert b.name == "run, simulated"
     assert told[-1] == 1.0
     middle = (b.t > 0.35) & (b.t < 0.65)  # the filter has no past at the ends
-    q, tau = (np.stack([np.interp(b.t, a.t, x) for x in a.values(c).T], axis=1) for c in ("q", "tau"))
-    np.testing.assert_allclose(b.values("q")[middle], q[middle], atol=1e-3)
-    error = np.abs(b.values("tau") - tau)[middle].max(0)
+    q, tau = (np.stack([np.interp(b.t, a.t, x) for x in getattr(a.completed, c).T], axis=1) for c in ("q", "tau"))
+    np.testing.assert_allclose(b.completed.q[middle], q[middle], atol=1e-3)
+    error = np.abs(b.completed.tau - tau)[middle].max(0)
     assert (error < 0.03 * np.abs(tau).max(0) + 2e-4).all(), error
 
 
@@ -119,7 +119,7 @@ def test_a_motion_beyond_the_limits_is_simulated_within_them(recording):
     q = recording.q.copy()
     q[:, 2] = 0.3  # the insertion ends at 0.24 m
     b = resimulated(Track(replace(recording, q=q), "far"))
-    assert b.values("q")[:, 2].max() < b.arm.upper[2] + 1e-3
+    assert b.completed.q[:, 2].max() < b.arm.upper[2] + 1e-3
 
 
 @pytest.mark.skipif(not ONE.is_file(), reason="recordings of a real PSM: see TROCAR_DATA")
@@ -138,7 +138,7 @@ def test_a_real_robots_efforts_are_near_those_simulated_for_its_motion():
     signals = prepare(short, [10.0] * 7, np.inf, 0.5)
     used = signals.used & (signals.t < b.duration)
     equations = efforts(b.description.mechanism(), np.eye(7), signals)[used]
-    engine = np.stack([np.interp(signals.t[used], b.t, column) for column in b.values("tau").T], axis=1)
+    engine = np.stack([np.interp(signals.t[used], b.t, column) for column in b.completed.tau.T], axis=1)
     scale = np.sqrt((signals.raw[used] ** 2).mean(0))
     left = [np.sqrt(((x - signals.raw[used]) ** 2).mean(0)) / scale for x in (engine, equations)]
     np.testing.assert_allclose(left[0], left[1], atol=0.08)

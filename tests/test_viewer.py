@@ -115,7 +115,7 @@ def test_every_visible_shape_of_the_arm_is_drawn_once():
     area = sum(geom_mesh(model, i).area for i in seen)
     drawn = body_meshes(model, VISIBLE)
     assert sum(trimesh.Trimesh(m.vertices, m.faces, process=False).area for m in drawn) == pytest.approx(area, rel=1e-6)
-    assert {m.body for m in drawn} == {int(model.geom_bodyid[i]) for i in seen}
+    assert {m.body for m in drawn} == {model.body(model.geom_bodyid[i]).name for i in seen}
 
 
 def test_a_taken_port_is_told_and_not_moved():

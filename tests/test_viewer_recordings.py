@@ -91,7 +91,13 @@ def film(page, client, suffix):
     return texts
 
 
-def test_a_film_can_be_cancelled_and_another_made(page, recording, watch):
+@pytest.fixture
+def small(monkeypatch):
+    """Films of small pictures, which are quicker to draw."""
+    monkeypatch.setattr("trocar.viewer.panels.films.FILM_SIZE", (64, 48))
+
+
+def test_a_film_can_be_cancelled_and_another_made(page, recording, watch, small):
     page.recordings.a = Track(recording, "run")
     client, films, pictures = Client(), page.recordings.films, []
 
@@ -108,7 +114,7 @@ def test_a_film_can_be_cancelled_and_another_made(page, recording, watch):
     assert list(client.files) == ["recording.gif"]
 
 
-def test_a_film_that_fails_is_reported_and_another_can_be_made(page, recording, watch):
+def test_a_film_that_fails_is_reported_and_another_can_be_made(page, recording, small):
     page.recordings.a = Track(recording, "run")
     client = Client()
 

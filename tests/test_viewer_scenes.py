@@ -83,7 +83,7 @@ class Watched:
 
     def __init__(self):
         self.session = Session(Settings(scene="cart_classic")).start()
-        self.pane = endoscope_pane(self.session).start()
+        self.pane = endoscope_pane(self.session)
 
     def close(self):
         self.pane.close()

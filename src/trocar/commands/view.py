@@ -114,12 +114,11 @@ def _serve(
         server = serve(host, port)
         running.callback(stop, server)
         endoscope = endoscope_pane(session)
+        if endoscope is not None:
+            running.callback(endoscope.close)
         page = ViewerPage(server, session, endoscope, reports)
         running.callback(session.close)
         session.start()
-        if endoscope is not None:
-            running.callback(endoscope.close)
-            endoscope.start()
         running.callback(page.close)
         page.start()
         try:

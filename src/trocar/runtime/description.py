@@ -19,8 +19,17 @@ from trocar.simulation import Scene
 from trocar.spatial import Array
 
 
+class ReadOnlyArrays:
+    """Base of dataclasses whose arrays nobody can change."""
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+
 @dataclass(frozen=True, kw_only=True)
-class ArmDescription:
+class ArmDescription(ReadOnlyArrays):
     """One arm of a scene, as it is simulated.
 
     Attributes:
@@ -39,9 +48,6 @@ class ArmDescription:
     T_world_base: Array
     set_up: SetUpArm | None = None
     q_setup: Array | None = None
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def world_gravity(self) -> Array:
@@ -93,10 +99,3 @@ def _described(scene: Scene, name: str) -> ArmDescription:
         T_world_base=np.array(scene.T_world_base(name)),
         **on_cart,
     )
-
-
-def freeze_arrays(value: object) -> None:
-    """Make every array of a dataclass read-only."""
-    for field in vars(value).values():
-        if isinstance(field, np.ndarray):
-            field.setflags(write=False)

@@ -10,21 +10,18 @@ import mujoco
 import numpy as np
 
 from trocar.runtime.controllers import CONTROLLERS, Mode
-from trocar.runtime.description import SceneDescription, freeze_arrays
+from trocar.runtime.description import ReadOnlyArrays, SceneDescription
 from trocar.simulation.objects.solid import OBJECT
 from trocar.spatial import Array
 
 
 @dataclass(frozen=True)
-class ControlStatus:
+class ControlStatus(ReadOnlyArrays):
     """Controller of an arm by name, its gains, and its target: (n,), or (4, 4) for a tip pose."""
 
     controller: str
     gains: Mapping[str, float]
     target: Array
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def mode(self) -> Mode:
@@ -32,7 +29,7 @@ class ControlStatus:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ArmFrame:
+class ArmFrame(ReadOnlyArrays):
     """State of one arm and the forces on it. Poses and forces are in its base.
 
     Attributes:
@@ -57,12 +54,9 @@ class ArmFrame:
     rcm_error: float | None = None
     loop_error: float | None = None
 
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
 
 @dataclass(frozen=True, kw_only=True)
-class Frame:
+class Frame(ReadOnlyArrays):
     """All arms at one time.
 
     Attributes:
@@ -85,9 +79,6 @@ class Frame:
     playing: bool = False
     speed: float = 1.0
     factor: float = 0.0
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def contact_forces(model: mujoco.MjModel, data: mujoco.MjData) -> Array:

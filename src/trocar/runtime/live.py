@@ -43,7 +43,7 @@ class Live(Commands[None]):
         self.history = {name: Recorder(*SHOWN) for name in self.joints}
         self._start = {name: arm.q for name, arm in self.scene.arms.items()}
         self._drivers = {name: Driver(arm, controller) for name, arm in self.scene.arms.items()}
-        self._forces: dict[str, Array] = {}
+        self._forces = dict.fromkeys(self.joints, np.zeros(3))
         self._recorders: dict[str, Recorder] = {}
         self._inputs: dict[str, tuple[Callable[[Live], None], int]] = {}  # and the steps between calls
         self._status: dict[str, str] = {}
@@ -89,7 +89,7 @@ class Live(Commands[None]):
             self.scene.restore(before)
             raise
         self._stepped = False
-        self._forces.clear()
+        self._forces = dict.fromkeys(self.joints, np.zeros(3))
         for name, driver in self._drivers.items():
             self._drive(name, driver.controller, driver.gains)
 
@@ -104,10 +104,8 @@ class Live(Commands[None]):
         self._drive(name, driver.controller, driver.gains)
 
     def _push(self, name: str, force: Array) -> None:
+        self.scene.arms[name].apply_wrench([*force, 0.0, 0.0, 0.0])
         self._forces[name] = force
-        self._apply_force(name)
-        if not force.any():
-            del self._forces[name]
 
     def _change(self, name: str, changes: Mapping[str, Any]) -> None:
         settings, scene = self.settings.changed(name, changes), self.scene
@@ -127,8 +125,8 @@ class Live(Commands[None]):
             self._recorders.clear()
         self.settings, self.scene, self._drivers = settings, scene, drivers
         self.description = SceneDescription.of(scene, settings)
-        for other in self._forces:
-            self._apply_force(other)
+        for other, force in self._forces.items():
+            self._push(other, force)
 
     def _record(self, name: str) -> None:
         self._recorders[name] = Recorder(LONGEST, RECORDED)
@@ -182,17 +180,17 @@ class Live(Commands[None]):
         driver = self._drivers[name]
         setpoint = driver.setpoint
         return ArmFrame(
-            q=arm.q.copy(),
-            dq=arm.dq.copy(),
+            q=arm.q,
+            dq=arm.dq,
             T_tip=arm.tip_pose(),
-            ddq=arm.ddq.copy() if self._stepped else None,
-            tau=arm.tau.copy() if self._stepped else None,
+            ddq=arm.ddq if self._stepped else None,
+            tau=arm.tau if self._stepped else None,
             control=ControlStatus(
                 driver.controller, MappingProxyType(dict(driver.gains)), driver.reference.target.copy()
             ),
             q_ref=setpoint.q.copy() if isinstance(setpoint, Setpoint) else None,
             T_ref=setpoint.T.copy() if isinstance(setpoint, TipMotion) else None,
-            force=self._forces.get(name, np.zeros(3)).copy(),
+            force=self._forces[name].copy(),
             contact_effort=np.array(arm.contact_effort()) if self._stepped else None,
             rcm_error=arm.rcm_error() if arm.arm.has_rcm else None,
             loop_error=arm.loop_error() if arm.arm.loops else None,
@@ -214,11 +212,6 @@ class Live(Commands[None]):
         """Put a step into the history and the recording of an arm."""
         setpoint = self._drivers[name].setpoint
         q_ref = setpoint.q if isinstance(setpoint, Setpoint) else state.q
-        row = state.q, state.dq, arm.ddq.copy(), arm.tau.copy(), q_ref
-        self.history[name].add(state.t, *row)
-        if name in self._recorders:
-            self._recorders[name].add(state.t, *row)
-
-    def _apply_force(self, name: str) -> None:
-        """Push the tip of an arm."""
-        self.scene.arms[name].apply_wrench([*self._forces[name], 0.0, 0.0, 0.0])
+        for recorder in (self.history[name], self._recorders.get(name)):
+            if recorder is not None:
+                recorder.add(state.t, state.q, state.dq, arm.ddq, arm.tau, q_ref)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from typing import Any
 
 import numpy as np
 
@@ -48,17 +49,10 @@ class Recorder:
 
     def recording(self, arm: SimulatedArm, controller: Controller) -> Recording:
         """The rows as a recording from time 0."""
-        rows = self.arrays()
+        rows: dict[str, Any] = self.arrays()
         if len(rows["t"]) < 2:
             raise TrocarError("nothing was recorded: start a recording, then let the simulation run")
-        return Recording(
-            t=rows["t"] - rows["t"][0],
-            q=rows["q"],
-            dq=rows["dq"],
-            ddq=rows["ddq"],
-            tau=rows["tau"],
-            joints=arm.arm.joint_names,
-            joint_units=["rad" if joint.kind == "revolute" else "m" for joint in arm.arm.joints],
-            commands={"q": rows["q_ref"]},
-            provenance=provenance(arm, controller),
-        )
+        q_ref, rows["t"] = rows.pop("q_ref"), rows["t"] - rows["t"][0]
+        about = provenance(arm, controller)
+        names, units = arm.arm.joint_names, arm.arm.joint_units
+        return Recording(**rows, joints=names, joint_units=units, commands={"q": q_ref}, provenance=about)

@@ -39,7 +39,7 @@ def resimulated(
 
 def motion(track: Track, lower: Array, upper: Array) -> Callable[[float], Setpoint]:
     """The positions of a track as a smooth reference with its derivatives, within joint limits (n,) [rad, m]."""
-    q = track.q
+    q = track.completed.q
     # a reader quicker than the robot repeats rows: those are no measurements
     fresh = np.concatenate([[True], (np.diff(q, axis=0) != 0).any(1)])
     fresh[-1] = True

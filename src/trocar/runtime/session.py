@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from trocar.errors import TrocarError
@@ -79,9 +78,7 @@ class Session(Commands[Future[None]]):
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     @property

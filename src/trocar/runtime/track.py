@@ -19,6 +19,8 @@ from trocar.runtime.frame import ArmFrame, Frame
 from trocar.runtime.settings import Settings
 from trocar.spatial import Array
 
+CHANNELS = ("q", "dq", "ddq", "tau")
+
 
 class Track:
     """A recording and the arm that it moves; times run from 0 to `duration` [s].
@@ -27,6 +29,7 @@ class Track:
 
     Attributes:
         settings: of the arm. scene: its description. mechanism: its equations, for the thread that owns the track.
+        completed: the recording with every joint of the arm.
     """
 
     def __init__(self, recording: Recording, name: str, settings: Settings | None = None) -> None:
@@ -38,7 +41,9 @@ class Track:
             if joint not in self.arm.joint_names:
                 raise UnknownName(f"{name}: joint of {self.arm.name}", joint, self.arm.joint_names)
         self.t = recording.t - recording.t[0]
-        self._values = {channel: self._in_joints(channel) for channel in ("q", "dq", "ddq", "tau")}
+        names, units = self.arm.joint_names, self.arm.joint_units
+        channels: dict[str, Any] = {channel: self._in_joints(channel) for channel in CHANNELS}
+        self.completed = replace(recording, **channels, joints=names, joint_units=units, commands={})
 
     @classmethod
     def load(cls, path: str | Path, settings: Settings | None = None) -> Track:
@@ -68,32 +73,12 @@ class Track:
     def duration(self) -> float:
         return float(self.t[-1])
 
-    @property
-    def q(self) -> Array:
-        """Positions (N, n) in the joints of the arm."""
-        found = self._values["q"]
-        assert found is not None  # a recording always has positions
-        return found
-
-    @property
-    def completed(self) -> Recording:
-        """The recording with every joint of the arm."""
-        channels: dict[str, Any] = {name: self.values(name) for name in ("q", "dq", "ddq", "tau")}
-        names, units = self.arm.joint_names, self.arm.joint_units
-        return replace(self.recording, **channels, joints=names, joint_units=units, commands={})
-
-    def values(self, channel: str) -> Array | None:
-        """A channel (N, n) in the joints of the arm; None where it was not recorded."""
-        return self._values[channel]
-
     def at(self, channel: str, t: float | Array) -> Array | None:
         """A channel (..., n) at times t (...) [s], its ends beyond the recording; None where it was not recorded."""
-        values = self._values[channel]
-        return (
-            None
-            if values is None
-            else np.stack([np.interp(np.asarray(t), self.t, column) for column in values.T], axis=-1)
-        )
+        values = getattr(self.completed, channel)
+        if values is None:
+            return None
+        return np.stack([np.interp(np.asarray(t), self.t, column) for column in values.T], axis=-1)
 
     def _in_joints(self, channel: str) -> Array | None:
         recorded = getattr(self.recording, channel)
@@ -105,20 +90,13 @@ class Track:
 
     def frame(self, t: float, number: int = 0, playing: bool = False, speed: float = 1.0) -> Frame:
         """The arm at time t [s]."""
-        q, dq = self.at("q", t), self.at("dq", t)
-        assert q is not None
-        arm = ArmFrame(
-            q=q,
-            dq=np.zeros_like(q) if dq is None else dq,
-            ddq=self.at("ddq", t),
-            tau=self.at("tau", t),
-            T_tip=self.mechanism.forward_kinematics(q),
-        )
+        state: dict[str, Any] = {channel: self.at(channel, t) for channel in CHANNELS}
+        arm = ArmFrame(**state, T_tip=self.mechanism.forward_kinematics(state["q"]))
         return Frame(
             number=number,
             time=t,
             arms=MappingProxyType({self.settings.arm: arm}),
-            qpos=self.arm.E @ q,
+            qpos=self.arm.E @ arm.q,
             scene=self.scene,
             live=False,
             playing=playing,

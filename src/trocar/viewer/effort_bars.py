@@ -21,16 +21,12 @@ def composition(mechanism: Mechanism, state: ArmFrame) -> dict[str, Array]:
     Gravity includes springs and cables. Where no effort was recorded, friction is zero.
     """
     M, c, g = mechanism.terms(state.q, state.dq)
-    parts = {"gravity": g, "Coriolis": c}
-    parts["inertia"] = np.zeros_like(g) if state.ddq is None else M @ state.ddq
-    J = mechanism.jacobian(state.q)
-    push = np.zeros_like(g)
-    push[: J.shape[1]] = -J[:3].T @ state.force
-    parts["push"] = push
-    parts["contact"] = np.zeros_like(g) if state.contact_effort is None else -state.contact_effort
-    known = g + c + parts["inertia"] + push + parts["contact"]
-    parts["friction"] = np.zeros_like(g) if state.tau is None else state.tau - known
-    return {name: parts[name] for name in TERMS}
+    J, zero = mechanism.jacobian(state.q), np.zeros_like(g)
+    inertia = zero if state.ddq is None else M @ state.ddq
+    push = np.pad(-J[:3].T @ state.force, (0, len(g) - J.shape[1]))
+    contact = zero if state.contact_effort is None else -state.contact_effort
+    friction = zero if state.tau is None else state.tau - (g + c + inertia + push + contact)
+    return dict(zip(TERMS, (g, inertia, c, push, contact, friction), strict=True))
 
 
 def bars(mechanism: Mechanism, state: ArmFrame) -> str:

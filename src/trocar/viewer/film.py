@@ -33,7 +33,6 @@ class Film:
 
     def picture(self, t: float) -> Picture:
         """The arm at time t [s]."""
-        q = self._track.at("q", t)
-        assert q is not None
-        self._scene.arms[self._track.settings.arm].place(q)
+        name = self._track.settings.arm
+        self._scene.arms[name].place(self._track.frame(t).arms[name].q)
         return render(self._scene, self._camera, self._size)

@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 import trimesh
 
-from trocar.spatial import Array, pose
+from trocar.spatial import Array
 
 VISIBLE = (0, 1, 2)  # geom groups that are drawn
 COLLISION = 3
@@ -23,7 +23,7 @@ ROUND = 32  # corners of a circle
 class BodyMesh:
     """Triangles of one body in one colour: vertices (V, 3) [m] in its frame, faces (F, 3), colour (4,) in [0, 1]."""
 
-    body: int
+    body: str
     group: int
     vertices: Array
     faces: Array
@@ -31,22 +31,21 @@ class BodyMesh:
 
 
 def body_meshes(
-    model: mujoco.MjModel, groups: tuple[int, ...] = (*VISIBLE, COLLISION), bodies: Container[int] | None = None
+    model: mujoco.MjModel, groups: tuple[int, ...] = (*VISIBLE, COLLISION), bodies: Container[str] | None = None
 ) -> list[BodyMesh]:
     """Meshes of all geoms of some groups, merged by body, group and colour; of all bodies by default."""
-    parts: dict[tuple[int, int, tuple[float, ...]], list[trimesh.Trimesh]] = {}
+    parts: dict[tuple[str, int, tuple[float, ...]], list[trimesh.Trimesh]] = {}
     shaded: dict[bytes, trimesh.Trimesh] = {}  # arms of one kind have the same shapes
     for i in range(model.ngeom):
-        group = int(model.geom_group[i])
-        rgba = _colour(model, i)
-        if group not in groups or rgba[3] == 0.0 or (bodies is not None and int(model.geom_bodyid[i]) not in bodies):
+        body, group, rgba = model.body(model.geom_bodyid[i]).name, int(model.geom_group[i]), _colour(model, i)
+        if group not in groups or rgba[3] == 0.0 or (bodies is not None and body not in bodies):
             continue
         look = _shape(model, i)
         if look not in shaded:
             shaded[look] = _shaded(geom_mesh(model, i))
-        mesh = shaded[look].copy()
-        mesh.apply_transform(pose(R=_rotation(model.geom_quat[i]), p=model.geom_pos[i]))
-        parts.setdefault((int(model.geom_bodyid[i]), group, tuple(rgba)), []).append(mesh)
+        T = trimesh.transformations.quaternion_matrix(model.geom_quat[i])
+        T[:3, 3] = model.geom_pos[i]
+        parts.setdefault((body, group, tuple(rgba)), []).append(shaded[look].copy().apply_transform(T))
     found = []
     for (body, group, colour), meshes in parts.items():
         merged: Any = trimesh.util.concatenate(meshes)
@@ -59,18 +58,11 @@ def geom_mesh(model: mujoco.MjModel, i: int) -> trimesh.Trimesh:
     size, kind = model.geom_size[i], mujoco.mjtGeom(model.geom_type[i])
     match kind:
         case mujoco.mjtGeom.mjGEOM_MESH:
-            k = model.geom_dataid[i]
-            vertices = slice(model.mesh_vertadr[k], model.mesh_vertadr[k] + model.mesh_vertnum[k])
-            faces = slice(model.mesh_faceadr[k], model.mesh_faceadr[k] + model.mesh_facenum[k])
-            return trimesh.Trimesh(model.mesh_vert[vertices], model.mesh_face[faces], process=False)
+            return trimesh.Trimesh(*_triangles(model, i), process=False)
         case mujoco.mjtGeom.mjGEOM_BOX:
             return trimesh.creation.box(2 * size)
-        case mujoco.mjtGeom.mjGEOM_SPHERE:
-            return trimesh.creation.icosphere(subdivisions=2, radius=size[0])
-        case mujoco.mjtGeom.mjGEOM_ELLIPSOID:
-            ball = trimesh.creation.icosphere(subdivisions=2)
-            ball.apply_scale(size)
-            return ball
+        case mujoco.mjtGeom.mjGEOM_SPHERE | mujoco.mjtGeom.mjGEOM_ELLIPSOID:
+            return trimesh.creation.icosphere(subdivisions=2).apply_scale(np.where(size > 0, size, size[0]))
         case mujoco.mjtGeom.mjGEOM_CYLINDER:
             return trimesh.creation.cylinder(radius=size[0], height=2 * size[1], sections=ROUND)
         case mujoco.mjtGeom.mjGEOM_CAPSULE:
@@ -98,10 +90,15 @@ def _shape(model: mujoco.MjModel, i: int) -> bytes:
     """A key that is equal for geoms of the same shape."""
     parts = [model.geom_type[i], model.geom_size[i], model.geom_aabb[i]]
     if model.geom_type[i] == mujoco.mjtGeom.mjGEOM_MESH:
-        k = int(model.geom_dataid[i])
-        parts.append(model.mesh_vert[model.mesh_vertadr[k] : model.mesh_vertadr[k] + model.mesh_vertnum[k]])
-        parts.append(model.mesh_face[model.mesh_faceadr[k] : model.mesh_faceadr[k] + model.mesh_facenum[k]])
+        parts += _triangles(model, i)
     return b"".join(np.asarray(part).tobytes() for part in parts)
+
+
+def _triangles(model: mujoco.MjModel, i: int) -> tuple[Array, Array]:
+    """Vertices (V, 3) [m] and faces (F, 3) of a geom that is a mesh."""
+    k = model.geom_dataid[i]
+    v, f = model.mesh_vertadr[k], model.mesh_faceadr[k]
+    return model.mesh_vert[v : v + model.mesh_vertnum[k]], model.mesh_face[f : f + model.mesh_facenum[k]]
 
 
 def _shaded(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
@@ -115,9 +112,3 @@ def _colour(model: mujoco.MjModel, i: int) -> Array:
     """The geom's own colour, unless it has a material."""
     material = model.geom_matid[i]
     return np.array(model.geom_rgba[i] if material < 0 else model.mat_rgba[material], dtype=float)
-
-
-def _rotation(quaternion: Array) -> Array:
-    R = np.empty(9)
-    mujoco.mju_quat2Mat(R, quaternion)
-    return R.reshape(3, 3)

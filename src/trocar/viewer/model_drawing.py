@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import mujoco
@@ -28,7 +27,7 @@ class ModelDrawing:
     def __init__(self, scene: viser.SceneApi, root: str, spec: mujoco.MjSpec, *, ghost: bool = False) -> None:
         self._scene, self._root, self._ghost = scene, root, ghost
         self._nodes: dict[str, Any] = {}
-        self._meshes: list[tuple[BodyMesh, Any]] = []
+        self._meshes: list[tuple[BodyMesh, Any]] = []  # with their handles
         self._looks: dict[str, list[bytes]] = {}
         self._opacity, self._collision, self._count = 1.0, False, 0
         self._top = scene.add_frame(root, show_axes=False)
@@ -38,16 +37,13 @@ class ModelDrawing:
         """Draw another model in place of this one; bodies that look the same stay as they are."""
         model = spec.copy().compile()
         looks = geom_keys(model)
-        stale = {name for name, look in self._looks.items() if looks.get(name) != look}
-        fresh = {name for name, look in looks.items() if self._looks.get(name) != look}
-        for _, handle in [(m, h) for m, h in self._meshes if self._named(m.body) in stale]:
-            handle.remove()
-        kept = [(m, h) for m, h in self._meshes if self._named(m.body) not in stale]
-        for name in [name for name in self._nodes if name not in looks]:
+        same = {name for name, look in looks.items() if self._looks.get(name) == look}
+        for mesh, handle in self._meshes:
+            if mesh.body not in same:
+                handle.remove()
+        self._meshes = [(mesh, handle) for mesh, handle in self._meshes if mesh.body in same]
+        for name in self._nodes.keys() - looks.keys():
             self._nodes.pop(name).remove()
-        # numbers of bodies are those of the new model from here on
-        numbers = {model.body(k).name: k for k in range(model.nbody)}
-        self._meshes = [(replace(m, body=numbers[self._named(m.body)]), h) for m, h in kept]
         self.model, self.data, self._looks = model, mujoco.MjData(model), looks
         mujoco.mj_kinematics(self.model, self.data)
         for body in range(1, model.nbody):
@@ -56,7 +52,7 @@ class ModelDrawing:
                 self._nodes[name] = self._scene.add_frame(
                     self.node(name), show_axes=False, position=self.data.xpos[body], wxyz=self.data.xquat[body]
                 )
-        for mesh in body_meshes(model, bodies={numbers[name] for name in fresh}):
+        for mesh in body_meshes(model, bodies=looks.keys() - same):
             if not (self._ghost and mesh.group == COLLISION):
                 self._add(mesh)
         self._place_fixed()
@@ -80,14 +76,10 @@ class ModelDrawing:
             else:
                 node.position, node.wxyz = self.data.xpos[body], self.data.xquat[body]
 
-    def _named(self, body: int) -> str:
-        return str(self.model.body(body).name)
-
     def update(self, qpos: Array) -> None:
         """Move every body; the model may have more joints than `qpos` has (they come last)."""
         self.data.qpos[: len(qpos)] = qpos
         mujoco.mj_kinematics(self.model, self.data)
-        mujoco.mj_comPos(self.model, self.data)
         for body, node in self._moving:
             node.position, node.wxyz = self.data.xpos[body], self.data.xquat[body]
 
@@ -97,10 +89,7 @@ class ModelDrawing:
 
     def shapes(self) -> dict[str, str]:
         """Names of the scene's nodes that are shapes, and the body of each."""
-        return {handle.name: self._named(mesh.body) for mesh, handle in self._meshes}
-
-    def show(self, visible: bool) -> None:
-        self._top.visible = visible
+        return {handle.name: mesh.body for mesh, handle in self._meshes}
 
     def see_through(self, opacity: float) -> None:
         """1 is solid."""
@@ -120,16 +109,12 @@ class ModelDrawing:
 
     def _extent(self) -> tuple[Array, Array]:
         """Corners (3,) of the box around what is visible, as the model is compiled [m]."""
-        points = [
-            m.vertices @ self.data.xmat[m.body].reshape(3, 3).T + self.data.xpos[m.body]
-            for m, _ in self._meshes
-            if m.group != COLLISION
-        ]
-        every = np.vstack(points) if points else np.zeros((1, 3))
+        seen = [(m.vertices, self.data.body(m.body)) for m, _ in self._meshes if m.group != COLLISION]
+        every = np.vstack([v @ body.xmat.reshape(3, 3).T + body.xpos for v, body in seen] or [np.zeros((1, 3))])
         return every.min(0), every.max(0)
 
     def _add(self, mesh: BodyMesh) -> None:
-        above = self._root if mesh.body == 0 else self._nodes[self._named(mesh.body)].name
+        above = self.node(mesh.body) if mesh.body in self._nodes else self._root  # the world has no node
         self._count += 1  # a name is not used again: what is removed may still be on its way to a browser
         handle = self._scene.add_mesh_simple(
             f"{above}/shape_{self._count}",

@@ -71,9 +71,7 @@ class Overlays:
         self._aim(self._push, np.array([[tip, state.force]]), self._shown["forces"])
         self._aim(self._contacts, shown.frame.contacts, self._shown["forces"])
         if self._shown["remote centre"] and state.rcm_error is not None:
-            text = f"RCM, off by {length(state.rcm_error)}"
-            if self._centre.text != text:
-                self._centre.text = text
+            self._centre.text = f"RCM, off by {length(state.rcm_error)}"
 
     def remove(self) -> None:
         for handles in self._handles.values():
@@ -171,7 +169,7 @@ class Overlays:
 
 def _sides(arm: Arm, loop: Loop) -> list[tuple[str, Array, Array]]:
     """The sides of a loop: a body and the two points (3,) of its frame [m] where its joints or the pin are."""
-    up_a, up_b = (_ancestors(arm, name) for name in (loop.body_a, loop.body_b))
+    up_a, up_b = (arm.carriers(name)[::-1] for name in (loop.body_a, loop.body_b))
     shared = next((name for name in up_a if name in up_b), None)
     sides, ends = [], []
     for chain, point in ((up_a, loop.point_a), (up_b, loop.point_b)):
@@ -185,13 +183,6 @@ def _sides(arm: Arm, loop: Loop) -> list[tuple[str, Array, Array]]:
     if shared is not None:
         sides.append((shared, ends[0], ends[1]))
     return sides
-
-
-def _ancestors(arm: Arm, name: str) -> list[str]:
-    chain = [name]
-    while (parent := arm.body(chain[-1]).parent) is not None:
-        chain.append(parent)
-    return chain
 
 
 def _linear(colour: tuple[int, int, int]) -> tuple[int, int, int]:

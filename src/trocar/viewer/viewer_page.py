@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -69,8 +69,8 @@ class ViewerPage:
         tabs = gui.add_tab_group()
         with tabs.add_tab("Drive", viser.Icon.DEVICE_GAMEPAD_2):
             self.driving = DrivingPanel(server, session, self._shown, self.select)
-        with tabs.add_tab("Mechanism", viser.Icon.SETTINGS):
-            self.mechanism = MechanismPanel(server, session, self._shown, self._dirty.add)
+        tab = tabs.add_tab("Mechanism", viser.Icon.SETTINGS)
+        self.mechanism = MechanismPanel(gui, tab, session, self._shown, self._dirty.add)
         with tabs.add_tab("Recordings", viser.Icon.MOVIE):
             self.recordings = RecordingPanel(server, session, self.selected, lambda: self._dirty.add("source"))
         if reports is not None:
@@ -81,9 +81,10 @@ class ViewerPage:
         pictures = None if cameras is None else cameras(session.frame)
         self.plots = PlotPanel(server, self._shown.about.arm, pictures)
         self._ghost: ModelDrawing | None = None
-        self.drawing = ModelDrawing(server.scene, "/arm", session.frame.scene.spec)
-        self._hung: Mapping[str, Array] = {}  # poses at which set-up joints were drawn
-        self.overlays = self._new_overlays()
+        self.drawing = ModelDrawing(server.scene, "/arm", self._shown.frame.scene.spec)
+        self.drawing.hang(self._shown.frame.scene.fixed)
+        self._place_base()
+        self.overlays = Overlays(server.scene, self.drawing, self._shown.about, self.mechanism.shown)
         self._place_camera()
         self._thread = threading.Thread(target=self._run, name="trocar-page", daemon=True)
 
@@ -158,9 +159,6 @@ class ViewerPage:
         self._dirty.difference_update(wanted)
         if shown.frame.scene is not self._shown.frame.scene or shown.name != self._shown.name:
             self._draw_scene(shown)
-        if shown.frame.scene.fixed is not self._hung:
-            self._hung = shown.frame.scene.fixed
-            self.drawing.hang(self._hung)
         if "source" in wanted:
             self.transport.show(not self.recordings.active)
             self.plots.clear()
@@ -208,20 +206,19 @@ class ViewerPage:
         was, self._shown = self._shown, shown
         self._mechanism = shown.about.mechanism()
         before, after = was.frame.scene, shown.frame.scene
-        if before.spec is after.spec and was.name == shown.name:  # only set-up joints were moved
-            self._place_base()
-        else:
+        self._place_base()
+        if before.spec is not after.spec or was.name != shown.name:  # more than set-up joints were moved
             self.overlays.remove()
             if before.spec is not after.spec:
                 self.drawing.become(after.spec)
-                self._hung = {}
             if was.alone is not shown.alone:  # from several arms to the recording of one, or back
                 position, look_at = self._outlook()
                 for client in self.server.get_clients().values():
                     client.camera.position, client.camera.look_at = position, look_at
-            self.overlays = self._new_overlays()
+            self.overlays = Overlays(self.server.scene, self.drawing, shown.about, self.mechanism.shown)
             if shown.frame.live:
                 self.plots.clear()
+        self.drawing.hang(after.fixed)
         if shown.frame.live:
             self.driving.rebuild(shown)
             self.mechanism.rebuild(shown)
@@ -229,10 +226,6 @@ class ViewerPage:
     def _place_base(self) -> None:
         T = self._shown.about.T_world_base
         self._base.position, self._base.wxyz = T[:3, 3], quaternion(T[:3, :3])
-
-    def _new_overlays(self) -> Overlays:
-        self._place_base()
-        return Overlays(self.server.scene, self.drawing, self._shown.about, self.mechanism.shown)
 
     def _draw_ghost(self) -> None:
         if self._ghost is not None:

@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 import viser
 
-from trocar.arms import Joint
 from trocar.runtime.controllers import CONTROLLERS, Mode, controllers_of
 from trocar.runtime.session import Session
 from trocar.spatial import Array, pose
 from trocar.viewer.overlays import BASE
+from trocar.viewer.panels.sliders import Sliders, inside
 from trocar.viewer.panels.user_actions import UserActions
 from trocar.viewer.shown import ShownArm
 
 SPRING = 50.0  # stiffness of the hand that pulls at the tip [N/m]
 MOST_FORCE = 10.0  # [N]
 HANDLE = 0.12  # size of the handle of the tip target [m]
+FOLDERS = {Mode.joint: "Joint targets", Mode.torque: "Efforts", Mode.cartesian: "Tip target"}
 
 
 class DrivingPanel:
@@ -36,7 +37,7 @@ class DrivingPanel:
         self, server: viser.ViserServer, session: Session, shown: ShownArm, select: Callable[[str], None]
     ) -> None:
         gui = server.gui
-        self._gui, self._session, self._shown = gui, session, shown
+        self._session, self._shown, on = session, shown, UserActions(session.messages)
         control = shown.state.control
         assert control is not None
         self._arm: Any = gui.add_dropdown(
@@ -48,15 +49,13 @@ class DrivingPanel:
         )
         self._about = gui.add_markdown(CONTROLLERS[control.controller].about)
         self._gains_folder = gui.add_folder("Gains", expand_by_default=False)
-        self._gains: dict[str, Any] = {}
-        self._joints_folder = gui.add_folder("Joint targets")
-        self._efforts_folder = gui.add_folder("Efforts", visible=False)
-        with self._efforts_folder:
+        self._gains = Sliders(gui, self._gains_folder, on(lambda _: self._on_gains()))
+        self._folders = {mode: gui.add_folder(title, visible=False) for mode, title in FOLDERS.items()}
+        self._joints = Sliders(gui, self._folders[Mode.joint], on(lambda _: self._on_joints()))
+        with self._folders[Mode.torque]:
             zero = gui.add_button("Zero", icon=viser.Icon.EQUAL)
-        self._joints: list[Any] = []
-        self._efforts: list[Any] = []
-        self._tip_folder = gui.add_folder("Tip target", visible=False)
-        with self._tip_folder:
+        self._efforts = Sliders(gui, self._folders[Mode.torque], on(lambda _: self._on_efforts()))
+        with self._folders[Mode.cartesian]:
             gui.add_markdown("Drag the handle at the tip, or enter a target position:")
             # whole millimetres: metres, or decimals, do not fit into the fields
             tip = _millimetres(shown.state.T_tip)
@@ -76,13 +75,12 @@ class DrivingPanel:
         self._held, self._lock = False, threading.Lock()  # held: someone drags the hand
         self._driven = control.controller  # as the last frame has it
 
-        self._on = on = UserActions(session.messages)
         self._arm.on_update(on(lambda _: select(self._arm.value)))
         self._mode.on_update(on(lambda _: self.drive(controllers_of(Mode(self._mode.value))[0])))
         self.controller.on_update(on(lambda _: self.drive(self.controller.value)))
         self.place.on_update(on(lambda _: self.move_to_place()))
         self._force.on_update(on(lambda _: self._push(np.array(self._force.value))))
-        zero.on_click(on(lambda _: self._set_efforts(np.zeros(self._shown.about.arm.n))))
+        zero.on_click(on(lambda _: self._zero_efforts()))
         release.on_click(on(lambda _: self._let_go()))
         self.target.on_update(on(self._on_target))
         self.grip.on_update(on(self._on_grip))
@@ -94,13 +92,12 @@ class DrivingPanel:
         if another:
             self._show_arm(shown)
             return
-        for slider, joint in zip(self._joints, shown.about.arm.joints, strict=True):
-            slider.min, slider.max = _inside(joint)
+        self._joints.limit(map(inside, shown.about.arm.joints))
 
     def reset(self, shown: ShownArm) -> None:
         """Put targets where the arm is, as after a reset or a change of mode."""
-        self._show_joints(shown.state.q)
-        self._set_efforts(np.zeros(shown.about.arm.n))
+        self._joints.show(shown.state.q)
+        self._zero_efforts()
         self._place_target(shown.state.T_tip)
 
     def refresh(self, shown: ShownArm) -> None:
@@ -110,12 +107,8 @@ class DrivingPanel:
             self._driven = control.controller
             if self._driven != self.controller.value:
                 self._show_controller(control.controller, control.gains)
-        cartesian = control is not None and control.mode is Mode.cartesian
-        if self.target.visible != cartesian:
-            self.target.visible = cartesian
-        hand = self._hand.value and control is not None
-        if self.grip.visible != hand:
-            self.grip.visible = hand
+        self.target.visible = control is not None and control.mode is Mode.cartesian
+        self.grip.visible = hand = self._hand.value and control is not None
         if self._held:
             force = SPRING * (np.array(self.grip.position) - tip)
             self._push(force * min(1.0, MOST_FORCE / max(float(np.linalg.norm(force)), 1e-9)))
@@ -133,20 +126,20 @@ class DrivingPanel:
         self.reset(ShownArm.of(self._session.settled(), self._shown.name))
 
     def _on_joints(self) -> None:
-        q = np.array([slider.value for slider in self._joints])
-        if self._session.frame.playing:
-            self._session.move_joints(q, self._shown.name)
-        else:
-            self._session.place(q, self._shown.name)
+        move = self._session.move_joints if self._session.frame.playing else self._session.place
+        move(self._joints.values, self._shown.name)
 
     def _on_efforts(self) -> None:
-        self._session.set_effort([slider.value for slider in self._efforts], self._shown.name)
+        self._session.set_effort(self._efforts.values, self._shown.name)
 
-    def _set_efforts(self, tau: Array) -> None:
-        for slider, value in zip(self._efforts, tau, strict=True):
-            slider.value = float(value)
+    def _on_gains(self) -> None:
+        names = CONTROLLERS[self.controller.value].gains
+        self._session.retune(dict(zip(names, self._gains.values, strict=True)), self._shown.name)
+
+    def _zero_efforts(self) -> None:
+        self._efforts.show(np.zeros(self._shown.about.arm.n))
         if self._mode.value == Mode.torque:
-            self._session.set_effort(tau, self._shown.name)
+            self._on_efforts()
 
     def move_to_place(self) -> None:
         """Move the tip to the position that was typed."""
@@ -182,40 +175,20 @@ class DrivingPanel:
         control, arm = shown.state.control, shown.about.arm
         assert control is not None
         self._arm.value = shown.name
-        for slider in (*self._joints, *self._efforts):
-            slider.remove()
-        with self._joints_folder:
-            self._joints = [self._joint_slider(joint) for joint in arm.joints]
-        with self._efforts_folder:
-            self._efforts = [self._effort_slider(joint) for joint in arm.joints]
+        steps = {"rad": 0.001, "m": 0.0001}
+        self._joints.make((j.name, j.unit, inside(j), steps[j.unit], inside(j)[0]) for j in arm.joints)
+        self._efforts.make((j.name, j.effort_unit, (-j.effort, j.effort), j.effort / 500, 0.0) for j in arm.joints)
         self.target.disable_rotations = arm.tip_joints < 6
         self._show_controller(control.controller, control.gains)
         self._hand.value = self._held = False
         self._force.value = (0.0, 0.0, 0.0)
-        self._show_joints(shown.state.q if shown.state.q_ref is None else shown.state.q_ref)
+        self._joints.show(shown.state.q if shown.state.q_ref is None else shown.state.q_ref)
         self._place_target(shown.state.T_tip if shown.state.T_ref is None else shown.state.T_ref)
-
-    def _show_joints(self, q: Array) -> None:
-        for slider, value in zip(self._joints, q, strict=True):
-            slider.value = float(np.clip(value, slider.min, slider.max))
 
     def _place_target(self, T: Array) -> None:
         self.target.position = T[:3, 3]
         self.target.wxyz = viser.transforms.SO3.from_matrix(T[:3, :3]).wxyz
         self.place.value = _millimetres(T)
-
-    def _joint_slider(self, joint: Joint) -> Any:
-        unit, step = ("rad", 0.001) if joint.kind == "revolute" else ("m", 0.0001)
-        low, high = _inside(joint)
-        slider = self._gui.add_slider(f"{joint.name} [{unit}]", low, high, step, low)
-        slider.on_update(self._on(lambda _: self._on_joints()))
-        return slider
-
-    def _effort_slider(self, joint: Joint) -> Any:
-        unit = "N m" if joint.kind == "revolute" else "N"
-        slider = self._gui.add_slider(f"{joint.name} [{unit}]", -joint.effort, joint.effort, joint.effort / 500, 0.0)
-        slider.on_update(self._on(lambda _: self._on_efforts()))
-        return slider
 
     def _show_controller(self, name: str, gains: Mapping[str, float]) -> None:
         kind = CONTROLLERS[name]
@@ -223,34 +196,14 @@ class DrivingPanel:
         self.controller.options = tuple(controllers_of(kind.mode))
         self.controller.value = name
         self._about.content = kind.about
-        self._joints_folder.visible = kind.mode is Mode.joint
-        self._efforts_folder.visible = kind.mode is Mode.torque
-        self._tip_folder.visible = kind.mode is Mode.cartesian
+        for mode, folder in self._folders.items():
+            folder.visible = mode is kind.mode
         with self._lock:  # a user and the page may both change the gains that are shown
-            for handle in self._gains.values():
-                handle.remove()
-            with self._gains_folder:
-                self._gains = {
-                    name: self._gui.add_slider(
-                        f"{name} [{gain.unit}]" if gain.unit else name,
-                        gain.least,
-                        gain.most,
-                        (gain.most - gain.least) / 200,
-                        gains[name],
-                    )
-                    for name, gain in kind.gains.items()
-                }
-            for handle in self._gains.values():
-                handle.on_update(self._on(lambda _: self._on_gains()))
+            self._gains.make(
+                (name, gain.unit, (gain.least, gain.most), (gain.most - gain.least) / 200, gains[name])
+                for name, gain in kind.gains.items()
+            )
             self._gains_folder.visible = bool(kind.gains)
-
-    def _on_gains(self) -> None:
-        self._session.retune({name: handle.value for name, handle in self._gains.items()}, self._shown.name)
-
-
-def _inside(joint: Joint) -> tuple[float, float]:
-    """Limits of a joint as short numbers, on the inner side of the exact ones."""
-    return float(np.ceil(joint.lower * 1000) / 1000), float(np.floor(joint.upper * 1000) / 1000)
 
 
 def _millimetres(T: Array) -> tuple[float, float, float]:

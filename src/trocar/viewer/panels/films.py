@@ -5,14 +5,13 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import viser
 
 from trocar.appearance import Picture, render_video
-from trocar.errors import TrocarError
 from trocar.runtime.messages import Messages
 from trocar.runtime.track import Track
 from trocar.viewer.film import Film
@@ -47,7 +46,7 @@ class FilmPanel:
             self._show(True, f"Film of {track.duration:.1f} s: 0 %")
             content = self._thread.submit(self._film, track, suffix).result()
             client.send_file_download(f"recording{suffix}", content, save_immediately=True)
-        except _Cancelled:
+        except CancelledError:
             pass  # the user who pressed the button knows
         except Exception as error:
             self._messages.post(f"no film was made: {error}", "error")
@@ -72,7 +71,7 @@ class FilmPanel:
         percent = 0
         for k, picture in enumerate(film, 1):
             if self._cancelled.is_set():
-                raise _Cancelled("the film was cancelled")
+                raise CancelledError
             yield picture
             if (done := 100 * k // len(film)) > percent:
                 percent = done
@@ -83,7 +82,3 @@ class FilmPanel:
             button.disabled = busy
         self._bar.value, self.status.content = 0.0, status
         self._bar.visible = self.status.visible = self._cancel.visible = busy
-
-
-class _Cancelled(TrocarError):
-    """The user pressed Cancel."""

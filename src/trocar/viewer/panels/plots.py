@@ -36,11 +36,12 @@ LIVE_KEY = "engine", "reference, or effort by the equations"
 RECORDED = {"position": ("A", "B"), "velocity": ("A", "B"), "effort": ("A", "B"), "difference of positions": ("B - A",)}
 _CHANNEL = {"position": "q", "velocity": "dq", "effort": "tau"}
 _UNIT = {
-    "velocity": ("rad/s", "m/s"),
-    "effort": ("N m", "N"),
-    "tracking error": ("mrad", "mm"),
-    "engine - equations": ("mN m", "mN"),
-    "difference of positions": ("mrad", "mm"),
+    "position": "{0.unit}",
+    "velocity": "{0.unit}/s",
+    "effort": "{0.effort_unit}",
+    "tracking error": "m{0.unit}",
+    "engine - equations": "m{0.effort_unit}",
+    "difference of positions": "m{0.unit}",
 }
 
 
@@ -86,13 +87,13 @@ class PlotPanel:
         curves = ((q, q_ref), (dq,), (tau, equations), (1e3 * (q_ref - q),), (1e3 * (tau - equations),))
         for name, values in zip(LIVE, curves, strict=True):
             _fill(self._live[name], _title(mechanism, j, name), t, *values)
-        _show(self._recorded, False)
+        _hide(self._recorded)
         self._explain(*LIVE_KEY)
 
     def clear(self) -> None:
         """Hide all curves."""
-        _show(self._live, False)
-        _show(self._recorded, False)
+        _hide(self._live)
+        _hide(self._recorded)
         self._drawn = ()
         self._explain(*LIVE_KEY)
 
@@ -110,17 +111,17 @@ class PlotPanel:
             curves = [x[:, j] for track in (a, b) if track is not None and (x := track.at(channel, t)) is not None]
             if name not in _CHANNEL:
                 curves = [1e3 * (curves[1] - curves[0])] if len(curves) == 2 else []
-            if not curves or a.values(channel) is None:
+            if not curves or a.at(channel, now) is None:
                 plot.visible = False
                 continue
             value = f"{_title(mechanism, j, name)}: {np.interp(now, t, curves[0]):.4g} at {now:.3f} s"
             if self._drawn != drawn:
                 # without a second curve the first lies on itself: uPlot keeps the number of its series
                 _fill(plot, value, t, *curves, *(curves if len(curves) < len(RECORDED[name]) else ()))
-            elif plot.title != value:
+            else:
                 plot.title = value
         self._drawn = drawn
-        _show(self._live, False)
+        _hide(self._live)
         self._explain("A", None if b is None else "B")
 
     def _explain(self, first: str, second: str | None) -> None:
@@ -128,9 +129,7 @@ class PlotPanel:
         words = [f'<span style="color:{COLOURS[0]}">&#9473;&#9473;</span> {first}']
         if second is not None:
             words.append(f'<span style="color:{COLOURS[1]}">&#9477;&#9477;</span> {second}')
-        content = f'<div style="padding:0 1em 0.3em 0.6em;font-size:12px">{" &nbsp; ".join(words)}</div>'
-        if self._key.content != content:
-            self._key.content = content
+        self._key.content = f'<div style="padding:0 1em 0.3em 0.6em;font-size:12px">{" &nbsp; ".join(words)}</div>'
 
     def _joint(self, mechanism: Mechanism) -> int:
         names = mechanism.arm.joint_names
@@ -162,15 +161,13 @@ def _plot(gui: viser.GuiApi, labels: tuple[str, ...]) -> Any:
 
 
 def _fill(plot: Any, title: str, t: Array, *curves: Array) -> None:
-    if plot.title != title:
-        plot.title = title
+    plot.title = title
     low, high = min(float(x.min()) for x in curves), max(float(x.max()) for x in curves)
     scales = _scales(low, high, float(t[0]), float(t[-1]))
     if plot.scales != scales:
         plot.scales = scales
     plot.data = tuple(np.ascontiguousarray(x, dtype=np.float64) for x in (t, *curves))
-    if not plot.visible:
-        plot.visible = True
+    plot.visible = True
 
 
 def _scales(low: float, high: float, start: float = 0.0, end: float = 1.0) -> dict[str, Any]:
@@ -185,12 +182,11 @@ def _scales(low: float, high: float, start: float = 0.0, end: float = 1.0) -> di
     }
 
 
-def _show(plots: dict[str, Any], visible: bool) -> None:
+def _hide(plots: dict[str, Any]) -> None:
     for plot in plots.values():
-        if plot.visible != visible:
-            plot.visible = visible
+        plot.visible = False
 
 
 def _title(mechanism: Mechanism, j: int, name: str) -> str:
     joint = mechanism.arm.joints[j]
-    return f"{joint.name} {name} [{_UNIT.get(name, ('rad', 'm'))[joint.kind == 'prismatic']}]"
+    return f"{joint.name} {name} [{_UNIT[name].format(joint)}]"

@@ -188,11 +188,10 @@ def _table(a: Track, b: Track) -> str:
     found = difference(a, b)
     heads = [f"{name} [{_UNITS[name][0]}]" for name in found]
     rows = ["RMS of B - A:", "", "| joint | " + " | ".join(heads) + " |", "|---|" + "---|" * len(found)]
-    slides = [joint for joint in a.arm.joints if joint.kind == "prismatic"]
     for j, joint in enumerate(a.arm.joints):
         star = "*" if joint.kind == "prismatic" else ""
-        rows.append(f"| {joint.name}{star} | " + " | ".join(f"{_short(1e3 * found[name][j])}" for name in found) + " |")
-    if slides:
+        rows.append(f"| {joint.name}{star} | " + " | ".join(_short(1e3 * found[name][j]) for name in found) + " |")
+    if "m" in a.arm.joint_units:
         rows += ["", "\\* " + ", ".join(_UNITS[name][1] for name in found)]
     return "\n".join(rows)
 

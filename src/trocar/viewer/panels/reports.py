@@ -41,8 +41,7 @@ class ReportPanel:
         """Show the chosen report."""
         name = self._choice.value
         content = _framed(self._reports[name].read_text(encoding="utf-8"))
-        if self._panel is not None:
-            self._panel.remove()
+        self.close()
         self._panel = self._gui.add_panel()
         self._panel.float(x=12, y=12, width=WIDTH)
         with self._panel.add_tab(name, viser.Icon.REPORT):

@@ -48,10 +48,8 @@ class Transport:
             self._play.icon = viser.Icon.PLAYER_PAUSE if frame.playing else viser.Icon.PLAYER_PLAY
             self._play.color = "orange" if frame.playing else "green"
         self._status.content = self._text(shown)
-        warning = self._singular(shown, mechanism)
+        self._warning.content = warning = self._singular(shown, mechanism)
         self._warning.visible = bool(warning)
-        if warning and self._warning.content != warning:
-            self._warning.content = warning
 
     def _text(self, shown: ShownArm) -> str:
         frame, state, about = shown.frame, shown.state, shown.about

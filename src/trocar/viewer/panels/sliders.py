@@ -1,0 +1,51 @@
+"""Sliders in a folder, one for every named value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import viser
+from numpy.typing import ArrayLike
+
+from trocar.arms.arm import LimitedJoint
+
+
+class Sliders:
+    """Sliders that can be replaced by others; `changed` is called when one is moved."""
+
+    def __init__(self, gui: viser.GuiApi, folder: viser.GuiFolderHandle, changed: Callable[[Any], None]) -> None:
+        self._gui, self._folder, self._changed = gui, folder, changed
+        self._handles: list[Any] = []
+
+    def make(self, ranges: Iterable[tuple[str, str, tuple[float, float], float, float]]) -> None:
+        """Replace the sliders: name, unit, limits (widened to hold the value), step and value of each."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        with self._folder:
+            for name, unit, (low, high), step, value in ranges:
+                label = f"{name} [{unit}]" if unit else name
+                handle = self._gui.add_slider(label, min(low, value), max(high, value), step, value)
+                handle.on_update(self._changed)
+                self._handles.append(handle)
+
+    @property
+    def values(self) -> list[float]:
+        return [handle.value for handle in self._handles]
+
+    def show(self, values: ArrayLike) -> None:
+        """Put the sliders at values, or at the nearer end."""
+        for handle, value in zip(self._handles, np.asarray(values), strict=True):
+            handle.value = float(np.clip(value, handle.min, handle.max))
+
+    def limit(self, ranges: Iterable[tuple[float, float]]) -> None:
+        """Change the limits of all sliders."""
+        for handle, limits in zip(self._handles, ranges, strict=True):
+            handle.min, handle.max = limits
+
+
+def inside(joint: LimitedJoint) -> tuple[float, float]:
+    """Limits of a joint as short numbers, on the inner side of the exact ones [rad, m]."""
+    return float(np.ceil(joint.lower * 1000) / 1000), float(np.floor(joint.upper * 1000) / 1000)

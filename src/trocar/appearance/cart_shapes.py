@@ -104,7 +104,7 @@ def _carrier(sketch: Sketch, height: float, reach: float) -> None:
     sketch.rod([0, 0, face - 0.250], [0, 0, face], 0.072, "cover")
     low = rounded_box((-reach - 0.030, -reach + 0.012), (-0.070, 0.070), (face - 0.330, face - 0.010), 0.006)
     high = rounded_box((-0.060, 0.020), (-0.064, 0.064), (face - 0.235, face - 0.004), 0.010)
-    sketch.hull(np.vstack([low, high]), "cover")
+    sketch.hull([low, high], "cover")
     _seam(sketch, np.array([0.0, 0.0, face]), 0.072)
 
 
@@ -171,4 +171,4 @@ def _mount(sketch: Sketch, incoming: float, T_last_base: Array, arm: str) -> Non
     )
     sketch.rod([0, 0, 0], [0, 0, reach], 0.054, "column")
     sketch.ball([0, 0, 0], 0.054, "column")
-    mount.hull(np.vstack([pad, foot]), "column")
+    mount.hull([pad, foot], "column")

@@ -65,9 +65,10 @@ def corner_normals(vertices: Array, faces: Array) -> Array:
     return np.where(length > 0, total / np.maximum(length, 1e-300), [0.0, 0.0, 1.0])
 
 
-def hull(points: Array) -> Manifold:
-    """Convex hull of points (n, 3) [m]."""
-    return Manifold.hull_points(np.ascontiguousarray(points, dtype=float))
+def hull(points: Array | Sequence[Array]) -> Manifold:
+    """Convex hull of points (n, 3) [m], or of several arrays of them."""
+    together = points if isinstance(points, np.ndarray) else np.vstack(points)
+    return Manifold.hull_points(np.ascontiguousarray(together, dtype=float))
 
 
 def prism(outline: Sequence[tuple[float, float]] | CrossSection, thickness: Interval, axis: str = "x") -> Manifold:
@@ -91,6 +92,11 @@ def polygon(points: Sequence[tuple[float, float]], radius: float = 0.0) -> Cross
     if section.area() <= 0.0:
         section = CrossSection([np.asarray(points, dtype=float)[::-1]], FillRule.NonZero)
     return rounded(section, radius) if radius else section
+
+
+def rectangle(u: Interval, v: Interval, radius: float) -> CrossSection:
+    """A rectangle between two values of each coordinate [m], its corners rounded by `radius`."""
+    return polygon([(u[0], v[0]), (u[1], v[0]), (u[1], v[1]), (u[0], v[1])], radius)
 
 
 def rounded(section: CrossSection, radius: float) -> CrossSection:
@@ -161,14 +167,9 @@ def plate(
     i = "xyz".index(axis)
     others = [j for j in range(3) if j != i]
     low, high = sorted(thickness)
-    levels = (
-        ((low, bevel), (low + bevel, 0.0), (high - bevel, 0.0), (high, bevel))
-        if bevel
-        else (
-            (low, 0.0),
-            (high, 0.0),
-        )
-    )
+    levels = [(low, 0.0), (high, 0.0)]
+    if bevel:
+        levels = [(low, bevel), (low + bevel, 0.0), (high - bevel, 0.0), (high, bevel)]
     angles = np.linspace(0.0, 2.0 * np.pi, sides, endpoint=False)
     points = []
     for centre, radius in circles:

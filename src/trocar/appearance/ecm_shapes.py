@@ -2,7 +2,7 @@
 
 Drawn in the base frame at q = 0 (origin at the remote centre, z up, the mechanism at -y), from the joint positions of
 the arm's own geometry. Sizes that no table gives are those of the real machine's covers, to about 5 mm. What collides
-is drawn elsewhere (see `geometry`).
+is drawn elsewhere (see `arm_shapes`).
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from trocar.appearance.carving import Circle, bar, block, hull, lathe, plate, prism, rounded_box, tube, turned
-from trocar.appearance.sketch import Drawing, Sketch, on_bodies
+from trocar.appearance.sketch import Drawing, Skeleton, Sketch
 from trocar.arms import Arm
-from trocar.arms.arm import poses_at_zero
 from trocar.spatial import Array
 
 SCOPE_RADIUS = 0.006  # [m]; 12 mm endoscope
@@ -24,18 +23,17 @@ FENDER_X, DRUM_X = 0.050, (0.052, 0.088)  # half width of the front bar's foot, 
 
 def add_ecm(drawing: Drawing, arm: Arm) -> None:
     """Add every visible shape of the Classic ECM with its endoscope."""
-    T, on = poses_at_zero(arm.bodies), on_bodies(drawing, arm.bodies)
-    at = {name: pose[:3, 3] for name, pose in T.items()}
-    closed = {p.name: (T[p.body_a] @ np.array([*p.point_a, 1.0]))[:3] for p in arm.loops}
+    skeleton = Skeleton(drawing, arm)
+    at, pins, on = skeleton.at, skeleton.pins, skeleton.on
     _base(on(None), at["front"])
     _yaw(on("yaw"), at["front"])
     _front(on("front"), at["front"], at["bottom"], at["top"])
-    on("back").hull(plate([(at["back"], 0.010), (closed["c1"], 0.010)], (-0.0345, -0.0325), bevel=0.0005), "aluminium")
-    _bottom(on("bottom"), at["bottom"], at["end"], closed["c1"])
-    on("top").hull(plate([(at["top"], 0.009), (closed["c2"], 0.009)], (-0.005, 0.005)), "aluminium")
+    on("back").hull(plate([(at["back"], 0.010), (pins["back"], 0.010)], (-0.0345, -0.0325), bevel=0.0005), "aluminium")
+    _bottom(on("bottom"), at["bottom"], at["end"], pins["back"])
+    on("top").hull(plate([(at["top"], 0.009), (pins["top"], 0.009)], (-0.005, 0.005)), "aluminium")
     _column(on("end"), at["end"][1])
     _carriage(on("insertion"), float(at["insertion"][2]), at["end"][1])
-    add_endoscope(on("roll"), float(at["insertion"][2]), T[arm.tip_body] @ arm.T_body_tip)
+    add_endoscope(on("roll"), float(at["insertion"][2]), skeleton.T[arm.tip_body] @ arm.T_body_tip)
 
 
 def _base(sketch: Sketch, pitch: Array) -> None:
@@ -43,9 +41,9 @@ def _base(sketch: Sketch, pitch: Array) -> None:
     face = pitch[1] - YAW_REACH
     foot = rounded_box((-0.079, 0.079), (face - 0.155, face), (-0.102, -0.062), 0.008)
     flank = rounded_box((-0.062, 0.062), (face - 0.130, face), (-0.056, -0.030), 0.010)
-    body = hull(np.vstack([foot, flank]))
+    body = hull([foot, flank])
     shoulder = rounded_box((-0.060, 0.060), (face - 0.120, face - 0.002), (0.000, 0.058), 0.024)
-    body += hull(np.vstack([flank, shoulder]))
+    body += hull([flank, shoulder])
     sketch.solid(body, "cast")
     sketch.rod([0, face - 0.004, 0], [0, face + 0.006, 0], 0.055, "column")
 
@@ -55,9 +53,7 @@ def _yaw(sketch: Sketch, pitch: Array) -> None:
     y, face = pitch[1], pitch[1] - YAW_REACH
     turns = np.radians(np.arange(0, 360, 45) + 22.5)
     ring = np.array([[0.078 * np.cos(a), 0.0, 0.074 * np.sin(a) - 0.012] for a in turns])
-    housing = hull(
-        np.vstack([0.86 * ring + [0, face + 0.006, 0], ring + [0, face + 0.020, 0], ring + [0, y - 0.095, 0]])
-    )
+    housing = hull([0.86 * ring + [0, face + 0.006, 0], ring + [0, face + 0.020, 0], ring + [0, y - 0.095, 0]])
     housing -= block((-FENDER_X - 0.002, FENDER_X + 0.002), (y - 0.105, y), (-0.03, 0.2))
     for side in (-1.0, 1.0):
         inner, outer = side * DRUM_X[0], side * DRUM_X[1]
@@ -131,7 +127,7 @@ def _column(sketch: Sketch, y: float) -> None:
     for low, high in ((0.090, 0.235), (0.330, 0.500)):
         flare = rounded_box((-COLUMN_X, COLUMN_X), (behind - 0.008, behind + 0.010), (low + 0.035, high - 0.035), 0.003)
         root = rounded_box((-COLUMN_X, COLUMN_X), (behind, behind + 0.010), (low, high), 0.003)
-        column += hull(np.vstack([flare, root]))
+        column += hull([flare, root])
     run = (COLUMN_FOOT + 0.020, COLUMN_TOP - 0.076)
     column -= block((-0.011, 0.011), (ahead - 0.005, ahead + 0.1), run)
     for side in (-1.0, 1.0):  # long recesses on the flanks
@@ -146,7 +142,7 @@ def _column(sketch: Sketch, y: float) -> None:
     heel = rounded_box((-0.022, 0.022), (y - 0.010, ahead), (COLUMN_FOOT - 0.010, COLUMN_FOOT + 0.018), 0.004)
     toe = rounded_box((-0.017, 0.017), (-0.040, -0.010), (0.014, 0.044), 0.004)
     clamp = lathe([(0.012, 0.0155), (0.016, 0.018), (0.040, 0.018), (0.046, 0.014)])
-    sketch.solid(hull(np.vstack([heel, toe])) + clamp, "column")
+    sketch.solid(hull([heel, toe]) + clamp, "column")
     sketch.solid(lathe([(0.044, 0.011), (0.050, 0.011), (0.056, 0.014), (0.060, 0.014)]), "bright")
     sketch.rod([0, 0, -0.040], [0, 0, 0.014], SCOPE_RADIUS + 0.0016, "bright")
     sketch.rod([0, 0, -0.003], [0, 0, 0.003], SCOPE_RADIUS + 0.0018, "dark")
@@ -168,7 +164,7 @@ def add_endoscope(sketch: Sketch, z: float, T_base_tip: Array) -> None:
     ring = turned([(end[2], SCOPE_RADIUS)], axis="z")
     ring[:, 2] -= ((ring - end) @ look) / look[2]  # slid along the shaft on to the plane of the window
     ring[:, 2] += max(0.0, float(end[2] - ring[:, 2].min()))
-    sketch.hull(np.vstack([ring, turned([(z + 0.002, SCOPE_RADIUS)], axis="z")]), "steel")
+    sketch.hull([ring, turned([(z + 0.002, SCOPE_RADIUS)], axis="z")], "steel")
     sketch.rod([0, 0, end[2] + 0.012], [0, 0, end[2] + 0.016], SCOPE_RADIUS + 1e-4, "dark")
     rings = [(0.000, 0.030), (0.005, 0.036), (0.038, 0.036), (0.043, 0.030), (0.043, 0.0215), (0.060, 0.0215)]
     rings += [(0.104, 0.0215), (0.104, 0.030), (0.113, 0.030), (0.113, 0.024), (0.120, 0.024), (0.120, 0.029)]
@@ -176,7 +172,7 @@ def add_endoscope(sketch: Sketch, z: float, T_base_tip: Array) -> None:
     sketch.solid(lathe([(z + at, radius) for at, radius in rings], sides=24), "aluminium")
     sketch.rod([0, 0, z + 0.060], [0, 0, z + 0.064], 0.0220, "dark")
     head = rounded_box((-0.034, 0.034), (-0.034, 0.034), (z + 0.156, z + 0.226), 0.008)
-    sketch.hull(np.vstack([head, turned([(z + 0.133, 0.026)], axis="z")]), "cast")
+    sketch.hull([head, turned([(z + 0.133, 0.026)], axis="z")], "cast")
     for side in (-1.0, 1.0):  # focus buttons
         for step in (0.172, 0.196):
             sketch.rod([side * 0.030, 0, z + step], [side * 0.0350, 0, z + step], 0.0075, "cover")

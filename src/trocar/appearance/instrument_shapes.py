@@ -14,9 +14,8 @@ import numpy as np
 from manifold3d import Manifold, OpType
 
 from trocar.appearance.carving import bar, block, hull, lathe, plate, prism, turned
-from trocar.appearance.sketch import COLLISION, VISUAL, Drawing, Sketch
+from trocar.appearance.sketch import COLLISION, VISUAL, Drawing, Skeleton, Sketch
 from trocar.arms import Arm
-from trocar.arms.arm import poses_at_zero
 from trocar.spatial import Array, pose
 
 SHAFT_RADIUS = 0.004  # [m]
@@ -84,22 +83,21 @@ def instrument_bodies(arm: Arm) -> tuple[str, ...]:
 
 def add_instrument(drawing: Drawing, arm: Arm, shaft_top: float) -> None:
     """Add the shapes of roll, wrist and jaws; the shaft ends `shaft_top` above the (first) wrist pitch axis [m]."""
-    T = poses_at_zero(arm.bodies)
-    names = instrument_bodies(arm)
-    snake = "wrist_pitch_1" in names
+    skeleton, names = Skeleton(drawing, arm), instrument_bodies(arm)
+    at, snake = skeleton.at, "wrist_pitch_1" in names
 
-    def on(name: str, origin: str) -> Sketch:
+    def on(name: str) -> Sketch:
         """Drawing frame at the origin of a body, with base axes at q = 0."""
-        return Sketch.at(drawing, drawing.body(name), T[name], pose(p=T[origin][:3, 3]))
+        return skeleton.on(name, pose(p=at[name]))
 
-    _shaft(on("roll", "roll"), shaft_top, SNAKE_SCALE if snake else 1.0)
+    _shaft(on("roll"), shaft_top, SNAKE_SCALE if snake else 1.0)
     if snake:
         chain = [name for name in names if name.startswith("wrist")]
         for name, follower in pairwise([*chain, names[-1]]):
-            _bead(on(name, name), T[name][2, 3] - T[follower][2, 3])
+            _bead(on(name), at[name][2] - at[follower][2])
     else:
-        _wrist(on("wrist_pitch", "wrist_pitch"), float(T["wrist_pitch"][2, 3] - T["wrist_yaw"][2, 3]))
-        on("wrist_yaw", "wrist_yaw").rod([0, -0.0036, 0], [0, 0.0036, 0], 0.0008, "tungsten")
+        _wrist(on("wrist_pitch"), float(at["wrist_pitch"][2] - at["wrist_yaw"][2]))
+        on("wrist_yaw").rod([0, -0.0036, 0], [0, 0.0036, 0], 0.0008, "tungsten")
     if "idle_disc" in names:
         blade = Sketch(drawing, drawing.body(arm.tip_body), arm.body("idle_disc").placement @ T_FINGER_DRAWING)
         _blade(blade, arm.jaw_length)
@@ -185,8 +183,8 @@ def _finger(sketch: Sketch, side: float, length: float, jaw: Jaw) -> None:
         _section(side, 0.75 * length, 0.0015 * jaw.thickness, 0.0013 * jaw.width, 0.45 * jaw.bend),
         _section(side, length, 0.0008 * jaw.thickness, 0.0010 * jaw.width, jaw.bend),
     ]
-    blade = Manifold.batch_boolean([hull(np.vstack(pair)) for pair in pairwise(sections)], OpType.Add)
-    root = hull(hub) + hull(np.vstack([hub[side * hub[:, 0] > 0], sections[0]]))
+    blade = Manifold.batch_boolean([hull(pair) for pair in pairwise(sections)], OpType.Add)
+    root = hull(hub) + hull([hub[side * hub[:, 0] > 0], sections[0]])
     sketch.solid(root, "aluminium")
     if jaw.window:  # a fenestrated jaw
         slot = plate([([0, 0, -0.40 * length], 0.0006), ([0, 0, -0.72 * length], 0.0005)], (-0.01, 0.01))

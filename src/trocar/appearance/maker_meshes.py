@@ -17,7 +17,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from trocar.appearance.sketch import VISUAL, Sketch, on_bodies
+from trocar.appearance.sketch import VISUAL, Skeleton, Sketch
 from trocar.arms import Arm
 from trocar.errors import TrocarError
 from trocar.spatial import Array, pose, quaternion, rotation
@@ -116,13 +116,13 @@ def checkout() -> Path | None:
 
 def replace_shapes(spec: mujoco.MjSpec, arm: Arm, folder: Path) -> None:
     """Put the checkout's meshes in the place of our visible shapes, on the bodies that it has a mesh for."""
-    meshes, on = maker_meshes(arm, folder), on_bodies(spec, arm.bodies)
+    meshes, skeleton = maker_meshes(arm, folder), Skeleton(spec, arm)
     for name in {mesh.body for mesh in meshes}:
         body = spec.worldbody if name is None else spec.body(name)
         for geom in [g for g in body.geoms if g.group == VISUAL["group"]]:
             spec.delete(geom)
     for i, mesh in enumerate(meshes):
-        _add(spec, on(mesh.body), mesh, f"maker_{i}")
+        _add(spec, skeleton.on(mesh.body), mesh, f"maker_{i}")
 
 
 def maker_meshes(arm: Arm, folder: Path) -> list[MakerMesh]:

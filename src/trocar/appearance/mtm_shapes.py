@@ -2,7 +2,7 @@
 
 Drawn in the base frame at q = 0 (origin at the shoulder, z up, the forearm towards -y), from the joint positions of
 the arm's own geometry. Sizes that no table gives are those of the real machine's covers, to about 5 mm. The two
-masters are mirror images of each other. What collides is drawn elsewhere (see `geometry`).
+masters are mirror images of each other. What collides is drawn elsewhere (see `arm_shapes`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ import numpy as np
 from manifold3d import Manifold, OpType
 
 from trocar.appearance.carving import Circle, Interval, bar, hull, lathe, plate, rounded_box, turned
-from trocar.appearance.sketch import Drawing, Sketch, on_bodies
+from trocar.appearance.sketch import Drawing, Skeleton, Sketch
 from trocar.arms import Arm
-from trocar.arms.arm import poses_at_zero
 from trocar.spatial import Array
 
 PANEL = 0.190  # top panel above the shoulder [m]
@@ -24,11 +23,9 @@ BRACKET_X, CRANK_X = -0.106, -0.056  # the bracket hangs, and the crank turns, b
 
 def add_mtm(drawing: Drawing, arm: Arm) -> None:
     """Add every visible shape of a master."""
-    T, on = poses_at_zero(arm.bodies), on_bodies(drawing, arm.bodies)
-    at = {name: pose[:3, 3] for name, pose in T.items()}
+    skeleton = Skeleton(drawing, arm)
+    at, on, elbow_pin = skeleton.at, skeleton.on, skeleton.pins["rod"]
     side = -1.0 if arm.name == "MTML" else 1.0
-    (loop,) = arm.loops
-    elbow_pin = (T[loop.body_a] @ np.array([*loop.point_a, 1.0]))[:3]
     _panel(on(None), side)
     _outer_yaw(on("outer_yaw"), side)
     _crank(on("crank"), at["rod"], side)
@@ -173,7 +170,7 @@ def _grips(sketch: Sketch, wrist: Array) -> None:
         root = plate([([0, hub - 0.018, z], 0.007)], _across(x, 0.004, 0.010))
         knee = plate([([0, tip + 0.034, z], 0.0065)], _across(x, 0.0170, 0.0205))
         end = plate([([0, tip + 0.010, z], 0.0095)], _across(x, 0.0160, 0.0190), sides=24)
-        hand += hull(np.vstack([root, knee])) + hull(np.vstack([knee, end]))
+        hand += hull([root, knee]) + hull([knee, end])
         pad: list[Circle] = [([0, tip + 0.010, z], 0.0085), ([0, tip + 0.024, z], 0.0070)]
         sketch.hull(plate(pad, _across(x, 0.0175, 0.0212), bevel=0.0008), "dark")
         arc = np.linspace(-0.42 * np.pi, 0.42 * np.pi, 7)

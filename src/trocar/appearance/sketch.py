@@ -6,7 +6,7 @@ is a measured parameter, not a consequence of its shape.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,8 @@ from manifold3d import Manifold
 from numpy.typing import ArrayLike
 
 from trocar.appearance.carving import Interval, hull, triangles
-from trocar.arms.arm import Body, poses_at_zero
+from trocar.arms import Arm
+from trocar.arms.arm import poses_at_zero
 from trocar.errors import TrocarError
 from trocar.spatial import Array, inverse, quaternion
 
@@ -46,6 +47,9 @@ COLLISION: dict[str, Any] = {
     "solimp": [0.9, 0.99, 1e-4, 0.5, 2.0],
     "rgba": [0.9, 0.4, 0.2, 0.4],
 }
+
+
+BASE = np.eye(4)  # drawing frame of most shapes
 
 
 @dataclass
@@ -111,13 +115,6 @@ class Sketch:
     body: mujoco.MjsBody | DrawnBody
     T_body_drawing: Array
 
-    @classmethod
-    def at(
-        cls, spec: mujoco.MjSpec | Drawing, body: mujoco.MjsBody | DrawnBody, T_base_body: Array, T_base_drawing: Array
-    ) -> Sketch:
-        """On a body, in a drawing frame given by its pose in the base."""
-        return cls(spec, body, inverse(T_base_body) @ T_base_drawing)
-
     def box(self, x: Interval, y: Interval, z: Interval, look: str | dict[str, Any], **more: Any) -> None:
         """Box between two values of each coordinate [m]."""
         low, high = np.array([x, y, z], dtype=float).T
@@ -143,8 +140,8 @@ class Sketch:
         kind = mujoco.mjtGeom.mjGEOM_SPHERE
         self._geom(look, type=kind, pos=self._point(centre), size=[radius, 0.0, 0.0], **more)
 
-    def hull(self, points: Array, look: str | dict[str, Any], **more: Any) -> None:
-        """Convex hull of points (n, 3) [m], as a mesh."""
+    def hull(self, points: Array | Sequence[Array], look: str | dict[str, Any], **more: Any) -> None:
+        """Convex hull of points (n, 3) [m], or of several arrays of them, as a mesh."""
         self.solid(hull(points), look, **more)
 
     def solid(self, solid: Manifold, look: str | dict[str, Any], **more: Any) -> None:
@@ -170,13 +167,21 @@ class Sketch:
         self.body.add_geom(**{**style, **attributes})
 
 
-def on_bodies(spec: mujoco.MjSpec | Drawing, bodies: Sequence[Body]) -> Callable[[str | None], Sketch]:
-    """Sketches by the name of a body (None for the base), all in base coordinates at q = 0."""
-    T = poses_at_zero(bodies)
+class Skeleton:
+    """The links of an arm at q = 0, in its base, to draw on.
 
-    def on(name: str | None) -> Sketch:
-        if name is None:
-            return Sketch(spec, spec.worldbody, np.eye(4))
-        return Sketch.at(spec, spec.body(name), T[name], np.eye(4))
+    Attributes:
+        T: pose (4, 4) of every link. at: origin (3,) of every link, which its joint passes through [m].
+        pins: (3,) of every loop closure, by the first of the two links that it joins [m].
+    """
 
-    return on
+    def __init__(self, spec: mujoco.MjSpec | Drawing, arm: Arm) -> None:
+        self._spec, self.T = spec, poses_at_zero(arm.bodies)
+        self.at = {name: T[:3, 3] for name, T in self.T.items()}
+        self.pins = {p.body_a: (self.T[p.body_a] @ np.array([*p.point_a, 1.0]))[:3] for p in arm.loops}
+
+    def on(self, link: str | None, T_base_drawing: Array = BASE) -> Sketch:
+        """A sketch on a link (None for the base) in a drawing frame given by its pose in the base, at q = 0."""
+        if link is None:
+            return Sketch(self._spec, self._spec.worldbody, T_base_drawing)
+        return Sketch(self._spec, self._spec.body(link), inverse(self.T[link]) @ T_base_drawing)

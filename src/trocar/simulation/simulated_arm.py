@@ -84,13 +84,13 @@ class SimulatedArm:
     def measured_q(self) -> Array:
         """Joint positions (n,) as the encoders report them: `q`, unless drives are elastic or faulty [rad, m]."""
         q, faults = self._D_measured.dot(self._qpos), self._stepped.faults
-        return q if faults is None else faults.measured_q(q)
+        return q if faults is None else faults.measured(q, velocity=False)
 
     @property
     def measured_dq(self) -> Array:
         """Joint velocities (n,) as the encoders report them [rad/s, m/s]."""
         dq, faults = self._D_measured.dot(self._qvel), self._stepped.faults
-        return dq if faults is None else faults.measured_dq(dq)
+        return dq if faults is None else faults.measured(dq, velocity=True)
 
     @property
     def ddq(self) -> Array:

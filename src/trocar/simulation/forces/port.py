@@ -13,11 +13,8 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.appearance.instrument_shapes import SHAFT_RADIUS
-from trocar.arms import Arm
 from trocar.errors import TrocarError
 from trocar.simulation.arm_slice import ArmSlice
-from trocar.simulation.engine import IMPEDANCE
 from trocar.spatial import Array
 
 SEAL = {"seal_slide": "insertion", "seal_turn": "roll"}  # tendon: joint
@@ -49,23 +46,6 @@ class Port:
             value = getattr(self, name)
             if not (np.isfinite(value) and value >= 0):
                 raise TrocarError(f"{name} of a port must be finite and not negative, got {value!r}")
-
-
-def add_seal(spec: mujoco.MjSpec, arm: Arm, port: Port) -> None:
-    """Friction of the seal, as tendons over what moves the shaft through it."""
-    for name, joint in SEAL.items():
-        if joint not in arm.joint_names:
-            continue
-        lever = 1.0 if joint == "insertion" else SHAFT_RADIUS
-        tendon = spec.add_tendon(name=name, group=5)
-        for body, weight in zip(arm.bodies, arm.D[arm.joint_names.index(joint)], strict=True):
-            if abs(weight) > 1e-15:
-                tendon.wrap_joint(body.name, weight)
-        damping = np.array(tendon.damping, dtype=float)
-        damping.flat[0] = port.viscous * lever**2
-        tendon.damping = damping
-        tendon.frictionloss = port.friction * lever
-        tendon.solref_friction, tendon.solimp_friction = (2.0 * spec.option.timestep, 1.0), IMPEDANCE
 
 
 class PortForces:

@@ -35,13 +35,12 @@ class InstrumentContacts:
         self._slice, arm = arm_slice, arm_slice.arm
         self._model, self._data = arm_slice.engine.model, arm_slice.engine.data
         model = self._model
-        first = arm_slice.body("roll" if "roll" in arm.joint_names else arm.tip_body)
+        first = "roll" if "roll" in arm.joint_names else arm.tip_body
         # 1 for the links of the arm, 2 for those of the instrument; an entry more, at -1, for what is no geom
         self._member = np.zeros(model.ngeom + 1, dtype=int)
-        links = {arm_slice.body(body.name) for body in arm.bodies}
-        for geom, body in enumerate(model.geom_bodyid):
-            if body in links:
-                self._member[geom] = 2 if first in _ancestors(model, body) else 1
+        for body in arm.bodies:
+            geoms = np.flatnonzero(model.geom_bodyid == arm_slice.body(body.name))
+            self._member[geoms] = 2 if first in arm.carriers(body.name) else 1
         self._E = arm.E
 
     def wrench(self, point: Array, body: int | None = None) -> Array:
@@ -91,12 +90,3 @@ def _flex_owner(model: mujoco.MjModel, flex: Array) -> Array:
         return np.full(flex.shape, -1)
     first = model.flex_vertbodyid[model.flex_vertadr]
     return np.where(flex >= 0, model.body_parentid[first][flex], -1)
-
-
-def _ancestors(model: mujoco.MjModel, body: int) -> set[int]:
-    """A body and all that carry it."""
-    found = set()
-    while body:
-        found.add(int(body))
-        body = model.body_parentid[body]
-    return found

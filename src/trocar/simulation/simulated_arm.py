@@ -190,9 +190,7 @@ class SimulatedArm:
 
     def body_pose(self, body: str) -> Array:
         """Pose (4, 4) of a link in the base, of the simulated closed chain."""
-        names = [b.name for b in self.arm.bodies]
-        if body not in names:
-            raise UnknownName(f"body of {self.arm.name}", body, names)
+        self._check_body(body)
         self._engine.update()
         index = self._slice.body(body)
         return self._slice.in_base(self.data.xmat[index], self.data.xpos[index])
@@ -221,10 +219,13 @@ class SimulatedArm:
         wrench = np.asarray(wrench, dtype=float)
         if wrench.shape != (6,) or not np.isfinite(wrench).all():
             raise TrocarError(f"a wrench is six finite numbers, force then moment, got {wrench!r}")
-        names = [b.name for b in self.arm.bodies]
-        if body != TIP and body not in names:
-            raise UnknownName(f"body of {self.arm.name}", body, (TIP, *names))
+        self._check_body(body, TIP)
         self._stepped.wrenches.set(body, wrench)
+
+    def _check_body(self, body: str, *also: str) -> None:
+        known = (*also, *(b.name for b in self.arm.bodies))
+        if body not in known:
+            raise UnknownName(f"body of {self.arm.name}", body, known)
 
     def loop_forces(self) -> dict[str, Array]:
         """Force (3,) [N], base axes, that each loop closure puts on its second body, in the step just taken.

@@ -29,7 +29,7 @@ class Memory:
 
     wrenches: dict[str, Array]
     held: Array  # where the brakes hold, engaged or not
-    forces: tuple[Any, Any]
+    forces: tuple[Any, ...]
     faults: Any
 
 

@@ -17,6 +17,7 @@ from trocar.arms import Arm
 from trocar.arms.arm import Deflection, revolute
 from trocar.errors import TrocarError
 from trocar.simulation.arm_slice import ArmSlice
+from trocar.simulation.objects.primitives import check_numbers
 from trocar.spatial import Array
 
 
@@ -39,10 +40,7 @@ class Compliance:
     deflections: Mapping[str, Deflection] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("rotor_inertia", "damping", "backlash"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value >= 0) or (name == "rotor_inertia" and value == 0):
-                raise TrocarError(f"{name} of a Compliance must be positive, got {value!r}")
+        check_numbers(self, "a Compliance", positive=("rotor_inertia",), not_negative=("damping", "backlash"))
 
     def of(self, arm: Arm) -> Compliance:
         """The same with the deflections of an arm; an error where none were measured."""

@@ -13,8 +13,8 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.errors import TrocarError
 from trocar.simulation.arm_slice import ArmSlice
+from trocar.simulation.objects.primitives import check_numbers, three_numbers
 from trocar.spatial import Array
 
 SEAL = {"seal_slide": "insertion", "seal_turn": "roll"}  # tendon: joint
@@ -39,13 +39,8 @@ class Port:
     viscous: float = 2.0
 
     def __post_init__(self) -> None:
-        offset = np.asarray(self.offset, dtype=float)
-        if offset.shape != (3,) or not np.isfinite(offset).all():
-            raise TrocarError(f"offset of a port is three finite numbers [m], got {self.offset!r}")
-        for name in ("stiffness", "damping", "friction", "viscous"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value >= 0):
-                raise TrocarError(f"{name} of a port must be finite and not negative, got {value!r}")
+        three_numbers(self.offset, "offset of a port", "[m]")
+        check_numbers(self, "a port", not_negative=("stiffness", "damping", "friction", "viscous"))
 
 
 class PortForces:

@@ -84,16 +84,12 @@ class MotionCapture:
     ) -> Markers:
         """Markers on the links of the engine while it follows a reference; `rate` of the cameras [Hz]."""
         every = max(1, round(1.0 / (rate * sim.timestep)))
-        t: list[float] = []
-        q: list[Array] = []
         found: dict[str, list[Array]] = {body: [] for body in self.bodies}
         steps = 0
 
         def watched(state: State, setpoint: Any) -> ArrayLike:
             nonlocal steps
             if steps % every == 0:
-                t.append(state.t)
-                q.append(state.q)
                 for body, T in found.items():
                     T.append(sim.tip_pose() if body == "tip" else sim.body_pose(body))
             steps += 1
@@ -104,8 +100,8 @@ class MotionCapture:
             raise TrocarError("motion capture needs a controller that runs at every step")
         if hasattr(controller, "reset"):
             controller.reset()
-        simulate(sim, watched, reference, duration, every=every)
-        return self.observed(np.array(t), np.array(q), {body: np.array(T) for body, T in found.items()})
+        recording = simulate(sim, watched, reference, duration, every=every)
+        return self.observed(recording.t, recording.q, {body: np.array(T) for body, T in found.items()})
 
     def _mounted(self, body: str) -> Array:
         """The markers' frame on a link: turned at will, in the middle of the link's joints, 3 cm beside its plane."""

@@ -147,7 +147,7 @@ def tube(points: ArrayLike, radius: float, sides: int = 10) -> Manifold:
 
 def rounded_box(x: Interval, y: Interval, z: Interval, radius: float) -> Array:
     """Points (n, 3) whose hull is a box between two values of each coordinate [m] with rounded edges."""
-    low, high = np.array([x, y, z], dtype=float).T
+    low, high = np.sort(np.array([x, y, z], dtype=float), axis=1).T
     octant = np.array([d for d in product(range(4), repeat=3) if sum(d) == 3], dtype=float)
     octant /= np.linalg.norm(octant, axis=1, keepdims=True)
     signs = np.array(list(product((-1.0, 1.0), repeat=3)))

@@ -13,7 +13,6 @@ import numpy as np
 from manifold3d import Manifold
 
 from trocar.appearance.carving import (
-    Interval,
     bar,
     block,
     hull,
@@ -235,8 +234,8 @@ def add_cannula(sketch: Sketch, mount: float) -> None:
     bowl = lathe([(mount + 0.014, 0.0085), (mount + 0.020, 0.0095), (mount + 0.031, 0.0130), (mount + 0.034, 0.0130)])
     sketch.solid(bowl - bar([0, 0, mount + 0.020], [0, 0, mount + 0.05], 0.0095), "bright")
     for x in (-1.0, 1.0):  # the two levers of the latch
-        root = rounded_box(_between(x * 0.013, x * 0.020), (-0.010, 0.008), (mount - 0.010, mount + 0.010), 0.003)
-        grip = rounded_box(_between(x * 0.020, x * 0.026), (0.000, 0.010), (mount - 0.002, mount + 0.012), 0.002)
+        root = rounded_box((x * 0.013, x * 0.020), (-0.010, 0.008), (mount - 0.010, mount + 0.010), 0.003)
+        grip = rounded_box((x * 0.020, x * 0.026), (0.000, 0.010), (mount - 0.002, mount + 0.012), 0.002)
         sketch.hull([root, grip], "dark")
     tube = lathe([(CANNULA_END, CANNULA_RADIUS - 5e-4), (CANNULA_END + 1e-3, CANNULA_RADIUS), (mount, CANNULA_RADIUS)])
     sketch.solid(tube, "bright")
@@ -278,7 +277,7 @@ def add_carriage(sketch: Sketch, z: float, rail: float) -> None:
     for side in (-1.0, 1.0):  # recesses of the release buttons
         housing -= block((side * 0.0325, side * 0.05), (rail + 0.026, rail + 0.044), (centre - 0.016, centre + 0.020))
         button = rounded_box(
-            _between(side * 0.031, side * 0.0365), (rail + 0.028, rail + 0.042), (centre - 0.014, centre + 0.018), 0.002
+            (side * 0.031, side * 0.0365), (rail + 0.028, rail + 0.042), (centre - 0.014, centre + 0.018), 0.002
         )
         sketch.hull(button, "cover")
     sketch.solid(housing, "cast")
@@ -288,7 +287,3 @@ def add_carriage(sketch: Sketch, z: float, rail: float) -> None:
     for x in (-0.010, 0.010):  # flush ports on the shoulder
         sketch.rod([x, rail + 0.050, high - 0.008], [x, rail + 0.050, high + 0.001], 0.0032, "dark")
     sketch.solid(lathe([(low - 0.016, 0.0060), (low - 0.010, 0.0075), (low + 0.010, 0.0140)]), "cast")
-
-
-def _between(a: float, b: float) -> Interval:
-    return (a, b) if a < b else (b, a)

@@ -180,10 +180,12 @@ def _solid(parent: Element, geom: mujoco.MjsGeom) -> None:
 
 
 def _contact(root: Element, spec: mujoco.MjSpec) -> None:
+    if not spec.pairs:
+        return
+    section = add(root, "contact")
     for pair in spec.pairs:
-        contact = root.find("contact")
         add(
-            add(root, "contact") if contact is None else contact,
+            section,
             "pair",
             name=pair.name,
             geom1=pair.geomname1,

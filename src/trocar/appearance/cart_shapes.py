@@ -33,24 +33,24 @@ def add_cart(spec: mujoco.MjSpec, name: str) -> None:
         for x in (-0.381, 0.381):
             feet += hull(rounded_box((x - 0.075, x + 0.075), (-0.560, 0.365), (floor, floor + 0.130), 0.020))
         for y in (-0.440, -0.100):
-            feet += hull(rounded_box((-0.330, 0.330), (y - 0.075, y + 0.075), (floor + 0.020, floor + 0.115), 0.010))
+            feet += hull(rounded_box(0.330, (y - 0.075, y + 0.075), (floor + 0.020, floor + 0.115), 0.010))
         sketch.solid(feet, "cast")
-        column = hull(rounded_box((-0.085, 0.085), (-0.187, -0.015), (floor + 0.110, 1.730), 0.012))
+        column = hull(rounded_box(0.085, (-0.187, -0.015), (floor + 0.110, 1.730), 0.012))
         for side in (-1.0, 1.0):  # the slots in which the carriers run
             column -= block((side * 0.080, side * 0.1), (-0.125, -0.075), (floor + 0.250, 1.600))
-        column -= block((-0.025, 0.025), (-0.020, 0.0), (floor + 0.250, 1.600))
+        column -= block(0.025, (-0.020, 0.0), (floor + 0.250, 1.600))
         column += lathe([(floor + 0.110, 0.125), (floor + 0.122, 0.125), (floor + 0.126, 0.118)]).translate(
             [0, -0.101, 0]
         )
         sketch.solid(column, "aluminium")
-        sketch.hull(rounded_box((-0.0815, 0.0815), (-0.180, -0.0185), (floor + 0.251, 1.599), 0.001), "column")
-        sketch.hull(rounded_box((-0.092, 0.092), (-0.194, -0.008), (1.715, 1.800), 0.014), "cast")
-        cabinet = hull(rounded_box((-0.060, 0.060), (-0.440, -0.185), (floor + 0.110, 0.640), 0.012))
-        seam = hull(rounded_box((-0.057, 0.057), (-0.437, -0.188), (floor, 0.637), 0.010))
-        cabinet -= block((-0.1, 0.1), (-0.3345, -0.3305), (floor, 0.7)) - seam
+        sketch.hull(rounded_box(0.0815, (-0.180, -0.0185), (floor + 0.251, 1.599), 0.001), "column")
+        sketch.hull(rounded_box(0.092, (-0.194, -0.008), (1.715, 1.800), 0.014), "cast")
+        cabinet = hull(rounded_box(0.060, (-0.440, -0.185), (floor + 0.110, 0.640), 0.012))
+        seam = hull(rounded_box(0.057, (-0.437, -0.188), (floor, 0.637), 0.010))
+        cabinet -= block(0.1, (-0.3345, -0.3305), (floor, 0.7)) - seam
         sketch.solid(cabinet, "cast")
         for z in (0.15, 0.19, 0.23, 0.27):  # louvres of the fan
-            sketch.box((-0.035, 0.035), (-0.4412, -0.4388), (z, z + 0.012), "dark")
+            sketch.box(0.035, (-0.4412, -0.4388), (z, z + 0.012), "dark")
         sketch.solid(
             tube([[-0.05, -0.40, 0.62], [-0.05, -0.40, 0.70], [0.05, -0.40, 0.70], [0.05, -0.40, 0.62]], 0.010),
             "column",
@@ -59,8 +59,8 @@ def add_cart(spec: mujoco.MjSpec, name: str) -> None:
         skirt = [([-0.30, 0.25, 0], 0.12), ([0.30, 0.25, 0], 0.12), ([-0.30, -0.62, 0], 0.16), ([0.30, -0.62, 0], 0.16)]
         sketch.hull(plate(skirt, (floor + 0.020, floor + 0.200), "z", 0.040), "cast")
         sketch.hull(plate(skirt, (floor, floor + 0.040), "z", 0.012), "dark")
-        sketch.hull(rounded_box((-0.130, 0.130), (-0.220, 0.060), (floor + 0.150, 1.500), 0.045), "aluminium")
-        sketch.hull(rounded_box((-0.150, 0.150), (-0.240, 0.080), (1.460, 1.560), 0.045), "cover")
+        sketch.hull(rounded_box(0.130, (-0.220, 0.060), (floor + 0.150, 1.500), 0.045), "aluminium")
+        sketch.hull(rounded_box(0.150, (-0.240, 0.080), (1.460, 1.560), 0.045), "cover")
         for x in (-0.1306, 0.1306):
             sketch.box((x - 0.002, x + 0.002), (-0.120, -0.040), (floor + 0.250, 1.450), "column")
 
@@ -102,8 +102,8 @@ def _carrier(sketch: Sketch, height: float, reach: float) -> None:
     """The slide on the column, with the bearing of the shoulder axis; the shoulder is `height` [m] above the frame."""
     face = height - 0.0856
     sketch.rod([0, 0, face - 0.250], [0, 0, face], 0.072, "cover")
-    low = rounded_box((-reach - 0.030, -reach + 0.012), (-0.070, 0.070), (face - 0.330, face - 0.010), 0.006)
-    high = rounded_box((-0.060, 0.020), (-0.064, 0.064), (face - 0.235, face - 0.004), 0.010)
+    low = rounded_box((-reach - 0.030, -reach + 0.012), 0.070, (face - 0.330, face - 0.010), 0.006)
+    high = rounded_box((-0.060, 0.020), 0.064, (face - 0.235, face - 0.004), 0.010)
     sketch.hull([low, high], "cover")
     _seam(sketch, np.array([0.0, 0.0, face]), 0.072)
 
@@ -161,14 +161,11 @@ def _mount(sketch: Sketch, incoming: float, T_last_base: Array, arm: str) -> Non
     reach = -np.sign(incoming) * (abs(incoming) - BELOW)
     mount = Sketch(sketch.spec, sketch.body, sketch.T_body_drawing @ T_last_base)
     if arm == "ECM":
-        pad = rounded_box((-0.060, 0.060), (-0.680, -0.550), (-0.116, -0.102), 0.004)
+        pad = rounded_box(0.060, (-0.680, -0.550), (-0.116, -0.102), 0.004)
     else:
-        pad = rounded_box((-0.050, 0.050), (-0.735, -0.720), (-0.050, 0.050), 0.006)
+        pad = rounded_box(0.050, (-0.735, -0.720), 0.050, 0.006)
     T_base_last = inverse(T_last_base)
-    foot = (
-        rounded_box((-0.050, 0.050), (-0.050, 0.050), (-0.050, 0.050), 0.030) @ T_base_last[:3, :3].T
-        + T_base_last[:3, 3]
-    )
+    foot = rounded_box(0.050, 0.050, 0.050, 0.030) @ T_base_last[:3, :3].T + T_base_last[:3, 3]
     sketch.rod([0, 0, 0], [0, 0, reach], 0.054, "column")
     sketch.ball([0, 0, 0], 0.054, "column")
     mount.hull([pad, foot], "column")

@@ -161,11 +161,11 @@ def _wrist(sketch: Sketch, reach: float) -> None:
     top, end = 0.0027, -reach - 0.0029
     turns = np.linspace(0.0, np.pi, 12)
     oval = [((top + end) / 2 - (top - end) / 2 * np.cos(a), 0.0043 * np.sin(a) ** 0.6) for a in turns]
-    barrel = lathe(oval, sides=28) ^ block((-0.0039, 0.0039), (-0.0034, 0.0034), (-0.1, 0.1))
+    barrel = lathe(oval, sides=28) ^ block(0.0039, 0.0034, 0.1)
     for side in (-1.0, 1.0):
         barrel -= bar([side * 0.0021, 0, 0], [side * 0.01, 0, 0], 0.0030, 24)
-        barrel -= block((side * 0.0021, side * 0.01), (-0.01, 0.01), (0.0, 0.01))
-    barrel -= block((-0.1, 0.1), (-0.0017, 0.0017), (-0.1, -reach + 0.0029))  # the fork
+        barrel -= block((side * 0.0021, side * 0.01), 0.01, (0.0, 0.01))
+    barrel -= block(0.1, 0.0017, (-0.1, -reach + 0.0029))  # the fork
     barrel -= bar([-0.1, 0, 0], [0.1, 0, 0], 0.0010, 12)
     for side in (-1.0, 1.0):
         barrel -= bar([0, side * 0.0031, -reach], [0, side * 0.01, -reach], 0.0010, 12)
@@ -187,7 +187,7 @@ def _finger(sketch: Sketch, side: float, length: float, jaw: Jaw) -> None:
     root = hull(hub) + hull([hub[side * hub[:, 0] > 0], sections[0]])
     sketch.solid(root, "aluminium")
     if jaw.window:  # a fenestrated jaw
-        slot = plate([([0, 0, -0.40 * length], 0.0006), ([0, 0, -0.72 * length], 0.0005)], (-0.01, 0.01))
+        slot = plate([([0, 0, -0.40 * length], 0.0006), ([0, 0, -0.72 * length], 0.0005)], 0.01)
         blade -= hull(slot)
     sketch.solid(blade, jaw.look)
     if jaw.insert is not None:  # the gripping face, which the two fingers share when closed, with teeth across it
@@ -195,13 +195,13 @@ def _finger(sketch: Sketch, side: float, length: float, jaw: Jaw) -> None:
         half = 0.0009 * min(jaw.width, 1.0)
         steps = np.linspace(JAW_ROOT, reach, 2 * round((reach - JAW_ROOT) / TOOTH) + 1)
         ridge = [(side * (1e-5 if k % 2 else 1.6e-4), -z) for k, z in enumerate(steps)]
-        insert = prism([*ridge, (side * 4e-4, -reach), (side * 4e-4, -JAW_ROOT)], (-half, half), "y")
+        insert = prism([*ridge, (side * 4e-4, -reach), (side * 4e-4, -JAW_ROOT)], half, "y")
         if jaw.window:
             insert -= hull(slot)
         sketch.solid(insert, jaw.insert)
     # Flat where it grips, with a round end: corners would take turns in touching a surface as the shaft tilts.
     flat = length - 2.0 * JAW_END
-    sketch.box((0.0, side * 0.0016), (-0.0013, 0.0013), (-JAW_ROOT, -flat), {**COLLISION, **GRIP})
+    sketch.box((0.0, side * 0.0016), 0.0013, (-JAW_ROOT, -flat), {**COLLISION, **GRIP})
     sketch.ball([side * JAW_END, 0.0, JAW_END - length], JAW_END, {**COLLISION, **GRIP})
 
 
@@ -213,7 +213,7 @@ def _section(side: float, z: float, outer: float, half: float, bend: float) -> A
 
 def _blade(sketch: Sketch, length: float) -> None:
     """Hub on the yaw pin and a slim tip, to `length` [m]: a cautery hook or spatula."""
-    sketch.hull(plate([([0, 0, 0], 0.0024)], (-0.0016, 0.0016), "y", 0.0002), "plastic")
+    sketch.hull(plate([([0, 0, 0], 0.0024)], 0.0016, "y", 0.0002), "plastic")
     sketch.hull(turned([(-length / 2, 0.0010), (-0.001, 0.0020)], axis="z"), "plastic")
     sketch.rod([0, 0, -length / 2], [0, 0, -length], 0.0005, "steel")
     sketch.rod([0, 0, -0.001], [0, 0, 0.001 - length], 0.0010, {**COLLISION, **GRIP}, round_ends=True)

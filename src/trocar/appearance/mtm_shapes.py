@@ -100,7 +100,7 @@ def _rod(sketch: Sketch, top: Array, low: Array, side: float) -> None:
 
 def _upper_arm(sketch: Sketch, elbow: Array, side: float) -> None:
     """A square tube from above the shoulder down to the elbow's fork; the motor sticks out at the shoulder."""
-    sketch.hull(rounded_box((-0.024, 0.024), (-0.022, 0.026), (elbow[2] + 0.030, 0.080), 0.005), "cast")
+    sketch.hull(rounded_box(0.024, (-0.022, 0.026), (elbow[2] + 0.030, 0.080), 0.005), "cast")
     sketch.rod([side * (CRANK_X + 0.006), 0, 0], [-0.02 * side, 0, 0], 0.019, "aluminium")
     sketch.rod([0.02 * side, 0, 0], [0.069 * side, 0, 0], 0.022, "cover")
     sketch.rod([0.069 * side, 0, 0], [0.074 * side, 0, 0], 0.017, "dark")
@@ -112,16 +112,13 @@ def _upper_arm(sketch: Sketch, elbow: Array, side: float) -> None:
 
 def _forearm(sketch: Sketch, elbow: Array, wrist: Array, pin: Array, side: float) -> None:
     """A bar from the elbow to the drum under the gimbal, with an arm to the rod's pin."""
-    sketch.hull(plate([(elbow, 0.016), (elbow + [0, -0.050, 0.004], 0.018)], (-0.0215, 0.0215), bevel=0.002), "column")
-    sketch.hull(
-        rounded_box((-0.021, 0.021), (wrist[1], elbow[1] - 0.020), elbow[2] + np.array([-0.013, 0.024]), 0.004),
-        "column",
-    )
+    sketch.hull(plate([(elbow, 0.016), (elbow + [0, -0.050, 0.004], 0.018)], 0.0215, bevel=0.002), "column")
+    sketch.hull(rounded_box(0.021, (wrist[1], elbow[1] - 0.020), (elbow[2] - 0.013, elbow[2] + 0.024), 0.004), "column")
     drum = [(elbow[2] - 0.030, 0.022), (elbow[2] - 0.026, 0.026), (elbow[2] + 0.032, 0.026), (elbow[2] + 0.034, 0.024)]
     sketch.hull(turned(drum, axis="z") + [0, wrist[1], 0], "column")
     across = _across(side, 0.0, CRANK_X + 0.009)
     sketch.rod([across[0], *pin[1:]], [across[1], *pin[1:]], 0.006, "steel")
-    sketch.hull(plate([(pin, 0.012), (pin + [0, 0.030, 0.004], 0.014)], (-0.016, 0.016), bevel=0.001), "column")
+    sketch.hull(plate([(pin, 0.012), (pin + [0, 0.030, 0.004], 0.014)], 0.016, bevel=0.001), "column")
 
 
 def _platform(sketch: Sketch, wrist: Array, low: float, side: float) -> None:
@@ -155,7 +152,7 @@ def _yaw(sketch: Sketch, wrist: Array) -> None:
     """The inner L: from the yaw axis back and up to the roll axis behind the hand."""
     low, behind = wrist[2] - 0.064, wrist[1] + 0.062
     frame = hull(plate([([0, wrist[1], 0], 0.013), ([0, behind, 0], 0.011)], (low, low + 0.016), "z", 0.002))
-    frame += hull(rounded_box((-0.011, 0.011), (behind - 0.006, behind + 0.012), (low, wrist[2] + 0.008), 0.004))
+    frame += hull(rounded_box(0.011, (behind - 0.006, behind + 0.012), (low, wrist[2] + 0.008), 0.004))
     roll = [(behind - 0.012, 0.0115), (behind - 0.010, 0.0135), (behind + 0.016, 0.0135), (behind + 0.019, 0.0110)]
     frame += lathe(roll, "y").translate([0.0, 0.0, float(wrist[2])])
     sketch.solid(frame, "cover")

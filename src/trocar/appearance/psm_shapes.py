@@ -12,18 +12,7 @@ from itertools import pairwise
 import numpy as np
 from manifold3d import Manifold
 
-from trocar.appearance.carving import (
-    bar,
-    block,
-    hull,
-    lathe,
-    plate,
-    polygon,
-    prism,
-    rectangle,
-    rounded_box,
-    turned,
-)
+from trocar.appearance.carving import bar, block, hull, lathe, plate, polygon, prism, rectangle, rounded_box, turned
 from trocar.appearance.instrument_shapes import add_instrument
 from trocar.appearance.sketch import COLLISION, Drawing, Skeleton, Sketch
 from trocar.arms import Arm
@@ -62,13 +51,13 @@ def _base(sketch: Sketch, y: float) -> None:
     profile = [(y - 0.260, 0.050), (y - 0.257, 0.057), (y - 0.250, 0.063), (y - 0.238, 0.0665), (y - 0.222, 0.068)]
     profile += [(y - 0.165, 0.068), (y - 0.152, 0.066), (y - 0.143, 0.061), (y - 0.138, 0.052)]
     dome = turned(profile, (0.0, np.pi))
-    body = hull([dome, rounded_box((-0.068, 0.068), (y - 0.256, y - 0.138), (foot, 0.0), 0.006)])
-    body += hull(rounded_box((-0.060, 0.060), (y - 0.150, y - 0.088), (foot, -0.062), 0.007))
+    body = hull([dome, rounded_box(0.068, (y - 0.256, y - 0.138), (foot, 0.0), 0.006)])
+    body += hull(rounded_box(0.060, (y - 0.150, y - 0.088), (foot, -0.062), 0.007))
     # an arch for the cables at the foot, a seam round the cover, bolt holes
     body -= bar([-0.1, y - 0.232, foot], [0.1, y - 0.232, foot], 0.017, 24)
-    body -= block((-0.1, 0.1), (y - 0.300, y - 0.232), (foot - 0.01, foot + 0.006))
-    seam = hull(rounded_box((-0.0665, 0.0665), (y - 0.2565, y - 0.1395), (-0.2, 0.2), 0.005))
-    body -= block((-0.1, 0.1), (y - 0.3, y - 0.1375), (-0.0435, -0.0405)) - seam
+    body -= block(0.1, (y - 0.300, y - 0.232), (foot - 0.01, foot + 0.006))
+    seam = hull(rounded_box(0.0665, (y - 0.2565, y - 0.1395), 0.2, 0.005))
+    body -= block(0.1, (y - 0.3, y - 0.1375), (-0.0435, -0.0405)) - seam
     for z in (-0.125, -0.075):
         body -= bar([-0.1, y - 0.118, z], [0.1, y - 0.118, z], 0.004, 10)
     sketch.solid(body, "cast")
@@ -79,7 +68,7 @@ def _base(sketch: Sketch, y: float) -> None:
             ends = [([0, y + y_a, z_a], 0.0050), ([0, y + y_b, z_b], 0.0050)]
             sides += hull(plate(ends, (x - 0.006, x + 0.006)))
     for y_c in (0.020, 0.080):
-        sides += block((-0.030, 0.030), (y + y_c - 0.010, y + y_c + 0.010), (-0.145, -0.139))
+        sides += block(0.030, (y + y_c - 0.010, y + y_c + 0.010), (-0.145, -0.139))
     sketch.solid(sides, "aluminium")
     bearing = hull(plate([([0, 0, 0], 0.030), ([0, 0, -0.040], 0.034)], (y + 0.145, y + 0.156), "y", 0.002))
     sketch.solid(bearing, "cast")
@@ -95,22 +84,22 @@ def _yaw(sketch: Sketch, y: float) -> None:
         middle = [0.0, y + 0.012, 0.0]
         disc = hull(
             [
-                plate([(middle, 0.124 - inset)], (inset - 0.068, 0.068 - inset), sides=48),
-                plate([(middle, 0.107 - inset)], (inset - 0.081, 0.081 - inset), sides=48),
+                plate([(middle, 0.124 - inset)], 0.068 - inset, sides=48),
+                plate([(middle, 0.107 - inset)], 0.081 - inset, sides=48),
             ]
         )
         ends = [(y - 0.163 + inset, 0.052), (y - 0.148, 0.056), (y - 0.128, 0.056), (y - 0.090, 0.070)]
         ends += [(y + 0.100, 0.072), (y + 0.120, 0.066), (y + 0.135 - inset, 0.054)]
         neck = lathe([(at, radius - inset) for at, radius in ends], "y", 40)
-        neck += block((inset - 0.052, 0.052 - inset), (ends[0][0], ends[-1][0]), (0.0, 0.1))
+        neck += block(0.052 - inset, (ends[0][0], ends[-1][0]), (0.0, 0.1))
         return disc + neck
 
     shell = tub(0.0) - tub(0.005).translate([0.0, 0.0, 1e-4])
-    shell -= block((-0.2, 0.2), (y - 0.3, y + 0.3), (deck, 0.3))
+    shell -= block(0.2, (y - 0.3, y + 0.3), (deck, 0.3))
     sketch.solid(shell, "cover")
     # the drives inside, with the drum of the pitch cable
-    sketch.hull(rounded_box((-0.050, 0.050), (y - 0.150, y - 0.075), (-0.045, deck - 0.002), 0.004), "dark")
-    sketch.hull(rounded_box((-0.045, 0.045), (y + 0.075, y + 0.125), (-0.040, deck - 0.004), 0.004), "dark")
+    sketch.hull(rounded_box(0.050, (y - 0.150, y - 0.075), (-0.045, deck - 0.002), 0.004), "dark")
+    sketch.hull(rounded_box(0.045, (y + 0.075, y + 0.125), (-0.040, deck - 0.004), 0.004), "dark")
     sketch.rod([0, y - 0.170, 0], [0, y - 0.130, 0], 0.046, "column")
     sketch.rod([-0.078, y, 0], [0.078, y, 0], 0.011, "steel")
 
@@ -134,15 +123,14 @@ def _back(sketch: Sketch, pitch: Array, bottom: Array, top: Array) -> None:
         sketch.rod(joint - [BACK_X, 0, 0], joint + [BACK_X, 0, 0], 0.0055, "steel")
     brace = knee - [0, 0, 0.012]
     sketch.hull(
-        rounded_box((-BACK_X, BACK_X), (brace[1] - 0.020, brace[1] - 0.012), brace[2] + np.array([-0.02, 0.02]), 0.002),
-        "cast",
+        rounded_box(BACK_X, (brace[1] - 0.020, brace[1] - 0.012), (brace[2] - 0.02, brace[2] + 0.02), 0.002), "cast"
     )
 
 
 def _counterweight(sketch: Sketch, bottom: Array) -> None:
     """Block between the back plates. It starts low in the boat: it climbs by up to the insertion's 0.24 m."""
     y, z = bottom[1] + 0.006, -0.068
-    sketch.hull(rounded_box((-0.030, 0.030), (y - 0.017, y + 0.017), (z - 0.034, z + 0.034), 0.003), "tungsten")
+    sketch.hull(rounded_box(0.030, (y - 0.017, y + 0.017), (z - 0.034, z + 0.034), 0.003), "tungsten")
     for x in (-0.012, 0.012):
         sketch.rod([x, y, z - 0.036], [x, y, z + 0.036], 0.005, "steel")
 
@@ -152,14 +140,14 @@ def _bottom(sketch: Sketch, back: Array, end: Array, height: float) -> None:
     length = end[1] - back[1]
     begin, stop = back[1] + 0.045 * length, back[1] + 0.70 * length
     low, high = back[2] - 0.009, back[2] + height + 0.012
-    section = rectangle((-0.048, 0.048), (low - 0.02, high), 0.007)
-    inside = rectangle((-0.0468, 0.0468), (low - 0.04, high - 0.003), 0.005)
+    section = rectangle(0.048, (low - 0.02, high), 0.007)
+    inside = rectangle(0.0468, (low - 0.04, high - 0.003), 0.005)
     cover = prism(section, (begin, stop), "y") - prism(inside, (begin - 0.01, stop + 0.01), "y")
     # the side view: the far end is cut at a slant, the top shorter, and the top reaches over the joints at the back
     slant = 0.55 * (high - low)
     outline = [(begin + 0.020, low), (stop, low), (stop, low + 0.45 * (high - low)), (stop - slant, high + 1e-3)]
     outline += [(begin, high + 1e-3), (begin, high - 0.012), (begin + 0.020, high - 0.016)]
-    cover ^= prism(outline, (-0.1, 0.1))
+    cover ^= prism(outline, 0.1)
     middle = back[2] + 0.25 * height
     window = rectangle((stop - 0.080, stop - 0.008), (middle - 0.009, middle + 0.009), 0.003)
     for x in (-0.048, 0.048):
@@ -176,7 +164,7 @@ def _bottom(sketch: Sketch, back: Array, end: Array, height: float) -> None:
             plate([(back, 0.010), (back + [0, 0.12 * length, 0], 0.010)], (inner - 0.004, inner + 0.004)), "aluminium"
         )
     sketch.rod(end - [FORK_X + 0.0055, 0, 0], end + [FORK_X + 0.0055, 0, 0], 0.005, "steel")
-    sketch.box((-0.048, 0.048), (back[1], stop), (low, high), COLLISION)
+    sketch.box(0.048, (back[1], stop), (low, high), COLLISION)
 
 
 def _top(sketch: Sketch, back: Array, end: Array) -> None:
@@ -188,7 +176,7 @@ def _top(sketch: Sketch, back: Array, end: Array) -> None:
         inner = np.sign(x) * 0.038
         sketch.hull(plate([(back, 0.009), (back + 0.12 * along, 0.009)], (inner - 0.004, inner + 0.004)), "bright")
     web = back[1] + along[1] * np.array([0.60, 0.80])
-    sketch.box((-FORK_X, FORK_X), (web[0], web[1]), back[2] + np.array([-0.003, 0.003]), "bright")
+    sketch.box(FORK_X, (web[0], web[1]), (back[2] - 0.003, back[2] + 0.003), "bright")
     sketch.rod(end - [FORK_X + 0.0055, 0, 0], end + [FORK_X + 0.0055, 0, 0], 0.005, "steel")
     sketch.rod(back + 0.60 * along, end, 0.009, COLLISION, round_ends=True)
 
@@ -208,23 +196,23 @@ def _column(sketch: Sketch, end: Array) -> None:
     foot, top = z - 0.030, z + COLUMN["top"]
     cover = hull(
         [
-            rounded_box((-half, half), (behind, ahead), (foot, top - 0.020), 0.009),
-            rounded_box((-half + 0.003, half - 0.003), (behind + 0.003, ahead), (top - 0.030, top), 0.007),
+            rounded_box(half, (behind, ahead), (foot, top - 0.020), 0.009),
+            rounded_box(half - 0.003, (behind + 0.003, ahead), (top - 0.030, top), 0.007),
         ]
     )
-    heel = rounded_box((-half + 0.002, half - 0.002), (behind, ahead), (foot - 0.004, foot + 0.020), 0.004)
-    toe = rounded_box((-0.019, 0.019), (-0.034, 0.002), (foot - 0.050, foot - 0.018), 0.004)
+    heel = rounded_box(half - 0.002, (behind, ahead), (foot - 0.004, foot + 0.020), 0.004)
+    toe = rounded_box(0.019, (-0.034, 0.002), (foot - 0.050, foot - 0.018), 0.004)
     cover += hull([heel, toe])
-    cover += hull(rounded_box((-0.019, 0.019), (-0.020, 0.012), (foot - 0.050, foot - 0.008), 0.005))
-    cover -= block((-0.014, 0.014), (ahead - 0.006, ahead + 0.01), (z + 0.020, top - 0.020))  # the guide slot
+    cover += hull(rounded_box(0.019, (-0.020, 0.012), (foot - 0.050, foot - 0.008), 0.005))
+    cover -= block(0.014, (ahead - 0.006, ahead + 0.01), (z + 0.020, top - 0.020))  # the guide slot
     for x in (-0.022, 0.022):
         cover -= block((x - 0.0032, x + 0.0032), (ahead - 0.003, ahead + 0.01), (z + 0.010, top - 0.020))
     sketch.solid(cover, "column")
-    sketch.box((-0.014, 0.014), (ahead - 0.007, ahead - 0.0055), (z + 0.020, top - 0.020), "dark")
+    sketch.box(0.014, (ahead - 0.007, ahead - 0.0055), (z + 0.020, top - 0.020), "dark")
     sketch.rod([0, ahead - 0.002, z + 0.020], [0, ahead - 0.002, top - 0.020], 0.0028, "steel")  # lead of the drive
     for x in (-0.022, 0.022):
         sketch.box((x - 0.003, x + 0.003), (ahead - 0.003, ahead + 0.0015), (z + 0.010, top - 0.020), "steel")
-    sketch.box((-half, half), (behind, ahead), (foot, top), COLLISION)
+    sketch.box(half, (behind, ahead), (foot, top), COLLISION)
 
 
 def add_cannula(sketch: Sketch, mount: float) -> None:
@@ -247,13 +235,11 @@ def add_cannula(sketch: Sketch, mount: float) -> None:
 def add_carriage(sketch: Sketch, z: float, rail: float) -> None:
     """Carriage on the rail at y = `rail` [m], sterile adapter with its four discs, and the instrument's housing."""
     low, high = z + CARRIAGE[0], z + CARRIAGE[1]
-    sketch.hull(
-        rounded_box((-0.034, 0.034), (rail + 0.001, rail + 0.008), (low + 0.008, high - 0.004), 0.003), "column"
-    )
+    sketch.hull(rounded_box(0.034, (rail + 0.001, rail + 0.008), (low + 0.008, high - 0.004), 0.003), "column")
     # the adapter: a tray with a rim that stands round the end of the instrument
-    tray = hull(rounded_box((-0.041, 0.041), (rail + 0.007, rail + 0.013), (low + 0.001, high), 0.003))
-    rim = rounded_box((-0.038, 0.038), (rail + 0.008, rail + 0.026), (low + 0.004, high - 0.003), 0.004)
-    inside = rounded_box((-0.035, 0.035), (rail + 0.013, rail + 0.040), (low - 0.02, high - 0.006), 0.004)
+    tray = hull(rounded_box(0.041, (rail + 0.007, rail + 0.013), (low + 0.001, high), 0.003))
+    rim = rounded_box(0.038, (rail + 0.008, rail + 0.026), (low + 0.004, high - 0.003), 0.004)
+    inside = rounded_box(0.035, (rail + 0.013, rail + 0.040), (low - 0.02, high - 0.006), 0.004)
     sketch.solid(tray + (hull(rim) - hull(inside)), "plastic")
     centre = (low + high) / 2
     for x in (-0.015, 0.015):
@@ -264,7 +250,7 @@ def add_carriage(sketch: Sketch, z: float, rail: float) -> None:
     front = rail + 0.070
     outline = [(rail + 0.017, low + 0.004), (rail + 0.044, low + 0.004), (front, low + 0.024), (front, high - 0.012)]
     outline += [(front - 0.006, high - 0.006), (rail + 0.017, high - 0.006)]
-    housing = prism(polygon(outline, 0.004), (-0.034, 0.034))
+    housing = prism(polygon(outline, 0.004), 0.034)
     housing ^= prism(
         polygon(
             [(-0.034, rail), (0.034, rail), (0.034, rail + 0.044)]
@@ -281,9 +267,9 @@ def add_carriage(sketch: Sketch, z: float, rail: float) -> None:
         )
         sketch.hull(button, "cover")
     sketch.solid(housing, "cast")
-    label = rectangle((-0.019, 0.019), (low + 0.036, high - 0.022), 0.003)
+    label = rectangle(0.019, (low + 0.036, high - 0.022), 0.003)
     sketch.solid(prism(label, (front - 0.002, front + 0.0006), "y"), "column")
-    sketch.box((-0.013, 0.013), (front, front + 0.0010), (high - 0.040, high - 0.034), "bright")
+    sketch.box(0.013, (front, front + 0.0010), (high - 0.040, high - 0.034), "bright")
     for x in (-0.010, 0.010):  # flush ports on the shoulder
         sketch.rod([x, rail + 0.050, high - 0.008], [x, rail + 0.050, high + 0.001], 0.0032, "dark")
     sketch.solid(lathe([(low - 0.016, 0.0060), (low - 0.010, 0.0075), (low + 0.010, 0.0140)]), "cast")

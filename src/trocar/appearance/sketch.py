@@ -15,7 +15,7 @@ import numpy as np
 from manifold3d import Manifold
 from numpy.typing import ArrayLike
 
-from trocar.appearance.carving import Interval, hull, triangles
+from trocar.appearance.carving import Span, ends, hull, triangles
 from trocar.arms import Arm
 from trocar.arms.arm import poses_at_zero
 from trocar.errors import TrocarError
@@ -115,15 +115,15 @@ class Sketch:
     body: mujoco.MjsBody | DrawnBody
     T_body_drawing: Array
 
-    def box(self, x: Interval, y: Interval, z: Interval, look: str | dict[str, Any], **more: Any) -> None:
+    def box(self, x: Span, y: Span, z: Span, look: str | dict[str, Any], **more: Any) -> None:
         """Box between two values of each coordinate [m]."""
-        low, high = np.array([x, y, z], dtype=float).T
+        low, high = np.array([ends(x), ends(y), ends(z)]).T
         self._geom(
             look,
             type=mujoco.mjtGeom.mjGEOM_BOX,
             pos=self._point((low + high) / 2),
             quat=quaternion(self.T_body_drawing[:3, :3]),
-            size=np.abs(high - low) / 2,
+            size=(high - low) / 2,
             **more,
         )
 

@@ -29,7 +29,7 @@ HIDDEN = 4  # group of geoms that MuJoCo does not draw
 
 @dataclass(frozen=True)
 class View:
-    """What one camera sees.
+    """Picture, depth and segmentation of one camera.
 
     Attributes:
         rgb: (height, width, 3). depth: (height, width) [m] along the optical axis; infinite where there is nothing.
@@ -101,7 +101,7 @@ class StereoEndoscope:
         return self.scene.T_world_tip(self.arm) @ pose(R_TIP_OPTICAL, [aside, 0.0, 0.0])
 
     def view(self, eye: str) -> View:
-        """Everything that one camera sees now."""
+        """Picture, depth and segmentation of one camera now."""
         T = self.T_world_camera(eye)
         self._arrange()
         rgb, depth = self._render(T, segment=False)
@@ -167,7 +167,7 @@ def _labels(model: mujoco.MjModel) -> tuple[tuple[str, ...], list[int]]:
 
 
 def _in_view(lens: Lens, T: Array, centres: Array, radii: Array) -> NDArray[np.bool_]:
-    """Which spheres (n,) reach into the frustum of a camera at T."""
+    """Mask (n,) of the spheres that reach into the frustum of a camera at T."""
     corners = np.array([[-0.5, -0.5], [lens.width - 0.5, -0.5], [lens.width - 0.5, lens.height - 0.5]])
     (left, up, _), (right, _, _), (_, down, _) = lens.rays(corners)
     outward = np.array([[-1.0, 0.0, left], [1.0, 0.0, -right], [0.0, -1.0, up], [0.0, 1.0, -down], [0.0, 0.0, -1.0]])
@@ -195,7 +195,7 @@ def _metres(buffer: NDArray[np.float32]) -> Array:
 
 
 class _Map:
-    """Where each pixel of a distorted image is in a pinhole's."""
+    """Map from the pixels of a distorted image to a pinhole's."""
 
     def __init__(self, pixels: Array, width: int) -> None:
         u, v = pixels[..., 0], pixels[..., 1]

@@ -39,10 +39,10 @@ GRIP = {"condim": 4, "friction": [1.0, 0.005, 0.0001]}
 
 @dataclass(frozen=True)
 class Jaw:
-    """How a jaw differs from that of a large needle driver, to the eye: factors of its sizes, and looks.
+    """Visible differences of a jaw from that of a large needle driver: factors of its sizes, and looks.
 
     Attributes:
-        bend: how far the tip is to one side [m]. insert: material of the gripping face. window: whether it has a slot.
+        bend: how far the tip is to one side [m]. insert: material of the gripping face. window: True for a slot.
     """
 
     width: float = 1.0

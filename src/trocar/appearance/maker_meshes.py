@@ -28,7 +28,7 @@ READABLE = (".stl", ".STL", ".obj", ".OBJ")  # what MuJoCo reads; Collada (.dae)
 
 @dataclass(frozen=True)
 class Description:
-    """Where the checkout describes an arm.
+    """Place of an arm's description in the checkout.
 
     Attributes:
         file: xacro file. macros: those of its macros that make up the arm.

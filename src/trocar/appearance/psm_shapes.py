@@ -80,7 +80,7 @@ def _yaw(sketch: Sketch, y: float) -> None:
     deck = 0.012
 
     def tub(inset: float) -> Manifold:
-        """What is below the deck, smaller by a wall [m]."""
+        """The tub below the deck, smaller by a wall of `inset` [m]."""
         middle = [0.0, y + 0.012, 0.0]
         disc = hull(
             [

@@ -61,7 +61,7 @@ class Drawing:
     pairs: list[dict[str, Any]] = field(default_factory=list)
 
     def body(self, name: str) -> DrawnBody:
-        """Where to draw on a body."""
+        """A body to draw on."""
         return DrawnBody(self, name)
 
     @property

@@ -137,7 +137,7 @@ class Studio:
         return np.ascontiguousarray(image[::-1]), None if buffer is None else buffer[::-1]
 
     def arrange(self, qpos: Array, bodies: Mapping[str, Array] = MappingProxyType({})) -> None:
-        """Everything where it is at qpos; fixed bodies given by name at other poses (4, 4) in the world."""
+        """Move everything to qpos, and fixed bodies given by name to other poses (4, 4) in the world."""
         for name, T in bodies.items():
             body = self.model.body(name)
             body.pos, body.quat = T[:3, 3], quaternion(T[:3, :3])

@@ -1,4 +1,4 @@
-"""MuJoCo's model and data with what trocar adds: stiffer constraints, a whole state, a guard against blow-ups."""
+"""MuJoCo's model and data, with stiffer constraints, snapshots of the whole state and a guard against divergence."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KIND = mujoco.mjtState.mjSTATE_INTEGRATION
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything that decides the future of a simulation; `memories` of every arm by name."""
+    """The whole state of a simulation, which decides its future; `memories` of every arm by name."""
 
     state: Array
     tau: Array
@@ -37,7 +37,7 @@ class Snapshot:
 
 
 class Engine:
-    """What all arms of a simulation share."""
+    """Model, data and integrator that all arms of a simulation share."""
 
     def __init__(self, model: mujoco.MjModel, accuracy: str) -> None:
         log_mujoco_warnings()
@@ -59,7 +59,7 @@ class Engine:
             self.posed = True
 
     def forward(self) -> None:
-        """Everything that follows from the state."""
+        """Compute poses, velocities and accelerations from the state."""
         mujoco.mj_forward(self.model, self.data)
         self.posed = True
 

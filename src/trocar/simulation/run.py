@@ -162,7 +162,7 @@ class _Run:
         self._rows.append((self._state, self._setpoint, self._effort.copy(), self._sim.ddq, self._sim.tau))
 
     def recording(self) -> Recording:
-        """Everything that was kept."""
+        """The recording of all steps kept."""
         arm, extra = self._sim.arm, {name: np.array(values) for name, values in self._extra.items()}
         states, setpoints, efforts, ddq, tau = zip(*self._rows, strict=True)
         if isinstance(setpoints[0], TipMotion):

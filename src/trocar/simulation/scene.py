@@ -158,7 +158,7 @@ class Scene:
         return pose(rotation("x", kind.mounting))
 
     def mount(self, arm: str) -> str | None:
-        """Where an arm hangs on the scene's cart: PSM1, PSM2, PSM3 or ECM; None where it does not."""
+        """Place of an arm on the scene's cart: PSM1, PSM2, PSM3 or ECM; None if it is not on the cart."""
         return self._given[self._known(arm)].mount
 
     def T_world_tip(self, arm: str) -> Array:

@@ -138,9 +138,9 @@ class SimulatedArm:
 
     @property
     def brakes(self) -> bool:
-        """Whether the brakes are engaged. Set it to engage or release them; an arm without brakes refuses.
+        """True if the brakes are engaged. Set it to engage or release them; an arm without brakes refuses.
 
-        Engaged, they hold their joints where these are, whatever the load: how much a real one bears is not published.
+        Engaged, they hold their joints where these are, whatever the load: the limit of a real brake is not published.
         Efforts go on acting. `reset` releases them.
         """
         return self._stepped.brakes.engaged

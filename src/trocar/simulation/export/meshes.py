@@ -1,4 +1,4 @@
-"""What is seen of an arm as triangles: one mesh for every link and material, as binary STL."""
+"""Visible shapes of an arm as triangles: one mesh for every link and material, as binary STL."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class ArmForces:
         D: (n, nv), q = D qpos. elastic: its elastic drives, if any.
 
     Attributes:
-        offset: (nv,), what acts in every state [N m, N]. acts: whether anything depends on the state.
+        offset: (nv,) forces that act in every state [N m, N]. acts: True if any force depends on the state.
         hysteresis: friction with memory, None without. port: body wall and seal, None without.
     """
 
@@ -101,7 +101,7 @@ class ArmForces:
 
     @property
     def memory(self) -> tuple[Any, ...]:
-        """All that is remembered, for a snapshot: of the mirrored counterweight and of friction."""
+        """State of the mirrored counterweight and of friction with memory, for a snapshot."""
         return tuple(force.memory for force in self._remembering)
 
     def recall(self, memory: tuple[Any, ...], qpos: Array) -> None:

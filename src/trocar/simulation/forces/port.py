@@ -2,7 +2,7 @@
 
 The cannula is fixed to the arm's last link before the insertion and pivots with it. The body wall holds it by a spring
 and a damper across its axis, at a point that is the remote centre only if the arm was set up well. The seal in the
-cannula rubs on the instrument's shaft.
+cannula causes friction on the instrument's shaft.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Does an arm touch anything? Distances of its collision shapes to obstacles and to other arms, by MuJoCo.
+"""Collision queries: distances of an arm's collision shapes to obstacles and to other arms, by MuJoCo.
 
 Links of one arm are made to pass each other and are not tested among themselves. Only kinematics are needed: arms
 without dynamic parameters can be checked too.
@@ -91,11 +91,11 @@ class CollisionScene:
         return self._contact(a, b, float(distances[k]))
 
     def collides(self, q: ArrayLike, margin: float = 0.0) -> bool:
-        """Whether anything is nearer than `margin` [m] at q (n,)."""
+        """True if anything is nearer than `margin` [m] at q (n,)."""
         return self.contact(q, margin) is not None
 
     def clearance(self, q: ArrayLike) -> Contact:
-        """What is nearest at q (n,) and its signed distance [m], negative by the depth of the overlap."""
+        """The nearest pair at q (n,) and its signed distance [m], negative by the depth of the overlap."""
         self._place(q)
         if not self._pairs:
             raise TrocarError("nothing to be clear of: one arm and no obstacles")

@@ -61,7 +61,7 @@ class MotionCapture:
         self.T_link_markers = {body: self._mounted(body) for body in self.bodies}
 
     def observed(self, t: Array, q: Array, T_base_link: Mapping[str, Array]) -> Markers:
-        """What the cameras make of the true poses (N, 4, 4) of the links in the base, at times t with joints q."""
+        """Markers as the cameras see them: from true poses (N, 4, 4) of the links in the base, times t, joints q."""
         poses = {}
         for body in self.bodies:
             T = self.T_camera_base @ T_base_link[body] @ self.T_link_markers[body]
@@ -124,7 +124,7 @@ class MotionCapture:
 
 
 def _joints_on(arm: Arm, body: str) -> Array:
-    """Where a link is joined to others (k, 3), in its own frame [m]."""
+    """Points (k, 3) at which a link is joined to others, in its own frame [m]."""
     points = [np.zeros(3)]
     points += [child.placement[:3, 3] for child in arm.bodies if child.parent == body and child.kind == "revolute"]
     for loop in arm.loops:

@@ -189,12 +189,13 @@ def _render_model(
     shadows: bool,
 ) -> Picture:
     """A picture of an arm or cart that is not simulated."""
-    on_cart = isinstance(subject, Cart)
-    spec, qpos = kinematic_cart(subject, q) if on_cart else kinematic_arm(subject, q)
-    place = Studio(spec, qpos, FLOOR[subject.name] if on_cart else None)
+    cart = isinstance(subject, Cart)
+    spec, qpos = kinematic_cart(subject, q) if isinstance(subject, Cart) else kinematic_arm(subject, q)
+    place = Studio(spec, qpos, FLOOR[subject.name] if cart else None)
     try:
-        own = isinstance(camera, mujoco.MjvCamera)
-        from_where = camera if own else place.view(_direction(camera, on_cart), zoom, size[0] / size[1])
+        from_where: mujoco.MjvCamera = camera
+        if not isinstance(camera, mujoco.MjvCamera):
+            from_where = place.view(_direction(camera, cart), zoom, size[0] / size[1])
         # lit from above, over the viewer's left shoulder
         azimuth = math.radians(from_where.azimuth - 40.0)
         place.model.light("key").dir = np.array([np.cos(azimuth), np.sin(azimuth), -1.4]) / math.hypot(1.0, 1.4)

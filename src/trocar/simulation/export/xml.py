@@ -36,6 +36,12 @@ def add(parent: Element, tag: str, text: str | None = None, **attributes: ArrayL
     return element
 
 
+def add_texts(parent: Element, /, **texts: ArrayLike) -> None:
+    """Child elements that hold a text or numbers each, by tag."""
+    for tag, value in texts.items():
+        add(parent, tag, value if isinstance(value, str) else numbers(value))
+
+
 def document(root: Element, comments: Iterable[str] = ()) -> str:
     """The text of a tree, with comments before it."""
     ElementTree.indent(root)

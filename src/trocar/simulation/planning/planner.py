@@ -87,7 +87,7 @@ def plan(
 
     space = _Space(scene, ends[0], joints, margin, resolution, scene.levers())
     rng = np.random.default_rng(seed)
-    path, nodes = _connect(space, *ends[:, :joints], iterations, rng)
+    path, nodes = _connect(space, ends[0, :joints], ends[1, :joints], iterations, rng)
     path = _shortened(space, path, rng)
     via = np.array([space.full(x) for x in path])
     reference = time_optimal(arm, via, jerk=jerk, scale=scale)

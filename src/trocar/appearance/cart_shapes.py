@@ -7,14 +7,13 @@ cart none are published, and its shapes are simple ones of our own. Nothing here
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import cache
 
-import mujoco
 import numpy as np
 from manifold3d import Manifold
 
 from trocar.appearance.carving import block, hull, lathe, plate, rounded_box, tube
-from trocar.appearance.sketch import Sketch, add_materials
+from trocar.appearance.sketch import Drawing, Sketch
 from trocar.arms.suj import SetUpArm
 from trocar.spatial import Array, inverse
 
@@ -24,10 +23,11 @@ BELOW, ABOVE = 0.0575, 0.110  # a post from the tube's axis: to its face with th
 LEVEL = 1e-9
 
 
-def add_cart(spec: mujoco.MjSpec, name: str) -> None:
+@cache
+def cart_drawing(name: str) -> Drawing:
     """Feet and column of the "Classic" or "Si" cart, in the world of the cart."""
-    add_materials(spec)
-    sketch, floor = Sketch(spec, spec.worldbody, np.eye(4)), FLOOR[name]
+    drawing = Drawing("cart")
+    sketch, floor = Sketch(drawing), FLOOR[name]
     if name == "Classic":
         feet = Manifold()
         for x in (-0.381, 0.381):
@@ -64,13 +64,15 @@ def add_cart(spec: mujoco.MjSpec, name: str) -> None:
         for x in (-0.1306, 0.1306):
             sketch.box((x - 0.002, x + 0.002), (-0.120, -0.040), (floor + 0.250, 1.450), "column")
 
+    return drawing
 
-def add_set_up_joints(facts: SetUpArm, on: Callable[[str], Sketch]) -> None:
-    """Every link of the set-up joints of one arm; `on` gives a sketch in the frame of the body of a joint."""
+
+def set_up_drawing(facts: SetUpArm, prefix: str) -> Drawing:
+    """Every link of the set-up joints of one arm, each in its joint frame; `prefix` of the names of their bodies."""
+    drawing = Drawing()
     names = [body.name for body in facts.bodies]
-    add_materials(on(names[0]).spec)
     for i, name in enumerate(names):
-        sketch, last = on(name), i + 1 == len(names)
+        sketch, last = Sketch(drawing, prefix + name), i + 1 == len(names)
         follower = None if last else facts.bodies[i + 1].placement
         if name == "column":
             assert follower is not None
@@ -85,6 +87,7 @@ def add_set_up_joints(facts: SetUpArm, on: Callable[[str], Sketch]) -> None:
             _wrist(sketch, facts.bodies[i].placement[2, 3])
         else:
             _mount(sketch, facts.bodies[i].placement[2, 3], facts.T_last_base, facts.arm)
+    return drawing
 
 
 def _dome(sketch: Sketch, p: Array, low: float, high: float, radius: float, look: str) -> None:
@@ -159,7 +162,7 @@ def _saddle(sketch: Sketch) -> None:
 def _mount(sketch: Sketch, incoming: float, T_last_base: Array, arm: str) -> None:
     """The post of the last vertical axis and the arm's mount, in whatever direction that looks."""
     reach = -np.sign(incoming) * (abs(incoming) - BELOW)
-    mount = Sketch(sketch.spec, sketch.body, sketch.T_body_drawing @ T_last_base)
+    mount = Sketch(sketch.drawing, sketch.body, sketch.T_body_drawing @ T_last_base)
     if arm == "ECM":
         pad = rounded_box(0.060, (-0.680, -0.550), (-0.116, -0.102), 0.004)
     else:

@@ -99,10 +99,10 @@ def add_instrument(drawing: Drawing, arm: Arm, shaft_top: float) -> None:
         _wrist(on("wrist_pitch"), float(at["wrist_pitch"][2] - at["wrist_yaw"][2]))
         on("wrist_yaw").rod([0, -0.0036, 0], [0, 0.0036, 0], 0.0008, "tungsten")
     if "idle_disc" in names:
-        blade = Sketch(drawing, drawing.body(arm.tip_body), arm.body("idle_disc").placement @ T_FINGER_DRAWING)
+        blade = Sketch(drawing, arm.tip_body, arm.body("idle_disc").placement @ T_FINGER_DRAWING)
         _blade(blade, arm.jaw_length)
         return
-    left, right = (Sketch(drawing, drawing.body(name), T_FINGER_DRAWING) for name in ("finger_left", "finger_right"))
+    left, right = (Sketch(drawing, name, T_FINGER_DRAWING) for name in ("finger_left", "finger_right"))
     # the left finger opens towards -x, where its own x axis points at q = 0
     _finger(left, -1.0, arm.jaw_length, jaw_of(arm.instrument))
     _finger(right, 1.0, arm.jaw_length, jaw_of(arm.instrument))
@@ -119,15 +119,9 @@ def _add_jaw_contact(drawing: Drawing, left: Sketch, right: Sketch, length: floa
     ball = [-radius - CLEARANCE, 0.0, -0.95 * length]
     left.ball(ball, radius, JAW, name="jaw_ball")
     right.box((0.0, deep), (-deep, deep), (deep, -length - deep), JAW, name="jaw_block")
-    drawing.add_pair(
-        name="jaw",
-        geomname1="jaw_ball",
-        geomname2="jaw_block",
-        condim=1,  # the fingers share one axis: no sliding for friction to resist
-        gap=TOUCH,
-        solref=SQUEEZE_SOLREF,
-        solimp=SQUEEZE_SOLIMP,
-    )
+    # condim 1: the fingers share one axis, so there is no sliding for friction to resist
+    pair = {"name": "jaw", "geomname1": "jaw_ball", "geomname2": "jaw_block", "condim": 1, "gap": TOUCH}
+    drawing.pairs.append({**pair, "solref": SQUEEZE_SOLREF, "solimp": SQUEEZE_SOLIMP})
 
 
 def _shaft(sketch: Sketch, top: float, scale: float) -> None:

@@ -54,25 +54,17 @@ BASE = np.eye(4)  # drawing frame of most shapes
 
 @dataclass
 class Drawing:
-    """Shapes of one arm, drawn once and put on every model of it: what is added to a model, in order."""
+    """Shapes of an arm or a cart, drawn once and put on every model of it.
 
+    Attributes:
+        base: name of what is fixed, in the names of meshes.
+        meshes, geoms, pairs: what is added to a model, in order; geoms with the body that carries them, "" the base.
+    """
+
+    base: str = "base"
     meshes: list[dict[str, Any]] = field(default_factory=list)
     geoms: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     pairs: list[dict[str, Any]] = field(default_factory=list)
-
-    def body(self, name: str) -> DrawnBody:
-        """A body to draw on."""
-        return DrawnBody(self, name)
-
-    @property
-    def worldbody(self) -> DrawnBody:
-        return DrawnBody(self, "")
-
-    def add_mesh(self, **attributes: Any) -> None:
-        self.meshes.append(attributes)
-
-    def add_pair(self, **attributes: Any) -> None:
-        self.pairs.append(attributes)
 
     def put_on(self, spec: mujoco.MjSpec) -> None:
         """Add all of it to a model with these bodies."""
@@ -85,17 +77,6 @@ class Drawing:
             spec.add_pair(**pair)
 
 
-@dataclass(frozen=True)
-class DrawnBody:
-    """One body of a drawing."""
-
-    drawing: Drawing
-    name: str
-
-    def add_geom(self, **attributes: Any) -> None:
-        self.drawing.geoms.append((self.name, attributes))
-
-
 def add_materials(spec: mujoco.MjSpec) -> None:
     """Add every material of the table, once."""
     present = {material.name for material in spec.materials}
@@ -106,14 +87,14 @@ def add_materials(spec: mujoco.MjSpec) -> None:
 
 @dataclass(frozen=True)
 class Sketch:
-    """Draws on one body. Points are given in a drawing frame, whose pose on the body is `T_body_drawing`.
+    """Draws on one body ("" for the base). Points are in a drawing frame, whose pose on the body is `T_body_drawing`.
 
     `look` is the name of a material, or a dictionary of geom attributes such as `COLLISION`.
     """
 
-    spec: mujoco.MjSpec | Drawing
-    body: mujoco.MjsBody | DrawnBody
-    T_body_drawing: Array
+    drawing: Drawing
+    body: str = ""
+    T_body_drawing: Array = field(default_factory=lambda: np.eye(4))
 
     def box(self, x: Span, y: Span, z: Span, look: str | dict[str, Any], **more: Any) -> None:
         """Box between two values of each coordinate [m]."""
@@ -146,17 +127,13 @@ class Sketch:
 
     def solid(self, solid: Manifold, look: str | dict[str, Any], **more: Any) -> None:
         """A solid made of others by +, - and ^ (see `hull`, `prism`, `lathe`, `bar`), as a mesh."""
+        body, meshes = self.body or self.drawing.base, self.drawing.meshes
         if solid.is_empty():
-            raise TrocarError(f"a solid of {self.body.name or 'base'} is empty")
+            raise TrocarError(f"a solid of {body} is empty")
         vertices, faces, normals = triangles(solid)
         R, p = self.T_body_drawing[:3, :3], self.T_body_drawing[:3, 3]
-        name = f"{self.body.name or 'base'}_{len(self.spec.meshes)}"
-        self.spec.add_mesh(
-            name=name,
-            uservert=(vertices @ R.T + p).ravel(),
-            userface=faces.ravel(),
-            usernormal=(normals @ R.T).ravel(),
-        )
+        name, corners, upright = f"{body}_{len(meshes)}", (vertices @ R.T + p).ravel(), (normals @ R.T).ravel()
+        meshes.append({"name": name, "uservert": corners, "userface": faces.ravel(), "usernormal": upright})
         self._geom(look, type=mujoco.mjtGeom.mjGEOM_MESH, meshname=name, **more)
 
     def _point(self, p: ArrayLike) -> Array:
@@ -164,7 +141,7 @@ class Sketch:
 
     def _geom(self, look: str | dict[str, Any], **attributes: Any) -> None:
         style = {**VISUAL, "material": look} if isinstance(look, str) else look
-        self.body.add_geom(**{**style, **attributes})
+        self.drawing.geoms.append((self.body, {**style, **attributes}))
 
 
 class Skeleton:
@@ -175,13 +152,13 @@ class Skeleton:
         pins: (3,) of every loop closure, by the first of the two links that it joins [m].
     """
 
-    def __init__(self, spec: mujoco.MjSpec | Drawing, arm: Arm) -> None:
-        self._spec, self.T = spec, poses_at_zero(arm.bodies)
+    def __init__(self, drawing: Drawing, arm: Arm) -> None:
+        self._drawing, self.T = drawing, poses_at_zero(arm.bodies)
         self.at = {name: T[:3, 3] for name, T in self.T.items()}
         self.pins = {p.body_a: (self.T[p.body_a] @ np.array([*p.point_a, 1.0]))[:3] for p in arm.loops}
 
     def on(self, link: str | None, T_base_drawing: Array = BASE) -> Sketch:
         """A sketch on a link (None for the base) in a drawing frame given by its pose in the base, at q = 0."""
         if link is None:
-            return Sketch(self._spec, self._spec.worldbody, T_base_drawing)
-        return Sketch(self._spec, self._spec.body(link), inverse(self.T[link]) @ T_base_drawing)
+            return Sketch(self._drawing, "", T_base_drawing)
+        return Sketch(self._drawing, link, inverse(self.T[link]) @ T_base_drawing)

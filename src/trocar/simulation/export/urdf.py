@@ -67,7 +67,7 @@ def _inertial(parent: Element, inertia: Inertia) -> None:
     element = add(parent, "inertial")
     add(element, "origin", xyz=inertia.com, rpy="0 0 0")
     add(element, "mass", value=inertia.mass)
-    add(element, "inertia", None, **upper_triangle(inertia.I))
+    add(element, "inertia", **upper_triangle(inertia.I))
 
 
 def _visuals(parent: Element, meshes: tuple[Mesh, ...]) -> None:

@@ -26,7 +26,7 @@ def numbers(values: ArrayLike) -> str:
     return " ".join(number(value) for value in np.ravel(np.asarray(values, dtype=float)))
 
 
-def add(parent: Element, tag: str, text: str | None = None, **attributes: ArrayLike | None) -> Element:
+def add(parent: Element, tag: str, text: str | None = None, /, **attributes: ArrayLike | None) -> Element:
     """A child element. Attributes that are None are left out; a final underscore of a name is dropped."""
     element = SubElement(parent, tag)
     for name, value in attributes.items():

@@ -31,7 +31,7 @@ class Box:
 
     def geom(self) -> dict[str, Any]:
         R = checked_pose(pose(np.eye(3) if self.R is None else self.R))[:3, :3]
-        half = sizes(self.size, "size of a box", 3) / 2
+        half = sizes(self.size, "size of a box") / 2
         return {"type": mujoco.mjtGeom.mjGEOM_BOX, "pos": _point(self.centre), "quat": quaternion(R), "size": half}
 
 
@@ -74,7 +74,7 @@ def _point(p: ArrayLike) -> Array:
 
 
 def _radius(radius: float) -> list[float]:
-    return [float(sizes(radius, "radius", 0)), 0.0, 0.0]
+    return [float(sizes(radius, "radius", ())), 0.0, 0.0]
 
 
 def three_numbers(values: ArrayLike, name: str, meaning: str) -> Array:
@@ -85,11 +85,12 @@ def three_numbers(values: ArrayLike, name: str, meaning: str) -> Array:
     return array
 
 
-def sizes(values: ArrayLike, name: str, count: int) -> Array:
-    """Lengths (count,), or one number if `count` is 0, all positive [m]."""
+def sizes(values: ArrayLike, name: str, shape: tuple[int, ...] = (3,)) -> Array:
+    """Lengths of this shape, all positive [m]: three, or () for one."""
     array = np.asarray(values, dtype=float)
-    if array.shape != ((count,) if count else ()) or not (np.isfinite(array) & (array > 0)).all():
-        raise TrocarError(f"{name} must be positive and finite [m], got {values!r}")
+    if array.shape != shape or not (np.isfinite(array) & (array > 0)).all():
+        wanted = "three positive lengths" if shape else "positive and finite"
+        raise TrocarError(f"{name} must be {wanted} [m], got {values!r}")
     return array
 
 

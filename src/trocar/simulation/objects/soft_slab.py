@@ -41,7 +41,7 @@ class SoftSlab:
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        sizes(self.size, f"size of {self.name}", 3)
+        sizes(self.size, f"size of {self.name}")
         check_numbers(self, self.name, positive=("young", "density", "spacing"), not_negative=("friction", "damping"))
         if not 0 <= self.poisson < 0.5:
             raise TrocarError(f"poisson of {self.name} must be at least 0 and below 0.5, got {self.poisson!r}")

@@ -18,7 +18,7 @@ from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics.cart import Cart, load_cart
 from trocar.simulation.arm_options import ArmOptions, LoadedArm
 from trocar.simulation.divergence import Diverged, save_states
-from trocar.simulation.engine import RUNAWAY, Engine, Snapshot
+from trocar.simulation.engine import RUNAWAY, STATE, Engine, Snapshot
 from trocar.simulation.modelling.scene_model import scene_model, simulated
 from trocar.simulation.objects.assembly import Object, set_stiffness
 from trocar.simulation.objects.contact import Contact
@@ -273,11 +273,15 @@ class Scene:
 
     def snapshot(self) -> Snapshot:
         """A copy of the whole state, for `restore`; set-up joints are not part of it."""
-        return self._engine.snapshot({name: stepped.memory for name, stepped in self._items})
+        state = np.empty(mujoco.mj_stateSize(self.model, STATE))
+        mujoco.mj_getState(self.model, self.data, state, STATE)
+        memories = {name: stepped.memory for name, stepped in self._items}
+        return Snapshot(state, self.data.ctrl.copy(), self._engine.qacc.copy(), memories)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Go back to a snapshot of this scene; what follows is the same to the last bit."""
-        self._engine.set_state(snapshot)
+        mujoco.mj_setState(self.model, self.data, snapshot.state, STATE)
+        self.data.ctrl[:], self._engine.qacc = snapshot.tau, snapshot.ddq.copy()
         for name, stepped in self._items:
             stepped.memory = snapshot.memories[name]
         self._engine.forward()

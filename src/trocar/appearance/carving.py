@@ -122,11 +122,8 @@ def lathe(profile: Sequence[tuple[float, float]], axis: str = "z", sides: int = 
     return polygon(points).revolve(sides).transform(_ALONG[axis])
 
 
-_ALONG: dict[str, list[list[float]]] = {
-    "x": [[0.0, 0.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]],
-    "y": [[0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]],
-    "z": [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]],
-}
+# the same, with u and v swapped about y: the sense of rotation is kept
+_ALONG = {**_TURN, "y": [[0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]]}
 
 
 def bar(a: ArrayLike, b: ArrayLike, radius: float, sides: int = 16) -> Manifold:

@@ -121,11 +121,11 @@ class Sketch:
         kind = mujoco.mjtGeom.mjGEOM_SPHERE
         self._geom(look, type=kind, pos=self._point(centre), size=[radius, 0.0, 0.0], **more)
 
-    def hull(self, points: Array | Sequence[Array], look: str | dict[str, Any], **more: Any) -> None:
+    def hull(self, points: Array | Sequence[Array], look: str | dict[str, Any]) -> None:
         """Convex hull of points (n, 3) [m], or of several arrays of them, as a mesh."""
-        self.solid(hull(points), look, **more)
+        self.solid(hull(points), look)
 
-    def solid(self, solid: Manifold, look: str | dict[str, Any], **more: Any) -> None:
+    def solid(self, solid: Manifold, look: str | dict[str, Any]) -> None:
         """A solid made of others by +, - and ^ (see `hull`, `prism`, `lathe`, `bar`), as a mesh."""
         body, meshes = self.body or self.drawing.base, self.drawing.meshes
         if solid.is_empty():
@@ -134,7 +134,7 @@ class Sketch:
         R, p = self.T_body_drawing[:3, :3], self.T_body_drawing[:3, 3]
         name, corners, upright = f"{body}_{len(meshes)}", (vertices @ R.T + p).ravel(), (normals @ R.T).ravel()
         meshes.append({"name": name, "uservert": corners, "userface": faces.ravel(), "usernormal": upright})
-        self._geom(look, type=mujoco.mjtGeom.mjGEOM_MESH, meshname=name, **more)
+        self._geom(look, type=mujoco.mjtGeom.mjGEOM_MESH, meshname=name)
 
     def _point(self, p: ArrayLike) -> Array:
         return self.T_body_drawing[:3, :3] @ np.asarray(p, dtype=float) + self.T_body_drawing[:3, 3]

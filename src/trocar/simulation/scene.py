@@ -171,12 +171,12 @@ class Scene:
 
         Raises where an arm overlaps anything, unless the scene allows `overlaps`.
         """
-        for name in (*(q or {}), *(dq or {})):
+        q, dq = q or {}, dq or {}
+        for name in (*q, *dq):
             self._known(name)
-        start = {name: self._at_start(name, (q or {}).get(name)) for name in self.arms}
+        start = {name: self._at_start(name, q.get(name)) for name in self.arms}
         rates = {
-            name: arm.mechanism.checked_state((dq or {}).get(name, np.zeros(arm.n)), "dq")
-            for name, arm in self.arms.items()
+            name: arm.mechanism.checked_state(dq.get(name, np.zeros(arm.n)), "dq") for name, arm in self.arms.items()
         }
         mujoco.mj_resetData(self.model, self.data)
         for name, stepped in self._items:

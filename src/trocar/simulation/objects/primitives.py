@@ -47,13 +47,11 @@ class Sphere:
 
 
 @dataclass(frozen=True)
-class Capsule:
-    """A rod of `radius` [m] with round ends about the points a and b (3,) [m]."""
-
+class _Rod:
     a: ArrayLike
     b: ArrayLike
     radius: float
-    _kind: ClassVar[int] = mujoco.mjtGeom.mjGEOM_CAPSULE
+    _kind: ClassVar[mujoco.mjtGeom]
 
     def geom(self) -> dict[str, Any]:
         ends = [*_point(self.a), *_point(self.b)]
@@ -62,11 +60,16 @@ class Capsule:
         return {"type": self._kind, "fromto": ends, "size": _radius(self.radius)}
 
 
-@dataclass(frozen=True)
-class Cylinder(Capsule):
+class Capsule(_Rod):
+    """A rod of `radius` [m] with round ends about the points a and b (3,) [m]."""
+
+    _kind = mujoco.mjtGeom.mjGEOM_CAPSULE
+
+
+class Cylinder(_Rod):
     """A rod of `radius` [m] with flat ends at the points a and b (3,) [m]."""
 
-    _kind: ClassVar[int] = mujoco.mjtGeom.mjGEOM_CYLINDER
+    _kind = mujoco.mjtGeom.mjGEOM_CYLINDER
 
 
 def _point(p: ArrayLike) -> Array:

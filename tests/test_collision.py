@@ -153,7 +153,7 @@ def test_levers_bound_the_way_of_the_shapes():
     ("make", "message"),
     [
         (lambda: CollisionScene(ARM, [Sphere((0, 0, 0), 0.0)]), "radius must be positive"),
-        (lambda: CollisionScene(ARM, [Box((0, 0, 0), (1, 1, -1))]), "size of a box must be positive"),
+        (lambda: CollisionScene(ARM, [Box((0, 0, 0), (1, 1, -1))]), "size of a box must be three positive lengths"),
         (lambda: CollisionScene(ARM, [Box((0, 0, 0), (1, 1, 1), 2 * np.eye(3))]), "not a rotation"),
         (lambda: CollisionScene(ARM, [Sphere((0, 0), 0.1)]), "a point is three finite numbers"),
         (lambda: CollisionScene(ARM, [Capsule((0, 0, 0), (0, 0, 0), 0.1)]), "two different ends"),

@@ -71,10 +71,10 @@ def _add_visible_bars(drawing: Drawing, arm: Arm) -> None:
     """Plain bars with a drum at every revolute joint, for arms without shapes of their own."""
     for body in arm.bodies:
         _add_bars(drawing, arm, body, "aluminium")
-        sketch = Sketch(drawing, drawing.body(body.name), np.eye(4))
+        sketch = Sketch(drawing, body.name)
         if body.kind == "revolute":
             sketch.rod([0, 0, -DRUM], [0, 0, DRUM], DRUM, "cover")
-    tip = Sketch(drawing, drawing.body(arm.tip_body), np.eye(4))
+    tip = Sketch(drawing, arm.tip_body)
     if np.linalg.norm(arm.T_body_tip[:3, 3]) > SHORTEST:
         tip.rod([0, 0, 0], arm.T_body_tip[:3, 3], TIP_RADIUS, "steel", round_ends=True)
     tip.ball(arm.T_body_tip[:3, 3], 2 * TIP_RADIUS, "bright")
@@ -91,7 +91,7 @@ LOOKS: dict[str, Callable[[Drawing, Arm], None]] = {
 
 def _add_bars(drawing: Drawing, arm: Arm, body: Body, look: str | dict[str, Any]) -> None:
     """Bars from the joint of a link to its children's joints and loop points."""
-    sketch = Sketch(drawing, drawing.body(body.name), np.eye(4))
+    sketch = Sketch(drawing, body.name)
     for point in _joints_of(arm, body):
         length = float(np.linalg.norm(point))
         if length > SHORTEST:

@@ -7,14 +7,13 @@ cart none are published, and its shapes are simple ones of our own. Nothing here
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import cache
 
-import mujoco
 import numpy as np
 from manifold3d import Manifold
 
 from trocar.appearance.carving import block, hull, lathe, plate, rounded_box, tube
-from trocar.appearance.sketch import Sketch, add_materials
+from trocar.appearance.sketch import Drawing, Sketch
 from trocar.arms.suj import SetUpArm
 from trocar.spatial import Array, inverse
 
@@ -24,33 +23,34 @@ BELOW, ABOVE = 0.0575, 0.110  # a post from the tube's axis: to its face with th
 LEVEL = 1e-9
 
 
-def add_cart(spec: mujoco.MjSpec, name: str) -> None:
+@cache
+def cart_drawing(name: str) -> Drawing:
     """Feet and column of the "Classic" or "Si" cart, in the world of the cart."""
-    add_materials(spec)
-    sketch, floor = Sketch(spec, spec.worldbody, np.eye(4)), FLOOR[name]
+    drawing = Drawing("cart")
+    sketch, floor = Sketch(drawing), FLOOR[name]
     if name == "Classic":
         feet = Manifold()
         for x in (-0.381, 0.381):
             feet += hull(rounded_box((x - 0.075, x + 0.075), (-0.560, 0.365), (floor, floor + 0.130), 0.020))
         for y in (-0.440, -0.100):
-            feet += hull(rounded_box((-0.330, 0.330), (y - 0.075, y + 0.075), (floor + 0.020, floor + 0.115), 0.010))
+            feet += hull(rounded_box(0.330, (y - 0.075, y + 0.075), (floor + 0.020, floor + 0.115), 0.010))
         sketch.solid(feet, "cast")
-        column = hull(rounded_box((-0.085, 0.085), (-0.187, -0.015), (floor + 0.110, 1.730), 0.012))
+        column = hull(rounded_box(0.085, (-0.187, -0.015), (floor + 0.110, 1.730), 0.012))
         for side in (-1.0, 1.0):  # the slots in which the carriers run
             column -= block((side * 0.080, side * 0.1), (-0.125, -0.075), (floor + 0.250, 1.600))
-        column -= block((-0.025, 0.025), (-0.020, 0.0), (floor + 0.250, 1.600))
+        column -= block(0.025, (-0.020, 0.0), (floor + 0.250, 1.600))
         column += lathe([(floor + 0.110, 0.125), (floor + 0.122, 0.125), (floor + 0.126, 0.118)]).translate(
             [0, -0.101, 0]
         )
         sketch.solid(column, "aluminium")
-        sketch.hull(rounded_box((-0.0815, 0.0815), (-0.180, -0.0185), (floor + 0.251, 1.599), 0.001), "column")
-        sketch.hull(rounded_box((-0.092, 0.092), (-0.194, -0.008), (1.715, 1.800), 0.014), "cast")
-        cabinet = hull(rounded_box((-0.060, 0.060), (-0.440, -0.185), (floor + 0.110, 0.640), 0.012))
-        seam = hull(rounded_box((-0.057, 0.057), (-0.437, -0.188), (floor, 0.637), 0.010))
-        cabinet -= block((-0.1, 0.1), (-0.3345, -0.3305), (floor, 0.7)) - seam
+        sketch.hull(rounded_box(0.0815, (-0.180, -0.0185), (floor + 0.251, 1.599), 0.001), "column")
+        sketch.hull(rounded_box(0.092, (-0.194, -0.008), (1.715, 1.800), 0.014), "cast")
+        cabinet = hull(rounded_box(0.060, (-0.440, -0.185), (floor + 0.110, 0.640), 0.012))
+        seam = hull(rounded_box(0.057, (-0.437, -0.188), (floor, 0.637), 0.010))
+        cabinet -= block(0.1, (-0.3345, -0.3305), (floor, 0.7)) - seam
         sketch.solid(cabinet, "cast")
         for z in (0.15, 0.19, 0.23, 0.27):  # louvres of the fan
-            sketch.box((-0.035, 0.035), (-0.4412, -0.4388), (z, z + 0.012), "dark")
+            sketch.box(0.035, (-0.4412, -0.4388), (z, z + 0.012), "dark")
         sketch.solid(
             tube([[-0.05, -0.40, 0.62], [-0.05, -0.40, 0.70], [0.05, -0.40, 0.70], [0.05, -0.40, 0.62]], 0.010),
             "column",
@@ -59,18 +59,20 @@ def add_cart(spec: mujoco.MjSpec, name: str) -> None:
         skirt = [([-0.30, 0.25, 0], 0.12), ([0.30, 0.25, 0], 0.12), ([-0.30, -0.62, 0], 0.16), ([0.30, -0.62, 0], 0.16)]
         sketch.hull(plate(skirt, (floor + 0.020, floor + 0.200), "z", 0.040), "cast")
         sketch.hull(plate(skirt, (floor, floor + 0.040), "z", 0.012), "dark")
-        sketch.hull(rounded_box((-0.130, 0.130), (-0.220, 0.060), (floor + 0.150, 1.500), 0.045), "aluminium")
-        sketch.hull(rounded_box((-0.150, 0.150), (-0.240, 0.080), (1.460, 1.560), 0.045), "cover")
+        sketch.hull(rounded_box(0.130, (-0.220, 0.060), (floor + 0.150, 1.500), 0.045), "aluminium")
+        sketch.hull(rounded_box(0.150, (-0.240, 0.080), (1.460, 1.560), 0.045), "cover")
         for x in (-0.1306, 0.1306):
             sketch.box((x - 0.002, x + 0.002), (-0.120, -0.040), (floor + 0.250, 1.450), "column")
 
+    return drawing
 
-def add_set_up_joints(facts: SetUpArm, on: Callable[[str], Sketch]) -> None:
-    """Every link of the set-up joints of one arm; `on` gives a sketch in the frame of the body of a joint."""
+
+def set_up_drawing(facts: SetUpArm, prefix: str) -> Drawing:
+    """Every link of the set-up joints of one arm, each in its joint frame; `prefix` of the names of their bodies."""
+    drawing = Drawing()
     names = [body.name for body in facts.bodies]
-    add_materials(on(names[0]).spec)
     for i, name in enumerate(names):
-        sketch, last = on(name), i + 1 == len(names)
+        sketch, last = Sketch(drawing, prefix + name), i + 1 == len(names)
         follower = None if last else facts.bodies[i + 1].placement
         if name == "column":
             assert follower is not None
@@ -85,6 +87,7 @@ def add_set_up_joints(facts: SetUpArm, on: Callable[[str], Sketch]) -> None:
             _wrist(sketch, facts.bodies[i].placement[2, 3])
         else:
             _mount(sketch, facts.bodies[i].placement[2, 3], facts.T_last_base, facts.arm)
+    return drawing
 
 
 def _dome(sketch: Sketch, p: Array, low: float, high: float, radius: float, look: str) -> None:
@@ -102,9 +105,9 @@ def _carrier(sketch: Sketch, height: float, reach: float) -> None:
     """The slide on the column, with the bearing of the shoulder axis; the shoulder is `height` [m] above the frame."""
     face = height - 0.0856
     sketch.rod([0, 0, face - 0.250], [0, 0, face], 0.072, "cover")
-    low = rounded_box((-reach - 0.030, -reach + 0.012), (-0.070, 0.070), (face - 0.330, face - 0.010), 0.006)
-    high = rounded_box((-0.060, 0.020), (-0.064, 0.064), (face - 0.235, face - 0.004), 0.010)
-    sketch.hull(np.vstack([low, high]), "cover")
+    low = rounded_box((-reach - 0.030, -reach + 0.012), 0.070, (face - 0.330, face - 0.010), 0.006)
+    high = rounded_box((-0.060, 0.020), 0.064, (face - 0.235, face - 0.004), 0.010)
+    sketch.hull([low, high], "cover")
     _seam(sketch, np.array([0.0, 0.0, face]), 0.072)
 
 
@@ -159,16 +162,13 @@ def _saddle(sketch: Sketch) -> None:
 def _mount(sketch: Sketch, incoming: float, T_last_base: Array, arm: str) -> None:
     """The post of the last vertical axis and the arm's mount, in whatever direction that looks."""
     reach = -np.sign(incoming) * (abs(incoming) - BELOW)
-    mount = Sketch(sketch.spec, sketch.body, sketch.T_body_drawing @ T_last_base)
+    mount = Sketch(sketch.drawing, sketch.body, sketch.T_body_drawing @ T_last_base)
     if arm == "ECM":
-        pad = rounded_box((-0.060, 0.060), (-0.680, -0.550), (-0.116, -0.102), 0.004)
+        pad = rounded_box(0.060, (-0.680, -0.550), (-0.116, -0.102), 0.004)
     else:
-        pad = rounded_box((-0.050, 0.050), (-0.735, -0.720), (-0.050, 0.050), 0.006)
+        pad = rounded_box(0.050, (-0.735, -0.720), 0.050, 0.006)
     T_base_last = inverse(T_last_base)
-    foot = (
-        rounded_box((-0.050, 0.050), (-0.050, 0.050), (-0.050, 0.050), 0.030) @ T_base_last[:3, :3].T
-        + T_base_last[:3, 3]
-    )
+    foot = rounded_box(0.050, 0.050, 0.050, 0.030) @ T_base_last[:3, :3].T + T_base_last[:3, 3]
     sketch.rod([0, 0, 0], [0, 0, reach], 0.054, "column")
     sketch.ball([0, 0, 0], 0.054, "column")
-    mount.hull(np.vstack([pad, foot]), "column")
+    mount.hull([pad, foot], "column")

@@ -20,7 +20,14 @@ CREASE = np.cos(np.radians(40.0))  # edges sharper than this are drawn as edges,
 KEY = np.sqrt([2.0, 3.0, 5.0]) / 10.0
 
 Interval = tuple[float, float]
+Span = Interval | float  # from one value to another, or a half width to both sides of 0 [m]
 Circle = tuple[ArrayLike, float]  # centre (3,) and radius [m]
+
+
+def ends(span: Span) -> Interval:
+    """Lower and upper end of a span."""
+    low, high = sorted(span if isinstance(span, tuple) else (-span, span))
+    return low, high
 
 
 def triangles(solid: Manifold) -> tuple[Array, Array, Array]:
@@ -65,15 +72,16 @@ def corner_normals(vertices: Array, faces: Array) -> Array:
     return np.where(length > 0, total / np.maximum(length, 1e-300), [0.0, 0.0, 1.0])
 
 
-def hull(points: Array) -> Manifold:
-    """Convex hull of points (n, 3) [m]."""
-    return Manifold.hull_points(np.ascontiguousarray(points, dtype=float))
+def hull(points: Array | Sequence[Array]) -> Manifold:
+    """Convex hull of points (n, 3) [m], or of several arrays of them."""
+    together = points if isinstance(points, np.ndarray) else np.vstack(points)
+    return Manifold.hull_points(np.ascontiguousarray(together, dtype=float))
 
 
-def prism(outline: Sequence[tuple[float, float]] | CrossSection, thickness: Interval, axis: str = "x") -> Manifold:
+def prism(outline: Sequence[tuple[float, float]] | CrossSection, thickness: Span, axis: str = "x") -> Manifold:
     """An outline in the plane of the other two coordinates [m], in their order, over an interval on `axis`."""
     section = outline if isinstance(outline, CrossSection) else polygon(outline)
-    low, high = sorted(thickness)
+    low, high = ends(thickness)
     return section.extrude(high - low).translate([0.0, 0.0, low]).transform(_TURN[axis])
 
 
@@ -93,6 +101,12 @@ def polygon(points: Sequence[tuple[float, float]], radius: float = 0.0) -> Cross
     return rounded(section, radius) if radius else section
 
 
+def rectangle(u: Span, v: Span, radius: float) -> CrossSection:
+    """A rectangle between two values of each coordinate [m], its corners rounded by `radius`."""
+    (left, right), (low, high) = ends(u), ends(v)
+    return polygon([(left, low), (right, low), (right, high), (left, high)], radius)
+
+
 def rounded(section: CrossSection, radius: float) -> CrossSection:
     """A section [m] whose corners, outer and inner, are rounded."""
     # in millimetres: the kit of sections counts lengths below a micrometre as nothing
@@ -108,11 +122,8 @@ def lathe(profile: Sequence[tuple[float, float]], axis: str = "z", sides: int = 
     return polygon(points).revolve(sides).transform(_ALONG[axis])
 
 
-_ALONG: dict[str, list[list[float]]] = {
-    "x": [[0.0, 0.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]],
-    "y": [[0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]],
-    "z": [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]],
-}
+# the same, with u and v swapped about y: the sense of rotation is kept
+_ALONG = {**_TURN, "y": [[0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]]}
 
 
 def bar(a: ArrayLike, b: ArrayLike, radius: float, sides: int = 16) -> Manifold:
@@ -126,9 +137,9 @@ def bar(a: ArrayLike, b: ArrayLike, radius: float, sides: int = 16) -> Manifold:
     return Manifold.cylinder(length, radius, circular_segments=sides).transform(T)
 
 
-def block(x: Interval, y: Interval, z: Interval) -> Manifold:
+def block(x: Span, y: Span, z: Span) -> Manifold:
     """A box between two values of each coordinate [m]: to be added, or taken away for a pocket."""
-    low, high = np.sort(np.array([x, y, z], dtype=float), axis=1).T
+    low, high = np.array([ends(x), ends(y), ends(z)]).T
     return Manifold.cube(high - low).translate(low)
 
 
@@ -139,9 +150,9 @@ def tube(points: ArrayLike, radius: float, sides: int = 10) -> Manifold:
     return Manifold.batch_boolean([Manifold.batch_hull([a, b]) for a, b in pairwise(balls)], OpType.Add)
 
 
-def rounded_box(x: Interval, y: Interval, z: Interval, radius: float) -> Array:
+def rounded_box(x: Span, y: Span, z: Span, radius: float) -> Array:
     """Points (n, 3) whose hull is a box between two values of each coordinate [m] with rounded edges."""
-    low, high = np.array([x, y, z], dtype=float).T
+    low, high = np.array([ends(x), ends(y), ends(z)]).T
     octant = np.array([d for d in product(range(4), repeat=3) if sum(d) == 3], dtype=float)
     octant /= np.linalg.norm(octant, axis=1, keepdims=True)
     signs = np.array(list(product((-1.0, 1.0), repeat=3)))
@@ -149,9 +160,7 @@ def rounded_box(x: Interval, y: Interval, z: Interval, radius: float) -> Array:
     return (corners[:, None] + radius * signs[:, None] * octant).reshape(-1, 3)
 
 
-def plate(
-    circles: Iterable[Circle], thickness: Interval, axis: str = "x", bevel: float = 0.0, sides: int = 16
-) -> Array:
+def plate(circles: Iterable[Circle], thickness: Span, axis: str = "x", bevel: float = 0.0, sides: int = 16) -> Array:
     """Points (n, 3) whose hull is a flat plate: the outline wraps circles, the thickness is an interval on `axis`.
 
     Args:
@@ -160,15 +169,10 @@ def plate(
     """
     i = "xyz".index(axis)
     others = [j for j in range(3) if j != i]
-    low, high = sorted(thickness)
-    levels = (
-        ((low, bevel), (low + bevel, 0.0), (high - bevel, 0.0), (high, bevel))
-        if bevel
-        else (
-            (low, 0.0),
-            (high, 0.0),
-        )
-    )
+    low, high = ends(thickness)
+    levels = [(low, 0.0), (high, 0.0)]
+    if bevel:
+        levels = [(low, bevel), (low + bevel, 0.0), (high - bevel, 0.0), (high, bevel)]
     angles = np.linspace(0.0, 2.0 * np.pi, sides, endpoint=False)
     points = []
     for centre, radius in circles:

@@ -2,7 +2,7 @@
 
 Drawn in the base frame at q = 0 (origin at the remote centre, z up, the mechanism at -y), from the joint positions of
 the arm's own geometry. Sizes that no table gives are those of the real machine's covers, to about 5 mm. What collides
-is drawn elsewhere (see `geometry`).
+is drawn elsewhere (see `arm_shapes`).
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from trocar.appearance.carving import Circle, bar, block, hull, lathe, plate, prism, rounded_box, tube, turned
-from trocar.appearance.sketch import Drawing, Sketch, on_bodies
+from trocar.appearance.sketch import Drawing, Skeleton, Sketch
 from trocar.arms import Arm
-from trocar.arms.arm import poses_at_zero
 from trocar.spatial import Array
 
 SCOPE_RADIUS = 0.006  # [m]; 12 mm endoscope
@@ -24,28 +23,27 @@ FENDER_X, DRUM_X = 0.050, (0.052, 0.088)  # half width of the front bar's foot, 
 
 def add_ecm(drawing: Drawing, arm: Arm) -> None:
     """Add every visible shape of the Classic ECM with its endoscope."""
-    T, on = poses_at_zero(arm.bodies), on_bodies(drawing, arm.bodies)
-    at = {name: pose[:3, 3] for name, pose in T.items()}
-    closed = {p.name: (T[p.body_a] @ np.array([*p.point_a, 1.0]))[:3] for p in arm.loops}
+    skeleton = Skeleton(drawing, arm)
+    at, pins, on = skeleton.at, skeleton.pins, skeleton.on
     _base(on(None), at["front"])
     _yaw(on("yaw"), at["front"])
     _front(on("front"), at["front"], at["bottom"], at["top"])
-    on("back").hull(plate([(at["back"], 0.010), (closed["c1"], 0.010)], (-0.0345, -0.0325), bevel=0.0005), "aluminium")
-    _bottom(on("bottom"), at["bottom"], at["end"], closed["c1"])
-    on("top").hull(plate([(at["top"], 0.009), (closed["c2"], 0.009)], (-0.005, 0.005)), "aluminium")
+    on("back").hull(plate([(at["back"], 0.010), (pins["back"], 0.010)], (-0.0345, -0.0325), bevel=0.0005), "aluminium")
+    _bottom(on("bottom"), at["bottom"], at["end"], pins["back"])
+    on("top").hull(plate([(at["top"], 0.009), (pins["top"], 0.009)], 0.005), "aluminium")
     _column(on("end"), at["end"][1])
     _carriage(on("insertion"), float(at["insertion"][2]), at["end"][1])
-    add_endoscope(on("roll"), float(at["insertion"][2]), T[arm.tip_body] @ arm.T_body_tip)
+    add_endoscope(on("roll"), float(at["insertion"][2]), skeleton.T[arm.tip_body] @ arm.T_body_tip)
 
 
 def _base(sketch: Sketch, pitch: Array) -> None:
     """A cast foot that steps out to its mounting plane, a flange towards the yaw axis."""
     face = pitch[1] - YAW_REACH
-    foot = rounded_box((-0.079, 0.079), (face - 0.155, face), (-0.102, -0.062), 0.008)
-    flank = rounded_box((-0.062, 0.062), (face - 0.130, face), (-0.056, -0.030), 0.010)
-    body = hull(np.vstack([foot, flank]))
-    shoulder = rounded_box((-0.060, 0.060), (face - 0.120, face - 0.002), (0.000, 0.058), 0.024)
-    body += hull(np.vstack([flank, shoulder]))
+    foot = rounded_box(0.079, (face - 0.155, face), (-0.102, -0.062), 0.008)
+    flank = rounded_box(0.062, (face - 0.130, face), (-0.056, -0.030), 0.010)
+    body = hull([foot, flank])
+    shoulder = rounded_box(0.060, (face - 0.120, face - 0.002), (0.000, 0.058), 0.024)
+    body += hull([flank, shoulder])
     sketch.solid(body, "cast")
     sketch.rod([0, face - 0.004, 0], [0, face + 0.006, 0], 0.055, "column")
 
@@ -55,10 +53,8 @@ def _yaw(sketch: Sketch, pitch: Array) -> None:
     y, face = pitch[1], pitch[1] - YAW_REACH
     turns = np.radians(np.arange(0, 360, 45) + 22.5)
     ring = np.array([[0.078 * np.cos(a), 0.0, 0.074 * np.sin(a) - 0.012] for a in turns])
-    housing = hull(
-        np.vstack([0.86 * ring + [0, face + 0.006, 0], ring + [0, face + 0.020, 0], ring + [0, y - 0.095, 0]])
-    )
-    housing -= block((-FENDER_X - 0.002, FENDER_X + 0.002), (y - 0.105, y), (-0.03, 0.2))
+    housing = hull([0.86 * ring + [0, face + 0.006, 0], ring + [0, face + 0.020, 0], ring + [0, y - 0.095, 0]])
+    housing -= block(FENDER_X + 0.002, (y - 0.105, y), (-0.03, 0.2))
     for side in (-1.0, 1.0):
         inner, outer = side * DRUM_X[0], side * DRUM_X[1]
         drum = plate([([0, y, 0], 0.069)], (inner, outer), bevel=0.005, sides=40)
@@ -73,7 +69,7 @@ def _yaw(sketch: Sketch, pitch: Array) -> None:
         for a in turns:
             bolt = np.array([outer, y + 0.061 * np.cos(a), 0.061 * np.sin(a)])
             sketch.rod(bolt - [side * 0.001, 0, 0], bolt + [side * 0.001, 0, 0], 0.0032, "steel")
-    housing += hull(rounded_box((-0.070, 0.070), (y - 0.085, y - 0.045), (-0.100, -0.045), 0.008))
+    housing += hull(rounded_box(0.070, (y - 0.085, y - 0.045), (-0.100, -0.045), 0.008))
     sketch.solid(housing, "cover")
     sketch.rod([-DRUM_X[0], y, 0], [DRUM_X[0], y, 0], 0.020, "steel")
 
@@ -81,15 +77,15 @@ def _yaw(sketch: Sketch, pitch: Array) -> None:
 def _front(sketch: Sketch, pitch: Array, bottom: Array, top: Array) -> None:
     """The tall bar: a wide rounded foot between the drums, narrow at the upper joints."""
     head = (bottom + top) / 2
-    foot = hull(plate([(pitch + [0, 0.006, 0.004], 0.084)], (-FENDER_X, FENDER_X), bevel=0.005, sides=48))
-    foot -= block((-0.1, 0.1), (pitch[1] - 0.2, pitch[1] + 0.2), (pitch[2] - 0.2, pitch[2] - 0.030))
+    foot = hull(plate([(pitch + [0, 0.006, 0.004], 0.084)], FENDER_X, bevel=0.005, sides=48))
+    foot -= block(0.1, (pitch[1] - 0.2, pitch[1] + 0.2), (pitch[2] - 0.2, pitch[2] - 0.030))
     # cut along the back of the bar
     y, z = pitch[1], pitch[2]
-    foot -= prism([(y - 0.2, z - 0.2), (y - 0.060, z - 0.2), (y - 0.050, z + 0.045), (y - 0.2, z + 0.20)], (-0.1, 0.1))
-    across = (-FRONT_X, FRONT_X)
+    foot -= prism([(y - 0.2, z - 0.2), (y - 0.060, z - 0.2), (y - 0.050, z + 0.045), (y - 0.2, z + 0.20)], 0.1)
+    across = FRONT_X
     spine = hull(plate([(pitch + [0, -0.002, 0.040], 0.056), (head, 0.036)], across, bevel=0.005, sides=32))
-    spine += hull(plate([(head, 0.041)], (-0.0285, 0.0285), bevel=0.003, sides=32))
-    spine -= block((-0.1, 0.1), (y - 0.2, y + 0.2), (z - 0.2, z - 0.030))
+    spine += hull(plate([(head, 0.041)], 0.0285, bevel=0.003, sides=32))
+    spine -= block(0.1, (y - 0.2, y + 0.2), (z - 0.2, z - 0.030))
     groove: list[Circle] = [(pitch + 0.50 * (head - pitch), 0.016), (head + 0.12 * (pitch - head), 0.010)]
     for side in (-1.0, 1.0):
         spine -= hull(plate(groove, (side * (FRONT_X - 0.002), side * (FRONT_X + 0.01))))
@@ -102,10 +98,10 @@ def _bottom(sketch: Sketch, back: Array, end: Array, lever: Array) -> None:
     """The level bar: a channel around both rods with a slanted far end, and the lever that the inner rod pushes."""
     low, high = back[2] - 0.019, back[2] + 0.053
     begin, stop = back[1] + 0.044, end[1] - 0.022
-    cover = hull(rounded_box((-BOTTOM_X, BOTTOM_X), (begin, stop), (low, high), 0.007))
-    cover -= block((-BOTTOM_X + 0.004, BOTTOM_X - 0.004), (begin - 0.1, stop + 0.1), (low + 0.004, high - 0.004))
+    cover = hull(rounded_box(BOTTOM_X, (begin, stop), (low, high), 0.007))
+    cover -= block(BOTTOM_X - 0.004, (begin - 0.1, stop + 0.1), (low + 0.004, high - 0.004))
     slant = 0.75 * (high - low)
-    cover ^= prism([(begin, low), (stop, low), (stop, low + 0.010), (stop - slant, high), (begin, high)], (-0.1, 0.1))
+    cover ^= prism([(begin, low), (stop, low), (stop, low + 0.010), (stop - slant, high), (begin, high)], 0.1)
     for x in (-BOTTOM_X, BOTTOM_X):
         across = (x - 0.002, x + 0.002)
         fork: list[Circle] = [(end, 0.014), ([0, stop - 0.030, end[2] + 0.006], 0.024)]
@@ -122,31 +118,27 @@ def _bottom(sketch: Sketch, back: Array, end: Array, lever: Array) -> None:
 def _column(sketch: Sketch, y: float) -> None:
     """The column on which the scope slides, its joint plates, and the bracket to the cannula."""
     behind, ahead = y - 0.012, y + 0.040
-    column = hull(rounded_box((-COLUMN_X, COLUMN_X), (behind, ahead), (COLUMN_FOOT, COLUMN_TOP), 0.005))
-    column += hull(
-        rounded_box(
-            (-COLUMN_X - 0.002, COLUMN_X + 0.002), (behind, ahead + 0.012), (COLUMN_TOP - 0.075, COLUMN_TOP), 0.006
-        )
-    )
+    column = hull(rounded_box(COLUMN_X, (behind, ahead), (COLUMN_FOOT, COLUMN_TOP), 0.005))
+    column += hull(rounded_box(COLUMN_X + 0.002, (behind, ahead + 0.012), (COLUMN_TOP - 0.075, COLUMN_TOP), 0.006))
     for low, high in ((0.090, 0.235), (0.330, 0.500)):
-        flare = rounded_box((-COLUMN_X, COLUMN_X), (behind - 0.008, behind + 0.010), (low + 0.035, high - 0.035), 0.003)
-        root = rounded_box((-COLUMN_X, COLUMN_X), (behind, behind + 0.010), (low, high), 0.003)
-        column += hull(np.vstack([flare, root]))
+        flare = rounded_box(COLUMN_X, (behind - 0.008, behind + 0.010), (low + 0.035, high - 0.035), 0.003)
+        root = rounded_box(COLUMN_X, (behind, behind + 0.010), (low, high), 0.003)
+        column += hull([flare, root])
     run = (COLUMN_FOOT + 0.020, COLUMN_TOP - 0.076)
-    column -= block((-0.011, 0.011), (ahead - 0.005, ahead + 0.1), run)
+    column -= block(0.011, (ahead - 0.005, ahead + 0.1), run)
     for side in (-1.0, 1.0):  # long recesses on the flanks
         flank = (COLUMN_FOOT + 0.030, COLUMN_TOP - 0.095)
         column -= block((side * (COLUMN_X - 0.002), side * 0.1), (ahead - 0.030, ahead - 0.008), flank)
     sketch.solid(column, "column")
     for x in (-0.017, 0.017):
         sketch.box((x - 0.004, x + 0.004), (ahead - 0.001, ahead + 0.003), run, "steel")
-    sketch.box((-0.011, 0.011), (ahead - 0.006, ahead - 0.0045), run, "dark")
+    sketch.box(0.011, (ahead - 0.006, ahead - 0.0045), run, "dark")
     sketch.rod([0, ahead - 0.001, run[0]], [0, ahead - 0.001, run[1]], 0.003, "steel")
     # a dog-leg to the side and down, round the insertion axis
-    heel = rounded_box((-0.022, 0.022), (y - 0.010, ahead), (COLUMN_FOOT - 0.010, COLUMN_FOOT + 0.018), 0.004)
-    toe = rounded_box((-0.017, 0.017), (-0.040, -0.010), (0.014, 0.044), 0.004)
+    heel = rounded_box(0.022, (y - 0.010, ahead), (COLUMN_FOOT - 0.010, COLUMN_FOOT + 0.018), 0.004)
+    toe = rounded_box(0.017, (-0.040, -0.010), (0.014, 0.044), 0.004)
     clamp = lathe([(0.012, 0.0155), (0.016, 0.018), (0.040, 0.018), (0.046, 0.014)])
-    sketch.solid(hull(np.vstack([heel, toe])) + clamp, "column")
+    sketch.solid(hull([heel, toe]) + clamp, "column")
     sketch.solid(lathe([(0.044, 0.011), (0.050, 0.011), (0.056, 0.014), (0.060, 0.014)]), "bright")
     sketch.rod([0, 0, -0.040], [0, 0, 0.014], SCOPE_RADIUS + 0.0016, "bright")
     sketch.rod([0, 0, -0.003], [0, 0, 0.003], SCOPE_RADIUS + 0.0018, "dark")
@@ -155,8 +147,8 @@ def _column(sketch: Sketch, y: float) -> None:
 def _carriage(sketch: Sketch, z: float, column: float) -> None:
     """Slide on the column with the half ring that holds the endoscope."""
     ahead = column + 0.043
-    sketch.hull(rounded_box((-0.027, 0.027), (ahead, -0.030), (z - 0.002, z + 0.112), 0.006), "cover")
-    sketch.hull(rounded_box((-0.024, 0.024), (-0.036, -0.014), (z + 0.004, z + 0.036), 0.005), "cover")
+    sketch.hull(rounded_box(0.027, (ahead, -0.030), (z - 0.002, z + 0.112), 0.006), "cover")
+    sketch.hull(rounded_box(0.024, (-0.036, -0.014), (z + 0.004, z + 0.036), 0.005), "cover")
 
 
 def add_endoscope(sketch: Sketch, z: float, T_base_tip: Array) -> None:
@@ -168,15 +160,15 @@ def add_endoscope(sketch: Sketch, z: float, T_base_tip: Array) -> None:
     ring = turned([(end[2], SCOPE_RADIUS)], axis="z")
     ring[:, 2] -= ((ring - end) @ look) / look[2]  # slid along the shaft on to the plane of the window
     ring[:, 2] += max(0.0, float(end[2] - ring[:, 2].min()))
-    sketch.hull(np.vstack([ring, turned([(z + 0.002, SCOPE_RADIUS)], axis="z")]), "steel")
+    sketch.hull([ring, turned([(z + 0.002, SCOPE_RADIUS)], axis="z")], "steel")
     sketch.rod([0, 0, end[2] + 0.012], [0, 0, end[2] + 0.016], SCOPE_RADIUS + 1e-4, "dark")
     rings = [(0.000, 0.030), (0.005, 0.036), (0.038, 0.036), (0.043, 0.030), (0.043, 0.0215), (0.060, 0.0215)]
     rings += [(0.104, 0.0215), (0.104, 0.030), (0.113, 0.030), (0.113, 0.024), (0.120, 0.024), (0.120, 0.029)]
     rings += [(0.128, 0.029), (0.128, 0.025), (0.134, 0.025)]
     sketch.solid(lathe([(z + at, radius) for at, radius in rings], sides=24), "aluminium")
     sketch.rod([0, 0, z + 0.060], [0, 0, z + 0.064], 0.0220, "dark")
-    head = rounded_box((-0.034, 0.034), (-0.034, 0.034), (z + 0.156, z + 0.226), 0.008)
-    sketch.hull(np.vstack([head, turned([(z + 0.133, 0.026)], axis="z")]), "cast")
+    head = rounded_box(0.034, 0.034, (z + 0.156, z + 0.226), 0.008)
+    sketch.hull([head, turned([(z + 0.133, 0.026)], axis="z")], "cast")
     for side in (-1.0, 1.0):  # focus buttons
         for step in (0.172, 0.196):
             sketch.rod([side * 0.030, 0, z + step], [side * 0.0350, 0, z + step], 0.0075, "cover")

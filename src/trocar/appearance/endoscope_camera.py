@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trocar.appearance.films import Picture
-from trocar.appearance.lens import Lens
+from trocar.appearance.lens import UNDISTORTED, Lens
 from trocar.appearance.rendering import PicturedScene, new_studio
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics.cart import Cart
@@ -29,7 +29,7 @@ HIDDEN = 4  # group of geoms that MuJoCo does not draw
 
 @dataclass(frozen=True)
 class View:
-    """What one camera sees.
+    """Picture, depth and segmentation of one camera.
 
     Attributes:
         rgb: (height, width, 3). depth: (height, width) [m] along the optical axis; infinite where there is nothing.
@@ -101,7 +101,7 @@ class StereoEndoscope:
         return self.scene.T_world_tip(self.arm) @ pose(R_TIP_OPTICAL, [aside, 0.0, 0.0])
 
     def view(self, eye: str) -> View:
-        """Everything that one camera sees now."""
+        """Picture, depth and segmentation of one camera now."""
         T = self.T_world_camera(eye)
         self._arrange()
         rgb, depth = self._render(T, segment=False)
@@ -130,16 +130,7 @@ class StereoEndoscope:
         inside = _in_view(lens, T, studio.data.geom_xpos, studio.model.geom_rbound + self.baseline / 2)
         endless = studio.model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE
         studio.model.geom_group[:] = np.where(inside | endless, self._groups, HIDDEN)
-        mujoco.mjv_updateScene(
-            studio.model,
-            studio.data,
-            studio.options,
-            None,
-            mujoco.MjvCamera(),
-            mujoco.mjtCatBit.mjCAT_ALL,
-            studio.scene,
-        )
-        studio.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = self.shadows
+        studio.update(mujoco.MjvCamera(), self.shadows)
         for flag in (mujoco.mjtRndFlag.mjRND_REFLECTION, mujoco.mjtRndFlag.mjRND_SKYBOX, mujoco.mjtRndFlag.mjRND_HAZE):
             studio.scene.flags[flag] = False
 
@@ -155,13 +146,8 @@ class StereoEndoscope:
         studio.scene.flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = segment
         studio.scene.flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = segment
         studio.context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
-        rectangle = mujoco.MjrRect(0, 0, lens.width, lens.height)
-        pixels = np.empty((lens.height, lens.width, 3), dtype=np.uint8)
-        buffer = np.empty((lens.height, lens.width), dtype=np.float32) if depth else None
-        mujoco.mjr_render(rectangle, studio.scene, studio.context)
-        mujoco.mjr_readPixels(pixels, buffer, rectangle, studio.context)
-        image = np.ascontiguousarray(pixels[::-1])
-        return image, np.empty(0) if buffer is None else _metres(buffer[::-1])
+        image, buffer = studio.drawn(depth)
+        return image, np.empty(0) if buffer is None else _metres(buffer)
 
     def _label_of_id(self) -> NDArray[np.int32]:
         """Label of each number that a segmented picture has for colour; 0 is the background."""
@@ -175,18 +161,13 @@ class StereoEndoscope:
 
 def _labels(model: mujoco.MjModel) -> tuple[tuple[str, ...], list[int]]:
     """Names of what can be seen, and of each geom the number of its own."""
-    names, numbers = [BACKGROUND], []
-    for geom in range(model.ngeom):
-        body = model.geom_bodyid[geom]
-        name = "surroundings" if body == 0 else model.body(body).name.removeprefix("object/")
-        if name not in names:
-            names.append(name)
-        numbers.append(names.index(name))
-    return tuple(names), numbers
+    bodies = [model.body(body).name.removeprefix("object/") if body else "surroundings" for body in model.geom_bodyid]
+    names = tuple(dict.fromkeys((BACKGROUND, *bodies)))
+    return names, [names.index(body) for body in bodies]
 
 
 def _in_view(lens: Lens, T: Array, centres: Array, radii: Array) -> NDArray[np.bool_]:
-    """Which spheres (n,) reach into the frustum of a camera at T."""
+    """Mask (n,) of the spheres that reach into the frustum of a camera at T."""
     corners = np.array([[-0.5, -0.5], [lens.width - 0.5, -0.5], [lens.width - 0.5, lens.height - 0.5]])
     (left, up, _), (right, _, _), (_, down, _) = lens.rays(corners)
     outward = np.array([[-1.0, 0.0, left], [1.0, 0.0, -right], [0.0, -1.0, up], [0.0, 1.0, -down], [0.0, 0.0, -1.0]])
@@ -214,7 +195,7 @@ def _metres(buffer: NDArray[np.float32]) -> Array:
 
 
 class _Map:
-    """Where each pixel of a distorted image is in a pinhole's."""
+    """Map from the pixels of a distorted image to a pinhole's."""
 
     def __init__(self, pixels: Array, width: int) -> None:
         u, v = pixels[..., 0], pixels[..., 1]
@@ -242,13 +223,7 @@ def _wider(lens: Lens) -> tuple[Lens, _Map | None]:
     v, u = np.mgrid[: lens.height, : lens.width]
     at = lens.rays(np.stack([u, v], axis=-1).astype(float))[..., :2] * [lens.fx, lens.fy]
     low, high = np.floor(at.min((0, 1))) - 1, np.ceil(at.max((0, 1))) + 1
-    width, height = (high - low).astype(int) + 1
-    pinhole = replace(
-        lens,
-        width=int(width),
-        height=int(height),
-        cx=float(-low[0]),
-        cy=float(-low[1]),
-        distortion=(0.0, 0.0, 0.0, 0.0, 0.0),
-    )
-    return pinhole, _Map(at - low, int(width))
+    width, height = ((high - low).astype(int) + 1).tolist()
+    cx, cy = (-low).tolist()
+    pinhole = replace(lens, width=width, height=height, cx=cx, cy=cy, distortion=UNDISTORTED)
+    return pinhole, _Map(at - low, width)

@@ -14,9 +14,8 @@ import numpy as np
 from manifold3d import Manifold, OpType
 
 from trocar.appearance.carving import bar, block, hull, lathe, plate, prism, turned
-from trocar.appearance.sketch import COLLISION, VISUAL, Drawing, Sketch
+from trocar.appearance.sketch import COLLISION, VISUAL, Drawing, Skeleton, Sketch
 from trocar.arms import Arm
-from trocar.arms.arm import poses_at_zero
 from trocar.spatial import Array, pose
 
 SHAFT_RADIUS = 0.004  # [m]
@@ -40,10 +39,10 @@ GRIP = {"condim": 4, "friction": [1.0, 0.005, 0.0001]}
 
 @dataclass(frozen=True)
 class Jaw:
-    """How a jaw differs from that of a large needle driver, to the eye: factors of its sizes, and looks.
+    """Visible differences of a jaw from that of a large needle driver: factors of its sizes, and looks.
 
     Attributes:
-        bend: how far the tip is to one side [m]. insert: material of the gripping face. window: whether it has a slot.
+        bend: how far the tip is to one side [m]. insert: material of the gripping face. window: True for a slot.
     """
 
     width: float = 1.0
@@ -84,27 +83,26 @@ def instrument_bodies(arm: Arm) -> tuple[str, ...]:
 
 def add_instrument(drawing: Drawing, arm: Arm, shaft_top: float) -> None:
     """Add the shapes of roll, wrist and jaws; the shaft ends `shaft_top` above the (first) wrist pitch axis [m]."""
-    T = poses_at_zero(arm.bodies)
-    names = instrument_bodies(arm)
-    snake = "wrist_pitch_1" in names
+    skeleton, names = Skeleton(drawing, arm), instrument_bodies(arm)
+    at, snake = skeleton.at, "wrist_pitch_1" in names
 
-    def on(name: str, origin: str) -> Sketch:
+    def on(name: str) -> Sketch:
         """Drawing frame at the origin of a body, with base axes at q = 0."""
-        return Sketch.at(drawing, drawing.body(name), T[name], pose(p=T[origin][:3, 3]))
+        return skeleton.on(name, pose(p=at[name]))
 
-    _shaft(on("roll", "roll"), shaft_top, SNAKE_SCALE if snake else 1.0)
+    _shaft(on("roll"), shaft_top, SNAKE_SCALE if snake else 1.0)
     if snake:
         chain = [name for name in names if name.startswith("wrist")]
         for name, follower in pairwise([*chain, names[-1]]):
-            _bead(on(name, name), T[name][2, 3] - T[follower][2, 3])
+            _bead(on(name), at[name][2] - at[follower][2])
     else:
-        _wrist(on("wrist_pitch", "wrist_pitch"), float(T["wrist_pitch"][2, 3] - T["wrist_yaw"][2, 3]))
-        on("wrist_yaw", "wrist_yaw").rod([0, -0.0036, 0], [0, 0.0036, 0], 0.0008, "tungsten")
+        _wrist(on("wrist_pitch"), float(at["wrist_pitch"][2] - at["wrist_yaw"][2]))
+        on("wrist_yaw").rod([0, -0.0036, 0], [0, 0.0036, 0], 0.0008, "tungsten")
     if "idle_disc" in names:
-        blade = Sketch(drawing, drawing.body(arm.tip_body), arm.body("idle_disc").placement @ T_FINGER_DRAWING)
+        blade = Sketch(drawing, arm.tip_body, arm.body("idle_disc").placement @ T_FINGER_DRAWING)
         _blade(blade, arm.jaw_length)
         return
-    left, right = (Sketch(drawing, drawing.body(name), T_FINGER_DRAWING) for name in ("finger_left", "finger_right"))
+    left, right = (Sketch(drawing, name, T_FINGER_DRAWING) for name in ("finger_left", "finger_right"))
     # the left finger opens towards -x, where its own x axis points at q = 0
     _finger(left, -1.0, arm.jaw_length, jaw_of(arm.instrument))
     _finger(right, 1.0, arm.jaw_length, jaw_of(arm.instrument))
@@ -121,15 +119,9 @@ def _add_jaw_contact(drawing: Drawing, left: Sketch, right: Sketch, length: floa
     ball = [-radius - CLEARANCE, 0.0, -0.95 * length]
     left.ball(ball, radius, JAW, name="jaw_ball")
     right.box((0.0, deep), (-deep, deep), (deep, -length - deep), JAW, name="jaw_block")
-    drawing.add_pair(
-        name="jaw",
-        geomname1="jaw_ball",
-        geomname2="jaw_block",
-        condim=1,  # the fingers share one axis: no sliding for friction to resist
-        gap=TOUCH,
-        solref=SQUEEZE_SOLREF,
-        solimp=SQUEEZE_SOLIMP,
-    )
+    # condim 1: the fingers share one axis, so there is no sliding for friction to resist
+    pair = {"name": "jaw", "geomname1": "jaw_ball", "geomname2": "jaw_block", "condim": 1, "gap": TOUCH}
+    drawing.pairs.append({**pair, "solref": SQUEEZE_SOLREF, "solimp": SQUEEZE_SOLIMP})
 
 
 def _shaft(sketch: Sketch, top: float, scale: float) -> None:
@@ -163,11 +155,11 @@ def _wrist(sketch: Sketch, reach: float) -> None:
     top, end = 0.0027, -reach - 0.0029
     turns = np.linspace(0.0, np.pi, 12)
     oval = [((top + end) / 2 - (top - end) / 2 * np.cos(a), 0.0043 * np.sin(a) ** 0.6) for a in turns]
-    barrel = lathe(oval, sides=28) ^ block((-0.0039, 0.0039), (-0.0034, 0.0034), (-0.1, 0.1))
+    barrel = lathe(oval, sides=28) ^ block(0.0039, 0.0034, 0.1)
     for side in (-1.0, 1.0):
         barrel -= bar([side * 0.0021, 0, 0], [side * 0.01, 0, 0], 0.0030, 24)
-        barrel -= block((side * 0.0021, side * 0.01), (-0.01, 0.01), (0.0, 0.01))
-    barrel -= block((-0.1, 0.1), (-0.0017, 0.0017), (-0.1, -reach + 0.0029))  # the fork
+        barrel -= block((side * 0.0021, side * 0.01), 0.01, (0.0, 0.01))
+    barrel -= block(0.1, 0.0017, (-0.1, -reach + 0.0029))  # the fork
     barrel -= bar([-0.1, 0, 0], [0.1, 0, 0], 0.0010, 12)
     for side in (-1.0, 1.0):
         barrel -= bar([0, side * 0.0031, -reach], [0, side * 0.01, -reach], 0.0010, 12)
@@ -185,11 +177,11 @@ def _finger(sketch: Sketch, side: float, length: float, jaw: Jaw) -> None:
         _section(side, 0.75 * length, 0.0015 * jaw.thickness, 0.0013 * jaw.width, 0.45 * jaw.bend),
         _section(side, length, 0.0008 * jaw.thickness, 0.0010 * jaw.width, jaw.bend),
     ]
-    blade = Manifold.batch_boolean([hull(np.vstack(pair)) for pair in pairwise(sections)], OpType.Add)
-    root = hull(hub) + hull(np.vstack([hub[side * hub[:, 0] > 0], sections[0]]))
+    blade = Manifold.batch_boolean([hull(pair) for pair in pairwise(sections)], OpType.Add)
+    root = hull(hub) + hull([hub[side * hub[:, 0] > 0], sections[0]])
     sketch.solid(root, "aluminium")
     if jaw.window:  # a fenestrated jaw
-        slot = plate([([0, 0, -0.40 * length], 0.0006), ([0, 0, -0.72 * length], 0.0005)], (-0.01, 0.01))
+        slot = plate([([0, 0, -0.40 * length], 0.0006), ([0, 0, -0.72 * length], 0.0005)], 0.01)
         blade -= hull(slot)
     sketch.solid(blade, jaw.look)
     if jaw.insert is not None:  # the gripping face, which the two fingers share when closed, with teeth across it
@@ -197,13 +189,13 @@ def _finger(sketch: Sketch, side: float, length: float, jaw: Jaw) -> None:
         half = 0.0009 * min(jaw.width, 1.0)
         steps = np.linspace(JAW_ROOT, reach, 2 * round((reach - JAW_ROOT) / TOOTH) + 1)
         ridge = [(side * (1e-5 if k % 2 else 1.6e-4), -z) for k, z in enumerate(steps)]
-        insert = prism([*ridge, (side * 4e-4, -reach), (side * 4e-4, -JAW_ROOT)], (-half, half), "y")
+        insert = prism([*ridge, (side * 4e-4, -reach), (side * 4e-4, -JAW_ROOT)], half, "y")
         if jaw.window:
             insert -= hull(slot)
         sketch.solid(insert, jaw.insert)
     # Flat where it grips, with a round end: corners would take turns in touching a surface as the shaft tilts.
     flat = length - 2.0 * JAW_END
-    sketch.box((0.0, side * 0.0016), (-0.0013, 0.0013), (-JAW_ROOT, -flat), {**COLLISION, **GRIP})
+    sketch.box((0.0, side * 0.0016), 0.0013, (-JAW_ROOT, -flat), {**COLLISION, **GRIP})
     sketch.ball([side * JAW_END, 0.0, JAW_END - length], JAW_END, {**COLLISION, **GRIP})
 
 
@@ -215,7 +207,7 @@ def _section(side: float, z: float, outer: float, half: float, bend: float) -> A
 
 def _blade(sketch: Sketch, length: float) -> None:
     """Hub on the yaw pin and a slim tip, to `length` [m]: a cautery hook or spatula."""
-    sketch.hull(plate([([0, 0, 0], 0.0024)], (-0.0016, 0.0016), "y", 0.0002), "plastic")
+    sketch.hull(plate([([0, 0, 0], 0.0024)], 0.0016, "y", 0.0002), "plastic")
     sketch.hull(turned([(-length / 2, 0.0010), (-0.001, 0.0020)], axis="z"), "plastic")
     sketch.rod([0, 0, -length / 2], [0, 0, -length], 0.0005, "steel")
     sketch.rod([0, 0, -0.001], [0, 0, 0.001 - length], 0.0010, {**COLLISION, **GRIP}, round_ends=True)

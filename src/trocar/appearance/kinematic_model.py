@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.appearance.arm_shapes import add_shapes
-from trocar.appearance.cart_shapes import add_cart, add_set_up_joints
-from trocar.appearance.sketch import Sketch
+from trocar.appearance.cart_shapes import cart_drawing, set_up_drawing
 from trocar.arms import Arm, Body
 from trocar.errors import TrocarError
 from trocar.mechanics.cart import Cart
@@ -92,13 +91,12 @@ def add_patient_cart(spec: mujoco.MjSpec, cart: Cart, mounts: Mapping[str, str])
     Args:
         mounts: place on the cart (PSM1, PSM2, PSM3 or ECM) of each arm, by the arm's name in the model.
     """
-    add_cart(spec, cart.name)
+    cart_drawing(cart.name).put_on(spec)
     for name, mount in mounts.items():
-        sketches = {}
+        prefix = f"{name}/{SET_UP}"
         for joint, T in set_up_poses(cart, mount).items():
-            body = spec.worldbody.add_body(name=f"{name}/{SET_UP}{joint}", pos=T[:3, 3], quat=quaternion(T[:3, :3]))
-            sketches[joint] = Sketch(spec, body, np.eye(4))
-        add_set_up_joints(cart.set_up(mount), sketches.__getitem__)
+            spec.worldbody.add_body(name=prefix + joint, pos=T[:3, 3], quat=quaternion(T[:3, :3]))
+        set_up_drawing(cart.set_up(mount), prefix).put_on(spec)
 
 
 def set_up_poses(cart: Cart, mount: str) -> dict[str, Array]:

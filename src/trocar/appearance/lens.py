@@ -73,10 +73,9 @@ class Lens:
 
     def distort(self, x: Array) -> Array:
         """Normalised coordinates (..., 2) behind the lens, of those x / z, y / z before it."""
-        k1, k2, p1, p2, k3 = self.distortion
+        _, _, p1, p2, _ = self.distortion
         a, b = x[..., 0], x[..., 1]
-        r2 = a * a + b * b
-        radial = 1.0 + r2 * (k1 + r2 * (k2 + r2 * k3))
+        r2, radial = self._radial(a, b)
         shift_a, shift_b = 2 * p1 * a * b + p2 * (r2 + 2 * a * a), p1 * (r2 + 2 * b * b) + 2 * p2 * a * b
         return np.stack([a * radial + shift_a, b * radial + shift_b], axis=-1)
 
@@ -89,14 +88,14 @@ class Lens:
             left = self.distort(found) - x
             if np.abs(left).max() < SETTLED:
                 return found
-            found = found - left / _scale(self.distortion, found)
+            # the radial part's stretch across the radius: a good first guess of the slope
+            found = found - left / self._radial(found[..., 0], found[..., 1])[1][..., None]
         if np.abs(self.distort(found) - x).max() > 1e-9:
             raise TrocarError(f"the distortion {self.distortion} cannot be undone over the whole image: it folds over")
         return found
 
-
-def _scale(distortion: tuple[float, ...], x: Array) -> Array:
-    """How much the radial part stretches across the radius (..., 1): a good first guess of the slope."""
-    k1, k2, _, _, k3 = distortion
-    r2 = (x * x).sum(-1, keepdims=True)
-    return np.asarray(1.0 + r2 * (k1 + r2 * (k2 + r2 * k3)))
+    def _radial(self, a: Array, b: Array) -> tuple[Array, Array]:
+        """Squared distance (...) of normalised coordinates from the axis, and the radial factor there."""
+        k1, k2, _, _, k3 = self.distortion
+        r2 = a * a + b * b
+        return r2, 1.0 + r2 * (k1 + r2 * (k2 + r2 * k3))

@@ -17,10 +17,11 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from trocar.appearance.sketch import VISUAL, Sketch, on_bodies
+from trocar.appearance.sketch import VISUAL
 from trocar.arms import Arm
+from trocar.arms.arm import poses_at_zero
 from trocar.errors import TrocarError
-from trocar.spatial import Array, pose, quaternion, rotation
+from trocar.spatial import Array, inverse, pose, quaternion, rotation
 
 VARIABLE = "TROCAR_DVRK_MODEL"
 READABLE = (".stl", ".STL", ".obj", ".OBJ")  # what MuJoCo reads; Collada (.dae) it does not
@@ -28,7 +29,7 @@ READABLE = (".stl", ".STL", ".obj", ".OBJ")  # what MuJoCo reads; Collada (.dae)
 
 @dataclass(frozen=True)
 class Description:
-    """Where the checkout describes an arm.
+    """Place of an arm's description in the checkout.
 
     Attributes:
         file: xacro file. macros: those of its macros that make up the arm.
@@ -116,13 +117,19 @@ def checkout() -> Path | None:
 
 def replace_shapes(spec: mujoco.MjSpec, arm: Arm, folder: Path) -> None:
     """Put the checkout's meshes in the place of our visible shapes, on the bodies that it has a mesh for."""
-    meshes, on = maker_meshes(arm, folder), on_bodies(spec, arm.bodies)
-    for name in {mesh.body for mesh in meshes}:
-        body = spec.worldbody if name is None else spec.body(name)
+    meshes, T_base = maker_meshes(arm, folder), poses_at_zero(arm.bodies)
+    bodies = {mesh.body: spec.worldbody if mesh.body is None else spec.body(mesh.body) for mesh in meshes}
+    for body in bodies.values():
         for geom in [g for g in body.geoms if g.group == VISUAL["group"]]:
             spec.delete(geom)
+    # a shell: a scanned or exported surface need not be closed, and weighs nothing here anyway
+    shell, kind = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL, mujoco.mjtGeom.mjGEOM_MESH
     for i, mesh in enumerate(meshes):
-        _add(spec, on(mesh.body), mesh, f"maker_{i}")
+        name = f"maker_{i}"
+        T = mesh.T_base_mesh if mesh.body is None else inverse(T_base[mesh.body]) @ mesh.T_base_mesh
+        spec.add_mesh(name=name, file=str(mesh.path.resolve()), scale=mesh.scale, inertia=shell)
+        place = {"pos": T[:3, 3], "quat": quaternion(T[:3, :3])}
+        bodies[mesh.body].add_geom(type=kind, meshname=name, material="cast", **place, **VISUAL)
 
 
 def maker_meshes(arm: Arm, folder: Path) -> list[MakerMesh]:
@@ -146,22 +153,6 @@ def maker_meshes(arm: Arm, folder: Path) -> list[MakerMesh]:
         named = f" ({', '.join(missing[:3])}, ... are not there as .stl or .obj)" if missing else ""
         raise TrocarError(f"{VARIABLE}={folder} has no mesh of {arm.name} that can be read{named}")
     return found
-
-
-def _add(spec: mujoco.MjSpec, sketch: Sketch, mesh: MakerMesh, name: str) -> None:
-    T = sketch.T_body_drawing @ mesh.T_base_mesh
-    # a shell: a scanned or exported surface need not be closed, and weighs nothing here anyway
-    spec.add_mesh(
-        name=name, file=str(mesh.path.resolve()), scale=mesh.scale, inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
-    )
-    sketch.body.add_geom(
-        type=mujoco.mjtGeom.mjGEOM_MESH,
-        meshname=name,
-        pos=T[:3, 3],
-        quat=quaternion(T[:3, :3]),
-        material="cast",
-        **VISUAL,
-    )
 
 
 def _readable(folder: Path, filename: str) -> Path | None:

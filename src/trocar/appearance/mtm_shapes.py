@@ -2,7 +2,7 @@
 
 Drawn in the base frame at q = 0 (origin at the shoulder, z up, the forearm towards -y), from the joint positions of
 the arm's own geometry. Sizes that no table gives are those of the real machine's covers, to about 5 mm. The two
-masters are mirror images of each other. What collides is drawn elsewhere (see `geometry`).
+masters are mirror images of each other. What collides is drawn elsewhere (see `arm_shapes`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ import numpy as np
 from manifold3d import Manifold, OpType
 
 from trocar.appearance.carving import Circle, Interval, bar, hull, lathe, plate, rounded_box, turned
-from trocar.appearance.sketch import Drawing, Sketch, on_bodies
+from trocar.appearance.sketch import Drawing, Skeleton, Sketch
 from trocar.arms import Arm
-from trocar.arms.arm import poses_at_zero
 from trocar.spatial import Array
 
 PANEL = 0.190  # top panel above the shoulder [m]
@@ -24,11 +23,9 @@ BRACKET_X, CRANK_X = -0.106, -0.056  # the bracket hangs, and the crank turns, b
 
 def add_mtm(drawing: Drawing, arm: Arm) -> None:
     """Add every visible shape of a master."""
-    T, on = poses_at_zero(arm.bodies), on_bodies(drawing, arm.bodies)
-    at = {name: pose[:3, 3] for name, pose in T.items()}
+    skeleton = Skeleton(drawing, arm)
+    at, on, elbow_pin = skeleton.at, skeleton.on, skeleton.pins["rod"]
     side = -1.0 if arm.name == "MTML" else 1.0
-    (loop,) = arm.loops
-    elbow_pin = (T[loop.body_a] @ np.array([*loop.point_a, 1.0]))[:3]
     _panel(on(None), side)
     _outer_yaw(on("outer_yaw"), side)
     _crank(on("crank"), at["rod"], side)
@@ -103,7 +100,7 @@ def _rod(sketch: Sketch, top: Array, low: Array, side: float) -> None:
 
 def _upper_arm(sketch: Sketch, elbow: Array, side: float) -> None:
     """A square tube from above the shoulder down to the elbow's fork; the motor sticks out at the shoulder."""
-    sketch.hull(rounded_box((-0.024, 0.024), (-0.022, 0.026), (elbow[2] + 0.030, 0.080), 0.005), "cast")
+    sketch.hull(rounded_box(0.024, (-0.022, 0.026), (elbow[2] + 0.030, 0.080), 0.005), "cast")
     sketch.rod([side * (CRANK_X + 0.006), 0, 0], [-0.02 * side, 0, 0], 0.019, "aluminium")
     sketch.rod([0.02 * side, 0, 0], [0.069 * side, 0, 0], 0.022, "cover")
     sketch.rod([0.069 * side, 0, 0], [0.074 * side, 0, 0], 0.017, "dark")
@@ -115,16 +112,13 @@ def _upper_arm(sketch: Sketch, elbow: Array, side: float) -> None:
 
 def _forearm(sketch: Sketch, elbow: Array, wrist: Array, pin: Array, side: float) -> None:
     """A bar from the elbow to the drum under the gimbal, with an arm to the rod's pin."""
-    sketch.hull(plate([(elbow, 0.016), (elbow + [0, -0.050, 0.004], 0.018)], (-0.0215, 0.0215), bevel=0.002), "column")
-    sketch.hull(
-        rounded_box((-0.021, 0.021), (wrist[1], elbow[1] - 0.020), elbow[2] + np.array([-0.013, 0.024]), 0.004),
-        "column",
-    )
+    sketch.hull(plate([(elbow, 0.016), (elbow + [0, -0.050, 0.004], 0.018)], 0.0215, bevel=0.002), "column")
+    sketch.hull(rounded_box(0.021, (wrist[1], elbow[1] - 0.020), (elbow[2] - 0.013, elbow[2] + 0.024), 0.004), "column")
     drum = [(elbow[2] - 0.030, 0.022), (elbow[2] - 0.026, 0.026), (elbow[2] + 0.032, 0.026), (elbow[2] + 0.034, 0.024)]
     sketch.hull(turned(drum, axis="z") + [0, wrist[1], 0], "column")
     across = _across(side, 0.0, CRANK_X + 0.009)
     sketch.rod([across[0], *pin[1:]], [across[1], *pin[1:]], 0.006, "steel")
-    sketch.hull(plate([(pin, 0.012), (pin + [0, 0.030, 0.004], 0.014)], (-0.016, 0.016), bevel=0.001), "column")
+    sketch.hull(plate([(pin, 0.012), (pin + [0, 0.030, 0.004], 0.014)], 0.016, bevel=0.001), "column")
 
 
 def _platform(sketch: Sketch, wrist: Array, low: float, side: float) -> None:
@@ -158,7 +152,7 @@ def _yaw(sketch: Sketch, wrist: Array) -> None:
     """The inner L: from the yaw axis back and up to the roll axis behind the hand."""
     low, behind = wrist[2] - 0.064, wrist[1] + 0.062
     frame = hull(plate([([0, wrist[1], 0], 0.013), ([0, behind, 0], 0.011)], (low, low + 0.016), "z", 0.002))
-    frame += hull(rounded_box((-0.011, 0.011), (behind - 0.006, behind + 0.012), (low, wrist[2] + 0.008), 0.004))
+    frame += hull(rounded_box(0.011, (behind - 0.006, behind + 0.012), (low, wrist[2] + 0.008), 0.004))
     roll = [(behind - 0.012, 0.0115), (behind - 0.010, 0.0135), (behind + 0.016, 0.0135), (behind + 0.019, 0.0110)]
     frame += lathe(roll, "y").translate([0.0, 0.0, float(wrist[2])])
     sketch.solid(frame, "cover")
@@ -173,7 +167,7 @@ def _grips(sketch: Sketch, wrist: Array) -> None:
         root = plate([([0, hub - 0.018, z], 0.007)], _across(x, 0.004, 0.010))
         knee = plate([([0, tip + 0.034, z], 0.0065)], _across(x, 0.0170, 0.0205))
         end = plate([([0, tip + 0.010, z], 0.0095)], _across(x, 0.0160, 0.0190), sides=24)
-        hand += hull(np.vstack([root, knee])) + hull(np.vstack([knee, end]))
+        hand += hull([root, knee]) + hull([knee, end])
         pad: list[Circle] = [([0, tip + 0.010, z], 0.0085), ([0, tip + 0.024, z], 0.0070)]
         sketch.hull(plate(pad, _across(x, 0.0175, 0.0212), bevel=0.0008), "dark")
         arc = np.linspace(-0.42 * np.pi, 0.42 * np.pi, 7)

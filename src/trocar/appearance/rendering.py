@@ -12,7 +12,6 @@ from typing import Any, Protocol, cast
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike
 
 from trocar.appearance.cart_shapes import FLOOR
 from trocar.appearance.films import Picture
@@ -185,21 +184,18 @@ def _render_model(
     camera: str | tuple[float, float] | mujoco.MjvCamera | None,
     size: tuple[int, int],
     zoom: float,
-    q: ArrayLike | Mapping[str, ArrayLike] | None,
+    q: Any,
     traces: Sequence[Trace],
     shadows: bool,
 ) -> Picture:
     """A picture of an arm or cart that is not simulated."""
-    if isinstance(subject, Cart):
-        spec, qpos = kinematic_cart(subject, q)  # type: ignore[arg-type]
-        place = Studio(spec, qpos, FLOOR[subject.name])
-    else:
-        spec, qpos = kinematic_arm(subject, q)  # type: ignore[arg-type]
-        place = Studio(spec, qpos, None)
+    cart = isinstance(subject, Cart)
+    spec, qpos = kinematic_cart(subject, q) if isinstance(subject, Cart) else kinematic_arm(subject, q)
+    place = Studio(spec, qpos, FLOOR[subject.name] if cart else None)
     try:
         from_where: mujoco.MjvCamera = camera
         if not isinstance(camera, mujoco.MjvCamera):
-            from_where = place.view(_direction(camera, isinstance(subject, Cart)), zoom, size[0] / size[1])
+            from_where = place.view(_direction(camera, cart), zoom, size[0] / size[1])
         # lit from above, over the viewer's left shoulder
         azimuth = math.radians(from_where.azimuth - 40.0)
         place.model.light("key").dir = np.array([np.cos(azimuth), np.sin(azimuth), -1.4]) / math.hypot(1.0, 1.4)

@@ -6,7 +6,7 @@ is a measured parameter, not a consequence of its shape.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,8 +15,9 @@ import numpy as np
 from manifold3d import Manifold
 from numpy.typing import ArrayLike
 
-from trocar.appearance.carving import Interval, hull, triangles
-from trocar.arms.arm import Body, poses_at_zero
+from trocar.appearance.carving import Span, ends, hull, triangles
+from trocar.arms import Arm
+from trocar.arms.arm import poses_at_zero
 from trocar.errors import TrocarError
 from trocar.spatial import Array, inverse, quaternion
 
@@ -48,27 +49,22 @@ COLLISION: dict[str, Any] = {
 }
 
 
+BASE = np.eye(4)  # drawing frame of most shapes
+
+
 @dataclass
 class Drawing:
-    """Shapes of one arm, drawn once and put on every model of it: what is added to a model, in order."""
+    """Shapes of an arm or a cart, drawn once and put on every model of it.
 
+    Attributes:
+        base: name of what is fixed, in the names of meshes.
+        meshes, geoms, pairs: what is added to a model, in order; geoms with the body that carries them, "" the base.
+    """
+
+    base: str = "base"
     meshes: list[dict[str, Any]] = field(default_factory=list)
     geoms: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     pairs: list[dict[str, Any]] = field(default_factory=list)
-
-    def body(self, name: str) -> DrawnBody:
-        """Where to draw on a body."""
-        return DrawnBody(self, name)
-
-    @property
-    def worldbody(self) -> DrawnBody:
-        return DrawnBody(self, "")
-
-    def add_mesh(self, **attributes: Any) -> None:
-        self.meshes.append(attributes)
-
-    def add_pair(self, **attributes: Any) -> None:
-        self.pairs.append(attributes)
 
     def put_on(self, spec: mujoco.MjSpec) -> None:
         """Add all of it to a model with these bodies."""
@@ -81,17 +77,6 @@ class Drawing:
             spec.add_pair(**pair)
 
 
-@dataclass(frozen=True)
-class DrawnBody:
-    """One body of a drawing."""
-
-    drawing: Drawing
-    name: str
-
-    def add_geom(self, **attributes: Any) -> None:
-        self.drawing.geoms.append((self.name, attributes))
-
-
 def add_materials(spec: mujoco.MjSpec) -> None:
     """Add every material of the table, once."""
     present = {material.name for material in spec.materials}
@@ -102,31 +87,24 @@ def add_materials(spec: mujoco.MjSpec) -> None:
 
 @dataclass(frozen=True)
 class Sketch:
-    """Draws on one body. Points are given in a drawing frame, whose pose on the body is `T_body_drawing`.
+    """Draws on one body ("" for the base). Points are in a drawing frame, whose pose on the body is `T_body_drawing`.
 
     `look` is the name of a material, or a dictionary of geom attributes such as `COLLISION`.
     """
 
-    spec: mujoco.MjSpec | Drawing
-    body: mujoco.MjsBody | DrawnBody
-    T_body_drawing: Array
+    drawing: Drawing
+    body: str = ""
+    T_body_drawing: Array = field(default_factory=lambda: np.eye(4))
 
-    @classmethod
-    def at(
-        cls, spec: mujoco.MjSpec | Drawing, body: mujoco.MjsBody | DrawnBody, T_base_body: Array, T_base_drawing: Array
-    ) -> Sketch:
-        """On a body, in a drawing frame given by its pose in the base."""
-        return cls(spec, body, inverse(T_base_body) @ T_base_drawing)
-
-    def box(self, x: Interval, y: Interval, z: Interval, look: str | dict[str, Any], **more: Any) -> None:
+    def box(self, x: Span, y: Span, z: Span, look: str | dict[str, Any], **more: Any) -> None:
         """Box between two values of each coordinate [m]."""
-        low, high = np.array([x, y, z], dtype=float).T
+        low, high = np.array([ends(x), ends(y), ends(z)]).T
         self._geom(
             look,
             type=mujoco.mjtGeom.mjGEOM_BOX,
             pos=self._point((low + high) / 2),
             quat=quaternion(self.T_body_drawing[:3, :3]),
-            size=np.abs(high - low) / 2,
+            size=(high - low) / 2,
             **more,
         )
 
@@ -143,40 +121,44 @@ class Sketch:
         kind = mujoco.mjtGeom.mjGEOM_SPHERE
         self._geom(look, type=kind, pos=self._point(centre), size=[radius, 0.0, 0.0], **more)
 
-    def hull(self, points: Array, look: str | dict[str, Any], **more: Any) -> None:
-        """Convex hull of points (n, 3) [m], as a mesh."""
-        self.solid(hull(points), look, **more)
+    def hull(self, points: Array | Sequence[Array], look: str | dict[str, Any]) -> None:
+        """Convex hull of points (n, 3) [m], or of several arrays of them, as a mesh."""
+        self.solid(hull(points), look)
 
-    def solid(self, solid: Manifold, look: str | dict[str, Any], **more: Any) -> None:
+    def solid(self, solid: Manifold, look: str | dict[str, Any]) -> None:
         """A solid made of others by +, - and ^ (see `hull`, `prism`, `lathe`, `bar`), as a mesh."""
+        body, meshes = self.body or self.drawing.base, self.drawing.meshes
         if solid.is_empty():
-            raise TrocarError(f"a solid of {self.body.name or 'base'} is empty")
+            raise TrocarError(f"a solid of {body} is empty")
         vertices, faces, normals = triangles(solid)
         R, p = self.T_body_drawing[:3, :3], self.T_body_drawing[:3, 3]
-        name = f"{self.body.name or 'base'}_{len(self.spec.meshes)}"
-        self.spec.add_mesh(
-            name=name,
-            uservert=(vertices @ R.T + p).ravel(),
-            userface=faces.ravel(),
-            usernormal=(normals @ R.T).ravel(),
-        )
-        self._geom(look, type=mujoco.mjtGeom.mjGEOM_MESH, meshname=name, **more)
+        name, corners, upright = f"{body}_{len(meshes)}", (vertices @ R.T + p).ravel(), (normals @ R.T).ravel()
+        meshes.append({"name": name, "uservert": corners, "userface": faces.ravel(), "usernormal": upright})
+        self._geom(look, type=mujoco.mjtGeom.mjGEOM_MESH, meshname=name)
 
     def _point(self, p: ArrayLike) -> Array:
         return self.T_body_drawing[:3, :3] @ np.asarray(p, dtype=float) + self.T_body_drawing[:3, 3]
 
     def _geom(self, look: str | dict[str, Any], **attributes: Any) -> None:
         style = {**VISUAL, "material": look} if isinstance(look, str) else look
-        self.body.add_geom(**{**style, **attributes})
+        self.drawing.geoms.append((self.body, {**style, **attributes}))
 
 
-def on_bodies(spec: mujoco.MjSpec | Drawing, bodies: Sequence[Body]) -> Callable[[str | None], Sketch]:
-    """Sketches by the name of a body (None for the base), all in base coordinates at q = 0."""
-    T = poses_at_zero(bodies)
+class Skeleton:
+    """The links of an arm at q = 0, in its base, to draw on.
 
-    def on(name: str | None) -> Sketch:
-        if name is None:
-            return Sketch(spec, spec.worldbody, np.eye(4))
-        return Sketch.at(spec, spec.body(name), T[name], np.eye(4))
+    Attributes:
+        T: pose (4, 4) of every link. at: origin (3,) of every link, which its joint passes through [m].
+        pins: (3,) of every loop closure, by the first of the two links that it joins [m].
+    """
 
-    return on
+    def __init__(self, drawing: Drawing, arm: Arm) -> None:
+        self._drawing, self.T = drawing, poses_at_zero(arm.bodies)
+        self.at = {name: T[:3, 3] for name, T in self.T.items()}
+        self.pins = {p.body_a: (self.T[p.body_a] @ np.array([*p.point_a, 1.0]))[:3] for p in arm.loops}
+
+    def on(self, link: str | None, T_base_drawing: Array = BASE) -> Sketch:
+        """A sketch on a link (None for the base) in a drawing frame given by its pose in the base, at q = 0."""
+        if link is None:
+            return Sketch(self._drawing, "", T_base_drawing)
+        return Sketch(self._drawing, link, inverse(self.T[link]) @ T_base_drawing)

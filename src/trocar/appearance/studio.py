@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise, product
 from types import MappingProxyType
 from typing import Any
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
 from trocar.appearance.films import Picture
 from trocar.appearance.gl_context import gl_context
@@ -112,20 +114,30 @@ class Studio:
         """Image (height, width, 3) of the model at qpos, with lines drawn into it. size: (width, height) [pixels]."""
         self.arrange(qpos)
         self.prepare(size)
-        mujoco.mjv_updateScene(
-            self.model, self.data, self.options, None, camera, mujoco.mjtCatBit.mjCAT_ALL, self.scene
-        )
+        self.update(camera, shadows)
         for trace in traces:
             self._draw(trace)
+        return self.drawn()[0]
+
+    def update(self, camera: mujoco.MjvCamera, shadows: bool) -> None:
+        """Bring the scene up to the model as it is arranged now."""
+        everything = mujoco.mjtCatBit.mjCAT_ALL
+        mujoco.mjv_updateScene(self.model, self.data, self.options, None, camera, everything, self.scene)
         self.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = shadows
-        image = np.empty((size[1], size[0], 3), dtype=np.uint8)
-        rectangle = mujoco.MjrRect(0, 0, *size)
+
+    def drawn(self, depth: bool = False) -> tuple[Picture, NDArray[np.float32] | None]:
+        """Image (height, width, 3) of the scene, upright, and OpenGL's depth (height, width) if wanted."""
+        assert self.size is not None
+        width, height = self.size
+        image = np.empty((height, width, 3), dtype=np.uint8)
+        buffer = np.empty((height, width), dtype=np.float32) if depth else None
+        rectangle = mujoco.MjrRect(0, 0, width, height)
         mujoco.mjr_render(rectangle, self.scene, self.context)
-        mujoco.mjr_readPixels(image, None, rectangle, self.context)
-        return np.ascontiguousarray(image[::-1])
+        mujoco.mjr_readPixels(image, buffer, rectangle, self.context)
+        return np.ascontiguousarray(image[::-1]), None if buffer is None else buffer[::-1]
 
     def arrange(self, qpos: Array, bodies: Mapping[str, Array] = MappingProxyType({})) -> None:
-        """Everything where it is at qpos; fixed bodies given by name at other poses (4, 4) in the world."""
+        """Move everything to qpos, and fixed bodies given by name to other poses (4, 4) in the world."""
         for name, T in bodies.items():
             body = self.model.body(name)
             body.pos, body.quat = T[:3, 3], quaternion(T[:3, :3])
@@ -138,7 +150,7 @@ class Studio:
     def _draw(self, trace: Trace) -> None:
         """Add a line to the scene, segment by segment."""
         colour, zero = np.array(trace.rgba, dtype=np.float32), np.zeros(3)
-        for start, end in zip(trace.points[:-1], trace.points[1:], strict=True):
+        for start, end in pairwise(trace.points):
             geom = self.scene.geoms[self.scene.ngeom]
             mujoco.mjv_initGeom(geom, mujoco.mjtGeom.mjGEOM_LINE, zero, zero, np.eye(3).ravel(), colour)
             mujoco.mjv_connector(geom, mujoco.mjtGeom.mjGEOM_LINE, trace.width, start, end)
@@ -226,7 +238,7 @@ def _corners(spec: mujoco.MjSpec, qpos: Array) -> tuple[Array, Array]:
     data = mujoco.MjData(model)
     data.qpos[:] = qpos
     mujoco.mj_kinematics(model, data)
-    signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    signs = np.array(list(product((-1, 1), repeat=3)))
     points, fixed = [], [np.empty((0, 3))]
     for i in np.flatnonzero(model.geom_group == VISUAL["group"]):
         if model.geom_type[i] == mujoco.mjtGeom.mjGEOM_MESH:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from trocar.appearance.kinematic_model import BASE
 from trocar.arms import Arm
 from trocar.simulation.engine import Engine
 from trocar.spatial import Array, pose
-
-BASE = "base"  # body that carries an arm in a model with several
 
 
 class ArmSlice:

@@ -1,4 +1,4 @@
-"""MuJoCo's model and data with what trocar adds: stiffer constraints, a whole state, a guard against blow-ups."""
+"""MuJoCo's model and data, with stiffer constraints, snapshots of the whole state and a guard against divergence."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ IMPEDANCE = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # of constraints: as hard as MuJo
 STIFFENING = {"fast": 1e-1, "exact": 1e-2, "discrete": 1e-1}
 # An acceleration beyond this, squared and summed, is a simulation that has blown up [(rad/s^2)^2].
 RUNAWAY = 1e18
-KIND = mujoco.mjtState.mjSTATE_INTEGRATION
+STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything that decides the future of a simulation; `memories` of every arm by name."""
+    """The whole state of a simulation, which decides its future; `memories` of every arm by name."""
 
     state: Array
     tau: Array
@@ -37,7 +37,7 @@ class Snapshot:
 
 
 class Engine:
-    """What all arms of a simulation share."""
+    """Model, data and integrator that all arms of a simulation share."""
 
     def __init__(self, model: mujoco.MjModel, accuracy: str) -> None:
         log_mujoco_warnings()
@@ -59,7 +59,7 @@ class Engine:
             self.posed = True
 
     def forward(self) -> None:
-        """Everything that follows from the state."""
+        """Compute poses, velocities and accelerations from the state."""
         mujoco.mj_forward(self.model, self.data)
         self.posed = True
 
@@ -90,14 +90,3 @@ class Engine:
                 stacklevel=4,
             )
         return sound
-
-    def snapshot(self, memories: Mapping[str, Memory]) -> Snapshot:
-        """A copy of the state, with what the arms remember beside it."""
-        state = np.empty(mujoco.mj_stateSize(self.model, KIND))
-        mujoco.mj_getState(self.model, self.data, state, KIND)
-        return Snapshot(state, self.data.ctrl.copy(), self.qacc.copy(), memories)
-
-    def set_state(self, snapshot: Snapshot) -> None:
-        """The state of a snapshot; what the arms remember is theirs to take, and `forward` is to follow."""
-        mujoco.mj_setState(self.model, self.data, snapshot.state, KIND)
-        self.data.ctrl[:], self.qacc = snapshot.tau, snapshot.ddq.copy()

@@ -162,7 +162,7 @@ class _Run:
         self._rows.append((self._state, self._setpoint, self._effort.copy(), self._sim.ddq, self._sim.tau))
 
     def recording(self) -> Recording:
-        """Everything that was kept."""
+        """The recording of all steps kept."""
         arm, extra = self._sim.arm, {name: np.array(values) for name, values in self._extra.items()}
         states, setpoints, efforts, ddq, tau = zip(*self._rows, strict=True)
         if isinstance(setpoints[0], TipMotion):
@@ -202,14 +202,13 @@ def provenance(sim: SimulatedArm, controller: object) -> dict[str, Any]:
         "friction": sim.options.friction,
         "counterweight": sim.options.counterweight,
         "gravity": sim.gravity_vector.tolist(),
-        "controller": _description(controller),
-        "trocar": _version(),
+        # a function by its name, anything else by its repr
+        "controller": str(getattr(controller, "__qualname__", None) or repr(controller)),
+        "trocar": _version("trocar"),
     }
 
 
-@cache
-def _version() -> str:
-    return version("trocar")  # reads a file: once for all runs
+_version = cache(version)  # reads a file: once for all runs
 
 
 def _diagnostics(sim: SimulatedArm, wanted: bool, tip: bool) -> dict[str, Callable[[SimulatedArm], float | Array]]:
@@ -271,8 +270,3 @@ def _steps_per_call(period: float | None, timestep: float) -> int:
         f"timestep {timestep:.9g} s. Timesteps that would do: {choices}, ... s; "
         f"for instance Simulator(..., timestep=1 / {1 / period:g})"
     )
-
-
-def _description(controller: object) -> str:
-    """A function by its name, anything else by its repr."""
-    return str(getattr(controller, "__qualname__", None) or repr(controller))

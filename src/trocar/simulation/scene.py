@@ -18,11 +18,12 @@ from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics.cart import Cart, load_cart
 from trocar.simulation.arm_options import ArmOptions, LoadedArm
 from trocar.simulation.divergence import Diverged, save_states
-from trocar.simulation.engine import RUNAWAY, Engine, Snapshot
+from trocar.simulation.engine import RUNAWAY, STATE, Engine, Snapshot
 from trocar.simulation.modelling.scene_model import scene_model, simulated
 from trocar.simulation.objects.assembly import Object, set_stiffness
 from trocar.simulation.objects.contact import Contact
 from trocar.simulation.objects.placed_object import PlacedObject
+from trocar.simulation.objects.primitives import three_numbers
 from trocar.simulation.objects.solid import OBJECT
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.simulation.stepped_arm import SteppedArm
@@ -91,9 +92,9 @@ class Scene:
             raise TrocarError("a scene needs at least one arm")
         if len(arms) > MOST_ARMS:
             raise TrocarError(f"a scene holds {MOST_ARMS} arms at most, got {len(arms)}")
-        self.cart = _cart(cart, arms)
+        self.cart = load_cart(cart, instruments=carried(arms)) if isinstance(cart, str) else cart
         self._given, self._contacts_on, self._overlaps = dict(arms), contacts, overlaps
-        self.gravity = _vector3("gravity", WORLD_GRAVITY if gravity is None else gravity)
+        self.gravity = three_numbers(WORLD_GRAVITY if gravity is None else gravity, "gravity", "in the world [m/s^2]")
         self._assemble(tuple(objects), timestep, accuracy)
         self.reset()
 
@@ -153,10 +154,11 @@ class Scene:
             return self.cart.T_world_base(given.mount)
         if given.base is not None:
             return checked_pose(given.base)
-        return pose(rotation("x", _mounting(given)))
+        kind = given.arm if isinstance(given.arm, Arm) else load_arm(str(given.arm))
+        return pose(rotation("x", kind.mounting))
 
     def mount(self, arm: str) -> str | None:
-        """Where an arm hangs on the scene's cart: PSM1, PSM2, PSM3 or ECM; None where it does not."""
+        """Place of an arm on the scene's cart: PSM1, PSM2, PSM3 or ECM; None if it is not on the cart."""
         return self._given[self._known(arm)].mount
 
     def T_world_tip(self, arm: str) -> Array:
@@ -169,12 +171,12 @@ class Scene:
 
         Raises where an arm overlaps anything, unless the scene allows `overlaps`.
         """
-        for name in (*(q or {}), *(dq or {})):
+        q, dq = q or {}, dq or {}
+        for name in (*q, *dq):
             self._known(name)
-        start = {name: self._at_start(name, (q or {}).get(name)) for name in self.arms}
+        start = {name: self._at_start(name, q.get(name)) for name in self.arms}
         rates = {
-            name: arm.mechanism.checked_state((dq or {}).get(name, np.zeros(arm.n)), "dq")
-            for name, arm in self.arms.items()
+            name: arm.mechanism.checked_state(dq.get(name, np.zeros(arm.n)), "dq") for name, arm in self.arms.items()
         }
         mujoco.mj_resetData(self.model, self.data)
         for name, stepped in self._items:
@@ -215,12 +217,11 @@ class Scene:
         other = copy.copy(self)
         other._given = {name: replace(given, **options.get(name, {})) for name, given in self._given.items()}
         if gravity is not None:
-            other.gravity = _vector3("gravity", gravity)
+            other.gravity = three_numbers(gravity, "gravity", "in the world [m/s^2]")
         if self.cart is not None:
-            mounted = {given.mount: str(given.instrument) for given in other._given.values() if given.instrument}
             facts = {mount: self.cart.set_up(mount) for mount in self.cart.arms}
-            carried = {mount: instrument for mount, instrument in mounted.items() if mount}
-            other.cart = Cart(self.cart.name, facts, self.cart.q_setup, {**self.cart.instruments, **carried})
+            instruments = {**self.cart.instruments, **carried(other._given)}
+            other.cart = Cart(self.cart.name, facts, self.cart.q_setup, instruments)
         other._assemble([placed.thing for placed in self.objects.values()], self.timestep, self._engine.accuracy)
         touched = {frozenset((contact.first, contact.second)) for contact in self.touching()}
         other.data.time = self.time
@@ -272,11 +273,15 @@ class Scene:
 
     def snapshot(self) -> Snapshot:
         """A copy of the whole state, for `restore`; set-up joints are not part of it."""
-        return self._engine.snapshot({name: stepped.memory for name, stepped in self._items})
+        state = np.empty(mujoco.mj_stateSize(self.model, STATE))
+        mujoco.mj_getState(self.model, self.data, state, STATE)
+        memories = {name: stepped.memory for name, stepped in self._items}
+        return Snapshot(state, self.data.ctrl.copy(), self._engine.qacc.copy(), memories)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Go back to a snapshot of this scene; what follows is the same to the last bit."""
-        self._engine.set_state(snapshot)
+        mujoco.mj_setState(self.model, self.data, snapshot.state, STATE)
+        self.data.ctrl[:], self._engine.qacc = snapshot.tau, snapshot.ddq.copy()
         for name, stepped in self._items:
             stepped.memory = snapshot.memories[name]
         self._engine.forward()
@@ -339,12 +344,9 @@ class Scene:
         )
 
 
-def _cart(cart: str | Cart | None, arms: Mapping[str, SceneArm]) -> Cart | None:
-    """The cart with the instruments that hang on it."""
-    if not isinstance(cart, str):
-        return cart
-    mounted = {given.mount: given.instrument for given in arms.values() if given.mount and given.instrument}
-    return load_cart(cart, instruments={mount: str(instrument) for mount, instrument in mounted.items()})
+def carried(arms: Mapping[str, SceneArm]) -> dict[str, str]:
+    """Instruments of the arms on a cart, by mount."""
+    return {arm.mount: str(arm.instrument) for arm in arms.values() if arm.mount and arm.instrument}
 
 
 def _loaded(name: str, given: SceneArm, cart: Cart | None) -> LoadedArm:
@@ -366,14 +368,3 @@ def _loaded(name: str, given: SceneArm, cart: Cart | None) -> LoadedArm:
         return given.load(carried)
     except TrocarError as error:
         raise TrocarError(f"{name}: {error}") from None
-
-
-def _vector3(what: str, value: ArrayLike) -> Array:
-    vector = np.asarray(value, dtype=float)
-    if vector.shape != (3,) or not np.isfinite(vector).all():
-        raise TrocarError(f"{what} is three finite numbers in the world, got {value!r}")
-    return vector
-
-
-def _mounting(given: SceneArm) -> float:
-    return (given.arm if isinstance(given.arm, Arm) else load_arm(str(given.arm))).mounting

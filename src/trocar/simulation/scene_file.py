@@ -21,26 +21,14 @@ from trocar.simulation.objects.assembly import Object
 from trocar.simulation.objects.primitives import Box, Capsule, Cylinder, Obstacle, Sphere
 from trocar.simulation.objects.soft_slab import SoftSlab
 from trocar.simulation.objects.solid import Solid, needle
-from trocar.simulation.scene import Scene, SceneArm
+from trocar.simulation.scene import Scene, SceneArm, carried
 from trocar.spatial import Array, pose, rotation
 
+SCENE_FIELDS = ("timestep", "accuracy", "contacts", "cart", "set_up", "arms", "objects")
 BUILT_IN = ("psm", "cart_classic", "cart_si", "masters")
-ARM_FIELDS = (
-    "arm",
-    "mount",
-    "position",
-    "rpy",
-    "q",
-    "parameters",
-    "instrument",
-    "endoscope",
-    "counterweight",
-    "friction",
-    "limits",
-    "motor_limits",
-    "rotor_inertia",
-    "added_mass",
-)
+FILES = ("parameters", "instrument")  # fields of an arm that may name a file
+FLAGS, NUMBERS = ("counterweight", "friction", "limits", "motor_limits"), ("rotor_inertia", "added_mass")
+ARM_FIELDS = ("arm", "mount", "position", "rpy", "q", *FILES, "endoscope", *FLAGS, *NUMBERS)
 SHAPES = ("box", "sphere", "cylinder", "capsule", "needle", "slab")
 
 
@@ -82,14 +70,12 @@ def _scene(text: str, name: str, folder: Path, options: Mapping[str, Any]) -> Sc
     cart = None
     if "cart" in table:
         kind = fields.choice("cart", CARTS, "")
-        scopes = {arm.mount: str(arm.instrument) for arm in arms.values() if arm.mount and arm.instrument}
-        cart = load_cart(kind, q_setup=_tables(table, "set_up", name), instruments=scopes)
+        cart = load_cart(kind, q_setup=_tables(table, "set_up", name), instruments=carried(arms))
     elif "set_up" in table:
         raise TrocarError(f"{name}: 'set_up' are joints of a cart, but the file names no cart")
     for key in table:
-        known = ("timestep", "accuracy", "contacts", "cart", "set_up", "arms", "objects")
-        if key not in known:
-            raise UnknownName(f"{name}: field", key, known)
+        if key not in SCENE_FIELDS:
+            raise UnknownName(f"{name}: field", key, SCENE_FIELDS)
     try:
         things = [*objects, *options.get("objects", ())]
         return Scene(arms, cart=cart, **{**chosen, **options, "objects": things})
@@ -98,31 +84,26 @@ def _scene(text: str, name: str, folder: Path, options: Mapping[str, Any]) -> Sc
 
 
 def _arm(entry: Mapping[str, Any], where: str, folder: Path) -> SceneArm:
-    for key in entry:
-        if key not in ARM_FIELDS:
-            raise UnknownName(f"{where}: field", key, ARM_FIELDS)
     fields = Fields(entry, where)
     given: dict[str, Any] = {}
-    for key in entry:
-        match key:
-            case "arm":
-                given[key] = fields.choice(key, tuple(ARMS), "")
-            case "mount":
-                given[key] = fields.text(key)
-            case "parameters" | "instrument":
-                value = fields.text(key)
-                given[key] = fspath(folder / value) if value.endswith(".toml") else value
-            case "counterweight" | "friction" | "limits" | "motor_limits":
-                given[key] = fields.flag(key, True)
-            case "rotor_inertia" | "added_mass":
-                given[key] = fields.number(key)
-            case "endoscope":
-                named = isinstance(entry[key], str)
-                given[key] = fields.text(key) if named else fields.number(key, least=0)
-            case "q":
-                given[key] = fields.vector(key, len(entry[key]) if isinstance(entry[key], list) else 1)
-            case "position" | "rpy":
-                given["base"] = _pose(fields)
+    for key, value in entry.items():
+        if key not in ARM_FIELDS:
+            raise UnknownName(f"{where}: field", key, ARM_FIELDS)
+        if key in FLAGS:
+            given[key] = fields.flag(key, True)
+        elif key in NUMBERS:
+            given[key] = fields.number(key)
+        elif key == "arm":
+            given[key] = fields.choice(key, tuple(ARMS), "")
+        elif key == "q":
+            given[key] = fields.vector(key, len(value) if isinstance(value, list) else 1)
+        elif key in ("position", "rpy"):
+            given["base"] = _pose(fields)
+        elif key == "endoscope" and not isinstance(value, str):
+            given[key] = fields.number(key, least=0)
+        else:
+            text = fields.text(key)
+            given[key] = fspath(folder / text) if key in FILES and text.endswith(".toml") else text
     return SceneArm(**given)
 
 

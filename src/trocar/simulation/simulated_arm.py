@@ -84,13 +84,13 @@ class SimulatedArm:
     def measured_q(self) -> Array:
         """Joint positions (n,) as the encoders report them: `q`, unless drives are elastic or faulty [rad, m]."""
         q, faults = self._D_measured.dot(self._qpos), self._stepped.faults
-        return q if faults is None else faults.measured_q(q)
+        return q if faults is None else faults.measured(q, velocity=False)
 
     @property
     def measured_dq(self) -> Array:
         """Joint velocities (n,) as the encoders report them [rad/s, m/s]."""
         dq, faults = self._D_measured.dot(self._qvel), self._stepped.faults
-        return dq if faults is None else faults.measured_dq(dq)
+        return dq if faults is None else faults.measured(dq, velocity=True)
 
     @property
     def ddq(self) -> Array:
@@ -138,9 +138,9 @@ class SimulatedArm:
 
     @property
     def brakes(self) -> bool:
-        """Whether the brakes are engaged. Set it to engage or release them; an arm without brakes refuses.
+        """True if the brakes are engaged. Set it to engage or release them; an arm without brakes refuses.
 
-        Engaged, they hold their joints where these are, whatever the load: how much a real one bears is not published.
+        Engaged, they hold their joints where these are, whatever the load: the limit of a real brake is not published.
         Efforts go on acting. `reset` releases them.
         """
         return self._stepped.brakes.engaged
@@ -190,9 +190,7 @@ class SimulatedArm:
 
     def body_pose(self, body: str) -> Array:
         """Pose (4, 4) of a link in the base, of the simulated closed chain."""
-        names = [b.name for b in self.arm.bodies]
-        if body not in names:
-            raise UnknownName(f"body of {self.arm.name}", body, names)
+        self._check_body(body)
         self._engine.update()
         index = self._slice.body(body)
         return self._slice.in_base(self.data.xmat[index], self.data.xpos[index])
@@ -221,10 +219,13 @@ class SimulatedArm:
         wrench = np.asarray(wrench, dtype=float)
         if wrench.shape != (6,) or not np.isfinite(wrench).all():
             raise TrocarError(f"a wrench is six finite numbers, force then moment, got {wrench!r}")
-        names = [b.name for b in self.arm.bodies]
-        if body != TIP and body not in names:
-            raise UnknownName(f"body of {self.arm.name}", body, (TIP, *names))
+        self._check_body(body, TIP)
         self._stepped.wrenches.set(body, wrench)
+
+    def _check_body(self, body: str, *also: str) -> None:
+        known = (*also, *(b.name for b in self.arm.bodies))
+        if body not in known:
+            raise UnknownName(f"body of {self.arm.name}", body, known)
 
     def loop_forces(self) -> dict[str, Array]:
         """Force (3,) [N], base axes, that each loop closure puts on its second body, in the step just taken.

@@ -1,4 +1,4 @@
-"""One arm as a scene steps it: motors, forces beside the model's, brakes, wrenches, faults, and their memory."""
+"""One arm as a scene steps it: motors, forces outside the model, brakes, wrenches, faults, and their memory."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from trocar.spatial import Array
 
 @dataclass(frozen=True)
 class Memory:
-    """State of an arm beside that of the engine; together they determine the future."""
+    """State of an arm outside the engine; together with the engine's it determines the future."""
 
     wrenches: dict[str, Array]
     held: Array  # where the brakes hold, engaged or not
-    forces: tuple[Any, Any]
+    forces: tuple[Any, ...]
     faults: Any
 
 
@@ -44,7 +44,7 @@ class SteppedArm:
         qpos, qvel, ctrl: views of MuJoCo's data (links, then motors of elastic drives; motors).
         D, E: q = D qpos and qpos = E q. D_measured: positions at the encoders = D_measured qpos.
         motor_from_joint, joint_from_motor: maps of efforts.
-        forces, wrenches, brakes: what acts beside the motors. faults: None while there are none.
+        forces, wrenches, brakes: what acts in addition to the motors. faults: None while there are none.
         gripper: opening of a master's gripper [rad].
     """
 
@@ -147,7 +147,7 @@ class SteppedArm:
 
     @property
     def memory(self) -> Memory:
-        """State beside that of the engine. Set it to go back to it."""
+        """State outside the engine. Set it to go back to it."""
         return Memory(
             wrenches=self.wrenches.memory,
             held=self.brakes.held,

@@ -91,6 +91,11 @@ def link_name(body: str | None) -> str:
     return ROOT if body is None else f"{body}_link"
 
 
+def upper_triangle(I: Array) -> dict[str, float]:
+    """Elements of an inertia tensor (3, 3), as URDF and SDF name them [kg m^2]."""
+    return {f"i{'xyz'[i]}{'xyz'[j]}": float(I[i, j]) for i in range(3) for j in range(i, 3)}
+
+
 def independent_values(arm: Arm, q: Array) -> dict[str, float]:
     """Value of every independent joint of the tree for the joints q (n,) [rad, m]."""
     return {

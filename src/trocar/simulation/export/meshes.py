@@ -1,9 +1,10 @@
-"""What is seen of an arm as triangles: one mesh for every link and material, as binary STL."""
+"""Visible shapes of an arm as triangles: one mesh for every link and material, as binary STL."""
 
 from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from itertools import product
 
 import mujoco
 import numpy as np
@@ -64,11 +65,10 @@ def _triangles(model: mujoco.MjModel, g: int) -> Array:
     kind, size = mujoco.mjtGeom(int(model.geom_type[g])), model.geom_size[g]
     if kind == mujoco.mjtGeom.mjGEOM_MESH:
         m = int(model.geom_dataid[g])
-        first, faces = (
-            model.mesh_vertadr[m],
-            slice(model.mesh_faceadr[m], model.mesh_faceadr[m] + model.mesh_facenum[m]),
-        )
-        return np.asarray(model.mesh_vert[first : first + model.mesh_vertnum[m]][model.mesh_face[faces]], dtype=float)
+        mesh = model.mesh(m)
+        vertices = model.mesh_vert[mesh.vertadr[0] :]
+        faces = model.mesh_face[mesh.faceadr[0] :][: mesh.facenum[0]]
+        return np.asarray(vertices[faces], dtype=float)
     return _hull(_points(kind, size))
 
 
@@ -79,7 +79,7 @@ def _points(kind: mujoco.mjtGeom, size: Array) -> Array:
     ring = np.stack([np.cos(turn), np.sin(turn), np.zeros(sides)], axis=1)
     up = np.array([0.0, 0.0, 1.0])
     if kind == mujoco.mjtGeom.mjGEOM_BOX:
-        return np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * size
+        return np.array(list(product((-1, 1), repeat=3))) * size
     if kind == mujoco.mjtGeom.mjGEOM_CYLINDER:
         return np.concatenate([size[0] * ring + side * size[1] * up for side in (-1, 1)])
     latitudes = np.linspace(-np.pi / 2, np.pi / 2, sides // 2 + 1)

@@ -71,16 +71,8 @@ def scene(name: str, centre: Array, extent: float, floor: bool) -> str:
     add(visual, "headlight", diffuse="0.4 0.4 0.4", ambient="0.3 0.3 0.3", specular="0.1 0.1 0.1")
     add(visual, "global", azimuth="146", elevation="-19")
     asset = add(root, "asset")
-    add(
-        asset,
-        "texture",
-        type="skybox",
-        builtin="gradient",
-        rgb1="0.84 0.87 0.90",
-        rgb2="0.55 0.63 0.74",
-        width="512",
-        height="512",
-    )
+    colours = {"rgb1": "0.84 0.87 0.90", "rgb2": "0.55 0.63 0.74"}
+    add(asset, "texture", type="skybox", builtin="gradient", **colours, width="512", height="512")
     world = add(root, "worldbody")
     add(world, "light", pos=[1.2, -0.6, 2.2], dir=[-1.2, 0.6, -2.2], type="directional", diffuse="0.5 0.5 0.5")
     if floor:
@@ -91,30 +83,15 @@ def scene(name: str, centre: Array, extent: float, floor: bool) -> str:
 
 def _defaults(root: Element, name: str, stiff: tuple[float, float]) -> None:
     top = add(add(root, "default"), "default", class_=name)
-    add(
-        top,
-        "joint",
-        solreflimit=stiff,
-        solimplimit=IMPEDANCE,
-        solreffriction=stiff,
-        solimpfriction=IMPEDANCE,
-    )
+    limit, friction = ({f"solref{of}": stiff, f"solimp{of}": IMPEDANCE} for of in ("limit", "friction"))
+    add(top, "joint", **limit, **friction)
     add(top, "equality", solref=stiff, solimp=IMPEDANCE)
     add(top, "site", group="4", size="0.002")
     seen = add(top, "default", class_="visual")
     add(seen, "geom", type="mesh", group="2", contype="0", conaffinity="0", mass="0")
     solid = add(top, "default", class_="collision")
-    add(
-        solid,
-        "geom",
-        group="3",
-        contype="1",
-        conaffinity="2",
-        mass="0",
-        solref=COLLISION["solref"],
-        solimp=COLLISION["solimp"],
-        rgba=COLLISION["rgba"],
-    )
+    contact = {name: COLLISION[name] for name in ("solref", "solimp", "rgba")}
+    add(solid, "geom", group="3", contype="1", conaffinity="2", mass="0", **contact)
     jaw = add(top, "default", class_="jaw")
     add(jaw, "geom", group="5", contype="0", conaffinity="0", mass="0")
 
@@ -180,10 +157,12 @@ def _solid(parent: Element, geom: mujoco.MjsGeom) -> None:
 
 
 def _contact(root: Element, spec: mujoco.MjSpec) -> None:
+    if not spec.pairs:
+        return
+    section = add(root, "contact")
     for pair in spec.pairs:
-        contact = root.find("contact")
         add(
-            add(root, "contact") if contact is None else contact,
+            section,
             "pair",
             name=pair.name,
             geom1=pair.geomname1,
@@ -202,7 +181,7 @@ def _tendons(root: Element, spec: mujoco.MjSpec, stiff: tuple[float, float]) -> 
     for tendon in spec.tendons:
         path = list(tendon.path)
         joints = [wrap for wrap in path if wrap.type == mujoco.mjtWrap.mjWRAP_JOINT]
-        rubs = tendon.frictionloss > 0
+        friction = {"solreffriction": stiff, "solimpfriction": IMPEDANCE} if tendon.frictionloss > 0 else {}
         element = add(
             section,
             "fixed" if joints else "spatial",
@@ -213,8 +192,7 @@ def _tendons(root: Element, spec: mujoco.MjSpec, stiff: tuple[float, float]) -> 
             armature=_some(tendon.armature),
             frictionloss=_some(tendon.frictionloss),
             springlength=tendon.springlength if not joints else None,
-            solreffriction=stiff if rubs else None,
-            solimpfriction=IMPEDANCE if rubs else None,
+            **friction,
         )
         for wrap in path:
             if wrap.type == mujoco.mjtWrap.mjWRAP_JOINT:
@@ -227,19 +205,13 @@ def _equalities(root: Element, spec: mujoco.MjSpec) -> None:
     section = add(root, "equality")
     name = spec.modelname.lower()
     for equality in spec.equalities:
+        common = {"class_": name, "name": equality.name}
+        first, second = equality.name1, equality.name2 or None
         if equality.type == mujoco.mjtEq.mjEQ_CONNECT:
-            add(section, "connect", class_=name, name=equality.name, site1=equality.name1, site2=equality.name2)
+            add(section, "connect", **common, site1=first, site2=second)
         else:
-            add(
-                section,
-                "joint",
-                class_=name,
-                name=equality.name,
-                joint1=equality.name1,
-                joint2=equality.name2 or None,
-                polycoef=np.asarray(equality.data)[:5],
-                active=None if equality.active else "false",
-            )
+            rule = {"polycoef": equality.data[:5], "active": None if equality.active else "false"}
+            add(section, "joint", **common, joint1=first, joint2=second, **rule)
 
 
 def _actuators(root: Element, sim: Simulator) -> None:

@@ -61,17 +61,16 @@ def _files(name: str) -> dict[str, str]:
 def _steps(sim: Simulator) -> list[str]:
     arm = sim.arm
     source = {key: arm.sources.get(key, "given in Python") for key in ("serial", "joints", "geometry", "motors")}
-    steps = [f"Kinematics, joints, limits: {source['serial']}; {source['joints']}."]
-    steps.append(f"Mechanism (every link, every loop): {source['geometry']}.")
-    steps.append(f"Inertias, friction, springs: {sim.parameters.source}.")
-    steps.append(f"Motors: {source['motors']}. One actuator each; `ctrl` is its effort in N m or N.")
-    steps.append(
+    return [
+        f"Kinematics, joints, limits: {source['serial']}; {source['joints']}.",
+        f"Mechanism (every link, every loop): {source['geometry']}.",
+        f"Inertias, friction, springs: {sim.parameters.source}.",
+        f"Motors: {source['motors']}. One actuator each; `ctrl` is its effort in N m or N.",
         "Loops are `connect` constraints between sites; what a cable makes a link follow is a `joint` equality. A drive"
         " on one joint is that joint's damping, friction loss, armature and stiffness; one on several is a fixed"
-        " tendon. The constant offset of friction is the bias of the actuators."
-    )
-    steps.append("Collision shapes are boxes and capsules. Meshes are drawn by trocar; none comes from the maker.")
-    return steps
+        " tendon. The constant offset of friction is the bias of the actuators.",
+        "Collision shapes are boxes and capsules. Meshes are drawn by trocar; none comes from the maker.",
+    ]
 
 
 def _left_out(sim: Simulator, formats: tuple[str, ...]) -> list[str]:

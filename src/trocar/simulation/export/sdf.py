@@ -6,10 +6,10 @@ from xml.etree.ElementTree import Element
 
 from trocar.appearance.sketch import MATERIALS
 from trocar.arms.arm import poses_at_zero
-from trocar.simulation.export.links import ROOT, Link, link_name, links
+from trocar.simulation.export.links import ROOT, Link, link_name, links, upper_triangle
 from trocar.simulation.export.meshes import BASE, Mesh
 from trocar.simulation.export.urdf import placed
-from trocar.simulation.export.xml import add, document, number, numbers, roll_pitch_yaw
+from trocar.simulation.export.xml import add, add_texts, document, numbers, roll_pitch_yaw
 from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array, pose
 
@@ -27,8 +27,7 @@ def sdf(sim: Simulator, meshes: list[Mesh]) -> str:
     base = add(model, "link", name=ROOT)
     _visuals(base, tuple(mesh for mesh in meshes if mesh.link == BASE))
     fixed = add(model, "joint", name="base_to_world", type="fixed")
-    add(fixed, "parent", "world")
-    add(fixed, "child", ROOT)
+    add_texts(fixed, parent="world", child=ROOT)
     for link in tree:
         _link(model, link, T[link.body])
     for link in tree:
@@ -36,8 +35,7 @@ def sdf(sim: Simulator, meshes: list[Mesh]) -> str:
     for loop in arm.loops:
         # the pin turns about the z axis of the links it joins
         joint = add(model, "joint", name=f"{loop.name}_pin", type="revolute")
-        add(joint, "parent", link_name(loop.body_a))
-        add(joint, "child", link_name(loop.body_b))
+        add_texts(joint, parent=link_name(loop.body_a), child=link_name(loop.body_b))
         at = add(joint, "pose", _pose(pose(p=loop.point_b)))
         at.set("relative_to", link_name(loop.body_b))
         _axis(joint, -1e16, 1e16, None)
@@ -56,11 +54,9 @@ def sdf(sim: Simulator, meshes: list[Mesh]) -> str:
 def config(sim: Simulator) -> str:
     """Text of model.config, by which Gazebo finds a model."""
     root = Element("model")
-    add(root, "name", sim.arm.name)
-    add(root, "version", "1.0")
+    add_texts(root, name=sim.arm.name, version="1.0")
     add(root, "sdf", "model.sdf", version=VERSION)
-    author = add(root, "author")
-    add(author, "name", "The trocar authors")
+    add_texts(add(root, "author"), name="The trocar authors")
     add(root, "description", f"dVRK {sim.arm.name} with {sim.parameters.name}: {sim.parameters.source}")
     return document(root)
 
@@ -70,14 +66,11 @@ def _pose(T: Array) -> str:
 
 
 def _link(model: Element, link: Link, T: Array) -> None:
-    element, I = add(model, "link", name=link.name), link.inertia.I
+    element = add(model, "link", name=link.name)
     add(element, "pose", _pose(T))
     inertial = add(element, "inertial")
-    add(inertial, "pose", _pose(pose(p=link.inertia.com)))
-    add(inertial, "mass", number(link.inertia.mass))
-    tensor = add(inertial, "inertia")
-    for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)):
-        add(tensor, f"i{'xyz'[i]}{'xyz'[j]}", number(I[i, j]))
+    add_texts(inertial, pose=_pose(pose(p=link.inertia.com)), mass=link.inertia.mass)
+    add_texts(add(inertial, "inertia"), **upper_triangle(link.inertia.I))
     _visuals(element, link.meshes)
     for i, geom in enumerate(link.solids):
         collision = add(element, "collision", name=f"collision_{i}")
@@ -85,10 +78,9 @@ def _link(model: Element, link: Link, T: Array) -> None:
         add(collision, "pose", _pose(T_geom))
         shape = add(add(collision, "geometry"), kind)
         if kind == "box":
-            add(shape, "size", numbers(2.0 * size))
+            add_texts(shape, size=2.0 * size)
         else:
-            add(shape, "radius", number(size[0]))
-            add(shape, "length", number(2.0 * size[1]))
+            add_texts(shape, radius=size[0], length=2.0 * size[1])
 
 
 def _visuals(parent: Element, meshes: tuple[Mesh, ...]) -> None:
@@ -96,16 +88,13 @@ def _visuals(parent: Element, meshes: tuple[Mesh, ...]) -> None:
         colour, specular, _ = MATERIALS[mesh.material]
         element = add(parent, "visual", name=mesh.name)
         add(add(add(element, "geometry"), "mesh"), "uri", f"assets/{mesh.file}")
-        material = add(element, "material")
-        add(material, "ambient", numbers([*colour, 1.0]))
-        add(material, "diffuse", numbers([*colour, 1.0]))
-        add(material, "specular", numbers([specular, specular, specular, 1.0]))
+        rgba, shine = [*colour, 1.0], [specular, specular, specular, 1.0]
+        add_texts(add(element, "material"), ambient=rgba, diffuse=rgba, specular=shine)
 
 
 def _joint(model: Element, link: Link) -> None:
     element = add(model, "joint", name=link.joint, type=link.kind)
-    add(element, "parent", link.parent)
-    add(element, "child", link.name)
+    add_texts(element, parent=link.parent, child=link.name)
     _axis(element, link.lower, link.upper, link)
     if link.follows is not None:
         leader, factor = link.follows
@@ -116,14 +105,8 @@ def _axis(joint: Element, lower: float, upper: float, link: Link | None) -> None
     axis = add(joint, "axis")
     add(axis, "xyz", "0 0 1")
     limit = add(axis, "limit")
-    add(limit, "lower", number(lower))
-    add(limit, "upper", number(upper))
-    if link is None:
-        return
-    if link.follows is None:
-        add(limit, "effort", number(link.effort))
-        add(limit, "velocity", number(link.velocity))
-    if link.damping or link.friction:
-        dynamics = add(axis, "dynamics")
-        add(dynamics, "damping", number(link.damping))
-        add(dynamics, "friction", number(link.friction))
+    add_texts(limit, lower=lower, upper=upper)
+    if link is not None and link.follows is None:
+        add_texts(limit, effort=link.effort, velocity=link.velocity)
+    if link is not None and (link.damping or link.friction):
+        add_texts(add(axis, "dynamics"), damping=link.damping, friction=link.friction)

@@ -1,4 +1,4 @@
-"""What a motion planner has to know beside the URDF (SRDF): groups, home, passive joints, allowed collisions."""
+"""An arm as SRDF, which completes the URDF for motion planners: groups, home, passive joints, allowed collisions."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from trocar.appearance.sketch import MATERIALS
 from trocar.arms.parameters import Inertia
-from trocar.simulation.export.links import ROOT, TIP, Link, link_name, links
+from trocar.simulation.export.links import ROOT, TIP, Link, link_name, links, upper_triangle
 from trocar.simulation.export.meshes import BASE, Mesh
 from trocar.simulation.export.xml import add, document, roll_pitch_yaw
 from trocar.simulation.simulator import Simulator
@@ -64,10 +64,10 @@ def _joint(root: Element, link: Link) -> None:
 
 
 def _inertial(parent: Element, inertia: Inertia) -> None:
-    element, I = add(parent, "inertial"), inertia.I
+    element = add(parent, "inertial")
     add(element, "origin", xyz=inertia.com, rpy="0 0 0")
     add(element, "mass", value=inertia.mass)
-    add(element, "inertia", ixx=I[0, 0], ixy=I[0, 1], ixz=I[0, 2], iyy=I[1, 1], iyz=I[1, 2], izz=I[2, 2])
+    add(element, "inertia", **upper_triangle(inertia.I))
 
 
 def _visuals(parent: Element, meshes: tuple[Mesh, ...]) -> None:

@@ -26,7 +26,7 @@ def numbers(values: ArrayLike) -> str:
     return " ".join(number(value) for value in np.ravel(np.asarray(values, dtype=float)))
 
 
-def add(parent: Element, tag: str, text: str | None = None, **attributes: ArrayLike | None) -> Element:
+def add(parent: Element, tag: str, text: str | None = None, /, **attributes: ArrayLike | None) -> Element:
     """A child element. Attributes that are None are left out; a final underscore of a name is dropped."""
     element = SubElement(parent, tag)
     for name, value in attributes.items():
@@ -34,6 +34,12 @@ def add(parent: Element, tag: str, text: str | None = None, **attributes: ArrayL
             element.set(name.rstrip("_"), value if isinstance(value, str) else numbers(value))
     element.text = text
     return element
+
+
+def add_texts(parent: Element, /, **texts: ArrayLike) -> None:
+    """Child elements that hold a text or numbers each, by tag."""
+    for tag, value in texts.items():
+        add(parent, tag, value if isinstance(value, str) else numbers(value))
 
 
 def document(root: Element, comments: Iterable[str] = ()) -> str:

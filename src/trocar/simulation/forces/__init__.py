@@ -1,1 +1,1 @@
-"""Forces beside those of the MuJoCo model: hysteresis, port, brakes, wrenches, faults."""
+"""Forces in addition to those of the MuJoCo model: hysteresis, port, brakes, wrenches, faults."""

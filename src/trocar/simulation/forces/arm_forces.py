@@ -31,7 +31,7 @@ class ArmForces:
         D: (n, nv), q = D qpos. elastic: its elastic drives, if any.
 
     Attributes:
-        offset: (nv,), what acts in every state [N m, N]. acts: whether anything depends on the state.
+        offset: (nv,) forces that act in every state [N m, N]. acts: True if any force depends on the state.
         hysteresis: friction with memory, None without. port: body wall and seal, None without.
     """
 
@@ -49,18 +49,14 @@ class ArmForces:
         self.hysteresis = Hysteresis(equations, D, timestep) if memory else None
         if options.friction:
             check_dissipative(drives, loaded.arm)
-        self._mirror = MirroredCounterweight(arm_slice, timestep) if options.transmission == "mirrored" else None
+        mirror = MirroredCounterweight(arm_slice, timestep) if options.transmission == "mirrored" else None
         self.port = None if options.port is None else PortForces(arm_slice, options.port)
         # springs are in the model; the torque of cables is a force from here
         cables = [element for element in loaded.parameters.elastics if isinstance(element, CableTorque)]
-        sources = (
-            CableForces(arm_slice, cables) if cables else None,
-            self._mirror,
-            elastic,
-            self.hysteresis,
-            self.port,
-        )
-        self._forces: list[Callable[[Array, Array], Array]] = [s.force for s in sources if s is not None]
+        pull = CableForces(arm_slice, cables) if cables else None
+        sources = [s for s in (pull, mirror, elastic, self.hysteresis, self.port) if s is not None]
+        self._forces: list[Callable[[Array, Array], Array]] = [source.force for source in sources]
+        self._remembering = [s for s in sources if isinstance(s, MirroredCounterweight | Hysteresis)]
         self.acts = bool(self._forces) or self._varying is not None
 
     def take(self, equations: Mechanism) -> None:
@@ -98,27 +94,19 @@ class ArmForces:
 
     def reset(self) -> None:
         """Forget the past."""
-        if self._mirror is not None:
-            self._mirror.reset()
         if self.port is not None:
             self.port.wrench = np.zeros(6)
-        if self.hysteresis is not None:
-            self.hysteresis.reset()
+        for force in self._remembering:
+            force.reset()
 
     @property
-    def memory(self) -> tuple[Any, Any]:
-        """All that is remembered, for a snapshot: of the mirrored counterweight and of friction."""
-        return (
-            None if self._mirror is None else self._mirror.memory,
-            None if self.hysteresis is None else self.hysteresis.memory,
-        )
+    def memory(self) -> tuple[Any, ...]:
+        """State of the mirrored counterweight and of friction with memory, for a snapshot."""
+        return tuple(force.memory for force in self._remembering)
 
-    def recall(self, memory: tuple[Any, Any], qpos: Array) -> None:
+    def recall(self, memory: tuple[Any, ...], qpos: Array) -> None:
         """Back to a memory, with the joints at qpos."""
-        mirror, hysteresis = memory
-        if self._mirror is not None:
-            self._mirror.memory = mirror
-        if self.hysteresis is not None and hysteresis is not None:
-            self.hysteresis.memory = hysteresis
+        for force, remembered in zip(self._remembering, memory, strict=True):
+            force.memory = remembered
         if self._varying is not None:
             self._varying.update(qpos)

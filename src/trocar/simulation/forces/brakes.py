@@ -21,12 +21,12 @@ class Brakes:
 
     @property
     def engaged(self) -> bool:
-        """Whether they hold."""
+        """True if they hold."""
         return bool(self) and bool(self._data.eq_active[self._constraints].all())
 
     @property
     def held(self) -> Array:
-        """Where each holds its joint, engaged or not [rad, m]."""
+        """Position at which each holds its joint, engaged or not [rad, m]."""
         return np.array(self._model.eq_data[self._constraints, 0])
 
     @held.setter

@@ -1,4 +1,4 @@
-"""What the joints of the mechanism carry, read from the engine after a step."""
+"""Forces in the joints of the mechanism, read from the engine after a step."""
 
 from __future__ import annotations
 

@@ -12,10 +12,12 @@ from dataclasses import dataclass, field, replace
 import mujoco
 import numpy as np
 
+from trocar.appearance.kinematic_model import add_link
 from trocar.arms import Arm
-from trocar.arms.arm import Deflection
+from trocar.arms.arm import Deflection, revolute
 from trocar.errors import TrocarError
 from trocar.simulation.arm_slice import ArmSlice
+from trocar.simulation.objects.primitives import check_numbers
 from trocar.spatial import Array
 
 
@@ -38,10 +40,7 @@ class Compliance:
     deflections: Mapping[str, Deflection] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("rotor_inertia", "damping", "backlash"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value >= 0) or (name == "rotor_inertia" and value == 0):
-                raise TrocarError(f"{name} of a Compliance must be positive, got {value!r}")
+        check_numbers(self, "a Compliance", positive=("rotor_inertia",), not_negative=("damping", "backlash"))
 
     def of(self, arm: Arm) -> Compliance:
         """The same with the deflections of an arm; an error where none were measured."""
@@ -57,9 +56,7 @@ def motor_name(joint: str) -> str:
 def add_motors(spec: mujoco.MjSpec, compliance: Compliance) -> None:
     """A motor body per elastic joint, moved by the actuator instead of the link."""
     for joint in compliance.deflections:
-        body = spec.worldbody.add_body(name=motor_name(joint), explicitinertial=True)
-        body.mass, body.inertia = 1e-12, np.full(3, 1e-13)
-        turn = body.add_joint(name=motor_name(joint), type=mujoco.mjtJoint.mjJNT_HINGE, axis=[0, 0, 1])
+        _, turn = add_link(spec, revolute(motor_name(joint), None, np.eye(4), {}))
         turn.armature = compliance.rotor_inertia
         spec.actuator(joint).target = motor_name(joint)
 
@@ -74,13 +71,6 @@ class ElasticDrives:
         self._links = [arm_slice.dof(arm.driven[name]) for name in compliance.deflections]
         self._insertion = arm_slice.dof(arm.driven["insertion"])
         self._force = np.zeros(arm_slice.v.stop - arm_slice.v.start)
-
-    def deflection(self, q3: float, tau: Array) -> Array:
-        """Motor minus link angle (2,) under static efforts tau (2,) [rad]."""
-        spec = self._compliance
-        c = np.array([np.polyval(drive.compliance, q3) for drive in spec.deflections.values()])
-        tau_0 = np.array([np.polyval(drive.offset, q3) for drive in spec.deflections.values()])
-        return np.asarray(c * (tau - tau_0) + 0.5 * spec.backlash * np.sign(tau - tau_0))
 
     def force(self, qpos: Array, qvel: Array) -> Array:
         """Generalised force on the arm's joints for the next step."""

@@ -98,13 +98,19 @@ class FaultInjection:
             elif isinstance(fault, CableBreak):
                 self._drop_counterweight()
 
-    def measured_q(self, q: Array) -> Array:
-        """Joint positions (n,) as the encoders report them, from those at the motors [rad, m]."""
-        return self._measured(q, velocity=False)
-
-    def measured_dq(self, dq: Array) -> Array:
-        """Joint velocities (n,) as the encoders report them, from those at the motors [rad/s, m/s]."""
-        return self._measured(dq, velocity=True)
+    def measured(self, values: Array, *, velocity: bool) -> Array:
+        """Joint positions or velocities (n,) as the encoders report them, from those at the motors [rad, m; /s]."""
+        active = self._active()
+        if not active:
+            return values
+        motor = np.linalg.solve(self._arm.motors.coupling, values)
+        for fault in active:
+            if isinstance(fault, EncoderBias) and not velocity:
+                motor[self._motor(fault.motor)] += fault.bias
+            elif isinstance(fault, CableBreak) and fault in self._rotors and self._rotors[fault].free:
+                rotor = self._rotors[fault]
+                motor[self._motor(fault.cable)] = rotor.ds if velocity else rotor.s
+        return self._arm.motors.coupling @ motor
 
     @property
     def memory(self) -> list[tuple[float, float, bool]]:
@@ -126,19 +132,6 @@ class FaultInjection:
         j = self._stepped.slice.joint(name)
         self._guides.setdefault(j, int(model.jnt_limited[j]))
         model.jnt_limited[j], model.jnt_range[j] = 1, sorted((ratio * limits.lower, ratio * limits.upper))
-
-    def _measured(self, values: Array, velocity: bool) -> Array:
-        active = self._active()
-        if not active:
-            return values
-        motor = np.linalg.solve(self._arm.motors.coupling, values)
-        for fault in active:
-            if isinstance(fault, EncoderBias) and not velocity:
-                motor[self._motor(fault.motor)] += fault.bias
-            elif isinstance(fault, CableBreak) and fault in self._rotors and self._rotors[fault].free:
-                rotor = self._rotors[fault]
-                motor[self._motor(fault.cable)] = rotor.ds if velocity else rotor.s
-        return self._arm.motors.coupling @ motor
 
     def _active(self) -> list[Fault]:
         time = self._stepped.engine.data.time

@@ -58,7 +58,7 @@ class Hysteresis:
 
     @property
     def memory(self) -> tuple[Array, Array]:
-        """All that it remembers, for a snapshot."""
+        """State of all elements, for a snapshot. Set it to go back to it."""
         return self._z.copy(), self._s.copy()
 
     @memory.setter
@@ -71,7 +71,7 @@ class Hysteresis:
         return self._effort(self._z, self._s)
 
     def force_ahead(self, qvel: Array) -> Array:
-        """What `force` will be half a step ahead, less what it was: to add to it for a Runge-Kutta step."""
+        """Change of `force` (nv,) over half a step ahead, to add to it for a Runge-Kutta step."""
         path = self._half * self._B.dot(qvel)
         z = _moved(self._z, path, self._rate)
         return self._effort(z, self._s + path) - self._effort(self._z, self._s)

@@ -2,7 +2,7 @@
 
 The cannula is fixed to the arm's last link before the insertion and pivots with it. The body wall holds it by a spring
 and a damper across its axis, at a point that is the remote centre only if the arm was set up well. The seal in the
-cannula rubs on the instrument's shaft.
+cannula causes friction on the instrument's shaft.
 """
 
 from __future__ import annotations
@@ -13,11 +13,8 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.appearance.instrument_shapes import SHAFT_RADIUS
-from trocar.arms import Arm
-from trocar.errors import TrocarError
 from trocar.simulation.arm_slice import ArmSlice
-from trocar.simulation.engine import IMPEDANCE
+from trocar.simulation.objects.primitives import check_numbers, three_numbers
 from trocar.spatial import Array
 
 SEAL = {"seal_slide": "insertion", "seal_turn": "roll"}  # tendon: joint
@@ -42,30 +39,8 @@ class Port:
     viscous: float = 2.0
 
     def __post_init__(self) -> None:
-        offset = np.asarray(self.offset, dtype=float)
-        if offset.shape != (3,) or not np.isfinite(offset).all():
-            raise TrocarError(f"offset of a port is three finite numbers [m], got {self.offset!r}")
-        for name in ("stiffness", "damping", "friction", "viscous"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value >= 0):
-                raise TrocarError(f"{name} of a port must be finite and not negative, got {value!r}")
-
-
-def add_seal(spec: mujoco.MjSpec, arm: Arm, port: Port) -> None:
-    """Friction of the seal, as tendons over what moves the shaft through it."""
-    for name, joint in SEAL.items():
-        if joint not in arm.joint_names:
-            continue
-        lever = 1.0 if joint == "insertion" else SHAFT_RADIUS
-        tendon = spec.add_tendon(name=name, group=5)
-        for body, weight in zip(arm.bodies, arm.D[arm.joint_names.index(joint)], strict=True):
-            if abs(weight) > 1e-15:
-                tendon.wrap_joint(body.name, weight)
-        damping = np.array(tendon.damping, dtype=float)
-        damping.flat[0] = port.viscous * lever**2
-        tendon.damping = damping
-        tendon.frictionloss = port.friction * lever
-        tendon.solref_friction, tendon.solimp_friction = (2.0 * spec.option.timestep, 1.0), IMPEDANCE
+        three_numbers(self.offset, "offset of a port", "[m]")
+        check_numbers(self, "a port", not_negative=("stiffness", "damping", "friction", "viscous"))
 
 
 class PortForces:

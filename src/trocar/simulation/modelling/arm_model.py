@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import mujoco
 import numpy as np
 
 from trocar.appearance.arm_shapes import add_shapes
+from trocar.appearance.instrument_shapes import SHAFT_RADIUS
 from trocar.appearance.kinematic_model import add_link
 from trocar.arms import Arm
 from trocar.arms.elastics import LeverSpring
@@ -22,7 +24,7 @@ from trocar.mechanics.inertia import check_consistent
 from trocar.simulation.arm_options import Cable, LoadedArm
 from trocar.simulation.engine import IMPEDANCE
 from trocar.simulation.forces.elastic_drives import add_motors
-from trocar.simulation.forces.port import add_seal
+from trocar.simulation.forces.port import SEAL, Port
 from trocar.spatial import Array, quaternion
 
 # Of followers between the shaft and the tip, the second links of a snake wrist, which have none of their own
@@ -34,6 +36,7 @@ INTEGRATORS = {
     "exact": mujoco.mjtIntegrator.mjINT_RK4,
     "discrete": mujoco.mjtIntegrator.mjINT_DISCRETE,
 }
+JOINT = {"type": mujoco.mjtEq.mjEQ_JOINT, "objtype": mujoco.mjtObj.mjOBJ_JOINT}  # kind of an equality
 
 
 def build(loaded: LoadedArm, gravity: Array, timestep: float, accuracy: str) -> mujoco.MjSpec:
@@ -69,9 +72,10 @@ def build(loaded: LoadedArm, gravity: Array, timestep: float, accuracy: str) -> 
         inertias.pop(str(arm.counterweight), None)
     _add_bodies(spec, arm, inertias, options.limits, stiff)
     add_shapes(spec, arm)
-    _close_loops(spec, arm, stiff)
-    _add_transmissions(spec, arm, options.transmission, stiff)
-    _add_brakes(spec, arm, stiff)
+    hard = {"solref": stiff, "solimp": IMPEDANCE}
+    _close_loops(spec, arm, hard)
+    _add_transmissions(spec, arm, options.transmission, hard)
+    _add_brakes(spec, arm, hard)
     for drive in parameters.drives:
         _add_drive(spec, arm, drive, options.friction, stiff)
     for element in parameters.elastics:
@@ -81,7 +85,7 @@ def build(loaded: LoadedArm, gravity: Array, timestep: float, accuracy: str) -> 
     if options.compliance is not None:
         add_motors(spec, options.compliance)
     if options.port is not None:
-        add_seal(spec, arm, options.port)
+        _add_seal(spec, arm, options.port, stiff)
     return spec
 
 
@@ -119,67 +123,47 @@ def _range(arm: Arm, body: str) -> tuple[float, float] | None:
     for joint in arm.joints:
         if body == arm.driven[joint.name]:
             ratio = arm.body(body).coupling[joint.name]
-            return min(ratio * joint.lower, ratio * joint.upper), max(ratio * joint.lower, ratio * joint.upper)
+            low, high = sorted((ratio * joint.lower, ratio * joint.upper))
+            return low, high
     return None
 
 
-def _close_loops(spec: mujoco.MjSpec, arm: Arm, stiff: Sequence[float]) -> None:
+def _close_loops(spec: mujoco.MjSpec, arm: Arm, hard: Mapping[str, Any]) -> None:
     for loop in arm.loops:
-        for side, body, point in (("a", loop.body_a, loop.point_a), ("b", loop.body_b, loop.point_b)):
-            spec.body(body).add_site(name=f"{loop.name}_{side}", pos=point, size=[4e-3] * 3, group=4)
-        spec.add_equality(
-            name=loop.name,
-            type=mujoco.mjtEq.mjEQ_CONNECT,
-            objtype=mujoco.mjtObj.mjOBJ_SITE,
-            name1=f"{loop.name}_a",
-            name2=f"{loop.name}_b",
-            solref=stiff,
-            solimp=IMPEDANCE,
-        )
+        ends = {f"{loop.name}_a": (loop.body_a, loop.point_a), f"{loop.name}_b": (loop.body_b, loop.point_b)}
+        for name, (body, point) in ends.items():
+            spec.body(body).add_site(name=name, pos=point, size=[4e-3] * 3, group=4)
+        first, second = ends
+        connect, site = mujoco.mjtEq.mjEQ_CONNECT, mujoco.mjtObj.mjOBJ_SITE
+        spec.add_equality(name=loop.name, type=connect, objtype=site, name1=first, name2=second, **hard)
 
 
-def _add_transmissions(spec: mujoco.MjSpec, arm: Arm, kind: str | Cable, stiff: Sequence[float]) -> None:
+def _add_transmissions(spec: mujoco.MjSpec, arm: Arm, kind: str | Cable, hard: Mapping[str, Any]) -> None:
     """Bodies that follow another by a fixed ratio: rigidly, or the counterweight by an elastic cable or not at all."""
     for follower, leader in arm.transmissions.items():
-        ratio = _ratio(arm, follower, leader)
+        (joint, weight), *_ = arm.body(leader).coupling.items()
+        ratio = arm.body(follower).coupling[joint] / weight
         if follower == arm.counterweight and isinstance(kind, Cable):
             tendon = spec.add_tendon(name=f"{follower}_cable", springlength=[0.0, 0.0])
             _add_coefficient(tendon, "stiffness", 0, kind.stiffness)
             _add_coefficient(tendon, "damping", 0, kind.damping)
             tendon.wrap_joint(follower, 1.0)
             tendon.wrap_joint(leader, -ratio)
-        elif follower == arm.counterweight and kind == "mirrored":
-            continue
-        else:
+        elif follower != arm.counterweight or kind == "rigid":
             spec.add_equality(
-                name=follower,
-                type=mujoco.mjtEq.mjEQ_JOINT,
-                objtype=mujoco.mjtObj.mjOBJ_JOINT,
-                name1=follower,
-                name2=leader,
-                data=[0.0, ratio, *[0.0] * 10],
-                solref=stiff,
-                solimp=IMPEDANCE,
+                name=follower, name1=follower, name2=leader, data=[0.0, ratio, *[0.0] * 10], **JOINT, **hard
             )
 
 
-def _add_brakes(spec: mujoco.MjSpec, arm: Arm, stiff: Sequence[float]) -> None:
+def _add_brakes(spec: mujoco.MjSpec, arm: Arm, hard: Mapping[str, Any]) -> None:
     """Brakes, released: each would hold the joint of a driven body at a value that the simulator sets."""
     for joint in arm.brakes:
-        spec.add_equality(
-            name=f"brake_{joint}",
-            type=mujoco.mjtEq.mjEQ_JOINT,
-            objtype=mujoco.mjtObj.mjOBJ_JOINT,
-            name1=arm.driven[joint],
-            active=False,
-            solref=stiff,
-            solimp=IMPEDANCE,
-        )
+        spec.add_equality(name=f"brake_{joint}", name1=arm.driven[joint], active=False, **JOINT, **hard)
 
 
-def _ratio(arm: Arm, follower: str, leader: str) -> float:
-    (joint, weight), *_ = arm.body(leader).coupling.items()
-    return arm.body(follower).coupling[joint] / weight
+def _weights(arm: Arm, row: Array) -> dict[str, float]:
+    """Bodies whose joints a coordinate s = row . q (n,) depends on, with the factor of each."""
+    return {b.name: w for b, w in zip(arm.bodies, row @ arm.D, strict=True) if abs(w) > 1e-15}
 
 
 @dataclass(frozen=True)
@@ -194,7 +178,7 @@ class DriveElement:
 
 def drive_element(arm: Arm, drive: Drive) -> DriveElement:
     """On one joint, or on a fixed tendon over several."""
-    weights = {b.name: w for b, w in zip(arm.bodies, drive.row(arm) @ arm.D, strict=True) if abs(w) > 1e-15}
+    weights = _weights(arm, drive.row(arm))
     if len(weights) == 1:
         (body, weight), *_ = weights.items()
         return DriveElement(body, False, weight, weights)
@@ -264,11 +248,21 @@ def _add_coefficient(part: object, attribute: str, index: int, value: float) -> 
     setattr(part, attribute, current)
 
 
+def _add_seal(spec: mujoco.MjSpec, arm: Arm, port: Port, stiff: Sequence[float]) -> None:
+    """Friction of a port's seal, as tendons over what moves the shaft through it."""
+    for name, joint in SEAL.items():
+        if joint in arm.joint_names:
+            lever = 1.0 if joint == "insertion" else SHAFT_RADIUS
+            tendon = _tendon(spec, name, _weights(arm, np.eye(arm.n)[arm.joint_names.index(joint)]))
+            _add_coefficient(tendon, "damping", 0, port.viscous * lever**2)
+            tendon.frictionloss = port.friction * lever
+            tendon.solref_friction, tendon.solimp_friction = stiff, IMPEDANCE
+
+
 def _add_motors(spec: mujoco.MjSpec, arm: Arm) -> None:
     """One motor per actuator coordinate: `ctrl` is the actuator effort."""
-    rows = np.linalg.inv(arm.motors.coupling) @ arm.D
-    for name, row in zip(arm.motors.names, rows, strict=True):
-        weights = {b.name: w for b, w in zip(arm.bodies, row, strict=True) if abs(w) > 1e-15}
+    for name, row in zip(arm.motors.names, np.linalg.inv(arm.motors.coupling), strict=True):
+        weights = _weights(arm, row)
         actuator = spec.add_actuator(name=name)
         actuator.set_to_motor()
         if len(weights) == 1:

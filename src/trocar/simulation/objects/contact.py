@@ -35,45 +35,42 @@ class InstrumentContacts:
         self._slice, arm = arm_slice, arm_slice.arm
         self._model, self._data = arm_slice.engine.model, arm_slice.engine.data
         model = self._model
-        first = arm_slice.body("roll" if "roll" in arm.joint_names else arm.tip_body)
+        first = "roll" if "roll" in arm.joint_names else arm.tip_body
         # 1 for the links of the arm, 2 for those of the instrument; an entry more, at -1, for what is no geom
         self._member = np.zeros(model.ngeom + 1, dtype=int)
-        links = {arm_slice.body(body.name) for body in arm.bodies}
-        for geom, body in enumerate(model.geom_bodyid):
-            if body in links:
-                self._member[geom] = 2 if first in _ancestors(model, body) else 1
+        for body in arm.bodies:
+            geoms = np.flatnonzero(model.geom_bodyid == arm_slice.body(body.name))
+            self._member[geoms] = 2 if first in arm.carriers(body.name) else 1
         self._E = arm.E
 
     def wrench(self, point: Array, body: int | None = None) -> Array:
         """Force and moment (6,) about `point` (3,) on the instrument, world axes [N, N m]; of one body's contacts."""
-        total, local = np.zeros(6), np.zeros(6)
-        for k, side in self._with_objects(at_least=2, body=body):
-            contact = self._data.contact[k]
-            mujoco.mj_contactForce(self._model, self._data, k, local)
-            # the frame's first row is the normal, from the first geom to the second, and the force is on the second
-            R = contact.frame.reshape(3, 3).T * (1.0 if side == 1 else -1.0)
-            force = R @ local[:3]
-            total[:3] += force
-            total[3:] += R @ local[3:] + np.cross(contact.pos - point, force)
-        return total
+        which, side = self._with_objects(at_least=2, body=body)
+        local = np.zeros((len(which), 6))
+        for k, row in zip(which, local, strict=True):
+            mujoco.mj_contactForce(self._model, self._data, k, row)
+        contact = self._data.contact
+        # the rows of the frame are the axes, the first the normal from the first geom to the second, and the force is
+        # on the second
+        R = contact.frame[which].reshape(-1, 3, 3).swapaxes(1, 2) * np.where(side == 1, 1.0, -1.0)[:, None, None]
+        force, moment = ((R @ part[..., None])[..., 0] for part in (local[:, :3], local[:, 3:]))
+        return np.concatenate([force.sum(0), (moment + np.cross(contact.pos[which] - point, force)).sum(0)])
 
     def effort(self) -> Array:
         """Efforts (n,) [N m, N] of objects on the joints, through the links that they touch."""
         data = self._data
         force, generalised = np.zeros(data.nefc), np.zeros(self._model.nv)
-        for k, _ in self._with_objects(at_least=1):
-            contact = data.contact[k]
-            rows = slice(contact.efc_address, contact.efc_address + contact.dim)  # of an elliptic cone
+        which, _ = self._with_objects(at_least=1)
+        for first, count in zip(data.contact.efc_address[which], data.contact.dim[which], strict=True):
+            rows = slice(first, first + count)  # of an elliptic cone
             force[rows] = data.efc_force[rows]
         if data.nefc:
             mujoco.mj_mulJacTVec(self._model, data, generalised, force)
         return np.asarray(self._E.T @ generalised[self._slice.v][: len(self._E)])
 
-    def _with_objects(self, at_least: int, body: int | None = None) -> list[tuple[int, int]]:
-        """(contact, side of the arm) where exactly one of the two belongs to the arm and the contact is active."""
+    def _with_objects(self, at_least: int, body: int | None = None) -> tuple[Array, Array]:
+        """Active contacts (k,) of the arm with something else, and the side (k,) of the arm in each: 0 or 1."""
         found = self._data.contact
-        if not self._data.ncon:
-            return []
         member = self._member[found.geom]
         active = (found.efc_address >= 0) & ((member > 0).sum(1) == 1) & (member.max(1) >= at_least)
         side = member.argmax(1)
@@ -82,7 +79,7 @@ class InstrumentContacts:
             geom, flex = found.geom[other], found.flex[other]
             owner = np.where(geom >= 0, self._model.geom_bodyid[geom], _flex_owner(self._model, flex))
             active &= owner == body
-        return [(int(k), int(side[k])) for k in np.flatnonzero(active)]
+        return np.flatnonzero(active), side[active]
 
 
 def _flex_owner(model: mujoco.MjModel, flex: Array) -> Array:
@@ -91,12 +88,3 @@ def _flex_owner(model: mujoco.MjModel, flex: Array) -> Array:
         return np.full(flex.shape, -1)
     first = model.flex_vertbodyid[model.flex_vertadr]
     return np.where(flex >= 0, model.body_parentid[first][flex], -1)
-
-
-def _ancestors(model: mujoco.MjModel, body: int) -> set[int]:
-    """A body and all that carry it."""
-    found = set()
-    while body:
-        found.add(int(body))
-        body = model.body_parentid[body]
-    return found

@@ -19,35 +19,36 @@ class PlacedObject:
         self.thing, self._model, self._data = thing, model, data
         body = model.body(OBJECT + thing.name)
         self.body = int(body.id)
-        free = isinstance(thing, Solid) and thing.mass is not None
-        self._q = int(model.jnt_qposadr[body.jntadr[0]]) if free else None
-        self._v = int(model.jnt_dofadr[body.jntadr[0]]) if free else None
+        # views of its position and quaternion, and of its velocity; None where it is not free
+        self._qpos = self._qvel = None
+        if isinstance(thing, Solid) and thing.mass is not None:
+            q, v = int(model.jnt_qposadr[body.jntadr[0]]), int(model.jnt_dofadr[body.jntadr[0]])
+            self._qpos, self._qvel = data.qpos[q : q + 7], data.qvel[v : v + 6]
 
     @property
     def pose(self) -> Array:
         """T_base_object (4, 4). Set it to move a free object, which is then at rest; fixed and soft ones refuse."""
-        if self._q is None:
+        if self._qpos is None:
             return np.array(self.thing.pose, dtype=float)
-        position, turn = np.split(self._data.qpos[self._q : self._q + 7], [3])
+        position, turn = np.split(self._qpos, [3])
         R = np.empty(9)
         mujoco.mju_quat2Mat(R, turn / np.linalg.norm(turn))
         return pose(R.reshape(3, 3), position)
 
     @pose.setter
     def pose(self, T: ArrayLike) -> None:
-        if self._q is None or self._v is None:
+        if self._qpos is None or self._qvel is None:
             raise TrocarError(f"{self.thing.name} is not free to be moved")
         T = checked_pose(T)
-        self._data.qpos[self._q : self._q + 7] = [*T[:3, 3], *quaternion(T[:3, :3])]
-        self._data.qvel[self._v : self._v + 6] = 0.0
+        self._qpos[:], self._qvel[:] = [*T[:3, 3], *quaternion(T[:3, :3])], 0.0
         mujoco.mj_forward(self._model, self._data)
 
     @property
     def twist(self) -> Array:
         """Velocity (6,) of its origin [m/s] and angular velocity [rad/s], base axes; zero if it is not free."""
-        if self._v is None:
+        if self._qvel is None:
             return np.zeros(6)
-        v, w = np.split(self._data.qvel[self._v : self._v + 6], 2)
+        v, w = np.split(self._qvel, 2)
         return np.concatenate([v, self.pose[:3, :3] @ w])  # MuJoCo's angular velocity is in the body
 
     @property

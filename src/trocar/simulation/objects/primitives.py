@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import mujoco
 import numpy as np
@@ -30,7 +31,7 @@ class Box:
 
     def geom(self) -> dict[str, Any]:
         R = checked_pose(pose(np.eye(3) if self.R is None else self.R))[:3, :3]
-        half = _sizes(self.size, "size of a box", 3) / 2
+        half = sizes(self.size, "size of a box") / 2
         return {"type": mujoco.mjtGeom.mjGEOM_BOX, "pos": _point(self.centre), "quat": quaternion(R), "size": half}
 
 
@@ -46,49 +47,60 @@ class Sphere:
 
 
 @dataclass(frozen=True)
-class Capsule:
+class _Rod:
+    a: ArrayLike
+    b: ArrayLike
+    radius: float
+    _kind: ClassVar[mujoco.mjtGeom]
+
+    def geom(self) -> dict[str, Any]:
+        ends = [*_point(self.a), *_point(self.b)]
+        if np.allclose(ends[:3], ends[3:], rtol=0.0, atol=1e-9):
+            raise TrocarError("a rod needs two different ends; for a ball use Sphere")
+        return {"type": self._kind, "fromto": ends, "size": _radius(self.radius)}
+
+
+class Capsule(_Rod):
     """A rod of `radius` [m] with round ends about the points a and b (3,) [m]."""
 
-    a: ArrayLike
-    b: ArrayLike
-    radius: float
-
-    def geom(self) -> dict[str, Any]:
-        return _rod(mujoco.mjtGeom.mjGEOM_CAPSULE, self.a, self.b, self.radius)
+    _kind = mujoco.mjtGeom.mjGEOM_CAPSULE
 
 
-@dataclass(frozen=True)
-class Cylinder:
+class Cylinder(_Rod):
     """A rod of `radius` [m] with flat ends at the points a and b (3,) [m]."""
 
-    a: ArrayLike
-    b: ArrayLike
-    radius: float
-
-    def geom(self) -> dict[str, Any]:
-        return _rod(mujoco.mjtGeom.mjGEOM_CYLINDER, self.a, self.b, self.radius)
-
-
-def _rod(kind: int, a: ArrayLike, b: ArrayLike, radius: float) -> dict[str, Any]:
-    ends = [*_point(a), *_point(b)]
-    if np.allclose(ends[:3], ends[3:], rtol=0.0, atol=1e-9):
-        raise TrocarError("a rod needs two different ends; for a ball use Sphere")
-    return {"type": kind, "fromto": ends, "size": _radius(radius)}
+    _kind = mujoco.mjtGeom.mjGEOM_CYLINDER
 
 
 def _point(p: ArrayLike) -> Array:
-    array = np.asarray(p, dtype=float)
-    if array.shape != (3,) or not np.isfinite(array).all():
-        raise TrocarError(f"a point is three finite numbers [m], got {p!r}")
-    return array
+    return three_numbers(p, "a point", "[m]")
 
 
 def _radius(radius: float) -> list[float]:
-    return [float(_sizes(radius, "radius", 0)), 0.0, 0.0]
+    return [float(sizes(radius, "radius", ())), 0.0, 0.0]
 
 
-def _sizes(values: ArrayLike, name: str, count: int) -> Array:
+def three_numbers(values: ArrayLike, name: str, meaning: str) -> Array:
+    """A vector (3,), or an error that says what it should be."""
     array = np.asarray(values, dtype=float)
-    if array.shape != ((count,) if count else ()) or not (np.isfinite(array) & (array > 0)).all():
-        raise TrocarError(f"{name} must be positive and finite [m], got {values!r}")
+    if array.shape != (3,) or not np.isfinite(array).all():
+        raise TrocarError(f"{name} is three finite numbers {meaning}, got {values!r}")
     return array
+
+
+def sizes(values: ArrayLike, name: str, shape: tuple[int, ...] = (3,)) -> Array:
+    """Lengths of this shape, all positive [m]: three, or () for one."""
+    array = np.asarray(values, dtype=float)
+    if array.shape != shape or not (np.isfinite(array) & (array > 0)).all():
+        wanted = "three positive lengths" if shape else "positive and finite"
+        raise TrocarError(f"{name} must be {wanted} [m], got {values!r}")
+    return array
+
+
+def check_numbers(thing: object, of: str, *, positive: Sequence[str] = (), not_negative: Sequence[str] = ()) -> None:
+    """Raise an error that names the first of these attributes that is not finite or has the wrong sign."""
+    for name in (*positive, *not_negative):
+        value = getattr(thing, name)
+        if not np.isfinite(value) or value < 0 or (value == 0 and name in positive):
+            wanted = "positive" if name in positive else "finite and not negative"
+            raise TrocarError(f"{name} of {of} must be {wanted}, got {value!r}")

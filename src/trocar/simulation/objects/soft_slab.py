@@ -9,14 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.errors import TrocarError
-from trocar.simulation.objects.solid import (
-    FIXED_PRIORITY,
-    HARD_SOLREF,
-    OBJECT,
-    OBJECT_GROUP,
-    check_name,
-    check_not_negative,
-)
+from trocar.simulation.objects.primitives import check_numbers, sizes
+from trocar.simulation.objects.solid import FIXED_PRIORITY, HARD_SOLREF, OBJECT, OBJECT_GROUP, check_name
 from trocar.spatial import checked_pose, quaternion
 
 SOFT_SOLIMP = (0.9, 0.95, 1e-3, 0.5, 2.0)  # harder, and the solver fails to converge between light nodes and fingers
@@ -47,15 +41,10 @@ class SoftSlab:
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        size = np.asarray(self.size, dtype=float)
-        if size.shape != (3,) or not (np.isfinite(size) & (size > 0)).all():
-            raise TrocarError(f"size of {self.name} must be three positive lengths [m], got {self.size!r}")
-        for name in ("young", "density", "spacing"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0):
-                raise TrocarError(f"{name} of {self.name} must be positive, got {getattr(self, name)!r}")
+        sizes(self.size, f"size of {self.name}")
+        check_numbers(self, self.name, positive=("young", "density", "spacing"), not_negative=("friction", "damping"))
         if not 0 <= self.poisson < 0.5:
             raise TrocarError(f"poisson of {self.name} must be at least 0 and below 0.5, got {self.poisson!r}")
-        check_not_negative(self, "friction", "damping")
         checked_pose(self.pose)
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.errors import TrocarError
-from trocar.simulation.objects.primitives import Capsule, Obstacle
+from trocar.simulation.objects.primitives import Capsule, Obstacle, check_numbers
 from trocar.spatial import checked_pose, quaternion
 
 OBJECT = "object/"  # prefix of the names of objects in the engine's model
@@ -52,7 +52,7 @@ class Solid:
         check_name(self.name)
         if self.mass is not None and not (np.isfinite(self.mass) and self.mass > 0):
             raise TrocarError(f"mass of {self.name} must be positive, or None for a fixed object, got {self.mass!r}")
-        check_not_negative(self, "friction", "torsional", "damping")
+        check_numbers(self, self.name, not_negative=("friction", "torsional", "damping"))
         if self.stiffness is not None and not (np.isfinite(self.stiffness) and self.stiffness > 0):
             raise TrocarError(f"stiffness of {self.name} must be positive, or None, got {self.stiffness!r}")
         checked_pose(self.pose)
@@ -122,13 +122,3 @@ def _volumes(thing: Solid) -> list[float]:
 def check_name(name: str) -> None:
     if not name or not isinstance(name, str):
         raise TrocarError(f"an object needs a name, got {name!r}")
-
-
-def check_not_negative(thing: object, *names: str) -> None:
-    """Raise an error that names the first of these numbers of an object that is negative or not finite."""
-    for name in names:
-        value = getattr(thing, name)
-        if not (np.isfinite(value) and value >= 0):
-            raise TrocarError(
-                f"{name} of {getattr(thing, 'name', thing)} must be finite and not negative, got {value!r}"
-            )

@@ -1,4 +1,4 @@
-"""Does an arm touch anything? Distances of its collision shapes to obstacles and to other arms, by MuJoCo.
+"""Collision queries: distances of an arm's collision shapes to obstacles and to other arms, by MuJoCo.
 
 Links of one arm are made to pass each other and are not tested among themselves. Only kinematics are needed: arms
 without dynamic parameters can be checked too.
@@ -91,11 +91,11 @@ class CollisionScene:
         return self._contact(a, b, float(distances[k]))
 
     def collides(self, q: ArrayLike, margin: float = 0.0) -> bool:
-        """Whether anything is nearer than `margin` [m] at q (n,)."""
+        """True if anything is nearer than `margin` [m] at q (n,)."""
         return self.contact(q, margin) is not None
 
     def clearance(self, q: ArrayLike) -> Contact:
-        """What is nearest at q (n,) and its signed distance [m], negative by the depth of the overlap."""
+        """The nearest pair at q (n,) and its signed distance [m], negative by the depth of the overlap."""
         self._place(q)
         if not self._pairs:
             raise TrocarError("nothing to be clear of: one arm and no obstacles")
@@ -139,25 +139,16 @@ class CollisionScene:
 def _collision_shapes(arm: Arm) -> mujoco.MjSpec:
     """The links of an arm with their collision shapes only, free to be placed."""
     spec, _ = kinematic_arm(arm)
-    for pair in list(spec.pairs):
-        spec.delete(pair)
-    for geom in list(spec.geoms):
-        if not geom.contype and not geom.conaffinity:
-            spec.delete(geom)
-    for mesh in list(spec.meshes):
-        spec.delete(mesh)
+    seen = [geom for geom in spec.geoms if not geom.contype and not geom.conaffinity]
+    for part in (*spec.pairs, *seen, *spec.meshes):
+        spec.delete(part)
     return spec
 
 
 def _pairs(model: mujoco.MjModel) -> list[tuple[int, int]]:
     """Pairs of geoms whose masks let them touch."""
-    kind, with_ = model.geom_contype, model.geom_conaffinity
-    found = []
-    for a in range(model.ngeom):
-        for b in range(a + 1, model.ngeom):
-            if (kind[a] & with_[b]) or (kind[b] & with_[a]):
-                found.append((a, b))
-    return found
+    first = model.geom_contype[:, None] & model.geom_conaffinity
+    return [(int(a), int(b)) for a, b in np.argwhere(np.triu(first | first.T, 1))]
 
 
 def _label(model: mujoco.MjModel, geom: int) -> str:

@@ -85,40 +85,38 @@ def plan(
         if touch is not None:
             raise PlanningFailed(f"the {name} is not free: {touch} (margin {1e3 * margin:g} mm)")
 
-    space = _Space(scene, ends[0], joints, margin, resolution, arm.lower, arm.upper)
+    space = _Space(scene, ends[0], joints, margin, resolution, scene.levers())
     rng = np.random.default_rng(seed)
     path, nodes = _connect(space, ends[0, :joints], ends[1, :joints], iterations, rng)
     path = _shortened(space, path, rng)
     via = np.array([space.full(x) for x in path])
     reference = time_optimal(arm, via, jerk=jerk, scale=scale)
-    return Plan(reference, reference.via, nodes, _verified(scene, reference, resolution, space.levers))
+    return Plan(reference, reference.via, nodes, _verified(space, reference))
 
 
+@dataclass(frozen=True)
 class _Space:
-    """The joints that move, free places and free straight edges."""
+    """The joints that move, free places and free straight edges; `rest` (n,) has the joints that stay."""
 
-    def __init__(
-        self, scene: CollisionScene, rest: Array, joints: int, margin: float, resolution: float, low: Array, high: Array
-    ) -> None:
-        self.scene, self.margin, self.resolution = scene, margin, resolution
-        self.low, self.high = low[:joints], high[:joints]
-        self.levers = scene.levers()
-        self._weights, self._rest, self._joints = self.levers[:joints], rest, joints
+    scene: CollisionScene
+    rest: Array
+    joints: int
+    margin: float
+    resolution: float
+    levers: Array
 
     def full(self, x: Array) -> Array:
-        q = self._rest.copy()
-        q[: self._joints] = x
-        return q
+        return np.concatenate([x, self.rest[self.joints :]])
 
     def distance(self, a: Array, b: Array) -> Array:
         """Bound (...) on the way of any shape from a (..., joints) to b [m]."""
-        return np.abs(a - b) @ self._weights
+        return np.abs(a - b) @ self.levers[: self.joints]
 
     def free(self, x: Array) -> bool:
         return not self.scene.collides(self.full(x), self.margin)
 
     def edge_free(self, a: Array, b: Array) -> bool:
-        """Whether the straight way from a, which is free, to b is: looked at coarsely first, then densely."""
+        """True if the straight way from a, which is free, to b is free; tested coarsely first, then densely."""
         count = max(1, int(np.ceil(self.distance(a, b) / self.resolution)))
         return all(self.free(a + (b - a) * (k / count)) for k in _coarse_first(count))
 
@@ -174,11 +172,13 @@ def _connect(
     """Two trees that grow towards random places and each other; the path between their roots."""
     if space.edge_free(start, goal):
         return [start, goal], 2
+    (arm,) = space.scene.arms.values()
+    low, high = arm.lower[: space.joints], arm.upper[: space.joints]
     trees = [_Tree(start), _Tree(goal)]
     for i in range(iterations):
         a, b = trees[i % 2], trees[1 - i % 2]
         size = len(a)
-        node, _ = a.grow(space, rng.uniform(space.low, space.high), greedy=False)
+        node, _ = a.grow(space, rng.uniform(low, high), greedy=False)
         if len(a) == size:
             continue
         other, met = b.grow(space, a.branch(node)[0], greedy=True)
@@ -207,15 +207,15 @@ def _shortened(space: _Space, path: list[Array], rng: np.random.Generator) -> li
     return kept
 
 
-def _verified(scene: CollisionScene, reference: TimeOptimal, resolution: float, levers: Array) -> float:
+def _verified(space: _Space, reference: TimeOptimal) -> float:
     """Smallest distance [m] on the timed motion, looked at so often that no shape moves more than the resolution."""
-    if not scene.obstacles:
+    if not space.scene.obstacles:
         return np.inf
     moves = (np.ptp(reference.via, axis=0) > 0) * reference.velocity
-    count = int(np.ceil(reference.duration * float(levers @ moves) / resolution)) + 1
+    count = int(np.ceil(reference.duration * float(space.levers @ moves) / space.resolution)) + 1
     nearest = np.inf
     for t in np.linspace(reference.start, reference.end, count):
-        touch = scene.clearance(reference(float(t)).q)
+        touch = space.scene.clearance(reference(float(t)).q)
         if touch.distance <= 0.0:
             raise PlanningFailed(f"the timed motion is not free at t = {t:.4g} s: {touch}; give a larger margin")
         nearest = min(nearest, touch.distance)

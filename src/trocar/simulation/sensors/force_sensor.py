@@ -12,7 +12,7 @@ from trocar.spatial import Array
 
 
 class ForceSensor:
-    """What `sim.contact_wrench()` gives, through a filter of first order; called once a step, as a controller does.
+    """`sim.contact_wrench()` through a first-order filter; called once a step, as a controller does.
 
     A controller that feeds an unfiltered contact force back makes a stiff contact chatter: the force of one step would
     be the effort of the next.

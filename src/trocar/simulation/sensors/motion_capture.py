@@ -61,7 +61,7 @@ class MotionCapture:
         self.T_link_markers = {body: self._mounted(body) for body in self.bodies}
 
     def observed(self, t: Array, q: Array, T_base_link: Mapping[str, Array]) -> Markers:
-        """What the cameras make of the true poses (N, 4, 4) of the links in the base, at times t with joints q."""
+        """Markers as the cameras see them: from true poses (N, 4, 4) of the links in the base, times t, joints q."""
         poses = {}
         for body in self.bodies:
             T = self.T_camera_base @ T_base_link[body] @ self.T_link_markers[body]
@@ -84,16 +84,12 @@ class MotionCapture:
     ) -> Markers:
         """Markers on the links of the engine while it follows a reference; `rate` of the cameras [Hz]."""
         every = max(1, round(1.0 / (rate * sim.timestep)))
-        t: list[float] = []
-        q: list[Array] = []
         found: dict[str, list[Array]] = {body: [] for body in self.bodies}
         steps = 0
 
         def watched(state: State, setpoint: Any) -> ArrayLike:
             nonlocal steps
             if steps % every == 0:
-                t.append(state.t)
-                q.append(state.q)
                 for body, T in found.items():
                     T.append(sim.tip_pose() if body == "tip" else sim.body_pose(body))
             steps += 1
@@ -104,8 +100,8 @@ class MotionCapture:
             raise TrocarError("motion capture needs a controller that runs at every step")
         if hasattr(controller, "reset"):
             controller.reset()
-        simulate(sim, watched, reference, duration, every=every)
-        return self.observed(np.array(t), np.array(q), {body: np.array(T) for body, T in found.items()})
+        recording = simulate(sim, watched, reference, duration, every=every)
+        return self.observed(recording.t, recording.q, {body: np.array(T) for body, T in found.items()})
 
     def _mounted(self, body: str) -> Array:
         """The markers' frame on a link: turned at will, in the middle of the link's joints, 3 cm beside its plane."""
@@ -128,7 +124,7 @@ class MotionCapture:
 
 
 def _joints_on(arm: Arm, body: str) -> Array:
-    """Where a link is joined to others (k, 3), in its own frame [m]."""
+    """Points (k, 3) at which a link is joined to others, in its own frame [m]."""
     points = [np.zeros(3)]
     points += [child.placement[:3, 3] for child in arm.bodies if child.parent == body and child.kind == "revolute"]
     for loop in arm.loops:

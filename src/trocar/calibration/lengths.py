@@ -13,7 +13,7 @@ from trocar.calibration.linkage import DISTANCES, Linkage, axes_of
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics.arm_kinematics import batch_last
 from trocar.mechanics.kinematics import Tree
-from trocar.spatial import Array, pose
+from trocar.spatial import Array
 
 # Lengths that the axes decide, by arm and frames; the value names what goes with it. The others stay: where frame 0 is
 # along the yaw axis (a_back, d_yaw), and the counterweight.
@@ -154,7 +154,7 @@ def plane_points(arm: Arm, q: Array) -> dict[str, Array]:
     """Axes of an arm in its pitch plane (2,) [m], and two directions; counter-clockwise is positive pitch."""
     tree = Tree(arm.bodies, arm.joint_names)
     motion = tree.motion(batch_last(q))
-    T = {name: pose(motion.R[i][..., 0], motion.p[i][..., 0]) for i, name in enumerate(tree.names)}
+    T = {name: tree.frame(motion, i, np.eye(4))[0] for i, name in enumerate(tree.names)}
     plane = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0]])  # the pitch axis is -x of the base
     found = {"rcm": np.zeros(2)}
     for number, links in axes_of(arm.name).items():

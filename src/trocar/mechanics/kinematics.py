@@ -117,20 +117,20 @@ class Tree:
         R, p = motion.R[body], motion.p[body]
         return times_constant(R, T_body_frame[:3, :3]), p + apply(R, T_body_frame[:3, 3])
 
-    def jacobian(self, q: Array, body: int, T_body_frame: Array, variant: Variant = "base") -> Array:
-        """Jacobian (6, n, N) of a frame fixed to a body.
+    def frame(self, motion: Motion, body: int, T_body_frame: Array) -> Array:
+        """Pose (N, 4, 4) of a frame fixed to a body."""
+        R, p = self.pose(motion, body, T_body_frame)
+        T = np.zeros((R.shape[-1], 4, 4))
+        T[:, :3, :3], T[:, :3, 3], T[:, 3, 3] = np.moveaxis(R, -1, 0), p.T, 1.0
+        return T
+
+    def jacobian(self, q: Array, body: int, T: Array, variant: Variant = "base", dq: Array | None = None) -> Array:
+        """Jacobian (6, n, N) of the frame T (4, 4) of a body; with dq its exact time derivative along dq.
 
         Its twist is: "base", velocity of the frame origin and angular velocity, both in base axes; "body", the
         same in the frame's own axes; "spatial", velocity of the point at the base origin, in base axes.
+        The derivative is the product rule applied to the same columns.
         """
-        return self._jacobians(q, None, body, T_body_frame, variant)
-
-    def jacobian_dot(self, q: Array, dq: Array, body: int, T_body_frame: Array, variant: Variant = "base") -> Array:
-        """Exact time derivative (6, n, N) of `jacobian` along dq."""
-        return self._jacobians(q, dq, body, T_body_frame, variant)
-
-    def _jacobians(self, q: Array, dq: Array | None, body: int, T: Array, variant: Variant) -> Array:
-        """The Jacobian, or with dq its time derivative: the product rule applied to the same columns."""
         if variant not in VARIANTS:
             raise UnknownName("Jacobian variant", variant, VARIANTS)
         path = self.path(body)
@@ -139,7 +139,7 @@ class Tree:
         J = np.zeros((6, self.n, q.shape[-1]))
         for i in path:
             z = m.R[i][:, 2]
-            self._add(J, i, cross(z, p - m.p[i]) if self.turns[i] else z, z)
+            self.add(J, i, cross(z, p - m.p[i]) if self.turns[i] else z, z)
         J_dot = np.zeros_like(J)
         if dq is not None:
             dp = m.v[body] + cross(m.w[body], p - m.p[body])
@@ -147,7 +147,7 @@ class Tree:
                 z = m.R[i][:, 2]
                 dz = cross(m.w[i], z)
                 lin = cross(dz, p - m.p[i]) + cross(z, dp - m.v[i]) if self.turns[i] else dz
-                self._add(J_dot, i, lin, dz)
+                self.add(J_dot, i, lin, dz)
         if variant == "spatial":
             if dq is not None:
                 J_dot[:3] += _cross_columns(dp, J[3:]) + _cross_columns(p, J_dot[3:])
@@ -166,7 +166,8 @@ class Tree:
             total = total + c * q[j]
         return total
 
-    def _add(self, J: Array, i: int, lin: Array, ang: Array) -> None:
+    def add(self, J: Array, i: int, lin: Array, ang: Array) -> None:
+        """Add joint i, which moves a frame along lin and turns it about ang (3, N), to a Jacobian (6, n, N)."""
         for j, c in self.rows[i]:
             J[:3, j] += c * lin
             if self.turns[i]:

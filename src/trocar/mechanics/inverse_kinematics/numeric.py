@@ -25,11 +25,7 @@ class SerialChain:
 
     def forward(self, q: Array) -> Array:
         """Tip poses (N, 4, 4) in the base."""
-        tree = self._tree
-        R, p = tree.pose(tree.motion(self._columns(q)), len(self._arm.serial) - 1, self._arm.T_last_tip)
-        found = np.tile(np.eye(4), (len(q), 1, 1))
-        found[:, :3, :3], found[:, :3, 3] = np.moveaxis(R, -1, 0), p.T
-        return found
+        return self._tree.frame(self._tree.motion(self._columns(q)), len(self._arm.serial) - 1, self._arm.T_last_tip)
 
     def jacobian(self, q: Array) -> Array:
         """(N, 6, m), linear rows first, base axes."""

@@ -109,6 +109,17 @@ def pose_error(T_target: Array, T: Array) -> Array:
     return np.concatenate([dp, rotation_vector(dR)], axis=-1)
 
 
+def finite(what: str, value: object, shape: tuple[int, ...], allowed: str) -> Array:
+    """`value` as finite numbers of a shape, or an error such as "gravity must be three finite numbers [m/s^2], got"."""
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
+    if array.shape != shape or not np.isfinite(array).all():
+        raise TrocarError(f"{what} must be {allowed}, got {value!r}")
+    return array
+
+
 def checked_pose(T: ArrayLike) -> Array:
     """T as an array (..., 4, 4) of proper rigid poses, or an error that names the offending one."""
     try:

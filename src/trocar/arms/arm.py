@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from trocar.arms.structure import Structure, structure
 from trocar.errors import TrocarError, UnknownName
-from trocar.spatial import Array, inverse, pose
+from trocar.spatial import Array, finite, inverse, pose
 
 Kind = Literal["revolute", "prismatic"]
 
@@ -358,19 +358,9 @@ def gravity_vector(arm: Arm, gravity: ArrayLike | None = None, mounting: float |
     if gravity is not None:
         if mounting is not None:
             raise TrocarError("give gravity (a vector in base axes) or mounting (a pitch), not both")
-        return _frozen(_finite("gravity", gravity, (3,), "three finite numbers [m/s^2] in base axes"))
-    pitch = _finite("mounting", arm.mounting if mounting is None else mounting, (), "a finite pitch [rad]")
+        return _frozen(finite("gravity", gravity, (3,), "three finite numbers [m/s^2] in base axes"))
+    pitch = finite("mounting", arm.mounting if mounting is None else mounting, (), "a finite pitch [rad]")
     return _frozen([0.0, -GRAVITY * np.sin(pitch), -GRAVITY * np.cos(pitch)])
-
-
-def _finite(what: str, value: object, shape: tuple[int, ...], allowed: str) -> Array:
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        array = np.array(np.nan)
-    if array.shape != shape or not np.isfinite(array).all():
-        raise TrocarError(f"{what} must be {allowed}, got {value!r}")
-    return array
 
 
 def poses_at_zero(bodies: Sequence[Body]) -> dict[str, Array]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
 from functools import cache
-from importlib.resources import files
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,8 +15,10 @@ from trocar.arms.arm import Body, Deflection, ExcitationRanges, Gains, Motors, p
 from trocar.arms.geometry_file import Geometry, read_geometry
 from trocar.errors import UnknownName
 from trocar.spatial import Array, mdh
+from trocar.toml_file import read_toml
 
 HALF_PI = np.pi / 2
+DATA = Path(__file__).parent / "data"
 T = TypeVar("T")
 
 
@@ -29,8 +30,7 @@ def stem(arm: str) -> str:
 @cache
 def read(name: str) -> dict[str, Any]:
     """Contents of `data/NAME.toml`."""
-    text = files("trocar.arms").joinpath("data", f"{name}.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return read_toml(DATA / f"{name}.toml", "file")
 
 
 def built(kind: type[T], entry: Mapping[str, Any], **given: Any) -> T:

@@ -86,7 +86,7 @@ class ArmKinematics:
     def jacobian_dot(self, q: ArrayLike, dq: ArrayLike, frame: str = "tip", variant: Variant = "base") -> Array:
         """Exact time derivative of `jacobian` along joint rates dq [rad/s, m/s]."""
         q, dq = self.checked_states(q=q, dq=dq)
-        return self._jacobian(q, batch_last(dq), frame, variant)
+        return self._jacobian(q, dq, frame, variant)
 
     def _jacobian(self, q: Array, dq: Array | None, frame: str, variant: Variant) -> Array:
         if frame == "tip":
@@ -95,7 +95,9 @@ class ArmKinematics:
             tree, (body, T) = self.links, self._frame(frame)
         if body is None:
             raise TrocarError(f"frame '{frame}' is fixed to the base and has no Jacobian")
-        J = batch_first(tree.jacobian(batch_last(q), body, T, variant, dq), q.shape[:-1])
+        rates = None if dq is None else batch_last(dq)
+        motion = tree.motion(batch_last(q), rates, only=tree.path(body))
+        J = batch_first(tree.jacobian(motion, body, T, variant, rate=dq is not None), q.shape[:-1])
         return J[..., : self.arm.tip_joints] if frame == "tip" else J
 
     def inverse_kinematics(self, T: ArrayLike, q_seed: ArrayLike | None = None) -> Array:
@@ -156,11 +158,7 @@ class ArmKinematics:
 
     def _seeds(self, q_seed: ArrayLike | None, batch: tuple[int, ...]) -> Array:
         """Seeds (N, n), one per pose; without one the home position with the jaw at 0."""
-        if q_seed is None:
-            seed = np.array(self.arm.home)
-            seed[self.arm.tip_joints :] = 0.0
-        else:
-            seed = self.checked_state(q_seed, "q_seed")
+        seed = ik.default_seed(self.arm) if q_seed is None else self.checked_state(q_seed, "q_seed")
         try:
             return np.broadcast_to(seed, batch + (self.n,)).reshape(-1, self.n)
         except ValueError:

@@ -124,8 +124,8 @@ class Tree:
         T[:, :3, :3], T[:, :3, 3], T[:, 3, 3] = np.moveaxis(R, -1, 0), p.T, 1.0
         return T
 
-    def jacobian(self, q: Array, body: int, T: Array, variant: Variant = "base", dq: Array | None = None) -> Array:
-        """Jacobian (6, n, N) of the frame T (4, 4) of a body; with dq its exact time derivative along dq.
+    def jacobian(self, m: Motion, body: int, T: Array, variant: Variant = "base", rate: bool = False) -> Array:
+        """Jacobian (6, n, N) of the frame T (4, 4) of a body; with `rate` its exact time derivative along the motion.
 
         Its twist is: "base", velocity of the frame origin and angular velocity, both in base axes; "body", the
         same in the frame's own axes; "spatial", velocity of the point at the base origin, in base axes.
@@ -134,14 +134,13 @@ class Tree:
         if variant not in VARIANTS:
             raise UnknownName("Jacobian variant", variant, VARIANTS)
         path = self.path(body)
-        m = self.motion(q, dq, only=path)
         R, p = self.pose(m, body, T)
-        J = np.zeros((6, self.n, q.shape[-1]))
+        J = np.zeros((6, self.n, p.shape[-1]))
         for i in path:
             z = m.R[i][:, 2]
             self.add(J, i, cross(z, p - m.p[i]) if self.turns[i] else z, z)
         J_dot = np.zeros_like(J)
-        if dq is not None:
+        if rate:
             dp = m.v[body] + cross(m.w[body], p - m.p[body])
             for i in path:
                 z = m.R[i][:, 2]
@@ -149,15 +148,15 @@ class Tree:
                 lin = cross(dz, p - m.p[i]) + cross(z, dp - m.v[i]) if self.turns[i] else dz
                 self.add(J_dot, i, lin, dz)
         if variant == "spatial":
-            if dq is not None:
+            if rate:
                 J_dot[:3] += _cross_columns(dp, J[3:]) + _cross_columns(p, J_dot[3:])
             J[:3] += _cross_columns(p, J[3:])
         if variant == "body":
-            if dq is not None:
+            if rate:
                 w = m.w[body]
                 J_dot = np.concatenate([J_dot[:3] - _cross_columns(w, J[:3]), J_dot[3:] - _cross_columns(w, J[3:])])
             J, J_dot = (np.concatenate([into(R, X[:3]), into(R, X[3:])]) for X in (J, J_dot))
-        return J if dq is None else J_dot
+        return J_dot if rate else J
 
     def along(self, q: Array, i: int) -> Array:
         """Row i of E times q (n, N): most rows have one or two entries."""

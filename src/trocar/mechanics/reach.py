@@ -26,6 +26,7 @@ ANGLE = 1e-7  # [rad] likewise; the angles lose half their digits where the tria
 
 
 SEARCH = 1e-6  # [m] a point that the tip comes this near to is reached, where there is no closed form
+BATCH = 1 << 14  # points times starts that are searched at once
 CORNERS = 1 << 14  # states that a bounding box is found from, where there is no closed form
 MARGIN = 0.05  # by which that box is larger, relative to its diagonal
 
@@ -82,20 +83,23 @@ def _search_reaches(arm: Arm, p: Array) -> Array:
     """By damped least squares on the position alone, from home and from starts all over the limits."""
     m = arm.tip_joints
     lower, upper = arm.lower[:m], arm.upper[:m]
-    T = np.tile(np.eye(4), (len(p), 1, 1))
-    T[:, :3, 3] = p
     found = np.zeros(len(p), bool)
-    for start in (np.array(arm.home[:m]), *(lower + (upper - lower) * sobol(m))):
-        rows = np.flatnonzero(~found)
-        _, error = solved(arm, T[rows], np.tile(start, (len(rows), 1)), lower, upper, length=0.0, tolerance=SEARCH)
-        found[rows] = error <= SEARCH
+    spread = lower + (upper - lower) * sobol(m)
+    together = max(1, BATCH // max(1, len(p)))
+    for starts in (np.array([arm.home[:m]]), *np.split(spread, range(together, len(spread), together))):
+        rows = np.repeat(np.flatnonzero(~found), len(starts))
+        T = np.tile(np.eye(4), (len(rows), 1, 1))
+        T[:, :3, 3] = p[rows]
+        q = np.tile(starts, (len(rows) // len(starts), 1))
+        _, error = solved(arm, T, q, lower, upper, length=0.0, tolerance=SEARCH)
+        found[rows[error <= SEARCH]] = True
     return found
 
 
 def _sampled_box(arm: Arm) -> tuple[Array, Array]:
     m = arm.tip_joints
     q = arm.lower[:m] + (arm.upper - arm.lower)[:m] * sobol(m, CORNERS)
-    tips = SerialChain(arm).forward(q)[:, :3, 3]
+    tips = SerialChain(arm)(q)[0][:, :3, 3]
     low, high = tips.min(0), tips.max(0)
     return low - MARGIN * np.linalg.norm(high - low), high + MARGIN * np.linalg.norm(high - low)
 

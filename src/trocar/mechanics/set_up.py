@@ -52,18 +52,19 @@ class SetUpChain:
         """Base (RCM) frame (..., 4, 4) of the arm in the world, for checked joints (..., n)."""
         return self._pose(self._tree.motion(batch_last(q_setup)), -1, self.facts.T_last_base, q_setup)
 
+    def base_and_jacobian(self, q_setup: Array) -> tuple[Array, Array]:
+        """`T_world_base` of joints (N, n), and its Jacobian (N, 6, n), linear rows first, world axes."""
+        motion, T_last_base = self._tree.motion(batch_last(q_setup)), self.facts.T_last_base
+        J = batch_first(self._tree.jacobian(motion, len(self.facts.bodies) - 1, T_last_base), q_setup.shape[:-1])
+        R = self.facts.T_world_column[:3, :3]
+        J = np.concatenate([R @ J[..., :3, :], R @ J[..., 3:, :]], axis=-2)
+        return self._pose(motion, -1, T_last_base, q_setup), J
+
     def poses(self, q_setup: Array) -> dict[str, Array]:
         """Frame (4, 4) of every joint in the world, named after it, and of the arm's base ("base")."""
         motion = self._tree.motion(batch_last(q_setup))
         found = {name: self._pose(motion, i, np.eye(4), q_setup) for i, name in enumerate(self.facts.joint_names)}
         return {**found, "base": self.T_world_base(q_setup)}
-
-    def jacobian(self, q_setup: Array) -> Array:
-        """Jacobian (..., 6, n) of the arm's base, linear rows first, world axes."""
-        J = self._tree.jacobian(batch_last(q_setup), len(self.facts.bodies) - 1, self.facts.T_last_base)
-        R = self.facts.T_world_column[:3, :3]
-        J = batch_first(J, q_setup.shape[:-1])
-        return np.concatenate([R @ J[..., :3, :], R @ J[..., 3:, :]], axis=-2)
 
     def fixed_tilt(self) -> float | None:
         """Angle [rad] between the shaft and straight down that no set-up joint changes; None if one does."""
@@ -122,7 +123,7 @@ class SetUpChain:
         facts = self.facts
 
         def residual(q: Array, _: Array) -> tuple[Array, Array]:
-            T, J = self.T_world_base(q), self.jacobian(q)
+            T, J = self.base_and_jacobian(q)
             if shaft is None:
                 return T[..., :3, 3] - rcm, J[..., :3, :]
             d = _shaft(T)

@@ -99,7 +99,7 @@ def singularity(mechanism: ArmKinematics, q: ArrayLike, length: float = LENGTH) 
     MTM needs two joints at once, and there it is the shortest way).
     """
     q = mechanism.checked_state(q)
-    length = _positive("length", length)
+    length = positive("length", length)
     measure, determinant, factors, moves = _determinant(mechanism, q)
     unit = {j.name: 1.0 if j.kind == "prismatic" else length for j in mechanism.arm.joints}
     routes = []
@@ -125,7 +125,7 @@ def singularity(mechanism: ArmKinematics, q: ArrayLike, length: float = LENGTH) 
 
 def scaled_jacobian(mechanism: ArmKinematics, q: ArrayLike, length: float = LENGTH) -> Array:
     """Tip Jacobian (..., 6, m) without units: linear rows and the joint of the insertion divided by `length` [m]."""
-    length = _positive("length", length)
+    length = positive("length", length)
     J = mechanism.jacobian(q)
     J[..., :3, :] /= length
     slides = [j.kind == "prismatic" for j in mechanism.arm.joints[: mechanism.arm.tip_joints]]
@@ -351,7 +351,8 @@ def _either(value: Array, target: Array) -> Array:
     return np.where(np.isnan(target), np.inf, np.where(np.abs(up) <= np.abs(down), up, down))
 
 
-def _positive(what: str, value: float) -> float:
+def positive(what: str, value: float) -> float:
+    """A length [m] as a float, or an error that calls it `what`."""
     if not (isinstance(value, int | float | np.number) and np.isfinite(value) and value > 0):
-        raise TrocarError(f"{what} must be a positive number [m], got {value!r}")
+        raise TrocarError(f"{what} must be a positive length [m], got {value!r}")
     return float(value)

@@ -1,4 +1,4 @@
-"""Reading the fields of an instrument file, with errors that name the file and the field."""
+"""Reading the fields of a TOML file, with errors that name the file and the field."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Fields:
     """The fields of one file. Each is checked as it is read; `check_all_read` then finds misspelt ones.
 
     Attributes:
-        name: of the instrument, that of its file.
+        name: name of the file, without its suffix.
     """
 
     def __init__(self, table: Mapping[str, Any], path: str) -> None:
@@ -39,6 +39,12 @@ class Fields:
 
     def vector(self, key: str, size: int, default: Sequence[float] = _MISSING) -> Array:
         return self._array(key, (size,), default)
+
+    def numbers(self, key: str) -> tuple[float, ...]:
+        value = self._get(key)
+        if not (isinstance(value, list) and value):
+            raise self._error(key, f"must be a list of numbers, got {value!r}")
+        return tuple(self._array(key, (len(value),)).tolist())
 
     def rotation(self, key: str) -> Array:
         R = self._array(key, (3, 3))

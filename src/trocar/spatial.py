@@ -64,6 +64,11 @@ def inverse(T: Array) -> Array:
     return out
 
 
+def unit(v: Array) -> Array:
+    """A vector (n,) scaled to length 1."""
+    return v / np.linalg.norm(v)
+
+
 def skew(v: Array) -> Array:
     """Matrix (..., 3, 3) with `skew(v) @ u == cross(v, u)`."""
     S = np.zeros(v.shape + (3,), dtype=np.result_type(v, float))

@@ -1,4 +1,4 @@
-"""What a robot arm is: plain frozen facts, no algorithms.
+"""Facts of a robot arm: plain and frozen, no algorithms.
 
 An arm is described twice, on purpose. `serial` is the dVRK's own table, which defines the tip. `bodies` is the
 real mechanism: a tree of every moving link whose joints follow the independent joints q through a constant

@@ -145,7 +145,7 @@ class Fields:
 
 
 def _even(value: Any) -> bool:
-    """Whether nested lists are as long as each other, so that they make an array."""
+    """True if nested lists are as long as each other, so that they make an array."""
     if not isinstance(value, list | tuple):
         return True
     kinds = {len(v) if isinstance(v, list) else None for v in value}

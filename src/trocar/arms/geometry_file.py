@@ -44,7 +44,7 @@ class Geometry:
 
 
 def is_geometry_file(path: str | PathLike[str]) -> bool:
-    """Whether a file holds a geometry, rather than dynamic parameters."""
+    """True if a file holds a geometry rather than dynamic parameters."""
     return Path(path).suffix == ".toml" and Path(path).is_file() and "lengths" in read_toml(path, "geometry file")
 
 

@@ -12,7 +12,7 @@ from trocar.arms.arm import shift
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics import inverse_kinematics as ik
 from trocar.mechanics.kinematics import Motion, Tree, Variant
-from trocar.mechanics.pinocchio_chain import PinocchioChain
+from trocar.mechanics.pinocchio_tree import PinocchioChain
 from trocar.spatial import Array, checked_pose
 
 FLOAT = np.dtype(float)
@@ -28,7 +28,7 @@ class ArmKinematics:
     def __init__(self, arm: Arm) -> None:
         self.arm = arm
         self._serial = Tree(arm.serial, arm.joint_names)
-        self._chain = PinocchioChain(arm)
+        self._chain = PinocchioChain(arm, self._serial.E)
         self.links = Tree(arm.bodies, arm.joint_names)
 
     @property

@@ -14,7 +14,7 @@ from trocar.arms.suj import SetUpArm, set_up_arms
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.mechanics.set_up import Placement, SetUpChain
-from trocar.spatial import Array, finite, inverse
+from trocar.spatial import Array, finite, inverse, unit
 
 
 class Cart:
@@ -153,10 +153,9 @@ class Cart:
         direction = None
         if shaft is not None:
             direction = finite("shaft", shaft, (3,), "three finite numbers in the world")
-            length = np.linalg.norm(direction)
-            if length == 0.0:
+            if np.linalg.norm(direction) == 0.0:
                 raise TrocarError("shaft is the zero vector: it has no direction; leave it out if any will do")
-            direction = direction / length
+            direction = unit(direction)
         for what, value in (("position_tolerance", position_tolerance), ("direction_tolerance", direction_tolerance)):
             if not (np.isfinite(value) and value > 0.0):
                 raise TrocarError(f"{what} must be positive, got {value!r}")

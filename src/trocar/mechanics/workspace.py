@@ -1,4 +1,4 @@
-"""What an arm can reach: clouds of tips, volumes, dexterity, and the part that several arms share."""
+"""Workspace of an arm: clouds of tips, volumes, dexterity, and the part that several arms share."""
 
 from __future__ import annotations
 
@@ -91,7 +91,10 @@ class Workspace:
         return Cloud(q, _moved(self.T_world_base, np.concatenate(tips)))
 
     def contains(self, points: ArrayLike) -> Array:
-        """Whether the tip reaches points (..., 3) [m] in some orientation: in closed form, or by search to 1e-6 m."""
+        """Mask (...) of the points (..., 3) [m] that the tip reaches in some orientation.
+
+        In closed form, or by search to 1e-6 m.
+        """
         points = _checked_points(points)
         p = _moved(inverse(self.T_world_base), points.reshape(-1, 3))
         return np.concatenate([reach.reaches(self.mechanism.arm, part) for part in _chunks(p)]).reshape(
@@ -99,7 +102,7 @@ class Workspace:
         )
 
     def contains_pose(self, T: ArrayLike) -> Array:
-        """Whether the tip takes poses T (..., 4, 4); inverse kinematics."""
+        """Mask (...) of the poses T (..., 4, 4) that inverse kinematics solves."""
         T = checked_pose(T)
         T_base_tip = inverse(self.T_world_base) @ T.reshape(-1, 4, 4)
         found = [ik.solvable(self.mechanism.arm, part) for part in _chunks(T_base_tip)]

@@ -62,7 +62,7 @@ def nearest(arm: Arm, T: Array, q_seed: Array, shape: tuple[int, ...]) -> Array:
 
 
 def solvable(arm: Arm, T: Array) -> Array:
-    """Whether poses T (N, 4, 4) in the base have a solution within limits, from the home position (N,)."""
+    """Mask (N,) of the poses T (N, 4, 4) in the base that have a solution within limits."""
     home = np.tile(default_seed(arm), (len(T), 1))
     return np.isfinite(_solutions(arm, T, home, branches(arm, T, home))[1])
 
@@ -121,7 +121,7 @@ def all_branches(arm: Arm, T: Array, q_seed: Array) -> list[Array]:
 
 
 def _excess(arm: Arm, q: Array) -> Array:
-    """How far each tip joint is outside its limits [rad, m], 0 inside; the jaw is not the tip's."""
+    """Distance of each tip joint outside its limits [rad, m], 0 inside; the jaw is no tip joint."""
     return arm.excess(q[..., : arm.tip_joints])
 
 

@@ -86,9 +86,9 @@ class Jointed:
 
     def violation(self, q: Array) -> str | None:
         """Text of the first limit violation in q (n,); None if none exceeds LIMIT_TOLERANCE."""
-        for j in np.flatnonzero(self.excess(q) > LIMIT_TOLERANCE):
+        for j in np.flatnonzero(self.excess(q) > LIMIT_TOLERANCE).tolist():
             joint = self.joints[j]
-            return violation_text(int(j), joint.name, joint.lower, q[j], joint.upper, joint.unit)
+            return violation_text(j, joint.name, joint.lower, q[j], joint.upper, joint.unit)
         return None
 
     def check_within_limits(self, q: Array, what: str = "") -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from trocar.arms.arm import Arm, Body, Joint, Loop, closure, prismatic, revolute, shift
 from trocar.arms.geometry_file import Geometry
-from trocar.arms.instruments import Instrument, load_instrument
+from trocar.arms.instruments import load_instrument
 from trocar.arms.tables import HALF_PI, built, geometry, read, remote_centre_chain, shared_facts
 from trocar.spatial import Array, mdh
 
@@ -21,12 +21,11 @@ def psm(which: str | PathLike[str] | Geometry | None = None, instrument: str | P
     """The Classic PSM in one of its two published geometries (default: the one it was identified in), or a file's."""
     table = read("psm")
     shape = geometry("PSM", table, which, GEOMETRIES[0])
-    tool = load_instrument(table["arm"]["instrument"] if instrument is None else instrument, "PSM")
     build = {"wang2019": _wang2019, "gondokaryono2019": _gondokaryono2019}[shape.frames]
     links, loops, T_carriage = build(shape.lengths, table["serial"]["d_insertion"])
     follower = "counterweight"
     return with_instrument(
-        "PSM", table, shape, tool, links, loops, T_carriage, {follower: "insertion"}, "psm", follower
+        "PSM", table, shape, instrument, links, loops, T_carriage, {follower: "insertion"}, "psm", follower
     )
 
 
@@ -34,7 +33,7 @@ def with_instrument(
     arm: str,
     table: Mapping,
     shape: Geometry,
-    tool: Instrument,
+    instrument: str | PathLike[str] | None,
     links: tuple[Body, ...],
     loops: tuple[Loop, ...],
     T_carriage: Array,
@@ -46,6 +45,7 @@ def with_instrument(
 
     `T_carriage` is the dVRK's insertion frame in the frame of the body "insertion".
     """
+    tool = load_instrument(table["arm"]["instrument"] if instrument is None else instrument, arm)
     coupling = np.eye(7)
     coupling[3:, 3:] = tool.coupling
     joints = tuple(built(Joint, entry) for entry in table["joints"]) + tool.joints

@@ -89,10 +89,9 @@ class ArmKinematics:
         return self._jacobian(q, dq, frame, variant)
 
     def _jacobian(self, q: Array, dq: Array | None, frame: str, variant: Variant) -> Array:
+        tree, (body, T) = self.links, self._frame(frame)
         if frame == "tip":
             tree, body, T = self._serial, len(self.arm.serial) - 1, self.arm.T_last_tip
-        else:
-            tree, (body, T) = self.links, self._frame(frame)
         if body is None:
             raise TrocarError(f"frame '{frame}' is fixed to the base and has no Jacobian")
         rates = None if dq is None else batch_last(dq)

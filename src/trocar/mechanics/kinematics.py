@@ -23,7 +23,7 @@ VARIANTS = ("base", "body", "spatial")
 
 @dataclass(frozen=True)
 class Motion:
-    """Motion of all bodies of a tree; lists by body, empty where not asked for."""
+    """Motion of all bodies of a tree: lists by body, of empty arrays where not asked for."""
 
     R: list[Array]  # (3, 3, N)
     p: list[Array]  # (3, N), body origin [m]
@@ -102,15 +102,7 @@ class Tree:
                 dw[i], dv[i] = dw_k + z * dds + cross(w_k, z * ds), carried
             else:
                 dw[i], dv[i] = dw_k, carried + z * dds + 2.0 * cross(w_k, z * ds)
-        moving, accelerating = dq is not None, dq is not None and ddq is not None
-        return Motion(
-            R,
-            p,
-            w if moving else [],
-            v if moving else [],
-            dw if accelerating else [],
-            dv if accelerating else [],
-        )
+        return Motion(R, p, w, v, dw, dv)
 
     def pose(self, motion: Motion, body: int, T_body_frame: Array) -> tuple[Array, Array]:
         """Rotation (3, 3, N) and position (3, N) of a frame fixed to a body."""

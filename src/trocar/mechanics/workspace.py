@@ -18,7 +18,7 @@ from trocar.mechanics import reach
 from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.mechanics.inverse_kinematics.numeric import sobol
 from trocar.mechanics.singularities import positive
-from trocar.spatial import Array, checked_pose, inverse
+from trocar.spatial import Array, checked_pose, inverse, numbers
 
 Method = Literal["sobol", "random", "grid"]
 Density = Literal["joints", "volume"]
@@ -270,12 +270,7 @@ def _chunks(values: Array) -> Iterator[Array]:
 
 
 def _checked_points(points: ArrayLike) -> Array:
-    try:
-        p = np.asarray(points, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise TrocarError(f"points must be numbers of shape (..., 3) [m]: {error}") from None
-    if p.ndim == 0 or p.shape[-1] != 3:
-        raise TrocarError(f"points must have shape (..., 3), got {p.shape}")
+    p = numbers("points", points, (3,))
     if not np.isfinite(p).all():
         raise TrocarError("points hold a value that is NaN or infinite")
     return p

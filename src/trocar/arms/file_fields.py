@@ -124,9 +124,8 @@ class Fields:
         size = " x ".join(map(str, shape))
         expected = f"{size} finite numbers" if shape else "a finite number"
         flat = np.array(value, dtype=object).ravel() if _even(value) else [None]
-        if not all(isinstance(x, int | float) and not isinstance(x, bool) for x in flat):
-            raise self._error(key, f"must be {expected}, got {value!r}")
-        array = np.array(value, dtype=float)
+        plain = all(isinstance(x, int | float) and not isinstance(x, bool) for x in flat)
+        array = np.array(value if plain else np.nan, dtype=float)
         if array.shape != shape or not np.isfinite(array).all():
             raise self._error(key, f"must be {expected}, got {value!r}")
         array.setflags(write=False)

@@ -14,13 +14,11 @@ from trocar.arms.instruments import load_instrument
 from trocar.arms.tables import HALF_PI, built, geometry, read, remote_centre_chain, shared_facts
 from trocar.spatial import Array, mdh
 
-GEOMETRIES = ("wang2019", "gondokaryono2019")
-
 
 def psm(which: str | PathLike[str] | Geometry | None = None, instrument: str | PathLike[str] | None = None) -> Arm:
     """The Classic PSM in one of its two published geometries (default: the one it was identified in), or a file's."""
     table = read("psm")
-    shape = geometry("PSM", table, which, GEOMETRIES[0])
+    shape = geometry("PSM", table, which, "wang2019")
     build = {"wang2019": _wang2019, "gondokaryono2019": _gondokaryono2019}[shape.frames]
     links, loops, T_carriage = build(shape.lengths, table["serial"]["d_insertion"])
     follower = "counterweight"

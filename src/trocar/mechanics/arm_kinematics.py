@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -111,11 +112,7 @@ class ArmKinematics:
         Raises Unreachable (with index and reason), also for an ECM orientation off its manifold by over 1e-6 rad.
         Warns NearSingular and NearLimit.
         """
-        T = checked_pose(T)
-        batch = T.shape[:-2]
-        seed = self._seeds(q_seed, batch)
-        q = ik.nearest(self.arm, T.reshape(-1, 4, 4), seed, batch)
-        return q.reshape(batch + (self.n,))
+        return self._solved(ik.nearest, T, q_seed)
 
     def inverse_kinematics_all(self, T: ArrayLike, q_seed: ArrayLike | None = None) -> list[Array]:
         """Every solution (n,) within limits of one pose T (4, 4), nearest to the seed (or home) first.
@@ -132,9 +129,12 @@ class ArmKinematics:
 
         Raises Unreachable with the error that is left if it does not converge.
         """
+        return self._solved(ik.nearest_by_descent, T, q_seed)
+
+    def _solved(self, solve: Callable[..., Array], T: ArrayLike, q_seed: ArrayLike | None) -> Array:
         T = checked_pose(T)
         batch = T.shape[:-2]
-        q = ik.nearest_by_descent(self.arm, T.reshape(-1, 4, 4), self._seeds(q_seed, batch), batch)
+        q = solve(self.arm, T.reshape(-1, 4, 4), self._seeds(q_seed, batch), batch)
         return q.reshape(batch + (self.n,))
 
     def loop_residual(self, q: ArrayLike) -> Array:

@@ -15,7 +15,7 @@ from trocar.arms.arm import LIMIT_TOLERANCE, violation_text
 from trocar.arms.structure import GimballedArm, RollingShaft, SnakeShaft, WristedShaft
 from trocar.errors import NearLimit, NearSingular, Unreachable
 from trocar.mechanics.inverse_kinematics.master import gimballed
-from trocar.mechanics.inverse_kinematics.numeric import CONVERGED, numeric, shortfall, solved
+from trocar.mechanics.inverse_kinematics.numeric import numeric, refined
 from trocar.mechanics.inverse_kinematics.remote_centre import Branch, rolling, wristed
 from trocar.mechanics.inverse_kinematics.snake import snaked
 from trocar.spatial import Array
@@ -38,11 +38,11 @@ def branches(arm: Arm, T: Array, q_seed: Array, everywhere: bool = False) -> lis
 def nearest_by_descent(arm: Arm, T: Array, q_seed: Array, shape: tuple[int, ...]) -> Array:
     """As `nearest`, by damped least squares from the seed alone, for any arm."""
     m = arm.tip_joints
-    q, error = solved(arm, T, q_seed[:, :m], arm.lower[:m], arm.upper[:m])
-    lost = np.flatnonzero(error > CONVERGED)
-    if lost.size:
-        raise Unreachable(_index(lost[0], shape), shortfall(error[lost[0]]), others=lost.size - 1)
-    return np.concatenate([q, q_seed[:, m:]], axis=-1)
+    found = refined(arm, T, q_seed, q_seed, arm.lower[:m], arm.upper[:m])
+    if found.failure:
+        row = min(found.failure)
+        raise Unreachable(_index(row, shape), found.failure[row], others=len(found.failure) - 1)
+    return found.q
 
 
 def nearest(arm: Arm, T: Array, q_seed: Array, shape: tuple[int, ...]) -> Array:
@@ -170,7 +170,7 @@ def _warn(category: type[Warning], rows: Array, shape: tuple[int, ...], text: st
     if where.size:
         index = _index(where[0], shape)
         which = f"{where.size} of {rows.size} solutions (first at index {index})" if shape else "the solution"
-        warnings.warn(f"{which} {'are' if where.size > 1 else 'is'} {text}", category, stacklevel=4)
+        warnings.warn(f"{which} {'are' if where.size > 1 else 'is'} {text}", category, stacklevel=5)
 
 
 def _index(row: int, shape: tuple[int, ...]) -> tuple[int, ...]:

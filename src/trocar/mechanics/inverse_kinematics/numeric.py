@@ -55,13 +55,11 @@ def refined(arm: Arm, T: Array, start: Array, q_seed: Array, lower: Array, upper
     m = arm.tip_joints
     q, error = solved(arm, T, start[:, :m], lower, upper)
     near = np.linalg.svd(SerialChain(arm)(q)[1], compute_uv=False)[:, -1] < NEAR
-    failure = {int(i): shortfall(error[i]) for i in np.flatnonzero(error > CONVERGED)}
+    failure = {
+        int(i): f"damped least squares stopped {error[i]:.2g} m short; try another seed"
+        for i in np.flatnonzero(error > CONVERGED)
+    }
     return Branch(np.concatenate([q, q_seed[:, m:]], axis=-1), near, failure)
-
-
-def shortfall(error: float) -> str:
-    """Text for a pose that damped least squares did not reach, with the error left [m]."""
-    return f"damped least squares stopped {error:.2g} m short; try another seed"
 
 
 def numeric(arm: Arm, T: Array, q_seed: Array, everywhere: bool = False) -> list[Branch]:

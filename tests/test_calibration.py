@@ -476,7 +476,7 @@ def test_a_bad_geometry_file_is_told(tmp_path, old, new, words):
 
 
 def test_a_geometry_file_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(tr.TrocarError, match=r"no.toml does not exist"):
+    with pytest.raises(tr.TrocarError, match=r"no.toml cannot be read: No such file"):
         tr.load_arm("PSM", tmp_path / "no.toml")
 
 

@@ -442,7 +442,7 @@ def test_the_jacobian_of_a_chain_is_the_derivative_of_its_base(carts):
     for name, arm in EVERY_ARM:
         chain = SetUpChain(carts[name].set_up(arm))
         q, step = random_set_up(carts[name], arm, 3), 1e-6
-        J = chain.jacobian(q)
+        _, J = chain.base_and_jacobian(q)
         for i in range(len(q)):
             dq = step * np.eye(len(q))[i]
             dT = (chain.T_world_base(q + dq) - chain.T_world_base(q - dq)) / (2 * step)

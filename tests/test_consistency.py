@@ -109,5 +109,5 @@ def test_a_malformed_parameter_file_names_the_field(derived, tmp_path, change, m
 
 
 def test_a_missing_parameter_file_is_named(tmp_path):
-    with pytest.raises(tr.TrocarError, match=r"nowhere\.toml does not exist"):
+    with pytest.raises(tr.TrocarError, match=r"nowhere\.toml cannot be read: No such file"):
         tr.load_mechanism("PSM", tmp_path / "nowhere.toml")

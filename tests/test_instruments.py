@@ -455,7 +455,7 @@ def test_a_file_that_is_wrong_is_named_with_its_field(mounted, old, new, problem
 
 
 def test_a_file_that_does_not_exist_or_does_not_fit_is_refused(mounted):
-    with pytest.raises(tr.TrocarError, match=r"instrument file nowhere\.toml does not exist"):
+    with pytest.raises(tr.TrocarError, match=r"instrument file nowhere\.toml cannot be read: No such file"):
         tr.load_mechanism("PSM", instrument="nowhere.toml")
     with pytest.raises(tr.TrocarError, match="my_gripper is one of the da Vinci Classic instruments"):
         mounted(arm="PSM_Si")

@@ -64,6 +64,11 @@ def inverse(T: Array) -> Array:
     return out
 
 
+def unit(v: Array) -> Array:
+    """A vector (n,) scaled to length 1."""
+    return v / np.linalg.norm(v)
+
+
 def skew(v: Array) -> Array:
     """Matrix (..., 3, 3) with `skew(v) @ u == cross(v, u)`."""
     S = np.zeros(v.shape + (3,), dtype=np.result_type(v, float))
@@ -109,17 +114,35 @@ def pose_error(T_target: Array, T: Array) -> Array:
     return np.concatenate([dp, rotation_vector(dR)], axis=-1)
 
 
+def finite(what: str, value: object, shape: tuple[int, ...], allowed: str) -> Array:
+    """`value` as finite numbers of a shape, or an error such as "gravity must be three finite numbers [m/s^2], got"."""
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
+    if array.shape != shape or not np.isfinite(array).all():
+        raise TrocarError(f"{what} must be {allowed}, got {value!r}")
+    return array
+
+
+def numbers(what: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
+    """`value` as numbers (..., *shape), or an error that calls it `what`."""
+    wanted = f"(..., {', '.join(map(str, shape))})"
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise TrocarError(f"{what} must be an array of numbers of shape {wanted}: {error}") from None
+    if array.shape[-len(shape) :] != shape:
+        raise TrocarError(f"{what} must have shape {wanted}, got {array.shape}")
+    return array
+
+
 def checked_pose(T: ArrayLike) -> Array:
     """T as an array (..., 4, 4) of proper rigid poses, or an error that names the offending one."""
-    try:
-        T = np.asarray(T, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise TrocarError(f"a pose must be an array of numbers of shape (..., 4, 4): {error}") from None
-    if T.ndim < 2 or T.shape[-2:] != (4, 4):
-        raise TrocarError(f"a pose must have shape (..., 4, 4), got {T.shape}")
-    finite = np.isfinite(T).all((-1, -2))
-    if not finite.all():
-        raise TrocarError(f"{_which(~finite)} has a value that is NaN or infinite")
+    T = numbers("a pose", T, (4, 4))
+    unknown = np.asarray(~np.isfinite(T).all((-1, -2)))
+    if unknown.any():
+        raise TrocarError(f"{_which(unknown)} has a value that is NaN or infinite")
     affine = (T[..., 3, :] == [0.0, 0.0, 0.0, 1.0]).all(-1)
     if not affine.all():
         raise TrocarError(f"{_which(~affine)} does not end with the row 0 0 0 1; is it transposed?")

@@ -1,4 +1,4 @@
-"""What a robot arm is: plain frozen facts, no algorithms.
+"""Facts of a robot arm: plain and frozen, no algorithms.
 
 An arm is described twice, on purpose. `serial` is the dVRK's own table, which defines the tip. `bodies` is the
 real mechanism: a tree of every moving link whose joints follow the independent joints q through a constant
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from trocar.arms.structure import Structure, structure
 from trocar.errors import TrocarError, UnknownName
-from trocar.spatial import Array, inverse, pose
+from trocar.spatial import Array, finite, inverse, pose
 
 Kind = Literal["revolute", "prismatic"]
 
@@ -55,12 +55,46 @@ class Joint(LimitedJoint):
     acceleration: float
 
 
-def violation(joints: Sequence[LimitedJoint], q: Array) -> str | None:
-    """Text of the first limit violation in q (n,); None if all joints are within LIMIT_TOLERANCE of their limits."""
-    for j, (joint, value) in enumerate(zip(joints, q, strict=True)):
-        if max(joint.lower - value, value - joint.upper) > LIMIT_TOLERANCE:
-            return violation_text(j, joint.name, joint.lower, value, joint.upper, joint.unit)
-    return None
+class Jointed:
+    """A mechanism with limited joints: their number, names and limits."""
+
+    joints: Sequence[LimitedJoint]
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return len(self.joints)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        return tuple(joint.name for joint in self.joints)
+
+    @cached_property
+    def lower(self) -> Array:
+        """Lower joint limits [rad, m]."""
+        return _frozen([joint.lower for joint in self.joints])
+
+    @cached_property
+    def upper(self) -> Array:
+        """Upper joint limits [rad, m]."""
+        return _frozen([joint.upper for joint in self.joints])
+
+    def excess(self, q: Array) -> Array:
+        """Distance (..., k) of the first k joints, q (..., k), outside their limits [rad, m]; 0 inside."""
+        k = q.shape[-1]
+        return np.maximum(np.maximum(self.lower[:k] - q, q - self.upper[:k]), 0.0)
+
+    def violation(self, q: Array) -> str | None:
+        """Text of the first limit violation in q (n,); None if none exceeds LIMIT_TOLERANCE."""
+        for j in np.flatnonzero(self.excess(q) > LIMIT_TOLERANCE).tolist():
+            joint = self.joints[j]
+            return violation_text(j, joint.name, joint.lower, q[j], joint.upper, joint.unit)
+        return None
+
+    def check_within_limits(self, q: Array, what: str = "") -> None:
+        """Raise an error that names joint and limits if q (n,) is outside them; `what` is put before it."""
+        if found := self.violation(q):
+            raise TrocarError(f"{what}: {found}" if what else found)
 
 
 def violation_text(j: int, name: str, lower: float, value: float, upper: float, unit: str) -> str:
@@ -185,7 +219,7 @@ class ExcitationRanges:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arm:
+class Arm(Jointed):
     """Facts of one arm with one instrument, in one geometry.
 
     Only `name`, `joints`, `bodies` and `tip_body` have no default: a robot of your own needs no more.
@@ -277,28 +311,9 @@ class Arm:
                 raise TrocarError(f"joint '{joint}' of {self.name} does not move '{name}', the body it is driven at")
 
     @property
-    def n(self) -> int:
-        """Number of independent joints."""
-        return len(self.joints)
-
-    @property
-    def joint_names(self) -> tuple[str, ...]:
-        return tuple(j.name for j in self.joints)
-
-    @property
     def joint_units(self) -> tuple[str, ...]:
         """Unit of each joint position, "rad" or "m"."""
-        return tuple("m" if j.kind == "prismatic" else "rad" for j in self.joints)
-
-    @cached_property
-    def lower(self) -> Array:
-        """Lower joint limits [rad, m]."""
-        return _frozen([j.lower for j in self.joints])
-
-    @cached_property
-    def upper(self) -> Array:
-        """Upper joint limits [rad, m]."""
-        return _frozen([j.upper for j in self.joints])
+        return tuple(joint.unit for joint in self.joints)
 
     @cached_property
     def structure(self) -> Structure | None:
@@ -318,16 +333,6 @@ class Arm:
             i = [body.name for body in self.bodies].index(self.driven[name])
             D[j, i] = 1.0 / self.bodies[i].coupling[name]
         return _frozen(D)
-
-    def excess(self, q: Array) -> Array:
-        """Distance (..., k) of the first k joints, q (..., k), outside their limits [rad, m]; 0 inside."""
-        k = q.shape[-1]
-        return np.maximum(np.maximum(self.lower[:k] - q, q - self.upper[:k]), 0.0)
-
-    def check_within_limits(self, q: Array, what: str = "") -> None:
-        """Raise an error that names joint and limits if q (n,) is outside them; `what` is put before it."""
-        if (self.excess(q) > LIMIT_TOLERANCE).any():
-            raise TrocarError(f"{what}: {violation(self.joints, q)}" if what else str(violation(self.joints, q)))
 
     def carriers(self, body: str) -> tuple[str, ...]:
         """A link and all links that carry it, from the base outwards."""
@@ -353,19 +358,9 @@ def gravity_vector(arm: Arm, gravity: ArrayLike | None = None, mounting: float |
     if gravity is not None:
         if mounting is not None:
             raise TrocarError("give gravity (a vector in base axes) or mounting (a pitch), not both")
-        return _frozen(_finite("gravity", gravity, (3,), "three finite numbers [m/s^2] in base axes"))
-    pitch = _finite("mounting", arm.mounting if mounting is None else mounting, (), "a finite pitch [rad]")
+        return _frozen(finite("gravity", gravity, (3,), "three finite numbers [m/s^2] in base axes"))
+    pitch = finite("mounting", arm.mounting if mounting is None else mounting, (), "a finite pitch [rad]")
     return _frozen([0.0, -GRAVITY * np.sin(pitch), -GRAVITY * np.cos(pitch)])
-
-
-def _finite(what: str, value: object, shape: tuple[int, ...], allowed: str) -> Array:
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        array = np.array(np.nan)
-    if array.shape != shape or not np.isfinite(array).all():
-        raise TrocarError(f"{what} must be {allowed}, got {value!r}")
-    return array
 
 
 def poses_at_zero(bodies: Sequence[Body]) -> dict[str, Array]:

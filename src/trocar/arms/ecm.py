@@ -8,11 +8,11 @@ from os import PathLike
 
 import numpy as np
 
-from trocar.arms.arm import Arm, Body, Loop, closure, prismatic, revolute, shift
+from trocar.arms.arm import Arm, Body, Joint, Loop, closure, prismatic, revolute, shift
 from trocar.arms.geometry_file import Geometry
 from trocar.arms.instruments import load_endoscope
 from trocar.arms.psm_si import si_parallelogram
-from trocar.arms.tables import HALF_PI, brakes, gains, geometry, joint, motors, read, remote_centre_chain, sources
+from trocar.arms.tables import HALF_PI, built, geometry, read, remote_centre_chain, shared_facts
 from trocar.spatial import Array, mdh
 
 
@@ -48,11 +48,12 @@ def _with_endoscope(
 ) -> Arm:
     scope = load_endoscope(table["arm"]["instrument"] if instrument is None else instrument, arm)
     T_insertion_roll = mdh(d=scope.d_roll)
+    facts = shared_facts(arm, table, shape, np.eye(4))
+    facts["sources"] |= {"instrument": scope.source}
     return Arm(
-        name=arm,
-        geometry=shape.name,
+        **facts,
         instrument=scope.name,
-        joints=tuple(joint(entry) for entry in table["joints"]),
+        joints=tuple(built(Joint, entry) for entry in table["joints"]),
         tip_joints=4,
         serial=(
             *remote_centre_chain(table["serial"]["d_insertion"]),
@@ -67,15 +68,9 @@ def _with_endoscope(
         loops=loops,
         driven={"pitch": pitch_body},
         has_rcm=True,
-        brakes=brakes(table),
-        home=tuple(table["arm"]["home"]),
-        mounting=table["arm"]["mounting"],
-        motors=motors(table["motors"], np.eye(4)),
-        gains=gains(table["gains"]),
         look=look,
         dvrk_class="ecm",
         dvrk_name="ECM",
-        sources=sources(table, shape) | {"instrument": scope.source},
     )
 
 

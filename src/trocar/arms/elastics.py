@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from math import isfinite
+from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
-from trocar.errors import TrocarError, UnknownName
+from trocar.arms.file_fields import Fields
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,26 +51,16 @@ KINDS: dict[str, type[CableTorque] | type[LeverSpring]] = {"cable": CableTorque,
 
 def elastic(name: str, entry: Mapping[str, Any], where: str) -> Elastic:
     """An element from its table in a parameter file; errors name the field."""
-    fields = dict(entry)
-    kind = fields.pop("kind", None)
-    if not (isinstance(kind, str) and kind in KINDS):
-        raise UnknownName(f"{where}: kind", kind, KINDS)
-    for field, value in fields.items():
-        if field == "joint":
-            fine, wanted = isinstance(value, str), "the name of a joint"
-        elif field == "coefficients":
-            fine, wanted = isinstance(value, list) and bool(value) and all(map(_is_number, value)), "a list of numbers"
-        else:
-            fine, wanted = _is_number(value), "a finite number"
-        if not fine:
-            raise TrocarError(f"{where}: '{field}' must be {wanted}, got {value!r}")
-    if "coefficients" in fields:
-        fields["coefficients"] = tuple(map(float, fields["coefficients"]))
-    try:
-        return KINDS[kind](name=name, **fields)
-    except TypeError as error:
-        raise TrocarError(f"{where}: {str(error).split('__init__() ')[-1]}") from None
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    given = Fields(entry, where)
+    cls = KINDS[given.choice("kind", tuple(KINDS), "")]
+    values: dict[str, Any] = {}
+    for field in fields(cls):
+        if field.name == "joint":
+            values["joint"] = given.text("joint")
+        elif field.name == "coefficients":
+            values["coefficients"] = given.numbers("coefficients")
+        elif field.name != "name":
+            default = () if field.default is MISSING else (field.default,)
+            values[field.name] = given.number(field.name, *default)
+    given.check_all_read()
+    return cls(name=name, **values)

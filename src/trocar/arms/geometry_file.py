@@ -14,13 +14,13 @@ Tables of other names, such as what was measured along with the lengths, are not
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from trocar.arms.file_fields import Fields
 from trocar.errors import TrocarError, UnknownName
 from trocar.toml_file import read_toml, toml_text
 
@@ -44,14 +44,12 @@ class Geometry:
 
 
 def is_geometry_file(path: str | PathLike[str]) -> bool:
-    """Whether a file holds a geometry, rather than dynamic parameters."""
+    """True if a file holds a geometry rather than dynamic parameters."""
     return Path(path).suffix == ".toml" and Path(path).is_file() and "lengths" in read_toml(path, "geometry file")
 
 
 def read_geometry(path: str | PathLike[str], arm: str, published: Mapping[str, Mapping[str, Any]]) -> Geometry:
     """A geometry file of an arm whose published geometries are given; every length must be there."""
-    if not Path(path).is_file():
-        raise TrocarError(f"geometry file {fspath(path)} does not exist")
     table, place = read_toml(path, "geometry file"), fspath(path)
     for key in ("arm", "frames", "source", "lengths"):
         if key not in table:
@@ -61,12 +59,11 @@ def read_geometry(path: str | PathLike[str], arm: str, published: Mapping[str, M
     if table["frames"] not in published:
         raise UnknownName(f"{place}: frames", table["frames"], published)
     base, given = published[table["frames"]], table["lengths"]
-    wanted = length_names(base)
-    for name, value in given.items():
+    wanted, numbers = length_names(base), Fields(given, place)
+    for name in given:
         if name not in wanted:
             raise UnknownName(f"{place}: length", name, wanted)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise TrocarError(f"{place}: '{name}' must be a finite number [m, rad], got {value!r}")
+        numbers.number(name)
     for name in wanted:
         if name not in given:
             raise TrocarError(f"{place}: length '{name}' is missing; {table['frames']} has {base[name]!r}")
@@ -74,7 +71,7 @@ def read_geometry(path: str | PathLike[str], arm: str, published: Mapping[str, M
         name=str(table.get("name", Path(path).stem)),
         arm=arm,
         frames=table["frames"],
-        lengths={**base, **{name: float(given[name]) for name in wanted}},
+        lengths={**base, **{name: numbers.number(name) for name in wanted}},
         source=str(table["source"]),
         parameters=table.get("parameters"),
     )

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib.resources import files
 from os import PathLike, fspath
-from pathlib import Path
 
 import numpy as np
 
 from trocar.arms.arm import Body, Joint, revolute, shift
-from trocar.arms.instrument_file import Fields
-from trocar.arms.tables import HALF_PI
+from trocar.arms.file_fields import Fields
+from trocar.arms.tables import DATA, HALF_PI
 from trocar.errors import TrocarError, UnknownName
 from trocar.spatial import Array, inverse, mdh, pose, rotation
+from trocar.toml_file import read_toml
 
 # Trajectory limits of the dVRK's arm class for the four instrument joints [rad/s, rad/s^2].
 WRIST_VELOCITY, WRIST_ACCELERATION = np.radians(1080.0), np.radians(720.0)
@@ -144,7 +142,7 @@ def names(arm: str | None = None) -> tuple[str, ...]:
         return tuple(_files())
     if arm not in GENERATIONS:
         raise UnknownName("arm that carries an instrument", arm, GENERATIONS)
-    return tuple(name for name in _files() if arm in _arms(_packaged(name)))
+    return tuple(name for name in _files() if arm in _arms(_files()[name]))
 
 
 def load_instrument(key: str | PathLike[str], arm: str) -> Instrument:
@@ -200,9 +198,7 @@ def _fields(key: str | PathLike[str], arm: str) -> Fields:
     """The file of an instrument that fits the arm, or an error that says what would."""
     key = fspath(key) if isinstance(key, PathLike) else str(key)
     if key.endswith(".toml"):
-        if not Path(key).is_file():
-            raise TrocarError(f"instrument file {key} does not exist")
-        fields = _parsed(Path(key).read_text(encoding="utf-8"), key)
+        fields = Fields(read_toml(key, "instrument file"), key)
     else:
         by_key = {_number(name): name for name in _files()} | {name: name for name in _files()}
         if key not in by_key:
@@ -210,7 +206,7 @@ def _fields(key: str | PathLike[str], arm: str) -> Fields:
             raise UnknownName(
                 f"instrument of {arm}", key, sorted(map(_number, fitting)) if key[:1].isdigit() else fitting
             )
-        fields = _packaged(by_key[key])
+        fields = _files()[by_key[key]]
     arms = _arms(fields)
     if arm not in arms:
         belongs = " and ".join(dict.fromkeys(GENERATIONS[other] for other in arms))
@@ -239,20 +235,7 @@ def _number(name: str) -> str:
 
 
 @cache
-def _files() -> Mapping[str, str]:
-    """Text of every file in `data/instruments`, by name."""
-    folder = files("trocar.arms").joinpath("data", "instruments")
-    found = {file.name.removesuffix(".toml"): file for file in folder.iterdir() if file.name.endswith(".toml")}
-    return {name: found[name].read_text(encoding="utf-8") for name in sorted(found)}
-
-
-def _packaged(name: str) -> Fields:
-    return _parsed(_files()[name], f"{name}.toml")
-
-
-def _parsed(text: str, path: str) -> Fields:
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise TrocarError(f"{path} is not valid TOML: {error}") from None
-    return Fields(table, path)
+def _files() -> Mapping[str, Fields]:
+    """Every file in `data/instruments`, by name."""
+    folder = sorted(DATA.joinpath("instruments").glob("*.toml"))
+    return {path.stem: Fields(read_toml(path, "instrument file"), path.name) for path in folder}

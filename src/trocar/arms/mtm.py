@@ -9,7 +9,7 @@ import numpy as np
 
 from trocar.arms.arm import Arm, Body, Joint, closure, revolute, shift
 from trocar.arms.geometry_file import Geometry
-from trocar.arms.tables import HALF_PI, excitation, gains, geometry, motors, read, sources
+from trocar.arms.tables import HALF_PI, built, geometry, read, shared_facts
 from trocar.spatial import mdh
 
 
@@ -23,10 +23,9 @@ def mtm(arm: str, which: str | PathLike[str] | Geometry | None = None) -> Arm:
     motor_from_joint = np.eye(7)
     motor_from_joint[2, 1] = 1.0
     motor_from_joint[3, 2] = coupling
+    joints = [built(Joint, entry, lower=entry[arm][0], upper=entry[arm][1]) for entry in table["joints"]]
     return Arm(
-        name=arm,
-        geometry=shape.name,
-        joints=tuple(_joint(entry, arm) for entry in table["joints"]),
+        joints=tuple(joints),
         tip_joints=7,
         serial=_serial(a["a_upper_arm"], a["a_forearm"], a["d_platform"]),
         bodies=bodies,
@@ -35,21 +34,11 @@ def mtm(arm: str, which: str | PathLike[str] | Geometry | None = None) -> Arm:
         loops=(closure("parallelogram", bodies, "rod", (lengths["a_upper_arm"], 0.0, 0.0), "forearm"),),
         driven={"shoulder_pitch": "upper_arm", "elbow_pitch": "forearm"},
         gripper=(table["gripper"]["lower"], table["gripper"]["upper"]),
-        home=tuple(table["arm"]["home"]),
-        motors=motors(table["motors"], np.linalg.inv(motor_from_joint)),
-        gains=gains(table["gains"]),
-        excitation=excitation(table),
         look="mtm",
         dvrk_class="mtm",
         dvrk_name=arm,
-        sources=sources(table, shape),
+        **shared_facts(arm, table, shape, np.linalg.inv(motor_from_joint)),
     )
-
-
-def _joint(entry: dict, arm: str) -> Joint:
-    lower, upper = entry[arm]
-    keys = ("name", "kind", "effort", "velocity", "acceleration")
-    return Joint(lower=lower, upper=upper, **{key: entry[key] for key in keys})
 
 
 def _serial(a_2: float, a_3: float, d_4: float) -> tuple[Body, ...]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import astuple, fields
 from typing import Any
 
+import numpy as np
+
 from trocar.arms.elastics import KINDS, Elastic
 from trocar.arms.parameters import Drive, Inertia, Parameters
 from trocar.toml_file import toml_text
@@ -28,8 +30,7 @@ def _elastic(element: Elastic) -> dict[str, Any]:
 
 
 def _inertia(body: Inertia) -> dict[str, Any]:
-    upper = [float(body.I[i, j]) for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))]
-    return {"mass": float(body.mass), "com": [float(v) for v in body.com], "inertia": upper}
+    return {"mass": float(body.mass), "com": body.com.tolist(), "inertia": body.I[np.triu_indices(3)].tolist()}
 
 
 def _drive(drive: Drive) -> dict[str, Any]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +12,11 @@ import numpy as np
 
 from trocar.arms.arm import Arm
 from trocar.arms.elastics import Elastic, elastic
-from trocar.arms.tables import stem
+from trocar.arms.file_fields import Fields
+from trocar.arms.tables import DATA, stem
 from trocar.errors import TrocarError, UnknownName
 from trocar.spatial import Array
+from trocar.toml_file import read_toml
 
 DRIVE_TERMS = ("Im", "Fv", "Fc", "Fo", "K", "K2", "Fx", "mu")
 
@@ -167,9 +167,7 @@ def load_parameters(arm: str, name: str | Path | Parameters | None = None) -> Pa
         return _named(arm, str(name))
     path = Path(name)
     if path.suffix == ".toml":
-        if not path.is_file():
-            raise TrocarError(f"parameter file {path} does not exist")
-        found = _parsed(path.read_text(encoding="utf-8"), str(path))
+        found = _read(path)
         if stem(found.arm) != stem(arm):
             raise TrocarError(f"{path} holds parameters of {found.arm}, not of {arm}")
         return replace(found, arm=arm)
@@ -178,26 +176,18 @@ def load_parameters(arm: str, name: str | Path | Parameters | None = None) -> Pa
 
 @cache
 def _named(arm: str, name: str) -> Parameters:
-    file = files("trocar.arms").joinpath("data", "parameters", f"{stem(arm)}_{name}.toml")
-    return replace(_parsed(file.read_text(encoding="utf-8"), file.name), arm=arm)
+    file = DATA / "parameters" / f"{stem(arm)}_{name}.toml"
+    return replace(_read(file), arm=arm, path=file.name)
 
 
-def _parsed(text: str, path: str) -> Parameters:
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise TrocarError(f"{path} is not valid TOML: {error}") from None
-    for key in ("name", "arm", "geometry", "source", "bodies", "drives"):
+def _read(file: Path) -> Parameters:
+    table, path = read_toml(file, "parameter file"), str(file)
+    for key in ("bodies", "drives"):
         if key not in table:
             raise TrocarError(f"{path} has no field '{key}'")
-    for key in ("name", "arm", "geometry", "source"):
-        if not isinstance(table[key], str):
-            raise TrocarError(f"{path}: '{key}' must be a text, got {table[key]!r}")
+    head = Fields(table, path)
     return Parameters(
-        name=table["name"],
-        arm=table["arm"],
-        geometry=table["geometry"],
-        source=table["source"],
+        **{key: head.text(key) for key in ("name", "arm", "geometry", "source")},
         inertias={body: _inertia(entry, f"{path}: bodies.{body}") for body, entry in _tables(table, "bodies", path)},
         drives=tuple(_drive(name, entry, f"{path}: drives.{name}") for name, entry in _tables(table, "drives", path)),
         path=path,
@@ -219,10 +209,10 @@ def _tables(table: Mapping[str, Any], key: str, where: str) -> list[tuple[str, d
 
 
 def _inertia(entry: Mapping[str, Any], where: str) -> Inertia:
-    mass = _numbers(entry, "mass", 1, where)[0]
-    com = np.array(_numbers(entry, "com", 3, where))
-    xx, xy, xz, yy, yz, zz = _numbers(entry, "inertia", 6, where)
-    return Inertia(mass=mass, com=com, I=np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+    fields = Fields(entry, where)
+    xx, xy, xz, yy, yz, zz = fields.vector("inertia", 6)
+    I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return Inertia(mass=fields.number("mass"), com=fields.vector("com", 3), I=I)
 
 
 def _drive(name: str, entry: Mapping[str, Any], where: str) -> Drive:
@@ -237,9 +227,9 @@ def _drive(name: str, entry: Mapping[str, Any], where: str) -> Drive:
         if not isinstance(weights, dict):
             raise TrocarError(f"{where}: '{key}' must hold weights by name, such as {{ yaw = 1.0 }}, got {weights!r}")
         for part in weights:
-            _numbers(weights, part, 1, f"{where}.{key}")
+            Fields(weights, f"{where}.{key}").number(part)
     terms = tuple(t for t in DRIVE_TERMS if t in entry)
-    values = {t: _numbers(entry, t, 1, where)[0] for t in terms}
+    values = {t: Fields(entry, where).number(t) for t in terms}
     try:
         return Drive(
             name=name,
@@ -260,13 +250,3 @@ def _hysteresis(rows: Any) -> tuple[Dahl, ...]:
     if not fine:
         raise TrocarError(f"'hysteresis' must be a list of [delta, F] or [delta, F, slope], got {rows!r}")
     return tuple(Dahl(*map(float, row)) for row in rows)
-
-
-def _numbers(entry: Mapping[str, Any], key: str, count: int, where: str) -> list[float]:
-    if key not in entry:
-        raise TrocarError(f"{where} has no field '{key}'")
-    values = entry[key] if isinstance(entry[key], list) and count > 1 else [entry[key]]
-    fine = len(values) == count and all(type(v) in (int, float) and np.isfinite(v) for v in values)
-    if not fine:
-        raise TrocarError(f"{where}: '{key}' must be {count} finite number(s), got {entry[key]!r}")
-    return [float(v) for v in values]

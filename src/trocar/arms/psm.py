@@ -8,37 +8,22 @@ from os import PathLike
 
 import numpy as np
 
-from trocar.arms.arm import Arm, Body, Loop, closure, prismatic, revolute, shift
+from trocar.arms.arm import Arm, Body, Joint, Loop, closure, prismatic, revolute, shift
 from trocar.arms.geometry_file import Geometry
-from trocar.arms.instruments import Instrument, load_instrument
-from trocar.arms.tables import (
-    HALF_PI,
-    brakes,
-    deflections,
-    excitation,
-    gains,
-    geometry,
-    joint,
-    motors,
-    read,
-    remote_centre_chain,
-    sources,
-)
+from trocar.arms.instruments import load_instrument
+from trocar.arms.tables import HALF_PI, built, geometry, read, remote_centre_chain, shared_facts
 from trocar.spatial import Array, mdh
-
-GEOMETRIES = ("wang2019", "gondokaryono2019")
 
 
 def psm(which: str | PathLike[str] | Geometry | None = None, instrument: str | PathLike[str] | None = None) -> Arm:
     """The Classic PSM in one of its two published geometries (default: the one it was identified in), or a file's."""
     table = read("psm")
-    shape = geometry("PSM", table, which, GEOMETRIES[0])
-    tool = load_instrument(table["arm"]["instrument"] if instrument is None else instrument, "PSM")
+    shape = geometry("PSM", table, which, "wang2019")
     build = {"wang2019": _wang2019, "gondokaryono2019": _gondokaryono2019}[shape.frames]
     links, loops, T_carriage = build(shape.lengths, table["serial"]["d_insertion"])
     follower = "counterweight"
     return with_instrument(
-        "PSM", table, shape, tool, links, loops, T_carriage, {follower: "insertion"}, "psm", follower
+        "PSM", table, shape, instrument, links, loops, T_carriage, {follower: "insertion"}, "psm", follower
     )
 
 
@@ -46,7 +31,7 @@ def with_instrument(
     arm: str,
     table: Mapping,
     shape: Geometry,
-    tool: Instrument,
+    instrument: str | PathLike[str] | None,
     links: tuple[Body, ...],
     loops: tuple[Loop, ...],
     T_carriage: Array,
@@ -58,18 +43,20 @@ def with_instrument(
 
     `T_carriage` is the dVRK's insertion frame in the frame of the body "insertion".
     """
+    tool = load_instrument(table["arm"]["instrument"] if instrument is None else instrument, arm)
     coupling = np.eye(7)
     coupling[3:, 3:] = tool.coupling
-    joints = tuple(joint(entry) for entry in table["joints"]) + tool.joints
-    home = np.clip(table["arm"]["home"], [j.lower for j in joints], [j.upper for j in joints])
-    chain = remote_centre_chain(table["serial"]["d_insertion"])
+    joints = tuple(built(Joint, entry) for entry in table["joints"]) + tool.joints
+    facts = shared_facts(arm, table, shape, coupling)
+    home = np.clip(facts["home"], [j.lower for j in joints], [j.upper for j in joints])
+    facts["home"] = tuple(home.tolist())
+    facts["sources"] |= {"instrument": tool.source}
     return Arm(
-        name=arm,
-        geometry=shape.name,
+        **facts,
         instrument=tool.name,
         joints=joints,
         tip_joints=6,
-        serial=chain + tool.chain("insertion", np.eye(4)),
+        serial=remote_centre_chain(table["serial"]["d_insertion"]) + tool.chain("insertion", np.eye(4)),
         T_last_tip=tool.T_wrist_tip,
         bodies=links + tool.chain("insertion", T_carriage) + tool.jaw_bodies(),
         tip_body=tool.last,
@@ -82,17 +69,9 @@ def with_instrument(
         driven={"pitch": "back", **tool.driven},
         transmissions={**transmissions, **tool.transmissions},
         has_rcm=True,
-        brakes=brakes(table),
-        home=tuple(home.tolist()),
-        mounting=table["arm"]["mounting"],
-        motors=motors(table["motors"], coupling),
-        gains=gains(table["gains"]),
-        excitation=excitation(table),
-        deflections=deflections(table),
         look=look,
         dvrk_class="psm",
         dvrk_name="PSM1",
-        sources=sources(table, shape) | {"instrument": tool.source},
     )
 
 

@@ -8,7 +8,6 @@ from os import PathLike
 
 from trocar.arms.arm import Arm, Body, Loop, closure, prismatic, revolute, shift
 from trocar.arms.geometry_file import Geometry
-from trocar.arms.instruments import load_instrument
 from trocar.arms.psm import with_instrument
 from trocar.arms.tables import HALF_PI, geometry, read
 from trocar.spatial import Array, mdh, rotation
@@ -19,7 +18,6 @@ def psm_si(which: str | PathLike[str] | Geometry | None = None, instrument: str 
     table = read("psm_si")
     shape = geometry("PSM_Si", table, which, "zhou2025")
     l = shape.lengths
-    tool = load_instrument(table["arm"]["instrument"] if instrument is None else instrument, "PSM_Si")
     links, loops = si_parallelogram(l)
     half = {"insertion": 0.5}
     T_3_carriage = mdh(a=-l["l_3L"], d=l["l_3H"])
@@ -28,7 +26,7 @@ def psm_si(which: str | PathLike[str] | Geometry | None = None, instrument: str 
         prismatic("insertion", "carriage", mdh(a=l["l_3L"], d=-l["l_3H"]), half, "3"),
     )
     return with_instrument(
-        "PSM_Si", table, shape, tool, links, loops, mdh(theta=math.pi), {"carriage": "insertion"}, "si"
+        "PSM_Si", table, shape, instrument, links, loops, mdh(theta=math.pi), {"carriage": "insertion"}, "si"
     )
 
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from trocar.arms.arm import Body, LimitedJoint
-from trocar.arms.tables import read
+from trocar.arms.arm import Body, Jointed, LimitedJoint
+from trocar.arms.tables import built, read
 from trocar.errors import UnknownName
 from trocar.spatial import Array, mdh, pose
 
@@ -22,7 +21,7 @@ CARTS = ("Classic", "Si")
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetUpArm:
+class SetUpArm(Jointed):
     """Facts of the set-up joints of one arm of a cart.
 
     Attributes:
@@ -46,25 +45,6 @@ class SetUpArm:
         self.T_world_column.setflags(write=False)
         self.T_last_base.setflags(write=False)
 
-    @property
-    def n(self) -> int:
-        """Number of set-up joints."""
-        return len(self.joints)
-
-    @property
-    def joint_names(self) -> tuple[str, ...]:
-        return tuple(joint.name for joint in self.joints)
-
-    @cached_property
-    def lower(self) -> Array:
-        """Lower joint limits [m, rad]."""
-        return np.array([joint.lower for joint in self.joints])
-
-    @cached_property
-    def upper(self) -> Array:
-        """Upper joint limits [m, rad]."""
-        return np.array([joint.upper for joint in self.joints])
-
 
 def set_up_arms(cart: str) -> dict[str, SetUpArm]:
     """Set-up joints of every arm of the "Classic" or "Si" cart: PSM1, PSM2, PSM3 and ECM."""
@@ -81,7 +61,7 @@ def _set_up_arm(name: str, entry: Mapping[str, Any]) -> SetUpArm:
         T = T @ mdh(**{key: row[key] for key in ("a", "alpha", "d", "theta") if key in row})
         if "joint" not in row:
             continue
-        joint = LimitedJoint(name=row["joint"], kind=row["kind"], lower=row["lower"], upper=row["upper"])
+        joint = built(LimitedJoint, row, name=row["joint"])
         parent = bodies[-1].name if bodies else None
         bodies.append(
             Body(name=joint.name, parent=parent, placement=T, kind=joint.kind, coupling={joint.name: 1.0}),

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import cache
-from importlib.resources import files
 from os import PathLike, fspath
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
-from trocar.arms.arm import Body, Deflection, ExcitationRanges, Gains, Joint, Motors, prismatic, revolute
+from trocar.arms.arm import Body, Deflection, ExcitationRanges, Gains, Motors, prismatic, revolute
 from trocar.arms.geometry_file import Geometry, read_geometry
 from trocar.errors import UnknownName
 from trocar.spatial import Array, mdh
+from trocar.toml_file import read_toml
 
 HALF_PI = np.pi / 2
+DATA = Path(__file__).parent / "data"
+T = TypeVar("T")
 
 
 def stem(arm: str) -> str:
@@ -27,51 +30,38 @@ def stem(arm: str) -> str:
 @cache
 def read(name: str) -> dict[str, Any]:
     """Contents of `data/NAME.toml`."""
-    text = files("trocar.arms").joinpath("data", f"{name}.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return read_toml(DATA / f"{name}.toml", "file")
 
 
-def joint(entry: Mapping[str, Any]) -> Joint:
-    keys = ("name", "kind", "lower", "upper", "effort", "velocity", "acceleration")
-    return Joint(**{key: entry[key] for key in keys})
+def built(kind: type[T], entry: Mapping[str, Any], **given: Any) -> T:
+    """A dataclass from the entries of a table that are its fields, lists as tuples, and further fields."""
+    names = {field.name for field in fields(kind)} - set(given)  # type: ignore[arg-type]
+    return kind(**{name: _tuples(value) for name, value in entry.items() if name in names}, **given)
 
 
-def motors(table: Mapping[str, Any], coupling: Array) -> Motors:
+def shared_facts(name: str, table: Mapping[str, Any], shape: Geometry, coupling: Array) -> dict[str, Any]:
+    """Fields of an `Arm` that every arm takes from its file the same way."""
     coupling.setflags(write=False)
-    return Motors(
-        names=tuple(table["names"]),
-        gear=tuple(table["gear"]),
-        torque_constant=tuple(table["torque_constant"]),
-        current=tuple(table["current"]),
-        encoder_counts=tuple(table.get("encoder_counts", ())),
-        coupling=coupling,
-    )
-
-
-def gains(table: Mapping[str, Any]) -> Gains:
-    return Gains(kp=tuple(table["kp"]), ki=tuple(table["ki"]), kd=tuple(table["kd"]))
-
-
-def excitation(table: Mapping[str, Any]) -> ExcitationRanges:
-    entry = table["excitation"]
-    joints, motors = ({name: tuple(row) for name, row in entry.get(kind, {}).items()} for kind in ("joints", "motors"))
-    chosen = {key: entry[key] for key in ("frequency",) if key in entry}
-    redundant = tuple(entry.get("redundant_links", ()))
-    return ExcitationRanges(joints=joints, motors=motors, redundant_links=redundant, **chosen)
-
-
-def deflections(table: Mapping[str, Any]) -> dict[str, Deflection]:
-    """Of the elastic drives, by joint; none where the file has none."""
+    bends = {name: entry for name, entry in table.get("deflections", {}).items() if isinstance(entry, dict)}
+    found = {key: table[key]["source"] for key in ("serial", "arm", "motors", "gains")}
     return {
-        name: Deflection(compliance=tuple(entry["compliance"]), offset=tuple(entry["offset"]))
-        for name, entry in table.get("deflections", {}).items()
-        if isinstance(entry, dict)
+        "name": name,
+        "geometry": shape.name,
+        "brakes": tuple(table.get("brakes", {}).get("joints", ())),
+        "home": tuple(table["arm"]["home"]),
+        "mounting": table["arm"].get("mounting", 0.0),
+        "motors": built(Motors, table["motors"], coupling=coupling),
+        "gains": built(Gains, table["gains"]),
+        "excitation": built(ExcitationRanges, table.get("excitation", {})),
+        "deflections": {name: built(Deflection, entry) for name, entry in bends.items()},
+        "sources": {**found, "joints": table["joints"][0]["source"], "geometry": shape.source},
     }
 
 
-def brakes(table: Mapping[str, Any]) -> tuple[str, ...]:
-    """Joints with a brake; none where the file names none."""
-    return tuple(table.get("brakes", {}).get("joints", ()))
+def _tuples(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _tuples(part) for key, part in value.items()}
+    return tuple(value) if isinstance(value, list) else value
 
 
 def geometry(
@@ -87,13 +77,6 @@ def geometry(
     if name.endswith(".toml"):
         return read_geometry(name, arm, published)
     raise UnknownName(f"geometry of {arm}", name, (*published, "a path ending in .toml"))
-
-
-def sources(table: Mapping[str, Any], shape: Geometry) -> dict[str, str]:
-    found = {key: table[key]["source"] for key in ("serial", "arm", "motors", "gains")}
-    found["joints"] = table["joints"][0]["source"]
-    found["geometry"] = shape.source
-    return found
 
 
 def remote_centre_chain(d_insertion: float) -> tuple[Body, ...]:

@@ -6,13 +6,13 @@ the equations of pivot calibration; for a revolute joint they leave the place al
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from trocar.errors import TrocarError
-from trocar.spatial import Array
+from trocar.spatial import Array, unit
 
 MIN_ROWS = 10
 MIN_TURN = 0.15  # [rad] of relative motion, below which noise decides where the axis is
@@ -60,15 +60,15 @@ class Axis:
 
     def flipped(self) -> Axis:
         """The same line, pointing the other way."""
-        fields = {**vars(self), "h_a": -self.h_a, "h_b": -self.h_b}
-        return Axis(**fields)
+        return replace(self, h_a=-self.h_a, h_b=-self.h_b)
 
 
 def revolute_axis(T_a_b: Array, what: str = "the links") -> Axis:
     """Axis from poses (N, 4, 4) of link b in link a; `what` names the two in errors."""
     if len(T_a_b) < MIN_ROWS:
         raise TooLittleMotion(f"{what} are seen together in {len(T_a_b)} rows only; at least {MIN_ROWS} are needed")
-    turn = float(np.ptp(_angles(T_a_b[:, :3, :3])))
+    mean, direction = _mean_and_spread(T_a_b[:, :3, :3])
+    turn = float(np.ptp(_about(mean, T_a_b[:, :3, :3]) @ direction))
     if turn < MIN_TURN:
         raise TooLittleMotion(
             f"{what} turn by {turn:.3f} rad against each other, too little to find their axis "
@@ -133,11 +133,6 @@ def _misfit(axis: Axis, fitted: Array, every: Array) -> Array:
     return np.stack([distance, off_axis], axis=1)
 
 
-def _angles(R: Array) -> Array:
-    mean, direction = _mean_and_spread(R)
-    return _about(mean, R) @ direction
-
-
 def _mean_and_spread(R: Array) -> tuple[Array, Array]:
     """Mean (3, 3) of rotations and the direction (3,) they spread along."""
     mean = Rotation.from_matrix(R).mean().as_matrix()
@@ -170,6 +165,5 @@ def sliding_direction(T_a_b: Array, value: Array, what: str = "the links") -> Ar
 
 def across(h: Array) -> Array:
     """(3, 2): an orthonormal basis e1, e2 of the plane across a unit vector, e1 x e2 = h."""
-    first = np.cross(h, np.eye(3)[int(np.argmin(np.abs(h)))])
-    first = first / np.linalg.norm(first)
+    first = unit(np.cross(h, np.eye(3)[int(np.argmin(np.abs(h)))]))
     return np.stack([first, np.cross(h, first)], axis=1)

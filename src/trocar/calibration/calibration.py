@@ -11,7 +11,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from trocar.arms import Arm, Geometry, load_arm
-from trocar.arms.geometry_file import to_toml
+from trocar.arms.geometry_file import length_names, to_toml
 from trocar.arms.parameters import SETS
 from trocar.calibration.axes import Jump, TooLittleMotion, WrongSlide
 from trocar.calibration.lengths import Lengths, fit_lengths, free_lengths, published_misfit
@@ -23,7 +23,7 @@ from trocar.errors import TrocarError, UnknownName
 from trocar.files import write_whole
 from trocar.mechanics import Mechanism
 from trocar.recording import Markers
-from trocar.spatial import Array
+from trocar.spatial import Array, unit
 
 FRAMES = "gondokaryono2019"
 LINKS = ("yaw", "back", "front", "bottom", "top", "end", "insertion", "tip")
@@ -35,7 +35,7 @@ REACH = 0.8  # of the way from the middle of a joint's range to its limits, at m
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """What markers tell about an arm.
+    """Result of calibrating an arm from markers.
 
     Attributes:
         arm: PSM or ECM. source: the markers' file.
@@ -70,7 +70,7 @@ class Calibration:
             source=f"trocar calibrate {self.source}",
             parameters=frames if frames in SETS.get(self.arm, ()) else None,
         )
-        kept = [name for name, value in geometry.lengths.items() if name not in self.lengths.sigma and _plain(value)]
+        kept = [name for name in length_names(geometry.lengths) if name not in self.lengths.sigma]
         comments = [
             f"Calibrated from markers: the axes are {1e3 * self.lengths.rms:.3f} mm (rms) off these lengths. SI units.",
             f"Kept as published: {', '.join(kept) or 'nothing'}.",
@@ -129,8 +129,7 @@ def calibrate(markers: Markers, arm: str = "PSM", frames: str = FRAMES, *, drop_
     if "tip" in markers.poses:
         seen = markers.seen("tip")
         mechanism = Mechanism(load_arm(arm, lengths.geometry))
-        names = mechanism.arm.joint_names
-        tip_joints = names[: mechanism.arm.tip_joints]
+        tip_joints = mechanism.arm.joint_names[: mechanism.arm.tip_joints]
         q = np.zeros((int(seen.sum()), mechanism.n))
         q[:, : len(tip_joints)] = np.column_stack([markers.joint(name)[seen] for name in tip_joints])
         registration = register(mechanism, q, markers.poses["tip"][seen])
@@ -202,12 +201,7 @@ def _centre(linkage: Linkage, markers: Markers, notes: list[str]) -> tuple[Pivot
         return rcm, None
     rows = markers.seen("yaw")
     R = markers.poses["yaw"][rows, :3, :3]
-    u = (R @ linkage.u_yaw).mean(0)
-    u = u / np.linalg.norm(u)
+    u = unit((R @ linkage.u_yaw).mean(0))
     # the pitch axis of every row, turned back to yaw 0
     back = Rotation.from_rotvec(-markers.joint("yaw")[rows, None] * u)
     return rcm, base_from_axes(rcm.post, u, back.apply(R @ linkage.h_yaw).mean(0))
-
-
-def _plain(value: object) -> bool:
-    return isinstance(value, int | float)

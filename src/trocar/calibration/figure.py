@@ -11,7 +11,7 @@ from trocar.arms import load_arm
 from trocar.calibration.calibration import Calibration
 from trocar.calibration.lengths import model_distances, orientation, plane_points
 from trocar.plots import COLOURS, style
-from trocar.spatial import Array
+from trocar.spatial import Array, rotation
 
 LINKS = ("3-4", "3-6", "4-c1", "3-7", "6-8", "7-c2", "8-c2", "8-rcm")
 
@@ -34,8 +34,7 @@ def _plane(axes: Any, calibration: Calibration) -> None:
     """Measured axes on those of the published geometry, as the arm's base has them (y to the right, z up)."""
     arm = load_arm(calibration.arm, calibration.geometry.frames)
     model, layout = plane_points(arm, np.zeros(arm.n)), calibration.linkage.layout
-    angle = orientation(calibration.linkage, arm)
-    R = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    R = rotation("z", orientation(calibration.linkage, arm))[:2, :2]
     shift = np.mean([model[name] - R @ point for name, point in layout.items()], axis=0)
     for pair in LINKS:
         ends = np.array([model[name] for name in pair.split("-")]).T

@@ -13,30 +13,16 @@ from trocar.calibration.linkage import DISTANCES, Linkage, axes_of
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics.arm_kinematics import batch_last
 from trocar.mechanics.kinematics import Tree
-from trocar.spatial import Array, pose
+from trocar.spatial import Array, rotation
 
-# Lengths that the axes decide, by arm and frames; the value names what goes with it. The others stay: where frame 0 is
-# along the yaw axis (a_back, d_yaw), and the counterweight.
-FREE: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {
-    ("PSM", "gondokaryono2019"): {
-        "a_front": (),
-        "l_back": (),
-        "l_back_top": (),
-        "l_bottom": (),
-        "a_insertion": (),
-        "beta2": (),
-    },
-    ("PSM", "wang2019"): {"l_2L1": (), "l_2L2": (), "l_2L3": ("l_3",), "l_2H1": (), "l_2H2": ()},
-    ("ECM", "gondokaryono2019"): {
-        "a_2": (),
-        "a_back": (),
-        "l_front": (),
-        "l_front_top": (),
-        "l_bottom": (),
-        "a_insertion": (),
-        "beta2": (),
-    },
+# Lengths that the axes decide, by arm and frames. The others stay: where frame 0 is along the yaw axis (a_back, d_yaw),
+# and the counterweight.
+FREE: dict[tuple[str, str], tuple[str, ...]] = {
+    ("PSM", "gondokaryono2019"): ("a_front", "l_back", "l_back_top", "l_bottom", "a_insertion", "beta2"),
+    ("PSM", "wang2019"): ("l_2L1", "l_2L2", "l_2L3", "l_2H1", "l_2H2"),
+    ("ECM", "gondokaryono2019"): ("a_2", "a_back", "l_front", "l_front_top", "l_bottom", "a_insertion", "beta2"),
 }
+SAME = {"l_2L3": "l_3"}  # lengths that are equal by construction: the second follows the first
 LEVER = 0.3  # [m] a direction that is off by an angle counts as a point off by this much times it
 
 
@@ -65,9 +51,8 @@ def fit_lengths(linkage: Linkage, frames: str) -> Lengths:
     with_offset = linkage.insertion is not None
 
     def geometry(x: Array) -> Geometry:
-        lengths = dict(base)
-        for value, (name, followers) in zip(x, free.items(), strict=False):
-            lengths |= dict.fromkeys((name, *followers), float(value))
+        lengths = {**base, **dict(zip(free, x.tolist(), strict=False))}
+        lengths |= {other: lengths[name] for name, other in SAME.items() if name in free}
         return Geometry(name="calibrated", arm=arm, frames=frames, lengths=lengths, source="")
 
     def residual(x: Array) -> Array:
@@ -91,8 +76,7 @@ def fit_lengths(linkage: Linkage, frames: str) -> Lengths:
     x = moved(found.x)
     dof = max(1, found.fun.size - move.size)
     covariance = np.linalg.pinv(found.jac.T @ found.jac) * (found.fun @ found.fun / dof)
-    names = list(free)
-    sigma = {names[j]: float(np.sqrt(covariance[i, i])) for i, j in enumerate(move) if j < len(names)}
+    sigma = {free[j]: float(np.sqrt(covariance[i, i])) for i, j in enumerate(move) if j < len(free)}
     return Lengths(
         geometry=geometry(x),
         sigma=sigma,
@@ -101,24 +85,22 @@ def fit_lengths(linkage: Linkage, frames: str) -> Lengths:
     )
 
 
-def free_lengths(arm: str, frames: str) -> dict[str, tuple[str, ...]]:
-    """Lengths that axes decide, and which others follow each."""
+def free_lengths(arm: str, frames: str) -> tuple[str, ...]:
+    """Lengths that axes decide."""
     if (arm, frames) not in FREE:
         raise UnknownName(f"frames that can be calibrated for {arm}", frames, [f for a, f in FREE if a == arm])
     return FREE[arm, frames]
 
 
 def misfit(linkage: Linkage, arm: Arm, angle: float, pitch_offset: float = 0.0) -> Array:
-    """How far measured axes, turned by an angle, are from an arm's: (k,) [m], each link where it fits best."""
+    """Distances (k,) [m] of measured axes, turned by an angle, from an arm's, each link where it fits best."""
     q = np.zeros(arm.n)
     q[1] = pitch_offset
     model = plane_points(arm, q)
-    c, s = np.cos(angle), np.sin(angle)
-    R = np.array([[c, -s], [s, c]])
+    R = rotation("z", angle)[:2, :2]
     rows = []
     for points in linkage.points.values():
-        names = list(points)
-        difference = np.array([R @ points[name] - model[name] for name in names])
+        difference = np.array([R @ point - model[name] for name, point in points.items()])
         rows.append((difference - difference.mean(0)).ravel())
     for direction, wanted in ((linkage.yaw, "yaw axis"), (linkage.insertion, "insertion axis")):
         if direction is not None:
@@ -154,7 +136,7 @@ def plane_points(arm: Arm, q: Array) -> dict[str, Array]:
     """Axes of an arm in its pitch plane (2,) [m], and two directions; counter-clockwise is positive pitch."""
     tree = Tree(arm.bodies, arm.joint_names)
     motion = tree.motion(batch_last(q))
-    T = {name: pose(motion.R[i][..., 0], motion.p[i][..., 0]) for i, name in enumerate(tree.names)}
+    T = {name: tree.frame(motion, i, np.eye(4))[0] for i, name in enumerate(tree.names)}
     plane = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0]])  # the pitch axis is -x of the base
     found = {"rcm": np.zeros(2)}
     for number, links in axes_of(arm.name).items():

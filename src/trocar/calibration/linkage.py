@@ -80,7 +80,7 @@ class Linkage:
 
     @property
     def gaps(self) -> dict[str, float]:
-        """How far the loops stay open [m]: axes c1, c2 and the RCM as seen from their two sides."""
+        """Gaps of the loops [m]: axes c1, c2 and the RCM as seen from their two sides."""
         found: dict[str, float] = {}
         for name in ("c1", "c2", "rcm"):
             a, b = (self._from_joint(link, name) for link in axes_of(self.arm)[name])

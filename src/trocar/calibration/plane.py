@@ -14,7 +14,7 @@ from trocar.calibration.axes import MIN_TURN, Axis, Jump, TooLittleMotion, acros
 from trocar.calibration.linkage import Linkage, axes_of
 from trocar.errors import TrocarError
 from trocar.recording import Markers
-from trocar.spatial import Array, inverse
+from trocar.spatial import Array, inverse, rotation, unit
 
 TURNING = ("back", "front", "end")  # links that turn with the pitch; yaw, bottom and top keep their orientation
 STILL = ("bottom", "top")
@@ -39,7 +39,7 @@ def measured_linkage(markers: Markers, arm: str) -> Linkage:
         own = [axis.h_a for n, axis in axes.items() if axes_of(arm)[n][0] == link]
         own += [axis.h_b for n, axis in axes.items() if axes_of(arm)[n][1] == link]
         if own:
-            planes[link] = across(_unit(np.mean(own, axis=0)))
+            planes[link] = across(unit(np.mean(own, axis=0)))
     if "yaw" not in planes:
         raise TrocarError(f"{markers.source}: nothing joined to the yaw link is marked; mark 'back' or 'front'")
     turns = {link: _turn(markers, poses, planes, link, pitch) for link in planes}
@@ -58,7 +58,7 @@ def measured_linkage(markers: Markers, arm: str) -> Linkage:
         points=points,
         sigma=sigma,
         insertion=_insertion(markers, poses, planes, turns),
-        yaw=None if u_yaw is None else _unit(planes["yaw"].T @ u_yaw),
+        yaw=None if u_yaw is None else unit(planes["yaw"].T @ u_yaw),
         h_yaw=np.cross(*planes["yaw"].T),
         u_yaw=u_yaw,
         seen={body: float(markers.seen(body).mean()) for body in markers.poses},
@@ -111,7 +111,7 @@ def _pitch_direction(markers: Markers, poses: dict[str, Array], bodies: list[str
             found.append(slope)
     if not found:
         raise TrocarError(f"{markers.source}: none of the links that turn with the pitch is marked: back, front, end")
-    return _unit(np.mean(found, axis=0))
+    return unit(np.mean(found, axis=0))
 
 
 def _axis(markers: Markers, poses: dict[str, Array], a: str, b: str, h_yaw: Array) -> Axis:
@@ -142,7 +142,7 @@ def _turn(markers: Markers, poses: dict[str, Array], planes: dict[str, Array], l
     M = planes["yaw"].T @ T[:, :3, :3] @ planes[link]
     angle = np.arctan2(M[:, 1, 0] - M[:, 0, 1], M[:, 0, 0] + M[:, 1, 1])
     angle = angle - (pitch[rows] if link in TURNING else 0.0)
-    return _rotation(float(np.angle(np.mean(np.exp(1j * angle)))))
+    return rotation("z", np.angle(np.mean(np.exp(1j * angle))))[:2, :2]
 
 
 def _insertion(
@@ -155,7 +155,7 @@ def _insertion(
         d = sliding_direction(T, markers.joint("insertion")[rows], f"{markers.source}: 'end' and 'insertion'")
     except TooLittleMotion:
         return None
-    return _unit(turns["end"] @ planes["end"].T @ d)
+    return unit(turns["end"] @ planes["end"].T @ d)
 
 
 def _yaw_direction(markers: Markers) -> Array | None:
@@ -170,12 +170,3 @@ def _yaw_direction(markers: Markers) -> Array | None:
     R = markers.poses["yaw"][rows, :3, :3]
     v = Rotation.from_matrix(Rotation.from_matrix(R).mean().as_matrix().T @ R).as_rotvec() @ axis.h_b
     return axis.h_b if v @ (value - value.mean()) > 0 else -axis.h_b
-
-
-def _unit(v: Array) -> Array:
-    return v / np.linalg.norm(v)
-
-
-def _rotation(angle: float) -> Array:
-    c, s = np.cos(angle), np.sin(angle)
-    return np.array([[c, -s], [s, c]])

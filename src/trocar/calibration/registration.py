@@ -1,4 +1,4 @@
-"""Where the base of an arm is for the cameras, by axes or by hand-eye calibration; offsets of the joints.
+"""Pose of an arm's base in the camera frame, by axes or by hand-eye calibration; offsets of the joints.
 
 Hand-eye: markers of unknown place on the tip, T_camera_marker = T_camera_base T_base_tip(q) T_tip_marker. Motions
 between rows give A X = X B with X = T_tip_marker (Park and Martin 1994), a least-squares fit over all rows the rest.
@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 from trocar.calibration.axes import MIN_ROWS, TooLittleMotion
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
-from trocar.spatial import Array, inverse, pose, pose_error
+from trocar.spatial import Array, inverse, pose, pose_error, unit
 
 LEVER = 0.1  # [m] a rotation that is off by an angle counts as a point off by this much times it
 MOST_ROWS = 200  # of a long recording, evenly taken: the fit is of a few numbers
@@ -45,9 +45,8 @@ def base_from_axes(rcm: Array, u_yaw: Array, h_pitch: Array) -> Array:
 
     In the base they are the origin, -y and -x.
     """
-    y = -u_yaw / np.linalg.norm(u_yaw)
-    x = -h_pitch - (-h_pitch @ y) * y
-    x = x / np.linalg.norm(x)
+    y = unit(-u_yaw)
+    x = unit(-h_pitch - (-h_pitch @ y) * y)
     return pose(np.stack([x, y, np.cross(x, y)], axis=1), rcm)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -9,9 +12,11 @@ from trocar.arms import Arm
 from trocar.arms.arm import shift
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics import inverse_kinematics as ik
-from trocar.mechanics.kinematics import Tree, Variant
-from trocar.mechanics.pinocchio_chain import PinocchioChain
+from trocar.mechanics.kinematics import Motion, Tree, Variant
+from trocar.mechanics.pinocchio_tree import PinocchioChain
 from trocar.spatial import Array, checked_pose
+
+FLOAT = np.dtype(float)
 
 
 class ArmKinematics:
@@ -24,7 +29,7 @@ class ArmKinematics:
     def __init__(self, arm: Arm) -> None:
         self.arm = arm
         self._serial = Tree(arm.serial, arm.joint_names)
-        self._chain = PinocchioChain(arm)
+        self._chain = PinocchioChain(arm, self._serial.E)
         self.links = Tree(arm.bodies, arm.joint_names)
 
     @property
@@ -46,28 +51,27 @@ class ArmKinematics:
         q = self.checked_state(q)
         if q.ndim == 1:
             return self._chain.pose(q)
-        return _pose(self._serial, q, len(self.arm.serial) - 1, self.arm.T_last_tip)
+        T = self._serial.frame(self._serial.motion(batch_last(q)), len(self.arm.serial) - 1, self.arm.T_last_tip)
+        return T.reshape(q.shape[:-1] + (4, 4))
 
     def pose(self, q: ArrayLike, frame: str = "tip") -> Array:
         """Pose (..., 4, 4) in the base of a frame of the mechanism; "tip" through the closed chain."""
         q = self.checked_state(q)
-        body, T = self._frame(frame)
-        if body is None:
-            return np.broadcast_to(T, q.shape[:-1] + (4, 4)).copy()
-        return _pose(self.links, q, body, T)
+        body, _ = self._frame(frame)
+        motion = self.links.motion(batch_last(q), only=[] if body is None else self.links.path(body))
+        return self._pose(motion, frame, q.shape[:-1])
 
     def poses(self, q: ArrayLike) -> dict[str, Array]:
         """Poses (..., 4, 4) in the base of every frame at once."""
         q = self.checked_state(q)
         motion = self.links.motion(batch_last(q))
-        found = {}
-        for name in self.frames:
-            body, T = self._frame(name)
-            if body is None:
-                found[name] = np.broadcast_to(T, q.shape[:-1] + (4, 4)).copy()
-            else:
-                found[name] = _matrix(*self.links.pose(motion, body, T), q.shape[:-1])
-        return found
+        return {name: self._pose(motion, name, q.shape[:-1]) for name in self.frames}
+
+    def _pose(self, motion: Motion, frame: str, batch: tuple[int, ...]) -> Array:
+        body, T = self._frame(frame)
+        if body is None:
+            return np.broadcast_to(T, batch + (4, 4)).copy()
+        return self.links.frame(motion, body, T).reshape(batch + (4, 4))
 
     def jacobian(self, q: ArrayLike, frame: str = "tip", variant: Variant = "base") -> Array:
         """Jacobian of a frame, linear rows first [m, rad per joint unit].
@@ -78,16 +82,23 @@ class ArmKinematics:
         q = self.checked_state(q)
         if q.ndim == 1 and frame == "tip" and variant == "base":
             return self._chain.jacobian(q)
-        tree, body, T = self._moving(frame)
-        J = batch_first(tree.jacobian(batch_last(q), body, T, variant), q.shape[:-1])
-        return J[..., : self.arm.tip_joints] if frame == "tip" else J
+        return self._jacobian(q, None, frame, variant)
 
     def jacobian_dot(self, q: ArrayLike, dq: ArrayLike, frame: str = "tip", variant: Variant = "base") -> Array:
         """Exact time derivative of `jacobian` along joint rates dq [rad/s, m/s]."""
         q, dq = self.checked_states(q=q, dq=dq)
-        tree, body, T = self._moving(frame)
-        J_dot = batch_first(tree.jacobian_dot(batch_last(q), batch_last(dq), body, T, variant), q.shape[:-1])
-        return J_dot[..., : self.arm.tip_joints] if frame == "tip" else J_dot
+        return self._jacobian(q, dq, frame, variant)
+
+    def _jacobian(self, q: Array, dq: Array | None, frame: str, variant: Variant) -> Array:
+        tree, (body, T) = self.links, self._frame(frame)
+        if frame == "tip":
+            tree, body, T = self._serial, len(self.arm.serial) - 1, self.arm.T_last_tip
+        if body is None:
+            raise TrocarError(f"frame '{frame}' is fixed to the base and has no Jacobian")
+        rates = None if dq is None else batch_last(dq)
+        motion = tree.motion(batch_last(q), rates, only=tree.path(body))
+        J = batch_first(tree.jacobian(motion, body, T, variant, rate=dq is not None), q.shape[:-1])
+        return J[..., : self.arm.tip_joints] if frame == "tip" else J
 
     def inverse_kinematics(self, T: ArrayLike, q_seed: ArrayLike | None = None) -> Array:
         """Joints (..., n) within limits that bring the tip to T (..., 4, 4), nearest to the seed.
@@ -101,11 +112,7 @@ class ArmKinematics:
         Raises Unreachable (with index and reason), also for an ECM orientation off its manifold by over 1e-6 rad.
         Warns NearSingular and NearLimit.
         """
-        T = checked_pose(T)
-        batch = T.shape[:-2]
-        seed = self._seeds(q_seed, batch)
-        q = ik.nearest(self.arm, T.reshape(-1, 4, 4), seed, batch)
-        return q.reshape(batch + (self.n,))
+        return self._solved(ik.nearest, T, q_seed)
 
     def inverse_kinematics_all(self, T: ArrayLike, q_seed: ArrayLike | None = None) -> list[Array]:
         """Every solution (n,) within limits of one pose T (4, 4), nearest to the seed (or home) first.
@@ -122,9 +129,12 @@ class ArmKinematics:
 
         Raises Unreachable with the error that is left if it does not converge.
         """
+        return self._solved(ik.nearest_by_descent, T, q_seed)
+
+    def _solved(self, solve: Callable[..., Array], T: ArrayLike, q_seed: ArrayLike | None) -> Array:
         T = checked_pose(T)
         batch = T.shape[:-2]
-        q = ik.nearest_by_descent(self.arm, T.reshape(-1, 4, 4), self._seeds(q_seed, batch), batch)
+        q = solve(self.arm, T.reshape(-1, 4, 4), self._seeds(q_seed, batch), batch)
         return q.reshape(batch + (self.n,))
 
     def loop_residual(self, q: ArrayLike) -> Array:
@@ -147,11 +157,7 @@ class ArmKinematics:
 
     def _seeds(self, q_seed: ArrayLike | None, batch: tuple[int, ...]) -> Array:
         """Seeds (N, n), one per pose; without one the home position with the jaw at 0."""
-        if q_seed is None:
-            seed = np.array(self.arm.home)
-            seed[self.arm.tip_joints :] = 0.0
-        else:
-            seed = self.checked_state(q_seed, "q_seed")
+        seed = ik.default_seed(self.arm) if q_seed is None else self.checked_state(q_seed, "q_seed")
         try:
             return np.broadcast_to(seed, batch + (self.n,)).reshape(-1, self.n)
         except ValueError:
@@ -167,17 +173,11 @@ class ArmKinematics:
             return self.links.index(self.arm.tip_body), self.arm.T_body_tip
         return self.links.index(frame), np.eye(4)
 
-    def _moving(self, frame: str) -> tuple[Tree, int, Array]:
-        if frame == "tip":
-            return self._serial, len(self.arm.serial) - 1, self.arm.T_last_tip
-        body, T = self._frame(frame)
-        if body is None:
-            raise TrocarError(f"frame '{frame}' is fixed to the base and has no Jacobian")
-        return self.links, body, T
-
     def checked_states(self, **values: ArrayLike) -> tuple[Array, ...]:
         """Named states, checked and of one common batch shape."""
         checked = {name: self.checked_state(value, name) for name, value in values.items()}
+        if all(value.ndim == 1 for value in checked.values()):
+            return tuple(checked.values())
         try:
             return tuple(np.broadcast_arrays(*checked.values()))
         except ValueError:
@@ -186,6 +186,9 @@ class ArmKinematics:
 
     def checked_state(self, q: ArrayLike, what: str = "q") -> Array:
         """q as finite numbers (..., n), or an error that names joint and row."""
+        # one state in a plain array needs no conversion: control loops come this way
+        if type(q) is np.ndarray and q.dtype is FLOAT and q.shape == (self.n,) and math.isfinite(q.dot(q)):
+            return q
         try:
             raw = np.asarray(q)
             if raw.dtype.kind not in "fiu":
@@ -213,16 +216,3 @@ def batch_last(q: Array) -> Array:
 def batch_first(values: Array, batch: tuple[int, ...]) -> Array:
     """(a, b, ..., N) back to (*batch, a, b, ...)."""
     return np.ascontiguousarray(np.moveaxis(values, -1, 0)).reshape(batch + values.shape[:-1])
-
-
-def _matrix(R: Array, p: Array, batch: tuple[int, ...]) -> Array:
-    T = np.zeros((R.shape[-1], 4, 4))
-    T[:, :3, :3] = np.moveaxis(R, -1, 0)
-    T[:, :3, 3] = p.T
-    T[:, 3, 3] = 1.0
-    return T.reshape(batch + (4, 4))
-
-
-def _pose(tree: Tree, q: Array, body: int, T_body_frame: Array) -> Array:
-    motion = tree.motion(batch_last(q), only=tree.path(body))
-    return _matrix(*tree.pose(motion, body, T_body_frame), q.shape[:-1])

@@ -40,6 +40,7 @@ def bounded_least_squares(
         r_trial, J_trial = residual(trial, rows)
         better = np.linalg.norm(r_trial, axis=-1) < np.linalg.norm(r[rows], axis=-1)
         q[rows[better]], r[rows[better]], J[rows[better]] = trial[better], r_trial[better], J_trial[better]
-        stuck[rows] = ~better & (damping[rows] >= MOST)  # the same step would fail for ever
+        # a step that rounds to nothing, or one at the largest damping, would fail for ever
+        stuck[rows] = ~better & ((damping[rows] >= MOST) | (trial == q[rows]).all(-1))
         damping[rows] = np.clip(damping[rows] * np.where(better, 0.2, 5.0), LEAST, MOST)
     return q, np.linalg.norm(r, axis=-1)

@@ -14,7 +14,7 @@ from trocar.arms.suj import SetUpArm, set_up_arms
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.mechanics.set_up import Placement, SetUpChain
-from trocar.spatial import Array, inverse
+from trocar.spatial import Array, finite, inverse, unit
 
 
 class Cart:
@@ -149,14 +149,13 @@ class Cart:
         Raises Unreachable with what is left. The cart itself does not move: `cart.moved({arm: found.q_setup})`.
         """
         chain = self._chain(arm)
-        target = _vector("rcm", rcm, "[m] in the world")
+        target = finite("rcm", rcm, (3,), "three finite numbers [m] in the world")
         direction = None
         if shaft is not None:
-            direction = _vector("shaft", shaft, "in the world")
-            length = np.linalg.norm(direction)
-            if length == 0.0:
+            direction = finite("shaft", shaft, (3,), "three finite numbers in the world")
+            if np.linalg.norm(direction) == 0.0:
                 raise TrocarError("shaft is the zero vector: it has no direction; leave it out if any will do")
-            direction = direction / length
+            direction = unit(direction)
         for what, value in (("position_tolerance", position_tolerance), ("direction_tolerance", direction_tolerance)):
             if not (np.isfinite(value) and value > 0.0):
                 raise TrocarError(f"{what} must be positive, got {value!r}")
@@ -191,13 +190,3 @@ def _by_arm(what: str, values: object) -> dict:
     if not isinstance(values, Mapping):
         raise TrocarError(f"{what} must map arms to values, such as {{'PSM1': ...}}, got {values!r}")
     return dict(values)
-
-
-def _vector(what: str, value: ArrayLike, meaning: str) -> Array:
-    try:
-        vector = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        vector = np.array(np.nan)
-    if vector.shape != (3,) or not np.isfinite(vector).all():
-        raise TrocarError(f"{what} must be three finite numbers {meaning}, got {value!r}")
-    return vector

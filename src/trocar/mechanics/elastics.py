@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -42,17 +42,17 @@ class Elastics:
 
     def regressor(self, q: Array) -> Array:
         """Columns (..., n, k), one per element: effort per amplitude."""
-        Y = np.zeros(q.shape[:-1] + (self._n, len(self.elements)))
-        for k, (element, j) in enumerate(zip(self.elements, self._joints, strict=True)):
-            Y[..., j, k] = _unit_effort(element, q[..., j])
-        return Y
+        return self._columns(q, _unit_effort)
 
     def slopes(self, q: Array) -> Array:
         """Derivatives (..., n, k) of the columns of `regressor` by the joint of each; exact, by complex steps."""
-        slopes = np.zeros(q.shape[:-1] + (self._n, len(self.elements)))
+        return self._columns(q, lambda element, x: _unit_effort(element, x + 1e-100j).imag / 1e-100)
+
+    def _columns(self, q: Array, value: Callable[[Elastic, Array], Array]) -> Array:
+        Y = np.zeros(q.shape[:-1] + (self._n, len(self.elements)))
         for k, (element, j) in enumerate(zip(self.elements, self._joints, strict=True)):
-            slopes[..., j, k] = _unit_effort(element, q[..., j] + 1e-100j).imag / 1e-100
-        return slopes
+            Y[..., j, k] = value(element, q[..., j])
+        return Y
 
 
 def _unit_effort(element: Elastic, q: Array) -> Array:

@@ -16,14 +16,14 @@ from trocar.errors import TrocarError
 from trocar.spatial import Array, skew
 
 NAMES = ("m", "mx", "my", "mz", "Lxx", "Lxy", "Lxz", "Lyy", "Lyz", "Lzz")
-_UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+_UPPER = np.triu_indices(3)
 
 
 def barycentric(body: Inertia) -> Array:
     """phi (10,) [kg, kg m, kg m^2]."""
     S = skew(body.com)
     L = body.I - body.mass * S @ S
-    return np.array([body.mass, *(body.mass * body.com), *(L[i, j] for i, j in _UPPER)])
+    return np.array([body.mass, *(body.mass * body.com), *L[_UPPER]])
 
 
 def standard(phi: Array) -> Inertia:
@@ -48,7 +48,7 @@ def pseudo_inertia(phi: Array) -> Array:
 def from_pseudo_inertia(P: Array) -> Array:
     """Barycentric parameters (10,) of a pseudo-inertia (4, 4)."""
     L = np.trace(P[:3, :3]) * np.eye(3) - P[:3, :3]
-    return np.array([P[3, 3], *P[:3, 3], *(L[i, j] for i, j in _UPPER)])
+    return np.array([P[3, 3], *P[:3, 3], *L[_UPPER]])
 
 
 def in_world(body: Inertia, T_world_link: Array) -> Inertia:

@@ -23,7 +23,7 @@ VARIANTS = ("base", "body", "spatial")
 
 @dataclass(frozen=True)
 class Motion:
-    """Motion of all bodies of a tree; lists by body, empty where not asked for."""
+    """Motion of all bodies of a tree: lists by body, of empty arrays where not asked for."""
 
     R: list[Array]  # (3, 3, N)
     p: list[Array]  # (3, N), body origin [m]
@@ -102,62 +102,53 @@ class Tree:
                 dw[i], dv[i] = dw_k + z * dds + cross(w_k, z * ds), carried
             else:
                 dw[i], dv[i] = dw_k, carried + z * dds + 2.0 * cross(w_k, z * ds)
-        moving, accelerating = dq is not None, dq is not None and ddq is not None
-        return Motion(
-            R,
-            p,
-            w if moving else [],
-            v if moving else [],
-            dw if accelerating else [],
-            dv if accelerating else [],
-        )
+        return Motion(R, p, w, v, dw, dv)
 
     def pose(self, motion: Motion, body: int, T_body_frame: Array) -> tuple[Array, Array]:
         """Rotation (3, 3, N) and position (3, N) of a frame fixed to a body."""
         R, p = motion.R[body], motion.p[body]
         return times_constant(R, T_body_frame[:3, :3]), p + apply(R, T_body_frame[:3, 3])
 
-    def jacobian(self, q: Array, body: int, T_body_frame: Array, variant: Variant = "base") -> Array:
-        """Jacobian (6, n, N) of a frame fixed to a body.
+    def frame(self, motion: Motion, body: int, T_body_frame: Array) -> Array:
+        """Pose (N, 4, 4) of a frame fixed to a body."""
+        R, p = self.pose(motion, body, T_body_frame)
+        T = np.zeros((R.shape[-1], 4, 4))
+        T[:, :3, :3], T[:, :3, 3], T[:, 3, 3] = np.moveaxis(R, -1, 0), p.T, 1.0
+        return T
+
+    def jacobian(self, m: Motion, body: int, T: Array, variant: Variant = "base", rate: bool = False) -> Array:
+        """Jacobian (6, n, N) of the frame T (4, 4) of a body; with `rate` its exact time derivative along the motion.
 
         Its twist is: "base", velocity of the frame origin and angular velocity, both in base axes; "body", the
         same in the frame's own axes; "spatial", velocity of the point at the base origin, in base axes.
+        The derivative is the product rule applied to the same columns.
         """
-        return self._jacobians(q, None, body, T_body_frame, variant)
-
-    def jacobian_dot(self, q: Array, dq: Array, body: int, T_body_frame: Array, variant: Variant = "base") -> Array:
-        """Exact time derivative (6, n, N) of `jacobian` along dq."""
-        return self._jacobians(q, dq, body, T_body_frame, variant)
-
-    def _jacobians(self, q: Array, dq: Array | None, body: int, T: Array, variant: Variant) -> Array:
-        """The Jacobian, or with dq its time derivative: the product rule applied to the same columns."""
         if variant not in VARIANTS:
             raise UnknownName("Jacobian variant", variant, VARIANTS)
         path = self.path(body)
-        m = self.motion(q, dq, only=path)
         R, p = self.pose(m, body, T)
-        J = np.zeros((6, self.n, q.shape[-1]))
+        J = np.zeros((6, self.n, p.shape[-1]))
         for i in path:
             z = m.R[i][:, 2]
-            self._add(J, i, cross(z, p - m.p[i]) if self.turns[i] else z, z)
+            self.add(J, i, cross(z, p - m.p[i]) if self.turns[i] else z, z)
         J_dot = np.zeros_like(J)
-        if dq is not None:
+        if rate:
             dp = m.v[body] + cross(m.w[body], p - m.p[body])
             for i in path:
                 z = m.R[i][:, 2]
                 dz = cross(m.w[i], z)
                 lin = cross(dz, p - m.p[i]) + cross(z, dp - m.v[i]) if self.turns[i] else dz
-                self._add(J_dot, i, lin, dz)
+                self.add(J_dot, i, lin, dz)
         if variant == "spatial":
-            if dq is not None:
+            if rate:
                 J_dot[:3] += _cross_columns(dp, J[3:]) + _cross_columns(p, J_dot[3:])
             J[:3] += _cross_columns(p, J[3:])
         if variant == "body":
-            if dq is not None:
+            if rate:
                 w = m.w[body]
                 J_dot = np.concatenate([J_dot[:3] - _cross_columns(w, J[:3]), J_dot[3:] - _cross_columns(w, J[3:])])
             J, J_dot = (np.concatenate([into(R, X[:3]), into(R, X[3:])]) for X in (J, J_dot))
-        return J if dq is None else J_dot
+        return J_dot if rate else J
 
     def along(self, q: Array, i: int) -> Array:
         """Row i of E times q (n, N): most rows have one or two entries."""
@@ -166,7 +157,8 @@ class Tree:
             total = total + c * q[j]
         return total
 
-    def _add(self, J: Array, i: int, lin: Array, ang: Array) -> None:
+    def add(self, J: Array, i: int, lin: Array, ang: Array) -> None:
+        """Add joint i, which moves a frame along lin and turns it about ang (3, N), to a Jacobian (6, n, N)."""
         for j, c in self.rows[i]:
             J[:3, j] += c * lin
             if self.turns[i]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -26,9 +25,7 @@ from trocar.mechanics.recursion import TreeInertia
 from trocar.mechanics.regressor import BaseParameters, base_parameters
 from trocar.mechanics.tree_arrays import TreeArrays, tree_arrays
 from trocar.recording import Recording
-from trocar.spatial import Array
-
-FLOAT = np.dtype(float)  # one state of these needs no conversion; all else takes the slower way
+from trocar.spatial import Array, pose
 
 
 class Mechanism(ArmKinematics):
@@ -63,8 +60,7 @@ class Mechanism(ArmKinematics):
         q = self.checked_state(q)
         if q.ndim == 1:
             return self._pinocchio.mass_matrix(q) + self.drives.M
-        M, _ = recursion.mass_and_gravity(self.links, self.tree_inertia, batch_last(q), self.gravity_vector)
-        return batch_first(M, q.shape[:-1]) + self.drives.M
+        return self._mass_and_gravity(q)[0]
 
     def coriolis(self, q: ArrayLike, dq: ArrayLike) -> Array:
         """c (..., n): Coriolis and centrifugal efforts C(q, dq) dq [N m, N]."""
@@ -75,23 +71,16 @@ class Mechanism(ArmKinematics):
 
     def gravity(self, q: ArrayLike) -> Array:
         """g (..., n): gradient of all potential energy, weight and springs [N m, N]."""
-        if not (type(q) is np.ndarray and q.dtype is FLOAT and q.shape == (self.n,) and math.isfinite(q.dot(q))):
-            q = self.checked_state(q)
+        q = self.checked_state(q)
         if q.ndim == 1:
             g = self._pinocchio.gravity(q)
             self.drives.add_springs(g, q)
             return g + self.elastics.effort(q) if self.elastics else g
-        springs = self.drives.springs(q) + self.elastics.effort(q)
-        _, g = recursion.mass_and_gravity(self.links, self.tree_inertia, batch_last(q), self.gravity_vector)
-        return batch_first(g, q.shape[:-1]) + springs
+        return self._mass_and_gravity(q)[1]
 
     def terms(self, q: ArrayLike, dq: ArrayLike) -> tuple[Array, Array, Array]:
         """M, c and g together, for less than their sum."""
-        if not (
-            (type(q) is type(dq) is np.ndarray and q.dtype is dq.dtype is FLOAT)
-            and (q.shape == dq.shape == (self.n,) and math.isfinite(q.dot(dq)))
-        ):
-            q, dq = self.checked_states(q=q, dq=dq)
+        q, dq = self.checked_states(q=q, dq=dq)
         if q.ndim == 1:
             M, c, g = self._pinocchio.terms(q, dq)
             M += self.drives.M
@@ -99,14 +88,8 @@ class Mechanism(ArmKinematics):
             if self.elastics:
                 g += self.elastics.effort(q)
             return M, c, g
-        M, g = recursion.mass_and_gravity(self.links, self.tree_inertia, batch_last(q), self.gravity_vector)
-        c = self._newton_euler(q, dq, np.zeros_like(q), np.zeros(3))
-        batch = q.shape[:-1]
-        return (
-            batch_first(M, batch) + self.drives.M,
-            c,
-            batch_first(g, batch) + (self.drives.springs(q) + self.elastics.effort(q)),
-        )
+        M, g = self._mass_and_gravity(q)
+        return M, self._newton_euler(q, dq, np.zeros_like(q), np.zeros(3)), g
 
     def friction(self, q: ArrayLike, dq: ArrayLike) -> Array:
         """f (..., n): viscous, Coulomb (sign(0) = 0) and offset efforts [N m, N].
@@ -200,7 +183,7 @@ class Mechanism(ArmKinematics):
         motion = self.links.motion(batch_last(q))
         weight = np.zeros(motion.p[0].shape[-1])
         for i in self.tree_inertia.massive:
-            com = self.links.pose(motion, i, _at(self.tree_inertia.com[i]))[1]
+            com = self.links.pose(motion, i, pose(p=self.tree_inertia.com[i]))[1]
             weight -= self.tree_inertia.mass[i] * (self.gravity_vector @ com)
         return weight.reshape(q.shape[:-1]) + self.drives.spring_energy(q) + self.elastics.energy(q)
 
@@ -295,6 +278,12 @@ class Mechanism(ArmKinematics):
     @cached_property
     def _pinocchio(self) -> PinocchioTree:
         return PinocchioTree(self.arm.bodies, self.tree_inertia, self.arm.E, self.gravity_vector)
+
+    def _mass_and_gravity(self, q: Array) -> tuple[Array, Array]:
+        """M and g of a batch."""
+        M, g = recursion.mass_and_gravity(self.links, self.tree_inertia, batch_last(q), self.gravity_vector)
+        M, g = (batch_first(x, q.shape[:-1]) for x in (M, g))
+        return M + self.drives.M, g + (self.drives.springs(q) + self.elastics.effort(q))
 
     def _newton_euler(self, q: Array, dq: Array, ddq: Array, g: Array) -> Array:
         states = batch_last(q), batch_last(dq), batch_last(ddq)
@@ -412,9 +401,3 @@ def _with_rotors(parameters: Parameters | None, arm: str, Im: float) -> Paramete
         raise TrocarError(f"rotor_inertia must be positive [kg m^2], got {Im!r}")
     drives = tuple(replace(d, Im=float(Im)) if "Im" in d.terms and d.motors else d for d in parameters.drives)
     return replace(parameters, drives=drives)
-
-
-def _at(point: Array) -> Array:
-    T = np.eye(4)
-    T[:3, 3] = point
-    return T

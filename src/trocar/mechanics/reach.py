@@ -26,23 +26,24 @@ ANGLE = 1e-7  # [rad] likewise; the angles lose half their digits where the tria
 
 
 SEARCH = 1e-6  # [m] a point that the tip comes this near to is reached, where there is no closed form
+BATCH = 1 << 14  # points times starts that are searched at once
 CORNERS = 1 << 14  # states that a bounding box is found from, where there is no closed form
 MARGIN = 0.05  # by which that box is larger, relative to its diagonal
 
 
 def reaches(arm: Arm, p: Array) -> Array:
-    """Whether the tip reaches points p (N, 3) [m] in the base within limits, in some orientation."""
-    lengths, bend = arm.structure, max(-arm.lower[4], arm.upper[4]) if arm.n > 4 else 0.0
+    """Mask (N,) of the points p (N, 3) [m] in the base that the tip reaches within limits, in some orientation."""
+    lengths, bend = arm.structure, float(max(-arm.lower[4], arm.upper[4])) if arm.n > 4 else 0.0
     if not arm.T_last_tip[:3, 3].any():
         match lengths:
             case GimballedArm():
                 return _gimballed_reaches(arm, lengths, p)
             case RollingShaft():
-                return _rolling_reaches(arm, lengths, p)
+                return _shaft_reaches(arm, lengths.offset, 0.0, 0.0, p)
             case WristedShaft() if (
                 arm.upper[3] - arm.lower[3] >= 2 * np.pi - ANGLE and arm.lower[4] <= 0.0 <= bend <= HALF_PI + ANGLE
             ):
-                return _wristed_reaches(arm, lengths, p)
+                return _shaft_reaches(arm, lengths.offset, lengths.wrist, bend, p)
     return _search_reaches(arm, p)
 
 
@@ -82,40 +83,33 @@ def _search_reaches(arm: Arm, p: Array) -> Array:
     """By damped least squares on the position alone, from home and from starts all over the limits."""
     m = arm.tip_joints
     lower, upper = arm.lower[:m], arm.upper[:m]
-    T = np.tile(np.eye(4), (len(p), 1, 1))
-    T[:, :3, 3] = p
     found = np.zeros(len(p), bool)
-    for start in (np.array(arm.home[:m]), *(lower + (upper - lower) * sobol(m))):
-        rows = np.flatnonzero(~found)
-        _, error = solved(arm, T[rows], np.tile(start, (len(rows), 1)), lower, upper, length=0.0, tolerance=SEARCH)
-        found[rows] = error <= SEARCH
+    spread = lower + (upper - lower) * sobol(m)
+    together = max(1, BATCH // max(1, len(p)))
+    for starts in (np.array([arm.home[:m]]), *np.split(spread, range(together, len(spread), together))):
+        rows = np.repeat(np.flatnonzero(~found), len(starts))
+        T = np.tile(np.eye(4), (len(rows), 1, 1))
+        T[:, :3, 3] = p[rows]
+        q = np.tile(starts, (len(rows) // len(starts), 1))
+        _, error = solved(arm, T, q, lower, upper, length=0.0, tolerance=SEARCH)
+        found[rows[error <= SEARCH]] = True
     return found
 
 
 def _sampled_box(arm: Arm) -> tuple[Array, Array]:
     m = arm.tip_joints
     q = arm.lower[:m] + (arm.upper - arm.lower)[:m] * sobol(m, CORNERS)
-    tips = SerialChain(arm).forward(q)[:, :3, 3]
+    tips = SerialChain(arm)(q)[0][:, :3, 3]
     low, high = tips.min(0), tips.max(0)
     return low - MARGIN * np.linalg.norm(high - low), high + MARGIN * np.linalg.norm(high - low)
 
 
-def _rolling_reaches(arm: Arm, lengths: RollingShaft, p: Array) -> Array:
+def _shaft_reaches(arm: Arm, offset: float, a: float, bend: float, p: Array) -> Array:
+    """For a roll of a full turn and a wrist of length a [m] that bends by at most a quarter turn [rad]."""
     q1, q2, q3 = _limits(arm)
-    L = (q3[0] + lengths.offset - DEPTH, q3[1] + lengths.offset + DEPTH)
+    L = (q3[0] + offset - DEPTH, q3[1] + offset + DEPTH)
     rho = np.linalg.norm(p, axis=-1)
     nearest, farthest = _angles_to_shaft(p, q1, q2)
-    below = (L[0] <= rho) & (rho <= L[1]) & (nearest <= ANGLE)
-    return below | ((L[0] <= -rho) & (-rho <= L[1]) & (farthest >= np.pi - ANGLE))
-
-
-def _wristed_reaches(arm: Arm, lengths: WristedShaft, p: Array) -> Array:
-    """For a roll of a full turn and a wrist that bends by at most a quarter turn."""
-    q1, q2, q3 = _limits(arm)
-    L = (q3[0] + lengths.offset - DEPTH, q3[1] + lengths.offset + DEPTH)
-    rho = np.linalg.norm(p, axis=-1)
-    nearest, farthest = _angles_to_shaft(p, q1, q2)
-    a, bend = lengths.wrist, float(max(-arm.lower[4], arm.upper[4]))
     # the wrist cannot bend further than brings the tip to a right angle with the point
     most = np.minimum(bend, np.arcsin(np.minimum(1.0, rho / a))) if a else np.full_like(rho, bend)
     along = np.sqrt(np.maximum(0.0, rho * rho - (a * np.sin(most)) ** 2))

@@ -155,11 +155,7 @@ def _body_jacobian(tree: Tree, motion: Motion, body: int) -> Array:
     for i in tree.path(body):
         z = motion.R[i][:, 2]
         lin = into(motion.R[body], cross(z, motion.p[body] - motion.p[i]) if tree.turns[i] else z)
-        ang = into(motion.R[body], z)
-        for j, c in tree.rows[i]:
-            J[:3, j] += c * lin
-            if tree.turns[i]:
-                J[3:, j] += c * ang
+        tree.add(J, i, lin, into(motion.R[body], z))
     return J
 
 

@@ -42,9 +42,9 @@ def base_parameters(
     scale = np.linalg.norm(W, axis=0)
     seen = scale > 1e-10 * scale.max()  # the others are zero columns, up to rounding
     W = np.where(seen, W, 0.0) / np.where(seen, scale, 1.0)
-    values = np.linalg.svd(W, compute_uv=False)
+    R, order = qr(W, mode="r", pivoting=True)
+    values = np.linalg.svd(R[: W.shape[1]], compute_uv=False)  # those of W: it is tall, and R small
     rank = int((values > 1e-9 * values[0]).sum())
-    _, order = qr(W, mode="r", pivoting=True)
     independent, dependent = np.sort(order[:rank]), order[rank:]
     # columns in the order of `independent`, so that names stay in reading order
     Q, R1 = np.linalg.qr(W[:, independent])

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.arms.arm import violation
 from trocar.arms.suj import SetUpArm
 from trocar.errors import TrocarError, Unreachable
 from trocar.mechanics.arm_kinematics import batch_first, batch_last
 from trocar.mechanics.bounded_least_squares import bounded_least_squares
-from trocar.mechanics.kinematics import Tree
+from trocar.mechanics.kinematics import Motion, Tree
 from trocar.spatial import Array
 
 UP = np.array([0.0, 0.0, 1.0])  # in the world
@@ -51,23 +50,21 @@ class SetUpChain:
 
     def T_world_base(self, q_setup: Array) -> Array:
         """Base (RCM) frame (..., 4, 4) of the arm in the world, for checked joints (..., n)."""
-        motion = self._tree.motion(batch_last(q_setup))
-        return self._in_world(*self._tree.pose(motion, len(self.facts.bodies) - 1, self.facts.T_last_base), q_setup)
+        return self._pose(self._tree.motion(batch_last(q_setup)), -1, self.facts.T_last_base, q_setup)
+
+    def base_and_jacobian(self, q_setup: Array) -> tuple[Array, Array]:
+        """`T_world_base` of joints (N, n), and its Jacobian (N, 6, n), linear rows first, world axes."""
+        motion, T_last_base = self._tree.motion(batch_last(q_setup)), self.facts.T_last_base
+        J = batch_first(self._tree.jacobian(motion, len(self.facts.bodies) - 1, T_last_base), q_setup.shape[:-1])
+        R = self.facts.T_world_column[:3, :3]
+        J = np.concatenate([R @ J[..., :3, :], R @ J[..., 3:, :]], axis=-2)
+        return self._pose(motion, -1, T_last_base, q_setup), J
 
     def poses(self, q_setup: Array) -> dict[str, Array]:
         """Frame (4, 4) of every joint in the world, named after it, and of the arm's base ("base")."""
         motion = self._tree.motion(batch_last(q_setup))
-        found = {
-            name: self._in_world(motion.R[i], motion.p[i], q_setup) for i, name in enumerate(self.facts.joint_names)
-        }
+        found = {name: self._pose(motion, i, np.eye(4), q_setup) for i, name in enumerate(self.facts.joint_names)}
         return {**found, "base": self.T_world_base(q_setup)}
-
-    def jacobian(self, q_setup: Array) -> Array:
-        """Jacobian (..., 6, n) of the arm's base, linear rows first, world axes."""
-        J = self._tree.jacobian(batch_last(q_setup), len(self.facts.bodies) - 1, self.facts.T_last_base)
-        R = self.facts.T_world_column[:3, :3]
-        J = batch_first(J, q_setup.shape[:-1])
-        return np.concatenate([R @ J[..., :3, :], R @ J[..., 3:, :]], axis=-2)
 
     def fixed_tilt(self) -> float | None:
         """Angle [rad] between the shaft and straight down that no set-up joint changes; None if one does."""
@@ -91,8 +88,7 @@ class SetUpChain:
         for i, (joint, value) in enumerate(zip(facts.joints, q, strict=True)):
             if not np.isfinite(value):
                 raise TrocarError(f"set-up joint {i + 1} ({joint.name}) of {facts.name} is {value}")
-        if (found := violation(facts.joints, q)) is not None:
-            raise TrocarError(f"set-up of {facts.name}: {found}")
+        facts.check_within_limits(q, f"set-up of {facts.name}")
         q.setflags(write=False)
         return q
 
@@ -127,7 +123,7 @@ class SetUpChain:
         facts = self.facts
 
         def residual(q: Array, _: Array) -> tuple[Array, Array]:
-            T, J = self.T_world_base(q), self.jacobian(q)
+            T, J = self.base_and_jacobian(q)
             if shaft is None:
                 return T[..., :3, 3] - rcm, J[..., :3, :]
             d = _shaft(T)
@@ -163,12 +159,9 @@ class SetUpChain:
         at = f", with {' and '.join(stops)} at the limit" if stops else ""
         return f"no set-up joints of {facts.name} were found that come nearer than {left}{at}"
 
-    def _in_world(self, R: Array, p: Array, q_setup: Array) -> Array:
-        T = np.zeros((R.shape[-1], 4, 4))
-        T[:, :3, :3] = np.moveaxis(R, -1, 0)
-        T[:, :3, 3] = p.T
-        T[:, 3, 3] = 1.0
-        return (self.facts.T_world_column @ T).reshape(q_setup.shape[:-1] + (4, 4))
+    def _pose(self, motion: Motion, body: int, T_body_frame: Array, q_setup: Array) -> Array:
+        T = self.facts.T_world_column @ self._tree.frame(motion, body, T_body_frame)
+        return T.reshape(q_setup.shape[:-1] + (4, 4))
 
 
 def _shaft(T_world_base: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Where an arm loses a freedom: its singular sets in closed form, and how far away they are.
+"""Singularities of an arm: its singular sets in closed form, and the distance to them.
 
 The determinant of the tip Jacobian factors for all dVRK arms (derived in docs/singularities.md), named by structure:
 
@@ -49,7 +49,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Singularity:
-    """How close states (..., n) are to the singular sets of an arm.
+    """Distance of states (..., n) from the singular sets of an arm.
 
     Attributes:
         determinant: (...) of `measure` ("det J", "det J'J" or "det JJ'"), in m and rad.
@@ -99,7 +99,7 @@ def singularity(mechanism: ArmKinematics, q: ArrayLike, length: float = LENGTH) 
     MTM needs two joints at once, and there it is the shortest way).
     """
     q = mechanism.checked_state(q)
-    length = _positive("length", length)
+    length = positive("length", length)
     measure, determinant, factors, moves = _determinant(mechanism, q)
     unit = {j.name: 1.0 if j.kind == "prismatic" else length for j in mechanism.arm.joints}
     routes = []
@@ -125,7 +125,7 @@ def singularity(mechanism: ArmKinematics, q: ArrayLike, length: float = LENGTH) 
 
 def scaled_jacobian(mechanism: ArmKinematics, q: ArrayLike, length: float = LENGTH) -> Array:
     """Tip Jacobian (..., 6, m) without units: linear rows and the joint of the insertion divided by `length` [m]."""
-    length = _positive("length", length)
+    length = positive("length", length)
     J = mechanism.jacobian(q)
     J[..., :3, :] /= length
     slides = [j.kind == "prismatic" for j in mechanism.arm.joints[: mechanism.arm.tip_joints]]
@@ -293,8 +293,7 @@ def _gimballed_sets(arm: Arm, lengths: GimballedArm) -> tuple[SingularSet, ...]:
     sine = _square_range(cosine_range(q6[0] - HALF_PI, q6[1] - HALF_PI))
     cosine = _square_range(cosine_range(*q5))
     gimbal = (1.0 - sine[1] * cosine[1], 1.0 - sine[0] * cosine[0])
-    elbow = _zeros_of_cosine(elbow_name, psi)
-    wrist = _zeros_of_cosine(pitch_name, (q5[0] + HALF_PI, q5[1] + HALF_PI)) | _zeros_of_cosine(yaw_name, q6)
+    wrist = _zeros_of_cosine(pitch_name, q5, HALF_PI) | _zeros_of_cosine(yaw_name, q6)
     return (
         SingularSet(
             "shoulder",
@@ -308,27 +307,23 @@ def _gimballed_sets(arm: Arm, lengths: GimballedArm) -> tuple[SingularSet, ...]:
             "cos(q3 + gamma) = 0",
             "the wrist centre is in line with shoulder and elbow",
             cosine_range(*psi),
-            {name: (low - lengths.gamma, high - lengths.gamma) for name, (low, high) in elbow.items()},
+            _zeros_of_cosine(elbow_name, q3, lengths.gamma),
         ),
         SingularSet(
             "gimbal",
             "cos q6 = 0 and sin q5 = 0",
             "all four wrist axes lie in one plane",
             gimbal,
-            {
-                name: (low - HALF_PI, high - HALF_PI) if name == pitch_name else (low, high)
-                for name, (low, high) in wrist.items()
-            }
-            if gimbal[0] <= 0.0
-            else {},
+            wrist if gimbal[0] <= 0.0 else {},
         ),
     )
 
 
-def _zeros_of_cosine(joint: str, limits: Range) -> dict[str, Range]:
-    """First and last zero of the cosine between the limits, by joint name; empty if there is none."""
-    first, last = np.ceil(limits[0] / np.pi - 0.5), np.floor(limits[1] / np.pi - 0.5)
-    return {joint: (float(np.pi * (first + 0.5)), float(np.pi * (last + 0.5)))} if first <= last else {}
+def _zeros_of_cosine(joint: str, limits: Range, offset: float = 0.0) -> dict[str, Range]:
+    """First and last zero of cos(q + offset) with q between the limits, by joint name; empty if there is none."""
+    first, last = np.ceil((limits[0] + offset) / np.pi - 0.5), np.floor((limits[1] + offset) / np.pi - 0.5)
+    ends = (float(np.pi * (first + 0.5)) - offset, float(np.pi * (last + 0.5)) - offset)
+    return {joint: ends} if first <= last else {}
 
 
 def _square_range(values: Range) -> Range:
@@ -351,7 +346,8 @@ def _either(value: Array, target: Array) -> Array:
     return np.where(np.isnan(target), np.inf, np.where(np.abs(up) <= np.abs(down), up, down))
 
 
-def _positive(what: str, value: float) -> float:
+def positive(what: str, value: float) -> float:
+    """A length [m] as a float, or an error that calls it `what`."""
     if not (isinstance(value, int | float | np.number) and np.isfinite(value) and value > 0):
         raise TrocarError(f"{what} must be a positive number [m], got {value!r}")
     return float(value)

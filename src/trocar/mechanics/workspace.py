@@ -1,8 +1,7 @@
-"""What an arm can reach: clouds of tips, volumes, dexterity, and the part that several arms share."""
+"""Workspace of an arm: clouds of tips, volumes, dexterity, and the part that several arms share."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,16 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
-from trocar.arms import Arm
-from trocar.arms.arm import LIMIT_TOLERANCE
 from trocar.arms.structure import GimballedArm, Shaft, SnakeShaft, WristedShaft
-from trocar.errors import NearLimit, NearSingular, TrocarError, UnknownName, Unreachable
+from trocar.errors import TrocarError, UnknownName
+from trocar.mechanics import inverse_kinematics as ik
 from trocar.mechanics import reach
 from trocar.mechanics.arm_kinematics import ArmKinematics
-from trocar.mechanics.inverse_kinematics import branches
 from trocar.mechanics.inverse_kinematics.numeric import sobol
-from trocar.mechanics.singularities import singularity
-from trocar.spatial import Array, checked_pose, inverse
+from trocar.mechanics.singularities import positive
+from trocar.spatial import Array, checked_pose, inverse, numbers
 
 Method = Literal["sobol", "random", "grid"]
 Density = Literal["joints", "volume"]
@@ -94,7 +91,10 @@ class Workspace:
         return Cloud(q, _moved(self.T_world_base, np.concatenate(tips)))
 
     def contains(self, points: ArrayLike) -> Array:
-        """Whether the tip reaches points (..., 3) [m] in some orientation: in closed form, or by search to 1e-6 m."""
+        """Mask (...) of the points (..., 3) [m] that the tip reaches in some orientation.
+
+        In closed form, or by search to 1e-6 m.
+        """
         points = _checked_points(points)
         p = _moved(inverse(self.T_world_base), points.reshape(-1, 3))
         return np.concatenate([reach.reaches(self.mechanism.arm, part) for part in _chunks(p)]).reshape(
@@ -102,10 +102,11 @@ class Workspace:
         )
 
     def contains_pose(self, T: ArrayLike) -> Array:
-        """Whether the tip takes poses T (..., 4, 4); inverse kinematics."""
+        """Mask (...) of the poses T (..., 4, 4) that inverse kinematics solves."""
         T = checked_pose(T)
         T_base_tip = inverse(self.T_world_base) @ T.reshape(-1, 4, 4)
-        return np.concatenate([_solvable(self.mechanism, part) for part in _chunks(T_base_tip)]).reshape(T.shape[:-2])
+        found = [ik.solvable(self.mechanism.arm, part) for part in _chunks(T_base_tip)]
+        return np.concatenate(found).reshape(T.shape[:-2])
 
     @cached_property
     def wrist_volume(self) -> float:
@@ -173,8 +174,7 @@ def _counted(
 ) -> Volume:
     if not workspaces:
         raise TrocarError("give at least one workspace")
-    if not (isinstance(voxel, int | float | np.number) and np.isfinite(voxel) and voxel > 0):
-        raise TrocarError(f"voxel must be a positive length [m], got {voxel!r}")
+    voxel = positive("voxel", voxel)
     if grids < 2:
         raise TrocarError(f"an error needs at least 2 grids, got {grids!r}")
     low = np.max([w.box[0] for w in workspaces], axis=0)
@@ -184,7 +184,7 @@ def _counted(
         raise TrocarError(f"{np.prod(size / voxel):.1e} voxels of {voxel:g} m are too many; take larger ones")
     rng = np.random.default_rng(seed)
     rows: list[tuple[float, float, float]] = []
-    for edge in (4.0 * voxel, 2.0 * voxel, float(voxel)):
+    for edge in (4.0 * voxel, 2.0 * voxel, voxel):
         inside = []
         for _ in range(grids):
             start = low - edge * rng.uniform(0.0, 1.0, 3)
@@ -199,47 +199,6 @@ def _counted(
         rows.append((edge, float(values.mean()), float(values.std(ddof=1) / np.sqrt(grids))))
     edge, value, error = rows[-1]
     return Volume(value, error, edge, tuple(rows), inside[0])
-
-
-def _solvable(mechanism: ArmKinematics, T: Array) -> Array:
-    """Whether poses T (N, 4, 4) in the base have a solution within limits: those that `inverse_kinematics` solves."""
-    arm, m = mechanism.arm, mechanism.arm.tip_joints
-    home = np.tile(np.where(np.arange(arm.n) < m, arm.home, 0.0), (len(T), 1))
-    found, undecided = np.zeros(len(T), bool), np.zeros(len(T), bool)
-    for branch in branches(arm, T, home):
-        ok = _within(arm, branch.q)
-        ok[list(branch.failure)] = False
-        found |= ok
-        near = np.flatnonzero(branch.near_singular & ~ok)
-        if (
-            isinstance(arm.structure, WristedShaft) and near.size
-        ):  # exactly on a singular set a joint was taken from home
-            factors = singularity(mechanism, branch.q[near]).factors
-            undecided[near] |= np.minimum(np.abs(factors["pivot"]), np.abs(factors["wrist"])) < 1e-9
-    for row in np.flatnonzero(undecided & ~found):
-        found[row] = _solved(mechanism, T[row])
-    return found
-
-
-def _solved(mechanism: ArmKinematics, T: Array) -> bool:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NearSingular)
-        warnings.simplefilter("ignore", NearLimit)
-        try:
-            mechanism.inverse_kinematics(T)
-        except Unreachable:
-            return False
-    return True
-
-
-def _within(arm: Arm, q: Array) -> Array:
-    """Whether the joints (N, n) that move the tip are within limits, angles up to whole turns."""
-    m = arm.tip_joints
-    lower, upper = arm.lower[:m] - LIMIT_TOLERANCE, arm.upper[:m] + LIMIT_TOLERANCE
-    turn = np.array([0.0 if j.kind == "prismatic" else 2 * np.pi for j in arm.joints[:m]])
-    above = q[:, :m] - lower
-    above = np.where(turn > 0.0, above % np.where(turn > 0.0, turn, 1.0), above)
-    return np.asarray(((above >= 0.0) & (above <= upper - lower)).all(-1))
 
 
 def _moving(mechanism: ArmKinematics) -> list[int]:
@@ -311,12 +270,7 @@ def _chunks(values: Array) -> Iterator[Array]:
 
 
 def _checked_points(points: ArrayLike) -> Array:
-    try:
-        p = np.asarray(points, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise TrocarError(f"points must be numbers of shape (..., 3) [m]: {error}") from None
-    if p.ndim == 0 or p.shape[-1] != 3:
-        raise TrocarError(f"points must have shape (..., 3), got {p.shape}")
+    p = numbers("points", points, (3,))
     if not np.isfinite(p).all():
         raise TrocarError("points hold a value that is NaN or infinite")
     return p

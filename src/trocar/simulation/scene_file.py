@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from trocar.arms import ARMS
-from trocar.arms.instrument_file import Fields
+from trocar.arms.file_fields import Fields
 from trocar.arms.suj import CARTS
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics.cart import load_cart

@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.arms.arm import violation
 from trocar.control.controller import Setpoint
 from trocar.control.trajectories.paths import CartesianPath
 from trocar.control.trajectories.reference import NEAR_SINGULAR, Trajectory
@@ -119,7 +118,7 @@ class Following(Trajectory):
         else:
             name = self.mechanism.arm.joint_names[HELD]
             raise LeavesReach(t, f"no solution with joint {HELD + 1} ({name}) held at {q[HELD]:.6g}")
-        if (outside := violation(self.mechanism.arm.joints, q)) is not None:
+        if outside := self.mechanism.arm.violation(q):
             raise LeavesReach(t, outside)
         return q
 

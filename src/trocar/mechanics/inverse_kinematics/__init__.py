@@ -6,6 +6,7 @@ Branches are in closed form where the structure of the arm has one, and found by
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 
@@ -14,37 +15,34 @@ from trocar.arms.arm import LIMIT_TOLERANCE, violation_text
 from trocar.arms.structure import GimballedArm, RollingShaft, SnakeShaft, WristedShaft
 from trocar.errors import NearLimit, NearSingular, Unreachable
 from trocar.mechanics.inverse_kinematics.master import gimballed
-from trocar.mechanics.inverse_kinematics.numeric import CONVERGED, numeric, shortfall, solved
+from trocar.mechanics.inverse_kinematics.numeric import numeric, refined
 from trocar.mechanics.inverse_kinematics.remote_centre import Branch, rolling, wristed
 from trocar.mechanics.inverse_kinematics.snake import snaked
 from trocar.spatial import Array
 
 ROUNDING = 1e-9
+CLOSED_FORMS: dict[type, Callable[[Arm, Array, Array], list[Branch]]] = {
+    WristedShaft: wristed,
+    RollingShaft: rolling,
+    SnakeShaft: snaked,
+    GimballedArm: gimballed,
+}
 
 
 def branches(arm: Arm, T: Array, q_seed: Array, everywhere: bool = False) -> list[Branch]:
     """Solutions of poses T (N, 4, 4), limits not looked at; `everywhere` as for `numeric`."""
-    match arm.structure:
-        case WristedShaft():
-            return wristed(arm, T, q_seed)
-        case RollingShaft():
-            return rolling(arm, T, q_seed)
-        case SnakeShaft():
-            return snaked(arm, T, q_seed)
-        case GimballedArm():
-            return gimballed(arm, T, q_seed)
-        case _:
-            return numeric(arm, T, q_seed, everywhere)
+    closed_form = CLOSED_FORMS.get(type(arm.structure))
+    return closed_form(arm, T, q_seed) if closed_form else numeric(arm, T, q_seed, everywhere)
 
 
 def nearest_by_descent(arm: Arm, T: Array, q_seed: Array, shape: tuple[int, ...]) -> Array:
     """As `nearest`, by damped least squares from the seed alone, for any arm."""
     m = arm.tip_joints
-    q, error = solved(arm, T, q_seed[:, :m], arm.lower[:m], arm.upper[:m])
-    lost = np.flatnonzero(error > CONVERGED)
-    if lost.size:
-        raise Unreachable(_index(lost[0], shape), shortfall(error[lost[0]]), others=lost.size - 1)
-    return np.concatenate([q, q_seed[:, m:]], axis=-1)
+    found = refined(arm, T, q_seed, q_seed, arm.lower[:m], arm.upper[:m])
+    if found.failure:
+        row = min(found.failure)
+        raise Unreachable(_index(row, shape), found.failure[row], others=len(found.failure) - 1)
+    return found.q
 
 
 def nearest(arm: Arm, T: Array, q_seed: Array, shape: tuple[int, ...]) -> Array:
@@ -53,11 +51,7 @@ def nearest(arm: Arm, T: Array, q_seed: Array, shape: tuple[int, ...]) -> Array:
     `shape` is the caller's batch shape, for error messages. Raises Unreachable; warns NearSingular, NearLimit.
     """
     found = branches(arm, T, q_seed)
-    best, best_cost, singular = _choice(arm, found, q_seed)
-    at_singularity = np.logical_or.reduce([branch.near_singular for branch in found])
-    # joints of the wrist that the closed form takes from the seed at a singularity
-    for joint in (4, 5) if isinstance(arm.structure, WristedShaft) else ():
-        _search_free_joint(arm, T, q_seed, joint, at_singularity, best, best_cost, singular)
+    best, best_cost, singular = _solutions(arm, T, q_seed, found)
     lost = np.flatnonzero(~np.isfinite(best_cost))
     if lost.size:
         raise Unreachable(_index(lost[0], shape), _reason(arm, found, int(lost[0]), q_seed), others=lost.size - 1)
@@ -65,6 +59,34 @@ def nearest(arm: Arm, T: Array, q_seed: Array, shape: tuple[int, ...]) -> Array:
     outside = _excess(arm, best).max(-1) > ROUNDING
     _warn(NearLimit, outside, shape, f"outside a joint limit, by less than {LIMIT_TOLERANCE:g}")
     return best
+
+
+def solvable(arm: Arm, T: Array) -> Array:
+    """Mask (N,) of the poses T (N, 4, 4) in the base that have a solution within limits."""
+    home = np.tile(default_seed(arm), (len(T), 1))
+    return np.isfinite(_solutions(arm, T, home, branches(arm, T, home))[1])
+
+
+def default_seed(arm: Arm) -> Array:
+    """The home position (n,), with the joints that do not move the tip (the jaw) at 0."""
+    return np.where(np.arange(arm.n) < arm.tip_joints, arm.home, 0.0)
+
+
+def _solutions(arm: Arm, T: Array, q_seed: Array, found: list[Branch]) -> tuple[Array, Array, Array]:
+    """As `_choice`; at a singularity, joints that are free there are moved to bring the others within limits."""
+    best, best_cost, singular = _choice(arm, found, q_seed)
+    # joints of the wrist that the closed form takes from the seed at a singularity
+    for joint in (4, 5) if isinstance(arm.structure, WristedShaft) else ():
+        at_singularity = np.logical_or.reduce([branch.near_singular for branch in found])
+        lost = np.flatnonzero(~np.isfinite(best_cost) & at_singularity)
+        for value in np.linspace(arm.lower[joint], arm.upper[joint], 121) if lost.size else ():
+            seed = q_seed[lost].copy()
+            seed[:, joint] = value
+            q, own_cost, near = _choice(arm, branches(arm, T[lost], seed), seed)
+            cost = np.where(np.isfinite(own_cost) & near, ((q - q_seed[lost]) ** 2).sum(-1), np.inf)
+            better = cost < best_cost[lost]
+            best[lost[better]], best_cost[lost[better]], singular[lost[better]] = q[better], cost[better], True
+    return best, best_cost, singular
 
 
 def _choice(arm: Arm, found: list[Branch], q_seed: Array) -> tuple[Array, Array, Array]:
@@ -80,30 +102,6 @@ def _choice(arm: Arm, found: list[Branch], q_seed: Array) -> tuple[Array, Array,
         best, best_cost = np.where(better[:, None], q, best), np.minimum(cost, best_cost)
         singular = np.where(better, branch.near_singular, singular)
     return best, best_cost, singular
-
-
-def _search_free_joint(
-    arm: Arm,
-    T: Array,
-    q_seed: Array,
-    joint: int,
-    at_singularity: Array,
-    best: Array,
-    best_cost: Array,
-    singular: Array,
-) -> None:
-    """At a singularity one joint is free and taken from the seed; where that leads out of limits, try its range."""
-    lost = np.flatnonzero(~np.isfinite(best_cost) & at_singularity)
-    if not lost.size:
-        return
-    for value in np.linspace(arm.lower[joint], arm.upper[joint], 121):
-        seed = q_seed[lost].copy()
-        seed[:, joint] = value
-        q, found, near = _choice(arm, branches(arm, T[lost], seed), seed)
-        cost = np.where(np.isfinite(found) & near, ((q - q_seed[lost]) ** 2).sum(-1), np.inf)
-        better = lost[cost < best_cost[lost]]
-        best[better], best_cost[better] = q[np.isin(lost, better)], cost[np.isin(lost, better)]
-        singular[better] = True
 
 
 def all_branches(arm: Arm, T: Array, q_seed: Array) -> list[Array]:
@@ -123,7 +121,7 @@ def all_branches(arm: Arm, T: Array, q_seed: Array) -> list[Array]:
 
 
 def _excess(arm: Arm, q: Array) -> Array:
-    """How far each tip joint is outside its limits [rad, m], 0 inside; the jaw is not the tip's."""
+    """Distance of each tip joint outside its limits [rad, m], 0 inside; the jaw is no tip joint."""
     return arm.excess(q[..., : arm.tip_joints])
 
 
@@ -172,7 +170,7 @@ def _warn(category: type[Warning], rows: Array, shape: tuple[int, ...], text: st
     if where.size:
         index = _index(where[0], shape)
         which = f"{where.size} of {rows.size} solutions (first at index {index})" if shape else "the solution"
-        warnings.warn(f"{which} {'are' if where.size > 1 else 'is'} {text}", category, stacklevel=4)
+        warnings.warn(f"{which} {'are' if where.size > 1 else 'is'} {text}", category, stacklevel=5)
 
 
 def _index(row: int, shape: tuple[int, ...]) -> tuple[int, ...]:

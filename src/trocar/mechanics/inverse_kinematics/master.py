@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from trocar.arms import Arm
+from trocar.arms.structure import GimballedArm
 from trocar.mechanics.inverse_kinematics.remote_centre import NEAR, Branch
 from trocar.spatial import Array, rotation
 
@@ -21,10 +22,9 @@ GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 
 def gimballed(arm: Arm, T: Array, q_seed: Array) -> list[Branch]:
     """Branches of an MTM: in front of or behind the yaw axis, elbow to either side."""
-    a_2 = float(arm.serial[2].placement[0, 3])
-    T_3_4 = arm.serial[3].placement
-    a_3, d_4 = float(T_3_4[0, 3]), float(T_3_4[:3, 3] @ T_3_4[:3, 2])
-    r, gamma = float(np.hypot(a_3, d_4)), float(np.arctan2(d_4, a_3))
+    lengths = arm.structure
+    assert isinstance(lengths, GimballedArm)
+    a_2, r, gamma = lengths.upper_arm, lengths.r, lengths.gamma
     p, R = T[:, :3, 3], T[:, :3, :3]
     branches = []
     for side in (1.0, -1.0):
@@ -85,14 +85,14 @@ def _wrist(arm: Arm, R_3: Array, q_seed: Array) -> tuple[Array, Array]:
     pick = cost.argmin(-1)
     found = np.isfinite(cost[rows[:, 0], pick])
     q4_best = candidates[rows[:, 0], pick][:, None]
-    q5, q6, q7 = _family(R_3, q4_best)
-    q7 = _nearest_turn(q7, q_seed[:, 6:7], lower[6], upper[6])
-    q5 = _nearest_turn(q5, 0.5 * (lower[4] + upper[4]), lower[4], upper[4])
-    return np.concatenate([q4_best, q5, q6, q7], axis=-1), found
+    return np.concatenate([q4_best, *_family(R_3, q4_best, lower, upper, q_seed)], axis=-1), found
 
 
-def _family(R_3: Array, q4: Array) -> tuple[Array, Array, Array]:
-    """q5, q6, q7 for platform angles q4 (N, K): Z-Y-Z angles with sin(q6 - pi/2) < 0, that is |q6| < pi/2."""
+def _family(R_3: Array, q4: Array, lower: Array, upper: Array, q_seed: Array) -> tuple[Array, Array, Array]:
+    """q5, q6, q7 for platform angles q4 (N, K): Z-Y-Z angles with sin(q6 - pi/2) < 0, that is |q6| < pi/2.
+
+    q5 and q7 are moved by whole turns: q5 to the middle of its limits, q7 to the seed.
+    """
     c, s = np.cos(q4), np.sin(q4)
     R = R_3[:, :, :, None]
     # rows of (Rz(q4) Rx(pi/2))' are (c, s, 0), (0, 0, 1) and (s, -c, 0)
@@ -101,7 +101,8 @@ def _family(R_3: Array, q4: Array) -> tuple[Array, Array, Array]:
     q5 = np.arctan2(-A_yz * np.ones_like(c), -A_xz)
     q6 = np.arctan2(A_zz, np.hypot(A_xz, A_yz))
     q7 = np.arctan2(-A_zy, A_zx) - np.pi / 2
-    return q5, q6, q7
+    q5 = _nearest_turn(q5, 0.5 * (lower[4] + upper[4]), lower[4], upper[4])
+    return q5, q6, _nearest_turn(q7, q_seed[:, 6:7], lower[6], upper[6])
 
 
 def _samples(R_3: Array, lower: Array, upper: Array, q4_seed: Array) -> Array:
@@ -134,13 +135,9 @@ def _samples(R_3: Array, lower: Array, upper: Array, q4_seed: Array) -> Array:
 
 def _cost(R_3: Array, q4: Array, lower: Array, upper: Array, q_seed: Array) -> Array:
     """Squared distance (N, K) of joints 4 to 7 to the seed; infinite outside the limits."""
-    q5, q6, q7 = _family(R_3, q4)
-    q5 = _nearest_turn(q5, 0.5 * (lower[4] + upper[4]), lower[4], upper[4])
-    q7 = _nearest_turn(q7, q_seed[:, 6:7], lower[6], upper[6])
-    inside = (q4 >= lower[3]) & (q4 <= upper[3]) & (q6 >= lower[5]) & (q6 <= upper[5])
-    inside &= (q5 >= lower[4]) & (q5 <= upper[4]) & (q7 >= lower[6]) & (q7 <= upper[6])
-    squares = sum((value - q_seed[:, j : j + 1]) ** 2 for j, value in ((3, q4), (4, q5), (5, q6), (6, q7)))
-    return np.where(inside, squares, np.inf)
+    wrist = list(enumerate((q4, *_family(R_3, q4, lower, upper, q_seed)), start=3))
+    inside = np.logical_and.reduce([(q >= lower[j]) & (q <= upper[j]) for j, q in wrist])
+    return np.where(inside, sum((q - q_seed[:, j : j + 1]) ** 2 for j, q in wrist), np.inf)
 
 
 def _lowest_minima(x: Array, cost: Array, count: int) -> tuple[Array, Array, Array]:

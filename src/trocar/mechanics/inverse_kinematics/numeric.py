@@ -18,27 +18,18 @@ STARTS = 16  # spread evenly over the joint limits (a power of 2)
 
 
 class SerialChain:
-    """Tip pose and Jacobian of the serial table of an arm over its tip joints q (N, m)."""
+    """Tip pose and Jacobian of the serial table of an arm over its tip joints."""
 
     def __init__(self, arm: Arm) -> None:
         self._arm, self._tree = arm, Tree(arm.serial, arm.joint_names)
 
-    def forward(self, q: Array) -> Array:
-        """Tip poses (N, 4, 4) in the base."""
-        tree = self._tree
-        R, p = tree.pose(tree.motion(self._columns(q)), len(self._arm.serial) - 1, self._arm.T_last_tip)
-        found = np.tile(np.eye(4), (len(q), 1, 1))
-        found[:, :3, :3], found[:, :3, 3] = np.moveaxis(R, -1, 0), p.T
-        return found
-
-    def jacobian(self, q: Array) -> Array:
-        """(N, 6, m), linear rows first, base axes."""
-        J = self._tree.jacobian(self._columns(q), len(self._arm.serial) - 1, self._arm.T_last_tip)
-        return np.moveaxis(J[:, : self._arm.tip_joints], -1, 0)
-
-    def _columns(self, q: Array) -> Array:
-        """(n, N); the joints that do not move the tip are zero."""
-        return np.ascontiguousarray(np.pad(q, ((0, 0), (0, self._arm.n - self._arm.tip_joints))).T)
+    def __call__(self, q: Array) -> tuple[Array, Array]:
+        """Tip poses (N, 4, 4) in the base and Jacobians (N, 6, m), linear rows first, base axes, for q (N, m)."""
+        arm, tree = self._arm, self._tree
+        still = np.zeros((len(q), arm.n - arm.tip_joints))  # joints that do not move the tip
+        motion = tree.motion(np.ascontiguousarray(np.concatenate([q, still], axis=1).T))
+        last, T = len(arm.serial) - 1, arm.T_last_tip
+        return tree.frame(motion, last, T), np.moveaxis(tree.jacobian(motion, last, T)[:, : arm.tip_joints], -1, 0)
 
 
 def solved(
@@ -51,7 +42,10 @@ def solved(
     chain, weight = SerialChain(arm), np.array([1.0] * 3 + [length] * 3)
 
     def residual(q: Array, rows: Array) -> tuple[Array, Array]:
-        return -weight * pose_error(T[rows], chain.forward(q)), weight[:, None] * chain.jacobian(q)
+        T_base_tip, J = chain(q)
+        if not length:
+            return T_base_tip[:, :3, 3] - T[rows, :3, 3], J[:, :3]
+        return -weight * pose_error(T[rows], T_base_tip), weight[:, None] * J
 
     return bounded_least_squares(residual, start, lower, upper, tolerance, ITERATIONS)
 
@@ -60,14 +54,12 @@ def refined(arm: Arm, T: Array, start: Array, q_seed: Array, lower: Array, upper
     """The solution that damped least squares reaches from a start (N, n) between bounds (m,)."""
     m = arm.tip_joints
     q, error = solved(arm, T, start[:, :m], lower, upper)
-    near = np.linalg.svd(SerialChain(arm).jacobian(q), compute_uv=False)[:, -1] < NEAR
-    failure = {int(i): shortfall(error[i]) for i in np.flatnonzero(error > CONVERGED)}
+    near = np.linalg.svd(SerialChain(arm)(q)[1], compute_uv=False)[:, -1] < NEAR
+    failure = {
+        int(i): f"damped least squares stopped {error[i]:.2g} m short; try another seed"
+        for i in np.flatnonzero(error > CONVERGED)
+    }
     return Branch(np.concatenate([q, q_seed[:, m:]], axis=-1), near, failure)
-
-
-def shortfall(error: float) -> str:
-    """Text for a pose that damped least squares did not reach, with the error left [m]."""
-    return f"damped least squares stopped {error:.2g} m short; try another seed"
 
 
 def numeric(arm: Arm, T: Array, q_seed: Array, everywhere: bool = False) -> list[Branch]:

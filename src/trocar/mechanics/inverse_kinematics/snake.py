@@ -10,6 +10,7 @@ import numpy as np
 
 from trocar.arms import Arm
 from trocar.arms.arm import poses_at_zero
+from trocar.arms.structure import SnakeShaft
 from trocar.mechanics.inverse_kinematics.numeric import refined
 from trocar.mechanics.inverse_kinematics.remote_centre import Branch, offset_wrist
 from trocar.spatial import Array, inverse, mdh
@@ -32,8 +33,8 @@ def snaked(arm: Arm, T: Array, q_seed: Array) -> list[Branch]:
 def _guesses(arm: Arm, T: Array, q_seed: Array) -> list[Branch]:
     """Branches of a wrist whose axes meet in the middle of the snake, with the same tip at q = 0."""
     at, half = poses_at_zero(arm.serial), np.pi / 2
-    length = sum(float(np.linalg.norm(body.placement[:3, 3])) for body in arm.serial[4:])
-    d_roll = float(arm.serial[3].placement[2, 3]) + 0.5 * length
+    assert isinstance(arm.structure, SnakeShaft)
+    d_roll = float(arm.serial[3].placement[2, 3]) + 0.5 * arm.structure.length
     T_insertion_6 = mdh(d=d_roll) @ mdh(alpha=-half, theta=-half) @ mdh(alpha=-half, theta=-half)
     T_6_tip = inverse(at["insertion"] @ T_insertion_6) @ at[arm.serial[-1].name] @ arm.T_last_tip
     return offset_wrist(arm, T @ inverse(T_6_tip), q_seed, d_roll, 0.0)

@@ -1,4 +1,4 @@
-"""Reading the fields of an instrument file, with errors that name the file and the field."""
+"""Reading the fields of a TOML file, with errors that name the file and the field."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Fields:
     """The fields of one file. Each is checked as it is read; `check_all_read` then finds misspelt ones.
 
     Attributes:
-        name: of the instrument, that of its file.
+        name: name of the file, without its suffix.
     """
 
     def __init__(self, table: Mapping[str, Any], path: str) -> None:
@@ -39,6 +39,12 @@ class Fields:
 
     def vector(self, key: str, size: int, default: Sequence[float] = _MISSING) -> Array:
         return self._array(key, (size,), default)
+
+    def numbers(self, key: str) -> tuple[float, ...]:
+        value = self._get(key)
+        if not (isinstance(value, list) and value):
+            raise self._error(key, f"must be a list of numbers, got {value!r}")
+        return tuple(self._array(key, (len(value),)).tolist())
 
     def rotation(self, key: str) -> Array:
         R = self._array(key, (3, 3))
@@ -118,9 +124,8 @@ class Fields:
         size = " x ".join(map(str, shape))
         expected = f"{size} finite numbers" if shape else "a finite number"
         flat = np.array(value, dtype=object).ravel() if _even(value) else [None]
-        if not all(isinstance(x, int | float) and not isinstance(x, bool) for x in flat):
-            raise self._error(key, f"must be {expected}, got {value!r}")
-        array = np.array(value, dtype=float)
+        plain = all(isinstance(x, int | float) and not isinstance(x, bool) for x in flat)
+        array = np.array(value if plain else np.nan, dtype=float)
         if array.shape != shape or not np.isfinite(array).all():
             raise self._error(key, f"must be {expected}, got {value!r}")
         array.setflags(write=False)
@@ -139,7 +144,7 @@ class Fields:
 
 
 def _even(value: Any) -> bool:
-    """Whether nested lists are as long as each other, so that they make an array."""
+    """True if nested lists are as long as each other, so that they make an array."""
     if not isinstance(value, list | tuple):
         return True
     kinds = {len(v) if isinstance(v, list) else None for v in value}

@@ -6,10 +6,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from tools.consistent_links import equivalent, nearest
 from trocar.arms.parameter_file import to_toml
 from trocar.arms.parameters import Drive, Parameters
 from trocar.files import write_whole
-from trocar.identification.consistency import equivalent, nearest, prior
+from trocar.identification.consistency import prior
 from trocar.mechanics import load_mechanism
 
 # Rotor inertia of an instrument motor, at its disc [kg m^2]. The published gains are unstable below 5e-5, and with one
@@ -18,7 +19,7 @@ DISC_INERTIA = 1e-4
 
 COMMENTS = """Dynamic parameters of the PSM: the torque of the published set, physically consistent. SI units.
 
-Derived by `python -m tools.derive_wang2019 PSM FILE` (see trocar/identification/consistency.py):
+Derived by `python -m tools.derive_wang2019 PSM FILE` (see tools/consistent_links.py):
 - links: pseudo-inertias of least divergence from the boxes of prior_psm.toml, all 17 base parameters held;
 - counterweight: as published, moved by the least change that makes it positive definite;
 - drives: friction and stiffness as published; the negative rotor inertias of the wrist are replaced by positive
@@ -32,7 +33,7 @@ MTM_ROTORS = {"motor_4": 5e-4, "motor_5": 5e-5, "motor_6": 3e-5, "motor_7": 1e-5
 
 MTM_COMMENTS = """Dynamic parameters of the MTM: nearly the published torque, physically consistent. SI units.
 
-Derived by `python -m tools.derive_wang2019 MTM FILE` (see trocar/identification/consistency.py). No
+Derived by `python -m tools.derive_wang2019 MTM FILE` (see tools/consistent_links.py). No
 consistent set has exactly the published torque, whose mass matrix is not positive definite. This one changes it, root
 mean square over random states relative to the mean torque of each joint, by
     {change}
@@ -44,7 +45,7 @@ def derive_mtm() -> tuple[Parameters, list[str]]:
     """The consistent set of the MTM, and the comments that state what it changes."""
     published = load_mechanism("MTMR", "wang2019_published")
     assert published.parameters is not None
-    found = nearest(published, prior("MTM"))
+    inertias, torque_change = nearest(published, prior("MTM"))
     drives = [_without_rotor(drive) for drive in published.parameters.drives if not drive.motors]
     friction = {next(iter(d.motors)): d for d in published.parameters.drives if d.motors}
     for motor, Im in MTM_ROTORS.items():
@@ -54,11 +55,11 @@ def derive_mtm() -> tuple[Parameters, list[str]]:
         published.parameters,
         name="wang2019",
         source="Wang et al. 2019, nearest physically consistent set",
-        inertias=found.inertias,
+        inertias=inertias,
         drives=tuple(drives),
         path="",
     )
-    change = ", ".join(f"{100 * c:.1f} %" for c in found.torque_change)
+    change = ", ".join(f"{100 * c:.1f} %" for c in torque_change)
     return parameters, MTM_COMMENTS.format(change=change).splitlines()
 
 
@@ -77,7 +78,7 @@ def derive() -> Parameters:
         arm="PSM",
         geometry="wang2019",
         source="Wang et al. 2019, made physically consistent with the same torque",
-        inertias=equivalent(published, prior("PSM")).inertias,
+        inertias=equivalent(published, prior("PSM")),
         drives=tuple(drives),
         path="",
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from trocar.arms import Arm
 from trocar.arms.arm import Joint
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 from trocar.spatial import Array
 
 RANGE = 0.9  # part of a joint's range that is used where nothing is published
@@ -96,10 +96,9 @@ def excitation_limits(
         chosen[joint.name] = (middle - RANGE * half, middle + RANGE * half, SPEED * joint.velocity)
         if joint.name in arm.excitation.joints:
             chosen[joint.name] = _within(joint, arm.excitation.joints[joint.name])
-    for name, change in (changes or {}).items():
-        if name not in chosen:
-            raise UnknownName(f"joint of {arm.name}", name, arm.joint_names)
-        chosen[name] = change
+    changes = changes or {}
+    check_known(f"joint of {arm.name}", arm.joint_names, *changes)
+    chosen |= changes
     for joint in arm.joints:
         lower, upper, _ = chosen[joint.name]
         if lower < joint.lower - 1e-9 or upper > joint.upper + 1e-9:

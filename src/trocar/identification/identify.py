@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -52,12 +52,11 @@ class Identified:
     covariance: Array
     status: str
     seconds: float
-    period: float | None
     validation: Validation | None
 
     def mechanism(self) -> Mechanism:
         """The equations with the identified parameters."""
-        return replace(self.recipe, template=self.parameters).mechanism()
+        return Mechanism(self.recipe.arm, self.parameters)
 
     def prepared(self, recording: Recording) -> Signals:
         """Another recording, filtered as the one that was fitted."""
@@ -134,17 +133,15 @@ def identify(
     if cross_validate:
         validation = cross_validated(problem, bin_of_row, grams, repeats is not None, lambda f: tell(0.3 + 0.4 * f))
     G, h = np.sum([G for G, _ in grams], axis=0), np.sum([h for _, h in grams], axis=0)
-    solution = consistent(problem, recipe.priors, recipe.weights.prior, recipe.least_rotors, G, h)
+    theta, status = consistent(problem, recipe.priors, recipe.weights.prior, recipe.least_rotors, G, h)
     tell(0.95)
-    phi = problem.M @ solution.theta
-    parameters = with_values(recipe.template, problem.names, phi)
-    predicted = problem.predicted(solution.theta)
+    predicted = problem.predicted(theta)
     used = signals.used
-    names, covariance = _covariance(problem, solution.theta)
+    names, covariance = _covariance(problem, theta)
     tell(1.0)
     return Identified(
         recipe=recipe,
-        parameters=parameters,
+        parameters=with_values(recipe.template, problem.names, problem.M @ theta),
         columns=tuple(recording.joints),
         signals=signals,
         predicted=predicted,
@@ -154,9 +151,8 @@ def identify(
         train_rms=root_mean_square(signals.tau[used], predicted),
         names=names,
         covariance=covariance,
-        status=solution.status,
+        status=status,
         seconds=time.perf_counter() - start,
-        period=None if repeats is None else repeats / signals.rate,
         validation=validation,
     )
 

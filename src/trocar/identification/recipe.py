@@ -18,7 +18,7 @@ from trocar.arms import ARMS, Arm, load_arm
 from trocar.arms.elastics import elastic
 from trocar.arms.parameters import DRIVE_TERMS, Dahl, Drive, Parameters, load_parameters
 from trocar.arms.tables import read
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 from trocar.identification.consistency import Prior, prior
 from trocar.identification.general_recipe import general_table, prior_of_set
 from trocar.mechanics import Mechanism
@@ -100,8 +100,7 @@ def load_recipe(
 
 def recipe_table(arm: str, path: str | Path | None = None) -> dict[str, Any]:
     """The recipe of an arm, or one from a file, as its table."""
-    if arm not in ARMS:
-        raise UnknownName("arm", arm, ARMS)
+    check_known("arm", ARMS, arm)
     if path is None:
         if arm in RECIPES:
             return deepcopy(read(f"recipe_{RECIPES[arm]}"))
@@ -134,12 +133,10 @@ def _check_arm(arm: str, table: Mapping[str, Any], where: str) -> None:
 
 def _recipe(robot: Arm, table: Mapping[str, Any], priors: Mapping[str, Prior], where: str) -> Recipe:
     filters, drives = table["filters"], table["drives"]
-    _known(filters, FILTERS, f"{where}: [filters]")
+    check_known(f"{where}: [filters]: field", FILTERS, *filters)
     for drive, entry in drives.items():
-        _known(entry, DRIVE_KEYS, f"{where}: [drives.{drive}]")
-        for term in entry["terms"]:
-            if term not in DRIVE_TERMS:
-                raise UnknownName(f"{where}: [drives.{drive}]: term", term, DRIVE_TERMS)
+        check_known(f"{where}: [drives.{drive}]: field", DRIVE_KEYS, *entry)
+        check_known(f"{where}: [drives.{drive}]: term", DRIVE_TERMS, *entry["terms"])
     if len(filters["motion"]) != robot.n:
         raise TrocarError(f"{where}: [filters] motion needs {robot.n} cut-offs, got {len(filters['motion'])}")
     held = {
@@ -147,7 +144,7 @@ def _recipe(robot: Arm, table: Mapping[str, Any], priors: Mapping[str, Prior], w
         for drive, entry in drives.items()
         for term in entry.get("held", {})
     }
-    _known(table["weights"], WEIGHTS, f"{where}: [weights]")
+    check_known(f"{where}: [weights]: field", WEIGHTS, *table["weights"])
     weights = Weights(held=held, **{key: float(value) for key, value in table["weights"].items()})
     if min(weights.prior, weights.friction, weights.other) <= 0:
         raise TrocarError(f"{where}: [weights] must be positive: without them the estimate is not unique")
@@ -177,17 +174,10 @@ def _recipe(robot: Arm, table: Mapping[str, Any], priors: Mapping[str, Prior], w
     )
 
 
-def _known(entry: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
-    unknown = sorted(set(entry) - set(keys))
-    if unknown:
-        raise UnknownName(f"{where}: field", unknown[0], keys)
-
-
 def _factor(entry: Mapping[str, Any], term: str, where: str) -> float:
     """How much more strongly than by its weight a term of a drive is held."""
     known = (*entry["terms"], *(("hysteresis",) if "hysteresis" in entry else ()))
-    if term not in known:
-        raise UnknownName(f"{where}: held term", term, known)
+    check_known(f"{where}: held term", known, term)
     factor = float(entry["held"][term])
     if not (np.isfinite(factor) and factor > 0):
         raise TrocarError(f"{where}: held: the factor of {term} must be positive, got {factor:g}")

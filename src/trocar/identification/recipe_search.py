@@ -21,7 +21,7 @@ from trocar.identification.cross_validation import Validation, bins, cross_valid
 from trocar.identification.design import Design
 from trocar.identification.identify import prepared, problem_of
 from trocar.identification.recipe import Recipe, recipe_of
-from trocar.identification.recipe_changes import Change, alternatives, simpler
+from trocar.identification.recipe_changes import alternatives, simpler
 from trocar.identification.recording_checks import check, check_excitation
 from trocar.identification.signals import Signals
 from trocar.recording import Recording
@@ -157,7 +157,7 @@ def _descend(run: _RecipeSearch, here: Trial) -> bool:
         before = here.error
         for options in alternatives(here.table):
             for change in options(here.table):
-                found = run.trial(*_made(change, here))
+                found = run.trial(*change)
                 if found is None:
                     return False
                 if found.error < here.error * (1 - LEAST_GAIN):
@@ -171,16 +171,10 @@ def _simplify(run: _RecipeSearch) -> bool:
     """Take away what is not needed to stay within one standard error of the best."""
     chosen = Found(trials=tuple(run.trials), finished=False).chosen
     while True:
-        options = [run.trial(*_made(change, chosen)) for change in simpler(chosen.table)]
+        options = [run.trial(*change) for change in simpler(chosen.table)]
         if any(option is None for option in options):
             return False
         now = Found(trials=tuple(run.trials), finished=False).chosen
         if now is chosen:
             return True
         chosen = now
-
-
-def _made(change: Change, here: Trial) -> tuple[str, dict[str, Any]]:
-    table = deepcopy(dict(here.table))
-    change.apply(table)
-    return change.name, table

@@ -12,6 +12,7 @@ from trocar.errors import TrocarError
 Relation = Literal["equal", "at_most", "at_least"]
 
 RELATIONS: tuple[str, ...] = get_args(Relation)
+JSON_KEYS = ("id", "published", "ours", "unit", "relation", "tolerance", "holds", "source", "note")
 REASONS = ("not run: ", "not reproducible: ")
 
 
@@ -85,17 +86,7 @@ class Claim:
         if ours is not None and not math.isfinite(ours):
             note = f"ours is {ours}; {note}" if note else f"ours is {ours}"
             ours = None
-        return {
-            "id": self.id,
-            "published": self.published,
-            "ours": ours,
-            "unit": self.unit,
-            "relation": self.relation,
-            "tolerance": self.tolerance,
-            "holds": self.holds,
-            "source": self.source,
-            "note": note,
-        }
+        return {key: getattr(self, key) for key in JSON_KEYS} | {"ours": ours, "note": note}
 
     def expected(self) -> str:
         """The published number with relation and tolerance, such as `= 1.2 ± 0.1` or `≤ 3 + 0.5`."""

@@ -136,9 +136,9 @@ def _columns(recording: Recording) -> dict[str, Array]:
         if value is not None:
             for j, (joint, unit) in enumerate(zip(recording.joints, recording.joint_units, strict=True)):
                 columns[f"{prefix}{name}_{joint} [{UNITS[name][unit]}]"] = value[:, j]
-    for name, (count, unit) in TIP_COMMANDS.items():
+    for name, (axes, unit) in TIP_COMMANDS.items():
         if name in recording.commands:
-            columns |= {f"command_{name}[{i}] [{unit}]": recording.commands[name][:, i] for i in range(count)}
+            columns |= {f"command_{name}[{i}] [{unit}]": recording.commands[name][:, i] for i in range(len(axes))}
     for name, value in recording.extra.items():
         unit = recording.extra_units[name]
         if value.ndim == 1:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -91,13 +91,12 @@ class Markers:
     def renamed(self, names: Mapping[str, str]) -> Markers:
         """The same with bodies called otherwise: old name -> new name."""
         poses = {names.get(body, body): T for body, T in self.poses.items()}
-        return Markers(t=self.t, q=self.q, joints=self.joints, poses=poses, lines=self.lines, source=self.source)
+        return replace(self, poses=poses)
 
     def without(self, rows: Array) -> Markers:
         """The same without some rows, a mask (N,)."""
         poses = {body: T[~rows] for body, T in self.poses.items()}
-        t, q, lines = self.t[~rows], self.q[~rows], np.asarray(self.lines)[~rows]
-        return Markers(t=t, q=q, joints=self.joints, poses=poses, lines=lines, source=self.source)
+        return replace(self, t=self.t[~rows], q=self.q[~rows], poses=poses, lines=np.asarray(self.lines)[~rows])
 
     def save(self, path: str | os.PathLike[str], joint_units: Sequence[str]) -> Path:
         """Write a CSV file, whole or not at all; every number reads back as it is. joint_units: rad or m of each."""

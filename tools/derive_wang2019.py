@@ -15,7 +15,7 @@ from trocar.mechanics import load_mechanism
 
 # Rotor inertia of an instrument motor, at its disc [kg m^2]. The published gains are unstable below 5e-5, and with one
 # sample of delay below 1e-4; identification with hysteresis gives 0.5 to 3e-4.
-DISC_INERTIA = 1e-4
+DISC_ROTORS = {f"disc_{k}": 1e-4 for k in (1, 2, 3, 4)}
 
 COMMENTS = """Dynamic parameters of the PSM: the torque of the published set, physically consistent. SI units.
 
@@ -46,17 +46,12 @@ def derive_mtm() -> tuple[Parameters, list[str]]:
     published = load_mechanism("MTMR", "wang2019_published")
     assert published.parameters is not None
     inertias, torque_change = nearest(published, prior("MTM"))
-    drives = [_without_rotor(drive) for drive in published.parameters.drives if not drive.motors]
-    friction = {next(iter(d.motors)): d for d in published.parameters.drives if d.motors}
-    for motor, Im in MTM_ROTORS.items():
-        at_motor = friction.get(motor, Drive(name=motor, motors={motor: 1.0}, terms=("Im",)))
-        drives.append(replace(at_motor, Im=Im))
     parameters = replace(
         published.parameters,
         name="wang2019",
         source="Wang et al. 2019, nearest physically consistent set",
         inertias=inertias,
-        drives=tuple(drives),
+        drives=_with_rotors(published.parameters.drives, MTM_ROTORS),
         path="",
     )
     change = ", ".join(f"{100 * c:.1f} %" for c in torque_change)
@@ -66,26 +61,26 @@ def derive_mtm() -> tuple[Parameters, list[str]]:
 def derive() -> Parameters:
     """The consistent set of the PSM."""
     published = load_mechanism("PSM", "wang2019_published")
-    parameters = published.parameters
-    assert parameters is not None
-    drives = [_without_rotor(drive) for drive in parameters.drives if not drive.motors]
-    by_motor = {next(iter(d.motors)): d for d in parameters.drives if d.motors}
-    for disc in ("disc_1", "disc_2", "disc_3", "disc_4"):
-        friction = by_motor.get(disc, Drive(name=disc, motors={disc: 1.0}, terms=("Im",)))
-        drives.append(replace(friction, Im=DISC_INERTIA))
+    assert published.parameters is not None
     return Parameters(
         name="wang2019",
         arm="PSM",
         geometry="wang2019",
         source="Wang et al. 2019, made physically consistent with the same torque",
         inertias=equivalent(published, prior("PSM")),
-        drives=tuple(drives),
+        drives=_with_rotors(published.parameters.drives, DISC_ROTORS),
         path="",
     )
 
 
-def _without_rotor(drive: Drive) -> Drive:
-    return replace(drive, Im=0.0, terms=tuple(term for term in drive.terms if term != "Im"))
+def _with_rotors(drives: tuple[Drive, ...], rotors: dict[str, float]) -> tuple[Drive, ...]:
+    """Drives of joints without their rotors, then those of motors, with rotor inertias [kg m^2] by motor."""
+    at_joints = [
+        replace(d, Im=0.0, terms=tuple(term for term in d.terms if term != "Im")) for d in drives if not d.motors
+    ]
+    by_motor = {next(iter(d.motors)): d for d in drives if d.motors}
+    bare = {motor: Drive(name=motor, motors={motor: 1.0}, terms=("Im",)) for motor in rotors}
+    return (*at_joints, *(replace(by_motor.get(motor, bare[motor]), Im=Im) for motor, Im in rotors.items()))
 
 
 if __name__ == "__main__":

@@ -90,14 +90,8 @@ def fetched_folder() -> Path:
 def _load(name: str) -> Dataset:
     given = tomllib.loads((files(__package__) / f"{name}.toml").read_text(encoding="utf-8"))
     owner = given["repository"].removeprefix("https://github.com/")
-    return Dataset(
-        title=given["title"],
-        citation=given["citation"],
-        repository=given["repository"],
-        url=f"https://raw.githubusercontent.com/{owner}/{given['revision']}/{given['path']}/",
-        folder=given["folder"],
-        files=given["files"],
-    )
+    url = f"https://raw.githubusercontent.com/{owner}/{given.pop('revision')}/{given.pop('path')}/"
+    return Dataset(url=url, **given)
 
 
 DATASETS = {name: _load(name) for name in ("wang2019", "ferro2022")}

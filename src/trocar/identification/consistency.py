@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import cvxpy as cp
 import numpy as np
 
-from trocar.arms.tables import read
+from trocar.arms.tables import read, stem
 from trocar.errors import TrocarError
 from trocar.mechanics.inertia import from_pseudo_inertia
 from trocar.spatial import Array
@@ -54,7 +54,7 @@ def prior(arm: str) -> dict[str, Prior]:
             np.array(entry["lower"]),
             np.array(entry["upper"]),
         )
-        for name, entry in read(f"prior_{arm.lower()}").items()
+        for name, entry in read(f"prior_{stem(arm)}").items()
     }
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from trocar.arms import ARMS, Arm, load_arm
 from trocar.arms.elastics import elastic
 from trocar.arms.parameters import DRIVE_TERMS, Dahl, Drive, Parameters, load_parameters
-from trocar.arms.tables import read
+from trocar.arms.tables import read, stem
 from trocar.errors import TrocarError, check_known
 from trocar.identification.consistency import Prior, prior
 from trocar.identification.general_recipe import general_table, prior_of_set
@@ -25,7 +25,7 @@ from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import from_pseudo_inertia, standard
 from trocar.toml_file import read_toml
 
-RECIPES = {"PSM": "psm", "MTML": "mtm", "MTMR": "mtm"}
+RECIPES = ("PSM", "MTML", "MTMR")  # arms with a recipe of their own
 WEIGHTS = ("prior", "friction", "other")
 FILTERS = ("effort", "motion", "trim", "delay", "slower_than")
 DRIVE_KEYS = ("joints", "motors", "terms", "hysteresis", "slope", "least_Im", "held")
@@ -103,7 +103,7 @@ def recipe_table(arm: str, path: str | Path | None = None) -> dict[str, Any]:
     check_known("arm", ARMS, arm)
     if path is None:
         if arm in RECIPES:
-            return deepcopy(read(f"recipe_{RECIPES[arm]}"))
+            return deepcopy(read(f"recipe_{stem(arm)}"))
         known = load_parameters(arm)
         return general_table(load_arm(arm, known.geometry), known)
     return read_toml(path, "recipe")
@@ -111,11 +111,13 @@ def recipe_table(arm: str, path: str | Path | None = None) -> dict[str, Any]:
 
 def recipe_of(arm: str, table: Mapping[str, Any], name: str | None = None) -> Recipe:
     """The recipe that a table describes; what it cannot be used for is an error that names the key."""
-    where = name or (f"recipe_{RECIPES[arm]}.toml" if arm in RECIPES else f"general recipe for {arm}")
+    where = name or (f"recipe_{stem(arm)}.toml" if arm in RECIPES else f"general recipe for {arm}")
     try:
-        _check_arm(arm, table, where)
+        intended = table.get("arm", arm)
+        if stem(intended) != stem(arm):
+            raise TrocarError(f"{where} is a recipe for {intended}, not for {arm}")
         given = "prior" in table
-        priors = prior_of_set(load_parameters(arm, table["prior"])) if given else prior(RECIPES[arm].upper())
+        priors = prior_of_set(load_parameters(arm, table["prior"])) if given else prior(arm)
         return _recipe(load_arm(arm, table["geometry"]), table, priors, where)
     except KeyError as error:
         raise TrocarError(f"{where} has no field {error}; compare arms/data/recipe_psm.toml") from None
@@ -123,12 +125,6 @@ def recipe_of(arm: str, table: Mapping[str, Any], name: str | None = None) -> Re
         if isinstance(error, TrocarError):
             raise
         raise TrocarError(f"{where} is not a recipe: {error}; compare arms/data/recipe_psm.toml") from None
-
-
-def _check_arm(arm: str, table: Mapping[str, Any], where: str) -> None:
-    same = arm, table.get("arm", arm)
-    if same[0] != same[1] and not all(a.startswith("MTM") for a in same):
-        raise TrocarError(f"{where} is a recipe for {same[1]}, not for {arm}")
 
 
 def _recipe(robot: Arm, table: Mapping[str, Any], priors: Mapping[str, Prior], where: str) -> Recipe:

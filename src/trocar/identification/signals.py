@@ -69,9 +69,7 @@ def prepare(
     q, dq = (_refilled(x, repeated) for x in (recording.q, recording.dq))
     q, dq = (np.column_stack([lowpass(x[:, j], fc, rate) for j, fc in enumerate(motion_cutoffs)]) for x in (q, dq))
     raw = np.asarray(recording.tau)
-    tau = lowpass(raw, effort_cutoff, rate)
-    if delay:
-        tau = shifted(recording.t, tau, delay)
+    tau = shifted(recording.t, lowpass(raw, effort_cutoff, rate), delay)
     rows = len(recording)
     edge = round(trim * rate)
     used = np.zeros(rows, dtype=bool)

@@ -69,7 +69,7 @@ def figures(
     """Named figures, units in the names: `_us` microseconds per call, `_us_per_...` per item, `_over_` ratios.
 
     Args:
-        rounds: how often everything is timed; the median counts.
+        rounds: repetitions; the median is reported.
         steps: calls per round of what handles one state. batch: states or poses of what handles many.
         progress: called with the fraction done.
     """

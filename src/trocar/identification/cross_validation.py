@@ -68,7 +68,7 @@ def folds(bin_of_row: Array, periodic: bool) -> Iterator[tuple[Array, Array]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Validation:
-    """How well rows are predicted that were not fitted.
+    """Prediction errors on rows that were not fitted.
 
     Attributes:
         square, total: (FOLDS, n) of each interval of the motion, the squared error and the squared effort.

@@ -1,4 +1,4 @@
-"""Excitation: a periodic motion, within limits at all times, that shows an arm's base parameters as well as can be."""
+"""Excitation: a periodic motion within limits that excites an arm's base parameters as well as possible."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def excite(
 
     Args:
         harmonics: of the series. frequency: of the first [Hz].
-        starts: how many. iterations: multiple of 60 and 100 of SLSQP in the two stages of a start.
+        starts: number of starts. iterations: multiple of 60 and 100 of SLSQP in the two stages of a start.
         seconds: budget; what is best then is returned.
         first: motion to go on from, before the random ones, as the result of an earlier search.
         progress: called with the fraction done.
@@ -171,7 +171,7 @@ class ExcitationProblem:
         return value, dX.ravel()
 
     def effort_room(self, x: Array) -> tuple[Array, Array]:
-        """What each motor has left at every sample, as a part of what it may give; and the derivative by x."""
+        """Effort left to each motor at every sample, as a fraction of its limit; and the derivative by x."""
         if self._room is not None and np.array_equal(self._room[0], x):
             return self._room[1:]
         u, du = self._efforts.with_derivatives(*self._states(x))

@@ -1,4 +1,4 @@
-"""How well a motion shows the base parameters: condition number or determinant of its regressor, with gradients."""
+"""Excitation of the base parameters by a motion: condition number or determinant of its regressor, with gradients."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Identified:
 
         With a recipe that takes recorded efforts to be late it is that of the motion, `recorded_efforts` is as late.
         """
-        T = joint_from_columns(self.mechanism().arm, tuple(recording.joints))
+        T = joint_from_columns(self.recipe.arm, tuple(recording.joints))
         return efforts(self.mechanism(), T, self.prepared(recording))
 
     def recorded_efforts(self, recording: Recording) -> Array:
@@ -76,7 +76,7 @@ class Identified:
 
     def relative_error(self, recording: Recording) -> Array:
         """(n,) on another recording: filtered effort, ends cut."""
-        check(recording, self.mechanism().arm)
+        check(recording, self.recipe.arm)
         signals = self.prepared(recording)
         return relative_error(signals.tau[signals.used], self.efforts(recording)[signals.used])
 
@@ -111,17 +111,14 @@ def identify(
     """Identify an arm from a recording, by its recipe.
 
     Args:
-        arm: name of the arm, or an `Arm` of your own. parameters: what is known of an arm of your own, needed for one.
+        arm: name of the arm, or an `Arm` of your own. parameters: known set of an arm of your own.
         recipe: another than the arm's own. cross_validate: False leaves cv_relative_error NaN and saves time.
         progress: called with the fraction done.
     """
     start = time.perf_counter()
     tell = progress or (lambda fraction: None)
     recipe = recipe or load_recipe(arm, parameters=parameters)
-    mechanism = recipe.mechanism()
-    check(recording, mechanism.arm)
-    T = joint_from_columns(mechanism.arm, tuple(recording.joints))
-    signals = prepared(recipe, recording)
+    mechanism, T, signals = checked(recipe, recording)
     check_excitation(recording, signals)
     tell(0.1)
     problem = problem_of(recipe, mechanism, T, signals)
@@ -162,6 +159,13 @@ def prepared(recipe: Recipe, recording: Recording) -> Signals:
     return prepare(recording, recipe.motion_cutoffs, recipe.effort_cutoff, recipe.trim, delay=recipe.delay)
 
 
+def checked(recipe: Recipe, recording: Recording) -> tuple[Mechanism, Array, Signals]:
+    """The recipe's mechanism, T (n, n) with q = T q_columns, and the filtered signals of a recording that fits them."""
+    mechanism = recipe.mechanism()
+    check(recording, mechanism.arm)
+    return mechanism, joint_from_columns(mechanism.arm, tuple(recording.joints)), prepared(recipe, recording)
+
+
 def problem_of(recipe: Recipe, mechanism: Mechanism, T: Array, signals: Signals) -> Design:
     """The linear problem of a recipe: its regressor along the used rows, and their efforts."""
     Y = regressor(mechanism, T, signals)[signals.used]
@@ -170,7 +174,7 @@ def problem_of(recipe: Recipe, mechanism: Mechanism, T: Array, signals: Signals)
 
 
 def _covariance(problem: Design, theta: Array) -> tuple[tuple[str, ...], Array]:
-    """Of the parameters whose coordinates are not at zero, the residual of each column taken as correlated noise."""
+    """Names and covariance of the parameters not at zero; the residual of each column counts as correlated noise."""
     free = np.flatnonzero(~problem.positive | (theta > 1e-9))
     residual = problem.tau - problem.X @ theta
     G, V = np.zeros((2, len(theta), len(theta)))

@@ -14,14 +14,13 @@ from trocar.arms.parameters import Parameters
 from trocar.errors import TrocarError
 from trocar.identification.design import with_values
 from trocar.identification.estimators import expanded
-from trocar.identification.identify import prepared, problem_of
+from trocar.identification.identify import checked, problem_of
 from trocar.identification.prediction import efforts, relative_error, root_mean_square
 from trocar.identification.recipe import Recipe, load_recipe
-from trocar.identification.recording_checks import SHORTEST, check
+from trocar.identification.recording_checks import SHORTEST
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import NAMES, barycentric
 from trocar.recording import Recording
-from trocar.recording.motor_columns import joint_from_columns
 from trocar.spatial import Array
 
 REFITTED = ("Fv", "Fc", "Fo", "hysteresis")  # terms of drives
@@ -54,10 +53,7 @@ def recalibrate(
     """
     recipe = recipe or load_recipe(base.arm)
     _check_structure(recipe, base)
-    mechanism = recipe.mechanism()
-    check(recording, mechanism.arm)
-    T = joint_from_columns(mechanism.arm, tuple(recording.joints))
-    signals = prepared(recipe, recording)
+    mechanism, T, signals = checked(recipe, recording)
     first = float(signals.t[0])
     if seconds is not None and seconds < SHORTEST:
         raise TrocarError(f"{seconds:g} s are too few to recalibrate from; take {SHORTEST:g} s or more")

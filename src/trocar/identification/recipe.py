@@ -1,4 +1,4 @@
-"""Recipes: what the model of an arm has and how it is identified.
+"""Recipes: the structure of an arm's model, and the filters and weights by which it is identified.
 
 A recipe is a TOML table. Those of the PSM and the MTMs are `arms/data/recipe_ARM.toml`, chosen by cross-validation on a
 published recording. Other arms get a general one (`general_recipe.py`). `trocar identify --search` writes a new one.
@@ -48,16 +48,16 @@ class Weights:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How one arm is identified.
+    """Model structure, filters and weights by which one arm is identified.
 
     Attributes:
-        name: where it comes from, in words. arm: what is identified, in the geometry of the template.
+        name: origin, in words. arm: the arm to identify, in the geometry of the template.
         columns, rate: names and samples per second [Hz] of a table without header; None for the published layout.
         effort_cutoff, motion_cutoffs: of the zero-phase filters [Hz]. trim: cut at both ends [s].
         delay: time by which recorded efforts are taken to be late [s].
         slower_than: rows are not fitted (but judged) where any column is slower than this fraction of its top speed.
         weights: of the penalties. least_rotors: smallest rotor inertia by drive [kg m^2].
-        priors: what is thought of each link before.
+        priors: prior knowledge of each link.
         template: the structure of the model as a parameter set: link inertias are the prior's, numbers of drives are
             placeholders, and every column of its regressor is to be identified.
     """
@@ -86,7 +86,7 @@ def load_recipe(
 ) -> Recipe:
     """The recipe of an arm, or one from a file.
 
-    parameters: what is known of an arm of your own: the drives of its general recipe, and the prior of its links.
+    parameters: known set of an arm of your own: gives the drives of its general recipe and the prior of its links.
     """
     if isinstance(arm, Arm):
         if path is not None or parameters is None:
@@ -171,7 +171,7 @@ def _recipe(robot: Arm, table: Mapping[str, Any], priors: Mapping[str, Prior], w
 
 
 def _factor(entry: Mapping[str, Any], term: str, where: str) -> float:
-    """How much more strongly than by its weight a term of a drive is held."""
+    """Factor on the weight of a term of a drive."""
     known = (*entry["terms"], *(("hysteresis",) if "hysteresis" in entry else ()))
     check_known(f"{where}: held term", known, term)
     factor = float(entry["held"][term])

@@ -42,7 +42,7 @@ class Signals:
     repeated: Array
 
     def faster_than(self, fraction: float) -> Array:
-        """Of the used rows, those where no column is slower than this fraction of its largest speed."""
+        """Mask of the used rows in which every column moves at this fraction of its largest speed or faster."""
         return np.asarray((np.abs(self.dq) >= fraction * np.abs(self.dq).max(0)).all(1)[self.used])
 
 

@@ -25,9 +25,9 @@ class Claim:
         published: the number of the source, in `unit`; None where the source gives none.
         ours: the number obtained here, in `unit`; None if it was not obtained. NaN and infinity never hold.
         unit: unit of published, ours and tolerance; empty for a pure number.
-        relation: what ours has to be to published: equal, at_most or at_least.
+        relation: required of ours to published: equal, at_most or at_least.
         tolerance: allowed excess over the relation, >= 0, in `unit`.
-        source: where the published number stands (publication, table, page).
+        source: of the published number (publication, table, page).
         note: remark; with a number missing, the reason: "not run: ..." or "not reproducible: ...".
     """
 
@@ -62,7 +62,7 @@ class Claim:
 
     @property
     def holds(self) -> bool | None:
-        """Whether ours stands in the relation to published; None if one of the two is missing."""
+        """True if ours has the relation to published; None if one of the two is missing."""
         if self.published is None or self.ours is None:
             return None
         if not math.isfinite(self.ours):

@@ -67,7 +67,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether no claim fails; claims that were not run do not count against it."""
+        """True if no claim fails; claims that were not run do not count."""
         return all(claim.holds is not False for claim in self.claims)
 
     def summary(self) -> str:

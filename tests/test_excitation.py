@@ -45,6 +45,15 @@ def found(ecm):
     return excite(Criterion(ecm), excitation_limits(ecm.arm), harmonics=4, starts=2, iterations=0.15, seed=1)
 
 
+def test_sampling_a_motion_gives_its_setpoints_over_one_period():
+    rng = np.random.default_rng(0)
+    motion = fourier(rng.normal(size=3), *rng.normal(size=(2, 4, 3)), 0.2)
+    rows = zip(np.linspace(0.0, 5.0, 11), *sampled(motion, 11), strict=True)
+    for t, *row in rows:
+        point = motion(t)
+        np.testing.assert_allclose(row, [point.q, point.dq, point.ddq], atol=1e-12)
+
+
 def states(mechanism, count, seed=0):
     """Positions within the limits, velocities and accelerations of that size."""
     rng = np.random.default_rng(seed)

@@ -93,9 +93,7 @@ def load_recipe(
             raise TrocarError(f"{arm.name} is given as an Arm: it has a general recipe, for which give its parameters")
         known = load_parameters(arm.name, parameters)
         return _recipe(arm, general_table(arm, known), prior_of_set(known), f"general recipe for {arm.name}")
-    if path is None:
-        return recipe_of(arm, recipe_table(arm))
-    return recipe_of(arm, recipe_table(arm, path), str(path))
+    return recipe_of(arm, recipe_table(arm, path), path)
 
 
 def recipe_table(arm: str, path: str | Path | None = None) -> dict[str, Any]:
@@ -109,9 +107,10 @@ def recipe_table(arm: str, path: str | Path | None = None) -> dict[str, Any]:
     return read_toml(path, "recipe")
 
 
-def recipe_of(arm: str, table: Mapping[str, Any], name: str | None = None) -> Recipe:
-    """The recipe that a table describes; what it cannot be used for is an error that names the key."""
-    where = name or (f"recipe_{stem(arm)}.toml" if arm in RECIPES else f"general recipe for {arm}")
+def recipe_of(arm: str, table: Mapping[str, Any], path: str | Path | None = None) -> Recipe:
+    """The recipe that a table describes, from a file or built in. Errors name the key that is wrong."""
+    built_in = f"recipe_{stem(arm)}.toml" if arm in RECIPES else f"general recipe for {arm}"
+    where = built_in if path is None else str(path)
     try:
         intended = table.get("arm", arm)
         if stem(intended) != stem(arm):

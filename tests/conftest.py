@@ -1,6 +1,11 @@
 """Every arm in every published geometry, and the joint states that the properties are checked on."""
 
 import itertools
+import os
+
+# Read when numpy is loaded. The matrices here are small: BLAS threads of parallel test processes only wait for each
+# other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import trocar as tr
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, UnknownName, check_known
 
 HOME = np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.0])
 
@@ -23,6 +23,16 @@ def test_errors_of_trocar_are_value_errors():
     assert issubclass(TrocarError, ValueError)
     assert issubclass(tr.Unreachable, TrocarError)
     assert issubclass(UnknownName, TrocarError)
+
+
+def test_the_first_unknown_of_several_names_is_reported_with_the_known_ones():
+    check_known("joint", ("yaw", "pitch"), "pitch", "yaw")
+    check_known("joint", ("yaw", "pitch"))
+    with pytest.raises(
+        UnknownName, match=r"^joint 'rol' is unknown\. Did you mean 'roll'\? Known: yaw, roll\."
+    ) as caught:
+        check_known("joint", ("yaw", "roll"), "yaw", "rol", "jaw")
+    assert caught.value.name == "rol"
 
 
 # Joint values

@@ -45,6 +45,15 @@ def found(ecm):
     return excite(Criterion(ecm), excitation_limits(ecm.arm), harmonics=4, starts=2, iterations=0.15, seed=1)
 
 
+def test_sampling_a_motion_gives_its_setpoints_over_one_period():
+    rng = np.random.default_rng(0)
+    motion = fourier(rng.normal(size=3), *rng.normal(size=(2, 4, 3)), 0.2)
+    rows = zip(np.linspace(0.0, 5.0, 11), *sampled(motion, 11), strict=True)
+    for t, *row in rows:
+        point = motion(t)
+        np.testing.assert_allclose(row, [point.q, point.dq, point.ddq], atol=1e-12)
+
+
 def states(mechanism, count, seed=0):
     """Positions within the limits, velocities and accelerations of that size."""
     rng = np.random.default_rng(seed)
@@ -70,7 +79,7 @@ def test_the_gradient_is_that_of_the_objective_column_ranges_included(arm, objec
     for _ in range(3):
         d = rng.normal(size=x.shape) * np.abs(x).mean(axis=(1, 2), keepdims=True)
         h = 1e-7
-        difference = (criterion.value(*(x + h * d), p=4.0) - criterion.value(*(x - h * d), p=4.0)) / (2 * h)
+        difference = (criterion.gradient(*(x + h * d), 4.0)[0] - criterion.gradient(*(x - h * d), 4.0)[0]) / (2 * h)
         assert (gradient * d).sum() == pytest.approx(difference, rel=2e-5, abs=1e-6)
     assert np.isfinite(value)
 
@@ -121,7 +130,7 @@ def test_the_smooth_objective_bounds_the_condition_number_from_above(psm):
     criterion = Criterion(psm)
     x = states(psm, 60)
     sharp = np.log(criterion.condition_number(*x))
-    values = [criterion.value(*x, p=p) for p in (2.0, 16.0, 200.0)]
+    values = [criterion.gradient(*x, p)[0] for p in (2.0, 16.0, 200.0)]
     assert values == sorted(values, reverse=True)
     # what is left is the softened sign of Coulomb friction
     assert values[-1] == pytest.approx(sharp, abs=0.05)

@@ -20,6 +20,7 @@ from trocar.identification.recipe import load_recipe
 from trocar.identification.signals import lowpass, prepare
 from trocar.recording import Recording
 from trocar.recording.motor_columns import joint_from_columns
+from trocar.toml_file import read_toml
 
 RATE = 200.0
 CENTRE = np.array([0.0, 0.0, 0.14, 0.0, 0.0, 0.0, 0.4])
@@ -139,8 +140,10 @@ def test_a_simulated_arm_with_hysteresis_is_found_and_its_file_works(simulated, 
     assert found.largest_link_inertia < 0.2
 
     path = tmp_path / "mine.toml"
-    path.write_text(identified_text(found, "simulated"), encoding="utf-8")
+    path.write_text(identified_text(found, 'C:\\data\\the "first".csv'), encoding="utf-8")
     loaded = tr.load_mechanism("PSM", path)
+    assert loaded.parameters.source == 'identified from C:\\data\\the "first".csv'
+    assert read_toml(path, "set")["residuals"]["columns"] == list(found.columns)
     signals = found.prepared(simulated)
     again = efforts(loaded, np.eye(7), signals)[signals.used]
     np.testing.assert_allclose(again, found.predicted, atol=1e-6 * np.abs(found.predicted).max())
@@ -176,8 +179,8 @@ def test_the_quick_estimate_agrees_with_the_consistent_one(simulated):
     problem = problem_of(recipe, mechanism, np.eye(7), signals)
     G, h = problem.gram(np.ones(len(problem.tau), dtype=bool))
     quick = problem.X @ expanded(problem, G, h)
-    solution = consistent(problem, prior("PSM"), recipe.weights.prior, recipe.least_rotors, G, h)
-    apart = np.linalg.norm(quick - problem.X @ solution.theta, axis=0)
+    theta, _ = consistent(problem, prior("PSM"), recipe.weights.prior, recipe.least_rotors, G, h)
+    apart = np.linalg.norm(quick - problem.X @ theta, axis=0)
     assert (apart < 0.02).all()
     assert bins(signals, None).max() == 23
 

@@ -253,11 +253,10 @@ def test_figures_are_as_wide_as_they_were_made(tmp_path: Path) -> None:
     assert wide == 2 * narrow
 
 
-@pytest.mark.parametrize("first", [True, False])
-def test_figures_come_before_the_claims_only_if_asked(tmp_path: Path, first: bool) -> None:
-    report = Report("Title", [claim()], figures=[(Figure(), "caption")], figures_first=first)
+def test_figures_come_before_the_claims(tmp_path: Path) -> None:
+    report = Report("Title", [claim()], figures=[(Figure(), "caption")])
     page = report.write_html(tmp_path / "page.html").read_text()
-    assert (page.index("<figure>") < page.index("<table>")) is first
+    assert page.index("<figure>") < page.index("<table>")
 
 
 def test_html_escapes_every_text(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from trocar.arms.endoscopes import endoscope_inertia
 from trocar.arms.parameter_file import to_toml
 from trocar.arms.parameters import DRIVE_TERMS, Drive, Inertia, Parameters
 from trocar.arms.tables import read
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 from trocar.files import write_whole
 from trocar.spatial import Array, inverse, pose, rotation
 
@@ -69,8 +69,7 @@ class Repair:
 
 def derive(name: str) -> tuple[Parameters, tuple[Repair, ...]]:
     """The set of an arm, and the repairs that it needed."""
-    if name not in ARMS:
-        raise UnknownName("arm with a CAD model", name, ARMS)
+    check_known("arm with a CAD model", ARMS, name)
     arm, table = load_arm(name, GEOMETRY), read(f"cad_{name.lower()}")
     repaired = {link: repair(link, body) for link, body in in_link_frames(arm, table).items()}
     inertias = {link: body for link, (body, _) in repaired.items()}

@@ -11,7 +11,7 @@ from pathlib import Path
 from trocar.arms import load_arm
 from trocar.arms.parameter_file import to_toml
 from trocar.arms.parameters import Parameters
-from trocar.errors import UnknownName
+from trocar.errors import check_known
 from trocar.files import write_whole
 from trocar.identification.si_parameters import completed
 from trocar.identification.si_static_table import identified, measured
@@ -57,10 +57,8 @@ COMMENTS = {
 
 def derive(arm_name: str, name: str) -> Parameters:
     """A set, from what is published and what is assumed."""
-    if arm_name not in SETS:
-        raise UnknownName("arm of the da Vinci Si", arm_name, SETS)
-    if name not in SETS[arm_name]:
-        raise UnknownName(f"set of {arm_name} that this tool derives", name, SETS[arm_name])
+    check_known("arm of the da Vinci Si", SETS, arm_name)
+    check_known(f"set of {arm_name} that this tool derives", SETS[arm_name], name)
     fit = {"zhou2025": identified, "zhou2025_measured": measured}.get(name)
     return completed(arm_name, name, None if fit is None else fit())
 

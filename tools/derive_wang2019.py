@@ -6,19 +6,20 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from tools.consistent_links import equivalent, nearest
 from trocar.arms.parameter_file import to_toml
 from trocar.arms.parameters import Drive, Parameters
 from trocar.files import write_whole
-from trocar.identification.consistency import equivalent, nearest, prior
+from trocar.identification.consistency import prior
 from trocar.mechanics import load_mechanism
 
 # Rotor inertia of an instrument motor, at its disc [kg m^2]. The published gains are unstable below 5e-5, and with one
 # sample of delay below 1e-4; identification with hysteresis gives 0.5 to 3e-4.
-DISC_INERTIA = 1e-4
+DISC_ROTORS = {f"disc_{k}": 1e-4 for k in (1, 2, 3, 4)}
 
 COMMENTS = """Dynamic parameters of the PSM: the torque of the published set, physically consistent. SI units.
 
-Derived by `python -m tools.derive_wang2019 PSM FILE` (see trocar/identification/consistency.py):
+Derived by `python -m tools.derive_wang2019 PSM FILE` (see tools/consistent_links.py):
 - links: pseudo-inertias of least divergence from the boxes of prior_psm.toml, all 17 base parameters held;
 - counterweight: as published, moved by the least change that makes it positive definite;
 - drives: friction and stiffness as published; the negative rotor inertias of the wrist are replaced by positive
@@ -32,7 +33,7 @@ MTM_ROTORS = {"motor_4": 5e-4, "motor_5": 5e-5, "motor_6": 3e-5, "motor_7": 1e-5
 
 MTM_COMMENTS = """Dynamic parameters of the MTM: nearly the published torque, physically consistent. SI units.
 
-Derived by `python -m tools.derive_wang2019 MTM FILE` (see trocar/identification/consistency.py). No
+Derived by `python -m tools.derive_wang2019 MTM FILE` (see tools/consistent_links.py). No
 consistent set has exactly the published torque, whose mass matrix is not positive definite. This one changes it, root
 mean square over random states relative to the mean torque of each joint, by
     {change}
@@ -44,47 +45,42 @@ def derive_mtm() -> tuple[Parameters, list[str]]:
     """The consistent set of the MTM, and the comments that state what it changes."""
     published = load_mechanism("MTMR", "wang2019_published")
     assert published.parameters is not None
-    found = nearest(published, prior("MTM"))
-    drives = [_without_rotor(drive) for drive in published.parameters.drives if not drive.motors]
-    friction = {next(iter(d.motors)): d for d in published.parameters.drives if d.motors}
-    for motor, Im in MTM_ROTORS.items():
-        at_motor = friction.get(motor, Drive(name=motor, motors={motor: 1.0}, terms=("Im",)))
-        drives.append(replace(at_motor, Im=Im))
+    inertias, torque_change = nearest(published, prior("MTM"))
     parameters = replace(
         published.parameters,
         name="wang2019",
         source="Wang et al. 2019, nearest physically consistent set",
-        inertias=found.inertias,
-        drives=tuple(drives),
+        inertias=inertias,
+        drives=_with_rotors(published.parameters.drives, MTM_ROTORS),
         path="",
     )
-    change = ", ".join(f"{100 * c:.1f} %" for c in found.torque_change)
+    change = ", ".join(f"{100 * c:.1f} %" for c in torque_change)
     return parameters, MTM_COMMENTS.format(change=change).splitlines()
 
 
 def derive() -> Parameters:
     """The consistent set of the PSM."""
     published = load_mechanism("PSM", "wang2019_published")
-    parameters = published.parameters
-    assert parameters is not None
-    drives = [_without_rotor(drive) for drive in parameters.drives if not drive.motors]
-    by_motor = {next(iter(d.motors)): d for d in parameters.drives if d.motors}
-    for disc in ("disc_1", "disc_2", "disc_3", "disc_4"):
-        friction = by_motor.get(disc, Drive(name=disc, motors={disc: 1.0}, terms=("Im",)))
-        drives.append(replace(friction, Im=DISC_INERTIA))
+    assert published.parameters is not None
     return Parameters(
         name="wang2019",
         arm="PSM",
         geometry="wang2019",
         source="Wang et al. 2019, made physically consistent with the same torque",
-        inertias=equivalent(published, prior("PSM")).inertias,
-        drives=tuple(drives),
+        inertias=equivalent(published, prior("PSM")),
+        drives=_with_rotors(published.parameters.drives, DISC_ROTORS),
         path="",
     )
 
 
-def _without_rotor(drive: Drive) -> Drive:
-    return replace(drive, Im=0.0, terms=tuple(term for term in drive.terms if term != "Im"))
+def _with_rotors(drives: tuple[Drive, ...], rotors: dict[str, float]) -> tuple[Drive, ...]:
+    """Drives of joints without their rotors, then those of motors, with rotor inertias [kg m^2] by motor."""
+    at_joints = [
+        replace(d, Im=0.0, terms=tuple(term for term in d.terms if term != "Im")) for d in drives if not d.motors
+    ]
+    by_motor = {next(iter(d.motors)): d for d in drives if d.motors}
+    bare = {motor: Drive(name=motor, motors={motor: 1.0}, terms=("Im",)) for motor in rotors}
+    return (*at_joints, *(replace(by_motor.get(motor, bare[motor]), Im=Im) for motor, Im in rotors.items()))
 
 
 if __name__ == "__main__":

@@ -10,24 +10,20 @@ and the median over the rounds is reported. A figure's name says how it is made 
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from pathlib import Path
 
 import mujoco
 import numpy as np
 import pinocchio as pin
 
 from trocar.appearance.endoscope_camera import StereoEndoscope
-from trocar.arms.parameter_file import to_toml
 from trocar.arms.parameters import Dahl, Drive, Parameters, load_parameters
 from trocar.control import JointPD, hold
 from trocar.errors import TrocarError
-from trocar.files import write_whole
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.mechanics.pinocchio_tree import PinocchioTree
 from trocar.simulation import Scene, Simulator, load_scene
@@ -73,7 +69,7 @@ def figures(
     """Named figures, units in the names: `_us` microseconds per call, `_us_per_...` per item, `_over_` ratios.
 
     Args:
-        rounds: how often everything is timed; the median counts.
+        rounds: repetitions; the median is reported.
         steps: calls per round of what handles one state. batch: states or poses of what handles many.
         progress: called with the fraction done.
     """
@@ -230,9 +226,7 @@ def _friction_calls(mech: Mechanism, steps: int) -> dict[str, TimedCall]:
     tau = _held(mech, q)
 
     def step(parameters: Parameters) -> TimedCall:
-        with tempfile.TemporaryDirectory() as folder:
-            path = write_whole(Path(folder) / "bench.toml", to_toml(parameters))
-            sim = Simulator(mech.arm.name, path, timestep=TIMESTEP)
+        sim = Simulator(mech.arm.name, parameters, timestep=TIMESTEP)
         return _repeated(partial(sim.step, tau), steps, partial(sim.reset, q))
 
     parameters = load_parameters(mech.arm.name)

@@ -24,9 +24,9 @@ from trocar.commands.options import Folder, option
 from trocar.commands.render import render
 from trocar.commands.scene import scene
 from trocar.commands.sim import sim
-from trocar.commands.terminal import INTERRUPTED, plain_errors, progress_bar, show_written
+from trocar.commands.terminal import INTERRUPTED, plain_errors, progress_bar, show_written, status_line
 from trocar.commands.view import view
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 
 if TYPE_CHECKING:
     from trocar.experiments import Experiment
@@ -157,7 +157,7 @@ def reproduce(
 
 
 def _fetched() -> Path | None:
-    """The folder of fetched data, said on the terminal; None where nothing was fetched."""
+    """The folder of fetched data, named on the terminal; None if nothing was fetched."""
     from trocar.datasets import fetched_folder
 
     folder = fetched_folder()
@@ -171,9 +171,7 @@ def _chosen(names: list[str]) -> list[Experiment]:
     """The experiments named, in the order given and each once; all of them for no name."""
     from trocar.experiments import EXPERIMENTS
 
-    for name in names:
-        if name not in EXPERIMENTS:
-            raise UnknownName("experiment", name, EXPERIMENTS)
+    check_known("experiment", EXPERIMENTS, *names)
     return [EXPERIMENTS[name] for name in dict.fromkeys(names or EXPERIMENTS)]
 
 
@@ -192,8 +190,7 @@ def _run_all(
     for number, experiment in enumerate(experiments, start=1):
         try:
             report = _run_one(experiment, f"[{number}/{len(experiments)}]", data, video)
-            for claim in report.claims:
-                everything.add_claim(claim)
+            everything.add_claims(report.claims)
             if report_folder is not None:
                 report.write_html(report_folder / f"{experiment.name}.html")
             Console().print(report.table())
@@ -227,28 +224,13 @@ def _not_run(experiment: Experiment, reason: str) -> Claim:
 
 
 def _run_one(experiment: Experiment, place: str, data: Path | None, video: Path | None) -> Report:
-    """Run one experiment while a line on the terminal says what it is doing; the line then goes away."""
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
+    """Run one experiment while a line on the terminal shows what it is doing."""
     from trocar.experiments import Context
 
-    # On stderr and leaving stdout alone, so that stdout can be redirected and holds the tables only.
-    console = Console(stderr=True)
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        redirect_stdout=False,
-        disable=not console.is_terminal,
-    ) as progress:
-        task = progress.add_task(f"{place} {experiment.name}: {experiment.title}", total=None)
-
-        def show(message: str) -> None:
-            progress.update(task, description=f"{place} {experiment.name}: {message}")
-
-        return experiment.run(Context(data=data, video=video, progress=show))
+    label = f"{place} {experiment.name}"
+    with status_line(f"{label}: {experiment.title}") as show:
+        context = Context(data=data, video=video, progress=lambda message: show(f"{label}: {message}"))
+        return experiment.run(context)
 
 
 def _show_failure(name: str, error: Exception) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 
 class TrocarError(ValueError):
@@ -43,6 +43,13 @@ class Unsolved(UserWarning):
 
 class NearLimit(UserWarning):
     """The solution lies outside a joint limit, within the tolerance limits are checked with."""
+
+
+def check_known(kind: str, known: Collection[str], *names: object) -> None:
+    """Raise `UnknownName` for the first of the names that is not among the known ones."""
+    for name in names:
+        if name not in known:
+            raise UnknownName(kind, name, known)
 
 
 def suggestion(name: object, known: Iterable[str]) -> str:

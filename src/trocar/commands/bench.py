@@ -1,4 +1,4 @@
-"""`trocar bench`: how fast this machine runs trocar."""
+"""`trocar bench`: speed of trocar on this machine."""
 
 from __future__ import annotations
 

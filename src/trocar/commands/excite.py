@@ -94,7 +94,7 @@ def excite(
             seconds=seconds,
             seed=seed,
             first=first,
-            progress=lambda fraction, _: progress(fraction),
+            progress=progress,
         )
     written = [files.save_coefficients(output / "excitation.json", facts, found, limits)]
     run = PeriodicRun(found.motion, periods, facts.home)

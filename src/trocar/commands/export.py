@@ -9,7 +9,7 @@ import typer
 
 import trocar as tr
 from trocar.commands.options import ARMS, Instrument, ParameterSet, flag, option
-from trocar.commands.terminal import drawn, plain_errors
+from trocar.commands.terminal import drawn, plain_errors, save_picture
 
 
 @plain_errors()
@@ -41,12 +41,6 @@ def export(
         folder = output / name.lower()
         written = write_model(sim, folder, chosen)
         if picture:
-            written += drawn(_picture, sim, folder / f"{name.lower()}.png")
+            written += drawn(save_picture, folder / f"{name.lower()}.png", sim, "iso", (640, 480))
         size = sum(path.stat().st_size for path in written)
         typer.echo(f"{folder}: {len(written)} files, {size / 1e6:.2f} MB ({', '.join(chosen)})")
-
-
-def _picture(sim: tr.Simulator, path: Path) -> list[Path]:
-    from trocar.appearance import render, save_png
-
-    return [save_png(path, render(sim, "iso", (640, 480)))]

@@ -9,7 +9,7 @@ import typer
 
 from trocar.commands.options import option
 from trocar.commands.terminal import plain_errors, progress_bar
-from trocar.errors import UnknownName
+from trocar.errors import check_known
 
 
 @plain_errors()
@@ -28,9 +28,7 @@ def fetch(
     """
     from trocar.datasets import DATASETS, fetched_folder
 
-    for name in names or ():
-        if name not in DATASETS:
-            raise UnknownName("data", name, DATASETS)
+    check_known("data", DATASETS, *(names or ()))
     folder = fetched_folder() if to is None else to
     for name in dict.fromkeys(names or DATASETS):
         dataset = DATASETS[name]

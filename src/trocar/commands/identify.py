@@ -151,7 +151,7 @@ def _identify(
     from trocar.identification.figures import identification_report
     from trocar.plots import save_numbered
 
-    with progress_bar(f"identify {recipe.arm}") as progress:
+    with progress_bar(f"identify {recipe.arm.name}") as progress:
         found = tr.identify(recording, recipe.arm, recipe=recipe, progress=progress)
     seconds = time.perf_counter() - start
     error = None if other is None else found.relative_error(other)
@@ -184,7 +184,7 @@ def _identify(
 
 
 def _advice(recipe_file: Path | None, arm: str) -> str:
-    """Where a built-in recipe comes from."""
+    """Origin of a built-in recipe, and how to get a better one."""
     from trocar.identification.recipe import RECIPES
 
     if recipe_file is not None:

@@ -51,7 +51,7 @@ def search_recipe(
     summary = _summary(found)
     comments = [
         f"Recipe for a {arm}, chosen by trocar {version('trocar')} by cross-validation on {train.name} alone.",
-        f"The search started from {recipe_of(arm, table, None if start is None else str(start)).name}.",
+        f"The search started from {recipe_of(arm, table, start).name}.",
         *summary,
         "Simplest within one standard error of the best. Use: trocar identify TRAIN --recipe THIS -o PARAMS.toml",
     ]

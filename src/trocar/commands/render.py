@@ -10,7 +10,7 @@ import typer
 
 from trocar.commands.options import RecordedArm, check_positive, flag, option
 from trocar.commands.terminal import plain_errors, progress_bar, show_written
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 
 if TYPE_CHECKING:
     from trocar.appearance import Picture
@@ -43,8 +43,7 @@ def render(
     .mp4 needs ffmpeg, which comes with pip install 'trocar\\[view]' or apt install ffmpeg).
     """
     suffix = output.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise UnknownName("format of the output", suffix, SUFFIXES)
+    check_known("format of the output", SUFFIXES, suffix)
     check_positive(fps=fps, speed=speed)
     if fps > MOST_FPS:
         raise TrocarError(f"--fps is at most {MOST_FPS:g}, got {fps:g}; for slow motion lower --speed")
@@ -59,8 +58,8 @@ def render(
     from trocar.viewer.film import Film
 
     check_writable(output)
-    if arm is not None and arm not in ARMS:
-        raise UnknownName("arm", arm, ARMS)
+    if arm is not None:
+        check_known("arm", ARMS, arm)
     track = Track.load(recording, Settings(arm=arm) if arm is not None else None)
     if arm is not None and track.arm.name != arm:
         raise TrocarError(f"{recording} names {track.arm.name} as its arm: leave --arm {arm} out")

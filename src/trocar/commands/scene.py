@@ -10,7 +10,7 @@ import typer
 
 import trocar as tr
 from trocar.commands.options import Amplitude, Duration, Folder, Frequency, check_amplitude, check_positive
-from trocar.commands.terminal import drawn, plain_errors, progress_bar, show_table, show_written
+from trocar.commands.terminal import drawn, plain_errors, progress_bar, save_picture, show_table, show_written
 
 TIMESTEP = 1.0 / 1500.0  # [s], of the dVRK's PID
 
@@ -78,9 +78,9 @@ def _pictures(loaded: tr.Scene, output: Path) -> list[Path]:
     """The scene at the end of the simulation, and the view of the first endoscope."""
     import numpy as np
 
-    from trocar.appearance import StereoEndoscope, render, save_png
+    from trocar.appearance import StereoEndoscope, save_png
 
-    written = [save_png(output / "picture.png", render(loaded))]
+    written = save_picture(output / "picture.png", loaded)
     for name in [name for name, arm in loaded.arms.items() if arm.arm.carries == "endoscope"][:1]:
         pair = StereoEndoscope(loaded, name, samples=4).pair()
         written.append(save_png(output / "stereo.png", np.hstack(pair)))

@@ -13,8 +13,8 @@ import typer
 import trocar as tr
 from trocar.commands import options
 from trocar.commands.options import flag, option
-from trocar.commands.terminal import drawn, plain_errors, progress_bar, show_table, show_written
-from trocar.errors import UnknownName
+from trocar.commands.terminal import drawn, plain_errors, progress_bar, save_picture, show_table, show_written
+from trocar.errors import check_known
 
 if TYPE_CHECKING:
     from trocar.control import Controller, Reference
@@ -82,7 +82,7 @@ def sim(
     title = f"{arm} ({engine.parameters.name}), {controller} controller, {trajectory}"
     written = [recording.save(output / f"recording{suffix}") for suffix in (".npz", ".csv")]
     written.append(save(recording_figure(recording, title), output / "recording.png"))
-    written += drawn(_picture, engine, output / "picture.png")
+    written += drawn(save_picture, output / "picture.png", engine)
     _show(recording, title)
     if "rcm_error" in recording.extra:
         typer.echo(f"Largest RCM error: {recording.extra['rcm_error'].max():.3g} m")
@@ -98,9 +98,7 @@ def _reference(
 
     from trocar.control import quintic, sinusoid, step_to
 
-    for joint in joints:
-        if joint not in arm.joint_names:
-            raise UnknownName(f"joint of {arm.name}", joint, arm.joint_names)
+    check_known(f"joint of {arm.name}", arm.joint_names, *joints)
     moving = np.array([not joints or joint in joints for joint in arm.joint_names])
     way = np.where(moving, amplitude * (arm.upper - arm.lower), 0.0)
     closed = np.array([0.05 if joint == "jaw" else -np.inf for joint in arm.joint_names])  # the fingers touch at 0
@@ -139,13 +137,6 @@ def _controller(name: ControllerName, mechanism: tr.Mechanism, reference: Refere
         "effort": lambda: EffortFunction(effort),
     }
     return makers[name]()
-
-
-def _picture(engine: tr.Simulator, path: Path) -> list[Path]:
-    """The arm at the end of the simulation."""
-    from trocar.appearance import render, save_png
-
-    return [save_png(path, render(engine))]
 
 
 def _show(recording: tr.Recording, title: str) -> None:

@@ -9,12 +9,13 @@ from typing import Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from trocar.errors import TrocarError
 
 INTERRUPTED = 130  # exit status, as shells have it for Ctrl-C
+_DESCRIPTION = TextColumn("{task.description}", markup=False)
 
 
 @contextmanager
@@ -43,19 +44,30 @@ def plain(error: Exception) -> str:
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
     """A bar on stderr that goes away; yields a function to be called with the fraction done."""
+    with _transient(_DESCRIPTION, BarColumn(), TextColumn("{task.percentage:>3.0f} %")) as progress:
+        task = progress.add_task(title, total=1.0)
+        yield lambda fraction: progress.update(task, completed=fraction)
+
+
+@contextmanager
+def status_line(title: str) -> Iterator[Callable[[str], None]]:
+    """A line on stderr that goes away; yields a function to be called with the text to show instead of the title."""
+    with _transient(SpinnerColumn(), _DESCRIPTION) as progress:
+        task = progress.add_task(title, total=None)
+        yield lambda text: progress.update(task, description=text)
+
+
+def _transient(*columns: ProgressColumn) -> Progress:
+    """Progress on stderr, leaving stdout alone, so that stdout can be redirected."""
     console = Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
+    return Progress(
+        *columns,
         TimeElapsedColumn(),
         console=console,
         transient=True,
         redirect_stdout=False,
         disable=not console.is_terminal,  # in a log it would leave empty lines
-    ) as progress:
-        task = progress.add_task(title, total=1.0)
-        yield lambda fraction: progress.update(task, completed=fraction)
+    )
 
 
 def show_table(
@@ -74,6 +86,13 @@ def show_written(paths: Sequence[Path]) -> None:
     """List the files that were written."""
     if paths:
         typer.echo("\n  ".join(["Written:", *map(str, paths)]) if len(paths) > 1 else f"Written: {paths[0]}")
+
+
+def save_picture(path: Path, *view: Any) -> list[Path]:
+    """Write what `render` draws of an arm or a scene as a PNG file."""
+    from trocar.appearance import render, save_png
+
+    return [save_png(path, render(*view))]
 
 
 def drawn(draw: Callable[..., list[Path]], *arguments: Any) -> list[Path]:

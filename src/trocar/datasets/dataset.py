@@ -23,7 +23,7 @@ class Dataset:
     """Published files.
 
     Attributes:
-        title, citation: what they are and whose. repository: where its authors have it.
+        title, citation: content and authors. repository: address of the authors' repository.
         url: of the folder that `files` are below.
         folder: name of that folder in a data folder.
         files: SHA-256 by path.
@@ -81,7 +81,7 @@ def _has(path: Path, checksum: str) -> bool:
 
 
 def fetched_folder() -> Path:
-    """Where `trocar fetch` puts data, and `trocar reproduce` looks for them, if nothing else is said."""
+    """Default folder of `trocar fetch`, where `trocar reproduce` looks for data."""
     import pooch
 
     return Path(pooch.os_cache("trocar")) / "data"
@@ -90,14 +90,8 @@ def fetched_folder() -> Path:
 def _load(name: str) -> Dataset:
     given = tomllib.loads((files(__package__) / f"{name}.toml").read_text(encoding="utf-8"))
     owner = given["repository"].removeprefix("https://github.com/")
-    return Dataset(
-        title=given["title"],
-        citation=given["citation"],
-        repository=given["repository"],
-        url=f"https://raw.githubusercontent.com/{owner}/{given['revision']}/{given['path']}/",
-        folder=given["folder"],
-        files=given["files"],
-    )
+    url = f"https://raw.githubusercontent.com/{owner}/{given.pop('revision')}/{given.pop('path')}/"
+    return Dataset(url=url, **given)
 
 
 DATASETS = {name: _load(name) for name in ("wang2019", "ferro2022")}

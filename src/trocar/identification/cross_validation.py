@@ -60,18 +60,15 @@ def bins(signals: Signals, repeats: int | None) -> Array:
 def folds(bin_of_row: Array, periodic: bool) -> Iterator[tuple[Array, Array]]:
     """(fitted, judged) rows of every fold; a guard of one bin on each side of what is judged is in neither."""
     count = FOLDS * SHIFTS
-    starts = range(count) if periodic else range(count - SHIFTS + 1)
-    for start in starts:
-        judged = [(start + i) % count for i in range(SHIFTS)]
-        left_out = [(start + i) % count for i in range(-1, SHIFTS + 1)]
-        if not periodic:
-            left_out = [b for b in range(start - 1, start + SHIFTS + 1) if 0 <= b < count]
-        yield ~np.isin(bin_of_row, left_out), np.isin(bin_of_row, judged)
+    for start in range(count if periodic else count - SHIFTS + 1):
+        left_out = start + np.arange(-1, SHIFTS + 1)
+        left_out = left_out % count if periodic else left_out
+        yield ~np.isin(bin_of_row, left_out), np.isin(bin_of_row, left_out[1:-1])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Validation:
-    """How well rows are predicted that were not fitted.
+    """Prediction errors on rows that were not fitted.
 
     Attributes:
         square, total: (FOLDS, n) of each interval of the motion, the squared error and the squared effort.

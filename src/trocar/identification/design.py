@@ -9,8 +9,9 @@ are scaled to columns of unit norm.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,9 @@ from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import NAMES, standard
 from trocar.spatial import Array
 
-_SYMMETRIC = tuple(zip(*np.triu_indices(4), strict=True))
+FRICTION = ("hysteresis", "Fv", "Fc")
+POSITIVE = (*FRICTION, "Im", "amplitude", "mu")
+_SYMMETRIC = np.triu_indices(4)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,9 +35,8 @@ class Design:
     Attributes:
         names: (p,) of the parameters phi. M: (p, k), phi = M theta. theta_prior: (k,).
         X: (N, n, k), tau: (N, n), both divided by `scale` (n,), the norm of the effort of each column.
-        links: bodies, ten coordinates each, first. positive: (k,) coordinates that must not be negative.
-        friction: (k,) coordinates of friction.
-        terms: (k,) what each belongs to, a link or a term of a drive such as `pitch.K2` or `pitch.hysteresis`.
+        links: bodies, ten coordinates each, first.
+        terms: (k,) owner of each coordinate, a link or a term of a drive such as `pitch.K2` or `pitch.hysteresis`.
         penalty: (k,) weights of the squares of theta - theta_prior.
     """
 
@@ -45,14 +47,17 @@ class Design:
     tau: Array
     scale: Array
     links: tuple[str, ...]
-    positive: Array
-    friction: Array
     terms: tuple[str, ...]
     penalty: Array
 
+    @cached_property
+    def positive(self) -> Array:
+        """(k,) coordinates that must not be negative."""
+        return np.array([term.partition(".")[2] in POSITIVE for term in self.terms])
+
     def weighted(self, weights: Weights) -> Design:
         """The same problem with other weights."""
-        return replace(self, penalty=penalties(weights, self.friction, self.terms, 10 * len(self.links)))
+        return replace(self, penalty=penalties(weights, self.terms))
 
     def gram(self, rows: Array) -> tuple[Array, Array]:
         """X'X and X'(tau - X theta_prior) over some rows, summed over the columns."""
@@ -83,43 +88,27 @@ def design(
     parameters = mechanism.parameters
     assert parameters is not None
     links = tuple(name for name in parameters.inertias if f"{name}.{NAMES[0]}" in place)
-    columns: list[Array] = []
-    prior_values: list[float] = []
-    for link in links:
-        rows = [place[f"{link}.{x}"] for x in NAMES]
-        for a, b in _SYMMETRIC:
-            E = np.zeros((4, 4))
-            E[a, b] = E[b, a] = 1.0 if a == b else np.sqrt(0.5)
-            column = np.zeros(len(names))
-            column[rows] = in_units_of(priors[link].P) @ E.reshape(-1)
-            columns.append(column)
-            prior_values.append(float(a == b))
-    positive, friction = [False] * len(columns), [False] * len(columns)
-    terms = [link for link in links for _ in _SYMMETRIC]
-    used = {place[f"{link}.{x}"] for link in links for x in NAMES}
+    columns = [column for link in links for column in _link_columns(link, priors[link].P, place)]
+    terms = [link for link in links for _ in range(10)]
     corners = mechanism.drives.A * mechanism.arm.lower, mechanism.drives.A * mechanism.arm.upper
     lower = np.minimum(np.minimum(*corners).sum(1), s.min(0))
     upper = np.maximum(np.maximum(*corners).sum(1), s.max(0))
+    drives = [drive.name for drive in parameters.drives]
     for name, i in place.items():
-        if i in used:
-            continue
         owner, _, term = name.partition(".")
-        slope = place.get(name.removesuffix("F") + "slope") if term.startswith("hysteresis") else None
-        if term.endswith("slope"):
-            continue  # made together with its F
-        d = [drive.name for drive in parameters.drives].index(owner) if slope is not None else 0
-        ends = [(upper[d], -1.0), (-lower[d], 1.0)] if slope is not None else [(1.0, 0.0)]
-        for at_zero, per_s in ends:
+        if term in NAMES or term.endswith("slope"):  # of a link; made together with its F
+            continue
+        slope = place.get(name.removesuffix("F") + "slope")
+        entries = [{i: 1.0}]
+        if slope is not None:
+            low, high = lower[drives.index(owner)], upper[drives.index(owner)]
+            length = high - low
+            entries = [{i: high / length, slope: -1.0 / length}, {i: -low / length, slope: 1.0 / length}]
+        for entry in entries:
             column = np.zeros(len(names))
-            length = upper[d] - lower[d] if slope is not None else 1.0
-            column[i] = at_zero / length
-            if slope is not None:
-                column[slope] = per_s / length
+            column[list(entry)] = list(entry.values())
             columns.append(column)
-            prior_values.append(0.0)
             terms.append(f"{owner}.{term.partition('[')[0]}")
-            friction.append(term.startswith("hysteresis") or term in ("Fv", "Fc"))
-            positive.append(friction[-1] or term in ("Im", "amplitude", "mu"))
     M = np.array(columns).T
     scale = np.linalg.norm(tau, axis=0)
     X = (Y / scale[:, None]) @ M
@@ -130,23 +119,36 @@ def design(
     return Design(
         names=names,
         M=M / norm,
-        theta_prior=np.array(prior_values),
+        theta_prior=np.append(np.tile(_SYMMETRIC[0] == _SYMMETRIC[1], len(links)), np.zeros(len(terms) - count)),
         X=X / norm,
         tau=tau / scale,
         scale=scale,
         links=links,
-        positive=np.array(positive),
-        friction=np.array(friction),
         terms=tuple(terms),
-        penalty=penalties(weights, np.array(friction), tuple(terms), count),
+        penalty=penalties(weights, tuple(terms)),
     )
 
 
-def penalties(weights: Weights, friction: Array, terms: tuple[str, ...], link_coordinates: int) -> Array:
-    """(k,): of link coordinates the second order of tr Q - log det Q at 1, of others what their kind and term have."""
-    penalty = np.where(friction, weights.friction, weights.other) * [weights.held.get(term, 1.0) for term in terms]
-    penalty[:link_coordinates] = 0.5 * weights.prior
-    return np.asarray(penalty)
+def _link_columns(link: str, P0: Array, place: Mapping[str, int]) -> Iterator[Array]:
+    """(p,) parameters phi that each of a link's ten coordinates stands for."""
+    basis = in_units_of(P0)
+    for a, b in zip(*_SYMMETRIC, strict=True):
+        E = np.zeros((4, 4))
+        E[a, b] = E[b, a] = 1.0 if a == b else np.sqrt(0.5)
+        column = np.zeros(len(place))
+        column[[place[f"{link}.{x}"] for x in NAMES]] = basis @ E.reshape(-1)
+        yield column
+
+
+def penalties(weights: Weights, terms: tuple[str, ...]) -> Array:
+    """(k,): of link coordinates the second order of tr Q - log det Q at 1, of others the weight of their kind."""
+
+    def penalty(term: str) -> float:
+        _, _, kind = term.partition(".")
+        weight = weights.friction if kind in FRICTION else weights.other
+        return weight * weights.held.get(term, 1.0) if kind else 0.5 * weights.prior
+
+    return np.array([penalty(term) for term in terms])
 
 
 def with_values(template: Parameters, names: tuple[str, ...], phi: Array) -> Parameters:

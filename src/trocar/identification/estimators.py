@@ -9,26 +9,16 @@ divergence and no demands on links: a non-negative least-squares problem, for cr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import cvxpy as cp
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import nnls
 
-from trocar.errors import TrocarError
-from trocar.identification.consistency import Prior
+from trocar.identification.consistency import Prior, solve
 from trocar.identification.design import Design
 from trocar.mechanics.inertia import NAMES
 from trocar.spatial import Array
-
-
-@dataclass(frozen=True)
-class Solution:
-    """theta (k,) of a Design and what the solver said."""
-
-    theta: Array
-    status: str
 
 
 def expanded(problem: Design, G: Array, h: Array) -> Array:
@@ -54,10 +44,10 @@ def consistent(
     least_rotors: Mapping[str, float],
     G: Array,
     h: Array,
-) -> Solution:
-    """The physically consistent estimate, of the same G and h as `expanded`.
+) -> tuple[Array, str]:
+    """The physically consistent estimate theta (k,), from the G and h of `expanded`; and the solver's status.
 
-    Rotors are at least what `least_rotors` says, by drive [kg m^2]. A status other than optimal is an error.
+    `least_rotors` are lower bounds of rotor inertias, by drive [kg m^2]. A status other than optimal is an error.
     """
     count = 10 * len(problem.links)
     penalty = np.where(np.arange(len(h)) < count, 0.0, problem.penalty)
@@ -88,16 +78,11 @@ def consistent(
         rotors = [problem.names.index(f"{drive}.Im") for drive in least_rotors]
         constraints.append(problem.M[rotors] @ theta >= np.array(list(least_rotors.values())))
     objective = cp.sum_squares(R @ theta - d) + prior_weight * divergence
-    programme = cp.Problem(cp.Minimize(objective), constraints)
-    try:
-        programme.solve(solver=cp.CLARABEL)
-    except cp.SolverError as error:
-        raise TrocarError(f"the consistent estimate failed: {error}") from None
-    if programme.status != "optimal":
-        raise TrocarError(
-            f"no physically consistent parameters: the solver says '{programme.status}'. Constraints that no model can "
-            "meet (masses, boxes of the prior), or a recording that does not fit the arm, are the usual causes"
-        )
+    advice = (
+        ". Constraints that no model can meet (masses, boxes of the prior), or a recording that does not fit the arm, "
+        "are the usual causes"
+    )
+    status = solve(cp.Problem(cp.Minimize(objective), constraints), "no physically consistent parameters", advice)
     found = np.asarray(theta.value)
     # The solver meets its bounds to 1e-9: friction that is zero at an end of its range must not push there.
-    return Solution(np.where(problem.positive, np.maximum(found, 0.0), found), str(programme.status))
+    return np.where(problem.positive, np.maximum(found, 0.0), found), status

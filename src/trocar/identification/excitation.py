@@ -1,4 +1,4 @@
-"""Excitation: a periodic motion, within limits at all times, that shows an arm's base parameters as well as can be."""
+"""Excitation: a periodic motion within limits that excites an arm's base parameters as well as possible."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def excite(
     seconds: float = np.inf,
     seed: int = 0,
     first: Fourier | None = None,
-    progress: Callable[[float, float], None] | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> Excitation:
     """Fourier series of least condition number (or largest determinant) within the limits, from several starts.
 
@@ -69,10 +69,10 @@ def excite(
 
     Args:
         harmonics: of the series. frequency: of the first [Hz].
-        starts: how many. iterations: multiple of 60 and 100 of SLSQP in the two stages of a start.
+        starts: number of starts. iterations: multiple of 60 and 100 of SLSQP in the two stages of a start.
         seconds: budget; what is best then is returned.
         first: motion to go on from, before the random ones, as the result of an earlier search.
-        progress: called with the fraction done and the least condition number so far.
+        progress: called with the fraction done.
 
     Raises TrocarError if no start ends within the limits.
     """
@@ -107,14 +107,8 @@ def excite(
 
 def sampled(motion: Fourier, count: int) -> tuple[Array, Array, Array]:
     """q, dq, ddq (count, n) over one period, both ends included."""
-    w = 2.0 * np.pi * motion.frequency * np.arange(1, len(motion.a) + 1)
-    phase = np.outer(np.linspace(0.0, motion.duration, count), w)
-    sine, cosine = np.sin(phase), np.cos(phase)
-    return (
-        motion.centre + (sine / w) @ motion.a - (cosine / w) @ motion.b,
-        cosine @ motion.a + sine @ motion.b,
-        (w * cosine) @ motion.b - (w * sine) @ motion.a,
-    )
+    states = motion(np.linspace(0.0, motion.duration, count))
+    return states.q, states.dq, states.ddq
 
 
 class ExcitationProblem:
@@ -130,7 +124,7 @@ class ExcitationProblem:
             raise TrocarError(f"frequency must be positive [Hz], got {frequency!r}")
         self.criterion, self.limits, self.K, self.frequency = criterion, limits, int(harmonics), float(frequency)
         unknowns, rows = (2 * self.K + 1) * arm.n, (self.K * SAMPLES + 1) * arm.n
-        if rows < len(criterion) or 2 * self.K < 2:
+        if rows < len(criterion):
             raise TrocarError(f"{unknowns} coefficients cannot show {len(criterion)} parameters; use more harmonics")
         n = arm.n
         joints = [limits.names.index(name) for name in arm.joint_names]
@@ -177,7 +171,7 @@ class ExcitationProblem:
         return value, dX.ravel()
 
     def effort_room(self, x: Array) -> tuple[Array, Array]:
-        """What each motor has left at every sample, as a part of what it may give; and the derivative by x."""
+        """Effort left to each motor at every sample, as a fraction of its limit; and the derivative by x."""
         if self._room is not None and np.array_equal(self._room[0], x):
             return self._room[1:]
         u, du = self._efforts.with_derivatives(*self._states(x))
@@ -268,16 +262,12 @@ class _Descents:
     """Descents from several starts under one budget; `best` is the best x within the limits so far."""
 
     def __init__(
-        self,
-        problem: ExcitationProblem,
-        deadline: float,
-        progress: Callable[[float, float], None] | None,
-        budget: float,
+        self, problem: ExcitationProblem, deadline: float, progress: Callable[[float], None] | None, budget: float
     ) -> None:
         self.problem, self.deadline, self.progress, self.budget = problem, deadline, progress, budget
         self.begin = time.monotonic()
         self.best: Array | None = None
-        self.score, self.shown = np.inf, np.inf
+        self.score = np.inf
         self.iterations, self.over, self._planned = 0, False, 0.0
 
     def descend(self, x: Array, stages: Sequence[tuple[float, int]]) -> float:
@@ -287,8 +277,9 @@ class _Descents:
             before = self.iterations
             try:
                 found = minimize(
-                    self._objective(p),
+                    self._objective,
                     x,
+                    (p,),
                     jac=True,
                     method="SLSQP",
                     constraints=self.problem.constraints,
@@ -305,13 +296,10 @@ class _Descents:
                 break
         return least
 
-    def _objective(self, p: float) -> Callable[[Array], tuple[float, Array]]:
-        def objective(x: Array) -> tuple[float, Array]:
-            if time.monotonic() > self.deadline:
-                raise _OutOfTime
-            return self.problem.objective(x, p)
-
-        return objective
+    def _objective(self, x: Array, p: float) -> tuple[float, Array]:
+        if time.monotonic() > self.deadline:
+            raise _OutOfTime
+        return self.problem.objective(x, p)
 
     def _count(self, x: Array) -> None:
         self.iterations += 1
@@ -319,7 +307,7 @@ class _Descents:
         if self.progress is not None:
             done = (self.iterations + self._planned) / self.budget
             spent = (time.monotonic() - self.begin) / (self.deadline - self.begin)
-            self.progress(min(1.0, max(done, spent)), self.shown)
+            self.progress(min(1.0, max(done, spent)))
 
     def _take(self, x: Array) -> float:
         """Keep x if it is the best; its condition number, infinite outside the limits."""
@@ -328,5 +316,5 @@ class _Descents:
         condition = self.problem.condition_number(x)
         score = condition if self.problem.criterion.objective == "condition" else self.problem.objective(x, 2.0)[0]
         if score < self.score:
-            self.score, self.best, self.shown = score, x, condition
+            self.score, self.best = score, x
         return condition

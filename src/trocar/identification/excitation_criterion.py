@@ -1,14 +1,13 @@
-"""How well a motion shows the base parameters: condition number or determinant of its regressor, with gradients."""
+"""Excitation of the base parameters by a motion: condition number or determinant of its regressor, with gradients."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import NAMES
 from trocar.mechanics.regressor import base_parameters
@@ -19,14 +18,6 @@ OBJECTIVES: tuple[Objective, ...] = ("condition", "determinant")
 
 # Coulomb friction turns round within this part of a drive's top speed while searching: sign() has no gradient.
 SOFT_SIGN = 0.01
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column that belongs to a drive: its term times the drive's row of A."""
-
-    drive: int
-    term: str
 
 
 class Criterion:
@@ -45,22 +36,20 @@ class Criterion:
     """
 
     def __init__(self, mechanism: Mechanism, without: Sequence[str] = (), objective: Objective = "condition") -> None:
-        if objective not in OBJECTIVES:
-            raise UnknownName("objective", objective, OBJECTIVES)
+        check_known("objective", OBJECTIVES, objective)
         self.mechanism, self.objective = mechanism, objective
         arm = mechanism.arm
         bodies = [name.partition(".")[0] for name in mechanism.parameter_names if name.endswith(".Lxx")]
-        for body in without:
-            if body not in bodies:
-                raise UnknownName(f"link of {arm.name} with inertia", body, bodies)
+        check_known(f"link of {arm.name} with inertia", bodies, *without)
         self._coupling = arm.motors.coupling
         self._links = len(NAMES) * len(bodies)
         drives = mechanism.drives
         self._A = drives.A
         self._width = SOFT_SIGN * np.abs(drives.A) @ [joint.velocity for joint in arm.joints]
-        self._columns = [Column(i, term) for i, d in enumerate(drives.drives) for term in _terms(d.terms, d.hysteresis)]
+        # columns of drives: index of the drive and its term, a factor of the drive's row of A
+        self._columns = [(i, term) for i, d in enumerate(drives.drives) for term in _terms(d.terms, d.hysteresis)]
         names = [f"{body}.{name}" for body in bodies for name in NAMES]
-        names += [f"{drives.drives[c.drive].name}.{c.term}" for c in self._columns]
+        names += [f"{drives.drives[i].name}.{term}" for i, term in self._columns]
         names += [f"{element.name}.amplitude" for element in mechanism.elastics.elements]
         kept = np.array(
             [i for i, name in enumerate(names) if name.partition(".")[0] not in without or i >= self._links]
@@ -86,10 +75,6 @@ class Criterion:
         """The parameters that a motion shows least: largest entries of the last singular vector."""
         vector = np.linalg.svd(self.matrix(q, dq, ddq))[2][-1]
         return [self.names[i] for i in np.argsort(-np.abs(vector))[:count]]
-
-    def value(self, q: Array, dq: Array, ddq: Array, p: float = 16.0) -> float:
-        """What the search lessens, see `gradient`."""
-        return self.gradient(q, dq, ddq, p)[0]
 
     def gradient(self, q: Array, dq: Array, ddq: Array, p: float = 16.0) -> tuple[float, Array]:
         """The smooth objective of states (N, n) and its gradient (3, N, n) by q, dq and ddq, column ranges included.
@@ -144,7 +129,7 @@ class Criterion:
     def _drive_factors(self, q: Array, dq: Array, ddq: Array, sign: Array) -> Array:
         s, ds, dds = (x @ self._A.T for x in (q, dq, ddq))
         factor = {"Im": dds, "Fv": ds, "Fc": sign, "Fo": np.ones_like(s), "K": s, "K2": s**2, "Fx": s * sign}
-        return np.stack([factor[c.term][..., c.drive, None] * self._A[c.drive] for c in self._columns], axis=-1)
+        return np.stack([factor[term][..., i, None] * self._A[i] for i, term in self._columns], axis=-1)
 
     def _with_derivatives(self, q: Array, dq: Array, ddq: Array) -> tuple[Array, Callable[[Array], Array]]:
         """The regressor W of the chosen columns with smooth Coulomb friction, and the gradient (3, N, n) of a dW."""
@@ -172,10 +157,10 @@ class Criterion:
             dY = np.zeros(Y.shape)
             dY[..., self._kept] = np.einsum("ij,njp->nip", self._coupling, dW)
             found = np.einsum("nip,knipj->knj", dY[..., : self._links], D)
-            for k, column in enumerate(self._columns):
-                along = dY[..., self._links + k] @ self._A[column.drive]
-                for part, slope in enumerate(slopes[column.term]):
-                    found[part] += (along * slope[:, column.drive])[:, None] * self._A[column.drive]
+            for k, (i, term) in enumerate(self._columns):
+                along = dY[..., self._links + k] @ self._A[i]
+                for part, slope in enumerate(slopes[term]):
+                    found[part] += (along * slope[:, i])[:, None] * self._A[i]
             found[0] += np.einsum(
                 "nik,nik->ni", dY[..., self._links + len(self._columns) :], self.mechanism.elastics.slopes(q)
             )

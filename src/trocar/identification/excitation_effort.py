@@ -1,4 +1,4 @@
-"""Efforts of the motors along a motion, by the arm's own model, with derivatives: what a search keeps within limits."""
+"""Motor efforts along a motion by the arm's own model, with derivatives; an excitation keeps them within limits."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from trocar.spatial import Array
 
 
 class MotorEfforts:
-    """What each motor gives along a motion, weight, inertia and friction: C' tau of the arm's parameters [N m, N].
+    """Effort of each motor along a motion, from weight, inertia and friction: C' tau of the arm's parameters [N m, N].
 
-    Friction with memory counts in steady sliding. The rotors, springs and friction by load are in it.
+    Includes rotors, springs and load-dependent friction. Friction with memory counts as in steady sliding.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:

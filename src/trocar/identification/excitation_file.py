@@ -54,7 +54,7 @@ def save_coefficients(
 
 
 def effort_table(arm: Arm, found: Excitation, rehearsed: Array | None = None) -> dict[str, dict[str, float]]:
-    """Of each motor: its limit, what the model says it needs and what it needed in a rehearsal [N m, N]."""
+    """Largest effort of each motor: its limit, by the model, and in a rehearsal [N m, N]."""
     columns = {"limit": arm.motors.effort, "model": found.effort}
     if rehearsed is not None:
         columns["rehearsal"] = rehearsed

@@ -1,4 +1,4 @@
-"""Where and how fast an arm may move when it is excited, and with what effort of its motors."""
+"""Limits of an excitation: positions, velocities and motor efforts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trocar.arms import Arm
-from trocar.arms.arm import Joint
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 from trocar.spatial import Array
 
 RANGE = 0.9  # part of a joint's range that is used where nothing is published
@@ -71,12 +70,6 @@ class ExcitationLimits:
         return float(worst[i]), f"{kind} of {name}"
 
 
-def _within(joint: Joint, limits: tuple[float, float, float]) -> tuple[float, float, float]:
-    """The limits, inside those of a joint with less room, as of another instrument."""
-    lower, upper, velocity = limits
-    return max(lower, joint.lower), min(upper, joint.upper), velocity
-
-
 def excitation_limits(
     arm: Arm, changes: Mapping[str, tuple[float, float, float]] | None = None, effort: float = EFFORT
 ) -> ExcitationLimits:
@@ -93,35 +86,29 @@ def excitation_limits(
     chosen = {}
     for joint in arm.joints:
         middle, half = 0.5 * (joint.lower + joint.upper), 0.5 * (joint.upper - joint.lower)
-        chosen[joint.name] = (middle - RANGE * half, middle + RANGE * half, SPEED * joint.velocity)
-        if joint.name in arm.excitation.joints:
-            chosen[joint.name] = _within(joint, arm.excitation.joints[joint.name])
-    for name, change in (changes or {}).items():
-        if name not in chosen:
-            raise UnknownName(f"joint of {arm.name}", name, arm.joint_names)
-        chosen[name] = change
+        usual = middle - RANGE * half, middle + RANGE * half, SPEED * joint.velocity
+        lower, upper, velocity = arm.excitation.joints.get(joint.name, usual)
+        # an instrument may leave a joint less room than its excitation range
+        chosen[joint.name] = max(lower, joint.lower), min(upper, joint.upper), velocity
+    changes = changes or {}
+    check_known(f"joint of {arm.name}", arm.joint_names, *changes)
+    chosen |= changes
     for joint in arm.joints:
         lower, upper, _ = chosen[joint.name]
         if lower < joint.lower - 1e-9 or upper > joint.upper + 1e-9:
             raise TrocarError(
                 f"{joint.name} may move from {joint.lower:g} to {joint.upper:g}; asked for {lower:g} to {upper:g}"
             )
-    rows = list(np.eye(arm.n))
-    names = list(arm.joint_names)
-    numbers = [chosen[name] for name in names]
-    motor_from_joint = np.linalg.inv(arm.motors.coupling)
-    for name, row in zip(arm.motors.names, motor_from_joint, strict=True):
-        if name in arm.excitation.motors and np.count_nonzero(row) > 1:
-            names.append(name)
-            rows.append(row)
-            numbers.append(arm.excitation.motors[name])
-    lower, upper, velocity = np.array(numbers, dtype=float).T
+    motor_from_joint = zip(arm.motors.names, np.linalg.inv(arm.motors.coupling), strict=True)
+    ranges = arm.excitation.motors
+    coupled = {name: row for name, row in motor_from_joint if name in ranges and np.count_nonzero(row) > 1}
+    lowers, uppers, velocities = np.array([*chosen.values(), *(ranges[name] for name in coupled)], dtype=float).T
     return ExcitationLimits(
-        names=tuple(names),
-        A=np.array(rows),
-        lower=lower,
-        upper=upper,
-        velocity=velocity,
+        names=(*chosen, *coupled),
+        A=np.array([*np.eye(arm.n), *coupled.values()]),
+        lower=lowers,
+        upper=uppers,
+        velocity=velocities,
         motors=arm.motors.names,
         effort=effort * arm.motors.effort,
     )

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from matplotlib.figure import Figure
 
-from trocar.arms import Arm
 from trocar.identification.identify import Identified
 from trocar.identification.prediction import efforts
 from trocar.identification.signals import Signals
 from trocar.plots import COLOURS, style
 from trocar.recording import Recording
-from trocar.recording.motor_columns import joint_from_columns
+from trocar.recording.channels import UNITS
+from trocar.recording.motor_columns import column_units, joint_from_columns
 from trocar.report import Report
 from trocar.spatial import Array
 
 
-def effort_labels(names: Sequence[str], arm: Arm, T: Array) -> tuple[str, ...]:
-    """Names of columns with the unit of their effort; T (n, n) has the joints' values of those of the columns."""
-    driven = [arm.joints[int(np.flatnonzero(T[:, j])[0])] for j in range(len(names))]
-    return tuple(
-        f"{name} [{'N' if joint.kind == 'prismatic' else 'N m'}]" for name, joint in zip(names, driven, strict=True)
-    )
+def effort_labels(names: Sequence[str], units: Sequence[str]) -> tuple[str, ...]:
+    """Names of columns with the unit of their effort; `units` of their positions, "rad" or "m"."""
+    return tuple(f"{name} [{UNITS['tau'][unit]}]" for name, unit in zip(names, units, strict=True))
 
 
 def effort_figure(signals: Signals, predicted: Array, columns: tuple[str, ...], title: str) -> Figure:
@@ -65,7 +61,7 @@ def identification_report(found: Identified, other: Recording | None, name: str)
     """Errors and figures on the recording `name` that was fitted, and on another one if given."""
     mechanism = found.mechanism()
     T = joint_from_columns(mechanism.arm, found.columns)
-    labels = effort_labels(found.columns, mechanism.arm, T)
+    labels = effort_labels(found.columns, column_units(mechanism.arm, found.columns))
     errors = {"train": found.train_relative_error, "cross-validation": found.cv_relative_error}
     shown = {f"Training recording {name}": (found.signals, efforts(mechanism, T, found.signals))}
     if other is not None:
@@ -73,7 +69,7 @@ def identification_report(found: Identified, other: Recording | None, name: str)
         shown["Test recording"] = found.prepared(other), found.efforts(other)
     numbers = "; ".join(f"{key}: {', '.join(f'{x:.4f}' for x in values)}" for key, values in errors.items())
     rotors = ", ".join(f"{key} {value:.2g} kg m^2" for key, value in found.rotor_inertia.items())
-    page = Report(f"{found.parameters.arm} identified from {name}", figures_first=True)
+    page = Report(f"{found.parameters.arm} identified from {name}")
     page.paragraphs += [
         f"Relative errors of effort ({', '.join(found.columns)}), {numbers}.",
         f"Smallest eigenvalue of a pseudo-inertia {found.min_pseudo_inertia_eigenvalue:.2g}; rotors {rotors}.",

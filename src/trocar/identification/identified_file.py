@@ -1,12 +1,11 @@
 """An identified set as a parameter file, with its provenance, residuals and covariance.
 
 `load_mechanism` and `Simulator` read the file like any other set; the tables [provenance], [residuals] and [covariance]
-say how far the set can be trusted; estimators read the covariance.
+show how far the set can be trusted; estimators read the covariance.
 """
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -21,6 +20,7 @@ from trocar.errors import TrocarError
 from trocar.identification.identify import Identified
 from trocar.identification.recalibration import Recalibrated
 from trocar.spatial import Array
+from trocar.toml_file import read_toml, toml_text
 
 
 def identified_text(found: Identified, recording: str) -> str:
@@ -30,7 +30,7 @@ def identified_text(found: Identified, recording: str) -> str:
         "Physically consistent: pseudo-inertias positive definite, rotors and friction not negative.",
         "Only combinations of the link parameters can be seen in joint effort; the rest follows the prior.",
     ]
-    tables: dict[str, dict[str, Any]] = {
+    tables = {
         "provenance": {
             "recording": recording,
             "trocar": version("trocar"),
@@ -63,7 +63,7 @@ def recalibrated_text(found: Recalibrated, base: str, recording: str) -> str:
         f"Dynamic parameters of a {found.parameters.arm}: {base} with friction and offsets refitted by trocar to",
         f"{recording}. SI units.",
     ]
-    tables: dict[str, dict[str, Any]] = {
+    tables = {
         "provenance": {"base": base, "recording": recording, "trocar": version("trocar")},
         "residuals": {
             "columns": list(found.columns),
@@ -77,7 +77,7 @@ def recalibrated_text(found: Recalibrated, base: str, recording: str) -> str:
 
 def covariance(path: str | Path) -> tuple[tuple[str, ...], Array]:
     """Names (k,) and covariance (k, k) of the parameters in a file that `trocar identify` wrote."""
-    table = tomllib.loads(Path(path).read_text(encoding="utf-8")).get("covariance")
+    table = read_toml(path, "parameter file").get("covariance")
     if table is None:
         raise TrocarError(f"{path} has no table [covariance]: it was not written by `trocar identify`")
     rows = table["lower_triangle"]
@@ -87,25 +87,8 @@ def covariance(path: str | Path) -> tuple[tuple[str, ...], Array]:
     return tuple(table["names"]), C
 
 
-def _text(parameters: Parameters, source: str, head: Sequence[str], tables: Mapping[str, Mapping[str, Any]]) -> str:
-    lines = [to_toml(replace(parameters, source=source.replace('"', "'").replace("\\", "/")), head)]
-    for name, entries in tables.items():
-        lines += [f"[{name}]", *(f"{key} = {_value(value)}" for key, value in entries.items()), ""]
-    return "\n".join(lines)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, str):
-        text = value.replace("\\", "/").replace('"', "'")
-        return f'"{text}"'
-    if isinstance(value, list):
-        inside = [_value(v) for v in value]
-        return (
-            "[\n" + "".join(f"  {x},\n" for x in inside) + "]"
-            if value and isinstance(value[0], list)
-            else (f"[{', '.join(inside)}]")
-        )
-    return "nan" if value is None or np.isnan(value) else repr(float(value))
+def _text(parameters: Parameters, source: str, head: Sequence[str], tables: Mapping[str, Any]) -> str:
+    return to_toml(replace(parameters, source=source), head) + "\n" + toml_text(tables)
 
 
 def _rounded(values: Array) -> list[float]:

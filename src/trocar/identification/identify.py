@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -52,12 +52,11 @@ class Identified:
     covariance: Array
     status: str
     seconds: float
-    period: float | None
     validation: Validation | None
 
     def mechanism(self) -> Mechanism:
         """The equations with the identified parameters."""
-        return replace(self.recipe, template=self.parameters).mechanism()
+        return Mechanism(self.recipe.arm, self.parameters)
 
     def prepared(self, recording: Recording) -> Signals:
         """Another recording, filtered as the one that was fitted."""
@@ -68,7 +67,7 @@ class Identified:
 
         With a recipe that takes recorded efforts to be late it is that of the motion, `recorded_efforts` is as late.
         """
-        T = joint_from_columns(self.mechanism().arm, tuple(recording.joints))
+        T = joint_from_columns(self.recipe.arm, tuple(recording.joints))
         return efforts(self.mechanism(), T, self.prepared(recording))
 
     def recorded_efforts(self, recording: Recording) -> Array:
@@ -77,7 +76,7 @@ class Identified:
 
     def relative_error(self, recording: Recording) -> Array:
         """(n,) on another recording: filtered effort, ends cut."""
-        check(recording, self.mechanism().arm)
+        check(recording, self.recipe.arm)
         signals = self.prepared(recording)
         return relative_error(signals.tau[signals.used], self.efforts(recording)[signals.used])
 
@@ -112,17 +111,14 @@ def identify(
     """Identify an arm from a recording, by its recipe.
 
     Args:
-        arm: name of the arm, or an `Arm` of your own. parameters: what is known of an arm of your own, needed for one.
+        arm: name of the arm, or an `Arm` of your own. parameters: known set of an arm of your own.
         recipe: another than the arm's own. cross_validate: False leaves cv_relative_error NaN and saves time.
         progress: called with the fraction done.
     """
     start = time.perf_counter()
     tell = progress or (lambda fraction: None)
     recipe = recipe or load_recipe(arm, parameters=parameters)
-    mechanism = recipe.mechanism()
-    check(recording, mechanism.arm)
-    T = joint_from_columns(mechanism.arm, tuple(recording.joints))
-    signals = prepared(recipe, recording)
+    mechanism, T, signals = checked(recipe, recording)
     check_excitation(recording, signals)
     tell(0.1)
     problem = problem_of(recipe, mechanism, T, signals)
@@ -134,17 +130,15 @@ def identify(
     if cross_validate:
         validation = cross_validated(problem, bin_of_row, grams, repeats is not None, lambda f: tell(0.3 + 0.4 * f))
     G, h = np.sum([G for G, _ in grams], axis=0), np.sum([h for _, h in grams], axis=0)
-    solution = consistent(problem, recipe.priors, recipe.weights.prior, recipe.least_rotors, G, h)
+    theta, status = consistent(problem, recipe.priors, recipe.weights.prior, recipe.least_rotors, G, h)
     tell(0.95)
-    phi = problem.M @ solution.theta
-    parameters = with_values(recipe.template, problem.names, phi)
-    predicted = problem.predicted(solution.theta)
+    predicted = problem.predicted(theta)
     used = signals.used
-    names, covariance = _covariance(problem, solution.theta)
+    names, covariance = _covariance(problem, theta)
     tell(1.0)
     return Identified(
         recipe=recipe,
-        parameters=parameters,
+        parameters=with_values(recipe.template, problem.names, problem.M @ theta),
         columns=tuple(recording.joints),
         signals=signals,
         predicted=predicted,
@@ -154,9 +148,8 @@ def identify(
         train_rms=root_mean_square(signals.tau[used], predicted),
         names=names,
         covariance=covariance,
-        status=solution.status,
+        status=status,
         seconds=time.perf_counter() - start,
-        period=None if repeats is None else repeats / signals.rate,
         validation=validation,
     )
 
@@ -164,6 +157,13 @@ def identify(
 def prepared(recipe: Recipe, recording: Recording) -> Signals:
     """A recording filtered by the recipe."""
     return prepare(recording, recipe.motion_cutoffs, recipe.effort_cutoff, recipe.trim, delay=recipe.delay)
+
+
+def checked(recipe: Recipe, recording: Recording) -> tuple[Mechanism, Array, Signals]:
+    """The recipe's mechanism, T (n, n) with q = T q_columns, and the filtered signals of a recording that fits them."""
+    mechanism = recipe.mechanism()
+    check(recording, mechanism.arm)
+    return mechanism, joint_from_columns(mechanism.arm, tuple(recording.joints)), prepared(recipe, recording)
 
 
 def problem_of(recipe: Recipe, mechanism: Mechanism, T: Array, signals: Signals) -> Design:
@@ -174,7 +174,7 @@ def problem_of(recipe: Recipe, mechanism: Mechanism, T: Array, signals: Signals)
 
 
 def _covariance(problem: Design, theta: Array) -> tuple[tuple[str, ...], Array]:
-    """Of the parameters whose coordinates are not at zero, the residual of each column taken as correlated noise."""
+    """Names and covariance of the parameters not at zero; the residual of each column counts as correlated noise."""
     free = np.flatnonzero(~problem.positive | (theta > 1e-9))
     residual = problem.tau - problem.X @ theta
     G, V = np.zeros((2, len(theta), len(theta)))

@@ -10,18 +10,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from trocar.arms.parameters import Drive, Parameters
+from trocar.arms.parameters import Parameters
 from trocar.errors import TrocarError
-from trocar.identification.design import design, with_values
+from trocar.identification.design import with_values
 from trocar.identification.estimators import expanded
-from trocar.identification.identify import prepared
-from trocar.identification.prediction import efforts, regressor, relative_error, root_mean_square
+from trocar.identification.identify import checked, problem_of
+from trocar.identification.prediction import efforts, relative_error, root_mean_square
 from trocar.identification.recipe import Recipe, load_recipe
-from trocar.identification.recording_checks import SHORTEST, check
+from trocar.identification.recording_checks import SHORTEST
+from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import NAMES, barycentric
 from trocar.recording import Recording
-from trocar.recording.motor_columns import joint_from_columns
 from trocar.spatial import Array
+
+REFITTED = ("Fv", "Fc", "Fo", "hysteresis")  # terms of drives
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,14 +32,13 @@ class Recalibrated:
 
     Attributes:
         before, after: (n,) relative errors on the rows after the ones that were fitted; where all were, on those.
-        rms_before, rms_after: (n,) the same as root mean square [N m, N]. judged: whether on rows not fitted.
+        rms_after: (n,) the latter as root mean square [N m, N]. judged: errors are on rows that were not fitted.
     """
 
     parameters: Parameters
     columns: tuple[str, ...]
     before: Array
     after: Array
-    rms_before: Array
     rms_after: Array
     judged: bool
 
@@ -52,52 +53,38 @@ def recalibrate(
     """
     recipe = recipe or load_recipe(base.arm)
     _check_structure(recipe, base)
-    mechanism = recipe.mechanism()
-    check(recording, mechanism.arm)
-    T = joint_from_columns(mechanism.arm, tuple(recording.joints))
-    signals = prepared(recipe, recording)
+    mechanism, T, signals = checked(recipe, recording)
     first = float(signals.t[0])
     if seconds is not None and seconds < SHORTEST:
         raise TrocarError(f"{seconds:g} s are too few to recalibrate from; take {SHORTEST:g} s or more")
     early = signals.t - first <= (np.inf if seconds is None else seconds)
     fitted, later = signals.used & early, signals.used & ~early
-    s = (signals.q @ T.T @ mechanism.drives.A.T)[fitted]
-    Y = regressor(mechanism, T, signals)[fitted]
-    problem = design(mechanism, recipe.priors, recipe.weights, Y, signals.tau[fitted], s)
+    problem = problem_of(recipe, mechanism, T, replace(signals, used=fitted))
     known = np.linalg.solve(problem.M, _values(base, recipe, problem.names))
-    free = np.array([_refitted(problem.names, column) for column in problem.M.T])
+    free = np.array([term.partition(".")[2] in REFITTED for term in problem.terms])
     rest = replace(
         problem,
         X=problem.X[..., free],
         tau=problem.tau - problem.X[..., ~free] @ known[~free],
         theta_prior=known[free],
-        positive=problem.positive[free],
-        friction=problem.friction[free],
         terms=tuple(term for term, is_free in zip(problem.terms, free, strict=True) if is_free),
         penalty=problem.penalty[free],
     )
     theta = known.copy()
     theta[free] = expanded(rest, *rest.gram(np.ones(len(rest.tau), dtype=bool)))
-    parameters = replace(with_values(recipe.template, problem.names, problem.M @ theta), name=base.name)
-    parameters = replace(parameters, inertias=base.inertias)
+    parameters = with_values(recipe.template, problem.names, problem.M @ theta)
+    parameters = replace(parameters, name=base.name, inertias=base.inertias)
     rows = later if later.any() else fitted
-    found = [efforts(replace(recipe, template=p).mechanism(), T, signals)[rows] for p in (base, parameters)]
+    found = [efforts(Mechanism(recipe.arm, p), T, signals)[rows] for p in (base, parameters)]
     tau = signals.tau[rows]
     return Recalibrated(
         parameters=parameters,
         columns=tuple(recording.joints),
         before=relative_error(tau, found[0]),
         after=relative_error(tau, found[1]),
-        rms_before=root_mean_square(tau, found[0]),
         rms_after=root_mean_square(tau, found[1]),
         judged=bool(later.any()),
     )
-
-
-def _refitted(names: tuple[str, ...], column: Array) -> bool:
-    """Whether a coordinate belongs to friction or an offset."""
-    owners = [names[i].split(".", 1)[1] for i in np.flatnonzero(column)]
-    return all(term in ("Fv", "Fc", "Fo") or term.startswith("hysteresis") for term in owners)
 
 
 def _values(base: Parameters, recipe: Recipe, names: tuple[str, ...]) -> Array:
@@ -119,13 +106,9 @@ def _values(base: Parameters, recipe: Recipe, names: tuple[str, ...]) -> Array:
 
 
 def _check_structure(recipe: Recipe, base: Parameters) -> None:
-    def structure(drive: Drive) -> tuple[str, tuple[str, ...]]:
-        return drive.name, tuple(drive.terms)
-
-    known = {dahl.delta for drive in recipe.template.drives for dahl in drive.hysteresis}
-    strange = {dahl.delta for drive in base.drives for dahl in drive.hysteresis} - known
-    same = [structure(d) for d in base.drives] == [structure(d) for d in recipe.template.drives]
-    if strange or not same or set(base.inertias) != set(recipe.template.inertias):
+    theirs, ours = ([(d.name, tuple(d.terms)) for d in p.drives] for p in (base, recipe.template))
+    used, known = ({dahl.delta for d in p.drives for dahl in d.hysteresis} for p in (base, recipe.template))
+    if theirs != ours or not used <= known or set(base.inertias) != set(recipe.template.inertias):
         raise TrocarError(
             f"'{base.name}' ({base.path}) was not identified by this recipe, so its friction cannot be refitted; "
             "identify the arm once (trocar identify TRAIN -o BASE.toml) and recalibrate that, or name the recipe it "

@@ -1,4 +1,4 @@
-"""Recipes: what the model of an arm has and how it is identified.
+"""Recipes: the structure of an arm's model, and the filters and weights by which it is identified.
 
 A recipe is a TOML table. Those of the PSM and the MTMs are `arms/data/recipe_ARM.toml`, chosen by cross-validation on a
 published recording. Other arms get a general one (`general_recipe.py`). `trocar identify --search` writes a new one.
@@ -17,15 +17,15 @@ import numpy as np
 from trocar.arms import ARMS, Arm, load_arm
 from trocar.arms.elastics import elastic
 from trocar.arms.parameters import DRIVE_TERMS, Dahl, Drive, Parameters, load_parameters
-from trocar.arms.tables import read
-from trocar.errors import TrocarError, UnknownName
+from trocar.arms.tables import read, stem
+from trocar.errors import TrocarError, check_known
 from trocar.identification.consistency import Prior, prior
 from trocar.identification.general_recipe import general_table, prior_of_set
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import from_pseudo_inertia, standard
 from trocar.toml_file import read_toml
 
-RECIPES = {"PSM": "psm", "MTML": "mtm", "MTMR": "mtm"}
+RECIPES = ("PSM", "MTML", "MTMR")  # arms with a recipe of their own
 WEIGHTS = ("prior", "friction", "other")
 FILTERS = ("effort", "motion", "trim", "delay", "slower_than")
 DRIVE_KEYS = ("joints", "motors", "terms", "hysteresis", "slope", "least_Im", "held")
@@ -48,16 +48,16 @@ class Weights:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How one arm is identified.
+    """Model structure, filters and weights by which one arm is identified.
 
     Attributes:
-        name: where it comes from, in words. arm: what is identified, in the geometry of the template.
+        name: origin, in words. arm: the arm to identify, in the geometry of the template.
         columns, rate: names and samples per second [Hz] of a table without header; None for the published layout.
         effort_cutoff, motion_cutoffs: of the zero-phase filters [Hz]. trim: cut at both ends [s].
         delay: time by which recorded efforts are taken to be late [s].
         slower_than: rows are not fitted (but judged) where any column is slower than this fraction of its top speed.
         weights: of the penalties. least_rotors: smallest rotor inertia by drive [kg m^2].
-        priors: what is thought of each link before.
+        priors: prior knowledge of each link.
         template: the structure of the model as a parameter set: link inertias are the prior's, numbers of drives are
             placeholders, and every column of its regressor is to be identified.
     """
@@ -86,37 +86,37 @@ def load_recipe(
 ) -> Recipe:
     """The recipe of an arm, or one from a file.
 
-    parameters: what is known of an arm of your own: the drives of its general recipe, and the prior of its links.
+    parameters: known set of an arm of your own: gives the drives of its general recipe and the prior of its links.
     """
     if isinstance(arm, Arm):
         if path is not None or parameters is None:
             raise TrocarError(f"{arm.name} is given as an Arm: it has a general recipe, for which give its parameters")
         known = load_parameters(arm.name, parameters)
         return _recipe(arm, general_table(arm, known), prior_of_set(known), f"general recipe for {arm.name}")
-    if path is None:
-        return recipe_of(arm, recipe_table(arm))
-    return recipe_of(arm, recipe_table(arm, path), str(path))
+    return recipe_of(arm, recipe_table(arm, path), path)
 
 
 def recipe_table(arm: str, path: str | Path | None = None) -> dict[str, Any]:
     """The recipe of an arm, or one from a file, as its table."""
-    if arm not in ARMS:
-        raise UnknownName("arm", arm, ARMS)
+    check_known("arm", ARMS, arm)
     if path is None:
         if arm in RECIPES:
-            return deepcopy(read(f"recipe_{RECIPES[arm]}"))
+            return deepcopy(read(f"recipe_{stem(arm)}"))
         known = load_parameters(arm)
         return general_table(load_arm(arm, known.geometry), known)
     return read_toml(path, "recipe")
 
 
-def recipe_of(arm: str, table: Mapping[str, Any], name: str | None = None) -> Recipe:
-    """The recipe that a table describes; what it cannot be used for is an error that names the key."""
-    where = name or (f"recipe_{RECIPES[arm]}.toml" if arm in RECIPES else f"general recipe for {arm}")
+def recipe_of(arm: str, table: Mapping[str, Any], path: str | Path | None = None) -> Recipe:
+    """The recipe that a table describes, from a file or built in. Errors name the key that is wrong."""
+    built_in = f"recipe_{stem(arm)}.toml" if arm in RECIPES else f"general recipe for {arm}"
+    where = built_in if path is None else str(path)
     try:
-        _check_arm(arm, table, where)
+        intended = table.get("arm", arm)
+        if stem(intended) != stem(arm):
+            raise TrocarError(f"{where} is a recipe for {intended}, not for {arm}")
         given = "prior" in table
-        priors = prior_of_set(load_parameters(arm, table["prior"])) if given else prior(RECIPES[arm].upper())
+        priors = prior_of_set(load_parameters(arm, table["prior"])) if given else prior(arm)
         return _recipe(load_arm(arm, table["geometry"]), table, priors, where)
     except KeyError as error:
         raise TrocarError(f"{where} has no field {error}; compare arms/data/recipe_psm.toml") from None
@@ -126,20 +126,12 @@ def recipe_of(arm: str, table: Mapping[str, Any], name: str | None = None) -> Re
         raise TrocarError(f"{where} is not a recipe: {error}; compare arms/data/recipe_psm.toml") from None
 
 
-def _check_arm(arm: str, table: Mapping[str, Any], where: str) -> None:
-    same = arm, table.get("arm", arm)
-    if same[0] != same[1] and not all(a.startswith("MTM") for a in same):
-        raise TrocarError(f"{where} is a recipe for {same[1]}, not for {arm}")
-
-
 def _recipe(robot: Arm, table: Mapping[str, Any], priors: Mapping[str, Prior], where: str) -> Recipe:
     filters, drives = table["filters"], table["drives"]
-    _known(filters, FILTERS, f"{where}: [filters]")
+    check_known(f"{where}: [filters]: field", FILTERS, *filters)
     for drive, entry in drives.items():
-        _known(entry, DRIVE_KEYS, f"{where}: [drives.{drive}]")
-        for term in entry["terms"]:
-            if term not in DRIVE_TERMS:
-                raise UnknownName(f"{where}: [drives.{drive}]: term", term, DRIVE_TERMS)
+        check_known(f"{where}: [drives.{drive}]: field", DRIVE_KEYS, *entry)
+        check_known(f"{where}: [drives.{drive}]: term", DRIVE_TERMS, *entry["terms"])
     if len(filters["motion"]) != robot.n:
         raise TrocarError(f"{where}: [filters] motion needs {robot.n} cut-offs, got {len(filters['motion'])}")
     held = {
@@ -147,7 +139,7 @@ def _recipe(robot: Arm, table: Mapping[str, Any], priors: Mapping[str, Prior], w
         for drive, entry in drives.items()
         for term in entry.get("held", {})
     }
-    _known(table["weights"], WEIGHTS, f"{where}: [weights]")
+    check_known(f"{where}: [weights]: field", WEIGHTS, *table["weights"])
     weights = Weights(held=held, **{key: float(value) for key, value in table["weights"].items()})
     if min(weights.prior, weights.friction, weights.other) <= 0:
         raise TrocarError(f"{where}: [weights] must be positive: without them the estimate is not unique")
@@ -177,17 +169,10 @@ def _recipe(robot: Arm, table: Mapping[str, Any], priors: Mapping[str, Prior], w
     )
 
 
-def _known(entry: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
-    unknown = sorted(set(entry) - set(keys))
-    if unknown:
-        raise UnknownName(f"{where}: field", unknown[0], keys)
-
-
 def _factor(entry: Mapping[str, Any], term: str, where: str) -> float:
-    """How much more strongly than by its weight a term of a drive is held."""
+    """Factor on the weight of a term of a drive."""
     known = (*entry["terms"], *(("hysteresis",) if "hysteresis" in entry else ()))
-    if term not in known:
-        raise UnknownName(f"{where}: held term", term, known)
+    check_known(f"{where}: held term", known, term)
     factor = float(entry["held"][term])
     if not (np.isfinite(factor) and factor > 0):
         raise TrocarError(f"{where}: held: the factor of {term} must be positive, got {factor:g}")

@@ -1,12 +1,14 @@
-"""What a search may change in a recipe, one setting at a time, from strong to weak effect."""
+"""Changes that a search tries in a recipe, one setting at a time, from strong to weak effect."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from copy import deepcopy
+from functools import partial
 from typing import Any
 
 Table = Mapping[str, Any]
+Change = tuple[str, dict[str, Any]]  # what is changed, in words, and the changed recipe
 
 STEP = 3.0  # factor between weights
 CUTOFF_STEP = 1.4
@@ -15,63 +17,48 @@ SLOWER_THAN = (0.0, 0.01, 0.03)
 FEW = 3  # Dahl elements of a thinned row
 
 
-@dataclass(frozen=True)
-class Change:
-    """A change by name; `apply` makes it in a table, in place."""
-
-    name: str
-    apply: Callable[[dict[str, Any]], None]
-
-
 def alternatives(table: Table) -> list[Callable[[Table], Iterator[Change]]]:
-    """Groups of changes, in the order they are tried; each looks at the recipe as it is by then."""
+    """Groups of changes, in the order they are tried; each starts from the recipe found so far."""
     drives = [name for name, entry in table["drives"].items() if "hysteresis" in entry]
     return [
-        *(lambda t, w=weight: _weights(t, w) for weight in ("friction", "prior", "other")),
-        _all_cutoffs,
+        *(partial(_weight, key=key) for key in ("friction", "prior", "other")),
+        partial(_cutoffs, columns=range(len(table["filters"]["motion"]))),
         _deltas,
-        *(lambda t, d=drive: _term(t, d, "K") for drive in drives),
-        *(lambda t, d=drive: _slope(t, d) for drive in drives),
-        *(lambda t, d=drive: _term(t, d, "K2") for drive in drives if "K" in table["drives"][drive]["terms"]),
-        *(lambda t, j=column: _cutoff(t, j) for column in range(len(table["filters"]["motion"]))),
-        lambda t: _setting(t, "delay", DELAYS, "s"),
-        lambda t: _setting(t, "slower_than", SLOWER_THAN, "of the top speed"),
+        *(partial(_term, drive=drive, term="K") for drive in drives),
+        *(partial(_slope, drive=drive) for drive in drives),
+        *(partial(_term, drive=drive, term="K2") for drive in drives if "K" in table["drives"][drive]["terms"]),
+        *(partial(_cutoffs, columns=[column]) for column in range(len(table["filters"]["motion"]))),
+        partial(_setting, key="delay", values=DELAYS, unit="s"),
+        partial(_setting, key="slower_than", values=SLOWER_THAN, unit="of the top speed"),
     ]
 
 
 def simpler(table: Table) -> list[Change]:
     """Changes that take parameters away."""
-    found = [change for change in _deltas(table) if change.name.startswith("fewer")]
+    found = list(_deltas(table))
     for name, entry in table["drives"].items():
         if "slope" in entry:
-            found.append(_without_slope(name))
-        found += [_without(name, term) for term in ("K2", "K", "Fo") if term in entry["terms"]]
+            found.append(_without_slope(table, name))
+        found += [_without(table, name, term) for term in ("K2", "K", "Fo") if term in entry["terms"]]
     return found
 
 
-def _weights(table: Table, key: str) -> Iterator[Change]:
+def _weight(table: Table, key: str) -> Iterator[Change]:
     for factor in (STEP, 1 / STEP):
         value = float(f"{table['weights'][key] * factor:.2g}")
-        yield Change(f"weight of {key} {value:g}", _set("weights", key, value))
+        yield f"weight of {key} {value:g}", _with(table, value, "weights", key)
 
 
-def _all_cutoffs(table: Table) -> Iterator[Change]:
-    for factor in (CUTOFF_STEP, 1 / CUTOFF_STEP):
-        values = [_cut(f * factor, table) for f in table["filters"]["motion"]]
-        yield Change("motion cut-offs " + " ".join(f"{f:g}" for f in values) + " Hz", _set("filters", "motion", values))
-
-
-def _cutoff(table: Table, column: int) -> Iterator[Change]:
+def _cutoffs(table: Table, columns: range | list[int]) -> Iterator[Change]:
+    """Motion cut-offs of some columns, not beyond the effort's: what is faster than that is not asked for."""
+    highest = max(table["filters"]["effort"], *table["filters"]["motion"])
     for factor in (CUTOFF_STEP, 1 / CUTOFF_STEP):
         values = list(table["filters"]["motion"])
-        values[column] = _cut(values[column] * factor, table)
-        name = f"motion cut-off of column {column + 1} {values[column]:g} Hz"
-        yield Change(name, _set("filters", "motion", values))
-
-
-def _cut(value: float, table: Table) -> float:
-    """Not beyond the effort's: what is faster than that is not asked for."""
-    return min(float(f"{value:.2g}"), max(table["filters"]["effort"], *table["filters"]["motion"]))
+        for column in columns:
+            values[column] = min(float(f"{values[column] * factor:.2g}"), highest)
+        which = f" of column {columns[0] + 1}" if len(columns) == 1 else "s"
+        shown = " ".join(f"{values[column]:g}" for column in columns)
+        yield f"motion cut-off{which} {shown} Hz", _with(table, values, "filters", "motion")
 
 
 def _deltas(table: Table) -> Iterator[Change]:
@@ -81,7 +68,13 @@ def _deltas(table: Table) -> Iterator[Change]:
             continue
         thin = {unit: _thinned(row, count) for unit, row in rows.items()}
         what = "; ".join(f"{' '.join(f'{delta:g}' for delta in row)} {unit}" for unit, row in thin.items())
-        yield Change(f"fewer elements: {what}", _set_deltas(thin))
+        changed = _with(table, thin, "deltas")
+        for entry in changed["drives"].values():
+            if "slope" in entry:
+                entry["slope"] = [delta for delta in entry["slope"] if delta in thin[entry["hysteresis"]]]
+                if not entry["slope"]:
+                    del entry["slope"]
+        yield f"fewer elements: {what}", changed
 
 
 def _thinned(row: list[float], count: int) -> list[float]:
@@ -90,10 +83,11 @@ def _thinned(row: list[float], count: int) -> list[float]:
 
 
 def _term(table: Table, drive: str, term: str) -> Iterator[Change]:
-    if term in table["drives"][drive]["terms"]:
-        yield _without(drive, term)
+    terms = table["drives"][drive]["terms"]
+    if term in terms:
+        yield _without(table, drive, term)
     else:
-        yield Change(f"with {drive}.{term}", lambda t: t["drives"][drive]["terms"].append(term))
+        yield f"with {drive}.{term}", _with(table, [*terms, term], "drives", drive, "terms")
 
 
 def _slope(table: Table, drive: str) -> Iterator[Change]:
@@ -101,57 +95,36 @@ def _slope(table: Table, drive: str) -> Iterator[Change]:
     entry = table["drives"][drive]
     row = table["deltas"][entry["hysteresis"]]
     if entry.get("slope"):
-        yield _without_slope(drive)
-    for kept in ([row[max(0, len(row) - 2)]], row[len(row) // 2 :]):
-        if list(kept) != list(entry.get("slope", [])):
+        yield _without_slope(table, drive)
+    for kept in ([row[max(0, len(row) - 2)]], list(row[len(row) // 2 :])):
+        if kept != list(entry.get("slope", [])):
             name = f"{drive}: friction by position, {' '.join(f'{delta:g}' for delta in kept)}"
-            yield Change(name, _set_slope(drive, list(kept)))
-
-
-def _without(drive: str, term: str) -> Change:
-    def apply(table: dict[str, Any]) -> None:
-        entry = table["drives"][drive]
-        entry["terms"].remove(term)
-        entry.get("held", {}).pop(term, None)
-
-    return Change(f"without {drive}.{term}", apply)
-
-
-def _without_slope(drive: str) -> Change:
-    return Change(f"{drive}: friction the same everywhere", lambda t: _drop_slope(t, drive))
+            yield name, _with(table, kept, "drives", drive, "slope")
 
 
 def _setting(table: Table, key: str, values: tuple[float, ...], unit: str) -> Iterator[Change]:
     for value in values:
         if value != table["filters"].get(key, 0.0):
-            yield Change(f"{key} {value:g} {unit}", _set("filters", key, value))
+            yield f"{key} {value:g} {unit}", _with(table, value, "filters", key)
 
 
-def _set(part: str, key: str, value: Any) -> Callable[[dict[str, Any]], None]:
-    def apply(table: dict[str, Any]) -> None:
-        table[part][key] = value
-
-    return apply
-
-
-def _set_slope(drive: str, deltas: list[float]) -> Callable[[dict[str, Any]], None]:
-    def apply(table: dict[str, Any]) -> None:
-        table["drives"][drive]["slope"] = deltas
-
-    return apply
+def _without(table: Table, drive: str, term: str) -> Change:
+    changed = deepcopy(dict(table))
+    changed["drives"][drive]["terms"].remove(term)
+    changed["drives"][drive].get("held", {}).pop(term, None)
+    return f"without {drive}.{term}", changed
 
 
-def _set_deltas(rows: Mapping[str, list[float]]) -> Callable[[dict[str, Any]], None]:
-    def apply(table: dict[str, Any]) -> None:
-        table["deltas"] = dict(rows)
-        for drive, entry in table["drives"].items():
-            if "slope" in entry:
-                entry["slope"] = [delta for delta in entry["slope"] if delta in rows[entry["hysteresis"]]]
-                if not entry["slope"]:
-                    _drop_slope(table, drive)
-
-    return apply
+def _without_slope(table: Table, drive: str) -> Change:
+    changed = deepcopy(dict(table))
+    del changed["drives"][drive]["slope"]
+    return f"{drive}: friction the same everywhere", changed
 
 
-def _drop_slope(table: dict[str, Any], drive: str) -> None:
-    del table["drives"][drive]["slope"]
+def _with(table: Table, value: Any, *path: str) -> dict[str, Any]:
+    """A copy of the table with another value at a path of keys."""
+    changed = entry = deepcopy(dict(table))
+    for key in path[:-1]:
+        entry = entry[key]
+    entry[path[-1]] = value
+    return changed

@@ -19,13 +19,12 @@ from typing import Any
 from trocar.errors import TrocarError
 from trocar.identification.cross_validation import Validation, bins, cross_validated, period
 from trocar.identification.design import Design
-from trocar.identification.identify import prepared, problem_of
+from trocar.identification.identify import checked, problem_of
 from trocar.identification.recipe import Recipe, recipe_of
-from trocar.identification.recipe_changes import Change, alternatives, simpler
-from trocar.identification.recording_checks import check, check_excitation
+from trocar.identification.recipe_changes import alternatives, simpler
+from trocar.identification.recording_checks import check_excitation
 from trocar.identification.signals import Signals
 from trocar.recording import Recording
-from trocar.recording.motor_columns import joint_from_columns
 
 LEAST_GAIN = 1e-3  # of the error: a smaller one is not worth a change
 PASSES = 3
@@ -37,7 +36,7 @@ class Trial:
     """A recipe that was tried.
 
     Attributes:
-        change: what sets it apart from the one before, in words. table: the recipe.
+        change: difference from the best recipe before it, in words. table: the recipe.
         validation: its errors where it was not fitted. parameters: how many the model has that it does not share with
             every recipe (friction, springs, offsets, rotors).
     """
@@ -55,7 +54,7 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What a search found. finished: whether it ended by itself rather than by its budget."""
+    """Result of a search. finished: it converged before its budget was spent."""
 
     trials: tuple[Trial, ...]
     finished: bool
@@ -66,7 +65,7 @@ class Found:
 
     @property
     def best(self) -> Trial:
-        """Of least error."""
+        """The trial of least error."""
         return min(self.trials, key=lambda trial: trial.error)
 
     @property
@@ -114,11 +113,8 @@ class _RecipeSearch:
         """The regressor does not change with the weights, and takes longest: the last one is kept."""
         key = json.dumps({name: part for name, part in table.items() if name != "weights"}, sort_keys=True)
         if key not in self.problems:
-            mechanism = recipe.mechanism()
-            T = joint_from_columns(mechanism.arm, tuple(self.recording.joints))
-            signals = prepared(recipe, self.recording)
+            mechanism, T, signals = checked(recipe, self.recording)
             if not self.trials:
-                check(self.recording, mechanism.arm)
                 check_excitation(self.recording, signals)
             self.problems.clear()
             self.problems[key] = problem_of(recipe, mechanism, T, signals), signals
@@ -152,12 +148,12 @@ def search(
 
 
 def _descend(run: _RecipeSearch, here: Trial) -> bool:
-    """Whether it came to an end before the budget did."""
+    """Keep changes that lower the error. Returns False if the budget ran out."""
     for _ in range(PASSES):
         before = here.error
         for options in alternatives(here.table):
             for change in options(here.table):
-                found = run.trial(*_made(change, here))
+                found = run.trial(*change)
                 if found is None:
                     return False
                 if found.error < here.error * (1 - LEAST_GAIN):
@@ -171,16 +167,10 @@ def _simplify(run: _RecipeSearch) -> bool:
     """Take away what is not needed to stay within one standard error of the best."""
     chosen = Found(trials=tuple(run.trials), finished=False).chosen
     while True:
-        options = [run.trial(*_made(change, chosen)) for change in simpler(chosen.table)]
+        options = [run.trial(*change) for change in simpler(chosen.table)]
         if any(option is None for option in options):
             return False
         now = Found(trials=tuple(run.trials), finished=False).chosen
         if now is chosen:
             return True
         chosen = now
-
-
-def _made(change: Change, here: Trial) -> tuple[str, dict[str, Any]]:
-    table = deepcopy(dict(here.table))
-    change.apply(table)
-    return change.name, table

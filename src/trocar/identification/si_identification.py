@@ -13,8 +13,7 @@ the insertion would have to be as heavy as it is inert), friction that grows wit
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import cvxpy as cp
 import numpy as np
@@ -23,9 +22,11 @@ from trocar.arms import load_arm
 from trocar.arms.parameters import Drive, Parameters
 from trocar.arms.tables import read
 from trocar.errors import TrocarError
+from trocar.identification.consistency import solve
+from trocar.identification.design import with_values
 from trocar.identification.si_links import links
 from trocar.mechanics import Mechanism
-from trocar.mechanics.inertia import NAMES, barycentric, pseudo_inertia, standard
+from trocar.mechanics.inertia import NAMES, barycentric, pseudo_inertia
 from trocar.spatial import Array
 
 # Table I: which rows have link inertia, motor inertia, friction, stiffness. Ours by their frame.
@@ -100,7 +101,9 @@ def identify_si(
         rows = (Y / scatter[:, None])[moving]
         R: Array = np.linalg.qr(np.c_[rows, (tau / scatter)[moving]] / np.sqrt(len(q)), mode="r")  # type: ignore[assignment]
         values, status = _solve(mechanism, R)
-        parameters = _with_values(parameters, values, mechanism.parameter_names)
+        # the solver meets a bound to 1e-9
+        kept = np.where(_bounded(mechanism), np.maximum(values, 0.0), values)
+        parameters = with_values(parameters, mechanism.parameter_names, kept)
     error = np.where(moving, tau - Y @ values, 0.0)
     relative = np.linalg.norm(error, axis=0) / np.linalg.norm(np.where(moving, tau, 0.0), axis=0)
     return IdentifiedSi(parameters, relative, status)
@@ -108,8 +111,7 @@ def identify_si(
 
 def _solve(mechanism: Mechanism, R: Array) -> tuple[Array, str]:
     """Least squares of the condensed rows R = [W | b] under the constraints."""
-    assert mechanism.parameters is not None
-    names, count = mechanism.parameter_names, len(mechanism.parameter_vector)
+    count = len(mechanism.parameter_names)
     prior = si_model().inertias
     x = cp.Variable(count)
     W, b = R[:count, :count], R[:count, count]
@@ -125,27 +127,17 @@ def _solve(mechanism: Mechanism, R: Array) -> tuple[Array, str]:
         root = np.linalg.inv(np.linalg.cholesky(P0))
         constraints += [root @ P @ root.T >> 1e-4 * np.eye(4)]
         departure.append(cp.sum_squares(root @ P @ root.T - np.eye(4)))
-    for i in range(10 * len(LINKS), count):
-        if names[i].split(".")[-1] not in SIGNED:
-            constraints.append(x[i] >= 0.0)
+    constraints += [x[i] >= 0.0 for i in np.flatnonzero(_bounded(mechanism))]
     small = cp.sum_squares(x[10 * len(LINKS) :])
     objective = cp.sum_squares(W @ x - b) + WEIGHT * (sum(departure) + small)
-    problem = cp.Problem(cp.Minimize(objective), constraints)
-    problem.solve(solver=cp.CLARABEL)
-    if problem.status != "optimal":
-        raise TrocarError(f"identification failed: the solver says '{problem.status}'")
-    return np.asarray(x.value), str(problem.status)
+    status = solve(cp.Problem(cp.Minimize(objective), constraints), "identification failed")
+    return np.asarray(x.value), status
 
 
-def _with_values(parameters: Parameters, values: Array, names: tuple[str, ...]) -> Parameters:
-    inertias = {body: standard(values[10 * k : 10 * (k + 1)]) for k, body in enumerate(LINKS)}
-    found, drives = dict(zip(names, values.tolist(), strict=True)), []
-    for drive in parameters.drives:
-        terms: dict[str, Any] = {term: found[f"{drive.name}.{term}"] for term in drive.terms}
-        # the solver meets a bound to 1e-9
-        terms |= {term: max(0.0, value) for term, value in terms.items() if term not in SIGNED}
-        drives.append(replace(drive, **terms))
-    return replace(parameters, inertias=inertias, drives=tuple(drives))
+def _bounded(mechanism: Mechanism) -> Array:
+    """(p,) mask of the parameters of drives that must not be negative."""
+    terms = [name.split(".")[-1] for name in mechanism.parameter_names]
+    return np.array([term not in (*NAMES, *SIGNED) for term in terms])
 
 
 def _pseudo_inertia_basis() -> Array:

@@ -42,7 +42,7 @@ class Signals:
     repeated: Array
 
     def faster_than(self, fraction: float) -> Array:
-        """Of the used rows, those where no column is slower than this fraction of its largest speed."""
+        """Mask of the used rows in which every column moves at this fraction of its largest speed or faster."""
         return np.asarray((np.abs(self.dq) >= fraction * np.abs(self.dq).max(0)).all(1)[self.used])
 
 
@@ -69,9 +69,7 @@ def prepare(
     q, dq = (_refilled(x, repeated) for x in (recording.q, recording.dq))
     q, dq = (np.column_stack([lowpass(x[:, j], fc, rate) for j, fc in enumerate(motion_cutoffs)]) for x in (q, dq))
     raw = np.asarray(recording.tau)
-    tau = lowpass(raw, effort_cutoff, rate)
-    if delay:
-        tau = shifted(recording.t, tau, delay)
+    tau = shifted(recording.t, lowpass(raw, effort_cutoff, rate), delay)
     rows = len(recording)
     edge = round(trim * rate)
     used = np.zeros(rows, dtype=bool)

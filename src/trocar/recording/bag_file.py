@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from trocar.arms import Arm
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 from trocar.recording.recording import Recording
 from trocar.spatial import Array
 
@@ -51,8 +51,7 @@ def read_bag(path: Path, arm: Arm, namespace: str | None = None) -> Recording:
         if namespace is None and len(arms) > 1:
             raise TrocarError(f"{path}: several arms ({', '.join(sorted(arms))}); say which (--namespace)")
         chosen = next(iter(arms)) if namespace is None else namespace.strip("/")
-        if chosen not in arms:
-            raise UnknownName("namespace of an arm in the bag", chosen, sorted(arms))
+        check_known("namespace of an arm in the bag", sorted(arms), chosen)
         states = _states(reader, topics, f"{chosen}/{TOPIC}")
         jaw = _states(reader, topics, f"{chosen}/jaw/{TOPIC}")
     if states is None:

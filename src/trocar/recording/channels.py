@@ -12,8 +12,8 @@ UNITS: dict[str, dict[str, str]] = {
     "tau": {"rad": "N m", "m": "N"},
 }
 SPACES = ("joints", "motors")  # what the columns are positions of
-# Commands that are not of the joints: number of columns and unit.
-TIP_COMMANDS: dict[str, tuple[int, str]] = {"tip_position": (3, "m")}
+# Commands that are not of the joints: columns and unit.
+TIP_COMMANDS: dict[str, tuple[str, str]] = {"tip_position": ("xyz", "m")}
 
 NAME = re.compile(r"[A-Za-z][\w.-]*")
 JOINT_COLUMN = re.compile(r"(command_)?(q|dq|ddq|tau)_(.+)")

@@ -43,8 +43,8 @@ def read(path: Path) -> tuple[dict[str, Any], list[int]]:
     file = CsvTable(path, "t [s],q_yaw [rad]")
     fields, columns = _header(file.titles, file.place)
     table, lines = file.numbers()
-    for target, name, where in columns:
-        target[name] = table[:, where]
+    for group, places in columns.items():
+        (fields[group] if group else fields).update({name: table[:, where] for name, where in places.items()})
     entries = [comment.partition(":") for comment in file.comments if ":" in comment]
     provenance = {key.strip(): _json_or_text(value.strip()) for key, _, value in entries}
     if provenance.get("space") in SPACES:
@@ -60,8 +60,9 @@ def _json_or_text(value: str) -> Any:
         return value
 
 
-def _header(titles: list[str], place: str) -> tuple[dict[str, Any], list[tuple[dict[str, Any], str, Any]]]:
-    """The fields that follow from the titles, and where each channel goes: (mapping, name, columns)."""
+def _header(titles: list[str], place: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Fields that follow from the titles, and the columns of each channel, by field ("commands", "extra" or "" for the
+    recording's own channels) and name."""
     found: dict[str, int] = {}
     units: dict[str, str] = {}
     for i, title in enumerate(titles):
@@ -77,54 +78,38 @@ def _header(titles: list[str], place: str) -> tuple[dict[str, Any], list[tuple[d
     if not joints:
         raise TrocarError(f"{place}: no column gives a joint position, such as 'q_yaw [rad]'")
     joint_units = [units[f"q_{joint}"] for joint in joints]
-    commands: dict[str, Any] = {}
-    extra: dict[str, Any] = {}
-    extra_units: dict[str, str] = {}
-    fields = {
-        "q": None,
-        "dq": None,
-        "joints": joints,
-        "joint_units": joint_units,
-        "commands": commands,
-        "extra": extra,
-        "extra_units": extra_units,
-    }
-    columns: list[tuple[dict[str, Any], str, Any]] = [(fields, "t", found.pop("t"))]
-    for command in (False, True):
+    columns: dict[str, dict[str, Any]] = {"": {"t": found.pop("t")}, "commands": {}, "extra": {}}
+    for group, start in (("", ""), ("commands", "command_")):
         for name in UNITS:
-            prefix = f"command_{name}_" if command else f"{name}_"
-            present = [c for c in found if c.startswith(prefix) and "[" not in c]
-            if not present:
+            prefix = f"{start}{name}_"
+            if not any(column.startswith(prefix) and "[" not in column for column in found):
                 continue
             for joint, unit in zip(joints, joint_units, strict=True):
                 wanted = UNITS[name].get(unit)
                 if wanted is not None and units.get(prefix + joint) != wanted:
                     raise TrocarError(f"{place}: the column '{prefix}{joint} [{wanted}]' is missing")
-            where = [found.pop(prefix + joint) for joint in joints]
-            columns.append((commands if command else fields, name, where))
+            columns[group][name] = [found.pop(prefix + joint) for joint in joints]
+    extra_units: dict[str, str] = {}
     vectors: dict[str, list[int]] = {}
     for column, i in found.items():
         vector = _VECTOR_COLUMN.fullmatch(column)
+        name = vector[1] if vector else column
         if vector is None:
-            columns.append((extra, column, i))
-            extra_units[column] = units[column]
-            continue
-        name = vector[1]
-        if int(vector[2]) != len(vectors.setdefault(name, [])):
+            columns["extra"][name] = i
+        elif int(vector[2]) != len(vectors.setdefault(name, [])):
             raise TrocarError(f"{place}: column {column!r} is out of order")
-        vectors[name].append(i)
+        else:
+            vectors[name].append(i)
         if extra_units.setdefault(name, units[column]) != units[column]:
             raise TrocarError(f"{place}: columns of {name!r} have different units")
-    for name, where in vectors.items():
-        asked = name.removeprefix("command_")
-        if asked != name and asked in TIP_COMMANDS:
-            wanted = TIP_COMMANDS[asked][1]
-            if extra_units.pop(name) != wanted:
-                raise TrocarError(f"{place}: the columns of '{name}' must be in [{wanted}]")
-            columns.append((commands, asked, where))
-        else:
-            columns.append((extra, name, where))
-    return fields, columns
+    for command, (_, wanted) in TIP_COMMANDS.items():
+        if f"command_{command}" in vectors:
+            if extra_units.pop(f"command_{command}") != wanted:
+                raise TrocarError(f"{place}: the columns of 'command_{command}' must be in [{wanted}]")
+            columns["commands"][command] = vectors.pop(f"command_{command}")
+    columns["extra"] |= vectors
+    names = {"joints": joints, "joint_units": joint_units, "extra_units": extra_units}
+    return {"q": None, "dq": None, **names, "commands": {}, "extra": {}}, columns
 
 
 def _columns(recording: Recording) -> dict[str, Array]:
@@ -136,9 +121,9 @@ def _columns(recording: Recording) -> dict[str, Array]:
         if value is not None:
             for j, (joint, unit) in enumerate(zip(recording.joints, recording.joint_units, strict=True)):
                 columns[f"{prefix}{name}_{joint} [{UNITS[name][unit]}]"] = value[:, j]
-    for name, (count, unit) in TIP_COMMANDS.items():
+    for name, (axes, unit) in TIP_COMMANDS.items():
         if name in recording.commands:
-            columns |= {f"command_{name}[{i}] [{unit}]": recording.commands[name][:, i] for i in range(count)}
+            columns |= {f"command_{name}[{i}] [{unit}]": recording.commands[name][:, i] for i in range(len(axes))}
     for name, value in recording.extra.items():
         unit = recording.extra_units[name]
         if value.ndim == 1:

@@ -20,7 +20,7 @@ SUFFIXES = (*OWN_SUFFIXES, *BAG_SUFFIXES)
 
 
 def is_recording(path: Path) -> bool:
-    """Whether a path names a recording: by its suffix, or as the folder of a ROS 2 bag."""
+    """True if a path names a recording, by its suffix or as the folder of a ROS 2 bag."""
     return path.suffix.lower() in SUFFIXES or is_bag(path)
 
 

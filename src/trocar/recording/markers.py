@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -28,6 +28,12 @@ from trocar.spatial import Array, quaternion
 POSITION, ORIENTATION = ("x", "y", "z"), ("qw", "qx", "qy", "qz")
 UNIT_NORM = 1e-2  # how far a quaternion may be from length 1
 _TITLE = re.compile(r"(?P<name>[A-Za-z][\w.-]*?)\s*(\[(?P<unit>[^\]]*)\])?")
+_UNITS: dict[str, tuple[str | None, ...]] = {
+    "t": ("s",),
+    "q_.*": ("rad", "m", "mm"),
+    ".*_[xyz]": ("m", "mm"),
+    ".*_q[wxyz]": (None, "", "1", "-"),
+}
 _SCALES = {"m": 1.0, "mm": 1e-3}
 
 
@@ -91,13 +97,12 @@ class Markers:
     def renamed(self, names: Mapping[str, str]) -> Markers:
         """The same with bodies called otherwise: old name -> new name."""
         poses = {names.get(body, body): T for body, T in self.poses.items()}
-        return Markers(t=self.t, q=self.q, joints=self.joints, poses=poses, lines=self.lines, source=self.source)
+        return replace(self, poses=poses)
 
     def without(self, rows: Array) -> Markers:
         """The same without some rows, a mask (N,)."""
         poses = {body: T[~rows] for body, T in self.poses.items()}
-        t, q, lines = self.t[~rows], self.q[~rows], np.asarray(self.lines)[~rows]
-        return Markers(t=t, q=q, joints=self.joints, poses=poses, lines=lines, source=self.source)
+        return replace(self, t=self.t[~rows], q=self.q[~rows], poses=poses, lines=np.asarray(self.lines)[~rows])
 
     def save(self, path: str | os.PathLike[str], joint_units: Sequence[str]) -> Path:
         """Write a CSV file, whole or not at all; every number reads back as it is. joint_units: rad or m of each."""
@@ -118,30 +123,25 @@ class Markers:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Markers:
         """Read a CSV file as described above."""
-        return _read(Path(path))
-
-
-def _read(path: Path) -> Markers:
-    file = CsvTable(path, "t [s],q_pitch [rad],back_x [m],...")
-    columns, scales = _columns(file.titles, file.place)
-    numbers, lines = file.numbers(empty=np.nan)
-    table = numbers * scales
-    joints = [name.removeprefix("q_") for name in columns if name.startswith("q_")]
-    q = table[:, [columns[f"q_{joint}"] for joint in joints]]
-    for name, values in (("t", table[:, :1]), ("joint", q)):
-        bad = np.flatnonzero(~np.isfinite(values).all(1))
-        if bad.size:
-            raise TrocarError(f"{path}, line {lines[bad[0]]}: a {name} value is missing; only markers may be")
-    late = np.flatnonzero(np.diff(table[:, 0]) <= 0)
-    if late.size:
-        raise TrocarError(f"{path}, line {lines[late[0] + 1]}: the time does not increase")
-    bodies = dict.fromkeys(name.rsplit("_", 1)[0] for name in columns if name != "t" and not name.startswith("q_"))
-    poses = {body: _poses(body, table, columns, lines, path) for body in bodies}
-    return Markers(t=table[:, 0], q=q, joints=joints, poses=poses, lines=np.array(lines), source=str(path))
+        path = Path(path)
+        file = CsvTable(path, "t [s],q_pitch [rad],back_x [m],...")
+        columns, scales = _columns(file.titles, file.place)
+        numbers, lines = file.numbers(empty=np.nan)
+        table = numbers * scales
+        joints = [name.removeprefix("q_") for name in columns if name.startswith("q_")]
+        t, q = table[:, columns["t"]], table[:, [columns[f"q_{joint}"] for joint in joints]]
+        for name, values in (("t", t[:, None]), ("joint", q)):
+            for row in np.flatnonzero(~np.isfinite(values).all(1)):
+                raise TrocarError(f"{path}, line {lines[row]}: a {name} value is missing; only markers may be")
+        for row in np.flatnonzero(np.diff(t) <= 0):
+            raise TrocarError(f"{path}, line {lines[row + 1]}: the time does not increase")
+        bodies = dict.fromkeys(name.rsplit("_", 1)[0] for name in columns if name != "t" and not name.startswith("q_"))
+        poses = {body: _poses(body, table, columns, lines, path) for body in bodies}
+        return cls(t=t, q=q, joints=joints, poses=poses, lines=np.array(lines), source=str(path))
 
 
 def _columns(titles: list[str], place: str) -> tuple[dict[str, int], Array]:
-    """Column of every name, and what to multiply columns with to have SI units."""
+    """Column of every name, and factors that bring the columns to SI units."""
     columns: dict[str, int] = {}
     scales = np.ones(len(titles))
     for i, title in enumerate(titles):
@@ -150,16 +150,8 @@ def _columns(titles: list[str], place: str) -> tuple[dict[str, int], Array]:
             raise TrocarError(f"{place}: column {title!r} {'occurs twice' if match else 'has no name'}")
         name, unit = match["name"], match["unit"]
         columns[name] = i
-        allowed: tuple[str | None, ...]
-        if name == "t":
-            allowed = ("s",)
-        elif name.startswith("q_"):
-            allowed = ("rad", "m", "mm")
-        elif name.endswith(tuple(f"_{axis}" for axis in POSITION)):
-            allowed = ("m", "mm")
-        elif name.endswith(tuple(f"_{part}" for part in ORIENTATION)):
-            allowed = (None, "", "1", "-")
-        else:
+        allowed = next((units for pattern, units in _UNITS.items() if re.fullmatch(pattern, name)), None)
+        if allowed is None:
             raise TrocarError(
                 f"{place}: column {title!r} is none of t, q_JOINT, LINK_x ... LINK_z, LINK_qw ... LINK_qz"
             )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from trocar.arms import Arm
-from trocar.arms.tables import read
+from trocar.arms.tables import read, stem
 from trocar.errors import TrocarError, UnknownName
 from trocar.spatial import Array
 
@@ -45,5 +45,4 @@ def space_of(arm: Arm, columns: Sequence[str]) -> str:
 
 def table_columns(arm: Arm) -> tuple[str, ...]:
     """Columns of a table without header: those of the published tables of this arm, otherwise its joints."""
-    file = "mtm" if arm.name.startswith("MTM") else arm.name.lower()
-    return tuple(read(file).get("recordings", {}).get("columns", arm.joint_names))
+    return tuple(read(stem(arm.name)).get("recordings", {}).get("columns", arm.joint_names))

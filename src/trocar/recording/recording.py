@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from trocar.arms import Arm, load_arm
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 from trocar.files import write_whole
 from trocar.recording import csv_file, npz_file
 from trocar.recording.channels import JOINT_COLUMN, NAME, SPACES, TIP_COMMANDS, UNITS
@@ -79,10 +79,13 @@ class Recording:
         for name in UNITS:
             value = getattr(self, name)
             if value is not None:
-                object.__setattr__(self, name, self._joint_channel(name, value))
+                object.__setattr__(self, name, self._channel(name, value, self.joints))
             elif name in ("q", "dq"):
                 raise InvalidRecording(f"{name} is missing; only ddq and tau may be None")
-        commands = {name: self._command(name, v) for name, v in self.commands.items()}
+        commands = {
+            name: self._channel(f"command_{name}", v, TIP_COMMANDS[name][0] if name in TIP_COMMANDS else self.joints)
+            for name, v in self.commands.items()
+        }
         extra = {name: self._extra_channel(name, v) for name, v in self.extra.items()}
         for name, value in (
             ("commands", commands),
@@ -172,22 +175,12 @@ class Recording:
         present = {name: getattr(self, name) for name in UNITS}
         return {name: change(name, value) for name, value in present.items() if value is not None}
 
-    def _joint_channel(self, name: str, value: object) -> Array:
+    def _channel(self, name: str, value: object, columns: Sequence[str]) -> Array:
         array = _frozen(name, value)
-        if array.shape != (self.t.size, self.n):
-            raise InvalidRecording(
-                f"{name} must have shape ({self.t.size}, {self.n}), rows x joints, got {array.shape}"
-            )
-        _check_finite(name, array, self.joints)
-        return array
-
-    def _command(self, name: str, value: object) -> Array:
-        if name not in TIP_COMMANDS:
-            return self._joint_channel(f"command_{name}", value)
-        array, columns = _frozen(f"command_{name}", value), TIP_COMMANDS[name][0]
-        if array.shape != (self.t.size, columns):
-            raise InvalidRecording(f"command_{name} must have shape ({self.t.size}, {columns}), got {array.shape}")
-        _check_finite(f"command_{name}", array, ())
+        if array.shape != (self.t.size, len(columns)):
+            what = "rows x joints" if columns is self.joints else f"rows x {', '.join(columns)}"
+            raise InvalidRecording(f"{name} must have shape ({self.t.size}, {len(columns)}), {what}, got {array.shape}")
+        _check_finite(name, array, columns)
         return array
 
     def _extra_channel(self, name: str, value: object) -> Array:
@@ -204,17 +197,10 @@ class Recording:
             raise InvalidRecording(f"joints must be one or more different names, got {list(self.joints)}")
         if len(self.joint_units) != self.n:
             raise InvalidRecording(f"{len(self.joint_units)} joint_units for {self.n} joints")
-        if self.space not in SPACES:
-            raise UnknownName("space of a recording", self.space, SPACES)
-        for unit in self.joint_units:
-            if unit not in UNITS["q"]:
-                raise UnknownName("unit of a joint position", unit, UNITS["q"])
-        for name in self.commands:
-            if name not in UNITS and name not in TIP_COMMANDS:
-                raise UnknownName("command", name, (*UNITS, *TIP_COMMANDS))
-        for name in self.extra_units:
-            if name not in self.extra:
-                raise UnknownName("extra_units: channel", name, self.extra)
+        check_known("space of a recording", SPACES, self.space)
+        check_known("unit of a joint position", UNITS["q"], *self.joint_units)
+        check_known("command", (*UNITS, *TIP_COMMANDS), *self.commands)
+        check_known("extra_units: channel", self.extra, *self.extra_units)
         for unit in self.extra_units.values():
             if re.search(r"[\[\],\n\r]", unit):
                 raise InvalidRecording(f"the unit {unit!r} holds a bracket, a comma or a line break")

@@ -16,7 +16,7 @@ RATE = 200.0  # [Hz], of the tables of Wang et al. 2019
 
 
 def is_table(path: Path) -> bool:
-    """Whether the first line of a text file holds numbers only."""
+    """True if the first line of a text file holds numbers only."""
     with open(path, encoding="utf-8-sig", errors="replace") as stream:
         first = stream.readline()
     try:

@@ -12,6 +12,7 @@ from trocar.errors import TrocarError
 Relation = Literal["equal", "at_most", "at_least"]
 
 RELATIONS: tuple[str, ...] = get_args(Relation)
+JSON_KEYS = ("id", "published", "ours", "unit", "relation", "tolerance", "holds", "source", "note")
 REASONS = ("not run: ", "not reproducible: ")
 
 
@@ -24,9 +25,9 @@ class Claim:
         published: the number of the source, in `unit`; None where the source gives none.
         ours: the number obtained here, in `unit`; None if it was not obtained. NaN and infinity never hold.
         unit: unit of published, ours and tolerance; empty for a pure number.
-        relation: what ours has to be to published: equal, at_most or at_least.
+        relation: required of ours to published: equal, at_most or at_least.
         tolerance: allowed excess over the relation, >= 0, in `unit`.
-        source: where the published number stands (publication, table, page).
+        source: of the published number (publication, table, page).
         note: remark; with a number missing, the reason: "not run: ..." or "not reproducible: ...".
     """
 
@@ -61,7 +62,7 @@ class Claim:
 
     @property
     def holds(self) -> bool | None:
-        """Whether ours stands in the relation to published; None if one of the two is missing."""
+        """True if ours has the relation to published; None if one of the two is missing."""
         if self.published is None or self.ours is None:
             return None
         if not math.isfinite(self.ours):
@@ -85,17 +86,7 @@ class Claim:
         if ours is not None and not math.isfinite(ours):
             note = f"ours is {ours}; {note}" if note else f"ours is {ours}"
             ours = None
-        return {
-            "id": self.id,
-            "published": self.published,
-            "ours": ours,
-            "unit": self.unit,
-            "relation": self.relation,
-            "tolerance": self.tolerance,
-            "holds": self.holds,
-            "source": self.source,
-            "note": note,
-        }
+        return {key: getattr(self, key) for key in JSON_KEYS} | {"ours": ours, "note": note}
 
     def expected(self) -> str:
         """The published number with relation and tolerance, such as `= 1.2 ± 0.1` or `≤ 3 + 0.5`."""

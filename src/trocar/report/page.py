@@ -34,9 +34,7 @@ def html(report: Report) -> str:
     parts += [f"<p>{escape(paragraph)}</p>" for paragraph in report.paragraphs]
     figures = [_image(path.read_bytes(), "gif", caption) for path, caption in report.clips]
     figures += [_figure(figure, caption) for figure, caption in report.figures]
-    parts += figures + _table(report.claims) if report.figures_first else _table(report.claims) + figures
-    parts.append("</main>\n</body>\n</html>\n")
-    return "\n".join(parts)
+    return "\n".join([*parts, *figures, *_table(report.claims), "</main>\n</body>\n</html>\n"])
 
 
 def _failing(claims: list[Claim]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _VERDICTS = {True: ("holds", "green"), False: ("FAILS", "bold red"), None: ("-", "yellow")}
 
 
+@dataclass(eq=False)
 class Report:
     """Claims with the text and the figures that explain them.
 
@@ -28,26 +30,18 @@ class Report:
         claims: the claims in order, with unique ids.
         figures: matplotlib figures with their captions.
         clips: films (.gif) with their captions; the HTML file holds copies.
-        paragraphs: plain text shown above the claims.
-        figures_first: whether the page opens with the figures, for reports that are looked at before they are read.
+        paragraphs: plain text. The page shows text, clips, figures and claims, in this order.
     """
 
-    def __init__(
-        self,
-        title: str,
-        claims: Iterable[Claim] = (),
-        *,
-        figures: Iterable[tuple[Figure, str]] = (),
-        paragraphs: Iterable[str] = (),
-        figures_first: bool = False,
-    ) -> None:
-        self.title = title
-        self.figures_first = figures_first
-        self.claims: list[Claim] = []
-        self.figures: list[tuple[Figure, str]] = list(figures)
-        self.clips: list[tuple[Path, str]] = []
-        self.paragraphs: list[str] = list(paragraphs)
-        self.add_claims(claims)
+    title: str
+    claims: list[Claim] = field(default_factory=list)
+    figures: list[tuple[Figure, str]] = field(default_factory=list)
+    clips: list[tuple[Path, str]] = field(default_factory=list)
+    paragraphs: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        given, self.claims = self.claims, []
+        self.add_claims(given)
 
     def add_claims(self, claims: Iterable[Claim]) -> None:
         """Append claims; see `add_claim`."""
@@ -73,7 +67,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether no claim fails; claims that were not run do not count against it."""
+        """True if no claim fails; claims that were not run do not count."""
         return all(claim.holds is not False for claim in self.claims)
 
     def summary(self) -> str:

@@ -67,9 +67,11 @@ class Fourier:
         """End of the first period [s]."""
         return self.duration
 
-    def __call__(self, t: float) -> Setpoint:
+    def __call__(self, t: float | Array) -> Setpoint:
+        """Motion at a time, or at times (N,) as rows (N, n) [s]."""
         w = self._w
-        sine, cosine = np.sin(w * t), np.cos(w * t)
+        phase = np.multiply.outer(t, w)
+        sine, cosine = np.sin(phase), np.cos(phase)
         q = self.centre + (sine / w) @ self.a - (cosine / w) @ self.b
         return Setpoint(q, cosine @ self.a + sine @ self.b, (w * cosine) @ self.b - (w * sine) @ self.a)
 

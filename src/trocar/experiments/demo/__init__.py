@@ -26,7 +26,7 @@ def run(output: Path, progress: Callable[[float], None] = lambda fraction: None)
 
     The film is written into `output`; the report is the caller's to write.
     """
-    report = Report("trocar: the da Vinci Research Kit, simulated", figures_first=True)
+    report = Report("trocar: the da Vinci Research Kit, simulated")
     report.paragraphs.append(
         "The PSM, a closed chain in MuJoCo, follows the spiral of Ferro et al. 2022 by feedback linearisation, once "
         "with and once without its counterweight, which the controller's model always has. Torque errors are RMS of "

@@ -21,7 +21,7 @@ CLOCKS = {"1 ms": (1e-3, 1e-3), "control 10 ms, physics 5 ms": (5e-3, 1e-2)}
 
 def run(context: Context) -> Report:
     """Figures 2 to 8 and Table I."""
-    report = Report("Ferro et al. 2022: dynamic simulation of the PSM", figures_first=True)
+    report = Report("Ferro et al. 2022: dynamic simulation of the PSM")
     mechanism, without = load_mechanism("PSM"), load_mechanism("PSM", counterweight=False)
     context.progress("authors' logs")
     report.add_claims(logs.claims(context.data, mechanism, without))

@@ -35,9 +35,7 @@ DIGIT = 1e-4  # one unit of the last printed digit [m]
 
 def run(context: Context) -> Report:
     """Tables 1 to 9 and Fig. 9 and 10."""
-    report = Report(
-        "Gondokaryono et al. 2019: closed chain, calibration and simulation of PSM and ECM", figures_first=True
-    )
+    report = Report("Gondokaryono et al. 2019: closed chain, calibration and simulation of PSM and ECM")
     report.paragraphs.append(
         "Tables 1 to 5: printed frames against ours, misprints named. Table 6: motion capture of one machine against "
         "the lengths of its model. Zeros are what the paper states in words, a remote centre that does not move and "

@@ -22,7 +22,7 @@ START, GOAL = np.array([0.0, 0.0, 0.1, 0, 0, 0, 0]), np.array([0.4, -0.3, 0.16, 
 
 def run(context: Context) -> Report:
     """Sections II and III, Tables I and II."""
-    report = Report("Patel et al. 2018: kinematics and dynamics of the PSM", figures_first=True)
+    report = Report("Patel et al. 2018: kinematics and dynamics of the PSM")
     mechanism = load_mechanism("PSM")
     q = np.random.default_rng(0).uniform(mechanism.arm.lower, mechanism.arm.upper, (2000, 7))
     for text, claims in (

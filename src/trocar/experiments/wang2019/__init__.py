@@ -30,7 +30,7 @@ from trocar.identification.prediction import efforts, regressor, relative_error
 from trocar.identification.signals import Signals, prepare
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.recording import load_recording
-from trocar.recording.motor_columns import joint_from_columns
+from trocar.recording.motor_columns import column_units, joint_from_columns
 from trocar.report import Claim, Report
 from trocar.spatial import Array
 
@@ -54,7 +54,7 @@ class Prepared:
 
 def run(context: Context) -> Report:
     """Least squares and their parameters as published; ours beside, cross-validated on 'one', and on 'two'."""
-    report = Report("Wang et al. 2019: identification of PSM and MTM", figures_first=True)
+    report = Report("Wang et al. 2019: identification of PSM and MTM")
     parameters: Parameters | None = None
     for family, arm in (("PSM", "PSM"), ("MTM", "MTMR")):
         context.progress(f"{family}: base parameters")
@@ -210,9 +210,10 @@ def _describe(report: Report, family: str, found: Identified, train: Prepared) -
     )
     T = joint_from_columns(found.mechanism().arm, found.columns)
     predicted = efforts(found.mechanism(), T, found.signals)
+    labels = effort_labels(JOINTS, column_units(found.mechanism().arm, found.columns))
     report.add_figure(error_figure(errors, JOINTS), f"{family}: relative error of effort on 'one'.")
     report.add_figure(
-        effort_figure(found.signals, predicted, effort_labels(JOINTS, found.mechanism().arm, T), f"{family}, 'one'"),
+        effort_figure(found.signals, predicted, labels, f"{family}, 'one'"),
         f"{family}: effort measured and ours, both filtered, first 15 s.",
     )
 

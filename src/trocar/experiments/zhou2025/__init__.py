@@ -31,7 +31,7 @@ RESOLUTION = 0.03  # of the search for bounds [N m, N]
 
 def run(context: Context) -> Report:
     """Tables I and II, and what the discussion says of other arms."""
-    report = Report("Zhou et al. 2025: gravity compensation of the dVRK-Si PSM", figures_first=True)
+    report = Report("Zhou et al. 2025: gravity compensation of the dVRK-Si PSM")
     table, model, truth = table_two(), load_mechanism(runs.ARM, runs.MODEL), load_mechanism(runs.ARM, runs.TRUTH)
     poses = range(1, 4, 2) if context.quick else range(5)
     context.progress("Table I: kinematics, and which parameters it has")

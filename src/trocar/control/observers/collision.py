@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar.control.controller import checked_positive
 from trocar.control.observers.residuals import ResidualStatistics
-from trocar.errors import TrocarError
 from trocar.spatial import Array
 
 MARGIN = 1.3  # times the largest residual without contact
@@ -24,9 +24,7 @@ class CollisionDetector:
     """
 
     def __init__(self, statistics: ResidualStatistics, margin: float = MARGIN) -> None:
-        if not (np.isfinite(margin) and margin > 0):
-            raise TrocarError(f"margin must be positive, got {margin!r}")
-        self.statistics, self.margin = statistics, float(margin)
+        self.statistics, self.margin = statistics, checked_positive(margin, "margin", "")
         self.threshold = self.margin * statistics.largest
 
     def alarms(self, residuals: ArrayLike) -> Array:

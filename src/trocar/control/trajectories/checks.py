@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.arms.arm import violation_text
-from trocar.control.trajectories.reference import NEAR_SINGULAR, Reference, checked_duration
+from trocar.control.controller import checked_positive
+from trocar.control.trajectories.reference import NEAR_SINGULAR, Reference
 from trocar.errors import TrocarError
 from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.mechanics.singularities import singular_values
@@ -147,7 +148,7 @@ def _times(reference: Reference, duration: float | None, start: float | None, st
     length = getattr(reference, "duration", None) if duration is None else duration
     if length is None:
         raise TrocarError("this reference has no end of its own: give check_path a duration [s]")
-    count = int(np.ceil(checked_duration(length) / checked_duration(step, "step")))
+    count = int(np.ceil(checked_positive(length, "duration") / checked_positive(step, "step")))
     return np.linspace(begin, begin + length, count + 1)
 
 

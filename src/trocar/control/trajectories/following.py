@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.arms.arm import violation
-from trocar.control.controller import Setpoint
+from trocar.control.controller import Setpoint, checked_positive
 from trocar.control.trajectories.paths import CartesianPath
 from trocar.control.trajectories.reference import NEAR_SINGULAR, Trajectory
-from trocar.errors import NearLimit, NearSingular, TrocarError, Unreachable
+from trocar.errors import NearLimit, NearSingular, Unreachable
 from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.mechanics.singularities import singular_values
 from trocar.spatial import Array, pose_error
@@ -150,6 +150,4 @@ def through(
 
     Raises LeavesReach, with the time, where the path leaves the workspace or a joint limit. Warns NearSingular.
     """
-    if not (np.isfinite(step) and step > 0):
-        raise TrocarError(f"step must be positive and finite [s], got {step!r}")
-    return Following(mechanism, path, q_seed, step)
+    return Following(mechanism, path, q_seed, checked_positive(step, "step"))

@@ -127,7 +127,7 @@ def _held(scene: Scene) -> Callable[[float], object]:
     return run
 
 
-def real_time_claims(context: Context, duration: float) -> list[Claim]:
+def real_time_claims(context: Context, duration: float = 2.0) -> list[Claim]:
     """Table 9: with the masses and damping of the paper and with identified ones, controlled and the engine alone."""
     found: list[Claim] = []
     for timing in TIMINGS:

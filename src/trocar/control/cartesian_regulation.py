@@ -19,7 +19,7 @@ class CartesianRegulation(CartesianFeedbackLinearisation):
     """`CartesianFeedbackLinearisation` towards a fixed pose; the reference of the run is ignored.
 
     Args:
-        T: pose (4, 4) of the tip in the base; with joints=3 a position (3,) [m] will do.
+        T: pose (4, 4) of the tip in the base; with joints=3 a position (3,) [m] is enough.
         law, options: kp, kd, joints, friction, hold and period, as there.
     """
 

@@ -78,12 +78,12 @@ def manipulability_figure(mechanism: Mechanism, points: int = 241) -> Figure:
         for axes, (joints, window) in zip(grid, planes.items(), strict=True):
             _map(axes, mechanism, joints, window, points)
         if isinstance(arm.structure, GimballedArm):
-            _master_curves(*grid, arm.structure)
+            _master_curves(arm.structure, *grid)
         else:
             for side in (-1, 1):
                 grid[0].axvline(side * HALF_PI, color=SINGULAR, label="cos q2 = 0" if side > 0 else None)
         if isinstance(arm.structure, WristedShaft):
-            _wrist_curves(*grid, arm.structure)
+            _wrist_curves(arm.structure, *grid)
         for axes in (axes for axes in figure.axes if axes.get_legend_handles_labels()[1]):
             axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, fontsize="small")
         figure.suptitle(f"{arm.name}: manipulability; dashed: joint limits")
@@ -165,7 +165,7 @@ def _map(axes: Any, mechanism: Mechanism, joints: tuple[int, int], window: Any, 
     axes.grid(False)
 
 
-def _wrist_curves(left: Any, right: Any, lengths: WristedShaft) -> None:
+def _wrist_curves(lengths: WristedShaft, left: Any, right: Any) -> None:
     for axes in (left, right):
         axes.axhline(-lengths.offset, color=COLOURS[3], label="L = 0")
     left.axhline(-lengths.offset - lengths.wrist, color=COLOURS[5], label="L cos q5 + a = 0 (q5 = 0)")
@@ -174,7 +174,7 @@ def _wrist_curves(left: Any, right: Any, lengths: WristedShaft) -> None:
     right.plot(q5, depth - lengths.offset, color=COLOURS[5], label="L cos q5 + a = 0")
 
 
-def _master_curves(left: Any, right: Any, lengths: GimballedArm) -> None:
+def _master_curves(lengths: GimballedArm, left: Any, right: Any) -> None:
     q2, q3 = np.meshgrid(np.linspace(-2.2, 2.8, 401), np.linspace(-2.4, 1.8, 401))
     u = lengths.upper_arm * np.sin(q2) + lengths.r * np.cos(q2 + q3 + lengths.gamma)
     left.contour(q2, q3, u, [0.0], colors=SINGULAR, linewidths=1.4)

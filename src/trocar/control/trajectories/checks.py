@@ -1,4 +1,4 @@
-"""A motion looked at beforehand: limits, singularities and collisions on a dense grid of times."""
+"""A motion checked before it is played: limits, singularities and collisions on a dense grid of times."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ ROUNDING = 1e-6  # relative
 
 
 class Contacts(Protocol):
-    """What finds collisions, such as `trocar.simulation.planning.collision.CollisionScene`."""
+    """A collision query, such as `trocar.simulation.planning.collision.CollisionScene`."""
 
     def contact(self, q: Array) -> object | None:
-        """What touches what at q (n,), or None; its text is quoted."""
+        """The contact at q (n,), or None; its text is quoted."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,13 @@ class Violation:
 
 @dataclass(frozen=True)
 class PathCheck:
-    """What `check_path` found; true if nothing is wrong.
+    """The result of `check_path`; true if there is no violation.
 
     Attributes:
         violations: the first of each kind, in the order of time.
         peak_velocity, peak_acceleration: (n,) largest fraction of the limit used by each joint.
         singularity: smallest value of `singularity` on the way, and singularity_time [s].
-        samples: number of times looked at.
+        samples: number of times checked.
     """
 
     violations: tuple[Violation, ...]
@@ -90,13 +90,13 @@ def check_path(
     near_singular: float = NEAR_SINGULAR,
     contacts: Contacts | None = None,
 ) -> PathCheck:
-    """Look at a motion every `step` [s], ends included, and report the first violation of each kind.
+    """Check a motion every `step` [s], ends included, and report the first violation of each kind.
 
     Args:
-        duration, start: [s]; those of the reference where not given.
+        duration, start: [s]. Default: those of the reference.
         velocity, acceleration: limits (n,) instead of the arm's published ones [rad/s, m/s, rad/s^2, m/s^2].
         near_singular: value of `singularity` below which the arm is too near one.
-        contacts: collisions to look for too.
+        contacts: collision query to use.
     """
     arm = mechanism.arm
     t = _times(reference, duration, start, step)

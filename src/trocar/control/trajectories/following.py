@@ -145,7 +145,7 @@ def through(
     first solution puts it. The ECM's four joints only follow poses of its own manifold.
 
     Args:
-        q_seed: (n,) to begin near [rad, m]; home without one. Every solution is the seed of the next.
+        q_seed: (n,) to begin near [rad, m]. Default: home. Every solution is the seed of the next.
         step: interval [s] at which the path is followed beforehand.
 
     Raises LeavesReach, with the time, where the path leaves the workspace or a joint limit. Warns NearSingular.

@@ -60,7 +60,7 @@ class CartesianPath:
 
     @property
     def end(self) -> float:
-        """When it ends [s]."""
+        """End time [s]."""
         return self.start + self.duration
 
     def __call__(self, t: float) -> TipMotion:

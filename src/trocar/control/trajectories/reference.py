@@ -32,7 +32,7 @@ class Trajectory(ABC):
 
     @property
     def end(self) -> float:
-        """When it ends [s]."""
+        """End time [s]."""
         return self.start + self.duration
 
     def __call__(self, t: float) -> Setpoint:
@@ -79,12 +79,13 @@ def vector(values: ArrayLike, name: str) -> Array:
 
 def vectors(**values: ArrayLike | None) -> tuple[Array, ...]:
     """Arrays (n,) of one length; zeros for None, which the first cannot be."""
-    zero = np.zeros(np.shape(next(iter(values.values()))))
-    arrays = tuple(vector(zero if value is None else value, name) for name, value in values.items())
+    arrays: list[Array] = []
+    for name, value in values.items():
+        arrays.append(vector(np.zeros_like(arrays[0]) if value is None else value, name))
     if len({array.shape for array in arrays}) > 1:
         sizes = ", ".join(f"{name} {array.size}" for name, array in zip(values, arrays, strict=True))
         raise TrocarError(f"lengths differ: {sizes}")
-    return arrays
+    return tuple(arrays)
 
 
 def checked_time(t: float, name: str) -> float:

@@ -23,7 +23,7 @@ from trocar.experiments.ferro2022.logs import ARM, SETTLED, MeasuredMotion, rms
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording
 from trocar.simulation import Simulator, simulate
-from trocar.spatial import Array, pose_error
+from trocar.spatial import Array, pose, pose_error
 
 START = np.array([0.0, 0.0, 0.1, -np.pi / 2, 0.0, 0.0, 0.0])  # [rad, m]
 R_WORLD_BASE = Rotation.from_euler("z", 70.0, degrees=True).as_matrix()  # of their scene
@@ -84,10 +84,8 @@ def regulation(mechanism: Mechanism, duration: float = DURATION) -> CartesianPat
 
 def _pose(mechanism: Mechanism, shift: Array) -> Array:
     """The orientation asked for, at a shift from the tip at rest, both in their world."""
-    T = np.eye(4)
-    T[:3, :3] = R_WORLD_BASE.T @ R_WORLD_TIP
-    T[:3, 3] = mechanism.forward_kinematics(START)[:3, 3] + R_WORLD_BASE.T @ shift
-    return T
+    rest = mechanism.forward_kinematics(START)[:3, 3]
+    return pose(R_WORLD_BASE.T @ R_WORLD_TIP, rest + R_WORLD_BASE.T @ shift)
 
 
 # -- kinematic control, engine off (Fig. 2, 3) --------------------------------------------------------------------

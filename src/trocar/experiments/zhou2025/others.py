@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +60,7 @@ def sensitivity(model: Mechanism, poses: int = 2000) -> list[Wrong]:
     true, band = runs.holding(model, q), runs.static_band(model, q)
     Fo = true - model.gravity(q)[:, :3]
 
-    def held(parameters: str = runs.MODEL, **option: float) -> Array:
+    def held(parameters: str = runs.MODEL, **option: Any) -> Array:
         return runs.holding(load_mechanism(runs.ARM, parameters, **option), q)
 
     cases = {

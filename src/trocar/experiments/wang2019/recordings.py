@@ -86,6 +86,9 @@ class IdentifiedArm:
     def measured(self, name: Path, rate: float = 200.0) -> Measured:
         return measured(self.data / name, self.recipe, rate)
 
+    def recalibrated(self, recording: Measured) -> Parameters:
+        return recalibrate(self.parameters, recording.columns, RECALIBRATION).parameters
+
     def recalibrated_under(self, point: PointMass, recording: Measured) -> Parameters:
         """Friction and offsets of the first 10 s of a recording with a mass at a point, fitted together with the mass.
 

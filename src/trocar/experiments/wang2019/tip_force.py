@@ -13,18 +13,9 @@ from trocar.control.observers import (
     wrist_force,
 )
 from trocar.experiments.experiment import Context, data_file
-from trocar.experiments.wang2019.recordings import (
-    ARM,
-    NO_WEIGHT,
-    RECALIBRATION,
-    TABLE,
-    IdentifiedArm,
-    residuals,
-    with_parameters,
-)
+from trocar.experiments.wang2019.recordings import ARM, NO_WEIGHT, TABLE, IdentifiedArm, residuals, with_parameters
 from trocar.identification.cross_validation import FOLDS, period
 from trocar.identification.identify import prepared
-from trocar.identification.recalibration import recalibrate
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording
 from trocar.report import Claim
@@ -49,8 +40,7 @@ def tip_force_claims(context: Context, arm: IdentifiedArm | str) -> list[Claim]:
             TABLE.claim("contact/false alarms on the real arm", None, missing=missing),
         ]
     recording = arm.measured(NO_WEIGHT)
-    again = recalibrate(arm.parameters, recording.columns, RECALIBRATION)
-    new = with_parameters(arm.recipe, again.parameters)
+    new = with_parameters(arm.recipe, arm.recalibrated(recording))
     sizes, rms, shares = [], [], []
     for mechanism in (arm.mechanism, new):
         F, deep = _force(mechanism, recording.joints, arm.covariance)

@@ -170,8 +170,7 @@ def velocity_run(
     hold: float = 1e-3,
 ) -> Recording:
     """The engine under velocity control along a path; friction off, motors without limits."""
-    sim = Simulator("PSM", counterweight=counterweight, friction=False, timestep=timestep, contacts=False)
-    sim.reset(START)
+    sim = started(counterweight=counterweight, timestep=timestep)
     return simulate(sim, CartesianVelocityServo(mechanism, timestep, hold), path, path.duration)
 
 
@@ -239,7 +238,7 @@ def torque_run(
 ) -> Transient:
     """Cartesian feedback linearisation, friction off; further settings go to the Simulator."""
     recording = simulate(
-        _started(**simulator), CartesianFeedbackLinearisation(mechanism, kp=kp, kd=kd, joints=3), path, duration
+        started(**simulator), CartesianFeedbackLinearisation(mechanism, kp=kp, kd=kd, joints=3), path, duration
     )
     error = tip_error(recording)
     ideal = ideal_error(recording.t, error[0], path(0.0).twist[:3], kp, kd)
@@ -249,10 +248,11 @@ def torque_run(
 def pose_run(mechanism: Mechanism, path: CartesianPath, duration: float, **simulator: Any) -> Recording:
     """Feedback linearisation of the whole pose of the tip, by six joints; the paper has three under torque control."""
     control = CartesianFeedbackLinearisation(mechanism, kp=KP_TORQUE, kd=KD_TORQUE, joints=6)
-    return simulate(_started(**simulator), control, path, duration)
+    return simulate(started(**simulator), control, path, duration)
 
 
-def _started(**simulator: Any) -> Simulator:
+def started(**simulator: Any) -> Simulator:
+    """The PSM without friction at the start of every path; further settings go to the Simulator."""
     sim = Simulator("PSM", friction=False, contacts=False, **simulator)
     sim.reset(START)
     return sim

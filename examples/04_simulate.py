@@ -7,7 +7,7 @@ from trocar.control import ComputedTorque
 from trocar.control.trajectories import sinusoid
 
 sim = tr.Simulator("PSM")  # identified parameters, closed chain, friction, 1 ms
-mech = tr.load_mechanism("PSM")  # the same arm as equations
+mech = sim.mechanism  # the same arm as equations
 
 # Track a sinusoid by computed torque, recording every step.
 centre = np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.3])

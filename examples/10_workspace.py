@@ -41,7 +41,7 @@ shared = shared_volume(pair, voxel=0.02)
 print(f"\ntwo PSMs share {1e3 * shared.value:.2f} +- {1e3 * shared.error:.2f} litres")
 
 for figure, name in (
-    (cloud_figure(psm, voxel=0.02), "workspace"),
+    (cloud_figure(psm, count=4096, voxel=0.02), "workspace"),
     (manipulability_figure(psm), "manipulability"),
     (shared_figure(pair, voxel=0.02), "shared_workspace"),
 ):

@@ -5,7 +5,8 @@ import numpy as np
 import trocar as tr
 from trocar.control import GravityCompensation
 
-mech, sim = tr.load_mechanism("MTMR"), tr.Simulator("MTMR")
+sim = tr.Simulator("MTMR")
+mech = sim.mechanism
 q = np.array([-0.2, 0.3, 0.0, 0.5, 0.5, 0.0, 0.0])
 sim.reset(q)
 

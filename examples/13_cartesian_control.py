@@ -16,8 +16,8 @@ from trocar.control import (
 from trocar.control.trajectories import circle, line
 
 np.set_printoptions(precision=3, suppress=True)
-psm = tr.load_mechanism("PSM")
 sim = tr.Simulator("PSM", friction=False)
+psm = sim.mechanism
 q = np.array([0.2, -0.1, 0.12, 0.3, 0.2, -0.1, 0.3])
 T = psm.forward_kinematics(q)
 

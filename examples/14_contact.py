@@ -21,7 +21,7 @@ plate = Solid("plate", Box(end + [0.01, 0, -0.005], (0.06, 0.04, 0.01)), frictio
 for friction in (False, True):
     sim = tr.Simulator("PSM", friction=friction, objects=[plate])
     sim.reset(q)
-    for _ in range(2000):
+    for _ in range(1000):
         tau = psm.gravity(sim.q) - [30, 30, 100, 0.02, 0.02, 0.02, 0.02] * sim.dq
         tau[:6] += psm.jacobian(sim.q).T @ [0.0, 0.0, -3.0, 0.0, 0.0, 0.0]
         sim.step(tau - [0, 0, 0, 1, 1, 1, 1] * (sim.q - q))

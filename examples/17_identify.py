@@ -1,12 +1,8 @@
 """Identify an arm from its motion and effort, and use the result like any other parameter set."""
 
-import tempfile
-from pathlib import Path
-
 import numpy as np
 
 import trocar as tr
-from trocar.identification import identified_text
 
 # A recording made with known equations; load yours with `tr.load_recording("measured.csv", "PSM", as_recorded=True)`.
 mech = tr.load_mechanism("PSM", "wang2019")
@@ -24,10 +20,8 @@ print(f"solver: {found.status}; relative error of effort:")
 for name, train, held_out in zip(found.columns, found.train_relative_error, found.cv_relative_error, strict=True):
     print(f"  {name:12s} {train:.3f} on fitted rows, {held_out:.3f} on held-out rows")
 
-with tempfile.TemporaryDirectory() as folder:
-    path = Path(folder) / "mine.toml"
-    path.write_text(identified_text(found, "example 17"), encoding="utf-8")
-    mine = tr.load_mechanism("PSM", path)
+# As `trocar identify -o mine.toml` writes it for `tr.load_mechanism("PSM", "mine.toml")`.
+mine = tr.load_mechanism("PSM", found.parameters)
 # Weight and offsets can only be seen together: what holds the arm at rest.
 for name, model in (("identified", mine), ("true", mech)):
     home = model.arm.home

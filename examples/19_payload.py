@@ -6,8 +6,8 @@ import trocar as tr
 from trocar.control import JointPID, sinusoid
 from trocar.control.observers import MomentumObserver, PayloadObserver, PointMass
 
-psm = tr.load_mechanism("PSM")
 sim = tr.Simulator("PSM", timestep=1 / 1500)
+psm = sim.mechanism
 motion = sinusoid([0.1, 0, 0.12, 0, 0, 0, 0.5], [0.5, 0.4, 0.05, 0, 0, 0, 0], [0.4, 0.5, 0.6, 1, 1, 1, 1])
 sim.reset(motion(0.0).q, motion(0.0).dq)
 sim.apply_wrench([0, 0, -9.81 * 0.1, 0, 0, 0], body="insertion")  # its weight; its inertia is left out

@@ -27,24 +27,10 @@ for pose in poses:
 
 fit = fit_gravity(poses, np.array(efforts))
 np.set_printoptions(precision=4, suppress=True)
-print("fitted", dict(zip(COEFFICIENTS, np.round(fit.coefficients, 4).tolist(), strict=True)), "kg m, kg")
-print(
-    "true  ",
-    dict(
-        zip(
-            COEFFICIENTS,
-            np.round(coefficients(tr.load_mechanism("PSM_Si", "zhou2025_measured")), 4).tolist(),
-            strict=True,
-        )
-    ),
-)
-print(
-    "rms residual",
-    fit.rms,
-    "largest error of a pose from the others",
-    np.abs(fit.left_out() - fit.tau).max(0),
-    "N m, N",
-)
+for name, values in (("fitted", fit.coefficients), ("true  ", coefficients(sim.mechanism))):
+    print(name, dict(zip(COEFFICIENTS, np.round(values, 4).tolist(), strict=True)), "kg m, kg")
+left_out = np.abs(fit.left_out() - fit.tau).max(0)
+print(f"rms residual {fit.rms}, largest error of a pose from the others {left_out} N m, N")
 print("for the dVRK:", write_whole("PSM_Si_gravity.json", to_json(fit)))
 
 # Free mode with the published model: the arm stays where it is left; without compensation it falls.

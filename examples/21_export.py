@@ -33,5 +33,5 @@ for body, value in zip(sim.arm.bodies, sim.arm.E @ q, strict=True):
     q_tree[tree.joints[tree.getJointId(named.get(body.name, body.name))].idx_q] = value
 pinocchio.framesForwardKinematics(tree, state, q_tree)
 tip = state.oMf[tree.getFrameId("tip_link")].homogeneous
-T = tr.load_mechanism("PSM").forward_kinematics(q)
+T = sim.mechanism.forward_kinematics(q)
 print(f"tip of the URDF is {1e6 * np.linalg.norm(tip[:3, 3] - T[:3, 3]):.3f} um from that of the dVRK's table")

@@ -1,4 +1,4 @@
-"""What the surgeon sees: a stereo endoscope over three instruments and a needle. Colour, depth, labels, points."""
+"""The surgeon's view: a stereo endoscope over three instruments and a needle. Colour, depth, labels, points."""
 
 import time
 

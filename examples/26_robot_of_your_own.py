@@ -126,7 +126,7 @@ a, b = speed * np.cos(harmonic * [1.0, 2.0, 3.0, 4.0]), speed * np.sin(harmonic 
 reference = fourier(arm.home, a, b, frequency=0.2)
 sim.reset(reference(0.0).q, reference(0.0).dq)
 controller = ComputedTorque(mech, kp=400.0, kd=40.0, friction=True)
-recording = tr.simulate(sim, controller, reference, duration=10.0)
+recording = tr.simulate(sim, controller, reference, duration=10.0, every=4)
 print("largest tracking error:", np.abs(recording.commands["q"] - recording.q).max(0).round(5))
 
 # Identification from that recording, beginning with links that are 30 % too heavy.

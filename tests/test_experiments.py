@@ -13,7 +13,10 @@ from trocar.experiments import EXPERIMENTS, Context
 from trocar.experiments.patel2018 import kinematics
 
 
-@pytest.fixture(scope="module", params=EXPERIMENTS)
+# One group for all tests of a publication: one worker runs them, and reproduces it once.
+@pytest.fixture(
+    scope="module", params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in EXPERIMENTS]
+)
 def report(request):
     folder = os.environ.get("TROCAR_DATA")
     data = Path(folder) if folder else None

@@ -314,7 +314,7 @@ def test_weights_and_forces_on_the_real_robot_with_the_model_of_another_recordin
 
     context = Context(data=Path(DATA), video=None, progress=lambda text: None)
     arm = IdentifiedArm(Path(DATA))
-    claims = {c.id: c for c in payload_claims(context, arm.parameters) + tip_force_claims(context, arm.parameters)}
+    claims = {c.id: c for c in payload_claims(context, arm) + tip_force_claims(context, arm)}
     assert len(claims) == 15
     farthest = claims.pop(
         "wang2019/payload/105 g on the insertion column, friction fitted along, farthest window of 1 s"
@@ -329,9 +329,11 @@ def test_weights_and_forces_on_the_real_robot_with_the_model_of_another_recordin
 
 def test_without_recordings_the_claims_say_so():
     from trocar.experiments.wang2019.payload import payload_claims
+    from trocar.experiments.wang2019.recordings import identified_arm
     from trocar.experiments.wang2019.tip_force import tip_force_claims
 
     context = Context(data=None, video=None, progress=lambda text: None)
-    for claim in payload_claims(context) + tip_force_claims(context):
+    arm = identified_arm(context.data)
+    for claim in payload_claims(context, arm) + tip_force_claims(context, arm):
         assert claim.holds is None
         assert claim.note.startswith("not run: no data folder")

@@ -43,17 +43,17 @@ def test_the_printed_torques_are_gravity_and_a_constant_at_each_joint(model):
 
 
 def test_a_joint_held_by_friction_does_not_move_and_one_pushed_beyond_does(model, truth):
-    sim = tr.Simulator(runs.ARM, runs.TRUTH, timestep=runs.COARSE, contacts=False)
+    sim = runs.still_simulator()
     q, middle = POSES[1], truth.gravity(POSES[1]) + truth.drives.Fo @ truth.drives.A
     band = runs.static_band(truth, q)
     for j in range(3):
         for share, moves in ((0.9, False), (1.1, True)):
-            effort = runs.with_effort(middle, j, middle[j] + share * band[j])
-            assert runs.moves(sim, q, effort, j) is moves
+            value = middle[j] + share * band[j]
+            assert runs.moves(sim, q, middle, j, value) is moves
 
 
 def test_bisection_finds_the_friction_band(model, truth):
-    sim = tr.Simulator(runs.ARM, runs.TRUTH, timestep=runs.COARSE, contacts=False)
+    sim = runs.still_simulator()
     q = POSES[3]
     tau = model.gravity(q) + model.drives.Fo @ model.drives.A
     middle, band = runs.holding(truth, q), runs.static_band(truth, q)
@@ -63,7 +63,7 @@ def test_bisection_finds_the_friction_band(model, truth):
 
 
 def test_an_effort_that_holds_nothing_has_no_band(truth):
-    sim = tr.Simulator(runs.ARM, runs.TRUTH, timestep=runs.COARSE, contacts=False)
+    sim = runs.still_simulator()
     assert np.isnan(runs.bound(sim, POSES[0], np.zeros(7), 1, 1, 0.05))
 
 

@@ -15,11 +15,10 @@ from trocar.control.controller import Controller, Setpoint, State, Sum
 from trocar.control.effort import ConstantEffort, EffortFunction
 from trocar.control.gravity_compensation import GravityCompensation
 from trocar.control.hybrid import HybridForcePosition
-from trocar.control.joint_pd import JointPD
+from trocar.control.joint_pd import JointPD, VelocityServo
 from trocar.control.joint_pid import JointPID
 from trocar.control.options import Saturated, SoftStart
 from trocar.control.trajectories import CartesianPath, Reference, TipMotion, hold, quintic, sinusoid, step_to
-from trocar.control.velocity_servo import VelocityServo
 
 __all__ = [
     "CartesianFeedbackLinearisation",

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.control.controller import Controller, State, checked_gains, checked_period
-from trocar.control.tip_task import HOLD, TipTask
+from trocar.control.controller import State, checked_gains
+from trocar.control.tip_task import HOLD, TipController
 from trocar.control.trajectories.paths import TipMotion
 from trocar.mechanics import Mechanism
 from trocar.spatial import Array
 
 
-class CartesianFeedbackLinearisation(Controller):
+class CartesianFeedbackLinearisation(TipController):
     """tau = M ddq + c + g [+ f] with J ddq = a_ref + kd (v_ref - v) + kp (p_ref - p) - J_dot dq.
 
     As eqs. 6 and 7 of Ferro et al. 2022: with a perfect model the error of the tip obeys e'' + kd e' + kp e = 0.
@@ -24,7 +23,7 @@ class CartesianFeedbackLinearisation(Controller):
         mechanism: the model, which need not be the one simulated.
         kp: [1/s^2]. kd: [1/s]. One number, or (joints,) in base axes.
         joints: 3 for the position by the first three joints, 6 for the pose.
-        friction: whether the model's friction and offset are added, at the joint rates asked for.
+        friction: add the model's friction and offset, at the joint rates asked for.
         hold: [rad/s]; well below 1 / period.
         period: [s]; None for every step.
     """
@@ -40,21 +39,11 @@ class CartesianFeedbackLinearisation(Controller):
         hold: float = HOLD,
         period: float | None = None,
     ) -> None:
-        self._task = TipTask(mechanism, joints, hold)
+        super().__init__(mechanism, joints, hold, period)
         self.kp, self.kd = checked_gains(kp, "kp", joints), checked_gains(kd, "kd", joints)
-        self.joints, self.friction, self.hold = joints, friction, hold
-        self.period = checked_period(period)
-
-    def reset(self) -> None:
-        self._task.reset()
+        self.joints, self.friction = joints, friction
 
     def __call__(self, state: State, setpoint: TipMotion) -> Array:
-        task, mechanism = self._task, self._task.mechanism
-        tip = task.tip(state, setpoint)
-        a = setpoint.acceleration[: task.rows] + self.kd * tip.de + self.kp * tip.e
-        tau = mechanism.inverse_dynamics(state.q, state.dq, task.acceleration(state, tip.J, a))
-        if not self.friction:
-            return tau
-        asked = np.zeros(mechanism.n)
-        asked[: task.columns] = task.joint_rates(tip.J, setpoint.twist[: task.rows])
-        return tau + mechanism.friction(state.q, asked)
+        tip, rows = self._task.tip(state, setpoint), self._task.rows
+        a = setpoint.acceleration[:rows] + self.kd * tip.de + self.kp * tip.e
+        return self._effort(state, tip.J, a, friction_at=setpoint.twist[:rows] if self.friction else None)

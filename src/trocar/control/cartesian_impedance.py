@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.control.controller import Controller, State, checked_period
-from trocar.control.tip_task import HOLD, TipTask
+from trocar.control.controller import State
+from trocar.control.tip_task import HOLD, TipController
 from trocar.control.trajectories.paths import TipMotion
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
@@ -17,7 +17,7 @@ from trocar.spatial import Array
 Wrench = Callable[[], ArrayLike]  # of the surroundings on the tip: force (3,) [N], or with moment (6,) [N m], base axes
 
 
-class CartesianImpedance(Controller):
+class CartesianImpedance(TipController):
     """tau = J' (K e + D e') + c + g: the tip deflects by K^-1 F under a force F, with the inertia that the arm has.
 
     With an `inertia` B and the measured wrench F on the tip it also feels like that mass, along a moving reference too:
@@ -57,19 +57,16 @@ class CartesianImpedance(Controller):
                 raise TrocarError(f"inertia must be positive, got {self.inertia.tolist()}")
         elif wrench is not None:
             raise TrocarError("without an inertia the wrench is not used; leave it out")
-        self._task, self._wrench = TipTask(mechanism, rows, hold), wrench
-        self.hold, self.period = hold, checked_period(period)
-
-    def reset(self) -> None:
-        self._task.reset()
+        super().__init__(mechanism, rows, hold, period)
+        self._wrench = wrench
 
     def __call__(self, state: State, setpoint: TipMotion) -> Array:
-        task, mechanism = self._task, self._task.mechanism
+        task = self._task
         tip = task.tip(state, setpoint)
         force = self.stiffness @ tip.e + self.damping @ tip.de
-        m = task.columns
         if self.inertia is None or self._wrench is None:
-            M, c, g = mechanism.terms(state.q, state.dq)
+            m = task.columns
+            M, c, g = task.mechanism.terms(state.q, state.dq)
             tau = c + g
             tau[:m] += tip.J[:, :m].T @ force
             # by their own inertia alone: what holds the wrist must not lean on the joints that are the spring
@@ -77,10 +74,7 @@ class CartesianImpedance(Controller):
             return tau
         load = measured(self._wrench)
         a = setpoint.acceleration[: task.rows] + np.linalg.solve(self.inertia, force + load[: task.rows])
-        tau = mechanism.inverse_dynamics(state.q, state.dq, task.acceleration(state, tip.J, a))
-        J = mechanism.jacobian(state.q)
-        tau[: J.shape[1]] -= J.T @ load
-        return tau
+        return self._effort(state, tip.J, a, load)
 
 
 def measured(wrench: Wrench) -> Array:

@@ -6,15 +6,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.control.controller import Controller, Setpoint, State, checked_gains
-from trocar.control.tip_task import TipTask
+from trocar.control.joint_pd import VelocityServo
+from trocar.control.tip_task import TipController
 from trocar.control.trajectories.paths import TipMotion
-from trocar.control.velocity_servo import VelocityServo
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.spatial import Array
 
 
-class CartesianKinematic(Controller):
+class CartesianKinematic(TipController):
     """dq = J^-1 [v_ref + kp e + ki int(e); w_ref + kp_orientation e_o], as eq. 5 of Ferro et al. 2022.
 
     e is the position error and e_o the vector part of the error quaternion, sin(angle / 2) about its axis, both in
@@ -37,7 +37,7 @@ class CartesianKinematic(Controller):
         joints: int = 3,
         kp_orientation: ArrayLike | None = None,
     ) -> None:
-        self._task = TipTask(mechanism, joints)
+        super().__init__(mechanism, joints)
         self.joints = joints
         self.kp, self.ki = checked_gains(kp, "kp", 3), checked_gains(ki, "ki", 3)
         self.kp_orientation = checked_gains(
@@ -47,7 +47,7 @@ class CartesianKinematic(Controller):
         self.reset()
 
     def reset(self) -> None:
-        self._task.reset()
+        super().reset()
         self._integral, self._time = np.zeros(3), np.nan  # of e [m s]; of the last call [s]
         self._q: Array | None = None  # rates integrated, for the inner loop
         if self.inner is not None:
@@ -62,9 +62,7 @@ class CartesianKinematic(Controller):
         v = motion.twist[: self._task.rows].copy()
         v[:3] += self.kp * tip.e[:3] + self.ki * self._integral
         v[3:] += 0.5 * self.kp_orientation * tip.e[3:] if self._task.rows == 6 else 0.0
-        dq = np.zeros(self._task.mechanism.n)
-        dq[: self._task.columns] = self._task.joint_rates(tip.J, v)
-        return dq
+        return self._task.all_rates(tip.J, v)
 
     def servo(self, inner: Controller | ArrayLike) -> CartesianKinematic:
         """The same law as a controller of efforts, through an inner loop at the joints, whose period it takes.

@@ -17,8 +17,8 @@ class ComputedTorque(Controller):
     Args:
         mechanism: the model, which need not be the one simulated.
         kp: [1/s^2]. kd: [1/s]. One number for all joints, or (n,).
-        friction: whether the model's friction f, at the velocity asked for, is added. (At the measured velocity
-            its sign would follow the noise and make the joint chatter.)
+        friction: add the model's friction f at the reference velocity. (At the measured velocity its sign would
+            follow the noise and make the joint chatter.)
         period: [s]; None for every step.
     """
 

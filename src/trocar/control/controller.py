@@ -1,4 +1,4 @@
-"""What a controller is: a callable `(state, setpoint) -> effort`, with a period and a reset."""
+"""The interface of a controller: a callable `(state, setpoint) -> effort`, with a period and a reset."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trocar.spatial import Array
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a controller measures: time [s], positions (n,) [rad, m] and velocities (n,) [rad/s, m/s]."""
+    """The measured state: time [s], positions (n,) [rad, m] and velocities (n,) [rad/s, m/s]."""
 
     t: float
     q: Array
@@ -24,7 +24,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Setpoint:
-    """What a controller is to achieve: positions, velocities and accelerations (n,) [rad, m, and per s, s^2]."""
+    """The reference at one time: positions, velocities and accelerations (n,) [rad, m, and per s, s^2]."""
 
     q: Array
     dq: Array
@@ -101,8 +101,13 @@ def checked_gains(values: ArrayLike, name: str, n: int | None = None) -> Array:
     return array
 
 
+def checked_positive(value: float, name: str, unit: str = "s") -> float:
+    """A positive and finite number; `unit` is for the error message."""
+    if not (np.isfinite(value) and value > 0):
+        raise TrocarError(f"{name} must be positive and finite{unit and f' [{unit}]'}, got {value!r}")
+    return float(value)
+
+
 def checked_period(period: float | None) -> float | None:
-    """A period that is None or positive and finite [s]."""
-    if period is not None and not (np.isfinite(period) and period > 0):
-        raise TrocarError(f"period must be positive and finite [s], or None, got {period!r}")
-    return period
+    """A period [s], or None for a controller that is called at every step."""
+    return None if period is None else checked_positive(period, "period")

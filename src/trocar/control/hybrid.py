@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.control.cartesian_impedance import Wrench, measured
-from trocar.control.controller import Controller, State, checked_gains, checked_period
-from trocar.control.tip_task import HOLD, TipTask
+from trocar.control.controller import State, checked_gains
+from trocar.control.tip_task import HOLD, TipController
 from trocar.control.trajectories.paths import TipMotion
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
@@ -18,7 +18,7 @@ FEEDBACK, INTEGRAL, FORCE_KD = 1.5, 60.0, 110.0
 POSITION_KD = 60.0  # [1/s]
 
 
-class HybridForcePosition(Controller):
+class HybridForcePosition(TipController):
     """Force along the axes selected, position along the others, axes of the base; the first three joints do it.
 
     The measured wrench is cancelled and the tip's motion linearised. Then, with F the force of the tip on its
@@ -45,7 +45,7 @@ class HybridForcePosition(Controller):
         wrench: measures force (3,) or force and moment (6,) of the surroundings on the tip [N, N m], base axes: -F.
         kp: [1/s^2], kd: [1/s], kf: [1/kg], ki: [1/(kg s)]. Without kf the gains above; with it, ki is 0 and kd 60 /s
             unless they are given.
-        friction: whether the model's friction and offset are added, at the joint rates asked for.
+        friction: add the model's friction and offset, at the joint rates asked for.
         hold: [rad/s], of the joints left out. period: [s]; None for every step.
     """
 
@@ -64,6 +64,7 @@ class HybridForcePosition(Controller):
         hold: float = HOLD,
         period: float | None = None,
     ) -> None:
+        super().__init__(mechanism, 3, hold, period)
         axes = np.array(force_axes)
         if axes.shape != (3,) or axes.dtype != bool:
             raise TrocarError(f"force_axes is three of True or False, for x, y, z of the base, got {force_axes!r}")
@@ -78,17 +79,15 @@ class HybridForcePosition(Controller):
         self.kp, self.kd = checked_gains(kp, "kp", 3), checked_gains(damping, "kd", 3)
         self.kf = None if kf is None else float(checked_gains(kf, "kf", 1))
         self.ki = None if kf is None else float(checked_gains(0.0 if ki is None else ki, "ki", 1))
-        self.friction, self.hold, self.period = friction, hold, checked_period(period)
-        self._task, self._wrench = TipTask(mechanism, 3, hold), wrench
+        self.friction, self._wrench = friction, wrench
         self.reset()
 
     def reset(self) -> None:
-        self._task.reset()
+        super().reset()
         self._integral, self._time = np.zeros(3), np.nan  # of the force error [N s]; of the last call [s]
 
     def __call__(self, state: State, setpoint: TipMotion) -> Array:
-        task, mechanism = self._task, self._task.mechanism
-        tip = task.tip(state, setpoint)
+        tip = self._task.tip(state, setpoint)
         load = measured(self._wrench)
         short = self.force + load[:3]
         if not np.isnan(self._time):
@@ -97,15 +96,10 @@ class HybridForcePosition(Controller):
         v = setpoint.twist[:3] - tip.de
         move = setpoint.acceleration[:3] + self.kd * tip.de + self.kp * tip.e
         push = self._push(state, tip.J, short) - self.kd * v
-        a = np.where(self.force_axes, push, move)
-        tau = mechanism.inverse_dynamics(state.q, state.dq, task.acceleration(state, tip.J, a))
-        J = mechanism.jacobian(state.q)
-        tau[: J.shape[1]] -= J.T @ load
-        if not self.friction:
-            return tau
-        asked = np.zeros(mechanism.n)
-        asked[: task.columns] = task.joint_rates(tip.J, np.where(self.force_axes, 0.0, setpoint.twist[:3]))
-        return tau + mechanism.friction(state.q, asked)
+        along = np.where(self.force_axes, 0.0, setpoint.twist[:3])
+        return self._effort(
+            state, tip.J, np.where(self.force_axes, push, move), load, friction_at=along if self.friction else None
+        )
 
     def _push(self, state: State, J: Array, short: Array) -> Array:
         """Acceleration (3,) on the force axes for a force that is `short` (3,) [N] of the one wanted."""

@@ -1,4 +1,4 @@
-"""Proportional and derivative feedback in joint space."""
+"""Proportional and derivative feedback in joint space: of position, or of velocity."""
 
 from __future__ import annotations
 
@@ -22,3 +22,17 @@ class JointPD(Controller):
 
     def __call__(self, state: State, setpoint: Setpoint) -> Array:
         return self.kp * (setpoint.q - state.q) + self.kd * (setpoint.dq - state.dq)
+
+
+class VelocityServo(JointPD):
+    """tau = kv (dq_ref - dq) + kp (q_ref - q); with kp = 0 the position is left to drift.
+
+    The torque is explicit: it is held over a step, so kv must stay well below 2 M / timestep for each joint.
+
+    Args:
+        kv: [N m s/rad, N s/m]. kp: [N m/rad, N/m]. One number for all joints, or (n,).
+        period: [s]; None for every step.
+    """
+
+    def __init__(self, kv: ArrayLike, kp: ArrayLike = 0.0, period: float | None = None) -> None:
+        super().__init__(kp, checked_gains(kv, "kv"), period)

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.control.controller import Controller, State, checked_gains
+from trocar.control.controller import Controller, State, checked_gains, checked_positive
 from trocar.control.trajectories.paths import SCALINGS
-from trocar.control.trajectories.reference import checked_duration
 from trocar.spatial import Array
 
 
@@ -37,7 +36,7 @@ class SoftStart(Controller):
     """
 
     def __init__(self, controller: Controller, duration: float) -> None:
-        self.controller, self.duration = controller, checked_duration(duration)
+        self.controller, self.duration = controller, checked_positive(duration, "duration")
         self.period = controller.period
         self._start: float | None = None
 

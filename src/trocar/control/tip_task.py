@@ -1,4 +1,4 @@
-"""What the controllers of the tip share: its error, its Jacobian, and the joint motion that gives a tip motion.
+"""The shared part of the tip controllers: tip error, Jacobian, and the joint motion that gives a tip motion.
 
 Six-vectors are linear first, in base axes, of the tip's own origin.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trocar.control.controller import State
+from trocar.control.controller import Controller, State, checked_period
 from trocar.control.trajectories.paths import TipMotion
 from trocar.control.trajectories.reference import NEAR_SINGULAR
 from trocar.errors import NearSingular, TrocarError
@@ -23,7 +23,7 @@ HOLD = 100.0  # natural frequency of the joints that are held, critically damped
 
 @dataclass(frozen=True, slots=True)
 class TipState:
-    """Where the tip is and how it moves: error (k,) and its rate (k,) to the motion wanted, Jacobian (k, m)."""
+    """Error (k,) of the tip to the wanted motion, its rate (k,), and the Jacobian (k, m)."""
 
     e: Array
     de: Array
@@ -92,6 +92,10 @@ class TipTask:
             x = x + free - V.T @ (V @ free)
         return self._column_scale * x
 
+    def all_rates(self, J: Array, v: Array) -> Array:
+        """Rates (n,) of all joints with J x = v; those outside the task rest."""
+        return np.pad(self.joint_rates(J, v), (0, self.mechanism.n - self.columns))
+
     def acceleration(self, state: State, J: Array, a: Array) -> Array:
         """Joint accelerations (n,) with which the tip accelerates by a (rows,), the other joints being held."""
         ddq = self.held(state)
@@ -135,6 +139,34 @@ class TipTask:
                 NearSingular,
                 stacklevel=4,
             )
+
+
+class TipController(Controller):
+    """A controller of the tip through a `TipTask`."""
+
+    def __init__(self, mechanism: Mechanism, joints: int, hold: float = HOLD, period: float | None = None) -> None:
+        self._task, self.hold, self.period = TipTask(mechanism, joints, hold), hold, checked_period(period)
+
+    def reset(self) -> None:
+        self._task.reset()
+
+    def _effort(
+        self, state: State, J: Array, a: Array, load: Array | None = None, friction_at: Array | None = None
+    ) -> Array:
+        """Effort (n,) that accelerates the tip by a (rows,), the joints left out being held.
+
+        Args:
+            load: measured wrench (6,) on the tip to cancel [N, N m].
+            friction_at: twist (rows,) of the tip at which the model's friction is added.
+        """
+        mechanism = self._task.mechanism
+        tau = mechanism.inverse_dynamics(state.q, state.dq, self._task.acceleration(state, J, a))
+        if load is not None:
+            whole = mechanism.jacobian(state.q)
+            tau[: whole.shape[1]] -= whole.T @ load
+        if friction_at is not None:
+            tau = tau + mechanism.friction(state.q, self._task.all_rates(J, friction_at))
+        return tau
 
 
 def tip_error(T_ref: Array, T: Array) -> Array:

@@ -13,7 +13,6 @@ from matplotlib.patches import Rectangle
 
 from trocar.appearance.figures.skeleton import draw
 from trocar.arms.structure import GimballedArm, RollingShaft, WristedShaft
-from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.mechanics.mechanism import Mechanism
 from trocar.mechanics.ranges import HALF_PI
 from trocar.mechanics.singularities import manipulability
@@ -67,25 +66,24 @@ def manipulability_figure(mechanism: Mechanism, points: int = 241) -> Figure:
     PSM: pitch and insertion, wrist pitch and insertion. ECM: pitch and insertion. MTM: shoulder and elbow, wrist.
     """
     arm = mechanism.arm
+    if isinstance(arm.structure, GimballedArm):
+        planes = {(1, 2): ((-2.2, 2.8), (-2.4, 1.8)), (4, 5): ((-2.0, 3.6), (-2.0, 2.0))}
+    else:
+        planes = {(1, 2): ((-1.9, 1.9), (-0.02, arm.upper[2] + 0.02)), (4, 2): ((-1.9, 1.9), (-0.06, 0.09))}
+    if isinstance(arm.structure, RollingShaft):
+        del planes[4, 2]
     with style():
+        figure = Figure(figsize=(10.0 if len(planes) == 2 else 5.4, 4.4))
+        grid = figure.subplots(1, len(planes), squeeze=False)[0]
+        for axes, (joints, window) in zip(grid, planes.items(), strict=True):
+            _map(axes, mechanism, joints, window, points)
         if isinstance(arm.structure, GimballedArm):
-            figure = Figure(figsize=(10.0, 4.4))
-            left, right = figure.subplots(1, 2)
-            _map(left, mechanism, (1, 2), ((-2.2, 2.8), (-2.4, 1.8)), points)
-            _map(right, mechanism, (4, 5), ((-2.0, 3.6), (-2.0, 2.0)), points)
-            _master_curves(left, right, mechanism)
-        elif isinstance(arm.structure, RollingShaft):
-            figure = Figure(figsize=(5.4, 4.4))
-            axes = figure.subplots()
-            _map(axes, mechanism, (1, 2), ((-1.9, 1.9), (-0.02, arm.upper[2] + 0.02)), points)
-            _mark_pitch(axes)
+            _master_curves(arm.structure, *grid)
         else:
-            figure = Figure(figsize=(10.0, 4.4))
-            left, right = figure.subplots(1, 2)
-            _map(left, mechanism, (1, 2), ((-1.9, 1.9), (-0.02, arm.upper[2] + 0.02)), points)
-            _map(right, mechanism, (4, 2), ((-1.9, 1.9), (-0.06, 0.09)), points)
-            _mark_pitch(left)
-            _wrist_curves(left, right, mechanism)
+            for side in (-1, 1):
+                grid[0].axvline(side * HALF_PI, color=SINGULAR, label="cos q2 = 0" if side > 0 else None)
+        if isinstance(arm.structure, WristedShaft):
+            _wrist_curves(arm.structure, *grid)
         for axes in (axes for axes in figure.axes if axes.get_legend_handles_labels()[1]):
             axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, fontsize="small")
         figure.suptitle(f"{arm.name}: manipulability; dashed: joint limits")
@@ -167,14 +165,7 @@ def _map(axes: Any, mechanism: Mechanism, joints: tuple[int, int], window: Any, 
     axes.grid(False)
 
 
-def _mark_pitch(axes: Any) -> None:
-    for side in (-1, 1):
-        axes.axvline(side * HALF_PI, color=SINGULAR, label="cos q2 = 0" if side > 0 else None)
-
-
-def _wrist_curves(left: Any, right: Any, mechanism: ArmKinematics) -> None:
-    lengths = mechanism.arm.structure
-    assert isinstance(lengths, WristedShaft)
+def _wrist_curves(lengths: WristedShaft, left: Any, right: Any) -> None:
     for axes in (left, right):
         axes.axhline(-lengths.offset, color=COLOURS[3], label="L = 0")
     left.axhline(-lengths.offset - lengths.wrist, color=COLOURS[5], label="L cos q5 + a = 0 (q5 = 0)")
@@ -183,9 +174,7 @@ def _wrist_curves(left: Any, right: Any, mechanism: ArmKinematics) -> None:
     right.plot(q5, depth - lengths.offset, color=COLOURS[5], label="L cos q5 + a = 0")
 
 
-def _master_curves(left: Any, right: Any, mechanism: ArmKinematics) -> None:
-    lengths = mechanism.arm.structure
-    assert isinstance(lengths, GimballedArm)
+def _master_curves(lengths: GimballedArm, left: Any, right: Any) -> None:
     q2, q3 = np.meshgrid(np.linspace(-2.2, 2.8, 401), np.linspace(-2.4, 1.8, 401))
     u = lengths.upper_arm * np.sin(q2) + lengths.r * np.cos(q2 + q3 + lengths.gamma)
     left.contour(q2, q3, u, [0.0], colors=SINGULAR, linewidths=1.4)

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar.control.controller import checked_positive
 from trocar.control.observers.residuals import ResidualStatistics
-from trocar.errors import TrocarError
 from trocar.spatial import Array
 
 MARGIN = 1.3  # times the largest residual without contact
 
 
-class CollisionDetector:
+class Detector(ABC):
+    """Alarms along efforts or residuals."""
+
+    @abstractmethod
+    def alarms(self, efforts: ArrayLike) -> Array:
+        """(N,) True where rows (N, n) of efforts [N m, N] are alarms."""
+
+    def first(self, t: ArrayLike, efforts: ArrayLike) -> float | None:
+        """Time [s] of the first alarm along efforts (N, n) at times t (N,); None if there is none."""
+        found = np.flatnonzero(self.alarms(efforts))
+        return float(np.asarray(t)[found[0]]) if found.size else None
+
+
+class CollisionDetector(Detector):
     """Alarm where the residual of a joint is larger than any without contact, by a margin.
 
     Args:
@@ -24,16 +39,8 @@ class CollisionDetector:
     """
 
     def __init__(self, statistics: ResidualStatistics, margin: float = MARGIN) -> None:
-        if not (np.isfinite(margin) and margin > 0):
-            raise TrocarError(f"margin must be positive, got {margin!r}")
-        self.statistics, self.margin = statistics, float(margin)
+        self.statistics, self.margin = statistics, checked_positive(margin, "margin", "")
         self.threshold = self.margin * statistics.largest
 
-    def alarms(self, residuals: ArrayLike) -> Array:
-        """(...) whether residuals (..., n) are alarms."""
-        return np.asarray((self.statistics.excess(residuals) > self.margin).any(-1))
-
-    def first(self, t: ArrayLike, residuals: ArrayLike) -> float | None:
-        """Time [s] of the first alarm along residuals (N, n) at times t (N,), None without one."""
-        found = np.flatnonzero(self.alarms(residuals))
-        return float(np.asarray(t)[found[0]]) if found.size else None
+    def alarms(self, efforts: ArrayLike) -> Array:
+        return np.asarray((self.statistics.excess(efforts) > self.margin).any(-1))

@@ -12,7 +12,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 from scipy.signal import lfilter
 
-from trocar.control.observers.collision import MARGIN
+from trocar.control.observers.collision import MARGIN, Detector
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 
@@ -21,7 +21,7 @@ FOLDS = 8
 RIDGE = 1e-6  # relative to the variance of the efforts: without noise, the past is nearly dependent
 
 
-class ContactDetector:
+class ContactDetector(Detector):
     """Alarm where the external effort of a joint steps more than it ever does without contact.
 
     Efforts are averaged over `BLOCK`; the statistic of a joint is the size of the step, found within the last `WINDOW`,
@@ -31,7 +31,7 @@ class ContactDetector:
 
     Args:
         efforts: (N, n) `external_effort` of motions like those to be watched, without contact [N m, N].
-        dt: time step [s]. joints: columns to look at, all without.
+        dt: time step [s]. joints: columns to watch. Default: all.
         folds: (N,) which part each row belongs to; eighths without. Parts of a motion that repeats are those of its
             phase.
         least: steps that are no contact, one number or (k,) [N m, N]; where there is no noise, any other would be one.
@@ -84,7 +84,7 @@ class ContactDetector:
         self._past: list[Array] = []
 
     def update(self, effort: ArrayLike) -> bool:
-        """Whether there is an alarm after a step with the external effort (n,), `MomentumObserver.raw` [N m, N]."""
+        """True if there is an alarm after a step with the external effort (n,), `MomentumObserver.raw` [N m, N]."""
         self._sum = self._sum + np.asarray(effort, dtype=float)[list(self.joints)]
         self._count += 1
         if self._count == self.rows:
@@ -102,13 +102,7 @@ class ContactDetector:
         return np.vstack([ahead, known, known[-1:].repeat(self.rows, axis=0)])[: len(tau)]
 
     def alarms(self, efforts: ArrayLike) -> Array:
-        """(N,) whether there is an alarm at each row of efforts (N, n)."""
         return np.asarray((self.statistics(efforts) > self.threshold).any(-1))
-
-    def first(self, t: ArrayLike, efforts: ArrayLike) -> float | None:
-        """Time [s] of the first alarm along efforts (N, n) at times t (N,), None without one."""
-        found = np.flatnonzero(self.alarms(efforts))
-        return float(np.asarray(t)[found[0]]) if found.size else None
 
     def _blocks(self, tau: Array) -> Array:
         """(B, k) means over whole blocks."""

@@ -1,4 +1,4 @@
-"""Which fault it is: each leaves another mark on efforts and positions."""
+"""Fault isolation: each fault leaves its own mark on efforts and positions."""
 
 from __future__ import annotations
 

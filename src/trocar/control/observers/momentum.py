@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.signal import lfilter
 
+from trocar.control.controller import checked_positive
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording
@@ -53,8 +54,7 @@ class MomentumObserver:
         q, dq, tau = self.mechanism.checked_states(q=q, dq=dq, tau=tau)
         if self._before is None:
             raise TrocarError("the observer does not know where the motion began: call reset(q, dq) first")
-        if not (np.isfinite(dt) and dt > 0):
-            raise TrocarError(f"dt must be positive [s], got {dt!r}")
+        dt = checked_positive(dt, "dt")
         q0, dq0, M0, rest0 = self._before
         self._z = self.mechanism.drives.states(np.stack([q0, q]), self._z)[-1]
         M, rest = self._terms(q, dq)

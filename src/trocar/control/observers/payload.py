@@ -1,4 +1,4 @@
-"""How heavy is a point mass on a link: a scalar fit to what the model leaves unexplained."""
+"""Mass of a payload on a link: a scalar fit to the effort that the model leaves unexplained."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def estimate_payload(
     Args:
         efforts: (N, k) measured less modelled [N m, N]. unit: (N, k) efforts per mass, `PointMass.effort`.
         covariance: (k, k) of the efforts without load. window: rows of a window.
-        memory: rows over which residuals are correlated, for the deviation; a tenth of all rows without.
+        memory: rows over which residuals are correlated, for the deviation. Default: a tenth of all rows.
     """
     e, y, S = (np.asarray(x, dtype=float) for x in (efforts, unit, covariance))
     if e.ndim != 2 or e.shape != y.shape or S.shape != (e.shape[1], e.shape[1]):
@@ -137,7 +137,7 @@ class PayloadObserver:
         return self.advance(residual, self.point.effort(q, dq, ddq), dt)
 
     def advance(self, residual: ArrayLike, unit: ArrayLike, dt: float) -> float:
-        """As `update`, with the effort per mass (n,) already at hand."""
+        """The mass [kg] after a step of dt [s], given the effort per mass (n,) that `update` computes."""
         kept = np.exp(-self.bandwidth * dt)
         now, r = (np.asarray(x, dtype=float)[list(self.joints)] for x in (unit, residual))
         self._unit = kept * self._unit - (1.0 - kept) * now  # a load is an external effort of the other sign

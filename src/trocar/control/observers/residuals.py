@@ -1,4 +1,4 @@
-"""What residuals are like when nothing is wrong: the yardstick of every alarm."""
+"""Statistics of the residuals of a healthy arm, with which every alarm compares."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ResidualStatistics:
 
     @classmethod
     def of(cls, residuals: ArrayLike, joints: ArrayLike | None = None) -> ResidualStatistics:
-        """Of residuals (N, n); joints: the columns to look at, all without."""
+        """Statistics of residuals (N, n). joints: the columns to use. Default: all."""
         r = np.asarray(residuals, dtype=float)
         if r.ndim != 2 or len(r) < 2 or not np.isfinite(r).all():
             raise TrocarError(f"residuals must be finite numbers (N, n) with N >= 2, got shape {r.shape}")

@@ -1,4 +1,4 @@
-"""A motion looked at beforehand: limits, singularities and collisions on a dense grid of times."""
+"""A motion checked before it is played: limits, singularities and collisions on a dense grid of times."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.arms.arm import violation_text
-from trocar.control.trajectories.reference import NEAR_SINGULAR, Reference, checked_duration
+from trocar.control.controller import checked_positive
+from trocar.control.trajectories.reference import NEAR_SINGULAR, Reference
 from trocar.errors import TrocarError
 from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.mechanics.singularities import singular_values
@@ -19,10 +20,10 @@ ROUNDING = 1e-6  # relative
 
 
 class Contacts(Protocol):
-    """What finds collisions, such as `trocar.simulation.planning.collision.CollisionScene`."""
+    """A collision query, such as `trocar.simulation.planning.collision.CollisionScene`."""
 
     def contact(self, q: Array) -> object | None:
-        """What touches what at q (n,), or None; its text is quoted."""
+        """The contact at q (n,), or None; its text is quoted."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,13 @@ class Violation:
 
 @dataclass(frozen=True)
 class PathCheck:
-    """What `check_path` found; true if nothing is wrong.
+    """The result of `check_path`; true if there is no violation.
 
     Attributes:
         violations: the first of each kind, in the order of time.
         peak_velocity, peak_acceleration: (n,) largest fraction of the limit used by each joint.
         singularity: smallest value of `singularity` on the way, and singularity_time [s].
-        samples: number of times looked at.
+        samples: number of times checked.
     """
 
     violations: tuple[Violation, ...]
@@ -89,13 +90,13 @@ def check_path(
     near_singular: float = NEAR_SINGULAR,
     contacts: Contacts | None = None,
 ) -> PathCheck:
-    """Look at a motion every `step` [s], ends included, and report the first violation of each kind.
+    """Check a motion every `step` [s], ends included, and report the first violation of each kind.
 
     Args:
-        duration, start: [s]; those of the reference where not given.
+        duration, start: [s]. Default: those of the reference.
         velocity, acceleration: limits (n,) instead of the arm's published ones [rad/s, m/s, rad/s^2, m/s^2].
         near_singular: value of `singularity` below which the arm is too near one.
-        contacts: collisions to look for too.
+        contacts: collision query to use.
     """
     arm = mechanism.arm
     t = _times(reference, duration, start, step)
@@ -147,7 +148,7 @@ def _times(reference: Reference, duration: float | None, start: float | None, st
     length = getattr(reference, "duration", None) if duration is None else duration
     if length is None:
         raise TrocarError("this reference has no end of its own: give check_path a duration [s]")
-    count = int(np.ceil(checked_duration(length) / checked_duration(step, "step")))
+    count = int(np.ceil(checked_positive(length, "duration") / checked_positive(step, "step")))
     return np.linspace(begin, begin + length, count + 1)
 
 

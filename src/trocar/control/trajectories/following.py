@@ -7,10 +7,10 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.control.controller import Setpoint
+from trocar.control.controller import Setpoint, checked_positive
 from trocar.control.trajectories.paths import CartesianPath
 from trocar.control.trajectories.reference import NEAR_SINGULAR, Trajectory
-from trocar.errors import NearLimit, NearSingular, TrocarError, Unreachable
+from trocar.errors import NearLimit, NearSingular, Unreachable
 from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.mechanics.singularities import singular_values
 from trocar.spatial import Array, pose_error
@@ -144,11 +144,9 @@ def through(
     first solution puts it. The ECM's four joints only follow poses of its own manifold.
 
     Args:
-        q_seed: (n,) to begin near [rad, m]; home without one. Every solution is the seed of the next.
+        q_seed: (n,) to begin near [rad, m]. Default: home. Every solution is the seed of the next.
         step: interval [s] at which the path is followed beforehand.
 
     Raises LeavesReach, with the time, where the path leaves the workspace or a joint limit. Warns NearSingular.
     """
-    if not (np.isfinite(step) and step > 0):
-        raise TrocarError(f"step must be positive and finite [s], got {step!r}")
-    return Following(mechanism, path, q_seed, step)
+    return Following(mechanism, path, q_seed, checked_positive(step, "step"))

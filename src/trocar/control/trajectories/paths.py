@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.control.trajectories.reference import checked_duration, checked_time, vector
+from trocar.control.controller import checked_positive
+from trocar.control.trajectories.reference import checked_time, vector
 from trocar.errors import TrocarError, UnknownName
-from trocar.spatial import Array, checked_pose, rotation_vector, skew
+from trocar.spatial import Array, checked_pose, pose, rotation_vector, skew
 
 ROUNDING = 1e-12
 # Progress s in [0, 1] of the normalised time u in [0, 1], with its two derivatives.
@@ -52,14 +53,14 @@ class CartesianPath:
     start: float = 0.0
 
     def __post_init__(self) -> None:
-        checked_duration(self.duration)
+        checked_positive(self.duration, "duration")
         checked_time(self.start, "t0")
         if self.scaling not in SCALINGS:
             raise UnknownName("scaling", self.scaling, SCALINGS)
 
     @property
     def end(self) -> float:
-        """When it ends [s]."""
+        """End time [s]."""
         return self.start + self.duration
 
     def __call__(self, t: float) -> TipMotion:
@@ -80,9 +81,7 @@ def line(T0: ArrayLike, T1: ArrayLike, duration: float, *, scaling: str = "quint
     T1 may be a position (3,) [m]: the orientation stays that of T0.
     """
     T0 = _pose(T0)
-    if np.shape(T1) == (3,):
-        T1 = _moved(T0, vector(T1, "T1"))
-    T1 = _pose(T1)
+    T1 = pose(T0[:3, :3], vector(T1, "T1")) if np.shape(T1) == (3,) else _pose(T1)
     way, turn = T1[:3, 3] - T0[:3, 3], rotation_vector(T1[:3, :3] @ T0[:3, :3].T)
     _not_nowhere(way, turn)
     first = np.concatenate([way, turn])
@@ -157,14 +156,11 @@ def spiral(
 
     As the spirals of Ferro et al. 2022, but beginning at the tip. radius, rise: [m]. turns: negative turns back.
     """
-    if not (np.isfinite(radius) and radius > 0):
-        raise TrocarError(f"radius must be positive and finite [m], got {radius!r}")
     n = _direction(axis)
     across = np.eye(3)[np.abs(n).argmin()]
     across = across - n * (n @ across)
-    return _helix(
-        _pose(T0), radius * across / np.linalg.norm(across), n, 2.0 * np.pi * turns, rise, duration, scaling, t0
-    )
+    arm = checked_positive(radius, "radius", "m") * across / np.linalg.norm(across)
+    return _helix(_pose(T0), arm, n, 2.0 * np.pi * turns, rise, duration, scaling, t0)
 
 
 def _helix(
@@ -206,12 +202,6 @@ def _pose(T: ArrayLike) -> Array:
     T = checked_pose(T)
     if T.ndim != 2:
         raise TrocarError(f"a path needs one pose (4, 4) at each end, got shape {T.shape}")
-    return T
-
-
-def _moved(T: Array, p: Array) -> Array:
-    T = T.copy()
-    T[:3, 3] = p
     return T
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.control.controller import Setpoint
-from trocar.control.trajectories.reference import Reference, at_rest, checked_duration, vector, vectors
+from trocar.control.controller import Setpoint, checked_positive
+from trocar.control.trajectories.reference import Reference, at_rest, vector, vectors
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 
@@ -58,7 +58,7 @@ class Fourier:
         self.a, self.b = (_harmonics(value, name, self.centre.size) for name, value in (("a", a), ("b", b)))
         if len(self.a) != len(self.b):
             raise TrocarError(f"a has {len(self.a)} harmonics, b {len(self.b)}")
-        self.start, self.duration = 0.0, 1.0 / checked_duration(frequency, "frequency")
+        self.start, self.duration = 0.0, 1.0 / checked_positive(frequency, "frequency", "Hz")
         self.frequency = float(frequency)
         self._w = 2.0 * np.pi * self.frequency * np.arange(1, len(self.a) + 1)
 

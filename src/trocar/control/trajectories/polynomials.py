@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline, make_interp_spline
 
 from trocar.arms import Arm
-from trocar.control.controller import Setpoint
-from trocar.control.trajectories.reference import Trajectory, checked_duration, checked_times, checked_via, vectors
+from trocar.control.controller import Setpoint, checked_positive
+from trocar.control.trajectories.reference import Trajectory, at_rest, checked_times, checked_via, vectors
 from trocar.errors import TrocarError, UnknownName
 from trocar.spatial import Array
 
@@ -70,8 +70,8 @@ def cubic(
 
     Before and after it stays at q0 and q1, at rest: a velocity at an end jumps there.
     """
-    q0, q1, dq0, dq1 = vectors(q0=q0, q1=q1, dq0=_or_zero(dq0, q0), dq1=_or_zero(dq1, q1))
-    T = checked_duration(duration)
+    q0, q1, dq0, dq1 = vectors(q0=q0, q1=q1, dq0=dq0, dq1=dq1)
+    T = checked_positive(duration, "duration")
     way, v0, v1 = q1 - q0, dq0 * T, dq1 * T
     c = np.array([q0, v0, 3 * way - 2 * v0 - v1, -2 * way + v0 + v1])
     first = Setpoint(q0, dq0, 2.0 * c[2] / T**2)
@@ -94,15 +94,8 @@ def quintic(
 
     Before and after it stays at q0 and q1, at rest: a velocity at an end jumps there.
     """
-    q0, q1, dq0, dq1, ddq0, ddq1 = vectors(
-        q0=q0,
-        q1=q1,
-        dq0=_or_zero(dq0, q0),
-        dq1=_or_zero(dq1, q1),
-        ddq0=_or_zero(ddq0, q0),
-        ddq1=_or_zero(ddq1, q1),
-    )
-    T = checked_duration(duration)
+    q0, q1, dq0, dq1, ddq0, ddq1 = vectors(q0=q0, q1=q1, dq0=dq0, dq1=dq1, ddq0=ddq0, ddq1=ddq1)
+    T = checked_positive(duration, "duration")
     first, last = Setpoint(q0, dq0, ddq0), Setpoint(q1, dq1, ddq1)
     return Polynomial(np.array([t0, t0 + T], dtype=float), first, last, _quintic(first, last, T)[None])
 
@@ -129,11 +122,16 @@ def cubic_spline(
             raise TrocarError("a natural spline has no velocities to give at its ends; use ends='clamped'")
         spline = CubicSpline(instants, points, bc_type="natural")
     elif ends == "clamped":
-        _, v0, v1 = vectors(via=points[0], dq0=_or_zero(dq0, points[0]), dq1=_or_zero(dq1, points[0]))
+        _, v0, v1 = vectors(via=points[0], dq0=dq0, dq1=dq1)
         spline = CubicSpline(instants, points, bc_type=((1, v0), (1, v1)))
     else:
         raise UnknownName("ends", ends, ("clamped", "natural"))
-    return _from_scipy(instants, points, spline)
+    # scipy's pieces are powers of (t - t_k), highest first; a segment's are powers of u, lowest first
+    rising = np.moveaxis(spline.c[::-1], 1, 0)  # (segment, power, n)
+    coefficients = rising * np.diff(instants)[:, None, None] ** np.arange(rising.shape[1])[None, :, None]
+    coefficients[:, 0] = points[:-1]
+    first, last = (Setpoint(points[k], spline(instants[k], 1), spline(instants[k], 2)) for k in (0, -1))
+    return Polynomial(instants, first, last, coefficients)
 
 
 def quintic_spline(times: ArrayLike, via: ArrayLike, *, arm: Arm | None = None) -> Polynomial:
@@ -143,11 +141,10 @@ def quintic_spline(times: ArrayLike, via: ArrayLike, *, arm: Arm | None = None) 
     """
     points = checked_via(via, arm)
     instants = checked_times(times, len(points))
-    still = [(1, np.zeros(points.shape[1])), (2, np.zeros(points.shape[1]))]
+    still = [(k, np.zeros(points.shape[1])) for k in (1, 2)]
     spline = make_interp_spline(instants, points, k=5, bc_type=(still, still))
     states = [Setpoint(q, spline(t, 1), spline(t, 2)) for q, t in zip(points, instants, strict=True)]
-    zero = np.zeros(points.shape[1])
-    states[0], states[-1] = Setpoint(points[0], zero, zero), Setpoint(points[-1], zero, zero)
+    states[0], states[-1] = at_rest(points[0]), at_rest(points[-1])
     pieces = [_quintic(a, b, T) for (a, b), T in zip(pairwise(states), np.diff(instants), strict=True)]
     return Polynomial(instants, states[0], states[-1], np.array(pieces))
 
@@ -165,17 +162,3 @@ def _quintic(first: Setpoint, last: Setpoint, T: float) -> Array:
             6 * way - 3 * (v0 + v1) - 0.5 * (a0 - a1),
         ]
     )
-
-
-def _from_scipy(times: Array, via: Array, spline: CubicSpline) -> Polynomial:
-    """Scipy's pieces, powers of (t - t_k) highest first, as powers of u lowest first."""
-    rising = np.moveaxis(spline.c[::-1], 1, 0)  # (segment, power, n)
-    spans = np.diff(spline.x)
-    coefficients = rising * spans[:, None, None] ** np.arange(rising.shape[1])[None, :, None]
-    coefficients[:, 0] = via[:-1]
-    first, last = (Setpoint(q, spline(t, 1), spline(t, 2)) for q, t in zip(via[[0, -1]], times[[0, -1]], strict=True))
-    return Polynomial(times, first, last, coefficients)
-
-
-def _or_zero(values: ArrayLike | None, like: ArrayLike) -> ArrayLike:
-    return np.zeros(np.shape(like)) if values is None else values

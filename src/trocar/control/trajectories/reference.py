@@ -1,4 +1,4 @@
-"""What a reference is: a function of time [s] that returns a `Setpoint`, with exact derivatives."""
+"""The interface of a reference: a function of time [s] that returns a `Setpoint`, with exact derivatives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.arms import Arm
-from trocar.control.controller import Setpoint
+from trocar.control.controller import Setpoint, checked_positive
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 
@@ -32,7 +32,7 @@ class Trajectory(ABC):
 
     @property
     def end(self) -> float:
-        """When it ends [s]."""
+        """End time [s]."""
         return self.start + self.duration
 
     def __call__(self, t: float) -> Setpoint:
@@ -48,7 +48,7 @@ class Trajectory(ABC):
 
     def _bounded(self, start: float, duration: float, first: Setpoint, last: Setpoint) -> None:
         """Set the times and the setpoints at both ends, which arithmetic would only meet to rounding."""
-        self.start, self.duration = checked_time(start, "t0"), checked_duration(duration)
+        self.start, self.duration = checked_time(start, "t0"), checked_positive(duration, "duration")
         self._first, self._last = first, last
         self._before, self._after = at_rest(first.q), at_rest(last.q)
 
@@ -77,20 +77,15 @@ def vector(values: ArrayLike, name: str) -> Array:
     return array
 
 
-def vectors(**values: ArrayLike) -> tuple[Array, ...]:
-    """Arrays (n,) of one length."""
-    arrays = tuple(vector(value, name) for name, value in values.items())
+def vectors(**values: ArrayLike | None) -> tuple[Array, ...]:
+    """Arrays (n,) of one length; zeros for None, which the first cannot be."""
+    arrays: list[Array] = []
+    for name, value in values.items():
+        arrays.append(vector(np.zeros_like(arrays[0]) if value is None else value, name))
     if len({array.shape for array in arrays}) > 1:
         sizes = ", ".join(f"{name} {array.size}" for name, array in zip(values, arrays, strict=True))
         raise TrocarError(f"lengths differ: {sizes}")
-    return arrays
-
-
-def checked_duration(duration: float, name: str = "duration") -> float:
-    """A duration that is positive and finite [s]."""
-    if not (np.isfinite(duration) and duration > 0):
-        raise TrocarError(f"{name} must be positive and finite [s], got {duration!r}")
-    return float(duration)
+    return tuple(arrays)
 
 
 def checked_time(t: float, name: str) -> float:

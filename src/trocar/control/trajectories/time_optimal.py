@@ -79,8 +79,7 @@ def time_optimal(
         scale * np.array([joint.acceleration for joint in arm.joints]),
         jerks,
     )
-    zero = np.zeros(n)
-    _, v0, v1 = vectors(via=points[0], dq0=zero if dq0 is None else dq0, dq1=zero if dq1 is None else dq1)
+    _, v0, v1 = vectors(via=points[0], dq0=dq0, dq1=dq1)
     for name, v in (("dq0", v0), ("dq1", v1)):
         fast = np.flatnonzero(np.abs(v) > limits[0])
         if fast.size:

@@ -78,8 +78,8 @@ def _residuals(mechanism: Mechanism, rng: np.random.Generator) -> list[float]:
 
 def engine_against_equations() -> list[Claim]:
     """One second of free motion: the closed chain in MuJoCo against the reduced equations, integrated to 1e-10."""
-    mechanism = load_mechanism("PSM")
     sim = Simulator("PSM", friction=False, limits=False, contacts=False, accuracy="exact")
+    mechanism = sim.mechanism
     q, dq = np.array([0.6, -0.5, 0.05, 0, 0, 0, 0]), np.array([-1.0, 1.0, 0.1, 0, 0, 0, 0])
     sim.reset(q, dq)
     start = mechanism.kinetic_energy(q, dq) + mechanism.potential_energy(q)

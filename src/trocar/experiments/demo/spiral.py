@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from PIL import Image, ImageDraw, ImageFont
 
@@ -119,7 +120,7 @@ def _frames(
             traces = [Trace(wanted, (0.15, 0.15, 0.15, 1.0), 1.5)]
             if k:
                 travelled = recording.extra["tip"][: k + 1 : 10]
-                traces.append(Trace(travelled, _rgba(PAINT[counterweight]), 3.0))
+                traces.append(Trace(travelled, to_rgba(PAINT[counterweight]), 3.0))
             image = render(sim, camera, PANEL, traces=traces, shadows=False)
             error = 1e3 * float(np.linalg.norm(transient.error[k]))
             panels.append(_titled(image, NAMES[counterweight], f"t {t:4.1f} s    error {error:6.2f} mm"))
@@ -135,8 +136,3 @@ def _titled(image: Picture, title: str, text: str) -> Picture:
     draw.text((12, 6), title, "black", ImageFont.load_default(17))
     draw.text((12, 26), text, "#555555", ImageFont.load_default(13))
     return np.asarray(framed)
-
-
-def _rgba(colour: str) -> tuple[float, float, float, float]:
-    red, green, blue = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
-    return red, green, blue, 1.0

@@ -9,7 +9,7 @@ import numpy as np
 
 from trocar.experiments.ferro2022.logs import ARM, TABLE
 from trocar.experiments.ferro2022.runs import START
-from trocar.mechanics import Mechanism, load_mechanism
+from trocar.mechanics import Mechanism
 from trocar.report import Claim
 from trocar.simulation import Simulator
 
@@ -18,7 +18,7 @@ def claims() -> list[Claim]:
     """The row of Table I, each entry by what the engine does."""
     sim, friction = (Simulator("PSM", friction=on, contacts=False) for on in (False, True))
     bare = Simulator("PSM", friction=False, contacts=False, counterweight=False)
-    mechanism = load_mechanism("PSM")
+    mechanism = sim.mechanism
     tau = np.array([0.5, -0.4, 1.0, 0, 0, 0, 0])
     rates = []
     for one in (sim, bare, friction):

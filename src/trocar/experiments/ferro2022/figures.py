@@ -14,7 +14,6 @@ from trocar.errors import TrocarError
 from trocar.experiments.experiment import Context
 from trocar.experiments.ferro2022.logs import SETTLED, UNITS, Log, MeasuredMotion
 from trocar.experiments.ferro2022.runs import R_WORLD_BASE, Transient, engine_torque
-from trocar.mechanics import load_mechanism
 from trocar.plots import COLOURS, style
 from trocar.recording import Recording
 from trocar.report import Report
@@ -131,9 +130,9 @@ def film(context: Context, report: Report, name: str, t: Array, q: Array, path: 
     if context.video is None:
         return
     context.progress(f"{name}: clip")
-    mechanism, sim = load_mechanism("PSM"), Simulator("PSM", contacts=False)
+    sim = Simulator("PSM", contacts=False)
     rows = np.searchsorted(t, np.arange(0.0, min(CLIP, t[-1]), 1.0 / FPS))
-    tip = mechanism.forward_kinematics(q[: rows[-1] + 1])[:, :3, 3]
+    tip = sim.mechanism.forward_kinematics(q[: rows[-1] + 1])[:, :3, 3]
     wanted = [] if path is None else [path(s).T[:3, 3] for s in np.linspace(0.0, min(CLIP, path.duration), 200)]
 
     def picture(k: int) -> Picture:

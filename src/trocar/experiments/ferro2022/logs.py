@@ -13,6 +13,7 @@ from trocar.errors import TrocarError
 from trocar.experiments.claim_table import ClaimTable
 from trocar.experiments.experiment import NO_DATA, data_file
 from trocar.mechanics import Mechanism
+from trocar.recording import load_recording
 from trocar.report import Claim
 from trocar.spatial import Array
 
@@ -139,20 +140,15 @@ class MeasuredMotion:
     """
 
     def __init__(self, path: Path, rate: float = 200.0) -> None:
-        try:
-            rows = np.loadtxt(path, delimiter=",")
-        except (OSError, ValueError) as error:
-            raise TrocarError(f"the recording {path} cannot be read: {error}") from None
-        if rows.ndim != 2 or rows.shape[1] != 21:
-            raise TrocarError(f"the recording {path} needs 21 columns (q, dq, tau), got shape {rows.shape}")
-        self.t = np.arange(len(rows)) / rate
-        self.tau = rows[:, 14:17]
-        measured, velocity = (filtfilt(*butter(6, 0.16965), rows[:, k : k + 3], axis=0) for k in (0, 7))
-        integral = CubicSpline(self.t, velocity).antiderivative()
+        recording = load_recording(path, "PSM", as_recorded=True, rate=rate)
+        self.t, self.tau = recording.t, np.asarray(recording.tau)[:, ARM]
+        measured, velocity = (filtfilt(*butter(6, 0.16965), x[:, ARM], axis=0) for x in (recording.q, recording.dq))
+        speed = CubicSpline(self.t, velocity)
+        integral = speed.antiderivative()
         drift = filtfilt(*butter(2, 0.2 / (rate / 2)), measured - integral(self.t), axis=0)
         slow = CubicSpline(self.t, drift)
         self._q = lambda t: integral(t) + slow(t)
-        self._dq = lambda t: CubicSpline(self.t, velocity)(t) + slow(t, 1)
+        self._dq = lambda t: speed(t) + slow(t, 1)
         self.q, self.dq = (np.pad(f(self.t), ((0, 0), (0, 4))) for f in (self._q, self._dq))
 
     @property

@@ -19,7 +19,7 @@ from trocar.control import VelocityServo
 from trocar.control.trajectories import CartesianPath
 from trocar.errors import TrocarError
 from trocar.experiments.ferro2022.logs import ARM, SETTLED, MeasuredMotion, rms
-from trocar.experiments.ferro2022.runs import START, CartesianVelocityServo, engine_torque
+from trocar.experiments.ferro2022.runs import CartesianVelocityServo, engine_torque, started
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording
 from trocar.simulation import Simulator, simulate
@@ -45,10 +45,8 @@ class Compared(NamedTuple):
 
 def compared(mechanism: Mechanism, path: CartesianPath) -> Compared:
     """Engine and model along a path."""
-    sim = Simulator("PSM", friction=False, timestep=PHYSICS, contacts=False)
-    sim.reset(START)
     servo = CartesianVelocityServo(mechanism, PHYSICS, PERIOD, KV)
-    recording = simulate(sim, servo, path, path.duration)
+    recording = simulate(started(timestep=PHYSICS), servo, path, path.duration)
     return _compared(mechanism, recording, servo.commanded, PERIOD)
 
 

@@ -23,7 +23,7 @@ from trocar.experiments.ferro2022.logs import ARM, SETTLED, MeasuredMotion, rms
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording
 from trocar.simulation import Simulator, simulate
-from trocar.spatial import Array, pose_error
+from trocar.spatial import Array, pose, pose_error
 
 START = np.array([0.0, 0.0, 0.1, -np.pi / 2, 0.0, 0.0, 0.0])  # [rad, m]
 R_WORLD_BASE = Rotation.from_euler("z", 70.0, degrees=True).as_matrix()  # of their scene
@@ -84,10 +84,8 @@ def regulation(mechanism: Mechanism, duration: float = DURATION) -> CartesianPat
 
 def _pose(mechanism: Mechanism, shift: Array) -> Array:
     """The orientation asked for, at a shift from the tip at rest, both in their world."""
-    T = np.eye(4)
-    T[:3, :3] = R_WORLD_BASE.T @ R_WORLD_TIP
-    T[:3, 3] = mechanism.forward_kinematics(START)[:3, 3] + R_WORLD_BASE.T @ shift
-    return T
+    rest = mechanism.forward_kinematics(START)[:3, 3]
+    return pose(R_WORLD_BASE.T @ R_WORLD_TIP, rest + R_WORLD_BASE.T @ shift)
 
 
 # -- kinematic control, engine off (Fig. 2, 3) --------------------------------------------------------------------
@@ -172,8 +170,7 @@ def velocity_run(
     hold: float = 1e-3,
 ) -> Recording:
     """The engine under velocity control along a path; friction off, motors without limits."""
-    sim = Simulator("PSM", counterweight=counterweight, friction=False, timestep=timestep, contacts=False)
-    sim.reset(START)
+    sim = started(counterweight=counterweight, timestep=timestep)
     return simulate(sim, CartesianVelocityServo(mechanism, timestep, hold), path, path.duration)
 
 
@@ -241,7 +238,7 @@ def torque_run(
 ) -> Transient:
     """Cartesian feedback linearisation, friction off; further settings go to the Simulator."""
     recording = simulate(
-        _started(**simulator), CartesianFeedbackLinearisation(mechanism, kp=kp, kd=kd, joints=3), path, duration
+        started(**simulator), CartesianFeedbackLinearisation(mechanism, kp=kp, kd=kd, joints=3), path, duration
     )
     error = tip_error(recording)
     ideal = ideal_error(recording.t, error[0], path(0.0).twist[:3], kp, kd)
@@ -251,10 +248,11 @@ def torque_run(
 def pose_run(mechanism: Mechanism, path: CartesianPath, duration: float, **simulator: Any) -> Recording:
     """Feedback linearisation of the whole pose of the tip, by six joints; the paper has three under torque control."""
     control = CartesianFeedbackLinearisation(mechanism, kp=KP_TORQUE, kd=KD_TORQUE, joints=6)
-    return simulate(_started(**simulator), control, path, duration)
+    return simulate(started(**simulator), control, path, duration)
 
 
-def _started(**simulator: Any) -> Simulator:
+def started(**simulator: Any) -> Simulator:
+    """The PSM without friction at the start of every path; further settings go to the Simulator."""
     sim = Simulator("PSM", friction=False, contacts=False, **simulator)
     sim.reset(START)
     return sim

@@ -57,7 +57,7 @@ def run(context: Context) -> Report:
         context.progress(f"Fig. 10, {case.name}")
         runs.append(tracking.track(case))
         report.add_claims(tracking.tracking_claims(runs[-1]))
-    report.add_claims(timing.real_time_claims(context))
+    report.add_claims(timing.real_time_claims(context, 0.2 if context.quick else 2.0))
     context.progress("figures")
     report.add_figure(_figure(), "The corrected closed chains at five pitch angles; the insertion axis meets the RCM.")
     report.add_figure(rcm_figure(captures), "As Fig. 9: the remote centre at every pose. Bars are the RMS of Table 7.")

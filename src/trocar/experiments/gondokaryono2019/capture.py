@@ -12,7 +12,6 @@ from matplotlib.lines import Line2D
 from trocar.calibration import Calibration, Pivot, calibrate, calibration_motion, model_distances, pivot
 from trocar.control import ComputedTorque, sinusoid
 from trocar.experiments.gondokaryono2019.frames import TABLE
-from trocar.mechanics import load_mechanism
 from trocar.plots import COLOURS, style
 from trocar.report import Claim
 from trocar.simulation import Simulator
@@ -47,8 +46,8 @@ class Capture:
 
 def capture(arm: str, duration: float = 10.0, calibration_time: float = 60.0) -> Capture:
     """Move an arm of the engine, then its mechanism, before the cameras."""
-    mechanism = load_mechanism(arm, SET)
     sim = Simulator(arm, SET, contacts=False)
+    mechanism = sim.mechanism
     centre = np.array(sim.arm.home)
     amplitude = np.zeros(sim.n)
     amplitude[:2] = 0.6

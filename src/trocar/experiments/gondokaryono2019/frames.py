@@ -12,6 +12,7 @@ from trocar.arms.suj import SetUpArm, set_up_arms
 from trocar.arms.tables import read
 from trocar.experiments.claim_table import ClaimTable
 from trocar.mechanics import Mechanism
+from trocar.mechanics.set_up import SetUpChain
 from trocar.report import Claim
 from trocar.spatial import Array, inverse, mdh, pose
 
@@ -164,15 +165,11 @@ def _frames_claim(number: int, of: str, distance: float) -> Claim:
 
 def _set_up_distance(arm: SetUpArm, table: Callable[[Array], list[Row]]) -> float:
     """Largest distance of the last frame from ours, in random poses [m]."""
-    last = arm.bodies[-1].name
-    fixed, worst = arm.T_last_base @ inverse(_to_rcm(arm.name)), 0.0  # rows after the last joint: the ECM's 5 and 6
-    for q in np.random.default_rng(0).uniform(arm.lower, arm.upper, (200, arm.n)):
-        T: dict[str | None, Array] = {None: np.eye(4)}
-        for body, value in zip(arm.bodies, q, strict=True):
-            step = mdh(theta=value) if body.kind == "revolute" else mdh(d=value)
-            T[body.name] = T[body.parent] @ body.placement @ step
-        worst = max(worst, float(np.linalg.norm((T[last] @ fixed - chain(table(q)))[:3, 3])))
-    return worst
+    q = np.random.default_rng(0).uniform(arm.lower, arm.upper, (200, arm.n))
+    # the arm's base, less the step to the RCM: behind the last row of the table
+    ours = inverse(arm.T_world_column) @ SetUpChain(arm).T_world_base(q) @ inverse(_to_rcm(arm.name))
+    difference = ours - np.array([chain(table(row)) for row in q])
+    return float(np.linalg.norm(difference[:, :3, 3], axis=-1).max())
 
 
 def _to_rcm(arm: str) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from trocar.errors import TrocarError
 from trocar.experiments.experiment import Context
 from trocar.experiments.gondokaryono2019.frames import TABLE
 from trocar.experiments.gondokaryono2019.tracking import FREQUENCY, SET, TIMESTEP
-from trocar.mechanics import load_mechanism
 from trocar.report import Claim
 from trocar.simulation import Scene, SceneArm, load_scene, simulate
 
@@ -32,7 +32,7 @@ class Configuration:
 
     def scene(self, parameters: str | None) -> Scene:
         """The arms where the built-in cart has them, clear of each other."""
-        cart = load_scene("cart_classic")
+        cart = _cart()
         given = {
             name: SceneArm(
                 arm=cart.arms[name].arm.name,
@@ -44,6 +44,12 @@ class Configuration:
             for name in self.arms
         }
         return Scene(given, cart=cart.cart if self.set_up else None, timestep=TIMESTEP)
+
+
+@cache
+def _cart() -> Scene:
+    """The built-in cart, to read places and joints from."""
+    return load_scene("cart_classic")
 
 
 CONFIGURATIONS = {
@@ -109,10 +115,10 @@ def _controlled(scene: Scene) -> Callable[[float], object]:
 
 
 def _held(scene: Scene) -> Callable[[float], object]:
-    tau = {}
-    for name, arm in scene.arms.items():
-        mechanism = load_mechanism(arm.arm.name, arm.parameters.name, gravity=arm.gravity_vector)
-        tau[name] = mechanism.gravity(arm.q) + mechanism.friction(arm.q, np.zeros(arm.n))
+    tau = {
+        name: arm.mechanism.gravity(arm.q) + arm.mechanism.friction(arm.q, np.zeros(arm.n))
+        for name, arm in scene.arms.items()
+    }
 
     def run(duration: float) -> None:
         for _ in range(round(duration / TIMESTEP)):

@@ -111,9 +111,8 @@ def _point_to_point() -> Polynomial:
 
 def _straight_line(mechanism: Mechanism) -> Following:
     q0, q1 = np.array([-0.4, 0.2, 0.12, 0, 0, 0, 0]), np.array([0.5, -0.3, 0.18, 0, 0, 0, 0])
-    T0, T1 = mechanism.forward_kinematics(q0), mechanism.forward_kinematics(q1)
-    T1[:3, :3] = T0[:3, :3]
-    return through(mechanism, line(T0, T1, 2.0), q0)
+    goal = mechanism.forward_kinematics(q1)[:3, 3]
+    return through(mechanism, line(mechanism.forward_kinematics(q0), goal, 2.0), q0)
 
 
 def _error_claims(mechanism: Mechanism) -> list[Claim]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trocar.mechanics import Mechanism
-from trocar.spatial import Array, rotation
+from trocar.spatial import Array, mdh
 
 RCM = np.array([0.4864, 0.0, 0.1524])  # in their base: x from the base to the RCM, z up [m]
 BETA = 0.2908  # their beta [rad]; a number is not printed, this is that of the same arm in Gondokaryono et al.
@@ -34,10 +34,7 @@ def table(q: Array, corrected: bool) -> list[Array]:
     )
     T, poses = np.eye(4), []
     for a, alpha, d, theta in rows:
-        step = np.eye(4)
-        step[:3, :3] = rotation("z", theta) @ rotation("x", alpha)
-        step[:3, 3] = rotation("z", theta) @ [a, 0.0, d]
-        T = T @ step
+        T = T @ mdh(d=d, theta=theta) @ mdh(a=a, alpha=alpha)
         poses.append(T)
     return poses
 

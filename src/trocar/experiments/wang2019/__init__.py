@@ -21,7 +21,7 @@ from trocar.experiments.wang2019.engine import in_engine
 from trocar.experiments.wang2019.excitation import excitation_claims
 from trocar.experiments.wang2019.half_speed import half_speed
 from trocar.experiments.wang2019.payload import payload_claims
-from trocar.experiments.wang2019.recordings import DATA, NO_WEIGHT, TABLE
+from trocar.experiments.wang2019.recordings import DATA, NO_WEIGHT, TABLE, identified_arm
 from trocar.experiments.wang2019.tip_force import tip_force_claims
 from trocar.identification.figures import effort_figure, effort_labels, error_figure
 from trocar.identification.identify import Identified, identify
@@ -76,11 +76,9 @@ def run(context: Context) -> Report:
         decision, lines = half_speed(context.data)
         report.paragraphs += lines
         report.add_claim(decision)
-        report.add_claims(payload_claims(context, parameters))
-        report.add_claims(tip_force_claims(context, parameters))
-        report.add_claims(contact_claims(context))
-        report.add_claims(fault_claims(context))
-        report.add_claims(excitation_claims(context))
+        identified = identified_arm(context.data, parameters)
+        report.add_claims(payload_claims(context, identified) + tip_force_claims(context, identified))
+        report.add_claims(contact_claims(context) + fault_claims(context) + excitation_claims(context))
     return report
 
 

@@ -60,24 +60,15 @@ def watched(
     reference: Reference = lambda t: motion(t + phase)  # noqa: E731
     sim = Simulator("PSM", timestep=1 / 1500)
     sim.inject(*faults)
-    start = reference(0.0)
+    start, PID = reference(0.0), JointPID(sim.arm)
     sim.reset(start.q, start.dq)
-    controller = _Pushed(JointPID(sim.arm), sim, force)
+
+    def controller(state: State, setpoint: Setpoint) -> Array:
+        if force is not None and state.t >= TOUCHES:
+            sim.apply_wrench([*force, 0.0, 0.0, 0.0])
+        return PID(state, setpoint)
+
     return simulate(sim, controller, reference, duration, every=3)
-
-
-class _Pushed:
-    """A controller in whose run something pushes from `TOUCHES` on."""
-
-    def __init__(self, controller: JointPID, sim: Simulator, force: Array | None) -> None:
-        self._controller, self._sim, self._force = controller, sim, force
-        self.period, self.reset = controller.period, controller.reset
-
-    def __call__(self, state: State, setpoint: Setpoint) -> Array:
-        if self._force is not None and self._sim.time >= TOUCHES:
-            self._sim.apply_wrench([*self._force, 0.0, 0.0, 0.0])
-            self._force = None
-        return self._controller(state, setpoint)
 
 
 def contact_claims(context: Context, seed: int = 0) -> list[Claim]:

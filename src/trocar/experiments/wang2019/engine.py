@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,21 +10,20 @@ from typing import Literal
 import numpy as np
 from scipy.interpolate import CubicSpline
 
+from trocar.arms.parameters import Parameters
 from trocar.experiments.wang2019.recordings import TABLE
-from trocar.files import write_whole
-from trocar.identification.identified_file import identified_text, recalibrated_text
 from trocar.identification.identify import Identified, prepared
 from trocar.identification.prediction import efforts, relative_error, root_mean_square
 from trocar.identification.recalibration import recalibrate
 from trocar.identification.recipe import load_recipe
 from trocar.identification.signals import Signals, lowpass
-from trocar.mechanics import load_mechanism
 from trocar.recording import Recording
 from trocar.recording.motor_columns import joint_from_columns
 from trocar.report import Claim
 from trocar.simulation import Simulator
 from trocar.spatial import Array
 
+ARM = "PSM"
 # Of the servo [rad/s]: it takes out drift. A stiff one would follow the noise of the recorded positions, whose second
 # derivative is worse than the difference of the recorded velocities.
 BANDWIDTH = 20.0
@@ -36,41 +34,36 @@ class Servoed:
     """Errors of effort (n,) in the columns of the recording, of the engine and of the equations on the same rows.
 
     Attributes:
-        engine, equations: relative. engine_rms, equations_rms: [N m, N]. lag: largest distance of the engine from the
-            recorded motion, of each joint [rad, m].
+        engine, equations: relative. engine_rms: root mean square [N m, N].
     """
 
     engine: Array
     equations: Array
     engine_rms: Array
-    equations_rms: Array
-    lag: Array
 
 
-def servoed(parameters: str | Path, recording: Recording, seconds: float, arm: str = "PSM") -> Servoed:
+def servoed(parameters: Parameters | Path, recording: Recording, seconds: float) -> Servoed:
     """Drive the engine along the first `seconds` of a recorded motion and compare the effort that this takes.
 
     Feedback is on the error of position and velocity alone (M times a critically damped law) beside the equations'
     effort of the motion: what acts in the engine is what its own mechanics and friction ask for.
     """
-    mechanism = load_mechanism(arm, parameters)
-    signals, T = _signals(arm, recording)
+    sim = Simulator(ARM, parameters)
+    mechanism = sim.mechanism
+    signals, T = _signals(recording)
     q, dq, ddq = (x @ T.T for x in (signals.q, signals.dq, signals.ddq))
-    sim = Simulator(arm, parameters)
     path = CubicSpline(signals.t, q)
     forward = CubicSpline(signals.t, mechanism.inverse_dynamics(q, dq, ddq) + mechanism.friction_along(q, 1.0, dq))
     sim.place(q[0], dq[0])
     steps = round(seconds / sim.timestep)
-    tau, error = np.empty((steps, 7)), np.zeros(7)
+    tau = np.empty((steps, 7))
     for k in range(steps):
         t = float(signals.t[0]) + k * sim.timestep
         e, de = path(t) - sim.q, path(t, 1) - sim.dq
         sim.step(forward(t) + mechanism.mass_matrix(sim.q) @ (BANDWIDTH**2 * e + 2 * BANDWIDTH * de))
         tau[k] = sim.tau
-        if t > 1.0:
-            error = np.maximum(error, np.abs(e))
     every = round(1.0 / (signals.rate * sim.timestep))
-    found = lowpass(tau[::every] @ T, load_recipe(arm).effort_cutoff, signals.rate)
+    found = lowpass(tau[::every] @ T, load_recipe(ARM).effort_cutoff, signals.rate)
     rows = np.flatnonzero(signals.used[: len(found)])
     rows = rows[rows < len(found) - round(signals.rate)]  # without the end of the filter
     measured, model = signals.tau[rows], efforts(mechanism, T, signals)[rows]
@@ -78,17 +71,14 @@ def servoed(parameters: str | Path, recording: Recording, seconds: float, arm: s
         engine=relative_error(measured, found[rows]),
         equations=relative_error(measured, model),
         engine_rms=root_mean_square(measured, found[rows]),
-        equations_rms=root_mean_square(measured, model),
-        lag=error,
     )
 
 
 def forward_prediction(
-    parameters: str | Path,
+    parameters: Parameters | Path,
     recording: Recording,
     horizons: Sequence[float] = (0.1, 0.25, 0.5),
     every: float = 0.5,
-    arm: str = "PSM",
     under: Literal["recorded", "equations"] = "recorded",
 ) -> tuple[Array, Array]:
     """RMS error of q (horizons, n) of the engine under the recorded effort, and of a constant velocity [rad, m].
@@ -100,13 +90,13 @@ def forward_prediction(
         under: "equations" applies the effort that the model asks for instead. What is left then is not due to errors
             of effort.
     """
-    mechanism = load_mechanism(arm, parameters)
-    signals, T = _signals(arm, recording)
+    sim = Simulator(ARM, parameters)
+    mechanism = sim.mechanism
+    signals, T = _signals(recording)
     q, dq = (x @ T.T for x in (signals.q, signals.dq))
     applied = signals.tau if under == "recorded" else efforts(mechanism, T, signals)
     tau = CubicSpline(signals.t, applied @ np.linalg.inv(T))
     z = mechanism.drives.states(q)
-    sim = Simulator(arm, parameters)
     steps = [round(h / sim.timestep) for h in horizons]
     ahead = [round(h * signals.rate) for h in horizons]
     rows = np.flatnonzero(signals.used)
@@ -126,32 +116,28 @@ def forward_prediction(
 
 def in_engine(found: Identified, same_day: Recording, other_day: Recording | None) -> tuple[list[Claim], list[str]]:
     """Claims on an identified arm in the engine, with bounds of ours, and a summary in words."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "identified.toml"
-        write_whole(path, identified_text(found, "recording"))
-        servo = servoed(path, same_day, 12.0)
-        ahead, steady = forward_prediction(path, same_day, every=2.0)
-        own, _ = forward_prediction(path, same_day, horizons=(0.1,), every=2.0, under="equations")
-        ratio = servo.engine / servo.equations
-        nearer = (steady[0] / ahead[0])[:3].tolist()
-        claims = [
-            TABLE.claim("psm/engine/engine's error of effort over the equations'", ratio.max()),
-            *TABLE.claims("psm/engine/predicted 0.1 s ahead/{row}", ahead[0, :3], nearer=nearer),
-        ]
-        lines = [
-            "Identified arm in the engine, servoed along the first 12 s of 'one': error of effort relative to that of "
-            f"the equations {_numbers(ratio)}.",
-            f"Let go under the recorded effort for 0.1 s: RMS of q {_numbers(1e3 * ahead[0])} mrad (J3 mm), constant "
-            f"velocity {_numbers(1e3 * steady[0])}; for 0.25 s {_numbers(1e3 * ahead[1])}, "
-            f"{_numbers(1e3 * steady[1])}; for 0.5 s {_numbers(1e3 * ahead[2])}, {_numbers(1e3 * steady[2])}. "
-            "The wrist moves little mass against much friction: its acceleration is the small difference of large "
-            f"efforts, so the errors of friction decide: under the equations' own effort {_numbers(1e3 * own[0])}.",
-        ]
-        if other_day is not None:
-            again = recalibrate(found.parameters, other_day, 10.0)
-            write_whole(path, recalibrated_text(again, "identified", "recording"))
-            servo = servoed(path, other_day, 20.0)
-            claims += TABLE.claims("psm/engine/another day/{row}", servo.engine_rms[:3])
+    servo = servoed(found.parameters, same_day, 12.0)
+    ahead, steady = forward_prediction(found.parameters, same_day, every=2.0)
+    own, _ = forward_prediction(found.parameters, same_day, horizons=(0.1,), every=2.0, under="equations")
+    ratio = servo.engine / servo.equations
+    nearer = (steady[0] / ahead[0])[:3].tolist()
+    claims = [
+        TABLE.claim("psm/engine/engine's error of effort over the equations'", ratio.max()),
+        *TABLE.claims("psm/engine/predicted 0.1 s ahead/{row}", ahead[0, :3], nearer=nearer),
+    ]
+    lines = [
+        "Identified arm in the engine, servoed along the first 12 s of 'one': error of effort relative to that of "
+        f"the equations {_numbers(ratio)}.",
+        f"Let go under the recorded effort for 0.1 s: RMS of q {_numbers(1e3 * ahead[0])} mrad (J3 mm), constant "
+        f"velocity {_numbers(1e3 * steady[0])}; for 0.25 s {_numbers(1e3 * ahead[1])}, "
+        f"{_numbers(1e3 * steady[1])}; for 0.5 s {_numbers(1e3 * ahead[2])}, {_numbers(1e3 * steady[2])}. "
+        "The wrist moves little mass against much friction: its acceleration is the small difference of large "
+        f"efforts, so the errors of friction decide: under the equations' own effort {_numbers(1e3 * own[0])}.",
+    ]
+    if other_day is not None:
+        again = recalibrate(found.parameters, other_day, 10.0)
+        servo = servoed(again.parameters, other_day, 20.0)
+        claims += TABLE.claims("psm/engine/another day/{row}", servo.engine_rms[:3])
     return claims, lines
 
 
@@ -159,6 +145,6 @@ def _numbers(values: Array) -> str:
     return " ".join(f"{x:.3g}" for x in values)
 
 
-def _signals(arm: str, recording: Recording) -> tuple[Signals, Array]:
-    recipe = load_recipe(arm)
+def _signals(recording: Recording) -> tuple[Signals, Array]:
+    recipe = load_recipe(ARM)
     return prepared(recipe, recording), joint_from_columns(recipe.mechanism().arm, tuple(recording.joints))

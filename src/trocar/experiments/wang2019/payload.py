@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trocar.arms.parameters import Parameters
 from trocar.control.observers import MomentumObserver, PayloadObserver, PointMass
 from trocar.experiments.experiment import Context, data_file
 from trocar.experiments.wang2019.recordings import (
@@ -20,7 +19,6 @@ from trocar.experiments.wang2019.recordings import (
     TABLE,
     IdentifiedArm,
     Measured,
-    identified_arm,
     residuals,
     with_parameters,
 )
@@ -53,9 +51,8 @@ CASES = (
 )
 
 
-def payload_claims(context: Context, parameters: Parameters | None = None) -> list[Claim]:
-    """Weights on the arm, estimated with the model of 'one' (or with `parameters`)."""
-    arm = identified_arm(context.data, parameters)
+def payload_claims(context: Context, arm: IdentifiedArm | str) -> list[Claim]:
+    """Weights on the arm, estimated with the model of 'one'; `arm` may be the reason why there is none."""
     found: list[Claim] = []
     for case in CASES:
         context.progress(f"payload: {case.name}")

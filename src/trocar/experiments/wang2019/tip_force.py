@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from trocar.arms.parameters import Parameters
 from trocar.control.observers import (
     CollisionDetector,
     ContactDetector,
@@ -14,15 +13,7 @@ from trocar.control.observers import (
     wrist_force,
 )
 from trocar.experiments.experiment import Context, data_file
-from trocar.experiments.wang2019.recordings import (
-    ARM,
-    NO_WEIGHT,
-    TABLE,
-    IdentifiedArm,
-    identified_arm,
-    residuals,
-    with_parameters,
-)
+from trocar.experiments.wang2019.recordings import ARM, NO_WEIGHT, TABLE, IdentifiedArm, residuals, with_parameters
 from trocar.identification.cross_validation import FOLDS, period
 from trocar.identification.identify import prepared
 from trocar.mechanics import Mechanism
@@ -35,10 +26,12 @@ DEPTH = 0.1  # [m] of the wrist from which on forces are judged
 WITHIN = 0.1  # [s] after a step in which it counts as found
 
 
-def tip_force_claims(context: Context, parameters: Parameters | None = None) -> list[Claim]:
-    """Force seen at the wrist where there is none, and false alarms, on another recording than the model's."""
+def tip_force_claims(context: Context, arm: IdentifiedArm | str) -> list[Claim]:
+    """Force seen at the wrist where there is none, and false alarms, on another recording than the model's.
+
+    arm: the identified arm, or the reason why there is none.
+    """
     context.progress("tip force without contact")
-    arm = identified_arm(context.data, parameters)
     missing = arm if isinstance(arm, str) else data_file(context.data, NO_WEIGHT)[1]
     if isinstance(arm, str) or missing:
         return [

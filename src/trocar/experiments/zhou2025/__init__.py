@@ -119,7 +119,7 @@ def hand_test(sim: Simulator, model: Mechanism, q: Array) -> tuple[float, float,
 
 
 def bound_claims(report: Report, table: StaticTable, model: Mechanism, poses: Sequence[int]) -> list[Claim]:
-    sim = Simulator(runs.ARM, runs.TRUTH, timestep=runs.COARSE, contacts=False)
+    sim = runs.still_simulator()
     ends = np.full((5, 3, 2), np.nan)
     for k in poses:
         q = runs.straight(table.q[k])
@@ -140,11 +140,11 @@ def bound_claims(report: Report, table: StaticTable, model: Mechanism, poses: Se
 
 
 def fall_claims(table: StaticTable, model: Mechanism, poses: Sequence[int]) -> list[Claim]:
-    sim = Simulator(runs.ARM, runs.TRUTH, timestep=runs.COARSE, contacts=False)
+    sim = runs.still_simulator()
     fell, expected = 0, int((~((table.lower <= 0) & (table.upper >= 0)))[list(poses)].sum())
     for k in poses:
         q = runs.straight(table.q[k])
-        fell += sum(runs.moves(sim, q, runs.with_effort(runs.held_by(model, q), j, 0.0), j) for j in range(3))
+        fell += sum(runs.moves(sim, q, runs.held_by(model, q), j, 0.0) for j in range(3))
     return [TABLE.claim("without compensation/joints that fall", fell, published=expected, total=3 * len(poses))]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,21 +39,9 @@ def arms_drawn(model: Mechanism, count: int, seed: int = 0) -> Drawn:
         q = rng.uniform(arm.lower, arm.upper)
         q[3:] = 0.0
         for i, (mounting, compensation) in enumerate(((0.0, model), (OTHER, told), (OTHER, model))):
-            sim = runs.simulator_of(other, mounting=mounting)
-            held[i] += stays(sim, compensation, q)
+            sim = runs.still_simulator(other, mounting)
+            held[i] += not runs.drifts(sim, q, partial(runs.held_by, compensation))
     return Drawn(*held.tolist())
-
-
-def stays(sim: runs.Simulator, model: Mechanism, q: Array) -> bool:
-    """True if the arm stays at q (7,) for 5 s under open-loop compensation."""
-    sim.reset(q)
-    for k in range(round(runs.STILL / sim.timestep)):
-        if k % 10 == 0:
-            if (np.abs(sim.q - q)[:3] > runs.DRIFT).any():
-                return False
-            tau = runs.held_by(model, sim.q)
-        sim.step(tau)
-    return bool((np.abs(sim.q - q)[:3] <= runs.DRIFT).all())
 
 
 @dataclass(frozen=True)
@@ -70,22 +59,17 @@ def sensitivity(model: Mechanism, poses: int = 2000) -> list[Wrong]:
     q = np.random.default_rng(0).uniform(arm.lower, arm.upper, (poses, arm.n))
     true, band = runs.holding(model, q), runs.static_band(model, q)
     Fo = true - model.gravity(q)[:, :3]
-    cases: list[tuple[str, Array]] = [
-        ("links 10 % too light", 0.9 * (true - Fo) + Fo),
-        ("links 10 % too heavy", 1.1 * (true - Fo) + Fo),
-    ]
-    others: list[tuple[str, dict[str, Any]]] = [
-        *((f"instrument {1e3 * mass:+.0f} g", {"added_mass": mass}) for mass in (0.1, -0.1, 0.3)),
-        *((f"mounting {pitch:+.0f} deg", {"mounting": np.radians(pitch)}) for pitch in (5.0, -5.0)),
-    ]
-    for name, option in others:
-        cases.append((name, runs.holding(load_mechanism(runs.ARM, runs.MODEL, **option), q)))
-    cases += [
-        ("the dVRK's masses", runs.holding(load_mechanism(runs.ARM, "saw"), q)),
-        ("no compensation", np.zeros_like(true)),
-    ]
-    found = []
-    for name, tau in cases:
-        used = np.abs(tau - true) / band
-        found.append(Wrong(name, float((used <= 1.0).all(-1).mean()), used))
-    return found
+
+    def held(parameters: str = runs.MODEL, **option: Any) -> Array:
+        return runs.holding(load_mechanism(runs.ARM, parameters, **option), q)
+
+    cases = {
+        "links 10 % too light": 0.9 * (true - Fo) + Fo,
+        "links 10 % too heavy": 1.1 * (true - Fo) + Fo,
+        **{f"instrument {1e3 * mass:+.0f} g": held(added_mass=mass) for mass in (0.1, -0.1, 0.3)},
+        **{f"mounting {pitch:+.0f} deg": held(mounting=np.radians(pitch)) for pitch in (5.0, -5.0)},
+        "the dVRK's masses": held("saw"),
+        "no compensation": np.zeros_like(true),
+    }
+    used = {name: np.abs(tau - true) / band for name, tau in cases.items()}
+    return [Wrong(name, float((share <= 1.0).all(-1).mean()), share) for name, share in used.items()]

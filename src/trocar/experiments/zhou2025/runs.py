@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from trocar.arms.parameter_file import to_toml
 from trocar.arms.parameters import Parameters
 from trocar.control import ConstantEffort, Controller, GravityCompensation, JointPID, hold, quintic
-from trocar.files import write_whole
 from trocar.mechanics import Mechanism
 from trocar.simulation.run import simulate
 from trocar.simulation.simulator import Simulator
@@ -58,12 +54,12 @@ class DriftTest:
 def drift_test(q: Array, side: Array, compensation: Controller, *, feed_forward: bool, sim: Simulator) -> DriftTest:
     """Go to q (3,) by position control from one side (3,) of +-1, then leave the arm to gravity compensation.
 
-    feed_forward: whether position control has the compensation beside it on the way.
+    feed_forward: add the compensation to position control on the way.
     """
     goal, start = straight(q), straight(q - side * STEP)
     start = np.clip(start, sim.arm.lower, sim.arm.upper)
-    PID = JointPID(sim.arm)
-    position: Controller = PID + compensation if feed_forward else PID
+    position: Controller = JointPID(sim.arm)
+    position = position + compensation if feed_forward else position
     sim.reset(start)
     simulate(sim, position, quintic(start, goal, APPROACH), APPROACH + SETTLING, every=50)
     left = sim.q[:3]
@@ -80,21 +76,28 @@ def fall(sim: Simulator, q: Array, duration: float = 0.5) -> tuple[Array, Array]
     return recording.t, recording.q[:, :3] - q
 
 
-def moves(sim: Simulator, q: Array, effort: Callable[[Array], Array], joint: int, duration: float = STILL) -> bool:
-    """True if a joint drifts within `duration` [s], from rest at q (7,), under an effort that depends on the state."""
+def drifts(
+    sim: Simulator, q: Array, effort: Callable[[Array], Array], joints: slice = slice(3), duration: float = STILL
+) -> bool:
+    """True if one of the joints drifts within `duration` [s], from rest at q (7,), under an effort (7,) of q.
+
+    Drift is looked for, and the effort computed again, every ten steps.
+    """
     sim.reset(q)
     for k in range(math.ceil(duration / sim.timestep)):
-        sim.step(effort(sim.q))
-        if k % 10 == 9 and abs(sim.q[joint] - q[joint]) > DRIFT[joint]:
-            return True
-    return bool(abs(sim.q[joint] - q[joint]) > DRIFT[joint])
+        if k % 10 == 0:
+            if (np.abs(sim.q - q)[joints] > DRIFT[joints]).any():
+                return True
+            tau = effort(sim.q)
+        sim.step(tau)
+    return bool((np.abs(sim.q - q)[joints] > DRIFT[joints]).any())
 
 
-def with_effort(tau: Array, joint: int, value: float) -> Callable[[Array], Array]:
-    """A constant effort: tau (7,) with one entry replaced."""
+def moves(sim: Simulator, q: Array, tau: Array, joint: int, value: float, duration: float = STILL) -> bool:
+    """True if a joint drifts within `duration` [s], from rest at q (7,), under tau (7,) with its own entry replaced."""
     constant = tau.copy()
     constant[joint] = value
-    return lambda q: constant
+    return drifts(sim, q, lambda q: constant, slice(joint, joint + 1), duration)
 
 
 def bound(
@@ -105,18 +108,15 @@ def bound(
     tau (7,): efforts of the other joints, and of this one an effort that holds it.
     """
     inside, step = float(tau[joint]), direction * 1.0
-    if moves(sim, q, with_effort(tau, joint, inside), joint, duration):
+    if moves(sim, q, tau, joint, inside, duration):
         return math.nan
     outside = inside + step
-    while not moves(sim, q, with_effort(tau, joint, outside), joint, duration):
+    while not moves(sim, q, tau, joint, outside, duration):
         inside, step = outside, 2.0 * step
         outside = inside + step
     while abs(outside - inside) > resolution:
         middle = 0.5 * (inside + outside)
-        if moves(sim, q, with_effort(tau, joint, middle), joint, duration):
-            outside = middle
-        else:
-            inside = middle
+        inside, outside = (inside, middle) if moves(sim, q, tau, joint, middle, duration) else (middle, outside)
     return 0.5 * (inside + outside)
 
 
@@ -142,8 +142,6 @@ def compensating(mechanism: Mechanism) -> GravityCompensation:
     return GravityCompensation(mechanism, offset=True)
 
 
-def simulator_of(parameters: Parameters, timestep: float = COARSE, mounting: float = 0.0) -> Simulator:
-    """A simulator of a set that is no file."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = write_whole(Path(folder) / "arm.toml", to_toml(parameters))
-        return Simulator(ARM, path, timestep=timestep, mounting=mounting, contacts=False)
+def still_simulator(parameters: str | Parameters = TRUTH, mounting: float = 0.0) -> Simulator:
+    """The arm with a parameter set, at the timestep of runs without a controller."""
+    return Simulator(ARM, parameters, timestep=COARSE, mounting=mounting, contacts=False)

@@ -50,46 +50,46 @@ class Commands(ABC, Generic[R]):
         if q is not None:
             name = self.name(arm)
             start[name] = arguments.vector("q", q, self.joints[name])
-        return self._do(lambda live: live._reset(start))
+        return self._do(lambda live: live.restart(start))
 
     def drive(self, controller: str, gains: Mapping[str, float] | None = None, arm: str | None = None) -> R:
         """Change to another controller, which holds the arm until it gets a target."""
         name, checked = self.name(arm), arguments.gains(controller, gains)
-        return self._do(lambda live: live._drive(name, controller, checked))
+        return self._do(lambda live: live.change_driver(name, controller, checked))
 
     def retune(self, gains: Mapping[str, float], arm: str | None = None) -> R:
         """Change some gains of the controller."""
         # which gains there are is up to the controller when the command is carried out
         name, given = self.name(arm), {key: arguments.number(key, value, 0.0, 1e6) for key, value in gains.items()}
-        return self._do(lambda live: live._drivers[name].retune(given))
+        return self._do(lambda live: live.drivers[name].retune(given))
 
     def move_joints(self, q: ArrayLike, arm: str | None = None) -> R:
         """Move to joint positions q (n,) [rad, m], clipped to the limits; needs a controller of the joints."""
         name = self.name(arm)
         target = arguments.vector("q", q, self.joints[name])
-        return self._do(lambda live: live._drivers[name].aim(Mode.joint, target))
+        return self._do(lambda live: live.drivers[name].aim(Mode.joint, target))
 
     def move_tip(self, T: ArrayLike, arm: str | None = None) -> R:
         """Move the tip to T (4, 4) in the base; needs a controller of the tip."""
         name, target = self.name(arm), arguments.tip_pose(T)
-        return self._do(lambda live: live._drivers[name].aim(Mode.cartesian, target))
+        return self._do(lambda live: live.drivers[name].aim(Mode.cartesian, target))
 
     def set_effort(self, tau: ArrayLike, arm: str | None = None) -> R:
         """Apply joint efforts tau (n,) [N m, N]; needs a controller of efforts."""
         name = self.name(arm)
         target = arguments.vector("tau", tau, self.joints[name])
-        return self._do(lambda live: live._drivers[name].aim(Mode.torque, target))
+        return self._do(lambda live: live.drivers[name].aim(Mode.torque, target))
 
     def place(self, q: ArrayLike, arm: str | None = None) -> R:
         """Put an arm at q (n,) [rad, m] at once, clipped to the limits and at rest, without simulating the way."""
         name = self.name(arm)
         target = arguments.vector("q", q, self.joints[name])
-        return self._do(lambda live: live._place(name, target))
+        return self._do(lambda live: live.put_arm(name, target))
 
     def push(self, force: ArrayLike, arm: str | None = None) -> R:
         """Push the tip with a force (3,) [N] in base axes, until changed; zeros end it."""
         name, checked = self.name(arm), arguments.vector("force", force, 3)
-        return self._do(lambda live: live._push(name, checked))
+        return self._do(lambda live: live.push_tip(name, checked))
 
     def change(self, arm: str | None = None, **changes: Any) -> R:
         """Change what is simulated, in its current state; controllers and targets stay.
@@ -98,12 +98,12 @@ class Commands(ABC, Generic[R]):
         gravity: (3,) [m/s^2] in the world, of all.
         """
         name, checked = self.name(arm), arguments.changes(changes)
-        return self._do(lambda live: live._change(name, checked))
+        return self._do(lambda live: live.apply_changes(name, checked))
 
     def record(self, arm: str | None = None) -> R:
         """Start recording an arm."""
         name = self.name(arm)
-        return self._do(lambda live: live._record(name))
+        return self._do(lambda live: live.start_recording(name))
 
     def connect(self, name: str, source: Callable[[Live], None], period: float = TIMESTEP) -> R:
         """Call `source(live)` before a step, every `period` [s] of simulated time, so that it can give commands.
@@ -111,12 +111,12 @@ class Commands(ABC, Generic[R]):
         A source that raises is disconnected and reported; the arms then hold their last targets.
         """
         steps = round(arguments.number("period", period, TIMESTEP, 10.0) / TIMESTEP)
-        return self._do(lambda live: live._connect(name, source, steps))
+        return self._do(lambda live: live.connect_input(name, source, steps))
 
     def disconnect(self, name: str) -> R:
         """End an input; does nothing if there is none of that name."""
-        return self._do(lambda live: live._connect(name, None))
+        return self._do(lambda live: live.connect_input(name, None))
 
     def set_status(self, name: str, text: str | None) -> R:
         """Show a short text under a name, in every frame from now on; None removes it."""
-        return self._do(lambda live: live._set_status(name, text))
+        return self._do(lambda live: live.put_status(name, text))

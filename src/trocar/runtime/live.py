@@ -31,6 +31,7 @@ class Live(Commands[None]):
 
     Attributes:
         scene: what is stepped, replaced by `change`. description: the same as plain facts.
+        drivers: controller and target of every arm.
         messages: what the user should know. history: of every arm, for plots.
     """
 
@@ -42,7 +43,7 @@ class Live(Commands[None]):
         self.joints = {name: arm.n for name, arm in self.scene.arms.items()}
         self.history = {name: Recorder(*SHOWN) for name in self.joints}
         self._start = {name: arm.q for name, arm in self.scene.arms.items()}
-        self._drivers = {name: Driver(arm, controller) for name, arm in self.scene.arms.items()}
+        self.drivers = {name: Driver(arm, controller) for name, arm in self.scene.arms.items()}
         self._forces = dict.fromkeys(self.joints, np.zeros(3))
         self._recorders: dict[str, Recorder] = {}
         self._inputs: dict[str, tuple[Callable[[Live], None], int]] = {}  # and the steps between calls
@@ -61,7 +62,7 @@ class Live(Commands[None]):
         """Advance by one timestep."""
         self._read_inputs()
         states = {name: State(arm.time, arm.measured_q, arm.measured_dq) for name, arm in self.scene.arms.items()}
-        efforts = {name: driver.effort(states[name]) for name, driver in self._drivers.items()}
+        efforts = {name: driver.effort(states[name]) for name, driver in self.drivers.items()}
         self.scene.step(efforts)
         self._stepped = True
         self._steps += 1
@@ -72,15 +73,16 @@ class Live(Commands[None]):
         """Hold every arm where it is with the default controller, without pushes and inputs."""
         self._inputs.clear()
         for name in self.joints:
-            self._push(name, np.zeros(3))
-            self._drive(name, DEFAULT_CONTROLLER)
+            self.push_tip(name, np.zeros(3))
+            self.change_driver(name, DEFAULT_CONTROLLER)
 
-    # -- commands, whose arguments were checked ------------------------------------------------------------------------
+    # -- effects of the commands; `Commands` has checked the arguments ---------------------------------------------------
 
     def _do(self, command: Callable[[Live], None]) -> None:
         command(self)
 
-    def _reset(self, q: Mapping[str, Array]) -> None:
+    def restart(self, q: Mapping[str, Array]) -> None:
+        """Start again, some arms at q (n,) [rad, m]."""
         start = {name: within_limits(arm, q.get(name, self._start[name])) for name, arm in self.scene.arms.items()}
         before = self.scene.snapshot()
         try:
@@ -90,24 +92,28 @@ class Live(Commands[None]):
             raise
         self._stepped = False
         self._forces = dict.fromkeys(self.joints, np.zeros(3))
-        for name, driver in self._drivers.items():
-            self._drive(name, driver.controller, driver.gains)
+        for name, driver in self.drivers.items():
+            self.change_driver(name, driver.controller, driver.gains)
 
-    def _drive(self, name: str, controller: str, gains: Mapping[str, float] | None = None) -> None:
-        self._drivers[name] = Driver(self.scene.arms[name], controller, gains)
+    def change_driver(self, name: str, controller: str, gains: Mapping[str, float] | None = None) -> None:
+        """Give an arm a new driver, which holds it where it is."""
+        self.drivers[name] = Driver(self.scene.arms[name], controller, gains)
 
-    def _place(self, name: str, q: Array) -> None:
+    def put_arm(self, name: str, q: Array) -> None:
+        """Place an arm at q (n,) [rad, m]."""
         arm = self.scene.arms[name]
         arm.place(within_limits(arm, q))
         self._stepped = False
-        driver = self._drivers[name]
-        self._drive(name, driver.controller, driver.gains)
+        driver = self.drivers[name]
+        self.change_driver(name, driver.controller, driver.gains)
 
-    def _push(self, name: str, force: Array) -> None:
+    def push_tip(self, name: str, force: Array) -> None:
+        """Push the tip of an arm with a force (3,) [N] in base axes."""
         self.scene.arms[name].apply_wrench([*force, 0.0, 0.0, 0.0])
         self._forces[name] = force
 
-    def _change(self, name: str, changes: Mapping[str, Any]) -> None:
+    def apply_changes(self, name: str, changes: Mapping[str, Any]) -> None:
+        """Change the options of an arm, its set-up joints, or gravity."""
         settings, scene = self.settings.changed(name, changes), self.scene
         own = {key: value for key, value in changes.items() if key in OF_ARM}
         if own or "gravity" in changes:
@@ -116,19 +122,20 @@ class Live(Commands[None]):
             scene.set_up(name, changes["set_up"])
         drivers = {
             other: driver if driver.mechanism is scene.arms[other].mechanism else driver.moved_to(scene.arms[other])
-            for other, driver in self._drivers.items()
+            for other, driver in self.drivers.items()
         }
         if scene is not self.scene:
             self._stepped = False
             for ended in self._recorders:
                 self.messages.post(f"recording of {ended} ended: the simulation was changed")
             self._recorders.clear()
-        self.settings, self.scene, self._drivers = settings, scene, drivers
+        self.settings, self.scene, self.drivers = settings, scene, drivers
         self.description = SceneDescription.of(scene, settings)
         for other, force in self._forces.items():
-            self._push(other, force)
+            self.push_tip(other, force)
 
-    def _record(self, name: str) -> None:
+    def start_recording(self, name: str) -> None:
+        """Start a new recording of an arm."""
         self._recorders[name] = Recorder(LONGEST, RECORDED)
 
     def recorded(self, arm: str | None = None) -> Recording:
@@ -136,14 +143,15 @@ class Live(Commands[None]):
         name = self.name(arm)
         if name not in self._recorders:
             raise TrocarError(f"{name} is not being recorded")
-        return self._recorders.pop(name).recording(self.scene.arms[name], self._drivers[name].law)
+        return self._recorders.pop(name).recording(self.scene.arms[name], self.drivers[name].law)
 
     @property
     def recording(self) -> tuple[str, ...]:
         """Names of the arms that are being recorded."""
         return tuple(self._recorders)
 
-    def _connect(self, name: str, source: Callable[[Live], None] | None, steps: int = 1) -> None:
+    def connect_input(self, name: str, source: Callable[[Live], None] | None, steps: int = 1) -> None:
+        """Call a source every so many steps; None ends it."""
         self._inputs.pop(name, None)
         if source is not None:
             self._inputs[name] = source, steps
@@ -153,7 +161,8 @@ class Live(Commands[None]):
         """Names of the connected inputs."""
         return tuple(self._inputs)
 
-    def _set_status(self, name: str, text: str | None) -> None:
+    def put_status(self, name: str, text: str | None) -> None:
+        """Set a line of the status; None removes it."""
         self._status.pop(name, None)
         if text is not None:
             self._status[name] = str(text)
@@ -177,7 +186,7 @@ class Live(Commands[None]):
         )
 
     def _arm_frame(self, name: str, arm: SimulatedArm) -> ArmFrame:
-        driver = self._drivers[name]
+        driver = self.drivers[name]
         setpoint = driver.setpoint
         return ArmFrame(
             q=arm.q,
@@ -210,7 +219,7 @@ class Live(Commands[None]):
 
     def _keep(self, name: str, arm: SimulatedArm, state: State) -> None:
         """Put a step into the history and the recording of an arm."""
-        setpoint = self._drivers[name].setpoint
+        setpoint = self.drivers[name].setpoint
         q_ref = setpoint.q if isinstance(setpoint, Setpoint) else state.q
         for recorder in (self.history[name], self._recorders.get(name)):
             if recorder is not None:

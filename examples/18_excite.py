@@ -4,10 +4,10 @@ from pathlib import Path
 
 import trocar as tr
 from trocar.control.trajectories import PeriodicRun, check_path
-from trocar.identification import excitation_file
-from trocar.identification.excitation import excite, sampled
-from trocar.identification.excitation_criterion import Criterion
-from trocar.identification.excitation_limits import excitation_limits
+from trocar.identification.excitation import file as excitation_file
+from trocar.identification.excitation.criterion import Criterion
+from trocar.identification.excitation.limits import excitation_limits
+from trocar.identification.excitation.search import excite, sampled
 
 ecm = tr.load_mechanism("ECM")
 criterion, limits = Criterion(ecm), excitation_limits(ecm.arm)

@@ -5,8 +5,8 @@ import numpy as np
 import trocar as tr
 from trocar.control import GravityCompensation, JointPID, hold, quintic
 from trocar.files import write_whole
-from trocar.identification.gravity_file import to_json
-from trocar.identification.static_gravity import COEFFICIENTS, coefficients, fit_gravity
+from trocar.identification.si.gravity import COEFFICIENTS, coefficients, fit_gravity
+from trocar.identification.si.gravity_file import to_json
 
 # The arm to be measured: here a simulated one, whose gravity is the one of Table II's non-drift bounds.
 sim = tr.Simulator("PSM_Si", "zhou2025_measured", timestep=1 / 1500, contacts=False)

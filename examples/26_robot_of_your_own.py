@@ -16,7 +16,7 @@ from trocar.arms import Arm, Joint, Motors, closure, prismatic, revolute, shift
 from trocar.arms.parameters import Drive, Inertia, Parameters
 from trocar.control import ComputedTorque
 from trocar.control.trajectories import fourier
-from trocar.identification.identify import identify
+from trocar.identification.pipeline import identify
 from trocar.simulation.export import write_model
 from trocar.spatial import mdh
 

@@ -18,13 +18,13 @@ from trocar.control import JointPID
 from trocar.control.trajectories import PeriodicRun, fourier
 from trocar.errors import TrocarError
 from trocar.identification import excitation
-from trocar.identification import excitation_file as files
-from trocar.identification.excitation import Excitation, ExcitationProblem, excite, sampled
-from trocar.identification.excitation_criterion import Criterion
-from trocar.identification.excitation_effort import MotorEfforts
-from trocar.identification.excitation_limits import excitation_limits
-from trocar.identification.identify import identify
+from trocar.identification.excitation import file as files
+from trocar.identification.excitation.criterion import Criterion
+from trocar.identification.excitation.effort import MotorEfforts
+from trocar.identification.excitation.limits import excitation_limits
+from trocar.identification.excitation.search import Excitation, ExcitationProblem, excite, sampled
 from trocar.identification.least_squares import base_estimate
+from trocar.identification.pipeline import identify
 from trocar.recording import Recording
 from trocar.simulation.run import simulate
 
@@ -445,8 +445,8 @@ def test_the_recorded_motion_has_about_the_condition_number_of_the_authors_comma
     """Their command: 390 (48 parameters) and 4757 (49). Recorded, the wrist lags behind it."""
     from trocar.experiments.wang2019.excitation import HARMONICS, fitted
     from trocar.experiments.wang2019.recordings import ONE, measured
-    from trocar.identification.excitation import SAMPLES
-    from trocar.identification.recipe import load_recipe
+    from trocar.identification.excitation.search import SAMPLES
+    from trocar.identification.recipes.recipe import load_recipe
 
     motion = fitted(measured(DATA / ONE, load_recipe("PSM")).joints)
     x = sampled(motion, HARMONICS * SAMPLES + 1)

@@ -12,11 +12,11 @@ from trocar.identification.cross_validation import bins
 from trocar.identification.design import with_values
 from trocar.identification.estimators import consistent, expanded
 from trocar.identification.identified_file import covariance, identified_text
-from trocar.identification.identify import identify, prepared, problem_of
 from trocar.identification.least_squares import base_estimate, noise_variance
+from trocar.identification.pipeline import identify, prepared, problem_of
 from trocar.identification.prediction import efforts, regressor
 from trocar.identification.recalibration import recalibrate
-from trocar.identification.recipe import load_recipe
+from trocar.identification.recipes.recipe import load_recipe
 from trocar.identification.signals import lowpass, prepare
 from trocar.recording import Recording
 from trocar.recording.motor_columns import joint_from_columns

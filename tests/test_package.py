@@ -1,5 +1,6 @@
 """The package itself: what `import trocar` gives, and what it does not load."""
 
+import pkgutil
 import subprocess
 import sys
 from importlib import import_module
@@ -64,3 +65,13 @@ def test_a_room_says_what_to_import_and_leaks_nothing(room):
         assert not isinstance(found, ModuleType) or found.__name__.startswith("trocar."), name
         assert name not in ("annotations", "Any", "Callable", "Mapping", "Sequence")
     assert any(name in module.__doc__ for name in module.__all__)
+
+
+def test_no_name_of_a_package_hides_its_module():
+    """`import trocar.simulation.scene as scene` binds the module, in every package."""
+    for package in pkgutil.walk_packages(tr.__path__, "trocar."):
+        if package.ispkg:
+            found = import_module(package.name)
+            for module in pkgutil.iter_modules(found.__path__):
+                import_module(f"{package.name}.{module.name}")
+                assert isinstance(getattr(found, module.name), ModuleType), f"{package.name}.{module.name}"

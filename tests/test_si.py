@@ -14,11 +14,11 @@ from tools import derive_si
 from trocar.arms.parameters import load_parameters
 from trocar.cli import app
 from trocar.control import GravityCompensation, JointPID, Setpoint, State, hold
-from trocar.identification.gravity_file import fitted_links, to_json
-from trocar.identification.si_identification import DRIVES, LINKS, identify_si, si_model
-from trocar.identification.si_links import links
-from trocar.identification.si_static_table import identified, table_two
-from trocar.identification.static_gravity import coefficients, fit_gravity, gravity_regressor
+from trocar.identification.si.gravity import coefficients, fit_gravity, gravity_regressor
+from trocar.identification.si.gravity_file import fitted_links, to_json
+from trocar.identification.si.identification import DRIVES, LINKS, identify_si, si_model
+from trocar.identification.si.links import links
+from trocar.identification.si.static_table import identified, table_two
 from trocar.mechanics.inertia import barycentric, pseudo_inertia
 
 SETS = [(arm, name) for arm, names in derive_si.SETS.items() for name in names]

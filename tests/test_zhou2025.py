@@ -7,8 +7,8 @@ import trocar as tr
 from trocar.experiments.zhou2025 import printed, runs
 from trocar.experiments.zhou2025.loop import excitation
 from trocar.experiments.zhou2025.others import sensitivity
-from trocar.identification.si_static_table import identified, table_two
-from trocar.identification.static_gravity import fit_gravity
+from trocar.identification.si.gravity import fit_gravity
+from trocar.identification.si.static_table import identified, table_two
 
 TABLE = table_two()
 POSES = runs.straight(TABLE.q)

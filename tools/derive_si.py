@@ -1,6 +1,6 @@
 """Derives the committed sets of the da Vinci Si arms: `python -m tools.derive_si ARM SET FILE`.
 
-ARM and SET: PSM_Si zhou2025, PSM_Si zhou2025_measured, PSM_Si saw, ECM_Si saw. See identification/si_parameters.py.
+ARM and SET: PSM_Si zhou2025, PSM_Si zhou2025_measured, PSM_Si saw, ECM_Si saw. See identification/si/parameters.py.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from trocar.arms.parameter_file import to_toml
 from trocar.arms.parameters import Parameters
 from trocar.errors import check_known
 from trocar.files import write_whole
-from trocar.identification.si_parameters import completed
-from trocar.identification.si_static_table import identified, measured
-from trocar.identification.static_gravity import coefficients
+from trocar.identification.si.gravity import coefficients
+from trocar.identification.si.parameters import completed
+from trocar.identification.si.static_table import identified, measured
 from trocar.mechanics import Mechanism
 
 SETS = {"PSM_Si": ("zhou2025", "zhou2025_measured", "saw"), "ECM_Si": ("saw",)}

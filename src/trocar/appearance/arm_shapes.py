@@ -20,7 +20,7 @@ from trocar.appearance.si_shapes import add_si
 from trocar.appearance.sketch import COLLISION, Drawing, Sketch
 from trocar.arms import Arm
 from trocar.arms.arm import Body, poses_at_zero
-from trocar.errors import UnknownName
+from trocar.errors import check_known
 from trocar.spatial import Array
 
 SHORTEST = 1e-3  # links shorter than this do not collide [m]
@@ -52,8 +52,7 @@ def drawing(arm: Arm) -> Drawing:
 
 
 def _draw(drawing: Drawing, arm: Arm) -> None:
-    if arm.look not in LOOKS:
-        raise UnknownName(f"look of {arm.name}", arm.look, LOOKS)
+    check_known(f"look of {arm.name}", LOOKS, arm.look)
     if arm.look == "psm":  # with collision shapes and an instrument of its own
         add_psm(drawing, arm)
         return

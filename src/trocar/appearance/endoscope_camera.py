@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from trocar.appearance.films import Picture
 from trocar.appearance.lens import UNDISTORTED, Lens
 from trocar.appearance.rendering import PicturedScene, new_studio
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.mechanics.cart import Cart
 from trocar.spatial import Array, pose
 
@@ -78,8 +78,7 @@ class StereoEndoscope:
         shadows: bool = False,
         samples: int = 0,
     ) -> None:
-        if arm not in scene.arms:
-            raise UnknownName("arm of the scene", arm, scene.arms)
+        check_known("arm of the scene", scene.arms, arm)
         if scene.arms[arm].arm.carries != "endoscope":
             raise TrocarError(f"{arm} is a {scene.arms[arm].arm.name}: an endoscope is at the tip of an ECM")
         if not (np.isfinite(baseline) and baseline > 0):
@@ -95,8 +94,7 @@ class StereoEndoscope:
 
     def T_world_camera(self, eye: str) -> Array:
         """Optical frame (4, 4) of the "left" or "right" camera in the world: x right, y down, z away."""
-        if eye not in ("left", "right"):
-            raise UnknownName("eye", eye, ("left", "right"))
+        check_known("eye", ("left", "right"), eye)
         aside = self.baseline / 2 if eye == "left" else -self.baseline / 2
         return self.scene.T_world_tip(self.arm) @ pose(R_TIP_OPTICAL, [aside, 0.0, 0.0])
 

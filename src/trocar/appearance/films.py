@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 from trocar.files import write_whole
 
 Picture = NDArray[np.uint8]
@@ -37,8 +37,7 @@ def render_video(path: str | os.PathLike[str], frames: Iterable[Picture], fps: f
     if not (math.isfinite(fps) and fps > 0):
         raise TrocarError(f"fps must be positive, got {fps!r}")
     suffix = Path(path).suffix.lower()
-    if suffix not in (".gif", ".mp4"):
-        raise UnknownName("film format", suffix, (".gif", ".mp4"))
+    check_known("film format", (".gif", ".mp4"), suffix)
     # one at a time: a minute of film at full size would be gigabytes of images
     images = _of_one_size(frames)
     return write_whole(path, _gif(images, fps) if suffix == ".gif" else _mp4(images, fps))

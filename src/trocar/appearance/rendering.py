@@ -18,7 +18,7 @@ from trocar.appearance.films import Picture
 from trocar.appearance.kinematic_model import kinematic_arm, kinematic_cart
 from trocar.appearance.studio import TRACE_SEGMENTS, Studio, Trace, check_size
 from trocar.arms import Arm
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 from trocar.mechanics.cart import Cart
 from trocar.spatial import Array
 
@@ -147,8 +147,7 @@ def _direction(camera: str | tuple[float, float] | None, on_cart: bool) -> tuple
     if camera is None:
         return CAMERAS["cart" if on_cart else "iso"]
     if isinstance(camera, str):
-        if camera not in CAMERAS:
-            raise UnknownName("camera", camera, CAMERAS)
+        check_known("camera", CAMERAS, camera)
         return CAMERAS[camera]
     return camera
 

@@ -11,23 +11,19 @@ from functools import partial
 from os import PathLike
 from typing import Any
 
-from trocar.arms import instruments
+from trocar.arms import ecm, instruments, mtm, psm, psm_si
 from trocar.arms.arm import Arm, Body, Gains, Joint, Loop, Motors, closure, gravity_vector, prismatic, revolute, shift
-from trocar.arms.ecm import ecm, ecm_si
 from trocar.arms.geometry_file import Geometry
-from trocar.arms.mtm import mtm
-from trocar.arms.psm import psm
-from trocar.arms.psm_si import psm_si
 from trocar.arms.tables import read, stem
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 
 ARMS: dict[str, Callable[..., Arm]] = {
-    "PSM": psm,
-    "PSM_Si": psm_si,
-    "ECM": ecm,
-    "ECM_Si": ecm_si,
-    "MTML": partial(mtm, "MTML"),
-    "MTMR": partial(mtm, "MTMR"),
+    "PSM": psm.psm,
+    "PSM_Si": psm_si.psm_si,
+    "ECM": ecm.ecm,
+    "ECM_Si": ecm.ecm_si,
+    "MTML": partial(mtm.mtm, "MTML"),
+    "MTMR": partial(mtm.mtm, "MTMR"),
 }
 
 
@@ -45,8 +41,7 @@ def load_arm(
         instrument: number, name or file (NAME.toml) of an instrument (PSM, PSM_Si) or endoscope (ECM, ECM_Si); None
             for the default. `arms.instruments.names(arm)` lists them.
     """
-    if name not in ARMS:
-        raise UnknownName("arm", name, ARMS)
+    check_known("arm", ARMS, name)
     if instrument is not None and name not in instruments.GENERATIONS:
         raise TrocarError(f"{name} carries no instrument, got instrument={instrument!r}; leave it out")
     tool = () if instrument is None else (instrument,)

@@ -14,7 +14,7 @@ from trocar.arms.arm import Arm
 from trocar.arms.instruments import GENERATIONS
 from trocar.arms.parameters import Inertia, Parameters
 from trocar.arms.tables import read
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 
 
 def endoscope_masses(arm: str) -> dict[str, float]:
@@ -28,8 +28,7 @@ def endoscope_inertia(arm: Arm, endoscope: str | float) -> Inertia:
     if not masses:
         raise TrocarError(f"{arm.name} carries no endoscope, got endoscope={endoscope!r}; leave it out")
     if isinstance(endoscope, str):
-        if endoscope not in masses:
-            raise UnknownName(f"endoscope of {arm.name}", endoscope, masses)
+        check_known(f"endoscope of {arm.name}", masses, endoscope)
         endoscope = masses[endoscope]
     if isinstance(endoscope, bool) or not (np.isfinite(endoscope) and endoscope > 0):
         raise TrocarError(f"endoscope must be one of {', '.join(masses)} or a positive mass [kg], got {endoscope!r}")

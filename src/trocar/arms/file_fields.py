@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 from trocar.spatial import ROTATION_TOLERANCE, Array
 
 _MISSING: Any = object()
@@ -27,9 +27,7 @@ class Fields:
         self.name = Path(path).name.removesuffix(".toml")
 
     def check_all_read(self) -> None:
-        for key in self._table:
-            if key not in self._read:
-                raise UnknownName(f"{self._path}: field", key, self._read)
+        check_known(f"{self._path}: field", self._read, *self._table)
 
     def number(self, key: str, default: float = _MISSING, *, least: float = -np.inf) -> float:
         value = float(self._array(key, (), default))
@@ -91,17 +89,14 @@ class Fields:
 
     def choice(self, key: str, known: Sequence[str], default: str) -> str:
         value = self._get(key, default)
-        if value not in known:
-            raise UnknownName(f"{self._path}: '{key}':", value, known)
+        check_known(f"{self._path}: '{key}':", known, value)
         return str(value)
 
     def some_of(self, key: str, known: Sequence[str]) -> tuple[str, ...]:
         words = self.words(key, _MISSING)
         if not words:
             raise self._error(key, f"must name at least one of {', '.join(known)}")
-        for word in words:
-            if word not in known:
-                raise UnknownName(f"{self._path}: '{key}':", word, known)
+        check_known(f"{self._path}: '{key}':", known, *words)
         return words
 
     def words(self, key: str, default: Sequence[str] = ()) -> tuple[str, ...]:
@@ -114,9 +109,7 @@ class Fields:
         value = self._get(key)
         if not isinstance(value, dict):
             raise self._error(key, f"must be {{ {', '.join(allowed)} }}, got {value!r}")
-        for name in value:
-            if name not in allowed:
-                raise UnknownName(f"{self._path}: field of '{key}'", name, allowed)
+        check_known(f"{self._path}: field of '{key}'", allowed, *value)
         return Fields(value, f"{self._path}: '{key}'")
 
     def _array(self, key: str, shape: tuple[int, ...], default: Any = _MISSING) -> Array:

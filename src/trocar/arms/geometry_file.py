@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from trocar.arms.file_fields import Fields
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.toml_file import read_toml, toml_text
 
 
@@ -61,8 +61,7 @@ def read_geometry(path: str | PathLike[str], arm: str, published: Mapping[str, M
     base, given = published[table["frames"]], table["lengths"]
     wanted, numbers = length_names(base), Fields(given, place)
     for name in given:
-        if name not in wanted:
-            raise UnknownName(f"{place}: length", name, wanted)
+        check_known(f"{place}: length", wanted, name)
         numbers.number(name)
     for name in wanted:
         if name not in given:

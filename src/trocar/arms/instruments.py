@@ -13,7 +13,7 @@ import numpy as np
 from trocar.arms.arm import Body, Joint, revolute, shift
 from trocar.arms.file_fields import Fields
 from trocar.arms.tables import DATA, HALF_PI
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.spatial import Array, inverse, mdh, pose, rotation
 from trocar.toml_file import read_toml
 
@@ -140,8 +140,7 @@ def names(arm: str | None = None) -> tuple[str, ...]:
     """Names of the instruments or endoscopes that come with trocar, of all arms or those that fit one."""
     if arm is None:
         return tuple(_files())
-    if arm not in GENERATIONS:
-        raise UnknownName("arm that carries an instrument", arm, GENERATIONS)
+    check_known("arm that carries an instrument", GENERATIONS, arm)
     return tuple(name for name in _files() if arm in _arms(_files()[name]))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from trocar.arms.arm import Body, Jointed, LimitedJoint
 from trocar.arms.tables import built, read
-from trocar.errors import UnknownName
+from trocar.errors import check_known
 from trocar.spatial import Array, mdh, pose
 
 CARTS = ("Classic", "Si")
@@ -48,8 +48,7 @@ class SetUpArm(Jointed):
 
 def set_up_arms(cart: str) -> dict[str, SetUpArm]:
     """Set-up joints of every arm of the "Classic" or "Si" cart: PSM1, PSM2, PSM3 and ECM."""
-    if cart not in CARTS:
-        raise UnknownName("cart", cart, CARTS)
+    check_known("cart", CARTS, cart)
     return {name: _set_up_arm(name, entry) for name, entry in read(f"suj_{cart.lower()}").items()}
 
 

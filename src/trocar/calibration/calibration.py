@@ -16,10 +16,10 @@ from trocar.arms.parameters import SETS
 from trocar.calibration.axes import Jump, TooLittleMotion, WrongSlide
 from trocar.calibration.lengths import Lengths, fit_lengths, free_lengths, published_misfit
 from trocar.calibration.linkage import ARMS, Linkage
-from trocar.calibration.pivot import Pivot, pivot
+from trocar.calibration.pivot_fit import Pivot, pivot
 from trocar.calibration.plane import measured_linkage
 from trocar.calibration.registration import Registration, base_from_axes, register
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 from trocar.files import write_whole
 from trocar.mechanics import Mechanism
 from trocar.recording import Markers
@@ -111,11 +111,8 @@ def calibrate(markers: Markers, arm: str = "PSM", frames: str = FRAMES, *, drop_
         arm: PSM or ECM (Classic). frames: published geometry whose lengths are looked for.
         drop_jumps: leave rows out in which a body is suddenly elsewhere; otherwise they are an error.
     """
-    if arm not in ARMS:
-        raise UnknownName("arm that can be calibrated", arm, ARMS)
-    for body in markers.poses:
-        if body not in LINKS:
-            raise UnknownName(f"{markers.source}: marked link", body, LINKS)
+    check_known("arm that can be calibrated", ARMS, arm)
+    check_known(f"{markers.source}: marked link", LINKS, *markers.poses)
     free_lengths(arm, frames)
     rows = len(markers)
     linkage, markers = _linkage(markers, arm, frames, drop_jumps)

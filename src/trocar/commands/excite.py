@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from trocar.control.trajectories import PeriodicRun
-    from trocar.identification.excitation import Excitation
-    from trocar.identification.excitation_limits import ExcitationLimits
+    from trocar.identification.excitation.limits import ExcitationLimits
+    from trocar.identification.excitation.search import Excitation
     from trocar.spatial import Array
 
 
@@ -67,11 +67,11 @@ def excite(
     from trocar.commands.recording_figure import recording_figure
     from trocar.control.trajectories import PeriodicRun
     from trocar.files import check_writable, write_whole
-    from trocar.identification import excitation_file as files
-    from trocar.identification.excitation import excite as search
-    from trocar.identification.excitation import sampled
-    from trocar.identification.excitation_criterion import Criterion
-    from trocar.identification.excitation_limits import excitation_limits
+    from trocar.identification.excitation import file as files
+    from trocar.identification.excitation.criterion import Criterion
+    from trocar.identification.excitation.limits import excitation_limits
+    from trocar.identification.excitation.search import excite as search
+    from trocar.identification.excitation.search import sampled
     from trocar.plots import save
 
     check_writable(output / "excitation.json")

@@ -13,7 +13,7 @@ from trocar.commands.terminal import plain_errors, show_table, show_written
 from trocar.errors import TrocarError
 
 if TYPE_CHECKING:
-    from trocar.identification.static_gravity import GravityFit
+    from trocar.identification.si.gravity import GravityFit
     from trocar.spatial import Array
 
 COLUMNS = ("yaw", "pitch", "insertion", "tau_yaw", "tau_pitch", "tau_insertion")
@@ -35,9 +35,9 @@ def gravity(
     from trocar.arms import gravity_vector, load_arm
     from trocar.arms.parameter_file import to_toml
     from trocar.files import check_writable, write_whole
-    from trocar.identification.gravity_file import ARM, to_json
-    from trocar.identification.si_parameters import completed
-    from trocar.identification.static_gravity import fit_gravity
+    from trocar.identification.si.gravity import fit_gravity
+    from trocar.identification.si.gravity_file import ARM, to_json
+    from trocar.identification.si.parameters import completed
 
     check_toml(output, "a parameter set")
     check_writable(json, output)
@@ -54,7 +54,7 @@ def gravity(
 def _show(fit: GravityFit) -> None:
     import numpy as np
 
-    from trocar.identification.static_gravity import COEFFICIENTS
+    from trocar.identification.si.gravity import COEFFICIENTS
 
     found = zip(COEFFICIENTS, fit.coefficients, np.sqrt(np.diag(fit.covariance)), strict=False)
     masses = [(name, f"{x:.4f}", f"{s:.4f}", "kg" if name == "m3" else "kg m") for name, x, s in found]

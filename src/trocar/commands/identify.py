@@ -185,7 +185,7 @@ def _identify(
 
 def _advice(recipe_file: Path | None, arm: str) -> str:
     """Origin of a built-in recipe, and how to get a better one."""
-    from trocar.identification.recipe import RECIPES
+    from trocar.identification.recipes.recipe import RECIPES
 
     if recipe_file is not None:
         return ""

@@ -13,7 +13,7 @@ from trocar.commands.terminal import INTERRUPTED, progress_bar, show_table, show
 from trocar.errors import TrocarError
 
 if TYPE_CHECKING:
-    from trocar.identification.recipe_search import Found, Trial
+    from trocar.identification.recipes.search import Found, Trial
     from trocar.recording import Recording
 
 
@@ -24,8 +24,8 @@ def search_recipe(
     if output is None:
         raise TrocarError("--search needs -o RECIPE.toml: the file that the recipe is written to")
     from trocar.files import write_whole
-    from trocar.identification.recipe import recipe_of, recipe_table
-    from trocar.identification.recipe_search import search
+    from trocar.identification.recipes.recipe import recipe_of, recipe_table
+    from trocar.identification.recipes.search import search
     from trocar.toml_file import toml_text
 
     table = recipe_table(arm, start)

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 from trocar.report import RELATIONS, Claim
 
 REQUIRED = {"relation", "source"}
@@ -66,8 +66,7 @@ class ClaimTable:
             fields: values for the braces in ids and notes; also `published`, `tolerance` and `note` where the code
                 computes them. A list or tuple has one item per row, as `missing` may have.
         """
-        if name not in self.entries:
-            raise UnknownName(f"claim of {self.publication}", name, tuple(self.entries))
+        check_known(f"claim of {self.publication}", self.entries, name)
         entry = {"rows": [""], **DEFAULTS, **self.entries[name]}
         rows = entry.pop("rows")
         entry |= {key: fields.pop(key) for key in entry.keys() & fields.keys()}

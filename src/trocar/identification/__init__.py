@@ -7,14 +7,14 @@
 and offsets. `excite` searches for a motion that excites the parameters. `fit_gravity` fits gravity to static poses.
 """
 
-from trocar.identification.excitation import Excitation, excite
+from trocar.identification.excitation.search import Excitation, excite
 from trocar.identification.identified_file import covariance, identified_text, recalibrated_text
-from trocar.identification.identify import Identified, identify
+from trocar.identification.pipeline import Identified, identify
 from trocar.identification.prediction import relative_error
 from trocar.identification.recalibration import Recalibrated, recalibrate
-from trocar.identification.recipe import Recipe, load_recipe
+from trocar.identification.recipes.recipe import Recipe, load_recipe
+from trocar.identification.si.gravity import GravityFit, fit_gravity
 from trocar.identification.signals import Signals, prepare
-from trocar.identification.static_gravity import GravityFit, fit_gravity
 
 __all__ = [
     "Excitation",

@@ -18,7 +18,7 @@ import numpy as np
 
 from trocar.arms.parameters import Drive, Inertia, Parameters
 from trocar.identification.consistency import Prior, in_units_of
-from trocar.identification.recipe import Weights
+from trocar.identification.recipes.recipe import Weights
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import NAMES, standard
 from trocar.spatial import Array

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from trocar.identification.identify import Identified
+from trocar.identification.pipeline import Identified
 from trocar.identification.prediction import efforts
 from trocar.identification.signals import Signals
 from trocar.plots import COLOURS, style

@@ -17,7 +17,7 @@ import numpy as np
 from trocar.arms.parameter_file import to_toml
 from trocar.arms.parameters import Parameters
 from trocar.errors import TrocarError
-from trocar.identification.identify import Identified
+from trocar.identification.pipeline import Identified
 from trocar.identification.recalibration import Recalibrated
 from trocar.spatial import Array
 from trocar.toml_file import read_toml, toml_text

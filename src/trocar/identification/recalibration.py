@@ -14,9 +14,9 @@ from trocar.arms.parameters import Parameters
 from trocar.errors import TrocarError
 from trocar.identification.design import with_values
 from trocar.identification.estimators import expanded
-from trocar.identification.identify import checked, problem_of
+from trocar.identification.pipeline import checked, problem_of
 from trocar.identification.prediction import efforts, relative_error, root_mean_square
-from trocar.identification.recipe import Recipe, load_recipe
+from trocar.identification.recipes.recipe import Recipe, load_recipe
 from trocar.identification.recording_checks import SHORTEST
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import NAMES, barycentric

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from trocar.arms import Arm
 from trocar.arms.arm import shift
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 from trocar.mechanics import inverse_kinematics as ik
 from trocar.mechanics.kinematics import Motion, Tree, Variant
 from trocar.mechanics.pinocchio_tree import PinocchioChain
@@ -165,8 +165,7 @@ class ArmKinematics:
 
     def _frame(self, frame: str) -> tuple[int | None, Array]:
         """Body index (None: the base) and pose in that body of a frame of the mechanism."""
-        if frame not in self.frames:
-            raise UnknownName(f"frame of {self.arm.name}", frame, self.frames)
+        check_known(f"frame of {self.arm.name}", self.frames, frame)
         if frame in ("base", "rcm"):
             return None, np.eye(4)
         if frame == "tip":

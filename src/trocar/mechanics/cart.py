@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from trocar.arms import Arm, load_arm
 from trocar.arms.arm import GRAVITY
 from trocar.arms.suj import SetUpArm, set_up_arms
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.mechanics.set_up import Placement, SetUpChain
 from trocar.spatial import Array, finite, inverse, unit
@@ -162,8 +162,7 @@ class Cart:
         return chain.placement(self.q_setup[arm], target, direction, position_tolerance, direction_tolerance)
 
     def _chain(self, arm: str) -> SetUpChain:
-        if arm not in self._chains:
-            raise UnknownName(f"arm of the {self.name} cart", arm, self._chains)
+        check_known(f"arm of the {self.name} cart", self._chains, arm)
         return self._chains[arm]
 
 

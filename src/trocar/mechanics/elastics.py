@@ -8,7 +8,7 @@ import numpy as np
 
 from trocar.arms import Arm
 from trocar.arms.elastics import CableTorque, Elastic, LeverSpring
-from trocar.errors import UnknownName
+from trocar.errors import check_known
 from trocar.spatial import Array
 
 
@@ -19,8 +19,7 @@ class Elastics:
         self.elements = tuple(elements)
         self._n = arm.n
         for element in self.elements:
-            if element.joint not in arm.joint_names:
-                raise UnknownName(f"elastic '{element.name}': joint of {arm.name}", element.joint, arm.joint_names)
+            check_known(f"elastic '{element.name}': joint of {arm.name}", arm.joint_names, element.joint)
         self._joints = [arm.joint_names.index(e.joint) for e in elements]
 
     def __bool__(self) -> bool:

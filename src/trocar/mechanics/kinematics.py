@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from trocar.arms import Body
-from trocar.errors import UnknownName
+from trocar.errors import check_known
 from trocar.spatial import Array
 
 Variant = Literal["base", "body", "spatial"]
@@ -53,8 +53,7 @@ class Tree:
 
     def index(self, name: str) -> int:
         """Place of a body in the tree."""
-        if name not in self.names:
-            raise UnknownName("body", name, self.names)
+        check_known("body", self.names, name)
         return self.names.index(name)
 
     def path(self, body: int) -> list[int]:
@@ -123,8 +122,7 @@ class Tree:
         same in the frame's own axes; "spatial", velocity of the point at the base origin, in base axes.
         The derivative is the product rule applied to the same columns.
         """
-        if variant not in VARIANTS:
-            raise UnknownName("Jacobian variant", variant, VARIANTS)
+        check_known("Jacobian variant", VARIANTS, variant)
         path = self.path(body)
         R, p = self.pose(m, body, T)
         J = np.zeros((6, self.n, p.shape[-1]))

@@ -14,7 +14,7 @@ from trocar.arms.added_mass import with_added_mass
 from trocar.arms.endoscopes import with_endoscope
 from trocar.arms.geometry_file import is_geometry_file, read_geometry
 from trocar.arms.parameters import SETS, Parameters, load_parameters
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.mechanics import recursion
 from trocar.mechanics.arm_kinematics import ArmKinematics, batch_first, batch_last
 from trocar.mechanics.drives import Drives
@@ -360,8 +360,7 @@ def _geometry_and_set(
     name: str, parameters: str | Path | Parameters | None
 ) -> tuple[str | Path | Geometry | None, Parameters | None]:
     """Geometry and parameter set of an arm that trocar knows by its name."""
-    if name not in ARMS:
-        raise UnknownName("arm", name, ARMS)
+    check_known("arm", ARMS, name)
     sets, shapes = SETS.get(name, ()), geometries(name)
     if isinstance(parameters, str | Path):
         if str(parameters) in shapes and str(parameters) not in sets:

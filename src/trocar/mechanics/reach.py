@@ -17,7 +17,7 @@ import numpy as np
 from trocar.arms import Arm
 from trocar.arms.structure import GimballedArm, RollingShaft, Shaft, WristedShaft
 from trocar.errors import TrocarError
-from trocar.mechanics.inverse_kinematics.numeric import SerialChain, sobol, solved
+from trocar.mechanics.inverse_kinematics.descent import SerialChain, sobol, solved
 from trocar.mechanics.ranges import HALF_PI, Range, cosine_range, distance_range
 from trocar.spatial import Array
 

@@ -24,7 +24,7 @@ from trocar.arms import Arm
 from trocar.arms.structure import GimballedArm, RollingShaft, Shaft, WristedShaft
 from trocar.errors import TrocarError
 from trocar.mechanics.arm_kinematics import ArmKinematics
-from trocar.mechanics.inverse_kinematics.numeric import LENGTH
+from trocar.mechanics.inverse_kinematics.descent import LENGTH
 from trocar.mechanics.ranges import HALF_PI, Range, cosine_range, distance_range
 from trocar.spatial import Array
 

@@ -16,7 +16,7 @@ from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics import inverse_kinematics as ik
 from trocar.mechanics import reach
 from trocar.mechanics.arm_kinematics import ArmKinematics
-from trocar.mechanics.inverse_kinematics.numeric import sobol
+from trocar.mechanics.inverse_kinematics.descent import sobol
 from trocar.mechanics.singularities import positive
 from trocar.spatial import Array, checked_pose, inverse, numbers
 

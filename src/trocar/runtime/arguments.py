@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 from trocar.runtime.controllers import CONTROLLERS
 from trocar.runtime.settings import CHANGES
 from trocar.spatial import Array, checked_pose
@@ -59,22 +59,18 @@ def count(name: str, value: int) -> int:
 
 def gains(controller: str, given: Mapping[str, float] | None) -> dict[str, float]:
     """Gains of a controller by name, each within its range."""
-    if controller not in CONTROLLERS:
-        raise UnknownName("controller", controller, CONTROLLERS)
+    check_known("controller", CONTROLLERS, controller)
     known = CONTROLLERS[controller].gains
     for name in given or {}:
         if not known:
             raise TrocarError(f"{controller!r} has no gains, got {name!r}")
-        if name not in known:
-            raise UnknownName(f"gain of {controller}", name, known)
+        check_known(f"gain of {controller}", known, name)
     return {name: number(name, value, known[name].least, known[name].most) for name, value in (given or {}).items()}
 
 
 def changes(given: Mapping[str, Any]) -> dict[str, Any]:
     """Changes of what is simulated, by name: see `Settings.changed`."""
-    for key in given:
-        if key not in CHANGES:
-            raise UnknownName("setting", key, CHANGES)
+    check_known("setting", CHANGES, *given)
     checked = dict(given)
     for key in ("counterweight", "friction"):
         if not isinstance(checked.get(key, True), bool | np.bool_):

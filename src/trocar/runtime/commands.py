@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from numpy.typing import ArrayLike
 
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 from trocar.runtime import arguments
 from trocar.runtime.controllers import Mode
 from trocar.runtime.settings import TIMESTEP
@@ -40,8 +40,7 @@ class Commands(ABC, Generic[R]):
             return next(iter(self.joints))
         if arm is None:
             raise TrocarError(f"arm must name one of {', '.join(self.joints)}")
-        if arm not in self.joints:
-            raise UnknownName("arm of the scene", arm, self.joints)
+        check_known("arm of the scene", self.joints, arm)
         return arm
 
     def reset(self, q: ArrayLike | None = None, arm: str | None = None) -> R:

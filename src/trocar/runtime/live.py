@@ -76,7 +76,7 @@ class Live(Commands[None]):
             self.push_tip(name, np.zeros(3))
             self.change_driver(name, DEFAULT_CONTROLLER)
 
-    # -- effects of the commands; `Commands` has checked the arguments ---------------------------------------------------
+    # -- effects of the commands, whose arguments `Commands` has checked -----------------------------------------------
 
     def _do(self, command: Callable[[Live], None]) -> None:
         command(self)

@@ -12,7 +12,7 @@ import numpy as np
 
 from trocar.arms import ARMS, Arm
 from trocar.arms.parameters import SETS
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 from trocar.recording import Recording, differences, load_recording
 from trocar.runtime.description import ArmDescription, SceneDescription
 from trocar.runtime.frame import ArmFrame, Frame
@@ -37,9 +37,7 @@ class Track:
         self.settings = settings_of(recording, settings or Settings())
         self.scene = SceneDescription.of(self.settings.build(), self.settings)
         self.mechanism = self.description.mechanism()
-        for joint in recording.joints:
-            if joint not in self.arm.joint_names:
-                raise UnknownName(f"{name}: joint of {self.arm.name}", joint, self.arm.joint_names)
+        check_known(f"{name}: joint of {self.arm.name}", self.arm.joint_names, *recording.joints)
         self.t = recording.t - recording.t[0]
         names, units = self.arm.joint_names, self.arm.joint_units
         channels: dict[str, Any] = {channel: self._in_joints(channel) for channel in CHANNELS}
@@ -108,8 +106,7 @@ def settings_of(recording: Recording, default: Settings) -> Settings:
     """Settings of the arm of a recording, from its provenance and, where that has none, from `default`."""
     known = recording.provenance
     arm = known.get("arm", default.arm)
-    if arm not in ARMS:
-        raise UnknownName("the recording's arm", arm, ARMS)
+    check_known("the recording's arm", ARMS, arm)
     found: dict[str, Any] = {"arm": arm}
     if arm != default.arm:  # the parameters, instrument and gravity of another arm do not fit
         default = Settings()

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from trocar.arms import Arm
 from trocar.arms.parameters import Parameters
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.mechanics.mechanism import load_set
 from trocar.simulation.forces.elastic_drives import Compliance
 from trocar.simulation.forces.port import Port
@@ -59,9 +59,7 @@ class ArmOptions:
     def of(cls, **options: Any) -> Self:
         """Options by name; an unknown name raises an error that lists the known ones."""
         known = [field.name for field in fields(cls)]
-        for name in options:
-            if name not in known:
-                raise UnknownName("option of a simulated arm", name, known)
+        check_known("option of a simulated arm", known, *options)
         return cls(**options)
 
     def load(self, name: str | Arm) -> LoadedArm:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from trocar.arms import Arm
 from trocar.arms.arm import LIMIT_TOLERANCE
 from trocar.control import Reference, Setpoint, State, TipMotion, hold
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 from trocar.recording import Recording
 from trocar.simulation.scene import Scene
 from trocar.simulation.simulated_arm import SimulatedArm
@@ -115,9 +115,7 @@ def simulate(
 
 
 def _check_names(scene: Scene, controllers: Mapping[str, object], references: Mapping[str, object]) -> None:
-    for name in (*controllers, *references):
-        if name not in scene.arms:
-            raise UnknownName("arm of the scene", name, scene.arms)
+    check_known("arm of the scene", scene.arms, *((*controllers, *references)))
     for name in scene.arms:
         if name not in controllers:
             raise TrocarError(f"no controller for {name}: a scene needs one for each of {', '.join(scene.arms)}")

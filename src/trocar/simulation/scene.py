@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from trocar.appearance.kinematic_model import BASE, SET_UP, set_up_poses
 from trocar.arms import ARMS, Arm, load_arm
 from trocar.arms.arm import GRAVITY
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 from trocar.mechanics.cart import Cart, load_cart
 from trocar.simulation.arm_options import ArmOptions, LoadedArm
 from trocar.simulation.divergence import Diverged, save_states
@@ -329,8 +329,7 @@ class Scene:
         return self._owner.get(body) or (None, self.model.body(body).name.removeprefix(OBJECT))
 
     def _known(self, arm: str) -> str:
-        if arm not in self._given:
-            raise UnknownName("arm of the scene", arm, self._given)
+        check_known("arm of the scene", self._given, arm)
         return arm
 
     def _raise_diverged(self) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from trocar.arms import ARMS
 from trocar.arms.file_fields import Fields
 from trocar.arms.suj import CARTS
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.mechanics.cart import load_cart
 from trocar.simulation.modelling.arm_model import INTEGRATORS
 from trocar.simulation.objects.assembly import Object
@@ -73,9 +73,7 @@ def _scene(text: str, name: str, folder: Path, options: Mapping[str, Any]) -> Sc
         cart = load_cart(kind, q_setup=_tables(table, "set_up", name), instruments=carried(arms))
     elif "set_up" in table:
         raise TrocarError(f"{name}: 'set_up' are joints of a cart, but the file names no cart")
-    for key in table:
-        if key not in SCENE_FIELDS:
-            raise UnknownName(f"{name}: field", key, SCENE_FIELDS)
+    check_known(f"{name}: field", SCENE_FIELDS, *table)
     try:
         things = [*objects, *options.get("objects", ())]
         return Scene(arms, cart=cart, **{**chosen, **options, "objects": things})
@@ -87,8 +85,7 @@ def _arm(entry: Mapping[str, Any], where: str, folder: Path) -> SceneArm:
     fields = Fields(entry, where)
     given: dict[str, Any] = {}
     for key, value in entry.items():
-        if key not in ARM_FIELDS:
-            raise UnknownName(f"{where}: field", key, ARM_FIELDS)
+        check_known(f"{where}: field", ARM_FIELDS, key)
         if key in FLAGS:
             given[key] = fields.flag(key, True)
         elif key in NUMBERS:

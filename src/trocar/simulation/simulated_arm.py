@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.mechanics import Mechanism
 from trocar.simulation.forces import constraint_forces
 from trocar.simulation.forces.applied_wrenches import TIP
@@ -224,8 +224,7 @@ class SimulatedArm:
 
     def _check_body(self, body: str, *also: str) -> None:
         known = (*also, *(b.name for b in self.arm.bodies))
-        if body not in known:
-            raise UnknownName(f"body of {self.arm.name}", body, known)
+        check_known(f"body of {self.arm.name}", known, body)
 
     def loop_forces(self) -> dict[str, Array]:
         """Force (3,) [N], base axes, that each loop closure puts on its second body, in the step just taken.

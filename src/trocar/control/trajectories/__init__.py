@@ -6,6 +6,7 @@ Joint space: `hold`, `step_to`, `sinusoid`, `fourier`, `cubic`, `quintic`, their
 
 from trocar.control.trajectories.checks import Contacts, PathCheck, Violation, check_path
 from trocar.control.trajectories.following import Following, LeavesReach, through
+from trocar.control.trajectories.minimum_time import TimeOptimal, time_optimal
 from trocar.control.trajectories.paths import CartesianPath, TipMotion, circle, line, screw, spiral
 from trocar.control.trajectories.periodic import Fourier, fourier, hold, sinusoid, step_to
 from trocar.control.trajectories.periodic_run import PeriodicRun
@@ -18,7 +19,6 @@ from trocar.control.trajectories.polynomials import (
     quintic_spline,
 )
 from trocar.control.trajectories.reference import Reference, Trajectory
-from trocar.control.trajectories.time_optimal import TimeOptimal, time_optimal
 
 __all__ = [
     "CartesianPath",

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from trocar.control.controller import checked_positive
 from trocar.control.trajectories.reference import checked_time, vector
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 from trocar.spatial import Array, checked_pose, pose, rotation_vector, skew
 
 ROUNDING = 1e-12
@@ -55,8 +55,7 @@ class CartesianPath:
     def __post_init__(self) -> None:
         checked_positive(self.duration, "duration")
         checked_time(self.start, "t0")
-        if self.scaling not in SCALINGS:
-            raise UnknownName("scaling", self.scaling, SCALINGS)
+        check_known("scaling", SCALINGS, self.scaling)
 
     @property
     def end(self) -> float:

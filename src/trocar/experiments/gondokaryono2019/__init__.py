@@ -13,7 +13,7 @@ from trocar.arms import Arm
 from trocar.calibration import model_distances
 from trocar.experiments.experiment import Context, Experiment
 from trocar.experiments.gondokaryono2019 import frames, timing, tracking
-from trocar.experiments.gondokaryono2019.capture import SIDES, capture, capture_claims, rcm_figure
+from trocar.experiments.gondokaryono2019.capture import SIDES, capture_claims, captured, rcm_figure
 from trocar.experiments.gondokaryono2019.frames import TABLE
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.plots import style
@@ -50,7 +50,7 @@ def run(context: Context) -> Report:
         table_6 = {pair: both[column] for pair, both in TABLE_6.items()}
         report.add_claims([*_closed_chain(mechanism), *_axis_distances(mechanism.arm, table_6)])
         context.progress(f"{name}: motion capture of the engine")
-        captures.append(capture(name, *((4.0, 15.0) if context.quick else ())))
+        captures.append(captured(name, *((4.0, 15.0) if context.quick else ())))
         report.add_claims(capture_claims(captures[-1], table_6))
     runs = []
     for case in tracking.CASES:

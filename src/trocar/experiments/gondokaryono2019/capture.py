@@ -44,7 +44,7 @@ class Capture:
     distances: dict[str, float]
 
 
-def capture(arm: str, duration: float = 10.0, calibration_time: float = 60.0) -> Capture:
+def captured(arm: str, duration: float = 10.0, calibration_time: float = 60.0) -> Capture:
     """Move an arm of the engine, then its mechanism, before the cameras."""
     sim = Simulator(arm, SET, contacts=False)
     mechanism = sim.mechanism

@@ -19,13 +19,13 @@ from trocar.experiments.experiment import Context, Experiment, data_file
 from trocar.experiments.wang2019.contact import contact_claims, fault_claims
 from trocar.experiments.wang2019.engine import in_engine
 from trocar.experiments.wang2019.excitation import excitation_claims
-from trocar.experiments.wang2019.half_speed import half_speed
+from trocar.experiments.wang2019.half_speed import half_speed_claim
 from trocar.experiments.wang2019.payload import payload_claims
 from trocar.experiments.wang2019.recordings import DATA, NO_WEIGHT, TABLE, identified_arm
 from trocar.experiments.wang2019.tip_force import tip_force_claims
 from trocar.identification.figures import effort_figure, effort_labels, error_figure
-from trocar.identification.identify import Identified, identify
 from trocar.identification.least_squares import base_estimate
+from trocar.identification.pipeline import Identified, identify
 from trocar.identification.prediction import efforts, regressor, relative_error
 from trocar.identification.signals import Signals, prepare
 from trocar.mechanics import Mechanism, load_mechanism
@@ -73,7 +73,7 @@ def run(context: Context) -> Report:
             report.add_claims(claims)
     if not context.quick:
         context.progress("half speed: hysteresis or lag")
-        decision, lines = half_speed(context.data)
+        decision, lines = half_speed_claim(context.data)
         report.paragraphs += lines
         report.add_claim(decision)
         identified = identified_arm(context.data, parameters)

@@ -12,10 +12,10 @@ from scipy.interpolate import CubicSpline
 
 from trocar.arms.parameters import Parameters
 from trocar.experiments.wang2019.recordings import TABLE
-from trocar.identification.identify import Identified, prepared
+from trocar.identification.pipeline import Identified, prepared
 from trocar.identification.prediction import efforts, relative_error, root_mean_square
 from trocar.identification.recalibration import recalibrate
-from trocar.identification.recipe import load_recipe
+from trocar.identification.recipes.recipe import load_recipe
 from trocar.identification.signals import Signals, lowpass
 from trocar.recording import Recording
 from trocar.recording.motor_columns import joint_from_columns

@@ -9,10 +9,10 @@ import numpy as np
 from trocar.control.trajectories import Fourier, fourier
 from trocar.experiments.experiment import Context, data_file
 from trocar.experiments.wang2019.recordings import ONE, TABLE, measured
-from trocar.identification.excitation import SAMPLES, excite, sampled
-from trocar.identification.excitation_criterion import Criterion
-from trocar.identification.excitation_limits import excitation_limits
-from trocar.identification.recipe import load_recipe
+from trocar.identification.excitation.criterion import Criterion
+from trocar.identification.excitation.limits import excitation_limits
+from trocar.identification.excitation.search import SAMPLES, excite, sampled
+from trocar.identification.recipes.recipe import load_recipe
 from trocar.mechanics import load_mechanism
 from trocar.recording import Recording
 from trocar.report import Claim

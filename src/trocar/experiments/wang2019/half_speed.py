@@ -9,15 +9,15 @@ import numpy as np
 
 from trocar.experiments.experiment import data_file
 from trocar.experiments.wang2019.recordings import HALF_SPEED, INSERTION, TABLE
-from trocar.identification.identify import identify
-from trocar.identification.recipe import Recipe, load_recipe
+from trocar.identification.pipeline import identify
+from trocar.identification.recipes.recipe import Recipe, load_recipe
 from trocar.recording import load_recording
 from trocar.report import Claim
 
 DELAYS = (0.0, 0.02, 0.04, 0.05, 0.06)  # [s]
 
 
-def half_speed(data: Path | None) -> tuple[Claim, list[str]]:
+def half_speed_claim(data: Path | None) -> tuple[Claim, list[str]]:
     """Fit each model at full speed, judge it at half speed: the mean error of J4 to J7, and all of it in words."""
     name, files = "psm/half speed, hysteresis against lag", [data_file(data, path) for path in (INSERTION, HALF_SPEED)]
     if any(missing for _, missing in files):

@@ -15,7 +15,7 @@ from trocar.control.observers import (
 from trocar.experiments.experiment import Context, data_file
 from trocar.experiments.wang2019.recordings import ARM, NO_WEIGHT, TABLE, IdentifiedArm, residuals, with_parameters
 from trocar.identification.cross_validation import FOLDS, period
-from trocar.identification.identify import prepared
+from trocar.identification.pipeline import prepared
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording
 from trocar.report import Claim

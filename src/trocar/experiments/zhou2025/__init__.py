@@ -16,9 +16,9 @@ from trocar.experiments.zhou2025 import figures, runs
 from trocar.experiments.zhou2025.loop import MOUNTINGS, ClosedLoop, close_loop
 from trocar.experiments.zhou2025.others import arms_drawn, sensitivity
 from trocar.experiments.zhou2025.printed import TABLE, consistency_claims, gravity_claims, kinematic_claims
-from trocar.identification.si_identification import DRIVES, LINKS
-from trocar.identification.si_static_table import StaticTable, identified, static_friction, table_two
-from trocar.identification.static_gravity import coefficients, gravity_regressor
+from trocar.identification.si.gravity import coefficients, gravity_regressor
+from trocar.identification.si.identification import DRIVES, LINKS
+from trocar.identification.si.static_table import StaticTable, identified, static_friction, table_two
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.report import Claim, Report
 from trocar.simulation.run import simulate
@@ -189,7 +189,7 @@ def paragraphs(table: StaticTable, model: Mechanism) -> list[str]:
         "The printed compensation torques are those of gravity and a constant effort at each joint "
         f"({', '.join(f'{o:.3f} {u}' for o, u in zip(fit.offset, UNITS, strict=True))}): eight numbers give all "
         f"fifteen to {off:.3f}. Gravity alone, five numbers, leaves 0.16 N m. D, C, A, B = {names} kg m, m3 = "
-        f"{coefficients(model)[4]:.4f} kg (see trocar/identification/static_gravity.py).",
+        f"{coefficients(model)[4]:.4f} kg (see trocar/identification/si/gravity.py).",
         "The arm simulated is not that model: its gravity is the middle of the printed bounds, its friction their "
         f"width. Yaw {friction[0, 0]:.2f} + {friction[0, 1]:.2f} |load| N m, pitch {friction[1, 0]:.2f} + "
         f"{friction[1, 1]:.2f} |load| N m; the insertion's falls with depth, {friction[2, 0]:.2f} - "

@@ -11,7 +11,7 @@ from trocar.arms import Arm, load_arm
 from trocar.control import GravityCompensation, JointPID
 from trocar.control.trajectories.periodic import Fourier, fourier
 from trocar.experiments.zhou2025.runs import ARM, RATE, TRUTH, static_band
-from trocar.identification.si_identification import IdentifiedSi, identify_si
+from trocar.identification.si.identification import IdentifiedSi, identify_si
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.recording import Recording
 from trocar.simulation.run import simulate
@@ -72,7 +72,7 @@ def noisy(recording: Recording, seed: int = 0) -> tuple[Array, Array, Array, Arr
 class ClosedLoop:
     """Error of the identified gravity over the static half-band, by mounting and joint (4, 3): the largest at any pose.
 
-    columns: "Table I", or "Table I and more" (see identification/si_identification.py).
+    columns: "Table I", or "Table I and more" (see identification/si/identification.py).
     """
 
     columns: str

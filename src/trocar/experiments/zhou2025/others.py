@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from trocar.experiments.zhou2025 import runs
-from trocar.identification.si_parameters import completed
-from trocar.identification.si_static_table import identified, measured
+from trocar.identification.si.parameters import completed
+from trocar.identification.si.static_table import identified, measured
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.spatial import Array
 

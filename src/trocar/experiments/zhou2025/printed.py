@@ -6,8 +6,8 @@ import numpy as np
 
 from trocar.experiments.claim_table import ClaimTable
 from trocar.experiments.zhou2025 import runs
-from trocar.identification.si_static_table import StaticTable, identified
-from trocar.identification.static_gravity import fit_gravity
+from trocar.identification.si.gravity import fit_gravity
+from trocar.identification.si.static_table import StaticTable, identified
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.report import Claim
 from trocar.spatial import Array

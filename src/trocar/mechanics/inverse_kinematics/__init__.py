@@ -14,8 +14,8 @@ from trocar.arms import Arm
 from trocar.arms.arm import LIMIT_TOLERANCE, violation_text
 from trocar.arms.structure import GimballedArm, RollingShaft, SnakeShaft, WristedShaft
 from trocar.errors import NearLimit, NearSingular, Unreachable
+from trocar.mechanics.inverse_kinematics.descent import numeric, refined
 from trocar.mechanics.inverse_kinematics.master import gimballed
-from trocar.mechanics.inverse_kinematics.numeric import numeric, refined
 from trocar.mechanics.inverse_kinematics.remote_centre import Branch, rolling, wristed
 from trocar.mechanics.inverse_kinematics.snake import snaked
 from trocar.spatial import Array

@@ -11,7 +11,7 @@ import numpy as np
 from trocar.arms import Arm
 from trocar.arms.arm import poses_at_zero
 from trocar.arms.structure import SnakeShaft
-from trocar.mechanics.inverse_kinematics.numeric import refined
+from trocar.mechanics.inverse_kinematics.descent import refined
 from trocar.mechanics.inverse_kinematics.remote_centre import Branch, offset_wrist
 from trocar.spatial import Array, inverse, mdh
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 from trocar.spatial import Array
 
 if TYPE_CHECKING:
@@ -151,8 +151,7 @@ class FaultInjection:
                 raise TrocarError(f"no counterweight hangs on a rigid cable in this simulation of {self._arm.name}")
             return
         name = fault.cable if isinstance(fault, CableBreak) else fault.motor
-        if name not in self._arm.motors.names:
-            raise UnknownName(f"motor of {self._arm.name}", name, self._arm.motors.names)
+        check_known(f"motor of {self._arm.name}", self._arm.motors.names, name)
         if isinstance(fault, MotorLoss) and not 0.0 <= fault.remaining < 1.0:
             raise TrocarError(f"the effort that remains of a lost motor is in [0, 1), got {fault.remaining!r}")
         if isinstance(fault, EncoderBias) and not (np.isfinite(fault.bias) and fault.bias != 0.0):

@@ -19,7 +19,7 @@ from trocar.appearance.kinematic_model import add_link
 from trocar.arms import Arm
 from trocar.arms.elastics import LeverSpring
 from trocar.arms.parameters import Drive, Inertia
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 from trocar.mechanics.inertia import check_consistent
 from trocar.simulation.arm_options import Cable, LoadedArm
 from trocar.simulation.engine import IMPEDANCE
@@ -45,8 +45,7 @@ def build(loaded: LoadedArm, gravity: Array, timestep: float, accuracy: str) -> 
     Args:
         gravity: (3,) in base axes [m/s^2]. timestep: [s]. accuracy: one of `INTEGRATORS`; see `Scene`.
     """
-    if accuracy not in INTEGRATORS:
-        raise UnknownName("accuracy", accuracy, INTEGRATORS)
+    check_known("accuracy", INTEGRATORS, accuracy)
     if not (_is_number(timestep) and 0 < timestep <= 0.02):
         raise TrocarError(f"timestep must be in (0, 0.02] s, got {timestep!r}")
     arm, parameters, options = loaded.arm, loaded.parameters, loaded.options

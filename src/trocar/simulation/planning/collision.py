@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from trocar.appearance.kinematic_model import attach_arm, collide_with_others, kinematic_arm
 from trocar.arms import Arm
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 from trocar.simulation.objects.contact import Contact
 from trocar.simulation.objects.primitives import Obstacle
 from trocar.simulation.simulated_arm import SimulatedArm
@@ -48,9 +48,7 @@ class CollisionScene:
         if not isinstance(obstacles, Mapping):
             obstacles = {str(i): obstacle for i, obstacle in enumerate(obstacles)}
         self.obstacles = dict(obstacles)
-        for name in bases or {}:
-            if name not in self.arms:
-                raise UnknownName("arm of the scene", name, self.arms)
+        check_known("arm of the scene", self.arms, *(bases or {}))
         spec = mujoco.MjSpec()
         for k, (name, arm) in enumerate(self.arms.items()):
             shapes = _collision_shapes(arm)

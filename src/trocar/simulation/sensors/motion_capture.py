@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from trocar.arms import Arm
 from trocar.control import Reference, State
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, check_known
 from trocar.mechanics import Mechanism
 from trocar.recording import Markers
 from trocar.simulation.run import simulate
@@ -53,9 +53,7 @@ class MotionCapture:
         names = [body.name for body in arm.bodies]
         default = names[: names.index("insertion") + 1] if "insertion" in names else names
         self.bodies = tuple(body for body in default if body != arm.counterweight) if bodies is None else tuple(bodies)
-        for body in self.bodies:
-            if body not in (*names, "tip"):
-                raise UnknownName(f"body of {arm.name}", body, (*names, "tip"))
+        check_known(f"body of {arm.name}", (*names, "tip"), *self.bodies)
         somewhere = pose(Rotation.from_euler("xyz", [2.0, 0.3, -0.4]).as_matrix(), [0.1, -0.2, 1.8])
         self.T_camera_base = somewhere if T_camera_base is None else np.array(T_camera_base, dtype=float)
         self.T_link_markers = {body: self._mounted(body) for body in self.bodies}

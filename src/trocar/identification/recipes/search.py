@@ -19,9 +19,9 @@ from typing import Any
 from trocar.errors import TrocarError
 from trocar.identification.cross_validation import Validation, bins, cross_validated, period
 from trocar.identification.design import Design
-from trocar.identification.identify import checked, problem_of
-from trocar.identification.recipe import Recipe, recipe_of
-from trocar.identification.recipe_changes import alternatives, simpler
+from trocar.identification.pipeline import checked, problem_of
+from trocar.identification.recipes.changes import alternatives, simpler
+from trocar.identification.recipes.recipe import Recipe, recipe_of
 from trocar.identification.recording_checks import check_excitation
 from trocar.identification.signals import Signals
 from trocar.recording import Recording

@@ -17,9 +17,9 @@ from trocar.arms.endoscopes import endoscope_inertia
 from trocar.arms.parameters import DRIVE_TERMS, Drive, Inertia, Parameters, load_parameters
 from trocar.arms.tables import read
 from trocar.identification.consistency import Prior, nearest_to_prior
-from trocar.identification.si_links import links
-from trocar.identification.si_static_table import static_friction
-from trocar.identification.static_gravity import GravityFit, coefficient_rows
+from trocar.identification.si.gravity import GravityFit, coefficient_rows
+from trocar.identification.si.links import links
+from trocar.identification.si.static_table import static_friction
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import barycentric, pseudo_inertia, standard
 from trocar.spatial import Array

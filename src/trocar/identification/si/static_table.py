@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from trocar.arms.tables import read
-from trocar.identification.static_gravity import GravityFit, fit_gravity, gravity_regressor
+from trocar.identification.si.gravity import GravityFit, fit_gravity, gravity_regressor
 from trocar.spatial import Array
 
 

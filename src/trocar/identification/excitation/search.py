@@ -11,9 +11,9 @@ from scipy.optimize import minimize
 
 from trocar.control.trajectories import Fourier, fourier
 from trocar.errors import TrocarError
-from trocar.identification.excitation_criterion import Criterion
-from trocar.identification.excitation_effort import MotorEfforts
-from trocar.identification.excitation_limits import ExcitationLimits
+from trocar.identification.excitation.criterion import Criterion
+from trocar.identification.excitation.effort import MotorEfforts
+from trocar.identification.excitation.limits import ExcitationLimits
 from trocar.spatial import Array
 
 SAMPLES = 12  # of the criterion, per harmonic and period, and one more: 73 for six harmonics, as Wang et al. 2019

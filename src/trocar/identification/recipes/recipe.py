@@ -20,7 +20,7 @@ from trocar.arms.parameters import DRIVE_TERMS, Dahl, Drive, Parameters, load_pa
 from trocar.arms.tables import read, stem
 from trocar.errors import TrocarError, check_known
 from trocar.identification.consistency import Prior, prior
-from trocar.identification.general_recipe import general_table, prior_of_set
+from trocar.identification.recipes.general import general_table, prior_of_set
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import from_pseudo_inertia, standard
 from trocar.toml_file import read_toml

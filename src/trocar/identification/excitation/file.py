@@ -14,8 +14,8 @@ from trocar.arms import Arm
 from trocar.control.trajectories import Fourier, PeriodicRun, fourier
 from trocar.errors import TrocarError
 from trocar.files import write_json
-from trocar.identification.excitation import Excitation
-from trocar.identification.excitation_limits import ExcitationLimits
+from trocar.identification.excitation.limits import ExcitationLimits
+from trocar.identification.excitation.search import Excitation
 from trocar.recording import Recording
 from trocar.spatial import Array
 

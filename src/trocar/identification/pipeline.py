@@ -16,7 +16,7 @@ from trocar.identification.design import Design, design, with_values
 from trocar.identification.estimators import consistent
 from trocar.identification.least_squares import noise_variance
 from trocar.identification.prediction import efforts, regressor, relative_error, root_mean_square
-from trocar.identification.recipe import Recipe, load_recipe
+from trocar.identification.recipes.recipe import Recipe, load_recipe
 from trocar.identification.recording_checks import check, check_excitation
 from trocar.identification.signals import Signals, prepare, shifted
 from trocar.mechanics import Mechanism

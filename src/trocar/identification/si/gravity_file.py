@@ -16,9 +16,9 @@ from trocar.arms import load_arm
 from trocar.arms.arm import poses_at_zero
 from trocar.arms.tables import read
 from trocar.errors import TrocarError
-from trocar.identification.si_identification import si_model
-from trocar.identification.si_links import links, saw_frames
-from trocar.identification.static_gravity import COEFFICIENTS, GravityFit, coefficient_rows
+from trocar.identification.si.gravity import COEFFICIENTS, GravityFit, coefficient_rows
+from trocar.identification.si.identification import si_model
+from trocar.identification.si.links import links, saw_frames
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import barycentric
 from trocar.spatial import Array, inverse

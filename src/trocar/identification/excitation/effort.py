@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trocar.identification.excitation_criterion import SOFT_SIGN
+from trocar.identification.excitation.criterion import SOFT_SIGN
 from trocar.mechanics import Mechanism
 from trocar.spatial import Array
 

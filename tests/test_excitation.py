@@ -17,8 +17,8 @@ from trocar.arms import ARMS
 from trocar.control import JointPID
 from trocar.control.trajectories import PeriodicRun, fourier
 from trocar.errors import TrocarError
-from trocar.identification import excitation
 from trocar.identification.excitation import file as files
+from trocar.identification.excitation import search
 from trocar.identification.excitation.criterion import Criterion
 from trocar.identification.excitation.effort import MotorEfforts
 from trocar.identification.excitation.limits import excitation_limits
@@ -166,7 +166,7 @@ def test_a_search_goes_on_from_an_earlier_result_and_does_not_lose_it(ecm, found
 
 def test_when_time_runs_out_the_best_so_far_is_returned_be_it_the_start(ecm, monkeypatch):
     # a clock that goes on by a second whenever it is looked at: what is found does not depend on the machine's speed
-    monkeypatch.setattr(excitation, "time", SimpleNamespace(monotonic=itertools.count().__next__))
+    monkeypatch.setattr(search, "time", SimpleNamespace(monotonic=itertools.count().__next__))
     criterion, limits = Criterion(ecm), excitation_limits(ecm.arm)
     short = excite(criterion, limits, harmonics=4, starts=50, seconds=40)
     assert short.violation <= 0

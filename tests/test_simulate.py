@@ -215,3 +215,22 @@ def test_a_reference_outside_the_limits_is_refused(sim: Simulator) -> None:
 def test_an_effort_of_another_length_is_refused(sim: Simulator) -> None:
     with pytest.raises(TrocarError, match="7 values"):
         simulate(sim, ConstantEffort(np.zeros(6)), None, 0.01)
+
+
+def test_a_reference_that_reuses_its_arrays_is_recorded_and_limited_at_every_step(sim: Simulator) -> None:
+    start = np.array(sim.arm.home)
+    sim.reset(start)
+    q, zero = start.copy(), np.zeros(sim.n)
+    setpoint = Setpoint(q, zero, zero)
+
+    def reference(t: float) -> Setpoint:
+        q[2] = start[2] + 0.5 * t
+        return setpoint
+
+    def rest(state: State, setpoint: Setpoint) -> np.ndarray:
+        return sim.mechanism.gravity(state.q)
+
+    recording = simulate(sim, rest, reference, 0.05)
+    np.testing.assert_allclose(recording.commands["q"][:, 2], start[2] + 0.5 * recording.t, atol=1e-12)
+    with pytest.raises(TrocarError, match=r"joint 3 \(insertion\) violates"):
+        simulate(sim, rest, reference, 0.5)

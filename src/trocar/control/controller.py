@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,8 +13,7 @@ from trocar.errors import TrocarError
 from trocar.spatial import Array
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """The measured state: time [s], positions (n,) [rad, m] and velocities (n,) [rad/s, m/s]."""
 
     t: float

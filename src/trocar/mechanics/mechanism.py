@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +17,7 @@ from trocar.arms.geometry_file import is_geometry_file, read_geometry
 from trocar.arms.parameters import SETS, Parameters, load_parameters
 from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.mechanics import recursion
-from trocar.mechanics.arm_kinematics import ArmKinematics, batch_first, batch_last
+from trocar.mechanics.arm_kinematics import FLOAT, ArmKinematics, batch_first, batch_last
 from trocar.mechanics.drives import Drives
 from trocar.mechanics.elastics import Elastics
 from trocar.mechanics.inertia import NAMES, barycentric
@@ -80,7 +81,12 @@ class Mechanism(ArmKinematics):
 
     def terms(self, q: ArrayLike, dq: ArrayLike) -> tuple[Array, Array, Array]:
         """M, c and g together, for less than their sum."""
-        q, dq = self.checked_states(q=q, dq=dq)
+        # one state in plain arrays needs no conversion: control loops come this way
+        if not (
+            (type(q) is type(dq) is np.ndarray and q.dtype is dq.dtype is FLOAT)
+            and (q.shape == dq.shape == (self.n,) and math.isfinite(q.dot(dq)))
+        ):
+            q, dq = self.checked_states(q=q, dq=dq)
         if q.ndim == 1:
             M, c, g = self._pinocchio.terms(q, dq)
             M += self.drives.M

@@ -226,9 +226,9 @@ def _frozen(name: str, value: object) -> Array:
 
 
 def _check_finite(name: str, array: Array, joints: Sequence[str]) -> None:
-    bad = np.argwhere(~np.isfinite(array))
-    if bad.size:
-        index = tuple(int(i) for i in bad[0])
+    finite = np.isfinite(array)
+    if not finite.all():
+        index = tuple(int(i) for i in np.argwhere(~finite)[0])
         where = "" if len(index) == 1 else f" of {joints[index[1]]}" if joints else f"[{index[1]}]"
         raise InvalidRecording(f"{name}{where} is {array[index]}", index[0])
 

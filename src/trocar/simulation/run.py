@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import version
 from typing import Any, overload
@@ -19,6 +19,7 @@ from trocar.recording import Recording
 from trocar.simulation.scene import Scene
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.simulation.simulator import Simulator
+from trocar.simulation.stepped_arm import SteppedArm
 from trocar.spatial import Array
 
 REPORTS = 100  # calls of `progress` in a run
@@ -98,12 +99,14 @@ def simulate(
         _check_names(scene, controllers, references)
     steps = max(1, math.ceil(duration / scene.timestep * (1.0 - 1e-12)))
     runs = [
-        _Run(arm, scene.stepped[name].command, controllers[name], references.get(name), every, diagnostics)
+        _Run(arm, scene.stepped[name], controllers[name], references.get(name), steps, every, diagnostics)
         for name, arm in arms.items()
     ]
+    data = scene.data
     for i in range(steps):
+        time = data.time
         for run in runs:
-            run.command(i)
+            run.command(i, time)
         scene.advance()
         if i % every == 0:
             for run in runs:
@@ -127,28 +130,39 @@ class _Run:
     def __init__(
         self,
         sim: SimulatedArm,
-        command: Callable[[ArrayLike], None],
+        stepped: SteppedArm,
         controller: AnyController,
         reference: AnyReference | None,
+        steps: int,
         every: int,
         diagnostics: bool,
     ) -> None:
-        self._sim, self._command, self._controller, self._every = sim, command, controller, every
+        self._sim, self._stepped, self._controller, self._every = sim, stepped, controller, every
+        self._command, self._v = stepped.command, stepped.slice.v
         self._interval = _steps_per_call(getattr(controller, "period", None), sim.timestep)
         self._setpoint_at = _checked(reference, sim)
         if hasattr(controller, "reset"):
             controller.reset()
-        self._rows: list[tuple[State, Any, Array, Array, Array]] = []
+        self._times: list[float] = []
+        # q, dq, efforts asked for, efforts of the motors and accelerations of the links, side by side; the last two are
+        # mapped to the joints at the end, all rows at once
+        self._rows = np.empty((-(-steps // every), 4 * sim.n + len(stepped.qvel)))
+        self._next_row = iter(self._rows).__next__
+        self._kept: Setpoint | TipMotion | None = None  # the last one written, if nobody can change it
+        self._fresh: list[int] = []  # rows at which a setpoint was written; it holds until the next of them
         first = self._setpoint_at(sim.time)
-        self._diagnostics = _diagnostics(sim, diagnostics, tip=isinstance(first, TipMotion))
+        self._tip = isinstance(first, TipMotion)
+        wanted = {"tip_position": 3} if self._tip else dict.fromkeys(("q", "dq", "ddq"), sim.n)
+        self._commands = {name: np.empty((-(-steps // every), width)) for name, width in wanted.items()}
+        self._diagnostics = _diagnostics(sim, diagnostics, self._tip)
         self._extra: dict[str, list[Any]] = {name: [] for name in self._diagnostics}
 
-    def command(self, i: int) -> None:
+    def command(self, i: int, time: float) -> None:
         """Give the engine the effort of step i, and keep the diagnostics of its start."""
         sim = self._sim
-        self._state = state = State(sim.time, sim.measured_q, sim.measured_dq)
+        self._state = state = State(time, sim.measured_q, sim.measured_dq)
         if i % self._interval == 0:
-            self._setpoint = self._setpoint_at(state.t)
+            self._setpoint = self._setpoint_at(time)
             self._effort = np.asarray(self._controller(state, self._setpoint), dtype=float)
         if self._extra and i % self._every == 0:
             for name, channel in self._extra.items():
@@ -157,34 +171,41 @@ class _Run:
 
     def record(self) -> None:
         """Keep the step just taken."""
-        self._rows.append((self._state, self._setpoint, self._effort.copy(), self._sim.ddq, self._sim.tau))
+        (t, q, dq), stepped = self._state, self._stepped
+        ctrl = stepped.ctrl if stepped.faults is None else stepped.faults.reported
+        np.concatenate((q, dq, self._effort, ctrl, stepped.engine.qacc[self._v]), out=self._next_row())
+        if self._setpoint is not self._kept:
+            self._write(self._setpoint, len(self._times))
+        self._times.append(t)
+
+    def _write(self, setpoint: Any, k: int) -> None:
+        """Write a setpoint into row k of the commands."""
+        self._fresh.append(k)
+        if self._tip:
+            self._commands["tip_position"][k] = setpoint.T[:3, 3]
+            return
+        for name, values in self._commands.items():
+            values[k] = getattr(setpoint, name)
+        self._kept = None if setpoint.q.flags.writeable else setpoint
 
     def recording(self) -> Recording:
         """The recording of all steps kept."""
         arm, extra = self._sim.arm, {name: np.array(values) for name, values in self._extra.items()}
-        states, setpoints, efforts, ddq, tau = zip(*self._rows, strict=True)
-        if isinstance(setpoints[0], TipMotion):
-            commands = {"tip_position": _table([setpoint.T[:3, 3] for setpoint in setpoints])}
-        else:
-            commands = {name: _table([getattr(s, name) for s in setpoints]) for name in ("q", "dq", "ddq")}
+        q, dq, effort, ctrl, qacc = np.split(self._rows, np.arange(1, 5) * arm.n, axis=1)
+        held = np.repeat(self._fresh, np.diff([*self._fresh, len(self._times)]))
         return Recording(
-            t=np.array([state.t for state in states]),
-            q=_table([state.q for state in states]),
-            dq=_table([state.dq for state in states]),
-            ddq=_table(ddq),
-            tau=_table(tau),
+            t=np.array(self._times),
+            q=q,
+            dq=dq,
+            ddq=(self._stepped.D @ qacc[:, :, None])[:, :, 0],
+            tau=(self._stepped.joint_from_motor @ ctrl[:, :, None])[:, :, 0],
             joints=arm.joint_names,
             joint_units=arm.joint_units,
-            commands={**commands, "tau": _table(efforts)},
+            commands={name: values[held] for name, values in self._commands.items()} | {"tau": effort},
             extra=extra,
             extra_units=dict.fromkeys(extra, "m"),
             provenance=provenance(self._sim, self._controller),
         )
-
-
-def _table(rows: Sequence[Array]) -> Array:
-    """Rows (n,) as an array (N, n); many times quicker than `np.array(rows)`."""
-    return np.concatenate(rows).reshape(len(rows), -1)
 
 
 def provenance(sim: SimulatedArm, controller: object) -> dict[str, Any]:
@@ -240,9 +261,9 @@ class _Limited:
 
     def __call__(self, t: float) -> Setpoint:
         setpoint: Setpoint = self._reference(t)
-        if setpoint is self._checked:  # a reference that holds
-            return setpoint
         q = setpoint.q
+        if setpoint is self._checked and not q.flags.writeable:  # a reference that holds
+            return setpoint
         if q.shape != (self._arm.n,):
             raise TrocarError(f"{self._arm.name} has {self._arm.n} joints, the reference gives q of shape {q.shape}")
         for (low, high), value in zip(self._limits, q.tolist(), strict=True):  # quicker than numpy for so few

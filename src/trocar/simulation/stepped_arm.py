@@ -100,7 +100,7 @@ class SteppedArm:
             np.clip(ctrl, -self._motor_limits, self._motor_limits, out=ctrl)
         if self.faults is not None:
             self.faults.deliver(ctrl)
-        if self.wrenches:
+        if self.wrenches.by_place:  # cheaper than asking for its truth
             self.wrenches.act()
         if self._state_forces:
             self.forces.act(self.qpos, self.qvel, self._applied)

@@ -23,10 +23,10 @@ class AppliedWrenches:
 
     def __init__(self, arm_slice: ArmSlice) -> None:
         self._slice, self._engine, self._data = arm_slice, arm_slice.engine, arm_slice.engine.data
-        self._by_place: dict[str, _Applied] = {}
+        self.by_place: dict[str, _Applied] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._by_place)
+        return bool(self.by_place)
 
     def set(self, place: str, wrench: Array) -> None:
         """Apply a wrench at "tip" or at the origin of a link from the next step on; zeros end it."""
@@ -35,21 +35,21 @@ class AppliedWrenches:
         self._data.xfrc_applied[body] = 0.0
         if wrench.any():
             point = np.array(arm.T_body_tip[:3, 3]) if place == TIP else np.zeros(3)
-            self._by_place[place] = _Applied(body, point, wrench.copy())
+            self.by_place[place] = _Applied(body, point, wrench.copy())
         else:
-            self._by_place.pop(place, None)
+            self.by_place.pop(place, None)
 
     def clear(self) -> None:
         """Forget them all, in data that were reset."""
-        self._by_place.clear()
+        self.by_place.clear()
 
     def act(self) -> None:
         """Write them into MuJoCo's data, about the centres of mass, for the step about to be taken."""
         self._engine.update()
         data, to_world = self._data, self._slice.to_world
-        for applied in self._by_place.values():
+        for applied in self.by_place.values():
             data.xfrc_applied[applied.body] = 0.0
-        for body, point, wrench in self._by_place.values():  # the tip and the link that carries it add up
+        for body, point, wrench in self.by_place.values():  # the tip and the link that carries it add up
             lever = data.xpos[body] + data.xmat[body].reshape(3, 3) @ point - data.xipos[body]
             force = to_world(wrench[:3])
             data.xfrc_applied[body, :3] += force
@@ -58,10 +58,10 @@ class AppliedWrenches:
     @property
     def memory(self) -> dict[str, Array]:
         """Every wrench by its place, for a snapshot. Set it to go back to it."""
-        return {place: applied.wrench.copy() for place, applied in self._by_place.items()}
+        return {place: applied.wrench.copy() for place, applied in self.by_place.items()}
 
     @memory.setter
     def memory(self, memory: dict[str, Array]) -> None:
-        self._by_place.clear()
+        self.by_place.clear()
         for place, wrench in memory.items():
             self.set(place, wrench)

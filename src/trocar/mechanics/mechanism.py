@@ -94,8 +94,9 @@ class Mechanism(ArmKinematics):
             if self.elastics:
                 g += self.elastics.effort(q)
             return M, c, g
+        c = self._newton_euler(q, dq, np.zeros_like(q), np.zeros(3))
         M, g = self._mass_and_gravity(q)
-        return M, self._newton_euler(q, dq, np.zeros_like(q), np.zeros(3)), g
+        return M, c, g
 
     def friction(self, q: ArrayLike, dq: ArrayLike) -> Array:
         """f (..., n): viscous, Coulomb (sign(0) = 0) and offset efforts [N m, N].

@@ -1,4 +1,4 @@
-"""What the page shows, and the commands that open it, without a browser."""
+"""The page and the commands that open it, without a browser."""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@
 """
 
 from trocar.mechanics.cart import Cart, load_cart
-from trocar.mechanics.mechanism import Mechanism, load_mechanism
+from trocar.mechanics.loading import load_mechanism
+from trocar.mechanics.mechanism import Mechanism
 from trocar.mechanics.set_up import Placement
 from trocar.mechanics.singularities import condition_number, manipulability, singular_sets, singularity
 from trocar.mechanics.tree_arrays import TreeArrays

@@ -9,7 +9,7 @@ from typing import Any, Self
 from trocar.arms import Arm
 from trocar.arms.parameters import Parameters
 from trocar.errors import TrocarError, UnknownName, check_known
-from trocar.mechanics.mechanism import load_set
+from trocar.mechanics.loading import load_set
 from trocar.simulation.forces.elastic_drives import Compliance
 from trocar.simulation.forces.port import Port
 

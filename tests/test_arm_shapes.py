@@ -6,6 +6,7 @@ import pytest
 from conftest import MECHANISMS
 
 import trocar as tr
+from trocar.appearance import arm_shapes
 from trocar.appearance.arm_shapes import add_shapes, drawing
 from trocar.appearance.carving import bar, block, hull, rounded_box, triangles
 from trocar.simulation import Simulator
@@ -179,3 +180,18 @@ def test_stepping_gives_no_engine_warning(sim):
         sim.step(np.zeros(7))
     assert not any(warning.number for warning in sim.data.warning)
     assert sim.loop_error() < 1e-4
+
+
+def test_a_drawing_that_fails_is_not_kept(monkeypatch):
+    arm = tr.load_arm("PSM", instrument="PROGRASP_FORCEPS_400093")
+    monkeypatch.setattr(arm_shapes, "_DRAWN", {})
+
+    def half(drawing, arm):
+        drawing.meshes.append({"name": "half"})
+        raise RuntimeError("no more")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(arm_shapes, "_draw", half)
+        with pytest.raises(RuntimeError):
+            drawing(arm)
+    assert "half" not in [mesh["name"] for mesh in drawing(arm).meshes]

@@ -184,3 +184,13 @@ def test_cameras_that_cannot_be_are_refused(cart, eyes):
         eyes.view("middle")
     with pytest.raises(UnknownName, match="PSM9"):
         eyes.view("left").mask("PSM9")
+
+
+def test_an_endoscope_made_after_set_up_joints_were_moved_shows_them_where_they_are():
+    scene = tr.load_scene("cart_classic")
+    early = endoscope(scene, lens=SMALL)
+    early.pair()
+    scene.set_up("PSM1", scene.cart.q_setup["PSM1"] + [0.01, 0.0, 0.0, 0.0, 0.0, 0.0])
+    late = endoscope(scene, lens=SMALL)
+    for first, second in zip(early.pair(), late.pair(), strict=True):
+        np.testing.assert_array_equal(first, second)

@@ -1,6 +1,8 @@
 """Several arms in one model: each moves as if it were alone, until they touch."""
 
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ import trocar as tr
 from trocar.cli import app
 from trocar.control import GravityCompensation, JointPID
 from trocar.errors import TrocarError, UnknownName
-from trocar.simulation import Box, Simulator, Solid
+from trocar.simulation import Box, CableBreak, MotorLoss, Simulator, Solid
 from trocar.spatial import inverse, pose, rotation
 
 FACING = pose(rotation("z", np.pi), [0.0, 0.12, 0.0])  # of a second PSM whose instrument meets that of the first
@@ -353,3 +355,58 @@ def test_the_command_says_in_one_line_what_is_wrong(tmp_path):
         assert done.exit_code == 2
         assert said in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_a_simulator_is_a_scene_of_one_arm():
+    """The same bits, whether stepped as a simulator or through its scene, and names without a prefix."""
+    sim, other = tr.Simulator("PSM"), tr.Simulator("PSM")
+    q = np.array([0.2, -0.1, 0.12, 0.5, 0.3, -0.2, 0.4])
+    tau = np.array([0.3, -0.2, 1.0, 0.01, 0.02, -0.01, 0.01])
+    sim.reset(q)
+    other.scene.reset({"PSM": q})
+    for _ in range(50):
+        sim.step(tau)
+        other.scene.step({"PSM": tau})
+    np.testing.assert_array_equal(sim.q, other.scene.arms["PSM"].q)
+    np.testing.assert_array_equal(sim.scene.arms["PSM"].tau, sim.tau)
+    assert sim.scene.arms["PSM"].mechanism is sim.mechanism
+    assert sim.model.body("insertion").id > 0
+
+
+def test_an_unknown_option_of_an_arm_is_named():
+    with pytest.raises(UnknownName, match=r"'fricton'.*friction"):
+        tr.Simulator("PSM", fricton=False)
+
+
+def test_faults_of_one_arm_leave_the_others_alone_and_are_part_of_a_snapshot():
+    scene = tr.Scene(
+        {name: tr.SceneArm(arm="PSM", base=pose(p=[x, 0.0, 0.0])) for name, x in (("a", -0.4), ("b", 0.4))}
+    )
+    scene.arms["a"].inject(CableBreak(cable="disc_2", at=0.01), MotorLoss(motor="pitch", remaining=0.5))
+    tau = {name: arm.mechanism.gravity(arm.q) + 0.02 for name, arm in scene.arms.items()}
+
+    def run(steps):
+        for _ in range(steps):
+            scene.step(tau)
+        return {name: (arm.q, arm.measured_q, arm.tau, arm.delivered) for name, arm in scene.arms.items()}
+
+    run(30)
+    middle = scene.snapshot()
+    end = run(30)
+    scene.restore(middle)
+    again = run(30)
+    for name in ("a", "b"):
+        for x, y in zip(end[name], again[name], strict=True):
+            np.testing.assert_array_equal(x, y)
+    np.testing.assert_allclose(end["a"][3][1], 0.5 * end["a"][2][1])
+    assert np.abs(end["a"][1] - end["a"][0]).max() > 1e-6  # the disc turns without its joint
+    np.testing.assert_array_equal(end["b"][0], end["b"][1])
+    np.testing.assert_array_equal(end["b"][2], end["b"][3])
+
+
+def test_building_a_scene_and_not_an_import_sets_the_handler_of_mujocos_warnings():
+    code = (
+        "import mujoco, trocar as tr, trocar.simulation; before = mujoco.get_mju_user_warning(); "
+        "tr.Simulator('ECM'); print(before is None, mujoco.get_mju_user_warning() is not None)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True True\n"

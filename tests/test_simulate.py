@@ -234,3 +234,8 @@ def test_a_reference_that_reuses_its_arrays_is_recorded_and_limited_at_every_ste
     np.testing.assert_allclose(recording.commands["q"][:, 2], start[2] + 0.5 * recording.t, atol=1e-12)
     with pytest.raises(TrocarError, match=r"joint 3 \(insertion\) violates"):
         simulate(sim, rest, reference, 0.5)
+
+
+def test_an_arm_of_a_scene_is_not_run_alone(sim: Simulator) -> None:
+    with pytest.raises(TrocarError, match="a Simulator or a Scene, got SimulatedArm"):
+        simulate(sim.scene.arms["PSM"], lambda state, setpoint: np.zeros(7), None, 0.1)  # type: ignore[call-overload]

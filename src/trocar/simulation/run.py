@@ -93,6 +93,8 @@ def simulate(
         scene, alone = sim.scene, next(iter(sim.scene.arms))
         arms: Mapping[str, SimulatedArm] = {alone: sim}
         controllers, references = {alone: controller}, {alone: reference}
+    elif not isinstance(sim, Scene):
+        raise TrocarError(f"simulate runs a Simulator or a Scene, got {type(sim).__name__}; an arm runs with its scene")
     else:
         scene, alone, arms = sim, None, sim.arms
         controllers, references = dict(controller), dict(reference or {})

@@ -17,8 +17,9 @@ from trocar.identification.pipeline import identify, prepared, problem_of
 from trocar.identification.prediction import efforts, regressor
 from trocar.identification.recalibration import recalibrate
 from trocar.identification.recipes.recipe import load_recipe
-from trocar.identification.signals import lowpass, prepare
+from trocar.identification.signals import prepare
 from trocar.recording import Recording
+from trocar.recording.filters import lowpass
 from trocar.recording.motor_columns import joint_from_columns
 from trocar.toml_file import read_toml
 

@@ -7,8 +7,9 @@ import pytest
 
 from trocar.errors import TrocarError
 from trocar.identification.cross_validation import FOLDS, SHIFTS, bins, folds, period
-from trocar.identification.signals import derivative, lowpass, prepare, repeated_rows, uniform
+from trocar.identification.signals import prepare
 from trocar.recording import Recording
+from trocar.recording.filters import derivative, filtered, lowpass, repeated_rows, uniform
 
 RATE = 200.0
 
@@ -123,3 +124,25 @@ def test_no_row_is_judged_by_a_fit_to_it_or_to_its_neighbours():
         distance = (rows[fitted][:, None] - rows[judged][::20][None, :]) % 1200
         assert np.minimum(distance, 1200 - distance).min() >= guard - 1
     assert (judged_often == SHIFTS).all()
+
+
+def test_a_filtered_recording_keeps_its_times_and_slow_motion_and_has_its_acceleration(smooth):
+    rng = np.random.default_rng(0)
+    noisy = replace(smooth, dq=smooth.dq + 1e-2 * rng.standard_normal(smooth.dq.shape))
+    found = filtered(noisy)
+    np.testing.assert_array_equal(found.t, smooth.t)
+    middle = slice(200, -200)
+    exact = np.column_stack([-(1.3**2) * np.sin(1.3 * smooth.t), -(2.1**2) * np.cos(2.1 * smooth.t)])
+    raw = np.gradient(noisy.dq, noisy.t, axis=0)
+    assert np.abs(found.ddq - exact)[middle].std() < 0.3 * np.abs(raw - exact)[middle].std()
+    np.testing.assert_allclose(found.q[middle], smooth.q[middle], atol=1e-6)
+    uneven = replace(smooth, t=smooth.t + 5e-4 * (np.arange(len(smooth)) % 2))
+    assert len(filtered(uneven)) == len(uneven)
+    np.testing.assert_allclose(filtered(uneven).q[middle], smooth.q[middle], atol=2e-3)
+
+
+def test_a_slow_recording_is_filtered_below_its_own_rate(smooth):
+    slow = replace(smooth, t=10.0 * smooth.t)  # 20 Hz
+    np.testing.assert_allclose(filtered(slow).q[50:-50], slow.q[50:-50], atol=1e-3)
+    with pytest.raises(TrocarError, match="needs more than 34 samples per second"):
+        filtered(slow, 17.0)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from trocar.identification.signals import Signals, lowpass
+from trocar.identification.signals import Signals
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording
+from trocar.recording.filters import lowpass
 from trocar.spatial import Array
 
 

@@ -7,9 +7,10 @@ import numpy as np
 from trocar.arms import Arm
 from trocar.arms.arm import Joint
 from trocar.errors import TrocarError
-from trocar.identification.signals import Signals, sampling_rate
+from trocar.identification.signals import Signals
 from trocar.recording import Recording
 from trocar.recording.channels import UNITS
+from trocar.recording.filters import sampling_rate
 from trocar.recording.motor_columns import joint_from_columns
 from trocar.spatial import Array
 

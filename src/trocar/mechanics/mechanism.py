@@ -20,7 +20,8 @@ from trocar.mechanics.pinocchio_tree import PinocchioTree
 from trocar.mechanics.recursion import TreeInertia
 from trocar.mechanics.regressor import BaseParameters, base_parameters
 from trocar.mechanics.tree_arrays import TreeArrays, tree_arrays
-from trocar.recording import Recording
+from trocar.recording import Recording, filtered
+from trocar.recording.filters import FEWEST
 from trocar.spatial import Array, pose
 
 
@@ -124,12 +125,15 @@ class Mechanism(ArmKinematics):
     def effort_along(self, recording: Recording) -> Array:
         """Measured effort (N, n) that the model predicts along a recording in joints [N m, N].
 
-        Dynamics, friction with its memory (relaxed at the first row) and offset. Where the recording has no ddq, dq is
-        differentiated; it is not filtered.
+        Dynamics, friction with its memory (relaxed at the first row) and offset. A recording without ddq is measured:
+        its motion is that of `trocar.recording.filtered`, 17 Hz, because differences of raw velocities are mostly noise
+        (fewer than 22 rows cannot be filtered and are differentiated as they are).
         """
         recording.check_joints(self.arm)
         if len(recording) < 2:
             raise TrocarError("one row is no motion: a recording needs two or more")
+        if recording.ddq is None and len(recording) >= FEWEST:
+            recording = filtered(recording)
         ddq = np.gradient(recording.dq, recording.t, axis=0) if recording.ddq is None else recording.ddq
         friction = self.friction_along(recording.q, recording.t, recording.dq)
         return self.inverse_dynamics(recording.q, recording.dq, ddq) + friction

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from trocar.control import ComputedTorque, Setpoint
-from trocar.identification.signals import lowpass
+from trocar.recording.filters import lowpass
 from trocar.runtime.settings import RECORDED, TIMESTEP, Settings
 from trocar.runtime.track import Track
 from trocar.simulation import simulate

@@ -16,8 +16,9 @@ from trocar.identification.pipeline import Identified, prepared
 from trocar.identification.prediction import efforts, relative_error, root_mean_square
 from trocar.identification.recalibration import recalibrate
 from trocar.identification.recipes.recipe import load_recipe
-from trocar.identification.signals import Signals, lowpass
+from trocar.identification.signals import Signals
 from trocar.recording import Recording
+from trocar.recording.filters import lowpass
 from trocar.recording.motor_columns import joint_from_columns
 from trocar.report import Claim
 from trocar.simulation import Simulator

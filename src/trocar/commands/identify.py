@@ -15,7 +15,7 @@ from trocar.commands.terminal import plain, plain_errors, progress_bar, show_tab
 from trocar.errors import TrocarError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from trocar.identification import Identified, Recipe
     from trocar.spatial import Array
@@ -107,9 +107,7 @@ def identify(
         elif recalibrate is not None:
             figures |= _recalibrate(read(train), arm, recalibrate, seconds, output, used, train.name)
         else:
-            start = time.perf_counter()
-            recordings = read(train), None if test is None else read(test)
-            figures = _identify(*recordings, start, predictions, output, report, used, train.name)
+            figures = _identify(read, train, test, predictions, output, report, used)
             typer.echo(f"Recipe: {used.name}.{_advice(recipe, arm)}")
     except (TrocarError, OSError) as error:
         figures["solver_status"] = f"error: {plain(error)}"
@@ -136,14 +134,13 @@ def _check_bag(train: Path, test: Path | None) -> None:
 
 
 def _identify(
-    recording: tr.Recording,
-    other: tr.Recording | None,
-    start: float,
+    read: Callable[[Path], tr.Recording],
+    train: Path,
+    test: Path | None,
     predictions: Path | None,
     output: Path | None,
     report: Path | None,
     recipe: Recipe,
-    name: str,
 ) -> dict[str, Any]:
     """Identify, print and write the result; the figures for --json."""
     from trocar.files import write_whole
@@ -151,6 +148,8 @@ def _identify(
     from trocar.identification.figures import identification_report
     from trocar.plots import save_numbered
 
+    start, name = time.perf_counter(), train.name
+    recording, other = read(train), None if test is None else read(test)
     with progress_bar(f"identify {recipe.arm.name}") as progress:
         found = tr.identify(recording, recipe.arm, recipe=recipe, progress=progress)
     seconds = time.perf_counter() - start

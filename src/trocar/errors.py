@@ -48,7 +48,7 @@ class NearLimit(UserWarning):
 def check_known(kind: str, known: Collection[str], *names: object) -> None:
     """Raise `UnknownName` for the first of the names that is not among the known ones."""
     for name in names:
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise UnknownName(kind, name, known)
 
 

@@ -46,7 +46,7 @@ class Access:
         hosts, origins = (request.headers.get_all(name) for name in ("Host", "Origin"))
         if len(hosts) != 1 or not self._known(_name(f"//{hosts[0]}")):
             return "refused: the page is not served under this name. " + HINT
-        if len(origins) > 1 or any(urlsplit(origin).netloc.lower() != hosts[0].lower() for origin in origins):
+        if origins and [_netloc(origin) for origin in origins] != [hosts[0].lower()]:
             return "refused: requests of other web sites are not served."
         if not any(secrets.compare_digest(token.encode(), self.token.encode()) for token in self._tokens(request)):
             return "refused: the token is missing or belongs to another run. " + HINT
@@ -60,7 +60,7 @@ class Access:
 
     def _tokens(self, request: Request) -> list[str]:
         """Tokens in the address and in the cookies of a request."""
-        found = parse_qs(urlsplit(request.path).query).get("token", [])
+        found = parse_qs(request.path.partition("?")[2]).get("token", [])
         for header in request.headers.get_all("Cookie"):
             try:
                 cookies = SimpleCookie(header)
@@ -77,6 +77,14 @@ def _name(url: str) -> str | None:
         parts = urlsplit(url)
         _ = parts.port  # raises for one that is no number
         return parts.hostname if parts.path == "" and "@" not in parts.netloc else None
+    except ValueError:
+        return None
+
+
+def _netloc(url: str) -> str | None:
+    """Host and port of an address, in lower case."""
+    try:
+        return urlsplit(url).netloc.lower()
     except ValueError:
         return None
 

@@ -22,6 +22,7 @@ import viser
 import websockets.asyncio.server
 from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
+from websockets.protocol import State
 
 from trocar.errors import TrocarError
 from trocar.viewer.access import LOOPBACK, Access
@@ -29,6 +30,7 @@ from trocar.viewer.inbox import MOST_MESSAGE, Inbox, Sender
 
 MOST_BROWSERS = 16
 RATE, BURST = 100.0, 300  # messages of one browser: per second, and at once
+TURN = 0.1  # real time after which who waits looks again [s]
 # The page in no frame of another site; its address, which holds the token, in no link that leaves it.
 HEADERS = {
     "Content-Security-Policy": "frame-ancestors 'self'",
@@ -118,11 +120,16 @@ class _CheckedConnection(ServerConnection):
                 return checked
 
     async def _wait(self) -> None:
-        now, rate = time.monotonic(), self._page.rate
-        self._allowance = min(self._allowance + (now - self._counted) * rate, BURST) - 1.0
+        """Wait for the turn of a message."""
+        self._allowance -= 1.0
+        while self._refilled() < 0.0 and self.state is State.OPEN:
+            await asyncio.sleep(min(-self._allowance / self._page.rate, TURN))
+
+    def _refilled(self) -> float:
+        now = time.monotonic()
+        self._allowance = min(self._allowance + (now - self._counted) * self._page.rate, float(BURST))
         self._counted = now
-        if self._allowance < 0.0:
-            await asyncio.sleep(-self._allowance / rate)
+        return self._allowance
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._page.inbox.forget(self._sender)

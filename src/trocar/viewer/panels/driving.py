@@ -19,6 +19,7 @@ from trocar.viewer.shown import ShownArm
 
 SPRING = 50.0  # stiffness of the hand that pulls at the tip [N/m]
 MOST_FORCE = 10.0  # [N]
+MOST_PLACE = 2000.0  # of a typed position from the base [mm]
 HANDLE = 0.12  # size of the handle of the tip target [m]
 FOLDERS = {Mode.joint: "Joint targets", Mode.torque: "Efforts", Mode.cartesian: "Tip target"}
 
@@ -30,7 +31,8 @@ class DrivingPanel:
         select: called with the name of the arm that the user chose.
 
     Attributes:
-        controller: its dropdown. target, place: handle and typed position of the tip target. grip: handle of the hand.
+        mode, controller: their dropdowns. target, place: handle and typed position of the tip target.
+        grip: handle of the hand.
     """
 
     def __init__(
@@ -43,7 +45,7 @@ class DrivingPanel:
         self._arm: Any = gui.add_dropdown(
             "Arm", session.arms, initial_value=shown.name, visible=not shown.alone, hint="the others hold their targets"
         )
-        self._mode: Any = gui.add_dropdown("Mode", [m.value for m in Mode], initial_value=control.mode.value)
+        self.mode: Any = gui.add_dropdown("Mode", [m.value for m in Mode], initial_value=control.mode.value)
         self.controller: Any = gui.add_dropdown(
             "Controller", controllers_of(control.mode), initial_value=control.controller
         )
@@ -59,7 +61,9 @@ class DrivingPanel:
             gui.add_markdown("Drag the handle at the tip, or enter a target position:")
             # whole millimetres: metres, or decimals, do not fit into the fields
             tip = _millimetres(shown.state.T_tip)
-            self.place: Any = gui.add_vector3("Tip [mm]", tip, step=1.0, hint="in base axes")
+            self.place: Any = gui.add_vector3(
+                "Tip [mm]", tip, min=(-MOST_PLACE,) * 3, max=(MOST_PLACE,) * 3, step=1.0, hint="in base axes"
+            )
         with gui.add_folder("Push the tip", expand_by_default=False):
             self._hand: Any = gui.add_checkbox("Hand", False, hint="a handle that pulls at the tip like a spring")
             self._force: Any = gui.add_vector3(
@@ -72,11 +76,11 @@ class DrivingPanel:
         self.grip = server.scene.add_transform_controls(
             f"{BASE}/hand", scale=0.7 * HANDLE, disable_rotations=True, depth_test=False, visible=False
         )
-        self._held, self._lock = False, threading.Lock()  # held: someone drags the hand
+        self._held, self._lock = False, threading.RLock()  # held: someone drags the hand
         self._driven = control.controller  # as the last frame has it
 
         self._arm.on_update(on(lambda _: select(self._arm.value)))
-        self._mode.on_update(on(lambda _: self.drive(controllers_of(Mode(self._mode.value))[0])))
+        self.mode.on_update(on(lambda _: self.drive(controllers_of(Mode(self.mode.value))[0])))
         self.controller.on_update(on(lambda _: self.drive(self.controller.value)))
         self.place.on_update(on(lambda _: self.move_to_place()))
         self._force.on_update(on(lambda _: self._push(np.array(self._force.value))))
@@ -124,21 +128,23 @@ class DrivingPanel:
         self._show_controller(controller, CONTROLLERS[controller].default_gains)
         self._session.drive(controller, arm=self._shown.name)
         self.reset(ShownArm.of(self._session.settled(), self._shown.name))
+        control = self._session.frame.arms[self._shown.name].control
+        if control is not None and control.controller != self.controller.value:  # two browsers chose at once
+            self._show_controller(control.controller, control.gains)
 
     def _on_joints(self) -> None:
         move = self._session.move_joints if self._session.frame.playing else self._session.place
-        move(self._joints.values, self._shown.name)
+        move(list(self._joints.values.values()), self._shown.name)
 
     def _on_efforts(self) -> None:
-        self._session.set_effort(self._efforts.values, self._shown.name)
+        self._session.set_effort(list(self._efforts.values.values()), self._shown.name)
 
     def _on_gains(self) -> None:
-        names = CONTROLLERS[self.controller.value].gains
-        self._session.retune(dict(zip(names, self._gains.values, strict=True)), self._shown.name)
+        self._session.retune(self._gains.values, self._shown.name)
 
     def _zero_efforts(self) -> None:
         self._efforts.show(np.zeros(self._shown.about.arm.n))
-        if self._mode.value == Mode.torque:
+        if self.mode.value == Mode.torque:
             self._on_efforts()
 
     def move_to_place(self) -> None:
@@ -192,13 +198,13 @@ class DrivingPanel:
 
     def _show_controller(self, name: str, gains: Mapping[str, float]) -> None:
         kind = CONTROLLERS[name]
-        self._mode.value = kind.mode.value
-        self.controller.options = tuple(controllers_of(kind.mode))
-        self.controller.value = name
-        self._about.content = kind.about
-        for mode, folder in self._folders.items():
-            folder.visible = mode is kind.mode
-        with self._lock:  # a user and the page may both change the gains that are shown
+        with self._lock:  # several users and the page may change what is shown
+            self.mode.value = kind.mode.value
+            self.controller.options = tuple(controllers_of(kind.mode))
+            self.controller.value = name
+            self._about.content = kind.about
+            for mode, folder in self._folders.items():
+                folder.visible = mode is kind.mode
             self._gains.make(
                 (name, gain.unit, (gain.least, gain.most), (gain.most - gain.least) / 200, gains[name])
                 for name, gain in kind.gains.items()

@@ -25,6 +25,8 @@ class MechanismPanel:
 
     Args:
         draw: called with the name of what is to be redrawn; `shown`, `opacity` and `collision` have the values.
+
+    Attributes: controls: of the arm, by the setting that each changes.
     """
 
     def __init__(
@@ -75,7 +77,7 @@ class MechanismPanel:
                 controls["instrument"] = gui.add_dropdown(label, names, initial_value=arm.instrument)
             if about.set_up is not None and about.q_setup is not None:
                 folder = gui.add_folder("Set-up joints", expand_by_default=False)
-                moved = on(lambda _: self._change("set_up", self._set_up.values))
+                moved = on(lambda _: self._change("set_up", list(self._set_up.values.values())))
                 self._set_up = Sliders(gui, folder, moved)
                 values = np.round(about.q_setup, 3).tolist()
                 self._set_up.make(
@@ -91,7 +93,7 @@ class MechanismPanel:
                 look: Any = {"min": (-20,) * 3, "max": (20,) * 3, "step": 0.1, "hint": axes}
                 controls["gravity"] = gui.add_vector3("g [m/s²]", g, **look)
                 gui.add_markdown(f"in {axes}")
-        self._controls = controls
+        self.controls = controls
         self._show()
         for name, control in controls.items():
             control.on_update(on(partial(self._on_change, name)))
@@ -105,7 +107,7 @@ class MechanismPanel:
             "instrument": about.arm.instrument,
             "gravity": np.round(about.world_gravity, 6),
         }
-        for name, control in self._controls.items():
+        for name, control in self.controls.items():
             control.value = values[name]
         if about.q_setup is not None:
             self._set_up.show(np.round(about.q_setup, 6))

@@ -51,9 +51,9 @@ class RawBrowser:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         if looks:
-            before = len(server.get_clients())
+            before = set(server.get_clients())
             self.send(CAMERA)
-            until(lambda: len(server.get_clients()) > before, "the browser to be known")
+            until(lambda: set(server.get_clients()) - before, "the browser to be known")
 
     def _read(self):
         with contextlib.suppress(ConnectionClosed):

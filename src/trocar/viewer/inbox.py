@@ -166,9 +166,10 @@ class Inbox:
             handle = self._control(message.uuid)
             if handle is None:
                 raise _Refused  # a control that was replaced while the message was on its way
-            problem = "is disabled" if handle.disabled else _problem(handle, message.updates.value)
+            disabled = getattr(handle, "disabled", False)  # a progress bar has neither this nor a label
+            problem = "is disabled" if disabled else _problem(handle, message.updates.value)
             if problem:
-                raise _Refused(f"{handle.label}: {problem}")
+                raise _Refused(f"{getattr(handle, 'label', 'a control')}: {problem}")
         elif isinstance(message, FileTransferStartUpload):
             self._start_upload(message, sender)
         elif isinstance(message, FileTransferPart):

@@ -104,7 +104,7 @@ def frictionless(mech: tr.Mechanism) -> tr.Mechanism:
 
 def test_friction_with_memory_gives_way_before_it_holds() -> None:
     base = load_parameters("PSM")
-    damped = {"yaw": 4.0, "pitch": 4.0, "insertion": 7.0}  # its vibration on these springs would take long to die out
+    damped = {"yaw": 4.0, "pitch": 4.0, "insertion": 6.0}  # its vibration on these springs would take long to die out
     drives = tuple(
         replace(d, Fc=0.0, Fv=damped[d.name], hysteresis=(Dahl(2e-3, 0.05), Dahl(8e-3, 0.1))) if d.name in damped else d
         for d in base.drives

@@ -33,8 +33,8 @@ class CollisionScene:
         obstacles: by name, in world coordinates; or a sequence, named by its numbers.
         bases: poses T_world_base (4, 4) of the arms by name; identity where not given.
 
-    Joint vectors of a scene with several arms are one after the other, in the order of `arms`. Threads may share a scene:
-    one query runs at a time.
+    Joint vectors of a scene with several arms are one after the other, in the order of `arms`. Threads may share a
+    scene: one query runs at a time.
     """
 
     def __init__(

@@ -157,6 +157,24 @@ def test_gravity_compensation_makes_an_arm_without_friction_float(frictionless):
     np.testing.assert_allclose(only(stepped(frictionless, 0.2)).q, start, atol=1e-4)
 
 
+@pytest.mark.parametrize("arm", tr.ARMS)
+def test_the_torque_mode_starts_at_rest_and_holds_the_arm(arm):
+    """Efforts of zero plus gravity compensation, from home and from elsewhere: within 1e-3 rad and 1e-4 m for 5 s."""
+    with Session(Settings(arm=arm)) as session:
+        limits = about(session).arm
+        middle = limits.lower + 0.6 * (limits.upper - limits.lower)
+        for q in (limits.home, middle):
+            session.place(q)
+            session.drive(controllers_of(Mode.torque)[0])
+            start = only(session.settled()).q
+            state = only(stepped(session, 5.0))
+            moved = np.abs(state.q - start)
+            most = np.array([1e-3 if unit == "rad" else 1e-4 for unit in limits.joint_units])
+            assert (moved < most).all(), moved
+            assert np.abs(state.dq).max() < 1e-3
+        assert texts(session) == []
+
+
 def test_a_push_at_the_tip_does_the_work_of_its_force(frictionless):
     """Held by an impedance of 200 N/m, the tip yields by F / K."""
     session = frictionless

@@ -204,6 +204,19 @@ def test_a_control_is_set_by_the_browser(page, browser):
     until(lambda: page.session.frame.speed == 1.0, "the speed")
 
 
+def test_the_torque_mode_of_the_page_starts_at_rest(page, browser):
+    page.session.reset().result(60.0)
+    browser.set(page.driving.mode, "torque")
+    until(lambda: page.session.frame.arms["PSM"].control.controller == "effort + gravity", "the mode")
+    start = page.session.settled().arms["PSM"].q
+    page.session.step(7500).result(60.0)  # 5 s
+    moved = np.abs(page.session.settled().arms["PSM"].q - start)
+    assert moved[[0, 1, 3, 4, 5, 6]].max() < 1e-3
+    assert moved[2] < 1e-4
+    browser.set(page.driving.mode, "joint")
+    until(lambda: page.session.frame.arms["PSM"].control.mode == "joint", "the mode")
+
+
 NAN, INF = float("nan"), float("inf")
 
 

@@ -426,14 +426,14 @@ def test_the_end_of_the_thread_is_visible_and_refuses_commands(session):
 
 
 def test_the_error_of_every_command_reaches_who_waits_for_it(session):
-    """Whatever a command raises is the exception of its future, at once: no test and no caller waits for a time-out."""
+    """Whatever a command raises is the exception of its future, at once: nobody waits for a time-out."""
     for error in (TrocarError("refused"), TimeoutError("its own"), KeyError("k"), CancelledError(), StopIteration()):
 
         def broken(live, error=error):
             raise error
 
         with pytest.raises(type(error)) as raised:
-            session.ask(broken)
+            session.ask(broken, timeout=20.0)
         assert raised.value is error
     assert session.running
     assert session.settled().time == 0.0

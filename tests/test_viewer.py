@@ -173,12 +173,15 @@ def test_ctrl_c_ends_the_viewer_cleanly(what, tmp_path):
     command = [sys.executable, "-c", "from trocar.cli import app; app()", "view", str(what)]
     command += ["--port", "0", "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        line = process.stdout.readline()
-        assert re.match(r"trocar view: http://127\.0\.0\.1:\d+/\?token=[\w-]+ ", line), line + process.stderr.read()
-        page = urllib.request.urlopen(line.split()[2], timeout=120).read()
-        assert b"<html" in page
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=180)
+        try:
+            line = process.stdout.readline()
+            assert re.match(r"trocar view: http://127\.0\.0\.1:\d+/\?token=[\w-]+ ", line), line
+            page = urllib.request.urlopen(line.split()[2], timeout=120).read()
+            assert b"<html" in page
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=180)
+        finally:
+            process.kill()  # a failure must not wait for a viewer that still runs
     assert (process.returncode, errors) == (0, "")
 
 

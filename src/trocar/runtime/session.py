@@ -230,10 +230,13 @@ class Session(Commands[Future[None]]):
             except BaseException as error:
                 try:
                     self._report(error, told)
-                finally:  # nobody waits for ever, and who waits finds the message posted
+                finally:  # who waits finds the message posted
                     future.set_exception(error)
             else:
                 future.set_result(result)
+            finally:
+                if not future.done():  # an error was lost: nobody waits for ever
+                    future.set_exception(TrocarError("the simulation did not say how the command ended"))
 
     def _report(self, error: BaseException, told: bool) -> None:
         """Deal with the error of a command; one that is no `Exception` ends the thread."""

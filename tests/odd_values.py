@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+CAMPAIGN = "TROCAR_FUZZ" in os.environ
 SEED = int(os.environ.get("TROCAR_FUZZ_SEED", "0"))
 
 

@@ -461,6 +461,39 @@ def test_two_browsers_one_moves_the_tip_and_one_changes_the_mode(page, capfd):
     page.session.drive("PID (dVRK)").result(60.0)
 
 
+def test_sixteen_browsers_end_with_what_the_page_shows(page, capfd):
+    """The threads that serve them cannot overtake each other: the last values given are those of the sliders."""
+    page.session.pause()
+    page.session.reset().result(60.0)
+    page.driving.drive("PID (dVRK)")
+    browsers = [RawBrowser(page.server) for _ in range(MOST_BROWSERS)]
+    sliders = list(page.driving.joints.handles.values())
+
+    def hand(k, browser):
+        rng = np.random.default_rng(k)
+        for _ in range(20):
+            slider = sliders[rng.integers(len(sliders))]
+            browser.set(slider, float(rng.uniform(slider.min, slider.max)))
+
+    hands = [threading.Thread(target=hand, args=each) for each in enumerate(browsers)]
+    for thread in hands:
+        thread.start()
+    for thread in hands:
+        thread.join()
+    for browser in browsers:
+        browser.settled()
+
+    def agree():
+        q = page.session.settled().arms["PSM"].q
+        return np.allclose(q, [slider.value for slider in sliders], atol=1e-12)
+
+    until(agree, "the arm to be where the sliders are")
+    for browser in browsers:
+        browser.close()
+    until(lambda: not page.server.get_clients(), "the browsers to be gone")
+    check_alive(page, capfd)
+
+
 def test_a_page_that_fails_to_draw_says_so_once(page, capfd, monkeypatch):
     rounds = Counter()
 

@@ -31,8 +31,8 @@ class DrivingPanel:
         select: called with the name of the arm that the user chose.
 
     Attributes:
-        mode, controller: their dropdowns. target, place: handle and typed position of the tip target.
-        grip: handle of the hand.
+        mode, controller: their dropdowns. joints: sliders of the joint targets.
+        target, place: handle and typed position of the tip target. grip: handle of the hand.
     """
 
     def __init__(
@@ -40,6 +40,7 @@ class DrivingPanel:
     ) -> None:
         gui = server.gui
         self._session, self._shown, on = session, shown, UserActions(session.messages)
+        self._lock = threading.RLock()  # of what is shown and given
         control = shown.state.control
         assert control is not None
         self._arm: Any = gui.add_dropdown(
@@ -53,7 +54,7 @@ class DrivingPanel:
         self._gains_folder = gui.add_folder("Gains", expand_by_default=False)
         self._gains = Sliders(gui, self._gains_folder, on(lambda _: self._on_gains()))
         self._folders = {mode: gui.add_folder(title, visible=False) for mode, title in FOLDERS.items()}
-        self._joints = Sliders(gui, self._folders[Mode.joint], on(lambda _: self._on_joints()))
+        self.joints = Sliders(gui, self._folders[Mode.joint], on(lambda _: self._on_joints()))
         with self._folders[Mode.torque]:
             zero = gui.add_button("Zero", icon=viser.Icon.EQUAL)
         self._efforts = Sliders(gui, self._folders[Mode.torque], on(lambda _: self._on_efforts()))
@@ -76,14 +77,14 @@ class DrivingPanel:
         self.grip = server.scene.add_transform_controls(
             f"{BASE}/hand", scale=0.7 * HANDLE, disable_rotations=True, depth_test=False, visible=False
         )
-        self._held, self._lock = False, threading.RLock()  # held: someone drags the hand
+        self._held = False  # someone drags the hand
         self._driven = control.controller  # as the last frame has it
 
         self._arm.on_update(on(lambda _: select(self._arm.value)))
         self.mode.on_update(on(lambda _: self.drive(controllers_of(Mode(self.mode.value))[0])))
         self.controller.on_update(on(lambda _: self.drive(self.controller.value)))
         self.place.on_update(on(lambda _: self.move_to_place()))
-        self._force.on_update(on(lambda _: self._push(np.array(self._force.value))))
+        self._force.on_update(on(lambda _: self._on_force()))
         zero.on_click(on(lambda _: self._zero_efforts()))
         release.on_click(on(lambda _: self._let_go()))
         self.target.on_update(on(self._on_target))
@@ -96,11 +97,11 @@ class DrivingPanel:
         if another:
             self._show_arm(shown)
             return
-        self._joints.limit(map(inside, shown.about.arm.joints))
+        self.joints.limit(map(inside, shown.about.arm.joints))
 
     def reset(self, shown: ShownArm) -> None:
         """Put targets where the arm is, as after a reset or a change of mode."""
-        self._joints.show(shown.state.q)
+        self.joints.show(shown.state.q)
         self._zero_efforts()
         self._place_target(shown.state.T_tip)
 
@@ -132,15 +133,20 @@ class DrivingPanel:
         if control is not None and control.controller != self.controller.value:  # two browsers chose at once
             self._show_controller(control.controller, control.gains)
 
+    # viser calls from many threads: values are read and given under one lock, so the last ones given are the newest
+
     def _on_joints(self) -> None:
-        move = self._session.move_joints if self._session.frame.playing else self._session.place
-        move(list(self._joints.values.values()), self._shown.name)
+        with self._lock:
+            move = self._session.move_joints if self._session.frame.playing else self._session.place
+            move(list(self.joints.values.values()), self._shown.name)
 
     def _on_efforts(self) -> None:
-        self._session.set_effort(list(self._efforts.values.values()), self._shown.name)
+        with self._lock:
+            self._session.set_effort(list(self._efforts.values.values()), self._shown.name)
 
     def _on_gains(self) -> None:
-        self._session.retune(self._gains.values, self._shown.name)
+        with self._lock:
+            self._session.retune(self._gains.values, self._shown.name)
 
     def _zero_efforts(self) -> None:
         self._efforts.show(np.zeros(self._shown.about.arm.n))
@@ -157,14 +163,20 @@ class DrivingPanel:
         self._session.move_tip(pose(R=R, p=position), self._shown.name)
 
     def _on_target(self, _event: viser.TransformControlsEvent) -> None:
-        T = pose(R=viser.transforms.SO3(np.array(self.target.wxyz)).as_matrix(), p=np.array(self.target.position))
-        self.place.value = _millimetres(T)
-        self._session.move_tip(T, self._shown.name)
+        with self._lock:
+            R = viser.transforms.SO3(np.array(self.target.wxyz)).as_matrix()
+            T = pose(R=R, p=np.array(self.target.position))
+            self.place.value = _millimetres(T)
+            self._session.move_tip(T, self._shown.name)
 
     def _on_grip(self, event: viser.TransformControlsEvent) -> None:
         self._held = event.phase != "end"
         if not self._held:
             self._let_go()
+
+    def _on_force(self) -> None:
+        with self._lock:
+            self._push(np.array(self._force.value))
 
     def _push(self, force: Array) -> None:
         self._session.push(force, self._shown.name)
@@ -182,13 +194,13 @@ class DrivingPanel:
         assert control is not None
         self._arm.value = shown.name
         steps = {"rad": 0.001, "m": 0.0001}
-        self._joints.make((j.name, j.unit, inside(j), steps[j.unit], inside(j)[0]) for j in arm.joints)
+        self.joints.make((j.name, j.unit, inside(j), steps[j.unit], inside(j)[0]) for j in arm.joints)
         self._efforts.make((j.name, j.effort_unit, (-j.effort, j.effort), j.effort / 500, 0.0) for j in arm.joints)
         self.target.disable_rotations = arm.tip_joints < 6
         self._show_controller(control.controller, control.gains)
         self._hand.value = self._held = False
         self._force.value = (0.0, 0.0, 0.0)
-        self._joints.show(shown.state.q if shown.state.q_ref is None else shown.state.q_ref)
+        self.joints.show(shown.state.q if shown.state.q_ref is None else shown.state.q_ref)
         self._place_target(shown.state.T_tip if shown.state.T_ref is None else shown.state.T_ref)
 
     def _place_target(self, T: Array) -> None:

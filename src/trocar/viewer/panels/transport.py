@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 
@@ -29,6 +30,7 @@ class Transport:
         gui = server.gui
         self._session = session
         self._stepping: Future[None] | None = None
+        self._lock = threading.Lock()
         self._status = gui.add_markdown("")
         self._warning = gui.add_markdown("", visible=False)
         with gui.add_folder(None) as self._buttons:
@@ -40,12 +42,17 @@ class Transport:
         self.play.on_click(on(lambda _: session.pause() if session.frame.playing else session.play()))
         self._step.on_click(on(lambda event: self._take(STEPS[event.target.value])))
         self._reset.on_click(on(lambda _: reset()))
-        self.speed.on_update(on(lambda event: session.set_speed(event.target.value)))
+        self.speed.on_update(on(lambda _: self._set_speed()))
 
     def _take(self, steps: int) -> None:
         """Take steps, unless the last ones are not done yet: steps take time, presses do not."""
-        if self._stepping is None or self._stepping.done():
-            self._stepping = self._session.step(steps)
+        with self._lock:
+            if self._stepping is None or self._stepping.done():
+                self._stepping = self._session.step(steps)
+
+    def _set_speed(self) -> None:
+        with self._lock:  # viser calls from many threads: the last speed given is the newest
+            self._session.set_speed(self.speed.value)
 
     def show(self, visible: bool) -> None:
         self._buttons.visible = visible

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections import Counter
@@ -461,8 +462,32 @@ def test_two_browsers_one_moves_the_tip_and_one_changes_the_mode(page, capfd):
     page.session.drive("PID (dVRK)").result(60.0)
 
 
+def test_an_older_value_cannot_overtake_a_newer_one(page, browser, monkeypatch):
+    """viser serves every message in another thread: one that is held up must not give its old values last."""
+    page.session.pause()
+    page.driving.drive("PID (dVRK)")
+    slider, place, go = page.driving.joints.handles["yaw"], page.session.place, threading.Event()
+    calls, given = [], []
+
+    def held_up(*arguments):
+        calls.append(arguments)
+        if len(calls) == 1:
+            go.wait(60.0)
+        given.append(place(*arguments))
+        return given[-1]
+
+    monkeypatch.setattr(page.session, "place", held_up)
+    browser.set(slider, 0.1)
+    until(lambda: calls, "the first value")
+    browser.set(slider, 0.2)
+    until(lambda: slider.value == 0.2, "the second value")
+    time.sleep(0.1)  # time enough to overtake
+    go.set()
+    until(lambda: len(given) == 2, "both to be given")
+    assert page.session.settled().arms["PSM"].q[0] == pytest.approx(0.2)
+
+
 def test_sixteen_browsers_end_with_what_the_page_shows(page, capfd):
-    """The threads that serve them cannot overtake each other: the last values given are those of the sliders."""
     page.session.pause()
     page.session.reset().result(60.0)
     page.driving.drive("PID (dVRK)")

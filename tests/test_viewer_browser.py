@@ -591,13 +591,13 @@ def hostile(viewer):
         thread.join()
 
 
-def test_a_hostile_page_can_neither_open_the_websocket_nor_frame_the_page(home, hostile):
-    server, browsers = home.server, len(home.server.get_clients())
+def test_a_hostile_page_can_neither_open_the_websocket_nor_frame_the_page(viewer, hostile):
+    server, browsers = viewer.server, len(viewer.server.get_clients())
     own = f"ws://127.0.0.1:{server.get_port()}"
     for url in (own, f"{own}/?token={server.access.token}"):
         assert hostile.evaluate("url => tried(url)", url) == "refused"
     # the same script in the page's own origin opens it: the test can fail
-    tab = home.context.new_page()
+    tab = viewer.context.new_page()
     tab.goto(address(server))
     tab.add_script_tag(content=TRY)
     assert tab.evaluate("url => tried(url)", own) == "open"
@@ -608,9 +608,9 @@ def test_a_hostile_page_can_neither_open_the_websocket_nor_frame_the_page(home, 
     until(lambda: len(server.get_clients()) == browsers, "no other browser")
 
 
-def test_a_name_that_was_rebound_to_the_loopback_is_refused(home, playwright_of):
+def test_a_name_that_was_rebound_to_the_loopback_is_refused(viewer, playwright_of):
     """A browser that resolves the attacker's name to this machine is told that the page has no such name."""
-    port, token = home.server.get_port(), home.server.access.token
+    port, token = viewer.server.get_port(), viewer.server.access.token
     rebound = playwright_of.chromium.launch(
         executable_path=CHROMIUM, args=[*FLAGS, "--host-resolver-rules=MAP rebound.example 127.0.0.1"]
     )

@@ -158,6 +158,23 @@ def test_a_websocket_opens_with_the_cookie_and_the_pages_own_origin_alone(page):
             websocket(page.server, headers, token=token)
 
 
+def test_servers_that_start_at_once_have_their_own_tokens():
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(serve(port=0))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    try:
+        for server in found:
+            for other in found:
+                url = address(server).partition("token=")[0] + f"token={other.access.token}"
+                assert fetch(url)[0] == (200 if other is server else 403)
+    finally:
+        for server in found:
+            stop(server)
+
+
 def test_no_more_browsers_than_the_page_can_serve(page):
     sockets = [websocket(page.server) for _ in range(MOST_BROWSERS)]
     with pytest.raises(InvalidStatus, match="503"):

@@ -95,21 +95,21 @@ class _Refused(Exception):
     """A message that the page must not see; its text, if any, is for the user."""
 
 
-@dataclass
-class Upload:
-    """A file on its way: announced size [bytes], and what is left of its parts and bytes."""
-
-    size: int
-    parts: set[int]
-    left: int
-
-
 class Sender:
-    """One browser. Attributes: looks: it has said from where; viser knows it from then on. uploads: not finished."""
+    """One browser. Attributes: looks: it has said from where it looks at the scene; viser knows it from then on."""
 
     def __init__(self) -> None:
         self.looks = False
-        self.uploads: dict[str, Upload] = {}
+
+
+@dataclass
+class Upload:
+    """A file on its way: announced size [bytes], and the parts and bytes that are left."""
+
+    sender: Sender
+    size: int
+    parts: set[int]
+    left: int
 
 
 class Inbox:
@@ -127,7 +127,7 @@ class Inbox:
     def __init__(self, control: Callable[[str], Any], node: Callable[[str], Any]) -> None:
         self._control, self._node = control, node
         self._decoder = msgspec.msgpack.Decoder(Message)
-        self._senders: list[Sender] = []
+        self._uploads: dict[str, Upload] = {}
         self.report: Callable[[str], object] = lambda text: None
         self.accepted: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
@@ -140,16 +140,16 @@ class Inbox:
             kind = type(message).__name__
             self._check(message, sender)
         except _Refused as refusal:
-            self.refused[kind] += 1
             if str(refusal):
                 self.report(str(refusal))
+            self.refused[kind] += 1  # last: who waits for it finds the report
             return None
         self.accepted[kind] += 1
         return msgspec.msgpack.encode(message)  # what was checked, and nothing else that was in the bytes
 
     def forget(self, sender: Sender) -> None:
-        """A browser has gone."""
-        sender.uploads.clear()
+        """A browser has gone, and what it has not finished with it."""
+        self._uploads = {key: upload for key, upload in self._uploads.items() if upload.sender is not sender}
 
     def _read(self, raw: bytes | str) -> Message:
         try:
@@ -193,27 +193,24 @@ class Inbox:
         least, most = min(message.size_bytes, 1), message.size_bytes // LEAST_PART + 1
         if not least <= message.part_count <= most:
             raise _Refused(f"{_short(message.filename)}: {message.size_bytes} bytes in {message.part_count} parts")
-        self._senders = [other for other in self._senders if other.uploads]
-        if any(message.transfer_uuid in other.uploads for other in self._senders):
+        if message.transfer_uuid in self._uploads:
             raise _Refused("an upload was refused: its identifier is taken")
-        unfinished = sum(upload.size for other in self._senders for upload in other.uploads.values())
-        if unfinished + message.size_bytes > MOST_UNFINISHED:
+        if sum(upload.size for upload in self._uploads.values()) + message.size_bytes > MOST_UNFINISHED:
             raise _Refused(f"{_short(message.filename)}: other uploads are not finished; try again later")
         if message.part_count:
             size, parts = message.size_bytes, set(range(message.part_count))
-            sender.uploads[message.transfer_uuid] = Upload(size, parts, left=size)
-            self._senders = [*(other for other in self._senders if other is not sender), sender]
+            self._uploads[message.transfer_uuid] = Upload(sender, size, parts, left=size)
 
     def _take_part(self, message: FileTransferPart, sender: Sender) -> None:
-        upload = sender.uploads.get(message.transfer_uuid)
-        if upload is None:
+        upload = self._uploads.get(message.transfer_uuid)
+        if upload is None or upload.sender is not sender:
             raise _Refused  # the rest of an upload that was refused
         if message.part_index not in upload.parts or len(message.content) > upload.left:
             raise _Refused("a part of an upload was refused: it exceeds the announced size, or came twice")
         upload.parts.remove(message.part_index)
         upload.left -= len(message.content)
         if not upload.parts:
-            del sender.uploads[message.transfer_uuid]
+            del self._uploads[message.transfer_uuid]
 
 
 def _problem(handle: Any, value: Any) -> str | None:
@@ -222,7 +219,8 @@ def _problem(handle: Any, value: Any) -> str | None:
         case viser.GuiButtonHandle():
             return None if value is True else f"a button sends True, not {_short(value)}"
         case viser.GuiDropdownHandle() | viser.GuiButtonGroupHandle():
-            return None if value in handle.options else f"{_short(value)} is not one of {', '.join(handle.options)}"
+            known = _short(", ".join(handle.options))
+            return None if value in handle.options else f"{_short(value)} is not one of {known}"
         case viser.GuiCheckboxHandle():
             return None if isinstance(value, bool) else f"must be True or False, got {_short(value)}"
         case viser.GuiSliderHandle():

@@ -140,14 +140,14 @@ class _CheckedConnection(ServerConnection):
 @contextlib.contextmanager
 def _replaced_serve(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[None]:
     """While it lasts, viser starts its websocket server with changed options; it has none of its own for them."""
-    original: Any = websockets.asyncio.server.serve
+    with _replacing:  # one at a time, so that every server gets its own options
+        original: Any = websockets.asyncio.server.serve
 
-    def serve(handler: Any, *address: Any, **options: Any) -> Any:
-        ours = str(getattr(handler, "__module__", "")).startswith("viser.")
-        return original(handler, *address, **(change(options) if ours else options))
+        def changed(handler: Any, *address: Any, **options: Any) -> Any:
+            of_viser = str(getattr(handler, "__module__", "")).startswith("viser.")
+            return original(handler, *address, **(change(options) if of_viser else options))
 
-    with _replacing:
-        setattr(websockets.asyncio.server, "serve", serve)  # noqa: B010  # mypy
+        setattr(websockets.asyncio.server, "serve", changed)  # noqa: B010  # mypy
         try:
             yield
         finally:

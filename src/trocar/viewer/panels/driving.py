@@ -129,9 +129,10 @@ class DrivingPanel:
         self._show_controller(controller, CONTROLLERS[controller].default_gains)
         self._session.drive(controller, arm=self._shown.name)
         self.reset(ShownArm.of(self._session.settled(), self._shown.name))
-        control = self._session.frame.arms[self._shown.name].control
-        if control is not None and control.controller != self.controller.value:  # two browsers chose at once
-            self._show_controller(control.controller, control.gains)
+        with self._lock:  # two browsers may choose at once: whoever comes last shows the latest
+            control = self._session.frame.arms[self._shown.name].control
+            if control is not None and control.controller != self.controller.value:
+                self._show_controller(control.controller, control.gains)
 
     # viser calls from many threads: values are read and given under one lock, so the last ones given are the newest
 

@@ -52,7 +52,7 @@ def test_the_published_model_has_73_base_parameters_beside_its_cable():
     assert len(mech.base_parameters) == 73 + 1
 
 
-@pytest.mark.parametrize("parameters", ["wang2019", "wang2019_published"])
+@pytest.mark.parametrize("parameters", ["wang2019", "wang2019_refit", "wang2019_published"])
 def test_equations_hang_together(parameters):
     mech = tr.load_mechanism("MTML", parameters)
     q, dq, ddq = states(mech)

@@ -27,7 +27,8 @@ def identified_text(found: Identified, recording: str) -> str:
     """The file of an identified arm; `recording` is what it was identified from."""
     head = [
         f"Dynamic parameters of a {found.parameters.arm}, identified by trocar from {recording}. SI units.",
-        "Physically consistent: pseudo-inertias positive definite, rotors and friction not negative.",
+        "Physically consistent: pseudo-inertias positive definite, rotors not negative, friction passive.",
+        "Fo is the bias of the measured effort, K0 a constant force.",
         "Only combinations of the link parameters can be seen in joint effort; the rest follows the prior.",
     ]
     tables = {
@@ -60,7 +61,7 @@ def identified_text(found: Identified, recording: str) -> str:
 def recalibrated_text(found: Recalibrated, base: str, recording: str) -> str:
     """The file of a recalibrated arm."""
     head = [
-        f"Dynamic parameters of a {found.parameters.arm}: {base} with friction and offsets refitted by trocar to",
+        f"Dynamic parameters of a {found.parameters.arm}: {base} with friction and effort bias refitted by trocar to",
         f"{recording}. SI units.",
     ]
     tables = {

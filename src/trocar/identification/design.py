@@ -94,7 +94,9 @@ def design(
     lower = np.minimum(np.minimum(*corners).sum(1), s.min(0))
     upper = np.maximum(np.maximum(*corners).sum(1), s.max(0))
     drives = [drive.name for drive in parameters.drives]
-    delta = {f"{d.name}.hysteresis[{k}].F": dahl.delta for d in parameters.drives for k, dahl in enumerate(d.hysteresis)}
+    delta = {
+        f"{d.name}.hysteresis[{k}].F": dahl.delta for d in parameters.drives for k, dahl in enumerate(d.hysteresis)
+    }
     for name, i in place.items():
         owner, _, term = name.partition(".")
         if term in NAMES or term.endswith("slope"):  # of a link; made together with its F

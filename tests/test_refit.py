@@ -12,6 +12,8 @@ from tools.derive_refit import ARMS, NAME, refit, text
 from trocar.arms.parameters import Drive, load_parameters
 from trocar.arms.tables import DATA as SETS_FOLDER
 from trocar.control import GravityCompensation, hold
+from trocar.control.observers import PointMass
+from trocar.experiments.wang2019.payload import BAR, BAR_POINT, COLUMN, COLUMN_AT_ZERO
 from trocar.identification.identified_file import covariance
 from trocar.identification.least_squares import base_estimate
 from trocar.identification.pipeline import prepared
@@ -32,16 +34,28 @@ START = {
 }
 
 
-def file(family):
+def committed(family):
     return SETS_FOLDER / "parameters" / f"{family.lower()}_{NAME}.toml"
 
 
-def errors(arm, parameters, recording):
-    """(7,) relative errors of a set along a recording, filtered by the arm's recipe."""
+def errors(arm, parameters, recording, place=None):
+    """(7,) relative errors of a set along a recording, filtered by the arm's recipe; 105 g are fixed at the place."""
     mechanism = tr.load_mechanism(arm, parameters)
     signals = prepared(load_recipe(arm), recording)
     T = joint_from_columns(mechanism.arm, tuple(recording.joints))
-    return relative_error(signals.tau[signals.used], efforts(mechanism, T, signals)[signals.used])
+    tau = efforts(mechanism, T, signals)
+    if place is not None:
+        motion = (x @ T.T for x in (signals.q, signals.dq, signals.ddq))
+        tau = tau + 0.105 * place(mechanism).effort(*motion) @ T
+    return relative_error(signals.tau[signals.used], tau[signals.used])
+
+
+def on_the_bar(mechanism):
+    return PointMass(mechanism, BAR, BAR_POINT)
+
+
+def on_the_column(mechanism):
+    return PointMass.at(mechanism, COLUMN, COLUMN_AT_ZERO)
 
 
 @needs_recordings
@@ -57,38 +71,47 @@ def test_the_committed_file_is_what_the_recording_gives(family, tmp_path):
     dq, ddq = rng.normal(size=(2, *q.shape))
     tau, known = (m.inverse_dynamics(q, dq, ddq, friction=True) for m in (again, ours))
     np.testing.assert_allclose(tau, known, atol=1e-3 * np.abs(known).max(0).min())
-    before, after = (read_toml(x, "set") for x in (file(family), path))
+    before, after = (read_toml(x, "set") for x in (committed(family), path))
     assert after["source"] == before["source"]
     assert {**after["provenance"], "trocar": ""} == {**before["provenance"], "trocar": ""}  # any version
     np.testing.assert_allclose(
         after["residuals"]["train_relative_error"], before["residuals"]["train_relative_error"], rtol=1e-4
     )
-    (names, C), (known_names, known_C) = covariance(path), covariance(file(family))
+    (names, C), (known_names, known_C) = covariance(path), covariance(committed(family))
     assert names == known_names
     np.testing.assert_allclose(np.sqrt(np.diag(C)), np.sqrt(np.diag(known_C)), rtol=0.02, atol=1e-9)
 
 
 @needs_recordings
 @pytest.mark.parametrize(
-    ("family", "name"), [("PSM", "one_no_weight"), ("PSM", "one_105_grams_parallel"), ("PSM", "two"), ("MTM", "two")]
+    ("file", "rate", "place"),
+    [
+        ("psm/measured_trajectory/one_no_weight_results.csv", 200.0, None),
+        ("psm/measured_trajectory/one_105_grams_parallel_results.csv", 200.0, on_the_bar),
+        ("psm_simplified/measured_trajectory/one_results_1.0_scale_105_grams_insertion.csv", 200.0, on_the_column),
+        ("psm_simplified/measured_trajectory/one_results_0.5_scale_105_grams_insertion.csv", 100.0, on_the_column),
+        ("psm/measured_trajectory/two_results.csv", 200.0, None),
+        ("mtm/measured_trajectory/two_results.csv", 200.0, None),
+    ],
+    ids=lambda case: Path(case).stem if isinstance(case, str) else "",
 )
-def test_unseen_recordings_are_predicted_better_than_by_the_published_set(family, name):
-    """Other sessions; 'two' is another motion as well."""
-    path = RECORDINGS / family.lower() / "measured_trajectory" / f"{name}_results.csv"
+def test_unseen_recordings_are_predicted_better_than_by_the_published_set(file, rate, place):
+    """Other sessions; half speed; 'two' is another motion as well."""
+    path = RECORDINGS / file
     if not path.is_file():
-        pytest.skip(f"{path.name} is not in the data folder")
-    arm = ARMS[family]
-    recording = load_recording(path, arm, as_recorded=True)
-    published, ours = (errors(arm, x, recording) for x in ("wang2019_published", NAME))
+        pytest.skip(f"{file} is not in the data folder")
+    arm = "MTMR" if file.startswith("mtm") else "PSM"
+    recording = load_recording(path, arm, as_recorded=True, rate=rate)
+    published, ours = (errors(arm, x, recording, place) for x in ("wang2019_published", NAME))
     assert ours.mean() < 0.95 * published.mean()
-    if family == "PSM":
+    if arm == "PSM":
         assert (ours < published).all()
 
 
 @needs_recordings
 def test_rows_left_out_of_the_fit_are_predicted_better_than_the_published_sets_fit_their_own():
     recording = load_recording(RECORDINGS / "psm" / "measured_trajectory" / "one_results.csv", "PSM", as_recorded=True)
-    left_out = read_toml(file("PSM"), "set")["residuals"]["cv_relative_error"]
+    left_out = read_toml(committed("PSM"), "set")["residuals"]["cv_relative_error"]
     assert (np.array(left_out) < errors("PSM", "wang2019_published", recording)).all()
 
 

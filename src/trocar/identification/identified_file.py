@@ -16,6 +16,7 @@ import numpy as np
 
 from trocar.arms.parameter_file import to_toml
 from trocar.arms.parameters import Parameters
+from trocar.arms.tables import DATA
 from trocar.errors import TrocarError
 from trocar.identification.pipeline import Identified
 from trocar.identification.recalibration import Recalibrated
@@ -77,8 +78,14 @@ def recalibrated_text(found: Recalibrated, base: str, recording: str) -> str:
 
 
 def covariance(path: str | Path) -> tuple[tuple[str, ...], Array]:
-    """Names (k,) and covariance (k, k) of the parameters in a file that `trocar identify` wrote."""
-    table = read_toml(path, "parameter file").get("covariance")
+    """Names (k,) and covariance (k, k) of the parameters in a file that `trocar identify` wrote.
+
+    Takes the `path` of loaded `Parameters` too, which of a set that trocar ships is the name of its file.
+    """
+    shipped = DATA / "parameters" / path
+    table = read_toml(path if Path(path).exists() or not shipped.exists() else shipped, "parameter file").get(
+        "covariance"
+    )
     if table is None:
         raise TrocarError(f"{path} has no table [covariance]: it was not written by `trocar identify`")
     rows = table["lower_triangle"]

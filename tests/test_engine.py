@@ -7,7 +7,7 @@ from engine_reference import RATES, START, add_springs, energy, equations, tree_
 import trocar as tr
 from trocar.appearance.sketch import COLLISION, VISUAL
 from trocar.arms.parameters import load_parameters
-from trocar.control import JointPID
+from trocar.control import EffortFunction, JointPID
 from trocar.control.trajectories import step_to
 from trocar.simulation.modelling.scene_model import simulated
 
@@ -403,9 +403,10 @@ def test_leaving_out_what_is_only_seen_changes_nothing_else(arm):
 def test_a_step_too_long_for_its_stops_is_told_once_with_the_number():
     sim = tr.Simulator("MTMR", timestep=0.01, friction=False)
     sim.reset(sim.arm.home)
+    size = np.array([2.0, 2.0, 6.0, 0.04, 0.04, 0.04, 0.04])
+    shaken = EffortFunction(lambda t: size * np.sin(3.0 * t + np.arange(7)))
     with pytest.warns(tr.Inaccurate, match=r"rad beyond its stop at t = .* with a timestep of 0\.01 s") as told:
-        for k in range(200):
-            sim.step([0, 0, 0, 0, 0, 0, 0.04 * np.sin(0.03 * k)])
+        tr.simulate(sim, shaken, None, 2.0)
     assert len(told) == 1
 
 

@@ -1,8 +1,6 @@
 """Exports: what other programs load is the arm that trocar simulates, and the committed models are up to date."""
 
 import re
-import shutil
-import subprocess
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +21,6 @@ from trocar.simulation import Simulator
 from trocar.simulation.arm_slice import ArmSlice
 from trocar.simulation.engine import STIFFENING
 from trocar.simulation.export import FORMATS, model_files, write_model
-from trocar.simulation.export.links import LIGHT
 from trocar.simulation.export.meshes import meshes
 from trocar.simulation.forces.cables import CableForces
 
@@ -202,48 +199,49 @@ def test_mjcf_keeps_a_quadratic_stiffness_and_names_friction_that_it_cannot_hold
 # -- URDF ------------------------------------------------------------------------------------------------------------
 
 
-def mechanism_of_the_file(sim):
-    """The equations with what the file adds: 1 mg, 1 g mm^2 on links that have no inertia of their own."""
-    light = {body.name: LIGHT for body in sim.arm.bodies}
-    return tr.Mechanism(sim.arm, replace(sim.parameters, inertias={**light, **sim.parameters.inertias}))
+def weight_alone(sim):
+    """The mechanism without springs, cables and constant forces, which URDF has no place for."""
+    drives = tuple(replace(drive, K=0.0, K2=0.0) for drive in sim.parameters.drives)
+    return tr.Mechanism(sim.arm, replace(sim.parameters, drives=drives, elastics=()), gravity=sim.gravity_vector)
 
 
-def test_what_the_urdf_adds_is_not_felt(sim):
-    mech, light = tr.Mechanism(sim.arm, sim.parameters), mechanism_of_the_file(sim)
+def rotors(mech):
+    return mech.drives.A.T @ np.diag(mech.drives.Im) @ mech.drives.A  # URDF has no place for them
+
+
+def test_urdf_with_mimic_joints_in_pinocchio_has_tip_and_dynamics_of_the_mechanism(sim, folder):
+    """Pinocchio's joints are the dVRK's: same number, same order. What the file adds, 1e-12 kg a link, is not felt."""
+    mech = weight_alone(sim)
+    model = pin.buildModelFromUrdf(str(folder / f"{sim.arm.name.lower()}.urdf"), mimic=True)
+    model.gravity.linear[:] = sim.gravity_vector
+    data, tip = model.createData(), model.getFrameId("tip_link")
+    assert model.nq == model.nv == sim.n
+    assert [model.joints[model.getJointId(name)].idx_q for name in sim.arm.joint_names] == list(range(sim.n))
+    dq = np.random.default_rng(2).normal(size=sim.n)
     for q in states(sim):
-        np.testing.assert_allclose(light.mass_matrix(q), mech.mass_matrix(q), atol=1e-5)
-
-
-def test_urdf_in_pinocchio_has_the_tip_and_the_inertias_of_the_mechanism(sim, folder):
-    mech = mechanism_of_the_file(sim)
-    model = pin.buildModelFromUrdf(str(folder / f"{sim.arm.name.lower()}.urdf"))
-    data = model.createData()
-    names, E = followers(sim, folder)
-    order = [names.index(name) for name in list(model.names)[1:]]
-    E = E[order]
-    tip = model.getFrameId("tip_link")
-    rotors = mech.drives.A.T @ np.diag(mech.drives.Im) @ mech.drives.A  # URDF has no place for them
-    for q in states(sim):
-        pin.framesForwardKinematics(model, data, E @ q)
-        np.testing.assert_allclose(data.oMf[tip].homogeneous, mech.forward_kinematics(q), atol=1e-7)
-        M = E.T @ pin.crba(model, data, E @ q) @ E
-        np.testing.assert_allclose(M + rotors, mech.mass_matrix(q), atol=1e-9)
+        pin.framesForwardKinematics(model, data, q)
+        np.testing.assert_allclose(data.oMf[tip].homogeneous, mech.forward_kinematics(q), atol=1e-12)
+        M = pin.crba(model, data, q, pin.Convention.WORLD)  # the other convention adds up over calls
+        M = np.triu(M) + np.triu(M, 1).T
+        np.testing.assert_allclose(M + rotors(mech), mech.mass_matrix(q), atol=1e-10)
+        np.testing.assert_allclose(pin.computeGeneralizedGravity(model, data, q), mech.gravity(q), atol=1e-9)
+        c = mech.coriolis(q, dq)
+        np.testing.assert_allclose(pin.nonLinearEffects(model, data, q, dq), c + mech.gravity(q), atol=1e-9)
 
 
 def test_urdf_in_mujoco_has_the_same_tip_and_inertias(sim, folder):
-    mech = mechanism_of_the_file(sim)
+    mech = tr.Mechanism(sim.arm, sim.parameters)
     model = mujoco.MjModel.from_xml_path(str(folder / f"{sim.arm.name.lower()}.urdf"))
     names, E = followers(sim, folder)
     E = E[[names.index(model.joint(i).name) for i in range(model.njnt)]]
     data = mujoco.MjData(model)
     carrier = sim.arm.tip_body + "_link"
-    rotors = mech.drives.A.T @ np.diag(mech.drives.Im) @ mech.drives.A
     for q in states(sim):
         data.qpos[:] = E @ q
         mujoco.mj_forward(model, data)
         M = np.zeros((model.nv, model.nv))
         mujoco.mj_fullM(model, data, M)
-        np.testing.assert_allclose(E.T @ M @ E + rotors, mech.mass_matrix(q), atol=1e-9)
+        np.testing.assert_allclose(E.T @ M @ E + rotors(mech), mech.mass_matrix(q), atol=1e-9)
         T = np.eye(4)
         T[:3, :3], T[:3, 3] = data.body(carrier).xmat.reshape(3, 3), data.body(carrier).xpos
         np.testing.assert_allclose(T @ sim.arm.T_body_tip, mech.forward_kinematics(q), atol=1e-7)
@@ -292,36 +290,7 @@ def test_srdf_speaks_of_what_the_urdf_has(sim, folder):
     assert {group.get("name") for group in srdf.iter("group")} >= ({"arm", "jaw"} if sim.arm.name == "PSM" else {"arm"})
 
 
-# -- SDF and RViz ------------------------------------------------------------------------------------------------------
-
-
-def test_sdf_closes_every_loop_with_a_joint_at_its_pin(sim, folder):
-    model = ElementTree.parse(folder / "model.sdf").getroot().find("model")
-    joints = {joint.get("name"): joint for joint in model.iter("joint")}
-    mech = tr.Mechanism(sim.arm, sim.parameters)
-    T = mech.poses(np.zeros(sim.n))
-    for loop in sim.arm.loops:
-        joint = joints[f"{loop.name}_pin"]
-        assert joint.find("parent").text == f"{loop.body_a}_link"
-        pose = joint.find("pose")
-        assert pose.get("relative_to") == joint.find("child").text == f"{loop.body_b}_link"
-        pin_b = T[loop.body_b] @ [*(float(x) for x in pose.text.split()[:3]), 1.0]
-        np.testing.assert_allclose(pin_b, T[loop.body_a] @ [*loop.point_a, 1.0], atol=1e-9)
-    for link in model.iter("link"):
-        if link.find("pose") is not None:
-            placed = [float(x) for x in link.find("pose").text.split()]
-            np.testing.assert_allclose(placed[:3], T[link.get("name").removesuffix("_link")][:3, 3], atol=1e-12)
-
-
-def test_sdf_passes_the_check_of_sdformat(sim, folder):
-    if shutil.which("ign") is None or not list(Path("/usr/share/ignition").glob("sdformat*.yaml")):
-        pytest.skip("sdformat's checker is not installed: apt install ignition-tools libsdformat-dev sdformat-sdf")
-    done = subprocess.run(["ign", "sdf", "--check", "model.sdf"], cwd=folder, capture_output=True, text=True)
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, said
-    assert "Valid." in said
-    assert "Warning" not in said
-    assert "Error Code" not in said
+# -- RViz --------------------------------------------------------------------------------------------------------------
 
 
 def test_rviz_looks_from_a_frame_of_the_urdf(sim, folder):

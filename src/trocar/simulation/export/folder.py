@@ -56,6 +56,9 @@ def model_files(
     scene = model if isinstance(model, Scene) else model.scene
     if scene.objects:
         raise TrocarError(f"only arms and carts are exported; leave out the objects {', '.join(scene.objects)}")
+    for arm in scene.arms.values():
+        if BASE in [body.name for body in arm.arm.bodies]:
+            raise TrocarError(f"{arm.arm.name} has a body named '{BASE}', which exports call the fixed base: rename it")
     chosen = tuple(one for one in FORMATS if one in formats)
     name = model_name(model) if name is None else name
     start = {arm: simulated.q for arm, simulated in scene.arms.items()}

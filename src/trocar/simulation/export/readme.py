@@ -157,7 +157,7 @@ def _about_sdf(kinds: dict[str, SimulatedArm], alone: bool) -> list[str]:
     if any(_bare(arm) for arm in kinds.values()):
         lines.append(
             f"SDF: links whose inertia is inside another's (the wrist) weigh {LEAST_MASS:g} kg each and have the"
-            " inertia of thin discs, chosen to give their joints the inertia of the rotors. Without them the"
+            " inertia of discs, chosen to give their joints the inertia of the rotors. Without them the"
             " acceleration of a massless wrist would exceed what an explicit integrator can follow. The coupling of"
             " wrist pitch and yaw through their rotors is lost; rotors of the other joints are left out, as the"
             " inertia of a disc would also act on the joints that carry it."

@@ -1,7 +1,7 @@
 """Inertia for links that have none of their own, so that an explicit integrator can step them.
 
 The inertia of the PSM's wrist was identified as part of the link "insertion"; what its joints feel is that of their
-motors, for which SDF has no word. Thin discs on these links stand for the rotors.
+motors, for which SDF has no word. Discs on these links stand for the rotors.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from trocar.arms.parameters import Inertia
 from trocar.mechanics import Mechanism
 from trocar.spatial import Array
 
-DISC = np.diag([0.5, 0.5, 1.0])  # inertia of a thin disc, as a share of that about its axis
+DISC = np.diag([0.6, 0.6, 1.0])  # inertia of a thick disc, as a share of that about its axis
 LEAST_MASS, LEAST = 1e-4, 1e-8  # [kg], [kg m^2] of such a link
 
 

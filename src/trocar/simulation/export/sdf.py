@@ -2,6 +2,7 @@
 
 Gazebo's engines close no kinematic loop (gz-physics issue 25). A mimic joint of SDF 1.11 carries what a loop or a
 cable makes follow: its engine bullet-featherstone enforces it, dartsim ignores it (gz-physics issue 432).
+Drake reads an element of its own, `drake:mimic`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from trocar.simulation.scene import Scene
 from trocar.spatial import Array, pose
 
 VERSION = "1.11"
+DRAKE = "http://drake.mit.edu"  # namespace of Drake's own elements, which others ignore
 
 
 def sdf(scene: Scene, name: str, title: str, start: Mapping[str, Array], meshes: list[Mesh]) -> str:
@@ -33,6 +35,7 @@ def sdf(scene: Scene, name: str, title: str, start: Mapping[str, Array], meshes:
         title: says which arms and parameters these are. start: joints (n,) of every arm that its controllers go to.
     """
     root = Element("sdf", version=VERSION)
+    root.set("xmlns:drake", DRAKE)
     model = add(root, "model", name=name)
     T_world_root = upright(scene)
     if T_world_root is not None:
@@ -98,6 +101,8 @@ def _link(model: Element, link: Link, T: Array, inertia: Inertia) -> Element:
         shape = add(add(collision, "geometry"), kind)
         if kind == "box":
             add_texts(shape, size=2.0 * size)
+        elif kind == "sphere":
+            add_texts(shape, radius=size[0])
         else:
             add_texts(shape, radius=size[0], length=2.0 * size[1])
     return element
@@ -120,6 +125,7 @@ def _joint(model: Element, link: Link) -> None:
     if link.follows is not None:
         leader, factor = link.follows
         add_texts(add(axis, "mimic", joint=leader), multiplier=factor, offset=0.0, reference=0.0)
+        add(element, "drake:mimic", joint=leader, multiplier=factor, offset="0")
     limit = add(axis, "limit")
     add_texts(limit, lower=link.lower, upper=link.upper)
     if link.follows is None:

@@ -22,6 +22,7 @@ from trocar.simulation.export.links import (
     upper_triangle,
 )
 from trocar.simulation.export.meshes import Mesh
+from trocar.simulation.export.mjcf import GEOMS
 from trocar.simulation.export.xml import add, document, roll_pitch_yaw
 from trocar.simulation.scene import Scene
 from trocar.spatial import Array, pose
@@ -104,12 +105,17 @@ def _collision(parent: Element, geom: mujoco.MjsGeom) -> None:
     shape = add(element, "geometry")
     if kind == "box":
         add(shape, "box", size=2.0 * size)
+    elif kind == "sphere":
+        add(shape, "sphere", radius=size[0])
     else:
         add(shape, "cylinder", radius=size[0], length=2.0 * (size[1] + size[0]))
 
 
 def placed(geom: mujoco.MjsGeom) -> tuple[Array, Array, str]:
-    """Pose (4, 4) on its body, size as MuJoCo counts it (half lengths) [m], and "box" or "capsule", of a solid."""
+    """Pose (4, 4) on its body, size as MuJoCo counts it (half lengths) [m], and kind of a solid.
+
+    The kind is "box", "sphere" or "capsule".
+    """
     fromto = np.asarray(geom.fromto, dtype=float)
     R = np.zeros(9)
     if np.isfinite(fromto).all():
@@ -120,5 +126,4 @@ def placed(geom: mujoco.MjsGeom) -> tuple[Array, Array, str]:
         mujoco.mju_quat2Mat(R, quat)
         return pose(R.reshape(3, 3), (fromto[:3] + fromto[3:]) / 2), np.array([geom.size[0], half]), "capsule"
     mujoco.mju_quat2Mat(R, np.asarray(geom.quat))
-    kind = "box" if geom.type == mujoco.mjtGeom.mjGEOM_BOX else "capsule"
-    return pose(R.reshape(3, 3), geom.pos), np.array(geom.size), kind
+    return pose(R.reshape(3, 3), geom.pos), np.array(geom.size), GEOMS[geom.type]

@@ -201,7 +201,7 @@ def test_mjcf_keeps_a_quadratic_stiffness_and_names_friction_that_it_cannot_hold
 
 def weight_alone(sim):
     """The mechanism without springs, cables and constant forces, which URDF has no place for."""
-    drives = tuple(replace(drive, K=0.0, K2=0.0) for drive in sim.parameters.drives)
+    drives = tuple(replace(drive, K=0.0, K2=0.0, K0=0.0) for drive in sim.parameters.drives)
     return tr.Mechanism(sim.arm, replace(sim.parameters, drives=drives, elastics=()), gravity=sim.gravity_vector)
 
 

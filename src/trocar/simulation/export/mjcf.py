@@ -30,9 +30,10 @@ FRICTION = (1.0, 0.005, 0.0001)  # MuJoCo's default
 
 
 def mjcf(scene: Scene, name: str, title: str, start: Mapping[str, Array], meshes: list[Mesh]) -> str:
-    """Text of NAME.xml; `start` are the joints (n,) of every arm in the key frame "home". `ctrl` is the actuator effort.
+    """Text of NAME.xml. `ctrl` is the actuator effort; constant forces of the drives are the actuators' bias.
 
-    `title` says which arms and parameters these are.
+    Args:
+        title: says which arms and parameters these are. start: joints (n,) of every arm in the key frame "home".
     """
     spec = scene.spec
     stiff = (2.0 * scene.timestep, 1.0)
@@ -50,6 +51,10 @@ def mjcf(scene: Scene, name: str, title: str, start: Mapping[str, Array], meshes
     _tendons(root, spec, stiff)
     _equalities(root, spec, name.lower())
     _actuators(root, scene)
+    custom = add(root, "custom")
+    for arm, stepped in scene.stepped.items():
+        name_of_bias = f"{stepped.slice.prefix}effort_bias"
+        add(custom, "numeric", name=name_of_bias, data=scene.arms[arm].mechanism.effort_bias)
     keys = add(root, "keyframe")
     home = [scene.stepped[arm].E @ q for arm, q in start.items()]
     add(keys, "key", name="home", qpos=np.concatenate(home))
@@ -233,9 +238,9 @@ def _equalities(root: Element, spec: mujoco.MjSpec, name: str) -> None:
 
 
 def _actuators(root: Element, scene: Scene) -> None:
-    """One motor each; the constant offset of the drives, in actuator coordinates, is its bias."""
+    """One motor each; the constant force of the drives, in actuator coordinates, is its bias."""
     section = add(root, "actuator")
-    biases = np.concatenate([offsets(arm) for arm in scene.arms.values()])
+    biases = np.concatenate([constant_efforts(arm) for arm in scene.arms.values()])
     for actuator, bias in zip(scene.spec.actuators, biases, strict=True):
         target = "tendon" if actuator.trntype == mujoco.mjtTrn.mjTRN_TENDON else "joint"
         element = add(section, "general", name=actuator.name, gear=_some(actuator.gear[0], unless=1.0))
@@ -245,11 +250,9 @@ def _actuators(root: Element, scene: Scene) -> None:
             element.set("biasprm", numbers([bias, 0.0, 0.0]))
 
 
-def offsets(arm: SimulatedArm) -> Array:
-    """Constant effort (actuators,) [N m, N] of the drives' friction offsets, in actuator coordinates."""
-    drives = arm.mechanism.drives
-    tau = -(drives.Fo @ drives.A) if arm.options.friction else np.zeros(arm.n)
-    return np.asarray(arm.arm.motors.coupling.T @ tau)
+def constant_efforts(arm: SimulatedArm) -> Array:
+    """Constant effort (actuators,) [N m, N] of the drives' K0, in actuator coordinates."""
+    return np.asarray(arm.arm.motors.coupling.T @ -arm.mechanism.drives.constant)
 
 
 def _some(value: float, unless: float = 0.0) -> float | None:

@@ -196,6 +196,38 @@ def test_mjcf_keeps_a_quadratic_stiffness_and_names_friction_that_it_cannot_hold
     )
 
 
+def loaded(sim, folder):
+    """The MJCF in MuJoCo, with the cables that its README tells the user to apply; gravity compensation holds it."""
+    model = mujoco.MjModel.from_xml_path(str(folder / f"{sim.arm.name.lower()}.xml"))
+    cables = [e for e in sim.parameters.elastics if isinstance(e, CableTorque)]
+    return model, mujoco.MjData(model), CableForces(ArmSlice(SimpleNamespace(model=model), sim.arm), cables)
+
+
+def test_mjcf_rests_under_gravity_compensation(sim, folder):
+    """Constant forces (K0) act in the file as in the mechanism; the bias of the measured effort does not."""
+    model, data, cables = loaded(sim, folder)
+    for q in states(sim):
+        q[sim.arm.tip_joints :] = np.abs(q[sim.arm.tip_joints :])  # below 0 the jaws press on each other
+        mujoco.mj_resetData(model, data)
+        data.qpos[:], data.ctrl[:] = sim.arm.E @ q, sim.arm.motors.coupling.T @ sim.mechanism.gravity(q)
+        for _ in range(1000):
+            data.qfrc_applied[:] = cables.force(data.qpos, data.qvel)
+            mujoco.mj_step(model, data)
+        np.testing.assert_allclose(sim.arm.D @ data.qpos, q, atol=2e-5)
+    np.testing.assert_allclose(model.numeric("effort_bias").data, sim.mechanism.effort_bias, rtol=1e-12)
+
+
+def test_mjcf_of_the_psm_rests_without_gravity_and_effort():
+    """Its springs are weaker than its static friction."""
+    model = mujoco.MjModel.from_xml_path(str(MODELS / "psm" / "psm.xml"))
+    model.opt.gravity[:] = 0.0
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, model.key("home").id)
+    start = data.qpos.copy()
+    mujoco.mj_step(model, data, nstep=2000)
+    np.testing.assert_allclose(data.qpos, start, atol=1e-9)
+
+
 # -- URDF ------------------------------------------------------------------------------------------------------------
 
 
@@ -270,7 +302,7 @@ def test_urdf_links_carry_the_parameters_and_are_physically_valid(sim, folder):
 
 def test_urdf_names_meshes_that_exist(sim, folder):
     named = {mesh.get("filename") for mesh in xml(sim, folder, "urdf").iter("mesh")}
-    named |= {uri.text for uri in ElementTree.parse(folder / "model.sdf").iter("uri")}
+    assert named == {uri.text for uri in ElementTree.parse(folder / "model.sdf").iter("uri")}
     assert named == {f"assets/{path.name}" for path in (folder / "assets").iterdir()}
 
 
@@ -316,6 +348,18 @@ def test_the_command_refuses_what_it_cannot_write(arguments, said, tmp_path):
     assert done.exit_code != 0
     assert said in done.output
     assert not list(tmp_path.rglob("*.xml"))
+
+
+def test_a_body_named_as_the_base_is_refused(sim):
+    bodies = tuple(replace(body, name="base") if body.parent is None else body for body in sim.arm.bodies)
+    first = sim.arm.bodies[0].name
+    bodies = tuple(replace(body, parent="base") if body.parent == first else body for body in bodies)
+    driven = {joint: "base" if body == first else body for joint, body in sim.arm.driven.items()}
+    loops = tuple(replace(loop, body_b="base") if loop.body_b == first else loop for loop in sim.arm.loops)
+    inertias = {"base" if name == first else name: value for name, value in sim.parameters.inertias.items()}
+    arm = replace(sim.arm, bodies=bodies, driven=driven, loops=loops, look="bars")
+    with pytest.raises(tr.TrocarError, match="rename"):
+        model_files(Simulator(arm, replace(sim.parameters, inertias=inertias)))
 
 
 def test_an_unknown_format_lists_those_there_are(sim):

@@ -155,23 +155,18 @@ def _about_sdf(kinds: dict[str, SimulatedArm], alone: bool) -> list[str]:
         f" {BANDWIDTH:g} rad/s for the joint's inertia, limited to its effort) moves it to the home position and then"
         " listens to its topic `cmd_pos`.",
     ]
-    if any(_bare(arm) for arm in kinds.values()):
+    bare = {body.kind for arm in kinds.values() for body in arm.arm.bodies if body.name not in arm.parameters.inertias}
+    if bare:
+        lines.append(f"SDF: links whose inertia is inside another's weigh {LEAST_MASS:g} kg each.")
+    if "revolute" in bare:
         lines.append(
-            f"SDF: links whose inertia is inside another's (the wrist) weigh {LEAST_MASS:g} kg each and have the"
-            " inertia of discs, chosen to give their joints the inertia of the rotors. Without them the"
-            " acceleration of a massless wrist would exceed what an explicit integrator can follow. The coupling of"
-            " wrist pitch and yaw through their rotors is lost; rotors of the other joints are left out, as the"
-            " inertia of a disc would also act on the joints that carry it."
+            "SDF: links of the wrist have the inertia of discs, which give their joints that of the rotors within a"
+            " factor of two. Without them an explicit integrator cannot follow the wrist: it rattles between its"
+            " stops. The coupling of wrist pitch and yaw through their rotors is lost."
         )
-    else:
-        lines.append("SDF: rotor inertias.")
+    lines.append("SDF: rotor inertias of the other joints, as a disc would also act on the joints that carry it.")
     if any(arm.arm.carries == "endoscope" for arm in kinds.values()):
         lines.append("SDF: the stereo cameras have an assumed baseline of 5 mm and an assumed view of 60 degrees.")
     if not alone:
         lines.append("SDF: the arms are one model, whose links do not collide with each other.")
     return lines
-
-
-def _bare(simulated: SimulatedArm) -> bool:
-    """True if some link has no inertia of its own."""
-    return any(body.name not in simulated.parameters.inertias for body in simulated.arm.bodies)

@@ -14,7 +14,7 @@ from trocar.arms.parameters import Inertia
 from trocar.mechanics import Mechanism
 from trocar.spatial import Array
 
-DISC = np.diag([0.6, 0.6, 1.0])  # inertia of a thick disc, as a share of that about its axis
+DISC = np.diag([0.51, 0.51, 1.0])  # inertia of a disc, as a share of that about its axis; 0.5 if it had no thickness
 LEAST_MASS, LEAST = 1e-4, 1e-8  # [kg], [kg m^2] of such a link
 
 
@@ -22,20 +22,24 @@ def with_discs(mechanism: Mechanism) -> dict[str, Inertia]:
     """Inertia of every body: that of the parameters, or that of a disc about the joint's axis.
 
     The moments of the discs are those, none negative, with which the mass matrix of the joints that drive these
-    links comes closest at q = 0 to that of their rotors.
+    links comes closest to that of their rotors at q = 0.
     """
     arm, given = mechanism.arm, mechanism.parameters.inertias
     bare = [body.name for body in arm.bodies if body.name not in given]
     moments = dict.fromkeys(bare, 0.0)
     turning = [name for name in bare if arm.body(name).kind == "revolute"]
-    joints = [j for j, name in enumerate(arm.joint_names) if arm.driven[name] in turning]
-    if joints:
-        drives = mechanism.drives
-        rotors = (drives.A.T @ np.diag(drives.Im) @ drives.A)[np.ix_(joints, joints)]
+    drives = mechanism.drives
+    rotors = drives.A.T @ np.diag(drives.Im) @ drives.A
+    driven = [arm.driven[name] in turning for name in arm.joint_names]
+    joints = np.flatnonzero(np.array(driven) & (np.diag(rotors) > 0.0))
+    if joints.size:
+        rotors = rotors[np.ix_(joints, joints)]
         columns = [_rates(mechanism, name)[:, joints] for name in turning]
         upper = np.triu_indices(len(joints))
-        design = np.stack([(W.T @ DISC @ W)[upper] for W in columns], axis=1)
-        moments |= dict(zip(turning, nnls(design, rotors[upper])[0], strict=True))
+        # between absolute and relative errors: each joint then has the inertia of its rotor within a factor of two
+        size = np.outer(np.diag(rotors), np.diag(rotors))[upper] ** 0.25
+        design = np.stack([(W.T @ DISC @ W)[upper] / size for W in columns], axis=1)
+        moments |= dict(zip(turning, nnls(design, rotors[upper] / size)[0], strict=True))
     discs = {name: Inertia(mass=LEAST_MASS, com=np.zeros(3), I=max(I, LEAST) * DISC) for name, I in moments.items()}
     return {body.name: given.get(body.name) or discs[body.name] for body in arm.bodies}
 

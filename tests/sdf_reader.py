@@ -35,13 +35,15 @@ class Controller:
     i: float
     d: float
     largest: float
+    offset: float
     target: float
     integral: float = 0.0
 
     def effort(self, position, velocity, dt):
         error = self.target - position
         self.integral = np.clip(self.integral + self.i * error * dt, -self.largest, self.largest)
-        return np.clip(self.p * error + self.integral - self.d * velocity, -self.largest, self.largest)
+        effort = self.offset + self.p * error + self.integral - self.d * velocity
+        return np.clip(effort, -self.largest, self.largest)
 
 
 class SdfModel:
@@ -58,7 +60,8 @@ class SdfModel:
         self.controllers = [
             Controller(
                 plugin.find("joint_name").text,
-                *(number(plugin, name) for name in ("p_gain", "i_gain", "d_gain", "cmd_max", "initial_position")),
+                *(number(plugin, f"{term}_gain") for term in "pid"),
+                *(number(plugin, name) for name in ("cmd_max", "cmd_offset", "initial_position")),
             )
             for plugin in self.root.findall("plugin")
             if plugin.get("name") == "gz::sim::systems::JointPositionController"
@@ -115,7 +118,9 @@ class SdfModel:
         if friction:
             added.damping = [number(axis, "dynamics/damping"), 0.0, 0.0]
             added.frictionloss = number(axis, "dynamics/friction")
-        xx, yy, zz, xy, xz, yz = (number(inertial, f"inertia/{key}") for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
+        xx, yy, zz, xy, xz, yz = (
+            number(inertial, f"inertia/{key}") for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+        )
         body.explicitinertial = True
         body.mass, body.ipos = number(inertial, "mass"), transform(inertial.find("pose").text)[:3, 3]
         body.fullinertia = [xx, yy, zz, xy, xz, yz]

@@ -209,7 +209,9 @@ def test_drake_reads_the_sdf_and_moves_it_alike(sim, folder):
     logging.getLogger("drake").setLevel(logging.ERROR)  # plugins are Gazebo's
     plant = drake.MultibodyPlant(1e-3)
     plant.set_discrete_contact_approximation(drake.DiscreteContactApproximation.kSap)
-    unlimited = re.sub(r"<(lower|upper)>.*?</\1>", "", (folder / "model.sdf").read_text())  # each engine has its own stops
+    unlimited = re.sub(
+        r"<(lower|upper)>.*?</\1>", "", (folder / "model.sdf").read_text()
+    )  # each engine has its own stops
     Parser(plant).AddModelsFromString(unlimited, "sdf")
     plant.Finalize()
     context, port = plant.CreateDefaultContext(), plant.get_applied_generalized_force_input_port()

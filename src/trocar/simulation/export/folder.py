@@ -1,4 +1,4 @@
-"""The model folder of an arm or a scene: MJCF, URDF with SRDF, SDF, a configuration of RViz, meshes, README and licence."""
+"""The model folder of an arm or a scene: MJCF, URDF with SRDF, SDF, RViz configuration, meshes, README, licence."""
 
 from __future__ import annotations
 

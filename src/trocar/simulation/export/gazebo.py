@@ -42,17 +42,16 @@ def add_controllers(
 ) -> None:
     """A position controller for every independent joint, which holds `start` until it is told otherwise.
 
-    A PID of BANDWIDTH for the inertia that the joint of this file has at `start`, limited to the joint's effort.
+    A PID of BANDWIDTH for the inertia that the joint of this file has at `start`, with the weight there as
+    feed-forward, limited to the joint's effort.
     """
     for name, simulated in scene.arms.items():
         arm, prefix, q = simulated.arm, scene.stepped[name].slice.prefix, start[name]
-        of_file = replace(
-            simulated.parameters,
-            inertias=dict(inertias[name]),
-            drives=tuple(replace(drive, Im=0.0) for drive in simulated.parameters.drives),
-        )
-        inertia = np.diag(Mechanism(arm, of_file).mass_matrix(q))
-        for joint, M, target in zip(arm.joints, inertia, q, strict=True):
+        drives = tuple(replace(drive, Im=0.0, K=0.0, K2=0.0, K0=0.0) for drive in simulated.parameters.drives)
+        of_file = replace(simulated.parameters, inertias=dict(inertias[name]), drives=drives, elastics=())
+        mechanism = Mechanism(arm, of_file, gravity=simulated.gravity_vector)
+        values = np.diag(mechanism.mass_matrix(q)), mechanism.gravity(q), q
+        for joint, M, weight, target in zip(arm.joints, *values, strict=True):
             plugin = _system(model, "joint-position-controller", "JointPositionController")
             add_texts(
                 plugin,
@@ -64,6 +63,7 @@ def add_controllers(
                 i_min=-joint.effort,
                 cmd_max=joint.effort,
                 cmd_min=-joint.effort,
+                cmd_offset=weight,
                 initial_position=target,
             )
     _system(model, "joint-state-publisher", "JointStatePublisher")

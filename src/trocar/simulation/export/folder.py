@@ -65,10 +65,11 @@ def model_files(
     if isinstance(model, Simulator):
         start = {arm: np.array(simulated.arm.home) for arm, simulated in scene.arms.items()}
     seen = meshes(scene.spec, {arm: simulated.arm.name.lower() for arm, simulated in scene.arms.items()})
-    file, title, (centre, extent) = name.lower(), _title(scene), _extent(scene, start, seen)
+    file, title, (centre, extent, lowest) = name.lower(), _title(scene), _extent(scene, start, seen)
     texts: dict[str, str] = {"README.md": readme(scene, name, chosen), "LICENSE": LICENSE, "CHANGELOG.md": CHANGELOG}
     if "mjcf" in chosen:
-        floor = not scene.gravity[:2].any()
+        below = lowest if scene.cart is not None else float(centre[2]) - 0.75 * extent
+        floor = None if scene.gravity[:2].any() else below  # none below an arm that is mounted at a slant
         texts |= {
             f"{file}.xml": mjcf(scene, name, title, start, seen),
             "scene.xml": lit_scene(file, centre, extent, floor),
@@ -109,8 +110,8 @@ def _title(scene: Scene) -> str:
     return " ".join(f"{name} with {parameters.name}: {parameters.source}." for name, parameters in sets.items())
 
 
-def _extent(scene: Scene, start: Mapping[str, Array], seen: list[Mesh]) -> tuple[Array, float]:
-    """Centre (3,) and size of the box around what is seen at `start` [m]."""
+def _extent(scene: Scene, start: Mapping[str, Array], seen: list[Mesh]) -> tuple[Array, float, float]:
+    """Centre (3,), size and lowest height of the box around what is seen at `start` [m]."""
     poses = {BASE: np.eye(4), **scene.fixed_poses()}
     for name, q in start.items():
         prefix = scene.stepped[name].slice.prefix
@@ -121,4 +122,4 @@ def _extent(scene: Scene, start: Mapping[str, Array], seen: list[Mesh]) -> tuple
         [mesh.triangles.reshape(-1, 3) @ T[:3, :3].T + T[:3, 3] for mesh in seen for T in [poses[mesh.link]]]
     )
     low, high = points.min(0), points.max(0)
-    return (low + high) / 2, float(np.linalg.norm(high - low))
+    return (low + high) / 2, float(np.linalg.norm(high - low)), float(low[2])

@@ -78,10 +78,10 @@ def _options(root: Element, spec: mujoco.MjSpec) -> None:
     add(option, "flag", island="disable", midphase="disable")
 
 
-def lit_scene(name: str, centre: Array, extent: float, floor: bool) -> str:
+def lit_scene(name: str, centre: Array, extent: float, floor: float | None) -> str:
     """Text of scene.xml: the arm with light, backdrop and perhaps a floor.
 
-    `centre` (3,) and `extent` are those of what is seen [m]. An arm that is mounted at a slant has no floor below it.
+    `centre` (3,) and `extent` are those of what is seen, `floor` is the height of the floor [m]; None for no floor.
     """
     root = Element("mujoco", model=f"{name} scene")
     add(root, "include", file=f"{name}.xml")
@@ -94,9 +94,16 @@ def lit_scene(name: str, centre: Array, extent: float, floor: bool) -> str:
     add(asset, "texture", type="skybox", builtin="gradient", **colours, width="512", height="512")
     world = add(root, "worldbody")
     add(world, "light", pos=[1.2, -0.6, 2.2], dir=[-1.2, 0.6, -2.2], type="directional", diffuse="0.5 0.5 0.5")
-    if floor:
-        below = [0.0, 0.0, round(float(centre[2]) - 0.75 * extent, 2)]
-        add(world, "geom", name="floor", type="plane", size="0 0 1", pos=below, rgba="0.72 0.75 0.78 1")
+    if floor is not None:
+        add(
+            world,
+            "geom",
+            name="floor",
+            type="plane",
+            size="0 0 1",
+            pos=[0.0, 0.0, round(floor, 2)],
+            rgba="0.72 0.75 0.78 1",
+        )
     return document(root)
 
 

@@ -2,6 +2,7 @@
 
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -50,6 +51,7 @@ class SdfModel:
     """The model of a file. Attributes: root (its element), T (pose of every link), joints, controllers."""
 
     def __init__(self, path):
+        self.path = Path(path)
         self.root = ElementTree.parse(path).getroot().find("model")
         at = {link.get("name"): link.find("pose") for link in self.root.findall("link")}
         self.T = {name: np.eye(4) if pose is None else transform(pose.text) for name, pose in at.items()}
@@ -106,6 +108,61 @@ class SdfModel:
             stiff = {"solref": [0.002, 1.0], "solimp": [0.9999, 0.9999, 0.001, 0.5, 2.0]}
             spec.add_equality(name=follower, name1=follower, name2=leader, data=data, **kind, **stiff)
         return spec.compile()
+
+    def bullet(self, bullet):
+        """The model in Bullet (the module pybullet, connected), mimic joints as gear constraints: body, joints by name.
+
+        Gazebo's engine bullet-featherstone enforces mimic joints by this constraint.
+        """
+        body = bullet.loadURDF(self._plain_urdf(), useFixedBase=True, flags=bullet.URDF_USE_INERTIA_FROM_FILE)
+        bullet.setGravity(*(self.T_world[:3, :3].T @ [0.0, 0.0, -9.81]))
+        bullet.setTimeStep(1e-3)
+        numbers = {bullet.getJointInfo(body, i)[1].decode(): i for i in range(bullet.getNumJoints(body))}
+        for name, i in numbers.items():
+            bullet.setJointMotorControl2(body, i, bullet.VELOCITY_CONTROL, force=0)
+            damping = number(self.joints[name], "axis/dynamics/damping")
+            bullet.changeDynamics(body, i, linearDamping=0, angularDamping=0, jointDamping=damping)
+        for follower, (leader, factor) in self.followers().items():
+            links, zero = (body, numbers[follower], body, numbers[leader]), [0, 0, 0]
+            gear = bullet.createConstraint(*links, bullet.JOINT_GEAR, [0, 0, 1], zero, zero)
+            bullet.changeConstraint(gear, gearRatio=-factor, maxForce=1e4, erp=0.2, relativePositionTarget=0)
+        return body, numbers
+
+    def _plain_urdf(self):
+        """Path of the same links and joints in URDF, which Bullet reads; without mimic and shapes."""
+        robot = ElementTree.Element("robot", name="model")
+        for name, link in self.links.items():
+            element, inertial = ElementTree.SubElement(robot, "link", name=name), link.find("inertial")
+            if inertial is None:
+                continue
+            added = ElementTree.SubElement(element, "inertial")
+            centre = inertial.find("pose").text.split()[:3]
+            ElementTree.SubElement(added, "origin", xyz=" ".join(centre))
+            ElementTree.SubElement(added, "mass", value=inertial.find("mass").text)
+            ElementTree.SubElement(added, "inertia", {entry.tag: entry.text for entry in inertial.find("inertia")})
+        for name, joint in self.joints.items():
+            parent, child = joint.find("parent").text, joint.find("child").text
+            if parent == "world":
+                continue
+            element = ElementTree.SubElement(robot, "joint", name=name, type=joint.get("type"))
+            ElementTree.SubElement(element, "parent", link=parent)
+            ElementTree.SubElement(element, "child", link=child)
+            T = np.linalg.inv(self.T[parent]) @ self.T[child]
+            R = T[:3, :3]
+            pitch = np.arctan2(-R[2, 0], np.hypot(R[0, 0], R[1, 0]))
+            rpy = np.arctan2(R[2, 1], R[2, 2]), pitch, np.arctan2(R[1, 0], R[0, 0])
+            xyz, rpy = (" ".join(f"{x:.17g}" for x in values) for values in (T[:3, 3], rpy))
+            ElementTree.SubElement(element, "origin", xyz=xyz, rpy=rpy)
+            ElementTree.SubElement(element, "axis", xyz="0 0 1")
+            ends = {
+                end: joint.find(f"axis/limit/{end}").text
+                for end in ("lower", "upper")
+                if joint.find("axis") is not None
+            }
+            ElementTree.SubElement(element, "limit", effort="1000", velocity="1000", **ends)
+        path = self.path.with_name("plain.urdf")
+        path.write_bytes(ElementTree.tostring(robot))
+        return str(path)
 
     def _add(self, body, joint, friction):
         axis, inertial = joint.find("axis"), self.links[body.name].find("inertial")

@@ -234,3 +234,25 @@ def test_drake_reads_the_sdf_and_moves_it_alike(sim, folder):
         q = plant.GetPositions(context)
         worst = max(worst, *(abs(q[place[name][0]] - row[model.joint(name).qposadr[0]]) for name in joints))
     assert worst < 1e-4
+
+
+def test_bullet_brings_the_sdf_home_with_gear_constraints_for_its_mimic_joints(sim, folder):
+    """Bullet's multi-body engine and its gear constraint are what Gazebo's bullet-featherstone is made of."""
+    bullet = pytest.importorskip("pybullet", reason="pip install pybullet")
+    client = bullet.connect(bullet.DIRECT)
+    try:
+        sdf = SdfModel(folder / "model.sdf")
+        body, numbers = sdf.bullet(bullet)
+        follows, worst = sdf.followers().items(), 0.0
+        for _ in range(3000):
+            for controller in sdf.controllers:
+                q, dq, *_ = bullet.getJointState(body, numbers[controller.joint])
+                effort = float(controller.effort(q, dq, 1e-3))
+                bullet.setJointMotorControl2(body, numbers[controller.joint], bullet.TORQUE_CONTROL, force=effort)
+            bullet.stepSimulation()
+            at = {name: bullet.getJointState(body, i)[0] for name, i in numbers.items()}
+            worst = max(worst, *(abs(at[name] - factor * at[leader]) for name, (leader, factor) in follows))
+        np.testing.assert_allclose([at[name] for name in sim.arm.joint_names], sim.arm.home, atol=1e-3)
+        assert worst < 1e-4
+    finally:
+        bullet.disconnect(client)

@@ -176,7 +176,8 @@ def _about_sdf(kinds: dict[str, SimulatedArm], alone: bool) -> list[str]:
     if not alone:
         lines.append("The arms are one model, whose links do not collide with each other.")
     lines.append(
-        "Tested: read and stepped by Drake 1.51; read by sdformat 12, which knows SDF 1.9, without `<mimic>`; stepped"
-        " by explicit Euler steps of 1 ms with the controllers above. Not run in Gazebo itself."
+        "Tested with the controllers above: read and stepped by Drake 1.51; stepped by Bullet 3.2, whose gear"
+        " constraint is what bullet-featherstone makes of `<mimic>`; by explicit Euler steps of 1 ms in MuJoCo. Read by"
+        " sdformat 12, which knows SDF 1.9, without `<mimic>`. Not run in Gazebo itself."
     )
     return ["## In Gazebo and Drake", "", *[f"- {line}" for line in lines], ""]

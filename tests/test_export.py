@@ -23,6 +23,7 @@ from trocar.simulation.engine import STIFFENING
 from trocar.simulation.export import FORMATS, model_files, write_model
 from trocar.simulation.export.meshes import meshes
 from trocar.simulation.forces.cables import CableForces
+from trocar.simulation.objects.solid import needle
 
 ARMS = ("PSM", "ECM", "MTML", "MTMR", "PSM_Si", "ECM_Si")
 
@@ -235,6 +236,15 @@ def test_urdf_with_mimic_joints_in_pinocchio_has_tip_and_dynamics_of_the_mechani
         np.testing.assert_allclose(pin.nonLinearEffects(model, data, q, dq), c + mech.gravity(q), atol=1e-9)
 
 
+def test_urdf_of_a_psm_without_counterweight_has_its_mass_matrix(tmp_path):
+    sim = Simulator("PSM", counterweight=False)
+    write_model(sim, tmp_path, ["urdf"])
+    model = pin.buildModelFromUrdf(str(tmp_path / "psm.urdf"), mimic=True)
+    q = states(sim, 1)[0]
+    M = np.triu(pin.crba(model, model.createData(), q, pin.Convention.WORLD))
+    np.testing.assert_allclose(M, np.triu(sim.mechanism.mass_matrix(q) - rotors(sim.mechanism)), atol=1e-10)
+
+
 def test_urdf_in_mujoco_has_the_same_tip_and_inertias(sim, folder):
     mech = tr.Mechanism(sim.arm, sim.parameters)
     model = mujoco.MjModel.from_xml_path(str(folder / f"{sim.arm.name.lower()}.urdf"))
@@ -334,6 +344,12 @@ def test_a_body_named_as_the_base_is_refused(sim):
     arm = replace(sim.arm, bodies=bodies, driven=driven, loops=loops, look="bars")
     with pytest.raises(tr.TrocarError, match="rename"):
         model_files(Simulator(arm, replace(sim.parameters, inertias=inertias)))
+
+
+def test_objects_are_refused():
+    scene = tr.load_scene("psm", objects=[needle("needle", np.eye(4))])
+    with pytest.raises(tr.TrocarError, match="leave out the objects needle"):
+        model_files(scene)
 
 
 def test_an_unknown_format_lists_those_there_are(sim):

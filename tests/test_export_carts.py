@@ -124,6 +124,18 @@ def test_srdf_of_a_cart_names_joints_and_links_of_its_urdf(cart):
     assert {group.get("name") for group in srdf.findall("group")} >= {"PSM1_arm", "PSM1_jaw", "ECM_arm"}
 
 
+def test_a_scene_without_a_cart_is_written_under_its_name(tmp_path):
+    done = CliRunner().invoke(app, ["export", "masters", "-f", "urdf", "-o", str(tmp_path), "--no-picture"])
+    assert done.exit_code == 0, done.output
+    model = pin.buildModelFromUrdf(str(tmp_path / "masters" / "masters.urdf"), mimic=True)
+    scene, data = tr.load_scene("masters"), model.createData()
+    assert model.nq == 14
+    pin.framesForwardKinematics(model, data, np.zeros(14))
+    for arm in scene.arms:
+        T = data.oMf[model.getFrameId(f"{arm}_tip_link")].homogeneous
+        np.testing.assert_allclose(T, scene.T_world_tip(arm), atol=1e-9)
+
+
 def test_the_command_writes_a_cart_and_refuses_options_that_its_scene_fixes(tmp_path):
     runner = CliRunner()
     done = runner.invoke(app, ["export", "cart_classic", "-f", "mjcf", "-o", str(tmp_path), "--no-picture"])

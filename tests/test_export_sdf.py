@@ -130,7 +130,7 @@ def test_free_motion_of_the_sdf_is_that_of_the_simulator(sim, folder):
     sdf = SdfModel(folder / "model.sdf")
     model = sdf.mujoco(explicit=False, friction=False)
     drives = tuple(replace(drive, Im=0.0, K=0.0, K2=0.0, K0=0.0) for drive in sim.parameters.drives)
-    of_file = replace(sim.parameters, inertias=with_discs(sim.mechanism), drives=drives, elastics=())
+    of_file = replace(sim.parameters, inertias=with_discs(sim), drives=drives, elastics=())
     ours = Simulator(sim.arm, of_file, friction=False, contacts=False, limits=False)
     model.jnt_limited[:] = 0
     q = np.clip(0.3, sim.arm.lower, sim.arm.upper) * np.where(np.array(sim.arm.joint_units) == "m", 0.3, 1.0)

@@ -13,6 +13,7 @@ from trocar.arms.parameters import Inertia
 from trocar.errors import TrocarError
 from trocar.simulation.export.meshes import BASE, Mesh
 from trocar.simulation.scene import Scene
+from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.spatial import Array, inverse
 
 # Links whose inertia is inside another's (the wrist's is in the link "insertion") still need some for a parser.
@@ -106,12 +107,18 @@ def _arm_links(scene: Scene, name: str, meshes: list[Mesh]) -> list[Link]:
                 velocity=facts.velocity,
                 damping=float(np.ravel(part.damping)[0]),
                 friction=float(part.frictionloss),
-                inertia=simulated.parameters.inertias.get(body.name),
+                inertia=own_inertias(simulated).get(body.name),
                 meshes=tuple(mesh for mesh in meshes if mesh.link == prefix + body.name),
                 solids=tuple(geom for geom in scene.spec.body(prefix + body.name).geoms if geom.contype),
             )
         )
     return found
+
+
+def own_inertias(simulated: SimulatedArm) -> dict[str, Inertia]:
+    """Inertia of the bodies that are simulated with one, by body."""
+    without = None if simulated.options.counterweight else simulated.arm.counterweight
+    return {body: inertia for body, inertia in simulated.parameters.inertias.items() if body != without}
 
 
 def leaders_first(tree: list[Link]) -> list[Link]:
@@ -144,24 +151,24 @@ def leaders_first(tree: list[Link]) -> list[Link]:
         early = _before_their_leaders(found)
         if not early:
             break
-        found = [replace(link, joint=f"{link.follows[0]}_{link.body}") if link in early else link for link in found]
+        found = [replace(a, joint=f"{early[a.name]}_{a.body}") if a.name in early else a for a in found]
     return found
 
 
-def _before_their_leaders(tree: list[Link]) -> list[Link]:
-    """Followers that a depth-first walk, siblings by name, meets before their leaders."""
+def _before_their_leaders(tree: list[Link]) -> dict[str, str]:
+    """Leaders, by the link that follows, which a depth-first walk, siblings by joint name, meets after the follower."""
     children: dict[str, list[Link]] = {}
     for link in tree:
         children.setdefault(link.parent, []).append(link)
     waiting = [link for link in tree if link.parent not in {other.name for other in tree}]
     waiting.sort(key=lambda link: link.joint, reverse=True)
     met: set[str] = set()
-    early = []
+    early = {}
     while waiting:
         link = waiting.pop()
         met.add(link.joint)
         if link.follows is not None and link.follows[0] not in met:
-            early.append(link)
+            early[link.name] = link.follows[0]
         waiting += sorted(children.get(link.name, ()), key=lambda child: child.joint, reverse=True)
     return early
 

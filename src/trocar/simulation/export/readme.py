@@ -7,6 +7,7 @@ import numpy as np
 from trocar.arms.elastics import CableTorque
 from trocar.simulation.engine import STIFFENING
 from trocar.simulation.export.gazebo import BANDWIDTH
+from trocar.simulation.export.links import own_inertias
 from trocar.simulation.export.rotor_discs import LEAST_MASS
 from trocar.simulation.scene import Scene
 from trocar.simulation.simulated_arm import SimulatedArm
@@ -158,7 +159,7 @@ def _about_sdf(kinds: dict[str, SimulatedArm], alone: bool) -> list[str]:
         f" {BANDWIDTH:g} rad/s for the joint's inertia, with its weight at home as `cmd_offset`) moves it to the home"
         " position and then listens to its topic `cmd_pos`.",
     ]
-    bare = {body.kind for arm in kinds.values() for body in arm.arm.bodies if body.name not in arm.parameters.inertias}
+    bare = {body.kind for arm in kinds.values() for body in arm.arm.bodies if body.name not in own_inertias(arm)}
     if bare:
         lines.append(f"Added: links whose inertia is inside another's weigh {LEAST_MASS:g} kg each.")
     if "revolute" in bare:

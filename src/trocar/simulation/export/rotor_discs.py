@@ -9,32 +9,33 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import nnls
 
-from trocar.arms.arm import poses_at_zero
+from trocar.arms.arm import Arm, poses_at_zero
 from trocar.arms.parameters import Inertia
-from trocar.mechanics import Mechanism
+from trocar.simulation.export.links import own_inertias
+from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.spatial import Array
 
 DISC = np.diag([0.51, 0.51, 1.0])  # inertia of a disc, as a share of that about its axis; 0.5 if it had no thickness
 LEAST_MASS, LEAST = 1e-4, 1e-8  # [kg], [kg m^2] of such a link
 
 
-def with_discs(mechanism: Mechanism) -> dict[str, Inertia]:
+def with_discs(simulated: SimulatedArm) -> dict[str, Inertia]:
     """Inertia of every body: that of the parameters, or that of a disc about the joint's axis.
 
     The moments of the discs are those, none negative, with which the mass matrix of the joints that drive these
     links comes closest to that of their rotors at q = 0.
     """
-    arm, given = mechanism.arm, mechanism.parameters.inertias
+    arm, given = simulated.arm, own_inertias(simulated)
     bare = [body.name for body in arm.bodies if body.name not in given]
     moments = dict.fromkeys(bare, 0.0)
     turning = [name for name in bare if arm.body(name).kind == "revolute"]
-    drives = mechanism.drives
+    drives = simulated.mechanism.drives
     rotors = drives.A.T @ np.diag(drives.Im) @ drives.A
     driven = [arm.driven[name] in turning for name in arm.joint_names]
     joints = np.flatnonzero(np.array(driven) & (np.diag(rotors) > 0.0))
     if joints.size:
         rotors = rotors[np.ix_(joints, joints)]
-        columns = [_rates(mechanism, name)[:, joints] for name in turning]
+        columns = [_rates(arm, name)[:, joints] for name in turning]
         upper = np.triu_indices(len(joints))
         # between absolute and relative errors: each joint then has the inertia of its rotor within a factor of two
         size = np.outer(np.diag(rotors), np.diag(rotors))[upper] ** 0.25
@@ -44,9 +45,9 @@ def with_discs(mechanism: Mechanism) -> dict[str, Inertia]:
     return {body.name: given.get(body.name) or discs[body.name] for body in arm.bodies}
 
 
-def _rates(mechanism: Mechanism, name: str) -> Array:
+def _rates(arm: Arm, name: str) -> Array:
     """Angular velocity (3, n) of a body in its own axes per joint velocity, at q = 0."""
-    arm, T = mechanism.arm, poses_at_zero(mechanism.arm.bodies)
+    T = poses_at_zero(arm.bodies)
     W = np.zeros((3, arm.n))
     for carrier in arm.carriers(name):
         body = arm.body(carrier)

@@ -49,7 +49,7 @@ def sdf(scene: Scene, name: str, title: str, start: Mapping[str, Array], meshes:
         joint = add(model, "joint", name="base_to_world" if world else f"{fixed.name}_fixed", type="fixed")
         add_texts(joint, parent="world" if world else ROOT, child=fixed.name)
     tree = links(scene, meshes)
-    inertias = {arm: with_discs(simulated.mechanism) for arm, simulated in scene.arms.items()}
+    inertias = {arm: with_discs(simulated) for arm, simulated in scene.arms.items()}
     cameras: dict[str, Element] = {}
     for link in tree:
         T = _base(scene, link.arm) @ poses_at_zero(scene.arms[link.arm].arm.bodies)[link.body]

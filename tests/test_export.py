@@ -189,6 +189,9 @@ def test_mjcf_rests_under_gravity_compensation(sim, folder):
             data.qfrc_applied[:] = cables.force(data.qpos, data.qvel)
             mujoco.mj_step(model, data)
         np.testing.assert_allclose(sim.arm.D @ data.qpos, q, atol=2e-5)
+    data.ctrl[:] = 0.0
+    mujoco.mj_forward(model, data)
+    np.testing.assert_allclose(data.qfrc_actuator, -sim.mechanism.drives.constant @ sim.arm.D, atol=1e-12)
     np.testing.assert_allclose(model.numeric("effort_bias").data, sim.mechanism.effort_bias, rtol=1e-12)
 
 

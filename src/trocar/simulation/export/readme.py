@@ -170,7 +170,8 @@ def _about_sdf(kinds: dict[str, SimulatedArm], alone: bool) -> list[str]:
             " factor of two. Without them an explicit integrator cannot follow the wrist: it rattles between its"
             " stops. The coupling of wrist pitch and yaw through their rotors is lost."
         )
-    lines.append("Left out: rotor inertias of other joints; a disc would also act on the joints that carry it.")
+    which = "of the other joints" if "revolute" in bare else "of the motors"
+    lines.append(f"Left out: rotor inertias {which}; a disc would also act on the joints that carry it.")
     if any(arm.arm.carries == "endoscope" for arm in kinds.values()):
         lines.append(
             "The stereo cameras publish on the topics `.../left` and `.../right`. Their baseline (5 mm) and angle of"

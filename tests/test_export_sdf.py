@@ -162,6 +162,15 @@ def test_sdf_cameras_look_where_the_endoscope_does(sim, folder):
         assert float(sensor.find("camera/horizontal_fov").text) == pytest.approx(VIEW)
 
 
+def test_sdf_limits_are_those_of_the_arm_and_include_the_start_at_zero(sim, folder):
+    joints = SdfModel(folder / "model.sdf").joints
+    for facts in sim.arm.joints:
+        limit = joints[facts.name].find("axis/limit")
+        assert float(limit.find("lower").text) == pytest.approx(min(facts.lower, 0.0), rel=1e-12)
+        assert float(limit.find("upper").text) == pytest.approx(max(facts.upper, 0.0), rel=1e-12)
+        assert float(limit.find("effort").text) == pytest.approx(facts.effort)
+
+
 def test_gravity_of_a_pitched_arm_is_downwards_in_the_world(sim, folder):
     T = SdfModel(folder / "model.sdf").T_world
     np.testing.assert_allclose(T[:3, :3] @ sim.gravity_vector, [0.0, 0.0, -9.81], atol=1e-9)

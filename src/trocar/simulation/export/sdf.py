@@ -127,7 +127,8 @@ def _joint(model: Element, link: Link) -> None:
         add_texts(add(axis, "mimic", joint=leader), multiplier=factor, offset=0.0, reference=0.0)
         add(element, "drake:mimic", joint=leader, multiplier=factor, offset="0")
     limit = add(axis, "limit")
-    add_texts(limit, lower=link.lower, upper=link.upper)
+    # a simulator starts joints at 0, and a start beyond a stop is a blow
+    add_texts(limit, lower=min(link.lower, 0.0), upper=max(link.upper, 0.0))
     if link.follows is None:
         add_texts(limit, effort=link.effort, velocity=link.velocity)
     if link.damping or link.friction:

@@ -27,7 +27,7 @@ from trocar.errors import TrocarError, check_known
 from trocar.report import RELATIONS, Claim
 
 REQUIRED = {"relation", "source"}
-DEFAULTS: dict[str, Any] = {"published": None, "tolerance": 0.0, "unit": "", "note": ""}
+DEFAULTS: dict[str, Any] = {"published": None, "tolerance": 0.0, "unit": "", "note": "", "kind": "engine"}
 
 
 class ClaimTable:

@@ -12,7 +12,7 @@ from trocar.errors import TrocarError
 Relation = Literal["equal", "at_most", "at_least"]
 
 RELATIONS: tuple[str, ...] = get_args(Relation)
-JSON_KEYS = ("id", "published", "ours", "unit", "relation", "tolerance", "holds", "source", "note")
+JSON_KEYS = ("id", "published", "ours", "unit", "relation", "tolerance", "holds", "kind", "source", "note")
 REASONS = ("not run: ", "not reproducible: ")
 
 
@@ -28,6 +28,8 @@ class Claim:
         relation: required of ours to published: equal, at_most or at_least.
         tolerance: allowed excess over the relation, >= 0, in `unit`.
         source: of the published number (publication, table, page).
+        kind: engine (our model equals a printed number), log (recomputed from the authors' own data or table), fit (fitted
+            to the data it is compared with), one-sided (a bound that a printed number sets) or own (a bound of ours).
         note: remark; with a number missing, the reason: "not run: ..." or "not reproducible: ...".
     """
 
@@ -39,6 +41,7 @@ class Claim:
     tolerance: float
     source: str
     note: str = ""
+    kind: str = "engine"
 
     def __post_init__(self) -> None:
         for name in ("id", "unit", "source", "note"):

@@ -233,10 +233,10 @@ def loop_paragraph(loops: Sequence[ClosedLoop]) -> str:
 def paragraphs(table: StaticTable, model: Mechanism) -> list[str]:
     fit, friction = identified(), static_friction()
     names = ", ".join(f"{value:.4f}" for value in coefficients(model)[:4])
-    off = np.abs(gravity_regressor(table.q) @ fit.coefficients + fit.offset - table.GC_torque).max()
+    off = np.abs(gravity_regressor(table.q) @ fit.coefficients + fit.K0 - table.GC_torque).max()
     return [
-        "The printed compensation torques are those of gravity and a constant effort at each joint "
-        f"({', '.join(f'{o:.3f} {u}' for o, u in zip(fit.offset, UNITS, strict=True))}): eight numbers give all "
+        "The printed compensation torques are those of gravity and a constant force at each joint "
+        f"({', '.join(f'{o:.3f} {u}' for o, u in zip(fit.K0, UNITS, strict=True))}): eight numbers give all "
         f"fifteen to {off:.3f}. Gravity alone, five numbers, leaves 0.16 N m. D, C, A, B = {names} kg m, m3 = "
         f"{coefficients(model)[4]:.4f} kg (see trocar/identification/si/gravity.py).",
         "The arm simulated is not that model: its gravity is the middle of the printed bounds, its friction their "

@@ -26,7 +26,7 @@ from trocar.simulation.run import simulate
 from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array
 
-ARMS = 3  # drawn
+ARMS = 2  # drawn
 MOUNTINGS = tuple(np.radians([0.0, -15.0, -45.0, -70.0]))
 COLUMNS: dict[str, TermsByDrive] = {"columns of Table I": {}, "columns of Table I and more": EXTENDED}
 LOADED: TermsByDrive = {"yaw": ("mu",), "pitch": ("mu",)}  # the columns of Table I and load-dependent friction alone

@@ -101,8 +101,8 @@ def gravity_claims(table: StaticTable, model: Mechanism) -> list[Claim]:
         found += TABLE.claims("table II/GC torque, pose {pose}/{row}", ours[k], published=given, pose=k + 1)
     rigid = fit_gravity(table.q, table.GC_torque, offsets=False)
     for name, fit, what in (
-        ("gravity alone", rigid, "five coefficients, no constant effort"),
-        ("gravity and offsets", identified(), "five coefficients and three constant efforts"),
+        ("gravity alone", rigid, "five coefficients, no constant force"),
+        ("gravity and constant forces", identified(), "five coefficients and three constant forces"),
     ):
         left_out = fit.left_out()
         error = np.abs(left_out - table.GC_torque).max(0)

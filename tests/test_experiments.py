@@ -40,6 +40,7 @@ FAILING = {
     "zhou2025/identify and compensate, columns of Table I/drift/J1",
     "zhou2025/identify and compensate, columns of Table I/error over friction/J1",
     "wang2019/payload/105 g on the insertion column, friction fitted along, farthest window of 1 s",
+    "wang2019/faults/not isolated",
     "gondokaryono2019/table 3/d of row 7",
     "gondokaryono2019/table 5/d of frame 9",
     "gondokaryono2019/ecm/axes 3-7",

@@ -147,9 +147,9 @@ def test_a_recording_of_the_excitation_gives_a_compensation_that_friction_makes_
     data = loop.noisy(loop.record(sim))
     found = identify_si(*data, gravity=sim.mechanism.gravity_vector)
     assert found.status == "optimal"
-    assert (loop.holding_error(parameters, found.parameters).max(0) < [0.6, 0.3, 0.6]).all()
+    assert loop.holding_error(parameters, found.parameters).max() < 1.0
     plain = identify_si(*data, gravity=sim.mechanism.gravity_vector, added={})
-    assert loop.holding_error(parameters, plain.parameters)[:, 0].max() > 1.0  # friction taken for weight
+    assert loop.holding_error(parameters, plain.parameters)[:, 0].max() > 1.5  # friction taken for weight
 
 
 def test_a_wrong_model_uses_up_friction_and_none_at_all_more_than_there_is(model):

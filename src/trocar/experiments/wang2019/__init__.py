@@ -90,7 +90,7 @@ def _identified(context: Context, report: Report, family: str, arm: str) -> Iden
         report.add_claims([*_not_run(family, "one", no_one), *_not_run(family, "two", no_two or no_one)])
         return None
     context.progress(f"{family}: least squares as published")
-    train = _prepared(family, arm, one)
+    train = prepared_as_published(family, arm, one)
     fits = _fits(train)
     report.add_claims(_as_published(family, "one", fits, train))
     context.progress(f"{family}: ours")
@@ -99,8 +99,8 @@ def _identified(context: Context, report: Report, family: str, arm: str) -> Iden
     if no_two:
         report.add_claims(_not_run(family, "two", no_two))
     else:
-        test = _prepared(family, arm, two)
-        report.add_claims([*_as_published(family, "two", fits, test), *_ours_on_two(family, found, two, test)])
+        test = prepared_as_published(family, arm, two)
+        report.add_claims([*_as_published(family, "two", fits, test), *ours_on_two(family, found, two, test)])
     if family == "PSM":
         report.add_claims(_ours_on_another_day(context, found))
     _describe(report, family, found, train)
@@ -114,7 +114,7 @@ def _recording(context: Context, family: str, name: str) -> tuple[Path, str]:
     return found, missing and f"not run: {path.as_posix()} is not in the data folder"
 
 
-def _prepared(family: str, arm: str, path: Path) -> Prepared:
+def prepared_as_published(family: str, arm: str, path: Path) -> Prepared:
     mechanism = load_mechanism(arm, "wang2019_published")
     recording = load_recording(path, arm, as_recorded=True)
     T, cutoff = joint_from_columns(mechanism.arm, tuple(recording.joints)), PUBLISHED[family]["cutoff"]
@@ -167,7 +167,7 @@ def _consistent(family: str, found: Identified) -> list[Claim]:
     return TABLE.claims("{arm}/{row}", ours, arm=family.lower())
 
 
-def _ours_on_two(family: str, found: Identified, two: Path, data: Prepared) -> list[Claim]:
+def ours_on_two(family: str, found: Identified, two: Path, data: Prepared) -> list[Claim]:
     """Ours on the very rows and filtered efforts that their figure is of."""
     recording = load_recording(two, data.mechanism.arm.name, as_recorded=True)
     rows, published = PUBLISHED[family]["rows"], PUBLISHED[family]["two"]["SDP"]
@@ -184,7 +184,7 @@ def _ours_on_another_day(context: Context, found: Identified) -> list[Claim]:
     entry, (path, missing) = "psm/ours on another day/{row}", data_file(context.data, NO_WEIGHT)
     if missing:
         return TABLE.claims(entry, None, missing=missing)
-    data = _prepared("PSM", "PSM", path)
+    data = prepared_as_published("PSM", "PSM", path)
     used = data.signals.used
     theirs, ours = (
         data.errors(predicted[used], len(used))

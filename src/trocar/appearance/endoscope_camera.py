@@ -61,7 +61,7 @@ class View:
 
 
 class StereoEndoscope:
-    """Two parallel cameras at the tip of an ECM in a scene. They draw in the first thread that asks; others are refused.
+    """Two parallel cameras at the tip of an ECM in a scene. They draw in the first thread that asks, in no other.
 
     Args:
         arm: name of the ECM in the scene. lens: of both cameras; None for 640 x 480 and 60 degrees (assumed).

@@ -10,14 +10,11 @@ by this recipe, exactly.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy.signal import lfilter
 
 from trocar.control import VelocityServo
 from trocar.control.trajectories import CartesianPath
-from trocar.errors import TrocarError
 from trocar.experiments.ferro2022.logs import ARM, SETTLED, MeasuredMotion, rms
 from trocar.experiments.ferro2022.runs import CartesianVelocityServo, engine_torque, started
 from trocar.mechanics import Mechanism
@@ -35,16 +32,8 @@ def low_pass(values: Array) -> Array:
     return filtered
 
 
-class Compared(NamedTuple):
-    """RMS (3,) of engine less model [N m, N m, N]: by their recipe; without its filter; on the engine's own motion."""
-
-    recipe: Array
-    unfiltered: Array
-    own_motion: Array
-
-
-def compared(mechanism: Mechanism, path: CartesianPath) -> Compared:
-    """Engine and model along a path."""
+def compared(mechanism: Mechanism, path: CartesianPath) -> Array:
+    """RMS (3,) of engine less model along a path [N m, N m, N]."""
     servo = CartesianVelocityServo(mechanism, PHYSICS, PERIOD, KV)
     recording = simulate(started(timestep=PHYSICS), servo, path, path.duration)
     return _compared(mechanism, recording, servo.commanded, PERIOD)
@@ -58,30 +47,13 @@ def excitation_errors(mechanism: Mechanism, motion: MeasuredMotion) -> Array:
     kv = KV * 1e-3 / PHYSICS
     servo = VelocityServo(kv, CartesianVelocityServo.RATE * kv)
     recording = simulate(sim, servo, reference, motion.duration)
-    return _compared(mechanism, recording, recording.commands["dq"], PHYSICS).recipe
+    return _compared(mechanism, recording, recording.commands["dq"], PHYSICS)
 
 
-def _compared(mechanism: Mechanism, recording: Recording, commanded: Array, period: float) -> Compared:
+def _compared(mechanism: Mechanism, recording: Recording, commanded: Array, period: float) -> Array:
     steps = round(period / PHYSICS)
     rows = len(recording.t) // steps
-    late = recording.t[::steps][1:rows] >= SETTLED
-
-    def averaged(values: Array) -> Array:
-        """Means over periods (rows, n)."""
-        return np.asarray(values[: rows * steps].reshape(rows, steps, -1).mean(axis=1))
-
-    def less_model(q: Array, dq: Array, ddq: Array) -> Array:
-        """RMS (3,) of the torque of the period before less the model."""
-        return rms((torque[:-1] - mechanism.inverse_dynamics(q, dq, ddq)[:, ARM])[late])
-
-    torque = averaged(engine_torque(recording))
-    q, dq = recording.q[::steps][1:rows], commanded[1:rows]
-    differences = np.diff(commanded[:rows], axis=0, prepend=0.0 * commanded[:1]) / period
-    if recording.ddq is None:
-        raise TrocarError("the model's torque needs accelerations, which the recording does not have")
-    own = [averaged(values)[:-1] for values in (recording.q, recording.dq, recording.ddq)]
-    return Compared(
-        less_model(q, dq, low_pass(differences)[1:]),
-        less_model(q, dq, differences[1:]),
-        less_model(own[0], own[1], own[2]),
-    )
+    torque = engine_torque(recording)[: rows * steps].reshape(rows, steps, 3).mean(axis=1)
+    ddq = low_pass(np.diff(commanded[:rows], axis=0, prepend=0.0 * commanded[:1]) / period)
+    model = mechanism.inverse_dynamics(recording.q[::steps][1:rows], commanded[1:rows], ddq[1:])[:, ARM]
+    return rms((torque[:-1] - model)[recording.t[::steps][1:rows] >= SETTLED])

@@ -25,6 +25,7 @@ from trocar.recording import Recording
 from trocar.simulation import Simulator, simulate
 from trocar.spatial import Array, pose, pose_error
 
+BEYOND = 0.0091  # their tip from the dVRK's, along its z axis: the joints and tip of log 8 say so to 0.01 mm [m]
 START = np.array([0.0, 0.0, 0.1, -np.pi / 2, 0.0, 0.0, 0.0])  # [rad, m]
 R_WORLD_BASE = Rotation.from_euler("z", 70.0, degrees=True).as_matrix()  # of their scene
 R_WORLD_TIP = np.array([[0.0, -1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])  # the constant orientation asked for
@@ -35,6 +36,8 @@ LENGTH, LOGGED_LENGTH = 0.09, 0.05 * np.sqrt(3.0)  # [m] in the text; in the log
 TORQUE_LENGTH = 0.03 * np.sqrt(3.0)  # [m] in the log of torque control
 DURATION = 10.0  # [s]
 KP = 15.0  # kinematic control [1/s]
+KI_CODE = 0.0005  # of the position in the program [1/s^2]
+WRIST_STOP = -np.pi / 4  # the wrist yaw of their scene stops here: log 2 from 8.7 s on [rad]
 KP_TORQUE, KD_TORQUE = 800.0, 60.0  # torque control in the text [1/s^2, 1/s]: roots -20 and -40 /s
 KP_CODE, KD_CODE = np.array([250.0, 250.0, 500.0]), np.array([31.0, 31.0, 20.0])  # and in the program, x y z
 
@@ -91,19 +94,31 @@ def _pose(mechanism: Mechanism, shift: Array) -> Array:
 # -- kinematic control, engine off (Fig. 2, 3) --------------------------------------------------------------------
 
 
-def kinematic_run(mechanism: Mechanism, path: CartesianPath, period: float = 0.01) -> tuple[Array, Array, Array]:
+def kinematic_run(
+    mechanism: Mechanism, path: CartesianPath, period: float = 0.01, *, program: bool = False
+) -> tuple[Array, Array, Array]:
     """Times (N,), joint positions (N, 7) and tip errors (N, 6) [m, rad] of joint velocities integrated at a period.
 
     Errors are in the axes of their world.
+
+    Args:
+        program: as the published program does it. Its gain acts on the vector part of the error quaternion, so that
+            angles decay at half of it; a command acts one period after it was computed; the wrist yaw has a stop.
     """
-    control = CartesianKinematic(mechanism, kp=KP, joints=6)
+    control = CartesianKinematic(
+        mechanism, kp=KP, joints=6, ki=KI_CODE if program else 0.0, kp_orientation=KP if program else None
+    )
     t = np.arange(round(path.duration / period)) * period
     q, errors = np.empty((len(t), 7)), np.empty((len(t), 6))
-    here = START.copy()
+    here, before = START.copy(), np.zeros(7)
     for k, time in enumerate(t):
         motion = path(time)
         q[k], errors[k] = here, pose_error(motion.T, mechanism.forward_kinematics(here))
-        here = here + period * control.rate(State(time, here, np.zeros(7)), motion)
+        rate = control.rate(State(time, here, np.zeros(7)), motion)
+        here = here + period * (before if program else rate)
+        before = rate
+        if program:
+            here[5] = max(here[5], WRIST_STOP)
     return t, q, in_world(errors)
 
 
@@ -116,6 +131,15 @@ def pose_errors(mechanism: Mechanism, recording: Recording, path: CartesianPath)
     """Tip errors (N, 6) [m, rad] of a recording along its path, in the axes of their world."""
     wanted = np.array([path(t).T for t in recording.t])
     return in_world(pose_error(wanted, mechanism.forward_kinematics(recording.q)))
+
+
+def errors_of_joints(mechanism: Mechanism, q: Array, wanted: Array) -> Array:
+    """Tip errors (N, 6) [m, rad] of joints (N, 7) against targets (N, 3) from their tip at the first row, their world."""
+    T = mechanism.forward_kinematics(np.hstack([q[:, :6], np.zeros((len(q), 1))]))
+    tip = (T[:, :3, 3] + BEYOND * T[:, :3, 2]) @ R_WORLD_BASE.T
+    target = pose(R_WORLD_BASE.T @ R_WORLD_TIP, np.zeros(3))
+    turned = in_world(pose_error(target, T))[:, 3:]
+    return np.hstack([wanted - (tip - tip[0]), turned])
 
 
 # -- velocity control, engine on (Fig. 4, 5) ----------------------------------------------------------------------

@@ -13,7 +13,7 @@ import numpy as np
 
 from trocar.experiments.ferro2022.logs import ARM, Log
 from trocar.experiments.ferro2022.recipe import PERIOD, PHYSICS, low_pass
-from trocar.experiments.ferro2022.runs import BEYOND, R_WORLD_BASE
+from trocar.experiments.ferro2022.runs import BEYOND, R_WORLD_BASE, START
 from trocar.mechanics import Mechanism
 from trocar.simulation import Simulator
 from trocar.spatial import Array
@@ -61,22 +61,22 @@ def torque_run(
     acceleration = np.gradient(velocity, PERIOD, axis=0)
     Kp, Kd = (R_WORLD_BASE.T @ np.diag(gain) @ R_WORLD_BASE for gain in (kp, kd))
     q, error, command, engine = (np.empty((rows, n)) for n in (7, 3, 3, 3))
-    acting, before = mechanism.gravity(start)[ARM], None
+    acting = mechanism.gravity(start)[ARM]
+    last, before = START, np.zeros((3, 3))  # the program starts from joints at rest, and from a Jacobian of zeros
+    moving = np.zeros_like(q)
     for k in range(rows):
         q[k], engine[k] = sim.q, acting
         p, J = tip(mechanism, q[k])
-        dq, dJ = np.zeros(7), np.zeros((3, 3))
-        if before is not None:
-            dq[ARM], dJ = (q[k] - q[k - 1])[ARM] / PERIOD, (J - before) / PERIOD
-        before, error[k] = J, target[k] - p
+        dq = moving[k]
+        dq[ARM] = (q[k] - last)[ARM] / PERIOD
+        dJ = (J - before) / PERIOD
+        last, before, error[k] = q[k], J, target[k] - p
         a = acceleration[k] + Kd @ (velocity[k] - J @ dq[ARM]) + Kp @ error[k]
         M, c, g = mechanism.terms(q[k], dq)
         command[k] = M[ARM, ARM] @ np.linalg.solve(J, a - dJ @ dq[ARM]) + (c + g)[ARM]
         acting = command[k - 1] if k else mechanism.gravity(start)[ARM]
         for _ in range(round(PERIOD / PHYSICS)):
             sim.step(_with_wrist_held(mechanism, sim, acting, start))
-    moving = np.zeros_like(q)
-    moving[1:, ARM] = np.diff(q[:, ARM], axis=0) / PERIOD
     ddq = low_pass(np.diff(moving, axis=0, prepend=0.0 * moving[:1]) / PERIOD)
     model = mechanism.inverse_dynamics(q, moving, ddq)[:, ARM]
     return ProgramRun(q, error @ R_WORLD_BASE.T, command, engine, model)

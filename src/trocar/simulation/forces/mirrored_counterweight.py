@@ -11,11 +11,17 @@ from trocar.spatial import Array
 
 
 class Mirrored(NamedTuple):
-    """State of the motor: steps taken, its last force [N], the follower's last velocity [m/s], the force passed on [N]."""
+    """State of the motor.
+
+    Attributes:
+        steps: taken. force, velocity: of the motor [N] and the counterweight [m/s] in the last step. total: sum of the
+        forces in this period [N]. passed: force that the tool feels [N].
+    """
 
     steps: int = 0
     force: float = 0.0
     velocity: float = 0.0
+    total: float = 0.0
     passed: float = 0.0
 
 
@@ -23,8 +29,8 @@ class MirroredCounterweight:
     """A motor that follows the insertion, and whose force acts on the tool one simulation step later.
 
     Each physics step the motor takes the counterweight to the velocity `rate` times its gap to the insertion, with
-    whatever force that needs. The tool feels the force that the motor had at the end of the last period of 10 ms. So
-    the counterweight's inertia reaches the tool late and filtered: an oscillation of joint 3 after every jump.
+    whatever force that needs. The tool feels the motor's mean force of the last period of 10 ms. So the counterweight's
+    inertia reaches the tool late and filtered: joint 3 oscillates after every jump.
     """
 
     # CoppeliaSim's position control by default: velocity = 0.1 x error / physics step, which the paper sets to 5 ms
@@ -55,9 +61,9 @@ class MirroredCounterweight:
         else:
             load = float(self._engine.data.qfrc_bias[self._dof])
         force = self._mass * (self.rate * gap - qvel[i]) / self._timestep + load
-        passed = last.passed
-        if last.steps % self._every == 0:
-            passed = last.force if last.steps else load
-        self.memory = Mirrored(last.steps + 1, force, float(qvel[i]), passed)
+        total, passed = last.total + force, last.passed
+        if last.steps % self._every == 0:  # a period begins
+            total, passed = force, last.total / self._every if last.steps else load
+        self.memory = Mirrored(last.steps + 1, force, float(qvel[i]), total, passed)
         self._force[i], self._force[j] = force, -ratio * passed
         return self._force

@@ -1,6 +1,6 @@
 """Ferro et al. 2022: a dynamic simulator of the PSM, Section IV and Table I, beside this one.
 
-Their simulator: CoppeliaSim with ODE, parameters of Wang et al. 2019, friction off. Errors of torque count from 0.5 s on.
+Their simulator: CoppeliaSim with ODE, parameters of Wang et al. 2019, friction off. Torque errors count from 0.5 s on.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def run(context: Context) -> Report:
     context.progress("Table I")
     report.add_claims(features.claims(mechanism))
     report.paragraphs[:0] = [
-        "RMS errors on joints 1 to 3 (yaw, pitch, insertion), t >= 0.5 s; of the tip (Fig. 2, 3) with the jump onto the "
-        "path. The printed numbers follow from the authors' logs; in Fig. 6 they are against the real robot's torque, "
+        "RMS errors on joints 1 to 3 (yaw, pitch, insertion), t >= 0.5 s; of the tip (Fig. 2, 3) with the jump onto "
+        "the path. The printed numbers follow from the authors' logs; in Fig. 6 they are against the real robot's torque, "
         "elsewhere against the model. Text and published program differ in line, spiral and gains; each run says which "
         "it takes.",
     ]

@@ -121,9 +121,7 @@ def claims(data: Path | None, with_weight: Mechanism, without: Mechanism) -> lis
         log = logs[session]
         found += TABLE.claims(entry, None if isinstance(log, str) else rms(log.tip_errors()), missing=missing[session])
     differences = [None if isinstance(log, str) else _model_difference(log, with_weight) for log in logs.values()]
-    found += TABLE.claims(
-        "model on their motion/{row} largest difference", differences, missing=list(missing.values())
-    )
+    found += TABLE.claims("model on their motion/{row} largest difference", differences, missing=list(missing.values()))
     return found + _from_the_other_log(logs, with_weight, without)
 
 
@@ -140,7 +138,7 @@ def _model_difference(log: Log, mechanism: Mechanism) -> float:
 def _from_the_other_log(logs: dict[int, Log | str], with_weight: Mechanism, without: Mechanism) -> list[Claim]:
     """RMS without counterweight: its effort by our model on the logged motion, and their engine's error with it."""
     numbers: list[float | None] = []
-    fields: dict[str, list[float]] = {"alone": [], "bias": [], "slope": [], "other_slope": []}
+    fields: dict[str, list[float]] = {"alone": [], "bias": [], "constant": [], "slope": [], "other_slope": []}
     reasons = []
     for session, j in FROM_THE_OTHER_LOG.values():
         log, other = logs[session], logs[session + 1]
@@ -156,7 +154,8 @@ def _from_the_other_log(logs: dict[int, Log | str], with_weight: Mechanism, with
         error = engine_errors(other, column)[:, j]
         numbers.append(float(rms(weight + error[: len(weight)])))
         slopes = [_slope(x, y, j) for x, y in ((log, without), (other, with_weight))]
-        for name, value in zip(fields, (rms(weight), error.mean(), *slopes), strict=True):
+        constant = rms(weight + error.mean())
+        for name, value in zip(fields, (rms(weight), error.mean(), constant, *slopes), strict=True):
             fields[name].append(float(value))
     return TABLE.claims("their logs/{row} from the log with counterweight", numbers, missing=reasons, **fields)
 

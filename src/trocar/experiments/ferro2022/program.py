@@ -52,9 +52,7 @@ def torque_run(
     """
     rows = min(len(log.t), round(duration / PERIOD))
     start = np.append(log["qmsr"][0, :6], 0.0)
-    sim = Simulator(
-        "PSM", friction=False, contacts=False, limits=False, timestep=PHYSICS, transmission=transmission
-    )
+    sim = Simulator("PSM", friction=False, contacts=False, limits=False, timestep=PHYSICS, transmission=transmission)
     sim.reset(start, np.append((log["qmsr"][1, ARM] - log["qmsr"][0, ARM]) / PERIOD, np.zeros(4)))
     target = (log["pdes"] - log["pee"][0]) @ R_WORLD_BASE + tip(mechanism, start)[0]
     velocity = np.gradient(target, PERIOD, axis=0)

@@ -60,9 +60,9 @@ class Replay:
         self.engine = _engine(mechanism, q, commanded, first, period, counterweight)
         rates = np.diff(commanded, axis=0) / period
         rows = slice(first - 1, len(q) - 1)  # the period before each row, at the command of two rows before
-        self.equations = mechanism.inverse_dynamics(
-            q[rows], commanded[first - 2 : -2], rates[first - 3 : len(q) - 3]
-        )[:, ARM]
+        self.equations = mechanism.inverse_dynamics(q[rows], commanded[first - 2 : -2], rates[first - 3 : len(q) - 3])[
+            :, ARM
+        ]
 
     def constant(self, yaw: Array) -> float:
         """What is left of their engine's error on J1 at yaw (N,) zero, its weight-like part taken out [N m]."""
@@ -70,13 +70,9 @@ class Replay:
         return float(np.linalg.lstsq(columns, (self.theirs - self.equations)[:, 0], rcond=None)[0][0])
 
 
-def _engine(
-    mechanism: Mechanism, q: Array, commanded: Array, first: int, period: float, counterweight: bool
-) -> Array:
+def _engine(mechanism: Mechanism, q: Array, commanded: Array, first: int, period: float, counterweight: bool) -> Array:
     """Torque (N, 3) of this engine, averaged over the period that ends at each row from the first on."""
-    sim = Simulator(
-        "PSM", friction=False, contacts=False, limits=False, timestep=PHYSICS, counterweight=counterweight
-    )
+    sim = Simulator("PSM", friction=False, contacts=False, limits=False, timestep=PHYSICS, counterweight=counterweight)
     sim.reset(q[first - 1], commanded[first - 3])
     steps = round(period / PHYSICS)
     tau = np.zeros((len(q) - first, 3))
@@ -119,9 +115,7 @@ def _signals(replay: Replay, session: int) -> list[Claim]:
         f"{b:.2g} (standard deviation); correlation {c:.2f}"
         if a > b
         else ""
-        for a, b, c in zip(
-            noise(replay.theirs), replay.equations.std(axis=0), found.correlation, strict=True
-        )
+        for a, b, c in zip(noise(replay.theirs), replay.equations.std(axis=0), found.correlation, strict=True)
     ]
     return [
         *TABLE.claims(

@@ -134,7 +134,11 @@ def pose_errors(mechanism: Mechanism, recording: Recording, path: CartesianPath)
 
 
 def errors_of_joints(mechanism: Mechanism, q: Array, wanted: Array) -> Array:
-    """Tip errors (N, 6) [m, rad] of joints (N, 7) against targets (N, 3) from their tip at the first row, their world."""
+    """Tip errors (N, 6) [m, rad] of joints (N, 7), their world.
+
+    Args:
+        wanted: targets (N, 3) from the tip at the first row, their world [m].
+    """
     T = mechanism.forward_kinematics(np.hstack([q[:, :6], np.zeros((len(q), 1))]))
     tip = (T[:, :3, 3] + BEYOND * T[:, :3, 2]) @ R_WORLD_BASE.T
     target = pose(R_WORLD_BASE.T @ R_WORLD_TIP, np.zeros(3))

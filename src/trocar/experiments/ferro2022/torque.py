@@ -55,9 +55,7 @@ def _transient(name: str, rigid: runs.Transient) -> list[Claim]:
     step = 1e3 * float(np.linalg.norm(rigid.error[0]))
     return [
         TABLE.claim("{run}/distance from the linear error", rigid.deviation, run=name, step=step),
-        TABLE.claim(
-            "{run}/J3 discrepancy, rigid transmission", float(np.abs(rigid.mismatch[:, 2]).max()), run=name
-        ),
+        TABLE.claim("{run}/J3 discrepancy, rigid transmission", float(np.abs(rigid.mismatch[:, 2]).max()), run=name),
     ]
 
 
@@ -109,7 +107,7 @@ def _program(context: Context, report: Report, mechanism: Mechanism) -> list[Cla
         found += TABLE.claims(entries[2], tip.correlation, rms=list(1e3 * tip.rms), **fields)
         report.add_figure(
             figures.discrepancy(log, mirrored, rigid),
-            f"Log {session} ({task}): J3, commanded less model, and tip error: theirs, and their program on this engine.",
+            f"Log {session} ({task}): J3, commanded less model, and tip error; theirs and the program on this engine.",
         )
     return found
 

@@ -54,9 +54,7 @@ def largest(errors: Array) -> list[float]:
     return [float(each[:3].max()), float(each[3:].max())]
 
 
-def _against_the_log(
-    name: str, log: logs.Log | str, session: int, mechanism: Mechanism, errors: Array
-) -> list[Claim]:
+def _against_the_log(name: str, log: logs.Log | str, session: int, mechanism: Mechanism, errors: Array) -> list[Claim]:
     """The printed RMS by the program and by our kinematics on the logged joints; its errors beside the logged ones."""
     entry = f"{name}/{{row}}"
     kinematics, tracks = f"{name}, our kinematics on the logged joints/{{row}}", "{run} beside log {session}/{row}"

@@ -1,4 +1,4 @@
-"""The counterweight as Ferro et al. 2022 drive it: a motor makes it follow the tool, which feels its force a step late."""
+"""The counterweight as Ferro et al. 2022 drive it: a motor makes it follow, and its force reaches the tool late."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ FAILING = {
         f"ferro2022/program beside log 8 (rectilinear)/J3 {what} less model, correlation"
         for what in ("command", "engine")
     ),
-    "ferro2022/program beside log 8 (rectilinear)/J3 engine less model, peak",
+    *(f"ferro2022/program beside log 8 (rectilinear)/J3 engine less model, {what}" for what in ("peak", "first row")),
     "wang2019/payload/105 g on the insertion column, friction fitted along, farthest window of 1 s",
     "gondokaryono2019/table 3/d of row 7",
     "gondokaryono2019/table 5/d of frame 9",
@@ -103,7 +103,7 @@ def test_cells_are_compared_by_the_last_digit():
 def test_the_table_in_the_readme_is_what_the_reproduction_gives(report):
     if not report.claims[0].id.startswith("ferro2022/"):
         pytest.skip("the table is of Ferro et al.")
-    printed = readme_table.block(README.read_text(encoding="utf-8")).splitlines()
+    printed = readme_table.block(README.read_text(encoding="utf-8")).partition("\n\n")[0].splitlines()
     again = readme_table.table([claim.to_json() for claim in report.claims]).splitlines()
     assert len(printed) == len(again)
     compared = 0

@@ -30,9 +30,9 @@ def run(context: Context) -> Report:
     report.add_claims(features.claims(mechanism))
     report.paragraphs[:0] = [
         "RMS errors on joints 1 to 3 (yaw, pitch, insertion), t >= 0.5 s; of the tip (Fig. 2, 3) with the jump onto "
-        "the path. The printed numbers follow from the authors' logs; in Fig. 6 they are against the real robot's torque, "
-        "elsewhere against the model. Text and published program differ in line, spiral and gains; each run says which "
-        "it takes.",
+        "the path. The printed numbers follow from the authors' logs; in Fig. 6 they are against the real robot's "
+        "torque, elsewhere against the model. Text and published program differ in line, spiral and gains; each run "
+        "says which it takes.",
     ]
     return report
 

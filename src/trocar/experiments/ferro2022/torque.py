@@ -99,6 +99,7 @@ def _program(context: Context, report: Report, mechanism: Mechanism) -> list[Cla
             [*peaks[0], abs(held)],
             published=published,
             rigid=float(np.abs(stiff[1:, 2]).max()),
+            first=_first_rows(context),
             model=[float(np.abs(log["tauModel"][1:n, 2]).max())] * 3,
             ours_model=[float(np.abs(mirrored.model[1:n, 2]).max())] * 3,
             **fields,
@@ -110,6 +111,12 @@ def _program(context: Context, report: Report, mechanism: Mechanism) -> list[Cla
             f"Log {session} ({task}): J3, commanded less model, and tip error; theirs and the program on this engine.",
         )
     return found
+
+
+def _first_rows(context: Context) -> str:
+    """Effort of their insertion in the first row of the logs with counterweight [N]."""
+    found = [logs.log_of(context.data, session) for session in (2, 4, *logs.TORQUE_CONTROL)]
+    return ", ".join(f"{log.simulated()[0, 2]:.2f}" for log in found if isinstance(log, logs.Log))
 
 
 def _theirs(name: str, log: logs.Log | str, path: CartesianPath, ours: runs.Transient) -> Claim:

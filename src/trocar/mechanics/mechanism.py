@@ -235,10 +235,13 @@ class Mechanism(ArmKinematics):
 
     @cached_property
     def parameter_vector(self) -> Array:
-        """(p,): barycentric parameters of every body with inertia, terms of every drive, amplitudes of elastics."""
+        """(p,), read-only: barycentric parameters of every body with inertia, drive terms, amplitudes of elastics."""
         inertias = self._needed.inertias
         links = [barycentric(inertias[self.links.names[i]]) for i in self.tree_inertia.massive]
-        return np.concatenate([*links, self.drives.values, [element.amplitude for element in self.elastics.elements]])
+        amplitudes = [element.amplitude for element in self.elastics.elements]
+        values = np.concatenate([*links, self.drives.values, amplitudes])
+        values.setflags(write=False)
+        return values
 
     @cached_property
     def parameter_names(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trocar.experiments.experiment import Context
-from trocar.experiments.ferro2022 import figures, logs, recipe, runs
+from trocar.experiments.ferro2022 import figures, logs, runs
 from trocar.experiments.ferro2022.logs import TABLE
 from trocar.mechanics import Mechanism
 from trocar.report import Claim, Report
@@ -41,15 +41,15 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
         found += three(name, errors)
         if friction:
             found += three(f"{name}, bound", errors)
-    own, recipes = None, None
+    own = None
     if not isinstance(measured, str):
-        own, recipes = runs.torque_errors(mechanism, shown[1][1]), recipe.excitation_errors(mechanism, measured)
+        own = runs.torque_errors(mechanism, shown[1][1])
         report.add_figure(
             figures.excitation(measured, shown),
             "Fig. 6: the real robot's excitation trajectory replayed: simulated, model (no friction) and measured.",
         )
         figures.film(context, report, "fig 6 excitation", shown[-1][1].t, shown[-1][1].q)
-    return found + three("engine against model", own) + three("their recipe", recipes)
+    return found + three("engine against model", own)
 
 
 def _cause(context: Context) -> dict[str, str]:

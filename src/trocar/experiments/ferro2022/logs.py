@@ -20,6 +20,7 @@ from trocar.spatial import Array
 
 LOGS = Path("dynamic-dvrk-coppeliasim-simulator")
 RECORDING = Path("dvrk_dynamics_identification") / "psm" / "measured_trajectory" / "one_no_weight_results.csv"
+PHYSICS = 5e-3  # time step of their engine, Section IV-B [s]
 SETTLED = 0.5  # [s]: errors count from here on, past the transient of the start
 ARM = slice(0, 3)  # joints the paper looks at: yaw, pitch, insertion
 UNITS = ("N m", "N m", "N")

@@ -2,7 +2,8 @@
 
 Every 10 ms the program reads the joints, takes differences for velocities and for the derivative of the Jacobian, and
 sends efforts, which act one period later; the physics steps at 5 ms. The logs show that delay: the engine's effort is
-the command of two rows before, to 0.07 N.
+the command of two rows before, to 0.07 N. Its model torque is that of low-passed differences of velocities; the logged
+accelerations follow exactly.
 """
 
 from __future__ import annotations
@@ -10,13 +11,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.signal import lfilter
 
-from trocar.experiments.ferro2022.logs import ARM, Log
-from trocar.experiments.ferro2022.recipe import PERIOD, PHYSICS, low_pass
+from trocar.experiments.ferro2022.logs import ARM, PHYSICS, Log
 from trocar.experiments.ferro2022.runs import BEYOND, R_WORLD_BASE, START
 from trocar.mechanics import Mechanism
 from trocar.simulation import Simulator
 from trocar.spatial import Array
+
+PERIOD = 1e-2  # of the program, Section IV-B [s]
+
+
+def low_pass(values: Array) -> Array:
+    """Their filter of accelerations: first order, gain 1, 0.56 samples late, from rest."""
+    filtered: Array = lfilter([0.5363, 0.2984], [1.0, -0.1653], values, axis=0)
+    return filtered
 
 
 @dataclass(frozen=True)

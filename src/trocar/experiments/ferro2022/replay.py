@@ -12,13 +12,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trocar.experiments.ferro2022.logs import ARM, SESSIONS, TABLE, WITHOUT_COUNTERWEIGHT, Log, log_of, rms
-from trocar.experiments.ferro2022.recipe import PHYSICS
+from trocar.experiments.ferro2022.logs import (
+    ARM,
+    PHYSICS,
+    SESSIONS,
+    TABLE,
+    WITHOUT_COUNTERWEIGHT,
+    Log,
+    log_of,
+    rms,
+)
 from trocar.mechanics import Mechanism
 from trocar.report import Claim
 from trocar.simulation import Simulator
 from trocar.spatial import Array
 
+RECIPE = {2: "replay of log 2, their recipe/{row}", 4: "replay of log 4, their recipe/{row}"}
 CONSTANT = "their engine/{row} constant error/J1"
 PULL = 5.0  # towards the logged position [1/s]: takes out what their joints are slower than their commands
 
@@ -94,10 +103,14 @@ def claims(data: Path | None, with_weight: Mechanism, without: Mechanism) -> lis
         if isinstance(log, str):
             for what in ("correlation", "difference"):
                 found += TABLE.claims(f"replay of log {{session}}/{{row}} {what}", None, session=session, missing=log)
+            if session in RECIPE:
+                found += TABLE.claims(RECIPE[session], None, missing=log)
             constant[session] = log
             continue
         replay = Replay(log, session, with_weight, without)
         found += _signals(replay, session)
+        if session in RECIPE:
+            found += TABLE.claims(RECIPE[session], rms(replay.engine - log["tauModel"][log.settled][:, ARM]))
         constant[session] = replay.constant(log["qmsr"][log.settled, 0])
     rows = TABLE.entries[CONSTANT]["rows"]
     return found + TABLE.claims(

@@ -156,14 +156,14 @@ class CartesianVelocityServo(Controller):
 
     Args:
         hold: time [s] that dq_d is kept; the loops themselves run at every step.
-        kv: (7,) [N m s/rad, N s/m] for steps of 1 ms; less for longer ones.
     """
 
-    KV = np.array([60.0, 60.0, 150.0, 0.05, 0.05, 0.05, 0.05])  # the wrist is light
+    # for steps of 1 ms, less for longer ones; the wrist is light [N m s/rad, N s/m]
+    KV = np.array([60.0, 60.0, 150.0, 0.05, 0.05, 0.05, 0.05])
     RATE = 20.0  # kp / kv [1/s]
 
-    def __init__(self, mechanism: Mechanism, timestep: float, hold: float, kv: Array = KV) -> None:
-        self.kv = kv * min(1.0, 1e-3 / timestep)
+    def __init__(self, mechanism: Mechanism, timestep: float, hold: float) -> None:
+        self.kv = self.KV * min(1.0, 1e-3 / timestep)
         self.timestep, self.hold = timestep, hold
         self._kinematic = CartesianKinematic(mechanism, kp=KP, joints=6)
         self._every = round(hold / timestep)
@@ -172,17 +172,10 @@ class CartesianVelocityServo(Controller):
     def reset(self) -> None:
         self._step, self._q = 0, START.copy()
         self._dq = np.zeros(7)
-        self._commanded: list[Array] = []
-
-    @property
-    def commanded(self) -> Array:
-        """Every dq_d so far (N, 7) [rad/s, m/s]."""
-        return np.array(self._commanded)
 
     def __call__(self, state: State, motion: Any) -> Array:
         if self._step % self._every == 0:
             self._dq = self._kinematic.rate(state, motion)
-            self._commanded.append(self._dq)
         self._step += 1
         tau = self.kv * (self._dq - state.dq + self.RATE * (self._q - state.q))
         self._q = self._q + self.timestep * self._dq

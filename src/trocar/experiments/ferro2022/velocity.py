@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trocar.control.trajectories import CartesianPath
 from trocar.experiments.experiment import Context
-from trocar.experiments.ferro2022 import figures, logs, recipe, runs
+from trocar.experiments.ferro2022 import figures, logs, runs
 from trocar.experiments.ferro2022.logs import TABLE
 from trocar.experiments.ferro2022.tracking import largest
 from trocar.mechanics import Mechanism
@@ -41,8 +41,6 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
                 found += _printed(figure, shape, clock, counterweight, errors)
         if not context.quick:
             found += _engine_claims(mechanism, figure, shape, made["1 ms", True], path)
-        if not of_text:
-            found += TABLE.claims("{run}, their recipe/{row}", recipe.compared(mechanism, path), run=name)
         shown = [made[next(iter(clocks)), counterweight] for counterweight in (True, False)]
         theirs = [logs.log_of(context.data, session) for session in sessions]
         report.add_figure(

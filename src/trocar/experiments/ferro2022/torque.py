@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from trocar.control.trajectories import CartesianPath
@@ -64,7 +66,7 @@ def _program(context: Context, report: Report, mechanism: Mechanism) -> list[Cla
     found = []
     for session, task in logs.TORQUE_CONTROL.items():
         log = logs.log_of(context.data, session)
-        fields = {"session": session, "task": task}
+        fields: dict[str, Any] = {"session": session, "task": task}
         entries = [f"program beside log {{session}} ({{task}})/{what}" for what in ("{row}", "J3 {row}", "tip {row}")]
         if isinstance(log, str):
             for entry in entries:

@@ -5,6 +5,8 @@ The printed RMS are those of logs 2 and 4 over the whole 10 s, the jump onto the
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from trocar.experiments.experiment import Context
@@ -56,24 +58,16 @@ def largest(errors: Array) -> list[float]:
 
 def _against_the_log(name: str, log: logs.Log | str, session: int, mechanism: Mechanism, errors: Array) -> list[Claim]:
     """The printed RMS by the program and by our kinematics on the logged joints; its errors beside the logged ones."""
-    entry = f"{name}/{{row}}"
+    found = TABLE.claims(f"{name}/{{row}}", logs.rms(errors))
     kinematics, tracks = f"{name}, our kinematics on the logged joints/{{row}}", "{run} beside log {session}/{row}"
-    fields = {"run": name, "session": session}
+    fields: dict[str, Any] = {"run": name, "session": session}
     if isinstance(log, str):
-        unknown = {"lag": np.nan, "other": np.nan}
-        return [
-            *TABLE.claims(entry, logs.rms(errors), **unknown),
-            *TABLE.claims(kinematics, None, missing=log),
-            *TABLE.claims(tracks, None, missing=log, rms=np.nan, **unknown, **fields),
-        ]
-    theirs = log.tip_errors()
-    beside = agreement(errors, theirs)
-    # what a joint moves by from one row to the next less the command of the row before
-    moved = np.diff(log["qmsr"][1:], axis=0) / np.diff(log.t[1:])[:, None] - log["qdcmd"][:-2]
-    cause = {"lag": logs.rms(moved)[0], "other": logs.rms(moved)[1]}
-    wanted = log["pdes"] - log["pee"][0]
-    return [
-        *TABLE.claims(entry, logs.rms(errors), **cause),
-        *TABLE.claims(kinematics, logs.rms(runs.errors_of_joints(mechanism, log["qmsr"], wanted))),
-        *TABLE.claims(tracks, beside.correlation, rms=list(beside.rms), **cause, **fields),
-    ]
+        found += TABLE.claims(kinematics, None, missing=log)
+        return found + TABLE.claims(tracks, None, missing=log, **fields)
+    ours = runs.errors_of_joints(mechanism, log["qmsr"], log["pdes"] - log["pee"][0])
+    found += TABLE.claims(kinematics, logs.rms(ours))
+    beside = agreement(errors, log.tip_errors())
+    # speed of the joints from one row to the next, less the command of the row before
+    off = logs.rms(np.diff(log["qmsr"][1:], axis=0) / np.diff(log.t[1:])[:, None] - log["qdcmd"][:-2])
+    fields |= {"rms": list(beside.rms), "lag": off[0], "other": off[1]}
+    return found + TABLE.claims(tracks, beside.correlation, **fields)

@@ -8,7 +8,7 @@ import pytest
 
 import trocar as tr
 from trocar.experiments import Context
-from trocar.experiments.ferro2022 import excitation, figures, logs, program, replay, runs
+from trocar.experiments.ferro2022 import excitation, figures, logs, program, replay, runs, transients
 from trocar.report import Report
 
 FOLDER = os.environ.get("TROCAR_DATA")
@@ -262,6 +262,23 @@ def test_the_program_under_torque_control_is_the_logged_one_and_mirroring_shows_
         np.testing.assert_array_equal(ours.engine[3:], ours.command[1:-2])
         correlations[way] = np.corrcoef((ours.command - ours.model)[1:21, 2], theirs[1:])[0, 1]
     assert correlations["rigid"] < 0.4 < 0.8 < correlations["mirrored"]
+
+
+@needs_logs
+def test_every_log_of_torque_control_that_is_there_is_judged(mechanism, tmp_path):
+    """Log 8 under the number of the spiral, which has the same gains, gives the same numbers."""
+    (tmp_path / logs.LOGS).mkdir()
+    for session in (8, 9):
+        (tmp_path / logs.LOGS / f"LogSession_{session}").symlink_to(DATA / logs.LOGS / "LogSession_8")
+    report = Report("torque control")
+    context = Context(data=tmp_path, video=None, progress=lambda text: None)
+    found = {claim.id: claim for claim in transients.claims(context, report, mechanism)}
+    assert len(report.figures) == 2
+    for name, claim in found.items():
+        if "log 7" in name:
+            assert claim.holds is None
+        else:
+            assert claim.ours == found[name.replace("log 9 (spiral)", "log 8 (rectilinear)")].ours is not None
 
 
 def test_a_plant_without_counterweight_is_off_by_its_weight(mechanism):

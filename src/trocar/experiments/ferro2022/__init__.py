@@ -6,7 +6,7 @@ Their simulator: CoppeliaSim with ODE, parameters of Wang et al. 2019, friction 
 from __future__ import annotations
 
 from trocar.experiments.experiment import Context, Experiment
-from trocar.experiments.ferro2022 import excitation, features, logs, replay, torque, tracking, velocity
+from trocar.experiments.ferro2022 import excitation, features, logs, replay, torque, tracking, transients, velocity
 from trocar.mechanics import load_mechanism
 from trocar.report import Report
 
@@ -26,6 +26,7 @@ def run(context: Context) -> Report:
     report.add_claims(excitation.claims(context, report, mechanism))
     context.progress("Fig. 7, 8: torque control")
     report.add_claims(torque.claims(context, report, mechanism))
+    report.add_claims(transients.claims(context, report, mechanism))
     context.progress("Table I")
     report.add_claims(features.claims(mechanism))
     report.paragraphs[:0] = [

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from trocar.control.trajectories import CartesianPath
 from trocar.experiments.experiment import Context
-from trocar.experiments.ferro2022 import figures, logs, program, runs
-from trocar.experiments.ferro2022.logs import ARM, TABLE
-from trocar.experiments.ferro2022.replay import agreement
-from trocar.mechanics import Mechanism, load_mechanism
+from trocar.experiments.ferro2022 import figures, logs, runs
+from trocar.experiments.ferro2022.logs import TABLE
+from trocar.mechanics import Mechanism
 from trocar.report import Claim, Report
 from trocar.spatial import Array
 
 DURATION = 2.0  # [s]
-TRANSIENT = 0.2  # [s]: their J3 oscillates this long
-KP_REGULATION, KD_REGULATION = np.full(3, 100.0), np.full(3, 20.0)  # of the program's regulation [1/s^2, 1/s]
 LIMITED = "fig 7 rectilinear"  # also run with the motors' limits
 LINE = 8  # log of the line
 
@@ -49,7 +44,6 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
         if name == LIMITED:
             report.paragraphs.append(_limits(mechanism, path, duration, rigid))
         figures.film(context, report, name, rigid.recording.t, rigid.recording.q, path)
-    found += _program(context, report, mechanism)
     return found + _pose(context, report, mechanism, {"code": code, "text": text})
 
 
@@ -59,66 +53,6 @@ def _transient(name: str, rigid: runs.Transient) -> list[Claim]:
         TABLE.claim("{run}/distance from the linear error", rigid.deviation, run=name, step=step),
         TABLE.claim("{run}/J3 discrepancy, rigid transmission", float(np.abs(rigid.mismatch[:, 2]).max()), run=name),
     ]
-
-
-def _program(context: Context, report: Report, mechanism: Mechanism) -> list[Claim]:
-    """The program under torque control with its clocks and the mirrored counterweight, beside its logs."""
-    found = []
-    for session, task in logs.TORQUE_CONTROL.items():
-        log = logs.log_of(context.data, session)
-        fields: dict[str, Any] = {"session": session, "task": task}
-        entries = [f"program beside log {{session}} ({{task}})/{what}" for what in ("{row}", "J3 {row}", "tip {row}")]
-        if isinstance(log, str):
-            for entry in entries:
-                found += TABLE.claims(entry, None, missing=log, **fields)
-            continue
-        regulation = task == "regulation"
-        gains = (KP_REGULATION, KD_REGULATION) if regulation else (runs.KP_CODE, runs.KD_CODE)
-        mirrored, rigid = (
-            program.torque_run(mechanism, log, *gains, transmission=way) for way in ("mirrored", "rigid")
-        )
-        n = round(TRANSIENT / program.PERIOD) + 1
-        theirs = {
-            "command": (log["tauCmd"] - log["tauModel"])[:n, ARM],
-            "engine": log.simulated()[:n] - log["tauModel"][:n, ARM],
-        }
-        ours = {"command": (mirrored.command - mirrored.model)[:n], "engine": (mirrored.engine - mirrored.model)[:n]}
-        signals = [agreement(ours[key][1:], theirs[key][1:]) for key in ours]
-        stiff = (rigid.command - rigid.model)[:n]
-        found += TABLE.claims(
-            entries[0],
-            [signal.correlation[2] for signal in signals],
-            rms=[float(signal.rms[2]) for signal in signals],
-            rigid=float(agreement(stiff[1:], theirs["command"][1:]).correlation[2]),
-            **fields,
-        )
-        peaks = [[float(np.abs(x[key][1:, 2]).max()) for key in ours] for x in (ours, theirs)]
-        # before the first command the tool hangs on its motor alone: the counterweight's force has not reached it
-        held = load_mechanism("PSM", counterweight=False).gravity(mirrored.q[0])[2] - mirrored.model[0, 2]
-        published = [*peaks[1], float(abs(theirs["engine"][0, 2]))]
-        found += TABLE.claims(
-            entries[1],
-            [*peaks[0], abs(held)],
-            published=published,
-            rigid=float(np.abs(stiff[1:, 2]).max()),
-            first=_first_rows(context),
-            model=[float(np.abs(log["tauModel"][1:n, 2]).max())] * 3,
-            ours_model=[float(np.abs(mirrored.model[1:n, 2]).max())] * 3,
-            **fields,
-        )
-        tip = agreement(mirrored.error, (log["pdes"] - log["pee"])[: len(mirrored.error)])
-        found += TABLE.claims(entries[2], tip.correlation, rms=list(1e3 * tip.rms), **fields)
-        report.add_figure(
-            figures.discrepancy(log, mirrored, rigid),
-            f"Log {session} ({task}): J3, commanded less model, and tip error; theirs and the program on this engine.",
-        )
-    return found
-
-
-def _first_rows(context: Context) -> str:
-    """Effort of their insertion in the first row of the logs with counterweight [N]."""
-    found = [logs.log_of(context.data, session) for session in (2, 4, *logs.TORQUE_CONTROL)]
-    return ", ".join(f"{log.simulated()[0, 2]:.2f}" for log in found if isinstance(log, logs.Log))
 
 
 def _theirs(name: str, log: logs.Log | str, path: CartesianPath, ours: runs.Transient) -> Claim:

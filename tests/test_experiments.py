@@ -47,8 +47,13 @@ FAILING = {
     "gondokaryono2019/ecm/axes 6-7",
 }
 
-# How fast this machine is, and how busy: in the report, judged by no test.
-TIMED = ("gondokaryono2019/table 9/", "ferro2022/time of a query")
+# In the report, judged by no test: how fast this machine is, and how busy; logs that nothing was written against.
+UNTESTED = (
+    "gondokaryono2019/table 9/",
+    "ferro2022/time of a query",
+    "ferro2022/program beside log 7",
+    "ferro2022/program beside log 9",
+)
 
 
 @pytest.fixture
@@ -61,7 +66,7 @@ def fed(request, report):
 
 def test_only_known_claims_fail_and_most_are_judged(fed):
     report = fed
-    failing = {claim.id for claim in report.claims if claim.holds is False and not claim.id.startswith(TIMED)}
+    failing = {claim.id for claim in report.claims if claim.holds is False and not claim.id.startswith(UNTESTED)}
     known = {name for name in FAILING if any(claim.id == name and claim.ours is not None for claim in report.claims)}
     assert failing == known
     assert sum(claim.holds is True for claim in report.claims) >= 10

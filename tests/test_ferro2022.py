@@ -136,7 +136,7 @@ def test_the_filter_gives_the_logged_accelerations():
     np.testing.assert_allclose(program.low_pass(np.ones(50))[-1], 1.0, atol=1e-4)
 
 
-@pytest.mark.parametrize(("kp", "kd"), [(runs.KP_TORQUE, runs.KD_TORQUE), (runs.KP_CODE, runs.KD_CODE)])
+@pytest.mark.parametrize(("kp", "kd"), [(runs.KP_TORQUE, runs.KD_TORQUE), (runs.KP_CODE, runs.KD_CODE), (100.0, 20.0)])
 def test_the_ideal_error_solves_its_equation(kp, kd):
     t, e0, de0 = np.linspace(0.0, 0.3, 3001), np.array([0.01, -0.02, 0.03]), np.array([0.1, 0.0, -0.2])
     e = runs.ideal_error(t, e0, de0, kp, kd)

@@ -285,11 +285,11 @@ def tip_error(recording: Recording) -> Array:
 
 
 def ideal_error(t: Array, e0: Array, de0: Array, kp: float | Array = KP_TORQUE, kd: float | Array = KD_TORQUE) -> Array:
-    """Solution (N, 3) of e'' + kd e' + kp e = 0 from e0, de0, on each axis, for roots that differ."""
+    """Solution (N, 3) of e'' + kd e' + kp e = 0 from e0, de0, on each axis."""
     gains = np.broadcast_to(kp, 3), np.broadcast_to(kd, 3)
     columns = []
     for e, de, p, d in zip(e0, de0, *gains, strict=True):
-        first, second = np.roots([1.0, d, p]).astype(complex)
-        b = (de - first * e) / (second - first)
-        columns.append(((e - b) * np.exp(first * t) + b * np.exp(second * t)).real)
+        middle, half = -d / 2, np.sqrt(complex(d * d / 4 - p))  # roots: middle +- half
+        growing = t if half == 0 else np.sinh(half * t) / half
+        columns.append((np.exp(middle * t) * (e * np.cosh(half * t) + (de - middle * e) * growing)).real)
     return np.stack(columns, axis=1)

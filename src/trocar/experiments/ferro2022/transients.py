@@ -21,8 +21,9 @@ GAINS = {  # of the program, x y z of the scene [1/s^2, 1/s]
     "rectilinear": (runs.KP_CODE, runs.KD_CODE),
     "spiral": (runs.KP_CODE, runs.KD_CODE),
 }
-CORRELATION, SIZE, TIP = (
-    f"program beside log {{session}} ({{task}})/{what}" for what in ("{row}", "J3 {row}", "tip {row}")
+RUN = "program beside log {session} ({task})"
+CORRELATION, SIZE, TIP, LINEAR = (
+    f"{RUN}/{what}" for what in ("{row}", "J3 {row}", "tip {row}", "distance from the linear error")
 )
 
 
@@ -34,13 +35,16 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
         log = logs.log_of(context.data, session)
         fields: dict[str, Any] = {"session": session, "task": task, "first": _first_rows(context)}
         if isinstance(log, str):
-            for entry in (CORRELATION, SIZE, TIP):
+            for entry in (CORRELATION, SIZE, TIP, LINEAR):
                 found += TABLE.claims(entry, None, missing=log, **fields)
             continue
         mirrored, rigid = (
             program.torque_run(mechanism, log, *GAINS[task], transmission=way) for way in ("mirrored", "rigid")
         )
         found += _claims(log, mirrored, rigid, without, fields)
+        target = log["pdes"] - log["pee"]
+        ours, theirs = (_distance(log, error, task) for error in (mirrored.error, target[: len(mirrored.error)]))
+        found.append(TABLE.claim(LINEAR, ours, published=theirs, tolerance=0.1 * theirs, **fields))
         report.add_figure(
             figures.discrepancy(log, mirrored, rigid),
             f"Log {session} ({task}): J3, commanded less model, and tip error; theirs and the program on this engine.",
@@ -79,6 +83,13 @@ def _claims(
         ),
         *TABLE.claims(TIP, tip.correlation, rms=list(1e3 * tip.rms), **fields),
     ]
+
+
+def _distance(log: Log, error: Array, task: str) -> float:
+    """Largest distance of a tip error (N, 3) from the linear one that begins as it does [m]."""
+    begin = (log["pdes"][1] - log["pdes"][0]) / program.PERIOD
+    ideal = runs.ideal_error(log.t[: len(error)], error[0], begin, *GAINS[task])
+    return float(np.linalg.norm(error - ideal, axis=1).max())
 
 
 def _peak(efforts: Array) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -139,7 +140,8 @@ def totals(claims: list[dict[str, Any]]) -> str:
     ]
     rest = [claim["note"].partition(":")[0] for claim in claims if claim["holds"] is None]
     unjudged = " and ".join(f"{rest.count(word)} {word}" for word in ("not reproducible", "not run"))
-    return f"All {len(claims)} claims, those that hold: {'; '.join(parts)}. Not judged: {unjudged}."
+    text = f"All {len(claims)} claims, those that hold: {'; '.join(parts)}. Not judged: {unjudged}."
+    return textwrap.fill(text, 120)
 
 
 def block(readme: str) -> str:

@@ -208,6 +208,16 @@ def test_the_program_turns_the_tip_at_half_its_gain_and_the_wrist_stops(mechanis
 
 
 @needs_logs
+def test_the_spiral_is_the_logged_one(mechanism):
+    log = logs.log_of(DATA, 4)
+    path = runs.spiral(mechanism, runs.SPIRAL_OF_CODE)
+    ours = np.array([path(t).T[:3, 3] for t in log.t]) @ runs.R_WORLD_BASE.T
+    np.testing.assert_allclose(ours - ours[0], log["pdes"] - log["pdes"][0], atol=1e-5)
+    tip = mechanism.forward_kinematics(runs.START)[:3, 3] @ runs.R_WORLD_BASE.T
+    np.testing.assert_allclose(ours[0] - tip, log["pdes"][0] - log["pee"][0], atol=2e-4)
+
+
+@needs_logs
 def test_our_kinematics_give_the_logged_tip_of_a_wrist_that_turns_with_the_arm():
     log, mechanism = logs.log_of(DATA, 8), tr.load_mechanism("PSM")
     ours = runs.errors_of_joints(mechanism, log["qmsr"], log["pdes"] - log["pee"][0])

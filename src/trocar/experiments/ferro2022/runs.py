@@ -3,8 +3,7 @@
 Paths are the ones in the logs of the published simulator where the text says less: the base of the arm there is turned
 by 70 deg about the vertical, the tip starts at q = (0, 0, 0.1, -pi/2, 0, 0, 0) and jumps onto the path. The published
 program begins the line at a point of the scene called Start, and turns the spiral about it. That point stands at two
-places in the logs: those of the line under velocity control have the first, that of torque control the second, and
-only about the second does the jump onto the spiral give the RMS printed for y in Fig. 3 (1.5 mm, cut to 1; else 2.7).
+places: logs 1 and 2 (line under velocity control) have the first, logs 3, 4 (spiral) and 8 (torque control) the second.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from rich.console import Console
 from trocar.errors import TrocarError
 from trocar.report import Claim, Report
 
-KEYS = ["id", "published", "ours", "unit", "relation", "tolerance", "holds", "source", "note"]
+KEYS = ["id", "published", "ours", "unit", "relation", "tolerance", "holds", "kind", "source", "note"]
 
 
 def claim(**changes: Any) -> Claim:
@@ -142,7 +142,7 @@ def test_json_has_exactly_the_promised_keys(tmp_path: Path) -> None:
     assert [list(entry) for entry in written["claims"]] == [KEYS] * 3
     assert [entry["holds"] for entry in written["claims"]] == [True, False, None]
     assert written["claims"][0] == dict(
-        zip(KEYS, ["a", 2.0, 2.0, "mm", "equal", 0.5, True, "Table 1", "why"], strict=True)
+        zip(KEYS, ["a", 2.0, 2.0, "mm", "equal", 0.5, True, "engine", "Table 1", "why"], strict=True)
     )
 
 
@@ -284,3 +284,35 @@ def test_a_clip_that_is_no_film_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "page.html").write_text("")
     with pytest.raises(TrocarError, match="clip of a report"):
         Report("Title").add_clip(tmp_path / name, "caption")
+
+
+def test_claims_are_counted_by_the_evidence_that_they_are(tmp_path: Path) -> None:
+    report = Report(
+        "Paper",
+        [
+            claim(id="a"),
+            claim(id="b", ours=9.0),
+            claim(id="c", relation="at_most"),
+            claim(id="d", kind="log"),
+            claim(id="e", kind="fit", relation="at_most"),
+            not_run(id="f", kind="own"),
+        ],
+    )
+    assert report.evidence() == [
+        ("engine", 1, 1, 0),
+        ("log", 1, 0, 0),
+        ("fit", 1, 0, 0),
+        ("one-sided", 1, 0, 0),
+        ("own", 0, 0, 1),
+    ]
+    assert [entry["kind"] for entry in report.to_json()["claims"]] == [
+        "engine",
+        "engine",
+        "one-sided",
+        "log",
+        "fit",
+        "own",
+    ]
+    assert "a bound of our own" in report.write_html(tmp_path / "page.html").read_text()
+    with pytest.raises(TrocarError, match="kind is 'guess'"):
+        claim(kind="guess")

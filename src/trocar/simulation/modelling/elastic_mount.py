@@ -1,7 +1,7 @@
 """Elastic mount: an arm on a stand or on set-up joints that give way under its weight and its motion.
 
-A rigid mechanism pivots about one point of its base. On a real cart the base itself moves: the weight of the links shifts as
-they move, the mount bends, and the remote centre of motion wanders.
+A rigid mechanism pivots about one point of its base. On a real cart the base itself moves: the weight of the links
+shifts as they move, the mount bends, and the remote centre of motion wanders.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
+from trocar.simulation.export.collision_matrix import SAMPLES, collision_matrix
 from trocar.simulation.export.links import ROOT, TIP, independent_values, link_name, links
 from trocar.simulation.export.meshes import Mesh
 from trocar.simulation.export.xml import add, document, number
@@ -35,9 +35,15 @@ def srdf(sim: Simulator, meshes: list[Mesh]) -> str:
     for link in tree:
         if link.follows is not None:
             add(root, "passive_joint", name=link.joint)
-    neighbours = {frozenset((link.name, link.parent)) for link in tree}
-    solid = [link.name for link in tree if link.solids]
-    for first, second in combinations(solid, 2):
-        adjacent = frozenset((first, second)) in neighbours
-        add(root, "disable_collisions", link1=first, link2=second, reason="Adjacent" if adjacent else "Never")
-    return document(root, ["The links of one arm are made to pass each other: no pair of them is tested."])
+    body_of = {link.name: link.body for link in tree}
+    joined = [(link.body, body_of[link.parent]) for link in tree if link.parent in body_of]
+    for (first, second), reason in collision_matrix(arm, joined).items():
+        add(root, "disable_collisions", link1=link_name(first), link2=link_name(second), reason=reason)
+    return document(
+        root,
+        [
+            f"Never, Always: over {SAMPLES} random states within the joint limits. Default: at home. User: at some"
+            " states the simple shapes of the URDF overlap; within the joint limits the links of the real arm pass"
+            " each other.",
+        ],
+    )

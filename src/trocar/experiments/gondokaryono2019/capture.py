@@ -31,9 +31,10 @@ SIMULATED_RCM = {"PSM": (0.56, -518.60, 0.93), "ECM": (338.44, -0.05, -0.54)}
 # Fitted to the RMS of Table 7 (hardware), at rest, yaw and pitch within 0.6 rad of home: least squares over the
 # stiffness about x and about the other axes, for the ECM also over the height of the pivot. Assumed, not fitted: the
 # PSM stands on a foot 1 m below its yaw base; the ECM is held from the side, at the length of a set-up link (Table 3).
+# tools/fit_mounts.py fits them.
 MOUNTS = {
     "PSM": ElasticMount(pivot=(0.0, -0.4864, -1.0), rotation=(610.0, 1370.0, 1370.0)),
-    "ECM": ElasticMount(pivot=(0.4318, -0.6126, -0.53), rotation=(675.0, 330.0, 330.0)),
+    "ECM": ElasticMount(pivot=(0.4318, -0.6126, -0.527), rotation=(677.0, 325.0, 325.0)),
 }
 # A linkage that closes has one length where Table 6 has two.
 SIDES = (("3-4", "6-c1"), ("3-6", "4-c1"), ("6-8", "7-c2"))
@@ -111,7 +112,7 @@ def capture_claims(found: Capture, table_6: dict[str, float]) -> list[Claim]:
     arm, of = found.arm, {"arm": found.arm.lower()}
     theirs, hardware = np.array(SIMULATED_RCM[arm]), np.array(HARDWARE_RCM[arm])
     geometry = np.array(own_rcm(arm, found.distances["3-rcm"]))
-    off, ours = 1e3 * _norm(found.rcm.post), geometry + _in_their_axes(arm, 1e3 * found.rcm.post)
+    off, ours = 1e3 * _norm(found.rcm.post), geometry + in_their_axes(arm, 1e3 * found.rcm.post)
     measured = {pair: distance for pair, (distance, *_) in found.calibration.linkage.distances.items()}
     sides = [max(abs(lengths[a] - lengths[b]) for a, b in SIDES) for lengths in (table_6, measured)]
     noisy, rigid = found.elastic.rcm, found.calibration.rcm
@@ -121,7 +122,7 @@ def capture_claims(found: Capture, table_6: dict[str, float]) -> list[Claim]:
         *TABLE.claims(f"{arm.lower()}/rcm spread {{row}}", [1e3 * found.rcm.spread] * 3),
         *TABLE.claims(
             f"{arm.lower()}/rcm spread, elastic mount {{row}}",
-            np.abs(_in_their_axes(arm, 1e3 * found.wander.rms)),
+            np.abs(in_their_axes(arm, 1e3 * found.wander.rms)),
             farthest=1e3 * found.farthest,
         ),
         TABLE.claim(
@@ -151,7 +152,7 @@ def own_rcm(arm: str, bar: float) -> tuple[float, float, float]:
     return (0.0, -1e3 * bar, 0.0) if arm == "PSM" else (1e3 * bar, 0.0, 0.0)
 
 
-def _in_their_axes(arm: str, p: Array) -> Array:
+def in_their_axes(arm: str, p: Array) -> Array:
     """Base axes (y along the yaw axis to the RCM, z up) in those of Table 7."""
     return np.array([p[0], -p[1], -p[2]]) if arm == "PSM" else np.array([p[1], -p[0], p[2]])
 

@@ -44,6 +44,8 @@ def model_files(sim: Simulator, formats: Sequence[str] = FORMATS) -> dict[str, b
             f"unset {maker_meshes.VARIABLE} to export: the maker's meshes are not ours to pass on, and a folder"
             " without them would not be what is shown"
         )
+    if sim.options.elastic_mount is not None:
+        raise TrocarError("no format here describes an elastic_mount; export a Simulator without it")
     chosen = tuple(name for name in FORMATS if name in formats)
     arm, seen = sim.arm.name.lower(), meshes(sim.spec)
     centre, extent = _extent(sim, seen)

@@ -18,7 +18,9 @@ from trocar.simulation.engine import Engine
 from trocar.spatial import Array
 
 MOUNT = "mount"  # body between the fixed base and the arm
-SETTLING = 3  # iterations to the static deflection: each leaves about a thousandth of the error before
+SETTLED = 1e-12  # [rad, m] of change
+LARGEST = 0.2  # [rad, m] of deflection
+MOST_ITERATIONS = 100  # to the static deflection: each leaves the weight's share of the stiffness, a tenth or so
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,10 +106,18 @@ class MountDeflection:
         """Place the mount at its static deflection, for the arm as it stands in the engine's data."""
         data, model = mujoco.MjData(self._engine.model), self._engine.model
         data.qpos[:] = self._engine.data.qpos
-        data.qpos[self._q] = 0.0
-        for _ in range(SETTLING):
-            data.qpos[self._q] = model.qpos_spring[self._q] - self._load(data) / self._stiffness
-        self._engine.data.qpos[self._q] = data.qpos[self._q]
+        deflection, change = np.zeros(len(self._q)), np.inf
+        for _ in range(MOST_ITERATIONS):
+            data.qpos[self._q] = deflection
+            before, deflection = deflection, model.qpos_spring[self._q] - self._load(data) / self._stiffness
+            change = np.abs(deflection - before).max()
+            if change < SETTLED:
+                break
+        if change >= SETTLED or np.abs(deflection).max() > LARGEST:
+            raise TrocarError(
+                f"the elastic mount of {self._arm.name} is too soft: it does not carry it within {LARGEST} rad or m"
+            )
+        self._engine.data.qpos[self._q] = deflection
         self._engine.data.qvel[self._v] = 0.0
 
     def _load(self, data: mujoco.MjData) -> Array:

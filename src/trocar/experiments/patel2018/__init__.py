@@ -142,7 +142,9 @@ def _trajectory_claims(mechanism: Mechanism) -> list[Claim]:
     reach = float(np.linalg.norm(mechanism.forward_kinematics(deepest)[:3, 3]))
     theirs = _their_trajectory()
     ends = [theirs(t) for t in (0.0, theirs.duration)]
-    missed = max(np.linalg.norm(table(s.q, corrected=False)[-1][:3, 3] - p) for s, p in zip(ends, ENDS, strict=True))
+    missed = max(
+        float(np.linalg.norm(table(s.q, corrected=False)[-1][:3, 3] - p)) for s, p in zip(ends, ENDS, strict=True)
+    )
     motion, path = _point_to_point(), _straight_line(mechanism)
     rates = max(float(np.abs(motion(t).dq).max()) for t in (0.0, motion.duration))
     t = np.linspace(0.0, path.duration, 200)
@@ -169,7 +171,7 @@ def _their_trajectory() -> Polynomial:
     forward = [q[q[:, 2] > 0] for q in (unlimited(p, corrected=False) for p in ENDS)]
     q0 = min(forward[0], key=lambda q: abs(q[0]))
     q1 = min(forward[1], key=lambda q: float(np.linalg.norm(q[:2] - q0[:2])))
-    return cubic(*(np.array([*q, 0.0, 0.0, 0.0, 0.0]) for q in (q0, q1)), 2.0)
+    return cubic(np.pad(q0, (0, 4)), np.pad(q1, (0, 4)), 2.0)
 
 
 def _point_to_point() -> Polynomial:

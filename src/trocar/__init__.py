@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         State,
         hold,
     )
-    from trocar.errors import NearLimit, NearSingular, TrocarError, Unreachable, Unsolved
+    from trocar.errors import Inaccurate, NearLimit, NearSingular, TrocarError, Unreachable, Unsolved
     from trocar.identification import identify
     from trocar.mechanics import Cart, Mechanism, Placement, load_cart, load_mechanism
     from trocar.recording import Recording, load_recording
@@ -57,6 +57,7 @@ __all__ = [
     "Diverged",
     "ElasticMount",
     "GravityCompensation",
+    "Inaccurate",
     "JointPD",
     "JointPID",
     "Mechanism",
@@ -88,7 +89,7 @@ __all__ = [
 
 # Public names by the module that defines them, imported when a name is first used.
 _NAMES = {
-    "errors": ("NearLimit", "NearSingular", "TrocarError", "Unreachable", "Unsolved"),
+    "errors": ("Inaccurate", "NearLimit", "NearSingular", "TrocarError", "Unreachable", "Unsolved"),
     "arms": ("ARMS", "Arm", "load_arm"),
     "arms.instruments": ("load_endoscope", "load_instrument"),
     "recording": ("Recording", "load_recording"),

@@ -43,6 +43,10 @@ class Unsolved(UserWarning):
     """The engine stopped looking for the forces of constraints and contacts at its limit of iterations."""
 
 
+class Inaccurate(UserWarning):
+    """The step is too long for what happens: loops are open or stops overrun by more than they should be."""
+
+
 class NearLimit(UserWarning):
     """The solution lies outside a joint limit, within the tolerance limits are checked with."""
 

@@ -8,7 +8,9 @@ measured also holds the noise of its cameras, so that the real mounts are at lea
 
 from __future__ import annotations
 
+import mujoco
 import numpy as np
+from scipy.linalg import eigh
 from scipy.optimize import least_squares
 
 from trocar.experiments.gondokaryono2019.capture import MOUNTS, SET, TABLE, in_their_axes, wandering
@@ -31,6 +33,23 @@ def rms(arm: str, x: Array, rows: int = 40) -> Array:
     return np.abs(in_their_axes(arm, 1e3 * wandering(sim, rows)[0].rms))
 
 
+def frequencies(arm: str, x: Array) -> Array:
+    """Natural frequencies (3,) of the mount with the joints of the arm held at home [Hz]."""
+    sim = Simulator(arm, SET, contacts=False, elastic_mount=mount(arm, x))
+    sim.reset(np.array(sim.arm.home))
+    M, K, data, h = np.zeros((sim.model.nv, sim.model.nv)), np.diag(mount(arm, x).rotation), sim.data, 1e-5
+    mujoco.mj_fullM(sim.model, data, M)
+    for i in range(3):  # the joints of the mount come first; what leans over also pulls
+        load = []
+        for side in (h, -h):
+            data.qpos[i] = side
+            mujoco.mj_forward(sim.model, data)
+            load.append(data.qfrc_bias[:3].copy())
+        data.qpos[i] = 0.0
+        K[:, i] += (load[0] - load[1]) / (2 * h)
+    return np.sqrt(eigh((K + K.T) / 2, M[:3, :3], eigvals_only=True)) / (2 * np.pi)
+
+
 def main() -> None:
     for arm, start in (("PSM", [6.0, 7.0]), ("ECM", [6.5, 6.0, -0.6])):
         table = np.array(TABLE.entries[f"{arm.lower()}/rcm spread, elastic mount {{row}}"]["published"])
@@ -38,6 +57,7 @@ def main() -> None:
         if not fit.success:
             raise SystemExit(f"{arm}: {fit.message}")
         print(arm, mount(arm, fit.x), "RMS [mm]:", rms(arm, fit.x, 100).round(3), "measured:", table)
+        print(f"  natural frequencies [Hz]: {frequencies(arm, fit.x).round(2)}")
 
 
 if __name__ == "__main__":

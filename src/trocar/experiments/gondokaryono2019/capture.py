@@ -28,10 +28,10 @@ NOISE, OCCLUSION = 0.2e-3, 0.1  # [m] of every marker's coordinates; share of th
 # Table 7 [mm]: RCM in the frame at the parallelogram's base; the root mean square about it is in claims.toml.
 HARDWARE_RCM = {"PSM": (-1.49, -516.11, 2.19), "ECM": (341.11, -0.08, -3.39)}
 SIMULATED_RCM = {"PSM": (0.56, -518.60, 0.93), "ECM": (338.44, -0.05, -0.54)}
-# Fitted to the RMS of Table 7 (hardware), at rest, yaw and pitch within 0.6 rad of home: least squares over the
-# stiffness about x and about the other axes, for the ECM also over the height of the pivot. Assumed, not fitted: the
-# PSM stands on a foot 1 m below the remote centre; the ECM is held from the side, at the length of a set-up link (Table 3).
-# tools/fit_mounts.py fits them.
+# Fitted to the RMS of Table 7 (hardware) by tools/fit_mounts.py, at rest, yaw and pitch within 0.6 rad of home: least
+# squares over the stiffness about x and about the other axes, for the ECM also over the height of the pivot. Assumed:
+# the PSM stands on a foot 1 m below the remote centre, the ECM is held from the side, at the length of a set-up link
+# (Table 3).
 MOUNTS = {
     "PSM": ElasticMount(pivot=(0.0, 0.0, -1.0), rotation=(493.0, 903.0, 903.0)),
     "ECM": ElasticMount(pivot=(0.4318, -0.6126, -0.527), rotation=(677.0, 325.0, 325.0)),

@@ -31,8 +31,8 @@ class ArmOptions:
         parameters: a physically consistent parameter set, its name, or a parameter file. Default: the arm's best set.
         counterweight: False removes the mass and inertia of the counterweight and nothing else.
         friction: False removes viscous and Coulomb friction, and friction with memory.
-        transmission: how the counterweight follows the insertion: "rigid", an elastic `Cable`, or "mirrored" (a PID
-            makes it follow and its force acts on the tool, as in Ferro et al. 2022).
+        transmission: how the counterweight follows the insertion: "rigid", an elastic `Cable`, or "mirrored" (a
+            motor makes it follow, and its force reaches the tool 10 ms later, as in Ferro et al. 2022).
         compliance: elastic drives of yaw and pitch with motors of their own; `measured_q` then reads the motors.
         elastic_mount: springs between the fixed base and the arm. Default: a rigid mount.
         port: body wall and seal around the instrument.

@@ -21,11 +21,12 @@ SAMPLES = 2000  # states within the joint limits
 Pair = frozenset[str]
 
 
-def collision_matrix(arm: Arm, joined: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+def collision_matrix(arm: Arm, home: Array, joined: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """Reason not to test each pair of bodies that have collision shapes: Adjacent, Always, Default, Never or User.
 
     Args:
-        joined: pairs of bodies with a joint between them, in the tree that is exported.
+        home: joints (n,) [rad, m] for Default. joined: pairs with a joint between them, in the tree that is exported;
+            names that are no bodies are links without a shape.
     """
     model = _solids(arm)
     solid = [body.name for body in arm.bodies if model.body(body.name).geomnum[0]]
@@ -33,7 +34,7 @@ def collision_matrix(arm: Arm, joined: Iterable[tuple[str, str]]) -> dict[tuple[
     adjacent = _adjacent([*joined, *loops], solid)
     states = np.random.default_rng(0).uniform(arm.lower, arm.upper, (SAMPLES, arm.n))
     data, count = mujoco.MjData(model), dict.fromkeys(map(frozenset, combinations(solid, 2)), 0)
-    at_home = _touching(model, data, arm.E @ np.array(arm.home))
+    at_home = _touching(model, data, arm.E @ home)
     for q in states:
         for pair in _touching(model, data, arm.E @ q):
             count[pair] += 1
@@ -57,7 +58,7 @@ def _solids(arm: Arm) -> mujoco.MjModel:
         T, size, kind = placed(geom)
         geom.fromto = np.full(6, np.nan)
         geom.pos, geom.quat = T[:3, 3], quaternion(T[:3, :3])
-        if kind != "box":
+        if kind == "capsule":
             geom.type, geom.size = mujoco.mjtGeom.mjGEOM_CYLINDER, [size[0], size[1] + size[0], 0.0]
         geom.contype = geom.conaffinity = 1
     spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_FILTERPARENT

@@ -303,10 +303,38 @@ def test_srdf_speaks_of_what_the_urdf_has(sim, folder):
     pairs = [(pair.get("link1"), pair.get("link2")) for pair in srdf.iter("disable_collisions")]
     assert {name for pair in pairs for name in pair} <= links
     solid = [link.get("name") for link in urdf.iter("link") if link.find("collision") is not None]
-    assert len(pairs) == len(solid) * (len(solid) - 1) / 2
+    assert len(set(map(frozenset, pairs))) == len(pairs) == len(solid) * (len(solid) - 1) / 2
     chain = srdf.find("group/chain").attrib
     assert {chain["base_link"], chain["tip_link"]} <= links
     assert {group.get("name") for group in srdf.iter("group")} >= ({"arm", "jaw"} if sim.arm.name == "PSM" else {"arm"})
+
+
+def test_srdf_says_which_shapes_of_the_urdf_collide(sim, folder):
+    """Checked with MuJoCo's own reading of the URDF, at other states than those the matrix was sampled at."""
+    model = mujoco.MjModel.from_xml_path(str(folder / f"{sim.arm.name.lower()}.urdf"))
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_FILTERPARENT
+    names, E = followers(sim, folder)
+    E = E[[names.index(model.joint(i).name) for i in range(model.njnt)]]
+    data, rows = mujoco.MjData(model), 400
+
+    def touching(q):
+        data.qpos[:] = E @ q
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_collision(model, data)
+        deep = data.contact.geom[data.contact.dist < 0]
+        return {frozenset(model.body(b).name for b in model.geom_bodyid[pair]) for pair in deep}
+
+    by_reason = {}
+    for entry in xml(sim, folder, "srdf").iter("disable_collisions"):
+        by_reason.setdefault(entry.get("reason"), set()).add(frozenset((entry.get("link1"), entry.get("link2"))))
+    assert by_reason.keys() <= {"Adjacent", "Always", "Default", "Never", "User"}
+    seen = [touching(q) for q in np.random.default_rng(7).uniform(sim.arm.lower, sim.arm.upper, (rows, sim.n))]
+    home = touching(np.array(sim.arm.home))
+    ever, always = set.union(*seen), set.intersection(*seen)
+    assert not by_reason["Never"] & (ever | home)
+    assert by_reason.get("Always", set()) <= always
+    assert by_reason.get("Default", set()) <= home
+    assert by_reason.get("User", set()) <= ever - always
 
 
 # -- RViz --------------------------------------------------------------------------------------------------------------

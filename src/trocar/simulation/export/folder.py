@@ -57,6 +57,8 @@ def model_files(
     if scene.objects:
         raise TrocarError(f"only arms and carts are exported; leave out the objects {', '.join(scene.objects)}")
     for arm in scene.arms.values():
+        if arm.options.elastic_mount is not None:
+            raise TrocarError(f"no format here describes the elastic_mount of {arm.arm.name}; export it without one")
         if BASE in [body.name for body in arm.arm.bodies]:
             raise TrocarError(f"{arm.arm.name} has a body named '{BASE}', which exports call the fixed base: rename it")
     chosen = tuple(one for one in FORMATS if one in formats)

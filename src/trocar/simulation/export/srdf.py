@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from xml.etree.ElementTree import Element
 
-from trocar.simulation.export.links import ROOT, TIP, flat, independent_values, leaders_first, link_name, links
+from trocar.simulation.export.collision_matrix import SAMPLES, collision_matrix
+from trocar.simulation.export.links import ROOT, TIP, Link, flat, independent_values, leaders_first, link_name, links
 from trocar.simulation.export.meshes import BASE, Mesh
 from trocar.simulation.export.xml import add, document, number
 from trocar.simulation.scene import Scene
@@ -21,14 +21,27 @@ def srdf(scene: Scene, name: str, start: dict[str, Array], meshes: list[Mesh]) -
     for link in tree:
         if link.follows is not None:
             add(root, "passive_joint", name=link.joint)
-    neighbours = {frozenset((link.name, link.parent)) for link in tree}
-    solid = [link for link in tree if link.solids]
-    for first, second in combinations(solid, 2):
-        if first.arm == second.arm:
-            adjacent = frozenset((first.name, second.name)) in neighbours
-            reason = "Adjacent" if adjacent else "Never"
-            add(root, "disable_collisions", link1=first.name, link2=second.name, reason=reason)
-    return document(root, ["The links of one arm are made to pass each other: no pair of them is tested."])
+    for arm, q in start.items():
+        _allowed_collisions(root, scene, arm, q, [link for link in tree if link.arm == arm])
+    return document(
+        root,
+        [
+            f"Never, Always: over {SAMPLES} random states within the joint limits. Default: at home. User: at some"
+            " states the simple shapes of the URDF overlap; within the joint limits the links of the real arm pass"
+            " each other.",
+        ],
+    )
+
+
+def _allowed_collisions(root: Element, scene: Scene, name: str, q: Array, tree: list[Link]) -> None:
+    """Why no pair of links of one arm needs to be tested; q (n,) are its joints at home."""
+    prefix = scene.stepped[name].slice.prefix
+    # a link that was added to the tree has the name of a joint, and no shape
+    called = {link.name: link.body if link.name == link_name(prefix + link.body) else link.name for link in tree}
+    joined = [(called[link.name], called[link.parent]) for link in tree if link.parent in called]
+    for pair, reason in collision_matrix(scene.arms[name].arm, q, joined).items():
+        first, second = (link_name(prefix + body) for body in pair)
+        add(root, "disable_collisions", link1=first, link2=second, reason=reason)
 
 
 def _groups(root: Element, scene: Scene, name: str, q: Array) -> None:

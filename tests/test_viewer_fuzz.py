@@ -168,7 +168,7 @@ class Messages:
 
 
 @pytest.mark.filterwarnings("ignore::trocar.errors.NearSingular", "ignore::trocar.errors.NearLimit")
-@pytest.mark.filterwarnings("ignore::trocar.errors.Unsolved")
+@pytest.mark.filterwarnings("ignore::trocar.errors.Unsolved", "ignore::trocar.errors.Inaccurate")
 def test_random_messages_end_nothing_and_print_nothing(page, capfd, caplog):
     rng = np.random.default_rng([SEED, 2])
     messages, browsers, inbox = Messages(page, rng), [RawBrowser(page.server) for _ in range(2)], page.server.inbox

@@ -8,7 +8,10 @@ import pytest
 from tools import soak
 
 
-def test_periods_balance_their_energy_and_go_on_bit_for_bit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_periods_balance_their_energy_and_go_on_bit_for_bit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(soak, "PERIOD", 2.0)
     wanted = {"subject": ["ECM"], "hours": 2 * soak.PERIOD / 3600, "seconds": 1e9, "output": tmp_path}
     soak.main(wanted)
     soak.main(wanted | {"hours": 3 * soak.PERIOD / 3600})

@@ -56,9 +56,8 @@ class Soak:
         if again[1:6] != told[1:6]:
             raise SystemExit(f"{self.subject}: period {len(self.rows)} does not come out again: {again} is not {told}")
         self.rows.append(told)
-        print(
-            f"{self.subject}: goes on after {len(self.rows) * PERIOD / 3600:.2f} h; the last period is the same to the bit"
-        )
+        hours = len(self.rows) * PERIOD / 3600
+        print(f"{self.subject}: goes on after {hours:.2f} h; the last period is the same to the bit")
 
     def run(self, hours: float, seconds: float) -> None:
         """Go on until so many hours of simulated time, or for so many seconds of real time."""

@@ -18,7 +18,7 @@ def test_periods_balance_their_energy_and_go_on_bit_for_bit(
     assert "the same to the bit" in capsys.readouterr().out
     found = json.loads((tmp_path / "soak.json").read_text())["ECM"]
     assert found["hours"] == pytest.approx(3 * soak.PERIOD / 3600)
-    assert found["energy_error"]["largest"] < 1e-3
+    assert found["energy_error"]["largest"] < 1e-2  # five times as fast as usual, where it is 1e-4
     assert found["loop"]["largest"] < 1e-6
     assert found["clock"]["largest"] < 1e-9
     assert (tmp_path / "soak.html").stat().st_size > 1000

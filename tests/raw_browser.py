@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 import time
 
@@ -13,6 +14,7 @@ from websockets.sync.client import connect
 
 from trocar.viewer.server import address
 
+MARKS = itertools.count(1000)
 PATIENCE = 60.0  # [s]
 CAMERA = {
     "type": "ViewerCameraMessage",
@@ -71,11 +73,11 @@ class RawBrowser:
         self.send({"type": "GuiUpdateMessage", "uuid": handle._impl.uuid, "updates": {"value": value, **others}})
 
     def settled(self):
-        """Wait until the page has seen all messages so far: a last one, which is refused, comes back as a count."""
-        inbox = self.server.inbox
-        before = inbox.refused["shape"]
-        self.raw(b"\xc1")  # never used in msgpack
-        until(lambda: inbox.refused["shape"] > before, "the messages to be seen")
+        """Wait until the page has seen all messages so far: the last one is a camera at a place of its own."""
+        mark = float(next(MARKS))
+        self.send({**CAMERA, "position": [mark, 0.0, 0.0]})
+        clients = self.server.get_clients
+        until(lambda: any(client.camera.position[0] == mark for client in clients().values()), "the last message")
 
     def close(self):
         self.socket.close()

@@ -204,7 +204,7 @@ def sent(page, browser, action):
     before = page.session.messages.since(0)
     action()
     browser.settled()
-    return [m.text for m in page.session.messages.since(before[-1].number if before else 0)][:-1]  # less `settled`'s
+    return [message.text for message in page.session.messages.since(before[-1].number if before else 0)]
 
 
 def check_alive(page, capfd):

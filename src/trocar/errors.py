@@ -5,9 +5,19 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable
 
+MESSAGE = 480  # most characters of a message
+VALUE = 80  # most characters of a value quoted in a message
+LIST = 240  # most characters of a list of known names
+
 
 class TrocarError(ValueError):
-    """Base of every error raised on purpose; a ValueError, so plain scripts can catch that."""
+    """Base of every error raised on purpose; a ValueError, so plain scripts can catch that.
+
+    Its message is one line of at most MESSAGE characters, whatever was given.
+    """
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(_one_line(str(message)))
 
 
 class UnknownName(TrocarError):
@@ -45,10 +55,32 @@ class NearLimit(UserWarning):
     """The solution lies outside a joint limit, within the tolerance limits are checked with."""
 
 
+def shown(value: object) -> str:
+    """repr of a value for a message, at most VALUE characters of it."""
+    # A list of millions is not formatted only to be cut.
+    if isinstance(value, list | tuple) and len(value) > VALUE:
+        value = value[:VALUE]
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # an integer of thousands of digits, lists in lists without end
+        text = f"<{type(value).__name__}>"
+    return _cut(text, VALUE)
+
+
+def _one_line(text: str) -> str:
+    """The text on one line: line breaks and control characters as escapes, cut in the middle if too long."""
+    plain = text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    return plain if len(plain) <= MESSAGE else f"{plain[: MESSAGE - 165]} ... {plain[-160:]}"
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 4]} ..."
+
+
 def check_known(kind: str, known: Collection[str], *names: object) -> None:
     """Raise `UnknownName` for the first of the names that is not among the known ones."""
     for name in names:
-        if name not in known:
+        if not (isinstance(name, str) and name in known):
             raise UnknownName(kind, name, known)
 
 
@@ -56,9 +88,18 @@ def suggestion(name: object, known: Iterable[str]) -> str:
     """`'PSMM' is unknown. Did you mean 'PSM'? Known: ECM, PSM.`"""
     names = list(known)
     by_lower = {n.lower(): n for n in names}
-    close = difflib.get_close_matches(str(name).lower(), list(by_lower), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(str(name)[:VALUE].lower(), list(by_lower), n=1, cutoff=0.5)
     hint = f" Did you mean '{by_lower[close[0]]}'?" if close else ""
-    return f"{name!r} is unknown.{hint} Known: {', '.join(names)}."
+    return f"{shown(name)} is unknown.{hint} Known: {_listed(names)}."
+
+
+def _listed(names: list[str]) -> str:
+    """As many of the names as fit, and the number of the others."""
+    few = names
+    while len(few) > 1 and len(", ".join(few)) > LIST:
+        few = few[:-1]
+    more = f" and {len(names) - len(few)} more" if len(few) < len(names) else ""
+    return f"{', '.join(few)}{more}"
 
 
 def _plain(index: tuple[int, ...]) -> str:

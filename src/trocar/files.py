@@ -1,4 +1,4 @@
-"""Files written whole or not at all: a reader never meets half a result."""
+"""Files written whole or not at all, and read up to a size: a reader never meets half a result."""
 
 from __future__ import annotations
 
@@ -6,9 +6,19 @@ import errno
 import json
 import os
 import secrets
-from collections.abc import Mapping
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
+
+from trocar.errors import TrocarError
+
+TEXT_SIZE = 64 * 2**20  # most bytes of a TOML or JSON file; the largest that trocar writes have a few hundred kilobytes
+
+_temporaries: set[Path] = set()  # files being written; SIGTERM removes them
 
 
 def check_writable(*paths: str | os.PathLike[str] | None) -> None:
@@ -45,17 +55,108 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> Path:
     # Resolved, so that a link keeps pointing at the file it names.
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
-    try:
-        # open() rather than tempfile: the result gets the usual permissions, not 0600.
-        with open(temporary, "xb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.tmp")  # names end at 255 bytes
+    with _removed_on_termination():
+        _temporaries.add(temporary)
+        try:
+            # open() rather than tempfile: the result gets the usual permissions, not 0600.
+            with open(temporary, "xb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+            _temporaries.discard(temporary)
+    _sync_folder(target.parent)
     return path
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename survive a power failure, where the file system can."""
+    with suppress(OSError):  # some file systems cannot; the file itself is complete
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+@contextmanager
+def _removed_on_termination() -> Iterator[None]:
+    """Within it, SIGTERM removes the temporary files before it ends the process."""
+    ours = remove_temporaries_on_termination()
+    try:
+        yield
+    finally:
+        if ours:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def remove_temporaries_on_termination() -> bool:
+    """Make SIGTERM remove the temporary files of every thread before it ends the process; the command line does so.
+
+    Returns False, and changes nothing, if the program handles SIGTERM itself or another thread than the main one asks.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if free := main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminate)
+    return free
+
+
+def _terminate(number: int, _: FrameType | None) -> None:
+    for temporary in list(_temporaries):
+        temporary.unlink(missing_ok=True)
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+def read_whole(path: str | os.PathLike[str], what: str, most: int = TEXT_SIZE) -> bytes:
+    """The bytes of a file. A file that cannot be read, or has more than `most` bytes, raises an error naming `what`."""
+    parts, total = [], 0
+    try:
+        with open(path, "rb") as stream:
+            while total <= most and (part := stream.read(2**20)):  # a device can have no end
+                parts.append(part)
+                total += len(part)
+    except OSError as error:
+        raise TrocarError(f"the {what} {os.fspath(path)} cannot be read: {error.strerror}") from None
+    except ValueError as error:  # a null byte in the path
+        raise TrocarError(f"the {what} {os.fspath(path)} cannot be read: {error}") from None
+    if total > most:
+        raise TrocarError(f"the {what} {os.fspath(path)} is too large: more than {size(most)}")
+    return b"".join(parts)
+
+
+def read_json(path: str | os.PathLike[str], what: str) -> Any:
+    """Content of a JSON file."""
+    text = read_whole(path, what)
+    try:
+        return json.loads(text.decode("utf-8-sig"))
+    except RecursionError:
+        raise TrocarError(f"the {what} {os.fspath(path)} is nested too deeply") from None
+    except ValueError as error:
+        raise TrocarError(f"the {what} {os.fspath(path)} is not valid JSON: {error}") from None
+
+
+def memory() -> int:
+    """Memory of this machine [bytes]."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def check_memory(needed: float, what: str, remedy: str) -> None:
+    """Raise an error if `needed` bytes are more than the memory of this machine; called before they are used."""
+    if needed > memory():
+        raise TrocarError(f"{what} needs {size(needed)} of memory; this machine has {size(memory())}. {remedy}")
+
+
+def size(bytes: float) -> str:
+    """Number of bytes in words: "1.5 GB"."""
+    for unit in ("bytes", "kB", "MB", "GB", "TB"):
+        if bytes < 1000 or unit == "TB":
+            break
+        bytes /= 1000
+    return f"{bytes:.3g} {unit}"
 
 
 def write_json(path: str | os.PathLike[str], content: Mapping[str, Any]) -> Path:

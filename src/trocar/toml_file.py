@@ -5,13 +5,13 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
-from pathlib import Path
 from typing import Any
 
 import tomlkit
 from tomlkit.items import Array, InlineTable, Item, Table
 
 from trocar.errors import TrocarError
+from trocar.files import read_whole
 
 
 def toml_text(content: Mapping[str, Any], comments: Sequence[str] = ()) -> str:
@@ -35,11 +35,12 @@ def toml_text(content: Mapping[str, Any], comments: Sequence[str] = ()) -> str:
 
 def read_toml(path: str | PathLike[str], what: str) -> dict[str, Any]:
     """Content of a TOML file; errors call the file `what`, such as "recipe"."""
+    text = read_whole(path, what)
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise TrocarError(f"the {what} {fspath(path)} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return tomllib.loads(text.decode("utf-8"))
+    except RecursionError:
+        raise TrocarError(f"the {what} {fspath(path)} is nested too deeply") from None
+    except ValueError as error:  # TOMLDecodeError, UnicodeDecodeError, an integer of thousands of digits
         raise TrocarError(f"the {what} {fspath(path)} is not valid TOML: {error}") from None
 
 

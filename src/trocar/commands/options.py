@@ -9,7 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from trocar.errors import TrocarError
+from trocar.files import check_memory
 
+ROW = 6e3  # [bytes] for a row of one arm, from the simulation to the text of the .csv file
 ARMS = "PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR"
 
 
@@ -49,6 +51,13 @@ def check_positive(**values: float) -> None:
 def check_amplitude(amplitude: float) -> None:
     if not 0 <= amplitude <= 0.5:
         raise TrocarError(f"--amplitude is a fraction of the joint range, 0 to 0.5, got {amplitude}")
+
+
+def check_length(duration: float, timestep: float, arms: int = 1) -> None:
+    """Raise an error before a run whose recordings and their files would not fit into memory."""
+    rows = duration / timestep
+    what = f"--duration {duration:g} is {rows:.3g} rows of {timestep:.3g} s, which"
+    check_memory(rows * arms * ROW, what, "Choose a shorter --duration")
 
 
 def check_toml(path: Path | None, what: str) -> None:

@@ -29,6 +29,9 @@ def plain_errors(remedy: str = "run it again") -> Iterator[None]:
     except (TrocarError, OSError) as error:
         typer.echo(f"error: {plain(error)}", err=True)
         raise typer.Exit(2) from error
+    except MemoryError as error:
+        typer.echo(f"error: not enough memory{f': {error}' if str(error) else ''}; ask for less at a time", err=True)
+        raise typer.Exit(2) from None
     except KeyboardInterrupt:
         typer.echo(f"interrupted: no file is left half written; {remedy}", err=True)
         raise typer.Exit(INTERRUPTED) from None

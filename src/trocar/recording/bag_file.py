@@ -52,8 +52,11 @@ def read_bag(path: Path, arm: Arm, namespace: str | None = None) -> Recording:
             raise TrocarError(f"{path}: several arms ({', '.join(sorted(arms))}); say which (--namespace)")
         chosen = next(iter(arms)) if namespace is None else namespace.strip("/")
         check_known("namespace of an arm in the bag", sorted(arms), chosen)
-        states = _states(reader, topics, f"{chosen}/{TOPIC}")
-        jaw = _states(reader, topics, f"{chosen}/jaw/{TOPIC}")
+        try:
+            states = _states(reader, topics, f"{chosen}/{TOPIC}")
+            jaw = _states(reader, topics, f"{chosen}/jaw/{TOPIC}")
+        except Exception as error:  # the parser's again: messages are read only now
+            raise TrocarError(f"{path}: {error}") from None
     if states is None:
         raise TrocarError(f"{path}: the topic {chosen}/{TOPIC} holds no message")
     names, t, q, dq, tau = states

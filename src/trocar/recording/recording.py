@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from trocar.arms import Arm, load_arm
-from trocar.errors import TrocarError, check_known
+from trocar.errors import TrocarError, check_known, shown
 from trocar.files import write_whole
 from trocar.recording import csv_file, npz_file
 from trocar.recording.channels import JOINT_COLUMN, NAME, SPACES, TIP_COMMANDS, UNITS
@@ -188,13 +188,13 @@ class Recording:
         if array.ndim not in (1, 2) or array.shape[0] != self.t.size or array.size == 0:
             raise InvalidRecording(f"{name} must have shape ({self.t.size},) or ({self.t.size}, k), got {array.shape}")
         if array.ndim == 1 and (name == "t" or JOINT_COLUMN.fullmatch(name)):
-            raise InvalidRecording(f"the channel name {name!r} would read as a joint's; choose another")
+            raise InvalidRecording(f"the channel name {shown(name)} would read as a joint's; choose another")
         _check_finite(name, array, ())
         return array
 
     def _check_names(self) -> None:
-        if not self.joints or len(set(self.joints)) != self.n:
-            raise InvalidRecording(f"joints must be one or more different names, got {list(self.joints)}")
+        if not self.joints or len({str(name) for name in self.joints}) != self.n:
+            raise InvalidRecording(f"joints must be one or more different names, got {shown(self.joints)}")
         if len(self.joint_units) != self.n:
             raise InvalidRecording(f"{len(self.joint_units)} joint_units for {self.n} joints")
         check_known("space of a recording", SPACES, self.space)
@@ -202,11 +202,11 @@ class Recording:
         check_known("command", (*UNITS, *TIP_COMMANDS), *self.commands)
         check_known("extra_units: channel", self.extra, *self.extra_units)
         for unit in self.extra_units.values():
-            if re.search(r"[\[\],\n\r]", unit):
-                raise InvalidRecording(f"the unit {unit!r} holds a bracket, a comma or a line break")
+            if not isinstance(unit, str) or re.search(r"[\[\],\n\r]", unit):
+                raise InvalidRecording(f"the unit {shown(unit)} holds a bracket, a comma or a line break")
         for name in (*self.joints, *self.extra):
-            if not NAME.fullmatch(name):
-                raise InvalidRecording(f"the name {name!r} must be a letter, then letters, digits, _ . or -")
+            if not (isinstance(name, str) and NAME.fullmatch(name)):
+                raise InvalidRecording(f"the name {shown(name)} must be a letter, then letters, digits, _ . or -")
 
 
 def _suffix(path: str | os.PathLike[str]) -> str:
@@ -219,7 +219,7 @@ def _suffix(path: str | os.PathLike[str]) -> str:
 def _frozen(name: str, value: object) -> Array:
     try:
         array = np.array(value, dtype=float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidRecording(f"{name} is not an array of numbers: {error}") from None
     array.setflags(write=False)
     return array
@@ -237,8 +237,8 @@ def _plain(provenance: Mapping[str, Any]) -> dict[str, Any]:
     """The mapping as a file gives it back: tuples become lists."""
     for key in provenance:
         if not isinstance(key, str) or not re.fullmatch(r"\w[^:\n\r]*", key):
-            raise InvalidRecording(f"the provenance key {key!r} must be one line of text without a colon")
+            raise InvalidRecording(f"the provenance key {shown(key)} must be one line of text without a colon")
     try:
         return dict(json.loads(json.dumps(dict(provenance), allow_nan=False)))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InvalidRecording(f"provenance holds what JSON cannot: {error}") from None

@@ -81,12 +81,12 @@ class Fields:
     def __contains__(self, key: str) -> bool:
         return key in self._table
 
-    def rows(self, key: str, sizes: Sequence[int], expected: str) -> list[list[float]]:
+    def rows(self, key: str, sizes: Sequence[int], expected: str, *, most: float = LARGEST) -> list[list[float]]:
         """A list of lists of numbers, each as long as one of `sizes`; empty if there is no `key`."""
         rows = self._get(key, [])
         if not (isinstance(rows, list) and all(isinstance(row, list) and len(row) in sizes for row in rows)):
             raise self._error(key, f"must be a list of {expected}, got {shown(rows)}")
-        return [Fields({key: row}, self.path).vector(key, len(row)).tolist() for row in rows]
+        return [Fields({key: row}, self.path).vector(key, len(row), most=most).tolist() for row in rows]
 
     def numbers_by_name(self, key: str, expected: str) -> dict[str, float]:
         """A table of numbers."""

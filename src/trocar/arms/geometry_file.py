@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from trocar.arms.file_fields import LONGEST, Fields
-from trocar.errors import TrocarError, UnknownName, check_known, shown
+from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.toml_file import read_toml, toml_text
 
 FIELDS = ("name", "arm", "frames", "parameters", "source", "lengths")
@@ -61,7 +61,7 @@ def read_geometry(path: str | PathLike[str], arm: str, published: Mapping[str, M
     fields.check_known((*FIELDS, *MEASURED))
     intended, frames, numbers = fields.text("arm"), fields.text("frames"), fields.table("lengths")
     if intended != arm:
-        raise TrocarError(f"{place} holds the geometry of {shown(intended)}, not of {arm}")
+        raise TrocarError(f"{place} holds the geometry of {intended}, not of {arm}")
     if frames not in published:
         raise UnknownName(f"{place}: frames", frames, published)
     base = published[frames]

@@ -53,11 +53,9 @@ def check_amplitude(amplitude: float) -> None:
         raise TrocarError(f"--amplitude is a fraction of the joint range, 0 to 0.5, got {amplitude}")
 
 
-def check_length(duration: float, timestep: float, arms: int = 1) -> None:
-    """Raise an error before a run whose recordings and their files would not fit into memory."""
-    rows = duration / timestep
-    what = f"--duration {duration:g} is {rows:.3g} rows of {timestep:.3g} s, which"
-    check_memory(rows * arms * ROW, what, "Choose a shorter --duration")
+def check_rows(rows: float, remedy: str) -> None:
+    """Raise an error before a run whose recordings, with their files, would not fit into memory."""
+    check_memory(rows * ROW, f"recording {rows:.3g} rows", remedy)
 
 
 def check_toml(path: Path | None, what: str) -> None:

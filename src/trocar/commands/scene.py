@@ -15,7 +15,6 @@ from trocar.commands.options import (
     Folder,
     Frequency,
     check_amplitude,
-    check_length,
     check_positive,
 )
 from trocar.commands.terminal import drawn, plain_errors, progress_bar, save_picture, show_table, show_written
@@ -53,7 +52,7 @@ def scene(
     check_amplitude(amplitude)
     check_positive(frequency=frequency, duration=duration)
     loaded = tr.load_scene(source, timestep=timestep_of(source) or TIMESTEP)
-    check_length(duration, loaded.timestep, len(loaded.arms))
+    check_rows(duration / loaded.timestep * len(loaded.arms), "Choose a shorter --duration")
     controllers, references = {}, {}
     for name, arm in loaded.arms.items():
         way = amplitude * (arm.arm.upper - arm.arm.lower)

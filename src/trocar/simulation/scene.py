@@ -116,7 +116,11 @@ class Scene:
             contacts=self._contacts_on,
             prefixed=prefixed,
         )
-        self._engine = engine = Engine(simulated(self.spec, alone=len(loaded) == 1).compile(), accuracy)
+        try:
+            model = simulated(self.spec, alone=len(loaded) == 1).compile()
+        except ValueError as error:
+            raise TrocarError(f"MuJoCo refuses the model: {error}") from None
+        self._engine = engine = Engine(model, accuracy)
         self.model, self.data = engine.model, engine.data
         self.stepped = {
             name: SteppedArm(arm, engine, f"{name}/" if prefixed else "", self._gravity(name))

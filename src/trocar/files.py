@@ -16,7 +16,7 @@ from typing import Any
 
 from trocar.errors import TrocarError
 
-TEXT_SIZE = 64 * 2**20  # most bytes of a TOML or JSON file; the largest that trocar writes have a few hundred kilobytes
+TEXT_SIZE = 16 * 2**20  # most bytes of a TOML or JSON file; the largest that trocar writes have a few hundred kilobytes
 
 _temporaries: set[Path] = set()  # files being written; SIGTERM removes them
 

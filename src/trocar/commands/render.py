@@ -72,7 +72,8 @@ def render(
         frames = track.duration * fps / speed
         if frames > MOST_FRAMES:
             raise TrocarError(
-                f"the film would have {frames:.3g} frames, at most {MOST_FRAMES:.0e} are drawn; raise --speed or lower --fps"
+                f"the film would have {frames:.3g} frames, at most {MOST_FRAMES:.0e} are drawn; "
+                "raise --speed or lower --fps"
             )
         film = Film(track, fps, speed, camera, pixels)
         with progress_bar(f"{len(film)} frames") as progress:

@@ -16,6 +16,7 @@ from trocar.commands.options import (
     Frequency,
     check_amplitude,
     check_positive,
+    check_rows,
 )
 from trocar.commands.terminal import drawn, plain_errors, progress_bar, save_picture, show_table, show_written
 

@@ -60,7 +60,7 @@ def damaged_tree(tree: dict[str, Any], random: Random) -> dict[str, Any]:
             parent[_name(random)] = parent.pop(key)
         elif what == 4:
             parent[key] = copy.deepcopy(other[0][other[1]])
-        elif isinstance(parent[key], int | float) and not isinstance(parent[key], bool):
+        elif isinstance(parent[key], float):
             parent[key] *= float(10.0 ** random.integers(-12, 13) * random.choice([-1, 1]))
     return tree
 

@@ -60,7 +60,8 @@ PSM, MTM = "parameters/psm_wang2019.toml", "parameters/mtm_wang2019.toml"
         ("[drives.yaw]", "[drives.yaw]\nIm = -0.1", "drives.yaw: 'Im' must not be negative, got -0.1"),
         ("\nFv = ", "\nFv = -", "drives.yaw: 'Fv' must not be negative, got -0.09"),
         ("\nFc = ", "\nFc = -", "drives.yaw: 'Fc' must not be negative, got -0.05"),
-        ("mass = ", "mass = -", "bodies.yaw: 'mass' must be at least 0 [kg], got -7"),
+        ("mass = ", "mass = -", "bodies.yaw: 'mass' must be at least 1e-09 [kg], got -7"),
+        ("mass = 7.033874306438703", "mass = 0", "bodies.yaw: 'mass' must be at least 1e-09 [kg], got 0"),
         (
             "mass = 7.033874306438703",
             "mass = 1e300",

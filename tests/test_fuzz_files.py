@@ -140,16 +140,18 @@ def efforts(arm: str) -> Callable[[Path], Any]:
     def read(path: Path) -> Any:
         mechanism = tr.load_mechanism(arm, path)
         home = mechanism.arm.home
-        tau = mechanism.inverse_dynamics(home, 0.1 * np.ones(len(home)), np.ones(len(home)), friction=True)
-        assert np.isfinite(tau).all()
+        speed = np.full(len(home), 0.1)
+        tau = mechanism.inverse_dynamics(home, speed, speed, friction=True)
+        assert np.isfinite(tau).all(), f"tau is {tau}"
 
     return read
 
 
 def simulated(path: Path) -> Any:
     sim = tr.Simulator("PSM", path)
+    sim.reset(sim.arm.home)
     sim.step(np.zeros(7))
-    assert np.isfinite(sim.q).all()
+    assert np.isfinite(sim.q).all(), f"q is {sim.q}"
 
 
 def instrument(path: Path) -> Any:

@@ -19,6 +19,7 @@ from trocar.errors import TrocarError
 TEXT_SIZE = 16 * 2**20  # most bytes of a TOML or JSON file; the largest that trocar writes have a few hundred kilobytes
 
 _temporaries: set[Path] = set()  # files being written; SIGTERM removes them
+_creating = threading.RLock()  # held while one is made: SIGTERM finds either no file yet, or one that it knows
 
 
 def check_writable(*paths: str | os.PathLike[str] | None) -> None:
@@ -57,14 +58,20 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.tmp")  # names end at 255 bytes
     with _removed_on_termination():
-        _temporaries.add(temporary)
         try:
-            # open() rather than tempfile: the result gets the usual permissions, not 0600.
-            with open(temporary, "xb") as stream:
+            with _creating:
+                _temporaries.add(temporary)
+                # open() rather than tempfile: the result gets the usual permissions, not 0600.
+                stream = open(temporary, "xb")  # noqa: SIM115 - closed below
+            with stream:
                 stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())
             os.replace(temporary, target)
+        except OSError as error:
+            if error.errno is not None:
+                error.filename, error.filename2 = str(path), None  # not the temporary file, nor none at all
+            raise
         finally:
             temporary.unlink(missing_ok=True)
             _temporaries.discard(temporary)
@@ -105,10 +112,11 @@ def remove_temporaries_on_termination() -> bool:
 
 
 def _terminate(number: int, _: FrameType | None) -> None:
-    for temporary in list(_temporaries):
-        temporary.unlink(missing_ok=True)
-    signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
+    with _creating:
+        for temporary in list(_temporaries):
+            temporary.unlink(missing_ok=True)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
 
 
 def read_whole(path: str | os.PathLike[str], what: str, most: int = TEXT_SIZE) -> bytes:

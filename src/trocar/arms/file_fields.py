@@ -13,7 +13,7 @@ from trocar.spatial import ROTATION_TOLERANCE, Array
 
 # No number of an arm or a scene is larger, in SI units: a larger one is a slip of the unit or of the exponent.
 LARGEST = 1e6
-HEAVIEST = 1e4  # [kg]
+LIGHTEST, HEAVIEST = 1e-9, 1e4  # [kg]
 LONGEST = 100.0  # [m], and [rad] of angles that stand among lengths
 
 _MISSING: Any = object()

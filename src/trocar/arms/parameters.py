@@ -12,7 +12,7 @@ import numpy as np
 
 from trocar.arms.arm import Arm
 from trocar.arms.elastics import Elastic, elastic
-from trocar.arms.file_fields import HEAVIEST, LONGEST, Fields
+from trocar.arms.file_fields import HEAVIEST, LIGHTEST, LONGEST, Fields
 from trocar.arms.tables import DATA, stem
 from trocar.errors import TrocarError, UnknownName
 from trocar.spatial import Array
@@ -227,7 +227,7 @@ def _read(file: Path) -> Parameters:
 def _inertia(fields: Fields) -> Inertia:
     xx, xy, xz, yy, yz, zz = fields.vector("inertia", 6, unit="kg m^2")
     I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    mass = fields.number("mass", least=0.0, most=HEAVIEST, unit="kg")
+    mass = fields.number("mass", least=LIGHTEST, most=HEAVIEST, unit="kg")  # a body without mass is left out
     com = fields.vector("com", 3, most=LONGEST, unit="m")
     fields.check_all_read()
     return Inertia(mass=mass, com=com, I=I)

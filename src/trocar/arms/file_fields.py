@@ -184,7 +184,7 @@ class Fields:
         try:
             array = np.array(value if plain else np.nan, dtype=float)
         except OverflowError:  # an integer of hundreds of digits
-            array = np.full(np.shape(flat), np.inf)
+            array = np.full(len(flat), np.inf)
         if array.shape != shape or not np.isfinite(array).all():
             raise self._error(key, f"must be {expected}, got {shown(value)}")
         if np.abs(array).max(initial=0.0) > most:

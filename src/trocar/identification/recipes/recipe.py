@@ -185,7 +185,8 @@ def _drive(name: str, entry: Fields, spectra: Mapping[str, tuple[float, ...]]) -
     if any(delta not in spectrum for delta in sloping):
         raise entry.error(f"'slope' lists deltas that have one, of {shown(spectrum)}, got {shown(sloping)}")
     try:
+        coordinate: dict[str, Any] = {**drive_coordinate(entry)}
         elements = tuple(Dahl(delta, 0.0, float(delta in sloping)) for delta in spectrum)
-        return Drive(name=name, terms=terms, hysteresis=elements, **drive_coordinate(entry))
+        return Drive(name=name, terms=terms, hysteresis=elements, **coordinate)
     except TrocarError as error:
         raise entry.error(str(error)) from None

@@ -143,7 +143,7 @@ def geometry_file(tmp_path: Path, old: str = "", new: str = "") -> Path:
         ("l_back = ", "l_bak = 1\nl_back = ", "lengths: field 'l_bak' is unknown. Did you mean 'l_back'?"),
         ('frames = "gondokaryono2019"', "frames = []", "'frames' must be a text that is not empty, got []"),
         ('source = "a test"', 'source = "a test"\nnotes = 1', "field 'notes' is unknown"),
-        ("l_back = ", "l_back = 0.0 # ", "'a_insertion' must be shorter than 'l_back'"),
+        ("l_back = ", "l_back = 0.0 # ", "do not make a PSM: float division by zero"),
         ("[lengths]", "lengths = 3\n[sigma]", "'lengths' must be a table [lengths], got 3"),
     ],
 )

@@ -12,7 +12,7 @@ from trocar.arms.arm import Arm, Body, Joint, Loop, closure, prismatic, revolute
 from trocar.arms.geometry_file import Geometry
 from trocar.arms.instruments import load_endoscope
 from trocar.arms.psm_si import si_parallelogram
-from trocar.arms.tables import HALF_PI, built, geometry, read, remote_centre_chain, shared_facts, tilt
+from trocar.arms.tables import HALF_PI, built, geometry, read, remote_centre_chain, shared_facts
 from trocar.spatial import Array, mdh
 
 
@@ -80,7 +80,7 @@ def _gondokaryono2019(l: Mapping[str, float], d_insertion: float) -> tuple[tuple
     Frame 0 is at y = d_yaw - l_bottom of the RCM. As for the PSM, beta1 and the depth of frame 9 follow from the
     condition that the insertion axis meets the RCM where the dVRK has it.
     """
-    beta1, beta2 = tilt(l, "a_insertion", "l_front"), l["beta2"]
+    beta1, beta2 = math.asin(l["a_insertion"] / l["l_front"]), l["beta2"]
     d_9 = l["l_front"] * math.cos(beta1) + d_insertion
     T_0 = shift(y=l["d_yaw"] - l["l_bottom"])
     T_1_2, T_3_5 = mdh(a=l["a_2"], alpha=-HALF_PI, theta=HALF_PI), mdh(theta=beta1 - beta2)

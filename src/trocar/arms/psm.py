@@ -11,7 +11,7 @@ import numpy as np
 from trocar.arms.arm import Arm, Body, Joint, Loop, closure, prismatic, revolute, shift
 from trocar.arms.geometry_file import Geometry
 from trocar.arms.instruments import load_instrument
-from trocar.arms.tables import HALF_PI, built, geometry, read, remote_centre_chain, shared_facts, tilt
+from trocar.arms.tables import HALF_PI, built, geometry, read, remote_centre_chain, shared_facts
 from trocar.spatial import Array, mdh
 
 
@@ -110,7 +110,7 @@ def _gondokaryono2019(l: Mapping[str, float], d_insertion: float) -> tuple[tuple
     Frame 0 is at y = -(l_bottom + a_back) of the RCM. Two numbers are not taken as rounded in print but from the
     condition that the insertion axis meets the RCM: beta1, and the depth of frame 9.
     """
-    beta1, beta2 = tilt(l, "a_insertion", "l_back"), l["beta2"]
+    beta1, beta2 = math.asin(l["a_insertion"] / l["l_back"]), l["beta2"]
     d_9 = l["l_back"] * math.cos(beta1) + d_insertion
     T_0, T_1_2 = shift(y=-(l["l_bottom"] + l["a_back"])), mdh(alpha=-HALF_PI, theta=HALF_PI)
     T_3_5, T_3_10 = mdh(theta=beta1 - beta2), mdh(theta=beta1 + HALF_PI)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import fields
 from functools import cache
@@ -14,7 +13,7 @@ import numpy as np
 
 from trocar.arms.arm import Body, Deflection, ExcitationRanges, Gains, Motors, prismatic, revolute
 from trocar.arms.geometry_file import Geometry, read_geometry
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import UnknownName
 from trocar.spatial import Array, mdh
 from trocar.toml_file import read_toml
 
@@ -78,16 +77,6 @@ def geometry(
     if name.endswith(".toml"):
         return read_geometry(name, arm, published)
     raise UnknownName(f"geometry of {arm}", name, (*published, "a path ending in .toml"))
-
-
-def tilt(lengths: Mapping[str, float], aside: str, bar: str) -> float:
-    """Angle of a bar [rad] whose end is `aside`, another length, beside its start."""
-    if not abs(lengths[aside]) < abs(lengths[bar]):
-        raise TrocarError(
-            f"the geometry makes no linkage: '{aside}' must be shorter than '{bar}', "
-            f"got {lengths[aside]:g} and {lengths[bar]:g} m"
-        )
-    return math.asin(lengths[aside] / lengths[bar])
 
 
 def remote_centre_chain(d_insertion: float) -> tuple[Body, ...]:

@@ -77,7 +77,7 @@ def load_coefficients(path: Path, arm: Arm) -> Fourier:
     except (ValueError, TypeError, OverflowError) as error:
         raise TrocarError(f"{what}: {error}") from None
     if table.get("arm") != arm.name or motion.centre.size != arm.n:
-        raise TrocarError(f"{path} is an excitation of {shown(table.get('arm'))}, not of {arm.name}")
+        raise TrocarError(f"{path} is an excitation of {table.get('arm')}, not of {arm.name}")
     return motion
 
 

@@ -412,7 +412,7 @@ def test_a_message_is_one_line_of_bounded_length() -> None:
 
 def test_a_quoted_value_is_short() -> None:
     assert shown([1, 2]) == "[1, 2]"
-    assert shown("x" * 5000) == "'" + "x" * 75 + " ..."
+    assert shown("x" * 5000) == "'" + "x" * 76 + "..."
     assert len(shown(list(range(10**6)))) == 80
     nested: list[Any] = []
     for _ in range(DEEP):

@@ -94,3 +94,13 @@ def test_threads_share_a_collision_scene() -> None:
     expected = [answer(k) for k in range(len(q))]
     with ThreadPoolExecutor(THREADS) as pool:
         assert list(pool.map(answer, range(len(q)))) == expected
+
+
+def test_every_thread_can_draw() -> None:
+    sim = tr.Simulator("ECM")
+    sim.reset(sim.arm.home)
+    expected = tr.render(sim, size=(64, 48))
+    with ThreadPoolExecutor(3) as pool:
+        pictures = list(pool.map(lambda _: tr.render(sim, size=(64, 48)), range(6)))
+    for picture in pictures:
+        np.testing.assert_array_equal(picture, expected)

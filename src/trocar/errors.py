@@ -5,9 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable
 
+LISTED = 25  # names that a message lists
 MESSAGE = 480  # most characters of a message
-VALUE = 80  # most characters of a value quoted in a message
-LIST = 240  # most characters of a list of known names
 
 
 class TrocarError(ValueError):
@@ -51,55 +50,52 @@ class Unsolved(UserWarning):
     """The engine stopped looking for the forces of constraints and contacts at its limit of iterations."""
 
 
+class Inaccurate(UserWarning):
+    """The step is too long for what happens: loops are open or stops overrun by more than they should be."""
+
+
 class NearLimit(UserWarning):
     """The solution lies outside a joint limit, within the tolerance limits are checked with."""
 
 
-def shown(value: object) -> str:
-    """repr of a value for a message, at most VALUE characters of it."""
-    # A list of millions is not formatted only to be cut.
-    if isinstance(value, list | tuple) and len(value) > VALUE:
-        value = value[:VALUE]
+def check_type(what: str, value: object, types: type | tuple[type, ...], allowed: str) -> None:
+    """Raise an error unless a value is of a type; `allowed` says in words what to give."""
+    if not isinstance(value, types):
+        raise TrocarError(f"{what} must be {allowed}, got {shown(value)}")
+
+
+def shown(value: object, length: int = 80) -> str:
+    """A value as it would be typed, shortened to `length` characters on one line, for messages."""
+    if isinstance(value, list | tuple) and len(value) > length:
+        value = value[:length]  # a list of millions is not formatted only to be cut
     try:
-        text = repr(value)
+        text = " ".join(repr(value).split())
     except (ValueError, RecursionError):  # an integer of thousands of digits, lists in lists without end
         text = f"<{type(value).__name__}>"
-    return _cut(text, VALUE)
+    return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
 def _one_line(text: str) -> str:
-    """The text on one line: line breaks and control characters as escapes, cut in the middle if too long."""
+    """The text with line breaks and control characters as escapes, cut in the middle if it is too long."""
     plain = text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
     return plain if len(plain) <= MESSAGE else f"{plain[: MESSAGE - 165]} ... {plain[-160:]}"
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 4]} ..."
 
 
 def check_known(kind: str, known: Collection[str], *names: object) -> None:
     """Raise `UnknownName` for the first of the names that is not among the known ones."""
     for name in names:
-        if not (isinstance(name, str) and name in known):
+        if not isinstance(name, str) or name not in known:
             raise UnknownName(kind, name, known)
 
 
 def suggestion(name: object, known: Iterable[str]) -> str:
-    """`'PSMM' is unknown. Did you mean 'PSM'? Known: ECM, PSM.`"""
+    """`'PSMM' is unknown. Did you mean 'PSM'? Known: ECM, PSM.`, with the first `LISTED` names of a long list."""
     names = list(known)
     by_lower = {n.lower(): n for n in names}
-    close = difflib.get_close_matches(str(name)[:VALUE].lower(), list(by_lower), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(str(name)[:80].lower(), list(by_lower), n=1, cutoff=0.5)
     hint = f" Did you mean '{by_lower[close[0]]}'?" if close else ""
-    return f"{shown(name)} is unknown.{hint} Known: {_listed(names)}."
-
-
-def _listed(names: list[str]) -> str:
-    """As many of the names as fit, and the number of the others."""
-    few = names
-    while len(few) > 1 and len(", ".join(few)) > LIST:
-        few = few[:-1]
-    more = f" and {len(names) - len(few)} more" if len(few) < len(names) else ""
-    return f"{', '.join(few)}{more}"
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return f"{shown(name)} is unknown.{hint} Known: {', '.join(names[:LISTED])}{more}."
 
 
 def _plain(index: tuple[int, ...]) -> str:

@@ -1,13 +1,12 @@
 """Damaged files of every format: each gives a result or one clear line, whatever was done to it.
 
-TROCAR_FUZZ=2000 sets the number of cases per format. A case is repeated by its number.
+TROCAR_FUZZ=2000 sets the number of cases per format, TROCAR_FUZZ_SEED another series of them.
 """
 
 from __future__ import annotations
 
 import io
 import json
-import os
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import pytest
 
 import trocar as tr
 from tests.file_mutations import damaged, damaged_tree
+from tests.odd_values import SEED, rounds
 from trocar.arms.instruments import load_endoscope, load_instrument
 from trocar.commands.gravity import read_poses
 from trocar.errors import TrocarError
@@ -28,8 +28,7 @@ from trocar.identification.recipes.recipe import load_recipe
 from trocar.recording.markers import Markers
 from trocar.toml_file import toml_text
 
-CASES = int(os.environ.get("TROCAR_FUZZ", "60"))
-FIRST = int(os.environ.get("TROCAR_FUZZ_FIRST", "0"))
+CASES = rounds(60)
 DATA = Path(tr.__file__).parent / "arms" / "data"
 
 
@@ -254,8 +253,8 @@ def npz_damage(content: bytes, random: np.random.Generator) -> bytes:
 
 def cases(door: Door, folder: Path, name: str) -> Iterator[tuple[int, bytes]]:
     sound = door.sound() or [saved(door.suffix, folder)]
-    for number in range(FIRST, FIRST + max(CASES // door.slow, 1)):
-        random = np.random.default_rng([number, *name.encode()])
+    for number in range(max(CASES // door.slow, 1)):
+        random = np.random.default_rng([SEED, number, *name.encode()])
         content = sound[random.integers(len(sound))]
         if random.integers(2) == 0:
             yield number, damaged(content, random)

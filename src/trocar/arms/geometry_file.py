@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ class Geometry:
 
 def is_geometry_file(path: str | PathLike[str]) -> bool:
     """True if a file holds a geometry rather than dynamic parameters."""
-    return Path(path).suffix == ".toml" and Path(path).is_file() and "lengths" in read_toml(path, "geometry file")
+    return Path(path).suffix == ".toml" and isfile(path) and "lengths" in read_toml(path, "geometry file")
 
 
 def read_geometry(path: str | PathLike[str], arm: str, published: Mapping[str, Mapping[str, Any]]) -> Geometry:

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from trocar.arms import Arm, load_arm
-from trocar.errors import TrocarError, check_known, shown
+from trocar.errors import TrocarError, check_known, check_type, shown
 from trocar.files import write_whole
 from trocar.recording import csv_file, npz_file
 from trocar.recording.channels import JOINT_COLUMN, NAME, SPACES, TIP_COMMANDS, UNITS
 from trocar.recording.motor_columns import joint_from_columns
-from trocar.spatial import Array
+from trocar.spatial import Array, real_array
 
 SUFFIXES = (".npz", ".csv")
 
@@ -65,13 +65,18 @@ class Recording:
 
     def __post_init__(self) -> None:
         for name in ("joints", "joint_units"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+            value = getattr(self, name)
+            if not isinstance(value, list | tuple):
+                raise InvalidRecording(f"{name} must be a list of texts, got {shown(value)}")
+            object.__setattr__(self, name, tuple(value))
+        for name in ("commands", "extra", "extra_units", "provenance"):
+            check_type(name, getattr(self, name), Mapping, "a mapping by name")
         self._check_names()
         t = _frozen("t", self.t)
         if t.ndim != 1 or t.size == 0:
             raise InvalidRecording(f"t must have shape (N,) with N >= 1, got {t.shape}")
         _check_finite("t", t, ())
-        late = np.flatnonzero(np.diff(t) <= 0)
+        late = np.flatnonzero(t[1:] <= t[:-1])
         if late.size:
             k = int(late[0]) + 1
             raise InvalidRecording(f"t = {t[k]} s does not come after {t[k - 1]} s; times must increase", k)
@@ -218,9 +223,9 @@ def _suffix(path: str | os.PathLike[str]) -> str:
 
 def _frozen(name: str, value: object) -> Array:
     try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidRecording(f"{name} is not an array of numbers: {error}") from None
+        array = real_array(name, value).copy()
+    except TrocarError as error:
+        raise InvalidRecording(str(error)) from None
     array.setflags(write=False)
     return array
 

@@ -4,7 +4,7 @@ Run as a program of its own, so that its processes can be forked from a single t
 
     python interrupted_writers.py FOLDER [all]
 
-Without `all` the first writer meets every signal and each of the others one of them.
+Without `all` the first writer meets every signal at every step, each of the others one signal at every other step.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def main(folder: Path, everything: bool) -> None:
         # Ctrl-C reaches the main thread only: a thread finishes its file.
         signals = SIGNALS if everything or k == 0 else SIGNALS[k % 3 :][:1]
         for number in (signal.SIGTERM,) if "thread" in name else signals:
-            for fatal in range(1, MOST_STEPS):
+            for fatal in range(1, MOST_STEPS, 1 if len(signals) > 1 else 2):
                 row = left(folder / "work", name, writer, fatal, number)
                 content = row.pop("content")
                 row["file"] = "old" if content == OLD else "new" if content == whole else "neither"

@@ -186,12 +186,17 @@ def test_an_arm_whose_name_is_no_file_name_is_refused(tmp_path: Path, name: str)
         ("mass = 1e300", "object 1: 'mass' must be at most 10000 [kg] in magnitude, got 1e+300"),
         ("mass = -1.0", "object 1: 'mass' must be at least 0 [kg], got -1"),
         ("mass = 1e-300", "MuJoCo refuses the model"),
+        (
+            "mass = 0.1\nsize = [0.1, 0.1, 1e-13]",
+            "object 1: 'size' must be at least 1e-06 m in each direction, got [0.1,",
+        ),
         ("weight = 1", "object 1: field 'weight' is unknown"),
         ("friction = 1e300", "object 1: 'friction' must be at most 1e+06 in magnitude"),
     ],
 )
 def test_a_scene_names_object_key_and_value(tmp_path: Path, text: str, said: str) -> None:
-    thing = f'[[objects]]\nname = "x"\nshape = "box"\nsize = [0.1, 0.1, 0.1]\nposition = [1.0, 1.0, 1.0]\n{text}\n'
+    size = "" if "size" in text else "size = [0.1, 0.1, 0.1]\n"
+    thing = f'[[objects]]\nname = "x"\nshape = "box"\nposition = [1.0, 1.0, 1.0]\n{size}{text}\n'
     (path := tmp_path / "scene.toml").write_text(ARM + thing)
     assert said in refused(tr.load_scene, path)
 
@@ -199,7 +204,10 @@ def test_a_scene_names_object_key_and_value(tmp_path: Path, text: str, said: str
 @pytest.mark.parametrize(
     ("timestep", "expected"), [("timestep = 0.0005\n", 0.0005), ("timestep = 0.001\n", 0.001), ("", 1 / 1500)]
 )
-def test_the_scene_command_uses_the_time_step_of_the_file(tmp_path: Path, timestep: str, expected: float) -> None:
+def test_the_scene_command_uses_the_time_step_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timestep: str, expected: float
+) -> None:
+    monkeypatch.setattr("trocar.commands.scene.drawn", lambda *_: [])
     (path := tmp_path / "scene.toml").write_text(timestep + ARM)
     result = CliRunner().invoke(app, ["scene", str(path), "-d", "0.01", "-o", str(tmp_path / "out")])
     assert result.exit_code == 0, result.output

@@ -65,6 +65,11 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkey
     assert os.listdir(tmp_path) == ["x.npz"]
 
 
+def test_a_device_that_is_full_is_named() -> None:
+    with pytest.raises(OSError, match=r"No space left on device: '/dev/full'"):
+        write_whole("/dev/full", "new")
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 64 kB."""

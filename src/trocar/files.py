@@ -49,7 +49,8 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> Path:
     content = data.encode() if isinstance(data, str) else data
     if path.exists() and not path.is_file() and not path.is_dir():
         # A device or a pipe, such as /dev/stdout: it must be written to, never replaced.
-        path.write_bytes(content)
+        with _named(path):
+            path.write_bytes(content)
         return path
 
     check_writable(path)
@@ -57,7 +58,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> Path:
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.tmp")  # names end at 255 bytes
-    with _removed_on_termination():
+    with _named(path), _removed_on_termination():
         try:
             with _creating:
                 _temporaries.add(temporary)
@@ -68,15 +69,22 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> Path:
                 stream.flush()
                 os.fsync(stream.fileno())
             os.replace(temporary, target)
-        except OSError as error:
-            if error.errno is not None:
-                error.filename, error.filename2 = str(path), None  # not the temporary file, nor none at all
-            raise
         finally:
             temporary.unlink(missing_ok=True)
             _temporaries.discard(temporary)
     _sync_folder(target.parent)
     return path
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Make an error of the system name this file, instead of a temporary one or none."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None:
+            error.filename, error.filename2 = str(path), None
+        raise
 
 
 def _sync_folder(folder: Path) -> None:

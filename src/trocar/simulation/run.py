@@ -103,7 +103,7 @@ def simulate(
         controllers, references = dict(controller), dict(reference or {})
         _check_names(scene, controllers, references)
     steps = max(1, math.ceil(duration / scene.timestep * (1.0 - 1e-12)))
-    _check_memory(-(-steps // every), arms, diagnostics)
+    _check_memory(-(-steps // int(every)), arms, diagnostics)
     runs = [
         _Run(arm, scene.stepped[name], controllers[name], references.get(name), steps, int(every), diagnostics)
         for name, arm in arms.items()

@@ -12,7 +12,7 @@ import numpy as np
 from trocar.arms import ARMS
 from trocar.arms.file_fields import HEAVIEST, LONGEST, Fields
 from trocar.arms.suj import CARTS
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, UnknownName, shown
 from trocar.mechanics.cart import load_cart
 from trocar.simulation.modelling.arm_model import INTEGRATORS
 from trocar.simulation.objects.assembly import Object
@@ -29,6 +29,7 @@ BUILT_IN = ("psm", "cart_classic", "cart_si", "masters")
 FILES = ("parameters", "instrument")  # fields of an arm that may name a file
 FLAGS, NUMBERS = ("counterweight", "friction", "limits", "motor_limits"), ("rotor_inertia", "added_mass")
 ARM_FIELDS = ("arm", "mount", "position", "rpy", "q", *FILES, "endoscope", *FLAGS, *NUMBERS)
+SMALLEST = 1e-6  # [m], of an object
 SHAPES = ("box", "sphere", "cylinder", "capsule", "needle", "slab")
 
 
@@ -128,15 +129,18 @@ def _shape(kind: str, fields: Fields) -> Obstacle:
     """A shape about the origin, rods along z."""
     if kind == "box":
         return Box(np.zeros(3), _size(fields))
-    radius = fields.positive("radius", most=LONGEST, unit="m")
+    radius = fields.number("radius", least=SMALLEST, most=LONGEST, unit="m")
     if kind == "sphere":
         return Sphere(np.zeros(3), radius)
-    half = np.array([0.0, 0.0, fields.positive("length", most=LONGEST, unit="m") / 2])
+    half = np.array([0.0, 0.0, fields.number("length", least=SMALLEST, most=LONGEST, unit="m") / 2])
     return (Cylinder if kind == "cylinder" else Capsule)(-half, half, radius)
 
 
 def _size(fields: Fields) -> Array:
-    return fields.vector("size", 3, most=LONGEST, unit="m")
+    size = fields.vector("size", 3, most=LONGEST, unit="m")
+    if size.min() < SMALLEST:
+        raise fields.error(f"'size' must be at least {SMALLEST:g} m in each direction, got {shown(size.tolist())}")
+    return size
 
 
 def _pose(fields: Fields) -> Array:

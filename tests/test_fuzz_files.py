@@ -11,10 +11,13 @@ import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
+from rosbags.rosbag1 import Writer
+from rosbags.typesys import Stores, get_typestore
 
 import trocar as tr
 from tests.file_mutations import damaged, damaged_tree
@@ -128,6 +131,25 @@ EXCITATION = {
 COVARIANCE = '[covariance]\nnames = ["a", "b"]\nlower_triangle = [\n  [1.0],\n  [0.1, 2.0],\n]\n'
 
 
+HEADER, TIME = "std_msgs/msg/Header", "builtin_interfaces/msg/Time"
+
+
+def bag() -> list[bytes]:
+    """A ROS 1 bag with the joint states of an ECM."""
+    store, kind = get_typestore(Stores.ROS1_NOETIC), "sensor_msgs/msg/JointState"
+    state, header, time = (store.types[name] for name in (kind, HEADER, TIME))
+    values = np.array([0.1, 0.2, 0.1, 0.3])
+    with TemporaryDirectory() as folder:
+        with Writer(path := Path(folder) / "sound.bag") as writer:
+            connection = writer.add_connection("/ECM/measured_js", kind, typestore=store)
+            for k in range(4):
+                stamp = header(seq=k, stamp=time(sec=5 + k, nanosec=0), frame_id="")
+                joints = ["yaw", "pitch", "insertion", "roll"]
+                message = state(header=stamp, name=joints, position=values, velocity=values, effort=values)
+                writer.write(connection, 10**9 * (5 + k), store.serialize_ros1(message, kind))
+        return [path.read_bytes()]
+
+
 def geometry(arm: str) -> list[bytes]:
     """A geometry file for each published geometry of an arm."""
     found = []
@@ -198,6 +220,7 @@ DOORS = {
     "scene": Door(".toml", lambda: [SCENE.encode()], tr.load_scene, slow=6),
     "recording as npz": Door(".npz", list, numbers),
     "recording as csv": Door(".csv", list, numbers),
+    "bag": Door(".bag", bag, lambda path: tr.load_recording(path, "ECM")),
     "table": Door(".csv", lambda: [TABLE.encode()], numbers),
     "markers": Door(".csv", lambda: [MARKERS.encode()], measured),
     "poses": Door(".csv", lambda: [POSES.encode()], read_poses),

@@ -337,7 +337,10 @@ def test_odd_zip_flags_are_one_line(tmp_path: Path, flag: int, said: str) -> Non
         ("t [s],q_yaw [rad],x[" + "9" * 5000 + "] [m]", "is out of order"),
         ("t [s],q_yaw [rad],x[²] [m]", ""),
         ("t [s],q_yaw [rad]," + "y" * 5000, "has no unit"),
+        ("t [s],q_yaw [rad],a" + " " * 500_000 + "b", "has no unit"),  # once a matter of hours
+        ("t [s],q_yaw [rad],x [[m]]", "has no unit"),
     ],
+    ids=["degrees", "none", "bracket", "open", "index", "power", "long", "spaces", "brackets"],
 )
 def test_broken_csv_units_are_one_line(tmp_path: Path, header: str, said: str) -> None:
     (path := tmp_path / "x.csv").write_text(f"{header}\n0,0,0\n1,1,1\n")
@@ -394,6 +397,17 @@ def test_simulate_says_how_much_memory_it_needs(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(files, "memory", lambda: 1_000_000)
     assert "needs 1.08 MB" in refused(tr.simulate, sim, lambda *_: np.zeros(4), None, 1.3)
     assert sim.time == 0.0
+
+
+@pytest.mark.parametrize(("text", "expected"), [("1000\n", 1000), ("max\n", None), (f"{10**30}\n", None), ("", None)])
+def test_the_memory_of_a_container_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, expected: int | None
+) -> None:
+    monkeypatch.setattr(files, "CONTAINER", tmp_path / "missing")
+    machine = files.memory()
+    (path := tmp_path / "memory.max").write_text(text)
+    monkeypatch.setattr(files, "CONTAINER", path)
+    assert files.memory() == (expected or machine)
 
 
 def test_no_memory_in_the_middle_of_a_command_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

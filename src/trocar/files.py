@@ -16,7 +16,8 @@ from typing import Any
 
 from trocar.errors import TrocarError
 
-TEXT_SIZE = 16 * 2**20  # most bytes of a TOML or JSON file; the largest that trocar writes have a few hundred kilobytes
+TEXT_SIZE = 4 * 2**20  # most bytes of a TOML or JSON file; the largest that trocar writes have 200 kB
+CONTAINER = Path("/sys/fs/cgroup/memory.max")  # its limit, where there is one
 
 _temporaries: set[Path] = set()  # files being written; SIGTERM removes them
 _creating = threading.RLock()  # held while one is made: SIGTERM finds either no file yet, or one that it knows
@@ -156,8 +157,12 @@ def read_json(path: str | os.PathLike[str], what: str) -> Any:
 
 
 def memory() -> int:
-    """Memory of this machine [bytes]."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    """Memory of this machine, or of the container it runs in [bytes]."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        return min(machine, int(CONTAINER.read_text()))
+    except (OSError, ValueError):  # no container, or "max"
+        return machine
 
 
 def check_memory(needed: float, what: str, remedy: str) -> None:

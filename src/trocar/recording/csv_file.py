@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from trocar.recording.recording import Recording
 
 _FIRST_LINE = "# trocar recording"
-_TITLE = re.compile(r"(?P<name>.*?)\s*\[(?P<unit>[^\[\]]*)\]")
 _VECTOR_COLUMN = re.compile(r"(.+)\[(\d+)\]")
 
 
@@ -66,12 +65,13 @@ def _header(titles: list[str], place: str) -> tuple[dict[str, Any], dict[str, di
     found: dict[str, int] = {}
     units: dict[str, str] = {}
     for i, title in enumerate(titles):
-        match = _TITLE.fullmatch(title)
-        if match is None:
+        name, bracket, unit = title.removesuffix("]").rpartition("[")
+        if not (bracket and title.endswith("]")) or "]" in unit:
             raise TrocarError(f"{place}: column {shown(title)} has no unit; write it as 'q_yaw [rad]'")
-        if match["name"] in found:
-            raise TrocarError(f"{place}: column {shown(match['name'])} occurs twice")
-        found[match["name"]], units[match["name"]] = i, match["unit"]
+        name = name.rstrip()
+        if name in found:
+            raise TrocarError(f"{place}: column {shown(name)} occurs twice")
+        found[name], units[name] = i, unit
     if units.get("t") != "s":
         raise TrocarError(f"{place}: the column 't [s]' is missing")
     joints = [name.removeprefix("q_") for name in found if name.startswith("q_") and "[" not in name]

@@ -222,6 +222,8 @@ def _suffix(path: str | os.PathLike[str]) -> str:
 
 
 def _frozen(name: str, value: object) -> Array:
+    if isinstance(value, np.ndarray) and value.dtype == bool:
+        value = value.astype(float)  # a channel of flags
     try:
         array = real_array(name, value).copy()
     except TrocarError as error:

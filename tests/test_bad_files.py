@@ -417,7 +417,7 @@ def test_no_memory_in_the_middle_of_a_command_is_one_line(monkeypatch: pytest.Mo
     monkeypatch.setattr(tr, "Simulator", fail)
     result = CliRunner().invoke(app, ["sim", "-o", str(tmp_path)])
     assert result.exit_code == 2
-    assert result.stderr == "error: not enough memory: Unable to allocate 9 TiB; ask for less at a time\n"
+    assert result.stderr == "error: not enough memory: Unable to allocate 9 TiB; simulate or record less at a time\n"
 
 
 # Messages
@@ -443,6 +443,13 @@ def test_a_quoted_value_is_short() -> None:
     assert shown(10**5000) == "<int>"
     while nested:  # freed one by one, not by recursion
         nested = nested[0]
+
+
+def test_a_name_that_is_too_long_for_a_file_is_one_short_line() -> None:
+    result = CliRunner().invoke(app, ["sim", "-o", "x" * 5000])
+    assert result.exit_code == 2, result.exception
+    assert result.stderr.endswith("File name too long\n")
+    assert len(result.stderr) < 500
 
 
 # Divergence

@@ -355,8 +355,8 @@ def carried(arms: Mapping[str, SceneArm]) -> dict[str, str]:
 def _loaded(name: str, given: SceneArm, cart: Cart | None) -> LoadedArm:
     """An arm of the scene with its parameters, or an error that names it."""
     # recordings are files of this name
-    fits = name[:1].isalnum() and name.isprintable() and not set(name) & set("/\\") and len(name) <= LONGEST_NAME
-    if not fits:
+    plain = isinstance(name, str) and name[:1].isalnum() and name.isprintable() and not set(name) & set("/\\")
+    if not plain or len(name) > LONGEST_NAME:
         raise TrocarError(
             "the name of an arm in a scene starts with a letter or digit, has no '/', '\\' or line break and at most "
             f"{LONGEST_NAME} characters, got {shown(name)}"

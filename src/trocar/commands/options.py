@@ -11,7 +11,7 @@ import typer
 from trocar.errors import TrocarError
 from trocar.files import check_memory
 
-ROW = 6e3  # [bytes] for a row of one arm, from the simulation to the text of the .csv file
+ROW = 6e3  # [bytes] for a row of one arm, from the simulation to the text of the .csv file; 5.3 kB measured for a PSM
 ARMS = "PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR"
 
 

@@ -1,6 +1,6 @@
 """Damaged files of every format: each gives a result or one clear line, whatever was done to it.
 
-TROCAR_FUZZ=2000 sets the number of cases per format, TROCAR_FUZZ_SEED another series of them.
+TROCAR_FUZZ=20000 sets the number of cases of all formats together, TROCAR_FUZZ_SEED another series of them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from trocar.identification.recipes.recipe import load_recipe
 from trocar.recording.markers import Markers
 from trocar.toml_file import toml_text
 
-CASES = rounds(60)
 DATA = Path(tr.__file__).parent / "arms" / "data"
 
 
@@ -276,7 +275,7 @@ def npz_damage(content: bytes, random: np.random.Generator) -> bytes:
 
 def cases(door: Door, folder: Path, name: str) -> Iterator[tuple[int, bytes]]:
     sound = door.sound() or [saved(door.suffix, folder)]
-    for number in range(max(CASES // door.slow, 1)):
+    for number in range(max(1, rounds(60 * len(DOORS)) // len(DOORS) // door.slow)):
         random = np.random.default_rng([SEED, number, *name.encode()])
         content = sound[random.integers(len(sound))]
         if random.integers(2) == 0:

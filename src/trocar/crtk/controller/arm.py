@@ -1,4 +1,4 @@
-"""Controller of one arm: power-on to homed, motion commands, what it reports. PSM and MTM extend it.
+"""Controller of one arm: motion commands and control laws. PSM, ECM and MTM extend it.
 
 Follows mtsIntuitiveResearchKitArm of sawIntuitiveResearchKit 2.4: a position command stays in force until the next, a
 new move replaces the goal of the running one, a command that cannot be carried out is answered with a warning and
@@ -15,10 +15,10 @@ import numpy as np
 
 from trocar.crtk.controller import constants as c
 from trocar.crtk.controller.hardware import Hardware
+from trocar.crtk.controller.power_on import MOVING, PoweredArm
 from trocar.crtk.controller.reports import Reports
-from trocar.crtk.controller.states import DISABLED, ENABLED, FAULT, PAUSED, OperatingStates, Refused
+from trocar.crtk.controller.states import ENABLED, Refused
 from trocar.crtk.controller.tip import Tip
-from trocar.crtk.controller.trajectory import JointTrajectory
 from trocar.crtk.interface import Direction, Interface
 from trocar.crtk.messages import Bool, Empty, Float, Message
 from trocar.errors import TrocarError
@@ -26,42 +26,33 @@ from trocar.spatial import Array, checked_pose
 
 JOINT, CARTESIAN = "joint", "cartesian"  # control spaces
 POSITION, TRAJECTORY, EFFORT = "position", "trajectory", "effort"  # control modes
-MOVING = ("POWERING", "CALIBRATING_ENCODERS_FROM_POTS", "ENCODERS_BIASED", "HOMING")
 
 
-class ArmController:
+class ArmController(PoweredArm):
     """The dVRK's arm component.
 
     Args:
         hardware: motors, sensors and brakes of the simulated arm. interface: its topics.
 
     Attributes:
-        name, arm: name of the device, facts. tip: kinematics. states: operating state and events.
-        reports: what it publishes.
+        tip: kinematics of its first n_tip joints. reports: what it publishes.
+        space, mode: of control, "" after a change of state. gravity_compensation: switched on.
+        absolute_wrenches: body wrenches are in axes of the frame of reference.
+        goal: of a servo command, followed once per cycle. effort: joint efforts given (n,).
+        wrench: frame and values of the wrench given.
     """
 
     def __init__(self, hardware: Hardware, interface: Interface) -> None:
-        self.hardware, self.interface = hardware, interface
-        self.name, self.arm, self.bus = hardware.name, hardware.arm, hardware.bus
-        self.constants = c.constants(self.arm)
-        self.n, self.n_tip = self.arm.n, self.arm.tip_joints
+        super().__init__(hardware)
+        self.interface, self.n_tip = interface, self.arm.tip_joints
         self.tip = Tip(self.arm)
-        self.states = OperatingStates(self.bus, self.name)
-        joints = self.arm.joints
-        self.trajectory = JointTrajectory(
-            np.array([joint.velocity for joint in joints]), np.array([joint.acceleration for joint in joints])
-        )
         self.reports = Reports(self)
-        self.substate = self.desired = DISABLED
-        self.powered = self.biased = False
         self.gravity_compensation = self.constants.gravity_compensation
         self.absolute_wrenches = False
         self.space = self.mode = ""
-        self._resume = (DISABLED, DISABLED)
-        self._since = 0.0  # time of the last change of substate [s]
-        self._goal: tuple[str, Any] | None = None  # of a servo command, carried out once per cycle
-        self._wrench: tuple[str, Array] = ("body", np.zeros(6))
-        self._effort = np.zeros(self.n)
+        self.goal: tuple[str, Any] | None = None  # of a servo command, carried out once per cycle
+        self.wrench: tuple[str, Array] = ("body", np.zeros(6))
+        self.effort = np.zeros(self.n)
         self._pushed: Array | None = None  # joint efforts of a Cartesian state command
         self._velocity = np.zeros(self.n)  # with which the next move begins
         self._refusals, self._warned, self._outside = 0, -np.inf, 0
@@ -135,178 +126,28 @@ class ArmController:
 
     def control(self) -> None:
         """Setpoints of this cycle."""
-        if self._goal is not None:
-            kind, goal = self._goal
-            self._goal = None
-            self._follow(kind, goal)
+        if self.goal is not None:
+            kind, goal = self.goal
+            self.goal = None
+            self.follow(kind, goal)
         if self.trajectory.active:
             arrived = self.trajectory.advance(c.PERIOD)
-            self.hardware.track(self._clipped(self.trajectory.q), self.trajectory.dq)
+            self.hardware.track(self.clipped(self.trajectory.q), self.trajectory.dq)
             if arrived:
                 self.end_move(True)
         if self.mode == EFFORT:
-            self.hardware.exert(self.effort())
+            self.hardware.exert(self.commanded_effort())
         feed = self._pushed
         if self.gravity_compensation and (self.constants.compensates_positions or self.mode == EFFORT):
             gravity = self.hardware.gravity()
             feed = gravity if feed is None else gravity + feed
         self.hardware.feed_forward(feed)
 
-    # -- states --------------------------------------------------------------------------------------------------------
-
-    def state_command(self, command: str) -> None:
-        refusal = self.states.refusal(command)
-        if refusal is not None:
-            raise Refused(refusal)
-        match command:
-            case "enable":
-                if self.states.state in (DISABLED, FAULT):
-                    self.request(ENABLED)
-                else:
-                    self.states.publish()
-            case "disable":
-                self.request(DISABLED)
-            case "home":
-                self.request("HOMED")
-            case "pause":
-                self.pause()
-            case "resume":
-                self.resume()
-            case "unhome":
-                self.unhome()
-
-    def request(self, desired: str) -> None:
-        """Set out for a desired state: DISABLED, ENABLED or HOMED."""
-        self.desired = desired
-        self.states.desire(desired)
-        if desired == DISABLED:
-            self.enter(DISABLED)
-        elif self.substate in (DISABLED, FAULT):
-            self.enter("POWERING")
-        elif desired == "HOMED" and (self.substate == ENABLED or not self.biased):
-            self.enter("CALIBRATING_ENCODERS_FROM_POTS")
-
-    def pause(self) -> None:
-        if self.substate != PAUSED:
-            self._resume = self.substate, self.desired
-            self.desired = PAUSED
-            self.states.desire(PAUSED)
-            self.enter(PAUSED)
-        else:
-            self.states.publish()
-
-    def resume(self) -> None:
-        substate, self.desired = self._resume
-        self.states.desire(self.desired)
-        self.enter(substate)
-
-    def unhome(self) -> None:
-        """Forget the calibration: homing will bias the encoders again."""
-        self.interrupt()
-        self.biased = False
-        self.states.set(homed=False, busy=False)
-
-    def fault(self, text: str) -> None:
-        """Report an error and switch off."""
-        self.states.error(text)
-        self.desired = FAULT
-        self.states.desire(FAULT)
-        self.enter(FAULT)
-
     def enter(self, substate: str) -> None:
-        """Go to a state of the dVRK's own machine."""
-        self.interrupt()
-        self.substate = self.states.substate = substate
-        self._since = self.hardware.time
+        super().enter(substate)
         self.space = self.mode = ""
-        match substate:
-            case "DISABLED" | "FAULT":
-                self.powered = False
-                self.hardware.stop()
-                self.states.set(substate, homed=False, busy=False)
-            case "POWERING":
-                self.hardware.stop()
-                self.states.set(DISABLED, homed=False, busy=True)
-                self.states.status("power requested")
-            case "ENABLED":
-                self.powered = True
-                self.hardware.stop()
-                self.states.set(ENABLED, homed=self.is_homed(), busy=False)
-            case "CALIBRATING_ENCODERS_FROM_POTS":
-                self.states.set(ENABLED, homed=False, busy=True)
-                if self.biased:
-                    self.states.status("encoders have already been calibrated, skipping")
-            case "ENCODERS_BIASED":
-                self.states.set(ENABLED, homed=False, busy=False)
-            case "HOMING":
-                self.states.set(ENABLED, homed=False, busy=True)
-                self.begin_homing()
-            case "HOMED":
-                self.hardware.track(self.hardware.setpoint(), None, check=True)
-                self.states.set(ENABLED, homed=self.is_homed(), busy=False)
-            case "PAUSED":
-                self.states.set(PAUSED, homed=self.is_homed(), busy=False)
-        self.states.status(f"current state {substate}")
-
-    def progress(self) -> None:
-        """Power-on and homing: go on to the next state when this one is done."""
-        elapsed = self.hardware.time - self._since
-        match self.substate:
-            case "POWERING" if elapsed >= c.POWER_TIME:
-                self.states.status("power on")
-                self.enter(ENABLED)
-                if self.desired == "HOMED":
-                    self.enter("CALIBRATING_ENCODERS_FROM_POTS")
-            case "CALIBRATING_ENCODERS_FROM_POTS" if self.biased:
-                self.enter("ENCODERS_BIASED")
-            case "CALIBRATING_ENCODERS_FROM_POTS" if elapsed >= c.CALIBRATION_SAMPLES * c.PERIOD:
-                self.hardware.calibrate()
-                self.biased = True
-                self.states.status(f"encoders biased using {c.CALIBRATION_SAMPLES} potentiometer values")
-                self.enter("ENCODERS_BIASED")
-            case "ENCODERS_BIASED":
-                self.enter("HOMING")
-            case "HOMING":
-                self._run_homing(elapsed)
-
-    def begin_homing(self) -> None:
-        """Switch the PID on where the arm is, and set out for the goal of homing."""
-        self.hardware.release()
-        q = self.hardware.q
-        self.hardware.track(q, None, check=True)
-        goal = np.clip(np.zeros(self.n), self.arm.lower, self.arm.upper) if self.constants.homes_to_zero else q
-        self.trajectory.start(q, np.zeros(self.n), goal)
-
-    def _run_homing(self, elapsed: float) -> None:
-        trajectory = self.trajectory
-        if trajectory.active:
-            trajectory.advance(c.PERIOD)
-            self.hardware.track(trajectory.q, trajectory.dq)
-            self._since = self.hardware.time
-            return
-        error = np.abs(trajectory.goal - self.hardware.q)
-        if (error < self.constants.goal_tolerance).all():
-            self.enter("HOMED")
-        elif elapsed > c.HOMING_EXTRA_TIME:
-            self.fault("unable to reach home position during calibration on pots")
-
-    def make_ready(self) -> None:
-        """Skip power-on and homing: enabled, homed, holding the present position."""
-        self.powered = self.biased = True
-        self.desired = "HOMED"
-        self.hardware.release()
-        self.hardware.track(self.hardware.q, None, check=True)
-        self.enter("HOMED")
 
     # -- readiness -----------------------------------------------------------------------------------------------------
-
-    def is_homed(self) -> bool:
-        return self.powered and self.biased and self.substate not in ("ENABLED", *MOVING)
-
-    @property
-    def joints_ready(self) -> bool:
-        """Powered and encoders biased: joints are reported."""
-        return self.powered and self.biased
 
     @property
     def tip_ready(self) -> bool:
@@ -347,13 +188,13 @@ class ArmController:
         self.space = space
         if mode != self.mode:
             self.interrupt()
-            self._goal = self._pushed = None
+            self.goal = self._pushed = None
             # a move takes over the velocity that position commands gave the arm
             self._velocity = self.hardware.dq if (self.mode, mode) == (POSITION, TRAJECTORY) else np.zeros(self.n)
-            self._effort = np.zeros(self.n)
+            self.effort = np.zeros(self.n)
             self.mode = mode
             if mode == EFFORT:
-                self.hardware.exert(self.effort())
+                self.hardware.exert(self.commanded_effort())
             else:
                 self.hardware.track(self.hardware.setpoint(), None, check=True)
             self.states.status(f"control {space}/{mode}")
@@ -363,63 +204,63 @@ class ArmController:
 
     def hold(self) -> None:
         if self.ready("hold") and self.switch(JOINT, POSITION):
-            self._goal = "joints", (self.hardware.setpoint(), None)
+            self.goal = "joints", (self.hardware.setpoint(), None)
 
     def servo_jp(self, positions: Array, velocities: Array) -> None:
-        q = self._checked("servo_jp", positions)
-        dq = self._checked("servo_jp", velocities) if len(velocities) else None
+        q = self.checked("servo_jp", positions)
+        dq = self.checked("servo_jp", velocities) if len(velocities) else None
         if self.ready("servo_jp") and self.switch(JOINT, POSITION):
-            self._goal = "joints", (self.padded(q), None if dq is None else self.padded(dq, np.zeros(self.n)))
+            self.goal = "joints", (self.padded(q), None if dq is None else self.padded(dq, np.zeros(self.n)))
 
     def servo_jr(self, difference: Array) -> None:
-        dq = self._checked("servo_jr", difference)
+        dq = self.checked("servo_jr", difference)
         if self.ready("servo_jr") and self.switch(JOINT, POSITION):
-            waiting = self._goal is not None and self._goal[0] == "joints"
-            q = self._goal[1][0] if waiting and self._goal is not None else self.hardware.setpoint()
-            self._goal = "joints", (q + self.padded(dq, np.zeros(self.n)), None)
+            waiting = self.goal is not None and self.goal[0] == "joints"
+            q = self.goal[1][0] if waiting and self.goal is not None else self.hardware.setpoint()
+            self.goal = "joints", (q + self.padded(dq, np.zeros(self.n)), None)
 
     def servo_cp(self, T: Array) -> None:
-        T = self._checked_pose("servo_cp", T)
+        T = self.checked_pose("servo_cp", T)
         if self.ready("servo_cp", CARTESIAN) and self.switch(CARTESIAN, POSITION):
-            self._goal = "tip", (T, None, None)
+            self.goal = "tip", (T, None, None)
 
     def servo_cs(self, message: Any) -> None:
-        T = None if message.T is None else self._checked_pose("servo_cs", message.T)
+        T = None if message.T is None else self.checked_pose("servo_cs", message.T)
         twist, wrench = (
-            None if x is None else self._checked_vector("servo_cs", x) for x in (message.twist, message.wrench)
+            None if x is None else self.checked_vector("servo_cs", x) for x in (message.twist, message.wrench)
         )
         if T is None and twist is None and wrench is None:
             self.servo_cf("body", np.zeros(6))
         elif self.ready("servo_cs", CARTESIAN) and self.switch(CARTESIAN, POSITION):
-            self._goal = "tip", (T, twist, wrench)
+            self.goal = "tip", (T, twist, wrench)
 
     def servo_jf(self, efforts: Array, command: str = "servo_jf") -> None:
-        tau = self._checked(command, efforts)
+        tau = self.checked(command, efforts)
         if self.ready(command) and self.switch(JOINT, EFFORT):
-            self._effort = self.padded(tau, np.zeros(self.n))
+            self.effort = self.padded(tau, np.zeros(self.n))
 
     def servo_cf(self, frame: str, wrench: Array) -> None:
         command = f"{frame}_servo_cf"
-        w = self._checked_vector(command, wrench)
+        w = self.checked_vector(command, wrench)
         if self.ready(command, CARTESIAN) and self.switch(CARTESIAN, EFFORT):
-            if frame != self._wrench[0]:
+            if frame != self.wrench[0]:
                 self.states.status(f"effort cartesian WRENCH_{frame.upper()}")
-            self._wrench = frame, w
+            self.wrench = frame, w
 
     def move_jp(self, positions: Array) -> None:
-        q = self._checked("move_jp", positions)
+        q = self.checked("move_jp", positions)
         if self.ready("move_jp") and self.switch(JOINT, TRAJECTORY):
             goal = self.trajectory.goal if self.trajectory.active else self.hardware.setpoint()
             self.begin_move(self.padded(q, goal))
 
     def move_jr(self, difference: Array) -> None:
-        dq = self._checked("move_jr", difference)
+        dq = self.checked("move_jr", difference)
         if self.ready("move_jr") and self.switch(JOINT, TRAJECTORY):
             goal = self.trajectory.goal if self.trajectory.active else self.hardware.setpoint()
             self.begin_move(goal + self.padded(dq, np.zeros(self.n)))
 
     def move_cp(self, T: Array) -> None:
-        T = self._checked_pose("move_cp", T)
+        T = self.checked_pose("move_cp", T)
         if self.ready("move_cp", CARTESIAN) and self.switch(CARTESIAN, TRAJECTORY):
             q = self.solved(T)
             if q is None:
@@ -437,7 +278,7 @@ class ArmController:
         dq = self.trajectory.dq if running else self._velocity
         self._velocity = np.zeros(self.n)
         try:
-            self.trajectory.start(q, dq, self._clipped(goal))
+            self.trajectory.start(q, dq, self.clipped(goal))
         except TrocarError as error:
             self.states.error(str(error))
             self.trajectory.stop()
@@ -475,11 +316,11 @@ class ArmController:
 
     # -- control laws --------------------------------------------------------------------------------------------------
 
-    def _follow(self, kind: str, goal: Any) -> None:
+    def follow(self, kind: str, goal: Any) -> None:
         self._pushed = None
         if kind == "joints":
             q, dq = goal
-            self.hardware.track(self._clipped(q), dq)
+            self.hardware.track(self.clipped(q), dq)
             return
         T, twist, wrench = goal
         q = self.hardware.q[: self.n_tip] if T is None else self.solved(T)
@@ -495,7 +336,7 @@ class ArmController:
             if wrench is not None:
                 w = np.concatenate([R.T @ wrench[:3], R.T @ wrench[3:]])
                 self._pushed = self.padded(body.T @ w, np.zeros(self.n))
-        self.hardware.track(self._clipped(self.padded(q)), dq)
+        self.hardware.track(self.clipped(self.padded(q)), dq)
 
     def solved(self, T: Array) -> Array | None:
         """Tip joints for a pose in the reference frame; None and an error if inverse kinematics fails."""
@@ -513,16 +354,16 @@ class ArmController:
             raise TrocarError("InverseKinematics, can't solve IK too close to RCM")
         return self.tip.joints(local, seed)
 
-    def effort(self) -> Array:
+    def commanded_effort(self) -> Array:
         """Joint efforts (n,) of effort control."""
         if self.space == JOINT:
-            return self._effort
-        frame, w = self._wrench
+            return self.effort
+        frame, w = self.wrench
         local, body, spatial = self.tip.jacobians(self.hardware.q[: self.n_tip])
         if frame == "body" and self.absolute_wrenches:
             R = self.reports.T_reference_base[:3, :3] @ local[:3, :3]
             w = np.concatenate([R.T @ w[:3], R.T @ w[3:]])
-        return self.padded((body if frame == "body" else spatial).T @ w, self._effort)
+        return self.padded((body if frame == "body" else spatial).T @ w, self.effort)
 
     # -- arguments -----------------------------------------------------------------------------------------------------
 
@@ -532,22 +373,22 @@ class ArmController:
             return np.array(q)
         return np.concatenate([q, (self.hardware.setpoint() if rest is None else rest)[len(q) :]])
 
-    def _clipped(self, q: Array) -> Array:
+    def clipped(self, q: Array) -> Array:
         return np.minimum(np.maximum(q, self.arm.lower), self.arm.upper)
 
-    def _checked(self, command: str, values: Array) -> Array:
+    def checked(self, command: str, values: Array) -> Array:
         if np.shape(values) != (self.n_tip,):
             raise Refused(f"{command}, expected {self.n_tip} joint values, received {np.size(values)}")
         if not np.isfinite(values).all():
             raise Refused(f"{command}, received a value that is not finite")
         return np.asarray(values, dtype=float)
 
-    def _checked_vector(self, command: str, values: Array) -> Array:
+    def checked_vector(self, command: str, values: Array) -> Array:
         if np.shape(values) != (6,) or not np.isfinite(values).all():
             raise Refused(f"{command}, expected 6 finite values, received {values}")
         return np.asarray(values, dtype=float)
 
-    def _checked_pose(self, command: str, T: Array) -> Array:
+    def checked_pose(self, command: str, T: Array) -> Array:
         try:
             return checked_pose(T)
         except TrocarError as error:

@@ -106,6 +106,7 @@ class Hardware:
         servo, part = self._servo, self.part
         servo.effort[part][joints] = (self._effort_to_motor @ tau)[joints]
         servo.in_effort[part][joints] = True
+        servo.checked[part] = False
         servo.on[part] = True
 
     def feed_forward(self, tau: Array | None) -> None:

@@ -127,10 +127,10 @@ class MTMController(ArmController):
         if self.ready("servo_ci", CARTESIAN) and self.switch(CARTESIAN, EFFORT):
             self._impedance, self.absolute_wrenches = goal, True
 
-    def effort(self) -> Array:
+    def commanded_effort(self) -> Array:
         if self.space == CARTESIAN and self._impedance is not None:
-            self._wrench = "body", self._impedance_wrench(self._impedance)
-        tau = super().effort()
+            self.wrench = "body", self._impedance_wrench(self._impedance)
+        tau = super().commanded_effort()
         if self.space != CARTESIAN:
             return tau
         q, dq = self.hardware.q, self.hardware.dq

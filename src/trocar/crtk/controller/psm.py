@@ -30,6 +30,7 @@ class PSMController(ArmController):
     def __init__(self, hardware: Hardware, interface: Interface) -> None:
         self.adapter_engaged = self.tool_engaged = False
         self.adapter_present = self.tool_present = True
+        self._jaw: float | None = None  # position of a servo command of this cycle [rad]
         self._must_engage = False  # the tool was put in while the arm was on
         self._stages: list[Array] = []  # goals of the discs on the way to engage the tool
         super().__init__(hardware, interface)
@@ -121,6 +122,11 @@ class PSMController(ArmController):
                 self.states.status('tool tip is outside the cannula, assuming it doesn\'t need to "engage"')
             self._engaged()
 
+    def resume(self) -> None:
+        super().resume()
+        if self.substate.startswith("ENGAGING"):  # begin again
+            self.enter("HOMED")
+
     def enter(self, substate: str) -> None:
         if substate in ("DISABLED", "FAULT", "PAUSED"):
             self._stages = []
@@ -168,12 +174,28 @@ class PSMController(ArmController):
         if not self.ready("jaw_servo_jp", CARTESIAN):
             return
         if self.switch(CARTESIAN if self.space == CARTESIAN else JOINT, POSITION):
-            waiting = self._goal is not None and self._goal[0] == "joints"
-            if self._goal is not None and not waiting:  # a pose goal of this cycle comes first
-                self._follow(*self._goal)
-            q = np.array(self._goal[1][0] if waiting and self._goal is not None else self.hardware.setpoint())
-            q[JAW] = angle
-            self._goal = "joints", (q, self._goal[1][1] if waiting and self._goal is not None else None)
+            self._jaw = angle
+            if self.goal is None:
+                self.goal = "joints", (self.hardware.setpoint(), None)
+
+    def follow(self, kind: str, goal: Any) -> None:
+        if kind == "joints":
+            q, dq = goal
+            goal = self.padded(q[:JAW], q), dq
+        super().follow(kind, goal)
+        self._jaw = None
+
+    def padded(self, q: Array, rest: Array | None = None) -> Array:
+        """As for every arm, with the jaw where a command of this cycle wants it."""
+        found = super().padded(q, rest)
+        if self._jaw is not None and len(q) == JAW and self.mode == POSITION:
+            found[JAW] = self._jaw
+        return found
+
+    def switch(self, space: str, mode: str) -> bool:
+        if mode != POSITION:
+            self._jaw = None
+        return super().switch(space, mode)
 
     def jaw_move_jp(self, position: Array) -> None:
         angle = self._one("jaw_move_jp", position)
@@ -191,9 +213,9 @@ class PSMController(ArmController):
         if self.mode != EFFORT:
             if not self.switch(CARTESIAN, EFFORT):
                 return
-            self._wrench = "body", np.zeros(6)
-        self._effort = self._effort.copy()
-        self._effort[JAW] = tau
+            self.wrench = "body", np.zeros(6)
+        self.effort = self.effort.copy()
+        self.effort[JAW] = tau
 
     def _one(self, command: str, values: Array) -> float:
         if np.shape(values) != (1,) or not np.isfinite(values).all():
@@ -201,26 +223,23 @@ class PSMController(ArmController):
         return float(values[0])
 
     def servo_jf(self, efforts: Array, command: str = "servo_jf") -> None:
-        jaw = 0.0 if command == "free" else self._effort[JAW]
+        jaw = 0.0 if command == "free" else self.effort[JAW]
         super().servo_jf(efforts, command)
         if self.mode == EFFORT:
-            self._effort[JAW] = jaw
+            self.effort[JAW] = jaw
 
     def sources(self) -> dict[str, Callable[[], Message]]:
-        hardware, reports, jaw = self.hardware, self.reports, slice(JAW, JAW + 1)
+        hardware = self.hardware
 
         def measured() -> JointState:
-            ready, zero = self.tip_ready, np.zeros(1)
-            values = (hardware.q[jaw], hardware.dq[jaw], hardware.tau[jaw]) if ready else (zero, zero, zero)
-            return reports.joint_state(*values, ("jaw",), valid=ready)
+            return self._jaw_state(hardware.q, hardware.dq, hardware.tau)
 
         def setpoint() -> JointState:
-            ready, zero = self.tip_ready, np.zeros(1)
-            values = (
-                (hardware.setpoint()[jaw], hardware.setpoint_velocity()[jaw], hardware.setpoint_effort()[jaw])
-                if ready
-                else (zero, zero, zero)
-            )
-            return reports.joint_state(*values, ("jaw",), valid=ready)
+            return self._jaw_state(hardware.setpoint(), hardware.setpoint_velocity(), hardware.setpoint_effort())
 
         return super().sources() | {"jaw/measured_js": measured, "jaw/setpoint_js": setpoint}
+
+    def _jaw_state(self, q: Array, dq: Array, tau: Array) -> JointState:
+        valid = 1.0 if self.tip_ready else 0.0
+        position, velocity, effort = (valid * x[JAW:] for x in (q, dq, tau))
+        return self.reports.joint_state(position, velocity, effort, ("jaw",), valid=self.tip_ready)

@@ -98,6 +98,7 @@ class Robot:
                 controller.make_ready()
             else:
                 controller.hardware.stop()
+        self._loop.cycle += 1  # what was published so far is past
         self.error: BaseException | None = None
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None

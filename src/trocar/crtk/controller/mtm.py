@@ -51,7 +51,7 @@ class MTMController(ArmController):
 
     def update(self) -> None:
         super().update()
-        closed = self.hardware.sim.gripper < GRIPPER_CLOSED
+        closed = bool(self.hardware.sim.gripper < GRIPPER_CLOSED)
         if self.joints_ready and closed != self._closed:
             self._closed = closed
             self.bus.publish(f"{self.name}/gripper/closed", Bool(value=closed))
@@ -104,9 +104,11 @@ class MTMController(ArmController):
         J = spatial[3:, WRIST]
         step = J.T @ np.linalg.solve(J @ J.T + DAMPING * np.eye(3), rotation_vector(R @ T[:3, :3].T))
         most = np.array([joint.velocity for joint in self.arm.joints[WRIST]]) * PERIOD
-        self._wrist = np.clip(self._wrist + np.clip(step, -most, most), self.arm.lower[WRIST], self.arm.upper[WRIST])
-        q[WRIST] = self._wrist
-        self.hardware.track(q, None, joints=WRIST)
+        wrist = np.clip(self._wrist + np.clip(step, -most, most), self.arm.lower[WRIST], self.arm.upper[WRIST])
+        # the platform's motor also turns with the elbow
+        dq = np.concatenate([self.hardware.dq[:PLATFORM], (wrist - self._wrist) / PERIOD])
+        q[WRIST] = self._wrist = wrist
+        self.hardware.track(q, dq, joints=WRIST)
 
     # -- efforts -------------------------------------------------------------------------------------------------------
 

@@ -118,6 +118,11 @@ class Hardware:
             self._servo.feed_forward[self.part] = 0.0
             self._feeds = False
 
+    @property
+    def powers(self) -> bool:
+        """True if the motors are on."""
+        return bool(self._servo.on[self.part].any())
+
     def stop(self) -> None:
         """Switch the motors off and engage the brakes, where there are any."""
         self._servo.stop(self.part)

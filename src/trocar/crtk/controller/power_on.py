@@ -73,7 +73,7 @@ class PoweredArm:
             self.enter(DISABLED)
         elif self.substate in (DISABLED, FAULT):
             self.enter("POWERING")
-        elif desired == "HOMED" and (self.substate == ENABLED or not self.biased):
+        elif desired == "HOMED" and (self.substate == ENABLED or not (self.biased or self.substate in MOVING)):
             self.enter("CALIBRATING_ENCODERS_FROM_POTS")
 
     def pause(self) -> None:

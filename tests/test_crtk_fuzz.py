@@ -3,6 +3,7 @@
 TROCAR_FUZZ sets the number of commands. A failure prints the last commands; the seed makes it repeatable.
 """
 
+import itertools
 import os
 
 import numpy as np
@@ -137,7 +138,7 @@ class Fuzz:
 
     def check(self):
         arm, states = self.arm, self.states
-        for first, second in zip(states, states[1:], strict=False):
+        for first, second in itertools.pairwise(states):
             assert second.state in FOLLOWS[first.state], (first, second)
             assert second.stamp > first.stamp
         del states[:-1]

@@ -434,6 +434,37 @@ def test_closing_the_jaw_beyond_contact_presses(psm):
     assert psm.jaw.measured_jf()[0][0] < -0.1
 
 
+def test_a_pressed_clutch_frees_the_arm_and_its_release_holds_it(psm):
+    robot, sim = psm.robot, psm.robot.scene.arms["PSM"]
+    psm.use_gravity_compensation(True)
+    robot.press_clutch("PSM")
+    robot.step()
+    assert psm.is_busy()
+    assert robot.bus.read("PSM/arm_clutch").buttons == (Joy.PRESSED,)
+    sim.apply_wrench([2.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    robot.run(0.3)
+    sim.apply_wrench(np.zeros(6))
+    assert abs(q_of(psm)[0]) > 0.02
+    robot.press_clutch("PSM", False)
+    robot.run(0.5)
+    held = q_of(psm)
+    robot.run(0.3)
+    assert not psm.is_busy()
+    np.testing.assert_allclose(q_of(psm), held, atol=1e-3)
+    psm.disable(timeout=1)
+    events = Events(robot, "PSM")
+    robot.press_clutch("PSM")
+    robot.step()
+    assert events.warnings == ["PSM: arm not ready yet, manipulator clutch ignored"]
+
+
+def test_the_endoscope_is_never_drawn_into_the_cannula_by_a_pose(robot):
+    ecm = robot("ECM", sensors=Sensors.ideal()).ecm()
+    q = q_of(ecm)
+    q[2] = 0.02
+    assert ecm.inverse_kinematics(q_of(ecm), ecm.local.forward_kinematics(q))[2] == 0.04
+
+
 # -- effort ----------------------------------------------------------------------------------------------------------
 
 

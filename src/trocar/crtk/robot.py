@@ -22,6 +22,7 @@ from trocar.crtk.clients.set_up_joints import SUJ
 from trocar.crtk.clients.system import System
 from trocar.crtk.controller import console
 from trocar.crtk.controller.arm import ArmController
+from trocar.crtk.controller.clutch import ClutchedArm
 from trocar.crtk.controller.constants import FREQUENCY, PERIOD
 from trocar.crtk.controller.ecm import ECMController
 from trocar.crtk.controller.hardware import Hardware
@@ -225,6 +226,19 @@ class Robot:
 
     def _check_kind(self, name: str, kind: str) -> None:
         check_known(f"{kind} of the robot", [n for n, k in self.devices.items() if k == kind], name)
+
+    # -- hands ---------------------------------------------------------------------------------------------------------
+
+    def press_clutch(self, arm: str, pressed: bool = True) -> None:
+        """Press or release the clutch on the carriage of a PSM or ECM: while pressed, the arm is moved by hand.
+
+        A hand is a force, `scene.arms[name].apply_wrench`; a master's gripper is opened by `scene.arms[name].gripper`.
+        """
+        check_known("arm of the robot", self.controllers, arm)
+        controller = self.controllers[arm]
+        if not isinstance(controller, ClutchedArm):
+            raise TrocarError(f"{arm} has no clutch; PSMs and ECMs have one")
+        controller.post(lambda _: controller.press_clutch(pressed))
 
     # -- truth ---------------------------------------------------------------------------------------------------------
 

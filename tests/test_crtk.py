@@ -5,8 +5,9 @@ import pytest
 
 import trocar as tr
 from trocar import crtk
+from trocar.crtk import Sensors
 from trocar.crtk.controller.constants import PERIOD, SAFE_DISTANCE
-from trocar.crtk.controller.sensors import ActuatorSensors, Sensors
+from trocar.crtk.controller.sensors import ActuatorSensors
 from trocar.crtk.controller.servo import Servo
 from trocar.crtk.messages import CartesianImpedance, HalfPlaneGains, Joy
 from trocar.errors import TrocarError

@@ -196,7 +196,7 @@ class ArmController(PoweredArm):
             if mode == EFFORT:
                 self.hardware.exert(self.commanded_effort())
             else:
-                self.hardware.track(self.hardware.setpoint(), None, check=True)
+                self.hardware.track(self.clipped(self.hardware.setpoint()), None, check=True)
             self.states.status(f"control {space}/{mode}")
         return True
 
@@ -372,9 +372,6 @@ class ArmController(PoweredArm):
         if len(q) == self.n:
             return np.array(q)
         return np.concatenate([q, (self.hardware.setpoint() if rest is None else rest)[len(q) :]])
-
-    def clipped(self, q: Array) -> Array:
-        return np.minimum(np.maximum(q, self.arm.lower), self.arm.upper)
 
     def checked(self, command: str, values: Array) -> Array:
         if np.shape(values) != (self.n_tip,):

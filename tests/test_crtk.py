@@ -522,6 +522,73 @@ def test_a_wrench_in_absolute_axes_has_the_axes_of_the_reference_frame(robot):
     np.testing.assert_allclose(sim.delivered[:3], (J.T @ R.T @ [0.0, 2.0, 0.0])[:3], atol=2e-3)
 
 
+# -- clients ---------------------------------------------------------------------------------------------------------
+
+
+def test_every_topic_and_service_that_dvrk_python_opens_for_a_psm_is_there(psm):
+    # dvrk.psm of dvrk_python 2.4: 19 publishers, 15 subscribers, 3 service clients
+    bus = psm.robot.bus
+    commands = [
+        "state_command",
+        "hold",
+        "free",
+        "servo_jp",
+        "servo_jr",
+        "servo_cp",
+        "servo_jf",
+        "move_jp",
+        "move_jr",
+        "move_cp",
+        "body/servo_cf",
+        "spatial/servo_cf",
+        "body/set_cf_orientation_absolute",
+        "use_gravity_compensation",
+        "trajectory_j/set_ratio",
+        "jaw/servo_jp",
+        "jaw/move_jp",
+        "jaw/servo_jf",
+        "emulate_tool_present",
+    ]
+    reports = [
+        "operating_state",
+        "setpoint_js",
+        "setpoint_cp",
+        "measured_js",
+        "measured_cp",
+        "measured_cv",
+        "body/measured_cf",
+        "body/jacobian",
+        "spatial/measured_cf",
+        "spatial/jacobian",
+        "local/measured_cp",
+        "local/setpoint_cp",
+        "trajectory_j/ratio",
+        "jaw/measured_js",
+        "jaw/setpoint_js",
+    ]
+    assert (len(commands), len(reports)) == (19, 15)
+    assert {bus.topics[f"PSM/{name}"].direction for name in commands} == {"command"}
+    assert all(bus.read(f"PSM/{name}").valid for name in reports)
+    assert {"PSM/forward_kinematics", "PSM/inverse_kinematics", "PSM/local/forward_kinematics"} <= set(bus.services)
+
+
+@pytest.mark.parametrize(("scene", "name", "n"), [("psm", "PSM", 6), ("ECM", "ECM", 4), ("MTML", "MTML", 7)])
+def test_every_getter_of_a_client_returns_valid_data_with_the_time_of_measurement(robot, scene, name, n):
+    robot = robot(scene)
+    arm = robot.arm(name)
+    robot.run(0.01)
+    shapes = {"jp": (n,), "jv": (n,), "jf": (n,), "cp": (4, 4), "cv": (6,), "cf": (6,), "jacobian": (6, n)}
+    count = 0
+    for part in (arm, arm.body, arm.spatial, arm.local):
+        for getter in [g for g in dir(part) if g.startswith(("measured_", "setpoint_", "jacobian"))]:
+            *values, t = getattr(part, getter)()
+            wanted = [(n,)] * 3 if getter.endswith("js") else [shapes[getter.split("_")[-1]]]
+            assert [value.shape for value in values] == wanted, getter
+            assert t == pytest.approx(robot.time)
+            count += 1
+    assert count == 17
+
+
 # -- frames and kinematics -------------------------------------------------------------------------------------------
 
 
@@ -632,6 +699,22 @@ def test_a_locked_master_keeps_its_orientation_while_it_is_pushed(robot):
         robot.run(0.01)
     assert turned[True] < 0.1
     assert turned[False] > 0.3
+
+
+def test_a_master_follows_poses_and_its_platform_turns_to_give_the_wrist_room(robot):
+    robot = robot("MTMR", sensors=Sensors.ideal())
+    mtm = robot.mtm("MTMR")
+    assert mtm.move_jp([0.0, 0.3, 0.1, 0.2, 0.5, 0.5, 0.3]).wait()
+    T = mtm.setpoint_cp()[0].copy()
+    for _ in range(20):
+        T[0, 3] += 5e-4
+        mtm.servo_cp(T)
+        robot.step(3)
+        np.testing.assert_allclose(mtm.setpoint_cp()[0], T, atol=1e-8)
+    assert abs(mtm.setpoint_jp()[0][5]) < 0.45
+    far = mtm.forward_kinematics([0.3, 0.8, -0.3, -1.0, 2.0, 0.4, 3.0])
+    assert mtm.move_cp(far).wait()  # too far for Newton's method
+    np.testing.assert_allclose(mtm.setpoint_cp()[0], far, atol=1e-8)
 
 
 def test_a_cartesian_impedance_pulls_the_master_to_its_goal(robot):

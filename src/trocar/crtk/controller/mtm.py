@@ -110,6 +110,19 @@ class MTMController(ArmController):
         q[WRIST] = self._wrist = wrist
         self.hardware.track(q, dq, joints=WRIST)
 
+    def solve(self, local: Array, seed: Array) -> Array:
+        """Nearest the seed with its platform turned so that the wrist has room; in closed form where that fails."""
+        checked_pose(local)
+        start = seed.copy()
+        start[PLATFORM] = self._platform_goal(seed)
+        found = self.tip.nearby(local, start)
+        return super().solve(local, seed) if found is None else found
+
+    def _platform_goal(self, q: Array) -> float:
+        """Angle of the platform that brings the wrist's yaw towards its middle [rad]."""
+        step = np.clip(q[5] * np.cos(q[4]), -PLATFORM_STEP, PLATFORM_STEP)
+        return float(np.clip(q[PLATFORM] + step, self.arm.lower[PLATFORM], self.arm.upper[PLATFORM]))
+
     # -- efforts -------------------------------------------------------------------------------------------------------
 
     def servo_cf(self, frame: str, wrench: Array) -> None:
@@ -136,9 +149,7 @@ class MTMController(ArmController):
         if self.space != CARTESIAN:
             return tau
         q, dq = self.hardware.q, self.hardware.dq
-        step = np.clip(q[5] * np.cos(q[4]), -PLATFORM_STEP, PLATFORM_STEP)
-        goal = np.clip(q[PLATFORM] + step, self.arm.lower[PLATFORM], self.arm.upper[PLATFORM])
-        turn = PLATFORM_GAIN * (PLATFORM_P * (goal - q[PLATFORM]) - PLATFORM_D * dq[PLATFORM])
+        turn = PLATFORM_GAIN * (PLATFORM_P * (self._platform_goal(q) - q[PLATFORM]) - PLATFORM_D * dq[PLATFORM])
         tau = tau.copy()
         tau[PLATFORM] += np.clip(turn, -PLATFORM_MOST, PLATFORM_MOST)
         return tau

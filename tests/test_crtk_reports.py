@@ -294,6 +294,20 @@ def test_the_servo_has_the_published_law():
     assert servo.lost().tolist() == [False, False, True, False, False, False, False]
 
 
+def test_the_loop_moves_an_arm_as_the_pid_of_control_does(robot):
+    robot = robot(sensors=Sensors.ideal())
+    arm = robot.scene.arms["PSM"]
+    goal = arm.q + [0.1, -0.05, 0.01, 0.2, 0.1, -0.1, 0.2]
+    sim = tr.Simulator("PSM", timestep=PERIOD)
+    sim.reset(arm.q)
+    robot.psm("PSM").servo_jp(goal[:6])
+    robot.psm("PSM").jaw.servo_jp(goal[6:])
+    robot.run(0.3)
+    tr.simulate(sim, tr.JointPID(sim.arm, clamp=True), tr.hold(goal), 0.3)
+    np.testing.assert_allclose(arm.q, sim.q, atol=1e-9)
+    np.testing.assert_allclose(arm.dq, sim.dq, atol=1e-7)
+
+
 def test_inside_a_deadband_neither_position_nor_velocity_act():
     servo = Servo([tr.load_arm("MTML")])
     servo.on[:] = True

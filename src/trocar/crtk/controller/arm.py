@@ -138,7 +138,7 @@ class ArmController(PoweredArm):
         if self.mode == EFFORT:
             self.hardware.exert(self.commanded_effort())
         feed = self._pushed
-        if self.gravity_compensation and (self.constants.compensates_positions or self.mode == EFFORT):
+        if self.gravity_compensation and (self.constants.compensates_positions or self.mode != POSITION):
             gravity = self.hardware.gravity()
             feed = gravity if feed is None else gravity + feed
         self.hardware.feed_forward(feed)

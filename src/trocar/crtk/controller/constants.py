@@ -33,7 +33,7 @@ class Constants:
         output: (n,) cap of the PID's output, before feed-forward [N m, N].
         goal_tolerance: (n,) of the joints at the end of homing [rad, m].
         gravity_compensation: on from the start. homes_to_zero: homing moves the joints to 0; otherwise they stay.
-        compensates_positions: gravity is fed forward in position control too.
+        compensates_positions: gravity is fed forward also while position commands are followed.
     """
 
     tracking: Array

@@ -14,8 +14,8 @@ from trocar.spatial import Array
 class Servo:
     """tau = clip(kp e + kd e' + ki int(e)) + feed-forward, or an effort given; within the limits of the motors.
 
-    As in sawControllers, the deadband is taken off e, and inside it e' is 0 too. All arrays are (N,) over the actuators [rad, m; N m, N]. Arms write to slices
-    of the public ones.
+    As in sawControllers, the deadband is taken off e, and inside it e' is 0 too. All arrays are (N,) over the actuators
+    [rad, m; N m, N]. Arms write to slices of the public ones.
 
     Attributes:
         q_ref, dq_ref: setpoint. effort: given effort. feed_forward: added to either.

@@ -63,7 +63,8 @@ class Servo:
 
     def lost(self) -> Array:
         """Mask (N,) of the actuators whose tracking error in the last cycle was beyond the tolerance."""
-        return (np.abs(self._error) > self._tracking) & self.checked & self.on & ~self.in_effort
+        beyond: Array = np.abs(self._error) > self._tracking
+        return beyond & self.checked & self.on & ~self.in_effort if beyond.any() else beyond
 
     def stop(self, part: slice) -> None:
         """Switch the actuators of an arm off."""

@@ -8,6 +8,7 @@ import trocar as tr
 from trocar import crtk
 from trocar.crtk.controller.constants import PERIOD
 from trocar.errors import TrocarError
+from trocar.simulation.forces.faults import MotorLoss
 
 
 @pytest.fixture
@@ -110,6 +111,18 @@ def test_a_tracking_error_is_a_fault_and_switches_the_motors_off(robot):
     assert not psm.robot.scene.arms["PSM"].delivered.any()
     assert psm.enable(timeout=5)  # a retry
     assert psm.home(timeout=5)
+
+
+def test_a_master_that_cannot_reach_its_home_position_is_at_fault(robot):
+    robot = robot("MTML", start="off")
+    arm, events = robot.scene.arms["MTML"], Events(robot, "MTML")
+    arm.place([0.1, 0, 0, 0, 0, 0, 0])
+    arm.inject(MotorLoss(motor="motor_1"))
+    assert robot.mtm("MTML").enable(timeout=5)
+    assert not robot.mtm("MTML").home(timeout=10)
+    arm.inject()
+    assert robot.mtm("MTML").operating_state() == "FAULT"
+    assert events.errors == ["MTML: unable to reach home position during calibration on pots"]
 
 
 def test_unhome_makes_the_next_homing_calibrate_again(psm):

@@ -225,7 +225,9 @@ def test_arms_that_are_not_controlled_have_no_topics(robot):
     robot = robot("dvrk", arms=["PSM1", "ECM"])
     assert set(robot.controllers) == {"PSM1", "ECM"}
     assert not any(topic.startswith("PSM2/") for topic in robot.bus.topics)
+    start = robot.scene.arms["PSM2"].q
     assert robot.psm("PSM1").move_jr([0.02, 0, 0, 0, 0, 0]).wait()
+    np.testing.assert_allclose(robot.scene.arms["PSM2"].q, start, atol=1e-3)  # off, and supported
 
 
 @pytest.mark.parametrize("scene", ["dvrk", "dvrk_si"])

@@ -9,6 +9,7 @@ topic nobody listens to costs nothing.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -19,6 +20,7 @@ from trocar.crtk.messages import Message
 from trocar.errors import TrocarError, check_known, shown
 
 Callback = Callable[[Message], None]
+KEPT = 100  # messages of an event, as the dVRK keeps for late subscribers in ROS 2
 
 
 @dataclass
@@ -28,6 +30,7 @@ class _Line:
     topic: Topic
     source: Callable[[], Message] | None = None
     last: Message | None = None
+    history: deque[Message] = field(default_factory=lambda: deque(maxlen=KEPT))
     subscribers: list[Callback] = field(default_factory=list)
 
 
@@ -108,15 +111,20 @@ class Bus:
     # -- messages ------------------------------------------------------------------------------------------------------
 
     def publish(self, name: str, message: Message) -> Message:
-        """Send a message; an event gets the stamp max(now, last + 1 ns). Returns the message as sent."""
+        """Send a message, and return it as sent.
+
+        The stamp of an event is later than that of the last one and later than now: a client that reads the clock,
+        sends a command and waits for a newer event must not miss the one that its command causes.
+        """
         line = self._line(name)
         if not isinstance(message, line.topic.message):
             raise TrocarError(f"{name} takes a {line.topic.message.__name__}, got {shown(message)}")
         with self.lock:
             if line.topic.direction is Direction.event:
                 last = 0 if line.last is None else line.last.stamp
-                message = replace(message, stamp=max(self._now(), last + 1))
+                message = replace(message, stamp=max(self._now(), last) + 1)
                 line.last = message
+                line.history.append(message)
             subscribers = tuple(line.subscribers)
             for callback in subscribers:
                 callback(message)
@@ -127,6 +135,11 @@ class Bus:
         line = self._line(name)
         with self.lock:
             return line.last if line.source is None else line.source()
+
+    def history(self, name: str) -> tuple[Message, ...]:
+        """The last messages of an event, at most 100, oldest first."""
+        with self.lock:
+            return tuple(self._line(name).history)
 
     def subscribe(self, name: str, callback: Callback) -> Subscription:
         """Call back with every message of a state or event, beginning with the current or last one."""

@@ -12,8 +12,14 @@ class Console(Device):
     def __init__(self, robot: Clock, name: str = "console") -> None:
         super().__init__(robot, name)
         self._selected: set[str] = set()
-        robot.bus.subscribe(f"{name}/teleop/selected", self._select)
-        robot.bus.subscribe(f"{name}/teleop/unselected", self._unselect)
+        handlers = {f"{name}/teleop/selected": self._select, f"{name}/teleop/unselected": self._unselect}
+        with robot.bus.lock:
+            past = [(message, handler) for topic, handler in handlers.items() for message in robot.bus.history(topic)]
+            for topic, handler in handlers.items():
+                robot.bus.subscribe(topic, handler)
+            self._selected.clear()
+            for message, handler in sorted(past, key=lambda entry: entry[0].stamp):
+                handler(message)
 
     def _select(self, message: Message) -> None:
         assert isinstance(message, String)

@@ -135,7 +135,7 @@ class Rotation:
         return math.atan2(R[1, 2], R[0, 2]), beta, math.atan2(R[2, 1], -R[2, 0])
 
     def GetRotAngle(self, eps: float = EPSILON) -> tuple[float, Vector]:
-        """Angle in [0, pi] and axis; (0, z) for no rotation, and an axis whose largest element is positive for half a turn."""
+        """Angle in [0, pi] and axis: z for no rotation, one whose largest element is positive for half a turn."""
         R = self.array
         twice = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])  # 2 sin(angle) axis
         cosine = (np.trace(R) - 1.0) / 2.0

@@ -1,0 +1,33 @@
+"""A stand-in for the Python package crtk 1.4 and, in what its getters return, its earlier releases."""
+
+from trocar.crtk.standins.crtk.converters import (
+    ArrayFromTwistMsg,
+    ArrayFromWrenchMsg,
+    ArrayToTwistMsg,
+    ArrayToWrenchMsg,
+    FrameFromPoseMsg,
+    FrameFromTransformMsg,
+    FrameToPoseMsg,
+    FrameToTransformMsg,
+)
+from trocar.crtk.standins.crtk.joystick_button import joystick_button
+from trocar.crtk.standins.crtk.measured_cp import measured_cp
+from trocar.crtk.standins.crtk.ral import ral
+from trocar.crtk.standins.crtk.utils import utils
+from trocar.crtk.standins.crtk.wait_move_handle import wait_move_handle
+
+__all__ = [
+    "ArrayFromTwistMsg",
+    "ArrayFromWrenchMsg",
+    "ArrayToTwistMsg",
+    "ArrayToWrenchMsg",
+    "FrameFromPoseMsg",
+    "FrameFromTransformMsg",
+    "FrameToPoseMsg",
+    "FrameToTransformMsg",
+    "joystick_button",
+    "measured_cp",
+    "ral",
+    "utils",
+    "wait_move_handle",
+]

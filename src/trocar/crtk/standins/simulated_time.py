@@ -1,0 +1,81 @@
+"""The modules `time` and `threading` for a script in fast mode: clocks, sleeps and time-outs follow the robot's clock.
+
+Modules that are loaded before (numpy, asyncio, the viewer's server, ...) keep the real ones.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import ModuleType
+from typing import Any
+
+from trocar.crtk.standins.session import FOREVER, NANOSECONDS, Session
+
+
+def modules(session: Session) -> dict[str, ModuleType]:
+    """Replacements of `time` and `threading`."""
+    return {"time": _time(session), "threading": _threading(session)}
+
+
+def _time(session: Session) -> ModuleType:
+    module = _copy(time)
+
+    def sleep(seconds: float) -> None:
+        """Wait for a time by the robot's clock [s]."""
+        if seconds < 0:
+            raise ValueError("sleep length must be non-negative")
+        session.sleep(float(seconds))
+
+    def localtime(secs: float | None = None) -> time.struct_time:
+        return time.localtime(session.now / NANOSECONDS if secs is None else secs)
+
+    module.sleep, module.localtime = sleep, localtime  # type: ignore[attr-defined]
+    for clock in ("time", "monotonic", "perf_counter"):
+        setattr(module, clock, lambda: session.now / NANOSECONDS)
+        setattr(module, f"{clock}_ns", lambda: session.now)
+    return module
+
+
+def _threading(session: Session) -> ModuleType:
+    module = _copy(threading)
+
+    class Event(threading.Event):
+        """An event whose `wait` lets simulated time pass."""
+
+        def wait(self, timeout: float | None = None) -> bool:
+            session.wait_for(self.is_set, FOREVER if timeout is None else timeout)
+            return self.is_set()
+
+    class Thread(threading.Thread):
+        """A thread whose `join` lets simulated time pass."""
+
+        def join(self, timeout: float | None = None) -> None:
+            session.wait_for(lambda: not self.is_alive(), FOREVER if timeout is None else timeout)
+            if not self.is_alive():
+                super().join()
+
+    class Timer(Thread):
+        """Calls a function after a simulated time [s]."""
+
+        def __init__(self, interval: float, function: Any, args: Any = None, kwargs: Any = None) -> None:
+            super().__init__(daemon=True)
+            self.interval, self.function, self.args, self.kwargs = interval, function, args or [], kwargs or {}
+            self.finished = Event()
+
+        def cancel(self) -> None:
+            self.finished.set()
+
+        def run(self) -> None:
+            if not self.finished.wait(self.interval):
+                self.function(*self.args, **self.kwargs)
+            self.finished.set()
+
+    module.Event, module.Thread, module.Timer = Event, Thread, Timer  # type: ignore[attr-defined]
+    return module
+
+
+def _copy(module: ModuleType) -> ModuleType:
+    copied = ModuleType(module.__name__, module.__doc__)
+    copied.__dict__.update(module.__dict__)
+    return copied

@@ -48,7 +48,7 @@ def run_script(session: Session, script: Path, arguments: Sequence[str], answers
     Args:
         answers: what `input()` and `sys.stdin` read. Default: standard input.
     """
-    path = str(script)
+    path, others = str(script), set(threading.enumerate())
     with _stand_ins(session), _command_line(script, arguments, answers) as main:
         try:
             code = compile(script.read_bytes(), path, "exec", dont_inherit=True)
@@ -58,13 +58,13 @@ def run_script(session: Session, script: Path, arguments: Sequence[str], answers
             return 1
         try:
             exec(code, main.__dict__)
-            _join_threads()
+            for thread in set(threading.enumerate()) - others:  # Python waits for them at its end
+                if not thread.daemon:
+                    thread.join()
             return 0
         except SystemExit as leaving:
             return _status(leaving.code)
-        except KeyboardInterrupt as interrupt:
-            if isinstance(interrupt, rospy.ROSInterruptException):
-                return 0 if session.stopping else 1
+        except KeyboardInterrupt:  # also rospy.ROSInterruptException, of a wait that Ctrl-C ended
             print("interrupted", file=sys.stderr)
             return INTERRUPTED
         except BaseException as error:
@@ -160,13 +160,6 @@ def _command_line(script: Path, arguments: Sequence[str], answers: TextIO | None
 # -- end of the script ---------------------------------------------------------------------------------------------------
 
 
-def _join_threads() -> None:
-    """Wait for threads of the script, as Python does at its end."""
-    for thread in threading.enumerate():
-        if not thread.daemon and thread is not threading.current_thread():
-            thread.join()
-
-
 def _status(code: object) -> int:
     """Exit status of sys.exit(code)."""
     if code is None:
@@ -178,11 +171,11 @@ def _status(code: object) -> int:
 
 
 def _show(error: BaseException) -> None:
-    """The traceback, beginning with the script's own first line."""
-    frames = error.__traceback__
-    while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
-        frames = frames.tb_next
-    traceback.print_exception(type(error), error, frames)
+    """Print the traceback without the frames of this module and of the import system."""
+    shown = traceback.TracebackException.from_exception(error)
+    frames = [frame for frame in shown.stack if frame.filename != __file__ and "importlib._boot" not in frame.filename]
+    shown.stack = traceback.StackSummary.from_list(frames)
+    print("".join(shown.format()), end="", file=sys.stderr)
 
 
 def _hint(error: BaseException) -> None:
@@ -199,5 +192,5 @@ def _hint(error: BaseException) -> None:
 
 
 def _of_another_release(error: BaseException) -> bool:
-    words = ("tuple", "unpack", "PyKDL", "Frame", "object has no attribute", "positional argument")
+    words = ("tuple", "unpack", "inhomogeneous", "PyKDL", "Frame", "object has no attribute", "positional argument")
     return any(word in str(error) for word in words)

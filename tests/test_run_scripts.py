@@ -47,7 +47,8 @@ def press(session, seconds):
     for after, button in ((seconds, 1), (seconds + 0.5, 0)):
         message = Joy(buttons=(button,))
         session.at(
-            session.now + round(after * 1e9), lambda message=message: session.bus.publish("console/emulate_clutch", message)
+            session.now + round(after * 1e9),
+            lambda message=message: session.bus.publish("console/emulate_clutch", message),
         )
 
 

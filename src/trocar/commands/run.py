@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trocar.commands.options import option
+from trocar.commands.options import flag, option
 from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError, UnknownName, check_known
 
@@ -40,6 +39,8 @@ def run(
         list[str] | None,
         option("NAME@T[+D]", "Press a pedal T seconds after the start, for D seconds (0.5). Can be repeated."),
     ] = None,
+    view: Annotated[bool, flag("Show the robot in the browser while the script runs.", "--view")] = False,
+    port: Annotated[int, option("N", "Port of --view; 0 for any free one.")] = 8080,
 ) -> None:
     """Run a Python script for the dVRK with neither ROS nor a robot.
 
@@ -64,32 +65,23 @@ def run(
         judgement = judge(script)
         api = judgement.api
         typer.echo(f"trocar run: API {api} ({judgement.reason}); choose with --api", err=True)
-    raise typer.Exit(_run(script, arguments or [], scene, api, speed, start, answers, presses))
-
-
-def _run(
-    script: Path,
-    arguments: list[str],
-    scene: str,
-    api: str,
-    speed: str,
-    start: str,
-    answers: Path | None,
-    presses: list[tuple[str, float, float]],
-) -> int:
     from trocar.crtk import Robot
     from trocar.crtk.standins.launcher import run_script
     from trocar.crtk.standins.session import Session
 
-    with ExitStack() as running:
+    with ExitStack() as running:  # what was started is ended in the opposite order
         lines = None if answers is None else running.enter_context(answers.open(encoding="utf-8"))
         robot = running.enter_context(Robot(scene, speed=speed, start=start))
+        if view:
+            from trocar.commands.run_view import watched
+
+            typer.echo(f"trocar run: {running.enter_context(watched(robot, port))}", err=True)
         session = Session(robot, api, fast=speed == "fast")
         running.callback(session.close)
         for press in presses:
             _schedule(session, *press)
-        sys.stdout.flush()
-        return run_script(session, script, arguments, lines)
+        status = run_script(session, script, arguments or [], lines)
+    raise typer.Exit(status)
 
 
 def _press(text: str, pedals: tuple[str, ...]) -> tuple[str, float, float]:
@@ -110,10 +102,9 @@ def _press(text: str, pedals: tuple[str, ...]) -> tuple[str, float, float]:
 def _schedule(session: Session, pedal: str, begin: float, duration: float) -> None:
     from trocar.crtk.messages import Joy
 
-    start = session.now
-    for time, button in ((begin, Joy.PRESSED), (begin + duration, Joy.RELEASED)):
-        message = Joy(buttons=(button,))
-        session.at(
-            start + round(time * 1e9),
-            lambda message=message: session.bus.publish(f"console/emulate_{pedal}", message) and None,  # type: ignore[misc]
-        )
+    def button(value: int) -> None:
+        session.bus.publish(f"console/emulate_{pedal}", Joy(buttons=(value,)))
+
+    pressed = session.now + round(begin * 1e9)
+    session.at(pressed, lambda: button(Joy.PRESSED))
+    session.at(pressed + round(duration * 1e9), lambda: button(Joy.RELEASED))

@@ -85,12 +85,18 @@ def _judgements(tree: ast.Module) -> Iterator[Judgement]:
                 with_node = True
             elif name == "move" and isinstance(node.func, ast.Attribute):
                 moved = moved or node.lineno
-            elif _is_attribute_of(node, "dvrk") if isinstance(node.func, ast.Attribute) else name in constructors & ARMS:
+            elif (
+                _is_attribute_of(node, "dvrk") if isinstance(node.func, ast.Attribute) else name in constructors & ARMS
+            ):
                 if name in ARMS and len(node.args) == 1 and not node.keywords:
                     alone.append(Judgement("2.0", f"line {node.lineno}: dvrk.{name}() without a node"))
             elif name == "utils" and len(node.args) > 1 and _is_text(node.args[1]):
                 yield Judgement("2.0", f"line {node.lineno}: crtk.utils() without a node")
-            elif name in ("Frame", "copy", "array") and isinstance(first, ast.Call) and _called(first) in GETTERS - STATES:
+            elif (
+                name in ("Frame", "copy", "array")
+                and isinstance(first, ast.Call)
+                and _called(first) in GETTERS - STATES
+            ):
                 yield Judgement("2.2", f"line {node.lineno}: {name}({_called(first)}())")
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _called(node.value) in GETTERS:
             yield from _unpacked(node, bare)

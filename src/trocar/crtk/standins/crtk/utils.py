@@ -45,7 +45,9 @@ class utils:
             device = StatefulDevice(current(), self._ral.namespace(), self._device.connection_timeout)
         except UnknownName:
             name, devices = self._ral.namespace(), ", ".join(current().robot.devices)
-            raise TimeoutError(f"{name} is not in the scene, which has {devices}; choose another with --scene") from None
+            raise TimeoutError(
+                f"{name} is not in the scene, which has {devices}; choose another with --scene"
+            ) from None
 
         def stamped(value: Any, extra: Any) -> Any:
             if extra is None:

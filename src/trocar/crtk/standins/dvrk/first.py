@@ -112,7 +112,9 @@ class _FirstGeneration(later_arm):
     ) -> bool:
         return self.move_joint_some([abs_input], [joint_index], interpolate, blocking)
 
-    def move_joint_some(self, abs_input: Any, joint_index: Any, interpolate: bool = True, blocking: bool = True) -> bool:
+    def move_joint_some(
+        self, abs_input: Any, joint_index: Any, interpolate: bool = True, blocking: bool = True
+    ) -> bool:
         """Move some joints, by their indices."""
         goal = self._setpoint_jp()
         goal[list(joint_index)] = np.asarray(abs_input, dtype=float)

@@ -28,7 +28,7 @@ def script(tmp_path):
         "import sys, crtk, dvrk\n"
         "arm = dvrk.psm(crtk.ral('x'), 'PSM1')\n"
         "q, t = arm.measured_jp()\n"
-        "pedal = crtk.joystick_button(arm.ral().create_child('x'), '/console/camera')\n"
+        "pedal = crtk.joystick_button(crtk.ral('y'), '/console/camera')\n"
         "print(arm.is_homed(), input('? '), input('? '), pedal.wait(1.0, 1), sys.argv[1:])\n"
         "sys.exit(5)\n"
     )

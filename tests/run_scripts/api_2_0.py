@@ -36,7 +36,8 @@ if __name__ == "__main__":
     rospy.Subscriber("/script/words", String, lambda message: received["strings"].append(message.data))
     own.publish(String(data="second"))
 
-    assert arm.enable(10) and arm.home(10)
+    assert arm.enable(10)
+    assert arm.home(10)
     answer = input("which joint? ")
     goal = numpy.copy(arm.setpoint_jp())
     goal[int(answer)] += 0.05

@@ -32,7 +32,8 @@ class simple_arm:
 def run(ral):
     psm = simple_arm(ral.create_child("PSM2"))
     ral.check_connections()
-    assert psm.enable(10) and psm.home(10)
+    assert psm.enable(10)
+    assert psm.home(10)
     goal = PyKDL.Frame(psm.setpoint_cp())
     goal.p = goal.p + PyKDL.Vector(0.0, 0.01, 0.0)
     handle = psm.move_cp(goal)
@@ -40,17 +41,22 @@ def run(ral):
     assert (psm.measured_cp().p - goal.p).Norm() < 0.002
     assert psm.jaw.move_jp(numpy.array([0.5])).wait()
     assert abs(psm.jaw.measured_jp()[0] - 0.5) < 0.05
-    positions, velocities, efforts = psm.measured_js()
+    positions, velocities, efforts, stamp = psm.measured_js()
     assert positions.shape == velocities.shape == efforts.shape == (6,)
+    again, later = psm.measured_jp(extra=True)
+    assert numpy.allclose(again, positions)
+    assert later == stamp > 0
 
     ecm = dvrk.ecm(ral, "ECM")
-    assert ecm.enable(10) and ecm.home(10)
+    assert ecm.enable(10)
+    assert ecm.home(10)
     start = numpy.copy(ecm.setpoint_jp())
     assert ecm.move_jr(numpy.array([0.05, 0.0, 0.01, 0.0])).wait()
     assert numpy.allclose(ecm.measured_jp() - start, [0.05, 0.0, 0.01, 0.0], atol=0.01)
 
     mtm = dvrk.mtm(ral, "MTMR")
-    assert mtm.enable(10) and mtm.home(10)
+    assert mtm.enable(10)
+    assert mtm.home(10)
     mtm.lock_orientation_as_is()
     mtm.lock_orientation(mtm.measured_cp().M)
     mtm.body.servo_cf(numpy.zeros(6))
@@ -79,5 +85,7 @@ def run(ral):
 if __name__ == "__main__":
     node = crtk.ral("simple_application")
     node.spin_and_execute(run, node)
+    assert not node.is_shutdown()
+    node.shutdown()
     assert node.is_shutdown()
     sys.exit(4)

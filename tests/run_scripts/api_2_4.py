@@ -27,7 +27,9 @@ class application:
         state, stamp = self.arm.operating_state(extra=True)
         assert state == "ENABLED"
         assert stamp > 0
-        assert self.arm.is_homed() and self.arm.is_enabled() and not self.arm.is_busy()
+        assert self.arm.is_homed()
+        assert self.arm.is_enabled()
+        assert not self.arm.is_busy()
         goal, _ = self.arm.setpoint_jp()
         goal[0:2] = 0.0
         goal[2] = 0.12
@@ -98,7 +100,7 @@ class application:
         again, result, message = self.arm.inverse_kinematics(jp, cp, extra=True)
         assert result, message
         assert numpy.allclose(again, jp, atol=1e-6)
-        frame, result, message = self.arm.forward_kinematics(numpy.zeros(9), extra=True)
+        _frame, result, message = self.arm.forward_kinematics(numpy.zeros(9), extra=True)
         assert not result
         assert "many" in message
         assert self.arm.body.jacobian()[0].shape == (6, 6)
@@ -145,7 +147,7 @@ class application:
 
 
 if __name__ == "__main__":
-    argv = crtk.ral.parse_argv(sys.argv)
+    argv = crtk.ral.parse_argv(sys.argv[1:])
     parser = argparse.ArgumentParser()
     parser.add_argument("-a", "--arm", required=True, choices=["PSM1", "PSM2", "PSM3"])
     parser.add_argument("-i", "--interval", type=float, default=0.01)

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TextIO
 
-from trocar.crtk.standins import crtk, dvrk, pykdl, ros_messages, rospy, simulated_time, tf_conversions
+from trocar.crtk.standins import crtk, dvrk, pykdl, ros_messages, rosbag, rospy, simulated_time, tf_conversions
 from trocar.crtk.standins import session as sessions
 from trocar.crtk.standins.dvrk import first
 from trocar.crtk.standins.session import Session
@@ -32,7 +32,7 @@ _NOT_OFFERED = {
     "tf2_ros": "read poses from the arms (measured_cp); PyKDL transforms them",
     "tf2_geometry_msgs": "use PyKDL to transform poses",
     "cv_bridge": "images are not published; trocar.appearance renders them",
-    "rosbag": "read bags with trocar.load_recording",
+    "rosbag2_py": "read bags with rosbag.Bag or trocar.load_recording",
     "message_filters": _SERVE,
     "actionlib": _SERVE,
     "moveit_commander": _SERVE,
@@ -82,7 +82,7 @@ def run_script(session: Session, script: Path, arguments: Sequence[str], answers
 def stand_in_modules(session: Session) -> dict[str, ModuleType]:
     """Every module that a script gets instead of a package of ROS or of the dVRK."""
     arms = first if session.api == "1" else dvrk
-    modules: dict[str, ModuleType] = {"PyKDL": pykdl, "rospy": rospy, **ros_messages.modules()}
+    modules: dict[str, ModuleType] = {"PyKDL": pykdl, "rospy": rospy, "rosbag": rosbag, **ros_messages.modules()}
     modules["tf_conversions"] = tf_conversions.module()
     modules["tf_conversions.posemath"] = tf_conversions
     modules |= _package("crtk", crtk) | _package("dvrk", arms)
@@ -157,7 +157,7 @@ def _command_line(script: Path, arguments: Sequence[str], answers: TextIO | None
         sys.argv, sys.path, sys.stdin, sys.modules["__main__"] = before
 
 
-# -- end of the script ---------------------------------------------------------------------------------------------------
+# -- end of the script -------------------------------------------------------------------------------------------------
 
 
 def _status(code: object) -> int:

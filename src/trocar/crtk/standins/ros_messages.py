@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trocar.crtk.standins.ros_time import Duration, Time
 
@@ -88,6 +88,10 @@ class Message:
     _type = ""
     __slots__: tuple[str, ...] = ()
     __hash__ = None  # type: ignore[assignment]  # mutable
+
+    if TYPE_CHECKING:  # the fields
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def __init__(self, *values: Any, **named: Any) -> None:
         names = [name for name, _ in self._fields]

@@ -19,8 +19,8 @@ from trocar.errors import TrocarError
 __all__ = [
     "Duration", "Header", "Publisher", "ROSException", "ROSInitException", "ROSInterruptException", "Rate", "Service",
     "ServiceException", "ServiceProxy", "Subscriber", "Time", "Timer", "get_caller_id", "get_name", "get_namespace",
-    "get_param", "get_published_topics", "get_rostime", "get_time", "has_param", "init_node", "is_shutdown", "logdebug",
-    "logerr", "logfatal", "loginfo", "logwarn", "myargv", "on_shutdown", "resolve_name", "set_param",
+    "get_node_uri", "get_param", "get_published_topics", "get_rostime", "get_time", "has_param", "init_node",
+    "is_shutdown", "logdebug", "logerr", "logfatal", "loginfo", "logwarn", "myargv", "on_shutdown", "resolve_name", "set_param",
     "signal_shutdown", "sleep", "spin", "wait_for_message", "wait_for_service",
 ]  # fmt: skip
 
@@ -70,7 +70,7 @@ def node() -> _Node:
     return _node
 
 
-# -- node ----------------------------------------------------------------------------------------------------------------
+# -- node --------------------------------------------------------------------------------------------------------------
 
 
 def init_node(
@@ -125,6 +125,11 @@ def get_name() -> str:
 get_caller_id = get_name
 
 
+def get_node_uri() -> str | None:
+    """An address once the node has a name, as scripts ask to learn whether init_node was called."""
+    return "http://localhost:0/" if node().name else None
+
+
 def get_namespace() -> str:
     return "/"
 
@@ -142,7 +147,7 @@ def _absolute(name: str) -> str:
     return resolved(name[1:], node().name) if name.startswith("~") else resolved(name)
 
 
-# -- parameters ----------------------------------------------------------------------------------------------------------
+# -- parameters --------------------------------------------------------------------------------------------------------
 
 _MISSING = object()
 
@@ -163,7 +168,7 @@ def has_param(param_name: str) -> bool:
     return _absolute(param_name) in node().parameters
 
 
-# -- time ----------------------------------------------------------------------------------------------------------------
+# -- time --------------------------------------------------------------------------------------------------------------
 
 
 def get_time() -> float:
@@ -204,7 +209,8 @@ class Timer:
         self, period: Any, callback: Callable[[TimerEvent], None], oneshot: bool = False, reset: bool = False
     ) -> None:
         self._period, self._callback, self._oneshot = round(seconds_of(period) * NANOSECONDS), callback, oneshot
-        self._stopped, self._last = False, None
+        self._stopped = False
+        self._last: Time | None = None
         self._plan(current().now + self._period)
 
     def _plan(self, time: int) -> None:
@@ -223,7 +229,7 @@ class Timer:
         self._stopped = True
 
 
-# -- topics --------------------------------------------------------------------------------------------------------------
+# -- topics ------------------------------------------------------------------------------------------------------------
 
 
 class Publisher:
@@ -307,7 +313,7 @@ def get_published_topics(namespace: str = "/") -> list[list[str]]:
     return [row for row in node().topics.published() if row[0].startswith(namespace)]
 
 
-# -- services ------------------------------------------------------------------------------------------------------------
+# -- services ----------------------------------------------------------------------------------------------------------
 
 
 class ServiceProxy:
@@ -357,7 +363,7 @@ def wait_for_service(service: str, timeout: Any = None) -> None:
         raise ROSException(f"timeout exceeded while waiting for service /{name}")
 
 
-# -- messages to the user --------------------------------------------------------------------------------------------------
+# -- messages to the user ----------------------------------------------------------------------------------------------
 
 _said: dict[tuple[str, int], float] = {}
 

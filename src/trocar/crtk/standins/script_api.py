@@ -127,7 +127,12 @@ def _unpacked(node: ast.Assign, bare: dict[str, ast.Call]) -> Iterator[Judgement
     name = _called(call)
     if isinstance(target, ast.Tuple | ast.List):
         count = len(target.elts)
-        if (name in STATES and count == 4) or (name not in STATES and count == 2):
+        if name in STATES:  # four values in every release
+            return
+        if any(keyword.arg == "extra" for keyword in call.keywords):
+            yield Judgement("2.2", f"line {node.lineno}: {name}(extra=...)")
+            return
+        if count == 2:
             yield Judgement("2.4", f"line {node.lineno}: {name}() is unpacked into {count}")
         else:
             yield Judgement("2.2", f"line {node.lineno}: {name}() is unpacked into {count}")
@@ -138,8 +143,6 @@ def _unpacked(node: ast.Assign, bare: dict[str, ast.Call]) -> Iterator[Judgement
 def _indexed(node: ast.Subscript, call: ast.Call) -> Iterator[Judgement]:
     name = _called(call)
     if name in POSES and _is_number(node.slice):
-        yield Judgement("2.4", f"line {node.lineno}: {_text(node)}")
-    if name in STATES and isinstance(node.slice, ast.Constant) and node.slice.value == 3:
         yield Judgement("2.4", f"line {node.lineno}: {_text(node)}")
 
 

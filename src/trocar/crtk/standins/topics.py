@@ -11,7 +11,8 @@ from typing import Any
 from trocar.crtk import messages as m
 from trocar.crtk.interface import Direction
 from trocar.crtk.standins.ros_conversion import from_ros, pose_of, set_pose, to_ros
-from trocar.crtk.standins.ros_messages import MESSAGES, SERVICES
+from trocar.crtk.standins.ros_messages import SERVICES
+from trocar.crtk.standins.ros_variants import converted, convertible, present_name
 from trocar.crtk.standins.session import Session
 from trocar.errors import TrocarError
 
@@ -21,7 +22,7 @@ KEPT = 1000  # messages that wait for a callback; older ones are dropped
 def resolved(name: str, namespace: str = "") -> str:
     """The absolute name of a topic without the leading slash: `/PSM1/a` is PSM1/a, `a` is below the namespace."""
     parts = [] if name.startswith("/") else namespace.split("/")
-    return "/".join(part for part in [*parts, *name.split("/")] if part)
+    return present_name("/".join(part for part in [*parts, *name.split("/")] if part))
 
 
 class Listener:
@@ -90,7 +91,8 @@ class Topics:
         if self.serves(name):
             topic = self._session.bus.topics[name]
             if _takes(topic):
-                self._session.bus.publish(name, from_ros(message, topic.ros, topic.message))
+                present = converted(message, topic.ros)
+                self._session.bus.publish(name, from_ros(present, topic.ros, topic.message))
             return
         own = self._topic(name, type(message))
         own.latched = copy.deepcopy(message) if latch else None
@@ -104,8 +106,11 @@ class Topics:
             topic = self._session.bus.topics[name]
             if _takes(topic):
                 return lambda: None  # only the robot listens there
-            subscription = self._session.bus.subscribe(name, lambda message: _pass_on(listener, message, topic.ros))
-            return subscription.close
+
+            def pass_on(message: m.Message) -> None:
+                listener.receive(converted(to_ros(message, topic.ros), kind._type))
+
+            return self._session.bus.subscribe(name, pass_on).close
         own = self._topic(name, kind)
         own.listeners.append(listener)
         if own.latched is not None:
@@ -116,9 +121,8 @@ class Topics:
         return self._own.setdefault(name, _OwnTopic(kind))
 
     def _check_type(self, name: str, kind: Any) -> None:
-        wanted = self._session.bus.topics[name].ros
-        given = getattr(kind, "_type", None)
-        if given is not None and MESSAGES[wanted]._fields != kind._fields:
+        wanted, given = self._session.bus.topics[name].ros, getattr(kind, "_type", repr(kind))
+        if not convertible(given, wanted):
             raise TrocarError(f"/{name} carries {wanted}, the script gives {given}")
 
     # -- services ------------------------------------------------------------------------------------------------------
@@ -141,10 +145,6 @@ class Topics:
 def _takes(topic: Any) -> bool:
     """Whether the robot listens on a topic."""
     return topic.direction is Direction.command
-
-
-def _pass_on(listener: Listener, message: m.Message, ros_type: str) -> None:
-    listener.receive(to_ros(message, ros_type))
 
 
 def _forward_kinematics(call: Callable[..., Any], request: Any, response: Any) -> Any:

@@ -1,6 +1,9 @@
 """A stand-in for the Python package crtk 1.4 and, in what its getters return, its earlier releases."""
 
-from trocar.crtk.standins.crtk.converters import (
+from trocar.crtk.standins.crtk import msg_conversions
+from trocar.crtk.standins.crtk.joystick_button import joystick_button
+from trocar.crtk.standins.crtk.measured_cp import measured_cp
+from trocar.crtk.standins.crtk.msg_conversions import (
     ArrayFromTwistMsg,
     ArrayFromWrenchMsg,
     ArrayToTwistMsg,
@@ -10,8 +13,6 @@ from trocar.crtk.standins.crtk.converters import (
     FrameToPoseMsg,
     FrameToTransformMsg,
 )
-from trocar.crtk.standins.crtk.joystick_button import joystick_button
-from trocar.crtk.standins.crtk.measured_cp import measured_cp
 from trocar.crtk.standins.crtk.ral import ral
 from trocar.crtk.standins.crtk.utils import utils
 from trocar.crtk.standins.crtk.wait_move_handle import wait_move_handle
@@ -27,6 +28,7 @@ __all__ = [
     "FrameToTransformMsg",
     "joystick_button",
     "measured_cp",
+    "msg_conversions",
     "ral",
     "utils",
     "wait_move_handle",

@@ -27,8 +27,8 @@ class ral:
 
     @staticmethod
     def parse_argv(argv: list[str]) -> list[str]:
-        """Arguments of the script, without its name and those of ROS."""
-        return rospy.myargv(argv)[1:]
+        """Arguments without those of ROS."""
+        return rospy.myargv(argv)
 
     def node_name(self) -> str:
         return self._node_name
@@ -41,7 +41,7 @@ class ral:
         name = child_namespace.strip("/")
         if name in self._children:
             raise RuntimeError(f"the node has a child {name!r} already")
-        self._children[name] = child = ral(self._node_name, resolved(name, self._namespace))
+        self._children[name] = child = ral(self._node_name, self._below(name))
         return child
 
     # -- life ----------------------------------------------------------------------------------------------------------
@@ -59,14 +59,13 @@ class ral:
         rospy.on_shutdown(callback)
 
     def spin_and_execute(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Run a function, then shut the node down."""
-        try:
-            function(*arguments)
-        finally:
-            self.shutdown()
+        """Run a function; callbacks run while it waits."""
+        function(*arguments)
 
     def check_connections(self, timeout_seconds: float = 5.0, check_children: bool = True) -> None:
-        """Raise TimeoutError if a topic of this node has no peer."""
+        """Raise TimeoutError if a topic of this node has no peer; 0 s: do not check."""
+        if timeout_seconds == 0.0:
+            return
         topics = rospy.node().topics
         missing = [
             name
@@ -86,18 +85,19 @@ class ral:
     def now(self) -> Time:
         return Time.now()
 
-    def get_timestamp(self, t: Any) -> float:
-        """Seconds of a time, of a message or of its header."""
+    def get_timestamp(self, t: Any) -> Any:
+        """The time of a message or of its header; a time itself as it is."""
         for part in ("header", "stamp"):
             t = getattr(t, part, t)
-        return self.to_sec(t)
+        return t
 
     def set_timestamp(self, msg: Any) -> None:
         """Stamp a message with the present time."""
         msg.header.stamp = self.now()
 
     def to_sec(self, t: Any) -> float:
-        return seconds_of(t)
+        """Seconds of a time, of a duration or of the time of a message."""
+        return seconds_of(self.get_timestamp(t))
 
     def create_duration(self, d: float) -> Duration:
         return Duration(d)
@@ -108,29 +108,31 @@ class ral:
     def create_rate(self, rate_hz: float) -> Rate:
         return Rate(rate_hz)
 
-    def sleep(self, seconds: float) -> None:
-        current().sleep(seconds)
-
     # -- topics --------------------------------------------------------------------------------------------------------
 
     def publisher(self, topic: str, msg_type: Any, queue_size: int = 10, latch: bool = False, **_options: Any) -> Any:
-        name = resolved(topic, self._namespace)
         self.expect(topic, "publisher")
-        return rospy.Publisher(f"/{name}", msg_type, latch=latch, queue_size=queue_size)
+        return rospy.Publisher(f"/{self._below(topic)}", msg_type, latch=latch, queue_size=queue_size)
 
     def subscriber(
         self, topic: str, msg_type: Any, callback: Callable[..., None], queue_size: int = 10, **_options: Any
     ) -> Any:
-        name = resolved(topic, self._namespace)
         self.expect(topic, "subscriber")
-        return rospy.Subscriber(f"/{name}", msg_type, callback, queue_size=queue_size)
+        return rospy.Subscriber(f"/{self._below(topic)}", msg_type, callback, queue_size=queue_size)
 
     def service_client(self, name: str, srv_type: Any) -> Any:
-        return rospy.ServiceProxy(f"/{resolved(name, self._namespace)}", srv_type)
+        return rospy.ServiceProxy(f"/{self._below(name)}", srv_type)
+
+    def get_topic_name(self, pubsub: Any) -> str:
+        return str(pubsub.name)
 
     def expect(self, topic: str, role: str) -> None:
         """Note a topic that `check_connections` looks for."""
-        self._robot_topics[resolved(topic, self._namespace)] = role
+        self._robot_topics[self._below(topic)] = role
+
+    def _below(self, name: str) -> str:
+        """The name below the namespace, also for one with a leading slash."""
+        return resolved(name.strip("/"), self._namespace)
 
 
 def node_of(first: Any, namespace: str | None = None) -> ral:

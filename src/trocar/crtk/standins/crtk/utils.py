@@ -21,8 +21,9 @@ from trocar.errors import UnknownName
 class utils:
     """Features of the device below a node's namespace, added one by one.
 
-    Getters return (value, time [s]) in release 1.4 and the bare value before. Joints are numpy arrays [rad, m, N m, N],
-    poses PyKDL frames, twists and wrenches arrays (6,), linear first.
+    Getters return (value, time [s]) in release 1.4 and before it the bare value, except for `measured_js` and
+    `setpoint_js`, which always end with the time. Joints are numpy arrays [rad, m, N m, N], poses PyKDL frames, twists
+    and wrenches arrays (6,), linear first.
     """
 
     def __init__(
@@ -38,13 +39,18 @@ class utils:
     # -- operating state -----------------------------------------------------------------------------------------------
 
     def add_operating_state(self, ral: Any = None) -> None:
-        """operating_state, state_command, enable, disable, home, unhome, is_..., wait_for_..."""
-        self._ral.expect("operating_state", "subscriber")
-        self._ral.expect("state_command", "publisher")
+        """operating_state, state_command, enable, disable, home, unhome, is_..., wait_for_...
+
+        ral: node or, in earlier releases, namespace of the device whose state it is. Default: that of the features.
+        """
+        node = self._ral if ral is None else node_of(ral)
+        name = node.namespace()
+        node.expect("operating_state", "subscriber")
+        node.expect("state_command", "publisher")
         try:
-            device = StatefulDevice(current(), self._ral.namespace(), self._device.connection_timeout)
+            device = StatefulDevice(current(), name, self._device.connection_timeout)
         except UnknownName:
-            name, devices = self._ral.namespace(), ", ".join(current().robot.devices)
+            devices = ", ".join(current().robot.devices)
             raise TimeoutError(
                 f"{name} is not in the scene, which has {devices}; choose another with --scene"
             ) from None
@@ -52,7 +58,7 @@ class utils:
         def stamped(value: Any, extra: Any) -> Any:
             if extra is None:
                 return value
-            last = current().bus.read(f"{self._ral.namespace()}/operating_state")
+            last = current().bus.read(f"{name}/operating_state")
             return value, 0.0 if last is None else last.time
 
         def is_busy(start_time: Any = None, extra: Any = None) -> Any:
@@ -65,7 +71,7 @@ class utils:
         def wait_for_homed(timeout: float, expected_homed: bool) -> bool:
             return current().wait_for(lambda: device.is_homed() == expected_homed, timeout)
 
-        self._instance.operating_state_topic = f"{self._ral.namespace()}/operating_state"  # for move handles
+        self._instance.operating_state_topic = f"{name}/operating_state"  # for move handles
         self._add(
             operating_state=lambda extra=None: stamped(device.operating_state(), extra),
             wait_for_operating_state=device.wait_for_operating_state,
@@ -117,21 +123,24 @@ class utils:
         self._add(jacobian=self._getter("jacobian", lambda matrix: (_copy(matrix.values),)))
 
     def _getter(self, topic: str, values: Callable[[Any], tuple[Any, ...]]) -> Callable[..., Any]:
-        """A getter of release 1.4, get(wait_timeout=None), or of earlier ones, get(age=None, wait=None)."""
+        """A getter of release 1.4, get(wait_timeout=None), or of earlier ones, get(age=None, wait=None, extra=None)."""
         self._ral.expect(topic, "subscriber")
 
-        def get(first: Any = None, wait: Any = None, *, wait_timeout: Any = None, age: Any = None) -> Any:
+        def get(
+            first: Any = None, wait: Any = None, extra: Any = None, *, wait_timeout: Any = None, age: Any = None
+        ) -> Any:
             timeout = wait_timeout if wait_timeout is not None else first if self._tuples else wait
             try:
                 message = self._device.receive(topic, timeout)
-            except UnknownName:
-                limit = self._device.connection_timeout if timeout is None else timeout
-                current().sleep(limit)
-                raise TimeoutError(f"nothing publishes /{self._device.name()}/{topic}") from None
+            except (UnknownName, TimeoutError) as error:
+                if isinstance(error, UnknownName):
+                    current().sleep(self._device.connection_timeout if timeout is None else timeout)
+                failure = TimeoutError if self._tuples else RuntimeWarning
+                raise failure(f"no valid data on /{self._device.name()}/{topic}") from None
             found = values(message)
             if self._tuples:
                 return *found, message.time
-            return found if len(found) > 1 else found[0]
+            return [*found, message.time] if len(found) > 1 or extra else found[0]
 
         return get
 
@@ -216,7 +225,7 @@ class utils:
     def _add(self, **methods: Callable[..., Any]) -> None:
         for name, method in methods.items():
             if hasattr(self._instance, name):
-                raise Warning(f"{name} already exists")
+                raise RuntimeWarning(f"{name} already exists")
             setattr(self._instance, name, method)
 
 

@@ -62,9 +62,9 @@ class arm:
         self._utils = utils(self, self._ral, connection_timeout)
         self._device = Device(current(), self._ral.namespace(), connection_timeout)
         for feature in (
-            "operating_state", "setpoint_js", "setpoint_cp", "measured_js", "measured_cp", "measured_cv", "hold", "free",
-            "servo_jp", "servo_jr", "servo_cp", "servo_jf", "move_jp", "move_jr", "move_cp", "forward_kinematics",
-            "inverse_kinematics",
+            "operating_state", "setpoint_js", "setpoint_cp", "measured_js", "measured_cp", "measured_cv", "hold",
+            "free", "servo_jp", "servo_jr", "servo_cp", "servo_jf", "move_jp", "move_jr", "move_cp",
+            "forward_kinematics", "inverse_kinematics",
         ):  # fmt: skip
             getattr(self._utils, f"add_{feature}")()
         self.body = _WrenchFrame(self._ral, "body", connection_timeout)

@@ -6,6 +6,7 @@ A motion waits for its end unless `blocking=False`; without interpolation the se
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ __all__ = ["arm", "console", "ecm", "mtm", "psm", "suj", "system", "teleop_psm"]
 
 SWITCHING_ON = 10.0  # longest wait for power and homing [s]
 HOMING = 180.0
+OPEN, CLOSED = math.radians(80.0), math.radians(-20.0)
 
 
 class _FirstGeneration(later_arm):
@@ -28,21 +30,24 @@ class _FirstGeneration(later_arm):
 
     def __init__(self, arm_name: str, ros_namespace: str = "", **options: Any) -> None:
         super().__init__(arm_name, ros_namespace.replace("dvrk", "").strip("/"), **options)
-        later_home = self.home
+        later_home: Any = self.home
 
         def home(timeout: float = HOMING) -> bool:
             """Switch on and home; returns when it is done."""
             return bool(self.enable(SWITCHING_ON) and later_home(timeout))
 
-        self.home = home
+        self.home: Any = home
 
     def get_name(self) -> str:
         return self.name()
 
-    def get_robot_state(self) -> str:
-        return str(self.operating_state())
+    def get_arm_current_state(self) -> str:
+        """READY when enabled and homed, UNINITIALIZED when switched off, else the state of later releases."""
+        if self.is_enabled() and self.is_homed():
+            return "READY"
+        return "UNINITIALIZED" if self.is_disabled() else str(self.operating_state())
 
-    get_arm_current_state = get_desired_state = get_robot_state
+    get_arm_desired_state = get_robot_state = get_arm_current_state
 
     def shutdown(self) -> None:
         """Switch off."""
@@ -152,17 +157,10 @@ class _FirstGeneration(later_arm):
         return self._move_tip(goal, interpolate, blocking)
 
     def dmove(self, delta_input: Any, interpolate: bool = True, blocking: bool = True) -> bool:
-        """Move the tip by a Vector in the axes of the base, a Rotation in its own axes, or a Frame of both."""
-        goal = Frame(self.get_desired_position())
-        if isinstance(delta_input, Frame):
-            goal.p, goal.M = goal.p + delta_input.p, goal.M * delta_input.M
-        elif isinstance(delta_input, Vector):
-            goal.p = goal.p + delta_input
-        elif isinstance(delta_input, Rotation):
-            goal.M = goal.M * delta_input
-        else:
+        """Move the tip by a Frame, a Vector or a Rotation in the axes and about the origin of the base."""
+        if not isinstance(delta_input, Frame | Vector | Rotation):
             raise TypeError(f"dmove takes a Frame, a Vector or a Rotation, got {delta_input!r}")
-        return self._move_tip(goal, interpolate, blocking)
+        return self._move_tip(Frame(delta_input) * self.get_desired_position(), interpolate, blocking)
 
     def _move_tip(self, goal: Frame, interpolate: bool, blocking: bool) -> bool:
         if not interpolate:
@@ -205,11 +203,15 @@ class psm(_FirstGeneration, later_psm):
         """Move the insertion joint to a depth [m]."""
         return self.move_joint_one(depth, 2, interpolate, blocking)
 
-    def open_jaw(self, blocking: bool = True) -> bool:
-        return _ended(self.jaw.open(), blocking)
+    def dinsert_tool(self, depth: float, interpolate: bool = True, blocking: bool = True) -> bool:
+        """Move the insertion joint by a depth [m]."""
+        return self.dmove_joint_one(depth, 2, interpolate, blocking)
 
-    def close_jaw(self, blocking: bool = True) -> bool:
-        return _ended(self.jaw.close(), blocking)
+    def open_jaw(self, interpolate: bool = True, blocking: bool = True) -> bool:
+        return self.move_jaw(OPEN, interpolate, blocking)
+
+    def close_jaw(self, interpolate: bool = True, blocking: bool = True) -> bool:
+        return self.move_jaw(CLOSED, interpolate, blocking)
 
     def move_jaw(self, angle_radians: float, interpolate: bool = True, blocking: bool = True) -> bool:
         if not interpolate:

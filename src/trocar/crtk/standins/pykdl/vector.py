@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -75,6 +76,9 @@ class Vector:
 
     def __setitem__(self, index: int, value: Any) -> None:
         self.array[checked_index("Vector", index, 3)] = number(value)
+
+    def __iter__(self) -> Iterator[float]:
+        return iter(self.array.tolist())
 
     def __add__(self, other: Any) -> Vector:
         return Vector.of(self.array + other.array) if isinstance(other, Vector) else NotImplemented

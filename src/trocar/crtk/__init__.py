@@ -35,6 +35,7 @@ from trocar.crtk.clients.master import MTM
 from trocar.crtk.clients.move_handle import MoveHandle
 from trocar.crtk.clients.set_up_joints import SUJ
 from trocar.crtk.clients.system import System
+from trocar.crtk.controller.sensors import Sensors
 from trocar.crtk.interface import INTERFACES
 from trocar.crtk.robot import Robot
 
@@ -49,6 +50,7 @@ __all__ = [
     "Console",
     "MoveHandle",
     "Robot",
+    "Sensors",
     "Subscription",
     "System",
 ]

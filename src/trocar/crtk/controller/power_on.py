@@ -12,6 +12,7 @@ from trocar.crtk.controller import constants as c
 from trocar.crtk.controller.hardware import Hardware
 from trocar.crtk.controller.states import DISABLED, ENABLED, FAULT, PAUSED, OperatingStates, Refused
 from trocar.crtk.controller.trajectory import JointTrajectory
+from trocar.spatial import Array
 
 MOVING = ("POWERING", "CALIBRATING_ENCODERS_FROM_POTS", "ENCODERS_BIASED", "HOMING")
 
@@ -73,7 +74,7 @@ class PoweredArm:
             self.enter(DISABLED)
         elif self.substate in (DISABLED, FAULT):
             self.enter("POWERING")
-        elif desired == "HOMED" and (self.substate == ENABLED or not self.biased):
+        elif desired == "HOMED" and (self.substate == ENABLED or not (self.biased or self.substate in MOVING)):
             self.enter("CALIBRATING_ENCODERS_FROM_POTS")
 
     def pause(self) -> None:
@@ -131,7 +132,7 @@ class PoweredArm:
                 self.states.set(ENABLED, homed=False, busy=True)
                 self.begin_homing()
             case "HOMED":
-                self.hardware.track(self.hardware.setpoint(), None, check=True)
+                self.hardware.track(self.clipped(self.hardware.setpoint()), None, check=True)
                 self.states.set(ENABLED, homed=self.is_homed(), busy=False)
             case "PAUSED":
                 self.states.set(PAUSED, homed=self.is_homed(), busy=False)
@@ -163,7 +164,7 @@ class PoweredArm:
         self.hardware.release()
         q = self.hardware.q
         self.hardware.track(q, None, check=True)
-        goal = np.clip(np.zeros(self.n), self.arm.lower, self.arm.upper) if self.constants.homes_to_zero else q
+        goal = self.clipped(np.zeros(self.n)) if self.constants.homes_to_zero else q
         self.trajectory.start(q, np.zeros(self.n), goal)
 
     def _run_homing(self, elapsed: float) -> None:
@@ -194,3 +195,7 @@ class PoweredArm:
     def joints_ready(self) -> bool:
         """Powered and encoders biased: joints are reported."""
         return self.powered and self.biased
+
+    def clipped(self, q: Array) -> Array:
+        """Joint positions (n,) within the limits."""
+        return np.minimum(np.maximum(q, self.arm.lower), self.arm.upper)

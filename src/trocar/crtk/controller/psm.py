@@ -13,7 +13,8 @@ import numpy as np
 
 from trocar.arms.instruments import load_instrument
 from trocar.crtk.controller import constants as c
-from trocar.crtk.controller.arm import CARTESIAN, EFFORT, JOINT, POSITION, TRAJECTORY, ArmController
+from trocar.crtk.controller.arm import CARTESIAN, EFFORT, JOINT, POSITION, TRAJECTORY
+from trocar.crtk.controller.clutch import ClutchedArm
 from trocar.crtk.controller.hardware import Hardware
 from trocar.crtk.controller.states import Refused
 from trocar.crtk.interface import Interface
@@ -24,7 +25,7 @@ JAW = 6
 ENGAGE_DEPTH = 0.025  # tip this far past the RCM: the tool counts as engaged [m]
 
 
-class PSMController(ArmController):
+class PSMController(ClutchedArm):
     """An arm whose last joint, the jaw, has commands of its own."""
 
     def __init__(self, hardware: Hardware, interface: Interface) -> None:
@@ -36,8 +37,6 @@ class PSMController(ArmController):
         super().__init__(hardware, interface)
         self.instrument = load_instrument(self.arm.instrument, self.arm.name)
         self._publish_tool()
-        for button in ("IO/arm_clutch", "IO/SUJ_clutch", "arm_clutch"):
-            self.bus.publish(f"{self.name}/{button}", Joy(buttons=(Joy.RELEASED,)))
 
     def handlers(self) -> dict[str, Callable[[Any], None]]:
         return super().handlers() | {
@@ -91,6 +90,11 @@ class PSMController(ArmController):
     @property
     def tip_ready(self) -> bool:
         return self.joints_ready and self.tool_engaged
+
+    @property
+    def is_safe(self) -> bool:
+        """Past the cannula."""
+        return self.tip.depth(self.hardware.q) >= c.SAFE_DISTANCE - c.SAFE_BUFFER
 
     def unhome(self) -> None:
         self.tool_engaged = False

@@ -11,10 +11,12 @@ from trocar.arms import Arm
 from trocar.errors import NearLimit, NearSingular, TrocarError
 from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.mechanics.kinematics import Tree
-from trocar.spatial import Array, checked_pose
+from trocar.spatial import Array, checked_pose, pose_error
 
 WIDER = {"revolute": 1.0, "prismatic": 0.2}  # beyond the limits, inside which a solution is looked for [rad, m]
 WIDEST = 3.0  # a revolute joint of a remote-centre arm [rad]
+
+STEPS, CONVERGED, DAMPING = 12, 1e-9, 1e-10  # of Newton's method: most steps, error at which it ends [m, rad]
 
 
 class Tip:
@@ -70,6 +72,22 @@ class Tip:
             except TrocarError:
                 found = self._solver.inverse_kinematics(T, self._full(seed))
         return np.array(found[: self.n])
+
+    def nearby(self, T: Array, seed: Array) -> Array | None:
+        """Joints (n,) for a pose (4, 4) that Newton steps reach from a seed (n,) within the limits, or None.
+
+        Steps of least length: a redundant arm stays near its seed.
+        """
+        lower, upper = self.arm.lower[: self.n], self.arm.upper[: self.n]
+        q = np.clip(seed, lower, upper)
+        for _ in range(STEPS):
+            full = self._full(q)
+            e = pose_error(T, self._kinematics.forward_kinematics(full))
+            if np.abs(e).max() < CONVERGED:
+                return q
+            J = self._kinematics.jacobian(full)
+            q = np.clip(q + J.T @ np.linalg.solve(J @ J.T + DAMPING * np.eye(6), e), lower, upper)
+        return None
 
     def _full(self, q: Array) -> Array:
         return np.concatenate([q, self._rest]) if len(self._rest) else q

@@ -63,6 +63,7 @@ def test_answers_come_from_a_file_and_the_robot_may_start_without_power(script, 
         (["--pedal", "clutch"], "--pedal is NAME@T or NAME@T+D"),
         (["--pedal", "clutch@-1"], "--pedal is NAME@T or NAME@T+D"),
         (["--pedal", "clutch@nan+1"], "--pedal is NAME@T or NAME@T+D"),
+        (["--duration", "-1"], "--duration must be positive and finite, got -1.0"),
         (["--input", "nowhere.txt"], "nowhere.txt: No such file or directory"),
         (["--scene", "dvkr"], "'dvkr' is unknown. Did you mean 'dvrk'?"),
     ],
@@ -73,6 +74,18 @@ def test_wrong_options_are_one_line_and_status_2(script, options, said):
     (line,) = ran.stderr.splitlines()
     assert line.startswith("error: ")
     assert said in line
+
+
+def test_an_endless_script_ends_after_a_duration(tmp_path):
+    path = tmp_path / "endless.py"
+    path.write_text(
+        "import rospy, time\nrospy.init_node('x')\nstart = rospy.get_time()\n"
+        "while not rospy.is_shutdown():\n    current = rospy.get_time()\n    time.sleep(0.01)\n"
+        "print(round(current - start, 1))\n"
+        "time.sleep(0.2)\nprint(round(rospy.get_time() - start, 1))\n"
+    )
+    ran = call("--scene", ONE_ARM, "--speed", "fast", "--duration", "0.6", path)
+    assert (ran.exit_code, ran.stdout) == (0, "0.6\n0.8\n"), ran.output
 
 
 def test_a_missing_script_is_named():

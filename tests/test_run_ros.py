@@ -106,6 +106,8 @@ def test_messages_take_all_fields_by_position_or_some_by_name():
     again.pose.position.x = 1.0
     assert stamped.pose.position.x == 0.0
     assert modules()["geometry_msgs.msg"].PoseStamped is type(stamped)
+    with pytest.raises(AttributeError, match=r"does not offer sensor_msgs\.msg\.LaserScan"):
+        modules()["sensor_msgs.msg"].LaserScan  # noqa: B018
     assert modules()["crtk_msgs.srv"].QueryForwardKinematicsRequest().jp == []
 
 
@@ -150,6 +152,9 @@ def test_earlier_names_and_types_reach_the_same_topics():
         ("r = crtk.ral('x')\nself.f = a.measured_cp()\nself.f.p[0] = 1", "2.2", "line 3: self.f.p, from measured_cp()"),
         ("r = crtk.ral('x')\nd = a.measured_jp() - b", "2.2", "line 2: arithmetic with measured_jp()"),
         ("r = crtk.ral('x')\nq, t = a.measured_jp(extra=True)", "2.2", "line 2: measured_jp(extra=...)"),
+        ("p = dvrk.psm(arm_name=n, expected_interval=0.1)", "2.0", "line 1: dvrk.psm() without a node"),
+        ("p = dvrk.psm(ral, arm_name=n, expected_interval=0.1)", "2.2", "line 1: psm(expected_interval=...)"),
+        ("p = dvrk.psm(ral=r, arm_name=n, connection_timeout=1)", "2.4", "line 1: psm(connection_timeout=...)"),
         ("r = crtk.ral('x')\nq, _ = a.setpoint_jp()", "2.4", "line 2: setpoint_jp() is unpacked into 2"),
         ("r = crtk.ral('x')\nf = a.measured_cp()[0]", "2.4", "line 2: a.measured_cp()[0]"),
         ("import rospy", "2.4", "nothing in the script tells"),

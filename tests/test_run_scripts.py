@@ -69,6 +69,15 @@ def test_a_script_of_every_release_runs_unchanged(request, name, capsys):
     assert (found, output.out.splitlines()[-1:], output.err) == (status, [last], "")
 
 
+def test_the_script_of_the_documentation_runs(robot, script, capsys):
+    page = (Path(__file__).parents[1] / "docs" / "run_your_script.md").read_text(encoding="utf-8")
+    path = script(page.split("```python\n")[1].split("```")[0])
+    assert judge(path).api == "2.4"
+    assert run(robot, path) == 0, capsys.readouterr().err
+    distance = capsys.readouterr().out.removesuffix(" mm from the goal\n")
+    assert float(distance) < 2.0
+
+
 @pytest.mark.parametrize(("name", "wrong"), [("api_2_0", "2.4"), ("api_2_4", "2.2"), ("api_1", "2.0")])
 def test_the_wrong_release_fails_with_a_hint(robot, name, wrong, capsys):
     assert run(robot, SCRIPTS / f"{name}.py", RUNS[name][1], wrong, RUNS[name][2]) == 1

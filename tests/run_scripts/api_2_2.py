@@ -47,7 +47,7 @@ def run(ral):
     assert numpy.allclose(again, positions)
     assert later == stamp > 0
 
-    ecm = dvrk.ecm(ral, "ECM")
+    ecm = dvrk.ecm(ral, "ECM", expected_interval=0.01)
     assert ecm.enable(10)
     assert ecm.home(10)
     start = numpy.copy(ecm.setpoint_jp())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trocar.commands.options import flag, option
+from trocar.commands.options import check_positive, flag, option
 from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError, UnknownName, check_known
 
@@ -39,6 +39,9 @@ def run(
         list[str] | None,
         option("NAME@T[+D]", "Press a pedal T seconds after the start, for D seconds (0.5). Can be repeated."),
     ] = None,
+    duration: Annotated[
+        float | None, option("S", "Stop the node after S seconds of robot time: rospy.is_shutdown() becomes true.")
+    ] = None,
     view: Annotated[bool, flag("Show the robot in the browser while the script runs.", "--view")] = False,
     port: Annotated[int, option("N", "Port of --view; 0 for any free one.")] = 8080,
 ) -> None:
@@ -60,6 +63,8 @@ def run(
         check_known("api", APIS, api)
     if not script.is_file():
         raise TrocarError(f"the script {script} does not exist")
+    if duration is not None:
+        check_positive(duration=duration)
     presses = [_press(text, PEDALS) for text in pedal or []]
     if api is None:
         judgement = judge(script)
@@ -67,7 +72,7 @@ def run(
         typer.echo(f"trocar run: API {api} ({judgement.reason}); choose with --api", err=True)
     from trocar.crtk import Robot
     from trocar.crtk.standins.launcher import run_script
-    from trocar.crtk.standins.session import Session
+    from trocar.crtk.standins.session import FOREVER, Session
 
     with ExitStack() as running:  # what was started is ended in the opposite order
         lines = None if answers is None else running.enter_context(answers.open(encoding="utf-8"))
@@ -80,6 +85,8 @@ def run(
         running.callback(session.close)
         for press in presses:
             _schedule(session, *press)
+        if duration is not None:
+            session.at(session.now + round(min(duration, FOREVER) * 1e9), session.stop)
         status = run_script(session, script, arguments or [], lines)
     raise typer.Exit(status)
 

@@ -49,6 +49,12 @@ geometry_msgs/TwistStamped: std_msgs/Header header, Twist twist
 geometry_msgs/Wrench: Vector3 force, Vector3 torque
 geometry_msgs/WrenchStamped: std_msgs/Header header, Wrench wrench
 sensor_msgs/JointState: std_msgs/Header header, string[] name, float64[] position, float64[] velocity, float64[] effort
+sensor_msgs/Image: std_msgs/Header header, uint32 height, uint32 width, string encoding, uint8 is_bigendian, \
+uint32 step, uint8[] data
+sensor_msgs/CompressedImage: std_msgs/Header header, string format, uint8[] data
+sensor_msgs/RegionOfInterest: uint32 x_offset, uint32 y_offset, uint32 height, uint32 width, bool do_rectify
+sensor_msgs/CameraInfo: std_msgs/Header header, uint32 height, uint32 width, string distortion_model, float64[] D, \
+float64[9] K, float64[9] R, float64[12] P, uint32 binning_x, uint32 binning_y, RegionOfInterest roi
 sensor_msgs/Joy: std_msgs/Header header, float32[] axes, int32[] buttons
 crtk_msgs/OperatingState: std_msgs/Header header, string state, bool is_homed, bool is_busy
 crtk_msgs/operating_state: std_msgs/Header header, string state, bool is_homed, bool is_busy
@@ -187,6 +193,12 @@ MESSAGES: dict[str, type[Message]] = {name: _message_class(name, fields) for nam
 SERVICES: dict[str, type[_Service]] = {name: _service_class(name, fields) for name, fields in _table(_SERVICES).items()}
 
 
+def _refuse(module: str, name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise AttributeError(f"trocar run does not offer {module}.{name}")
+
+
 def modules() -> dict[str, ModuleType]:
     """The packages as modules by name: std_msgs, std_msgs.msg, crtk_msgs.srv, ..."""
     found: dict[str, ModuleType] = {}
@@ -195,6 +207,7 @@ def modules() -> dict[str, ModuleType]:
         if name not in found:
             found[name] = made = ModuleType(name, f"Stand-in for {name}.")
             made.__path__ = []  # a package, so that its parts can be imported
+            made.__getattr__ = lambda missing: _refuse(name, missing)  # type: ignore[method-assign]
             parent, _, own = name.rpartition(".")
             if parent:
                 setattr(module(parent), own, made)

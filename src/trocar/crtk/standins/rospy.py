@@ -20,8 +20,8 @@ __all__ = [
     "Duration", "Header", "Publisher", "ROSException", "ROSInitException", "ROSInterruptException", "Rate", "Service",
     "ServiceException", "ServiceProxy", "Subscriber", "Time", "Timer", "get_caller_id", "get_name", "get_namespace",
     "get_node_uri", "get_param", "get_published_topics", "get_rostime", "get_time", "has_param", "init_node",
-    "is_shutdown", "logdebug", "logerr", "logfatal", "loginfo", "logwarn", "myargv", "on_shutdown", "resolve_name", "set_param",
-    "signal_shutdown", "sleep", "spin", "wait_for_message", "wait_for_service",
+    "is_shutdown", "logdebug", "logerr", "logfatal", "loginfo", "logwarn", "myargv", "on_shutdown", "resolve_name",
+    "set_param", "signal_shutdown", "sleep", "spin", "wait_for_message", "wait_for_service",
 ]  # fmt: skip
 
 DEBUG, INFO, WARN, ERROR, FATAL = 1, 2, 4, 8, 16

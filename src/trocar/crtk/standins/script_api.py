@@ -22,6 +22,7 @@ SIX = {"measured_cv", "measured_cf", "jacobian"}
 STATES = {"measured_js", "setpoint_js"}
 GETTERS = JOINTS | POSES | SIX | STATES
 NEWEST = "2.4"
+_KEYWORDS = {"expected_interval": "2.2", "connection_timeout": "2.4"}
 
 
 class Judgement(NamedTuple):
@@ -79,6 +80,9 @@ def _judgements(tree: ast.Module) -> Iterator[Judgement]:
         if isinstance(node, ast.Call):
             name = _called(node)
             first = node.args[0] if node.args else None
+            for keyword in node.keywords:
+                if name in ARMS | {"utils"} and keyword.arg in _KEYWORDS:
+                    yield Judgement(_KEYWORDS[keyword.arg], f"line {node.lineno}: {name}({keyword.arg}=...)")
             if name in FIRST:
                 yield Judgement("1", f"line {node.lineno}: {name}()")
             elif name == "ral":
@@ -88,7 +92,7 @@ def _judgements(tree: ast.Module) -> Iterator[Judgement]:
             elif (
                 _is_attribute_of(node, "dvrk") if isinstance(node.func, ast.Attribute) else name in constructors & ARMS
             ):
-                if name in ARMS and len(node.args) == 1 and not node.keywords:
+                if name in ARMS and _without_node(node):
                     alone.append(Judgement("2.0", f"line {node.lineno}: dvrk.{name}() without a node"))
             elif name == "utils" and len(node.args) > 1 and _is_text(node.args[1]):
                 yield Judgement("2.0", f"line {node.lineno}: crtk.utils() without a node")
@@ -119,6 +123,14 @@ def _judgements(tree: ast.Module) -> Iterator[Judgement]:
     if with_node and bare:
         getters = sorted({_called(call) for call in bare.values()})
         yield Judgement("2.2", f"results of {', '.join(getters)} are used as they are")
+
+
+def _without_node(node: ast.Call) -> bool:
+    """Whether an arm is made from its name alone, as before release 2.2."""
+    named = {keyword.arg for keyword in node.keywords}
+    if "ral" in named:
+        return False
+    return len(node.args) + ("arm_name" in named) == 1 or bool(node.args and _is_text(node.args[0]))
 
 
 def _unpacked(node: ast.Assign, bare: dict[str, ast.Call]) -> Iterator[Judgement]:

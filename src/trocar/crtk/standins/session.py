@@ -63,15 +63,15 @@ class Session:
 
     # -- waiting -------------------------------------------------------------------------------------------------------
 
-    def sleep(self, seconds: float) -> None:
-        """Wait for a time by the robot's clock [s]; ends early when the session stops."""
-        self.wait_for(lambda: False, seconds)
+    def sleep(self, seconds: float, *, stoppable: bool = True) -> None:
+        """Wait for a time by the robot's clock [s]; ends early when the session stops, if it is stoppable."""
+        self.wait_for(lambda: False, seconds, stoppable=stoppable)
 
     def sleep_until(self, end: int) -> None:
         """Wait until the robot's clock has reached `end` [ns]."""
         self.wait_for(lambda: False, (end - self.now) / NANOSECONDS)
 
-    def wait_for(self, condition: Callable[[], bool], timeout: float) -> bool:
+    def wait_for(self, condition: Callable[[], bool], timeout: float, *, stoppable: bool = True) -> bool:
         """Wait until a condition holds; False after `timeout` by the robot's clock [s], or when the session stops."""
         end = self.now + int(min(timeout, FOREVER) * NANOSECONDS)
         delivers = self.fast or threading.current_thread() is self._thread
@@ -81,14 +81,14 @@ class Session:
             if condition():
                 return True
             before = self.now
-            if before >= end or self._ended():
+            if before >= end or self._ended(stoppable):
                 return False
             due = self._timers[0][0] if delivers and self._timers else end
             left = (min(due, end) - before) / NANOSECONDS
-            self.robot.wait_for(lambda: condition() or (delivers and bool(self._calls)) or self._ended(), left)
+            self.robot.wait_for(lambda: condition() or (delivers and bool(self._calls)) or self._ended(stoppable), left)
 
-    def _ended(self) -> bool:
-        return self._closed or (self.stopping and threading.current_thread() is not self._thread)
+    def _ended(self, stoppable: bool) -> bool:
+        return self._closed or (stoppable and self.stopping and threading.current_thread() is not self._thread)
 
     # -- callbacks -----------------------------------------------------------------------------------------------------
 

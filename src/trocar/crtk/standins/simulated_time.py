@@ -25,7 +25,7 @@ def _time(session: Session) -> ModuleType:
         """Wait for a time by the robot's clock [s]."""
         if seconds < 0:
             raise ValueError("sleep length must be non-negative")
-        session.sleep(float(seconds))
+        session.sleep(float(seconds), stoppable=False)
 
     def localtime(secs: float | None = None) -> time.struct_time:
         return time.localtime(session.now / NANOSECONDS if secs is None else secs)
@@ -44,14 +44,14 @@ def _threading(session: Session) -> ModuleType:
         """An event whose `wait` lets simulated time pass."""
 
         def wait(self, timeout: float | None = None) -> bool:
-            session.wait_for(self.is_set, FOREVER if timeout is None else timeout)
+            session.wait_for(self.is_set, FOREVER if timeout is None else timeout, stoppable=False)
             return self.is_set()
 
     class Thread(threading.Thread):
         """A thread whose `join` lets simulated time pass."""
 
         def join(self, timeout: float | None = None) -> None:
-            session.wait_for(lambda: not self.is_alive(), FOREVER if timeout is None else timeout)
+            session.wait_for(lambda: not self.is_alive(), FOREVER if timeout is None else timeout, stoppable=False)
             if not self.is_alive():
                 super().join()
 

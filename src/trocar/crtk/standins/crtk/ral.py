@@ -135,8 +135,6 @@ class ral:
         return resolved(name.strip("/"), self._namespace)
 
 
-def node_of(first: Any, namespace: str | None = None) -> ral:
-    """The node given to a class, or for the name that earlier releases gave, a node below that name."""
-    if isinstance(first, ral):
-        return first
-    return ral(rospy.node().name or "trocar_run", first if namespace is None else resolved(first, namespace))
+def node_of(given: Any) -> ral:
+    """The node given to a class, or for the namespace that earlier releases gave, a node below it."""
+    return given if isinstance(given, ral) else ral(rospy.node().name or "trocar_run", given)

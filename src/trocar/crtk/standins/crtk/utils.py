@@ -27,12 +27,19 @@ class utils:
     """
 
     def __init__(
-        self, class_instance: Any, ral: Any, connection_timeout: float = 1.0, operating_state_instance: Any = None
+        self,
+        class_instance: Any,
+        ral: Any = None,
+        connection_timeout: float = 1.0,
+        operating_state_instance: Any = None,
+        *,
+        expected_interval: float | None = None,
+        ros_namespace: str = "",
     ) -> None:
-        self._ral = node_of(ral)
-        timeout = connection_timeout if isinstance(connection_timeout, int | float) else 1.0
+        self._ral = node_of(ros_namespace if ral is None else ral)
         self._instance = class_instance
-        self._device = Device(current(), self._ral.namespace(), timeout)
+        # earlier releases give the interval of the data there, which is much shorter
+        self._device = Device(current(), self._ral.namespace(), max(connection_timeout, 0.02))
         self._states = class_instance if operating_state_instance is None else operating_state_instance
         self._tuples = current().tuples
 

@@ -47,15 +47,25 @@ class _LocalFrame(Part):
 
 
 class arm:
-    """An arm by its name. Releases 2.2 and 2.4: arm(ral, 'PSM1'); 2.0: arm('PSM1')."""
+    """An arm by its name. Release 2.4: arm(ral, 'PSM1'); 2.2: the same with `expected_interval`; 2.0: arm('PSM1')."""
 
     if TYPE_CHECKING:  # methods that `utils` adds
 
         def __getattr__(self, name: str) -> Any: ...
 
-    def __init__(self, ral: Any, arm_name: str = "", connection_timeout: float = 1.0) -> None:
-        if isinstance(ral, str):  # release 2.0: (arm_name, ros_namespace)
-            ral, arm_name = node_of("", arm_name.strip("/")), ral
+    def __init__(
+        self,
+        ral: Any = None,
+        arm_name: str = "",
+        connection_timeout: float = 1.0,
+        *,
+        expected_interval: float | None = None,
+        ros_namespace: str = "",
+    ) -> None:
+        if isinstance(ral, str):  # release 2.0: (arm_name, ros_namespace, expected_interval)
+            ral, arm_name, ros_namespace = None, ral, arm_name or ros_namespace
+        if ral is None:
+            ral, connection_timeout = node_of(ros_namespace), max(connection_timeout, 1.0)
         self._arm_name = arm_name
         self._ral = ral.create_child(arm_name)
         self._timeout = connection_timeout

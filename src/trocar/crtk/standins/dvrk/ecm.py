@@ -10,8 +10,8 @@ from trocar.crtk.standins.dvrk.arm import arm
 class ecm(arm):
     """An ECM."""
 
-    def __init__(self, ral: Any, arm_name: str = "", connection_timeout: float = 5.0) -> None:
-        super().__init__(ral, arm_name, connection_timeout)
+    def __init__(self, ral: Any = None, arm_name: str = "", connection_timeout: float = 5.0, **earlier: Any) -> None:
+        super().__init__(ral, arm_name, connection_timeout, **earlier)
 
     def insert_jp(self, depth: float) -> Any:
         """Move the insertion joint to a depth [m]."""

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from trocar.crtk.standins.dvrk import arm as later_arm
-from trocar.crtk.standins.dvrk import console, suj, system, teleop_psm
+from trocar.crtk.standins.dvrk import console as later_console
 from trocar.crtk.standins.dvrk import ecm as later_ecm
 from trocar.crtk.standins.dvrk import mtm as later_mtm
 from trocar.crtk.standins.dvrk import psm as later_psm
+from trocar.crtk.standins.dvrk import suj, system, teleop_psm
 from trocar.crtk.standins.pykdl import Frame, Rotation, Vector
 
 __all__ = ["arm", "console", "ecm", "mtm", "psm", "suj", "system", "teleop_psm"]
@@ -28,8 +29,8 @@ OPEN, CLOSED = math.radians(80.0), math.radians(-20.0)
 class _FirstGeneration(later_arm):
     """Methods of release 1."""
 
-    def __init__(self, arm_name: str, ros_namespace: str = "", **options: Any) -> None:
-        super().__init__(arm_name, ros_namespace.replace("dvrk", "").strip("/"), **options)
+    def __init__(self, arm_name: str, ros_namespace: str = "/dvrk/", **options: Any) -> None:
+        super().__init__(None, arm_name, ros_namespace=ros_namespace.replace("/dvrk/", ""), **options)
         later_home: Any = self.home
 
         def home(timeout: float = HOMING) -> bool:
@@ -190,6 +191,19 @@ class _FirstGeneration(later_arm):
 
     def set_gravity_compensation(self, gravity_compensation: bool) -> None:
         self.use_gravity_compensation(gravity_compensation)
+
+
+class console(later_console):
+    """The console, with its old names."""
+
+    def __init__(self, console_namespace: str = "/dvrk/console") -> None:
+        super().__init__(console_namespace.replace("/dvrk/", ""))
+
+    def set_teleop_scale(self, scale: float) -> None:
+        self.teleop_set_scale(scale)
+
+    def get_teleop_scale(self) -> float:
+        return self.teleop_get_scale()
 
 
 class arm(_FirstGeneration):

@@ -21,8 +21,8 @@ class _Gripper(Part):
 class mtm(arm):
     """An MTM with its gripper."""
 
-    def __init__(self, ral: Any, arm_name: str = "", connection_timeout: float = 5.0) -> None:
-        super().__init__(ral, arm_name, connection_timeout)
+    def __init__(self, ral: Any = None, arm_name: str = "", connection_timeout: float = 5.0, **earlier: Any) -> None:
+        super().__init__(ral, arm_name, connection_timeout, **earlier)
         self.gripper = _Gripper(self._ral, connection_timeout)
 
     def lock_orientation_as_is(self) -> None:

@@ -33,8 +33,8 @@ class _Jaw(Part):
 class psm(arm):
     """A PSM with its jaw."""
 
-    def __init__(self, ral: Any, arm_name: str = "", connection_timeout: float = 5.0) -> None:
-        super().__init__(ral, arm_name, connection_timeout)
+    def __init__(self, ral: Any = None, arm_name: str = "", connection_timeout: float = 5.0, **earlier: Any) -> None:
+        super().__init__(ral, arm_name, connection_timeout, **earlier)
         self.jaw = _Jaw(self._ral, connection_timeout, self)
 
     def insert_jp(self, depth: float) -> Any:

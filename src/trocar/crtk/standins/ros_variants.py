@@ -54,7 +54,7 @@ def converted(message: Any, wanted: str) -> Any:
     """A message as another type with the same content; a missing stamp is 0."""
     if message._type == wanted:
         return message
-    made = MESSAGES[wanted]()
+    made: Any = MESSAGES[wanted]()
     if hasattr(made, "header") and hasattr(message, "header"):
         made.header = message.header
     _FORMS[_form(wanted)](message, made)

@@ -1,8 +1,9 @@
 """A stand-in for the Python package crtk 1.4 and, in what its getters return, its earlier releases."""
 
 from trocar.crtk.standins.crtk import msg_conversions
-from trocar.crtk.standins.crtk.joystick_button import joystick_button
-from trocar.crtk.standins.crtk.measured_cp import measured_cp
+from trocar.crtk.standins.crtk.button import joystick_button
+from trocar.crtk.standins.crtk.features import utils
+from trocar.crtk.standins.crtk.move_handle import wait_move_handle
 from trocar.crtk.standins.crtk.msg_conversions import (
     ArrayFromTwistMsg,
     ArrayFromWrenchMsg,
@@ -13,9 +14,8 @@ from trocar.crtk.standins.crtk.msg_conversions import (
     FrameToPoseMsg,
     FrameToTransformMsg,
 )
-from trocar.crtk.standins.crtk.ral import ral
-from trocar.crtk.standins.crtk.utils import utils
-from trocar.crtk.standins.crtk.wait_move_handle import wait_move_handle
+from trocar.crtk.standins.crtk.node import ral
+from trocar.crtk.standins.crtk.pose_reader import measured_cp
 
 __all__ = [
     "ArrayFromTwistMsg",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trocar.crtk.standins.dvrk.arm import arm
+from trocar.crtk.standins.dvrk.any_arm import arm
 
 
 class ecm(arm):

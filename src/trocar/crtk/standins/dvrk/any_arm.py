@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from trocar.crtk.clients.device import Device
 from trocar.crtk.messages import Bool, Float
-from trocar.crtk.standins.crtk.ral import node_of
-from trocar.crtk.standins.crtk.utils import utils
+from trocar.crtk.standins.crtk.features import utils
+from trocar.crtk.standins.crtk.node import node_of
 from trocar.crtk.standins.session import current
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from trocar.crtk import messages as m
 from trocar.crtk.clients.arm import joints
 from trocar.crtk.clients.device import Device, StatefulDevice
-from trocar.crtk.standins.crtk.ral import node_of
-from trocar.crtk.standins.crtk.wait_move_handle import wait_move_handle
+from trocar.crtk.standins.crtk.move_handle import wait_move_handle
+from trocar.crtk.standins.crtk.node import node_of
 from trocar.crtk.standins.pykdl import Frame
 from trocar.crtk.standins.session import current
 from trocar.errors import UnknownName

@@ -8,7 +8,7 @@ from trocar.crtk import messages as m
 from trocar.crtk.clients.console import Console
 from trocar.crtk.clients.device import Device
 from trocar.crtk.clients.system import System
-from trocar.crtk.standins.crtk.ral import node_of
+from trocar.crtk.standins.crtk.node import node_of
 from trocar.crtk.standins.session import current
 from trocar.errors import TrocarError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trocar.crtk.messages import CartesianImpedance, Empty, Rotation
-from trocar.crtk.standins.dvrk.arm import Part, arm
+from trocar.crtk.standins.dvrk.any_arm import Part, arm
 from trocar.crtk.standins.pykdl import Rotation as KDLRotation
 from trocar.crtk.standins.ros_conversion import from_ros
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from trocar.crtk.standins.crtk.ral import node_of
-from trocar.crtk.standins.crtk.utils import utils
-from trocar.crtk.standins.dvrk.arm import Part
+from trocar.crtk.standins.crtk.features import utils
+from trocar.crtk.standins.crtk.node import node_of
+from trocar.crtk.standins.dvrk.any_arm import Part
 
 
 class _Local(Part):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from trocar.crtk.messages import Bool
-from trocar.crtk.standins.dvrk.arm import Part, arm
+from trocar.crtk.standins.dvrk.any_arm import Part, arm
 
 CLOSED, OPEN = math.radians(-20.0), math.radians(60.0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trocar.crtk.standins.crtk.utils import utils
+from trocar.crtk.standins.crtk.features import utils
 
 
 class measured_cp:

@@ -227,8 +227,10 @@ def test_the_gripper_is_measured_and_its_closing_is_an_event(robot):
     robot = robot("MTML")
     mtm, closed = robot.mtm("MTML"), []
     robot.bus.subscribe("MTML/gripper/closed", lambda m: closed.append(m.value))
-    for opening in (0.5, 0.0, 0.5):
+    robot.scene.arms["MTML"].gripper = 0.5
+    robot.run(0.3)
+    for opening, seconds in ((0.0, 0.1), (0.5, 0.3), (0.0, 0.3), (0.5, 0.3)):  # the first is too short to count
         robot.scene.arms["MTML"].gripper = opening
-        robot.step()
+        robot.run(seconds)
         assert mtm.gripper.measured_jp()[0][0] == opening
     assert closed == [False, True, False]

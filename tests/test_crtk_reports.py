@@ -315,3 +315,6 @@ def test_inside_a_deadband_neither_position_nor_velocity_act():
     tau = servo.efforts(np.zeros(7), np.ones(7))
     assert not tau[5:].any()
     assert tau[:5].all()
+    servo.q_ref[5] = 0.025
+    tau = servo.efforts(np.zeros(7), np.zeros(7))
+    assert tau[5] == pytest.approx(0.4 * 0.010)  # the error less the deadband of 0.015

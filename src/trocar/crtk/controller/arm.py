@@ -53,6 +53,7 @@ class ArmController(PoweredArm):
         self.goal: tuple[str, Any] | None = None  # of a servo command, carried out once per cycle
         self.wrench: tuple[str, Array] = ("body", np.zeros(6))
         self.effort = np.zeros(self.n)
+        self._gravity: Array | None = None  # efforts fed forward
         self._pushed: Array | None = None  # joint efforts of a Cartesian state command
         self._velocity = np.zeros(self.n)  # with which the next move begins
         self._refusals, self._warned, self._outside = 0, -np.inf, 0
@@ -138,9 +139,13 @@ class ArmController(PoweredArm):
         if self.mode == EFFORT:
             self.hardware.exert(self.commanded_effort())
         feed = self._pushed
-        if self.gravity_compensation and (self.constants.compensates_positions or self.mode == EFFORT):
-            gravity = self.hardware.gravity()
-            feed = gravity if feed is None else gravity + feed
+        if self.gravity_compensation and (self.constants.compensates_positions or self.mode != POSITION):
+            # it changes little in 2 ms, and costs as much as the rest of the control of an arm
+            if self._gravity is None or self.hardware.cycle % c.GRAVITY_CYCLES == 0:
+                self._gravity = self.hardware.gravity()
+            feed = self._gravity if feed is None else self._gravity + feed
+        else:
+            self._gravity = None
         self.hardware.feed_forward(feed)
 
     def enter(self, substate: str) -> None:

@@ -17,6 +17,7 @@ from trocar.spatial import Array
 FREQUENCY = 1500  # of the control loop [Hz]
 PERIOD = 1.0 / FREQUENCY
 CALIBRATION_SAMPLES = 1970  # potentiometer readings averaged to bias the encoders
+GRAVITY_CYCLES = 3  # between two computations of gravity compensation; the dVRK computes it in every cycle
 POWER_TIME = 0.5  # until the amplifiers report power [s]; ASSUMED, the dVRK waits up to 3 s
 HOMING_EXTRA_TIME = 2.0  # to settle at the end of homing [s]
 WARNING_INTERVAL = 2.0  # between two warnings that an arm is not ready [s]
@@ -33,7 +34,7 @@ class Constants:
         output: (n,) cap of the PID's output, before feed-forward [N m, N].
         goal_tolerance: (n,) of the joints at the end of homing [rad, m].
         gravity_compensation: on from the start. homes_to_zero: homing moves the joints to 0; otherwise they stay.
-        compensates_positions: gravity is fed forward in position control too.
+        compensates_positions: gravity is fed forward also while position commands are followed.
     """
 
     tracking: Array

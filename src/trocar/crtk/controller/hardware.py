@@ -48,6 +48,11 @@ class Hardware:
         return self._loop.time
 
     @property
+    def cycle(self) -> int:
+        """Number of the present control cycle."""
+        return self._loop.cycle
+
+    @property
     def stamp(self) -> int:
         """Time of the measurement [ns]."""
         return self._loop.now

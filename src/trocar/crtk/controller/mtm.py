@@ -19,7 +19,8 @@ from trocar.spatial import Array, checked_pose, pose, rotation_vector
 PLATFORM, WRIST = 3, slice(3, 7)
 PLATFORM_GAIN, PLATFORM_P, PLATFORM_D, PLATFORM_MOST = 0.5, 1.0, 0.1, 0.4  # [-, N m/rad, N m s/rad, N m]
 PLATFORM_STEP = 0.05 * np.pi  # largest step of the platform's goal [rad]
-GRIPPER_CLOSED = np.radians(2.0)  # ASSUMED: below, the gripper counts as closed [rad]
+GRIPPER_CLOSED = 0.0  # opening at and below which the gripper counts as closed [rad]
+DEBOUNCE = 0.2  # for which the gripper must stay closed or open before it is told [s]; ASSUMED as for the pedals
 DAMPING = 1e-4  # of the wrist's inverse kinematics
 
 
@@ -31,7 +32,7 @@ class MTMController(ArmController):
         self._wrist = np.zeros(4)
         self._impedance: CartesianImpedance | None = None
         super().__init__(hardware, interface)
-        self._closed = False
+        self._closed, self._told, self._changed = False, False, 0.0
         self.bus.publish(f"{self.name}/gripper/closed", Bool(value=False))
         self.bus.publish(f"{self.name}/orientation_locked", Bool(value=False))
 
@@ -51,10 +52,14 @@ class MTMController(ArmController):
 
     def update(self) -> None:
         super().update()
-        closed = bool(self.hardware.sim.gripper < GRIPPER_CLOSED)
-        if self.joints_ready and closed != self._closed:
-            self._closed = closed
-            self.bus.publish(f"{self.name}/gripper/closed", Bool(value=closed))
+        if not self.joints_ready:
+            return
+        closed, now = self.hardware.sim.gripper <= GRIPPER_CLOSED, self.hardware.time
+        if closed != self._closed:
+            self._closed, self._changed = closed, now
+        if closed != self._told and now - self._changed > DEBOUNCE:
+            self._told = closed
+            self.bus.publish(f"{self.name}/gripper/closed", Bool(value=bool(closed)))
             if closed:
                 self.bus.publish(f"{self.name}/gripper/pinch", Empty())
 
@@ -72,9 +77,8 @@ class MTMController(ArmController):
             self.bus.publish(f"{self.name}/orientation_locked", Bool(value=True))
 
     def unlock_orientation(self) -> None:
-        if self._locked is not None:
-            self._locked = None
-            self.bus.publish(f"{self.name}/orientation_locked", Bool(value=False))
+        self._locked = None
+        self.bus.publish(f"{self.name}/orientation_locked", Bool(value=False))
 
     def enter(self, substate: str) -> None:
         self._unlock_and_forget()
@@ -86,7 +90,8 @@ class MTMController(ArmController):
         return super().switch(space, mode)
 
     def _unlock_and_forget(self) -> None:
-        self.unlock_orientation()
+        if self._locked is not None:
+            self.unlock_orientation()
         self._impedance = None
 
     def control(self) -> None:
@@ -146,7 +151,7 @@ class MTMController(ArmController):
         if self.space == CARTESIAN and self._impedance is not None:
             self.wrench = "body", self._impedance_wrench(self._impedance)
         tau = super().commanded_effort()
-        if self.space != CARTESIAN:
+        if self.space != CARTESIAN or self.wrench[0] != "body":
             return tau
         q, dq = self.hardware.q, self.hardware.dq
         turn = PLATFORM_GAIN * (PLATFORM_P * (self._platform_goal(q) - q[PLATFORM]) - PLATFORM_D * dq[PLATFORM])

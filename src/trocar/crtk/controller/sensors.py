@@ -11,6 +11,7 @@ from trocar.arms import Arm
 from trocar.crtk.controller.constants import CALIBRATION_SAMPLES, PERIOD
 from trocar.spatial import Array
 
+SHORTEST = 1e-6  # time between two edges [s]
 FINEST = 1e-9  # resolution of an encoder whose counts are not published [rad, m]
 
 
@@ -73,22 +74,21 @@ class ActuatorSensors:
         if self._counts is None:
             self._counts, self._true, self._edge = counts, s, counts * resolution
             self._age[:] = 1.0
-        moved = counts != self._counts
-        self._age += PERIOD
+        steps = counts - self._counts
+        moved = steps != 0.0
+        age = self._age
+        age += PERIOD
         v = self.dq
         if moved.any():
-            direction = np.sign(counts - self._counts)
-            edge = (counts - 0.5 * direction) * resolution  # the last boundary crossed
-            travelled = s - self._true
-            travelled[~moved] = 1.0
+            edge = (counts - 0.5 * np.sign(steps)) * resolution  # the last boundary crossed
+            travelled = np.where(moved, s - self._true, 1.0)
             since = PERIOD * (s - edge) / travelled  # time since it was crossed
-            interval = np.maximum(self._age - since, 1e-6)
-            v = np.where(moved, (edge - self._edge) / interval, v)
-            self._edge = np.where(moved, edge, self._edge)
-            self._age = np.where(moved, since, self._age)
-        bound = resolution / np.maximum(self._age, 1e-6)  # no edge for a while: it cannot be faster than this
-        still = np.minimum(np.maximum(v, -bound), bound)
-        self.dq = np.where(moved, v, still)
+            v = np.where(moved, (edge - self._edge) / np.maximum(age - since, SHORTEST), v)
+            np.copyto(self._edge, edge, where=moved)
+            np.copyto(age, since, where=moved)
+        # no edge for a while: it cannot be faster than one count in that time
+        bound = np.where(moved, np.inf, resolution / np.maximum(age, SHORTEST))
+        self.dq = np.minimum(np.maximum(v, -bound), bound)
         self._counts, self._true = counts, s
         self.q = counts * resolution
 

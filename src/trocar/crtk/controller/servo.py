@@ -14,8 +14,8 @@ from trocar.spatial import Array
 class Servo:
     """tau = clip(kp e + kd e' + ki int(e)) + feed-forward, or an effort given; within the limits of the motors.
 
-    Inside the deadband e and e' are 0. All arrays are (N,) over the actuators [rad, m; N m, N]. Arms write to slices
-    of the public ones.
+    As in sawControllers, the deadband is taken off e, and inside it e' is 0 too. All arrays are (N,) over the actuators
+    [rad, m; N m, N]. Arms write to slices of the public ones.
 
     Attributes:
         q_ref, dq_ref: setpoint. effort: given effort. feed_forward: added to either.
@@ -46,9 +46,8 @@ class Servo:
         de = self.dq_ref - dq
         self._error = e
         if self._dead:
-            acts = np.abs(e) >= self._deadband
-            e = e * acts
-            de *= acts
+            e = e - np.minimum(np.maximum(e, -self._deadband), self._deadband)
+            de *= (e != 0.0) | (self._deadband == 0.0)
         tau = self._kp * e
         tau += self._kd * de
         if self._integrates:
@@ -64,7 +63,8 @@ class Servo:
 
     def lost(self) -> Array:
         """Mask (N,) of the actuators whose tracking error in the last cycle was beyond the tolerance."""
-        return (np.abs(self._error) > self._tracking) & self.checked & self.on & ~self.in_effort
+        beyond: Array = np.abs(self._error) > self._tracking
+        return beyond & self.checked & self.on & ~self.in_effort if beyond.any() else beyond
 
     def stop(self, part: slice) -> None:
         """Switch the actuators of an arm off."""

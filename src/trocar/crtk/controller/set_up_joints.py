@@ -14,6 +14,7 @@ from trocar.crtk.controller.loop import ControlLoop
 from trocar.crtk.controller.states import ENABLED, OperatingStates, Refused
 from trocar.crtk.interface import SUJ, SUJ_ARM
 from trocar.errors import TrocarError
+from trocar.mechanics.cart import Cart
 from trocar.spatial import Array, inverse
 
 
@@ -26,7 +27,8 @@ class SetUpJoints:
 
     def __init__(self, loop: ControlLoop, name: str = "SUJ") -> None:
         assert loop.scene.cart is not None
-        self._loop, self.name, self._cart = loop, name, loop.scene.cart
+        self._loop, self.name = loop, name
+        self._bases: tuple[Cart | None, dict[str, Array]] = None, {}  # of the arms of a cart, in the world
         self.reference = "ECM"
         self.mounts = {arm: mount for arm in loop.scene.arms if (mount := loop.scene.mount(arm)) is not None}
         self._inbox: deque[tuple[Callable[[Any], None], m.Message]] = deque()
@@ -70,11 +72,20 @@ class SetUpJoints:
 
     def base_frame(self, arm: str) -> tuple[Array, str]:
         """Base (4, 4) of an arm in the view of the reference arm, and the name of that frame."""
-        scene = self._loop.scene
-        if arm == self.reference or self.reference not in scene.arms:
-            return scene.T_world_base(arm), "Cart"
-        T_world_view = scene.T_world_base(self.reference) @ self._reference_tip()
-        return inverse(T_world_view) @ scene.T_world_base(arm), self.reference
+        if arm == self.reference or self.reference not in self._loop.scene.arms:
+            return self._base(arm), "Cart"
+        T_world_view = self._base(self.reference) @ self._reference_tip()
+        return inverse(T_world_view) @ self._base(arm), self.reference
+
+    def _base(self, arm: str) -> Array:
+        """Base (4, 4) of an arm in the cart, computed once for every pose of the set-up joints."""
+        cart = self._loop.scene.cart  # another object after the set-up joints were moved
+        if self._bases[0] is not cart:
+            self._bases = cart, {}
+        bases = self._bases[1]
+        if arm not in bases:
+            bases[arm] = self._loop.scene.T_world_base(arm)
+        return bases[arm]
 
     def _reference_tip(self) -> Array:
         """Tip of the reference arm by its measured joints."""
@@ -92,7 +103,7 @@ class SetUpJoints:
         return m.JointState(stamp=self._loop.now, name=cart.set_up(mount).joint_names, position=q)
 
     def _pose(self, arm: str, reference: bool) -> m.Pose:
-        T, frame = self.base_frame(arm) if reference else (self._loop.scene.T_world_base(arm), "Cart")
+        T, frame = self.base_frame(arm) if reference else (self._base(arm), "Cart")
         return m.Pose(stamp=self._loop.now, frame_id=frame, T=T)
 
     def _move(self, arm: str, message: m.JointState) -> None:

@@ -10,7 +10,8 @@ import pytest
 from trocar.crtk import INTERFACES
 from trocar.crtk import messages as m
 from trocar.crtk.interface import Direction
-from trocar.crtk.standins import rosbag
+from trocar.crtk.standins import pykdl, rosbag
+from trocar.crtk.standins import tf_transformations as tf
 from trocar.crtk.standins.ros_conversion import from_ros, to_ros
 from trocar.crtk.standins.ros_messages import MESSAGES, SERVICES, modules
 from trocar.crtk.standins.ros_time import Duration, Time
@@ -138,6 +139,30 @@ def test_earlier_names_and_types_reach_the_same_topics():
     assert not convertible("std_msgs/String", "std_msgs/Bool")
 
 
+def test_transformations_agree_with_kdl_and_with_each_other():
+    a, b, c = 0.3, -0.7, 2.1
+    T = tf.euler_matrix(a, b, c)
+    np.testing.assert_allclose(T[:3, :3], pykdl.Rotation.RPY(a, b, c).array, atol=1e-12)
+    np.testing.assert_allclose(tf.euler_matrix(c, b, a, "rzyx"), T, atol=1e-12)
+    np.testing.assert_allclose(tf.euler_from_matrix(T), (a, b, c), atol=1e-12)
+    q = tf.quaternion_from_euler(a, b, c)
+    np.testing.assert_allclose(q, pykdl.Rotation.RPY(a, b, c).GetQuaternion(), atol=1e-12)
+    np.testing.assert_allclose(tf.quaternion_from_matrix(tf.quaternion_matrix(q)), q, atol=1e-12)
+    np.testing.assert_allclose(tf.euler_from_quaternion(q), (a, b, c), atol=1e-12)
+    np.testing.assert_allclose(tf.quaternion_multiply(q, tf.quaternion_inverse(q)), [0, 0, 0, 1], atol=1e-12)
+    p = tf.quaternion_about_axis(0.4, [0, 0, 2])
+    product = tf.concatenate_matrices(tf.quaternion_matrix(p), tf.quaternion_matrix(q))
+    np.testing.assert_allclose(tf.quaternion_matrix(tf.quaternion_multiply(p, q)), product, atol=1e-12)
+    moved = tf.rotation_matrix(0.5, [0, 1, 0], point=[1.0, 2.0, 3.0])
+    np.testing.assert_allclose(moved @ [1.0, 2.0, 3.0, 1.0], [1.0, 2.0, 3.0, 1.0], atol=1e-12)
+    np.testing.assert_allclose(tf.inverse_matrix(moved) @ moved, tf.identity_matrix(), atol=1e-12)
+    shift = tf.translation_matrix([1.0, 2.0, 3.0])
+    np.testing.assert_allclose(tf.translation_from_matrix(shift), [1.0, 2.0, 3.0])
+    np.testing.assert_allclose(tf.unit_vector([3.0, 0.0, 4.0]), [0.6, 0.0, 0.8])
+    with pytest.raises(ValueError, match="axes are s or r"):
+        tf.euler_matrix(0.0, 0.0, 0.0, "xyz")
+
+
 @pytest.mark.parametrize(
     ("source", "api", "reason"),
     [
@@ -147,6 +172,8 @@ def test_earlier_names_and_types_reach_the_same_topics():
         ("p = dvrk.psm('PSM1')\np.measured_cp().p", "2.0", "line 1: dvrk.psm() without a node"),
         ("p = dvrk.arm('PSM1')\np, v, e, t = p.measured_js()", "2.0", "line 1: dvrk.arm() without a node"),
         ("u = crtk.utils(self, 'PSM1')", "2.0", "line 1: crtk.utils() without a node"),
+        ("u = crtk.utils(self, name)\nx = a.measured_cp().p", "2.0", "line 1: crtk.utils() without a node"),
+        ("def f(ral):\n    u = crtk.utils(self, ral)", "2.4", "nothing in the script tells"),
         ("r = crtk.ral('x')\np = r.arm.measured_cp().M", "2.2", "line 2: measured_cp().M"),
         ("r = crtk.ral('x')\nq = numpy.copy(a.setpoint_jp())", "2.2", "line 2: copy(setpoint_jp())"),
         ("r = crtk.ral('x')\nself.f = a.measured_cp()\nself.f.p[0] = 1", "2.2", "line 3: self.f.p, from measured_cp()"),

@@ -38,10 +38,12 @@ if __name__ == "__main__":
 
     assert arm.enable(10)
     assert arm.home(10)
-    answer = input("which joint? ")
+    asked = rospy.get_time()
+    answer = raw_input("which joint? ")  # noqa: F821  a name of Python 2
+    assert rospy.get_time() > asked
     goal = numpy.copy(arm.setpoint_jp())
     goal[int(answer)] += 0.05
-    assert arm.move_jp(goal).wait()
+    assert arm.wait_while_busy(arm.move_jp(goal))
     assert abs(arm.measured_jp()[int(answer)] - goal[int(answer)]) < 0.01
     assert ("ENABLED", True) in received["states"]
     assert received["states"][-1] == ("ENABLED", False)

@@ -14,10 +14,21 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TextIO
 
-from trocar.crtk.standins import crtk, dvrk, pykdl, ros_messages, rosbag, rospy, simulated_time, tf_conversions
+from trocar.crtk.standins import (
+    crtk,
+    dvrk,
+    pykdl,
+    ros_messages,
+    rosbag,
+    rospy,
+    simulated_time,
+    tf_conversions,
+    tf_transformations,
+)
 from trocar.crtk.standins import session as sessions
 from trocar.crtk.standins.dvrk import first
 from trocar.crtk.standins.session import Session
+from trocar.crtk.standins.simulated_time import SlowAnswers
 
 INTERRUPTED = 130  # exit status after Ctrl-C, as shells have it
 # Modules of the standard library that wait in threads of their own: they are loaded before time is replaced.
@@ -28,7 +39,6 @@ _REAL_TIME = (
 _SERVE = "start `trocar serve` and run the script in your ROS environment"
 _NOT_OFFERED = {
     "rclpy": f"use crtk.ral, which is the same for ROS 1 and ROS 2, or {_SERVE.replace('serve', 'serve --ros2')}",
-    "tf": "use PyKDL or tf_conversions.posemath for frames",
     "tf2_ros": "read poses from the arms (measured_cp); PyKDL transforms them",
     "tf2_geometry_msgs": "use PyKDL to transform poses",
     "cv_bridge": "images are not published; trocar.appearance renders them",
@@ -49,7 +59,7 @@ def run_script(session: Session, script: Path, arguments: Sequence[str], answers
         answers: what `input()` and `sys.stdin` read. Default: standard input.
     """
     path, others = str(script), set(threading.enumerate())
-    with _stand_ins(session), _command_line(script, arguments, answers) as main:
+    with _stand_ins(session), _command_line(session, script, arguments, answers) as main:
         try:
             code = compile(script.read_bytes(), path, "exec", dont_inherit=True)
         except (SyntaxError, ValueError) as error:
@@ -83,6 +93,8 @@ def stand_in_modules(session: Session) -> dict[str, ModuleType]:
     """Every module that a script gets instead of a package of ROS or of the dVRK."""
     arms = first if session.api == "1" else dvrk
     modules: dict[str, ModuleType] = {"PyKDL": pykdl, "rospy": rospy, "rosbag": rosbag, **ros_messages.modules()}
+    modules["tf"] = tf = ModuleType("tf", "Stand-in for tf: its functions, no listeners.")
+    modules["tf.transformations"] = tf.transformations = tf_transformations  # type: ignore[attr-defined]
     modules["tf_conversions"] = tf_conversions.module()
     modules["tf_conversions.posemath"] = tf_conversions
     modules |= _package("crtk", crtk) | _package("dvrk", arms)
@@ -142,7 +154,9 @@ def _stand_ins(session: Session) -> Iterator[None]:
 
 
 @contextmanager
-def _command_line(script: Path, arguments: Sequence[str], answers: TextIO | None) -> Iterator[ModuleType]:
+def _command_line(
+    session: Session, script: Path, arguments: Sequence[str], answers: TextIO | None
+) -> Iterator[ModuleType]:
     """sys.argv, sys.path, sys.stdin and `__main__` as the script expects them."""
     main = ModuleType("__main__")
     main.__file__, main.__builtins__ = str(script), __builtins__  # type: ignore[attr-defined]
@@ -150,6 +164,10 @@ def _command_line(script: Path, arguments: Sequence[str], answers: TextIO | None
     sys.argv = [str(script), *arguments]
     sys.path = [str(script.resolve().parent), *sys.path]
     sys.stdin = answers if answers is not None else sys.stdin
+    if session.fast:
+        sys.stdin = SlowAnswers(session, sys.stdin)  # type: ignore[assignment]
+    if session.api in ("1", "2.0"):  # scripts of that time are often for Python 2 and 3 alike, save for these names
+        main.__dict__.update(raw_input=input, xrange=range)
     sys.modules["__main__"] = main
     try:
         yield main

@@ -83,11 +83,9 @@ def init_node(
     disable_signals: bool = False,
     **_others: Any,
 ) -> None:
-    """Name the node; from now on Ctrl-C stops it, so that waits return and `is_shutdown()` is true."""
+    """Name the node, also anew; from now on Ctrl-C stops it, so that waits return and `is_shutdown()` is true."""
     if "/" in name.strip("/"):
         raise ValueError(f"node names have no namespace, got {name!r}")
-    if node().name and node().name != name:
-        raise ROSException(f"init_node was called as {node().name} before, now as {name}")
     node().name = name
     if not disable_signals and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, _interrupted)

@@ -94,7 +94,7 @@ def _judgements(tree: ast.Module) -> Iterator[Judgement]:
             ):
                 if name in ARMS and _without_node(node):
                     alone.append(Judgement("2.0", f"line {node.lineno}: dvrk.{name}() without a node"))
-            elif name == "utils" and len(node.args) > 1 and _is_text(node.args[1]):
+            elif name == "utils" and len(node.args) > 1 and (_is_text(node.args[1]) or not _mentions_node(tree)):
                 yield Judgement("2.0", f"line {node.lineno}: crtk.utils() without a node")
             elif (
                 name in ("Frame", "copy", "array")
@@ -123,6 +123,14 @@ def _judgements(tree: ast.Module) -> Iterator[Judgement]:
     if with_node and bare:
         getters = sorted({_called(call) for call in bare.values()})
         yield Judgement("2.2", f"results of {', '.join(getters)} are used as they are")
+
+
+def _mentions_node(tree: ast.Module) -> bool:
+    """Whether anything is called ral."""
+    return any(
+        "ral" in (getattr(node, "id", ""), getattr(node, "arg", ""), getattr(node, "attr", ""))
+        for node in ast.walk(tree)
+    )
 
 
 def _without_node(node: ast.Call) -> bool:

@@ -5,12 +5,16 @@ Modules that are loaded before (numpy, asyncio, the viewer's server, ...) keep t
 
 from __future__ import annotations
 
+import io
 import threading
 import time
+from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
+from typing import Any, TextIO
 
 from trocar.crtk.standins.session import FOREVER, NANOSECONDS, Session
+
+THINKING = 0.5  # time of an answer to input() [s]
 
 
 def modules(session: Session) -> dict[str, ModuleType]:
@@ -73,6 +77,28 @@ def _threading(session: Session) -> ModuleType:
 
     module.Event, module.Thread, module.Timer = Event, Thread, Timer  # type: ignore[attr-defined]
     return module
+
+
+class SlowAnswers:
+    """Standard input whose every line takes the user some robot time, so that the last command has an effect."""
+
+    def __init__(self, session: Session, source: TextIO) -> None:
+        self._session, self._source = session, source
+
+    def readline(self, size: int = -1) -> str:
+        self._session.sleep(THINKING, stoppable=False)
+        return self._source.readline(size)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.readline, "")
+
+    def fileno(self) -> int:
+        if self._source.isatty():  # input() would read the terminal without asking this object
+            raise io.UnsupportedOperation("standard input in fast time has no file number")
+        return self._source.fileno()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
 
 
 def _copy(module: ModuleType) -> ModuleType:

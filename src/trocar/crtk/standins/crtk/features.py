@@ -79,6 +79,15 @@ class utils:
             return current().wait_for(lambda: device.is_homed() == expected_homed, timeout)
 
         self._instance.operating_state_topic = f"{name}/operating_state"  # for move handles
+
+        def wait_while_busy(start_time: Any = None, timeout: float = 30.0) -> bool:
+            """The first form of release 2.0; `start_time` is what a motion returned."""
+            if isinstance(start_time, wait_move_handle):
+                return start_time.wait(timeout=timeout)
+            return wait_for_busy(False, start_time, timeout)
+
+        if not self._tuples:
+            self._add(wait_while_busy=wait_while_busy)
         self._add(
             operating_state=lambda extra=None: stamped(device.operating_state(), extra),
             wait_for_operating_state=device.wait_for_operating_state,

@@ -34,8 +34,8 @@ class _Named:
 class system(_Named):
     """Power, homing and sounds of the whole system."""
 
-    def __init__(self, ral: Any = "", name: str = "system") -> None:
-        super().__init__(ral, name)
+    def __init__(self, ral: Any = "", system_namespace: str = "system") -> None:
+        super().__init__(ral, system_namespace)
         client = System(current(), self._ral.namespace())
         self.power_on, self.power_off, self.home = client.power_on, client.power_off, client.home
         self.set_volume, self.beep, self.string_to_speech = client.set_volume, client.beep, client.string_to_speech
@@ -44,8 +44,8 @@ class system(_Named):
 class console(_Named):
     """Teleoperation as the console sees it. In releases before 2.4 it has also what `system` has."""
 
-    def __init__(self, ral: Any = "", name: str = "console") -> None:
-        super().__init__(ral, name)
+    def __init__(self, ral: Any = "", console_name: str = "console") -> None:
+        super().__init__(ral, console_name)
         client = Console(current(), self._ral.namespace())
         self.teleop_start, self.teleop_stop = client.teleop_start, client.teleop_stop
         self.teleop_set_scale, self.teleop_get_scale = client.teleop_set_scale, client.teleop_get_scale
@@ -59,11 +59,11 @@ class console(_Named):
 class teleop_psm(_Named):
     """Teleoperation of one pair of arms, such as MTMR_PSM1."""
 
-    def __init__(self, ral: Any, name: str = "") -> None:
-        super().__init__(ral, name)
+    def __init__(self, ral: Any, teleop_name: str = "") -> None:
+        super().__init__(ral, teleop_name)
         self._device = Device(current(), self._ral.namespace())
         if f"{self._ral.namespace()}/state_command" not in current().bus.topics:
-            raise TrocarError(f"the robot has no teleoperation {name}; pedals and arms work without it")
+            raise TrocarError(f"the robot has no teleoperation {self.name()}; pedals and arms work without it")
 
     def set_scale(self, scale: float) -> None:
         self._device.send("set_scale", m.Float(value=float(scale)))

@@ -29,14 +29,14 @@ def script(tmp_path):
         "arm = dvrk.psm(crtk.ral('x'), 'PSM1')\n"
         "q, t = arm.measured_jp()\n"
         "pedal = crtk.joystick_button(crtk.ral('y'), '/console/camera')\n"
-        "print(arm.is_homed(), input('? '), input('? '), pedal.wait(1.0, 1), sys.argv[1:])\n"
+        "print(arm.is_homed(), input('? '), input('? '), pedal.wait(2.0, 1), sys.argv[1:])\n"
         "sys.exit(5)\n"
     )
     return path
 
 
 def test_a_piped_script_ends_with_its_own_status_and_all_after_it_is_its_own(script):
-    command = [sys.executable, "-m", "trocar", "run", "--scene", ONE_ARM, "--speed", "fast", "--pedal", "camera@0.3"]
+    command = [sys.executable, "-m", "trocar", "run", "--scene", ONE_ARM, "--speed", "fast", "--pedal", "camera@1.5"]
     ran = subprocess.run(
         [*command, script, "--scene", "--help", "-a"], input="one\ntwo\n", capture_output=True, text=True, timeout=120
     )

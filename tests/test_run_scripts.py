@@ -119,13 +119,45 @@ rate = rospy.Rate(50)
 before = rospy.get_time()
 for _ in range(10):
     rate.sleep()
-assert abs(rospy.get_time() - before - 0.2) < 0.021
+assert abs(rospy.get_time() - before - 0.2) < 0.002
+
+times = {"fast": [], "slow": []}
+def loop(name, period, count):
+    for _ in range(count):
+        time.sleep(period)
+        times[name].append(rospy.get_time())
+threads = [threading.Thread(target=loop, args=a) for a in (("fast", 0.01, 30), ("slow", 0.03, 10))]
+before = rospy.get_time()
+for thread in threads:
+    thread.start()
+sum(k * k for k in range(200000))  # however long this takes, no time passes
+for thread in threads:
+    thread.join()
+for name, period in (("fast", 0.01), ("slow", 0.03)):
+    assert all(abs(t - before - period * (k + 1)) < 0.001 * (k + 2) for k, t in enumerate(times[name])), times[name]
+assert abs(rospy.get_time() - before - 0.3) < 0.03
 print("passed", flush=True)
 """
     before = robot.time
     assert run(robot, script(text)) == 0, capsys.readouterr().err
-    assert 1.0 < robot.time - before < 1.3
+    assert 1.4 < robot.time - before < 1.6
     assert time.time() > 1e9  # this module has its own clock back
+
+
+def test_a_thread_that_blocks_in_something_else_does_not_stop_time(robot, script, capsys):
+    text = """
+import queue, threading, time
+answers = queue.Queue()
+def work():
+    for k in range(3):
+        time.sleep(0.1)
+        answers.put((k, round(time.time() - start, 1)))
+start = time.time()
+threading.Thread(target=work, daemon=True).start()
+print([answers.get() for _ in range(3)])
+"""
+    assert run(robot, script(text)) == 0
+    assert capsys.readouterr().out == "[(0, 0.1), (1, 0.2), (2, 0.3)]\n"
 
 
 def test_callbacks_may_command_and_wait(robot, script, capsys):

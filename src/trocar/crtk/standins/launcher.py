@@ -166,8 +166,7 @@ def _command_line(
     sys.stdin = answers if answers is not None else sys.stdin
     if session.fast:
         sys.stdin = SlowAnswers(session, sys.stdin)  # type: ignore[assignment]
-    if session.api in ("1", "2.0"):  # scripts of that time are often for Python 2 and 3 alike, save for these names
-        main.__dict__.update(raw_input=input, xrange=range)
+    main.__dict__.update(raw_input=input, xrange=range)  # older scripts are for Python 2 and 3 alike, save for these
     sys.modules["__main__"] = main
     try:
         yield main

@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from trocar.crtk.bus import Bus
 from trocar.crtk.robot import Robot
+from trocar.crtk.standins.turns import Turns
 from trocar.errors import TrocarError
 
 APIS = ("1", "2.0", "2.2", "2.4")  # generations of the Python packages crtk and dvrk
@@ -28,10 +29,11 @@ class Session:
 
     Args:
         robot: the robot, in fast or real time. api: generation of the interface, one of `APIS`.
-        fast: time passes only while the script waits; otherwise a thread delivers callbacks.
+        fast: time passes only while all threads of the script wait; otherwise a thread delivers callbacks.
 
     Attributes:
         stopping: the node was asked to end, by the script or by Ctrl-C.
+        turns: order of the script's threads in fast time.
     """
 
     def __init__(self, robot: Robot, api: str = "2.4", *, fast: bool = True) -> None:
@@ -43,7 +45,10 @@ class Session:
         self._goodbyes: list[Callable[[], None]] = []
         self._closed = False
         self._thread: threading.Thread | None = None
-        if not fast:
+        self.turns: Turns | None = None
+        if fast:
+            self.turns = Turns(lambda: robot.now, robot.wait_for, self._next_call, self._deliver)
+        else:
             self._thread = threading.Thread(target=self._run, name="callbacks", daemon=True)
             self._thread.start()
 
@@ -74,18 +79,25 @@ class Session:
     def wait_for(self, condition: Callable[[], bool], timeout: float, *, stoppable: bool = True) -> bool:
         """Wait until a condition holds; False after `timeout` by the robot's clock [s], or when the session stops."""
         end = self.now + int(min(timeout, FOREVER) * NANOSECONDS)
-        delivers = self.fast or threading.current_thread() is self._thread
-        while True:
+        if self.turns is None:
+            return self._wait_in_real_time(condition, end, stoppable)
+        self._deliver()
+        if not condition():
+            self.turns.wait(lambda: condition() or self._ended(stoppable), end)
+        return condition()
+
+    def _wait_in_real_time(self, condition: Callable[[], bool], end: int, stoppable: bool) -> bool:
+        delivers = threading.current_thread() is self._thread
+        while not condition():
             if delivers:
                 self._deliver()
-            if condition():
-                return True
             before = self.now
             if before >= end or self._ended(stoppable):
-                return False
-            due = self._timers[0][0] if delivers and self._timers else end
-            left = (min(due, end) - before) / NANOSECONDS
+                return condition()
+            due = self._next_call() if delivers else None
+            left = (min(end, end if due is None else max(due, before + 1)) - before) / NANOSECONDS
             self.robot.wait_for(lambda: condition() or (delivers and bool(self._calls)) or self._ended(stoppable), left)
+        return True
 
     def _ended(self, stoppable: bool) -> bool:
         return self._closed or (stoppable and self.stopping and threading.current_thread() is not self._thread)
@@ -100,11 +112,14 @@ class Session:
         """Run a callback when the robot's clock reaches a time [ns]."""
         heapq.heappush(self._timers, (time, next(self._numbers), call))
 
-    def _due(self, now: int) -> bool:
-        return bool(self._timers) and self._timers[0][0] <= now
+    def _next_call(self) -> int | None:
+        """Time of the next callback [ns]; 0: at once, None: none is planned."""
+        if self._calls:
+            return 0
+        return self._timers[0][0] if self._timers else None
 
     def _deliver(self) -> None:
-        while self._due(self.now):
+        while self._timers and self._timers[0][0] <= self.now:
             self._guarded(heapq.heappop(self._timers)[2])
         for _ in range(len(self._calls)):  # those posted meanwhile wait for the next round
             try:

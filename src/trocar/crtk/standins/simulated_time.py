@@ -54,9 +54,28 @@ def _threading(session: Session) -> ModuleType:
     class Thread(threading.Thread):
         """A thread whose `join` lets simulated time pass."""
 
+        _ended = False
+
+        def start(self) -> None:
+            turns, run = session.turns, self.run
+            assert turns is not None
+
+            def whole_run() -> None:
+                try:
+                    run()
+                finally:
+                    self._ended = True
+                    turns.end(self)
+
+            self.run = whole_run  # type: ignore[method-assign]
+            turns.begin(self)
+            super().start()
+
         def join(self, timeout: float | None = None) -> None:
-            session.wait_for(lambda: not self.is_alive(), FOREVER if timeout is None else timeout, stoppable=False)
-            if not self.is_alive():
+            limit = FOREVER if timeout is None else timeout
+            if self.ident is not None:
+                session.wait_for(lambda: self._ended, limit, stoppable=False)
+            if self._ended or self.ident is None:
                 super().join()
 
     class Timer(Thread):

@@ -261,7 +261,9 @@ def test_the_script_is_main_with_its_own_arguments_folder_and_input(robot, scrip
         "assert __name__ == '__main__' and sys.modules['__main__'].__file__ == __file__ == sys.argv[0]\n"
         "print(sys.argv[1:], beside_the_script.value, input(), sys.stdin.readline())\n"
     )
+    before = robot.time
     assert run(robot, path, ["--speed", "-h", ""], answers="first\nsecond\n") == 0
+    assert 1.0 <= robot.time - before < 1.01  # half a second for each answer
     assert capsys.readouterr().out == "['--speed', '-h', ''] 5 first second\n\n"
 
 

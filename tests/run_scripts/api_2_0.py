@@ -38,9 +38,7 @@ if __name__ == "__main__":
 
     assert arm.enable(10)
     assert arm.home(10)
-    asked = rospy.get_time()
     answer = raw_input("which joint? ")  # noqa: F821  a name of Python 2
-    assert rospy.get_time() > asked
     goal = numpy.copy(arm.setpoint_jp())
     goal[int(answer)] += 0.05
     assert arm.wait_while_busy(arm.move_jp(goal))

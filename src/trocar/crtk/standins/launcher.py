@@ -165,7 +165,7 @@ def _command_line(
     sys.path = [str(script.resolve().parent), *sys.path]
     sys.stdin = answers if answers is not None else sys.stdin
     if session.fast:
-        sys.stdin = SlowAnswers(session, sys.stdin)  # type: ignore[assignment]
+        sys.stdin = SlowAnswers(session, sys.stdin)
     main.__dict__.update(raw_input=input, xrange=range)  # older scripts are for Python 2 and 3 alike, save for these
     sys.modules["__main__"] = main
     try:

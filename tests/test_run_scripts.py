@@ -2,6 +2,7 @@
 
 import io
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -160,6 +161,26 @@ print([answers.get() for _ in range(3)])
     assert capsys.readouterr().out == "[(0, 0.1), (1, 0.2), (2, 0.3)]\n"
 
 
+def test_log_functions_speak_on_their_streams_and_as_often_as_they_should(robot, script, capsys):
+    text = """
+import rospy
+rospy.init_node("speaker")
+for k in range(10):
+    rospy.loginfo_once("once %d", k)
+    rospy.logwarn_throttle(0.25, "seldom %d" % k)
+    rospy.logdebug("never")
+    rospy.sleep(0.1)
+rospy.logerr("100%")
+"""
+    assert run(robot, script(text)) == 0
+    output = capsys.readouterr()
+    assert [line.split("]: ")[1] for line in output.out.splitlines()] == ["once 0"]
+    assert [line.split("]: ")[1] for line in output.err.splitlines()] == [
+        *(f"seldom {k}" for k in (0, 3, 6, 9)),
+        "100%",
+    ]
+
+
 def test_callbacks_may_command_and_wait(robot, script, capsys):
     text = """
 import dvrk, numpy, rospy
@@ -276,6 +297,29 @@ def test_nothing_stays_behind(robot, script):
     assert sys.modules["time"] is time
     with pytest.raises(ModuleNotFoundError):
         __import__("rospy_msgs_of_nobody")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # of SystemExit, else unseen
+@pytest.mark.parametrize("fast", [True, False])
+def test_daemon_threads_end_with_the_script(script, fast):
+    text = """
+import threading, time, rospy
+def forever():
+    while True:
+        rospy.get_time()
+        time.sleep(0.01)
+        rospy.Rate(100).sleep()
+thread = threading.Thread(target=forever, daemon=True)
+thread.start()
+time.sleep(0.1)
+"""
+    before = set(threading.enumerate())
+    with Robot(ONE_ARM, speed="fast" if fast else "real", start="ready") as robot:
+        assert run(robot, script(text), fast=fast) == 0
+        for thread in set(threading.enumerate()) - before:
+            if thread.name != "trocar-dvrk":  # of the robot itself
+                threading.Thread.join(thread, 20.0)
+                assert not thread.is_alive()
 
 
 def test_ctrl_c_stops_the_node_and_the_script_can_clean_up(robot, script, capsys):

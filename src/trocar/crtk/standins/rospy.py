@@ -9,6 +9,24 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from trocar.crtk.standins import ros_log
+from trocar.crtk.standins.ros_log import (  # noqa: F401  parts of rospy
+    logdebug,
+    logdebug_once,
+    logdebug_throttle,
+    logerr,
+    logerr_once,
+    logerr_throttle,
+    logfatal,
+    logfatal_once,
+    logfatal_throttle,
+    loginfo,
+    loginfo_once,
+    loginfo_throttle,
+    logwarn,
+    logwarn_once,
+    logwarn_throttle,
+)
 from trocar.crtk.standins.ros_messages import MESSAGES
 from trocar.crtk.standins.ros_time import Duration, Time, seconds_of
 from trocar.crtk.standins.ros_time import Rate as _Rate
@@ -60,6 +78,7 @@ def reset() -> None:
     """Forget the node of an earlier script."""
     global _node
     _node = None
+    ros_log.reset()
 
 
 def node() -> _Node:
@@ -359,49 +378,6 @@ def wait_for_service(service: str, timeout: Any = None) -> None:
     limit = FOREVER if timeout is None else seconds_of(timeout)
     if not current().wait_for(lambda: node().topics.has_service(name), limit):
         raise ROSException(f"timeout exceeded while waiting for service /{name}")
-
-
-# -- messages to the user ----------------------------------------------------------------------------------------------
-
-_said: dict[tuple[str, int], float] = {}
-
-
-def _log(level: str, text: Any, arguments: tuple[Any, ...]) -> None:
-    shown = str(text) % arguments if arguments else str(text)
-    stream = sys.stdout if level in ("DEBUG", "INFO") else sys.stderr
-    print(f"[{level}] [{get_time():.6f}]: {shown}", file=stream, flush=True)
-
-
-def _logger(level: str) -> tuple[Callable[..., None], Callable[..., None], Callable[..., None]]:
-    def log(msg: Any, *args: Any, **_options: Any) -> None:
-        _log(level, msg, args)
-
-    def once(msg: Any, *args: Any) -> None:
-        throttled(FOREVER, msg, *args)
-
-    def throttled(period: float, msg: Any, *args: Any) -> None:
-        """At most once per period [s] and line of the script."""
-        frame = sys._getframe(1)
-        while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
-            frame = frame.f_back
-        place = frame.f_code.co_filename, frame.f_lineno
-        if get_time() - _said.get(place, -2 * FOREVER) >= period:
-            _said[place] = get_time()
-            _log(level, msg, args)
-
-    return log, once, throttled
-
-
-def logdebug(msg: Any, *args: Any, **_options: Any) -> None:
-    """Debug messages are not shown, as with rospy's default level."""
-
-
-logdebug_once = logdebug_throttle = logdebug
-loginfo, loginfo_once, loginfo_throttle = _logger("INFO")
-logwarn, logwarn_once, logwarn_throttle = _logger("WARN")
-logerr, logerr_once, logerr_throttle = _logger("ERROR")
-logfatal, logfatal_once, logfatal_throttle = _logger("FATAL")
-warn, logerror = logwarn, logerr
 
 
 def __getattr__(name: str) -> Any:

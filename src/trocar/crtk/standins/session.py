@@ -80,11 +80,15 @@ class Session:
         """Wait until a condition holds; False after `timeout` by the robot's clock [s], or when the session stops."""
         end = self.now + int(min(timeout, FOREVER) * NANOSECONDS)
         if self.turns is None:
-            return self._wait_in_real_time(condition, end, stoppable)
-        self._deliver()
-        if not condition():
-            self.turns.wait(lambda: condition() or self._ended(stoppable), end)
-        return condition()
+            found = self._wait_in_real_time(condition, end, stoppable)
+        else:
+            self._deliver()
+            if not condition():
+                self.turns.wait(lambda: condition() or self._ended(stoppable), end)
+            found = condition()
+        if self._closed and not found and threading.current_thread() not in (threading.main_thread(), self._thread):
+            raise SystemExit  # a daemon thread of a script that has ended
+        return found
 
     def _wait_in_real_time(self, condition: Callable[[], bool], end: int, stoppable: bool) -> bool:
         delivers = threading.current_thread() is self._thread
@@ -166,6 +170,8 @@ _current: Session | None = None
 def current() -> Session:
     """The session of the script that runs in this process."""
     if _current is None:
+        if threading.current_thread() is not threading.main_thread():
+            raise SystemExit  # a daemon thread of a script that has ended
         raise TrocarError("the stand-ins for ROS and dvrk work inside trocar run: trocar run SCRIPT.py")
     return _current
 

@@ -264,7 +264,7 @@ assert rospy.is_shutdown()
         ("import tf2_ros", 1, "does not offer tf2_ros: read poses from the arms"),
         ("from PyKDL import Tree", 1, "cannot import name 'Tree'"),
         ("rospy.Frobnicate", 1, "rospy.Frobnicate is not offered by trocar run"),
-        ("print 'two'", 1, "the script is for Python 2"),
+        ("print 'two'\nx = = 2", 1, "SyntaxError"),
         ("dvrk.psm(crtk.ral('x'), 'PSM9')", 1, "PSM9 is not in the scene, which has"),
     ],
 )
@@ -286,6 +286,29 @@ def test_the_script_is_main_with_its_own_arguments_folder_and_input(robot, scrip
     assert run(robot, path, ["--speed", "-h", ""], answers="first\nsecond\n") == 0
     assert 1.0 <= robot.time - before < 1.01  # half a second for each answer
     assert capsys.readouterr().out == "['--speed', '-h', ''] 5 first second\n\n"
+
+
+def test_a_script_in_python_2_is_converted_with_its_division(robot, script, capsys):
+    pytest.importorskip("lib2to3", reason="Python 3.13 has no lib2to3")
+    text = """
+import dvrk, sys
+p = dvrk.psm('PSM1')
+half = 7 / 2
+half /= 2
+print half, 7 / 2., -7 / 2, raw_input('? '), (1 / 2) * 3
+for k in xrange(2):
+    try:
+        p.move_joint_some([1], 'x')
+    except Exception, error:
+        print >>sys.stderr, type(error).__name__
+    if k <> 0: print p.get_robot_state()
+"""
+    path = script(text)
+    assert judge(path) == ("1", "line 9: move_joint_some()")
+    assert run(robot, path, api="1", answers="hm\n") == 0
+    output = capsys.readouterr()
+    assert output.out.splitlines()[0] == "? 1 3.5 -4 hm 0"
+    assert output.err.startswith("trocar run: the script is for Python 2 and was converted as by 2to3\n")
 
 
 def test_nothing_stays_behind(robot, script):

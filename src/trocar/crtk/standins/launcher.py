@@ -27,6 +27,7 @@ from trocar.crtk.standins import (
 )
 from trocar.crtk.standins import session as sessions
 from trocar.crtk.standins.dvrk import first
+from trocar.crtk.standins.python_2 import DIVISION, division, read_script
 from trocar.crtk.standins.session import Session
 from trocar.crtk.standins.simulated_time import SlowAnswers
 
@@ -61,11 +62,15 @@ def run_script(session: Session, script: Path, arguments: Sequence[str], answers
     path, others = str(script), set(threading.enumerate())
     with _stand_ins(session), _command_line(session, script, arguments, answers) as main:
         try:
-            code = compile(script.read_bytes(), path, "exec", dont_inherit=True)
+            tree, converted = read_script(script)
+            code = compile(tree, path, "exec", dont_inherit=True)
         except (SyntaxError, ValueError) as error:
             _show(error)
             _hint(error)
             return 1
+        if converted:
+            print("trocar run: the script is for Python 2 and was converted as by 2to3", file=sys.stderr)
+            main.__dict__[DIVISION] = division
         try:
             exec(code, main.__dict__)
             for thread in set(threading.enumerate()) - others:  # Python waits for them at its end
@@ -199,7 +204,7 @@ def _hint(error: BaseException) -> None:
     """A line about errors that come from how the script was started."""
     text = ""
     if isinstance(error, SyntaxError) and "print" in str(error):
-        text = "the script is for Python 2: convert it with 2to3, or put parentheses around what it prints"
+        text = "the script is for Python 2: convert it with 2to3"
     elif isinstance(error, EOFError):
         text = "the script asked for more input than it was given: pipe the answers, or name a file with --input"
     elif isinstance(error, TypeError | AttributeError | ValueError) and _of_another_release(error):

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from trocar.crtk.standins.python_2 import read_script
+
 ARMS = {"arm", "psm", "ecm", "mtm"}
 FIRST = {
     "get_current_position", "get_desired_position", "get_current_joint_position", "get_desired_joint_position",
@@ -48,7 +50,7 @@ def _trees(script: Path) -> Iterator[ast.Module]:
     while waiting:
         path = waiting.pop(0)
         try:
-            tree = ast.parse(path.read_bytes())
+            tree = read_script(path).tree
         except (SyntaxError, ValueError):
             continue  # running it says so
         yield tree

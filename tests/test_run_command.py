@@ -106,9 +106,9 @@ def test_odd_command_lines_end_with_status_2_and_never_a_traceback(script):
         assert not re.search("Traceback", ran.output), line
 
 
-def test_the_page_shows_the_robot_where_it_is():
+def test_the_page_shows_the_robot_where_it_is_and_has_its_pedals():
     pytest.importorskip("viser")
-    from trocar.commands.run_view import show, watched
+    from trocar.commands.run_view import add_pedals, show, watched
     from trocar.crtk import Robot
     from trocar.viewer.model_drawing import ModelDrawing
     from trocar.viewer.server import serve, stop
@@ -120,6 +120,10 @@ def test_the_page_shows_the_robot_where_it_is():
         q, _ = robot.psm("PSM1").setpoint_jp()
         robot.psm("PSM1").move_jp(q + np.array([0.3, 0.0, 0.05, 0.0, 0.0, 0.0])).wait()
         show(robot, drawing)
+        boxes = add_pedals(server.gui, robot)
+        for pressed in (True, False):
+            boxes["clutch"].value = pressed
+            assert robot.bus.read("footpedals/clutch").buttons == (int(pressed),)
         stop(server)
         mujoco.mj_kinematics(robot.scene.model, robot.scene.data)
         moved = robot.scene.data.xpos

@@ -1,14 +1,17 @@
-"""The page of `trocar run --view`: the robot of a script, to look at."""
+"""The page of `trocar run --view`: the robot of a script, to look at, and its pedals."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trocar.crtk.interface import PEDALS
+from trocar.crtk.messages import Joy
 from trocar.errors import TrocarError
 
 if TYPE_CHECKING:
@@ -22,7 +25,7 @@ DIRECTION = np.array([0.45, 0.8, 0.35])  # from there to the camera
 
 @contextmanager
 def watched(robot: Robot, port: int) -> Iterator[str]:
-    """A page that follows a robot; gives its address. The page shows and commands nothing else."""
+    """A page that follows a robot and has its pedals; gives its address."""
     try:
         from trocar.viewer.model_drawing import ModelDrawing
         from trocar.viewer.server import address, serve, stop
@@ -36,6 +39,7 @@ def watched(robot: Robot, port: int) -> Iterator[str]:
     server.initial_camera.position = tuple(centre + away * DIRECTION)
     server.initial_camera.look_at = tuple(centre)
     server.gui.configure_theme(show_share_button=False, show_logo=False)
+    add_pedals(server.gui, robot)
     closing = threading.Event()
     thread = threading.Thread(target=_follow, args=(robot, drawing, closing), name="trocar-run-view", daemon=True)
     thread.start()
@@ -45,6 +49,20 @@ def watched(robot: Robot, port: int) -> Iterator[str]:
         closing.set()
         thread.join(timeout=10.0)
         stop(server)
+
+
+def add_pedals(gui: Any, robot: Robot) -> dict[str, Any]:
+    """A box to tick for every pedal of the console."""
+    boxes = {}
+    for pedal in PEDALS:
+        boxes[pedal] = gui.add_checkbox(pedal.replace("_", " "), initial_value=False)
+        boxes[pedal].on_update(partial(_press, robot, pedal))
+    return boxes
+
+
+def _press(robot: Robot, pedal: str, event: Any) -> None:
+    button = Joy.PRESSED if event.target.value else Joy.RELEASED
+    robot.bus.publish(f"console/emulate_{pedal}", Joy(buttons=(button,)))
 
 
 def _follow(robot: Robot, drawing: ModelDrawing, closing: threading.Event) -> None:

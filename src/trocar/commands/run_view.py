@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trocar.viewer.model_drawing import ModelDrawing
 
 PERIOD = 1 / 30  # real time between two pictures [s]
-AWAY = 1.2  # of the camera from the middle of the bases, beyond the farthest of them [m]
+AWAY = 1.1  # of the camera from the middle of the bases, beyond the farthest of them [m]
 DIRECTION = np.array([0.45, 0.8, 0.35])  # from there to the camera
 
 
@@ -33,12 +33,15 @@ def watched(robot: Robot, port: int) -> Iterator[str]:
         raise TrocarError(f"--view needs {error.name}: pip install 'trocar[view]'") from error
     server = serve(port=port)
     drawing = ModelDrawing(server.scene, "/robot", robot.scene.spec)
-    bases = np.array([robot.scene.T_world_base(name)[:3, 3] for name in robot.scene.arms])
+    patient_side = [name for name, kind in robot.devices.items() if kind in ("PSM", "ECM")]
+    bases = np.array([robot.scene.T_world_base(name)[:3, 3] for name in patient_side or robot.scene.arms])
     centre = bases.mean(axis=0)
     away = AWAY + float(np.linalg.norm(bases - centre, axis=1).max())
     server.initial_camera.position = tuple(centre + away * DIRECTION)
     server.initial_camera.look_at = tuple(centre)
     server.gui.configure_theme(show_share_button=False, show_logo=False)
+    server.gui.set_panel_label("trocar run")
+    server.gui.add_markdown("Pedals")
     add_pedals(server.gui, robot)
     closing = threading.Event()
     thread = threading.Thread(target=_follow, args=(robot, drawing, closing), name="trocar-run-view", daemon=True)

@@ -28,6 +28,15 @@ def q_of(arm):
     return arm.measured_jp()[0]
 
 
+def busy(is_busy, most=5000):
+    """Turns of a loop for as long as a motion goes on; fails if it does not end."""
+    for turn in range(most):
+        if not is_busy():
+            return
+        yield turn
+    raise AssertionError(f"still busy after {most} turns")
+
+
 class Events:
     """Everything that a device says."""
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from crtk_robot import Events, q_of, started
+from crtk_robot import Events, busy, q_of, started
 
 from trocar.crtk import Sensors
 from trocar.crtk.controller.constants import PERIOD
@@ -48,7 +48,7 @@ def test_a_tool_that_is_put_in_above_the_cannula_is_engaged_by_a_sweep(psm):
     robot.run(0.01)
     assert psm.is_busy()
     assert not psm.is_homed()
-    while psm.is_busy():
+    for _ in busy(psm.is_busy):
         robot.run(0.05)
         sweep.append(robot.scene.arms["PSM"].q[3])
     assert min(sweep) < -4.5

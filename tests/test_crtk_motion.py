@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from crtk_robot import Events, q_of, started
+from crtk_robot import Events, busy, q_of, started
 
 from trocar.crtk.controller.constants import PERIOD
 
@@ -25,7 +25,7 @@ def test_a_move_reaches_its_goal_within_the_published_velocities(psm):
     velocities = []
     handle = psm.move_jp(start + [0.5, -0.3, 0.03, 0.5, -0.4, 0.3])
     assert handle.is_busy()
-    while handle.is_busy():
+    for _ in busy(handle.is_busy):
         psm.robot.step(15)
         velocities.append(np.abs(psm.setpoint_jv()[0]))
     limits = [joint.velocity for joint in psm.robot.scene.arms["PSM"].arm.joints[:6]]
@@ -47,7 +47,7 @@ def test_a_new_move_replaces_the_goal_without_an_idle_moment_or_a_jump(psm):
     psm.robot.run(0.3)
     handle = psm.move_jp(start + [0.0, 0.2, 0.0, 0.0, 0.0, 0.0])
     q = [psm.setpoint_jp()[0]]
-    while handle.is_busy():
+    for _ in busy(handle.is_busy):
         psm.robot.step()
         q.append(psm.setpoint_jp()[0])
     assert np.abs(np.diff(q, 2, axis=0)[:, :2]).max() < 2.0 * np.radians(90) * PERIOD**2 * 1.01

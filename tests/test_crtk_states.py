@@ -8,6 +8,7 @@ import trocar as tr
 from trocar import crtk
 from trocar.crtk.controller.constants import PERIOD
 from trocar.errors import TrocarError
+from trocar.simulation.forces.faults import MotorLoss
 
 
 @pytest.fixture
@@ -112,6 +113,18 @@ def test_a_tracking_error_is_a_fault_and_switches_the_motors_off(robot):
     assert psm.home(timeout=5)
 
 
+def test_a_master_that_cannot_reach_its_home_position_is_at_fault(robot):
+    robot = robot("MTML", start="off")
+    arm, events = robot.scene.arms["MTML"], Events(robot, "MTML")
+    arm.place([0.1, 0, 0, 0, 0, 0, 0])
+    arm.inject(MotorLoss(motor="motor_1"))
+    assert robot.mtm("MTML").enable(timeout=5)
+    assert not robot.mtm("MTML").home(timeout=10)
+    arm.inject()
+    assert robot.mtm("MTML").operating_state() == "FAULT"
+    assert events.errors == ["MTML: unable to reach home position during calibration on pots"]
+
+
 def test_unhome_makes_the_next_homing_calibrate_again(psm):
     assert psm.unhome(timeout=1)
     events = Events(psm.robot, "PSM")
@@ -212,7 +225,9 @@ def test_arms_that_are_not_controlled_have_no_topics(robot):
     robot = robot("dvrk", arms=["PSM1", "ECM"])
     assert set(robot.controllers) == {"PSM1", "ECM"}
     assert not any(topic.startswith("PSM2/") for topic in robot.bus.topics)
+    start = robot.scene.arms["PSM2"].q
     assert robot.psm("PSM1").move_jr([0.02, 0, 0, 0, 0, 0]).wait()
+    np.testing.assert_allclose(robot.scene.arms["PSM2"].q, start, atol=1e-3)  # off, and supported
 
 
 @pytest.mark.parametrize("scene", ["dvrk", "dvrk_si"])

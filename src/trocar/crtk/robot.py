@@ -61,7 +61,7 @@ class Robot:
         scene: name or file of a scene, or a `Scene` with a timestep of 1/1500 s. Built in for this: dvrk, dvrk_si.
         speed: "fast", "real" or simulated per real time, "stepped"; see `trocar.crtk`.
         start: "off" (arms not powered, as after switching on) or "ready" (enabled, homed, tools engaged).
-        arms: names of the arms to control. Default: all of the scene. The others get no effort.
+        arms: names of the arms to control. Default: all of the scene. The others are off.
         sensors: imperfections of the sensors.
         supported: an arm whose motors are off stays where it is, like an arm that is balanced or held by hand.
             False: its weight moves it, unless it has brakes.

@@ -20,7 +20,7 @@ class ControlLoop:
 
     Args:
         scene: its timestep must be 1/1500 s. arms: names of the controlled arms. epoch: time at the start [ns].
-        supported: carry the weight of arms whose motors are off.
+        supported: carry the weight of arms whose motors are off, and of those that are not controlled.
 
     Attributes:
         cycle: number of the present cycle, from 1. applied: (N,) actuator efforts of the last step [N m, N].
@@ -51,7 +51,7 @@ class ControlLoop:
             self._positions[part, stepped.slice.q] = A
             self._velocities[part, stepped.slice.v] = A
             self._effort_to_joint[name] = np.ascontiguousarray(np.linalg.inv(arm.motors.coupling).T)
-        self._idle = {name: np.zeros(arm.n) for name, arm in scene.arms.items() if name not in self.parts}
+        self._idle = tuple(name for name in scene.arms if name not in self.parts)
         self._qpos, self._qvel = scene.data.qpos, scene.data.qvel
         self.cycle = 1
         self.applied = np.zeros(N)
@@ -83,12 +83,18 @@ class ControlLoop:
         self.applied = servo.efforts(sensors.q, sensors.dq)
         lost = servo.lost()
         efforts = {name: self._effort_to_joint[name].dot(self.applied[part]) for name, part in self.parts.items()}
+        for name in self._idle:
+            efforts[name] = self._support(name)
         if self._supported:
             for name, part in self.parts.items():
                 if not servo.on[part.start]:
-                    arm = self.scene.arms[name]
-                    efforts[name] = arm.mechanism.gravity(arm.q)
-        self.scene.step({**efforts, **self._idle} if self._idle else efforts)
+                    efforts[name] = self._support(name)
+        self.scene.step(efforts)
         self.cycle += 1
         self.measure()
         return lost
+
+    def _support(self, name: str) -> Array:
+        """Joint efforts (n,) that carry the weight of an arm, if arms are supported."""
+        arm = self.scene.arms[name]
+        return arm.mechanism.gravity(arm.q) if self._supported else np.zeros(arm.n)

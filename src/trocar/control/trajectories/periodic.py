@@ -28,7 +28,7 @@ def sinusoid(centre: ArrayLike, amplitude: ArrayLike, frequency: ArrayLike) -> R
 
     It starts in motion: give its velocity at t = 0 to `Simulator.reset`, or expect a transient.
     """
-    f = real_array("frequency", frequency)
+    f, centre = real_array("frequency", frequency), vector(centre, "centre")
     centre, amplitude, f = vectors(
         centre=centre, amplitude=amplitude, frequency=np.broadcast_to(f, np.shape(centre)) if f.ndim == 0 else f
     )

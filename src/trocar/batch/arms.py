@@ -1,0 +1,307 @@
+"""Many arms of one kind, stepped together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.batch.control import PID, Control
+from trocar.batch.equations.queries import QUERIES
+from trocar.batch.equations.step import step_program
+from trocar.batch.inputs import checked_count, held_inputs, inputs_over_time
+from trocar.batch.layout import Layout
+from trocar.batch.log import BatchLog, check_fits
+from trocar.batch.parameters import BatchParameters
+from trocar.batch.program import Program
+from trocar.batch.state import BatchState, NotFinite
+from trocar.control.controller import checked_positive
+from trocar.errors import TrocarError
+from trocar.mechanics import Mechanism
+
+Effort = ArrayLike | Control | Callable[[BatchState, float], ArrayLike]
+
+
+class BatchArms:
+    """Arms of one kind with the same equations; parameters may differ between them. See `trocar.batch.load`.
+
+    Arrays have joints first and the batch last: (n,) for one arm, (n, N) for N arms.
+
+    Attributes:
+        mechanism: the equations that the code is generated from. parameters: by name, see `with_parameters`.
+        n: number of joints. limits: whether joints stop at their limits.
+    """
+
+    def __init__(self, mechanism: Mechanism, backend: Any, parameters: BatchParameters, limits: bool) -> None:
+        self.mechanism, self.backend, self.parameters, self.limits = mechanism, backend, parameters, limits
+        self.n = mechanism.n
+        self._steppers: dict[str, _Stepper] = {}
+        self._queries: dict[str, Any] = {}
+
+    # -- states ------------------------------------------------------------------------------------------------------
+
+    def state(self, q: ArrayLike, dq: ArrayLike | None = None) -> BatchState:
+        """Arms at rest, or moving with dq; the memory of friction is relaxed.
+
+        Args:
+            q, dq: (n,) for one arm or (n, N) [rad, m; rad/s, m/s].
+        """
+        np_ = self.backend.arrays
+        q = self._checked(q, "q")
+        dq = np_.zeros_like(q) if dq is None else self._checked(dq, "dq")
+        if q.shape != dq.shape:
+            raise TrocarError(f"q and dq must have the same shape, got {q.shape} and {dq.shape}")
+        if self.parameters.batch and q.shape[1:] != self.parameters.batch:
+            raise TrocarError(f"the parameters are of {self.parameters.batch[0]} arms, q has shape {q.shape}")
+        layout = self._stepper("effort").layout
+        memory = np_.zeros((layout.rows - 2 * self.n, *q.shape[1:]), dtype=q.dtype)
+        return BatchState(np_.concatenate([q, dq, memory]), layout)
+
+    def reset(self, state: BatchState, mask: ArrayLike, q: ArrayLike, dq: ArrayLike | None = None) -> BatchState:
+        """The state with the arms in `mask` (N,) put at q (n,) or (n, N), at rest or with dq, and relaxed."""
+        np_ = self.backend.arrays
+        mask = np_.asarray(mask)
+        if mask.shape != state.batch or mask.dtype != bool:
+            raise TrocarError(f"mask must be boolean of shape {state.batch}, got {mask.dtype} of shape {mask.shape}")
+        new = self.state(
+            *(None if x is None else held_inputs(self.backend, (x,), self.n, state.batch) for x in (q, dq))
+        )
+        integral = None if state.integral is None else np_.where(mask, 0.0, state.integral)
+        return BatchState(np_.where(mask, new.rows, state.rows), state.layout, integral)
+
+    # -- motion ------------------------------------------------------------------------------------------------------
+
+    def step(self, state: BatchState, tau: ArrayLike, dt: float) -> BatchState:
+        """The state after one step of length dt [s] under efforts tau (n,) or (n, N) [N m, N].
+
+        Raises `NotFinite` if a state is no longer finite.
+        """
+        stepper = self._stepper("effort")
+        fixed = stepper.fixed if dt == stepper.dt else stepper.prepared(dt, {})
+        rows = state.rows
+        if rows.ndim == 1 and stepper.one is not None and fixed.ndim == 1:
+            if type(tau) is not np.ndarray:
+                tau = np.asarray(tau, dtype=float)
+            if tau.shape != (self.n,):
+                raise TrocarError(f"tau must have shape ({self.n},), got {tau.shape}")
+            new, bad = stepper.one(rows, fixed, tau)
+            if bad >= 0:
+                raise self._not_finite(state, bad, 1)
+            return BatchState(new, state.layout, state.integral)
+        self._check_batch(state)
+        inputs = held_inputs(self.backend, (tau,), self.n, state.batch)
+        new, _, bad = stepper.kernel.run(rows, fixed, inputs, 1, True)
+        if bad >= 0:
+            raise self._not_finite(state, bad, 1)
+        return BatchState(new, state.layout, state.integral)
+
+    def rollout(
+        self,
+        state: BatchState,
+        tau: Effort,
+        dt: float,
+        steps: int | None = None,
+        *,
+        every: int = 1,
+        log: bool = True,
+        t0: float = 0.0,
+    ) -> tuple[BatchState, BatchLog | None]:
+        """Many steps, and what was recorded on the way.
+
+        Args:
+            tau: efforts (T, n) for all arms or (T, n, N); with `steps`, also (n,) or (n, N), held; or a controller
+                `PD`, `PID` or `ComputedTorque` with its references in these shapes, which runs inside the generated
+                code; or a function of (state, t) that returns efforts (n,) or (n, N) and is called at every step.
+            dt: length of a step [s]. steps: number of steps. Default: that of the efforts or references.
+            every: record every so many steps. log: False records nothing. t0: time of the first step [s].
+        """
+        checked_positive(dt, "dt")
+        every = checked_count(every, "every")
+        self._check_batch(state)
+        if callable(tau):
+            return self._stepwise(state, tau, dt, steps, every if log else 0, t0)
+        control = tau if isinstance(tau, Control) else None
+        stepper = self._stepper("effort" if control is None else control.law)
+        fixed = stepper.prepared(dt, {} if control is None else self._gains(control))
+        given = (tau,) if control is None else control.references
+        if steps is None:
+            inputs = inputs_over_time(self.backend, given, self.n, state.batch)
+            count = inputs.shape[0]
+        else:
+            inputs, count = held_inputs(self.backend, given, self.n, state.batch), checked_count(steps, "steps")
+        if log:
+            size = -(-count // every) * 4 * self.n * (state.batch[0] if state.batch else 1)
+            check_fits(size, self.backend.dtype.itemsize, f"a log of {count} steps")
+        rows, integral = state.rows, state.integral
+        if stepper.layout.control:
+            integral = self.backend.arrays.zeros_like(state.q) if integral is None else integral
+            rows = self.backend.arrays.concatenate([rows, integral])
+        new, samples, bad = stepper.kernel.run(rows, fixed, inputs, count, steps is not None, every if log else 0)
+        if bad >= 0:
+            raise self._not_finite(state, bad, count)
+        if stepper.layout.control:
+            new, integral = new[: state.layout.rows], new[state.layout.rows :]
+        end = BatchState(new, state.layout, integral)
+        return end, None if samples is None else self._log(samples, dt, every, t0)
+
+    # -- parameters --------------------------------------------------------------------------------------------------
+
+    def with_parameters(self, **values: ArrayLike) -> BatchArms:
+        """These arms with other parameters, each as in `mechanism.tree` or with a trailing axis (..., N).
+
+        mass, com, inertia, gravity; Im, Fv, Fc, K, K2, Fx, mu of the drives; dahl_delta, dahl_F, dahl_slope; payload
+        [kg], a point mass at payload_com (3,) [m] in the tip frame. The generated code is the same unless a value that
+        was zero for all arms is so no longer.
+        """
+        changed = self.parameters.replaced(values)
+        new = type(self)(self.mechanism, self.backend, changed, self.limits)
+        same = all(np.array_equal(changed.pattern[name], self.parameters.pattern[name]) for name in changed)
+        if same:
+            new._steppers = {law: stepper.with_parameters(changed) for law, stepper in self._steppers.items()}
+        return new
+
+    # -- queries -----------------------------------------------------------------------------------------------------
+
+    def forward_dynamics(self, q: ArrayLike, dq: ArrayLike, tau: ArrayLike) -> Any:
+        """Acceleration (n,) or (n, N) without friction [rad/s^2, m/s^2]."""
+        return self._query("forward_dynamics", q, dq, tau)
+
+    def mass_matrix(self, q: ArrayLike) -> Any:
+        """M (n, n) or (n, n, N), rotors included."""
+        M = self._query("mass_matrix", q)
+        return M.reshape(self.n, self.n, *M.shape[1:])
+
+    def bias(self, q: ArrayLike, dq: ArrayLike) -> Any:
+        """Coriolis, centrifugal and potential efforts (n,) or (n, N) [N m, N]: c + g."""
+        return self._query("bias", q, dq)
+
+    def tip_pose(self, q: ArrayLike) -> Any:
+        """Pose of the tip in the base frame, (4, 4) or (4, 4, N)."""
+        np_ = self.backend.arrays
+        T = self._query("tip_pose", q)
+        zero, one = np_.zeros_like(T[:3]), np_.ones_like(T[:1])
+        return np_.concatenate([T, zero, one]).reshape(4, 4, *T.shape[1:])
+
+    def jacobian(self, q: ArrayLike) -> Any:
+        """Jacobian of the tip, (6, m) or (6, m, N): twist in base axes, linear first, by the joints that move it."""
+        J = self._query("jacobian", q)
+        return J.reshape(6, self.mechanism.tree.tip_joints, *J.shape[1:])
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _stepper(self, law: str) -> _Stepper:
+        found = self._steppers.get(law)
+        if found is None:
+            program, layout = step_program(self.mechanism.tree, self.parameters, self.limits, law)
+            found = self._steppers[law] = _Stepper(program, layout, self.backend.kernel(program), self.parameters)
+        return found
+
+    def _query(self, name: str, *given: ArrayLike) -> Any:
+        if name not in self._queries:
+            program = QUERIES[name](self.mechanism.tree, self.parameters)
+            kernel = self.backend.kernel(program)
+            values = [self.parameters.entry(node.name) for node in program.parameters]
+            self._queries[name] = kernel, kernel.fixed(values)
+        kernel, fixed = self._queries[name]
+        np_ = self.backend.arrays
+        arrays = [self._checked(x, "a joint array") for x in given]
+        batch = max((x.shape[1:] for x in arrays), key=len) or self.parameters.batch
+        inputs = held_inputs(self.backend, arrays, self.n, batch)
+        return kernel.run(np_.zeros((0, *batch), dtype=inputs.dtype), fixed, inputs, 1, True, 1)[1][0]
+
+    def _checked(self, x: ArrayLike, name: str) -> Any:
+        array = self.backend.arrays.asarray(x, dtype=self.backend.dtype)
+        if array.ndim not in (1, 2) or array.shape[0] != self.n or 0 in array.shape:
+            raise TrocarError(f"{name} must have shape ({self.n},) or ({self.n}, N), joints first; got {array.shape}")
+        self.backend.check_finite(array, name)
+        return array
+
+    def _check_batch(self, state: BatchState) -> None:
+        wanted = self._stepper("effort").layout
+        if state.layout != wanted:
+            raise TrocarError("the state is of arms with other friction; make it with state() of these arms")
+        if self.parameters.batch and state.batch != self.parameters.batch:
+            raise TrocarError(f"the parameters are of {self.parameters.batch[0]} arms, the state is of {state.batch}")
+
+    def _not_finite(self, state: BatchState, arm: int, steps: int) -> NotFinite:
+        where = f"arm {arm} of {state.batch[0]}" if state.batch else "the arm"
+        within = "one step" if steps == 1 else f"{steps} steps"
+        return NotFinite(
+            f"{where} has a state that is not finite after {within}: check its state and efforts, or take shorter steps",
+            arm if state.batch else None,
+        )
+
+    def _stepwise(
+        self,
+        state: BatchState,
+        tau: Callable[[BatchState, float], ArrayLike],
+        dt: float,
+        steps: int | None,
+        every: int,
+        t0: float,
+    ) -> tuple[BatchState, BatchLog | None]:
+        """A rollout that asks for the efforts of every step."""
+        if steps is None:
+            raise TrocarError("efforts from a function need steps=, the number of steps")
+        kernel, fixed = self._stepper("effort").kernel, self._stepper("effort").prepared(dt, {})
+        rows, samples = state.rows, []
+        for k in range(steps):
+            now = BatchState(rows, state.layout, state.integral)
+            inputs = held_inputs(self.backend, (tau(now, t0 + k * dt),), self.n, state.batch)
+            recorded = 1 if every and k % every == 0 else 0
+            rows, sample, bad = kernel.run(rows, fixed, inputs, 1, True, recorded)
+            if bad >= 0:
+                raise self._not_finite(state, bad, k + 1)
+            if sample is not None:
+                samples.append(sample)
+        end = BatchState(rows, state.layout, state.integral)
+        return end, self._log(self.backend.arrays.concatenate(samples), dt, every, t0) if samples else None
+
+    def _log(self, samples: Any, dt: float, every: int, t0: float) -> BatchLog:
+        t = t0 + dt * every * np.arange(len(samples))
+        parameters = self.mechanism.parameters
+        about = {"parameters": "" if parameters is None else parameters.name, "engine": f"batch, {self.backend.name}"}
+        return BatchLog(t, samples, self.mechanism.arm, about)
+
+    def _gains(self, control: Control) -> dict[str, Any]:
+        """Gains by the names of the generated inputs."""
+        published = self.mechanism.arm.gains if isinstance(control, PID) else None
+        found = {}
+        for name, given in control.gains.items():
+            value = np.asarray(getattr(published, name) if given is None else given, dtype=float)
+            value = np.broadcast_to(value, (self.n,)) if value.ndim == 0 else value
+            if value.ndim > 2 or value.shape[0] != self.n or not (np.isfinite(value) & (value >= 0)).all():
+                raise TrocarError(
+                    f"{name} must be finite and not negative: one number, ({self.n},) or ({self.n}, N); "
+                    f"got shape {value.shape}"
+                )
+            found |= {f"{name}@{j}": value[j] for j in range(self.n)}
+        return found
+
+
+class _Stepper:
+    """The compiled step of one control law, and its fixed values for the last length of a step."""
+
+    def __init__(self, program: Program, layout: Layout, kernel: Any, parameters: BatchParameters) -> None:
+        self.program, self.layout, self.kernel, self._parameters = program, layout, kernel, parameters
+        self.one = getattr(kernel, "one", None)
+        self.dt: float | None = None
+        self.fixed: Any = None
+
+    def prepared(self, dt: float, gains: Mapping[str, Any]) -> Any:
+        """Fixed values for steps of this length; those without gains are kept."""
+        checked_positive(dt, "dt")
+        given = {"dt": dt, **gains}
+        values = [
+            np.asarray(given[node.name], dtype=float) if node.name in given else self._parameters.entry(node.name)
+            for node in self.program.parameters
+        ]
+        fixed = self.kernel.fixed(values)
+        if not gains:
+            self.dt, self.fixed = dt, fixed
+        return fixed
+
+    def with_parameters(self, parameters: BatchParameters) -> _Stepper:
+        return _Stepper(self.program, self.layout, self.kernel, parameters)

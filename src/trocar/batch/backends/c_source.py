@@ -1,0 +1,193 @@
+"""C source of a program: one arm at a time, or one arm in each lane of a vector.
+
+The vector form uses the vector types of GCC and Clang, which both compile to the widest instructions there are, and the
+sine, cosine and exponential of glibc's vector library on x86-64; elsewhere these three are called lane by lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trocar.batch.graph import Node
+from trocar.batch.program import Program
+
+REAL = {"float64": "double", "float32": "float"}
+_OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
+
+# Types and functions of one lane.
+SCALAR = """\
+#define LANES 1
+typedef real V;
+#define ALL(c) ((real)(c))
+#define SIN(x) F(sin)(x)
+#define COS(x) F(cos)(x)
+#define EXP(x) F(exp)(x)
+#define SQRT(x) F(sqrt)(x)
+#define ABS(x) F(fabs)(x)
+static inline V MIN(V a, V b) { return a < b ? a : b; }
+static inline V MAX(V a, V b) { return a > b ? a : b; }
+static inline V SIGN(V a) { return (real)((a > 0) - (a < 0)); }
+static inline int finite_lanes(V a, long count) { (void)count; return a == a ? 1 : 0; }
+"""
+
+# Types and functions of several lanes. A comparison of vectors gives all ones or all zeros in each lane.
+VECTOR = """\
+#if defined(__AVX512F__)
+#define BYTES 64
+#elif defined(__AVX2__)
+#define BYTES 32
+#else
+#define BYTES 16
+#endif
+#define LANES ((int)(BYTES / sizeof(real)))
+typedef real V __attribute__((vector_size(BYTES)));
+typedef whole I __attribute__((vector_size(BYTES)));
+#define ALL(c) ((V){0} + (real)(c))
+static inline V choose(I yes, V a, V b) { return (V)((yes & (I)a) | (~yes & (I)b)); }
+static inline V MIN(V a, V b) { return choose((I)(a < b), a, b); }
+static inline V MAX(V a, V b) { return choose((I)(a > b), a, b); }
+static inline V ABS(V a) { return choose((I)(a < 0), -a, a); }
+static inline V SIGN(V a) { return choose((I)(a > 0), ALL(1), choose((I)(a < 0), ALL(-1), ALL(0))); }
+static inline V SQRT(V a) { V r; for (int w = 0; w < LANES; w++) r[w] = F(sqrt)(a[w]); return r; }
+#if defined(__x86_64__) && defined(__GLIBC__)
+#if BYTES == 64
+#define MANGLED(name) F64_32(_ZGVeN8v_##name, _ZGVeN16v_##name##f)
+#elif BYTES == 32
+#define MANGLED(name) F64_32(_ZGVdN4v_##name, _ZGVdN8v_##name##f)
+#else
+#define MANGLED(name) F64_32(_ZGVbN2v_##name, _ZGVbN4v_##name##f)
+#endif
+V MANGLED(sin)(V);
+V MANGLED(cos)(V);
+V MANGLED(exp)(V);
+#define SIN MANGLED(sin)
+#define COS MANGLED(cos)
+#define EXP MANGLED(exp)
+#else
+static inline V SIN(V a) { V r; for (int w = 0; w < LANES; w++) r[w] = F(sin)(a[w]); return r; }
+static inline V COS(V a) { V r; for (int w = 0; w < LANES; w++) r[w] = F(cos)(a[w]); return r; }
+static inline V EXP(V a) { V r; for (int w = 0; w < LANES; w++) r[w] = F(exp)(a[w]); return r; }
+#endif
+static inline int finite_lanes(V a, long count) {
+  for (int w = 0; w < LANES && w < count; w++) if (!(a[w] == a[w])) return w;
+  return LANES;
+}
+"""
+
+# Arrays are rows of arms: element (row, arm) of x is x[row * arms + arm]. `fixed` and `input` have strides of their own,
+# zero where all arms or all steps share a value. Returns the first arm whose state is not finite, or -1.
+RUN = """\
+static inline V load(const real *from, long stride, long count) {
+  V v;
+  if (stride == 1 && count >= LANES) { memcpy(&v, from, sizeof v); return v; }
+  real lanes[LANES];
+  for (int w = 0; w < LANES; w++) lanes[w] = from[(w < count ? w : count - 1) * stride];
+  memcpy(&v, lanes, sizeof v);
+  return v;
+}
+static inline void store(real *to, V v, long count) {
+  memcpy(to, &v, (size_t)(count < LANES ? count : LANES) * sizeof(real));
+}
+long trocar_run(real *state, const real *fixed, long fixed_row, long fixed_arm, const real *input, long input_step,
+                long input_row, long input_arm, real *log, long every, long arms, long steps, long threads) {
+  long first = arms;
+  (void)threads;
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1) reduction(min : first)
+  for (long arm = 0; arm < arms; arm += LANES) {
+    const long count = arms - arm;
+    V x[STATE + 1], p[FIXED + 1], u[INPUTS + 1], y[OUTPUTS + 1];
+    for (long r = 0; r < STATE; r++) x[r] = load(state + r * arms + arm, 1, count);
+    for (long r = 0; r < FIXED; r++) p[r] = load(fixed + r * fixed_row + arm * fixed_arm, fixed_arm, count);
+    for (long k = 0; k < steps; k++) {
+      if (k == 0 || input_step)
+        for (long r = 0; r < INPUTS; r++)
+          u[r] = load(input + k * input_step + r * input_row + arm * input_arm, input_arm, count);
+      real *sample = log && k % every == 0 ? log + k / every * (LOGGED + OUTPUTS) * arms + arm : 0;
+      if (sample)
+        for (long r = 0; r < LOGGED; r++) store(sample + r * arms, x[r], count);
+      program(x, p, u, y);
+      if (sample)
+        for (long r = 0; r < OUTPUTS; r++) store(sample + (LOGGED + r) * arms, y[r], count);
+    }
+    V sum = ALL(0);
+    for (long r = 0; r < STATE; r++) {
+      sum += x[r] * ALL(0);
+      store(state + r * arms + arm, x[r], count);
+    }
+    const long bad = finite_lanes(sum, count);
+    if (bad < (count < LANES ? count : LANES) && arm + bad < first) first = arm + bad;
+  }
+  return first < arms ? first : -1;
+}
+"""
+
+# One arm, one step, few arguments: the shortest way from Python.
+ONE = """\
+long trocar_one(real *x, const real *p, const real *u) {
+  real y[OUTPUTS + 1], sum = 0;
+  program(x, p, u, y);
+  for (long r = 0; r < STATE; r++) sum += x[r] * 0;
+  return sum == sum ? -1 : 0;
+}
+"""
+
+
+def c_source(program: Program, precision: str = "float64", lanes: bool = True) -> str:
+    """Source of the shared library of a program.
+
+    Args:
+        precision: float64 or float32. lanes: a vector of arms at once instead of one arm.
+    """
+    head = [
+        "#include <math.h>",
+        "#include <string.h>",
+        f"typedef {REAL[precision]} real;",
+        f"typedef {'long' if precision == 'float64' else 'int'} whole;",
+        f"#define F(name) name{'' if precision == 'float64' else '##f'}",
+        f"#define F64_32(a, b) {'a' if precision == 'float64' else 'b'}",
+        *sizes(program),
+    ]
+    parts = ["\n".join(head), VECTOR if lanes else SCALAR, c_function(program), RUN]
+    return "\n".join(parts if lanes else [*parts, ONE])
+
+
+def sizes(program: Program) -> list[str]:
+    """Numbers of rows as macros."""
+    counts = {
+        "STATE": len(program.state),
+        "FIXED": len(program.fixed),
+        "INPUTS": len(program.inputs),
+        "OUTPUTS": len(program.outputs),
+        "LOGGED": program.logged,
+    }
+    return [f"#define {name} {count}" for name, count in counts.items()]
+
+
+def c_function(program: Program, qualifiers: str = "static inline", restrict: str = "restrict") -> str:
+    """One step as a C function that replaces the state x and sets the outputs y."""
+    lines, terms = program.statements(lambda name, value: f"  const V {name} = {value};", expression)
+    states, outputs = terms[: len(program.state)], terms[len(program.state) :]
+    # A term may be another row of x, which must be read before it is replaced.
+    results = [f"  const V n{k} = {_wide(term)};" for k, term in enumerate(states)]
+    results += [f"  y[{k}] = {_wide(term)};" for k, term in enumerate(outputs)]
+    results += [f"  x[{k}] = n{k};" for k in range(len(states))]
+    head = (
+        f"{qualifiers} void program(V *{restrict} x, const V *{restrict} p, const V *{restrict} u, V *{restrict} y) {{"
+    )
+    return "\n".join([head, "  (void)x; (void)p; (void)u;", *lines, *results, "}"]) + "\n"
+
+
+def expression(node: Node, args: Sequence[str]) -> str:
+    """C expression of a node."""
+    if node.op == "constant":
+        return f"((real){node.value!r})"
+    if node.op in _OPERATORS:
+        return f"{args[0]} {_OPERATORS[node.op]} {args[1]}"
+    if node.op == "negate":
+        return f"-{args[0]}"
+    return f"{node.op.upper()}({', '.join(map(_wide, args))})"
+
+
+def _wide(term: str) -> str:
+    """A constant as a vector: functions and assignments take no scalar."""
+    return f"ALL{term}" if term.startswith("((real)") else term

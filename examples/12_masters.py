@@ -10,8 +10,8 @@ mech = sim.mechanism
 q = np.array([-0.2, 0.3, 0.0, 0.5, 0.5, 0.0, 0.0])
 sim.reset(q)
 
-# Float: weight, spring, cables and friction offsets carried by the motors; a hand pulls with 0.5 N for a second.
-controller = GravityCompensation(mech, offset=True)
+# Float: weight, spring and cables carried by the motors; a hand pulls with 0.5 N for a second.
+controller = GravityCompensation(mech)
 sim.apply_wrench([0.0, -0.5, 0.0, 0, 0, 0])
 moved = tr.simulate(sim, controller, None, duration=1.0)
 sim.apply_wrench(np.zeros(6))

@@ -36,7 +36,7 @@ print("for the dVRK:", write_whole("PSM_Si_gravity.json", to_json(fit)))
 # Free mode with the published model: the arm stays where it is left; without compensation it falls.
 q = np.array([-0.85, -0.55, 0.20, 0, 0, 0, 0])
 for name, effort in (
-    ("compensated", GravityCompensation(tr.load_mechanism("PSM_Si"), offset=True)),
+    ("compensated", GravityCompensation(tr.load_mechanism("PSM_Si"))),
     ("motors off", lambda s, r: np.zeros(7)),
 ):
     sim.reset(q)

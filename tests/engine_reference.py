@@ -46,4 +46,4 @@ def tree_effort(sim, q, dq, ddq):
     data.qpos[:], data.qvel[:], data.ctrl[:] = E @ q, E @ dq, 0.0
     mujoco.mj_forward(sim.model, data)
     mujoco.mj_fullM(sim.model, data, M)
-    return E.T @ (M @ (E @ ddq) + data.qfrc_bias - data.qfrc_passive)
+    return E.T @ (M @ (E @ ddq) + data.qfrc_bias - data.qfrc_passive - data.qfrc_applied)

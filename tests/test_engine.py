@@ -151,7 +151,7 @@ def test_friction_holds_at_four_fifths_of_its_force(mech, accuracy):
     sim = tr.Simulator("PSM", accuracy=accuracy)
     for i in np.flatnonzero(drives.Fc):
         sim.reset(HOLD)
-        push = mech.drives.Fo @ drives.A + 0.8 * drives.Fc[i] * drives.A[i]
+        push = 0.8 * drives.Fc[i] * drives.A[i]
         for k in range(2000):
             sim.step(mech.gravity(sim.q) + push)
             if k == 999:
@@ -163,9 +163,8 @@ def test_friction_holds_at_four_fifths_of_its_force(mech, accuracy):
 def test_a_push_beyond_friction_moves_the_joint(mech):
     sim = tr.Simulator("PSM")
     sim.reset(HOLD)
-    offset = mech.drives.Fo @ mech.drives.A
     for _ in range(200):
-        sim.step(mech.gravity(sim.q) + offset + [0.1, 0, 0, 0, 0, 0, 0])
+        sim.step(mech.gravity(sim.q) + [0.1, 0, 0, 0, 0, 0, 0])
     assert sim.q[0] > HOLD[0] + 1e-3
 
 
@@ -295,7 +294,7 @@ def test_encoders_of_elastic_drives_are_off_by_the_measured_compliance():
     start = np.array([0.4, 0.3, 0.15, 0, 0, 0, 0])
     sim.reset(start)
     recording = tr.simulate(sim, JointPID(sim.arm), None, 4.0)
-    tau, q3 = recording.tau[-1], sim.q[2]
+    tau, q3 = recording.extra["applied_tau"][-1], sim.q[2]
     c = -38.3402 * q3**3 + 22.6 * q3**2 - 4.5406 * q3 + 0.3458 + 0.008478
     assert sim.measured_q[0] - sim.q[0] == pytest.approx(c * (tau[0] - 0.199), rel=1e-3)
     np.testing.assert_array_equal(sim.measured_q[2:], sim.q[2:])

@@ -78,7 +78,7 @@ def test_regressor_times_parameters_is_inverse_dynamics_with_every_term(mech):
     tau = mech.inverse_dynamics(q, dq, ddq, friction=True)
     M, c, g = mech.terms(q, dq)
     np.testing.assert_allclose(np.einsum("kij,kj->ki", M, ddq) + c + g + mech.friction(q, dq), tau, atol=1e-10)
-    np.testing.assert_allclose(mech.regressor(q, dq, ddq) @ mech.parameter_vector, tau, atol=1e-10)
+    np.testing.assert_allclose(mech.regressor(q, dq, ddq) @ mech.parameter_vector, tau + mech.effort_bias, atol=1e-10)
     assert len(mech.parameter_names) == len(set(mech.parameter_names)) == len(mech.parameter_vector)
     for k in (0, 7):
         np.testing.assert_allclose(mech.inverse_dynamics(q[k], dq[k], ddq[k], friction=True), tau[k], atol=1e-11)
@@ -89,7 +89,7 @@ def test_regressor_times_parameters_is_inverse_dynamics_with_every_term(mech):
 
 def test_the_regressor_along_a_motion_carries_the_memory(mech):
     q, dq, ddq, t = motion(mech)
-    expected = mech.inverse_dynamics(q, dq, ddq) + mech.friction_along(q, t, dq, z0=0.5)
+    expected = mech.inverse_dynamics(q, dq, ddq) + mech.friction_along(q, t, dq, z0=0.5) + mech.effort_bias
     np.testing.assert_allclose(mech.regressor_along(q, dq, ddq, z0=0.5) @ mech.parameter_vector, expected, atol=1e-10)
 
 

@@ -77,7 +77,7 @@ def simulated(truth):
     recipe = load_recipe("PSM")
     model = replace(recipe, template=truth).mechanism()
     t, q, dq, ddq = motion(15.0)
-    tau = model.inverse_dynamics(q, dq, ddq) + model.friction_along(q, 1 / RATE, dq)
+    tau = model.inverse_dynamics(q, dq, ddq) + model.friction_along(q, 1 / RATE, dq) + model.effort_bias
     return recorded(model, t, q, dq, tau)
 
 
@@ -94,7 +94,7 @@ WEIGHTS = 1.0 / np.array([1.0, 1.0, 1.0, 0.01, 0.05, 0.03, 0.03])
 def test_base_parameters_come_back_exactly_and_through_the_filters(mech, cutoff, accuracy):
     """Without filters the recorded acceleration is used; with them it is differentiated from the velocity."""
     t, q, dq, ddq = motion(8.0)
-    tau = mech.inverse_dynamics(q, dq, ddq, friction=True)
+    tau = mech.inverse_dynamics(q, dq, ddq, friction=True) + mech.effort_bias
     signals = prepare(recorded(mech, t, q, dq, tau, ddq), [cutoff] * 7, cutoff, 1.0)
     found = base_values(mech, signals, cutoff)
     true = mech.base_parameters.B @ mech.parameter_vector
@@ -107,7 +107,7 @@ def test_base_parameters_come_back_exactly_and_through_the_filters(mech, cutoff,
 def test_three_standard_deviations_hold_the_truth_with_noise_and_quantisation(mech):
     """Twenty recordings: positions in encoder counts, velocities in whole counts per second, white noise of effort."""
     t, q, dq, ddq = motion(6.0, rate=100.0)
-    tau = mech.inverse_dynamics(q, dq, ddq, friction=True)
+    tau = mech.inverse_dynamics(q, dq, ddq, friction=True) + mech.effort_bias
     true = mech.base_parameters.B @ mech.parameter_vector
     count = np.array([7.7e-6, 7.7e-6, 1.3e-6, 1.3e-4, 1.3e-4, 1.3e-4, 1.3e-4])
     inside = []
@@ -260,7 +260,7 @@ def test_short_and_one_way_recordings_are_refused(simulated):
 def test_a_parameter_that_is_not_excited_is_named(mech):
     _, q, dq, ddq = motion(8.0)
     q[:, 3], dq[:, 3], ddq[:, 3] = 0.0, 0.0, 0.0
-    tau = mech.inverse_dynamics(q, dq, ddq, friction=True)
+    tau = mech.inverse_dynamics(q, dq, ddq, friction=True) + mech.effort_bias
     Y = mech.regressor(q, dq, ddq)
     with pytest.raises(TrocarError, match=r"does not excite .*roll\.Fv"):
         base_estimate(Y, tau, mech.base_parameters, mech.parameter_names)

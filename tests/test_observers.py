@@ -105,7 +105,7 @@ def test_the_filter_is_exact_for_a_constant_effort(psm):
     observer = MomentumObserver(psm, K, friction=False)
     observer.reset(q, np.zeros(7))
     for _ in range(50):
-        r = observer.update(q, np.zeros(7), psm.gravity(q) - missing, 0.01)
+        r = observer.update(q, np.zeros(7), psm.gravity(q) + psm.effort_bias - missing, 0.01)
     np.testing.assert_allclose(r, missing * (1 - np.exp(-K * 0.5)), atol=1e-12)
 
 
@@ -165,7 +165,7 @@ def test_online_the_mass_comes_in_and_is_forgotten(psm):
     for k in range(1, 600):
         before, now, middle = MOTION((k - 1) * dt), MOTION(k * dt), MOTION((k - 0.5) * dt)
         load = 0.1 if k < 300 else 0.0
-        tau = psm.inverse_dynamics(middle.q, middle.dq, middle.ddq)
+        tau = psm.inverse_dynamics(middle.q, middle.dq, middle.ddq) + psm.effort_bias
         tau = tau + load * place.effort(middle.q, middle.dq, middle.ddq)
         r = observer.update(now.q, now.dq, tau, dt)
         masses.append(payload.update(r, middle.q, middle.dq, (now.dq - before.dq) / dt, dt))

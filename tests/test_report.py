@@ -20,7 +20,7 @@ from rich.console import Console
 from trocar.errors import TrocarError
 from trocar.report import Claim, Report
 
-KEYS = ["id", "published", "ours", "unit", "relation", "tolerance", "holds", "source", "note"]
+KEYS = ["id", "published", "ours", "unit", "relation", "tolerance", "holds", "kind", "source", "note"]
 
 
 def claim(**changes: Any) -> Claim:
@@ -142,7 +142,7 @@ def test_json_has_exactly_the_promised_keys(tmp_path: Path) -> None:
     assert [list(entry) for entry in written["claims"]] == [KEYS] * 3
     assert [entry["holds"] for entry in written["claims"]] == [True, False, None]
     assert written["claims"][0] == dict(
-        zip(KEYS, ["a", 2.0, 2.0, "mm", "equal", 0.5, True, "Table 1", "why"], strict=True)
+        zip(KEYS, ["a", 2.0, 2.0, "mm", "equal", 0.5, True, "engine", "Table 1", "why"], strict=True)
     )
 
 

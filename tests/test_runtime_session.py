@@ -457,7 +457,7 @@ def test_a_recording_of_the_session_is_what_the_session_did(session):
     np.testing.assert_allclose(rec.q[-1], only(frame).q, atol=1e-2)
     # q, dq, ddq and tau of a row belong to one step: the equations hold, up to friction
     mechanism = about(session).mechanism()
-    left = rec.tau - mechanism.inverse_dynamics(rec.q, rec.dq, rec.ddq)
+    left = rec.tau - mechanism.effort_bias - mechanism.inverse_dynamics(rec.q, rec.dq, rec.ddq)
     friction = np.abs(mechanism.friction(rec.q[0], np.ones(7))) + np.abs(mechanism.friction(rec.q[0], -np.ones(7)))
     assert (np.abs(left) <= friction + 0.02).all()
 
@@ -483,7 +483,7 @@ def test_the_engines_effort_is_that_of_the_equations(frictionless):
     session.move_joints(np.array([0.5, -0.2, 0.16, 0.5, 0.0, 0.2, 0.4]))
     stepped(session, 0.3)
     rows = session.history().arrays()
-    left = rows["tau"] - about(session).mechanism().inverse_dynamics(rows["q"], rows["dq"], rows["ddq"])
+    left = rows["applied_tau"] - about(session).mechanism().inverse_dynamics(rows["q"], rows["dq"], rows["ddq"])
     assert np.abs(rows["dq"][:, 0]).max() > 0.1
     # after the first step, in which the engine's constraints take up their load
-    assert (np.abs(left[1:]).max(0) < 1e-4 * np.maximum(np.abs(rows["tau"]).max(0), 0.01)).all()
+    assert (np.abs(left[1:]).max(0) < 1e-4 * np.maximum(np.abs(rows["applied_tau"]).max(0), 0.01)).all()

@@ -65,7 +65,8 @@ def test_rows_pair_the_state_with_the_step_that_starts_there(sim: Simulator) -> 
         np.testing.assert_array_equal(recording.q[k], other.q)
         np.testing.assert_array_equal(recording.dq[k], other.dq)
         other.step(np.full(7, 1e-4 * (k + 1)))
-        np.testing.assert_array_equal(recording.tau[k], other.tau)
+        np.testing.assert_array_equal(recording.extra["applied_tau"][k], other.tau)
+        np.testing.assert_array_equal(recording.tau[k], other.measured_tau)
         np.testing.assert_array_equal(recording.ddq[k], other.ddq)
     np.testing.assert_array_equal(sim.q, other.q)
     np.testing.assert_allclose(recording.commands["tau"][:, 0], 1e-4 * np.arange(1, 21))
@@ -77,12 +78,13 @@ def test_rows_obey_the_equations_of_motion(mech: tr.Mechanism) -> None:
     start = reference(0.0)
     sim.reset(start.q, start.dq)
     recording = simulate(sim, ComputedTorque(mech, 900.0, 60.0), reference, 0.1)
-    scale = np.abs(recording.tau).max(axis=0)
+    applied = recording.extra["applied_tau"]
+    scale = np.abs(applied).max(axis=0)
     tau = mech.inverse_dynamics(recording.q, recording.dq, recording.ddq)
-    assert (np.abs(tau - recording.tau).max(axis=0) < 1e-3 * scale).all()
+    assert (np.abs(tau - applied).max(axis=0) < 1e-3 * scale).all()
     # pairing a state with the step that ends there would be seen
     shifted = mech.inverse_dynamics(recording.q[1:], recording.dq[1:], recording.ddq[:-1])
-    assert (np.abs(shifted - recording.tau[1:]).max(axis=0) > 1e-2 * scale).all()
+    assert (np.abs(shifted - applied[1:]).max(axis=0) > 1e-2 * scale).all()
 
 
 def test_computed_torque_follows_a_motion(mech: tr.Mechanism, sim: Simulator) -> None:
@@ -96,7 +98,7 @@ def test_computed_torque_follows_a_motion(mech: tr.Mechanism, sim: Simulator) ->
 def test_the_pid_of_the_robot_with_gravity_compensation_holds(mech: tr.Mechanism) -> None:
     sim = Simulator("PSM", "wang2019", timestep=1 / 1500)
     sim.reset(CENTRE)
-    recording = simulate(sim, JointPID(sim.arm) + GravityCompensation(mech, offset=True), hold(CENTRE), 0.3)
+    recording = simulate(sim, JointPID(sim.arm) + GravityCompensation(mech), hold(CENTRE), 0.3)
     assert np.abs(recording.q - CENTRE).max() < 1e-4
     sim.reset(CENTRE)
     alone = simulate(sim, JointPID(sim.arm), hold(CENTRE), 0.3)
@@ -111,7 +113,7 @@ def test_the_effort_is_held_between_calls(substeps: int) -> None:
     assert len(recording) == 5 * substeps
     np.testing.assert_allclose(controller.times, np.arange(5) / 1500, atol=1e-12)
     np.testing.assert_allclose(recording.commands["tau"][:, 0], 1e-4 * np.repeat(np.arange(1, 6), substeps))
-    np.testing.assert_allclose(recording.tau, recording.commands["tau"], atol=1e-15)
+    np.testing.assert_allclose(recording.extra["applied_tau"], recording.commands["tau"], atol=1e-15)
 
 
 @pytest.mark.parametrize("period", [1 / 1500, 0.5e-3, 1.5e-3])
@@ -122,11 +124,12 @@ def test_a_period_that_does_not_fit_is_refused_with_timesteps_that_do(sim: Simul
     assert sim.time == 0.0
 
 
-def test_tau_is_what_acted_and_the_command_what_was_asked() -> None:
+def test_tau_is_measured_with_its_bias_beside_what_acted_and_what_was_asked() -> None:
     sim = Simulator("PSM", "wang2019", motor_limits=True)
     limit = sim.arm.motors.effort[0]
     recording = simulate(sim, ConstantEffort([100.0, 0, 0, 0, 0, 0, 0]), None, 0.005)
-    np.testing.assert_allclose(recording.tau[:, 0], limit)
+    np.testing.assert_allclose(recording.extra["applied_tau"][:, 0], limit)
+    np.testing.assert_allclose(recording.tau[:, 0], limit - 0.3000027)
     np.testing.assert_array_equal(recording.commands["tau"][:, 0], 100.0)
 
 
@@ -135,7 +138,7 @@ def test_a_plain_function_is_a_controller(sim: Simulator) -> None:
         return [0.5 * (setpoint.q[0] - state.q[0]), 0, 0, 0, 0, 0, 0]
 
     recording = simulate(sim, push, hold(CENTRE + 0.01 * SWING), 0.003)
-    assert recording.tau[0, 0] == pytest.approx(0.5 * 0.01 * SWING[0])
+    assert recording.extra["applied_tau"][0, 0] == pytest.approx(0.5 * 0.01 * SWING[0])
     assert "push" in recording.provenance["controller"]
 
 
@@ -155,10 +158,10 @@ def test_diagnostics_are_those_of_each_row(sim: Simulator, mech: tr.Mechanism) -
     assert np.abs(tip - tip[0]).max() > 1e-5
     assert recording.extra["rcm_error"].shape == recording.extra["loop_error"].shape == (50,)
     assert recording.extra["rcm_error"].max() < 1e-6
-    assert dict(recording.extra_units) == {"tip": "m", "rcm_error": "m", "loop_error": "m"}
+    assert dict(recording.extra_units) == {"tip": "m", "rcm_error": "m", "loop_error": "m", "applied_tau": "N m or N"}
     sim.reset(CENTRE)
     without = simulate(sim, ConstantEffort(np.full(7, 0.05)), None, 0.05)
-    assert not without.extra
+    assert set(without.extra) == {"applied_tau"}
     np.testing.assert_array_equal(without.q, recording.q)
 
 

@@ -22,7 +22,7 @@ CONTENT = {
 
 def test_what_is_written_reads_back_bit_for_bit():
     text = toml_text(CONTENT, ["A comment.", "", "Another."])
-    assert text.startswith("# A comment.\n\n# Another.\n\nname = ")
+    assert text.startswith("# A comment.\n#\n# Another.\n\nname = ")
     assert text.endswith("\n")
     assert not text.endswith("\n\n")
     assert repr(tomllib.loads(text)) == repr(CONTENT)  # repr, so that -0.0 and 0.0 differ

@@ -65,7 +65,7 @@ def potentials(tree, q):
     """Efforts (n,) of stiffnesses, springs and cables."""
     d, tau = tree.drives, np.zeros(len(q))
     s = d.A @ q
-    tau += d.A.T @ (d.K * s + d.K2 * s**2)
+    tau += d.A.T @ (d.K0 + d.K * s + d.K2 * s**2)
     for j, k, r, h, rest, offset in zip(*vars(tree.springs).values(), strict=True):
         theta = np.pi + offset - q[j]
         length = np.sqrt(r * r + h * h - 2 * r * h * np.cos(theta))
@@ -81,7 +81,7 @@ def friction(tree, q, dq):
     s, ds = d.A @ q, d.A @ dq
     zero = np.zeros(len(q))
     load = d.L @ (newton_euler(tree, q, zero, zero)[0] + potentials(tree, q))
-    f = d.Fv * ds + (d.Fc + d.Fx * s + d.mu * np.abs(load)) * np.sign(ds) + d.Fo
+    f = d.Fv * ds + (d.Fc + d.Fx * s + d.mu * np.abs(load)) * np.sign(ds)
     for i, F, slope in zip(d.dahl_drive, d.dahl_F, d.dahl_slope, strict=True):
         f[i] += (F + slope * s[i]) * np.sign(ds[i])
     return d.A.T @ f

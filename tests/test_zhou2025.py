@@ -44,7 +44,7 @@ def test_the_printed_torques_are_gravity_and_a_constant_at_each_joint(model):
 
 def test_a_joint_held_by_friction_does_not_move_and_one_pushed_beyond_does(model, truth):
     sim = runs.still_simulator()
-    q, middle = POSES[1], truth.gravity(POSES[1]) + truth.drives.Fo @ truth.drives.A
+    q, middle = POSES[1], truth.gravity(POSES[1])
     band = runs.static_band(truth, q)
     for j in range(3):
         for share, moves in ((0.9, False), (1.1, True)):
@@ -55,7 +55,7 @@ def test_a_joint_held_by_friction_does_not_move_and_one_pushed_beyond_does(model
 def test_bisection_finds_the_friction_band(model, truth):
     sim = runs.still_simulator()
     q = POSES[3]
-    tau = model.gravity(q) + model.drives.Fo @ model.drives.A
+    tau = model.gravity(q)
     middle, band = runs.holding(truth, q), runs.static_band(truth, q)
     for j, direction in ((0, 1), (1, -1)):
         found = runs.bound(sim, q, tau, j, direction, 0.05, duration=2.0)

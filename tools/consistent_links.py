@@ -59,7 +59,7 @@ def nearest(
     rng = np.random.default_rng(0)
     q = rng.uniform(mechanism.arm.lower, mechanism.arm.upper, (states, mechanism.n))
     dq, ddq = rng.uniform(-1.0, 1.0, (2, *q.shape)) * np.array([1.5, 5.0])[:, None, None]
-    typical = np.abs(mechanism.inverse_dynamics(q, dq, ddq, friction=True)).mean(0)
+    typical = np.abs(mechanism.inverse_dynamics(q, dq, ddq, friction=True) + mechanism.effort_bias).mean(0)
     index = _columns(mechanism, names)
     Y, phi_0 = mechanism.regressor(q, dq, ddq)[..., index], mechanism.parameter_vector[index]
     R: Array = np.linalg.qr((Y / typical[:, None]).reshape(-1, len(index)) / np.sqrt(states), mode="r")  # type: ignore[assignment]

@@ -26,7 +26,7 @@ LINKS = """- links: of least divergence from the published masses with CAD tenso
 COMMENTS = {
     ("PSM_Si", "zhou2025"): """Dynamic parameters of the da Vinci Si PSM: the authors' identified gravity. SI units.
 
-- gravity: fitted to the gravity compensation torques of Table II. With a constant effort Fo at each joint the fit gives
+- gravity: fitted to the gravity compensation torques of Table II. With a constant force K0 at each joint the fit gives
   all fifteen printed numbers to 0.01; without, to 0.16 N m and 0.08 N.
 {links}
 - friction of yaw, pitch, insertion: from the widths of Table II's non-drift bounds. It grows with the load on yaw and
@@ -44,7 +44,7 @@ COMMENTS = {
 - gravity: exactly that of the masses in PSM_Si_physical.json, which has no mass on the carriage. It is 80 to 91 % of
   what Zhou et al. 2025 identified.
 {links}
-- friction and rotors as in zhou2025, without the offsets Fo.""",
+- friction and rotors as in zhou2025, without the constant forces K0.""",
     ("ECM_Si", "saw"): """Dynamic parameters of the da Vinci Si ECM: the dVRK's own gravity compensation. SI units.
 
 - gravity: exactly that of the masses in ECM_Si_physical.json with the HD endoscope (1.8 kg), all of whose mass is

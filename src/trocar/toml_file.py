@@ -21,7 +21,7 @@ def toml_text(content: Mapping[str, Any], comments: Sequence[str] = ()) -> str:
     """
     document = tomlkit.document()
     for comment in comments:
-        document.add(tomlkit.comment(comment) if comment else tomlkit.nl())
+        document.add(tomlkit.comment(comment))
     if comments:
         document.add(tomlkit.nl())
     for key, value in content.items():

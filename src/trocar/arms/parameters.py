@@ -18,7 +18,7 @@ from trocar.errors import TrocarError, UnknownName
 from trocar.spatial import Array
 from trocar.toml_file import read_toml
 
-DRIVE_TERMS = ("Im", "Fv", "Fc", "Fo", "K", "K2", "Fx", "mu")
+DRIVE_TERMS = ("Im", "Fv", "Fc", "Fo", "K0", "K", "K2", "Fx", "mu")
 
 # The best set of each arm, and what else it has; all are files in data/parameters.
 SETS: dict[str, tuple[str, ...]] = {
@@ -73,13 +73,15 @@ class Dahl:
 class Drive:
     """A scalar coordinate s = a.q with its own inertia, friction and stiffness.
 
-    It adds `a (Im s'' + Fv s' + (Fc + Fx s + mu |g_s|) sign(s') + Fo + K s + K2 s^2)` and the efforts of its Dahl
+    It adds `a (Im s'' + Fv s' + (Fc + Fx s + mu |g_s|) sign(s') + K0 + K s + K2 s^2)` and the efforts of its Dahl
     elements to the joint efforts. Rotors, joint friction, cable stiffness and the coupled friction of a wrist are all
-    of this form.
+    of this form. The effort that a robot reports differs from the effort that acts by the bias `a Fo`.
 
     Attributes:
         joints, motors: weights of s by joint name or by actuator name (one of the two).
-        Im: inertia [kg m^2, kg]. Fv: viscous, Fc: Coulomb, Fo: offset [N m, N]. K: stiffness [N m/rad, N/m].
+        Im: inertia [kg m^2, kg]. Fv: viscous friction [N m s/rad, N s/m]. Fc: Coulomb friction [N m, N].
+        Fo: bias of the measured effort [N m, N]. It is not a force and moves nothing.
+        K0: constant force [N m, N], K: stiffness [N m/rad, N/m]; of a potential, so they are part of gravity.
         K2: quadratic position effort [N m/rad^2, N/m^2]; of a potential, like K. Fx: Coulomb friction per position
             [N m/rad, N/m].
         mu: Coulomb friction per load [1]. The load g_s is the effort of all potentials (weight, springs, cables) along
@@ -95,6 +97,7 @@ class Drive:
     Fv: float = 0.0
     Fc: float = 0.0
     Fo: float = 0.0
+    K0: float = 0.0
     K: float = 0.0
     K2: float = 0.0
     Fx: float = 0.0

@@ -151,8 +151,8 @@ def _largest_efforts(arm: tr.Arm, recording: tr.Recording) -> Array:
     """(n,) largest effort of each motor [N m, N]; the start from rest, under a PID, left out."""
     import numpy as np
 
-    assert recording.tau is not None
-    return np.asarray(np.abs(recording.tau[recording.t > 0.1] @ arm.motors.coupling).max(0))
+    applied = recording.extra["applied_tau"][recording.t > 0.1]
+    return np.asarray(np.abs(applied @ arm.motors.coupling).max(0))
 
 
 def _complaints(arm: tr.Arm, recording: tr.Recording, rehearsed: Array) -> list[str]:

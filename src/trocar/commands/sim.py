@@ -131,7 +131,7 @@ def _controller(name: ControllerName, mechanism: tr.Mechanism, reference: Refere
     makers: dict[ControllerName, Callable[[], Controller]] = {
         "pid": lambda: tr.JointPID(arm, clamp=True),
         "pd": lambda: tr.JointPD(kp, kd),
-        "gravity": lambda: tr.GravityCompensation(mechanism, offset=friction),
+        "gravity": lambda: tr.GravityCompensation(mechanism),
         "computed-torque": lambda: tr.ComputedTorque(mechanism, BANDWIDTH**2, 2 * BANDWIDTH, friction=friction),
         "velocity": lambda: VelocityServo(kd),
         "effort": lambda: EffortFunction(effort),
@@ -143,8 +143,7 @@ def _show(recording: tr.Recording, title: str) -> None:
     import numpy as np
 
     error = np.sqrt(((recording.commands["q"] - recording.q) ** 2).mean(axis=0))
-    assert recording.tau is not None
-    largest = np.abs(recording.tau).max(axis=0)
+    largest = np.abs(recording.extra["applied_tau"]).max(axis=0)
     rows = [
         (joint, f"{e:.3g}", unit, f"{tau:.3g}", {"rad": "N m", "m": "N"}[unit])
         for joint, unit, e, tau in zip(recording.joints, recording.joint_units, error, largest, strict=True)

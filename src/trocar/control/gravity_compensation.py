@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from trocar.control.controller import Controller, Setpoint, State, checked_period
 from trocar.mechanics import Mechanism
 from trocar.spatial import Array
 
 
 class GravityCompensation(Controller):
-    """tau = g(q), weight and springs; with offset=True also the constant offsets Fo of the drives.
+    """tau = g(q): weight, springs, cables and constant forces.
 
     Alone it is the free mode: the arm stays where a hand leaves it. Added to position control it takes the weight off
     it: at the measured position, or with feed_forward=True at the one asked for, which no measurement disturbs.
@@ -24,16 +22,13 @@ class GravityCompensation(Controller):
     def __init__(
         self,
         mechanism: Mechanism,
-        offset: bool = False,
         period: float | None = None,
         *,
         feed_forward: bool = False,
     ) -> None:
         self._mechanism = mechanism
-        self.offset, self.feed_forward = offset, feed_forward
+        self.feed_forward = feed_forward
         self.period = checked_period(period)
-        drives = mechanism.drives
-        self._Fo = drives.Fo @ drives.A if offset else np.zeros(mechanism.n)
 
     def __call__(self, state: State, setpoint: Setpoint) -> Array:
-        return self._mechanism.gravity(setpoint.q if self.feed_forward else state.q) + self._Fo
+        return self._mechanism.gravity(setpoint.q if self.feed_forward else state.q)

@@ -13,7 +13,8 @@ An entry is named by the claim's id within the publication:
 
 `rows` makes one claim for each item; any other value may then be a list of as many. The code that computes our numbers
 fills in the fields in braces. `published` may name another entry and then has its numbers; where it is computed from
-several printed numbers the code gives it. Defaults: tolerance 0, no unit, no note.
+several printed numbers the code gives it. `kind` is the evidence, one of `trocar.report.KINDS`. Defaults: tolerance 0,
+kind "engine", no unit, no note.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from importlib.resources import files
 from typing import Any
 
 from trocar.errors import TrocarError, check_known
-from trocar.report import RELATIONS, Claim
+from trocar.report import KINDS, RELATIONS, Claim
 
 REQUIRED = {"relation", "source"}
-DEFAULTS: dict[str, Any] = {"published": None, "tolerance": 0.0, "unit": "", "note": ""}
+DEFAULTS: dict[str, Any] = {"published": None, "tolerance": 0.0, "unit": "", "note": "", "kind": "engine"}
 
 
 class ClaimTable:
@@ -94,6 +95,9 @@ class ClaimTable:
         for key, value in entry.items():
             if isinstance(value, list) and len(value) != len(entry.get("rows", ())):
                 raise TrocarError(f"{where}: '{key}' has {len(value)} values for {len(entry.get('rows', ()))} rows")
+        kinds = entry.get("kind", "engine")
+        if not set(kinds if isinstance(kinds, list) else [kinds]) <= KINDS.keys():
+            raise TrocarError(f"{where}: kind is {kinds!r}; allowed: {', '.join(KINDS)}")
         relations = entry["relation"] if isinstance(entry["relation"], list) else [entry["relation"]]
         if not set(relations) <= set(RELATIONS):
             raise TrocarError(f"{where}: relation is {entry['relation']!r}; allowed: {', '.join(RELATIONS)}")

@@ -19,7 +19,7 @@ class Drives:
 
     Attributes:
         A: (m, n), s = A q. L: (m, n), load along each drive = L g; rows of drives without mu are zero.
-        Im, Fv, Fc, Fo, K, K2, Fx, mu: (m,).
+        Im, Fv, Fc, Fo, K0, K, K2, Fx, mu: (m,). bias: (n,), Fo in the joints [N m, N].
         owner, delta, F, slope: (k,) of the Dahl elements, in the order of the drives. S: (m, k), sums them by drive.
         loaded: whether any friction depends on load.
         names, values: of the columns of the regressor, such as `yaw.Fc` and `yaw.hysteresis[0].F`.
@@ -28,7 +28,7 @@ class Drives:
     def __init__(self, drives: Sequence[Drive], arm: Arm) -> None:
         self.drives = tuple(drives)
         self.A = np.array([d.row(arm) for d in drives]).reshape(-1, arm.n)
-        self.Im, self.Fv, self.Fc, self.Fo, self.K, self.K2, self.Fx, self.mu = (
+        self.Im, self.Fv, self.Fc, self.Fo, self.K0, self.K, self.K2, self.Fx, self.mu = (
             np.array([getattr(d, term) for d in drives], dtype=float) for term in DRIVE_TERMS
         )
         self.loaded = any("mu" in d.terms or d.mu for d in drives)
@@ -41,8 +41,11 @@ class Drives:
         )
         self.S = (np.arange(len(drives))[:, None] == self.owner).astype(float)
         self.M = self.A.T @ (self.Im[:, None] * self.A)
+        self.bias, self.constant = self.Fo @ self.A, self.K0 @ self.A
+        self.bias.setflags(write=False)
         self.stiffness = self.A.T @ (self.K[:, None] * self.A)
         self._springs = [(int(i), int(j), float(self.stiffness[i, j])) for i, j in np.argwhere(self.stiffness)]
+        self._constants = [(int(i), float(self.constant[i])) for i in np.flatnonzero(self.constant)]
         self._quadratic = bool(self.K2.any())
         self._columns = [(i, term) for i, drive in enumerate(drives) for term in drive.terms]
         self._slopes = np.flatnonzero(self.slope)
@@ -59,8 +62,8 @@ class Drives:
     # -- potentials ----------------------------------------------------------------------------------------------
 
     def springs(self, q: Array) -> Array:
-        """Efforts of the stiffnesses, linear and quadratic."""
-        linear = q @ self.stiffness
+        """Efforts of the potential terms: constant, linear and quadratic in position."""
+        linear = q @ self.stiffness + self.constant
         return linear + (self.K2 * (q @ self.A.T) ** 2) @ self.A if self._quadratic else linear
 
     def spring_slopes(self, q: Array) -> Array:
@@ -71,13 +74,15 @@ class Drives:
         """Add the spring efforts of one state to g (n,) in place; few entries, so quicker than a product."""
         for i, j, k in self._springs:
             g[i] += k * q[j]
+        for i, constant in self._constants:
+            g[i] += constant
         if self._quadratic:
             g += (self.K2 * (self.A @ q) ** 2) @ self.A
 
     def spring_energy(self, q: Array) -> Array:
-        """Energy (...) stored in the stiffnesses [J]."""
+        """Energy (...) of the potential terms [J], zero at q = 0."""
         s = q @ self.A.T
-        return 0.5 * (s**2 @ self.K) + s**3 @ self.K2 / 3.0
+        return s @ self.K0 + 0.5 * (s**2 @ self.K) + s**3 @ self.K2 / 3.0
 
     # -- friction ------------------------------------------------------------------------------------------------
 
@@ -87,9 +92,9 @@ class Drives:
         return F if load is None else F + self.mu * np.abs(load @ self.L.T)
 
     def friction(self, q: Array, dq: Array, load: Array | None, z: Array | None = None) -> Array:
-        """Viscous, Coulomb (sign(0) = 0), offset and Dahl efforts; z (..., k), None for steady sliding."""
+        """Viscous, Coulomb (sign(0) = 0) and Dahl efforts; z (..., k), None for steady sliding."""
         s, ds = q @ self.A.T, dq @ self.A.T
-        effort = self.Fv * ds + self.coulomb(q, load) * np.sign(ds) + self.Fo
+        effort = self.Fv * ds + self.coulomb(q, load) * np.sign(ds)
         if self.owner.size:
             z = np.sign(ds[..., self.owner]) if z is None else z
             effort = effort + ((self.F + self.slope * s[..., self.owner]) * z) @ self.S.T
@@ -108,7 +113,8 @@ class Drives:
         """Columns (..., n, k) for the drive parameters. The load is taken as given: mu |g| is not linear in masses."""
         s, ds, dds = (x @ self.A.T for x in (q, dq, ddq))
         sign = np.sign(ds)
-        factor = {"Im": dds, "Fv": ds, "Fc": sign, "Fo": np.ones_like(s), "K": s, "K2": s**2, "Fx": s * sign}
+        one = np.ones_like(s)
+        factor = {"Im": dds, "Fv": ds, "Fc": sign, "Fo": one, "K0": one, "K": s, "K2": s**2, "Fx": s * sign}
         if load is not None:
             factor["mu"] = np.abs(load @ self.L.T) * sign
         columns = [factor[term][..., i, None] * self.A[i] for i, term in self._columns]

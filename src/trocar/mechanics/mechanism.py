@@ -29,7 +29,8 @@ class Mechanism(ArmKinematics):
     """Kinematics and dynamics of an arm: M(q) ddq + c(q, dq) + g(q) + f(q, dq) = tau.
 
     SI units, radians, base axes; arguments may have leading batch axes (..., n). One state goes through Pinocchio,
-    a batch through the same recursions over arrays. Rotor inertia is in M; springs and cables are in g.
+    a batch through the same recursions over arrays. Rotor inertia is in M; springs, cables and constant forces are in
+    g. The effort that a robot reports is tau + effort_bias.
 
     Attributes:
         arm: the facts it is made from. parameters: its inertias and drives, None if the arm has none.
@@ -95,7 +96,7 @@ class Mechanism(ArmKinematics):
         return M, c, g
 
     def friction(self, q: ArrayLike, dq: ArrayLike) -> Array:
-        """f (..., n): viscous, Coulomb (sign(0) = 0) and offset efforts [N m, N].
+        """f (..., n): viscous and Coulomb (sign(0) = 0) efforts [N m, N].
 
         Friction with memory has its value in steady sliding, z = sign(s'); `friction_along` runs it over a motion.
         """
@@ -125,9 +126,9 @@ class Mechanism(ArmKinematics):
     def effort_along(self, recording: Recording) -> Array:
         """Measured effort (N, n) that the model predicts along a recording in joints [N m, N].
 
-        Dynamics, friction with its memory (relaxed at the first row) and offset. A recording without ddq is measured:
-        its motion is that of `trocar.recording.filtered`, 17 Hz, because differences of raw velocities are mostly noise
-        (fewer than 22 rows cannot be filtered and are differentiated as they are).
+        Dynamics, friction with its memory (relaxed at the first row) and `effort_bias`. A recording without ddq is
+        measured: its motion is that of `trocar.recording.filtered`, 17 Hz, because differences of raw velocities are
+        mostly noise (fewer than 22 rows cannot be filtered and are differentiated as they are).
         """
         recording.check_joints(self.arm)
         if len(recording) < 2:
@@ -136,10 +137,10 @@ class Mechanism(ArmKinematics):
             recording = filtered(recording)
         ddq = np.gradient(recording.dq, recording.t, axis=0) if recording.ddq is None else recording.ddq
         friction = self.friction_along(recording.q, recording.t, recording.dq)
-        return self.inverse_dynamics(recording.q, recording.dq, ddq) + friction
+        return self.inverse_dynamics(recording.q, recording.dq, ddq) + friction + self.effort_bias
 
     def inverse_dynamics(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, friction: bool = False) -> Array:
-        """Effort (..., n) of a motion [N m, N]; friction=True adds friction and offset."""
+        """Effort (..., n) of a motion [N m, N]; friction=True adds friction."""
         q, dq, ddq = self.checked_states(q=q, dq=dq, ddq=ddq)
         if q.ndim == 1:
             tau = self._pinocchio.inverse_dynamics(q, dq, ddq)
@@ -194,7 +195,7 @@ class Mechanism(ArmKinematics):
         return weight.reshape(q.shape[:-1]) + self.drives.spring_energy(q) + self.elastics.energy(q)
 
     def regressor(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
-        """Y (..., n, p) with `Y @ parameter_vector` = inverse dynamics with friction; columns `parameter_names`.
+        """Y (..., n, p): Y @ parameter_vector = inverse_dynamics(friction=True) + effort_bias; `parameter_names`.
 
         Friction with memory is in steady sliding. Friction that grows with load takes the load of this set as given.
         """
@@ -226,6 +227,11 @@ class Mechanism(ArmKinematics):
     def _load(self, q: Array) -> Array | None:
         """Gravity efforts, where friction depends on them."""
         return self.gravity(q) if self.drives.loaded else None
+
+    @property
+    def effort_bias(self) -> Array:
+        """(n,): effort that the robot reports less the effort that acts [N m, N], read-only; `Fo` of the drives."""
+        return self.drives.bias
 
     @cached_property
     def parameter_vector(self) -> Array:

@@ -3,8 +3,8 @@
 The equations of motion follow from these arrays alone, with s = A q of the drives and z the states of Dahl friction:
 
     q_tree = E q                                          every tree joint is zero where q is zero
-    tau    = E' tau_tree + A' (Im s'' + K s + K2 s^2) + springs(q) + cables(q) + f
-    f      = A' (Fv s' + (Fc + Fx s + mu |L g|) sign(s') + Fo + sum over its elements of (F + slope s) z)
+    tau    = E' tau_tree + A' (Im s'' + K0 + K s + K2 s^2) + springs(q) + cables(q) + f
+    f      = A' (Fv s' + (Fc + Fx s + mu |L g|) sign(s') + sum over its elements of (F + slope s) z)
 
 tau_tree is the effort of the tree under `gravity`, by Newton-Euler. g is the effort of all potentials at q: weight, K,
 K2, springs and cables. A Dahl element follows z+ = d + (z - d) exp(-|ds| / delta), d = sign(ds); in steady sliding
@@ -43,7 +43,8 @@ class DriveArrays(_ReadOnly):
 
     Attributes:
         names: (m). A: (m, n), weights of s in the joints. L: (m, n), load along s = L g; zero where mu is.
-        Im: (m,) inertia [kg m^2, kg]. Fv: viscous [N m s/rad, N s/m]. Fc: Coulomb, Fo: offset [N m, N].
+        Im: (m,) inertia [kg m^2, kg]. Fv: viscous [N m s/rad, N s/m]. Fc: Coulomb [N m, N].
+        Fo: bias of the measured effort, which is in no equation of motion; K0: constant force [N m, N].
         K: stiffness [N m/rad, N/m]. K2: quadratic [N m/rad^2, N/m^2]. Fx: Coulomb per position [N m/rad, N/m].
         mu: Coulomb per load [1].
         dahl_drive: (k,) index of the drive of each element. dahl_delta: [rad, m]. dahl_F: [N m, N].
@@ -57,6 +58,7 @@ class DriveArrays(_ReadOnly):
     Fv: Array
     Fc: Array
     Fo: Array
+    K0: Array
     K: Array
     K2: Array
     Fx: Array
@@ -191,7 +193,7 @@ def tree_arrays(arm: Arm, inertia: TreeInertia, gravity: Array, drives: Drives, 
 
 
 def _drives(drives: Drives) -> DriveArrays:
-    terms = ("A", "L", "Im", "Fv", "Fc", "Fo", "K", "K2", "Fx", "mu")
+    terms = ("A", "L", "Im", "Fv", "Fc", "Fo", "K0", "K", "K2", "Fx", "mu")
     return DriveArrays(
         names=tuple(drive.name for drive in drives.drives),
         dahl_drive=drives.owner,

@@ -1,6 +1,6 @@
 """Reports: a `Claim` compares a published number with ours; a `Report` of claims is a table, JSON or one HTML page."""
 
-from trocar.report.claim import REASONS, RELATIONS, Claim, Relation
+from trocar.report.claim import KINDS, REASONS, RELATIONS, Claim, Kind, Relation
 from trocar.report.report import Report
 
-__all__ = ["REASONS", "RELATIONS", "Claim", "Relation", "Report"]
+__all__ = ["KINDS", "REASONS", "RELATIONS", "Claim", "Kind", "Relation", "Report"]

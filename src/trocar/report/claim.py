@@ -10,9 +10,17 @@ from typing import Any, Literal, get_args
 from trocar.errors import TrocarError
 
 Relation = Literal["equal", "at_most", "at_least"]
+Kind = Literal["engine", "log", "fit", "one-sided", "own"]
 
 RELATIONS: tuple[str, ...] = get_args(Relation)
-JSON_KEYS = ("id", "published", "ours", "unit", "relation", "tolerance", "holds", "source", "note")
+KINDS: dict[str, str] = {
+    "engine": "our engine or equations equal a printed number or track a logged signal",
+    "log": "a printed number computed again from its authors' log or table",
+    "fit": "our number was fitted to the data it is compared with",
+    "one-sided": "our number stays below or above a printed one",
+    "own": "a bound of our own: nothing was printed",
+}
+JSON_KEYS = ("id", "published", "ours", "unit", "relation", "tolerance", "holds", "kind", "source", "note")
 REASONS = ("not run: ", "not reproducible: ")
 
 
@@ -27,6 +35,7 @@ class Claim:
         unit: unit of published, ours and tolerance; empty for a pure number.
         relation: required of ours to published: equal, at_most or at_least.
         tolerance: allowed excess over the relation, >= 0, in `unit`.
+        kind: the evidence that it is, one of `KINDS`. "engine" with a relation other than equal becomes "one-sided".
         source: of the published number (publication, table, page).
         note: remark; with a number missing, the reason: "not run: ..." or "not reproducible: ...".
     """
@@ -39,6 +48,7 @@ class Claim:
     tolerance: float
     source: str
     note: str = ""
+    kind: Kind = "engine"
 
     def __post_init__(self) -> None:
         for name in ("id", "unit", "source", "note"):
@@ -49,6 +59,10 @@ class Claim:
                 raise self._error(name, "a string that is not empty")
         if self.relation not in RELATIONS:
             raise self._error("relation", f"one of {', '.join(RELATIONS)}")
+        if self.kind not in KINDS:
+            raise self._error("kind", f"one of {', '.join(KINDS)}")
+        if self.kind == "engine" and self.relation != "equal":
+            object.__setattr__(self, "kind", "one-sided")
         self._takenumber("tolerance", "a finite number >= 0")
         if not (math.isfinite(self.tolerance) and self.tolerance >= 0):
             raise self._error("tolerance", "a finite number >= 0")

@@ -223,4 +223,4 @@ class Live(Commands[None]):
         q_ref = setpoint.q if isinstance(setpoint, Setpoint) else state.q
         for recorder in (self.history[name], self._recorders.get(name)):
             if recorder is not None:
-                recorder.add(state.t, state.q, state.dq, arm.ddq, arm.tau, q_ref)
+                recorder.add(state.t, state.q, state.dq, arm.ddq, arm.measured_tau, arm.tau, q_ref)

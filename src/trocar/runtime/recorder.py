@@ -12,17 +12,18 @@ from trocar.control import Controller
 from trocar.errors import TrocarError
 from trocar.recording import Recording
 from trocar.simulation import SimulatedArm
-from trocar.simulation.run import provenance
+from trocar.simulation.run import EFFORT_UNIT, provenance
 from trocar.spatial import Array
 
 
 class Recorder:
     """The last `seconds` of simulated time of one arm, one row every `interval` [s]; one thread writes, any may read.
 
-    Row k: q, dq at t_k with tau, ddq of the step that starts at t_k, and the joint reference then.
+    Row k: q, dq at t_k with the measured tau, the applied one and ddq of the step that starts at t_k, and the joint
+    reference then.
     """
 
-    NAMES = ("q", "dq", "ddq", "tau", "q_ref")
+    NAMES = ("q", "dq", "ddq", "tau", "applied_tau", "q_ref")
 
     def __init__(self, seconds: float, interval: float) -> None:
         self._rows: deque[tuple[float, tuple[Array, ...]]] = deque(maxlen=round(seconds / interval))
@@ -53,6 +54,15 @@ class Recorder:
         if len(rows["t"]) < 2:
             raise TrocarError("nothing was recorded: start a recording, then let the simulation run")
         q_ref, rows["t"] = rows.pop("q_ref"), rows["t"] - rows["t"][0]
+        extra = {"applied_tau": rows.pop("applied_tau")}
         about = provenance(arm, controller)
         names, units = arm.arm.joint_names, arm.arm.joint_units
-        return Recording(**rows, joints=names, joint_units=units, commands={"q": q_ref}, provenance=about)
+        return Recording(
+            **rows,
+            joints=names,
+            joint_units=units,
+            commands={"q": q_ref},
+            extra=extra,
+            extra_units={"applied_tau": EFFORT_UNIT},
+            provenance=about,
+        )

@@ -89,6 +89,8 @@ class Track:
     def frame(self, t: float, number: int = 0, playing: bool = False, speed: float = 1.0) -> Frame:
         """The arm at time t [s]."""
         state: dict[str, Any] = {channel: self.at(channel, t) for channel in CHANNELS}
+        if state["tau"] is not None:
+            state["tau"] = state["tau"] - self.mechanism.effort_bias
         arm = ArmFrame(**state, T_tip=self.mechanism.forward_kinematics(state["q"]))
         return Frame(
             number=number,

@@ -29,7 +29,7 @@ class ArmOptions:
     Attributes:
         parameters: a physically consistent parameter set, its name, or a parameter file. Default: the arm's best set.
         counterweight: False removes the mass and inertia of the counterweight and nothing else.
-        friction: False removes viscous and Coulomb friction, friction with memory, and offsets.
+        friction: False removes viscous and Coulomb friction, and friction with memory.
         transmission: how the counterweight follows the insertion: "rigid", an elastic `Cable`, or "mirrored" (a PID
             makes it follow and its force acts on the tool, as in Ferro et al. 2022).
         compliance: elastic drives of yaw and pitch with motors of their own; `measured_q` then reads the motors.

@@ -23,6 +23,7 @@ from trocar.simulation.stepped_arm import SteppedArm
 from trocar.spatial import Array
 
 REPORTS = 100  # calls of `progress` in a run
+EFFORT_UNIT = "N m or N"  # of a channel of joint efforts
 
 AnyController = Callable[[State, Any], ArrayLike]
 AnyReference = Reference | Callable[[float], TipMotion]
@@ -68,6 +69,7 @@ def simulate(
 
     Controllers and recording see the encoders (`measured_q`), which is the truth unless drives are elastic or faulty.
     Row k of the recording: q, dq at t_k with tau, ddq of the step that starts at t_k, and the commands in force then.
+    tau is the effort as the robot reports it (`measured_tau`), the channel "applied_tau" (N, n) the one that acted.
 
     Args:
         sim: a `Simulator`; or a `Scene`, for which controllers and references are dictionaries by arm (every arm needs
@@ -146,10 +148,11 @@ class _Run:
         if hasattr(controller, "reset"):
             controller.reset()
         self._times: list[float] = []
-        # q, dq, efforts asked for, efforts of the motors and accelerations of the links, side by side; the last two are
-        # mapped to the joints at the end, all rows at once
+        # q, dq, efforts asked for, efforts that the motors gave and accelerations of the links, side by side; the last
+        # two are mapped to the joints at the end, all rows at once
         self._rows = np.empty((-(-steps // every), 4 * sim.n + len(stepped.qvel)))
         self._next_row = iter(self._rows).__next__
+        self._reported: dict[int, Array] = {}  # motor efforts as reported, by row, where there are faults
         self._kept: Setpoint | TipMotion | None = None  # the last one written, if nobody can change it
         self._fresh: list[int] = []  # rows at which a setpoint was written; it holds until the next of them
         first = self._setpoint_at(sim.time)
@@ -174,8 +177,9 @@ class _Run:
     def record(self) -> None:
         """Keep the step just taken."""
         (t, q, dq), stepped = self._state, self._stepped
-        ctrl = stepped.ctrl if stepped.faults is None else stepped.faults.reported
-        np.concatenate((q, dq, self._effort, ctrl, stepped.engine.qacc[self._v]), out=self._next_row())
+        np.concatenate((q, dq, self._effort, stepped.ctrl, stepped.engine.qacc[self._v]), out=self._next_row())
+        if stepped.faults is not None:
+            self._reported[len(self._times)] = stepped.faults.reported.copy()
         if self._setpoint is not self._kept:
             self._write(self._setpoint, len(self._times))
         self._times.append(t)
@@ -194,18 +198,23 @@ class _Run:
         """The recording of all steps kept."""
         arm, extra = self._sim.arm, {name: np.array(values) for name, values in self._extra.items()}
         q, dq, effort, ctrl, qacc = np.split(self._rows, np.arange(1, 5) * arm.n, axis=1)
+        reported = ctrl.copy()
+        for row, motors in self._reported.items():
+            reported[row] = motors
+        joints = self._stepped.joint_from_motor
+        extra["applied_tau"] = (joints @ ctrl[:, :, None])[:, :, 0]
         held = np.repeat(self._fresh, np.diff([*self._fresh, len(self._times)]))
         return Recording(
             t=np.array(self._times),
             q=q,
             dq=dq,
             ddq=(self._stepped.D @ qacc[:, :, None])[:, :, 0],
-            tau=(self._stepped.joint_from_motor @ ctrl[:, :, None])[:, :, 0],
+            tau=(joints @ reported[:, :, None])[:, :, 0] + self._sim.mechanism.effort_bias,
             joints=arm.joint_names,
             joint_units=arm.joint_units,
             commands={name: values[held] for name, values in self._commands.items()} | {"tau": effort},
             extra=extra,
-            extra_units=dict.fromkeys(extra, "m"),
+            extra_units=dict.fromkeys(extra, "m") | {"applied_tau": EFFORT_UNIT},
             provenance=provenance(self._sim, self._controller),
         )
 

@@ -103,6 +103,11 @@ class SimulatedArm:
         return self._stepped.joint_from_motor.dot(self._stepped.reported)
 
     @property
+    def measured_tau(self) -> Array:
+        """Joint efforts (n,) of the step just taken, as the robot reports them: `tau` + `mechanism.effort_bias`."""
+        return self.tau + self.mechanism.effort_bias
+
+    @property
     def delivered(self) -> Array:
         """Joint efforts (n,) that acted in the step just taken [N m, N]: `tau`, unless a motor is faulty."""
         return self._stepped.joint_from_motor.dot(self._stepped.ctrl)
@@ -271,7 +276,7 @@ class SimulatedArm:
         return self._contacts.effort()
 
     def friction_effort(self) -> Array:
-        """Joint efforts (n,) [N m, N] that friction, stiction included, and offsets take, in the step just taken."""
+        """Joint efforts (n,) [N m, N] that friction, stiction included, takes in the step just taken."""
         return constraint_forces.friction_effort(self._slice, self._stepped.forces.friction(self._qpos, self._qvel))
 
     def port_wrench(self) -> Array:

@@ -113,7 +113,7 @@ class SteppedArm:
         """Forget the past and stand at q (n,) with rates dq (n,), in data that were reset."""
         self.wrenches.clear()
         self.forces.reset()
-        self._applied[:] = self.forces.offset
+        self._applied[:] = self.forces.constant
         if self.faults is not None:
             self.faults.reset()
         self.put(q, dq)

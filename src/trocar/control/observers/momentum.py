@@ -24,6 +24,7 @@ class MomentumObserver:
         tau_ext = mean(M) (dq - dq_before) / dt + mean(c + g + f) - tau,    r = a r + (1 - a) tau_ext,  a = e^(-K dt):
 
     the exact solution of the filter for an effort that is constant over the step. Friction with memory goes along.
+    Efforts are given as the robot reports them; the model's `effort_bias` is taken off.
 
     Args:
         mechanism: the model. bandwidth: K, one number or (n,) [rad/s].
@@ -50,7 +51,7 @@ class MomentumObserver:
         self.residual, self.raw = np.zeros(self.mechanism.n), np.zeros(self.mechanism.n)
 
     def update(self, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, dt: float) -> Array:
-        """The residual at a state reached dt [s] after the last one under the joint effort tau (n,) [N m, N]."""
+        """The residual at a state reached dt [s] after the last one under the measured effort tau (n,) [N m, N]."""
         q, dq, tau = self.mechanism.checked_states(q=q, dq=dq, tau=tau)
         if self._before is None:
             raise TrocarError("the observer does not know where the motion began: call reset(q, dq) first")
@@ -58,7 +59,7 @@ class MomentumObserver:
         q0, dq0, M0, rest0 = self._before
         self._z = self.mechanism.drives.states(np.stack([q0, q]), self._z)[-1]
         M, rest = self._terms(q, dq)
-        self.raw = 0.5 * (M0 + M) @ (dq - dq0) / dt + 0.5 * (rest0 + rest) - tau
+        self.raw = 0.5 * (M0 + M) @ (dq - dq0) / dt + 0.5 * (rest0 + rest) - (tau - self.mechanism.effort_bias)
         kept = np.exp(-self.bandwidth * dt)
         self.residual = kept * self.residual + (1.0 - kept) * self.raw
         self._before = (q, dq, M, rest)
@@ -109,7 +110,7 @@ def external_effort(mechanism: Mechanism, recording: Recording, held: bool = Tru
     recording.check_joints(mechanism.arm)
     if len(recording) < 2:
         raise TrocarError("one row is no motion: a recording needs two or more")
-    q, dq, tau = recording.q, recording.dq, recording.tau
+    q, dq, tau = recording.q, recording.dq, recording.tau - mechanism.effort_bias
     M, c, g = mechanism.terms(q, dq)
     rest = c + g
     if friction:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from trocar.experiments.experiment import Context
 from trocar.experiments.ferro2022 import figures, logs, recipe, runs
 from trocar.experiments.ferro2022.logs import TABLE
@@ -30,7 +32,9 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
         if not isinstance(measured, str):
             recording = runs.replay(measured, friction=friction, counterweight=counterweight)
             rows = recording.t >= logs.SETTLED
-            errors = logs.rms((runs.engine_torque(recording) - measured.tau[: len(rows)])[rows])
+            # the robot's efforts have the bias that was identified together with friction
+            torque = np.asarray(recording.tau)[:, logs.ARM] if friction else runs.engine_torque(recording)
+            errors = logs.rms((torque - measured.tau[: len(rows)])[rows])
             shown.append((name, recording, runs.model_torque(mechanism, recording)))
         found += three(name, errors)
         if friction:

@@ -176,7 +176,7 @@ def velocity_run(
 
 def engine_torque(recording: Recording) -> Array:
     """Torque (N, 3) that moved the engine."""
-    return np.array(recording.tau, dtype=float)[:, ARM]
+    return np.array(recording.extra["applied_tau"])[:, ARM]
 
 
 def model_torque(mechanism: Mechanism, recording: Recording) -> Array:

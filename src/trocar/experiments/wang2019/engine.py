@@ -62,7 +62,7 @@ def servoed(parameters: Parameters | Path, recording: Recording, seconds: float)
         t = float(signals.t[0]) + k * sim.timestep
         e, de = path(t) - sim.q, path(t, 1) - sim.dq
         sim.step(forward(t) + mechanism.mass_matrix(sim.q) @ (BANDWIDTH**2 * e + 2 * BANDWIDTH * de))
-        tau[k] = sim.tau
+        tau[k] = sim.measured_tau
     every = round(1.0 / (signals.rate * sim.timestep))
     found = lowpass(tau[::every] @ T, load_recipe(ARM).effort_cutoff, signals.rate)
     rows = np.flatnonzero(signals.used[: len(found)])
@@ -95,8 +95,8 @@ def forward_prediction(
     mechanism = sim.mechanism
     signals, T = _signals(recording)
     q, dq = (x @ T.T for x in (signals.q, signals.dq))
-    applied = signals.tau if under == "recorded" else efforts(mechanism, T, signals)
-    tau = CubicSpline(signals.t, applied @ np.linalg.inv(T))
+    measured = signals.tau if under == "recorded" else efforts(mechanism, T, signals)
+    tau = CubicSpline(signals.t, measured @ np.linalg.inv(T) - mechanism.effort_bias)
     z = mechanism.drives.states(q)
     steps = [round(h / sim.timestep) for h in horizons]
     ahead = [round(h * signals.rate) for h in horizons]

@@ -58,14 +58,14 @@ def sensitivity(model: Mechanism, poses: int = 2000) -> list[Wrong]:
     arm = model.arm
     q = np.random.default_rng(0).uniform(arm.lower, arm.upper, (poses, arm.n))
     true, band = runs.holding(model, q), runs.static_band(model, q)
-    Fo = true - model.gravity(q)[:, :3]
+    K0 = model.drives.constant[:3]
 
     def held(parameters: str = runs.MODEL, **option: Any) -> Array:
         return runs.holding(load_mechanism(runs.ARM, parameters, **option), q)
 
     cases = {
-        "links 10 % too light": 0.9 * (true - Fo) + Fo,
-        "links 10 % too heavy": 1.1 * (true - Fo) + Fo,
+        "links 10 % too light": 0.9 * (true - K0) + K0,
+        "links 10 % too heavy": 1.1 * (true - K0) + K0,
         **{f"instrument {1e3 * mass:+.0f} g": held(added_mass=mass) for mass in (0.1, -0.1, 0.3)},
         **{f"mounting {pitch:+.0f} deg": held(mounting=np.radians(pitch)) for pitch in (5.0, -5.0)},
         "the dVRK's masses": held("saw"),

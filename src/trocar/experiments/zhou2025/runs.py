@@ -127,9 +127,8 @@ def static_band(mechanism: Mechanism, q: Array) -> Array:
 
 
 def held_by(mechanism: Mechanism, q: Array) -> Array:
-    """Effort (..., 7) in the middle of that band: gravity and offsets."""
-    drives = mechanism.drives
-    return mechanism.gravity(q) + drives.Fo @ drives.A
+    """Effort (..., 7) in the middle of that band: gravity, constant forces included."""
+    return mechanism.gravity(q)
 
 
 def holding(mechanism: Mechanism, q: Array) -> Array:
@@ -138,8 +137,8 @@ def holding(mechanism: Mechanism, q: Array) -> Array:
 
 
 def compensating(mechanism: Mechanism) -> GravityCompensation:
-    """Gravity compensation with the model's offsets, which the authors' torques contain."""
-    return GravityCompensation(mechanism, offset=True)
+    """Gravity compensation, with the constant forces that the authors' torques contain."""
+    return GravityCompensation(mechanism)
 
 
 def still_simulator(parameters: str | Parameters = TRUTH, mounting: float = 0.0) -> Simulator:

@@ -128,7 +128,8 @@ class Criterion:
 
     def _drive_factors(self, q: Array, dq: Array, ddq: Array, sign: Array) -> Array:
         s, ds, dds = (x @ self._A.T for x in (q, dq, ddq))
-        factor = {"Im": dds, "Fv": ds, "Fc": sign, "Fo": np.ones_like(s), "K": s, "K2": s**2, "Fx": s * sign}
+        one = np.ones_like(s)
+        factor = {"Im": dds, "Fv": ds, "Fc": sign, "Fo": one, "K0": one, "K": s, "K2": s**2, "Fx": s * sign}
         return np.stack([factor[term][..., i, None] * self._A[i] for i, term in self._columns], axis=-1)
 
     def _with_derivatives(self, q: Array, dq: Array, ddq: Array) -> tuple[Array, Callable[[Array], Array]]:
@@ -148,6 +149,7 @@ class Criterion:
             "Fv": (none, one, none),
             "Fc": (none, by_speed, none),
             "Fo": (none, none, none),
+            "K0": (none, none, none),
             "K": (one, none, none),
             "K2": (2.0 * s, none, none),
             "Fx": (sign, s * by_speed, none),

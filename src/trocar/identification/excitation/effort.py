@@ -41,7 +41,7 @@ class MotorEfforts:
             coulomb = coulomb + drives.mu * np.abs(load)
             weight = mechanism.inverse_dynamics_derivatives(q, rest, rest)[0]
             D[0] += np.einsum("im,nm,mk,nkj->nij", A.T, drives.mu * np.sign(load) * sign, drives.L, weight)
-        tau = mechanism.inverse_dynamics(q, dq, ddq) + (drives.Fv * ds + coulomb * sign + drives.Fo) @ A
+        tau = mechanism.inverse_dynamics(q, dq, ddq) + (drives.Fv * ds + coulomb * sign) @ A
 
         def along(x: Array) -> Array:
             """A' diag(x) A of (N, m) slopes by the drives' coordinates."""

@@ -5,7 +5,7 @@ Yaw q1, pitch q2 and insertion q3 carry the arm's first moment, in base axes,
     S = (D c1 - Z s1,  Y,  D s1 + Z c1),   Z = C + A c2 + B s2 - m3 q3 c2,   Y = A s2 - B c2 - m3 q3 s2  (+ a constant)
 
 so its gravity is tau = -d(g . S)/dq with five numbers, whatever the links, the mounting and the gravity vector g:
-D, C, A, B [kg m] and m3 [kg]. A drive may add a constant effort to each joint (a fourth kind of number, Fo).
+D, C, A, B [kg m] and m3 [kg]. A drive may add a constant force to each joint (a fourth kind of number, K0).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class GravityFit:
     """Least squares of static efforts.
 
     Attributes:
-        coefficients: (5,) D, C, A, B [kg m], m3 [kg]. offset: (3,) constant efforts Fo [N m, N], zero if not fitted.
+        coefficients: (5,) D, C, A, B [kg m], m3 [kg]. offset: (3,) constant forces K0 [N m, N], zero if not fitted.
         covariance: of both, (5 or 8, 5 or 8), from the residuals of each joint.
         q, tau, gravity: what was fitted: poses (N, 3), efforts (N, 3), gravity in base axes (3,).
     """

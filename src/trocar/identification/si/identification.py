@@ -32,19 +32,19 @@ from trocar.spatial import Array
 # Table I: which rows have link inertia, motor inertia, friction, stiffness. Ours by their frame.
 LINKS = {"yaw": "1", "back": "2", "middle": "2''", "end": "2''''", "insertion": "3"}
 DRIVES: dict[str, tuple[str, dict[str, float], dict[str, float], tuple[str, ...]]] = {
-    "yaw": ("1", {"yaw": 1.0}, {}, ("Fv", "Fc", "Fo")),
-    "pitch": ("2, 2'', 2''''", {"pitch": 1.0}, {}, ("Fv", "Fc", "Fo")),
-    "insertion": ("3, 3'", {"insertion": 1.0}, {}, ("Fv", "Fc", "Fo")),
-    "roll": ("4", {"roll": 1.0}, {}, ("Im", "Fv", "Fc", "Fo", "K")),
-    "wrist_pitch": ("5", {"wrist_pitch": 1.0}, {}, ("Im", "Fv", "Fc", "Fo")),
-    "finger_left": ("6", {"wrist_yaw": 1.0, "jaw": -0.5}, {}, ("Fv", "Fc", "Fo")),
-    "finger_right": ("7", {"wrist_yaw": 1.0, "jaw": 0.5}, {}, ("Fv", "Fc", "Fo")),
-    "disc_3": ("M6", {}, {"disc_3": 1.0}, ("Im", "Fv", "Fc", "Fo")),
-    "disc_4": ("M7", {}, {"disc_4": 1.0}, ("Im", "Fv", "Fc", "Fo")),
-    "finger_difference": ("F67", {"jaw": 1.0}, {}, ("Fv", "Fc", "Fo")),
+    "yaw": ("1", {"yaw": 1.0}, {}, ("Fv", "Fc", "K0")),
+    "pitch": ("2, 2'', 2''''", {"pitch": 1.0}, {}, ("Fv", "Fc", "K0")),
+    "insertion": ("3, 3'", {"insertion": 1.0}, {}, ("Fv", "Fc", "K0")),
+    "roll": ("4", {"roll": 1.0}, {}, ("Im", "Fv", "Fc", "K0", "K")),
+    "wrist_pitch": ("5", {"wrist_pitch": 1.0}, {}, ("Im", "Fv", "Fc", "K0")),
+    "finger_left": ("6", {"wrist_yaw": 1.0, "jaw": -0.5}, {}, ("Fv", "Fc", "K0")),
+    "finger_right": ("7", {"wrist_yaw": 1.0, "jaw": 0.5}, {}, ("Fv", "Fc", "K0")),
+    "disc_3": ("M6", {}, {"disc_3": 1.0}, ("Im", "Fv", "Fc", "K0")),
+    "disc_4": ("M7", {}, {"disc_4": 1.0}, ("Im", "Fv", "Fc", "K0")),
+    "finger_difference": ("F67", {"jaw": 1.0}, {}, ("Fv", "Fc", "K0")),
 }
 EXTENDED = {"yaw": ("Im", "mu"), "pitch": ("Im", "mu"), "insertion": ("Im", "Fx")}
-SIGNED = ("Fo", "Fx")  # all other terms must not be negative
+SIGNED = ("K0", "Fx")  # all other terms must not be negative
 WEIGHT = 1e-6  # of the prior, against a squared error of 1 per sample and joint
 SLOWEST = (0.01, 0.01, 0.002, 0.02, 0.02, 0.02, 0.02)  # below this rate the sign of friction is not known [rad/s, m/s]
 

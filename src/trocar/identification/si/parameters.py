@@ -57,7 +57,7 @@ def completed(arm_name: str, name: str, fit: GravityFit | None) -> Parameters:
 
 
 def drives(arm: Arm, offset: Array | None) -> tuple[Drive, ...]:
-    """Friction, rotors and offsets of an arm."""
+    """Friction, rotors and constant forces of an arm."""
     gear = np.array(arm.motors.gear)
     Im = np.array(ROTORS[arm.name]) * gear[: len(ROTORS[arm.name])] ** 2
     F = np.round(static_friction(), 3)
@@ -70,13 +70,13 @@ def drives(arm: Arm, offset: Array | None) -> tuple[Drive, ...]:
             _arm_drive("insertion", Im[2], four_percent[0], VISCOUS[2]),
             _arm_drive("roll", Im[3], four_percent[1], VISCOUS[0]),
         )
-    Fo = [{} if offset is None else {"Fo": round(float(o), 4)} for o in (np.zeros(3) if offset is None else offset)]
+    K0 = [{} if offset is None else {"K0": round(float(o), 4)} for o in (np.zeros(3) if offset is None else offset)]
     wrist = [d for d in load_parameters("PSM", "wang2019").drives if d.name not in ("yaw", "pitch", "insertion")]
     disc = float(round(DISC_ROTOR * gear[3] ** 2, 6))
     return (
-        _arm_drive("yaw", Im[0], F[0, 0], VISCOUS[0], mu=F[0, 1], **Fo[0]),
-        _arm_drive("pitch", Im[1], F[1, 0], VISCOUS[1], mu=F[1, 1], **Fo[1]),
-        _arm_drive("insertion", Im[2], GUIDE, VISCOUS[2], **Fo[2]),
+        _arm_drive("yaw", Im[0], F[0, 0], VISCOUS[0], mu=F[0, 1], **K0[0]),
+        _arm_drive("pitch", Im[1], F[1, 0], VISCOUS[1], mu=F[1, 1], **K0[1]),
+        _arm_drive("insertion", Im[2], GUIDE, VISCOUS[2], **K0[2]),
         _drive(
             "cannula", {"insertion": 1.0}, Fc=F[2, 0] - GUIDE, Fv=round(VISCOUS[2] * (F[2, 0] - GUIDE), 2), Fx=F[2, 1]
         ),
@@ -94,8 +94,8 @@ def _drive(name: str, joints: dict[str, float], **terms: float) -> Drive:
 
 
 def _wrist_drive(drive: Drive, disc: float) -> Drive:
-    """The Classic's, without its offset, which belongs to one arm."""
-    terms: dict[str, Any] = {term: getattr(drive, term) for term in drive.terms if term != "Fo"}
+    """The Classic's, without its bias and constant force, which belong to one arm."""
+    terms: dict[str, Any] = {term: getattr(drive, term) for term in drive.terms if term not in ("Fo", "K0")}
     if "Im" in terms:
         terms["Im"] = disc
     return Drive(name=drive.name, joints=drive.joints, motors=drive.motors, terms=tuple(terms), **terms)

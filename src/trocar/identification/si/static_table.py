@@ -67,7 +67,8 @@ def static_friction() -> Array:
     Yaw and pitch: [N m], per load. Insertion: [N] at q3 = 0, per depth [N/m].
     """
     table = table_two()
-    load = np.abs(gravity_regressor(table.q) @ measured().coefficients)
+    fit = measured()
+    load = np.abs(gravity_regressor(table.q) @ fit.coefficients + fit.offset)
     against = np.stack([load[:, 0], load[:, 1], table.q[:, 2]], axis=-1)
     rows = [np.polyfit(against[:, j], table.half_band[:, j], 1)[::-1] for j in range(3)]
     return np.array(rows)

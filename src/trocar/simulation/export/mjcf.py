@@ -27,7 +27,7 @@ FRICTION = (1.0, 0.005, 0.0001)  # MuJoCo's default
 
 
 def mjcf(sim: Simulator, meshes: list[Mesh]) -> str:
-    """Text of arm.xml. `ctrl` is the actuator effort; constant offsets of the drives are the actuators' bias."""
+    """Text of arm.xml. `ctrl` is the actuator effort; constant forces of the drives are the actuators' bias."""
     spec, arm = sim.spec, sim.arm
     name = arm.name.lower()
     stiff = (2.0 * sim.timestep, 1.0)
@@ -54,6 +54,8 @@ def mjcf(sim: Simulator, meshes: list[Mesh]) -> str:
     _tendons(root, spec, stiff)
     _equalities(root, spec)
     _actuators(root, sim)
+    custom = add(root, "custom")
+    add(custom, "numeric", name="effort_bias", data=sim.mechanism.effort_bias)
     keys = add(root, "keyframe")
     add(keys, "key", name="home", qpos=arm.E @ np.array(arm.home))
     return document(root, [f"{arm.name} with {sim.parameters.name}: {sim.parameters.source}. See README.md."])
@@ -215,9 +217,9 @@ def _equalities(root: Element, spec: mujoco.MjSpec) -> None:
 
 
 def _actuators(root: Element, sim: Simulator) -> None:
-    """One motor each; the constant offset of the drives, in actuator coordinates, is its bias."""
+    """One motor each; the constant force of the drives, in actuator coordinates, is its bias."""
     section = add(root, "actuator")
-    for actuator, bias in zip(sim.spec.actuators, offsets(sim), strict=True):
+    for actuator, bias in zip(sim.spec.actuators, constant_efforts(sim), strict=True):
         target = "tendon" if actuator.trntype == mujoco.mjtTrn.mjTRN_TENDON else "joint"
         element = add(section, "general", name=actuator.name, gear=_some(actuator.gear[0], unless=1.0))
         element.set(target, actuator.target)
@@ -226,11 +228,9 @@ def _actuators(root: Element, sim: Simulator) -> None:
             element.set("biasprm", numbers([bias, 0.0, 0.0]))
 
 
-def offsets(sim: Simulator) -> Array:
-    """Constant effort (actuators,) [N m, N] of the drives' friction offsets, in actuator coordinates."""
-    drives = sim.mechanism.drives
-    tau = -(drives.Fo @ drives.A) if sim.options.friction else np.zeros(sim.n)
-    return np.asarray(sim.arm.motors.coupling.T @ tau)
+def constant_efforts(sim: Simulator) -> Array:
+    """Constant effort (actuators,) [N m, N] of the drives' K0, in actuator coordinates."""
+    return np.asarray(sim.arm.motors.coupling.T @ -sim.mechanism.drives.constant)
 
 
 def _some(value: float, unless: float = 0.0) -> float | None:

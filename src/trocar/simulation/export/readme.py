@@ -68,7 +68,8 @@ def _steps(sim: Simulator) -> list[str]:
         f"Motors: {source['motors']}. One actuator each; `ctrl` is its effort in N m or N.",
         "Loops are `connect` constraints between sites; what a cable makes a link follow is a `joint` equality. A drive"
         " on one joint is that joint's damping, friction loss, armature and stiffness; one on several is a fixed"
-        " tendon. The constant offset of friction is the bias of the actuators.",
+        " tendon. A constant force is the bias of an actuator. The numeric `effort_bias` is no force: it is the joint"
+        " effort that the robot reports less the one that acts.",
         "Collision shapes are boxes and capsules. Meshes are drawn by trocar; none comes from the maker.",
     ]
 

@@ -22,7 +22,7 @@ from trocar.spatial import Array
 
 
 class ArmForces:
-    """Offsets, cables, mirrored counterweight, elastic drives, friction with memory and port, as generalised forces.
+    """Constant forces, cables, mirrored counterweight, elastic drives, friction with memory, port: generalised forces.
 
     Friction that varies with position or load is set in the model instead, where it sticks and slides.
 
@@ -31,7 +31,7 @@ class ArmForces:
         D: (n, nv), q = D qpos. elastic: its elastic drives, if any.
 
     Attributes:
-        offset: (nv,) forces that act in every state [N m, N]. acts: True if any force depends on the state.
+        constant: (nv,) forces that act in every state [N m, N]. acts: True if any force depends on the state.
         hysteresis: friction with memory, None without. port: body wall and seal, None without.
     """
 
@@ -44,7 +44,7 @@ class ArmForces:
         self._varying: VaryingFriction | None = None
         self.take(equations)
         drives = equations.drives
-        self.offset = -(drives.Fo @ drives.A) @ D if options.friction else np.zeros(D.shape[1])
+        self.constant = -drives.constant @ D
         memory = options.friction and drives.owner.size
         self.hysteresis = Hysteresis(equations, D, timestep) if memory else None
         if options.friction:
@@ -68,7 +68,7 @@ class ArmForces:
     def act(self, qpos: Array, qvel: Array, applied: Array) -> None:
         """Into `applied` (nv,), and friction into the model, for the step about to be taken."""
         if self._forces:
-            applied[:] = self.offset
+            applied[:] = self.constant
             for force in self._forces:
                 applied += force(qpos, qvel)
         if self._varying is not None:
@@ -82,8 +82,8 @@ class ArmForces:
         return True
 
     def friction(self, qpos: Array, qvel: Array) -> Array:
-        """Generalised force (nv,) of offsets and of friction with memory."""
-        return self.offset if self.hysteresis is None else self.offset + self.hysteresis.force(qpos, qvel)
+        """Generalised force (nv,) of friction with memory."""
+        return np.zeros(len(self.constant)) if self.hysteresis is None else self.hysteresis.force(qpos, qvel)
 
     def place(self, qpos: Array) -> None:
         """The joints were put here, not moved."""

@@ -188,8 +188,8 @@ def drive_element(arm: Arm, drive: Drive) -> DriveElement:
 def _add_drive(spec: mujoco.MjSpec, arm: Arm, drive: Drive, friction: bool, stiff: Sequence[float]) -> None:
     """A drive's inertia, stiffness and friction.
 
-    What is not constant is not here: the simulator applies the offset and friction with memory as generalised forces
-    and sets Coulomb friction that depends on position or load before every step.
+    The simulator applies constant forces and friction with memory as generalised forces, and sets Coulomb friction
+    that depends on position or load before every step.
     """
     stands_for = drive_element(arm, drive)
     name, weight = stands_for.name, stands_for.weight

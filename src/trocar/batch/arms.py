@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -65,9 +66,9 @@ class BatchArms:
         mask = np_.asarray(mask)
         if mask.shape != state.batch or mask.dtype != bool:
             raise TrocarError(f"mask must be boolean of shape {state.batch}, got {mask.dtype} of shape {mask.shape}")
-        new = self.state(
-            *(None if x is None else held_inputs(self.backend, (x,), self.n, state.batch) for x in (q, dq))
-        )
+        shape = (self.n, *state.batch)
+        given = [None if x is None else held_inputs(self.backend, (x,), self.n, state.batch) for x in (q, dq)]
+        new = self.state(*(x if x is None or x.shape == shape else np_.broadcast_to(x[:, None], shape) for x in given))
         integral = None if state.integral is None else np_.where(mask, 0.0, state.integral)
         return BatchState(np_.where(mask, new.rows, state.rows), state.layout, integral)
 
@@ -79,9 +80,9 @@ class BatchArms:
         Raises `NotFinite` if a state is no longer finite.
         """
         stepper = self._stepper("effort")
-        fixed = stepper.fixed if dt == stepper.dt else stepper.prepared(dt, {})
+        fixed = stepper.fixed if type(dt) is float and dt == stepper.dt else stepper.prepared(dt, {})
         rows = state.rows
-        if rows.ndim == 1 and stepper.one is not None and fixed.ndim == 1:
+        if rows.ndim == 1 and state.layout is stepper.layout and stepper.one is not None and fixed.ndim == 1:
             if type(tau) is not np.ndarray:
                 tau = np.asarray(tau, dtype=float)
             if tau.shape != (self.n,):
@@ -117,7 +118,6 @@ class BatchArms:
             dt: length of a step [s]. steps: number of steps. Default: that of the efforts or references.
             every: record every so many steps. log: False records nothing. t0: time of the first step [s].
         """
-        checked_positive(dt, "dt")
         every = checked_count(every, "every")
         self._check_batch(state)
         if callable(tau):
@@ -151,11 +151,11 @@ class BatchArms:
     def with_parameters(self, **values: ArrayLike) -> BatchArms:
         """These arms with other parameters, each as in `mechanism.tree` or with a trailing axis (..., N).
 
-        mass, com, inertia, gravity; Im, Fv, Fc, K, K2, Fx, mu of the drives; dahl_delta, dahl_F, dahl_slope; payload
-        [kg], a point mass at payload_com (3,) [m] in the tip frame. The generated code is the same unless a value that
-        was zero for all arms is so no longer.
+        mass, com, inertia, gravity; Im, Fv, Fc, K0, K, K2, Fx, mu of the drives; dahl_delta, dahl_F, dahl_slope;
+        payload [kg], a point mass at payload_com (3,) [m] in the tip frame. The generated code is the same unless a
+        value that was zero for all arms is so no longer.
         """
-        changed = self.parameters.replaced(values)
+        changed = self.parameters.replaced(values, self.backend.traced)
         new = type(self)(self.mechanism, self.backend, changed, self.limits)
         same = all(np.array_equal(changed.pattern[name], self.parameters.pattern[name]) for name in changed)
         if same:
@@ -223,13 +223,13 @@ class BatchArms:
         if state.layout != wanted:
             raise TrocarError("the state is of arms with other friction; make it with state() of these arms")
         if self.parameters.batch and state.batch != self.parameters.batch:
-            raise TrocarError(f"the parameters are of {self.parameters.batch[0]} arms, the state is of {state.batch}")
+            raise TrocarError(f"the parameters are of {self.parameters.batch[0]} arms, the state is of {_arms(state)}")
 
     def _not_finite(self, state: BatchState, arm: int, steps: int) -> NotFinite:
         where = f"arm {arm} of {state.batch[0]}" if state.batch else "the arm"
         within = "one step" if steps == 1 else f"{steps} steps"
         return NotFinite(
-            f"{where} has a state that is not finite after {within}: check its state and efforts, or take shorter steps",
+            f"{where} has a state that is not finite after {within}; check its state and efforts, or use a shorter dt",
             arm if state.batch else None,
         )
 
@@ -246,12 +246,21 @@ class BatchArms:
         if steps is None:
             raise TrocarError("efforts from a function need steps=, the number of steps")
         kernel, fixed = self._stepper("effort").kernel, self._stepper("effort").prepared(dt, {})
+
+        def inputs_at(rows: Any, k: Any) -> Any:
+            now = BatchState(rows, state.layout, state.integral)
+            return held_inputs(self.backend, (tau(now, t0 + k * dt),), self.n, state.batch)
+
+        if hasattr(kernel, "run_function"):
+            rows, log, bad = kernel.run_function(state.rows, fixed, inputs_at, checked_count(steps, "steps"), every)
+            if bad >= 0:
+                raise self._not_finite(state, bad, steps)
+            end = BatchState(rows, state.layout, state.integral)
+            return end, None if log is None else self._log(log, dt, every, t0)
         rows, samples = state.rows, []
         for k in range(steps):
-            now = BatchState(rows, state.layout, state.integral)
-            inputs = held_inputs(self.backend, (tau(now, t0 + k * dt),), self.n, state.batch)
             recorded = 1 if every and k % every == 0 else 0
-            rows, sample, bad = kernel.run(rows, fixed, inputs, 1, True, recorded)
+            rows, sample, bad = kernel.run(rows, fixed, inputs_at(rows, k), 1, True, recorded)
             if bad >= 0:
                 raise self._not_finite(state, bad, k + 1)
             if sample is not None:
@@ -260,25 +269,28 @@ class BatchArms:
         return end, self._log(self.backend.arrays.concatenate(samples), dt, every, t0) if samples else None
 
     def _log(self, samples: Any, dt: float, every: int, t0: float) -> BatchLog:
-        t = t0 + dt * every * np.arange(len(samples))
-        parameters = self.mechanism.parameters
-        about = {"parameters": "" if parameters is None else parameters.name, "engine": f"batch, {self.backend.name}"}
-        return BatchLog(t, samples, self.mechanism.arm, about)
+        return BatchLog(t0 + dt * every * np.arange(len(samples)), samples, self.mechanism, self.backend.name)
 
     def _gains(self, control: Control) -> dict[str, Any]:
         """Gains by the names of the generated inputs."""
         published = self.mechanism.arm.gains if isinstance(control, PID) else None
         found = {}
         for name, given in control.gains.items():
-            value = np.asarray(getattr(published, name) if given is None else given, dtype=float)
-            value = np.broadcast_to(value, (self.n,)) if value.ndim == 0 else value
-            if value.ndim > 2 or value.shape[0] != self.n or not (np.isfinite(value) & (value >= 0)).all():
+            traced = self.backend.traced(given)
+            value = given if traced else np.asarray(getattr(published, name) if given is None else given, dtype=float)
+            value = self.backend.arrays.broadcast_to(value, (self.n,)) if value.ndim == 0 else value
+            fine = value.ndim <= 2 and value.shape[0] == self.n
+            if not fine or not (traced or (np.isfinite(value) & (value >= 0)).all()):
                 raise TrocarError(
                     f"{name} must be finite and not negative: one number, ({self.n},) or ({self.n}, N); "
                     f"got shape {value.shape}"
                 )
             found |= {f"{name}@{j}": value[j] for j in range(self.n)}
         return found
+
+
+def _arms(state: BatchState) -> str:
+    return f"{state.batch[0]} arms" if state.batch else "one arm"
 
 
 class _Stepper:
@@ -292,14 +304,13 @@ class _Stepper:
 
     def prepared(self, dt: float, gains: Mapping[str, Any]) -> Any:
         """Fixed values for steps of this length; those without gains are kept."""
-        checked_positive(dt, "dt")
+        if isinstance(dt, Real):
+            dt = checked_positive(float(dt), "dt")
         given = {"dt": dt, **gains}
-        values = [
-            np.asarray(given[node.name], dtype=float) if node.name in given else self._parameters.entry(node.name)
-            for node in self.program.parameters
-        ]
+        names = [node.name for node in self.program.parameters]
+        values = [given[name] if name in given else self._parameters.entry(name) for name in names]
         fixed = self.kernel.fixed(values)
-        if not gains:
+        if not gains and all(isinstance(value, float | np.ndarray) for value in values):
             self.dt, self.fixed = dt, fixed
         return fixed
 

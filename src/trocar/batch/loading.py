@@ -26,7 +26,7 @@ def load(
     backend: str = "c",
     friction: bool = True,
     limits: bool = True,
-    precision: str = "float64",
+    precision: str | None = None,
     threads: int = 1,
     counterweight: bool = True,
     instrument: str | Path | None = None,
@@ -43,11 +43,13 @@ def load(
         parameters: physically consistent parameter set, its name, or a file. Default: the arm's best set.
         backend: "c", compiled at first use; "cuda", a kernel on an NVIDIA GPU; or "jax".
         friction: False leaves all friction out. limits: stop the joints at their limits.
-        precision: float64 or float32. threads: of the C backend, for batches.
+        precision: float64 or float32. Default: float64 in C, float32 in CUDA, that of JAX's configuration in JAX.
+        threads: of the C backend, for batches.
         counterweight, instrument, gravity, mounting, rotor_inertia, endoscope, added_mass: as for `load_mechanism`.
     """
     check_known("backend", BACKENDS, backend)
-    check_known("precision", PRECISIONS, precision)
+    if precision is not None:
+        check_known("precision", PRECISIONS, precision)
     if isinstance(threads, bool) or threads != int(threads) or threads < 1:
         raise TrocarError(f"threads must be a whole number, 1 or more, got {threads!r}")
     if isinstance(arm, Mechanism):
@@ -70,7 +72,7 @@ def load(
     return BatchArms(mechanism, _backend(backend, precision, int(threads)), BatchParameters.of(tree, friction), limits)
 
 
-def _backend(name: str, precision: str, threads: int) -> Any:
+def _backend(name: str, precision: str | None, threads: int) -> Any:
     if name == "c":
         from trocar.batch.backends.c import CBackend
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from trocar.arms import Arm
 from trocar.errors import TrocarError
+from trocar.mechanics import Mechanism
 from trocar.recording import Recording
 
 
@@ -18,13 +18,13 @@ class BatchLog:
 
     Attributes:
         t: (S,) times of the samples [s]. samples: (S, 4 n) or (S, 4 n, N): q, dq, tau and ddq.
-        arm: facts of the arm. provenance: for recordings.
+        mechanism: the equations that were stepped. backend: its name.
     """
 
     t: Any
     samples: Any
-    arm: Arm
-    provenance: dict[str, Any] = field(default_factory=dict)
+    mechanism: Mechanism
+    backend: str
 
     @property
     def q(self) -> Any:
@@ -50,7 +50,7 @@ class BatchLog:
         return len(self.t)
 
     def recording(self, arm: int = 0) -> Recording:
-        """The motion of one arm of the batch."""
+        """The motion of one arm of the batch; tau as its robot would report it, the channel applied_tau as it acted."""
         samples = np.asarray(self.samples, dtype=float)
         if samples.ndim == 3:
             count = samples.shape[2]
@@ -60,19 +60,27 @@ class BatchLog:
         elif arm:
             raise TrocarError(f"the log has one arm, 0, got {arm}")
         q, dq, tau, ddq = np.split(samples, 4, axis=1)
+        facts, parameters = self.mechanism.arm, self.mechanism.parameters
         return Recording(
             t=np.asarray(self.t),
             q=q,
             dq=dq,
             ddq=ddq,
-            tau=tau,
-            joints=self.arm.joint_names,
-            joint_units=self.arm.joint_units,
-            provenance={"arm": self.arm.name, **self.provenance, "batch_index": int(arm)},
+            tau=tau + self.mechanism.effort_bias,
+            joints=facts.joint_names,
+            joint_units=facts.joint_units,
+            extra={"applied_tau": tau},
+            extra_units={"applied_tau": "N m or N"},
+            provenance={
+                "arm": facts.name,
+                "parameters": "" if parameters is None else parameters.name,
+                "engine": f"batch, {self.backend}",
+                "batch_index": int(arm),
+            },
         )
 
     def _part(self, k: int) -> Any:
-        n = self.arm.n
+        n = self.mechanism.n
         return self.samples[:, k * n : (k + 1) * n]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -13,7 +13,7 @@ from trocar.errors import TrocarError, check_known
 from trocar.mechanics.tree_arrays import TreeArrays
 from trocar.spatial import Array
 
-DRIVE_TERMS = ("Im", "Fv", "Fc", "K", "K2", "Fx", "mu")
+DRIVE_TERMS = ("Im", "Fv", "Fc", "K0", "K", "K2", "Fx", "mu")
 DAHL_TERMS = ("dahl_delta", "dahl_F", "dahl_slope")
 INERTIA_TERMS = ("mass", "com", "inertia")
 FRICTION_TERMS = ("Fv", "Fc", "Fx", "mu")
@@ -54,12 +54,13 @@ class BatchParameters(Mapping[str, Array]):
         arrays = {name: np.array(value, dtype=float) for name, value in values.items()}
         return cls(arrays, {name: value.shape for name, value in arrays.items()})
 
-    def replaced(self, changes: Mapping[str, Any]) -> BatchParameters:
-        """These parameters with some of them changed; every value is checked."""
+    def replaced(self, changes: Mapping[str, Any], traced: Callable[[Any], bool]) -> BatchParameters:
+        """These parameters with some of them changed; every value that is not traced is checked."""
         check_known("parameter of a batch", list(self._values), *changes)
         values = dict(self._values)
         for name, given in changes.items():
-            values[name] = _checked(name, given, self._shapes[name])
+            check = _checked_shape if traced(given) else _checked
+            values[name] = check(name, given, self._shapes[name])
         return type(self)(values, self._shapes)
 
     def __getitem__(self, name: str) -> Array:
@@ -80,10 +81,12 @@ class BatchParameters(Mapping[str, Array]):
     def entry(self, name: str) -> Array:
         """Value () or (N,) of the input of that name."""
         parameter, _, index = name.partition("@")
-        return np.asarray(self._values[parameter][tuple(int(i) for i in index.split(",") if i)])
+        return self._values[parameter][tuple(int(i) for i in index.split(",") if i)]
 
     def _present(self, name: str) -> Array:
         value, shape = self._values[name], self._shapes[name]
+        if not isinstance(value, np.ndarray):  # traced: any value may come
+            return np.ones(shape, dtype=bool)
         nonzero = np.asarray(value != 0.0)
         present = nonzero.any(axis=-1) if value.ndim > len(shape) else nonzero
         if name in INERTIA_TERMS:
@@ -95,8 +98,9 @@ class BatchParameters(Mapping[str, Array]):
     def _massive(self) -> Array:
         massive = np.zeros(self._shapes["mass"], dtype=bool)
         for name in ("mass", "inertia"):
-            nonzero = self._values[name] != 0.0
-            massive |= nonzero.reshape(len(massive), -1).any(axis=1)
+            value = self._values[name]
+            traced = not isinstance(value, np.ndarray)
+            massive |= traced or (value != 0.0).reshape(len(massive), -1).any(axis=1)
         return massive
 
 
@@ -104,13 +108,17 @@ def entry_name(name: str, index: Shape) -> str:
     return f"{name}@{','.join(map(str, index))}"
 
 
-def _checked(name: str, given: Any, shape: Shape) -> Array:
-    value = np.array(given, dtype=float)
+def _checked_shape(name: str, value: Any, shape: Shape) -> Any:
     if value.shape[: len(shape)] != shape or value.ndim > len(shape) + 1:
         trailing = f"({', '.join(map(str, (*shape, 'N')))})"
         raise TrocarError(
             f"{name} must have shape {shape} or, with a value for each arm, {trailing}; got {value.shape}"
         )
+    return value
+
+
+def _checked(name: str, given: Any, shape: Shape) -> Array:
+    value = _checked_shape(name, np.array(given, dtype=float), shape)
     if not np.isfinite(value).all():
         raise TrocarError(f"{name} must be finite")
     if name in NOT_NEGATIVE and (value < 0).any():

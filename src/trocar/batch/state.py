@@ -46,13 +46,21 @@ class BatchState:
 
     @property
     def friction(self) -> Any:
-        """Coulomb friction forces (f,) or (f, N) of the last step along the coordinates that have some [N m, N]."""
-        return self.rows[2 * self.layout.n : 2 * self.layout.n + self.layout.friction]
+        """Coulomb friction forces (f,) or (f, N) on the coordinates that have some, in the last step [N m, N]."""
+        return self._part(2 * self.layout.n, self.layout.friction)
+
+    @property
+    def stops(self) -> Any:
+        """Forces (n,) or (n, N) of the joint limits in the last step [N m, N]."""
+        return self._part(2 * self.layout.n + self.layout.friction, self.layout.stops)
 
     @property
     def hysteresis(self) -> Any:
         """States (k,) or (k, N) of the Dahl elements, in [-1, 1]."""
-        return self.rows[2 * self.layout.n + self.layout.friction :]
+        return self._part(self.layout.rows - self.layout.dahl, self.layout.dahl)
+
+    def _part(self, start: int, count: int) -> Any:
+        return self.rows[start : start + count]
 
     def __repr__(self) -> str:
         arms = f"{self.batch[0]} arms" if self.batch else "one arm"

@@ -25,15 +25,18 @@ class CBackend:
     """Compiles programs with the system's C compiler.
 
     Args:
-        precision: float64 or float32. threads: of a batch.
+        precision: float64 or float32; None for float64. threads: of a batch.
     """
 
     name = "c"
     arrays = np
 
-    def __init__(self, precision: str, threads: int) -> None:
-        self.precision, self.threads = precision, threads
-        self.dtype = np.dtype(precision)
+    def __init__(self, precision: str | None, threads: int) -> None:
+        self.precision, self.threads = precision or "float64", threads
+        self.dtype = np.dtype(self.precision)
+
+    def traced(self, value: Any) -> bool:
+        return False
 
     def check_finite(self, array: Array, name: str) -> None:
         if not np.isfinite(array).all():

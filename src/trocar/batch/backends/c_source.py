@@ -27,7 +27,9 @@ typedef real V;
 static inline V MIN(V a, V b) { return a < b ? a : b; }
 static inline V MAX(V a, V b) { return a > b ? a : b; }
 static inline V SIGN(V a) { return (real)((a > 0) - (a < 0)); }
-static inline int finite_lanes(V a, long count) { (void)count; return a == a ? 1 : 0; }
+typedef int Finite;
+#define FINITE(a) ((a) >= -LARGEST && (a) <= LARGEST)
+static inline int first_bad(Finite fine) { return fine ? 1 : 0; }
 """
 
 # Types and functions of several lanes. A comparison of vectors gives all ones or all zeros in each lane.
@@ -68,13 +70,15 @@ static inline V SIN(V a) { V r; for (int w = 0; w < LANES; w++) r[w] = F(sin)(a[
 static inline V COS(V a) { V r; for (int w = 0; w < LANES; w++) r[w] = F(cos)(a[w]); return r; }
 static inline V EXP(V a) { V r; for (int w = 0; w < LANES; w++) r[w] = F(exp)(a[w]); return r; }
 #endif
-static inline int finite_lanes(V a, long count) {
-  for (int w = 0; w < LANES && w < count; w++) if (!(a[w] == a[w])) return w;
+typedef I Finite;
+#define FINITE(a) ((I)((a) >= -LARGEST) & (I)((a) <= LARGEST))
+static inline int first_bad(Finite fine) {
+  for (int w = 0; w < LANES; w++) if (!fine[w]) return w;
   return LANES;
 }
 """
 
-# Arrays are rows of arms: element (row, arm) of x is x[row * arms + arm]. `fixed` and `input` have strides of their own,
+# Arrays are rows of arms: element (row, arm) of x is x[row * arms + arm]. `fixed` and `input` have their own strides,
 # zero where all arms or all steps share a value. Returns the first arm whose state is not finite, or -1.
 RUN = """\
 static inline V load(const real *from, long stride, long count) {
@@ -109,12 +113,12 @@ long trocar_run(real *state, const real *fixed, long fixed_row, long fixed_arm, 
       if (sample)
         for (long r = 0; r < OUTPUTS; r++) store(sample + (LOGGED + r) * arms, y[r], count);
     }
-    V sum = ALL(0);
+    Finite fine = FINITE(ALL(0));
     for (long r = 0; r < STATE; r++) {
-      sum += x[r] * ALL(0);
+      fine &= FINITE(x[r]);
       store(state + r * arms + arm, x[r], count);
     }
-    const long bad = finite_lanes(sum, count);
+    const long bad = first_bad(fine);
     if (bad < (count < LANES ? count : LANES) && arm + bad < first) first = arm + bad;
   }
   return first < arms ? first : -1;
@@ -124,10 +128,11 @@ long trocar_run(real *state, const real *fixed, long fixed_row, long fixed_arm, 
 # One arm, one step, few arguments: the shortest way from Python.
 ONE = """\
 long trocar_one(real *x, const real *p, const real *u) {
-  real y[OUTPUTS + 1], sum = 0;
+  real y[OUTPUTS + 1];
+  Finite fine = 1;
   program(x, p, u, y);
-  for (long r = 0; r < STATE; r++) sum += x[r] * 0;
-  return sum == sum ? -1 : 0;
+  for (long r = 0; r < STATE; r++) fine &= FINITE(x[r]);
+  return fine ? -1 : 0;
 }
 """
 
@@ -139,9 +144,11 @@ def c_source(program: Program, precision: str = "float64", lanes: bool = True) -
         precision: float64 or float32. lanes: a vector of arms at once instead of one arm.
     """
     head = [
+        "#include <float.h>",
         "#include <math.h>",
         "#include <string.h>",
         f"typedef {REAL[precision]} real;",
+        f"#define LARGEST {'DBL_MAX' if precision == 'float64' else 'FLT_MAX'}",
         f"typedef {'long' if precision == 'float64' else 'int'} whole;",
         f"#define F(name) name{'' if precision == 'float64' else '##f'}",
         f"#define F64_32(a, b) {'a' if precision == 'float64' else 'b'}",

@@ -106,11 +106,12 @@ class ArmEquations:
     # -- potentials --------------------------------------------------------------------------------------------------
 
     def _with_potentials(self, tau: list[Node]) -> list[Node]:
-        """Efforts with those of stiffnesses, lever springs and cables added; see `trocar.mechanics.tree_arrays`."""
+        """Efforts with those of the other potentials added: constant forces, stiffnesses, lever springs and cables."""
         q, tau = self.q, list(tau)
         for d, row in enumerate(self.A):
             s = self.along(row, q)
-            effort = self.parameter("K", d) * s + self.parameter("K2", d) * (s * s)
+            K0, K, K2 = (self.parameter(term, d) for term in ("K0", "K", "K2"))
+            effort = K0 + K * s + K2 * (s * s)
             add_along(tau, effort, row)
         springs, cables = self.tree.springs, self.tree.cables
         for j, k, r, h, rest, offset in _entries(

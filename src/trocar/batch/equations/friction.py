@@ -1,14 +1,4 @@
-"""Friction of the drives: Coulomb friction that sticks, and Dahl elements.
-
-Coulomb friction acts along coordinates s = a.q with a force phi, |phi| <= F. Over a step of length dt it changes the
-velocity v to v - dt phi M^-1 a'. Sticking is the phi that makes a.v zero; where that needs more than F, it slides and
-phi = +/-F. With several coordinates this is a projected Gauss-Seidel iteration: for one row after the other,
-
-    phi+ = clip(phi + a.v / (dt a M^-1 a'), -F, F),     v+ = v - dt (phi+ - phi) M^-1 a'
-
-Two sweeps, the second backwards, that begin with the forces of the step before: at rest these are the answer already,
-so a load below Coulomb friction moves nothing.
-"""
+"""Friction of the drives: bounds of Coulomb friction, viscous friction, and Dahl elements."""
 
 from __future__ import annotations
 
@@ -19,11 +9,9 @@ import numpy as np
 
 from trocar.batch.equations.arm import ArmEquations, add_along, add_outer
 from trocar.batch.equations.dynamics import Matrix
-from trocar.batch.equations.factorisation import Factor
-from trocar.batch.graph import Graph, Node, absolute, exp, maximum, minimum, sign
+from trocar.batch.graph import Node, absolute, exp, maximum, sign
 from trocar.spatial import Array
 
-SWEEPS = 2
 _PARALLEL = 1e-12
 
 
@@ -64,24 +52,6 @@ def _coulomb(arm: ArmEquations, d: int) -> Node:
     return bound
 
 
-def stuck(
-    rows: Sequence[StickingRow], phi: Sequence[Node], v: Sequence[Node], factor: Factor, dt: Node
-) -> tuple[list[Node], list[Node]]:
-    """Velocity and friction forces at the end of the sweeps; v has the forces phi in it already."""
-    graph = dt.graph
-    v, phi = list(v), list(phi)
-    push = [[dt * x for x in factor.solved([graph.constant(c) for c in row.a])] for row in rows]
-    gain = [1.0 / _along(graph, row.a, change) for row, change in zip(rows, push, strict=True)]
-    for sweep in range(SWEEPS):
-        for k in reversed(range(len(rows))) if sweep % 2 else range(len(rows)):
-            wanted = phi[k] + _along(graph, rows[k].a, v) * gain[k]
-            new = maximum(minimum(wanted, rows[k].bound), -rows[k].bound)
-            change = new - phi[k]
-            phi[k] = new
-            v = [x - change * y for x, y in zip(v, push[k], strict=True)]
-    return v, phi
-
-
 def damping(arm: ArmEquations) -> Matrix:
     """(n, n): viscous friction of all drives."""
     B = [[arm.graph.zero] * arm.n for _ in range(arm.n)]
@@ -104,12 +74,12 @@ class DahlElements:
         self._rows = [arm.A[int(drives.dahl_drive[e])] for e in self.index]
         self.z = [arm.graph.input(f"z@{e}") for e in self.index]
 
-    def add_effort(self, tau: list[Node]) -> None:
-        """Add the friction efforts (F + slope s) z to tau."""
+    def subtract_effort(self, tau: list[Node]) -> None:
+        """Take the friction efforts (F + slope s) z from tau."""
         arm = self._arm
         for e, row, z in zip(self.index, self._rows, self.z, strict=True):
             F = arm.parameter("dahl_F", e) + arm.parameter("dahl_slope", e) * arm.along(row, arm.q)
-            add_along(tau, F * z, row)
+            add_along(tau, -(F * z), row)
 
     def moved(self, path: Sequence[Node]) -> list[Node]:
         """States after the joints moved by `path` (n): z+ = d + (z - d) exp(-|ds| / delta), d = sign(ds)."""
@@ -119,10 +89,3 @@ class DahlElements:
             d = sign(ds)
             found.append(d + (z - d) * exp(absolute(ds) * (-1.0 / arm.parameter("dahl_delta", e))))
         return found
-
-
-def _along(graph: Graph, row: Array, x: Sequence[Node]) -> Node:
-    result = graph.zero
-    for j in np.flatnonzero(row):
-        result = result + float(row[j]) * x[j]
-    return result

@@ -97,9 +97,9 @@ class Orientations:
         for index, other in enumerate(self.groups):
             # a group about the same axis by the same angle, with another constant turn
             same = float(C[:, 2] @ other.C[:, 2])
-            if index and other.parent == parent and abs(abs(same) - 1.0) < _SAME:
-                if other.angle == tuple((j, float(np.sign(same) * c)) for j, c in turn):
-                    return index, cleaned(other.C.T @ C)
+            about = index > 0 and other.parent == parent and abs(abs(same) - 1.0) < _SAME
+            if about and other.angle == tuple((j, float(np.sign(same) * c)) for j, c in turn):
+                return index, cleaned(other.C.T @ C)
         return self._index(parent, C, turn), np.eye(3)
 
     def _index(self, parent: int, C: Array, angle: Form) -> int:

@@ -1,18 +1,21 @@
 """One time step of an arm: semi-implicit Euler with implicit damping, sticking friction and joint stops.
 
-    (M + dt B) (v+ - v) / dt = tau - b - B v - A' (friction forces)
+    (M + dt B) (v+ - v) / dt = tau - b - B v + forces of friction and stops
     q+ = q + dt v+
 
-B is viscous friction. M, b and all friction bounds are those at the start of the step.
+B is viscous friction. M, b and all bounds are those at the start of the step.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from trocar.batch.equations.arm import ArmEquations, add_along
 from trocar.batch.equations.control import CONTROLS
 from trocar.batch.equations.factorisation import Factor
-from trocar.batch.equations.friction import DahlElements, damping, sticking_rows, stuck
-from trocar.batch.equations.limits import stopped
+from trocar.batch.equations.friction import DahlElements, damping, sticking_rows
+from trocar.batch.equations.impulses import BoundedForce, Friction, Stop, hold_at_rest, swept
+from trocar.batch.equations.limits import velocity_bounds
 from trocar.batch.graph import total
 from trocar.batch.layout import Layout
 from trocar.batch.parameters import BatchParameters
@@ -33,31 +36,36 @@ def step_program(
     graph, q, v = arm.graph, arm.q, arm.dq
     dt = graph.input("dt", fixed=True)
     law = CONTROLS[control](arm, dt)
-    rows, dahl = sticking_rows(arm), DahlElements(arm)
-    phi = [graph.input(f"phi@{k}") for k in range(len(rows))]
-
-    resisting = [
-        b + total(graph, (B * x for B, x in zip(line, v, strict=True)))
-        for b, line in zip(arm.b, damping(arm), strict=True)
+    dahl = DahlElements(arm)
+    forces: list[BoundedForce] = [
+        Friction(row.a, graph.input(f"friction@{k}"), row.bound) for k, row in enumerate(sticking_rows(arm))
     ]
-    for row, force in zip(rows, phi, strict=True):
-        add_along(resisting, force, row.a)
-    dahl.add_effort(resisting)
-    damped = [[m + dt * b for m, b in zip(*lines, strict=True)] for lines in zip(arm.M, damping(arm), strict=True)]
-    factor = Factor(damped)
-    change = factor.solved([t - r for t, r in zip(law.tau, resisting, strict=True)])
-    after = [x + dt * a for x, a in zip(v, change, strict=True)]
-    after, forces = stuck(rows, phi, after, factor, dt)
-    if limits:
-        after = stopped(q, after, tree.lower, tree.upper, factor, dt)
+    stops = arm.n if limits else 0
+    for j in range(stops):
+        bounds = velocity_bounds(q[j], float(tree.lower[j]), float(tree.upper[j]), dt)
+        forces.append(Stop(np.eye(arm.n)[j], graph.input(f"stop@{j}"), *bounds))
+    before = [force.force for force in forces]
+
+    B = damping(arm)
+    effort = [
+        t - b - total(graph, (d * x for d, x in zip(row, v, strict=True)))
+        for t, b, row in zip(law.tau, arm.b, B, strict=True)
+    ]
+    for force in forces:
+        add_along(effort, force.force, force.a)
+    dahl.subtract_effort(effort)
+    hold_at_rest(forces, effort, v)
+    factor = Factor([[m + dt * d for m, d in zip(*rows, strict=True)] for rows in zip(arm.M, B, strict=True)])
+    free = [x + dt * a for x, a in zip(v, factor.solved(effort), strict=True)]
+    after = swept(forces, free, factor, dt)
     path = [dt * x for x in after]
     program = Program(
         name=f"{control}_step",
-        state=[*q, *v, *phi, *dahl.z, *law.memory],
+        state=[*q, *v, *before, *dahl.z, *law.memory],
         next_state=[
             *(x + d for x, d in zip(q, path, strict=True)),
             *after,
-            *forces,
+            *(force.force for force in forces),
             *dahl.moved(path),
             *law.next_memory,
         ],
@@ -65,4 +73,4 @@ def step_program(
         outputs=[*law.tau, *((x - y) / dt for x, y in zip(after, v, strict=True))],
         logged=2 * arm.n,
     )
-    return program, Layout(arm.n, len(rows), len(dahl.z), len(law.memory))
+    return program, Layout(arm.n, len(forces) - stops, stops, len(dahl.z), len(law.memory))

@@ -1,0 +1,131 @@
+"""The JAX backend: programs as traced functions, for jit, grad and vmap on any device that JAX has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from trocar.batch.backends import array_source
+from trocar.batch.layout import Layout
+from trocar.batch.program import Program
+from trocar.batch.state import BatchState
+from trocar.errors import TrocarError
+
+try:
+    import jax
+    import jax.numpy as jnp
+except ImportError as error:
+    raise TrocarError(f'backend="jax" needs JAX ({error}): pip install "trocar[batch]"') from error
+
+
+def _flat(state: BatchState) -> tuple[tuple[Any, Any], Layout]:
+    return (state.rows, state.integral), state.layout
+
+
+def _state(layout: Layout, parts: Sequence[Any]) -> BatchState:
+    return BatchState(parts[0], layout, parts[1])
+
+
+jax.tree_util.register_pytree_node(BatchState, _flat, _state)
+
+
+class JaxBackend:
+    """Traces programs with JAX.
+
+    Args:
+        precision: float64, which JAX must be configured for, or float32; None for that of JAX's configuration.
+    """
+
+    name = "jax"
+    arrays = jnp
+
+    def __init__(self, precision: str | None) -> None:
+        wide = bool(jax.config.jax_enable_x64)
+        self.precision = precision or ("float64" if wide else "float32")
+        if self.precision == "float64" and not wide:
+            raise TrocarError(
+                'float64 needs jax.config.update("jax_enable_x64", True) before arrays are made; or use float32'
+            )
+        self.dtype = np.dtype(self.precision)
+
+    def traced(self, value: Any) -> bool:
+        """Whether a value is known only when the traced function runs."""
+        return isinstance(value, jax.core.Tracer)
+
+    def check_finite(self, array: Any, name: str) -> None:
+        if not self.traced(array) and not np.isfinite(array).all():
+            raise TrocarError(f"{name} must be finite")
+
+    def kernel(self, program: Program) -> JaxKernel:
+        return JaxKernel(program, self)
+
+
+class JaxKernel:
+    """A program that JAX compiles at its first call, and again for every other size of batch."""
+
+    def __init__(self, program: Program, backend: JaxBackend) -> None:
+        self.program, self._backend = program, backend
+
+    def fixed(self, parameters: Sequence[Any]) -> tuple[Any, ...]:
+        """Fixed values, each () or (N,). Where no parameter is traced they are constants."""
+        if any(self._backend.traced(value) for value in parameters):
+            return array_source.preparation(self.program, jnp)(parameters)
+        return tuple(np.asarray(x, self._backend.dtype) for x in array_source.preparation(self.program, np)(parameters))
+
+    def run(
+        self, rows: Any, fixed: Sequence[Any], inputs: Any, steps: int, held: bool, every: int = 0
+    ) -> tuple[Any, Any, int]:
+        """So many steps of all arms; arguments and results as of `CKernel.run`."""
+        rows, log = self._compiled(rows, tuple(fixed), inputs, steps, held, every)
+        return rows, log, self._first_bad(rows)
+
+    def run_function(
+        self, rows: Any, fixed: Sequence[Any], inputs: Callable[[Any, Any], Any], steps: int, every: int = 0
+    ) -> tuple[Any, Any, int]:
+        """So many steps with inputs that are a function of rows and number of the step."""
+        rows, log = self._scan(rows, tuple(fixed), inputs, steps, every)
+        return rows, log, self._first_bad(rows)
+
+    @cached_property
+    def _compiled(self) -> Any:
+        def run(rows: Any, fixed: Any, inputs: Any, steps: int, held: bool, every: int) -> tuple[Any, Any]:
+            last = steps - 1  # a block that is not full asks for more
+            return self._scan(rows, fixed, lambda _, k: inputs if held else inputs[jnp.minimum(k, last)], steps, every)
+
+        return jax.jit(run, static_argnums=(3, 4, 5))
+
+    def _scan(
+        self, rows: Any, fixed: Any, inputs: Callable[[Any, Any], Any], steps: int, every: int
+    ) -> tuple[Any, Any]:
+        program, batch = self.program, rows.shape[1:]
+        function, count = array_source.step(program, jnp), len(program.state)
+
+        def step(x: tuple[Any, ...], k: Any) -> tuple[tuple[Any, ...], Any]:
+            u = inputs(jnp.stack(x) if x else rows, k)
+            u = u if u.ndim == len(batch) + 1 else u[:, None]  # the same for all arms
+            found = [jnp.broadcast_to(jnp.asarray(y, self._backend.dtype), batch) for y in function(x, fixed, u)]
+            new = tuple(found[:count])
+            if steps % max(1, every):  # the last block is not full
+                new = tuple(jnp.where(k < steps, after, before) for after, before in zip(new, x, strict=True))
+            return new, jnp.stack([*x[: program.logged], *found[count:]]) if every else None
+
+        def block(x: tuple[Any, ...], first: Any) -> tuple[tuple[Any, ...], Any]:
+            x, samples = jax.lax.scan(step, x, first + jnp.arange(every))
+            return x, samples[0]
+
+        # The step stands in one place only: XLA takes seconds to compile it.
+        x = tuple(rows[i] for i in range(count))
+        if every > 1:
+            x, log = jax.lax.scan(block, x, every * jnp.arange(-(-steps // every)))
+        else:
+            x, log = jax.lax.scan(step, x, jnp.arange(steps))
+        return (jnp.stack(x) if x else rows), log
+
+    def _first_bad(self, rows: Any) -> int:
+        if self._backend.traced(rows) or not rows.size:
+            return -1
+        bad = np.flatnonzero(~np.isfinite(np.asarray(rows)).all(axis=0))
+        return int(bad[0]) if bad.size else -1

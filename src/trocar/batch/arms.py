@@ -58,7 +58,7 @@ class BatchArms:
             raise TrocarError(f"the parameters are of {self.parameters.batch[0]} arms, q has shape {q.shape}")
         layout = self._stepper("effort").layout
         memory = np_.zeros((layout.rows - 2 * self.n, *q.shape[1:]), dtype=q.dtype)
-        return BatchState(np_.concatenate([q, dq, memory]), layout)
+        return BatchState(self.backend.placed(np_.concatenate([q, dq, memory])), layout)
 
     def reset(self, state: BatchState, mask: ArrayLike, q: ArrayLike, dq: ArrayLike | None = None) -> BatchState:
         """The state with the arms in `mask` (N,) put at q (n,) or (n, N), at rest or with dq, and relaxed."""
@@ -70,7 +70,7 @@ class BatchArms:
         given = [None if x is None else held_inputs(self.backend, (x,), self.n, state.batch) for x in (q, dq)]
         new = self.state(*(x if x is None or x.shape == shape else np_.broadcast_to(x[:, None], shape) for x in given))
         integral = None if state.integral is None else np_.where(mask, 0.0, state.integral)
-        return BatchState(np_.where(mask, new.rows, state.rows), state.layout, integral)
+        return BatchState(self.backend.placed(np_.where(mask, new.rows, state.rows)), state.layout, integral)
 
     # -- motion ------------------------------------------------------------------------------------------------------
 

@@ -42,6 +42,9 @@ class CBackend:
         if not np.isfinite(array).all():
             raise TrocarError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}")
 
+    def placed(self, rows: Any) -> Any:
+        return rows
+
     def kernel(self, program: Program) -> CKernel:
         return CKernel(program, self.precision, self.threads)
 

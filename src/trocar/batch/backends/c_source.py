@@ -170,7 +170,11 @@ def sizes(program: Program) -> list[str]:
     return [f"#define {name} {count}" for name, count in counts.items()]
 
 
-def c_function(program: Program, qualifiers: str = "static inline", restrict: str = "restrict") -> str:
+def c_function(
+    program: Program,
+    qualifiers: str = "static inline",
+    arguments: str = "V *restrict x, const V *restrict p, const V *restrict u, V *restrict y",
+) -> str:
     """One step as a C function that replaces the state x and sets the outputs y."""
     lines, terms = program.statements(lambda name, value: f"  const V {name} = {value};", expression)
     states, outputs = terms[: len(program.state)], terms[len(program.state) :]
@@ -178,9 +182,7 @@ def c_function(program: Program, qualifiers: str = "static inline", restrict: st
     results = [f"  const V n{k} = {_wide(term)};" for k, term in enumerate(states)]
     results += [f"  y[{k}] = {_wide(term)};" for k, term in enumerate(outputs)]
     results += [f"  x[{k}] = n{k};" for k in range(len(states))]
-    head = (
-        f"{qualifiers} void program(V *{restrict} x, const V *{restrict} p, const V *{restrict} u, V *{restrict} y) {{"
-    )
+    head = f"{qualifiers} void program({arguments}) {{"
     return "\n".join([head, "  (void)x; (void)p; (void)u;", *lines, *results, "}"]) + "\n"
 
 

@@ -59,6 +59,9 @@ class JaxBackend:
         if not self.traced(array) and not np.isfinite(array).all():
             raise TrocarError(f"{name} must be finite")
 
+    def placed(self, rows: Any) -> Any:
+        return rows
+
     def kernel(self, program: Program) -> JaxKernel:
         return JaxKernel(program, self)
 

@@ -70,7 +70,9 @@ class Device:
             self._context = checked(driver.cuDevicePrimaryCtxRetain(self._device))
             checked(driver.cuCtxSetCurrent(self._context))
         except (TrocarError, RuntimeError) as error:
-            raise TrocarError(f'backend="cuda" needs an NVIDIA GPU and its driver: {error}; use backend="c"') from error
+            raise TrocarError(
+                f'backend="cuda" needs an NVIDIA GPU and its driver: {_line(error)}; use backend="c"'
+            ) from error
         attribute = driver.CUdevice_attribute
         major, minor = (
             checked(
@@ -90,8 +92,8 @@ class Device:
         if code == driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
             free, total = checked(driver.cuMemGetInfo())
             raise TrocarError(
-                f"the batch does not fit: it needs {size / 1e9:.2f} GB, {free / 1e9:.2f} of {total / 1e9:.2f} GB of the "
-                "GPU are free; use fewer arms, record fewer steps with every=, or nothing with log=False"
+                f"the batch does not fit: it needs {size / 1e9:.2f} GB, {free / 1e9:.2f} of {total / 1e9:.2f} GB of "
+                "the GPU are free; use fewer arms, record fewer steps with every=, or nothing with log=False"
             )
         checked((code,))
         return DeviceArray(Memory(int(address)), int(address), tuple(shape), dtype, self.downloaded)
@@ -196,7 +198,7 @@ def compiled(source: str, architecture: str, precision: str) -> bytes:
     try:
         program = checked(nvrtc.nvrtcCreateProgram(source.encode(), b"arm.cu", 0, [], []))
     except RuntimeError as error:
-        raise TrocarError(f"NVRTC was not found ({error}): pip install nvidia-cuda-nvrtc") from error
+        raise TrocarError(f"NVRTC was not found ({_line(error)}): pip install nvidia-cuda-nvrtc") from error
     (code,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
     if code != nvrtc.nvrtcResult.NVRTC_SUCCESS:
         log = bytearray(checked(nvrtc.nvrtcGetProgramLogSize(program)))
@@ -219,6 +221,10 @@ def on_device(array: Any, dtype: np.dtype[Any], download: Any) -> DeviceArray | 
     if np.dtype(interface["typestr"]) != dtype or interface.get("strides") is not None:
         raise TrocarError(f"arrays on the GPU must be contiguous and of type {dtype}, got {interface['typestr']}")
     return DeviceArray(array, int(interface["data"][0]), tuple(interface["shape"]), dtype, download)
+
+
+def _line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 
 def checked(result: tuple[Any, ...]) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from trocar.batch.adjoint import adjoint
 from trocar.batch.backends import array_source
 from trocar.batch.layout import Layout
 from trocar.batch.program import Program
@@ -104,12 +105,13 @@ class JaxKernel:
         self, rows: Any, fixed: Any, inputs: Callable[[Any, Any], Any], steps: int, every: int
     ) -> tuple[Any, Any]:
         program, batch = self.program, rows.shape[1:]
-        function, count = array_source.step(program, jnp), len(program.state)
+        count = len(program.state)
+        function = self._differentiable(fixed, batch)
 
         def step(x: tuple[Any, ...], k: Any) -> tuple[tuple[Any, ...], Any]:
             u = inputs(jnp.stack(x) if x else rows, k)
             u = u if u.ndim == len(batch) + 1 else u[:, None]  # the same for all arms
-            found = [jnp.broadcast_to(jnp.asarray(y, self._backend.dtype), batch) for y in function(x, fixed, u)]
+            found = function(x, tuple(jnp.broadcast_to(u[i], batch) for i in range(len(program.inputs))))
             new = tuple(found[:count])
             if steps % max(1, every):  # the last block is not full
                 new = tuple(jnp.where(k < steps, after, before) for after, before in zip(new, x, strict=True))
@@ -126,6 +128,41 @@ class JaxKernel:
         else:
             x, log = jax.lax.scan(step, x, jnp.arange(steps))
         return (jnp.stack(x) if x else rows), log
+
+    def _differentiable(self, fixed: tuple[Any, ...], batch: tuple[int, ...]) -> Any:
+        """The step as a function of tuples of rows, with generated derivatives: JAX's own take minutes to compile.
+
+        Only fixed values that are traced, because a parameter is, are differentiated.
+        """
+        traced = [k for k, value in enumerate(fixed) if self._backend.traced(value)]
+        step, dtype = array_source.step(self.program, jnp, jax.lax.optimization_barrier), self._backend.dtype
+        states, inputs = len(self.program.state), len(self.program.inputs)
+
+        def merged(variables: Sequence[Any]) -> tuple[Any, ...]:
+            values = list(fixed)
+            for k, value in zip(traced, variables, strict=True):
+                values[k] = value
+            return tuple(values)
+
+        @jax.custom_vjp
+        def function(x: tuple[Any, ...], p: tuple[Any, ...], u: tuple[Any, ...]) -> tuple[Any, ...]:
+            return tuple(jnp.broadcast_to(jnp.asarray(y, dtype), batch) for y in step(x, merged(p), u))
+
+        def forward(x: Any, p: Any, u: Any) -> tuple[Any, Any]:
+            return function(x, p, u), (x, p, u)
+
+        def backward(kept: Any, weights: Any) -> tuple[Any, ...]:
+            x, p, u = kept
+            gradients = array_source.step(adjoint(self.program, traced), jnp, jax.lax.optimization_barrier)
+            found = gradients((), (), (*x, *merged(p), *u, *weights))
+            found = [jnp.broadcast_to(jnp.asarray(y, dtype), batch) for y in found]
+            shared = [jnp.ndim(value) < len(batch) for value in p]
+            by_p = (g.sum() if one else g for g, one in zip(found[states + inputs :], shared, strict=True))
+            return tuple(found[:states]), tuple(by_p), tuple(found[states : states + inputs])
+
+        function.defvjp(forward, backward)
+        variables = tuple(fixed[k] for k in traced)
+        return lambda x, u: function(x, variables, u)
 
     def _first_bad(self, rows: Any) -> int:
         if self._backend.traced(rows) or not rows.size:

@@ -1,4 +1,4 @@
-"""The PSM as files for other programs, loaded by two of them."""
+"""The PSM and a whole cart as files for other programs, loaded by two of them."""
 
 import mujoco
 import numpy as np
@@ -23,15 +23,16 @@ for _ in range(500):
 pitch = data.joint("back").qpos[0]
 print(f"after {data.time:.1f} s without effort, pitch: MJCF {pitch:.5f}, Simulator {sim.q[1]:.5f} rad")
 
-# Pinocchio: the tree, in which every link has a joint, named as the dVRK's joint where that drives it.
-tree = pinocchio.buildModelFromUrdf("psm/psm.urdf")
+# Pinocchio: the tree. Mimic joints carry what loops and cables make follow; the others are the dVRK's joints.
+tree = pinocchio.buildModelFromUrdf("psm/psm.urdf", mimic=True)
 state = tree.createData()
 q = np.array([0.2, -0.1, 0.12, 0.5, 0.3, -0.2, 0.4])
-named = {body: joint for joint, body in sim.arm.driven.items()}
-q_tree = np.zeros(tree.nq)
-for body, value in zip(sim.arm.bodies, sim.arm.E @ q, strict=True):
-    q_tree[tree.joints[tree.getJointId(named.get(body.name, body.name))].idx_q] = value
-pinocchio.framesForwardKinematics(tree, state, q_tree)
+pinocchio.framesForwardKinematics(tree, state, q)
 tip = state.oMf[tree.getFrameId("tip_link")].homogeneous
 T = sim.mechanism.forward_kinematics(q)
 print(f"tip of the URDF is {1e6 * np.linalg.norm(tip[:3, 3] - T[:3, 3]):.3f} um from that of the dVRK's table")
+
+# A whole cart, as `trocar export cart_classic` writes it: PSM1_yaw ... ECM_roll in one tree.
+write_model(tr.load_scene("cart_classic"), "cart_classic", ["urdf"])
+cart = pinocchio.buildModelFromUrdf("cart_classic/cart_classic.urdf", mimic=True)
+print(f"the Classic cart has {cart.nq} joints and {cart.njoints - 1 - cart.nq} that follow them")

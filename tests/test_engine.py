@@ -7,7 +7,7 @@ from engine_reference import RATES, START, add_springs, energy, equations, tree_
 import trocar as tr
 from trocar.appearance.sketch import COLLISION, VISUAL
 from trocar.arms.parameters import load_parameters
-from trocar.control import JointPID
+from trocar.control import EffortFunction, JointPID
 from trocar.control.trajectories import step_to
 from trocar.simulation.modelling.scene_model import simulated
 
@@ -281,6 +281,7 @@ def test_the_published_pid_is_stable_with_one_sample_of_delay(compliance):
     np.testing.assert_allclose(recording.q[-1], goal, atol=6e-3)  # no integral term: friction leaves an error
 
 
+@pytest.mark.filterwarnings("ignore::trocar.errors.Inaccurate")
 def test_smaller_rotors_would_make_it_unstable():
     """Why the wrist rotors are 1e-4 kg m^2 at the discs: at half of that the delayed loop diverges."""
     sim = tr.Simulator("PSM", timestep=1 / 1500, rotor_inertia=5e-5)
@@ -397,3 +398,29 @@ def test_leaving_out_what_is_only_seen_changes_nothing_else(arm):
         value = getattr(wanted, name)
         if isinstance(value, np.ndarray) and not name.startswith(("mat_", "name", "_")):
             np.testing.assert_array_equal(getattr(found, name), value, err_msg=name)
+
+
+def test_a_step_too_long_for_its_stops_is_told_once_with_the_number():
+    sim = tr.Simulator("MTMR", timestep=0.01, friction=False)
+    sim.reset(sim.arm.home)
+    size = np.array([2.0, 2.0, 6.0, 0.04, 0.04, 0.04, 0.04])
+    shaken = EffortFunction(lambda t: size * np.sin(3.0 * t + np.arange(7)))
+    with pytest.warns(tr.Inaccurate, match=r"rad beyond its stop at t = .* with a timestep of 0\.01 s") as told:
+        tr.simulate(sim, shaken, None, 2.0)
+    assert len(told) == 1
+
+
+def test_exact_steps_of_a_master_do_not_hold_its_cables_over_a_step():
+    """Held over a step, their torque would leave 7e-5 rad after 0.2 s at 1 ms."""
+
+    def moved(timestep):
+        sim = tr.Simulator("MTMR", timestep=timestep, accuracy="exact", friction=False)
+        sim.reset([0.1, 0.2, 0.1, 0.5, 0.6, 0.2, 0.1], 0.3 * np.ones(7))
+        for _ in range(round(0.2 / timestep)):
+            sim.step(np.zeros(7))
+        return sim.q
+
+    fine = moved(2.5e-4)
+    coarse, middle = (np.abs(moved(dt) - fine).max() for dt in (2e-3, 1e-3))
+    assert middle < 1e-7
+    assert coarse / middle > 3.0  # of second order, as the stiffness of the loops follows the step

@@ -24,27 +24,40 @@ def report(request):
 
 
 # Published numbers that ours do not meet. They stay in the reports as failed; one more, or one less, shows here.
-SPIRALS = ("fig 5 spiral of the code, 1 ms", "fig 5 spiral of the code, control 10 ms, physics 5 ms")
+CLOCKS = ("1 ms", "control 10 ms, physics 5 ms")
 FAILING = {
-    "ferro2022/model on their motion/3 counterweight alone/J3",
-    "ferro2022/model on their motion/5 counterweight alone/J3",
-    "ferro2022/fig 4 rectilinear, 1 ms, no counterweight/J2",
-    "ferro2022/fig 4 rectilinear, control 10 ms, physics 5 ms, no counterweight/J2",
-    "ferro2022/fig 4 rectilinear of the text, 1 ms, no counterweight/J2",
-    "ferro2022/fig 4 rectilinear of the text, 1 ms, no counterweight/J3",
-    *(f"ferro2022/{name}, no counterweight/J3" for name in (*SPIRALS, "fig 5 spiral of the text, 1 ms")),
-    *(f"ferro2022/fig 5 spiral of the text, their recipe/J{j}" for j in (1, 2, 3)),
+    "ferro2022/their logs/5 J3 from the log with counterweight",
+    *(f"ferro2022/replay of log {name} correlation" for name in ("5/J1", "5/J3", "6/J1")),
+    "ferro2022/fig 2 rectilinear/orientation x",
+    "ferro2022/fig 2 rectilinear beside log 2/orientation x",
+    *(f"ferro2022/fig 3 spiral of the code beside log 4/orientation {axis}" for axis in "xy"),
+    *(f"ferro2022/fig 4 rectilinear, {clock}, no counterweight/J2" for clock in CLOCKS),
+    *(f"ferro2022/fig 5 spiral of the code, {clock}, no counterweight/J3" for clock in CLOCKS),
     "ferro2022/fig 6 excitation, no counterweight, friction off/J3",
     "ferro2022/fig 6 excitation, with counterweight, friction off/J3",
+    "zhou2025/error, PD with GC below PD alone, as often as printed",
+    "zhou2025/identify and compensate, columns of Table I/drift/J1",
+    "zhou2025/identify and compensate, columns of Table I/error over friction/J1",
+    *(
+        f"ferro2022/program beside log 8 (rectilinear)/J3 {what} less model, correlation"
+        for what in ("command", "engine")
+    ),
+    *(f"ferro2022/program beside log 8 (rectilinear)/J3 engine less model, {what}" for what in ("peak", "first row")),
     "wang2019/payload/105 g on the insertion column, friction fitted along, farthest window of 1 s",
+    "wang2019/faults/not isolated",
     "gondokaryono2019/table 3/d of row 7",
     "gondokaryono2019/table 5/d of frame 9",
     "gondokaryono2019/ecm/axes 3-7",
     "gondokaryono2019/ecm/axes 6-7",
 }
 
-# How fast this machine is, and how busy: in the report, judged by no test.
-TIMED = "gondokaryono2019/table 9/"
+# In the report, judged by no test: how fast this machine is, and how busy; logs that nothing was written against.
+UNTESTED = (
+    "gondokaryono2019/table 9/",
+    "ferro2022/time of a query",
+    "ferro2022/program beside log 7",
+    "ferro2022/program beside log 9",
+)
 
 
 @pytest.fixture
@@ -57,7 +70,7 @@ def fed(request, report):
 
 def test_only_known_claims_fail_and_most_are_judged(fed):
     report = fed
-    failing = {claim.id for claim in report.claims if claim.holds is False and not claim.id.startswith(TIMED)}
+    failing = {claim.id for claim in report.claims if claim.holds is False and not claim.id.startswith(UNTESTED)}
     known = {name for name in FAILING if any(claim.id == name and claim.ours is not None for claim in report.claims)}
     assert failing == known
     assert sum(claim.holds is True for claim in report.claims) >= 10
@@ -99,13 +112,13 @@ def test_cells_are_compared_by_the_last_digit():
 def test_the_table_in_the_readme_is_what_the_reproduction_gives(report):
     if not report.claims[0].id.startswith("ferro2022/"):
         pytest.skip("the table is of Ferro et al.")
-    printed = readme_table.block(README.read_text(encoding="utf-8")).splitlines()
+    printed = readme_table.block(README.read_text(encoding="utf-8")).partition("\n\n")[0].splitlines()
     again = readme_table.table([claim.to_json() for claim in report.claims]).splitlines()
     assert len(printed) == len(again)
     compared = 0
     for ours, theirs in zip(printed, again, strict=True):
         if "not run" in theirs:  # needs recordings that are not here
-            assert ours.split("|")[1:3] == theirs.split("|")[1:3]
+            assert ours.split("|")[1] == theirs.split("|")[1]
         else:
             compared += 1
             assert same(ours, theirs), f"{ours}\n{theirs}\nrun `make readme`"

@@ -246,8 +246,8 @@ def test_an_element_that_a_step_cannot_follow_is_refused(file):
 @pytest.mark.parametrize(
     "change", [{"hysteresis": (Dahl(1e-3, 1e-3, -1e-3),)}, {"Fc": 1e-3, "Fx": 1e-3, "terms": ("Fc", "Fx")}]
 )
-def test_friction_that_would_push_is_refused(file, change):
-    with pytest.raises(tr.TrocarError, match="friction of drive 'roll' would push"):
+def test_friction_that_is_not_passive_is_refused(file, change):
+    with pytest.raises(tr.TrocarError, match="friction of drive 'roll' is not passive"):
         tr.Simulator("PSM", file(memory_set(roll=change)))
 
 

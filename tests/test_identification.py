@@ -139,6 +139,9 @@ def test_a_simulated_arm_with_hysteresis_is_found_and_its_file_works(simulated, 
     assert found.min_pseudo_inertia_eigenvalue > 0
     assert min(found.rotor_inertia.values()) > 0
     assert found.largest_link_inertia < 0.2
+    known = replace(found.recipe, template=truth).mechanism()
+    room = [0.01, 0.03, 0.15, 1e-4, 1e-4, 1e-4, 1e-4]  # little tells a bias of the arm from weight and springs
+    assert (np.abs(found.mechanism().effort_bias - known.effort_bias) < room).all()
 
     path = tmp_path / "mine.toml"
     path.write_text(identified_text(found, 'C:\\data\\the "first".csv'), encoding="utf-8")

@@ -63,7 +63,7 @@ def moved(mechanism, seed, duration=14.0):
     path, t = motion(mechanism.arm, seed), np.arange(round(duration * RATE)) / RATE
     points = [path(float(time)) for time in t]
     q, dq, ddq = (np.array([getattr(point, name) for point in points]) for name in ("q", "dq", "ddq"))
-    tau = mechanism.inverse_dynamics(q, dq, ddq) + mechanism.friction_along(q, 1 / RATE, dq)
+    tau = mechanism.inverse_dynamics(q, dq, ddq) + mechanism.friction_along(q, 1 / RATE, dq) + mechanism.effort_bias
     return recorded(mechanism.arm, t, q, dq, tau)
 
 
@@ -112,6 +112,14 @@ def test_general_recipes_have_nothing_that_depends_on_position_or_load():
         assert not any("slope" in d for d in table["drives"].values())
         drives = load_recipe(arm).mechanism().drives
         assert np.linalg.matrix_rank(drives.A[sorted(set(drives.owner))]) == drives.A.shape[1]  # friction everywhere
+
+
+def test_a_constant_effort_is_a_force_where_the_set_has_one_and_a_bias_elsewhere():
+    yaw = {arm: recipe_table(arm)["drives"]["yaw"]["terms"] for arm in ("PSM_Si", "ECM")}
+    assert "K0" in yaw["PSM_Si"]
+    assert "Fo" not in yaw["PSM_Si"]
+    assert "Fo" in yaw["ECM"]
+    assert "K0" not in yaw["ECM"]
 
 
 def test_the_command_says_which_recipe_it_used(ecm, tmp_path):

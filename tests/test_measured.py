@@ -34,7 +34,7 @@ def one():
 
 def relative_error(mech, one, window):
     q, dq, ddq, tau = (x[window] for x in one)
-    predicted = mech.inverse_dynamics(q, dq, ddq, friction=True) @ JOINT_FROM_FILE
+    predicted = (mech.inverse_dynamics(q, dq, ddq, friction=True) + mech.effort_bias) @ JOINT_FROM_FILE
     return np.linalg.norm(predicted - tau, axis=0) / np.linalg.norm(tau, axis=0)
 
 

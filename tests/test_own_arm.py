@@ -25,10 +25,10 @@ def own_arm(**changes):
     """A yaw axis, a parallelogram that turns a forearm, and a slide: no arm of the package has this table."""
     T = shift(z=0.1) @ mdh(alpha=np.pi / 2)
     bodies = (
-        revolute("base", None, shift(z=0.3), {"yaw": 1.0}),
-        revolute("crank", "base", T @ shift(x=-0.1), {"pitch": 1.0}),
+        revolute("turret", None, shift(z=0.3), {"yaw": 1.0}),
+        revolute("crank", "turret", T @ shift(x=-0.1), {"pitch": 1.0}),
         revolute("rod", "crank", shift(y=0.05), {"pitch": -1.0}),
-        revolute("pitch", "base", T, {"pitch": 1.0}),
+        revolute("pitch", "turret", T, {"pitch": 1.0}),
         prismatic("slide", "pitch", mdh(alpha=np.pi / 2, a=0.04), {"slide": 1.0}),
     )
     facts = {
@@ -38,7 +38,7 @@ def own_arm(**changes):
         "tip_body": "slide",
         "T_body_tip": shift(z=0.1),
         "loops": (closure("loop", bodies, "rod", (0.1, 0.0, 0.0), "pitch"),),
-        "driven": {"yaw": "base", "pitch": "crank"},
+        "driven": {"yaw": "turret", "pitch": "crank"},
     }
     return Arm(**(facts | changes))
 
@@ -49,7 +49,7 @@ def inertia(mass, *com):
 
 def own_parameters(**changes):
     inertias = {
-        "base": inertia(1.0, 0.0, 0.01, 0.05),
+        "turret": inertia(1.0, 0.0, 0.01, 0.05),
         "rod": inertia(0.1, 0.05, 0.0, 0.0),
         "pitch": inertia(0.5, 0.02, 0.03, 0.0),
         "slide": inertia(0.3, 0.0, 0.01, 0.05),
@@ -72,8 +72,8 @@ def states(mech, count=50):
 
 def test_defaults_are_filled_in():
     arm = own_arm()
-    assert [body.name for body in arm.serial] == ["base", "pitch", "slide"]
-    assert arm.driven == {"yaw": "base", "pitch": "crank", "slide": "slide"}
+    assert [body.name for body in arm.serial] == ["turret", "pitch", "slide"]
+    assert arm.driven == {"yaw": "turret", "pitch": "crank", "slide": "slide"}
     assert arm.home == (0.0, 0.0, 0.05)
     assert arm.tip_joints == 3
     assert arm.structure is None

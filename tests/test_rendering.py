@@ -149,13 +149,13 @@ def test_size_may_change_between_pictures_and_the_same_state_gives_the_same_pict
 @pytest.mark.usefixtures("sim")
 def test_a_forgotten_simulator_takes_its_scene_with_it():
     gc.collect()
-    before = len(rendering._STUDIOS)
+    before = len(rendering._STUDIOS.by_scene)
     other = Simulator("PSM")
     render(other, "side", SIZE, shadows=False)
-    assert len(rendering._STUDIOS) == before + 1
+    assert len(rendering._STUDIOS.by_scene) == before + 1
     del other
     gc.collect()
-    assert len(rendering._STUDIOS) == before
+    assert len(rendering._STUDIOS.by_scene) == before
 
 
 def test_unknown_camera_and_empty_size_are_refused():

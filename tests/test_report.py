@@ -284,3 +284,35 @@ def test_a_clip_that_is_no_film_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "page.html").write_text("")
     with pytest.raises(TrocarError, match="clip of a report"):
         Report("Title").add_clip(tmp_path / name, "caption")
+
+
+def test_claims_are_counted_by_the_evidence_that_they_are(tmp_path: Path) -> None:
+    report = Report(
+        "Paper",
+        [
+            claim(id="a"),
+            claim(id="b", ours=9.0),
+            claim(id="c", relation="at_most"),
+            claim(id="d", kind="log"),
+            claim(id="e", kind="fit", relation="at_most"),
+            not_run(id="f", kind="own"),
+        ],
+    )
+    assert report.evidence() == [
+        ("engine", 1, 1, 0),
+        ("log", 1, 0, 0),
+        ("fit", 1, 0, 0),
+        ("one-sided", 1, 0, 0),
+        ("own", 0, 0, 1),
+    ]
+    assert [entry["kind"] for entry in report.to_json()["claims"]] == [
+        "engine",
+        "engine",
+        "one-sided",
+        "log",
+        "fit",
+        "own",
+    ]
+    assert "a bound of our own" in report.write_html(tmp_path / "page.html").read_text()
+    with pytest.raises(TrocarError, match="kind is 'guess'"):
+        claim(kind="guess")

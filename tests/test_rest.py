@@ -1,11 +1,16 @@
 """An arm left alone rests: what holds it is friction, and the bias of its effort measurement moves nothing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import trocar as tr
 from trocar.arms import ARMS
+from trocar.arms.parameters import Dahl, load_parameters
 from trocar.control import GravityCompensation
+from trocar.errors import TrocarError
+from trocar.mechanics import friction_share, presliding
 
 ARM_NAMES = tuple(ARMS)
 POSES, SECONDS = 4, 1.0
@@ -54,3 +59,64 @@ def test_gravity_compensation_with_its_defaults_holds_the_arm(name: str) -> None
         recording = tr.simulate(sim, controller, None, SECONDS, every=100)
         assert (np.abs(sim.q - q) < allowed(sim.arm)).all(), sim.q - q
         np.testing.assert_allclose(recording.tau, recording.extra["applied_tau"] + sim.mechanism.effort_bias)
+
+
+def heavier(mech: tr.Mechanism, factor: float) -> tr.Mechanism:
+    """The mechanism with links heavier by a factor."""
+    known = mech.parameters
+    links = {name: replace(body, mass=factor * body.mass, I=factor * body.I) for name, body in known.inertias.items()}
+    return tr.Mechanism(mech.arm, replace(known, inertias=links), gravity=mech.gravity_vector)
+
+
+@pytest.mark.parametrize("name", ["ECM", "MTMR"])
+def test_compensated_by_a_wrong_model_it_moves_where_the_error_exceeds_static_friction(name: str) -> None:
+    sim = tr.Simulator(name)
+    mech, verdicts = sim.mechanism, []
+    for factor in (1.05, 1.10):
+        wrong = heavier(mech, factor)
+        for q in poses(sim.arm):
+            share = friction_share(mech, q, wrong.gravity(q) - mech.gravity(q))
+            sim.reset(q)
+            tr.simulate(sim, GravityCompensation(wrong), None, SECONDS, every=100)
+            if not 0.97 < share < 1.1:  # next to 1 a second is too short to tell
+                assert (np.abs(sim.q - q) < allowed(sim.arm)).all() == (share < 1.0), share
+                verdicts.append(share < 1.0)
+    assert True in verdicts
+    assert False in verdicts
+
+
+def test_the_share_of_static_friction_is_that_of_the_only_drive_on_a_joint() -> None:
+    mech = tr.load_mechanism("PSM")
+    q, drives = np.array(mech.arm.home), mech.drives
+    assert drives.drives[0].name == "yaw"
+    assert friction_share(mech, q, 0.7 * drives.Fc[0] * drives.A[0]) == pytest.approx(0.7)
+    both = 0.7 * drives.Fc[0] * drives.A[0] + 0.2 * drives.Fc[1] * drives.A[1]
+    assert friction_share(mech, q, both) == pytest.approx(0.7)
+    assert np.isinf(friction_share(frictionless(mech), q, both))
+    with pytest.raises(TrocarError, match="one state"):
+        friction_share(mech, q[None], both[None])
+
+
+def frictionless(mech: tr.Mechanism) -> tr.Mechanism:
+    drives = tuple(replace(d, Fc=0.0) for d in mech.parameters.drives)
+    return tr.Mechanism(mech.arm, replace(mech.parameters, drives=drives))
+
+
+def test_friction_with_memory_gives_way_before_it_holds() -> None:
+    base = load_parameters("PSM")
+    damped = {"yaw": 4.0, "pitch": 4.0, "insertion": 6.0}  # its vibration on these springs would take long to die out
+    drives = tuple(
+        replace(d, Fc=0.0, Fv=damped[d.name], hysteresis=(Dahl(2e-3, 0.05), Dahl(8e-3, 0.1))) if d.name in damped else d
+        for d in base.drives
+    )
+    sim = tr.Simulator("PSM", replace(base, drives=drives))
+    q, push = np.array(sim.arm.home), np.array([0.09, 0.05, 0.08, 0, 0, 0, 0])
+    sim.reset(q)
+    for k in range(4000):
+        grown = 0.5 - 0.5 * np.cos(np.pi * min(k / 2500, 1.0))  # a sudden push would overshoot
+        sim.step(sim.mechanism.gravity(sim.q) + grown * push)
+    expected = presliding(sim.mechanism, q, push)
+    assert (expected[:3] > 1e-4).all()
+    np.testing.assert_allclose((sim.q - q)[:3], expected[:3], rtol=5e-3)
+    with pytest.raises(TrocarError, match="slides"):
+        presliding(sim.mechanism, q, 2 * push)

@@ -265,7 +265,7 @@ def test_static_poses_recover_coefficients_and_offsets_at_a_pitched_mounting(ran
     tau = mech.gravity(q)[:, :3] + [-0.1, 0.2, 0.3]
     fit = fit_gravity(q, tau, gravity=mech.gravity_vector)
     np.testing.assert_allclose(fit.coefficients, coefficients(mech), atol=1e-10)
-    np.testing.assert_allclose(fit.offset, mech.drives.constant[:3] + (-0.1, 0.2, 0.3), atol=1e-10)
+    np.testing.assert_allclose(fit.K0, mech.drives.constant[:3] + (-0.1, 0.2, 0.3), atol=1e-10)
     np.testing.assert_allclose(fit.left_out(), tau, atol=1e-8)
 
 
@@ -273,7 +273,7 @@ def test_the_covariance_is_the_scatter_of_fits_to_noisy_poses(random_states):
     mech, rng, sigma = tr.load_mechanism("PSM_Si"), np.random.default_rng(0), np.array([0.05, 0.03, 0.1])
     q = random_states(mech, 30)
     fits = [fit_gravity(q, mech.gravity(q)[:, :3] + sigma * rng.normal(size=(30, 3))) for _ in range(300)]
-    scatter = np.std([np.concatenate([f.coefficients, f.offset]) for f in fits], axis=0)
+    scatter = np.std([np.concatenate([f.coefficients, f.K0]) for f in fits], axis=0)
     stated = np.sqrt(np.mean([np.diag(f.covariance) for f in fits], axis=0))
     np.testing.assert_allclose(stated, scatter, rtol=0.2)
 

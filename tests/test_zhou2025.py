@@ -1,14 +1,23 @@
-"""Zhou et al. 2025: what its tables say themselves, and the pieces of their simulation."""
+"""Zhou et al. 2025: the content of its tables, and the pieces of their simulation."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import trocar as tr
-from trocar.experiments.zhou2025 import printed, runs
-from trocar.experiments.zhou2025.loop import excitation
+from trocar.experiments.zhou2025 import loop, printed, runs, table_one
 from trocar.experiments.zhou2025.others import sensitivity
+from trocar.experiments.zhou2025.table_one import frame_errors
+from trocar.experiments.zhou2025.unlike import unlike
+from trocar.identification.excitation.criterion import Criterion
+from trocar.identification.excitation.search import SAMPLES, sampled
 from trocar.identification.si.gravity import fit_gravity
+from trocar.identification.si.identification import EXTENDED, identify_si, si_model
 from trocar.identification.si.static_table import identified, table_two
+from trocar.mechanics.inertia import barycentric, pseudo_inertia
 
 TABLE = table_two()
 POSES = runs.straight(TABLE.q)
@@ -67,17 +76,80 @@ def test_an_effort_that_holds_nothing_has_no_band(truth):
     assert np.isnan(runs.bound(sim, POSES[0], np.zeros(7), 1, 1, 0.05))
 
 
-def test_the_excitation_stays_within_limits_and_uses_them():
-    arm = tr.load_arm(runs.ARM)
-    motion = excitation(arm)
-    setpoints = [motion(t) for t in np.linspace(0.0, motion.duration, 500)]
-    q, dq = (np.array([getattr(s, name) for s in setpoints]) for name in ("q", "dq"))
-    assert ((q > arm.lower) & (q < arm.upper)).all()
-    share = np.maximum(
-        np.ptp(q, axis=0) / (arm.upper - arm.lower), np.abs(dq).max(0) / [joint.velocity for joint in arm.joints]
+def test_frames_of_table_one_are_those_of_the_arm_and_another_length_is_noticed(truth, monkeypatch):
+    errors = frame_errors(truth, states=10)
+    assert set(errors) == set(table_one.BODIES)
+    assert max(errors.values()) < 1e-14
+    rows = table_one.printed_frames
+
+    def shifted(q):
+        return rows(q + [0, 0, 1e-6, 0, 0, 0, 0])
+
+    monkeypatch.setattr(table_one, "printed_frames", shifted)
+    errors = frame_errors(truth, states=10)
+    assert errors["3"] == pytest.approx(1e-6, rel=0.2)  # along one axis
+    assert 0 < errors["3'"] < 0.6e-6
+    assert errors["2"] < 1e-14
+
+
+def test_compensation_torques_are_near_the_midpoint_and_farther_off_on_the_insertion():
+    near, farther = printed.midpoint_claims(TABLE)
+    assert near.ours == 14
+    assert farther.ours == pytest.approx(1.86, abs=0.01)
+
+
+def test_an_approach_that_ends_shaking_leaves_the_arm_inside_the_friction_band(model):
+    sim = tr.Simulator(runs.ARM, runs.TRUTH, timestep=1.0 / runs.RATE, contacts=False)
+    compensation, kp = runs.compensating(model), np.array(printed.KP)
+    sliding, shaken = (
+        np.abs(runs.steady_error(TABLE.q[1], np.ones(3), compensation, sim=sim, shaken=shaken))
+        for shaken in (False, True)
     )
-    assert (np.abs(dq).max(0) <= [joint.velocity for joint in arm.joints]).all()
-    assert (share > 0.5).all()
+    band = TABLE.half_band[1] / kp
+    assert (sliding > 0.8 * band).all()
+    assert (shaken < 0.6 * band).all()
+
+
+# -- identify and compensate ------------------------------------------------------------------------------------------
+
+
+def test_the_motion_of_the_loop_keeps_the_limits_and_has_the_stated_condition_number():
+    stated = json.loads(Path(loop.__file__).with_name("excitation.json").read_text())
+    mechanism, motion = tr.load_mechanism(runs.ARM), loop.excitation()
+    arm = mechanism.arm
+    setpoints = motion(np.linspace(0.0, motion.duration, 1000))
+    assert ((setpoints.q > arm.lower) & (setpoints.q < arm.upper)).all()
+    assert (np.abs(setpoints.dq) <= [joint.velocity for joint in arm.joints]).all()
+    criterion = Criterion(mechanism, arm.excitation.redundant_links)
+    states = sampled(motion, len(motion.a) * SAMPLES + 1)
+    assert len(criterion) == stated["parameters"]
+    assert criterion.condition_number(*states) == pytest.approx(stated["condition_number"], rel=1e-3)
+
+
+def test_the_identified_model_cannot_be_the_arm_it_is_identified_from(truth):
+    arm, columns = unlike(0), si_model(EXTENDED)
+    assert [drive.name for drive in arm.drives if drive.hysteresis] == ["yaw", "pitch", "insertion"]
+    assert not any(drive.hysteresis for drive in columns.drives)
+    assert {"roll", "wrist_pitch"} <= arm.inertias.keys() - columns.inertias.keys()
+    assert abs(arm.inertias["end"].mass / truth.parameters.inertias["end"].mass - 1.0) > 0.02
+    assert min(np.linalg.eigvalsh(pseudo_inertia(barycentric(body)))[0] for body in arm.inertias.values()) > 0
+
+
+def test_the_band_of_static_friction_counts_friction_with_memory(truth):
+    q = POSES[2]
+    other = tr.Mechanism(truth.arm, replace(truth.parameters, drives=unlike(0).drives))
+    np.testing.assert_allclose(runs.static_band(other, q), runs.static_band(truth, q), rtol=1e-12)
+
+
+def test_a_recording_of_the_excitation_gives_a_compensation_that_friction_makes_up_for():
+    parameters = unlike(0)
+    sim = tr.Simulator(runs.ARM, parameters, timestep=1.0 / runs.RATE, contacts=False)
+    data = loop.noisy(loop.record(sim))
+    found = identify_si(*data, gravity=sim.mechanism.gravity_vector)
+    assert found.status == "optimal"
+    assert loop.holding_error(parameters, found.parameters).max() < 1.0
+    plain = identify_si(*data, gravity=sim.mechanism.gravity_vector, added={})
+    assert loop.holding_error(parameters, plain.parameters)[:, 0].max() > 1.5  # friction taken for weight
 
 
 def test_a_wrong_model_uses_up_friction_and_none_at_all_more_than_there_is(model):

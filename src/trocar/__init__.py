@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         State,
         hold,
     )
-    from trocar.errors import NearLimit, NearSingular, TrocarError, Unreachable, Unsolved
+    from trocar.errors import Inaccurate, NearLimit, NearSingular, TrocarError, Unreachable, Unsolved
     from trocar.identification import identify
     from trocar.mechanics import Cart, Mechanism, Placement, load_cart, load_mechanism
     from trocar.recording import Recording, load_recording
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         Cable,
         Compliance,
         Diverged,
+        ElasticMount,
         Scene,
         SceneArm,
         Simulator,
@@ -54,7 +55,9 @@ __all__ = [
     "Compliance",
     "ComputedTorque",
     "Diverged",
+    "ElasticMount",
     "GravityCompensation",
+    "Inaccurate",
     "JointPD",
     "JointPID",
     "Mechanism",
@@ -86,13 +89,23 @@ __all__ = [
 
 # Public names by the module that defines them, imported when a name is first used.
 _NAMES = {
-    "errors": ("NearLimit", "NearSingular", "TrocarError", "Unreachable", "Unsolved"),
+    "errors": ("Inaccurate", "NearLimit", "NearSingular", "TrocarError", "Unreachable", "Unsolved"),
     "arms": ("ARMS", "Arm", "load_arm"),
     "arms.instruments": ("load_endoscope", "load_instrument"),
     "recording": ("Recording", "load_recording"),
     "mechanics": ("Cart", "Mechanism", "Placement", "load_cart", "load_mechanism"),
     "control": ("ComputedTorque", "GravityCompensation", "JointPD", "JointPID", "Setpoint", "State", "hold"),
-    "simulation": ("Cable", "Compliance", "Diverged", "Scene", "SceneArm", "Simulator", "load_scene", "simulate"),
+    "simulation": (
+        "Cable",
+        "Compliance",
+        "Diverged",
+        "ElasticMount",
+        "Scene",
+        "SceneArm",
+        "Simulator",
+        "load_scene",
+        "simulate",
+    ),
     "appearance": ("render",),
     "calibration": ("calibrate",),
     "identification": ("identify",),

@@ -151,6 +151,7 @@ def reproduce(
         if json_file is not None:
             with plain_errors():
                 everything.write_json(json_file)
+    Console().print(everything.evidence_table())
     typer.echo(everything.summary())
     if broken or not everything.ok:
         raise typer.Exit(1)

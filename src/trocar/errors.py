@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable
 
+LISTED = 25  # names that a message lists
+
 
 class TrocarError(ValueError):
     """Base of every error raised on purpose; a ValueError, so plain scripts can catch that."""
@@ -41,24 +43,41 @@ class Unsolved(UserWarning):
     """The engine stopped looking for the forces of constraints and contacts at its limit of iterations."""
 
 
+class Inaccurate(UserWarning):
+    """The step is too long for what happens: loops are open or stops overrun by more than they should be."""
+
+
 class NearLimit(UserWarning):
     """The solution lies outside a joint limit, within the tolerance limits are checked with."""
+
+
+def check_type(what: str, value: object, types: type | tuple[type, ...], allowed: str) -> None:
+    """Raise an error unless a value is of a type; `allowed` says in words what to give."""
+    if not isinstance(value, types):
+        raise TrocarError(f"{what} must be {allowed}, got {shown(value)}")
+
+
+def shown(value: object, length: int = 80) -> str:
+    """A value as it would be typed, shortened to `length` characters on one line, for messages."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
 def check_known(kind: str, known: Collection[str], *names: object) -> None:
     """Raise `UnknownName` for the first of the names that is not among the known ones."""
     for name in names:
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise UnknownName(kind, name, known)
 
 
 def suggestion(name: object, known: Iterable[str]) -> str:
-    """`'PSMM' is unknown. Did you mean 'PSM'? Known: ECM, PSM.`"""
+    """`'PSMM' is unknown. Did you mean 'PSM'? Known: ECM, PSM.`, with the first `LISTED` names of a long list."""
     names = list(known)
     by_lower = {n.lower(): n for n in names}
-    close = difflib.get_close_matches(str(name).lower(), list(by_lower), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(str(name)[:80].lower(), list(by_lower), n=1, cutoff=0.5)
     hint = f" Did you mean '{by_lower[close[0]]}'?" if close else ""
-    return f"{name!r} is unknown.{hint} Known: {', '.join(names)}."
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return f"{shown(name)} is unknown.{hint} Known: {', '.join(names[:LISTED])}{more}."
 
 
 def _plain(index: tuple[int, ...]) -> str:

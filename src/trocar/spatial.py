@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, shown
 
 Array = NDArray[Any]
 
@@ -114,24 +114,35 @@ def pose_error(T_target: Array, T: Array) -> Array:
     return np.concatenate([dp, rotation_vector(dR)], axis=-1)
 
 
+def real_array(what: str, value: object, shape: str = "") -> Array:
+    """`value` as an array of floats; an error that names it for text, complex, masked or missing values."""
+    try:
+        raw = np.asarray(value)
+    except ValueError:
+        raise TrocarError(f"{what} must be an array of numbers{shape}: its rows differ in length") from None
+    if raw.dtype.kind not in "fiu":
+        held = "text" if raw.dtype.kind in "US" else raw.dtype.name
+        raise TrocarError(f"{what} must be an array of numbers{shape}, it holds {held}")
+    if np.ma.is_masked(value):
+        raise TrocarError(f"{what} must be an array of numbers{shape}, some of its values are masked")
+    return raw.astype(float, copy=False)
+
+
 def finite(what: str, value: object, shape: tuple[int, ...], allowed: str) -> Array:
     """`value` as finite numbers of a shape, or an error such as "gravity must be three finite numbers [m/s^2], got"."""
     try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
+        array = real_array(what, value)
+    except TrocarError:
         array = np.array(np.nan)
     if array.shape != shape or not np.isfinite(array).all():
-        raise TrocarError(f"{what} must be {allowed}, got {value!r}")
+        raise TrocarError(f"{what} must be {allowed}, got {shown(value)}")
     return array
 
 
 def numbers(what: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
     """`value` as numbers (..., *shape), or an error that calls it `what`."""
     wanted = f"(..., {', '.join(map(str, shape))})"
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise TrocarError(f"{what} must be an array of numbers of shape {wanted}: {error}") from None
+    array = real_array(what, value, f" of shape {wanted}")
     if array.shape[-len(shape) :] != shape:
         raise TrocarError(f"{what} must have shape {wanted}, got {array.shape}")
     return array

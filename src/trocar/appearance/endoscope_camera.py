@@ -5,6 +5,7 @@ A 0 or 30 degree endoscope is the ECM's `instrument` ("straight", "up", "down"),
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, replace
 
 import mujoco
@@ -60,7 +61,7 @@ class View:
 
 
 class StereoEndoscope:
-    """Two parallel cameras at the tip of an ECM in a scene. Always from one thread, which owns the OpenGL context.
+    """Two parallel cameras at the tip of an ECM in a scene. They draw in the first thread that asks, in no other.
 
     Args:
         arm: name of the ECM in the scene. lens: of both cameras; None for 640 x 480 and 60 degrees (assumed).
@@ -88,6 +89,7 @@ class StereoEndoscope:
         self._studio = new_studio(scene, samples)
         self._labels, self._label_of_geom = _labels(self._studio.model)
         self._groups = self._studio.model.geom_group.copy()
+        self._thread: int | None = None
         self._cart: Cart | None = None  # whose set-up joints the studio shows
         # a distorted image is sampled from a pinhole's, wide enough to hold all of it
         self._pinhole, self._map = _wider(self.lens)
@@ -119,6 +121,9 @@ class StereoEndoscope:
 
     def _arrange(self) -> None:
         """Draw what is in view: most of the machine is behind an endoscope."""
+        self._thread = self._thread or threading.get_ident()
+        if threading.get_ident() != self._thread:
+            raise TrocarError("a StereoEndoscope draws in the thread that used it first; make one for every thread")
         studio, scene, lens = self._studio, self.scene, self._pinhole
         moved = scene.cart is not self._cart
         studio.arrange(scene.data.qpos, scene.fixed_poses() if moved else {})

@@ -22,9 +22,11 @@ BASE = "base"  # body that carries an arm in a model with several
 SET_UP = "set_up_"  # prefix of the bodies of set-up joints, which are visual only
 
 
-def add_link(spec: mujoco.MjSpec, body: Body) -> tuple[mujoco.MjsBody, mujoco.MjsJoint]:
-    """A link on its parent with its joint, and next to no mass."""
-    parent = spec.worldbody if body.parent is None else spec.body(body.parent)
+def add_link(
+    spec: mujoco.MjSpec, body: Body, root: mujoco.MjsBody | None = None
+) -> tuple[mujoco.MjsBody, mujoco.MjsJoint]:
+    """A link on its parent with its joint, and next to no mass; `root` carries the first one. Default: the world."""
+    parent = (root or spec.worldbody) if body.parent is None else spec.body(body.parent)
     link = parent.add_body(
         name=body.name,
         pos=body.placement[:3, 3],

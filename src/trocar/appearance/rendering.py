@@ -6,6 +6,7 @@ Light, backdrop and floor are added to a copy of the model: the simulated one is
 from __future__ import annotations
 
 import math
+import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, cast
@@ -72,7 +73,7 @@ def render(
 ) -> Picture:
     """Image (height, width, 3) of a simulator or scene as it is now, or of an arm or cart at given joints.
 
-    Always call it from one thread, which owns the OpenGL context.
+    Any thread may call it. A scene that another thread steps meanwhile is drawn as it happens to be.
 
     Args:
         camera: "iso", "side", "cart" or "tip" (close-up of wrist and jaws, which it follows), a direction (azimuth,
@@ -128,14 +129,21 @@ def new_studio(scene: PicturedScene, samples: int = 8) -> Studio:
     return found
 
 
-_STUDIOS: weakref.WeakKeyDictionary[Any, Studio] = weakref.WeakKeyDictionary()
+class _Studios(threading.local):
+    """Studios by scene, in every thread its own: OpenGL lets a thread draw with what it has made itself."""
+
+    def __init__(self) -> None:
+        self.by_scene: weakref.WeakKeyDictionary[Any, Studio] = weakref.WeakKeyDictionary()
+
+
+_STUDIOS = _Studios()
 
 
 def studio(scene: PicturedScene) -> Studio:
-    """The studio of a scene, made once."""
-    if scene not in _STUDIOS:
-        _STUDIOS[scene] = new_studio(scene)
-    return _STUDIOS[scene]
+    """The studio of a scene, made once in every thread that asks for it."""
+    if scene not in _STUDIOS.by_scene:
+        _STUDIOS.by_scene[scene] = new_studio(scene)
+    return _STUDIOS.by_scene[scene]
 
 
 def _scene(subject: PicturedScene | OfScene) -> PicturedScene:

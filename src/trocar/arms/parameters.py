@@ -22,10 +22,10 @@ DRIVE_TERMS = ("Im", "Fv", "Fc", "Fo", "K0", "K", "K2", "Fx", "mu")
 
 # The best set of each arm, and what else it has; all are files in data/parameters.
 SETS: dict[str, tuple[str, ...]] = {
-    "PSM": ("wang2019", "wang2019_published", "gondokaryono2019"),
+    "PSM": ("wang2019", "wang2019_refit", "wang2019_published", "gondokaryono2019"),
     "ECM": ("gondokaryono2019",),
-    "MTML": ("wang2019", "wang2019_published"),
-    "MTMR": ("wang2019", "wang2019_published"),
+    "MTML": ("wang2019", "wang2019_refit", "wang2019_published"),
+    "MTMR": ("wang2019", "wang2019_refit", "wang2019_published"),
     "PSM_Si": ("zhou2025", "zhou2025_measured", "saw"),
     "ECM_Si": ("saw",),
 }

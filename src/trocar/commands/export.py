@@ -1,4 +1,4 @@
-"""`trocar export`: model files of an arm for other programs."""
+"""`trocar export`: model files of an arm or a whole cart for other programs."""
 
 from __future__ import annotations
 
@@ -14,33 +14,53 @@ from trocar.commands.terminal import drawn, plain_errors, save_picture
 
 @plain_errors()
 def export(
-    arms: Annotated[list[str], typer.Argument(metavar="ARM...", help=f"{ARMS}.")],
+    models: Annotated[
+        list[str],
+        typer.Argument(metavar="MODEL...", help=f"{ARMS}; or a scene: cart_classic, cart_si, masters, a file .toml."),
+    ],
     formats: Annotated[
         list[str] | None,
         option("FORMAT", "mjcf, urdf, sdf or rviz; can be repeated. Default: all formats.", "--format", "-f"),
     ] = None,
-    output: Annotated[Path, option("DIR", "Each arm gets a folder in DIR.", "--output", "-o")] = Path("models"),
+    output: Annotated[Path, option("DIR", "Each model gets a folder in DIR.", "--output", "-o")] = Path("models"),
     parameters: ParameterSet = None,
     instrument: Instrument = None,
-    picture: Annotated[bool, flag("Also render a picture of the arm (needs OpenGL).")] = True,
+    picture: Annotated[bool, flag("Also render a picture of the model (needs OpenGL).")] = True,
 ) -> None:
-    """Export an arm as MJCF, URDF with SRDF, SDF or for RViz.
+    """Export an arm or a whole cart as MJCF, URDF with SRDF, SDF or for RViz.
 
     Example: [bold]trocar export PSM --format mjcf -o models[/bold], then open models/psm/scene.xml in MuJoCo's viewer.
 
-    Every arm gets a folder: README.md with the sources of its numbers and the limits of each format, LICENSE,
+    Every model gets a folder: README.md with the sources of its numbers and the limits of each format, LICENSE,
     CHANGELOG.md, a picture, the model files, and assets/ with the meshes.
     """
     from trocar.files import check_writable
     from trocar.simulation.export import FORMATS, write_model
 
     chosen = tuple(dict.fromkeys(formats)) if formats else FORMATS
-    for name in dict.fromkeys(arms):
-        check_writable(output / name.lower() / "README.md")
-        sim = tr.Simulator(name, parameters, instrument=instrument)
+    for what in dict.fromkeys(models):
+        name = Path(what).stem if what.endswith(".toml") else what
         folder = output / name.lower()
-        written = write_model(sim, folder, chosen)
+        check_writable(folder / "README.md")
+        model = _loaded(what, parameters, instrument)
+        written = write_model(model, folder, chosen, name)
         if picture:
-            written += drawn(save_picture, folder / f"{name.lower()}.png", sim, "iso", (640, 480))
+            camera = "iso" if isinstance(model, tr.Simulator) else None
+            written += drawn(save_picture, folder / f"{name.lower()}.png", model, camera, (640, 480))
         size = sum(path.stat().st_size for path in written)
         typer.echo(f"{folder}: {len(written)} files, {size / 1e6:.2f} MB ({', '.join(chosen)})")
+
+
+def _loaded(what: str, parameters: str | None, instrument: str | None) -> tr.Simulator | tr.Scene:
+    """The arm or the scene of a name."""
+    from trocar.arms import ARMS
+    from trocar.errors import TrocarError, UnknownName
+    from trocar.simulation.scene_file import BUILT_IN
+
+    if what in BUILT_IN or what.endswith(".toml"):
+        if parameters is not None or instrument is not None:
+            raise TrocarError(f"{what} is a scene, which names its parameters and instruments itself: leave both out")
+        return tr.load_scene(what)
+    if what not in ARMS:
+        raise UnknownName("arm or scene", what, (*ARMS, *BUILT_IN, "a .toml file"))
+    return tr.Simulator(what, parameters, instrument=instrument)

@@ -23,7 +23,7 @@ COLUMNS = ("yaw", "pitch", "insertion", "tau_yaw", "tau_pitch", "tau_insertion")
 def gravity(
     poses: Annotated[Path, typer.Argument(metavar="POSES.csv", help=f"Columns {', '.join(COLUMNS)}; rad, m, N m, N.")],
     mounting: Annotated[float, option("DEGREES", "Pitch of the arm's base.")] = 0.0,
-    offsets: Annotated[bool, typer.Option(help="Also fit a constant effort at each joint.")] = True,
+    offsets: Annotated[bool, typer.Option(help="Also fit a constant force K0 at each joint.")] = True,
     json: Annotated[Path | None, option("FILE", "Write link masses and centres of mass in the dVRK's format.")] = None,
     output: Annotated[Path | None, option("PARAMS.toml", "Write a parameter set.", "--output", "-o")] = None,
 ) -> None:
@@ -60,10 +60,10 @@ def _show(fit: GravityFit) -> None:
     masses = [(name, f"{x:.4f}", f"{s:.4f}", "kg" if name == "m3" else "kg m") for name, x, s in found]
     show_table("gravity", ("", "value", "+-", ""), masses, left=(0, 3))
     worst = np.abs(fit.left_out() - fit.tau).max(0)
-    joints = zip(COLUMNS, fit.offset, fit.rms, worst, ("N m", "N m", "N"), strict=False)
+    joints = zip(COLUMNS, fit.K0, fit.rms, worst, ("N m", "N m", "N"), strict=False)
     efforts = [(name, *(f"{x:.4f}" for x in numbers), unit) for name, *numbers, unit in joints]
     caption = "held out: largest error of a pose predicted from the others"
-    show_table("effort", ("", "offset", "RMS", "held out", ""), efforts, left=(0, 4), caption=caption)
+    show_table("effort", ("", "K0", "RMS", "held out", ""), efforts, left=(0, 4), caption=caption)
 
 
 def read_poses(path: Path) -> tuple[Array, Array]:

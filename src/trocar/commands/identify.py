@@ -44,7 +44,7 @@ def identify(
         Path | None, option("FILE.toml", "Write the parameter file (with --search: the recipe).", "--output", "-o")
     ] = None,
     report: Annotated[Path | None, option("DIR", "Write plots and DIR/identify.html.")] = None,
-    recalibrate: Annotated[Path | None, option("BASE.toml", "Refit only friction and offsets of BASE.")] = None,
+    recalibrate: Annotated[Path | None, option("BASE.toml", "Refit only friction and effort bias of BASE.")] = None,
     seconds: Annotated[float | None, option("S", "With --recalibrate: use only the first S seconds.")] = None,
     recipe: Annotated[
         Path | None, option("RECIPE.toml", "Use this recipe file (see --search) instead of the arm's built-in one.")
@@ -73,7 +73,7 @@ def identify(
     [bold]trocar identify one.csv --recipe recipe.toml -o mine.toml[/bold].
 
     Friction changes from day to day: [bold]trocar identify today.csv --recalibrate mine.toml --seconds 10
-    -o today.toml[/bold] refits friction and offsets and keeps the rest.
+    -o today.toml[/bold] refits friction and effort bias and keeps the rest.
 
     Exit status 2 if the recording cannot be used; no parameter file is written then.
     """

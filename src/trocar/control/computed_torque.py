@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from trocar.control.controller import Controller, Setpoint, State, checked_gains, checked_period
+from trocar.control.controller import Controller, Setpoint, State, checked_gains, checked_mechanism, checked_period
 from trocar.mechanics import Mechanism
 from trocar.spatial import Array
 
@@ -30,7 +30,7 @@ class ComputedTorque(Controller):
         friction: bool = False,
         period: float | None = None,
     ) -> None:
-        self._mechanism = mechanism
+        self._mechanism = checked_mechanism(mechanism)
         self.kp, self.kd = checked_gains(kp, "kp", mechanism.n), checked_gains(kd, "kd", mechanism.n)
         self.friction = friction
         self.period = checked_period(period)

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.errors import TrocarError
-from trocar.spatial import Array
+from trocar.errors import TrocarError, check_type, shown
+from trocar.mechanics import Mechanism
+from trocar.spatial import Array, real_array
 
 
 class State(NamedTuple):
@@ -23,11 +24,19 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Setpoint:
-    """The reference at one time: positions, velocities and accelerations (n,) [rad, m, and per s, s^2]."""
+    """The reference at one time: positions, velocities and accelerations (n,) [rad, m, and per s, s^2].
+
+    Velocities and accelerations that are left out are zero.
+    """
 
     q: Array
-    dq: Array
-    ddq: Array
+    dq: Array = None  # type: ignore[assignment]
+    ddq: Array = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        for name in ("dq", "ddq"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, np.zeros_like(self.q, dtype=float))
 
 
 class Controller(ABC):
@@ -90,7 +99,7 @@ class Sum(Controller):
 
 def checked_gains(values: ArrayLike, name: str, n: int | None = None) -> Array:
     """Gains as a read-only array of finite numbers >= 0: one for all joints, or one each."""
-    array = np.array(values, dtype=float)
+    array = real_array(name, values).copy()
     if array.ndim > 1 or (n is not None and array.ndim == 1 and array.size != n):
         shape = "(n,)" if n is None else f"({n},)"
         raise TrocarError(f"{name} must be one number or an array {shape}, got shape {array.shape}")
@@ -100,10 +109,16 @@ def checked_gains(values: ArrayLike, name: str, n: int | None = None) -> Array:
     return array
 
 
-def checked_positive(value: float, name: str, unit: str = "s") -> float:
+def checked_mechanism(mechanism: Mechanism) -> Mechanism:
+    """A mechanism, or an error that says how to get one."""
+    check_type("mechanism", mechanism, Mechanism, "a Mechanism, such as tr.load_mechanism('PSM')")
+    return mechanism
+
+
+def checked_positive(value: Any, name: str, unit: str = "s") -> float:
     """A positive and finite number; `unit` is for the error message."""
-    if not (np.isfinite(value) and value > 0):
-        raise TrocarError(f"{name} must be positive and finite{unit and f' [{unit}]'}, got {value!r}")
+    if not (isinstance(value, int | float | np.integer | np.floating) and np.isfinite(value) and value > 0):
+        raise TrocarError(f"{name} must be positive and finite{unit and f' [{unit}]'}, got {shown(value)}")
     return float(value)
 
 

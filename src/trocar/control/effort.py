@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.control.controller import Controller, Setpoint, State, checked_period
-from trocar.errors import TrocarError
-from trocar.spatial import Array
+from trocar.errors import TrocarError, check_type, shown
+from trocar.spatial import Array, real_array
 
 
 class ConstantEffort(Controller):
     """The same effort (n,) always [N m, N]."""
 
     def __init__(self, tau: ArrayLike) -> None:
-        self.tau = np.array(tau, dtype=float)
+        self.tau = real_array("tau", tau).copy()
         if self.tau.ndim != 1 or not np.isfinite(self.tau).all():
-            raise TrocarError(f"tau must be an array (n,) of finite efforts, got {tau!r}")
+            raise TrocarError(f"tau must be an array (n,) of finite efforts, got {shown(tau)}")
         self.tau.setflags(write=False)
 
     def __call__(self, state: State, setpoint: Setpoint) -> Array:
@@ -29,6 +29,7 @@ class EffortFunction(Controller):
     """Effort tau(t) (n,) [N m, N], held for `period` [s] (None: evaluated at every step)."""
 
     def __init__(self, tau: Callable[[float], ArrayLike], period: float | None = None) -> None:
+        check_type("tau", tau, Callable, "a function of time [s] that returns efforts (n,)")  # type: ignore[arg-type]
         self._tau = tau
         self.period = checked_period(period)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trocar.control.controller import Controller, Setpoint, State, checked_period
+from trocar.control.controller import Controller, Setpoint, State, checked_mechanism, checked_period
 from trocar.mechanics import Mechanism
 from trocar.spatial import Array
 
@@ -26,7 +26,7 @@ class GravityCompensation(Controller):
         *,
         feed_forward: bool = False,
     ) -> None:
-        self._mechanism = mechanism
+        self._mechanism = checked_mechanism(mechanism)
         self.feed_forward = feed_forward
         self.period = checked_period(period)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.control.controller import Controller, Setpoint, State, checked_gains, checked_period
+from trocar.errors import TrocarError
 from trocar.spatial import Array
 
 
@@ -18,10 +20,18 @@ class JointPD(Controller):
 
     def __init__(self, kp: ArrayLike, kd: ArrayLike, period: float | None = None) -> None:
         self.kp, self.kd = checked_gains(kp, "kp"), checked_gains(kd, "kd")
+        if self.kp.ndim and self.kd.ndim and len(self.kp) != len(self.kd):
+            raise TrocarError(f"kp has {len(self.kp)} gains and kd {len(self.kd)}; give one number or one each")
         self.period = checked_period(period)
 
     def __call__(self, state: State, setpoint: Setpoint) -> Array:
-        return self.kp * (setpoint.q - state.q) + self.kd * (setpoint.dq - state.dq)
+        try:
+            return self.kp * (setpoint.q - state.q) + self.kd * (setpoint.dq - state.dq)
+        except ValueError:
+            raise TrocarError(
+                f"{type(self).__name__}: gains of shapes {self.kp.shape}, {self.kd.shape} and a setpoint of "
+                f"{np.size(setpoint.q)} joints do not fit an arm of {np.size(state.q)}"
+            ) from None
 
 
 class VelocityServo(JointPD):

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from trocar.arms import Arm
 from trocar.control.controller import Controller, Setpoint, State, checked_gains
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, check_type
 from trocar.spatial import Array
 
 
@@ -34,6 +34,7 @@ class JointPID(Controller):
         delay: int = 0,
         clamp: bool = False,
     ) -> None:
+        check_type("arm", arm, Arm, "an Arm, such as tr.load_arm('PSM') or mechanism.arm")
         gains = arm.gains
         self.kp = checked_gains(gains.kp if kp is None else kp, "kp", arm.n)
         self.ki = checked_gains(gains.ki if ki is None else ki, "ki", arm.n)

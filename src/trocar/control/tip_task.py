@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trocar.control.controller import Controller, State, checked_period
+from trocar.control.controller import Controller, State, checked_mechanism, checked_period
 from trocar.control.trajectories.paths import TipMotion
 from trocar.control.trajectories.reference import NEAR_SINGULAR
 from trocar.errors import NearSingular, TrocarError
@@ -40,7 +40,7 @@ class TipTask:
     """
 
     def __init__(self, mechanism: Mechanism, joints: int, hold: float = HOLD) -> None:
-        arm = mechanism.arm
+        arm = checked_mechanism(mechanism).arm
         if joints not in (3, 6):
             raise TrocarError(f"joints is 3 (position, by the first three joints) or 6 (pose), got {joints!r}")
         if arm.tip_joints < joints:

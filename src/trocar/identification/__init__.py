@@ -4,7 +4,7 @@
     write_whole("mine.toml", identified_text(found, "one_results.csv"))
 
 `identify` fits a physically consistent set by the recipe of the arm (`load_recipe`). `recalibrate` refits only friction
-and offsets. `excite` searches for a motion that excites the parameters. `fit_gravity` fits gravity to static poses.
+and effort bias. `excite` searches for a motion that excites the parameters. `fit_gravity` fits gravity to static poses.
 """
 
 from trocar.identification.excitation.search import Excitation, excite

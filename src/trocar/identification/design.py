@@ -2,9 +2,9 @@
 
 Links are in units of their prior: the pseudo-inertia of body k is P = r Q r' with P0 = r r' its prior and Q symmetric
 (ten numbers, orthonormal), so that Q = 1 is the prior. Friction elements, viscous terms and rotors are not negative. An
-element whose friction changes with position has two coordinates, its values at both ends of what the joint limits (or
-the recording, where it goes beyond) allow, so that it takes out energy all along. Coordinates other than those of links
-are scaled to columns of unit norm.
+element whose friction changes with position has two coordinates: its values half a delta beyond both ends of the joint
+limits (or of the recording, where that is wider). Where both are positive the element is passive: it gives back no more
+energy than it stores (docs/dynamics.md). Coordinates other than those of links are scaled to columns of unit norm.
 """
 
 from __future__ import annotations
@@ -94,6 +94,9 @@ def design(
     lower = np.minimum(np.minimum(*corners).sum(1), s.min(0))
     upper = np.maximum(np.maximum(*corners).sum(1), s.max(0))
     drives = [drive.name for drive in parameters.drives]
+    delta = {
+        f"{d.name}.hysteresis[{k}].F": dahl.delta for d in parameters.drives for k, dahl in enumerate(d.hysteresis)
+    }
     for name, i in place.items():
         owner, _, term = name.partition(".")
         if term in NAMES or term.endswith("slope"):  # of a link; made together with its F
@@ -101,7 +104,8 @@ def design(
         slope = place.get(name.removesuffix("F") + "slope")
         entries = [{i: 1.0}]
         if slope is not None:
-            low, high = lower[drives.index(owner)], upper[drives.index(owner)]
+            d = drives.index(owner)
+            low, high = lower[d] - 0.5 * delta[name], upper[d] + 0.5 * delta[name]
             length = high - low
             entries = [{i: high / length, slope: -1.0 / length}, {i: -low / length, slope: 1.0 / length}]
         for entry in entries:

@@ -16,6 +16,7 @@ import numpy as np
 
 from trocar.arms.parameter_file import to_toml
 from trocar.arms.parameters import Parameters
+from trocar.arms.tables import DATA
 from trocar.errors import TrocarError
 from trocar.identification.pipeline import Identified
 from trocar.identification.recalibration import Recalibrated
@@ -27,7 +28,8 @@ def identified_text(found: Identified, recording: str) -> str:
     """The file of an identified arm; `recording` is what it was identified from."""
     head = [
         f"Dynamic parameters of a {found.parameters.arm}, identified by trocar from {recording}. SI units.",
-        "Physically consistent: pseudo-inertias positive definite, rotors and friction not negative.",
+        "Physically consistent: pseudo-inertias positive definite, rotors not negative, friction passive.",
+        "Fo is the bias of the measured effort, K0 a constant force.",
         "Only combinations of the link parameters can be seen in joint effort; the rest follows the prior.",
     ]
     tables = {
@@ -60,7 +62,7 @@ def identified_text(found: Identified, recording: str) -> str:
 def recalibrated_text(found: Recalibrated, base: str, recording: str) -> str:
     """The file of a recalibrated arm."""
     head = [
-        f"Dynamic parameters of a {found.parameters.arm}: {base} with friction and offsets refitted by trocar to",
+        f"Dynamic parameters of a {found.parameters.arm}: {base} with friction and effort bias refitted by trocar to",
         f"{recording}. SI units.",
     ]
     tables = {
@@ -76,8 +78,14 @@ def recalibrated_text(found: Recalibrated, base: str, recording: str) -> str:
 
 
 def covariance(path: str | Path) -> tuple[tuple[str, ...], Array]:
-    """Names (k,) and covariance (k, k) of the parameters in a file that `trocar identify` wrote."""
-    table = read_toml(path, "parameter file").get("covariance")
+    """Names (k,) and covariance (k, k) of the parameters in a file that `trocar identify` wrote.
+
+    Takes the `path` of loaded `Parameters` too, which of a set that trocar ships is the name of its file.
+    """
+    shipped = DATA / "parameters" / path
+    table = read_toml(path if Path(path).exists() or not shipped.exists() else shipped, "parameter file").get(
+        "covariance"
+    )
     if table is None:
         raise TrocarError(f"{path} has no table [covariance]: it was not written by `trocar identify`")
     rows = table["lower_triangle"]

@@ -1,7 +1,8 @@
-"""Recalibration: friction and offsets of a known arm, refitted to a few seconds of a new recording.
+"""Recalibration: friction and effort bias of a known arm, refitted to a few seconds of a new recording.
 
-Friction of cables changes from day to day; masses, rotors and springs do not. They are held. Friction elements, viscous
-terms and offsets are fitted anew, held to their old values as strongly as the recipe holds them to zero.
+Friction of cables and the bias of the measured effort change from day to day; masses, rotors, springs and constant
+forces do not. They are held. Friction elements, viscous terms and biases are fitted anew, held to their old values as
+strongly as the recipe holds them to zero.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Recalibrated:
 def recalibrate(
     base: Parameters, recording: Recording, seconds: float | None = None, recipe: Recipe | None = None
 ) -> Recalibrated:
-    """Refit friction and offsets of a set to the first `seconds` of a recording [s], None for all of it.
+    """Refit friction and effort bias of a set to the first `seconds` of a recording [s], None for all of it.
 
     Args:
         recipe: that the set was identified by; None for the arm's own.

@@ -9,6 +9,7 @@ from trocar.mechanics.loading import load_mechanism
 from trocar.mechanics.mechanism import Mechanism
 from trocar.mechanics.set_up import Placement
 from trocar.mechanics.singularities import condition_number, manipulability, singular_sets, singularity
+from trocar.mechanics.static_friction import friction_share, presliding
 from trocar.mechanics.tree_arrays import TreeArrays
 from trocar.mechanics.workspace import Workspace, shared_volume
 
@@ -19,9 +20,11 @@ __all__ = [
     "TreeArrays",
     "Workspace",
     "condition_number",
+    "friction_share",
     "load_cart",
     "load_mechanism",
     "manipulability",
+    "presliding",
     "shared_volume",
     "singular_sets",
     "singularity",

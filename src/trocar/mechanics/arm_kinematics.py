@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -14,9 +13,11 @@ from trocar.errors import TrocarError, check_known
 from trocar.mechanics import inverse_kinematics as ik
 from trocar.mechanics.kinematics import Motion, Tree, Variant
 from trocar.mechanics.pinocchio_tree import PinocchioChain
-from trocar.spatial import Array, checked_pose
+from trocar.spatial import Array, checked_pose, real_array
 
 FLOAT = np.dtype(float)
+LARGEST = 1e60  # of a position, velocity, acceleration or effort: products of five do not overflow
+FARTHEST = 1e6  # of a seed [rad, m]: beyond, its distance to a solution has no digits left
 
 
 class ArmKinematics:
@@ -158,6 +159,7 @@ class ArmKinematics:
     def _seeds(self, q_seed: ArrayLike | None, batch: tuple[int, ...]) -> Array:
         """Seeds (N, n), one per pose; without one the home position with the jaw at 0."""
         seed = ik.default_seed(self.arm) if q_seed is None else self.checked_state(q_seed, "q_seed")
+        self._check_size(seed, "q_seed", FARTHEST)
         try:
             return np.broadcast_to(seed, batch + (self.n,)).reshape(-1, self.n)
         except ValueError:
@@ -186,25 +188,32 @@ class ArmKinematics:
     def checked_state(self, q: ArrayLike, what: str = "q") -> Array:
         """q as finite numbers (..., n), or an error that names joint and row."""
         # one state in a plain array needs no conversion: control loops come this way
-        if type(q) is np.ndarray and q.dtype is FLOAT and q.shape == (self.n,) and math.isfinite(q.dot(q)):
+        if type(q) is np.ndarray and q.dtype is FLOAT and q.shape == (self.n,) and q.dot(q) < LARGEST**2:
             return q
-        try:
-            raw = np.asarray(q)
-            if raw.dtype.kind not in "fiu":
-                raise TypeError(f"it holds {raw.dtype.name}")
-            q = raw.astype(float, copy=False)
-        except (TypeError, ValueError) as error:
-            raise TrocarError(f"{what} must be an array of numbers of shape (..., {self.n}): {error}") from None
+        q = real_array(what, q, f" of shape (..., {self.n})")
         if q.ndim == 0 or q.shape[-1] != self.n:
             names = ", ".join(self.arm.joint_names)
             raise TrocarError(f"{what} of {self.arm.name} has {self.n} values ({names}), got shape {q.shape}")
-        if not np.isfinite(q).all():
-            index = tuple(int(i) for i in np.argwhere(~np.isfinite(q))[0])
-            where = f" of row {index[0] if len(index) == 2 else index[:-1]}" if q.ndim > 1 else ""
-            raise TrocarError(
-                f"{what}{where} is {q[index]} at joint {index[-1] + 1} ({self.arm.joint_names[index[-1]]})"
-            )
+        self._check_size(q, what, LARGEST)
         return q
+
+    def checked_joints(self, q: ArrayLike, what: str = "q") -> Array:
+        """q as finite numbers (n,), one state, or an error that names joint and row."""
+        q = self.checked_state(q, what)
+        if q.ndim != 1:
+            raise TrocarError(f"{what} of {self.arm.name} must be one state ({self.n},), got shape {q.shape}")
+        return q
+
+    def _check_size(self, q: Array, what: str, largest: float) -> None:
+        """Raise an error that names row and joint where a value is not finite or so large that results are useless."""
+        fine = np.abs(q) < largest  # False for NaN
+        if fine.all():
+            return
+        index = tuple(int(i) for i in np.argwhere(~fine)[0])
+        where = f" of row {index[0] if len(index) == 2 else index[:-1]}" if q.ndim > 1 else ""
+        allowed = f"; values below {largest:g} are allowed" if np.isfinite(q[index]) else ""
+        joint = self.arm.joint_names[index[-1]]
+        raise TrocarError(f"{what}{where} is {q[index]} at joint {index[-1] + 1} ({joint}){allowed}")
 
 
 def batch_last(q: Array) -> Array:

@@ -125,19 +125,26 @@ class Drives:
 
 
 def check_dissipative(drives: Drives, arm: Arm) -> None:
-    """Raise an error that names the drive where friction that depends on position turns negative within the limits."""
+    """Raise an error that names the drive whose friction can give energy within the joint limits.
+
+    A Dahl element stores V = F(s) delta z^2 / 2 with F(s) = F + slope s. It never gives back more where
+    F(s) >= |slope| delta / 2, that is, where F(s) is not negative half a delta beyond the limits either.
+    """
     corners = drives.A * arm.lower, drives.A * arm.upper
     low, high = np.minimum(*corners).sum(1), np.maximum(*corners).sum(1)
+    every, none = np.arange(len(drives.drives)), np.zeros(len(drives.drives))
     kinds = (
-        ("Fc + Fx s", range(len(drives.drives)), drives.Fc, drives.Fx),
-        ("F + slope s of a Dahl element", drives.owner, drives.F, drives.slope),
+        ("Fv", every, drives.Fv, none, none),
+        ("Fc + Fx s", every, drives.Fc, drives.Fx, none),
+        ("F + slope s of a Dahl element", drives.owner, drives.F, drives.slope, 0.5 * drives.delta),
     )
-    for what, owner, F, slope in kinds:
-        for i, constant, per in zip(owner, F, slope, strict=True):
-            s = low[i] if per > 0 else high[i]
+    for what, owner, F, slope, beyond in kinds:
+        for i, constant, per, margin in zip(owner, F, slope, beyond, strict=True):
+            s = low[i] - margin if per > 0 else high[i] + margin
             least = constant + per * s
-            if per and least < -1e-6 * abs(constant):
+            if least < -1e-6 * abs(constant):
+                where = f" at s = {s:.4g}" if per else ""
                 raise TrocarError(
-                    f"friction of drive '{drives.drives[i].name}' would push: {what} is {least:.3g} at s = {s:.4g}, "
-                    f"within the joint limits; bound its change with position when it is identified"
+                    f"friction of drive '{drives.drives[i].name}' is not passive: {what} is {least:.3g}{where}, within "
+                    f"the joint limits{' and half a delta' if margin else ''}; bound it when it is identified"
                 )

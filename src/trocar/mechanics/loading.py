@@ -13,7 +13,7 @@ from trocar.arms.added_mass import with_added_mass
 from trocar.arms.endoscopes import with_endoscope
 from trocar.arms.geometry_file import is_geometry_file, read_geometry
 from trocar.arms.parameters import SETS, Parameters, load_parameters
-from trocar.errors import TrocarError, UnknownName, check_known
+from trocar.errors import TrocarError, UnknownName, check_known, check_type
 from trocar.mechanics.mechanism import Mechanism
 
 
@@ -58,6 +58,12 @@ def load_set(
     added_mass: float = 0.0,
 ) -> tuple[Arm, Parameters | None]:
     """An arm in the geometry of a parameter set, and that set (None where there is only a geometry)."""
+    check_type("arm", arm, (str, Arm), "a name such as 'PSM', or an Arm")
+    if parameters is not None:
+        allowed = "a parameter set, its name, or the path of a parameter file"
+        check_type("parameters", parameters, (str, Path, Parameters), allowed)
+    if instrument is not None:
+        check_type("instrument", instrument, (str, Path), "a number such as '400006', a name, or a file NAME.toml")
     if isinstance(arm, Arm):
         facts, found = arm, None if parameters is None else load_parameters(arm.name, parameters)
         if instrument is not None:

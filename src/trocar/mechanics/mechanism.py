@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 
 import numpy as np
@@ -10,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from trocar.arms import Arm, gravity_vector
 from trocar.arms.parameters import Parameters
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, check_type
 from trocar.mechanics import recursion
-from trocar.mechanics.arm_kinematics import FLOAT, ArmKinematics, batch_first, batch_last
+from trocar.mechanics.arm_kinematics import FLOAT, LARGEST, ArmKinematics, batch_first, batch_last
 from trocar.mechanics.drives import Drives
 from trocar.mechanics.elastics import Elastics
 from trocar.mechanics.inertia import NAMES, barycentric
@@ -46,6 +45,7 @@ class Mechanism(ArmKinematics):
         gravity: ArrayLike | None = None,
         mounting: float | None = None,
     ) -> None:
+        check_type("arm", arm, Arm, "an Arm; load_mechanism takes names")
         super().__init__(arm)
         if not counterweight and arm.counterweight is None:
             raise TrocarError(f"{arm.name} has no counterweight; leave counterweight out")
@@ -81,7 +81,7 @@ class Mechanism(ArmKinematics):
         # one state in plain arrays needs no conversion: control loops come this way
         if not (
             (type(q) is type(dq) is np.ndarray and q.dtype is dq.dtype is FLOAT)
-            and (q.shape == dq.shape == (self.n,) and math.isfinite(q.dot(dq)))
+            and (q.shape == dq.shape == (self.n,) and q.dot(q) + dq.dot(dq) < LARGEST**2)
         ):
             q, dq = self.checked_states(q=q, dq=dq)
         if q.ndim == 1:
@@ -171,7 +171,7 @@ class Mechanism(ArmKinematics):
         q, dq, tau = self.checked_states(q=q, dq=dq, tau=tau)
         M, c, g = self.terms(q, dq)
         rest = tau - c - g - (self.drives.friction(q, dq, self._load(q)) if friction else 0.0)
-        smallest = np.linalg.eigvalsh(M)[..., 0].min()
+        smallest = np.linalg.eigvalsh(M)[..., 0].min(initial=np.inf)
         if smallest <= 0:
             raise TrocarError(
                 f"the mass matrix is not positive definite (smallest eigenvalue {smallest:.3g}): the parameter set "
@@ -235,10 +235,13 @@ class Mechanism(ArmKinematics):
 
     @cached_property
     def parameter_vector(self) -> Array:
-        """(p,): barycentric parameters of every body with inertia, terms of every drive, amplitudes of elastics."""
+        """(p,), read-only: barycentric parameters of every body with inertia, drive terms, amplitudes of elastics."""
         inertias = self._needed.inertias
         links = [barycentric(inertias[self.links.names[i]]) for i in self.tree_inertia.massive]
-        return np.concatenate([*links, self.drives.values, [element.amplitude for element in self.elastics.elements]])
+        amplitudes = [element.amplitude for element in self.elastics.elements]
+        values = np.concatenate([*links, self.drives.values, amplitudes])
+        values.setflags(write=False)
+        return values
 
     @cached_property
     def parameter_names(self) -> tuple[str, ...]:

@@ -1,11 +1,14 @@
 """One state at a time, for control loops: Pinocchio's recursions, projected on the independent joints by E.
 
-A hundred times as quick as a batch of one.
+A hundred times as quick as a batch of one. Pinocchio computes in a work space, `Data`; every thread has its own, so
+that one mechanism can serve many threads.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -15,6 +18,16 @@ from trocar.mechanics.recursion import TreeInertia
 from trocar.spatial import Array
 
 
+class _WorkSpace(threading.local):
+    """Pinocchio's `Data` of a model, made anew in every thread that asks for it."""
+
+    def __init__(self, model: pin.Model) -> None:
+        self.model, self.data = model, model.createData()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _WorkSpace, (self.model,)
+
+
 class PinocchioChain:
     """The dVRK's serial chain of an arm with its tip, `q_serial = E q`, for q (n,)."""
 
@@ -22,18 +35,18 @@ class PinocchioChain:
         self.model, index = _model(arm.serial)
         last = index[arm.serial[-1].name]
         self._tip = self.model.addFrame(pin.Frame("tip", last, _se3(arm.T_last_tip), pin.FrameType.OP_FRAME))
-        self.data = self.model.createData()
+        self._own = _WorkSpace(self.model)
         self._E, self._E_tip = E, np.ascontiguousarray(E[:, : arm.tip_joints])
 
     def pose(self, q: Array) -> Array:
         """Tip pose (4, 4) in the base."""
-        pin.forwardKinematics(self.model, self.data, self._E.dot(q))
-        return np.array(pin.updateFramePlacement(self.model, self.data, self._tip).homogeneous)
+        pin.forwardKinematics(self.model, self._own.data, self._E.dot(q))
+        return np.array(pin.updateFramePlacement(self.model, self._own.data, self._tip).homogeneous)
 
     def jacobian(self, q: Array) -> Array:
         """(6, m) of the tip, velocity of its origin first, base axes."""
         axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-        return pin.computeFrameJacobian(self.model, self.data, self._E.dot(q), self._tip, axes).dot(self._E_tip)
+        return pin.computeFrameJacobian(self.model, self._own.data, self._E.dot(q), self._tip, axes).dot(self._E_tip)
 
 
 class PinocchioTree:
@@ -49,33 +62,38 @@ class PinocchioTree:
             link = pin.Inertia.FromDynamicParameters(_dynamic_parameters(inertia, i)) if massive else pin.Inertia.Zero()
             self.model.appendBodyToJoint(index[bodies[i].name], link, pin.SE3.Identity())
         self.model.gravity.linear = g
-        self.data = self.model.createData()
+        self._own = _WorkSpace(self.model)
         self._E = np.ascontiguousarray(E[carrying])
         self._E_t = np.ascontiguousarray(self._E.T)
 
+    @property
+    def data(self) -> pin.Data:
+        """The work space of this thread."""
+        return self._own.data
+
     def mass_matrix(self, q: Array) -> Array:
         """(n, n)."""
-        return self._E_t @ pin.crba(self.model, self.data, self._E @ q) @ self._E
+        return self._E_t @ pin.crba(self.model, self._own.data, self._E @ q) @ self._E
 
     def gravity(self, q: Array) -> Array:
         """(n,)."""
-        return self._E_t.dot(pin.computeGeneralizedGravity(self.model, self.data, self._E.dot(q)))
+        return self._E_t.dot(pin.computeGeneralizedGravity(self.model, self._own.data, self._E.dot(q)))
 
     def inverse_dynamics(self, q: Array, dq: Array, ddq: Array) -> Array:
         """(n,) by Newton-Euler."""
         E = self._E
-        return self._E_t @ pin.rnea(self.model, self.data, E @ q, E @ dq, E @ ddq)
+        return self._E_t @ pin.rnea(self.model, self._own.data, E @ q, E @ dq, E @ ddq)
 
     def inverse_dynamics_derivatives(self, q: Array, dq: Array, ddq: Array) -> Array:
         """(3, n, n): of `inverse_dynamics` by q, dq and ddq."""
         E = self._E
-        by_q, by_dq, M = pin.computeRNEADerivatives(self.model, self.data, E @ q, E @ dq, E @ ddq)
+        by_q, by_dq, M = pin.computeRNEADerivatives(self.model, self._own.data, E @ q, E @ dq, E @ ddq)
         upper = np.triu(M)  # all that Pinocchio fills
         return np.array([self._E_t @ part @ E for part in (by_q, by_dq, upper + np.triu(upper, 1).T)])
 
     def terms(self, q: Array, dq: Array) -> tuple[Array, Array, Array]:
         """M (n, n), c (n,) and g (n,) in one go; `dot` because `@` costs twice as much on arrays this small."""
-        E, E_t, model, data = self._E, self._E_t, self.model, self.data
+        E, E_t, model, data = self._E, self._E_t, self.model, self._own.data
         q_tree = E.dot(q)
         M = E_t.dot(pin.crba(model, data, q_tree)).dot(E)
         c = E_t.dot(pin.nonLinearEffects(model, data, q_tree, E.dot(dq)))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from trocar.arms import ARMS, load_arm
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, check_type
 from trocar.recording.bag_file import SUFFIXES as BAG_SUFFIXES
 from trocar.recording.bag_file import is_bag, read_bag
 from trocar.recording.motor_columns import space_of
@@ -46,6 +46,7 @@ def load_recording(
         rate: samples per second of a table without header [Hz]. Default: 200.
         namespace: arm in a bag, such as PSM1; needed if the bag holds several.
     """
+    check_type("path", path, (str, os.PathLike), "the path of a recording")
     path = Path(path)
     if not path.exists():
         raise TrocarError(f"the recording {path} does not exist; trocar sim makes one")

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from trocar.palette import ACCENT, FONT
-from trocar.report.claim import Claim, number
+from trocar.report.claim import KINDS, Claim, number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,6 +30,7 @@ def html(report: Report) -> str:
         f"<h1>{title}</h1>",
         *([f'<p class="summary">{report.summary()}</p>'] if report.claims else []),
         *_failing(report.claims),
+        *_evidence(report),
     ]
     parts += [f"<p>{escape(paragraph)}</p>" for paragraph in report.paragraphs]
     figures = [_image(path.read_bytes(), "gif", caption) for path, caption in report.clips]
@@ -46,6 +47,18 @@ def _failing(claims: list[Claim]) -> list[str]:
             note = f" <span>{escape(claim.note)}</span>" if claim.note else ""
             items.append(f"<li><b>{escape(claim.id)}</b>: {escape(numbers)}.{note}</li>")
     return ['<section class="failing"><h2>What fails</h2>\n<ul>', *items, "</ul></section>"] if items else []
+
+
+def _evidence(report: Report) -> list[str]:
+    """How many claims of each kind hold: a bound of our own is worth less than a printed number that is met."""
+    if not report.claims:
+        return []
+    head = "".join(f"<th>{heading}</th>" for heading in ("evidence", "hold", "fail", "not judged", "meaning"))
+    rows = [
+        f"<tr><td>{kind}</td>{''.join(f'<td class=number>{count}</td>' for count in counts)}<td>{KINDS[kind]}</td></tr>"
+        for kind, *counts in report.evidence()
+    ]
+    return [f'<table class="evidence">\n<thead><tr>{head}</tr></thead>\n<tbody>', *rows, "</tbody>\n</table>"]
 
 
 def _table(claims: list[Claim]) -> list[str]:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from trocar.errors import TrocarError
 from trocar.files import write_json, write_whole
-from trocar.report.claim import Claim, number
+from trocar.report.claim import KINDS, Claim, number
 from trocar.report.page import html
 
 if TYPE_CHECKING:
@@ -76,6 +76,25 @@ class Report:
         text = f"{verdicts.count('holds')} hold, {verdicts.count('fails')} fail, {verdicts.count('not run')} not run"
         ruled_out = verdicts.count("not reproducible")
         return f"{text}, {ruled_out} not reproducible" if ruled_out else text
+
+    def evidence(self) -> list[tuple[str, int, int, int]]:
+        """Kind of evidence with the number of claims that hold, that fail and that are not judged, in `KINDS` order."""
+        rows = []
+        for kind in KINDS:
+            verdicts = [claim.holds for claim in self.claims if claim.kind == kind]
+            rows.append((kind, verdicts.count(True), verdicts.count(False), verdicts.count(None)))
+        return rows
+
+    def evidence_table(self) -> Table:
+        """`evidence` as a rich table for the terminal, with what each kind means."""
+        table = Table(title=Text("Evidence", style="bold"), title_justify="left")
+        table.add_column("kind")
+        for column in ("hold", "fail", "not judged"):
+            table.add_column(column, justify="right")
+        table.add_column("meaning", style="dim")
+        for kind, *counts in self.evidence():
+            table.add_row(kind, *map(str, counts), KINDS[kind])
+        return table
 
     def table(self) -> Table:
         """The claims as a rich table for the terminal, published and ours side by side.

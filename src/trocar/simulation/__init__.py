@@ -11,6 +11,7 @@ from trocar.simulation.engine import Snapshot
 from trocar.simulation.forces.elastic_drives import Compliance
 from trocar.simulation.forces.faults import CableBreak, EncoderBias, MotorLoss
 from trocar.simulation.forces.port import Port
+from trocar.simulation.modelling.elastic_mount import ElasticMount
 from trocar.simulation.objects.primitives import Box, Capsule, Cylinder, Sphere
 from trocar.simulation.objects.soft_slab import SoftSlab
 from trocar.simulation.objects.solid import Solid, needle
@@ -33,6 +34,7 @@ __all__ = [
     "Compliance",
     "Cylinder",
     "Diverged",
+    "ElasticMount",
     "EncoderBias",
     "ForceSensor",
     "MotorLoss",

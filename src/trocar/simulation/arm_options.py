@@ -12,6 +12,7 @@ from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.mechanics.loading import load_set
 from trocar.simulation.forces.elastic_drives import Compliance
 from trocar.simulation.forces.port import Port
+from trocar.simulation.modelling.elastic_mount import ElasticMount
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +31,10 @@ class ArmOptions:
         parameters: a physically consistent parameter set, its name, or a parameter file. Default: the arm's best set.
         counterweight: False removes the mass and inertia of the counterweight and nothing else.
         friction: False removes viscous and Coulomb friction, and friction with memory.
-        transmission: how the counterweight follows the insertion: "rigid", an elastic `Cable`, or "mirrored" (a PID
-            makes it follow and its force acts on the tool, as in Ferro et al. 2022).
+        transmission: how the counterweight follows the insertion: "rigid", an elastic `Cable`, or "mirrored" (a
+            motor makes it follow, and its force reaches the tool 10 ms later, as in Ferro et al. 2022).
         compliance: elastic drives of yaw and pitch with motors of their own; `measured_q` then reads the motors.
+        elastic_mount: springs between the fixed base and the arm. Default: a rigid mount.
         port: body wall and seal around the instrument.
         limits: enforce the joint limits. motor_limits: clamp efforts to the motors' limits.
         instrument, rotor_inertia, endoscope, added_mass: as for `load_mechanism`.
@@ -43,6 +45,7 @@ class ArmOptions:
     friction: bool = True
     transmission: str | Cable = "rigid"
     compliance: Compliance | None = None
+    elastic_mount: ElasticMount | None = None
     port: Port | None = None
     limits: bool = True
     motor_limits: bool = False

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 
-from trocar.errors import Unsolved
+from trocar.errors import Inaccurate, Unsolved
 from trocar.simulation.divergence import log_mujoco_warnings
 from trocar.spatial import Array
 
@@ -23,6 +23,9 @@ IMPEDANCE = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # of constraints: as hard as MuJo
 STIFFENING = {"fast": 1e-1, "exact": 1e-2, "discrete": 1e-1}
 # An acceleration beyond this, squared and summed, is a simulation that has blown up [(rad/s^2)^2].
 RUNAWAY = 1e18
+CHECKED = 20  # steps between two looks at loops and stops
+OPEN = 1e-4  # gap of a loop that is worth a warning [m]
+OVERRUN, OVERRUN_SLIDE = 0.2, 5e-3  # of a stop [rad], [m]
 STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 
 
@@ -47,7 +50,14 @@ class Engine:
         self.posed = False
         self.qacc = np.zeros(model.nv)  # at the start of the step just taken
         self._qacc_view = self.data.qacc
-        self._iterations, self._most, self._told = self.data.solver_niter, int(model.opt.iterations), False
+        self._iterations, self._most, self._steps = self.data.solver_niter, int(model.opt.iterations), 0
+        self._told: set[type[UserWarning]] = set()
+        self._loop = model.eq_type == mujoco.mjtEq.mjEQ_CONNECT
+        limited = [int(j) for j in np.flatnonzero(model.jnt_limited)]
+        slides = model.jnt_type[limited] == mujoco.mjtJoint.mjJNT_SLIDE
+        self._limited, self._range = model.jnt_qposadr[limited], model.jnt_range[limited].copy()
+        self._overrun = np.where(slides, OVERRUN_SLIDE, OVERRUN)
+        self._limited_joints = [(j, "m" if slide else "rad") for j, slide in zip(limited, slides, strict=True)]
         # constraints stiffer than MuJoCo's impedance allows, by scaling the inverse weights they are relative to
         for weights in (model.body_invweight0, model.dof_invweight0, model.tendon_invweight0):
             weights[:] *= STIFFENING[accuracy]
@@ -75,18 +85,74 @@ class Engine:
             qacc = data.qacc.copy()
             if sum(arm.act_ahead() for arm in arms):
                 mujoco.mj_forward(model, data)
-            mujoco.mj_RungeKutta(model, data, 4)
+            pulled = [(arm, source.force) for arm in arms for source in arm.forces.smooth]
+            if pulled:
+                self._runge_kutta(pulled)
+            else:
+                mujoco.mj_RungeKutta(model, data, 4)
         else:
             mujoco.mj_step(model, data)
             qacc = self._qacc_view
         self.qacc, self.posed = qacc, False
         sound: bool = qacc.dot(qacc) < RUNAWAY  # not so for nan
-        if self._iterations[0] >= self._most and sound and not self._told:
-            self._told = True
-            warnings.warn(
-                f"the forces of constraints and contacts were not solved for within {self._most} iterations at t = "
-                f"{data.time:.4g} s, nor perhaps later; a smaller timestep or softer contacts help",
+        if self._iterations[0] >= self._most and sound:
+            self._warn(
                 Unsolved,
-                stacklevel=4,
+                f"the forces of constraints and contacts were not solved for within {self._most} iterations",
+                "a smaller timestep or softer contacts help",
             )
+        self._steps += 1
+        if self._steps % CHECKED == 0 and sound:
+            self._check()
         return sound
+
+    def _check(self) -> None:
+        """Warn where loops are open or stops overrun by more than an accurate step would let them."""
+        data, model = self.data, self.model
+        gap = np.abs(data.efc_pos[: data.ne][self._loop[data.efc_id[: data.ne]]]).max(initial=0.0)
+        if gap > OPEN:
+            self._warn(Inaccurate, f"a loop is open by {1e3 * gap:.2g} mm", "take a smaller timestep")
+        q = data.qpos[self._limited]
+        over = np.maximum(self._range[:, 0] - q, q - self._range[:, 1])
+        if len(q) and (over > self._overrun).any():
+            k = int((over / self._overrun).argmax())
+            joint, unit = self._limited_joints[k]
+            self._warn(
+                Inaccurate,
+                f"{model.joint(joint).name} is {over[k]:.2g} {unit} beyond its stop",
+                "take a smaller timestep or less effort",
+            )
+
+    def _warn(self, kind: type[UserWarning], what: str, remedy: str) -> None:
+        """Warn once for each kind in the life of the engine."""
+        if kind not in self._told:
+            self._told.add(kind)
+            dt, t = self.model.opt.timestep, self.data.time
+            warnings.warn(f"{what} at t = {t:.4g} s, with a timestep of {dt:.3g} s: {remedy}", kind, stacklevel=5)
+
+    def _runge_kutta(self, pulled: Sequence[tuple[SteppedArm, Callable[[Array, Array], Array]]]) -> None:
+        """MuJoCo's step of fourth order, with the forces of cables and elastic drives at each of its four stages.
+
+        MuJoCo's own would hold them over the step, which is of first order.
+        """
+        model, data = self.model, self.data
+        h, t, q, v = model.opt.timestep, data.time, data.qpos.copy(), data.qvel.copy()
+        applied = data.qfrc_applied.copy()
+        for arm, force in pulled:
+            applied[arm.slice.v] -= force(arm.qpos, arm.qvel)
+        rates, accelerations = [v], [data.qacc.copy()]
+        for share in (0.5, 0.5, 1.0):
+            data.qpos[:], data.time = q, t + share * h
+            mujoco.mj_integratePos(model, data.qpos, rates[-1], share * h)
+            data.qvel[:] = v + share * h * accelerations[-1]
+            data.qfrc_applied[:] = applied
+            for arm, force in pulled:
+                data.qfrc_applied[arm.slice.v] += force(arm.qpos, arm.qvel)
+            mujoco.mj_forward(model, data)
+            rates.append(data.qvel.copy())
+            accelerations.append(data.qacc.copy())
+        rate, acceleration = ((a + 2.0 * b + 2.0 * c + d) / 6.0 for a, b, c, d in (rates, accelerations))
+        data.qpos[:], data.time = q, t + h
+        mujoco.mj_integratePos(model, data.qpos, rate, h)
+        data.qvel[:] = v + h * acceleration
+        data.qacc_warmstart[:] = data.qacc

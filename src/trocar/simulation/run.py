@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from trocar.arms import Arm
 from trocar.arms.arm import LIMIT_TOLERANCE
 from trocar.control import Reference, Setpoint, State, TipMotion, hold
-from trocar.errors import TrocarError, check_known
+from trocar.control.controller import checked_positive
+from trocar.errors import TrocarError, check_known, check_type, shown
 from trocar.recording import Recording
 from trocar.simulation.scene import Scene
 from trocar.simulation.simulated_arm import SimulatedArm
@@ -62,7 +63,7 @@ def simulate(
     duration: float,
     progress: Callable[[float], None] | None = None,
     *,
-    every: int = 1,
+    every: Any = 1,
     diagnostics: bool = False,
 ) -> Recording | dict[str, Recording]:
     """Run a simulator or a scene from its current state, each arm under a controller that follows a reference.
@@ -87,10 +88,9 @@ def simulate(
         diagnostics: also record the tip position "tip" (N, 3), "loop_error" (N,) and, for arms with a remote centre of
             motion, "rcm_error" (N,) [m].
     """
-    if not (math.isfinite(duration) and duration > 0):
-        raise TrocarError(f"duration must be positive and finite [s], got {duration!r}")
-    if every != int(every) or every < 1:
-        raise TrocarError(f"every must be a whole number of steps, 1 or more, got {every!r}")
+    duration = checked_positive(duration, "duration")
+    if not (isinstance(every, int | np.integer) and every >= 1):
+        raise TrocarError(f"every must be a whole number of steps, 1 or more, got {shown(every)}")
     if isinstance(sim, Simulator):
         scene, alone = sim.scene, next(iter(sim.scene.arms))
         arms: Mapping[str, SimulatedArm] = {alone: sim}
@@ -103,7 +103,7 @@ def simulate(
         _check_names(scene, controllers, references)
     steps = max(1, math.ceil(duration / scene.timestep * (1.0 - 1e-12)))
     runs = [
-        _Run(arm, scene.stepped[name], controllers[name], references.get(name), steps, every, diagnostics)
+        _Run(arm, scene.stepped[name], controllers[name], references.get(name), steps, int(every), diagnostics)
         for name, arm in arms.items()
     ]
     data = scene.data
@@ -143,6 +143,10 @@ class _Run:
     ) -> None:
         self._sim, self._stepped, self._controller, self._every = sim, stepped, controller, every
         self._command, self._v = stepped.command, stepped.slice.v
+        check_type("controller", controller, Callable, "a function (state, setpoint) -> effort")  # type: ignore[arg-type]
+        if reference is not None:
+            allowed = "a function t -> Setpoint, such as hold(q) or quintic(...)"
+            check_type("reference", reference, Callable, allowed)  # type: ignore[arg-type]
         self._interval = _steps_per_call(getattr(controller, "period", None), sim.timestep)
         self._setpoint_at = _checked(reference, sim)
         if hasattr(controller, "reset"):

@@ -176,7 +176,7 @@ class Scene:
             self._known(name)
         start = {name: self._at_start(name, q.get(name)) for name in self.arms}
         rates = {
-            name: arm.mechanism.checked_state(dq.get(name, np.zeros(arm.n)), "dq") for name, arm in self.arms.items()
+            name: arm.mechanism.checked_joints(dq.get(name, np.zeros(arm.n)), "dq") for name, arm in self.arms.items()
         }
         mujoco.mj_resetData(self.model, self.data)
         for name, stepped in self._items:
@@ -310,7 +310,7 @@ class Scene:
         if q is None:
             q = np.array(arm.arm.home) if given is None else given
         try:
-            found = arm.mechanism.checked_state(q, "q")
+            found = arm.mechanism.checked_joints(q)
             arm.arm.check_within_limits(found)
         except TrocarError as error:
             raise TrocarError(f"{name}: {error}") from None

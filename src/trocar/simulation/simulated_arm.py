@@ -17,7 +17,7 @@ from trocar.simulation.forces.port import PortForces
 from trocar.simulation.objects.contact import InstrumentContacts
 from trocar.simulation.objects.placed_object import PlacedObject
 from trocar.simulation.stepped_arm import SteppedArm
-from trocar.spatial import Array
+from trocar.spatial import Array, finite
 
 
 class SimulatedArm:
@@ -177,13 +177,15 @@ class SimulatedArm:
         return opening
 
     def place(self, q: ArrayLike, dq: ArrayLike | None = None) -> None:
-        """Set joint positions directly, without dynamics and without resetting time (kinematic mode).
+        """Set joint positions within limits directly, without dynamics and without resetting time (kinematic mode).
 
         Fingers put into each other (jaw below 0) pass through each other until they are placed apart.
         """
         mechanism = self.mechanism
-        dq = np.zeros(self.n) if dq is None else mechanism.checked_state(dq, "dq")
-        self._stepped.put(mechanism.checked_state(q, "q"), dq)
+        q = mechanism.checked_joints(q)
+        if self.options.limits:
+            self.arm.check_within_limits(q, "place")
+        self._stepped.put(q, np.zeros(self.n) if dq is None else mechanism.checked_joints(dq, "dq"))
         self._engine.forward()
 
     # -- what the mechanism does -----------------------------------------------------------------------------------
@@ -221,9 +223,7 @@ class SimulatedArm:
 
         It acts at the tip (the origin of `tip_pose`), or at the origin of the link named.
         """
-        wrench = np.asarray(wrench, dtype=float)
-        if wrench.shape != (6,) or not np.isfinite(wrench).all():
-            raise TrocarError(f"a wrench is six finite numbers, force then moment, got {wrench!r}")
+        wrench = finite("a wrench", wrench, (6,), "six finite numbers, force then moment")
         self._check_body(body, TIP)
         self._stepped.wrenches.set(body, wrench)
 

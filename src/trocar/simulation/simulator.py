@@ -27,8 +27,8 @@ class Simulator(SimulatedArm):
         parameters: parameter set, its name or a file. Default: the arm's best set.
         timestep, accuracy, objects, contacts: as for `Scene`; poses of objects are in the base.
         gravity, mounting: as for `load_mechanism`.
-        options: further fields of `ArmOptions`: counterweight, friction, transmission, compliance, port, limits,
-            motor_limits, instrument, rotor_inertia, endoscope, added_mass.
+        options: further fields of `ArmOptions`: counterweight, friction, transmission, compliance, elastic_mount,
+            port, limits, motor_limits, instrument, rotor_inertia, endoscope, added_mass.
 
     Attributes:
         scene: the `Scene` that holds this one arm.

@@ -20,6 +20,7 @@ from trocar.simulation.forces.arm_forces import ArmForces
 from trocar.simulation.forces.brakes import Brakes
 from trocar.simulation.forces.elastic_drives import ElasticDrives
 from trocar.simulation.forces.faults import Fault, FaultInjection
+from trocar.simulation.modelling.elastic_mount import MountDeflection
 from trocar.spatial import Array
 
 
@@ -69,6 +70,8 @@ class SteppedArm:
         self.mechanism = self._mechanism(gravity)
         self.forces = ArmForces(loaded, arm_slice, self.mechanism, self.D, elastic)
         self.wrenches, self.brakes = AppliedWrenches(arm_slice), Brakes(arm_slice)
+        mount = options.elastic_mount
+        self._mount = None if mount is None else MountDeflection(engine, mount, arm, prefix)
         self.faults: FaultInjection | None = None
         self.gripper = 0.0
         self._pair_margin = engine.model.pair_margin[arm_slice.pairs].copy()
@@ -82,6 +85,8 @@ class SteppedArm:
         """Change gravity (3,) in base axes [m/s^2]: the base was turned."""
         self.mechanism = self._mechanism(gravity)
         self.forces.take(self.mechanism)
+        if self._mount is not None:
+            self._mount.preload()
 
     def command(self, tau: ArrayLike) -> None:
         """Set joint efforts tau (n,) [N m, N] and all other forces for the step about to be taken."""
@@ -126,6 +131,8 @@ class SteppedArm:
             model.pair_margin[self.slice.pairs] = -1.0 if overlapping else self._pair_margin
         self.qpos[:] = self.E @ q
         self.brakes.place(self.qpos)
+        if self._mount is not None:
+            self._mount.settle()
         self.qvel[:] = self.E @ dq
         residual = self.mechanism.loop_residual(q)
         if residual.max(initial=0.0) > 1e-9:

@@ -117,6 +117,7 @@ class FaultIsolation:
         rows = (recording.t >= time + SETTLED) & (recording.t <= time + SETTLED + JUDGED)
         a = np.exp(-BANDWIDTH * float(np.diff(recording.t).mean()))
         tau = lfilter([1.0 - a], [1.0, -a], (recording.tau - self.mechanism.effort_bias) @ self._coupling, axis=0)[rows]
+        tau = tau + self.statistics.mean  # takes off a bias that the model does not know
         rotor = lfilter([1.0 - a], [1.0, -a], self._rotor_effort(recording), axis=0)[rows]
         r = (r - self.statistics.mean)[rows]
         model = r + tau

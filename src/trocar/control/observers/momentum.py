@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.signal import lfilter
 
-from trocar.control.controller import checked_positive
-from trocar.errors import TrocarError
+from trocar.control.controller import checked_gains, checked_mechanism, checked_positive
+from trocar.errors import TrocarError, shown
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording
 from trocar.spatial import Array
@@ -37,9 +37,10 @@ class MomentumObserver:
 
     def __init__(self, mechanism: Mechanism, bandwidth: ArrayLike = 2.0 * np.pi, friction: bool = True) -> None:
         self.mechanism, self.friction = mechanism, friction
-        self.bandwidth = np.broadcast_to(np.asarray(bandwidth, dtype=float), (mechanism.n,)).copy()
-        if not (np.isfinite(self.bandwidth) & (self.bandwidth > 0)).all():
-            raise TrocarError(f"bandwidth must be positive [rad/s], got {bandwidth!r}")
+        K = checked_gains(bandwidth, "bandwidth", checked_mechanism(mechanism).n)
+        if not (K > 0).all():
+            raise TrocarError(f"bandwidth must be positive [rad/s], got {shown(bandwidth)}")
+        self.bandwidth = np.broadcast_to(K, (mechanism.n,)).copy()
         self.residual, self.raw = np.zeros(mechanism.n), np.zeros(mechanism.n)
         self._before: tuple[Array, Array, Array, Array] | None = None
 

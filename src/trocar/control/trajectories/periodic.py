@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from trocar.control.controller import Setpoint, checked_positive
 from trocar.control.trajectories.reference import Reference, at_rest, vector, vectors
 from trocar.errors import TrocarError
-from trocar.spatial import Array
+from trocar.spatial import Array, real_array
 
 
 def hold(q: ArrayLike) -> Reference:
@@ -28,7 +28,7 @@ def sinusoid(centre: ArrayLike, amplitude: ArrayLike, frequency: ArrayLike) -> R
 
     It starts in motion: give its velocity at t = 0 to `Simulator.reset`, or expect a transient.
     """
-    f = np.asarray(frequency, dtype=float)
+    f = real_array("frequency", frequency)
     centre, amplitude, f = vectors(
         centre=centre, amplitude=amplitude, frequency=np.broadcast_to(f, np.shape(centre)) if f.ndim == 0 else f
     )
@@ -82,7 +82,7 @@ def fourier(centre: ArrayLike, a: ArrayLike, b: ArrayLike, frequency: float) -> 
 
 
 def _harmonics(values: ArrayLike, name: str, n: int) -> Array:
-    array = np.array(values, dtype=float)
+    array = real_array(name, values).copy()
     if array.ndim != 2 or not len(array) or array.shape[1] != n or not np.isfinite(array).all():
         raise TrocarError(f"{name} must be finite numbers of shape (harmonics, {n}), got shape {array.shape}")
     array.setflags(write=False)

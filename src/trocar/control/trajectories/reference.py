@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from trocar.arms import Arm
 from trocar.control.controller import Setpoint, checked_positive
-from trocar.errors import TrocarError
-from trocar.spatial import Array
+from trocar.errors import TrocarError, shown
+from trocar.mechanics.arm_kinematics import LARGEST
+from trocar.spatial import Array, real_array
 
 Reference = Callable[[float], Setpoint]
 
@@ -67,12 +68,9 @@ def at_rest(q: Array) -> Setpoint:
 
 def vector(values: ArrayLike, name: str) -> Array:
     """A read-only array (n,) of finite numbers."""
-    try:
-        array = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        array = np.array(np.nan)
-    if array.ndim != 1 or not array.size or not np.isfinite(array).all():
-        raise TrocarError(f"{name} must be an array (n,) of finite numbers, got {values!r}")
+    array = real_array(name, values, " (n,)").copy()
+    if array.ndim != 1 or not array.size or not (np.abs(array) < LARGEST).all():
+        raise TrocarError(f"{name} must be an array (n,) of finite numbers, got {shown(values)}")
     array.setflags(write=False)
     return array
 

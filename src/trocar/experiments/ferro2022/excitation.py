@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trocar.experiments.experiment import Context
-from trocar.experiments.ferro2022 import figures, logs, recipe, runs
+from trocar.experiments.ferro2022 import figures, logs, runs
 from trocar.experiments.ferro2022.logs import TABLE
 from trocar.mechanics import Mechanism
 from trocar.report import Claim, Report
@@ -23,8 +23,10 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
     measured = logs.measured_motion(context.data)
     missing = measured if isinstance(measured, str) else ""
 
+    cause = _cause(context)
+
     def three(name: str, errors: Array | None) -> list[Claim]:
-        return TABLE.claims(f"fig 6 excitation, {name}/{{row}}", errors, missing=missing)
+        return TABLE.claims(f"fig 6 excitation, {name}/{{row}}", errors, missing=missing, **cause)
 
     found, shown = [], []
     for name, friction, counterweight in CASES:
@@ -39,12 +41,22 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
         found += three(name, errors)
         if friction:
             found += three(f"{name}, bound", errors)
-    own, recipes = None, None
+    own = None
     if not isinstance(measured, str):
-        own, recipes = runs.torque_errors(mechanism, shown[1][1]), recipe.excitation_errors(mechanism, measured)
+        own = runs.torque_errors(mechanism, shown[1][1])
         report.add_figure(
             figures.excitation(measured, shown),
             "Fig. 6: the real robot's excitation trajectory replayed: simulated, model (no friction) and measured.",
         )
         figures.film(context, report, "fig 6 excitation", shown[-1][1].t, shown[-1][1].q)
-    return found + three("engine against model", own) + three("their recipe", recipes)
+    return found + three("engine against model", own)
+
+
+def _cause(context: Context) -> dict[str, str]:
+    """Log 6 on J3: equations against the real robot, and what their engine's own error has in common with that."""
+    log = logs.log_of(context.data, 6)
+    if isinstance(log, str):
+        return {"equations": "(no log)", "shared": "(no log)"}
+    real, model = (log[column][log.settled, 2] for column in ("tauCmd", "tauModel"))
+    shared = np.corrcoef(log.simulated()[log.settled, 2] - model, real - model)[0, 1]
+    return {"equations": f"{logs.rms(model - real):.3f}", "shared": f"{shared:.2f}"}

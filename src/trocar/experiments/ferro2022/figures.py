@@ -13,6 +13,7 @@ from trocar.control.trajectories import CartesianPath
 from trocar.errors import TrocarError
 from trocar.experiments.experiment import Context
 from trocar.experiments.ferro2022.logs import SETTLED, UNITS, Log, MeasuredMotion
+from trocar.experiments.ferro2022.program import ProgramRun
 from trocar.experiments.ferro2022.runs import R_WORLD_BASE, Transient, engine_torque
 from trocar.plots import COLOURS, style
 from trocar.recording import Recording
@@ -99,13 +100,13 @@ def tip_error(axes: Any, transient: Transient, until: float) -> None:
     axes.set(title="tip error [mm]", xlabel="t [s]")
 
 
-def transient(rigid: Transient, mirrored: Transient, log: Log | None = None) -> Figure:
-    """Tip error beside the linear one (and theirs, where logged), efforts, and the discrepancy of joint 3."""
+def transient(rigid: Transient, log: Log | None = None) -> Figure:
+    """Tip error beside the linear one (and theirs, where logged), and efforts."""
     t = rigid.recording.t
     early = t <= 0.5
     with style():
         figure = Figure(figsize=(10.0, 2.8))
-        error, effort, force = figure.subplots(1, 3)
+        error, effort = figure.subplots(1, 2)
         tip_error(error, rigid, 0.5)
         if log is not None:
             rows = log.t <= 0.5
@@ -118,10 +119,27 @@ def transient(rigid: Transient, mirrored: Transient, log: Log | None = None) -> 
             effort.plot(t[early], engine_torque(rigid.recording)[early, j], label=title)
         effort.set(title="efforts", xlabel="t [s]")
         effort.legend()
-        force.plot(t[early], mirrored.mismatch[early, 2], color=THEIRS, label="mirrored counterweight")
-        force.plot(t[early], rigid.mismatch[early, 2], color=ENGINE, label="rigid transmission")
+    return figure
+
+
+def discrepancy(log: Log, mirrored: ProgramRun, rigid: ProgramRun) -> Figure:
+    """J3, commanded less model, and the tip error (dashed: theirs) over the first half second."""
+    n = int((log.t <= 0.5).sum())
+    t = log.t[:n]
+    with style():
+        figure = Figure(figsize=(10.0, 2.8))
+        force, error = figure.subplots(1, 2)
+        force.plot(t, (log["tauCmd"] - log["tauModel"])[:n, 2], color=THEIRS, marker=".", label="theirs")
+        for run, colour, label in ((mirrored, ENGINE, "mirrored"), (rigid, MODEL, "rigid transmission")):
+            force.plot(t, (run.command - run.model)[:n, 2], color=colour, label=label)
         force.set(title="J3: commanded less model [N]", xlabel="t [s]")
         force.legend()
+        theirs = log["pdes"] - log["pee"]
+        for k, axis in enumerate("xyz"):
+            error.plot(t, 1e3 * mirrored.error[:n, k], color=COLOURS[k], label=axis)
+            error.plot(t, 1e3 * theirs[:n, k], color=COLOURS[k], ls="--")
+        error.set(title="tip error [mm]", xlabel="t [s]")
+        error.legend()
     return figure
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.signal import butter, filtfilt
+from scipy.spatial.transform import Rotation
 
 from trocar.control import Reference, Setpoint
 from trocar.errors import TrocarError
@@ -19,6 +20,7 @@ from trocar.spatial import Array
 
 LOGS = Path("dynamic-dvrk-coppeliasim-simulator")
 RECORDING = Path("dvrk_dynamics_identification") / "psm" / "measured_trajectory" / "one_no_weight_results.csv"
+PHYSICS = 5e-3  # time step of their engine, Section IV-B [s]
 SETTLED = 0.5  # [s]: errors count from here on, past the transient of the start
 ARM = slice(0, 3)  # joints the paper looks at: yaw, pitch, insertion
 UNITS = ("N m", "N m", "N")
@@ -33,8 +35,11 @@ SESSIONS = {
     5: ("their logs/5 excitation, no counterweight/{row}", "tauCmd"),
     6: ("their logs/6 excitation, with counterweight/{row}", "tauCmd"),
 }
-TORQUE_CONTROL = 8  # session under torque control, rectilinear
+TRACKING = {2: "their logs/2 rectilinear, tip/{row}", 4: "their logs/4 spiral, tip/{row}"}  # printed with Fig. 2, 3
+TORQUE_CONTROL = {7: "regulation", 8: "rectilinear", 9: "spiral"}  # sessions under torque control
 WITHOUT_COUNTERWEIGHT = (1, 3, 5)
+# Printed errors without counterweight: session, joint
+FROM_THE_OTHER_LOG = {"1 J2": (1, 1), "1 J3": (1, 2), "3 J3": (3, 2), "5 J3": (5, 2)}
 
 
 def printed(session: int) -> Array:
@@ -74,16 +79,21 @@ class Log:
         """The first three joints of a file, zeros for the rest (N, 7)."""
         return np.pad(self[name][:, ARM], ((0, 0), (0, 4)))
 
+    def tip_errors(self) -> Array:
+        """Tip asked for less the tip (N, 6) [m, rad], axes of their scene; orientation as a rotation vector."""
+        wanted, found = (Rotation.from_matrix(self[name].reshape(-1, 3, 3)) for name in ("Rdes", "Ree"))
+        return np.hstack([self["pdes"] - self["pee"], (wanted * found.inv()).as_rotvec()])
+
     def simulated(self) -> Array:
         """Torque of their physics engine (N, 3); the engine's sign is minus the model's."""
         return -self["tauMsr"][:, ARM]
 
     def velocity(self) -> Array:
         """The velocity their model was evaluated at (N, 7): the command, under torque control differences of q."""
-        q = self.arm_joints("qmsr")
-        if not self["qdcmd"][1:, ARM].any() or self.folder.name.endswith(f"_{TORQUE_CONTROL}"):
-            return np.vstack([np.zeros((1, 7)), np.diff(q, axis=0) / np.diff(self.t)[:, None]])
-        return self.arm_joints("qdcmd")
+        commanded, q = self.arm_joints("qdcmd"), self.arm_joints("qmsr")
+        if commanded.any():
+            return commanded
+        return np.vstack([np.zeros((1, 7)), np.diff(q, axis=0) / np.diff(self.t)[:, None]])
 
     def model(self, mechanism: Mechanism) -> Array:
         """Torque (N, 3) of a mechanism on their motion."""
@@ -100,33 +110,61 @@ def log_of(data: Path | None, session: int) -> Log | str:
 
 def claims(data: Path | None, with_weight: Mechanism, without: Mechanism) -> list[Claim]:
     """The printed RMS from the authors' logs, and our model on their motion."""
-    logs = {session: log_of(data, session) for session in (*SESSIONS, TORQUE_CONTROL)}
+    logs = {session: log_of(data, session) for session in (*SESSIONS, *TORQUE_CONTROL)}
+    logs = dict(sorted(logs.items()))
     missing = {session: log if isinstance(log, str) else "" for session, log in logs.items()}
-
-    def alone(log: Log) -> float:
-        """Effort that the counterweight asks of the insertion along their motion, by our model alone [N]."""
-        return float(rms((log.model(with_weight) - log.model(without))[log.settled])[2])
-
-    def difference(log: Log) -> float:
-        """Largest difference of our model's torque from theirs, past the start with its accelerations of hundreds."""
-        return float(np.abs(log.model(with_weight) - log["tauModel"][:, ARM])[log.settled].max())
-
-    counterweight = TABLE.claims(
-        "model on their motion/{row} counterweight alone/J3",
-        [None if isinstance(log := logs[k], str) else alone(log) for k in WITHOUT_COUNTERWEIGHT],
-        missing=[missing[k] for k in WITHOUT_COUNTERWEIGHT],
-    )
     found: list[Claim] = []
     for session, (entry, column) in SESSIONS.items():
         log = logs[session]
-        errors = None if isinstance(log, str) else rms((log.simulated() - log[column][:, ARM])[log.settled])
+        errors = None if isinstance(log, str) else rms(engine_errors(log, column))
         found += TABLE.claims(entry, errors, missing=missing[session])
-        if session in WITHOUT_COUNTERWEIGHT:
-            found.append(counterweight[WITHOUT_COUNTERWEIGHT.index(session)])
-    differences = [None if isinstance(log, str) else difference(log) for log in logs.values()]
-    return found + TABLE.claims(
-        "model on their motion/{row} largest difference", differences, missing=list(missing.values())
-    )
+    for session, entry in TRACKING.items():
+        log = logs[session]
+        found += TABLE.claims(entry, None if isinstance(log, str) else rms(log.tip_errors()), missing=missing[session])
+    differences = [None if isinstance(log, str) else _model_difference(log, with_weight) for log in logs.values()]
+    found += TABLE.claims("model on their motion/{row} largest difference", differences, missing=list(missing.values()))
+    return found + _from_the_other_log(logs, with_weight, without)
+
+
+def engine_errors(log: Log, column: str) -> Array:
+    """Their engine's torque less a column of the log (N, 3), past the transient."""
+    return (log.simulated() - log[column][:, ARM])[log.settled]
+
+
+def _model_difference(log: Log, mechanism: Mechanism) -> float:
+    """Largest difference of our model's torque from theirs, past the start with its accelerations of hundreds."""
+    return float(np.abs(log.model(mechanism) - log["tauModel"][:, ARM])[log.settled].max())
+
+
+def _from_the_other_log(logs: dict[int, Log | str], with_weight: Mechanism, without: Mechanism) -> list[Claim]:
+    """RMS without counterweight: its effort by our model on the logged motion, and their engine's error with it."""
+    numbers: list[float | None] = []
+    fields: dict[str, list[float]] = {"alone": [], "bias": [], "constant": [], "slope": [], "other_slope": []}
+    reasons = []
+    for session, j in FROM_THE_OTHER_LOG.values():
+        log, other = logs[session], logs[session + 1]
+        absent = next((x for x in (log, other) if isinstance(x, str)), "")
+        reasons.append(absent)
+        if isinstance(log, str) or isinstance(other, str):
+            numbers.append(None)
+            for values in fields.values():
+                values.append(np.nan)
+            continue
+        column = SESSIONS[session][1]
+        weight = (log.model(without) - log.model(with_weight))[log.settled][:, j]
+        error = engine_errors(other, column)[:, j]
+        numbers.append(float(rms(weight + error[: len(weight)])))
+        slopes = [_slope(x, y, j) for x, y in ((log, without), (other, with_weight))]
+        constant = rms(weight + error.mean())
+        for name, value in zip(fields, (rms(weight), error.mean(), constant, *slopes), strict=True):
+            fields[name].append(float(value))
+    return TABLE.claims("their logs/{row} from the log with counterweight", numbers, missing=reasons, **fields)
+
+
+def _slope(log: Log, mechanism: Mechanism, joint: int) -> float:
+    """Growth of their engine's error on a joint with the pitch angle [N m/rad, N/rad]."""
+    error = (log.simulated() - log.model(mechanism))[log.settled][:, joint]
+    return float(np.polyfit(log["qmsr"][log.settled, 1], error, 1)[0])
 
 
 class MeasuredMotion:

@@ -3,8 +3,7 @@
 Paths are the ones in the logs of the published simulator where the text says less: the base of the arm there is turned
 by 70 deg about the vertical, the tip starts at q = (0, 0, 0.1, -pi/2, 0, 0, 0) and jumps onto the path. The published
 program begins the line at a point of the scene called Start, and turns the spiral about it. That point stands at two
-places in the logs: those of the line under velocity control have the first, that of torque control the second, and
-only about the second does the jump onto the spiral give the RMS printed for y in Fig. 3 (1.5 mm, cut to 1; else 2.7).
+places: logs 1 and 2 (line under velocity control) have the first, logs 3, 4 (spiral) and 8 (torque control) the second.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from trocar.recording import Recording
 from trocar.simulation import Simulator, simulate
 from trocar.spatial import Array, pose, pose_error
 
+BEYOND = 0.0091  # their tip from the dVRK's, along its z axis: the joints and tip of log 8 say so to 0.01 mm [m]
 START = np.array([0.0, 0.0, 0.1, -np.pi / 2, 0.0, 0.0, 0.0])  # [rad, m]
 R_WORLD_BASE = Rotation.from_euler("z", 70.0, degrees=True).as_matrix()  # of their scene
 R_WORLD_TIP = np.array([[0.0, -1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])  # the constant orientation asked for
@@ -35,6 +35,8 @@ LENGTH, LOGGED_LENGTH = 0.09, 0.05 * np.sqrt(3.0)  # [m] in the text; in the log
 TORQUE_LENGTH = 0.03 * np.sqrt(3.0)  # [m] in the log of torque control
 DURATION = 10.0  # [s]
 KP = 15.0  # kinematic control [1/s]
+KI_CODE = 0.0005  # of the position in the program [1/s^2]
+WRIST_STOP = -np.pi / 4  # the wrist yaw of their scene stops here: log 2 from 8.7 s on [rad]
 KP_TORQUE, KD_TORQUE = 800.0, 60.0  # torque control in the text [1/s^2, 1/s]: roots -20 and -40 /s
 KP_CODE, KD_CODE = np.array([250.0, 250.0, 500.0]), np.array([31.0, 31.0, 20.0])  # and in the program, x y z
 
@@ -91,19 +93,31 @@ def _pose(mechanism: Mechanism, shift: Array) -> Array:
 # -- kinematic control, engine off (Fig. 2, 3) --------------------------------------------------------------------
 
 
-def kinematic_run(mechanism: Mechanism, path: CartesianPath, period: float = 0.01) -> tuple[Array, Array, Array]:
+def kinematic_run(
+    mechanism: Mechanism, path: CartesianPath, period: float = 0.01, *, program: bool = False
+) -> tuple[Array, Array, Array]:
     """Times (N,), joint positions (N, 7) and tip errors (N, 6) [m, rad] of joint velocities integrated at a period.
 
     Errors are in the axes of their world.
+
+    Args:
+        program: as the published program does it. Its gain acts on the vector part of the error quaternion, so that
+            angles decay at half of it; a command acts one period after it was computed; the wrist yaw has a stop.
     """
-    control = CartesianKinematic(mechanism, kp=KP, joints=6)
+    control = CartesianKinematic(
+        mechanism, kp=KP, joints=6, ki=KI_CODE if program else 0.0, kp_orientation=KP if program else None
+    )
     t = np.arange(round(path.duration / period)) * period
     q, errors = np.empty((len(t), 7)), np.empty((len(t), 6))
-    here = START.copy()
+    here, before = START.copy(), np.zeros(7)
     for k, time in enumerate(t):
         motion = path(time)
         q[k], errors[k] = here, pose_error(motion.T, mechanism.forward_kinematics(here))
-        here = here + period * control.rate(State(time, here, np.zeros(7)), motion)
+        rate = control.rate(State(time, here, np.zeros(7)), motion)
+        here = here + period * (before if program else rate)
+        before = rate
+        if program:
+            here[5] = max(here[5], WRIST_STOP)
     return t, q, in_world(errors)
 
 
@@ -118,6 +132,19 @@ def pose_errors(mechanism: Mechanism, recording: Recording, path: CartesianPath)
     return in_world(pose_error(wanted, mechanism.forward_kinematics(recording.q)))
 
 
+def errors_of_joints(mechanism: Mechanism, q: Array, wanted: Array) -> Array:
+    """Tip errors (N, 6) [m, rad] of joints (N, 7), their world.
+
+    Args:
+        wanted: targets (N, 3) from the tip at the first row, their world [m].
+    """
+    T = mechanism.forward_kinematics(np.hstack([q[:, :6], np.zeros((len(q), 1))]))
+    tip = (T[:, :3, 3] + BEYOND * T[:, :3, 2]) @ R_WORLD_BASE.T
+    target = pose(R_WORLD_BASE.T @ R_WORLD_TIP, np.zeros(3))
+    turned = in_world(pose_error(target, T))[:, 3:]
+    return np.hstack([wanted - (tip - tip[0]), turned])
+
+
 # -- velocity control, engine on (Fig. 4, 5) ----------------------------------------------------------------------
 
 
@@ -128,14 +155,14 @@ class CartesianVelocityServo(Controller):
 
     Args:
         hold: time [s] that dq_d is kept; the loops themselves run at every step.
-        kv: (7,) [N m s/rad, N s/m] for steps of 1 ms; less for longer ones.
     """
 
-    KV = np.array([60.0, 60.0, 150.0, 0.05, 0.05, 0.05, 0.05])  # the wrist is light
+    # for steps of 1 ms, less for longer ones; the wrist is light [N m s/rad, N s/m]
+    KV = np.array([60.0, 60.0, 150.0, 0.05, 0.05, 0.05, 0.05])
     RATE = 20.0  # kp / kv [1/s]
 
-    def __init__(self, mechanism: Mechanism, timestep: float, hold: float, kv: Array = KV) -> None:
-        self.kv = kv * min(1.0, 1e-3 / timestep)
+    def __init__(self, mechanism: Mechanism, timestep: float, hold: float) -> None:
+        self.kv = self.KV * min(1.0, 1e-3 / timestep)
         self.timestep, self.hold = timestep, hold
         self._kinematic = CartesianKinematic(mechanism, kp=KP, joints=6)
         self._every = round(hold / timestep)
@@ -144,17 +171,10 @@ class CartesianVelocityServo(Controller):
     def reset(self) -> None:
         self._step, self._q = 0, START.copy()
         self._dq = np.zeros(7)
-        self._commanded: list[Array] = []
-
-    @property
-    def commanded(self) -> Array:
-        """Every dq_d so far (N, 7) [rad/s, m/s]."""
-        return np.array(self._commanded)
 
     def __call__(self, state: State, motion: Any) -> Array:
         if self._step % self._every == 0:
             self._dq = self._kinematic.rate(state, motion)
-            self._commanded.append(self._dq)
         self._step += 1
         tau = self.kv * (self._dq - state.dq + self.RATE * (self._q - state.q))
         self._q = self._q + self.timestep * self._dq
@@ -264,11 +284,11 @@ def tip_error(recording: Recording) -> Array:
 
 
 def ideal_error(t: Array, e0: Array, de0: Array, kp: float | Array = KP_TORQUE, kd: float | Array = KD_TORQUE) -> Array:
-    """Solution (N, 3) of e'' + kd e' + kp e = 0 from e0, de0, on each axis, for roots that differ."""
+    """Solution (N, 3) of e'' + kd e' + kp e = 0 from e0, de0, on each axis."""
     gains = np.broadcast_to(kp, 3), np.broadcast_to(kd, 3)
     columns = []
     for e, de, p, d in zip(e0, de0, *gains, strict=True):
-        first, second = np.roots([1.0, d, p]).astype(complex)
-        b = (de - first * e) / (second - first)
-        columns.append(((e - b) * np.exp(first * t) + b * np.exp(second * t)).real)
+        middle, half = -d / 2, np.sqrt(complex(d * d / 4 - p))  # roots: middle +- half
+        growing = t if half == 0 else np.sinh(half * t) / half
+        columns.append((np.exp(middle * t) * (e * np.cosh(half * t) + (de - middle * e) * growing)).real)
     return np.stack(columns, axis=1)

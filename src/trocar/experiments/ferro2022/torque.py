@@ -14,6 +14,7 @@ from trocar.spatial import Array
 
 DURATION = 2.0  # [s]
 LIMITED = "fig 7 rectilinear"  # also run with the motors' limits
+LINE = 8  # log of the line
 
 
 def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim]:
@@ -30,17 +31,15 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
         ("fig 8 spiral of the text", text, of_text),
         ("regulation", runs.regulation(mechanism), of_text),
     ):
-        rigid, mirrored = (
-            runs.torque_run(mechanism, path, duration, *gains, transmission=way) for way in ("rigid", "mirrored")
-        )
-        found += _transient(name, rigid, mirrored)
-        log = logs.log_of(context.data, logs.TORQUE_CONTROL) if gains is of_code else None
+        rigid = runs.torque_run(mechanism, path, duration, *gains)
+        found += _transient(name, rigid)
+        log = logs.log_of(context.data, LINE) if gains is of_code else None
         if log is not None:
             found.append(_theirs(name, log, path, rigid))
         if name.startswith("fig"):
             report.add_figure(
-                figures.transient(rigid, mirrored, log if isinstance(log, logs.Log) else None),
-                f"{name.capitalize()}: torque control, {_gains(*gains)}: tip error, efforts and J3 against the model.",
+                figures.transient(rigid, log if isinstance(log, logs.Log) else None),
+                f"{name.capitalize()}: torque control, {_gains(*gains)}: tip error and efforts.",
             )
         if name == LIMITED:
             report.paragraphs.append(_limits(mechanism, path, duration, rigid))
@@ -48,18 +47,12 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
     return found + _pose(context, report, mechanism, {"code": code, "text": text})
 
 
-def _transient(name: str, rigid: runs.Transient, mirrored: runs.Transient) -> list[Claim]:
+def _transient(name: str, rigid: runs.Transient) -> list[Claim]:
     step = 1e3 * float(np.linalg.norm(rigid.error[0]))
-    off, by_mirror = (np.abs(transient.mismatch[:, 2]) for transient in (rigid, mirrored))
-    found = [
+    return [
         TABLE.claim("{run}/distance from the linear error", rigid.deviation, run=name, step=step),
-        TABLE.claim("{run}/J3 discrepancy, rigid transmission", off.max(), run=name),
-        TABLE.claim("{run}/J3 discrepancy, mirrored counterweight", by_mirror.max(), run=name),
+        TABLE.claim("{run}/J3 discrepancy, rigid transmission", float(np.abs(rigid.mismatch[:, 2]).max()), run=name),
     ]
-    if not name.endswith("text"):
-        settled = by_mirror[mirrored.recording.t >= logs.SETTLED].max()
-        found.append(TABLE.claim("{run}/J3 discrepancy, mirrored, settled", settled, run=name))
-    return found
 
 
 def _theirs(name: str, log: logs.Log | str, path: CartesianPath, ours: runs.Transient) -> Claim:

@@ -8,9 +8,11 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
+from trocar.appearance.endoscope_camera import StereoEndoscope
 from trocar.appearance.figures import draw
 from trocar.arms import Arm
 from trocar.calibration import model_distances
+from trocar.errors import TrocarError
 from trocar.experiments.experiment import Context, Experiment
 from trocar.experiments.gondokaryono2019 import frames, timing, tracking
 from trocar.experiments.gondokaryono2019.capture import SIDES, capture_claims, captured, rcm_figure
@@ -18,6 +20,7 @@ from trocar.experiments.gondokaryono2019.frames import TABLE
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.plots import style
 from trocar.report import Claim, Report
+from trocar.simulation import load_scene
 
 # Table 6 [m]: the axes by the frame numbers of Fig. 3 and 4, PSM then ECM.
 TABLE_6 = {
@@ -60,6 +63,7 @@ def run(context: Context) -> Report:
     report.add_claims(timing.real_time_claims(context, 0.2 if context.quick else 2.0))
     context.progress("figures")
     report.add_figure(_figure(), "The corrected closed chains at five pitch angles; the insertion axis meets the RCM.")
+    _add_stereo(report)
     report.add_figure(rcm_figure(captures), "As Fig. 9: the remote centre at every pose. Bars are the RMS of Table 7.")
     for case_run in runs:
         report.add_figure(tracking.tracking_figure(case_run), "As Fig. 10: sinusoids under the gains of Table 8.")
@@ -83,7 +87,7 @@ def _axis_distances(arm: Arm, table_6: dict[str, float]) -> list[Claim]:
     twice = [ours[a] for a, _ in SIDES]
     return [
         *TABLE.claims("{arm}/axes {row}", twice, published=published, tolerance=tolerance, arm=name),
-        *TABLE.claims(f"{name}/axes {{row}}", [ours["3-7"], ours["6-7"]]),
+        *TABLE.claims(f"{name}/axes {{row}}", [ours["3-7"], ours["6-7"]], table_5=frames.distances_of_table_5()),
     ]
 
 
@@ -99,6 +103,22 @@ def _figure() -> Figure:
             axes.annotate("RCM", (0, 0), (8, 6), textcoords="offset points")
             axes.set(title=name, xlabel="y [m]", ylabel="z [m]", aspect="equal")
     return figure
+
+
+def _add_stereo(report: Report) -> None:
+    """Fig. 8: what the two cameras of the endoscope see of the instruments; a remark where nothing can be drawn."""
+    try:
+        left, right = StereoEndoscope(load_scene("cart_classic")).pair()
+    except TrocarError as error:
+        report.paragraphs.append(f"Fig. 8, the view of the stereo endoscope, was not drawn: {error}")
+        return
+    with style():
+        figure = Figure(figsize=(10.0, 3.9))
+        for axes, image, eye in zip(figure.subplots(1, 2), (left, right), ("left", "right"), strict=True):
+            axes.imshow(image)
+            axes.set(title=eye, xticks=(), yticks=())
+            axes.grid(False)
+    report.add_figure(figure, "As Fig. 8: the stereo endoscope on the ECM of the whole cart, and the tips of its PSMs.")
 
 
 EXPERIMENT = Experiment(name="gondokaryono2019", title="Closed chain of PSM and ECM: calibration, simulation", run=run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from trocar.arms import load_arm
 from trocar.arms.arm import poses_at_zero
@@ -18,6 +19,7 @@ from trocar.spatial import Array, inverse, mdh, pose
 
 PI, H = np.pi, np.pi / 2
 TABLE = ClaimTable("gondokaryono2019")
+WRIST = {"12": "roll", "13": "wrist_pitch", "14": "finger_left", "15": "finger_right"}  # frames, our links
 
 Row = tuple[float, float, float, float]  # a, alpha, d, theta
 Table = dict[str, tuple[str, float, float, float, float]]  # frame -> reference frame, a, alpha, d, theta
@@ -125,7 +127,7 @@ def _set_up_claims() -> list[Claim]:
     return [
         *found,
         TABLE.claim("table 3/theta of row 7", None, theta=theta, turned=turned),
-        TABLE.claim("table 3/d of row 7", T[2, 3]),
+        TABLE.claim("table 3/d of row 7", T[2, 3], off=1e3 * (0.1029 - T[2, 3])),
     ]
 
 
@@ -135,8 +137,11 @@ def _psm_claims() -> list[Claim]:
     behind = _pivot_of_insertion(lambda q: frames(table_4(q, alpha_2=H))["9"], q)
     top, mirrored = (frames(table_4(q, beta2=b))["7"][:3, 3] for b in (0.2141, 0.3675))
     frames_off = _distance(Mechanism(arm), table_4, 0.4864)
+    apart, turned = _wrist(Mechanism(arm))
     return [
         _frames_claim(4, "Table 4 with alpha_2 and beta2 corrected, frames 1 to 11", frames_off),
+        *TABLE.claims("table 4/frame {row}", apart),
+        *TABLE.claims("table 4/frame {row}, turn", turned),
         TABLE.claim("table 4/beta1", beta1),
         TABLE.claim("table 4/d of frame 9", arm.body("insertion").placement[1, 3]),
         TABLE.claim("table 4/alpha of frame 2", None, behind=behind[1]),
@@ -153,7 +158,12 @@ def _ecm_claims() -> list[Claim]:
     return [
         _frames_claim(5, "Table 5 with d_1 and a_4 corrected, frames 1 to 8", frames_off),
         TABLE.claim("table 5/beta1", beta1),
-        TABLE.claim("table 5/d of frame 9", arm.body("insertion").placement[1, 3]),
+        TABLE.claim(
+            "table 5/d of frame 9",
+            arm.body("insertion").placement[1, 3],
+            along=0.3047 * np.cos(0.3448),
+            off=1e3 * abs(0.3047 * np.cos(0.3448) - 0.3822 + 0.0953),
+        ),
         TABLE.claim("table 5/d of frame 1", None, centre=centre[1]),
         TABLE.claim("table 5/a of frame 4", None, off=1e3 * np.linalg.norm(mirrored - bar)),
     ]
@@ -161,6 +171,12 @@ def _ecm_claims() -> list[Claim]:
 
 def _frames_claim(number: int, of: str, distance: float) -> Claim:
     return TABLE.claim("table {number}/frames", distance, number=number, of=of)
+
+
+def distances_of_table_5() -> list[float]:
+    """Distances of frames 3 and 7, and of 6 and 7, that the printed ECM table itself has [m]."""
+    T = frames(table_5(np.zeros(4)))
+    return [float(np.linalg.norm(T[a][:3, 3] - T[b][:3, 3])) for a, b in (("3", "7"), ("6", "7"))]
 
 
 def _set_up_distance(arm: SetUpArm, table: Callable[[Array], list[Row]]) -> float:
@@ -189,6 +205,22 @@ def _distance(mechanism: Mechanism, table: Callable[[Array], Table], to_rcm: flo
                 difference = (T_base_0 @ printed[body.label] - ours[body.name])[:3, 3]
                 worst = max(worst, float(np.linalg.norm(difference)))
     return worst
+
+
+def _wrist(mechanism: Mechanism) -> tuple[list[float], list[float]]:
+    """Largest distance [m] and turn [rad] between frames 12 to 15 and our links, over random states.
+
+    Their x axes point the other way: a half turn about z, the same at every state, is not counted.
+    """
+    arm = mechanism.arm
+    apart, turned = np.zeros((2, len(WRIST)))
+    for q in np.random.default_rng(0).uniform(arm.lower, arm.upper, (100, arm.n)):
+        printed, ours = frames(table_4(q)), mechanism.poses(q)
+        for i, (number, body) in enumerate(WRIST.items()):
+            difference = inverse(ours[body]) @ pose(p=[0.0, -0.4864, 0.0]) @ printed[number] @ mdh(theta=PI)
+            apart[i] = max(apart[i], np.linalg.norm(difference[:3, 3]))
+            turned[i] = max(turned[i], np.linalg.norm(Rotation.from_matrix(difference[:3, :3]).as_rotvec()))
+    return apart.tolist(), turned.tolist()
 
 
 def _pivot_of_insertion(frame: Callable[[Array], Array], q: Array) -> Array:

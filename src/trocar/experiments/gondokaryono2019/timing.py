@@ -133,9 +133,16 @@ def real_time_claims(context: Context, duration: float = 2.0) -> list[Claim]:
     for timing in TIMINGS:
         ours, missing = zip(*(_factor(context, name, timing, duration) for name in CONFIGURATIONS), strict=True)
         pid = ", PID and recording too" if timing.control else ""
-        found += TABLE.claims("table 9/{row}{how}", ours, missing=missing, how=timing.remark, pid=pid)
+        found += TABLE.claims(
+            "table 9/{row}{how}", ours, missing=missing, how=timing.remark, pid=pid, drawing=_drawing(*ours[-2:])
+        )
     factor, reason = _factor(context, "SUJ + 3 PSM + ECM + Camera", Timing(shadows=True), duration)
     return [*found, TABLE.claim("table 9/SUJ + 3 PSM + ECM + Camera (shadows)", factor, missing=reason)]
+
+
+def _drawing(without: float | None, drawn: float | None) -> str:
+    """Share of the elapsed time that images take, by the factors without and with them."""
+    return "an unknown share" if without is None or drawn is None else f"{max(0.0, 1.0 - drawn / without):.0%}"
 
 
 def _factor(context: Context, name: str, timing: Timing, duration: float) -> tuple[float | None, str]:

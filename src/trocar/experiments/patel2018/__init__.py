@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
+from trocar.appearance.figures.workspace import cloud_figure
 from trocar.control.trajectories import Following, Polynomial, cubic, line, through
 from trocar.experiments.claim_table import ClaimTable
 from trocar.experiments.experiment import Context, Experiment
 from trocar.experiments.patel2018 import figures
-from trocar.experiments.patel2018.dynamics import POINT_MASSES, point_mass_parameters, torque_along
-from trocar.experiments.patel2018.kinematics import JOINTS, RCM, decoupled, gradient_descent, table
+from trocar.experiments.patel2018.dynamics import accelerations, by_hand, point_mass_parameters, torque_along
+from trocar.experiments.patel2018.kinematics import (
+    JOINTS,
+    RCM,
+    counterweight,
+    decoupled,
+    gradient_descent,
+    table,
+    unlimited,
+)
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.mechanics.singularities import singularity
 from trocar.report import Claim, Report
@@ -18,6 +29,9 @@ from trocar.spatial import Array, pose_error
 TABLE = ClaimTable("patel2018")
 # Start and goal of the inverse kinematics by gradient descent [rad, m]
 START, GOAL = np.array([0.0, 0.0, 0.1, 0, 0, 0, 0]), np.array([0.4, -0.3, 0.16, 0, 0, 0, 0])
+ENDS = np.array([[0.6, 0.4, 10.0], [1.6, 0.4, 0.0]])  # of the trajectory of section II-B, in their base [m]
+TABLE_I = np.array([[2.2322, 0.3428, 2.0459], [2.2293, 0.3424, 1.9459]])  # without and with the error [m]
+TABLE_II = np.array([37.6800e-3, -78.3657e-3, -1.8340, 37.6800e-3, 29.3871e-3, 37.6800e-3])  # [N m, N]
 
 
 def run(context: Context) -> Report:
@@ -27,11 +41,12 @@ def run(context: Context) -> Report:
     q = np.random.default_rng(0).uniform(mechanism.arm.lower, mechanism.arm.upper, (2000, 7))
     for text, claims in (
         ("forward kinematics by their table", lambda: _table_claims(mechanism, q[:300])),
+        ("counterweight of their table", lambda: _counterweight_claims(q[:300])),
         ("inverse kinematics by gradient, and in closed form", lambda: _inverse_claims(mechanism, q)),
         ("Jacobian and singularities", lambda: _jacobian_claims(mechanism, q)),
         ("trajectories", lambda: _trajectory_claims(mechanism)),
         ("0.1 rad experiment", lambda: _error_claims(mechanism)),
-        ("torques", _torque_claims),
+        ("torques", lambda: _torque_claims(q)),
     ):
         context.progress(text)
         report.add_claims(claims())
@@ -54,6 +69,39 @@ def _table_claims(mechanism: Mechanism, states: Array) -> list[Claim]:
         TABLE.claim("fk/insertion axis meets the RCM, as printed", None, miss=miss(corrected=False)),
         TABLE.claim("fk/insertion axis meets the RCM, corrected", miss(corrected=True)),
         TABLE.claim("fk/tip equals the dVRK's, corrected", off.max()),
+    ]
+
+
+def _counterweight_claims(states: Array) -> list[Claim]:
+    mechanism = load_mechanism("PSM", "gondokaryono2019")  # the geometry that their lengths are of
+    back = mechanism.pose(states, "back")
+
+    def in_theirs(v: Array) -> Array:
+        """Vectors (N, 3) of the dVRK's base in their axes: their x is its y, their y its -x."""
+        return np.stack([v[:, 1], -v[:, 0], v[:, 2]], axis=-1)
+
+    poses = {
+        corrected: [np.array(T) for T in zip(*(counterweight(q, corrected) for q in states), strict=True)]
+        for corrected in (False, True)
+    }
+    C1, C2 = poses[True]
+    apart = np.linalg.norm(C1[:, :3, 3] - RCM - in_theirs(back[:, :3, 3]), axis=-1).max()
+    axis = np.linalg.norm(np.cross(C1[:, :3, 2], in_theirs(back[:, :3, 2])), axis=-1).max()
+    insertion = np.array([table(q, corrected=True)[6][:3, 2] for q in states])
+
+    def tilt(T: Array) -> float:
+        """Largest angle between the slide of C2 and the direction against the insertion [rad]."""
+        return float(np.arccos(np.clip(-np.sum(T[:, :3, 2] * insertion, axis=-1), -1.0, 1.0)).max())
+
+    along = np.linalg.norm(
+        np.cross(C2[:, :3, 2], in_theirs(mechanism.pose(states, "counterweight")[:, :3, 2])), axis=-1
+    )
+    return [
+        TABLE.claim("fk/C1 lies on the pitch axis", apart),
+        TABLE.claim("fk/C1 turns about the pitch axis", axis),
+        TABLE.claim("fk/C2 slides against the insertion, as printed", None, tilt=tilt(poses[False][1])),
+        TABLE.claim("fk/C2 slides against the insertion, corrected", tilt(C2)),
+        TABLE.claim("fk/C2 slides as the counterweight of the arm, corrected", along.max()),
     ]
 
 
@@ -92,6 +140,11 @@ def _jacobian_claims(mechanism: Mechanism, q: Array) -> list[Claim]:
 def _trajectory_claims(mechanism: Mechanism) -> list[Claim]:
     deepest = np.array([0, 0, mechanism.arm.upper[2], 0, 0, 0, 0])
     reach = float(np.linalg.norm(mechanism.forward_kinematics(deepest)[:3, 3]))
+    theirs = _their_trajectory()
+    ends = [theirs(t) for t in (0.0, theirs.duration)]
+    missed = max(
+        float(np.linalg.norm(table(s.q, corrected=False)[-1][:3, 3] - p)) for s, p in zip(ends, ENDS, strict=True)
+    )
     motion, path = _point_to_point(), _straight_line(mechanism)
     rates = max(float(np.abs(motion(t).dq).max()) for t in (0.0, motion.duration))
     t = np.linspace(0.0, path.duration, 200)
@@ -99,10 +152,26 @@ def _trajectory_claims(mechanism: Mechanism) -> list[Claim]:
     along = (p[-1] - p[0]) / np.linalg.norm(p[-1] - p[0])
     off = np.linalg.norm(np.cross(p - p[0], along), axis=-1).max()
     return [
-        TABLE.claim("trajectory/x_i = [0.6, 0.4, 10], x_f = [1.6, 0.4, 0]", None, reach=reach),
+        TABLE.claim(
+            "trajectory/x_i = [0.6, 0.4, 10], x_f = [1.6, 0.4, 0]",
+            missed,
+            reach=reach,
+            first=ends[0].q[2],
+            last=ends[1].q[2],
+        ),
+        TABLE.claim("trajectory/their cubic ends at rest", max(float(np.abs(s.dq).max()) for s in ends)),
         TABLE.claim("trajectory/cubic ends at rest", rates),
         TABLE.claim("trajectory/straight line is straight", off),
     ]
+
+
+@cache
+def _their_trajectory() -> Polynomial:
+    """Their cubic on their own chain, which has no joint limits: the solutions with the tool pushed forward."""
+    forward = [q[q[:, 2] > 0] for q in (unlimited(p, corrected=False) for p in ENDS)]
+    q0 = min(forward[0], key=lambda q: abs(q[0]))
+    q1 = min(forward[1], key=lambda q: float(np.linalg.norm(q[:2] - q0[:2])))
+    return cubic(np.pad(q0, (0, 4)), np.pad(q1, (0, 4)), 2.0)
 
 
 def _point_to_point() -> Polynomial:
@@ -119,18 +188,31 @@ def _error_claims(mechanism: Mechanism) -> list[Claim]:
     q = np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.0])
     tip = mechanism.forward_kinematics(np.array([q, *(q + 0.1 * np.eye(7)[:2])]))[:, :3, 3]
     yaw, pitch = 1e3 * np.linalg.norm(tip[1:] - tip[0], axis=-1)
-    return [TABLE.claim("error/0.1 rad in theta_2 moves the tip", None, yaw=yaw, pitch=pitch)]
+    printed = float(np.linalg.norm(TABLE_I[1] - TABLE_I[0]))
+    solutions = unlimited(TABLE_I[0], corrected=False)
+    error = np.array([0.0, 0.1, 0.0])
+    moved = [float(np.linalg.norm(_their_tip(q + error) - _their_tip(q))) for q in solutions]
+    fields = {"count": len(solutions), "shortest": np.abs(solutions[:, 2]).min(), "least": min(moved)}
+    return [
+        TABLE.claim("error/0.1 rad in theta_2 moves the tip", None, printed=printed, yaw=yaw, pitch=pitch, **fields)
+    ]
 
 
-def _torque_claims() -> list[Claim]:
+def _their_tip(q: Array) -> Array:
+    """Last frame (3,) of the printed table at the first three joints q (3,), wrist straight [m]."""
+    return table(np.array([*q, 0.0, 0.0, 0.0]), corrected=False)[-1][:3, 3]
+
+
+def _torque_claims(states: Array) -> list[Claim]:
     mechanism = Mechanism(load_mechanism("PSM").arm, point_mass_parameters())
     t = np.linspace(0.0, 0.9, 50)
-    # Euler-Lagrange by hand for the insertion alone: a mass on a vertical slide
-    by_hand = POINT_MASSES["insertion"] * (0.6 * t - 9.81)
-    off = np.abs(torque_along(mechanism, 2, t)[:, 2] - by_hand).max()
+    off = [np.abs(torque_along(mechanism, j, t)[:, j] - by_hand(j, t)).max() for j in (2, 3, 4, 5)]
+    static = np.abs(mechanism.gravity(states)).max(axis=0)[:JOINTS]
+    bent = np.array([0.0, 0.0, 0.12, 0.0, 0.5, 0.5, 0.0])
+    needed = accelerations(mechanism, bent, TABLE_II)[:JOINTS]
     return [
-        *TABLE.claims("torque/T{row}", None),
-        TABLE.claim("torque/insertion of point masses follows the formula", off),
+        *TABLE.claims("torque/T{row}", None, static=static.tolist(), needed=needed.tolist()),
+        *TABLE.claims("torque/{row} of point masses follows the formula", off),
     ]
 
 
@@ -145,6 +227,10 @@ def _figures(mechanism: Mechanism) -> list[tuple[figures.Figure, str]]:
     torques = [(torque_along(points, j, t), torque_along(mechanism, j, t)) for j in range(JOINTS)]
     return [
         (figures.convergence(curves), "Their gradient inverse kinematics; the closed form has no iterations."),
+        (
+            figures.motion(_their_trajectory(), mechanism.arm),
+            "Figs 5 to 7: their points on their own chain, whose tool slides by metres.",
+        ),
         (figures.motion(_point_to_point(), mechanism.arm), "Figs 5 to 7: cubic, points within reach."),
         (figures.straight_line(mechanism, _straight_line(mechanism)), "Figs 8 to 11: a straight line of the tip."),
         (
@@ -152,6 +238,10 @@ def _figures(mechanism: Mechanism) -> list[tuple[figures.Figure, str]]:
             "Figs 12 to 17: torque along theta(t) = t^3, one joint at a time.",
         ),
         (figures.workspace(mechanism), "Figs 18 and 19: yaw alone, then yaw and insertion, within the joint limits."),
+        (
+            cloud_figure(mechanism, count=4096),
+            "The whole workspace in space: yaw, pitch and insertion within their limits.",
+        ),
     ]
 
 

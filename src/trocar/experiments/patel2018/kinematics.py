@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import least_squares
 
+from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.spatial import Array, mdh
 
@@ -37,6 +39,39 @@ def table(q: Array, corrected: bool) -> list[Array]:
         T = T @ mdh(d=d, theta=theta) @ mdh(a=a, alpha=alpha)
         poses.append(T)
     return poses
+
+
+def counterweight(q: Array, corrected: bool) -> tuple[Array, Array]:
+    """Poses (4, 4) of their frames C1 and C2 in their base, C2 at the ratio 1: Fig. 2, last rows.
+
+    C1 turns with the pitch about its axis, C2 slides along its z. Corrected: C2-int turns by q2 - pi/2, without beta.
+    """
+    half, T_base_2 = np.pi / 2, table(q, corrected)[1]
+    turn = q[1] - half - (0.0 if corrected else BETA)
+    T_base_C2 = T_base_2 @ mdh(theta=turn) @ mdh(alpha=-half) @ mdh(d=float(q[2]))
+    return T_base_2 @ mdh(theta=float(q[1])), T_base_C2
+
+
+def unlimited(p: Array, corrected: bool, starts: int = 24) -> Array:
+    """All joint values (k, 3) at which the last frame of their table is at p (3,) in their base; joints have no limits.
+
+    Wrist straight; angles within (-pi, pi]. Raises where no start of the search arrives.
+    """
+    found: list[Array] = []
+    for start in np.random.default_rng(0).uniform(-3.0, 3.0, (starts, 3)):
+        fit = least_squares(
+            lambda x: table(np.array([*x, 0.0, 0.0, 0.0]), corrected)[-1][:3, 3] - p,
+            start,
+            xtol=1e-15,
+            ftol=1e-15,
+            gtol=1e-15,
+        )
+        q = np.array([*(np.pi - (np.pi - fit.x[:2]) % (2 * np.pi)), fit.x[2]])
+        if fit.cost < 1e-20 and not any(np.allclose(q, other, atol=1e-6) for other in found):
+            found.append(q)
+    if not found:
+        raise TrocarError(f"no joint values bring the last frame of the table to {p}")
+    return np.array(found)
 
 
 def gradient_descent(mechanism: Mechanism, target: Array, q: Array, step: float, iterations: int) -> Array:

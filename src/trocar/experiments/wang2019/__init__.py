@@ -20,6 +20,7 @@ from trocar.experiments.wang2019.contact import contact_claims, fault_claims
 from trocar.experiments.wang2019.engine import in_engine
 from trocar.experiments.wang2019.excitation import excitation_claims
 from trocar.experiments.wang2019.half_speed import half_speed_claim
+from trocar.experiments.wang2019.left_out import left_out_error
 from trocar.experiments.wang2019.payload import payload_claims
 from trocar.experiments.wang2019.recordings import DATA, NO_WEIGHT, TABLE, identified_arm
 from trocar.experiments.wang2019.tip_force import tip_force_claims
@@ -89,7 +90,7 @@ def _identified(context: Context, report: Report, family: str, arm: str) -> Iden
         report.add_claims([*_not_run(family, "one", no_one), *_not_run(family, "two", no_two or no_one)])
         return None
     context.progress(f"{family}: least squares as published")
-    train = _prepared(family, arm, one)
+    train = prepared_as_published(family, arm, one)
     fits = _fits(train)
     report.add_claims(_as_published(family, "one", fits, train))
     context.progress(f"{family}: ours")
@@ -98,8 +99,10 @@ def _identified(context: Context, report: Report, family: str, arm: str) -> Iden
     if no_two:
         report.add_claims(_not_run(family, "two", no_two))
     else:
-        report.add_claims(_as_published(family, "two", fits, _prepared(family, arm, two)))
-        report.add_claims(_ours_on_two(family, arm, found, two))
+        test = prepared_as_published(family, arm, two)
+        report.add_claims([*_as_published(family, "two", fits, test), *ours_on_two(family, found, two, test)])
+    if family == "PSM":
+        report.add_claims(_ours_on_another_day(context, found))
     _describe(report, family, found, train)
     return found
 
@@ -111,7 +114,7 @@ def _recording(context: Context, family: str, name: str) -> tuple[Path, str]:
     return found, missing and f"not run: {path.as_posix()} is not in the data folder"
 
 
-def _prepared(family: str, arm: str, path: Path) -> Prepared:
+def prepared_as_published(family: str, arm: str, path: Path) -> Prepared:
     mechanism = load_mechanism(arm, "wang2019_published")
     recording = load_recording(path, arm, as_recorded=True)
     T, cutoff = joint_from_columns(mechanism.arm, tuple(recording.joints)), PUBLISHED[family]["cutoff"]
@@ -151,12 +154,12 @@ def _method_claims(family: str, method: str, recording: str, ours: Array | None,
 
 
 def _ours_on_one(family: str, found: Identified) -> list[Claim]:
-    """Rows left out of 'one', predicted by our model, against their error on the rows they fitted."""
-    published = PUBLISHED[family]["one"].get("WLS")
+    """The rows of their figure, each left out of our fit and predicted by it, against their error where they fitted."""
+    published, rows = PUBLISHED[family]["one"].get("WLS"), PUBLISHED[family]["rows"]
     if published is None:
         return []
-    entry = "{arm}/ours on one, cross-validated/{row}"
-    return TABLE.claims(entry, found.cv_relative_error, published=published, arm=family.lower())
+    fields = {"published": published, "arm": family.lower(), "first": rows}
+    return TABLE.claims("{arm}/ours on one, cross-validated/{row}", left_out_error(found, rows), **fields)
 
 
 def _consistent(family: str, found: Identified) -> list[Claim]:
@@ -164,13 +167,33 @@ def _consistent(family: str, found: Identified) -> list[Claim]:
     return TABLE.claims("{arm}/{row}", ours, arm=family.lower())
 
 
-def _ours_on_two(family: str, arm: str, found: Identified, two: Path) -> list[Claim]:
-    ours, published = found.relative_error(load_recording(two, arm, as_recorded=True)), PUBLISHED[family]["two"]["SDP"]
-    fields = {"arm": family.lower(), "first": PUBLISHED[family]["rows"]}
+def ours_on_two(family: str, found: Identified, two: Path, data: Prepared) -> list[Claim]:
+    """Ours on the very rows and filtered efforts that their figure is of."""
+    recording = load_recording(two, data.mechanism.arm.name, as_recorded=True)
+    rows, published = PUBLISHED[family]["rows"], PUBLISHED[family]["two"]["SDP"]
+    ours = data.errors(found.recorded_efforts(recording)[data.signals.used], rows)
+    fields = {"arm": family.lower(), "first": rows}
     return [
         *TABLE.claims("{arm}/ours on two/{row}", ours, published=published, **fields),
         TABLE.claim("{arm}/ours on two/mean", ours.mean(), published=float(np.mean(published)), **fields),
     ]
+
+
+def _ours_on_another_day(context: Context, found: Identified) -> list[Claim]:
+    """Both models, identified from 'one', on every row of a recording of another day."""
+    entry, (path, missing) = "psm/ours on another day/{row}", data_file(context.data, NO_WEIGHT)
+    if missing:
+        return TABLE.claims(entry, None, missing=missing)
+    data = prepared_as_published("PSM", "PSM", path)
+    used = data.signals.used
+    theirs, ours = (
+        data.errors(predicted[used], len(used))
+        for predicted in (
+            efforts(data.mechanism, data.T, data.signals),
+            found.recorded_efforts(load_recording(path, "PSM", as_recorded=True)),
+        )
+    )
+    return TABLE.claims(entry, ours, published=theirs.tolist())
 
 
 def _not_run(family: str, recording: str, reason: str) -> list[Claim]:

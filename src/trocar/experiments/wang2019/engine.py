@@ -49,7 +49,7 @@ def servoed(parameters: Parameters | Path, recording: Recording, seconds: float)
     Feedback is on the error of position and velocity alone (M times a critically damped law) beside the equations'
     effort of the motion: what acts in the engine is what its own mechanics and friction ask for.
     """
-    sim = Simulator(ARM, parameters)
+    sim = Simulator(ARM, parameters, limits=False)  # a recorded joint may be a little beyond its limit
     mechanism = sim.mechanism
     signals, T = _signals(recording)
     q, dq, ddq = (x @ T.T for x in (signals.q, signals.dq, signals.ddq))
@@ -91,7 +91,7 @@ def forward_prediction(
         under: "equations" applies the effort that the model asks for instead. What is left then is not due to errors
             of effort.
     """
-    sim = Simulator(ARM, parameters)
+    sim = Simulator(ARM, parameters, limits=False)  # a recorded joint may be a little beyond its limit
     mechanism = sim.mechanism
     signals, T = _signals(recording)
     q, dq = (x @ T.T for x in (signals.q, signals.dq))

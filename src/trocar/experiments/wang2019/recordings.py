@@ -90,7 +90,7 @@ class IdentifiedArm:
         return recalibrate(self.parameters, recording.columns, RECALIBRATION).parameters
 
     def recalibrated_under(self, point: PointMass, recording: Measured) -> Parameters:
-        """Friction and offsets of the first 10 s of a recording with a mass at a point, fitted together with the mass.
+        """Friction and biases of the first 10 s of a recording with a mass at a point, fitted together with the mass.
 
         The mass is the one that is found again with the friction that was fitted with it taken off.
         """

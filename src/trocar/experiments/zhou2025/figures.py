@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from trocar.experiments.zhou2025.loop import ClosedLoop
+from trocar.experiments.zhou2025.loop import COLUMNS, ClosedLoop
 from trocar.experiments.zhou2025.others import Wrong
 from trocar.experiments.zhou2025.runs import DRIFT, PRINTED_UNITS, DriftTest
 from trocar.identification.si.static_table import StaticTable
@@ -96,15 +96,16 @@ def sensitivity(rows: Sequence[Wrong]) -> Figure:
 
 
 def loop(loops: Sequence[ClosedLoop], mountings: Sequence[float]) -> Figure:
-    """Largest error over half-band by joint and mounting."""
+    """Largest error over half-band by joint and mounting, of all arms."""
     with style():
         figure = Figure(figsize=(8.0, 3.0))
-        for axes, one in zip(figure.subplots(1, 2), loops, strict=True):
+        for k, (axes, columns) in enumerate(zip(figure.subplots(1, len(COLUMNS)), COLUMNS, strict=True)):
+            worst = np.max([loop.models[k].worst for loop in loops], axis=0)
             for j in range(3):
-                axes.bar(np.arange(len(mountings)) + 0.25 * (j - 1), 100 * one.worst[:, j], 0.22, label=TITLES[j])
-            axes.axhline(10.0, color="k", lw=0.8, ls="--")
+                axes.bar(np.arange(len(mountings)) + 0.25 * (j - 1), 100 * worst[:, j], 0.22, label=TITLES[j])
+            axes.axhline(100.0, color="k", lw=0.8, ls="--")
             axes.set_xticks(np.arange(len(mountings)), [f"{np.degrees(m):.0f}" for m in mountings])
-            axes.set(title=one.columns, xlabel="mounting [deg]", ylabel="error [% of static friction]")
+            axes.set(title=columns, xlabel="mounting [deg]", ylabel="error [% of static friction]")
             axes.grid(visible=False, axis="x")
         figure.legend(*axes.get_legend_handles_labels(), loc="outside upper right", ncols=3)
     return figure

@@ -1,26 +1,36 @@
-"""Identify, then compensate: a noisy simulated recording of a dVRK-Si PSM, identified as Zhou et al. 2025 do."""
+"""Identify, then compensate, as Zhou et al. 2025 do: excite a simulated dVRK-Si PSM, identify it, let it go.
+
+The motion is the one that `trocar excite --arm PSM_Si --seconds 1200` finds (excitation.json). The arm that moves is
+unlike the identified model in friction and links (see unlike.py).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.resources import as_file, files
 
 import numpy as np
 from scipy.signal import butter, filtfilt
 
-from trocar.arms import Arm, load_arm
+from trocar.arms import load_arm
+from trocar.arms.parameters import Parameters
 from trocar.control import GravityCompensation, JointPID
-from trocar.control.trajectories.periodic import Fourier, fourier
-from trocar.experiments.zhou2025.runs import ARM, RATE, TRUTH, static_band
-from trocar.identification.si.identification import IdentifiedSi, identify_si
+from trocar.control.trajectories import Fourier
+from trocar.experiments.zhou2025 import runs
+from trocar.experiments.zhou2025.unlike import unlike
+from trocar.identification.excitation.file import load_coefficients
+from trocar.identification.si.identification import EXTENDED, IdentifiedSi, TermsByDrive, identify_si
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.recording import Recording
 from trocar.simulation.run import simulate
 from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array
 
+ARMS = 2  # drawn
 MOUNTINGS = tuple(np.radians([0.0, -15.0, -45.0, -70.0]))
-HARMONICS, FREQUENCY = 5, 0.1  # one period is 10 s
-SHARE = 0.9  # of the joint ranges, and 0.6 of the speeds, is used
+COLUMNS: dict[str, TermsByDrive] = {"columns of Table I": {}, "columns of Table I and more": EXTENDED}
+LOADED: TermsByDrive = {"yaw": ("mu",), "pitch": ("mu",)}  # the columns of Table I and load-dependent friction alone
+PERIODS = 4
 EVERY = 6  # recorded at 250 Hz
 CUT_OFF = 12.0  # of the filter on what was recorded [Hz]
 # Noise: positions (encoder and cable), velocities, efforts (current), one standard deviation.
@@ -28,29 +38,41 @@ NOISE_Q = np.array([2e-5, 2e-5, 5e-6, 2e-4, 2e-4, 2e-4, 2e-4])  # [rad, m]
 NOISE_TAU = np.array([0.1, 0.1, 0.3, 2e-3, 2e-3, 2e-3, 2e-3])  # [N m, N]
 
 
-def excitation(arm: Arm, seed: int = 0) -> Fourier:
-    """A Fourier motion within the limits of the arm, begun at rest in none of its joints: random, then scaled."""
-    rng = np.random.default_rng(seed)
-    # higher harmonics are slower than the flat spectrum would be, so that the range is used before the speed
-    a, b = rng.normal(size=(2, HARMONICS, arm.n)) / np.arange(1, HARMONICS + 1)[:, None] ** 0.5
-    centre = 0.5 * (arm.lower + arm.upper)
-    raw = fourier(np.zeros(arm.n), a, b, FREQUENCY)
-    t = np.linspace(0.0, raw.duration, 2000)
-    q, dq = (np.array([getattr(raw(s), name) for s in t]) for name in ("q", "dq"))
-    reach = SHARE * 0.5 * (arm.upper - arm.lower) / np.abs(q).max(0)
-    speed = 0.6 * np.array([joint.velocity for joint in arm.joints]) / np.abs(dq).max(0)
-    scale = np.minimum(reach, speed)
-    return fourier(centre, scale * a, scale * b, FREQUENCY)
+@dataclass(frozen=True)
+class Compensated:
+    """One identified model, judged on the arm it was identified from.
+
+    Attributes:
+        worst: (4, 3) by mounting and joint, largest error of the holding effort over the static half-band at any pose.
+        drift: (3,) largest distance in 5 s of compensation alone, after position control [rad, rad, m].
+    """
+
+    found: IdentifiedSi
+    worst: Array
+    drift: Array
 
 
-def record(duration: float, seed: int = 0, mounting: float = 0.0) -> Recording:
-    """The excitation on the simulated arm, under its PID with the dVRK's gravity compensation, from where it begins."""
-    sim = Simulator(ARM, TRUTH, timestep=1.0 / RATE, contacts=False, mounting=mounting)
-    reference = excitation(sim.arm, seed)
+@dataclass(frozen=True)
+class ClosedLoop:
+    """An arm identified with each of `COLUMNS`; with_load: `worst` of the columns of Table I and `LOADED`."""
+
+    models: tuple[Compensated, ...]
+    with_load: Array
+
+
+def excitation() -> Fourier:
+    """The motion that `trocar excite` finds for the arm."""
+    with as_file(files("trocar.experiments").joinpath("zhou2025", "excitation.json")) as path:
+        return load_coefficients(path, load_arm(runs.ARM))
+
+
+def record(sim: Simulator) -> Recording:
+    """The excitation on a simulated arm, under its PID with the dVRK's gravity compensation, from where it begins."""
+    reference = excitation()
     first = reference(0.0)
     sim.reset(first.q, first.dq)
-    controller = JointPID(sim.arm) + GravityCompensation(load_mechanism(ARM, "saw", mounting=mounting))
-    return simulate(sim, controller, reference, duration, every=EVERY)
+    controller = JointPID(sim.arm) + GravityCompensation(load_mechanism(runs.ARM, "saw"))
+    return simulate(sim, controller, reference, PERIODS * reference.duration, every=EVERY)
 
 
 def noisy(recording: Recording, seed: int = 0) -> tuple[Array, Array, Array, Array]:
@@ -68,32 +90,33 @@ def noisy(recording: Recording, seed: int = 0) -> tuple[Array, Array, Array, Arr
     return q[keep], dq[keep], ddq[keep], tau[keep]
 
 
-@dataclass(frozen=True)
-class ClosedLoop:
-    """Error of the identified gravity over the static half-band, by mounting and joint (4, 3): the largest at any pose.
+def close_loop(seed: int, poses: Array) -> ClosedLoop:
+    """Excite an arm, identify it, compare what holds it with what compensates it, and let it go at poses (N, 3).
 
-    columns: "Table I", or "Table I and more" (see identification/si/identification.py).
+    Position control approaches the poses from either side in turn.
     """
+    parameters = unlike(seed)
+    sim = Simulator(runs.ARM, parameters, timestep=1.0 / runs.RATE, contacts=False)
+    data, gravity = noisy(record(sim), seed), sim.mechanism.gravity_vector
+    models = []
+    for added in COLUMNS.values():
+        found = identify_si(*data, gravity=gravity, added=added)
+        compensation = runs.compensating(Mechanism(sim.arm, found.parameters))
+        drifts = [
+            runs.drift_test(pose, np.full(3, (-1.0) ** k), compensation, feed_forward=False, sim=sim).drift
+            for k, pose in enumerate(poses)
+        ]
+        models.append(Compensated(found, holding_error(parameters, found.parameters), np.max(drifts, axis=0)))
+    loaded = identify_si(*data, gravity=gravity, added=LOADED)
+    return ClosedLoop(tuple(models), holding_error(parameters, loaded.parameters))
 
-    columns: str
-    found: IdentifiedSi
-    worst: Array
 
-
-def close_loop(duration: float = 20.0, poses: int = 50) -> tuple[ClosedLoop, ClosedLoop]:
-    """Simulate, record, identify, and compare gravity with the true one."""
-    data = noisy(record(duration))
-    arm = load_arm(ARM)
-    q = np.random.default_rng(1).uniform(arm.lower, arm.upper, (poses, arm.n))
-    gravity = load_mechanism(ARM).gravity_vector
-    loops = []
-    for name, extended in (("Table I", False), ("Table I and more", True)):
-        found = identify_si(*data, gravity=gravity, extended=extended)
-        worst = []
-        for mounting in MOUNTINGS:
-            true = load_mechanism(ARM, TRUTH, mounting=mounting)
-            ours = Mechanism(arm, found.parameters, mounting=mounting)
-            error = (ours.gravity(q) - true.gravity(q))[:, :3]
-            worst.append(np.abs(error / static_band(true, q)).max(0))
-        loops.append(ClosedLoop(name, found, np.array(worst)))
-    return loops[0], loops[1]
+def holding_error(true: Parameters, found: Parameters, poses: int = 50) -> Array:
+    """(4, 3) by mounting and joint: largest error of the effort that holds the arm, over the static half-band."""
+    arm = load_arm(runs.ARM)
+    q, worst = np.random.default_rng(1).uniform(arm.lower, arm.upper, (poses, arm.n)), []
+    for mounting in MOUNTINGS:
+        simulated, ours = (Mechanism(arm, parameters, mounting=mounting) for parameters in (true, found))
+        error = runs.holding(ours, q) - runs.holding(simulated, q)
+        worst.append(np.abs(error / runs.static_band(simulated, q)).max(0))
+    return np.array(worst)

@@ -34,8 +34,8 @@ def arms_drawn(model: Mechanism, count: int, seed: int = 0) -> Drawn:
     told = load_mechanism(runs.ARM, runs.MODEL, mounting=OTHER)
     held = np.zeros(3, dtype=int)
     for _ in range(count):
-        x = rng.multivariate_normal(np.concatenate([fit.coefficients, fit.offset]), scatter)
-        other = completed(runs.ARM, "drawn", replace(fit, coefficients=x[:5], offset=x[5:]))
+        x = rng.multivariate_normal(np.concatenate([fit.coefficients, fit.K0]), scatter)
+        other = completed(runs.ARM, "drawn", replace(fit, coefficients=x[:5], K0=x[5:]))
         q = rng.uniform(arm.lower, arm.upper)
         q[3:] = 0.0
         for i, (mounting, compensation) in enumerate(((0.0, model), (OTHER, told), (OTHER, model))):

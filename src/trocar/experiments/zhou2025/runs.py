@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trocar.arms.parameters import Parameters
-from trocar.control import ConstantEffort, Controller, GravityCompensation, JointPID, hold, quintic
+from trocar.control import ConstantEffort, Controller, GravityCompensation, JointPID, Setpoint, hold, quintic
 from trocar.mechanics import Mechanism
 from trocar.simulation.run import simulate
 from trocar.simulation.simulator import Simulator
@@ -23,7 +23,8 @@ DRIFT = np.array([np.radians(1.0), np.radians(1.0), 1e-3])  # more is drift [rad
 PRINTED_UNITS = np.array([np.degrees(1.0), np.degrees(1.0), 1e3])  # [deg, deg, mm] per [rad, rad, m]
 RATE = 1500.0  # of the robot [Hz]
 APPROACH, SETTLING = 1.0, 1.0  # to a pose, and there, before it is measured [s]
-STEP = np.array([0.05, 0.05, 0.01])  # length of the approach [rad, rad, m]
+STEP = np.array([0.05, 0.05, 0.01])  # length of the approach, and amplitude of the oscillation after it [rad, rad, m]
+SHAKE, FADE = 1.0, 0.5  # frequency of that oscillation [Hz], and time in which it falls to 1/e [s]
 COARSE = 4e-3  # timestep where no controller runs [s]
 
 
@@ -56,17 +57,41 @@ def drift_test(q: Array, side: Array, compensation: Controller, *, feed_forward:
 
     feed_forward: add the compensation to position control on the way.
     """
-    goal, start = straight(q), straight(q - side * STEP)
-    start = np.clip(start, sim.arm.lower, sim.arm.upper)
-    position: Controller = JointPID(sim.arm)
-    position = position + compensation if feed_forward else position
-    sim.reset(start)
-    simulate(sim, position, quintic(start, goal, APPROACH), APPROACH + SETTLING, every=50)
+    error = steady_error(q, side, compensation if feed_forward else None, sim=sim)
     left = sim.q[:3]
     second = simulate(sim, compensation, hold(sim.q), STILL, every=30)
     moved = np.vstack([second.q[:, :3], sim.q[:3]]) - left
     t = np.append(second.t - second.t[0], STILL)
-    return DriftTest(goal[:3] - left, t, moved)
+    return DriftTest(error, t, moved)
+
+
+def steady_error(
+    q: Array, side: Array, compensation: Controller | None, *, sim: Simulator, shaken: bool = False
+) -> Array:
+    """Error (3,) [rad, rad, m] that position control leaves at q (3,), approached from one side (3,) of +-1.
+
+    The approach ends sliding, so the arm rests at the edge of the friction band.
+
+    Args:
+        compensation: added to position control. None: position control alone.
+        shaken: end the approach with a decaying oscillation, which leaves the arm inside the friction band.
+    """
+    goal = straight(q)
+    start = np.clip(straight(q - side * STEP), sim.arm.lower, sim.arm.upper)
+    position: Controller = JointPID(sim.arm)
+    position = position if compensation is None else position + compensation
+    approach = quintic(start, goal, APPROACH)
+
+    def reference(t: float) -> Setpoint:
+        if t <= APPROACH or not shaken:
+            return approach(t)
+        phase, size = 2.0 * np.pi * SHAKE * (t - APPROACH), np.exp((APPROACH - t) / FADE) * straight(STEP)
+        dq = size * (2.0 * np.pi * SHAKE * np.cos(phase) - np.sin(phase) / FADE)
+        return Setpoint(goal + size * np.sin(phase), dq, np.zeros_like(goal))
+
+    sim.reset(start)
+    simulate(sim, position, reference, APPROACH + SETTLING + (8.0 * FADE if shaken else 0.0), every=50)
+    return np.asarray((goal - sim.q)[:3])
 
 
 def fall(sim: Simulator, q: Array, duration: float = 0.5) -> tuple[Array, Array]:
@@ -123,7 +148,9 @@ def bound(
 def static_band(mechanism: Mechanism, q: Array) -> Array:
     """Half of the band of efforts (..., 3) that static friction leaves at rest at q (..., 7) [N m, N]."""
     drives = mechanism.drives
-    return np.asarray((drives.coulomb(q, mechanism.gravity(q)) @ np.abs(drives.A))[..., :3])
+    s = q @ drives.A.T
+    hysteretic = (drives.F + drives.slope * s[..., drives.owner]) @ drives.S.T
+    return np.asarray(((drives.coulomb(q, mechanism.gravity(q)) + hysteretic) @ np.abs(drives.A))[..., :3])
 
 
 def held_by(mechanism: Mechanism, q: Array) -> Array:

@@ -39,7 +39,7 @@ def simpler(table: Table) -> list[Change]:
     for name, entry in table["drives"].items():
         if "slope" in entry:
             found.append(_without_slope(table, name))
-        found += [_without(table, name, term) for term in ("K2", "K", "Fo") if term in entry["terms"]]
+        found += [_without(table, name, term) for term in ("K2", "K", "K0", "Fo") if term in entry["terms"]]
     return found
 
 

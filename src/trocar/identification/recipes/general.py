@@ -2,6 +2,8 @@
 
 Coulomb friction becomes a row of Dahl elements. Friction that depends on position or load and quadratic stiffness are
 left out: they need a recording to show that they pay (`trocar identify --search`). Links are held to those of the set.
+A constant effort is a force K0 where the set has that and no bias, otherwise a bias Fo of the measured effort: a
+recording cannot tell the two apart.
 """
 
 from __future__ import annotations
@@ -72,7 +74,8 @@ def _entry(drive: Drive, robot: Arm) -> dict[str, Any]:
     rotor_only = set(drive.terms) == {"Im"} and not drive.hysteresis
     if rotor_only:
         return {space: dict(weights), "terms": ["Im"]}
-    offset = ["Fo"] if "Fo" in drive.terms or (space == "joints" and len(weights) == 1) else []
-    terms = [*(["Im"] if "Im" in drive.terms else []), "Fv", *offset, *(["K"] if "K" in drive.terms else [])]
+    has_constant = not {"Fo", "K0"}.isdisjoint(drive.terms) or (space == "joints" and len(weights) == 1)
+    constant = ["K0" if "K0" in drive.terms and "Fo" not in drive.terms else "Fo"] if has_constant else []
+    terms = [*(["Im"] if "Im" in drive.terms else []), "Fv", *constant, *(["K"] if "K" in drive.terms else [])]
     units = {joint.name: joint.unit for joint in robot.joints}
     return {space: dict(weights), "terms": terms, "hysteresis": units.get(next(iter(weights)), "rad")}

@@ -36,7 +36,8 @@ class Weights:
     """Strength of each penalty, relative to the sum over the joints of the squared relative error.
 
     Attributes:
-        prior: of links. friction: of friction elements and viscous terms. other: of offsets, springs and rotors.
+        prior: of links. friction: of friction elements and viscous terms. other: of biases, constant forces, springs
+            and rotors.
         held: factors on the last two, such as `pitch.K2` or `disc_3.hysteresis` (all elements of that drive).
     """
 

@@ -38,7 +38,7 @@ class Trial:
     Attributes:
         change: difference from the best recipe before it, in words. table: the recipe.
         validation: its errors where it was not fitted. parameters: how many the model has that it does not share with
-            every recipe (friction, springs, offsets, rotors).
+            every recipe (friction, springs, biases, rotors).
     """
 
     change: str

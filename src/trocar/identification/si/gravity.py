@@ -72,13 +72,13 @@ class GravityFit:
     """Least squares of static efforts.
 
     Attributes:
-        coefficients: (5,) D, C, A, B [kg m], m3 [kg]. offset: (3,) constant forces K0 [N m, N], zero if not fitted.
+        coefficients: (5,) D, C, A, B [kg m], m3 [kg]. K0: (3,) constant forces [N m, N], zero if not fitted.
         covariance: of both, (5 or 8, 5 or 8), from the residuals of each joint.
         q, tau, gravity: what was fitted: poses (N, 3), efforts (N, 3), gravity in base axes (3,).
     """
 
     coefficients: Array
-    offset: Array
+    K0: Array
     covariance: Array
     q: Array
     tau: Array
@@ -86,8 +86,8 @@ class GravityFit:
     offsets: bool
 
     def predicted(self, q: ArrayLike, gravity: ArrayLike | None = None) -> Array:
-        """Efforts (..., 3) that hold the arm at q, offsets included [N m, N]."""
-        return gravity_regressor(q, self.gravity if gravity is None else gravity) @ self.coefficients + self.offset
+        """Efforts (..., 3) that hold the arm at q, constant forces included [N m, N]."""
+        return gravity_regressor(q, self.gravity if gravity is None else gravity) @ self.coefficients + self.K0
 
     @cached_property
     def residual(self) -> Array:
@@ -110,7 +110,7 @@ class GravityFit:
 
 
 def fit_gravity(q: ArrayLike, tau: ArrayLike, *, gravity: ArrayLike = LEVEL, offsets: bool = True) -> GravityFit:
-    """The five coefficients, and with `offsets` three constant efforts, from poses held at rest.
+    """The five coefficients, and with `offsets` three constant forces K0, from poses held at rest.
 
     Args:
         q: (N, 3 or more), yaw, pitch [rad], insertion [m]. tau: (N, 3 or more) efforts that held them [N m, N]. Static
@@ -142,7 +142,7 @@ def fit_gravity(q: ArrayLike, tau: ArrayLike, *, gravity: ArrayLike = LEVEL, off
     pinv = np.linalg.pinv(W)
     return GravityFit(
         coefficients=x[:5],
-        offset=x[5:] if offsets else np.zeros(3),
+        K0=x[5:] if offsets else np.zeros(3),
         covariance=(pinv * variance) @ pinv.T,
         q=q,
         tau=tau,

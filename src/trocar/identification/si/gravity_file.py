@@ -2,7 +2,7 @@
 
 The dVRK compensates gravity with a kinematic file whose links carry `mass`, `cx`, `cy`, `cz`. Its masses are kept,
 except that of the insertion, which is m3; its centres of mass are moved by the least first moment that gives the fitted
-coefficients. Constant efforts have no place in that file: they are listed beside it.
+coefficients. Constant forces have no place in that file: they are listed beside it.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def to_json(fit: GravityFit) -> str:
     about = {
         "made_by": "trocar gravity",
         "coefficients": {name: round(float(v), 6) for name, v in zip(COEFFICIENTS, fit.coefficients, strict=True)},
-        "offset": [round(float(v), 6) for v in fit.offset],
+        "K0": [round(float(v), 6) for v in fit.K0],
         "rms": [round(float(v), 6) for v in fit.rms],
         "poses": len(fit.q),
     }

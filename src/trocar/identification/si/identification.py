@@ -7,12 +7,13 @@ error, each joint in units of its scatter, is minimised with
     mass > 0,  centre of mass in a box about the link,  friction, rotors and stiffness >= 0,
 
 and physically consistent pseudo-inertias, which the paper does not ask for. Combinations that no motion shows follow
-the prior. `extended` adds terms that the arm has and Table I has not: rotors of the first three joints (without them
+the prior. `EXTENDED` lists terms that the arm has and Table I has not: rotors of the first three joints (without them
 the insertion would have to be as heavy as it is inert), friction that grows with load (yaw, pitch) or with depth.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import cvxpy as cp
@@ -43,7 +44,8 @@ DRIVES: dict[str, tuple[str, dict[str, float], dict[str, float], tuple[str, ...]
     "disc_4": ("M7", {}, {"disc_4": 1.0}, ("Im", "Fv", "Fc", "K0")),
     "finger_difference": ("F67", {"jaw": 1.0}, {}, ("Fv", "Fc", "K0")),
 }
-EXTENDED = {"yaw": ("Im", "mu"), "pitch": ("Im", "mu"), "insertion": ("Im", "Fx")}
+TermsByDrive = Mapping[str, tuple[str, ...]]
+EXTENDED: TermsByDrive = {"yaw": ("Im", "mu"), "pitch": ("Im", "mu"), "insertion": ("Im", "Fx")}
 SIGNED = ("K0", "Fx")  # all other terms must not be negative
 WEIGHT = 1e-6  # of the prior, against a squared error of 1 per sample and joint
 SLOWEST = (0.01, 0.01, 0.002, 0.02, 0.02, 0.02, 0.02)  # below this rate the sign of friction is not known [rad/s, m/s]
@@ -58,13 +60,12 @@ class IdentifiedSi:
     status: str
 
 
-def si_model(extended: bool = False) -> Parameters:
-    """The set whose columns are those of Table I: links as in the prior, drives at zero."""
+def si_model(added: TermsByDrive | None = None) -> Parameters:
+    """The set whose columns are those of Table I: links as in the prior, drives at zero; `added`: more terms."""
     prior = links("PSM_Si")[0]
     drives = []
     for name, (_, joints, motors, terms) in DRIVES.items():
-        terms = terms + (EXTENDED.get(name, ()) if extended else ())
-        drives.append(Drive(name=name, joints=joints, motors=motors, terms=terms))
+        drives.append(Drive(name=name, joints=joints, motors=motors, terms=(*terms, *(added or {}).get(name, ()))))
     return Parameters(
         name="identified_si",
         arm="PSM_Si",
@@ -77,25 +78,29 @@ def si_model(extended: bool = False) -> Parameters:
 
 
 def identify_si(
-    q: Array, dq: Array, ddq: Array, tau: Array, *, gravity: Array, extended: bool = True, rounds: int = 4
+    q: Array, dq: Array, ddq: Array, tau: Array, *, gravity: Array, added: TermsByDrive = EXTENDED, rounds: int = 4
 ) -> IdentifiedSi:
     """The set that explains efforts tau (N, 7) of a motion, in joint coordinates; gravity (3,) in base axes [m/s^2].
 
     Friction that grows with load is linear in its parameters for a given load: a few `rounds`, each with the gravity of
     the one before.
+
+    Args:
+        added: terms of the drives beyond those of Table I.
     """
     shapes = {x.shape for x in (q, dq, ddq, tau)}
     if len(shapes) != 1 or q.ndim != 2 or q.shape[1] != 7:
         raise TrocarError(f"q, dq, ddq and tau must all be (N, 7), got {', '.join(map(str, shapes))}")
     if not all(np.isfinite(x).all() for x in (q, dq, ddq, tau)):
         raise TrocarError("the motion and its efforts must be finite")
-    arm, parameters = load_arm("PSM_Si"), si_model(extended)
+    arm, parameters = load_arm("PSM_Si"), si_model(added)
     moving = np.abs(dq) >= SLOWEST
     if (moving.sum(0) < 100).any():
         still = arm.joint_names[int(moving.sum(0).argmin())]
         raise TrocarError(f"joint '{still}' moves in fewer than 100 samples: excite every joint")
     scatter = np.maximum(tau.std(0), 1e-9)
-    for _ in range(rounds if extended else 1):
+    loaded = any("mu" in terms for terms in added.values())
+    for _ in range(rounds if loaded else 1):
         mechanism = Mechanism(arm, parameters, gravity=gravity)
         Y = mechanism.regressor(q, dq, ddq)
         rows = (Y / scatter[:, None])[moving]

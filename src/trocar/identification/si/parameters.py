@@ -35,7 +35,7 @@ ENDOSCOPE = "HD"
 
 
 def completed(arm_name: str, name: str, fit: GravityFit | None) -> Parameters:
-    """The set of an arm with the gravity and offsets of a fit; None for the gravity of the published masses."""
+    """The set of an arm with the gravity and constant forces of a fit; None for the gravity of the published masses."""
     arm, published, prior = load_arm(arm_name), *links(arm_name)
     bare = Parameters(
         name=name,
@@ -43,7 +43,7 @@ def completed(arm_name: str, name: str, fit: GravityFit | None) -> Parameters:
         geometry=arm.geometry,
         source=f"{_source(arm_name, name)}; links completed with CAD tensors as prior",
         inertias=prior,
-        drives=drives(arm, None if fit is None else fit.offset),
+        drives=drives(arm, None if fit is None else fit.K0),
         path="",
     )
     K = coefficient_rows(Mechanism(arm, bare))[:, : 10 * len(prior)]
@@ -56,7 +56,7 @@ def completed(arm_name: str, name: str, fit: GravityFit | None) -> Parameters:
     return replace(bare, inertias=ordered)
 
 
-def drives(arm: Arm, offset: Array | None) -> tuple[Drive, ...]:
+def drives(arm: Arm, constant: Array | None) -> tuple[Drive, ...]:
     """Friction, rotors and constant forces of an arm."""
     gear = np.array(arm.motors.gear)
     Im = np.array(ROTORS[arm.name]) * gear[: len(ROTORS[arm.name])] ** 2
@@ -70,7 +70,7 @@ def drives(arm: Arm, offset: Array | None) -> tuple[Drive, ...]:
             _arm_drive("insertion", Im[2], four_percent[0], VISCOUS[2]),
             _arm_drive("roll", Im[3], four_percent[1], VISCOUS[0]),
         )
-    K0 = [{} if offset is None else {"K0": round(float(o), 4)} for o in (np.zeros(3) if offset is None else offset)]
+    K0 = [{}] * 3 if constant is None else [{"K0": round(float(force), 4)} for force in constant]
     wrist = [d for d in load_parameters("PSM", "wang2019").drives if d.name not in ("yaw", "pitch", "insertion")]
     disc = float(round(DISC_ROTOR * gear[3] ** 2, 6))
     return (

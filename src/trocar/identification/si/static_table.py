@@ -52,12 +52,12 @@ def table_two() -> StaticTable:
 
 
 def identified() -> GravityFit:
-    """The authors' model: gravity and offsets of their compensation torques."""
+    """The authors' model: gravity and constant forces of their compensation torques."""
     return fit_gravity(table_two().q, table_two().GC_torque)
 
 
 def measured() -> GravityFit:
-    """The arm itself: gravity and offsets of the middle of the non-drift bounds."""
+    """The arm itself: gravity and constant forces of the middle of the non-drift bounds."""
     return fit_gravity(table_two().q, table_two().middle)
 
 
@@ -68,7 +68,7 @@ def static_friction() -> Array:
     """
     table = table_two()
     fit = measured()
-    load = np.abs(gravity_regressor(table.q) @ fit.coefficients + fit.offset)
+    load = np.abs(gravity_regressor(table.q) @ fit.coefficients + fit.K0)
     against = np.stack([load[:, 0], load[:, 1], table.q[:, 2]], axis=-1)
     rows = [np.polyfit(against[:, j], table.half_band[:, j], 1)[::-1] for j in range(3)]
     return np.array(rows)

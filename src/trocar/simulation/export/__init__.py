@@ -1,8 +1,8 @@
-"""Export: a simulated arm as files for other programs (MJCF, URDF with SRDF, SDF, RViz), one folder per arm.
+"""Export: simulated arms and carts as files for other programs (MJCF, URDF with SRDF, SDF, RViz), a folder for each.
 
 `write_model` writes the folder, `model_files` returns its contents.
 """
 
-from trocar.simulation.export.folder import FORMATS, model_files, write_model
+from trocar.simulation.export.folder import FORMATS, model_files, model_name, write_model
 
-__all__ = ["FORMATS", "model_files", "write_model"]
+__all__ = ["FORMATS", "model_files", "model_name", "write_model"]

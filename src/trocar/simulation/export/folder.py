@@ -1,8 +1,8 @@
-"""The model folder of an arm: MJCF, URDF with SRDF, SDF, a configuration of RViz, meshes, README and licence."""
+"""The model folder of an arm or a scene: MJCF, URDF with SRDF, SDF, RViz configuration, meshes, README, licence."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +11,15 @@ from trocar.appearance import maker_meshes
 from trocar.errors import TrocarError, check_known
 from trocar.files import write_whole
 from trocar.mechanics.arm_kinematics import ArmKinematics
+from trocar.simulation.export.gazebo import world
 from trocar.simulation.export.meshes import BASE, Mesh, meshes
-from trocar.simulation.export.mjcf import mjcf, scene
+from trocar.simulation.export.mjcf import lit_scene, mjcf
 from trocar.simulation.export.readme import CHANGELOG, readme
 from trocar.simulation.export.rviz import rviz
-from trocar.simulation.export.sdf import config, sdf
+from trocar.simulation.export.sdf import VERSION, config, sdf
 from trocar.simulation.export.srdf import srdf
 from trocar.simulation.export.urdf import urdf
+from trocar.simulation.scene import Scene
 from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array
 
@@ -36,43 +38,90 @@ language governing permissions and limitations under the License.
 """
 
 
-def model_files(sim: Simulator, formats: Sequence[str] = FORMATS) -> dict[str, bytes]:
-    """Contents of the model folder of a simulated arm, by path within it; without the picture."""
+def model_files(
+    model: Simulator | Scene, formats: Sequence[str] = FORMATS, name: str | None = None
+) -> dict[str, bytes]:
+    """Contents of the model folder of a simulated arm or a scene, by path within it; without the picture.
+
+    Args:
+        name: of the model and its files. Default: that of the arm, "cart_classic" or "cart_si" for a scene on a cart,
+            "scene" for other scenes. A scene is written as its arms stand now, its set-up joints braked there.
+    """
     check_known("format", FORMATS, *formats)
     if maker_meshes.checkout() is not None:
         raise TrocarError(
             f"unset {maker_meshes.VARIABLE} to export: the maker's meshes are not ours to pass on, and a folder"
             " without them would not be what is shown"
         )
-    chosen = tuple(name for name in FORMATS if name in formats)
-    arm, seen = sim.arm.name.lower(), meshes(sim.spec)
-    centre, extent = _extent(sim, seen)
-    texts: dict[str, str] = {"README.md": readme(sim, chosen), "LICENSE": LICENSE, "CHANGELOG.md": CHANGELOG}
+    scene = model if isinstance(model, Scene) else model.scene
+    if scene.objects:
+        raise TrocarError(f"only arms and carts are exported; leave out the objects {', '.join(scene.objects)}")
+    for arm in scene.arms.values():
+        if arm.options.elastic_mount is not None:
+            raise TrocarError(f"no format here describes the elastic_mount of {arm.arm.name}; export it without one")
+        if BASE in [body.name for body in arm.arm.bodies]:
+            raise TrocarError(f"{arm.arm.name} has a body named '{BASE}', which exports call the fixed base: rename it")
+    chosen = tuple(one for one in FORMATS if one in formats)
+    name = model_name(model) if name is None else name
+    start = {arm: simulated.q for arm, simulated in scene.arms.items()}
+    if isinstance(model, Simulator):
+        start = {arm: np.array(simulated.arm.home) for arm, simulated in scene.arms.items()}
+    seen = meshes(scene.spec, {arm: simulated.arm.name.lower() for arm, simulated in scene.arms.items()})
+    file, title, (centre, extent, lowest) = name.lower(), _title(scene), _extent(scene, start, seen)
+    texts: dict[str, str] = {"README.md": readme(scene, name, chosen), "LICENSE": LICENSE, "CHANGELOG.md": CHANGELOG}
     if "mjcf" in chosen:
-        upright = not sim.gravity_vector[:2].any()
-        texts |= {f"{arm}.xml": mjcf(sim, seen), "scene.xml": scene(arm, centre, extent, upright)}
+        below = lowest if scene.cart is not None else float(centre[2]) - 0.75 * extent
+        floor = None if scene.gravity[:2].any() else below  # none below an arm that is mounted at a slant
+        texts |= {
+            f"{file}.xml": mjcf(scene, name, title, start, seen),
+            "scene.xml": lit_scene(file, centre, extent, floor),
+        }
     if "urdf" in chosen:
-        texts |= {f"{arm}.urdf": urdf(sim, seen), f"{arm}.srdf": srdf(sim, seen)}
+        texts |= {f"{file}.urdf": urdf(scene, name, title, seen), f"{file}.srdf": srdf(scene, name, start, seen)}
     if "sdf" in chosen:
-        texts |= {"model.sdf": sdf(sim, seen), "model.config": config(sim)}
+        texts |= {
+            "model.sdf": sdf(scene, name, title, start, seen),
+            "model.config": config(name, title),
+            "world.sdf": world(name, VERSION),
+        }
     if "rviz" in chosen:
-        texts |= {f"{arm}.rviz": rviz(sim, centre, extent)}
-    files = {name: text.encode() for name, text in texts.items()}
+        texts |= {f"{file}.rviz": rviz(name, centre, extent)}
+    files = {path: text.encode() for path, text in texts.items()}
     if set(chosen) - {"rviz"}:
         files |= {f"assets/{mesh.file}": mesh.stl() for mesh in seen}
     return files
 
 
-def write_model(sim: Simulator, folder: str | Path, formats: Sequence[str] = FORMATS) -> list[Path]:
-    """Write the model folder of a simulated arm; every file whole or not at all."""
-    return [write_whole(Path(folder) / name, content) for name, content in model_files(sim, formats).items()]
+def write_model(
+    model: Simulator | Scene, folder: str | Path, formats: Sequence[str] = FORMATS, name: str | None = None
+) -> list[Path]:
+    """Write the model folder of a simulated arm or a scene; every file whole or not at all."""
+    return [write_whole(Path(folder) / path, content) for path, content in model_files(model, formats, name).items()]
 
 
-def _extent(sim: Simulator, seen: list[Mesh]) -> tuple[Array, float]:
-    """Centre (3,) and size of the box around what is seen at home [m]."""
-    poses = {**ArmKinematics(sim.arm).poses(np.array(sim.arm.home)), BASE: np.eye(4)}
+def model_name(model: Simulator | Scene) -> str:
+    """Default name of a model: see `model_files`."""
+    if isinstance(model, Simulator):
+        return model.arm.name
+    return "scene" if model.cart is None else f"cart_{model.cart.name.lower()}"
+
+
+def _title(scene: Scene) -> str:
+    """The arms and the source of their numbers, in a sentence or more."""
+    sets = {arm.arm.name: arm.parameters for arm in scene.arms.values()}
+    return " ".join(f"{name} with {parameters.name}: {parameters.source}." for name, parameters in sets.items())
+
+
+def _extent(scene: Scene, start: Mapping[str, Array], seen: list[Mesh]) -> tuple[Array, float, float]:
+    """Centre (3,), size and lowest height of the box around what is seen at `start` [m]."""
+    poses = {BASE: np.eye(4), **scene.fixed_poses()}
+    for name, q in start.items():
+        prefix = scene.stepped[name].slice.prefix
+        T = scene.T_world_base(name) if prefix else np.eye(4)
+        found = ArmKinematics(scene.arms[name].arm).poses(q)
+        poses |= {prefix + body: T @ T_base_body for body, T_base_body in found.items()}
     points = np.vstack(
         [mesh.triangles.reshape(-1, 3) @ T[:3, :3].T + T[:3, 3] for mesh in seen for T in [poses[mesh.link]]]
     )
     low, high = points.min(0), points.max(0)
-    return (low + high) / 2, float(np.linalg.norm(high - low))
+    return (low + high) / 2, float(np.linalg.norm(high - low)), float(low[2])

@@ -1,22 +1,33 @@
-"""An arm as a tree of links whose joints each follow one independent joint at most: what URDF and SDF can say."""
+"""Arms as a tree of links whose joints each follow one independent joint at most: what URDF and SDF can say."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
 
+from trocar.appearance.kinematic_model import DUMMY_INERTIA, DUMMY_MASS
 from trocar.arms.arm import Arm, Body, Kind, poses_at_zero
 from trocar.arms.parameters import Inertia
 from trocar.errors import TrocarError
-from trocar.simulation.export.meshes import Mesh
-from trocar.simulation.simulator import Simulator
+from trocar.simulation.export.meshes import BASE, Mesh
+from trocar.simulation.scene import Scene
+from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.spatial import Array, inverse
 
-# Links whose inertia is inside another's (the wrist's is in the link "insertion") still need some: 1 mg, 1 g mm^2.
-LIGHT = Inertia(mass=1e-6, com=np.zeros(3), I=1e-9 * np.eye(3))
+# Links whose inertia is inside another's (the wrist's is in the link "insertion") still need some for a parser.
+LIGHT = Inertia(mass=DUMMY_MASS, com=np.zeros(3), I=DUMMY_INERTIA * np.eye(3))
 ROOT, TIP = "base_link", "tip_link"
+
+
+@dataclass(frozen=True)
+class FixedLink:
+    """A link that does not move: the base of an arm, a set-up joint. T_root: its pose (4, 4) in the root link."""
+
+    name: str
+    T_root: Array
+    meshes: tuple[Mesh, ...]
 
 
 @dataclass(frozen=True)
@@ -24,14 +35,16 @@ class Link:
     """A link with the joint that carries it.
 
     Attributes:
-        body: its name in trocar. name, parent: of the links.
+        arm: name of its arm in the scene. body: its name in the arm.
+        name, parent: of the links.
         T_parent: its joint frame in the parent; the joint acts about or along z.
         joint: name of that joint, an independent joint's where it is driven.
         follows: (independent joint's name in this tree, factor), or None where it is independent itself.
         lower, upper: [rad, m]. effort, velocity: limits [N m, N; rad/s, m/s]. damping, friction: of the joint itself.
-        inertia: in the link frame. meshes: what is seen. solids: what collides.
+        inertia: in the link frame; None where it is inside another link's. meshes: what is seen. solids: what collides.
     """
 
+    arm: str
     body: str
     name: str
     parent: str
@@ -45,14 +58,29 @@ class Link:
     velocity: float
     damping: float
     friction: float
-    inertia: Inertia
+    inertia: Inertia | None
     meshes: tuple[Mesh, ...]
     solids: tuple[mujoco.MjsGeom, ...]
 
 
-def links(sim: Simulator, meshes: list[Mesh]) -> list[Link]:
-    """Every moving link, parents first."""
-    arm, T = sim.arm, poses_at_zero(sim.arm.bodies)
+def fixed_links(scene: Scene, meshes: list[Mesh]) -> list[FixedLink]:
+    """The root first, then bases of arms and set-up joints, which are braked."""
+    poses = {BASE: np.eye(4), **scene.fixed_poses()}
+    return [
+        FixedLink(ROOT if body == BASE else link_name(body), T, tuple(mesh for mesh in meshes if mesh.link == body))
+        for body, T in poses.items()
+    ]
+
+
+def links(scene: Scene, meshes: list[Mesh]) -> list[Link]:
+    """Every moving link of every arm, parents first."""
+    return [link for name in scene.arms for link in _arm_links(scene, name, meshes)]
+
+
+def _arm_links(scene: Scene, name: str, meshes: list[Mesh]) -> list[Link]:
+    simulated, prefix = scene.arms[name], scene.stepped[name].slice.prefix
+    arm, T = simulated.arm, poses_at_zero(simulated.arm.bodies)
+    base = link_name(prefix + BASE) if prefix else ROOT
     found: list[Link] = []
     for body in _parents_first(arm):
         parent, coupling = _carrier(arm, body)
@@ -61,34 +89,108 @@ def links(sim: Simulator, meshes: list[Mesh]) -> list[Link]:
         driven = arm.driven[joint] == body.name
         reference = 1.0 if driven else factor / _carrier(arm, arm.body(arm.driven[joint]))[1][joint]
         ends = sorted((factor * facts.lower, factor * facts.upper))
-        part = sim.spec.joint(body.name)
+        part = scene.spec.joint(prefix + body.name)
         T_parent = T[body.name] if parent is None else inverse(T[parent]) @ T[body.name]
         found.append(
             Link(
+                arm=name,
                 body=body.name,
-                name=link_name(body.name),
-                parent=link_name(parent),
+                name=link_name(prefix + body.name),
+                parent=base if parent is None else link_name(prefix + parent),
                 T_parent=body.placement if parent == body.parent else T_parent,
                 kind=body.kind,
-                joint=joint if driven else body.name,
-                follows=None if driven else (joint, reference),
+                joint=flat(prefix + (joint if driven else body.name)),
+                follows=None if driven else (flat(prefix + joint), reference),
                 lower=ends[0],
                 upper=ends[1],
                 effort=facts.effort,
                 velocity=facts.velocity,
                 damping=float(np.ravel(part.damping)[0]),
                 friction=float(part.frictionloss),
-                inertia=sim.parameters.inertias.get(body.name, LIGHT),
-                meshes=tuple(mesh for mesh in meshes if mesh.link == body.name),
-                solids=tuple(geom for geom in sim.spec.body(body.name).geoms if geom.contype),
+                inertia=own_inertias(simulated).get(body.name),
+                meshes=tuple(mesh for mesh in meshes if mesh.link == prefix + body.name),
+                solids=tuple(geom for geom in scene.spec.body(prefix + body.name).geoms if geom.contype),
             )
         )
     return found
 
 
-def link_name(body: str | None) -> str:
-    """Name of the link of a body, or of the base: in these formats a joint may not be named as a link is."""
-    return ROOT if body is None else f"{body}_link"
+def own_inertias(simulated: SimulatedArm) -> dict[str, Inertia]:
+    """Inertia of the bodies that are simulated with one, by body."""
+    without = None if simulated.options.counterweight else simulated.arm.counterweight
+    return {body: inertia for body, inertia in simulated.parameters.inertias.items() if body != without}
+
+
+def leaders_first(tree: list[Link]) -> list[Link]:
+    """The same tree in a form in which every joint comes after the one that it follows.
+
+    Pinocchio builds joints depth-first, siblings in the alphabetical order of their names, and a mimic joint must come
+    after its leader. A leader on a link that follows it (the jaw, carried by a finger) becomes the joint of a link
+    of its own without inertia, which both fingers follow. A follower that would still come too early is named
+    after its leader: "pitch_back" comes after "pitch", "back" would not.
+    """
+    found = list(tree)
+    for leader in [link for link in tree if link.follows is None]:
+        carried_by = [link for link in _ancestors(tree, leader) if link.follows and link.follows[0] == leader.joint]
+        if carried_by:
+            first = carried_by[-1]
+            own = replace(
+                leader,
+                name=f"{leader.joint}_link",
+                parent=first.parent,
+                T_parent=first.T_parent,
+                inertia=None,
+                meshes=(),
+                solids=(),
+            )
+            joint = leader.name.removesuffix("_link")
+            follower = replace(leader, joint=joint, follows=(leader.joint, 1.0), damping=0.0, friction=0.0)
+            found[found.index(leader)] = follower
+            found.insert(found.index(first), own)
+    for _ in found:
+        early = _before_their_leaders(found)
+        if not early:
+            break
+        found = [replace(a, joint=f"{early[a.name]}_{a.body}") if a.name in early else a for a in found]
+    return found
+
+
+def _before_their_leaders(tree: list[Link]) -> dict[str, str]:
+    """Leaders, by the link that follows, which a depth-first walk, siblings by joint name, meets after the follower."""
+    children: dict[str, list[Link]] = {}
+    for link in tree:
+        children.setdefault(link.parent, []).append(link)
+    waiting = [link for link in tree if link.parent not in {other.name for other in tree}]
+    waiting.sort(key=lambda link: link.joint, reverse=True)
+    met: set[str] = set()
+    early = {}
+    while waiting:
+        link = waiting.pop()
+        met.add(link.joint)
+        if link.follows is not None and link.follows[0] not in met:
+            early[link.name] = link.follows[0]
+        waiting += sorted(children.get(link.name, ()), key=lambda child: child.joint, reverse=True)
+    return early
+
+
+def _ancestors(tree: list[Link], link: Link) -> list[Link]:
+    """The links that carry a link, from it to the base."""
+    by_name = {other.name: other for other in tree}
+    found = []
+    while link.parent in by_name:
+        link = by_name[link.parent]
+        found.append(link)
+    return found
+
+
+def flat(name: str) -> str:
+    """A name of the model ("PSM1/yaw") without slashes, which ROS reads as namespaces: "PSM1_yaw"."""
+    return name.replace("/", "_")
+
+
+def link_name(body: str) -> str:
+    """Name of the link of a body: in these formats a joint may not be named as a link is."""
+    return f"{flat(body)}_link"
 
 
 def upper_triangle(I: Array) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 
@@ -20,15 +21,17 @@ SIDES, FEW, SLENDER = 20, 12, 0.0045  # of a cylinder; of one whose radius is be
 
 @dataclass(frozen=True)
 class Mesh:
-    """Triangles (n, 3, 3) [m] of one material on one link, in the link's frame."""
+    """Triangles (n, 3, 3) [m] of one material on one link, in the link's frame.
+
+    Attributes:
+        link: name of the body in the model, such as "yaw" or "PSM1/yaw".
+        name: name of the mesh file without suffix. Equal arms of a scene share their files.
+    """
 
     link: str
     material: str
     triangles: Array
-
-    @property
-    def name(self) -> str:
-        return f"{self.link}_{self.material}"
+    name: str
 
     @property
     def file(self) -> str:
@@ -46,8 +49,12 @@ class Mesh:
         return header + struct.pack("<I", len(rows)) + rows.tobytes()
 
 
-def meshes(spec: mujoco.MjSpec) -> list[Mesh]:
-    """Every visible shape of a model, merged by link and material, in the order of the links."""
+def meshes(spec: mujoco.MjSpec, kinds: Mapping[str, str] | None = None) -> list[Mesh]:
+    """Every visible shape of a model, merged by link and material, in the order of the links.
+
+    Args:
+        kinds: what to call the arms of a scene in names of files, by arm: {"PSM1": "psm", "PSM2": "psm"}.
+    """
     model = spec.copy().compile()
     parts: dict[tuple[str, str], list[Array]] = {}
     for g in np.flatnonzero(model.geom_group == VISUAL["group"]):
@@ -56,8 +63,23 @@ def meshes(spec: mujoco.MjSpec) -> list[Mesh]:
         R = np.zeros(9)
         mujoco.mju_quat2Mat(R, model.geom_quat[g])
         triangles = _triangles(model, int(g)) @ R.reshape(3, 3).T + model.geom_pos[g]
-        parts.setdefault((link, model.mat(int(model.geom_matid[g])).name), []).append(triangles)
-    return [Mesh(link, material, np.concatenate(found)) for (link, material), found in parts.items()]
+        material = model.mat(int(model.geom_matid[g])).name.rpartition("/")[2]
+        parts.setdefault((link, material), []).append(triangles)
+    named: dict[str, Array] = {}
+    return [_named(link, material, np.concatenate(found), kinds, named) for (link, material), found in parts.items()]
+
+
+def _named(
+    link: str, material: str, triangles: Array, kinds: Mapping[str, str] | None, named: dict[str, Array]
+) -> Mesh:
+    """A mesh with the name of an equal one in `named`, to which it is added, or with a name of its own."""
+    arm, slash, body = link.rpartition("/")
+    kind = (kinds or {}).get(arm, arm)
+    for name in (f"{kind}_{body}_{material}", f"{arm}_{body}_{material}") if slash else (f"{body}_{material}",):
+        known = named.setdefault(name, triangles)
+        if known.shape == triangles.shape and np.allclose(known, triangles, rtol=0.0, atol=1e-7):
+            return Mesh(link, material, known, name)
+    raise TrocarError(f"two meshes of link {link!r} have the same name")
 
 
 def _triangles(model: mujoco.MjModel, g: int) -> Array:

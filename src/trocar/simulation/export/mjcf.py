@@ -1,10 +1,11 @@
-"""An arm as MJCF, in the layout of a model folder: arm.xml with everything that acts, scene.xml with light and floor.
+"""Arms as MJCF, in the layout of a model folder: NAME.xml with everything that acts, scene.xml with light and floor.
 
 Written out from the specification that the simulator itself compiles, number by number, with default classes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from xml.etree.ElementTree import Element
 
 import mujoco
@@ -15,7 +16,8 @@ from trocar.appearance.sketch import COLLISION, MATERIALS
 from trocar.simulation.engine import IMPEDANCE
 from trocar.simulation.export.meshes import BASE, Mesh
 from trocar.simulation.export.xml import add, document, numbers
-from trocar.simulation.simulator import Simulator
+from trocar.simulation.scene import Scene
+from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.spatial import Array
 
 GEOMS = {
@@ -23,48 +25,63 @@ GEOMS = {
     mujoco.mjtGeom.mjGEOM_CAPSULE: "capsule",
     mujoco.mjtGeom.mjGEOM_SPHERE: "sphere",
 }
+TOUCHED = (1, 2)  # bits of the collision masks of an arm alone: contype, conaffinity
 FRICTION = (1.0, 0.005, 0.0001)  # MuJoCo's default
 
 
-def mjcf(sim: Simulator, meshes: list[Mesh]) -> str:
-    """Text of arm.xml. `ctrl` is the actuator effort; constant forces of the drives are the actuators' bias."""
-    spec, arm = sim.spec, sim.arm
-    name = arm.name.lower()
-    stiff = (2.0 * sim.timestep, 1.0)
-    root = Element("mujoco", model=arm.name)
+def mjcf(scene: Scene, name: str, title: str, start: Mapping[str, Array], meshes: list[Mesh]) -> str:
+    """Text of NAME.xml. `ctrl` is the actuator effort; constant forces of the drives are the actuators' bias.
+
+    Args:
+        title: says which arms and parameters these are. start: joints (n,) of every arm in the key frame "home".
+    """
+    spec = scene.spec
+    stiff = (2.0 * scene.timestep, 1.0)
+    root = Element("mujoco", model=name)
     add(root, "compiler", angle="radian", meshdir="assets", autolimits="true")
-    option = add(
-        root,
-        "option",
-        timestep=sim.timestep,
-        gravity=sim.gravity_vector,
-        integrator="implicitfast",
-        tolerance=spec.option.tolerance,
-        iterations=spec.option.iterations,
-    )
-    add(option, "flag", island="disable", midphase="disable")
-    _defaults(root, name, stiff)
+    _options(root, spec)
+    _defaults(root, name.lower(), stiff)
     _assets(root, meshes)
     world = add(root, "worldbody")
-    base = add(world, "body", name=BASE, childclass=name)
+    base = add(world, "body", name=BASE, childclass=name.lower())
     _visuals(base, BASE, meshes)
     for child in spec.worldbody.bodies:
         _body(base, child, meshes)
     _contact(root, spec)
     _tendons(root, spec, stiff)
-    _equalities(root, spec)
-    _actuators(root, sim)
+    _equalities(root, spec, name.lower())
+    _actuators(root, scene)
     custom = add(root, "custom")
-    add(custom, "numeric", name="effort_bias", data=sim.mechanism.effort_bias)
+    for arm, stepped in scene.stepped.items():
+        name_of_bias = f"{stepped.slice.prefix}effort_bias"
+        add(custom, "numeric", name=name_of_bias, data=scene.arms[arm].mechanism.effort_bias)
     keys = add(root, "keyframe")
-    add(keys, "key", name="home", qpos=arm.E @ np.array(arm.home))
-    return document(root, [f"{arm.name} with {sim.parameters.name}: {sim.parameters.source}. See README.md."])
+    home = [scene.stepped[arm].E @ q for arm, q in start.items()]
+    add(keys, "key", name="home", qpos=np.concatenate(home))
+    return document(root, [f"{title} See README.md."])
 
 
-def scene(name: str, centre: Array, extent: float, floor: bool) -> str:
+def _options(root: Element, spec: mujoco.MjSpec) -> None:
+    given = spec.option
+    option = add(
+        root,
+        "option",
+        timestep=given.timestep,
+        gravity=given.gravity,
+        integrator="implicitfast",
+        tolerance=given.tolerance,
+        iterations=given.iterations,
+        cone="elliptic" if given.cone == mujoco.mjtCone.mjCONE_ELLIPTIC else None,
+        impratio=_some(given.impratio, unless=1.0),
+        jacobian="sparse" if given.jacobian == mujoco.mjtJacobian.mjJAC_SPARSE else None,
+    )
+    add(option, "flag", island="disable", midphase="disable")
+
+
+def lit_scene(name: str, centre: Array, extent: float, floor: float | None) -> str:
     """Text of scene.xml: the arm with light, backdrop and perhaps a floor.
 
-    `centre` (3,) and `extent` are those of what is seen [m]. An arm that is mounted at a slant has no floor below it.
+    `centre` (3,) and `extent` are those of what is seen, `floor` is the height of the floor [m]; None for no floor.
     """
     root = Element("mujoco", model=f"{name} scene")
     add(root, "include", file=f"{name}.xml")
@@ -77,9 +94,16 @@ def scene(name: str, centre: Array, extent: float, floor: bool) -> str:
     add(asset, "texture", type="skybox", builtin="gradient", **colours, width="512", height="512")
     world = add(root, "worldbody")
     add(world, "light", pos=[1.2, -0.6, 2.2], dir=[-1.2, 0.6, -2.2], type="directional", diffuse="0.5 0.5 0.5")
-    if floor:
-        below = [0.0, 0.0, round(float(centre[2]) - 0.75 * extent, 2)]
-        add(world, "geom", name="floor", type="plane", size="0 0 1", pos=below, rgba="0.72 0.75 0.78 1")
+    if floor is not None:
+        add(
+            world,
+            "geom",
+            name="floor",
+            type="plane",
+            size="0 0 1",
+            pos=[0.0, 0.0, round(floor, 2)],
+            rgba="0.72 0.75 0.78 1",
+        )
     return document(root)
 
 
@@ -93,7 +117,8 @@ def _defaults(root: Element, name: str, stiff: tuple[float, float]) -> None:
     add(seen, "geom", type="mesh", group="2", contype="0", conaffinity="0", mass="0")
     solid = add(top, "default", class_="collision")
     contact = {name: COLLISION[name] for name in ("solref", "solimp", "rgba")}
-    add(solid, "geom", group="3", contype="1", conaffinity="2", mass="0", **contact)
+    touched = {"contype": str(TOUCHED[0]), "conaffinity": str(TOUCHED[1])}
+    add(solid, "geom", group="3", **touched, mass="0", **contact)
     jaw = add(top, "default", class_="jaw")
     add(jaw, "geom", group="5", contype="0", conaffinity="0", mass="0")
 
@@ -103,8 +128,8 @@ def _assets(root: Element, meshes: list[Mesh]) -> None:
     for material in sorted({mesh.material for mesh in meshes}):
         colour, specular, shininess = MATERIALS[material]
         add(asset, "material", name=material, rgba=[*colour, 1.0], specular=specular, shininess=shininess)
-    for mesh in meshes:
-        add(asset, "mesh", file=mesh.file, inertia="shell")
+    for file in dict.fromkeys(mesh.file for mesh in meshes):
+        add(asset, "mesh", file=file, inertia="shell")
 
 
 def _visuals(element: Element, link: str, meshes: list[Mesh]) -> None:
@@ -115,9 +140,10 @@ def _visuals(element: Element, link: str, meshes: list[Mesh]) -> None:
 
 def _body(parent: Element, body: mujoco.MjsBody, meshes: list[Mesh]) -> None:
     element = add(parent, "body", name=body.name, pos=body.pos, quat=body.quat)
-    full = np.asarray(body.fullinertia)
-    tensor = {"fullinertia": full} if np.isfinite(full).all() and full.any() else {"diaginertia": body.inertia}
-    add(element, "inertial", pos=np.nan_to_num(body.ipos), mass=body.mass, **tensor)  # not a number where never set
+    if body.joints:
+        full = np.asarray(body.fullinertia)
+        tensor = {"fullinertia": full} if np.isfinite(full).all() and full.any() else {"diaginertia": body.inertia}
+        add(element, "inertial", pos=np.nan_to_num(body.ipos), mass=body.mass, **tensor)  # not a number where never set
     for joint in body.joints:
         slide = joint.type == mujoco.mjtJoint.mjJNT_SLIDE
         add(
@@ -144,6 +170,8 @@ def _body(parent: Element, body: mujoco.MjsBody, meshes: list[Mesh]) -> None:
 def _solid(parent: Element, geom: mujoco.MjsGeom) -> None:
     kind, fromto = GEOMS[geom.type], np.asarray(geom.fromto)
     placed = {"fromto": fromto} if np.isfinite(fromto).all() else {"pos": geom.pos, "quat": geom.quat}
+    alone = not geom.contype or (geom.contype, geom.conaffinity) == TOUCHED
+    touched = {} if alone else {"contype": str(geom.contype), "conaffinity": str(geom.conaffinity)}
     count = {"box": 3, "capsule": 1 if "fromto" in placed else 2, "sphere": 1}[kind]
     add(
         parent,
@@ -154,6 +182,7 @@ def _solid(parent: Element, geom: mujoco.MjsGeom) -> None:
         size=geom.size[:count],
         condim=str(geom.condim) if geom.condim != 3 else None,
         friction=geom.friction if not np.array_equal(geom.friction, FRICTION) else None,
+        **touched,
         **placed,
     )
 
@@ -203,9 +232,8 @@ def _tendons(root: Element, spec: mujoco.MjSpec, stiff: tuple[float, float]) -> 
                 add(element, "site", site=wrap.target.name)
 
 
-def _equalities(root: Element, spec: mujoco.MjSpec) -> None:
+def _equalities(root: Element, spec: mujoco.MjSpec, name: str) -> None:
     section = add(root, "equality")
-    name = spec.modelname.lower()
     for equality in spec.equalities:
         common = {"class_": name, "name": equality.name}
         first, second = equality.name1, equality.name2 or None
@@ -216,10 +244,11 @@ def _equalities(root: Element, spec: mujoco.MjSpec) -> None:
             add(section, "joint", **common, joint1=first, joint2=second, **rule)
 
 
-def _actuators(root: Element, sim: Simulator) -> None:
+def _actuators(root: Element, scene: Scene) -> None:
     """One motor each; the constant force of the drives, in actuator coordinates, is its bias."""
     section = add(root, "actuator")
-    for actuator, bias in zip(sim.spec.actuators, constant_efforts(sim), strict=True):
+    biases = np.concatenate([constant_efforts(arm) for arm in scene.arms.values()])
+    for actuator, bias in zip(scene.spec.actuators, biases, strict=True):
         target = "tendon" if actuator.trntype == mujoco.mjtTrn.mjTRN_TENDON else "joint"
         element = add(section, "general", name=actuator.name, gear=_some(actuator.gear[0], unless=1.0))
         element.set(target, actuator.target)
@@ -228,9 +257,9 @@ def _actuators(root: Element, sim: Simulator) -> None:
             element.set("biasprm", numbers([bias, 0.0, 0.0]))
 
 
-def constant_efforts(sim: Simulator) -> Array:
+def constant_efforts(arm: SimulatedArm) -> Array:
     """Constant effort (actuators,) [N m, N] of the drives' K0, in actuator coordinates."""
-    return np.asarray(sim.arm.motors.coupling.T @ -sim.mechanism.drives.constant)
+    return np.asarray(arm.arm.motors.coupling.T @ -arm.mechanism.drives.constant)
 
 
 def _some(value: float, unless: float = 0.0) -> float | None:

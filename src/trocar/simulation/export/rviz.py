@@ -1,9 +1,8 @@
-"""A configuration of RViz 2 that shows an arm: its links, its frames, a grid."""
+"""A configuration of RViz 2 that shows a model: its links, its frames, a grid."""
 
 from __future__ import annotations
 
 from trocar.simulation.export.links import ROOT
-from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array
 
 TEMPLATE = """\
@@ -54,7 +53,7 @@ Visualization Manager:
 """
 
 
-def rviz(sim: Simulator, centre: Array, extent: float) -> str:
-    """Text of arm.rviz; `centre` (3,) and `extent` of what is seen [m]."""
+def rviz(name: str, centre: Array, extent: float) -> str:
+    """Text of NAME.rviz; `centre` (3,) and `extent` of what is seen [m]."""
     x, y, z = (round(float(value), 2) for value in centre)
-    return TEMPLATE.format(arm=sim.arm.name, base=ROOT, distance=round(1.6 * extent, 2), x=x, y=y, z=z)
+    return TEMPLATE.format(arm=name, base=ROOT, distance=round(1.6 * extent, 2), x=x, y=y, z=z)

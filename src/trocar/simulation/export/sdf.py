@@ -1,92 +1,117 @@
-"""An arm as SDF: every link, and the loops closed by joints of their own."""
+"""Arms as SDF for Gazebo: a tree of links with mimic joints, position controllers and the stereo endoscope.
+
+Gazebo's engines close no kinematic loop (gz-physics issue 25). A mimic joint of SDF 1.11 carries what a loop or a
+cable makes follow: its engine bullet-featherstone enforces it, dartsim ignores it (gz-physics issue 432).
+Drake reads an element of its own, `drake:mimic`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from xml.etree.ElementTree import Element
+
+import numpy as np
 
 from trocar.appearance.sketch import MATERIALS
 from trocar.arms.arm import poses_at_zero
-from trocar.simulation.export.links import ROOT, Link, link_name, links, upper_triangle
-from trocar.simulation.export.meshes import BASE, Mesh
+from trocar.arms.parameters import Inertia
+from trocar.simulation.export.gazebo import add_cameras, add_controllers, frame_text, upright
+from trocar.simulation.export.links import ROOT, Link, fixed_links, flat, link_name, links, upper_triangle
+from trocar.simulation.export.meshes import Mesh
+from trocar.simulation.export.rotor_discs import with_discs
 from trocar.simulation.export.urdf import placed
-from trocar.simulation.export.xml import add, add_texts, document, numbers, roll_pitch_yaw
-from trocar.simulation.simulator import Simulator
+from trocar.simulation.export.xml import add, add_texts, document
+from trocar.simulation.scene import Scene
 from trocar.spatial import Array, pose
 
-VERSION = "1.9"
-NAMESPACE = "urn:trocar"
+VERSION = "1.11"
+DRAKE = "http://drake.mit.edu"  # namespace of Drake's own elements, which others ignore
 
 
-def sdf(sim: Simulator, meshes: list[Mesh]) -> str:
-    """Text of model.sdf. Poses are those at q = 0, where every joint is zero."""
-    arm, T = sim.arm, poses_at_zero(sim.arm.bodies)
+def sdf(scene: Scene, name: str, title: str, start: Mapping[str, Array], meshes: list[Mesh]) -> str:
+    """Text of model.sdf. Poses are those at q = 0, where every joint is zero.
+
+    Args:
+        title: says which arms and parameters these are. start: joints (n,) of every arm that its controllers go to.
+    """
     root = Element("sdf", version=VERSION)
-    root.set("xmlns:trocar", NAMESPACE)
-    model = add(root, "model", name=arm.name)
-    tree = links(sim, meshes)
-    base = add(model, "link", name=ROOT)
-    _visuals(base, tuple(mesh for mesh in meshes if mesh.link == BASE))
-    fixed = add(model, "joint", name="base_to_world", type="fixed")
-    add_texts(fixed, parent="world", child=ROOT)
+    root.set("xmlns:drake", DRAKE)
+    model = add(root, "model", name=name)
+    T_world_root = upright(scene)
+    if T_world_root is not None:
+        add(model, "pose", frame_text(T_world_root))
+    for fixed in fixed_links(scene, meshes):
+        element = add(model, "link", name=fixed.name)
+        if fixed.name != ROOT:
+            add(element, "pose", frame_text(fixed.T_root))
+        _visuals(element, fixed.meshes)
+        world = fixed.name == ROOT
+        joint = add(model, "joint", name="base_to_world" if world else f"{fixed.name}_fixed", type="fixed")
+        add_texts(joint, parent="world" if world else ROOT, child=fixed.name)
+    tree = links(scene, meshes)
+    inertias = {arm: with_discs(simulated) for arm, simulated in scene.arms.items()}
+    cameras: dict[str, Element] = {}
     for link in tree:
-        _link(model, link, T[link.body])
+        T = _base(scene, link.arm) @ poses_at_zero(scene.arms[link.arm].arm.bodies)[link.body]
+        cameras[f"{link.arm}/{link.body}"] = _link(model, link, T, inertias[link.arm][link.body])
     for link in tree:
         _joint(model, link)
-    for loop in arm.loops:
-        # the pin turns about the z axis of the links it joins
-        joint = add(model, "joint", name=f"{loop.name}_pin", type="revolute")
-        add_texts(joint, parent=link_name(loop.body_a), child=link_name(loop.body_b))
-        at = add(joint, "pose", _pose(pose(p=loop.point_b)))
-        at.set("relative_to", link_name(loop.body_b))
-        _axis(joint, -1e16, 1e16, None)
-    frame = add(model, "frame", name="tip", attached_to=link_name(arm.tip_body))
-    add(frame, "pose", _pose(arm.T_body_tip))
+    for arm, simulated in scene.arms.items():
+        facts, prefix = simulated.arm, scene.stepped[arm].slice.prefix
+        frame = add(model, "frame", name=flat(prefix + "tip"), attached_to=link_name(prefix + facts.tip_body))
+        add(frame, "pose", frame_text(facts.T_body_tip))
+        if facts.carries == "endoscope":
+            add_cameras(cameras[f"{arm}/{facts.tip_body}"], flat(prefix + "endoscope"), facts.T_body_tip)
+    add_controllers(model, scene, start, inertias)
     return document(
         root,
         [
-            f"{arm.name} with {sim.parameters.name}: {sim.parameters.source}. See README.md.",
-            "Loops are closed by joints. What a cable makes another link follow is a trocar:mimic element, which"
-            " SDF 1.9 has no word for and simulators ignore.",
+            f"{title} See README.md.",
+            "Mimic joints carry what loops and cables make follow: use the engine bullet-featherstone, see world.sdf.",
         ],
     )
 
 
-def config(sim: Simulator) -> str:
+def config(name: str, title: str) -> str:
     """Text of model.config, by which Gazebo finds a model."""
     root = Element("model")
-    add_texts(root, name=sim.arm.name, version="1.0")
+    add_texts(root, name=name, version="1.0")
     add(root, "sdf", "model.sdf", version=VERSION)
     add_texts(add(root, "author"), name="The trocar authors")
-    add(root, "description", f"dVRK {sim.arm.name} with {sim.parameters.name}: {sim.parameters.source}")
+    add(root, "description", f"dVRK: {title}")
     return document(root)
 
 
-def _pose(T: Array) -> str:
-    return numbers([*T[:3, 3], *roll_pitch_yaw(T[:3, :3])])
+def _base(scene: Scene, arm: str) -> Array:
+    """Base (4, 4) of an arm in the root link."""
+    return scene.T_world_base(arm) if scene.stepped[arm].slice.prefix else np.eye(4)
 
 
-def _link(model: Element, link: Link, T: Array) -> None:
+def _link(model: Element, link: Link, T: Array, inertia: Inertia) -> Element:
     element = add(model, "link", name=link.name)
-    add(element, "pose", _pose(T))
+    add(element, "pose", frame_text(T))
     inertial = add(element, "inertial")
-    add_texts(inertial, pose=_pose(pose(p=link.inertia.com)), mass=link.inertia.mass)
-    add_texts(add(inertial, "inertia"), **upper_triangle(link.inertia.I))
+    add_texts(inertial, pose=frame_text(pose(p=inertia.com)), mass=inertia.mass)
+    add_texts(add(inertial, "inertia"), **upper_triangle(inertia.I))
     _visuals(element, link.meshes)
     for i, geom in enumerate(link.solids):
         collision = add(element, "collision", name=f"collision_{i}")
         T_geom, size, kind = placed(geom)
-        add(collision, "pose", _pose(T_geom))
+        add(collision, "pose", frame_text(T_geom))
         shape = add(add(collision, "geometry"), kind)
         if kind == "box":
             add_texts(shape, size=2.0 * size)
+        elif kind == "sphere":
+            add_texts(shape, radius=size[0])
         else:
             add_texts(shape, radius=size[0], length=2.0 * size[1])
+    return element
 
 
 def _visuals(parent: Element, meshes: tuple[Mesh, ...]) -> None:
     for mesh in meshes:
         colour, specular, _ = MATERIALS[mesh.material]
-        element = add(parent, "visual", name=mesh.name)
+        element = add(parent, "visual", name=mesh.material)
         add(add(add(element, "geometry"), "mesh"), "uri", f"assets/{mesh.file}")
         rgba, shine = [*colour, 1.0], [specular, specular, specular, 1.0]
         add_texts(add(element, "material"), ambient=rgba, diffuse=rgba, specular=shine)
@@ -95,18 +120,16 @@ def _visuals(parent: Element, meshes: tuple[Mesh, ...]) -> None:
 def _joint(model: Element, link: Link) -> None:
     element = add(model, "joint", name=link.joint, type=link.kind)
     add_texts(element, parent=link.parent, child=link.name)
-    _axis(element, link.lower, link.upper, link)
+    axis = add(element, "axis")
+    add(axis, "xyz", "0 0 1")
     if link.follows is not None:
         leader, factor = link.follows
-        add(element, "trocar:mimic", joint=leader, multiplier=factor)
-
-
-def _axis(joint: Element, lower: float, upper: float, link: Link | None) -> None:
-    axis = add(joint, "axis")
-    add(axis, "xyz", "0 0 1")
+        add_texts(add(axis, "mimic", joint=leader), multiplier=factor, offset=0.0, reference=0.0)
+        add(element, "drake:mimic", joint=leader, multiplier=factor, offset="0")
     limit = add(axis, "limit")
-    add_texts(limit, lower=lower, upper=upper)
-    if link is not None and link.follows is None:
+    # a simulator starts joints at 0, and a start beyond a stop is a blow
+    add_texts(limit, lower=min(link.lower, 0.0), upper=max(link.upper, 0.0))
+    if link.follows is None:
         add_texts(limit, effort=link.effort, velocity=link.velocity)
-    if link is not None and (link.damping or link.friction):
+    if link.damping or link.friction:
         add_texts(add(axis, "dynamics"), damping=link.damping, friction=link.friction)

@@ -1,43 +1,66 @@
-"""An arm as SRDF, which completes the URDF for motion planners: groups, home, passive joints, allowed collisions."""
+"""Arms as SRDF, which completes the URDF for motion planners: groups, home, passive joints, allowed collisions."""
 
 from __future__ import annotations
 
-from itertools import combinations
 from xml.etree.ElementTree import Element
 
-import numpy as np
-
-from trocar.simulation.export.links import ROOT, TIP, independent_values, link_name, links
-from trocar.simulation.export.meshes import Mesh
+from trocar.simulation.export.collision_matrix import SAMPLES, collision_matrix
+from trocar.simulation.export.links import ROOT, TIP, Link, flat, independent_values, leaders_first, link_name, links
+from trocar.simulation.export.meshes import BASE, Mesh
 from trocar.simulation.export.xml import add, document, number
-from trocar.simulation.simulator import Simulator
+from trocar.simulation.scene import Scene
+from trocar.spatial import Array
 
 
-def srdf(sim: Simulator, meshes: list[Mesh]) -> str:
-    """Text of arm.srdf."""
-    arm = sim.arm
-    root = Element("robot", name=arm.name)
-    group = add(root, "group", name="arm")
-    add(group, "chain", base_link=ROOT, tip_link=TIP)
-    others = arm.joint_names[arm.tip_joints :]
-    if others:
-        jaw = add(root, "group", name="jaw")
-        for name in others:
-            add(jaw, "joint", name=name)
-        add(root, "end_effector", name="jaw", parent_link=link_name(arm.tip_body), group="jaw", parent_group="arm")
-    home = independent_values(arm, np.array(arm.home))
-    for name, joints in (("arm", arm.joint_names[: arm.tip_joints]), ("jaw", others)):
-        if joints:
-            state = add(root, "group_state", name="home", group=name)
-            for joint in joints:
-                add(state, "joint", name=joint, value=number(home[joint]))
-    tree = links(sim, meshes)
+def srdf(scene: Scene, name: str, start: dict[str, Array], meshes: list[Mesh]) -> str:
+    """Text of NAME.srdf; `start` are the joints (n,) of every arm in the state "home"."""
+    root = Element("robot", name=name)
+    for arm, q in start.items():
+        _groups(root, scene, arm, q)
+    tree = leaders_first(links(scene, meshes))
     for link in tree:
         if link.follows is not None:
             add(root, "passive_joint", name=link.joint)
-    neighbours = {frozenset((link.name, link.parent)) for link in tree}
-    solid = [link.name for link in tree if link.solids]
-    for first, second in combinations(solid, 2):
-        adjacent = frozenset((first, second)) in neighbours
-        add(root, "disable_collisions", link1=first, link2=second, reason="Adjacent" if adjacent else "Never")
-    return document(root, ["The links of one arm are made to pass each other: no pair of them is tested."])
+    for arm, q in start.items():
+        _allowed_collisions(root, scene, arm, q, [link for link in tree if link.arm == arm])
+    return document(
+        root,
+        [
+            f"Never, Always: over {SAMPLES} random states within the joint limits. Default: at home. User: at some"
+            " states the simple shapes of the URDF overlap; within the joint limits the links of the real arm pass"
+            " each other.",
+        ],
+    )
+
+
+def _allowed_collisions(root: Element, scene: Scene, name: str, q: Array, tree: list[Link]) -> None:
+    """Why no pair of links of one arm needs to be tested; q (n,) are its joints at home."""
+    prefix = scene.stepped[name].slice.prefix
+    # a link that was added to the tree has the name of a joint, and no shape
+    called = {link.name: link.body if link.name == link_name(prefix + link.body) else link.name for link in tree}
+    joined = [(called[link.name], called[link.parent]) for link in tree if link.parent in called]
+    for pair, reason in collision_matrix(scene.arms[name].arm, q, joined).items():
+        first, second = (link_name(prefix + body) for body in pair)
+        add(root, "disable_collisions", link1=first, link2=second, reason=reason)
+
+
+def _groups(root: Element, scene: Scene, name: str, q: Array) -> None:
+    """The groups "arm" and "jaw" of an arm with their state "home"."""
+    arm, prefix = scene.arms[name].arm, scene.stepped[name].slice.prefix
+    base = link_name(prefix + BASE) if prefix else ROOT
+    group = add(root, "group", name=flat(prefix + "arm"))
+    add(group, "chain", base_link=base, tip_link=flat(prefix + TIP))
+    others = arm.joint_names[arm.tip_joints :]
+    if others:
+        jaw = add(root, "group", name=flat(prefix + "jaw"))
+        for joint in others:
+            add(jaw, "joint", name=flat(prefix + joint))
+        carrier = link_name(prefix + arm.tip_body)
+        groups = {"group": flat(prefix + "jaw"), "parent_group": flat(prefix + "arm")}
+        add(root, "end_effector", name=flat(prefix + "jaw"), parent_link=carrier, **groups)
+    home = independent_values(arm, q)
+    for group_name, joints in (("arm", arm.joint_names[: arm.tip_joints]), ("jaw", others)):
+        if joints:
+            state = add(root, "group_state", name="home", group=flat(prefix + group_name))
+            for joint in joints:
+                add(state, "joint", name=flat(prefix + joint), value=number(home[joint]))

@@ -1,4 +1,4 @@
-"""An arm as URDF: a tree with mimic joints in place of the loops."""
+"""Arms as URDF: a tree with mimic joints in place of the loops."""
 
 from __future__ import annotations
 
@@ -9,40 +9,60 @@ import numpy as np
 
 from trocar.appearance.sketch import MATERIALS
 from trocar.arms.parameters import Inertia
-from trocar.simulation.export.links import ROOT, TIP, Link, link_name, links, upper_triangle
-from trocar.simulation.export.meshes import BASE, Mesh
+from trocar.simulation.export.links import (
+    LIGHT,
+    ROOT,
+    TIP,
+    Link,
+    fixed_links,
+    flat,
+    leaders_first,
+    link_name,
+    links,
+    upper_triangle,
+)
+from trocar.simulation.export.meshes import Mesh
+from trocar.simulation.export.mjcf import GEOMS
 from trocar.simulation.export.xml import add, document, roll_pitch_yaw
-from trocar.simulation.simulator import Simulator
+from trocar.simulation.scene import Scene
 from trocar.spatial import Array, pose
 
 
-def urdf(sim: Simulator, meshes: list[Mesh]) -> str:
-    """Text of arm.urdf; mesh files are named relative to it."""
-    root = Element("robot", name=sim.arm.name)
+def urdf(scene: Scene, name: str, title: str, meshes: list[Mesh]) -> str:
+    """Text of NAME.urdf; mesh files are named relative to it. `title` says which arms and parameters these are."""
+    root = Element("robot", name=name)
     for material in sorted({mesh.material for mesh in meshes}):
         add(add(root, "material", name=material), "color", rgba=[*MATERIALS[material][0], 1.0])
-    base = add(root, "link", name=ROOT)
-    _visuals(base, tuple(mesh for mesh in meshes if mesh.link == BASE))
-    for link in links(sim, meshes):
+    for fixed in fixed_links(scene, meshes):
+        _visuals(add(root, "link", name=fixed.name), fixed.meshes)
+        if fixed.name != ROOT:
+            _fixed_joint(root, ROOT, fixed.name, fixed.T_root)
+    for link in leaders_first(links(scene, meshes)):
         element = add(root, "link", name=link.name)
-        _inertial(element, link.inertia)
+        _inertial(element, link.inertia or LIGHT)
         _visuals(element, link.meshes)
         for geom in link.solids:
             _collision(element, geom)
         _joint(root, link)
-    add(root, "link", name=TIP)
-    fixed = add(root, "joint", name="tip", type="fixed")
-    add(fixed, "parent", link=link_name(sim.arm.tip_body))
-    add(fixed, "child", link=TIP)
-    _origin(fixed, sim.arm.T_body_tip)
+    for arm, stepped in scene.stepped.items():
+        prefix, facts = stepped.slice.prefix, scene.arms[arm].arm
+        tip = add(root, "link", name=flat(prefix + TIP)).get("name")
+        _fixed_joint(root, link_name(prefix + facts.tip_body), str(tip), facts.T_body_tip)
     return document(
         root,
         [
-            f"{sim.arm.name} with {sim.parameters.name}: {sim.parameters.source}. See README.md.",
+            f"{title} See README.md.",
             "A tree cannot have loops: the links they carry along are mimic joints. Rotor inertias, the friction of"
             " coupled drives, springs and cables have no place in URDF.",
         ],
     )
+
+
+def _fixed_joint(root: Element, parent: str, child: str, T: Array) -> None:
+    joint = add(root, "joint", name=child.removesuffix("_link"), type="fixed")
+    add(joint, "parent", link=parent)
+    add(joint, "child", link=child)
+    _origin(joint, T)
 
 
 def _origin(parent: Element, T: Array) -> None:
@@ -85,12 +105,17 @@ def _collision(parent: Element, geom: mujoco.MjsGeom) -> None:
     shape = add(element, "geometry")
     if kind == "box":
         add(shape, "box", size=2.0 * size)
+    elif kind == "sphere":
+        add(shape, "sphere", radius=size[0])
     else:
         add(shape, "cylinder", radius=size[0], length=2.0 * (size[1] + size[0]))
 
 
 def placed(geom: mujoco.MjsGeom) -> tuple[Array, Array, str]:
-    """Pose (4, 4) on its body, size as MuJoCo counts it (half lengths) [m], and "box" or "capsule", of a solid."""
+    """Pose (4, 4) on its body, size as MuJoCo counts it (half lengths) [m], and kind of a solid.
+
+    The kind is "box", "sphere" or "capsule".
+    """
     fromto = np.asarray(geom.fromto, dtype=float)
     R = np.zeros(9)
     if np.isfinite(fromto).all():
@@ -101,5 +126,4 @@ def placed(geom: mujoco.MjsGeom) -> tuple[Array, Array, str]:
         mujoco.mju_quat2Mat(R, quat)
         return pose(R.reshape(3, 3), (fromto[:3] + fromto[3:]) / 2), np.array([geom.size[0], half]), "capsule"
     mujoco.mju_quat2Mat(R, np.asarray(geom.quat))
-    kind = "box" if geom.type == mujoco.mjtGeom.mjGEOM_BOX else "capsule"
-    return pose(R.reshape(3, 3), geom.pos), np.array(geom.size), kind
+    return pose(R.reshape(3, 3), geom.pos), np.array(geom.size), GEOMS[geom.type]

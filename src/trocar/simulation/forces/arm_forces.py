@@ -33,6 +33,7 @@ class ArmForces:
     Attributes:
         constant: (nv,) forces that act in every state [N m, N]. acts: True if any force depends on the state.
         hysteresis: friction with memory, None without. port: body wall and seal, None without.
+        smooth: forces that follow from the state alone, of cables and elastic drives.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class ArmForces:
         # springs are in the model; the torque of cables is a force from here
         cables = [element for element in loaded.parameters.elastics if isinstance(element, CableTorque)]
         pull = CableForces(arm_slice, cables) if cables else None
+        self.smooth: list[CableForces | ElasticDrives] = [source for source in (pull, elastic) if source is not None]
         sources = [s for s in (pull, mirror, elastic, self.hysteresis, self.port) if s is not None]
         self._forces: list[Callable[[Array, Array], Array]] = [source.force for source in sources]
         self._remembering = [s for s in sources if isinstance(s, MirroredCounterweight | Hysteresis)]

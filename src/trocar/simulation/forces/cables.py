@@ -25,7 +25,7 @@ class CableForces:
         self._force = np.zeros(arm_slice.v.stop - arm_slice.v.start)
 
     def force(self, qpos: Array, qvel: Array) -> Array:
-        """Generalised force on the arm's joints for the next step."""
+        """Generalised force on the arm's joints."""
         for dof, ratio, cable in self._cables:
             self._force[dof] = -cable.amplitude * cable_effort(cable, float(qpos[dof]) / ratio) / ratio
         return self._force

@@ -1,6 +1,8 @@
-"""The counterweight as Ferro et al. 2022 drive it: a PID makes it follow the tool, its force acts on the tool too."""
+"""The counterweight as Ferro et al. 2022 drive it: a motor makes it follow, and its force reaches the tool late."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,14 +10,32 @@ from trocar.simulation.arm_slice import ArmSlice
 from trocar.spatial import Array
 
 
-class MirroredCounterweight:
-    """PID on the gap between the insertion and the counterweight, equal forces on both.
+class Mirrored(NamedTuple):
+    """State of the motor.
 
-    Force on the counterweight kp e + ki int(e) + kd e', e = ratio q3 - q_counterweight; the reaction, times the ratio,
-    on the insertion. Softer than a rigid transmission, which is what shows in the transients of joint 3.
+    Attributes:
+        steps: taken. force, velocity: of the motor [N] and the counterweight [m/s] in the last step. total: sum of the
+        forces in this period [N]. passed: force that the tool feels [N].
     """
 
-    kp, ki, kd = 2.0e4, 2.0e4, 1.5e2  # [N/m, N/(m s), N s/m]: a 38 Hz, 60 % damped follower of 0.35 kg
+    steps: int = 0
+    force: float = 0.0
+    velocity: float = 0.0
+    total: float = 0.0
+    passed: float = 0.0
+
+
+class MirroredCounterweight:
+    """A motor that follows the insertion, and whose force acts on the tool one simulation step later.
+
+    Each physics step the motor takes the counterweight to the velocity `rate` times its gap to the insertion, with
+    whatever force that needs. The tool feels the motor's mean force of the last period of 10 ms. So the counterweight's
+    inertia reaches the tool late and filtered: joint 3 oscillates after every jump.
+    """
+
+    # CoppeliaSim's position control by default: velocity = 0.1 x error / physics step, which the paper sets to 5 ms
+    rate = 0.1 / 5e-3  # [1/s]
+    period = 1e-2  # simulation step of the paper [s]
 
     def __init__(self, arm_slice: ArmSlice, timestep: float) -> None:
         arm = arm_slice.arm
@@ -23,18 +43,27 @@ class MirroredCounterweight:
         leader = arm.transmissions[follower]
         self._follower, self._leader = (arm_slice.dof(name) for name in (follower, leader))
         self._ratio = arm.body(follower).coupling["insertion"] / arm.body(leader).coupling["insertion"]
-        self._timestep = timestep
+        self._engine, self._dof = arm_slice.engine, arm_slice.v.start + self._follower
+        self._mass = float(self._engine.model.dof_M0[self._dof])
+        self._timestep, self._every = timestep, max(1, round(self.period / timestep))
         self._force = np.zeros(arm_slice.v.stop - arm_slice.v.start)
-        self.memory = 0.0  # integral of the gap [m s]
+        self.memory = Mirrored()
 
     def reset(self) -> None:
-        self.memory = 0.0
+        self.memory = Mirrored()
 
     def force(self, qpos: Array, qvel: Array) -> Array:
         """Generalised force on the arm's joints for the next step."""
-        i, j, ratio = self._follower, self._leader, self._ratio
+        i, j, ratio, last = self._follower, self._leader, self._ratio, self.memory
         gap = ratio * qpos[j] - qpos[i]
-        self.memory += gap * self._timestep
-        f = self.kp * gap + self.ki * self.memory + self.kd * (ratio * qvel[j] - qvel[i])
-        self._force[i], self._force[j] = f, -ratio * f
+        if last.steps:  # load that the last step showed: weight, and the motion of the arm that carries it
+            load = last.force - self._mass * (qvel[i] - last.velocity) / self._timestep
+        else:
+            load = float(self._engine.data.qfrc_bias[self._dof])
+        force = self._mass * (self.rate * gap - qvel[i]) / self._timestep + load
+        total, passed = last.total + force, last.passed
+        if last.steps % self._every == 0:  # a period begins
+            total, passed = force, last.total / self._every if last.steps else load
+        self.memory = Mirrored(last.steps + 1, force, float(qvel[i]), total, passed)
+        self._force[i], self._force[j] = force, -ratio * passed
         return self._force

@@ -25,6 +25,7 @@ from trocar.simulation.arm_options import Cable, LoadedArm
 from trocar.simulation.engine import IMPEDANCE
 from trocar.simulation.forces.elastic_drives import add_motors
 from trocar.simulation.forces.port import SEAL, Port
+from trocar.simulation.modelling.elastic_mount import add_mount
 from trocar.spatial import Array, quaternion
 
 # Of followers between the shaft and the tip, the second links of a snake wrist, which have none of their own
@@ -69,7 +70,8 @@ def build(loaded: LoadedArm, gravity: Array, timestep: float, accuracy: str) -> 
     inertias = dict(parameters.inertias)
     if not options.counterweight:
         inertias.pop(str(arm.counterweight), None)
-    _add_bodies(spec, arm, inertias, options.limits, stiff)
+    root = None if options.elastic_mount is None else add_mount(spec, options.elastic_mount)
+    _add_bodies(spec, arm, inertias, options.limits, stiff, root)
     add_shapes(spec, arm)
     hard = {"solref": stiff, "solimp": IMPEDANCE}
     _close_loops(spec, arm, hard)
@@ -93,10 +95,15 @@ def _is_number(value: object) -> bool:
 
 
 def _add_bodies(
-    spec: mujoco.MjSpec, arm: Arm, inertias: Mapping[str, Inertia], limits: bool, stiff: Sequence[float]
+    spec: mujoco.MjSpec,
+    arm: Arm,
+    inertias: Mapping[str, Inertia],
+    limits: bool,
+    stiff: Sequence[float],
+    root: mujoco.MjsBody | None,
 ) -> None:
     for body in arm.bodies:
-        link, joint = add_link(spec, body)
+        link, joint = add_link(spec, body, root)
         inertia = inertias.get(body.name)
         if inertia is not None:
             I = inertia.I

@@ -6,6 +6,7 @@ without dynamic parameters can be checked too.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 
 import mujoco
@@ -32,7 +33,8 @@ class CollisionScene:
         obstacles: by name, in world coordinates; or a sequence, named by its numbers.
         bases: poses T_world_base (4, 4) of the arms by name; identity where not given.
 
-    Joint vectors of a scene with several arms are one after the other, in the order of `arms`.
+    Joint vectors of a scene with several arms are one after the other, in the order of `arms`. Threads may share a
+    scene: one query runs at a time.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class CollisionScene:
             spec.worldbody.add_geom(name=OBSTACLE + name, contype=0, conaffinity=1, **obstacle.geom())
         self.model = spec.compile()
         self.data = mujoco.MjData(self.model)
+        self._lock = threading.Lock()  # queries place the arms in the model and read the result there
         self._E = np.zeros((self.model.nq, self.n))
         column = 0
         for name, arm in self.arms.items():
@@ -75,18 +78,19 @@ class CollisionScene:
 
     def contact(self, q: ArrayLike, margin: float = 0.0) -> Contact | None:
         """The deepest contact at q (n,) [rad, m], or None; things nearer than `margin` [m] touch."""
-        self._place(q)
-        # of bodies too, or their boxes are tested without: things within the margin would go unseen
-        self.model.geom_margin[:] = self.model.body_margin[:] = margin
-        mujoco.mj_collision(self.model, self.data)
-        if self.data.ncon == 0:
-            return None
-        distances = self.data.contact.dist
-        k = int(distances.argmin())
-        if distances[k] > margin:
-            return None
-        a, b = self.data.contact.geom[k]
-        return self._contact(a, b, float(distances[k]))
+        with self._lock:
+            self._place(q)
+            # of bodies too, or their boxes are tested without: things within the margin would go unseen
+            self.model.geom_margin[:] = self.model.body_margin[:] = margin
+            mujoco.mj_collision(self.model, self.data)
+            if self.data.ncon == 0:
+                return None
+            distances = self.data.contact.dist
+            k = int(distances.argmin())
+            if distances[k] > margin:
+                return None
+            a, b = self.data.contact.geom[k]
+            return self._contact(a, b, float(distances[k]))
 
     def collides(self, q: ArrayLike, margin: float = 0.0) -> bool:
         """True if anything is nearer than `margin` [m] at q (n,)."""
@@ -94,14 +98,15 @@ class CollisionScene:
 
     def clearance(self, q: ArrayLike) -> Contact:
         """The nearest pair at q (n,) and its signed distance [m], negative by the depth of the overlap."""
-        self._place(q)
         if not self._pairs:
             raise TrocarError("nothing to be clear of: one arm and no obstacles")
         points, best, nearest = np.zeros(6), FAR, self._pairs[0]
-        for a, b in self._pairs:
-            distance = mujoco.mj_geomDistance(self.model, self.data, a, b, best, points)
-            if distance < best:
-                best, nearest = distance, (a, b)
+        with self._lock:
+            self._place(q)
+            for a, b in self._pairs:
+                distance = mujoco.mj_geomDistance(self.model, self.data, a, b, best, points)
+                if distance < best:
+                    best, nearest = distance, (a, b)
         return self._contact(*nearest, float(best))
 
     def levers(self) -> Array:
@@ -112,12 +117,13 @@ class CollisionScene:
         linear, angular = np.zeros((2, 3, model.nv))
         solid = [g for g in range(model.ngeom) if model.geom_bodyid[g] != 0]
         for q in rng.uniform(low, high, (50, self.n)):
-            self._place(q)
-            mujoco.mj_comPos(model, self.data)
-            for g in solid:
-                mujoco.mj_jacGeom(model, self.data, linear, angular, g)
-                reach = np.linalg.norm(linear @ self._E, axis=0)
-                most = np.maximum(most, reach + model.geom_rbound[g] * np.linalg.norm(angular @ self._E, axis=0))
+            with self._lock:
+                self._place(q)
+                mujoco.mj_comPos(model, self.data)
+                for g in solid:
+                    mujoco.mj_jacGeom(model, self.data, linear, angular, g)
+                    reach = np.linalg.norm(linear @ self._E, axis=0)
+                    most = np.maximum(most, reach + model.geom_rbound[g] * np.linalg.norm(angular @ self._E, axis=0))
         return most
 
     def _place(self, q: ArrayLike) -> None:

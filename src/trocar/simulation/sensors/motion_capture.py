@@ -121,6 +121,19 @@ class MotionCapture:
         return hidden
 
 
+def poses_at_rest(sim: Simulator, bodies: Sequence[str], q: Array) -> dict[str, Array]:
+    """True poses (N, 4, 4) of links in the base, the arm standing still at each q (N, n), for `MotionCapture.observed`.
+
+    On an elastic mount the arm stands where the mount carries it.
+    """
+    found: dict[str, list[Array]] = {body: [] for body in bodies}
+    for row in q:
+        sim.place(row)
+        for body, T in found.items():
+            T.append(sim.tip_pose() if body == "tip" else sim.body_pose(body))
+    return {body: np.array(T) for body, T in found.items()}
+
+
 def _joints_on(arm: Arm, body: str) -> Array:
     """Points (k, 3) at which a link is joined to others, in its own frame [m]."""
     points = [np.zeros(3)]

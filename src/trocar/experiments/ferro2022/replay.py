@@ -1,0 +1,150 @@
+"""Velocity commands logged by Ferro et al. 2022, replayed in this engine, signal against signal.
+
+The logs show the clocks: joints move at the command of the row before, and the torque of a row is that of the period
+that ends there. So the torque of row k belongs to the command of row k - 2. Their joint motors reach a velocity within
+one physics step, whatever the effort; so does the motor here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from trocar.experiments.ferro2022.logs import (
+    ARM,
+    PHYSICS,
+    SESSIONS,
+    TABLE,
+    WITHOUT_COUNTERWEIGHT,
+    Log,
+    log_of,
+    rms,
+)
+from trocar.mechanics import Mechanism
+from trocar.report import Claim
+from trocar.simulation import Simulator
+from trocar.spatial import Array
+
+RECIPE = {2: "replay of log 2, their recipe/{row}", 4: "replay of log 4, their recipe/{row}"}
+CONSTANT = "their engine/{row} constant error/J1"
+PULL = 5.0  # towards the logged position [1/s]: takes out what their joints are slower than their commands
+
+
+class Agreement(NamedTuple):
+    """Two signals (N, 3) beside each other: correlation, RMS and mean of the difference (3,)."""
+
+    correlation: Array
+    rms: Array
+    mean: Array
+
+
+def agreement(ours: Array, theirs: Array) -> Agreement:
+    """Ours beside theirs, column by column."""
+    correlation = [np.corrcoef(a, b)[0, 1] for a, b in zip(ours.T, theirs.T, strict=True)]
+    return Agreement(np.array(correlation), rms(theirs - ours), (theirs - ours).mean(axis=0))
+
+
+def noise(values: Array) -> Array:
+    """Noise from row to row (3,), of white noise its standard deviation: what is left of second differences."""
+    return np.asarray(np.diff(values, 2, axis=0).std(axis=0) / np.sqrt(6.0))
+
+
+class Replay:
+    """A logged command in this engine after the transient.
+
+    Attributes:
+        engine, equations: torque (N, 3) of this engine and of the equations on the logged motion, at the log's settled
+        rows [N m, N m, N]. theirs: of their engine.
+    """
+
+    def __init__(self, log: Log, session: int, with_weight: Mechanism, without: Mechanism) -> None:
+        counterweight = session not in WITHOUT_COUNTERWEIGHT
+        mechanism = with_weight if counterweight else without
+        first = int(np.argmax(log.settled))
+        q, commanded = log.arm_joints("qmsr"), log.arm_joints("qdcmd")
+        period = float(log.t[1] - log.t[0])
+        self.theirs = log.simulated()[first:]
+        self.engine = _engine(mechanism, q, commanded, first, period, counterweight)
+        rates = np.diff(commanded, axis=0) / period
+        rows = slice(first - 1, len(q) - 1)  # the period before each row, at the command of two rows before
+        self.equations = mechanism.inverse_dynamics(q[rows], commanded[first - 2 : -2], rates[first - 3 : len(q) - 3])[
+            :, ARM
+        ]
+
+    def constant(self, yaw: Array) -> float:
+        """What is left of their engine's error on J1 at yaw (N,) zero, its weight-like part taken out [N m]."""
+        columns = np.stack([np.ones_like(yaw), np.sin(yaw)], axis=1)
+        return float(np.linalg.lstsq(columns, (self.theirs - self.equations)[:, 0], rcond=None)[0][0])
+
+
+def _engine(mechanism: Mechanism, q: Array, commanded: Array, first: int, period: float, counterweight: bool) -> Array:
+    """Torque (N, 3) of this engine, averaged over the period that ends at each row from the first on."""
+    sim = Simulator("PSM", friction=False, contacts=False, limits=False, timestep=PHYSICS, counterweight=counterweight)
+    sim.reset(q[first - 1], commanded[first - 3])
+    steps = round(period / PHYSICS)
+    tau = np.zeros((len(q) - first, 3))
+    for k in range(first, len(q)):
+        dq = commanded[k - 2] + PULL * (q[k - 1] - sim.q)
+        for _ in range(steps):
+            effort = mechanism.inverse_dynamics(sim.q, sim.dq, (dq - sim.dq) / PHYSICS)
+            sim.step(effort)
+            tau[k - first] += effort[ARM] / steps
+    return tau
+
+
+def claims(data: Path | None, with_weight: Mechanism, without: Mechanism) -> list[Claim]:
+    """Correlation and difference of the two engines under the same commands, and the bias of theirs."""
+    found: list[Claim] = []
+    constant: dict[int, float | str] = {}
+    for session in SESSIONS:
+        log = log_of(data, session)
+        if isinstance(log, str):
+            for what in ("correlation", "difference"):
+                found += TABLE.claims(f"replay of log {{session}}/{{row}} {what}", None, session=session, missing=log)
+            if session in RECIPE:
+                found += TABLE.claims(RECIPE[session], None, missing=log)
+            constant[session] = log
+            continue
+        replay = Replay(log, session, with_weight, without)
+        found += _signals(replay, session)
+        if session in RECIPE:
+            found += TABLE.claims(RECIPE[session], rms(replay.engine - log["tauModel"][log.settled][:, ARM]))
+        constant[session] = replay.constant(log["qmsr"][log.settled, 0])
+    rows = TABLE.entries[CONSTANT]["rows"]
+    return found + TABLE.claims(
+        CONSTANT,
+        [None if isinstance(x := constant[row], str) else x for row in rows],
+        missing=[x if isinstance(x := constant[row], str) else "" for row in rows],
+    )
+
+
+def _signals(replay: Replay, session: int) -> list[Claim]:
+    """A correlation is judged where the torque changes by more than their engine's noise."""
+    found, equations = agreement(replay.engine, replay.theirs), agreement(replay.equations, replay.theirs)
+    hidden = [
+        f"not reproducible: their engine's noise from row to row is {a:.2g}, the torque along this motion changes by "
+        f"{b:.2g} (standard deviation); correlation {c:.2f}"
+        if a > b
+        else ""
+        for a, b, c in zip(noise(replay.theirs), replay.equations.std(axis=0), found.correlation, strict=True)
+    ]
+    return [
+        *TABLE.claims(
+            "replay of log {session}/{row} correlation",
+            found.correlation,
+            missing=hidden,
+            session=session,
+            rms=list(found.rms),
+            mean=list(found.mean),
+            equations=list(equations.correlation),
+        ),
+        *TABLE.claims(
+            "replay of log {session}/{row} difference",
+            found.rms,
+            published=list(equations.rms),
+            tolerance=list(0.1 * equations.rms),
+            session=session,
+        ),
+    ]

@@ -1,0 +1,73 @@
+"""Fig. 2 and 3 of Ferro et al. 2022: the tip under kinematic control, engine off.
+
+The printed RMS are those of logs 2 and 4 over the whole 10 s, the jump onto the path included.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from trocar.experiments.experiment import Context
+from trocar.experiments.ferro2022 import figures, logs, runs
+from trocar.experiments.ferro2022.logs import TABLE
+from trocar.experiments.ferro2022.replay import agreement
+from trocar.mechanics import Mechanism
+from trocar.report import Claim, Report
+from trocar.spatial import Array
+
+FINE = 4.0  # time simulated at 1 ms [s]
+
+
+def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim]:
+    """The program's runs against the printed numbers and the logs, and the tip once it is on the path."""
+    cases = (
+        ("fig 2", "rectilinear", 2, lambda T: runs.rectilinear(mechanism, runs.LENGTH * T / runs.DURATION, T)),
+        ("fig 3", "spiral of the code", 4, lambda T: runs.spiral(mechanism, runs.SPIRAL_OF_CODE, T)),
+        ("fig 3", "spiral of the text", None, lambda T: runs.spiral(mechanism, runs.SPIRAL_OF_TEXT, T)),
+    )
+    found, curves = [], []
+    for figure, shape, session, path in cases:
+        name = f"{figure} {shape}"
+        whole = runs.rectilinear(mechanism) if session == 2 else path(runs.DURATION)
+        t, q, errors = runs.kinematic_run(mechanism, whole, program=True)
+        curves.append((name, t, errors))
+        if session is None:
+            found.append(TABLE.claim(f"{name}/position z", None, found=logs.rms(errors)[2]))
+        else:
+            found += _against_the_log(name, logs.log_of(context.data, session), session, mechanism, errors)
+        fine, _, settled = runs.kinematic_run(mechanism, path(FINE), 1e-3)
+        coarse, _, at_10_ms = runs.kinematic_run(mechanism, path(FINE))
+        found += TABLE.claims(
+            f"{figure} {{path}}, 1 ms/{{row}}, settled",
+            largest(settled[fine >= logs.SETTLED]),
+            path=shape,
+            coarse=largest(at_10_ms[coarse >= logs.SETTLED]),
+        )
+        figures.film(context, report, name, t, q, path(runs.DURATION))
+    report.add_figure(figures.kinematic(curves), "Fig. 2, 3: tip error under the program's kinematic control.")
+    return found
+
+
+def largest(errors: Array) -> list[float]:
+    """RMS of pose errors (N, 6) on the largest axis: position [m], orientation [rad]."""
+    each = logs.rms(errors)
+    return [float(each[:3].max()), float(each[3:].max())]
+
+
+def _against_the_log(name: str, log: logs.Log | str, session: int, mechanism: Mechanism, errors: Array) -> list[Claim]:
+    """The printed RMS by the program and by our kinematics on the logged joints; its errors beside the logged ones."""
+    found = TABLE.claims(f"{name}/{{row}}", logs.rms(errors))
+    kinematics, tracks = f"{name}, our kinematics on the logged joints/{{row}}", "{run} beside log {session}/{row}"
+    fields: dict[str, Any] = {"run": name, "session": session}
+    if isinstance(log, str):
+        found += TABLE.claims(kinematics, None, missing=log)
+        return found + TABLE.claims(tracks, None, missing=log, **fields)
+    ours = runs.errors_of_joints(mechanism, log["qmsr"], log["pdes"] - log["pee"][0])
+    found += TABLE.claims(kinematics, logs.rms(ours))
+    beside = agreement(errors, log.tip_errors())
+    # speed of the joints from one row to the next, less the command of the row before
+    off = logs.rms(np.diff(log["qmsr"][1:], axis=0) / np.diff(log.t[1:])[:, None] - log["qdcmd"][:-2])
+    fields |= {"rms": list(beside.rms), "lag": off[0], "other": off[1]}
+    return found + TABLE.claims(tracks, beside.correlation, **fields)

@@ -1,0 +1,78 @@
+"""Fig. 4 and 5 of Ferro et al. 2022: the engine's torque against the model along line and spiral."""
+
+from __future__ import annotations
+
+from trocar.control.trajectories import CartesianPath
+from trocar.experiments.experiment import Context
+from trocar.experiments.ferro2022 import figures, logs, runs
+from trocar.experiments.ferro2022.logs import TABLE
+from trocar.experiments.ferro2022.tracking import largest
+from trocar.mechanics import Mechanism
+from trocar.recording import Recording
+from trocar.report import Claim, Report
+from trocar.spatial import Array
+
+# Timestep and time that a command is held [s]
+CLOCKS = {"1 ms": (1e-3, 1e-3), "control 10 ms, physics 5 ms": (5e-3, 1e-2)}
+
+
+def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim]:
+    """Engine against model, with and without counterweight in the engine; the model always has it."""
+    cases = (
+        ("fig 4", "rectilinear", runs.rectilinear(mechanism), (2, 1)),
+        ("fig 4", "rectilinear of the text", runs.rectilinear(mechanism, runs.LENGTH), (2, 1)),
+        ("fig 5", "spiral of the code", runs.spiral(mechanism, runs.SPIRAL_OF_CODE), (4, 3)),
+        ("fig 5", "spiral of the text", runs.spiral(mechanism, runs.SPIRAL_OF_TEXT), (4, 3)),
+    )
+    found: list[Claim] = []
+    for figure, shape, path, sessions in cases[::2] if context.quick else cases:
+        name, of_text = f"{figure} {shape}", shape.endswith("text")
+        left_out = "1 ms" if context.quick else "control 10 ms, physics 5 ms" if of_text else ""
+        clocks = {clock: steps for clock, steps in CLOCKS.items() if clock != left_out}
+        made = {}
+        for clock, (timestep, hold) in clocks.items():
+            context.progress(f"{name}, {clock}")
+            for counterweight in (True, False):
+                recording = runs.velocity_run(
+                    mechanism, path, counterweight=counterweight, timestep=timestep, hold=hold
+                )
+                made[clock, counterweight] = recording
+                errors = runs.torque_errors(mechanism, recording)
+                found += _printed(figure, shape, clock, counterweight, errors)
+        if not context.quick:
+            found += _engine_claims(mechanism, figure, shape, made["1 ms", True], path)
+        shown = [made[next(iter(clocks)), counterweight] for counterweight in (True, False)]
+        theirs = [logs.log_of(context.data, session) for session in sessions]
+        report.add_figure(
+            figures.torques(
+                [(r, runs.model_torque(mechanism, r)) for r in shown],
+                [log if isinstance(log, logs.Log) and not of_text else None for log in theirs],
+            ),
+            f"{name.capitalize()}: engine and model, and their engine where logged; with (top) and without (bottom) "
+            "counterweight in the engine, the model always with it.",
+        )
+        if not of_text:
+            figures.film(context, report, name, shown[0].t, shown[0].q, path)
+    return found
+
+
+def _printed(figure: str, shape: str, clock: str, counterweight: bool, errors: Array) -> list[Claim]:
+    """Claims on the printed RMS. Those on the text's paths are null: the numbers are from logs of the program's."""
+    which = "with" if counterweight else "no"
+    if shape.endswith("text"):
+        return TABLE.claims(
+            f"{figure} of the text, {{which}} counterweight/{{row}}", None, which=which, found=list(errors)
+        )
+    return TABLE.claims(f"{figure} {shape}, {{clock}}, {which} counterweight/{{row}}", errors, clock=clock)
+
+
+def _engine_claims(
+    mechanism: Mechanism, figure: str, shape: str, recording: Recording, path: CartesianPath
+) -> list[Claim]:
+    """Engine and model agree, and the tip follows with the engine on."""
+    worst = runs.torque_errors(mechanism, recording).max()
+    found = [TABLE.claim("{run}, 1 ms/engine against model", worst, run=f"{figure} {shape}")]
+    if shape != "spiral of the text":  # the loops of the joints lag behind that one by 0.2 mm
+        errors = runs.pose_errors(mechanism, recording, path)[recording.t >= logs.SETTLED]
+        found += TABLE.claims(f"{figure} {{path}}, 1 ms/tip {{row}}", largest(errors), path=shape)
+    return found

@@ -1,0 +1,76 @@
+"""Static friction: the efforts under which an arm at rest stays at rest, and how far it gives way under them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import linprog, root
+
+from trocar.errors import TrocarError
+from trocar.mechanics.mechanism import Mechanism
+from trocar.spatial import Array
+
+
+def friction_share(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike) -> float:
+    """Share of static friction that an unbalanced effort (n,) [N m, N] takes at rest at q (n,): above 1 the arm slides.
+
+    The smallest x with effort = A' f and |f_i| <= x F_i. F_i is the Coulomb friction of drive i with the steady effort
+    of its Dahl elements. Infinite if the effort acts where there is no friction.
+    """
+    q, effort = _one_state(mechanism, q, effort)
+    drives = mechanism.drives
+    memory = drives.S @ (drives.F + drives.slope * (drives.A @ q)[drives.owner])
+    return _share(drives.A, drives.coulomb(q, mechanism.gravity(q)) + memory, effort)
+
+
+def presliding(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike) -> Array:
+    """Distance (n,) [rad, m] by which joints at rest at q (n,) give way to an effort (n,) [N m, N] that friction holds.
+
+    Zero where Coulomb friction alone holds it. Otherwise friction with memory is elastic before it slides:
+    effort = A' F (1 - exp(-|s| / delta)) sign(s), s = A dq, from relaxed elements, if the effort grows
+    slowly. Potentials count as constant over that distance.
+    """
+    q, effort = _one_state(mechanism, q, effort)
+    share = friction_share(mechanism, q, effort)
+    if share >= 1.0:
+        raise TrocarError(f"the effort is {share:.3g} times static friction: the arm slides")
+    drives = mechanism.drives
+    if _share(drives.A, drives.coulomb(q, mechanism.gravity(q)), effort) <= 1.0:
+        return np.zeros(mechanism.n)
+    A, F = drives.A[drives.owner], drives.F + drives.slope * (drives.A @ q)[drives.owner]
+
+    def excess(dq: Array) -> Array:
+        s = A @ dq
+        return np.asarray((F * -np.expm1(-np.abs(s) / drives.delta) * np.sign(s)) @ A - effort)
+
+    stiffness = A.T @ ((F / drives.delta)[:, None] * A)
+    found = root(excess, np.linalg.lstsq(stiffness, effort, rcond=None)[0], tol=1e-12)
+    if np.abs(found.fun).max() > 1e-6 * np.abs(effort).max():
+        raise TrocarError(f"no position of rest was found: {found.message}")
+    return np.asarray(found.x)
+
+
+def _one_state(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike) -> tuple[Array, Array]:
+    q, effort = mechanism.checked_states(q=q, effort=effort)
+    if q.ndim != 1:
+        raise TrocarError(f"q and effort are one state ({mechanism.n},), got shape {q.shape}")
+    return q, effort
+
+
+def _share(A: Array, F: Array, effort: Array) -> float:
+    """Smallest x with A' f = effort and |f_i| <= x F_i, by a linear programme in (f / F, x)."""
+    A, F = A[F > 0], F[F > 0]
+    m, n = A.shape
+    found = linprog(
+        np.eye(m + 1)[-1],
+        A_ub=np.column_stack([np.vstack([np.eye(m), -np.eye(m)]), -np.ones(2 * m)]),
+        b_ub=np.zeros(2 * m),
+        A_eq=np.column_stack([A.T * F, np.zeros(n)]),
+        b_eq=effort,
+        bounds=[(None, None)] * (m + 1),
+    )
+    if found.status == 2:  # infeasible
+        return float("inf")
+    if found.status != 0:
+        raise TrocarError(f"the linear programme of static friction ended with: {found.message}")
+    return float(found.x[-1])

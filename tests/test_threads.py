@@ -1,0 +1,106 @@
+"""One mechanism serves many threads: the same bits as one thread after the other."""
+
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import trocar as tr
+from trocar.simulation.objects.primitives import Sphere
+from trocar.simulation.planning.collision import CollisionScene
+
+THREADS, CALLS = 16, 60
+
+
+@pytest.fixture(autouse=True)
+def hurried() -> Iterator[None]:
+    """Threads that are switched as often as Python can."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+def queries(mech: tr.Mechanism) -> dict[str, Callable[[np.ndarray, np.ndarray], object]]:
+    """Every query that takes one state, by name."""
+    return {
+        "forward_kinematics": lambda q, dq: mech.forward_kinematics(q),
+        "jacobian": lambda q, dq: mech.jacobian(q),
+        "inverse_kinematics": lambda q, dq: mech.inverse_kinematics(mech.forward_kinematics(q), q),
+        "mass_matrix": lambda q, dq: mech.mass_matrix(q),
+        "gravity": lambda q, dq: mech.gravity(q),
+        "terms": lambda q, dq: np.concatenate([x.ravel() for x in mech.terms(q, dq)]),
+        "friction": lambda q, dq: mech.friction(q, dq),
+        "inverse_dynamics": lambda q, dq: mech.inverse_dynamics(q, dq, dq, friction=True),
+        "inverse_dynamics_derivatives": lambda q, dq: mech.inverse_dynamics_derivatives(q, dq, dq),
+        "forward_dynamics": lambda q, dq: mech.forward_dynamics(q, dq, dq, friction=True),
+        "regressor": lambda q, dq: mech.regressor(q, dq, dq),
+        "potential_energy": lambda q, dq: mech.potential_energy(q),
+    }
+
+
+@pytest.mark.parametrize("name", ["PSM", "ECM", "PSM_Si"])
+def test_threads_get_the_bits_that_one_thread_gets(name: str) -> None:
+    mech = tr.load_mechanism(name)
+    rng = np.random.default_rng(0)
+    arm = mech.arm
+    q = rng.uniform(0.8 * arm.lower + 0.2 * arm.upper, 0.2 * arm.lower + 0.8 * arm.upper, (CALLS, arm.n))
+    dq = rng.normal(size=q.shape)
+    work = [(query, k) for query in queries(mech) for k in range(CALLS)]
+
+    def answer(item: tuple[str, int]) -> object:
+        query, k = item
+        return queries(mech)[query](q[k], dq[k])
+
+    expected = [answer(item) for item in work]
+    with ThreadPoolExecutor(THREADS) as pool:
+        found = list(pool.map(answer, work))
+    wrong = [item for item, a, b in zip(work, found, expected, strict=True) if not np.array_equal(a, b)]
+    assert not wrong
+
+
+def test_what_is_returned_is_no_view_of_what_is_kept() -> None:
+    mech = tr.load_mechanism("PSM")
+    q, dq = np.array(mech.arm.home), np.ones(7)
+    for name, query in queries(mech).items():
+        first = np.asarray(query(q, dq))
+        kept = first.copy()
+        if first.flags.writeable:
+            first[...] = np.nan
+        np.testing.assert_array_equal(query(q, dq), kept, err_msg=name)
+    for name in ("parameter_vector", "effort_bias", "gravity_vector"):
+        assert not getattr(mech, name).flags.writeable, name
+
+
+def test_a_mechanism_can_be_sent_to_another_process() -> None:
+    mech = tr.load_mechanism("PSM")
+    mech.gravity(np.zeros(7))
+    again = pickle.loads(pickle.dumps(mech))
+    np.testing.assert_array_equal(again.gravity(np.ones(7)), mech.gravity(np.ones(7)))
+    np.testing.assert_array_equal(again.forward_kinematics(np.ones(7)), mech.forward_kinematics(np.ones(7)))
+
+
+def test_threads_share_a_collision_scene() -> None:
+    arm = tr.load_arm("PSM")
+    scene = CollisionScene(arm, {"ball": Sphere((0.05, 0.0, -0.1), 0.03)})
+    q = np.random.default_rng(0).uniform(arm.lower, arm.upper, (400, 7))
+
+    def answer(k: int) -> tuple[float, bool]:
+        return scene.clearance(q[k]).distance, scene.collides(q[k], margin=0.01 * (k % 3))
+
+    expected = [answer(k) for k in range(len(q))]
+    with ThreadPoolExecutor(THREADS) as pool:
+        assert list(pool.map(answer, range(len(q)))) == expected
+
+
+def test_every_thread_can_draw() -> None:
+    sim = tr.Simulator("ECM")
+    sim.reset(sim.arm.home)
+    expected = tr.render(sim, size=(64, 48))
+    with ThreadPoolExecutor(3) as pool:
+        pictures = list(pool.map(lambda _: tr.render(sim, size=(64, 48)), range(6)))
+    for picture in pictures:
+        np.testing.assert_array_equal(picture, expected)

@@ -1,0 +1,57 @@
+"""Wang et al. 2019: our errors are taken on the rows of the published figures, and the watching model is off."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import trocar as tr
+from trocar.experiments import wang2019
+from trocar.experiments.wang2019.contact import mismatched
+from trocar.experiments.wang2019.left_out import left_out_error
+from trocar.experiments.wang2019.recordings import ONE
+from trocar.identification.pipeline import identify
+from trocar.identification.prediction import relative_error
+
+DATA = os.environ.get("TROCAR_DATA")
+measured = pytest.mark.skipif(DATA is None, reason="needs the recordings: TROCAR_DATA")
+
+
+@pytest.fixture(scope="module")
+def path():
+    return Path(DATA or "") / ONE
+
+
+@pytest.fixture(scope="module")
+def found(path):
+    return identify(tr.load_recording(path, "PSM", as_recorded=True), "PSM")
+
+
+@measured
+def test_errors_left_out_over_all_rows_are_those_of_cross_validation(found):
+    every_row = int(found.signals.used.sum())
+    np.testing.assert_allclose(left_out_error(found, every_row), found.cv_relative_error, rtol=1e-9)
+    assert np.abs(left_out_error(found, 1111) / found.cv_relative_error - 1.0).max() > 0.05
+
+
+@measured
+def test_ours_is_judged_on_the_rows_and_the_filtered_effort_of_the_published_figure(found, path):
+    data = wang2019.prepared_as_published("PSM", "PSM", path)  # stands in for the test recording
+    *joints, mean = wang2019.ours_on_two("PSM", found, path, data)
+    tau = data.signals.tau[data.signals.used][:1111]
+    expected = relative_error(tau, found.predicted[:1111])
+    np.testing.assert_allclose([claim.ours for claim in joints], expected, rtol=1e-3)
+    assert mean.ours == pytest.approx(expected.mean(), rel=1e-3)
+    assert all("first 1111 rows" in claim.note for claim in (*joints, mean))
+    assert np.abs(expected / found.train_relative_error - 1.0).max() > 0.05  # all rows would give another figure
+
+
+def test_the_watching_model_is_off_and_a_known_bias_changes_nothing_else():
+    right, off, exact = tr.load_mechanism("PSM"), mismatched(1), mismatched(1, bias=0.0)
+    np.testing.assert_array_equal(exact.effort_bias, right.effort_bias)
+    share = np.abs(off.effort_bias - right.effort_bias) / np.abs(right.effort_bias).max()
+    assert 0.005 < share.max() < 0.3
+    for a, b, c in zip(off.parameters.drives, exact.parameters.drives, right.parameters.drives, strict=True):
+        assert (a.Fc, a.Fv, a.K0) == (b.Fc, b.Fv, b.K0)
+        assert a.Fv == 0.0 or a.Fv != c.Fv

@@ -138,9 +138,10 @@ def reference_step(mech, q, dq, forces, stops, z, tau, dt):
         new = stops[j] + (np.clip(v[j] - push[j] * stops[j], least[j], most[j]) - v[j]) / push[j]
         v, stops[j] = v + (new - stops[j]) * push, new
 
-    order = [*((rub, k) for k in range(len(rows))), *((stop, j) for j in range(mech.n))]
-    for improve, k in (*order[::-1], *order):
-        improve(k)
+    for k in (*reversed(range(len(rows))), *range(len(rows))):
+        rub(k)
+    for j in range(mech.n):
+        stop(j)
     ds = a[owner] @ (dt * v)
     z = np.sign(ds) + (z - np.sign(ds)) * np.exp(-np.abs(ds) / d.dahl_delta)
     return q + dt * v, v, forces, stops, z
@@ -525,7 +526,7 @@ def test_the_cuda_kernel_run_thread_by_thread_is_the_c_backend(psm, tmp_path):
     efforts = np.ascontiguousarray(tau + 0.01 * np.arange(7)[:, None, None])
     start = psm.state(q, dq)
     end, log = psm.rollout(start, efforts, DT, every=3)
-    fixed = psm._stepper("effort").prepared(DT, {})
+    fixed = psm._stepper("effort").prepared(DT)
     rows, samples, first = start.rows.copy(), np.empty_like(log.samples), np.array([6], dtype=np.int32)
     address, long = (lambda x: ctypes.c_void_p(x.ctypes.data)), ctypes.c_longlong
     strides = [long(x) for x in (1, 0)], [long(x) for x in (7 * 6, 6, 1)], [long(x) for x in (3, 6, 7)]

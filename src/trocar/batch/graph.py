@@ -264,21 +264,16 @@ def _divide(x: Node, y: Node) -> Node:
 
 
 def schedule(outputs: Sequence[Node], stop: Callable[[Node], bool] = lambda node: False) -> list[Node]:
-    """Nodes that the outputs need, arguments first and soon before their use; nodes with `stop` are not opened."""
-    order: list[Node] = []
-    seen: set[int] = set()
-    for output in outputs:
-        pending = [(output, False)]
-        while pending:
-            node, ready = pending.pop()
-            if ready:
-                order.append(node)
-            elif node.index not in seen:
-                seen.add(node.index)
-                pending.append((node, True))
-                if not stop(node):
-                    pending.extend((arg, False) for arg in reversed(node.args))
-    return order
+    """Nodes that the outputs need, in the order of their making: arguments first. Nodes with `stop` are not opened."""
+    found: dict[int, Node] = {}
+    pending = list(outputs)
+    while pending:
+        node = pending.pop()
+        if node.index not in found:
+            found[node.index] = node
+            if not stop(node):
+                pending.extend(node.args)
+    return [found[index] for index in sorted(found)]
 
 
 def operations(outputs: Sequence[Node]) -> int:

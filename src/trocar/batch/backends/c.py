@@ -65,17 +65,18 @@ class CKernel:
     def one(self, rows: Array, fixed: Array, inputs: Array) -> tuple[Array, int]:
         """One step of one arm: its rows after it, and -1 or, if they are not finite, 0."""
         try:
-            x, u, x_address, u_address, held, fixed_address, call = self._local.scratch
+            x, u, of, address, call, _ = self._local.scratch
         except AttributeError:
-            held = None
-        if held is not fixed:
+            of = None
+        if of is not fixed:
             call = self._one
             x, u = (np.empty(max(1, len(nodes)), self._dtype) for nodes in (self.program.state, self.program.inputs))
-            x_address, u_address, fixed_address = (a.ctypes.data for a in (x, u, fixed))
-            self._local.scratch = (x, u, x_address, u_address, fixed, fixed_address, call)
+            pointers = np.array([array.ctypes.data for array in (x, fixed, u)], dtype=np.uintp)
+            address = pointers.ctypes.data
+            self._local.scratch = (x, u, fixed, address, call, pointers)
         x[...] = rows
         u[...] = inputs
-        bad = call(x_address, fixed_address, u_address)
+        bad = call(address)
         return x.copy(), bad
 
     def run(
@@ -119,7 +120,7 @@ class CKernel:
 
     @cached_property
     def _one(self) -> Any:
-        return _function(self._scalar, "trocar_one", (_POINTER, _POINTER, _POINTER))
+        return _function(self._scalar, "trocar_one", (_POINTER,))
 
     def _run_function(self, lanes: bool) -> Any:
         return _function(self._vector if lanes else self._scalar, "trocar_run", _RUN)

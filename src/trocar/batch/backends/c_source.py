@@ -83,6 +83,7 @@ static inline int first_bad(Finite fine) {
 RUN = """\
 static inline V load(const real *from, long stride, long count) {
   V v;
+  if (stride == 0) return ALL(*from);
   if (stride == 1 && count >= LANES) { memcpy(&v, from, sizeof v); return v; }
   real lanes[LANES];
   for (int w = 0; w < LANES; w++) lanes[w] = from[(w < count ? w : count - 1) * stride];
@@ -125,12 +126,12 @@ long trocar_run(real *state, const real *fixed, long fixed_row, long fixed_arm, 
 }
 """
 
-# One arm, one step, few arguments: the shortest way from Python.
+# One arm, one step, one argument, the addresses of x, p and u: the shortest way from Python.
 ONE = """\
-long trocar_one(real *x, const real *p, const real *u) {
-  real y[OUTPUTS + 1];
+long trocar_one(real *const *at) {
+  real *x = at[0], y[OUTPUTS + 1];
   Finite fine = 1;
-  program(x, p, u, y);
+  program(x, at[1], at[2], y);
   for (long r = 0; r < STATE; r++) fine &= FINITE(x[r]);
   return fine ? -1 : 0;
 }

@@ -7,9 +7,9 @@ of its joint within bounds, and zero where it is within them without:
     friction    phi+ = clip(phi + a.v / w, -F, F)                               w = dt a M^-1 a'
     stop        f+   = f + (clip(v_j - w f, least, most) - v_j) / w
 
-for one coordinate after the other, each time with v+ = v + dt (f+ - f) M^-1 a'. Two sweeps, the first backwards, so
-that the stops come last. They begin with the forces of the step before. An arm at rest begins with the friction that
-balances its efforts, which is the answer already if the arm can stay: a load below Coulomb friction moves nothing.
+for one coordinate after the other, each time with v+ = v + dt (f+ - f) M^-1 a': friction backwards, friction again, then
+the stops. All begin with the forces of the step before. An arm at rest begins with the friction that balances its
+efforts, which is the answer already if the arm can stay: a load below Coulomb friction moves nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from trocar.batch.equations.factorisation import Factor
 from trocar.batch.graph import Graph, Node, absolute, maximum, minimum, sign
 from trocar.spatial import Array
 
-SWEEPS = 2
 REST = 1e-9  # velocities below this are none [rad/s, m/s]
 
 
@@ -40,7 +39,8 @@ class BoundedForce:
         """Velocity per unit force over a step, of all joints and along a."""
         graph = dt.graph
         self._push = [dt * x for x in factor.solved([graph.constant(c) for c in self.a])]
-        self._gain = 1.0 / along(graph, self.a, self._push)
+        self._yield = along(graph, self.a, self._push)
+        self._gain = 1.0 / self._yield
 
     def improved(self, v: list[Node]) -> list[Node]:
         """Set the force that the coordinate needs at velocities v, and return the velocities with it."""
@@ -80,7 +80,7 @@ class Stop(BoundedForce):
         self._least, self._most = least, most
 
     def _wanted(self, rate: Node) -> Node:
-        free = rate - self.force / self._gain
+        free = rate - self.force * self._yield
         return self.force + (minimum(maximum(free, self._least), self._most) - rate) * self._gain
 
 
@@ -89,9 +89,9 @@ def swept(forces: Sequence[BoundedForce], v: Sequence[Node], factor: Factor, dt:
     for force in forces:
         force.prepare(factor, dt)
     found = list(v)
-    for sweep in range(SWEEPS):
-        for force in forces if sweep % 2 else reversed(forces):
-            found = force.improved(found)
+    rubbing = [force for force in forces if isinstance(force, Friction)]
+    for force in (*reversed(rubbing), *forces):
+        found = force.improved(found)
     return found
 
 

@@ -16,6 +16,7 @@ from trocar import batch
 from trocar.batch.backends.c_source import c_source
 from trocar.batch.backends.cuda_source import cuda_source
 from trocar.batch.backends.device_array import DeviceArray
+from trocar.batch.c_export import c_files
 from trocar.batch.equations.step import step_program
 from trocar.mechanics import Mechanism
 
@@ -283,8 +284,8 @@ def test_controllers_inside_the_code_are_those_of_control(psm):
     kp, kd = 20.0 * np.ones(7), 0.5 * np.ones(7)
     ki = 30.0 * np.ones(7)
     cases = (
-        (batch.PD(q_ref, kp, kd), tr.JointPD(kp, kd)),
-        (batch.PID(q_ref, ki=ki), tr.JointPID(arm, ki=ki)),
+        (batch.JointPD(q_ref, kp, kd), tr.JointPD(kp, kd)),
+        (batch.JointPID(q_ref, ki=ki), tr.JointPID(arm, ki=ki)),
         (batch.ComputedTorque(q_ref, 400.0, 40.0), tr.ComputedTorque(mech, 400.0, 40.0)),
     )
     for ours, theirs in cases:
@@ -300,7 +301,7 @@ def test_controllers_inside_the_code_are_those_of_control(psm):
 
 
 def test_the_integral_of_a_pid_goes_on_in_the_next_rollout(psm):
-    control = batch.PID(np.array(psm.mechanism.arm.home) + 0.01, ki=50.0)
+    control = batch.JointPID(np.array(psm.mechanism.arm.home) + 0.01, ki=50.0)
     start = psm.state(psm.mechanism.arm.home)
     whole, _ = psm.rollout(start, control, DT, 40)
     half, _ = psm.rollout(start, control, DT, 20)
@@ -417,7 +418,7 @@ def test_states_that_are_not_finite_are_reported_with_the_arm(psm):
         (lambda arms, s: arms.rollout(s, lambda state, t: 0, DT), "need steps="),
         (lambda arms, s: arms.rollout(s, np.zeros(7), DT, 10**12), "a log of .* steps needs"),
         (
-            lambda arms, s: arms.rollout(s, batch.PD(np.zeros(7), -1.0, 1.0), DT, 3),
+            lambda arms, s: arms.rollout(s, batch.JointPD(np.zeros(7), -1.0, 1.0), DT, 3),
             "kp must be finite and not negative",
         ),
         (lambda arms, s: arms.with_parameters(masses=1.0), "'masses' is unknown. Did you mean 'mass'"),
@@ -490,6 +491,31 @@ def test_missing_jax_is_told_in_one_line(monkeypatch):
     monkeypatch.delitem(sys.modules, "trocar.batch.backends.jax", raising=False)
     with pytest.raises(tr.TrocarError, match=r'needs JAX .*pip install "trocar\[batch\]"'):
         batch.load("ECM", backend="jax")
+
+
+# -- C for others ------------------------------------------------------------------------------------------------------
+
+
+def test_exported_c_is_the_c_backend(tmp_path):
+    """One source and one header, built as strict C99 without a warning."""
+    mech = mechanism("own")
+    arms = batch.load(mech)
+    files = c_files(arms, DT)
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    flags = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wno-unused-function", "-Werror", "-O1", "-fPIC", "-shared"]
+    subprocess.run(["cc", *flags, str(tmp_path / "own.c"), "-o", str(tmp_path / "own.so"), "-lm"], check=True)
+    loaded = ctypes.CDLL(str(tmp_path / "own.so"))
+    q, dq, tau = (x[:, 0].copy() for x in states(mech, 1))
+    state = arms.state(q, dq)
+    rows = state.rows.copy()
+    for _ in range(5):
+        loaded.own_step(ctypes.c_void_p(rows.ctypes.data), ctypes.c_void_p(tau.ctypes.data))
+        state = arms.step(state, tau, DT)
+    np.testing.assert_allclose(rows, state.rows, rtol=1e-10, atol=1e-13)
+    given, out = np.concatenate([q, dq, tau]), np.empty(3)
+    loaded.own_forward_dynamics(ctypes.c_void_p(given.ctypes.data), ctypes.c_void_p(out.ctypes.data))
+    np.testing.assert_allclose(out, mech.forward_dynamics(q, dq, tau), rtol=1e-10)
 
 
 # -- CUDA, as far as there is no GPU -----------------------------------------------------------------------------------

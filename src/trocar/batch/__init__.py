@@ -12,20 +12,20 @@ backend is generated from (`backends/`). See docs/batch.md.
 """
 
 from trocar.batch.arms import BatchArms
-from trocar.batch.control import PD, PID, ComputedTorque
+from trocar.batch.control import ComputedTorque, JointPD, JointPID
 from trocar.batch.loading import load
 from trocar.batch.log import BatchLog
 from trocar.batch.parameters import BatchParameters
 from trocar.batch.state import BatchState, NotFinite
 
 __all__ = [
-    "PD",
-    "PID",
     "BatchArms",
     "BatchLog",
     "BatchParameters",
     "BatchState",
     "ComputedTorque",
+    "JointPD",
+    "JointPID",
     "NotFinite",
     "load",
 ]

@@ -7,9 +7,8 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from trocar.batch.control import PID, Control
+from trocar.batch.control import Control, JointPID
 from trocar.batch.equations.queries import QUERIES
 from trocar.batch.equations.step import step_program
 from trocar.batch.inputs import checked_count, held_inputs, inputs_over_time
@@ -17,12 +16,12 @@ from trocar.batch.layout import Layout
 from trocar.batch.log import BatchLog, check_fits
 from trocar.batch.parameters import BatchParameters
 from trocar.batch.program import Program
-from trocar.batch.state import BatchState, NotFinite
+from trocar.batch.state import BatchState, NotFinite, Values
 from trocar.control.controller import checked_positive
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 
-Effort = ArrayLike | Control | Callable[[BatchState, float], ArrayLike]
+Effort = Values | Control | Callable[[BatchState, float], Values]
 
 
 class BatchArms:
@@ -43,7 +42,7 @@ class BatchArms:
 
     # -- states ------------------------------------------------------------------------------------------------------
 
-    def state(self, q: ArrayLike, dq: ArrayLike | None = None) -> BatchState:
+    def state(self, q: Values, dq: Values | None = None) -> BatchState:
         """Arms at rest, or moving with dq; the memory of friction is relaxed.
 
         Args:
@@ -60,7 +59,7 @@ class BatchArms:
         memory = np_.zeros((layout.rows - 2 * self.n, *q.shape[1:]), dtype=q.dtype)
         return BatchState(self.backend.placed(np_.concatenate([q, dq, memory])), layout)
 
-    def reset(self, state: BatchState, mask: ArrayLike, q: ArrayLike, dq: ArrayLike | None = None) -> BatchState:
+    def reset(self, state: BatchState, mask: Values, q: Values, dq: Values | None = None) -> BatchState:
         """The state with the arms in `mask` (N,) put at q (n,) or (n, N), at rest or with dq, and relaxed."""
         np_ = self.backend.arrays
         mask = np_.asarray(mask)
@@ -74,7 +73,7 @@ class BatchArms:
 
     # -- motion ------------------------------------------------------------------------------------------------------
 
-    def step(self, state: BatchState, tau: ArrayLike, dt: float) -> BatchState:
+    def step(self, state: BatchState, tau: Values, dt: float) -> BatchState:
         """The state after one step of length dt [s] under efforts tau (n,) or (n, N) [N m, N].
 
         Raises `NotFinite` if a state is no longer finite.
@@ -113,7 +112,7 @@ class BatchArms:
 
         Args:
             tau: efforts (T, n) for all arms or (T, n, N); with `steps`, also (n,) or (n, N), held; or a controller
-                `PD`, `PID` or `ComputedTorque` with its references in these shapes, which runs inside the generated
+                `JointPD`, `JointPID` or `ComputedTorque` with references in these shapes, which runs in the generated
                 code; or a function of (state, t) that returns efforts (n,) or (n, N) and is called at every step.
             dt: length of a step [s]. steps: number of steps. Default: that of the efforts or references.
             every: record every so many steps. log: False records nothing. t0: time of the first step [s].
@@ -148,7 +147,7 @@ class BatchArms:
 
     # -- parameters --------------------------------------------------------------------------------------------------
 
-    def with_parameters(self, **values: ArrayLike) -> BatchArms:
+    def with_parameters(self, **values: Values) -> BatchArms:
         """These arms with other parameters, each as in `mechanism.tree` or with a trailing axis (..., N).
 
         mass, com, inertia, gravity; Im, Fv, Fc, K0, K, K2, Fx, mu of the drives; dahl_delta, dahl_F, dahl_slope;
@@ -164,27 +163,27 @@ class BatchArms:
 
     # -- queries -----------------------------------------------------------------------------------------------------
 
-    def forward_dynamics(self, q: ArrayLike, dq: ArrayLike, tau: ArrayLike) -> Any:
+    def forward_dynamics(self, q: Values, dq: Values, tau: Values) -> Any:
         """Acceleration (n,) or (n, N) without friction [rad/s^2, m/s^2]."""
         return self._query("forward_dynamics", q, dq, tau)
 
-    def mass_matrix(self, q: ArrayLike) -> Any:
+    def mass_matrix(self, q: Values) -> Any:
         """M (n, n) or (n, n, N), rotors included."""
         M = self._query("mass_matrix", q)
         return M.reshape(self.n, self.n, *M.shape[1:])
 
-    def bias(self, q: ArrayLike, dq: ArrayLike) -> Any:
+    def bias(self, q: Values, dq: Values) -> Any:
         """Coriolis, centrifugal and potential efforts (n,) or (n, N) [N m, N]: c + g."""
         return self._query("bias", q, dq)
 
-    def tip_pose(self, q: ArrayLike) -> Any:
+    def tip_pose(self, q: Values) -> Any:
         """Pose of the tip in the base frame, (4, 4) or (4, 4, N)."""
         np_ = self.backend.arrays
         T = self._query("tip_pose", q)
         zero, one = np_.zeros_like(T[:3]), np_.ones_like(T[:1])
         return np_.concatenate([T, zero, one]).reshape(4, 4, *T.shape[1:])
 
-    def jacobian(self, q: ArrayLike) -> Any:
+    def jacobian(self, q: Values) -> Any:
         """Jacobian of the tip, (6, m) or (6, m, N): twist in base axes, linear first, by the joints that move it."""
         J = self._query("jacobian", q)
         return J.reshape(6, self.mechanism.tree.tip_joints, *J.shape[1:])
@@ -198,7 +197,7 @@ class BatchArms:
             found = self._steppers[law] = _Stepper(program, layout, self.backend.kernel(program), self.parameters)
         return found
 
-    def _query(self, name: str, *given: ArrayLike) -> Any:
+    def _query(self, name: str, *given: Values) -> Any:
         if name not in self._queries:
             program = QUERIES[name](self.mechanism.tree, self.parameters)
             kernel = self.backend.kernel(program)
@@ -211,7 +210,7 @@ class BatchArms:
         inputs = held_inputs(self.backend, arrays, self.n, batch)
         return kernel.run(np_.zeros((0, *batch), dtype=inputs.dtype), fixed, inputs, 1, True, 1)[1][0]
 
-    def _checked(self, x: ArrayLike, name: str) -> Any:
+    def _checked(self, x: Values, name: str) -> Any:
         array = self.backend.arrays.asarray(x, dtype=self.backend.dtype)
         if array.ndim not in (1, 2) or array.shape[0] != self.n or 0 in array.shape:
             raise TrocarError(f"{name} must have shape ({self.n},) or ({self.n}, N), joints first; got {array.shape}")
@@ -236,7 +235,7 @@ class BatchArms:
     def _stepwise(
         self,
         state: BatchState,
-        tau: Callable[[BatchState, float], ArrayLike],
+        tau: Callable[[BatchState, float], Values],
         dt: float,
         steps: int | None,
         every: int,
@@ -273,8 +272,8 @@ class BatchArms:
 
     def _gains(self, control: Control) -> dict[str, Any]:
         """Gains by the names of the generated inputs."""
-        published = self.mechanism.arm.gains if isinstance(control, PID) else None
-        found = {}
+        published = self.mechanism.arm.gains if isinstance(control, JointPID) else None
+        found: dict[str, Any] = {}
         for name, given in control.gains.items():
             traced = self.backend.traced(given)
             value = given if traced else np.asarray(getattr(published, name) if given is None else given, dtype=float)
@@ -303,7 +302,7 @@ class _Stepper:
         self.fixed: Any = None
         self.single = False  # whether the fixed values are for single arms, and the kernel has a short way for them
 
-    def prepared(self, dt: float, gains: Mapping[str, Any] | None = None) -> Any:
+    def prepared(self, dt: Any, gains: Mapping[str, Any] | None = None) -> Any:
         """Fixed values for steps of this length; the last ones without gains are kept."""
         if isinstance(dt, Real):
             dt = checked_positive(float(dt), "dt")

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, eq=False)
-class PD:
+class JointPD:
     """tau = kp (q_ref - q) + kd (dq_ref - dq).
 
     Args:
@@ -34,11 +34,11 @@ class PD:
 
 
 @dataclass(frozen=True, eq=False)
-class PID:
+class JointPID:
     """tau_motor = kp e + ki int(e) + kd e' in the actuators, as the dVRK's own controller; see `control.JointPID`.
 
     Args:
-        q_ref, dq_ref: as for `PD`.
+        q_ref, dq_ref: as for `JointPD`.
         kp, ki, kd: gains of the actuators, one number, (n,), or (n, N). Default: the arm's published ones.
     """
 
@@ -63,7 +63,7 @@ class ComputedTorque:
     """tau = M (ddq_ref + kd (dq_ref - dq) + kp (q_ref - q)) + c + g with each arm's own parameters.
 
     Args:
-        q_ref, dq_ref, ddq_ref: as for `PD`. kp: [1/s^2]. kd: [1/s]. One number, (n,), or (n, N).
+        q_ref, dq_ref, ddq_ref: as for `JointPD`. kp: [1/s^2]. kd: [1/s]. One number, (n,), or (n, N).
     """
 
     law: ClassVar[str] = "computed_torque"
@@ -82,4 +82,4 @@ class ComputedTorque:
         return (self.q_ref, self.dq_ref, self.ddq_ref)
 
 
-Control = PD | PID | ComputedTorque
+Control = JointPD | JointPID | ComputedTorque

@@ -84,7 +84,8 @@ class BatchParameters(Mapping[str, Array]):
         return self._values[parameter][tuple(int(i) for i in index.split(",") if i)]
 
     def _present(self, name: str) -> Array:
-        value, shape = self._values[name], self._shapes[name]
+        value: Any = self._values[name]
+        shape = self._shapes[name]
         if not isinstance(value, np.ndarray):  # traced: any value may come
             return np.ones(shape, dtype=bool)
         nonzero = np.asarray(value != 0.0)

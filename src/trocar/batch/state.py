@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from trocar.batch.layout import Layout
 from trocar.errors import TrocarError
+
+Values: TypeAlias = Any  # an array of the backend (NumPy, JAX, the GPU), or what it makes one of
 
 
 class NotFinite(TrocarError):

@@ -27,6 +27,9 @@ typedef real V;
 static inline V MIN(V a, V b) { return a < b ? a : b; }
 static inline V MAX(V a, V b) { return a > b ? a : b; }
 static inline V SIGN(V a) { return (real)((a > 0) - (a < 0)); }
+"""
+
+FINITE = """\
 typedef int Finite;
 #define FINITE(a) ((a) >= -LARGEST && (a) <= LARGEST)
 static inline int first_bad(Finite fine) { return fine ? 1 : 0; }
@@ -155,7 +158,7 @@ def c_source(program: Program, precision: str = "float64", lanes: bool = True) -
         f"#define F64_32(a, b) {'a' if precision == 'float64' else 'b'}",
         *sizes(program),
     ]
-    parts = ["\n".join(head), VECTOR if lanes else SCALAR, c_function(program), RUN]
+    parts = ["\n".join(head), VECTOR if lanes else SCALAR + FINITE, c_function(program), RUN]
     return "\n".join(parts if lanes else [*parts, ONE])
 
 

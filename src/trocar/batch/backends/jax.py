@@ -44,7 +44,7 @@ class JaxBackend:
     arrays = jnp
 
     def __init__(self, precision: str | None) -> None:
-        wide = bool(jax.config.jax_enable_x64)
+        wide = bool(jax.config.read("jax_enable_x64"))
         self.precision = precision or ("float64" if wide else "float32")
         if self.precision == "float64" and not wide:
             raise TrocarError(
@@ -154,8 +154,8 @@ class JaxKernel:
         def backward(kept: Any, weights: Any) -> tuple[Any, ...]:
             x, p, u = kept
             gradients = array_source.step(adjoint(self.program, traced), jnp, jax.lax.optimization_barrier)
-            found = gradients((), (), (*x, *merged(p), *u, *weights))
-            found = [jnp.broadcast_to(jnp.asarray(y, dtype), batch) for y in found]
+            rows = gradients((), (), (*x, *merged(p), *u, *weights))
+            found = [jnp.broadcast_to(jnp.asarray(y, dtype), batch) for y in rows]
             shared = [jnp.ndim(value) < len(batch) for value in p]
             by_p = (g.sum() if one else g for g, one in zip(found[states + inputs :], shared, strict=True))
             return tuple(found[:states]), tuple(by_p), tuple(found[states : states + inputs])

@@ -43,7 +43,7 @@ class ArmEquations:
 
     def along(self, row: Array, x: Sequence[Node]) -> Node:
         """row . x."""
-        return total(self.graph, (float(c) * v for c, v in zip(row, x, strict=True) if c))
+        return along(self.graph, row, x)
 
     # -- motion ------------------------------------------------------------------------------------------------------
 
@@ -127,6 +127,11 @@ class ArmEquations:
                 effort = effort * x + float(coefficient)
             tau[j] = tau[j] + effort
         return tau
+
+
+def along(graph: Graph, row: Array, x: Sequence[Node]) -> Node:
+    """row . x."""
+    return total(graph, (float(c) * v for c, v in zip(row, x, strict=True) if c))
 
 
 def add_along(tau: list[Node], effort: Node, row: Array) -> None:

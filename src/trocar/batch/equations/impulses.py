@@ -7,8 +7,8 @@ of its joint within bounds, and zero where it is within them without:
     friction    phi+ = clip(phi + a.v / w, -F, F)                               w = dt a M^-1 a'
     stop        f+   = f + (clip(v_j - w f, least, most) - v_j) / w
 
-for one coordinate after the other, each time with v+ = v + dt (f+ - f) M^-1 a': friction backwards, friction again, then
-the stops. All begin with the forces of the step before. An arm at rest begins with the friction that balances its
+for one coordinate after the other, each time with v+ = v + dt (f+ - f) M^-1 a': friction backwards, friction again,
+then the stops. All begin with the forces of the step before. An arm at rest begins with the friction that balances its
 efforts, which is the answer already if the arm can stay: a load below Coulomb friction moves nothing.
 """
 
@@ -16,10 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
+from trocar.batch.equations.arm import add_along, along
 from trocar.batch.equations.factorisation import Factor
-from trocar.batch.graph import Graph, Node, absolute, maximum, minimum, sign
+from trocar.batch.graph import Node, absolute, maximum, minimum, sign
 from trocar.spatial import Array
 
 REST = 1e-9  # velocities below this are none [rad/s, m/s]
@@ -68,8 +67,7 @@ class Friction(BoundedForce):
         held = maximum(minimum(self.force - load, self._bound), -self._bound)
         change = resting * (held - self.force)
         self.force = self.force + change
-        for j in np.flatnonzero(self.a):
-            effort[j] = effort[j] + float(self.a[j]) * change
+        add_along(effort, change, self.a)
 
 
 class Stop(BoundedForce):
@@ -104,11 +102,3 @@ def hold_at_rest(forces: Sequence[BoundedForce], effort: list[Node], v: Sequence
     for force in forces:
         if isinstance(force, Friction):
             force.hold(effort, resting)
-
-
-def along(graph: Graph, row: Array, x: Sequence[Node]) -> Node:
-    """row . x."""
-    result = graph.zero
-    for j in np.flatnonzero(row):
-        result = result + float(row[j]) * x[j]
-    return result

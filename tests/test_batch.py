@@ -3,7 +3,6 @@
 import ctypes
 import shutil
 import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +12,8 @@ from test_own_arm import own_arm, own_parameters
 
 import trocar as tr
 from trocar import batch
+from trocar.batch.backends import cuda as cuda_backend
+from trocar.batch.backends import jax as jax_backend
 from trocar.batch.backends.c_source import c_source
 from trocar.batch.backends.cuda_source import cuda_source
 from trocar.batch.backends.device_array import DeviceArray
@@ -487,9 +488,8 @@ def test_a_cache_that_cannot_be_written_is_told_in_one_line(monkeypatch, tmp_pat
 
 
 def test_missing_jax_is_told_in_one_line(monkeypatch):
-    monkeypatch.setitem(sys.modules, "jax", None)
-    monkeypatch.delitem(sys.modules, "trocar.batch.backends.jax", raising=False)
-    with pytest.raises(tr.TrocarError, match=r'needs JAX .*pip install "trocar\[batch\]"'):
+    monkeypatch.setattr(jax_backend, "MISSING", "No module named 'jax'")
+    with pytest.raises(tr.TrocarError, match=r'needs JAX \(No module .*pip install "trocar\[batch\]"'):
         batch.load("ECM", backend="jax")
 
 
@@ -575,8 +575,7 @@ def test_the_cuda_kernel_run_thread_by_thread_is_the_c_backend(psm, tmp_path):
 
 
 def test_missing_cuda_bindings_are_told_in_one_line(monkeypatch):
-    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
-    monkeypatch.delitem(sys.modules, "trocar.batch.backends.cuda", raising=False)
+    monkeypatch.setattr(cuda_backend, "MISSING", "No module named 'cuda'")
     with pytest.raises(tr.TrocarError, match=r"needs NVIDIA's bindings .*pip install cuda-bindings") as caught:
         batch.load("PSM", backend="cuda")
     assert "\n" not in str(caught.value)

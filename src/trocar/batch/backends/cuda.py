@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,11 @@ from trocar.errors import TrocarError
 from trocar.spatial import Array
 
 try:
-    from cuda.bindings import driver, nvrtc
+    driver: Any = import_module("cuda.bindings.driver")
+    nvrtc: Any = import_module("cuda.bindings.nvrtc")
+    MISSING = ""
 except ImportError as error:
-    raise TrocarError(
-        f'backend="cuda" needs NVIDIA\'s bindings ({error}): pip install cuda-bindings nvidia-cuda-nvrtc, or '
-        'use backend="c"'
-    ) from error
+    MISSING = str(error)
 
 BLOCK = 64  # threads; 256 take half as long again
 
@@ -41,6 +41,11 @@ class CudaBackend:
     arrays = np
 
     def __init__(self, precision: str | None) -> None:
+        if MISSING:
+            raise TrocarError(
+                f'backend="cuda" needs NVIDIA\'s bindings ({MISSING}): pip install cuda-bindings nvidia-cuda-nvrtc, or '
+                'use backend="c"'
+            )
         self.precision = precision or "float32"
         self.dtype = np.dtype(self.precision)
         self.device = Device()

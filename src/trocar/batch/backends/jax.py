@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -16,21 +17,11 @@ from trocar.batch.state import BatchState
 from trocar.errors import TrocarError
 
 try:
-    import jax
-    import jax.numpy as jnp
+    jax: Any = import_module("jax")
+    jnp: Any = import_module("jax.numpy")
+    MISSING = ""
 except ImportError as error:
-    raise TrocarError(f'backend="jax" needs JAX ({error}): pip install "trocar[batch]"') from error
-
-
-def _flat(state: BatchState) -> tuple[tuple[Any, Any], Layout]:
-    return (state.rows, state.integral), state.layout
-
-
-def _state(layout: Layout, parts: Sequence[Any]) -> BatchState:
-    return BatchState(parts[0], layout, parts[1])
-
-
-jax.tree_util.register_pytree_node(BatchState, _flat, _state)
+    MISSING = str(error)
 
 
 class JaxBackend:
@@ -41,9 +32,12 @@ class JaxBackend:
     """
 
     name = "jax"
-    arrays = jnp
 
     def __init__(self, precision: str | None) -> None:
+        if MISSING:
+            raise TrocarError(f'backend="jax" needs JAX ({MISSING}): pip install "trocar[batch]"')
+        _register()
+        self.arrays = jnp
         wide = bool(jax.config.read("jax_enable_x64"))
         self.precision = precision or ("float64" if wide else "float32")
         if self.precision == "float64" and not wide:
@@ -169,3 +163,16 @@ class JaxKernel:
             return -1
         bad = np.flatnonzero(~np.isfinite(np.asarray(rows)).all(axis=0))
         return int(bad[0]) if bad.size else -1
+
+
+@cache
+def _register() -> None:
+    """Make states known to JAX, so that functions of states can be transformed."""
+
+    def parts(state: BatchState) -> tuple[tuple[Any, Any], Layout]:
+        return (state.rows, state.integral), state.layout
+
+    def state(layout: Layout, found: Sequence[Any]) -> BatchState:
+        return BatchState(found[0], layout, found[1])
+
+    jax.tree_util.register_pytree_node(BatchState, parts, state)

@@ -332,6 +332,53 @@ def test_resets_put_the_masked_arms_back(psm):
     assert not new.friction[:, [0, 3]].any()
 
 
+# -- contact -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["plane", "sphere"])
+def test_a_tip_that_is_pressed_on_a_surface_stays_within_friction(kind):
+    """1 N onto a surface of 2 N/mm and sideways 0.2, 0.4 N: friction 0.3 holds the first and not the second."""
+    mech = tr.load_mechanism("PSM")
+    q = np.array(mech.arm.home)
+    tip = mech.forward_kinematics(q)[:3, 3]
+    common = {"stiffness": 2000.0, "damping": 5.0, "friction": 0.3}
+    surface = {
+        "plane": batch.Plane(normal=[0, 0, 2.0], offset=tip[2], **common),
+        "sphere": batch.Sphere(centre=tip - [0, 0, 0.5], radius=0.5, **common),
+    }[kind]
+    arms = batch.load("PSM", surfaces=[surface])
+    force = np.array([[0.2, 0.4, 0.0], [0, 0, 0], [-1.0, -1.0, 0.2]])  # the third is lifted off
+    tau = mech.gravity(q)[:, None] + np.vstack([mech.jacobian(q)[:3].T @ force, np.zeros(3)])
+    # the arm itself without friction, damped; its wrist is held
+    arms = arms.with_parameters(Fc=np.zeros(12), Fv=np.array([0.5, 0.5, 5.0] + [0.5] * 5 + [0.0] * 4))
+    end, _ = arms.rollout(arms.state(np.tile(q[:, None], 3)), tau, DT, 400, log=False)
+    moved = arms.tip_pose(end.q)[:3, 3] - tip[:, None]
+    normal, *tangents = end.contact
+    np.testing.assert_allclose(normal[0], 1.0, rtol=0.05)
+    np.testing.assert_allclose(moved[2, 0], -1.0 / 2000.0, rtol=0.05)
+    assert abs(moved[0, 0]) < 2e-5
+    assert moved[0, 1] > 2e-4
+    assert np.abs(tangents)[:, 1].max() <= 0.3 * normal[1] * (1 + 1e-9)
+    np.testing.assert_allclose(np.abs(tangents)[0, 1], 0.3 * normal[1], rtol=1e-6)
+    assert moved[2, 2] > 1e-4
+    assert not end.contact[:, 2].any()
+
+
+def test_surfaces_may_differ_between_arms():
+    mech = tr.load_mechanism("ECM")
+    q = np.array(mech.arm.home)
+    tip = mech.forward_kinematics(q)[:3, 3]
+    arms = batch.load(
+        "ECM", surfaces=[batch.Plane(normal=[0, 0, 1.0], offset=tip[2] + 1e-3, stiffness=[500.0, 1000.0])]
+    )
+    state = arms.step(arms.state(np.tile(q[:, None], 2)), mech.gravity(q), DT)
+    assert state.contact[0, 1] / state.contact[0, 0] == pytest.approx(2.0, rel=0.1)
+    with pytest.raises(tr.TrocarError, match="stiffness of a Plane must be positive"):
+        batch.load("ECM", surfaces=[batch.Plane(normal=[0, 0, 1.0], stiffness=0.0)])
+    with pytest.raises(tr.TrocarError, match="normal of a Plane must not be zero"):
+        batch.load("ECM", surfaces=[batch.Plane(normal=[0, 0, 0.0])])
+
+
 # -- parameters --------------------------------------------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ backend is generated from (`backends/`). See docs/batch.md.
 """
 
 from trocar.batch.arms import BatchArms
+from trocar.batch.contact import Plane, Sphere
 from trocar.batch.control import ComputedTorque, JointPD, JointPID
 from trocar.batch.loading import load
 from trocar.batch.log import BatchLog
@@ -27,5 +28,7 @@ __all__ = [
     "JointPD",
     "JointPID",
     "NotFinite",
+    "Plane",
+    "Sphere",
     "load",
 ]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from trocar.batch.contact import Surface
 from trocar.batch.control import Control, JointPID
 from trocar.batch.equations.queries import QUERIES
 from trocar.batch.equations.step import step_program
@@ -31,11 +32,21 @@ class BatchArms:
 
     Attributes:
         mechanism: the equations that the code is generated from. parameters: by name, see `with_parameters`.
-        n: number of joints. limits: whether joints stop at their limits.
+        n: number of joints. limits: whether joints stop at their limits. surfaces: what the tips can touch.
+        surface_values: () or (N,) of the surfaces, by the names of the generated inputs.
     """
 
-    def __init__(self, mechanism: Mechanism, backend: Any, parameters: BatchParameters, limits: bool) -> None:
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        backend: Any,
+        parameters: BatchParameters,
+        limits: bool,
+        surfaces: Sequence[Surface] = (),
+    ) -> None:
         self.mechanism, self.backend, self.parameters, self.limits = mechanism, backend, parameters, limits
+        self.surfaces = tuple(surfaces)
+        self.surface_values = {name: x for k, s in enumerate(surfaces) for name, x in s.entries(k).items()}
         self.n = mechanism.n
         self._steppers: dict[str, _Stepper] = {}
         self._queries: dict[str, Any] = {}
@@ -155,7 +166,7 @@ class BatchArms:
         value that was zero for all arms is so no longer.
         """
         changed = self.parameters.replaced(values, self.backend.traced)
-        new = type(self)(self.mechanism, self.backend, changed, self.limits)
+        new = type(self)(self.mechanism, self.backend, changed, self.limits, self.surfaces)
         same = all(np.array_equal(changed.pattern[name], self.parameters.pattern[name]) for name in changed)
         if same:
             new._steppers = {law: stepper.with_parameters(changed) for law, stepper in self._steppers.items()}
@@ -193,8 +204,9 @@ class BatchArms:
     def _stepper(self, law: str) -> _Stepper:
         found = self._steppers.get(law)
         if found is None:
-            program, layout = step_program(self.mechanism.tree, self.parameters, self.limits, law)
-            found = self._steppers[law] = _Stepper(program, layout, self.backend.kernel(program), self.parameters)
+            program, layout = step_program(self.mechanism.tree, self.parameters, self.limits, law, self.surfaces)
+            kernel = self.backend.kernel(program)
+            found = self._steppers[law] = _Stepper(program, layout, kernel, self.parameters, self.surface_values)
         return found
 
     def _query(self, name: str, *given: Values) -> Any:
@@ -295,8 +307,11 @@ def _arms(state: BatchState) -> str:
 class _Stepper:
     """The compiled step of one control law, and its fixed values for the last length of a step."""
 
-    def __init__(self, program: Program, layout: Layout, kernel: Any, parameters: BatchParameters) -> None:
-        self.program, self.layout, self.kernel, self._parameters = program, layout, kernel, parameters
+    def __init__(
+        self, program: Program, layout: Layout, kernel: Any, parameters: BatchParameters, others: Mapping[str, Any]
+    ) -> None:
+        self.program, self.layout, self.kernel = program, layout, kernel
+        self._parameters, self._others = parameters, others
         self.shape = (layout.n,)  # of the efforts of one arm
         self.dt: float | None = None
         self.fixed: Any = None
@@ -308,7 +323,7 @@ class _Stepper:
             dt = checked_positive(float(dt), "dt")
             if gains is None and dt == self.dt:
                 return self.fixed
-        given = {"dt": dt, **(gains or {})}
+        given = {"dt": dt, **self._others, **(gains or {})}
         names = [node.name for node in self.program.parameters]
         values = [given[name] if name in given else self._parameters.entry(name) for name in names]
         fixed = self.kernel.fixed(values)
@@ -318,4 +333,4 @@ class _Stepper:
         return fixed
 
     def with_parameters(self, parameters: BatchParameters) -> _Stepper:
-        return _Stepper(self.program, self.layout, self.kernel, parameters)
+        return _Stepper(self.program, self.layout, self.kernel, parameters, self._others)

@@ -85,7 +85,7 @@ class Graph:
         return self._made(("input", name), "input", (), name=name, fixed=fixed)
 
     def node(self, value: Node | Number) -> Node:
-        return value if isinstance(value, Node) else self.constant(value)
+        return value if isinstance(value, Node) else self.constant(float(value))
 
     def operation(self, op: str, *args: Node) -> Node:
         """A node as it is, without folding."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 from trocar.arms import Arm
 from trocar.arms.parameters import Parameters
 from trocar.batch.arms import BatchArms
+from trocar.batch.contact import Surface
 from trocar.batch.parameters import BatchParameters
 from trocar.errors import TrocarError, check_known
 from trocar.mechanics import Mechanism, load_mechanism
@@ -26,6 +28,7 @@ def load(
     backend: str = "c",
     friction: bool = True,
     limits: bool = True,
+    surfaces: Sequence[Surface] = (),
     precision: str | None = None,
     threads: int = 1,
     counterweight: bool = True,
@@ -43,6 +46,7 @@ def load(
         parameters: physically consistent parameter set, its name, or a file. Default: the arm's best set.
         backend: "c", compiled at first use; "cuda", a kernel on an NVIDIA GPU; or "jax".
         friction: False leaves all friction out. limits: stop the joints at their limits.
+        surfaces: what the tip can touch: `Plane` and `Sphere`.
         precision: float64 or float32. Default: float64 in C, float32 in CUDA, that of JAX's configuration in JAX.
         threads: of the C backend, for batches.
         counterweight, instrument, gravity, mounting, rotor_inertia, endoscope, added_mass: as for `load_mechanism`.
@@ -69,7 +73,9 @@ def load(
     tree = mechanism.tree  # raises where there are no dynamic parameters
     if mechanism.parameters is not None:
         check_consistent(mechanism.parameters.inertias)
-    return BatchArms(mechanism, _backend(backend, precision, int(threads)), BatchParameters.of(tree, friction), limits)
+    return BatchArms(
+        mechanism, _backend(backend, precision, int(threads)), BatchParameters.of(tree, friction), limits, surfaces
+    )
 
 
 def _backend(name: str, precision: str | None, threads: int) -> Any:

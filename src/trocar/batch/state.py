@@ -52,9 +52,14 @@ class BatchState:
         return self._part(2 * self.layout.n, self.layout.friction)
 
     @property
+    def contact(self) -> Any:
+        """Contact forces (3 s,) or (3 s, N) of the s surfaces: normal, then along two tangents, each [N]."""
+        return self._part(2 * self.layout.n + self.layout.friction, self.layout.contact)
+
+    @property
     def stops(self) -> Any:
         """Forces (n,) or (n, N) of the joint limits in the last step [N m, N]."""
-        return self._part(2 * self.layout.n + self.layout.friction, self.layout.stops)
+        return self._part(self.layout.rows - self.layout.dahl - self.layout.stops, self.layout.stops)
 
     @property
     def hysteresis(self) -> Any:

@@ -129,15 +129,18 @@ class ArmEquations:
         return tau
 
 
-def along(graph: Graph, row: Array, x: Sequence[Node]) -> Node:
+Row = Array | Sequence[Node]  # weights of the joints in a coordinate: numbers or nodes
+
+
+def along(graph: Graph, row: Row, x: Sequence[Node]) -> Node:
     """row . x."""
-    return total(graph, (float(c) * v for c, v in zip(row, x, strict=True) if c))
+    return total(graph, (graph.node(c) * v for c, v in zip(row, x, strict=True)))
 
 
-def add_along(tau: list[Node], effort: Node, row: Array) -> None:
+def add_along(tau: list[Node], effort: Node, row: Row) -> None:
     """Add row' effort to tau."""
-    for j in np.flatnonzero(row):
-        tau[j] = tau[j] + float(row[j]) * effort
+    for j, c in enumerate(row):
+        tau[j] = tau[j] + effort.graph.node(c) * effort
 
 
 def add_outer(M: Matrix, factor: Node, row: Array) -> None:

@@ -1,4 +1,4 @@
-"""Coulomb friction that sticks and stops that hold: forces with bounds, found by projected Gauss-Seidel sweeps.
+"""Coulomb friction that sticks, stops that hold, contact: forces with bounds, found by projected Gauss-Seidel sweeps.
 
 A force f along a coordinate a.q changes the velocity over a step of length dt by dt f M^-1 a'. Friction f = -phi with
 |phi| <= F is the one that makes a.v zero, or +/-F where that is not enough. A stop is the force that keeps the velocity
@@ -7,16 +7,16 @@ of its joint within bounds, and zero where it is within them without:
     friction    phi+ = clip(phi + a.v / w, -F, F)                               w = dt a M^-1 a'
     stop        f+   = f + (clip(v_j - w f, least, most) - v_j) / w
 
-for one coordinate after the other, each time with v+ = v + dt (f+ - f) M^-1 a': friction backwards, friction again,
-then the stops. All begin with the forces of the step before. An arm at rest begins with the friction that balances its
-efforts, which is the answer already if the arm can stay: a load below Coulomb friction moves nothing.
+for one coordinate after the other, each time with v+ = v + dt (f+ - f) M^-1 a': all but the stops backwards, then all.
+All begin with the forces of the step before. An arm at rest begins with the friction that balances its efforts, which
+is the answer already if the arm can stay: a load below Coulomb friction moves nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trocar.batch.equations.arm import add_along, along
+from trocar.batch.equations.arm import Row, add_along, along
 from trocar.batch.equations.factorisation import Factor
 from trocar.batch.graph import Node, absolute, maximum, minimum, sign
 from trocar.spatial import Array
@@ -28,16 +28,16 @@ class BoundedForce:
     """A force along a coordinate a.q, found in the sweeps.
 
     Attributes:
-        a: (n,) direction. force: of the step before, an input, then that of this step [N m, N].
+        a: (n,) direction, numbers or nodes. force: of the step before, an input, then that of this step [N m, N].
     """
 
-    def __init__(self, a: Array, force: Node) -> None:
+    def __init__(self, a: Row, force: Node) -> None:
         self.a, self.force = a, force
 
     def prepare(self, factor: Factor, dt: Node) -> None:
         """Velocity per unit force over a step, of all joints and along a."""
         graph = dt.graph
-        self._push = [dt * x for x in factor.solved([graph.constant(c) for c in self.a])]
+        self._push = [dt * x for x in factor.solved([graph.node(c) for c in self.a])]
         self._yield = along(graph, self.a, self._push)
         self._gain = 1.0 / self._yield
 
@@ -56,14 +56,14 @@ class Friction(BoundedForce):
 
     def __init__(self, a: Array, force: Node, bound: Node) -> None:
         super().__init__(a, force)
-        self._bound = bound
+        self._bound, self._square = bound, float(a @ a)
 
     def _wanted(self, rate: Node) -> Node:
         return maximum(minimum(self.force - rate * self._gain, self._bound), -self._bound)
 
     def hold(self, effort: list[Node], resting: Node) -> None:
         """At rest, take over the efforts along a as far as the bound allows; `resting` is 1 at rest, else 0."""
-        load = along(resting.graph, self.a, effort) * (1.0 / float(self.a @ self.a))
+        load = along(resting.graph, self.a, effort) * (1.0 / self._square)
         held = maximum(minimum(self.force - load, self._bound), -self._bound)
         change = resting * (held - self.force)
         self.force = self.force + change
@@ -87,8 +87,8 @@ def swept(forces: Sequence[BoundedForce], v: Sequence[Node], factor: Factor, dt:
     for force in forces:
         force.prepare(factor, dt)
     found = list(v)
-    rubbing = [force for force in forces if isinstance(force, Friction)]
-    for force in (*reversed(rubbing), *forces):
+    first = [force for force in forces if not isinstance(force, Stop)]
+    for force in (*reversed(first), *forces):
         found = force.improved(found)
     return found
 

@@ -1,6 +1,6 @@
-"""One time step of an arm: semi-implicit Euler with implicit damping, sticking friction and joint stops.
+"""One time step of an arm: semi-implicit Euler with implicit damping, sticking friction, contact and joint stops.
 
-    (M + dt B) (v+ - v) / dt = tau - b - B v + forces of friction and stops
+    (M + dt B) (v+ - v) / dt = tau - b - B v + forces of friction, contact, stops
     q+ = q + dt v+
 
 B is viscous friction. M, b and all bounds are those at the start of the step.
@@ -8,9 +8,13 @@ B is viscous friction. M, b and all bounds are those at the start of the step.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from trocar.batch.contact import Surface
 from trocar.batch.equations.arm import ArmEquations, add_along
+from trocar.batch.equations.contact import contact_forces
 from trocar.batch.equations.control import CONTROLS
 from trocar.batch.equations.factorisation import Factor
 from trocar.batch.equations.friction import DahlElements, damping, sticking_rows
@@ -24,13 +28,18 @@ from trocar.mechanics.tree_arrays import TreeArrays
 
 
 def step_program(
-    tree: TreeArrays, parameters: BatchParameters, limits: bool = True, control: str = "effort"
+    tree: TreeArrays,
+    parameters: BatchParameters,
+    limits: bool = True,
+    control: str = "effort",
+    surfaces: Sequence[Surface] = (),
 ) -> tuple[Program, Layout]:
     """The step of an arm. Outputs of each step: q and dq before it, tau and ddq of it.
 
     Args:
         parameters: those that are zero for all arms are left out. limits: stop the joints at their limits.
         control: one of `CONTROLS`: what the inputs are, and how efforts follow from them.
+        surfaces: what the tip can touch.
     """
     arm = ArmEquations(tree, parameters)
     graph, q, v = arm.graph, arm.q, arm.dq
@@ -40,6 +49,8 @@ def step_program(
     forces: list[BoundedForce] = [
         Friction(row.a, graph.input(f"friction@{k}"), row.bound) for k, row in enumerate(sticking_rows(arm))
     ]
+    rubbing = len(forces)
+    forces += contact_forces(arm, surfaces, dt)
     stops = arm.n if limits else 0
     for j in range(stops):
         bounds = velocity_bounds(q[j], float(tree.lower[j]), float(tree.upper[j]), dt)
@@ -73,4 +84,4 @@ def step_program(
         outputs=[*law.tau, *((x - y) / dt for x, y in zip(after, v, strict=True))],
         logged=2 * arm.n,
     )
-    return program, Layout(arm.n, len(forces) - stops, stops, len(dahl.z), len(law.memory))
+    return program, Layout(arm.n, rubbing, 3 * len(surfaces), stops, len(dahl.z), len(law.memory))

@@ -332,6 +332,31 @@ def test_resets_put_the_masked_arms_back(psm):
     assert not new.friction[:, [0, 3]].any()
 
 
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", ["own", "PSM with all friction"])
+def test_gradients_of_a_rollout_are_finite_differences(case):
+    arms = batch.load(mechanism(case), limits=False)
+    q, dq, tau = states(arms.mechanism, 3)
+    efforts = np.repeat(tau[None], 12, axis=0)
+    rng = np.random.default_rng(3)
+    weights = rng.normal(size=(2, 13, *q.shape))
+
+    def loss(q, dq, efforts):
+        end, log = arms.rollout(arms.state(q, dq), efforts, DT)
+        Q, V = (np.concatenate([a, b[None]]) for a, b in ((log.q, end.q), (log.dq, end.dq)))
+        return (weights[0] * Q).sum() + (weights[1] * V).sum()
+
+    given = q, dq, efforts
+    found = arms.gradients(arms.state(q, dq), efforts, DT, *weights)
+    for k, gradient in enumerate(found):
+        assert gradient.shape == given[k].shape
+        direction = rng.normal(size=given[k].shape) * np.abs(given[k]).max()
+        ends = [loss(*(x + s * 1e-8 * direction if i == k else x for i, x in enumerate(given))) for s in (1, -1)]
+        np.testing.assert_allclose((gradient * direction).sum(), (ends[0] - ends[1]) / 2e-8, rtol=1e-5)
+
+
 # -- contact -----------------------------------------------------------------------------------------------------------
 
 
@@ -474,6 +499,7 @@ def test_states_that_are_not_finite_are_reported_with_the_arm(psm):
         (lambda arms, s: arms.with_parameters(Fc=-np.ones(12)), "Fc must not be negative"),
         (lambda arms, s: arms.with_parameters(payload=[0.1, 0.2]).step(s, np.zeros(7), DT), "parameters are of 2 arms"),
         (lambda arms, s: arms.reset(s, [True], np.zeros(7)), "mask must be boolean"),
+        (lambda arms, s: arms.gradients(s, np.zeros((3, 7)), DT, np.zeros((3, 7))), r"by_q must have shape \(4, 7\)"),
         (lambda arms, s: batch.load("PSM", backend="gpu"), "backend 'gpu' is unknown"),
         (lambda arms, s: batch.load("PSM", "wang2019_published"), "not physical"),
         (lambda arms, s: batch.load("PSM", threads=0), "threads must be"),

@@ -41,31 +41,40 @@ _OPERATIONS: dict[str, Callable[..., Node]] = {
 }
 
 
-def adjoint(program: Program, fixed: Sequence[int] = ()) -> Program:
-    """The program of the gradients.
+def adjoint(program: Program, by_fixed: Sequence[int] = (), rollout: bool = False) -> Program:
+    """The program of the gradients, to be run backwards in time.
 
-    Its inputs are the state, the fixed values and the inputs of the program, then a weight for each row of the next
-    state and of the outputs. Its outputs are the gradients by the state, by the inputs, and by the fixed values that
-    are named by their index.
+    Its state is the gradient of a loss by the program's next state, which it replaces by that by the state. Its inputs
+    are the program's state and inputs. Its outputs are the gradients by the inputs, then by the fixed values with these
+    indices. Its own parameters are the fixed values of the program, named by their index.
+
+    Args:
+        rollout: for a loss of all states of a rollout: one more input for each logged row, the gradient by that row
+            itself, which is added. Otherwise one more for each output, the gradient by it.
     """
     graph = Graph()
-    given = [*program.state, *program.fixed, *program.inputs]
-    copies = {node.index: graph.input(f"x@{k}") for k, node in enumerate(given)}
-    variables = [copies[node.index] for node in given]
+    given = {node.index: graph.input(f"x@{k}") for k, node in enumerate([*program.state, *program.inputs])}
+    fixed = {node.index: graph.input(str(k), fixed=True) for k, node in enumerate(program.fixed)}
+    copies = given | fixed
     results = [*program.next_state, *program.outputs]
-    for node in schedule(results, stop=lambda node: node.index in copies):
+    for node in schedule(results, stop=lambda node: node.index in given or node.index in fixed):
         if node.index not in copies:
             args = [copies[arg.index] for arg in node.args]
             copies[node.index] = _OPERATIONS[node.op](*args) if args else graph.constant(node.value)
-    outputs = [copies[node.index] for node in results]
-    weights = [graph.input(f"w@{k}") for k in range(len(outputs))]
-    by = [*program.state, *program.inputs, *(program.fixed[k] for k in fixed)]
+    weights = [graph.input(f"w@{k}") for k in range(len(program.next_state) + (0 if rollout else len(program.outputs)))]
+    weighted = [copies[node.index] for node in results[: len(weights)]]
+    by = [*program.state, *program.inputs, *(program.fixed[k] for k in by_fixed)]
+    found = gradients(weighted, weights, [copies[node.index] for node in by])
+    states = len(program.state)
+    own = [graph.input(f"own@{k}") for k in range(program.logged if rollout else 0)]
+    for k, node in enumerate(own):
+        found[k] = found[k] + node
     return Program(
         name=f"{program.name}_adjoint",
-        state=(),
-        next_state=(),
-        inputs=[*variables, *weights],
-        outputs=gradients(outputs, weights, [copies[node.index] for node in by]),
+        state=weights[:states],
+        next_state=found[:states],
+        inputs=[*given.values(), *own, *weights[states:]],
+        outputs=found[states:],
     )
 
 

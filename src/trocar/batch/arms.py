@@ -12,6 +12,7 @@ from trocar.batch.contact import Surface
 from trocar.batch.control import Control, JointPID
 from trocar.batch.equations.queries import QUERIES
 from trocar.batch.equations.step import step_program
+from trocar.batch.gradients import RolloutGradients
 from trocar.batch.inputs import checked_count, held_inputs, inputs_over_time
 from trocar.batch.layout import Layout
 from trocar.batch.log import BatchLog, check_fits
@@ -50,6 +51,7 @@ class BatchArms:
         self.n = mechanism.n
         self._steppers: dict[str, _Stepper] = {}
         self._queries: dict[str, Any] = {}
+        self._gradients: RolloutGradients | None = None
 
     # -- states ------------------------------------------------------------------------------------------------------
 
@@ -155,6 +157,40 @@ class BatchArms:
             new, integral = new[: state.layout.rows], new[state.layout.rows :]
         end = BatchState(new, state.layout, integral)
         return end, None if samples is None else self._log(samples, dt, every, t0)
+
+    def gradients(
+        self, state: BatchState, tau: Values, dt: float, by_q: Values, by_dq: Values | None = None
+    ) -> tuple[Any, Any, Any]:
+        """Gradients of a loss of a rollout, by its first state and its efforts. (In JAX, use `jax.grad`.)
+
+        Args:
+            state, tau, dt: as of the rollout, tau (T, n) or (T, n, N).
+            by_q, by_dq: gradient of the loss by the positions and velocities (T + 1, n) or (T + 1, n, N) at the start
+                of every step and at the end; by_dq: default zero.
+
+        Returns:
+            Gradients by q and dq of the state, (n,) or (n, N), and by tau, (T, n) or (T, n, N).
+        """
+        if self.backend.name == "jax":
+            raise TrocarError("gradients() is for the C and CUDA backends; with JAX use jax.grad")
+        self._check_batch(state)
+        n, stepper = self.n, self._stepper("effort")
+        inputs = inputs_over_time(self.backend, (tau,), n, state.batch)
+        shape = (len(inputs) + 1, n, *state.batch)
+        by_q, by_dq = (np.zeros(shape) if x is None else np.asarray(x, dtype=float) for x in (by_q, by_dq))
+        for name, x in (("by_q", by_q), ("by_dq", by_dq)):
+            if x.shape != shape:
+                raise TrocarError(f"{name} must have shape {shape}, one more than the efforts, got {x.shape}")
+        count = int(np.prod(shape)) // n * 2 * stepper.layout.rows
+        check_fits(count, self.backend.dtype.itemsize, f"the gradient of {len(inputs)} steps")
+        if self._gradients is None:
+            self._gradients = RolloutGradients(stepper.program, self.backend)
+        fixed = stepper.prepared(dt)
+        by_state = np.concatenate([by_q, by_dq], axis=1)
+        first, by_tau, bad = self._gradients.run(state.rows, fixed, inputs, by_state)
+        if bad >= 0:
+            raise self._not_finite(state, bad, len(inputs))
+        return first[:n], first[n : 2 * n], by_tau
 
     # -- parameters --------------------------------------------------------------------------------------------------
 

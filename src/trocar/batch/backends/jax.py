@@ -147,8 +147,11 @@ class JaxKernel:
 
         def backward(kept: Any, weights: Any) -> tuple[Any, ...]:
             x, p, u = kept
-            gradients = array_source.step(adjoint(self.program, traced), jnp, jax.lax.optimization_barrier)
-            rows = gradients((), (), (*x, *merged(p), *u, *weights))
+            program = adjoint(self.program, traced)
+            values = merged(p)
+            prepared = array_source.preparation(program, jnp)([values[int(node.name)] for node in program.parameters])
+            gradients = array_source.step(program, jnp, jax.lax.optimization_barrier)
+            rows = gradients(weights[:states], prepared, (*x, *u, *weights[states:]))
             found = [jnp.broadcast_to(jnp.asarray(y, dtype), batch) for y in rows]
             shared = [jnp.ndim(value) < len(batch) for value in p]
             by_p = (g.sum() if one else g for g, one in zip(found[states + inputs :], shared, strict=True))

@@ -1,7 +1,6 @@
 """Generated steps of many arms: a second derivation of the equations that must agree with the first."""
 
 import ctypes
-import shutil
 import subprocess
 from dataclasses import replace
 
@@ -12,11 +11,8 @@ from test_own_arm import own_arm, own_parameters
 
 import trocar as tr
 from trocar import batch
-from trocar.batch.backends import cuda as cuda_backend
 from trocar.batch.backends import jax as jax_backend
 from trocar.batch.backends.c_source import c_source
-from trocar.batch.backends.cuda_source import cuda_source
-from trocar.batch.backends.device_array import DeviceArray
 from trocar.batch.c_export import c_files
 from trocar.batch.equations.step import step_program
 from trocar.mechanics import Mechanism
@@ -589,81 +585,3 @@ def test_exported_c_is_the_c_backend(tmp_path):
     given, out = np.concatenate([q, dq, tau]), np.empty(3)
     loaded.own_forward_dynamics(ctypes.c_void_p(given.ctypes.data), ctypes.c_void_p(out.ctypes.data))
     np.testing.assert_allclose(out, mech.forward_dynamics(q, dq, tau), rtol=1e-10)
-
-
-# -- CUDA, as far as there is no GPU -----------------------------------------------------------------------------------
-
-# The kernel as C++: every thread in turn.
-STUBS = """
-struct Index { int x; };
-static Index blockIdx, blockDim, threadIdx;
-#define __global__
-#define __device__
-#define __restrict__
-#include <math.h>
-static void atomicMin(int *first, int arm) { if (arm < *first) *first = arm; }
-"""
-LOOP = """
-extern "C" void all(real *s, const real *p, long long pr, long long pa, const real *u, long long us, long long ur,
-                    long long ua, real *log, long long every, long long arms, long long steps, int *first) {
-  blockDim.x = 4;
-  for (blockIdx.x = 0; blockIdx.x * 4 < arms; blockIdx.x++)
-    for (threadIdx.x = 0; threadIdx.x < 4; threadIdx.x++)
-      trocar_run(s, p, pr, pa, u, us, ur, ua, log, every, arms, steps, first);
-}
-"""
-
-
-@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
-def test_the_cuda_kernel_run_thread_by_thread_is_the_c_backend(psm, tmp_path):
-    program, _ = step_program(psm.mechanism.tree, psm.parameters)
-    file = tmp_path / "kernel.cpp"
-    file.write_text(STUBS + cuda_source(program, "float64") + LOOP)
-    subprocess.run(["g++", "-O1", "-w", "-shared", "-fPIC", str(file), "-o", str(tmp_path / "kernel.so")], check=True)
-    call = ctypes.CDLL(str(tmp_path / "kernel.so")).all
-    q, dq, tau = states(psm.mechanism, 6)
-    efforts = np.ascontiguousarray(tau + 0.01 * np.arange(7)[:, None, None])
-    start = psm.state(q, dq)
-    end, log = psm.rollout(start, efforts, DT, every=3)
-    fixed = psm._stepper("effort").prepared(DT)
-    rows, samples, first = start.rows.copy(), np.empty_like(log.samples), np.array([6], dtype=np.int32)
-    address, long = (lambda x: ctypes.c_void_p(x.ctypes.data)), ctypes.c_longlong
-    strides = [long(x) for x in (1, 0)], [long(x) for x in (7 * 6, 6, 1)], [long(x) for x in (3, 6, 7)]
-    call(
-        address(rows),
-        address(fixed),
-        *strides[0],
-        address(efforts),
-        *strides[1],
-        address(samples),
-        *strides[2],
-        address(first),
-    )
-    assert first[0] == 6
-    np.testing.assert_allclose(rows, end.rows, rtol=1e-9, atol=1e-11)
-    np.testing.assert_allclose(samples, log.samples, rtol=1e-7, atol=1e-9)
-    efforts[3, 2, 4] = np.nan
-    call(address(rows), address(fixed), *strides[0], address(efforts), *strides[1], None, *strides[2], address(first))
-    assert first[0] == 4
-
-
-def test_missing_cuda_bindings_are_told_in_one_line(monkeypatch):
-    monkeypatch.setattr(cuda_backend, "MISSING", "No module named 'cuda'")
-    with pytest.raises(tr.TrocarError, match=r"needs NVIDIA's bindings .*pip install cuda-bindings") as caught:
-        batch.load("PSM", backend="cuda")
-    assert "\n" not in str(caught.value)
-
-
-def test_arrays_of_a_device_are_sliced_and_copied_as_numpy_arrays_are():
-    """A device whose memory is that of the host."""
-    memory = np.arange(2.0 * 6 * 3).reshape(2, 6, 3)
-
-    def download(host, address):
-        ctypes.memmove(host.ctypes.data, address, host.nbytes)
-
-    array = DeviceArray(memory, memory.ctypes.data, memory.shape, memory.dtype, download)
-    for index in (0, slice(1, 2), (slice(None), slice(2, 4)), (slice(None), 3), (1, slice(2, 5), 1)):
-        np.testing.assert_array_equal(np.asarray(array[index]), memory[index])
-    assert array[1].contiguous
-    assert not array[:, 2:4].contiguous
-    assert array[:, 2:4].__cuda_array_interface__["strides"] == memory[:, 2:4].strides

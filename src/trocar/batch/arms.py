@@ -256,10 +256,12 @@ class BatchArms:
         arrays = [self._checked(x, "a joint array") for x in given]
         batch = max((x.shape[1:] for x in arrays), key=len) or self.parameters.batch
         inputs = held_inputs(self.backend, arrays, self.n, batch)
-        return kernel.run(np_.zeros((0, *batch), dtype=inputs.dtype), fixed, inputs, 1, True, 1)[1][0]
+        return self.backend.fetched(
+            kernel.run(np_.zeros((0, *batch), dtype=inputs.dtype), fixed, inputs, 1, True, 1)[1]
+        )[0]
 
     def _checked(self, x: Values, name: str) -> Any:
-        array = self.backend.arrays.asarray(x, dtype=self.backend.dtype)
+        array = self.backend.fetched(self.backend.array(x))
         if array.ndim not in (1, 2) or array.shape[0] != self.n or 0 in array.shape:
             raise TrocarError(f"{name} must have shape ({self.n},) or ({self.n}, N), joints first; got {array.shape}")
         self.backend.check_finite(array, name)

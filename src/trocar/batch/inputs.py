@@ -10,7 +10,9 @@ from trocar.errors import TrocarError
 
 def held_inputs(backend: Any, given: Sequence[Any], n: int, batch: tuple[int, ...]) -> Any:
     """Rows (I,), or (I, N) if one of the arrays (n,) or (n, N) has a value for each arm; None is zero."""
-    return _joined(backend, [_array(backend, x, n) for x in given], (n,), batch, "")
+    np = backend.arrays
+    arrays = [np.zeros(n, backend.dtype) if x is None else backend.array(x) for x in given]
+    return _joined(backend, arrays, (n,), batch, "")
 
 
 def inputs_over_time(backend: Any, given: Sequence[Any], n: int, batch: tuple[int, ...]) -> Any:
@@ -24,7 +26,7 @@ def inputs_over_time(backend: Any, given: Sequence[Any], n: int, batch: tuple[in
         )
     (steps,) = lengths
     np = backend.arrays
-    arrays = [np.zeros((steps, n), backend.dtype) if x is None else np.asarray(x, dtype=backend.dtype) for x in given]
+    arrays = [np.zeros((steps, n), backend.dtype) if x is None else backend.array(x) for x in given]
     return _joined(backend, arrays, (steps, n), batch, "; give steps= to hold them")
 
 
@@ -37,11 +39,6 @@ def _joined(backend: Any, arrays: list[Any], shared: tuple[int, ...], batch: tup
     if any(x.shape == each for x in arrays) and batch:
         arrays = [x if x.shape == each else np.broadcast_to(x[..., None], each) for x in arrays]
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=len(shared) - 1)
-
-
-def _array(backend: Any, given: Any, n: int) -> Any:
-    np = backend.arrays
-    return np.zeros(n, backend.dtype) if given is None else np.asarray(given, dtype=backend.dtype)
 
 
 def checked_count(value: int, name: str) -> int:

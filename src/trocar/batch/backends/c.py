@@ -42,8 +42,14 @@ class CBackend:
         if not np.isfinite(array).all():
             raise TrocarError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}")
 
-    def placed(self, rows: Any) -> Any:
+    def array(self, values: Any) -> Array:
+        return np.asarray(values, dtype=self.dtype)
+
+    def placed(self, rows: Array) -> Array:
         return rows
+
+    def fetched(self, array: Array) -> Array:
+        return array
 
     def kernel(self, program: Program) -> CKernel:
         return CKernel(program, self.precision, self.threads)

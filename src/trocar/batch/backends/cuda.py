@@ -57,6 +57,15 @@ class CudaBackend:
         if not np.isfinite(array).all():
             raise TrocarError(f"{name} must be finite")
 
+    def array(self, values: Any) -> Any:
+        """An array of the host, or one of the GPU as it is."""
+        given = on_device(values, self.dtype, self.device.downloaded)
+        return np.asarray(values, dtype=self.dtype) if given is None else given
+
+    def fetched(self, array: DeviceArray) -> Array:
+        """A copy in the memory of the host."""
+        return np.asarray(array)
+
     def placed(self, rows: Array) -> DeviceArray:
         """Rows in the memory of the GPU."""
         return self.device.uploaded(rows, self.dtype)
@@ -112,7 +121,8 @@ class Device:
             return new
         host = np.ascontiguousarray(array, dtype=dtype)
         new = self.empty(host.shape, dtype)
-        checked(driver.cuMemcpyHtoD(new.address, host.ctypes.data, host.nbytes))
+        if host.nbytes:
+            checked(driver.cuMemcpyHtoD(new.address, host.ctypes.data, host.nbytes))
         return new
 
     def downloaded(self, host: Array, address: int) -> None:
@@ -125,10 +135,10 @@ class Memory:
     """Memory of the GPU that is released with this object."""
 
     def __init__(self, address: int) -> None:
-        self._address = address
+        self._address, self._free = address, driver.cuMemFree
 
     def __del__(self) -> None:
-        driver.cuMemFree(self._address)  # no check: at the end of the process the context may be gone
+        self._free(self._address)  # no check: at the end of the process the context may be gone
 
 
 class CudaKernel:

@@ -54,8 +54,14 @@ class JaxBackend:
         if not self.traced(array) and not np.isfinite(array).all():
             raise TrocarError(f"{name} must be finite")
 
+    def array(self, values: Any) -> Any:
+        return jnp.asarray(values, dtype=self.dtype)
+
     def placed(self, rows: Any) -> Any:
         return rows
+
+    def fetched(self, array: Any) -> Any:
+        return array
 
     def kernel(self, program: Program) -> JaxKernel:
         return JaxKernel(program, self)

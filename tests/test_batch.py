@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hysteresis_set import full_set
 from test_own_arm import own_arm, own_parameters
+from typer.testing import CliRunner
 
 import trocar as tr
 from trocar import batch
@@ -15,6 +16,7 @@ from trocar.batch.backends import jax as jax_backend
 from trocar.batch.backends.c_source import c_source
 from trocar.batch.c_export import c_files
 from trocar.batch.equations.step import step_program
+from trocar.cli import app
 from trocar.mechanics import Mechanism
 
 DT = 1e-3
@@ -480,7 +482,7 @@ def test_states_that_are_not_finite_are_reported_with_the_arm(psm):
     ("call", "message"),
     [
         (lambda arms, s: arms.state(np.zeros(6)), r"q must have shape \(7,\) or \(7, N\)"),
-        (lambda arms, s: arms.step(s, np.zeros(3), DT), r"tau must have shape \(7,\)"),
+        (lambda arms, s: arms.step(s, np.zeros(3), DT), r"efforts and references must have shape \(7,\), got \(3,\)"),
         (lambda arms, s: arms.step(s, np.zeros(7), 0.0), "dt must be positive"),
         (lambda arms, s: arms.rollout(s, np.zeros((5, 6)), DT), r"shape \(5, 7\)"),
         (lambda arms, s: arms.rollout(s, np.zeros(7), DT), "give steps= to hold them"),
@@ -511,6 +513,36 @@ def test_a_state_of_arms_with_other_friction_is_refused(psm):
     frictionless = batch.load("PSM", friction=False)
     with pytest.raises(tr.TrocarError, match="other friction"):
         frictionless.step(psm.state(psm.mechanism.arm.home), np.zeros(7), DT)
+
+
+def test_friction_that_a_step_cannot_follow_is_refused():
+    arms = batch.load(Mechanism(tr.load_arm("PSM", "wang2019"), full_set()))
+    state = arms.state(arms.mechanism.arm.home)
+    with pytest.raises(tr.TrocarError, match=r"too stiff for steps of 0.02 s: it vibrates at .* rad/s, mostly drive"):
+        arms.step(state, np.zeros(7), 0.02)
+    arms.step(state, np.zeros(7), 1e-3)
+    stiff = arms.with_parameters(dahl_delta=1e-4 * arms.parameters["dahl_delta"][:, None] * [1.0, 1e4])
+    with pytest.raises(tr.TrocarError, match="too stiff"):
+        stiff.step(stiff.state(np.tile(np.array(arms.mechanism.arm.home)[:, None], 2)), np.zeros(7), 1e-3)
+
+
+def test_friction_that_would_push_is_refused():
+    base = tr.load_mechanism("PSM").parameters
+    drives = tuple(replace(d, Fx=-10.0) if d.name == "insertion" else d for d in base.drives)
+    with pytest.raises(tr.TrocarError, match="friction of drive 'insertion'"):
+        batch.load("PSM", replace(base, drives=drives))
+
+
+def test_the_command_line_writes_c_and_refuses_what_is_not_there(tmp_path):
+    call = CliRunner().invoke
+    done = call(app, ["export", "ECM", "--c", "--timestep", "0.002", "-o", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert {file.name for file in (tmp_path / "ecm").iterdir()} == {"ecm.c", "ecm.h"}
+    assert "steps of 0.002 s" in (tmp_path / "ecm" / "ecm.h").read_text()
+    for wrong in (["export", "ECM", "--c", "-f", "urdf"], ["bench", "batches"], ["bench", "--gpu"]):
+        done = call(app, wrong)
+        assert done.exit_code == 2
+        assert len(done.stderr.strip().splitlines()) == 1
 
 
 def test_no_compiler_is_told_in_one_line(monkeypatch, tmp_path):

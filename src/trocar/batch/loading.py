@@ -15,6 +15,7 @@ from trocar.batch.contact import Surface
 from trocar.batch.parameters import BatchParameters
 from trocar.errors import TrocarError, check_known
 from trocar.mechanics import Mechanism, load_mechanism
+from trocar.mechanics.drives import check_dissipative
 from trocar.mechanics.inertia import check_consistent
 
 BACKENDS = ("c", "cuda", "jax")
@@ -73,6 +74,8 @@ def load(
     tree = mechanism.tree  # raises where there are no dynamic parameters
     if mechanism.parameters is not None:
         check_consistent(mechanism.parameters.inertias)
+    if friction:
+        check_dissipative(mechanism.drives, mechanism.arm)
     return BatchArms(
         mechanism, _backend(backend, precision, int(threads)), BatchParameters.of(tree, friction), limits, surfaces
     )

@@ -496,6 +496,15 @@ def test_states_that_are_not_finite_are_reported_with_the_arm(psm):
         (lambda arms, s: arms.with_parameters(mass=[1.0]), r"mass must have shape \(13,\)"),
         (lambda arms, s: arms.with_parameters(Fc=-np.ones(12)), "Fc must not be negative"),
         (lambda arms, s: arms.with_parameters(payload=[0.1, 0.2]).step(s, np.zeros(7), DT), "parameters are of 2 arms"),
+        (
+            lambda arms, s: arms.with_parameters(payload=[0.1, 0.2]).mass_matrix(np.zeros((7, 3))),
+            "of 2 arms, .* of 3 arms",
+        ),
+        (
+            lambda arms, s: arms.rollout(s, batch.JointPD(np.zeros(7), np.ones((7, 5)), 1.0), DT, 3),
+            "parameters are of 5 arms",
+        ),
+        (lambda arms, s: arms.rollout(s, tr.JointPD(1.0, 1.0), DT, 3), "a rollout takes batch.JointPD"),
         (lambda arms, s: arms.reset(s, [True], np.zeros(7)), "mask must be boolean"),
         (lambda arms, s: arms.gradients(s, np.zeros((3, 7)), DT, np.zeros((3, 7))), r"by_q must have shape \(4, 7\)"),
         (lambda arms, s: batch.load("PSM", backend="gpu"), "backend 'gpu' is unknown"),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from numbers import Real
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,11 @@ from trocar.batch.equations.queries import QUERIES
 from trocar.batch.equations.step import step_program
 from trocar.batch.gradients import RolloutGradients
 from trocar.batch.inputs import checked_count, held_inputs, inputs_over_time
-from trocar.batch.layout import Layout
 from trocar.batch.log import BatchLog, check_fits
 from trocar.batch.parameters import BatchParameters
-from trocar.batch.program import Program
 from trocar.batch.state import BatchState, NotFinite, Values
-from trocar.batch.timestep import check_resolved
-from trocar.control.controller import checked_positive
+from trocar.batch.stepper import Stepper, check_sizes
+from trocar.control import Controller
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 
@@ -50,7 +47,7 @@ class BatchArms:
         self.surfaces = tuple(surfaces)
         self.surface_values = {name: x for k, s in enumerate(surfaces) for name, x in s.entries(k).items()}
         self.n = mechanism.n
-        self._steppers: dict[str, _Stepper] = {}
+        self._steppers: dict[str, Stepper] = {}
         self._queries: dict[str, Any] = {}
         self._gradients: RolloutGradients | None = None
 
@@ -67,8 +64,7 @@ class BatchArms:
         dq = np_.zeros_like(q) if dq is None else self._checked(dq, "dq")
         if q.shape != dq.shape:
             raise TrocarError(f"q and dq must have the same shape, got {q.shape} and {dq.shape}")
-        if self.parameters.batch and q.shape[1:] != self.parameters.batch:
-            raise TrocarError(f"the parameters are of {self.parameters.batch[0]} arms, q has shape {q.shape}")
+        check_sizes(self.parameters.batch, q.shape[1:])
         layout = self._stepper("effort").layout
         memory = np_.zeros((layout.rows - 2 * self.n, *q.shape[1:]), dtype=q.dtype)
         return BatchState(self.backend.placed(np_.concatenate([q, dq, memory])), layout)
@@ -93,17 +89,18 @@ class BatchArms:
         Raises `NotFinite` if a state is no longer finite.
         """
         stepper, rows = self._stepper("effort"), state.rows
+        single, kept_dt, fixed = stepper.kept
         # One arm in C takes a quarter of a microsecond: the shortest way to it.
-        if stepper.single and dt == stepper.dt and state.layout is stepper.layout and rows.ndim == 1:
+        if single and dt == kept_dt and state.layout is stepper.layout and rows.ndim == 1:
             if type(tau) is not np.ndarray:
                 tau = np.asarray(tau, dtype=float)
             if tau.shape == stepper.shape:
-                new, bad = stepper.kernel.one(rows, stepper.fixed, tau)
+                new, bad = stepper.kernel.one(rows, fixed, tau)
                 if bad >= 0:
                     raise self._not_finite(state, bad, 1)
                 return BatchState(new, state.layout, state.integral)
-        fixed = stepper.prepared(dt)
-        self._check_batch(state)
+        self._check_layout(state)
+        fixed = stepper.prepared(dt, state.batch)
         inputs = held_inputs(self.backend, (tau,), self.n, state.batch)
         new, _, bad = stepper.kernel.run(rows, fixed, inputs, 1, True)
         if bad >= 0:
@@ -131,12 +128,17 @@ class BatchArms:
             every: record every so many steps. log: False records nothing. t0: time of the first step [s].
         """
         every = checked_count(every, "every")
-        self._check_batch(state)
+        self._check_layout(state)
+        if isinstance(tau, Controller):
+            raise TrocarError(
+                f"a rollout takes batch.JointPD, batch.JointPID or batch.ComputedTorque, or a function of (state, t); "
+                f"{type(tau).__name__} of trocar.control is for one simulated arm"
+            )
         if callable(tau):
             return self._stepwise(state, tau, dt, steps, every if log else 0, t0)
         control = tau if isinstance(tau, Control) else None
         stepper = self._stepper("effort" if control is None else control.law)
-        fixed = stepper.prepared(dt, None if control is None else self._gains(control))
+        fixed = stepper.prepared(dt, state.batch, None if control is None else self._gains(control))
         given = (tau,) if control is None else control.references
         if steps is None:
             inputs = inputs_over_time(self.backend, given, self.n, state.batch)
@@ -173,7 +175,7 @@ class BatchArms:
         """
         if self.backend.name == "jax":
             raise TrocarError("gradients() is for the C and CUDA backends; with JAX use jax.grad")
-        self._check_batch(state)
+        self._check_layout(state)
         n, stepper = self.n, self._stepper("effort")
         inputs = inputs_over_time(self.backend, (tau,), n, state.batch)
         shape = (len(inputs) + 1, n, *state.batch)
@@ -185,7 +187,7 @@ class BatchArms:
         check_fits(count, self.backend.dtype.itemsize, f"the gradient of {len(inputs)} steps")
         if self._gradients is None:
             self._gradients = RolloutGradients(stepper.program, self.backend)
-        fixed = stepper.prepared(dt)
+        fixed = stepper.prepared(dt, state.batch)
         by_state = np.concatenate([by_q, by_dq], axis=1)
         first, by_tau, bad = self._gradients.run(state.rows, fixed, inputs, by_state)
         if bad >= 0:
@@ -237,12 +239,12 @@ class BatchArms:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _stepper(self, law: str) -> _Stepper:
+    def _stepper(self, law: str) -> Stepper:
         found = self._steppers.get(law)
         if found is None:
             program, layout = step_program(self.mechanism.tree, self.parameters, self.limits, law, self.surfaces)
             kernel = self.backend.kernel(program)
-            found = _Stepper(self.mechanism, program, layout, kernel, self.parameters, self.surface_values)
+            found = Stepper(self.mechanism, program, layout, kernel, self.parameters, self.surface_values)
             self._steppers[law] = found
         return found
 
@@ -256,10 +258,10 @@ class BatchArms:
         np_ = self.backend.arrays
         arrays = [self._checked(x, "a joint array") for x in given]
         batch = max((x.shape[1:] for x in arrays), key=len) or self.parameters.batch
+        check_sizes(self.parameters.batch, batch)
         inputs = held_inputs(self.backend, arrays, self.n, batch)
-        return self.backend.fetched(
-            kernel.run(np_.zeros((0, *batch), dtype=inputs.dtype), fixed, inputs, 1, True, 1)[1]
-        )[0]
+        found = kernel.run(np_.zeros((0, *batch), dtype=inputs.dtype), fixed, inputs, 1, True, 1)[1]
+        return self.backend.fetched(found)[0]
 
     def _checked(self, x: Values, name: str) -> Any:
         array = self.backend.fetched(self.backend.array(x))
@@ -268,12 +270,9 @@ class BatchArms:
         self.backend.check_finite(array, name)
         return array
 
-    def _check_batch(self, state: BatchState) -> None:
-        wanted = self._stepper("effort").layout
-        if state.layout != wanted:
+    def _check_layout(self, state: BatchState) -> None:
+        if state.layout != self._stepper("effort").layout:
             raise TrocarError("the state is of arms with other friction; make it with state() of these arms")
-        if self.parameters.batch and state.batch != self.parameters.batch:
-            raise TrocarError(f"the parameters are of {self.parameters.batch[0]} arms, the state is of {_arms(state)}")
 
     def _not_finite(self, state: BatchState, arm: int, steps: int) -> NotFinite:
         where = f"arm {arm} of {state.batch[0]}" if state.batch else "the arm"
@@ -295,7 +294,7 @@ class BatchArms:
         """A rollout that asks for the efforts of every step."""
         if steps is None:
             raise TrocarError("efforts from a function need steps=, the number of steps")
-        kernel, fixed = self._stepper("effort").kernel, self._stepper("effort").prepared(dt)
+        kernel, fixed = self._stepper("effort").kernel, self._stepper("effort").prepared(dt, state.batch)
 
         def inputs_at(rows: Any, k: Any) -> Any:
             now = BatchState(rows, state.layout, state.integral)
@@ -337,46 +336,3 @@ class BatchArms:
                 )
             found |= {f"{name}@{j}": value[j] for j in range(self.n)}
         return found
-
-
-def _arms(state: BatchState) -> str:
-    return f"{state.batch[0]} arms" if state.batch else "one arm"
-
-
-class _Stepper:
-    """The compiled step of one control law, and its fixed values for the last length of a step."""
-
-    def __init__(
-        self,
-        mechanism: Mechanism,
-        program: Program,
-        layout: Layout,
-        kernel: Any,
-        parameters: BatchParameters,
-        others: Mapping[str, Any],
-    ) -> None:
-        self._mechanism, self.program, self.layout, self.kernel = mechanism, program, layout, kernel
-        self._parameters, self._others = parameters, others
-        self.shape = (layout.n,)  # of the efforts of one arm
-        self.dt: float | None = None
-        self.fixed: Any = None
-        self.single = False  # whether the fixed values are for single arms, and the kernel has a short way for them
-
-    def prepared(self, dt: Any, gains: Mapping[str, Any] | None = None) -> Any:
-        """Fixed values for steps of this length; the last ones without gains are kept."""
-        if isinstance(dt, Real):
-            dt = checked_positive(float(dt), "dt")
-            if gains is None and dt == self.dt:
-                return self.fixed
-            check_resolved(self._mechanism, self._parameters, dt)
-        given = {"dt": dt, **self._others, **(gains or {})}
-        names = [node.name for node in self.program.parameters]
-        values = [given[name] if name in given else self._parameters.entry(name) for name in names]
-        fixed = self.kernel.fixed(values)
-        if gains is None and all(isinstance(value, float | np.ndarray) for value in values):
-            self.dt, self.fixed = dt, fixed
-            self.single = hasattr(self.kernel, "one") and fixed.ndim == 1
-        return fixed
-
-    def with_parameters(self, parameters: BatchParameters) -> _Stepper:
-        return _Stepper(self._mechanism, self.program, self.layout, self.kernel, parameters, self._others)

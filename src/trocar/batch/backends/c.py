@@ -85,6 +85,10 @@ class CKernel:
         bad = call(address)
         return x.copy(), bad
 
+    def batch(self, fixed: Any) -> tuple[int, ...]:
+        """Shape of the batch that fixed values are for, () for any."""
+        return fixed.shape[1:]
+
     def run(
         self, rows: Array, fixed: Array, inputs: Array, steps: int, held: bool, every: int = 0
     ) -> tuple[Array, Array | None, int]:

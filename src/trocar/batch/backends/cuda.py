@@ -152,6 +152,10 @@ class CudaKernel:
         values = array_source.preparation(self.program, np)(parameters)
         return self._device.uploaded(np.array(np.broadcast_arrays(*values)) if values else np.zeros(1), self._dtype)
 
+    def batch(self, fixed: Any) -> tuple[int, ...]:
+        """Shape of the batch that fixed values are for, () for any."""
+        return fixed.shape[1:]
+
     def run(
         self, rows: Any, fixed: DeviceArray, inputs: Any, steps: int, held: bool, every: int = 0
     ) -> tuple[DeviceArray, DeviceArray | None, int]:

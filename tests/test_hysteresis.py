@@ -160,7 +160,7 @@ def test_the_file_reads_back_to_the_last_digit(tmp_path):
     [
         ("hysteresis = 3", "list of"),
         ("hysteresis = [[0.1]]", "list of"),
-        ("hysteresis = [[0.1, 'a']]", "list of"),
+        ("hysteresis = [[0.1, 'a']]", "must be 2 finite numbers"),
         ("hysteresis = [[0.0, 1.0]]", "delta of a Dahl element must be positive"),
         ("hysteresis = [[0.1, -1.0]]", "must not be negative"),
         ("hysteresis = [[0.1, 1.0, nan]]", "finite"),

@@ -146,17 +146,20 @@ def test_a_recipe_reads_back_from_its_file(arm, tmp_path):
     ("change", "message"),
     [
         (lambda t: t.pop("weights"), "no field 'weights'"),
-        (lambda t: t["filters"].update(motion=[6.0]), "motion needs 4 cut-offs, got 1"),
+        (
+            lambda t: t["filters"].update(motion=[6.0]),
+            r"filters: motion needs 4 positive cut-offs \[Hz\], got \(6.0,\)",
+        ),
         (lambda t: t["filters"].update(cutoff=6.0), "field 'cutoff'"),
         (lambda t: t["drives"]["yaw"]["terms"].append("Fw"), "term 'Fw'"),
-        (lambda t: t["drives"]["yaw"].update(hysteresis="deg"), "no field 'deg'"),
+        (lambda t: t["drives"]["yaw"].update(hysteresis="deg"), "drives.yaw: 'hysteresis': 'deg' is unknown"),
         (lambda t: t["weights"].update(prior=0.0), "must be positive"),
         (lambda t: t["weights"].update(friktion=0.1), "field 'friktion'"),
         (lambda t: t["drives"]["yaw"].update(held={"K2": 10.0}), "held term 'K2'"),
-        (lambda t: t["drives"]["yaw"].update(held={"Fv": 0.0}), "factor of Fv must be positive"),
-        (lambda t: t["drives"]["yaw"].update(held=10.0), "not a recipe"),
+        (lambda t: t["drives"]["yaw"].update(held={"Fv": 0.0}), "drives.yaw: held: 'Fv' must be positive"),
+        (lambda t: t["drives"]["yaw"].update(held=10.0), "drives.yaw: 'held' must be a table"),
         (lambda t: t.update(arm="PSM"), "recipe for PSM, not for ECM"),
-        (lambda t: t.update(filters=3), "not a recipe"),
+        (lambda t: t.update(filters=3), "'filters' must be a table"),
     ],
 )
 def test_what_is_wrong_with_a_recipe_is_said(change, message):

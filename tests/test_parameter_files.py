@@ -41,7 +41,7 @@ def written(tmp_path: Path, arm: str, old: str, new: str) -> Path:
             "joints = { yw = 1.0 }",
             "drive 'yaw': joint of PSM 'yw' is unknown. Did you",
         ),
-        ("PSM", "[bodies.yaw]", "bodies.yaw = 1\n[other]", "bodies.yaw must be a table"),
+        ("PSM", "[bodies.yaw]", "bodies.yaw = 1\n[provenance]", "bodies.yaw must be a table"),
         ("MTML", 'kind = "lever"', "kind = []", "kind"),
         (
             "MTML",

@@ -146,7 +146,7 @@ def with_value(name: str, index: tuple[int, ...], value: float) -> dict[str, Any
         ({"tau": np.zeros((N - 1, 2))}, r"tau must have shape \(6, 2\)", None),
         ({"t": np.zeros((N, 1))}, r"t must have shape \(N,\)", None),
         ({"t": []}, r"t must have shape \(N,\)", None),
-        ({"q": "text"}, "q is not an array of numbers", None),
+        ({"q": "text"}, "q must be an array of numbers, it holds text", None),
         ({"dq": None}, "dq is missing", None),
         (with_value("tau", (4, 1), np.nan), "row 4: tau of wrist_pitch is nan", 4),
         (with_value("ddq", (2, 0), -np.inf), "row 2: ddq of yaw is -inf", 2),

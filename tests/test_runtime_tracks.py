@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,10 +87,33 @@ def test_recordings_of_different_arms_are_not_compared(recording):
         difference(Track(recording, "a"), other)
 
 
+def test_a_recording_opens_no_other_file():
+    """What a file says about its arm is checked like a command: an instrument is a name, never a file."""
+    for about in (
+        {"instrument": "/etc/own.toml"},
+        {"instrument": ["400006"]},
+        {"friction": "yes"},
+        {"gravity": [0.0, 0.0, float("inf")]},
+        {"arm": "/etc/own.toml"},
+    ):
+        with pytest.raises(TrocarError):
+            Track(measured(joints=["yaw", "pitch"], provenance={"arm": "PSM", **about}), "run")
+
+
+def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(monkeypatch):
+    monkeypatch.setattr("trocar.runtime.track.MOST_UNPACKED", 4 << 20)
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("t.npy", bytes(5 << 20))
+    assert len(content.getvalue()) < 1 << 16
+    with pytest.raises(TrocarError, match=r"bomb\.npz: 5 MB when unpacked; at most 4 MB"):
+        Track.from_bytes("bomb.npz", content.getvalue())
+
+
 def test_an_uploaded_file_that_is_no_recording_is_an_error_that_names_it():
     with pytest.raises(TrocarError, match=r"^broken\.csv, line 1"):
         Track.from_bytes("broken.csv", b"a,b\n1,2\n")
-    with pytest.raises(TrocarError, match=r"ending in \.npz or \.csv"):
+    with pytest.raises(TrocarError, match=r"'picture\.png': a recording is a \.csv or \.npz file"):
         Track.from_bytes("picture.png", b"")
     with pytest.raises(TrocarError, match="does not exist"):
         Track.load("nowhere.csv")

@@ -259,8 +259,8 @@ def test_a_free_thing_of_a_scene_file_lies_still_however_light(tmp_path, mass):
         ('cart = "Clasic"\n[arms.A]\nmount = "ECM"', "'cart': 'Clasic' is unknown. Did you mean 'Classic'?"),
         ("[arms.A]\nq = [0]", "A: arm= says which it is"),
         ("", "a scene needs at least one arm"),
-        ("[arms", "scene.toml is not TOML"),
-        ("arms = 3", "'arms' must be tables"),
+        ("[arms", "the scene file scene.toml is not valid TOML"),
+        ("arms = 3", "scene.toml: 'arms' must hold tables [arms.NAME], got 3"),
         ('speed = 3\n[arms.A]\narm = "PSM"', "field 'speed' is unknown"),
         ('[arms.A]\narm = "PSM"\n[[objects]]\nname = "x"\nshape = "cone"', "object 1: 'shape': 'cone' is unknown"),
         (

@@ -5,10 +5,12 @@ With TROCAR_SCREENSHOTS=DIR every step leaves a picture of the page there. Skipp
 
 from __future__ import annotations
 
+import http.server
 import io
 import os
 import re
 import shutil
+import threading
 import time
 from pathlib import Path
 
@@ -22,7 +24,7 @@ from trocar.report import Claim, Report
 from trocar.runtime import Session, Settings
 from trocar.runtime.practice_objects import practice_objects
 
-pytest.importorskip("viser", reason="pip install 'trocar[view]'")
+viser = pytest.importorskip("viser", reason="pip install 'trocar[view]'")
 sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [
@@ -181,17 +183,22 @@ def insist(action, condition, what):
 
 
 @pytest.fixture(scope="module")
-def viewer(tmp_path_factory):
+def playwright_of():
+    with sync_api.sync_playwright() as playwright:
+        yield playwright
+
+
+@pytest.fixture(scope="module")
+def viewer(playwright_of, tmp_path_factory):
     reports = tmp_path_factory.mktemp("reports")
     claim = Claim(id="length", published=1.0, ours=1.0, unit="m", relation="equal", tolerance=0.1, source="a book")
     Report("Numbers & figures", [claim]).write_html(reports / "numbers.html")
     viewer_page.MESSAGE_TIME = 10 * WAIT / 1000  # a message waits for a slow browser
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        result = Viewer(browser, reports)
-        yield result
-        browser.close()
-        result.close()
+    browser = playwright_of.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    result = Viewer(browser, reports)
+    yield result
+    browser.close()
+    result.close()
 
 
 @pytest.fixture
@@ -544,3 +551,78 @@ def test_a_scene_has_a_choice_of_arms_and_what_its_endoscope_sees(viewer, tmp_pa
     finally:
         cart.tab.close()
         cart.close()
+
+
+# -- other web sites -------------------------------------------------------------------------------------------------
+
+TRY = f"""
+const tried = url => new Promise(done => {{
+    const socket = new WebSocket(url, "viser-v{viser.__version__}");
+    socket.onopen = () => done("open");
+    socket.onerror = () => done("refused");
+}});
+"""
+
+
+@pytest.fixture
+def hostile(viewer):
+    """Another web site, in the browser in which the page is open: it has the page's cookie, and even its token."""
+    content = f'<title>hostile</title><script>{TRY}</script><iframe src="{address(viewer.server)}"></iframe>'
+
+    class Site(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(content.encode())
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site) as site:
+        thread = threading.Thread(target=site.serve_forever)
+        thread.start()
+        tab = viewer.context.new_page()
+        # another port of the same host: the same site for cookies, another origin
+        tab.goto(f"http://127.0.0.1:{site.server_address[1]}/")
+        yield tab
+        tab.close()
+        site.shutdown()
+        thread.join()
+
+
+def test_a_hostile_page_can_neither_open_the_websocket_nor_frame_the_page(viewer, hostile):
+    server, browsers = viewer.server, len(viewer.server.get_clients())
+    own = f"ws://127.0.0.1:{server.get_port()}"
+    for url in (own, f"{own}/?token={server.access.token}"):
+        assert hostile.evaluate("url => tried(url)", url) == "refused"
+    # the same script in the page's own origin opens it: the test can fail
+    tab = viewer.context.new_page()
+    tab.goto(address(server))
+    tab.add_script_tag(content=TRY)
+    assert tab.evaluate("url => tried(url)", own) == "open"
+    tab.close()
+    # the page refuses to be framed: nothing of it is in the frame
+    (frame,) = hostile.main_frame.child_frames
+    assert frame.url.startswith("chrome-error:")
+    until(lambda: len(server.get_clients()) == browsers, "no other browser")
+
+
+def test_a_name_that_was_rebound_to_the_loopback_is_refused(viewer, playwright_of):
+    """A browser that resolves the attacker's name to this machine is told that the page has no such name."""
+    port, token = viewer.server.get_port(), viewer.server.access.token
+    rebound = playwright_of.chromium.launch(
+        executable_path=CHROMIUM, args=[*FLAGS, "--host-resolver-rules=MAP rebound.example 127.0.0.1"]
+    )
+    try:
+        tab = rebound.new_page()
+        answer = tab.goto(f"http://rebound.example:{port}/?token={token}")
+        assert answer.status == 403
+        assert "not served under this name" in tab.content()
+        tab.add_script_tag(content=TRY)
+        assert tab.evaluate("url => tried(url)", f"ws://rebound.example:{port}/?token={token}") == "refused"
+        assert tab.evaluate("url => tried(url)", f"ws://127.0.0.1:{port}/?token={token}") == "refused"
+        assert tab.goto(f"http://127.0.0.1:{port}/").status == 403  # and no page without its token
+        assert tab.goto(f"http://127.0.0.1:{port}/?token={token}").status == 200
+    finally:
+        rebound.close()

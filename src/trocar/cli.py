@@ -27,6 +27,7 @@ from trocar.commands.sim import sim
 from trocar.commands.terminal import INTERRUPTED, plain_errors, progress_bar, show_written, status_line
 from trocar.commands.view import view
 from trocar.errors import TrocarError, check_known
+from trocar.files import remove_temporaries_on_termination
 
 if TYPE_CHECKING:
     from trocar.experiments import Experiment
@@ -59,6 +60,7 @@ def main(
 
     Start with [bold]trocar demo[/bold]. The help of every command has an example: [bold]trocar sim --help[/bold].
     """
+    remove_temporaries_on_termination()
 
 
 @app.command(rich_help_panel="Start here")

@@ -6,10 +6,17 @@ import difflib
 from collections.abc import Collection, Iterable
 
 LISTED = 25  # names that a message lists
+MESSAGE = 480  # most characters of a message
 
 
 class TrocarError(ValueError):
-    """Base of every error raised on purpose; a ValueError, so plain scripts can catch that."""
+    """Base of every error raised on purpose; a ValueError, so plain scripts can catch that.
+
+    Its message is one line of at most MESSAGE characters, whatever was given.
+    """
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(_one_line(str(message)))
 
 
 class UnknownName(TrocarError):
@@ -59,8 +66,19 @@ def check_type(what: str, value: object, types: type | tuple[type, ...], allowed
 
 def shown(value: object, length: int = 80) -> str:
     """A value as it would be typed, shortened to `length` characters on one line, for messages."""
-    text = " ".join(repr(value).split())
+    if isinstance(value, list | tuple) and len(value) > length:
+        value = value[:length]  # a list of millions is not formatted only to be cut
+    try:
+        text = " ".join(repr(value).split())
+    except (ValueError, RecursionError):  # an integer of thousands of digits, lists in lists without end
+        text = f"<{type(value).__name__}>"
     return text if len(text) <= length else f"{text[: length - 3]}..."
+
+
+def _one_line(text: str) -> str:
+    """The text with line breaks and control characters as escapes, cut in the middle if it is too long."""
+    plain = text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    return plain if len(plain) <= MESSAGE else f"{plain[: MESSAGE - 165]} ... {plain[-160:]}"
 
 
 def check_known(kind: str, known: Collection[str], *names: object) -> None:

@@ -1,4 +1,4 @@
-"""Files written whole or not at all: a reader never meets half a result."""
+"""Files written whole or not at all, and read up to a size: a reader never meets half a result."""
 
 from __future__ import annotations
 
@@ -6,9 +6,21 @@ import errno
 import json
 import os
 import secrets
-from collections.abc import Mapping
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
+
+from trocar.errors import TrocarError
+
+TEXT_SIZE = 4 * 2**20  # most bytes of a TOML or JSON file; the largest that trocar writes have 200 kB
+CONTAINER = Path("/sys/fs/cgroup/memory.max")  # its limit, where there is one
+
+_temporaries: set[Path] = set()  # files being written; SIGTERM removes them
+_creating = threading.RLock()  # held while one is made: SIGTERM finds either no file yet, or one that it knows
 
 
 def check_writable(*paths: str | os.PathLike[str] | None) -> None:
@@ -38,24 +50,134 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> Path:
     content = data.encode() if isinstance(data, str) else data
     if path.exists() and not path.is_file() and not path.is_dir():
         # A device or a pipe, such as /dev/stdout: it must be written to, never replaced.
-        path.write_bytes(content)
+        with _named(path):
+            path.write_bytes(content)
         return path
 
     check_writable(path)
     # Resolved, so that a link keeps pointing at the file it names.
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
-    try:
-        # open() rather than tempfile: the result gets the usual permissions, not 0600.
-        with open(temporary, "xb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.tmp")  # names end at 255 bytes
+    with _named(path), _removed_on_termination():
+        try:
+            with _creating:
+                _temporaries.add(temporary)
+                # open() rather than tempfile: the result gets the usual permissions, not 0600.
+                stream = open(temporary, "xb")  # noqa: SIM115 - closed below
+            with stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+            _temporaries.discard(temporary)
+    _sync_folder(target.parent)
     return path
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Make an error of the system name this file, instead of a temporary one or none."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None:
+            error.filename, error.filename2 = str(path), None
+        raise
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename survive a power failure, where the file system can."""
+    with suppress(OSError):  # some file systems cannot; the file itself is complete
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+@contextmanager
+def _removed_on_termination() -> Iterator[None]:
+    """Within it, SIGTERM removes the temporary files before it ends the process."""
+    ours = remove_temporaries_on_termination()
+    try:
+        yield
+    finally:
+        if ours:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def remove_temporaries_on_termination() -> bool:
+    """Make SIGTERM remove the temporary files of every thread before it ends the process; the command line does so.
+
+    Returns False, and changes nothing, if the program handles SIGTERM itself or another thread than the main one asks.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if free := main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminate)
+    return free
+
+
+def _terminate(number: int, _: FrameType | None) -> None:
+    with _creating:
+        for temporary in list(_temporaries):
+            temporary.unlink(missing_ok=True)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+
+def read_whole(path: str | os.PathLike[str], what: str, most: int = TEXT_SIZE) -> bytes:
+    """The bytes of a file. A file that cannot be read, or has more than `most` bytes, raises an error naming `what`."""
+    parts, total = [], 0
+    try:
+        with open(path, "rb") as stream:
+            while total <= most and (part := stream.read(2**20)):  # a device can have no end
+                parts.append(part)
+                total += len(part)
+    except OSError as error:
+        raise TrocarError(f"the {what} {os.fspath(path)} cannot be read: {error.strerror}") from None
+    except ValueError as error:  # a null byte in the path
+        raise TrocarError(f"the {what} {os.fspath(path)} cannot be read: {error}") from None
+    if total > most:
+        raise TrocarError(f"the {what} {os.fspath(path)} is too large: more than {size(most)}")
+    return b"".join(parts)
+
+
+def read_json(path: str | os.PathLike[str], what: str) -> Any:
+    """Content of a JSON file."""
+    text = read_whole(path, what)
+    try:
+        return json.loads(text.decode("utf-8-sig"))
+    except RecursionError:
+        raise TrocarError(f"the {what} {os.fspath(path)} is nested too deeply") from None
+    except ValueError as error:
+        raise TrocarError(f"the {what} {os.fspath(path)} is not valid JSON: {error}") from None
+
+
+def memory() -> int:
+    """Memory of this machine, or of the container it runs in [bytes]."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        return min(machine, int(CONTAINER.read_text()))
+    except (OSError, ValueError):  # no container, or "max"
+        return machine
+
+
+def check_memory(needed: float, what: str, remedy: str) -> None:
+    """Raise an error if `needed` bytes are more than the memory of this machine; called before they are used."""
+    if needed > memory():
+        raise TrocarError(f"{what} needs {size(needed)} of memory; this machine has {size(memory())}. {remedy}")
+
+
+def size(bytes: float) -> str:
+    """Number of bytes in words: "1.5 GB"."""
+    for unit in ("bytes", "kB", "MB", "GB", "TB"):
+        if bytes < 1000 or unit == "TB":
+            break
+        bytes /= 1000
+    return f"{bytes:.3g} {unit}"
 
 
 def write_json(path: str | os.PathLike[str], content: Mapping[str, Any]) -> Path:

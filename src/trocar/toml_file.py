@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
-from pathlib import Path
 from typing import Any
 
 import tomlkit
 from tomlkit.items import Array, InlineTable, Item, Table
 
 from trocar.errors import TrocarError
+from trocar.files import read_whole
+
+# A key of a hundred parts, a.b.c...: the time to read one grows with the square of its parts.
+_DEEP = re.compile(r"(?<![^\s.=,\[\]{}#])(?:[^\s.=,\[\]{}#]++[ \t]*+\.[ \t]*+){100}")
 
 
 def toml_text(content: Mapping[str, Any], comments: Sequence[str] = ()) -> str:
@@ -35,11 +39,15 @@ def toml_text(content: Mapping[str, Any], comments: Sequence[str] = ()) -> str:
 
 def read_toml(path: str | PathLike[str], what: str) -> dict[str, Any]:
     """Content of a TOML file; errors call the file `what`, such as "recipe"."""
+    content = read_whole(path, what)
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise TrocarError(f"the {what} {fspath(path)} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        text = content.decode("utf-8")
+        if _DEEP.search(text):
+            raise RecursionError
+        return tomllib.loads(text)
+    except RecursionError:
+        raise TrocarError(f"the {what} {fspath(path)} is nested too deeply") from None
+    except ValueError as error:  # TOMLDecodeError, UnicodeDecodeError, an integer of thousands of digits
         raise TrocarError(f"the {what} {fspath(path)} is not valid TOML: {error}") from None
 
 

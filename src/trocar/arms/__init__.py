@@ -49,7 +49,10 @@ def load_arm(
         return ARMS[name](geometry, *tool)
     except TrocarError:
         raise
-    except ValueError as error:  # of lengths in a file: say, a bar shorter than its distance from the insertion axis
+    except (
+        ValueError,
+        ZeroDivisionError,
+    ) as error:  # of lengths in a file: say, a bar shorter than its distance from the insertion axis
         raise TrocarError(f"the lengths of geometry {geometry} do not make a {name}: {error}") from None
 
 

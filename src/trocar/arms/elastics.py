@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
-from trocar.arms.file_fields import Fields
+from trocar.arms.file_fields import LONGEST, Fields
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +48,8 @@ Elastic = CableTorque | LeverSpring
 KINDS: dict[str, type[CableTorque] | type[LeverSpring]] = {"cable": CableTorque, "lever": LeverSpring}
 
 
-def elastic(name: str, entry: Mapping[str, Any], where: str) -> Elastic:
+def elastic(name: str, given: Fields) -> Elastic:
     """An element from its table in a parameter file; errors name the field."""
-    given = Fields(entry, where)
     cls = KINDS[given.choice("kind", tuple(KINDS), "")]
     values: dict[str, Any] = {}
     for field in fields(cls):
@@ -59,8 +57,12 @@ def elastic(name: str, entry: Mapping[str, Any], where: str) -> Elastic:
             values["joint"] = given.text("joint")
         elif field.name == "coefficients":
             values["coefficients"] = given.numbers("coefficients")
+        elif field.name in ("r", "h"):
+            values[field.name] = given.positive(field.name, most=LONGEST, unit="m")
         elif field.name != "name":
             default = () if field.default is MISSING else (field.default,)
             values[field.name] = given.number(field.name, *default)
     given.check_all_read()
+    if cls is CableTorque and values["lower"] > values["upper"]:
+        raise given.error(f"has lower {values['lower']:g} > upper {values['upper']:g}")
     return cls(name=name, **values)

@@ -9,7 +9,7 @@
     [lengths]                         # every length that the published geometry has [m, rad]
     l_back = 0.1502
 
-Tables of other names, such as what was measured along with the lengths, are not read.
+The tables of what was measured along with the lengths, which `trocar calibrate` adds, are not read.
 """
 
 from __future__ import annotations
@@ -17,12 +17,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
-from trocar.arms.file_fields import Fields
+from trocar.arms.file_fields import LONGEST, Fields
 from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.toml_file import read_toml, toml_text
+
+FIELDS = ("name", "arm", "frames", "parameters", "source", "lengths")
+MEASURED = ("sigma", "distances", "offsets", "camera")  # tables that `trocar calibrate` adds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +49,7 @@ class Geometry:
 
 def is_geometry_file(path: str | PathLike[str]) -> bool:
     """True if a file holds a geometry rather than dynamic parameters."""
-    return Path(path).suffix == ".toml" and Path(path).is_file() and "lengths" in read_toml(path, "geometry file")
+    return Path(path).suffix == ".toml" and isfile(path) and "lengths" in read_toml(path, "geometry file")
 
 
 def read_geometry(path: str | PathLike[str], arm: str, published: Mapping[str, Mapping[str, Any]]) -> Geometry:
@@ -54,25 +58,26 @@ def read_geometry(path: str | PathLike[str], arm: str, published: Mapping[str, M
     for key in ("arm", "frames", "source", "lengths"):
         if key not in table:
             raise TrocarError(f"{place} has no field '{key}': it is not a geometry file")
-    if table["arm"] != arm:
-        raise TrocarError(f"{place} holds the geometry of {table['arm']}, not of {arm}")
-    if table["frames"] not in published:
-        raise UnknownName(f"{place}: frames", table["frames"], published)
-    base, given = published[table["frames"]], table["lengths"]
-    wanted, numbers = length_names(base), Fields(given, place)
-    for name in given:
-        check_known(f"{place}: length", wanted, name)
-        numbers.number(name)
+    fields = Fields(table, place)
+    fields.check_known((*FIELDS, *MEASURED))
+    intended, frames, numbers = fields.text("arm"), fields.text("frames"), fields.table("lengths")
+    if intended != arm:
+        raise TrocarError(f"{place} holds the geometry of {intended}, not of {arm}")
+    if frames not in published:
+        raise UnknownName(f"{place}: frames", frames, published)
+    base = published[frames]
+    wanted = length_names(base)
+    numbers.check_known(wanted)
     for name in wanted:
-        if name not in given:
-            raise TrocarError(f"{place}: length '{name}' is missing; {table['frames']} has {base[name]!r}")
+        if name not in numbers:
+            raise TrocarError(f"{place}: length '{name}' is missing; {frames} has {base[name]!r}")
     return Geometry(
-        name=str(table.get("name", Path(path).stem)),
+        name=fields.text("name") if "name" in fields else Path(path).stem,
         arm=arm,
-        frames=table["frames"],
-        lengths={**base, **{name: numbers.number(name) for name in wanted}},
-        source=str(table["source"]),
-        parameters=table.get("parameters"),
+        frames=frames,
+        lengths={**base, **{name: numbers.number(name, most=LONGEST, unit="m or rad") for name in wanted}},
+        source=fields.text("source"),
+        parameters=fields.text("parameters") if "parameters" in fields else None,
     )
 
 
@@ -87,8 +92,9 @@ def to_toml(
     """TOML text that `read_geometry` reads back to the last digit.
 
     Args:
-        measured: further tables of numbers and lists, written below the lengths and not read.
+        measured: further tables of numbers and lists (MEASURED), written below the lengths and not read.
     """
+    check_known("table of a geometry file", MEASURED, *(measured or {}))
     content: dict[str, Any] = {key: getattr(geometry, key) for key in ("name", "arm", "frames")}
     if geometry.parameters is not None:
         content["parameters"] = geometry.parameters

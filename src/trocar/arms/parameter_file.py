@@ -16,6 +16,8 @@ from trocar.toml_file import toml_text
 def to_toml(parameters: Parameters, comments: Sequence[str] = ()) -> str:
     """TOML text of a set, with comment lines on top. Numbers are written so that they read back exactly."""
     content: dict[str, Any] = {key: getattr(parameters, key) for key in ("name", "arm", "geometry", "source")}
+    if not parameters.physical:
+        content["physical"] = False
     content["bodies"] = {name: _inertia(body) for name, body in parameters.inertias.items()}
     content["drives"] = {drive.name: _drive(drive) for drive in parameters.drives}
     content["elastics"] = {element.name: _elastic(element) for element in parameters.elastics}

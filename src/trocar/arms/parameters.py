@@ -12,13 +12,19 @@ import numpy as np
 
 from trocar.arms.arm import Arm
 from trocar.arms.elastics import Elastic, elastic
-from trocar.arms.file_fields import Fields
+from trocar.arms.file_fields import HEAVIEST, LIGHTEST, LONGEST, Fields
 from trocar.arms.tables import DATA, stem
 from trocar.errors import TrocarError, UnknownName
 from trocar.spatial import Array
 from trocar.toml_file import read_toml
 
 DRIVE_TERMS = ("Im", "Fv", "Fc", "Fo", "K0", "K", "K2", "Fx", "mu")
+NOT_NEGATIVE = ("Im", "Fv", "Fc")  # terms of a drive that can exist; mu is never negative, K, K2 and Fx have a sign
+# Fields of a parameter file; the last three are what `trocar identify` adds.
+FILE_FIELDS = (
+    *("name", "arm", "geometry", "source", "physical", "bodies", "drives", "elastics"),
+    *("provenance", "residuals", "covariance"),
+)
 
 # The best set of each arm, and what else it has; all are files in data/parameters.
 SETS: dict[str, tuple[str, ...]] = {
@@ -143,6 +149,8 @@ class Parameters:
         inertias: by body name; bodies left out have none. drives: in file order.
         elastics: springs and cables that are not linear in a joint.
         source: where the numbers come from. path: the file, empty if there is none.
+        physical: False for a set that its authors published with negative rotor inertias or friction, or with links
+            that cannot exist. It predicts efforts and cannot be simulated.
     """
 
     name: str = "own"
@@ -153,6 +161,16 @@ class Parameters:
     drives: tuple[Drive, ...] = ()
     path: str = ""
     elastics: tuple[Elastic, ...] = ()
+    physical: bool = True
+
+    def check_drives(self) -> None:
+        """Raise an error that names the first drive with a negative inertia or friction."""
+        for drive in self.drives:
+            for term in NOT_NEGATIVE:
+                if getattr(drive, term) < 0:
+                    raise TrocarError(
+                        f"drives.{drive.name}: '{term}' must not be negative, got {getattr(drive, term):g}"
+                    )
 
 
 def load_parameters(arm: str, name: str | Path | Parameters | None = None) -> Parameters:
@@ -184,72 +202,54 @@ def _named(arm: str, name: str) -> Parameters:
 
 
 def _read(file: Path) -> Parameters:
-    table, path = read_toml(file, "parameter file"), str(file)
+    path = str(file)
+    head = Fields(read_toml(file, "parameter file"), path)
+    head.check_known(FILE_FIELDS)
     for key in ("bodies", "drives"):
-        if key not in table:
+        if key not in head:
             raise TrocarError(f"{path} has no field '{key}'")
-    head = Fields(table, path)
-    return Parameters(
+    found = Parameters(
         **{key: head.text(key) for key in ("name", "arm", "geometry", "source")},
-        inertias={body: _inertia(entry, f"{path}: bodies.{body}") for body, entry in _tables(table, "bodies", path)},
-        drives=tuple(_drive(name, entry, f"{path}: drives.{name}") for name, entry in _tables(table, "drives", path)),
+        physical=head.flag("physical", True),
+        inertias={body: _inertia(fields) for body, fields in head.tables("bodies").items()},
+        drives=tuple(_drive(name, fields) for name, fields in head.tables("drives").items()),
         path=path,
-        elastics=tuple(
-            elastic(name, entry, f"{path}: elastics.{name}") for name, entry in _tables(table, "elastics", path)
-        ),
+        elastics=tuple(elastic(name, fields) for name, fields in head.tables("elastics").items()),
     )
+    if found.physical:
+        try:
+            found.check_drives()
+        except TrocarError as error:
+            raise TrocarError(f"{path}: {error}; a published set that has such values says physical = false") from None
+    return found
 
 
-def _tables(table: Mapping[str, Any], key: str, where: str) -> list[tuple[str, dict[str, Any]]]:
-    """Names and content of the tables [key.name]; none where there is no `key`."""
-    entries = table.get(key, {})
-    if not isinstance(entries, dict):
-        raise TrocarError(f"{where}: '{key}' must hold tables [{key}.NAME], got {entries!r}")
-    for name, entry in entries.items():
-        if not isinstance(entry, dict):
-            raise TrocarError(f"{where}: {key}.{name} must be a table [{key}.{name}], got {entry!r}")
-    return list(entries.items())
-
-
-def _inertia(entry: Mapping[str, Any], where: str) -> Inertia:
-    fields = Fields(entry, where)
-    xx, xy, xz, yy, yz, zz = fields.vector("inertia", 6)
+def _inertia(fields: Fields) -> Inertia:
+    xx, xy, xz, yy, yz, zz = fields.vector("inertia", 6, unit="kg m^2")
     I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return Inertia(mass=fields.number("mass"), com=fields.vector("com", 3), I=I)
+    mass = fields.number("mass", least=LIGHTEST, most=HEAVIEST, unit="kg")  # a body without mass is left out
+    com = fields.vector("com", 3, most=LONGEST, unit="m")
+    fields.check_all_read()
+    return Inertia(mass=mass, com=com, I=I)
 
 
-def _drive(name: str, entry: Mapping[str, Any], where: str) -> Drive:
-    known = (*DRIVE_TERMS, "hysteresis", "joints", "motors")
-    unknown = set(entry) - set(known)
-    if unknown:
-        raise UnknownName(f"{where}: field", sorted(unknown)[0], known)
-    if ("joints" in entry) == ("motors" in entry):
-        raise TrocarError(f"{where} needs either 'joints' or 'motors' with the weights of its coordinate")
-    for key in ("joints", "motors"):
-        weights = entry.get(key, {})
-        if not isinstance(weights, dict):
-            raise TrocarError(f"{where}: '{key}' must hold weights by name, such as {{ yaw = 1.0 }}, got {weights!r}")
-        for part in weights:
-            Fields(weights, f"{where}.{key}").number(part)
-    terms = tuple(t for t in DRIVE_TERMS if t in entry)
-    values = {t: Fields(entry, where).number(t) for t in terms}
+def _drive(name: str, fields: Fields) -> Drive:
+    fields.check_known((*DRIVE_TERMS, "hysteresis", "joints", "motors"))
+    terms = tuple(t for t in DRIVE_TERMS if t in fields)
+    given: dict[str, Any] = {**drive_coordinate(fields), **{t: fields.number(t) for t in terms}}
+    rows = fields.rows("hysteresis", (2, 3), "[delta, F] or [delta, F, slope]")
     try:
-        return Drive(
-            name=name,
-            joints=entry.get("joints", {}),
-            motors=entry.get("motors", {}),
-            terms=terms,
-            hysteresis=_hysteresis(entry.get("hysteresis", [])),
-            **values,
-        )
+        return Drive(name=name, terms=terms, hysteresis=tuple(Dahl(*row) for row in rows), **given)
     except TrocarError as error:
-        raise TrocarError(f"{where}: {error}") from None
+        raise fields.error(str(error)) from None
 
 
-def _hysteresis(rows: Any) -> tuple[Dahl, ...]:
-    fine = isinstance(rows, list) and all(
-        isinstance(row, list) and len(row) in (2, 3) and all(type(v) in (int, float) for v in row) for row in rows
-    )
-    if not fine:
-        raise TrocarError(f"'hysteresis' must be a list of [delta, F] or [delta, F, slope], got {rows!r}")
-    return tuple(Dahl(*map(float, row)) for row in rows)
+def drive_coordinate(fields: Fields) -> dict[str, dict[str, float]]:
+    """Weights of a drive's coordinate as its file gives them: {"joints": weights} or {"motors": weights} by name."""
+    if ("joints" in fields) == ("motors" in fields):
+        raise fields.error("needs either 'joints' or 'motors' with the weights of its coordinate")
+    space = "joints" if "joints" in fields else "motors"
+    weights = fields.numbers_by_name(space, "weights by name, such as { yaw = 1.0 }")
+    if not any(weights.values()):
+        raise fields.error(f"'{space}' needs at least one weight that is not 0")
+    return {space: weights}

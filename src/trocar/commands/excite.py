@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 import trocar as tr
-from trocar.commands.options import ArmOption, Folder, ParameterSet, check_positive, flag, option
+from trocar.commands.options import ArmOption, Folder, ParameterSet, check_positive, check_rows, flag, option
 from trocar.commands.terminal import plain_errors, progress_bar, show_table, show_written
 from trocar.errors import TrocarError
 
@@ -82,6 +82,8 @@ def excite(
     limits = excitation_limits(facts, _changes(limit or []), effort)
     if frequency is None:
         frequency = facts.excitation.frequency
+    check_positive(frequency=frequency)
+    check_rows(periods / frequency * max(rate, facts.gains.rate), "Choose fewer --periods or a lower --rate")
     first = None if go_on is None else files.load_coefficients(go_on, facts)
     criterion = Criterion(mechanism, without, objective)
     with progress_bar(f"{arm}, {len(criterion)} parameters") as progress:

@@ -9,7 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from trocar.errors import TrocarError
+from trocar.files import check_memory
 
+ROW = 6e3  # [bytes] for a row of one arm, from the simulation to the text of the .csv file; 5.3 kB measured for a PSM
 ARMS = "PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR"
 
 
@@ -49,6 +51,11 @@ def check_positive(**values: float) -> None:
 def check_amplitude(amplitude: float) -> None:
     if not 0 <= amplitude <= 0.5:
         raise TrocarError(f"--amplitude is a fraction of the joint range, 0 to 0.5, got {amplitude}")
+
+
+def check_rows(rows: float, remedy: str) -> None:
+    """Raise an error before a run whose recordings, with their files, would not fit into memory."""
+    check_memory(rows * ROW, f"recording {rows:.3g} rows", remedy)
 
 
 def check_toml(path: Path | None, what: str) -> None:

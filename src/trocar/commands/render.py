@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trocar.appearance import Picture
     from trocar.viewer.film import Film
 
-MOST_FPS = 240.0
+MOST_FPS, MOST_FRAMES = 240.0, 1e6
 SUFFIXES = (".png", ".gif", ".mp4")
 
 
@@ -69,6 +69,12 @@ def render(
             raise TrocarError(f"--at {at:g} is not within the recording, 0 to {track.duration:.6g} s")
         written = save_png(output, Film(track, fps, speed, camera, pixels).picture(time))
     else:
+        frames = track.duration * fps / speed
+        if frames > MOST_FRAMES:
+            raise TrocarError(
+                f"the film would have {frames:.3g} frames, at most {MOST_FRAMES:.0e} are drawn; "
+                "raise --speed or lower --fps"
+            )
         film = Film(track, fps, speed, camera, pixels)
         with progress_bar(f"{len(film)} frames") as progress:
             written = render_video(output, _counted(film, progress), fps)

@@ -9,10 +9,18 @@ from typing import Annotated
 import typer
 
 import trocar as tr
-from trocar.commands.options import Amplitude, Duration, Folder, Frequency, check_amplitude, check_positive
+from trocar.commands.options import (
+    Amplitude,
+    Duration,
+    Folder,
+    Frequency,
+    check_amplitude,
+    check_positive,
+    check_rows,
+)
 from trocar.commands.terminal import drawn, plain_errors, progress_bar, save_picture, show_table, show_written
 
-TIMESTEP = 1.0 / 1500.0  # [s], of the dVRK's PID
+TIMESTEP = 1.0 / 1500.0  # [s], of the dVRK's PID; used if the scene file gives none
 
 
 @plain_errors("a shorter --duration takes less time")
@@ -30,7 +38,8 @@ def scene(
     Example: [bold]trocar scene cart_classic -d 2[/bold], then look at trocar-scene/picture.png and stereo.png.
 
     Every arm follows a small sinusoid about its initial position, under the dVRK's PID (1500 Hz, published gains)
-    with gravity compensation. docs/scenes.md describes scene files.
+    with gravity compensation. With a time step in the scene file the PID runs at the nearest multiple of it.
+    docs/scenes.md describes scene files.
 
     Writes ARM.npz for every arm and, if rendering works on this machine, picture.png and, with an ECM, stereo.png.
     """
@@ -38,17 +47,21 @@ def scene(
 
     from trocar.control import sinusoid
     from trocar.files import check_writable
+    from trocar.simulation.scene_file import timestep_of
 
     check_writable(output / "picture.png")
     check_amplitude(amplitude)
-    check_positive(frequency=frequency)
-    loaded = tr.load_scene(source, timestep=TIMESTEP)
+    check_positive(frequency=frequency, duration=duration)
+    loaded = tr.load_scene(source, timestep=timestep_of(source) or TIMESTEP)
+    check_rows(duration / loaded.timestep * len(loaded.arms), "Choose a shorter --duration")
     controllers, references = {}, {}
     for name, arm in loaded.arms.items():
         way = amplitude * (arm.arm.upper - arm.arm.lower)
         centre = np.clip(arm.q, arm.arm.lower + way, arm.arm.upper - way)
         references[name] = sinusoid(centre, way, frequency)
-        controllers[name] = tr.JointPID(arm.arm, clamp=True) + tr.GravityCompensation(arm.mechanism)
+        pid = tr.JointPID(arm.arm, clamp=True)
+        pid.period = max(1, round(pid.period / loaded.timestep)) * loaded.timestep  # whole steps of the file's length
+        controllers[name] = pid + tr.GravityCompensation(arm.mechanism)
     start = {name: reference(0.0) for name, reference in references.items()}
     loaded.reset({name: s.q for name, s in start.items()}, {name: s.dq for name, s in start.items()})
     with progress_bar(f"{source}, {duration:g} s") as progress:

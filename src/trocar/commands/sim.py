@@ -67,6 +67,8 @@ def sim(
     options.check_positive(frequency=frequency, duration=duration)
     if timestep is None:
         timestep = 1 / 1500 if controller == "pid" else 1e-3
+    options.check_positive(timestep=timestep)
+    options.check_rows(duration / timestep, "Choose a shorter --duration")
     model: dict[str, Any] = {"counterweight": counterweight, "friction": friction}
     engine = tr.Simulator(arm, parameters, timestep=timestep, accuracy=accuracy, **model)
     mechanism = tr.load_mechanism(arm, parameters, counterweight=counterweight)

@@ -29,6 +29,11 @@ def plain_errors(remedy: str = "run it again") -> Iterator[None]:
     except (TrocarError, OSError) as error:
         typer.echo(f"error: {plain(error)}", err=True)
         raise typer.Exit(2) from error
+    except MemoryError as error:
+        typer.echo(
+            f"error: not enough memory{f': {error}' if str(error) else ''}; simulate or record less at a time", err=True
+        )
+        raise typer.Exit(2) from None
     except KeyboardInterrupt:
         typer.echo(f"interrupted: no file is left half written; {remedy}", err=True)
         raise typer.Exit(INTERRUPTED) from None
@@ -37,7 +42,7 @@ def plain_errors(remedy: str = "run it again") -> Iterator[None]:
 def plain(error: Exception) -> str:
     """The message of an error; of one of the system, the file first and no error number."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"{error.filename}: {error.strerror}"
+        return str(TrocarError(f"{error.filename}: {error.strerror}"))  # one line, however long the name
     return str(error)
 
 

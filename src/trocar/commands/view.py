@@ -49,9 +49,10 @@ def view(
     [bold]trocar view trocar-sim/recording.npz[/bold] (play a recording);
     [bold]trocar view measured.csv --compare simulated.csv --arm PSM[/bold] (two at once).
     On another machine: [bold]ssh -L 8080:127.0.0.1:8080 MACHINE trocar view[/bold],
-    then http://127.0.0.1:8080 here; nothing to install on this side.
+    then open the printed address here; nothing to install on this side.
 
-    The page is served on the loopback interface only, unless --host names another address.
+    The page is served on the loopback interface only, unless --host names another address, and
+    only to those who have the printed address: it holds a token that is new in every run.
     Needs viser: pip install 'trocar\\[view]'.
     """
     from trocar.arms import ARMS
@@ -64,6 +65,7 @@ def view(
     # the page itself warns near a singularity or a limit
     for category in (NearSingular, NearLimit):
         warnings.simplefilter("ignore", category)
+    warnings.filterwarnings("ignore", "Queued a .* on a closed connection")  # viser: a browser has just gone
     recording = Path(what) if is_recording(Path(what)) else None
     if compare is not None and recording is None:
         raise TrocarError("--compare is a second recording: give the first one instead of an arm")

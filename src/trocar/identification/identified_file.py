@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from trocar.arms.file_fields import Fields
 from trocar.arms.parameter_file import to_toml
 from trocar.arms.parameters import Parameters
 from trocar.arms.tables import DATA
@@ -88,11 +89,15 @@ def covariance(path: str | Path) -> tuple[tuple[str, ...], Array]:
     )
     if table is None:
         raise TrocarError(f"{path} has no table [covariance]: it was not written by `trocar identify`")
-    rows = table["lower_triangle"]
+    fields = Fields({"covariance": table}, str(path)).table("covariance")
+    names = fields.words("names")
+    rows = fields.rows("lower_triangle", range(1, len(names) + 1), "rows of a lower triangle", most=np.inf)
+    if [len(row) for row in rows] != list(range(1, len(names) + 1)):
+        raise fields.error(f"'lower_triangle' needs one more number in every row, {len(names)} rows, one for each name")
     C = np.zeros((len(rows), len(rows)))
     for i, row in enumerate(rows):
         C[i, : i + 1] = C[: i + 1, i] = row
-    return tuple(table["names"]), C
+    return names, C
 
 
 def _text(parameters: Parameters, source: str, head: Sequence[str], tables: Mapping[str, Any]) -> str:

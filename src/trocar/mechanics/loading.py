@@ -58,12 +58,13 @@ def load_set(
     added_mass: float = 0.0,
 ) -> tuple[Arm, Parameters | None]:
     """An arm in the geometry of a parameter set, and that set (None where there is only a geometry)."""
-    check_type("arm", arm, (str, Arm), "a name such as 'PSM', or an Arm")
+    if not isinstance(arm, Arm):
+        check_known("arm", ARMS, arm)
     if parameters is not None:
         allowed = "a parameter set, its name, or the path of a parameter file"
         check_type("parameters", parameters, (str, Path, Parameters), allowed)
     if instrument is not None:
-        check_type("instrument", instrument, (str, Path), "a number such as '400006', a name, or a file NAME.toml")
+        check_type("instrument", instrument, (str, int, Path), "a number such as '400006', a name, or a file NAME.toml")
     if isinstance(arm, Arm):
         facts, found = arm, None if parameters is None else load_parameters(arm.name, parameters)
         if instrument is not None:

@@ -5,6 +5,7 @@ A PSM publishes its jaw apart, as `jaw/measured_js`: it is interpolated to the t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -23,7 +24,7 @@ TOPIC = "measured_js"
 
 def is_bag(path: Path) -> bool:
     """A ROS 1 bag, a ROS 2 bag's folder, or its data file."""
-    return path.suffix in SUFFIXES or (path / "metadata.yaml").is_file()
+    return path.suffix in SUFFIXES or os.path.isfile(path / "metadata.yaml")
 
 
 def read_bag(path: Path, arm: Arm, namespace: str | None = None) -> Recording:
@@ -52,8 +53,11 @@ def read_bag(path: Path, arm: Arm, namespace: str | None = None) -> Recording:
             raise TrocarError(f"{path}: several arms ({', '.join(sorted(arms))}); say which (--namespace)")
         chosen = next(iter(arms)) if namespace is None else namespace.strip("/")
         check_known("namespace of an arm in the bag", sorted(arms), chosen)
-        states = _states(reader, topics, f"{chosen}/{TOPIC}")
-        jaw = _states(reader, topics, f"{chosen}/jaw/{TOPIC}")
+        try:
+            states = _states(reader, topics, f"{chosen}/{TOPIC}")
+            jaw = _states(reader, topics, f"{chosen}/jaw/{TOPIC}")
+        except Exception as error:  # the parser's again: messages are read only now
+            raise TrocarError(f"{path}: {error}") from None
     if states is None:
         raise TrocarError(f"{path}: the topic {chosen}/{TOPIC} holds no message")
     names, t, q, dq, tau = states

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, check_known, shown
 from trocar.recording.channels import SPACES, TIP_COMMANDS, UNITS
 from trocar.recording.csv_table import CsvTable
 from trocar.spatial import Array
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from trocar.recording.recording import Recording
 
 _FIRST_LINE = "# trocar recording"
-_TITLE = re.compile(r"(?P<name>.*?)\s*\[(?P<unit>[^\[\]]*)\]")
 _VECTOR_COLUMN = re.compile(r"(.+)\[(\d+)\]")
 
 
@@ -56,7 +55,7 @@ def _json_or_text(value: str) -> Any:
     """Comments of other writers need not be JSON."""
     try:
         return json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return value
 
 
@@ -66,12 +65,13 @@ def _header(titles: list[str], place: str) -> tuple[dict[str, Any], dict[str, di
     found: dict[str, int] = {}
     units: dict[str, str] = {}
     for i, title in enumerate(titles):
-        match = _TITLE.fullmatch(title)
-        if match is None:
-            raise TrocarError(f"{place}: column {title!r} has no unit; write it as 'q_yaw [rad]'")
-        if match["name"] in found:
-            raise TrocarError(f"{place}: column {match['name']!r} occurs twice")
-        found[match["name"]], units[match["name"]] = i, match["unit"]
+        name, bracket, unit = title.removesuffix("]").rpartition("[")
+        if not (bracket and title.endswith("]")) or "]" in unit:
+            raise TrocarError(f"{place}: column {shown(title)} has no unit; write it as 'q_yaw [rad]'")
+        name = name.rstrip()
+        if name in found:
+            raise TrocarError(f"{place}: column {shown(name)} occurs twice")
+        found[name], units[name] = i, unit
     if units.get("t") != "s":
         raise TrocarError(f"{place}: the column 't [s]' is missing")
     joints = [name.removeprefix("q_") for name in found if name.startswith("q_") and "[" not in name]
@@ -85,8 +85,9 @@ def _header(titles: list[str], place: str) -> tuple[dict[str, Any], dict[str, di
             if not any(column.startswith(prefix) and "[" not in column for column in found):
                 continue
             for joint, unit in zip(joints, joint_units, strict=True):
-                wanted = UNITS[name].get(unit)
-                if wanted is not None and units.get(prefix + joint) != wanted:
+                check_known(f"{place}: unit of q_{joint}", UNITS["q"], unit)
+                wanted = UNITS[name][unit]
+                if units.get(prefix + joint) != wanted:
                     raise TrocarError(f"{place}: the column '{prefix}{joint} [{wanted}]' is missing")
             columns[group][name] = [found.pop(prefix + joint) for joint in joints]
     extra_units: dict[str, str] = {}
@@ -96,12 +97,12 @@ def _header(titles: list[str], place: str) -> tuple[dict[str, Any], dict[str, di
         name = vector[1] if vector else column
         if vector is None:
             columns["extra"][name] = i
-        elif int(vector[2]) != len(vectors.setdefault(name, [])):
-            raise TrocarError(f"{place}: column {column!r} is out of order")
+        elif vector[2] != str(len(vectors.setdefault(name, []))):
+            raise TrocarError(f"{place}: column {shown(column)} is out of order")
         else:
             vectors[name].append(i)
         if extra_units.setdefault(name, units[column]) != units[column]:
-            raise TrocarError(f"{place}: columns of {name!r} have different units")
+            raise TrocarError(f"{place}: columns of {shown(name)} have different units")
     for command, (_, wanted) in TIP_COMMANDS.items():
         if f"command_{command}" in vectors:
             if extra_units.pop(f"command_{command}") != wanted:

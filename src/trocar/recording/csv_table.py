@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, shown
+from trocar.files import memory, read_whole
 from trocar.spatial import Array
 
 
@@ -20,7 +21,8 @@ class CsvTable:
     def __init__(self, path: Path, example: str) -> None:
         """`example` of a header is quoted if the file has none."""
         try:
-            text = path.read_text(encoding="utf-8-sig").splitlines()
+            # The numbers of a row take several times the memory of its text.
+            text = read_whole(path, "table", memory() // 16).decode("utf-8-sig").splitlines()
         except UnicodeDecodeError as error:
             raise TrocarError(f"{path}: not a text file: {error}") from None
         content = [(f"{path}, line {k}", k, line) for k, line in enumerate(text, start=1) if line.strip()]
@@ -42,6 +44,8 @@ class CsvTable:
             if len(cells) != len(self.titles):
                 raise TrocarError(f"{place}: {len(cells)} values, but the header names {len(self.titles)} columns")
             try:
+                if "_" in line:  # 1_0 is 10 to Python, and a slip in a table
+                    raise ValueError
                 rows.append([float(cell) for cell in cells])
             except ValueError:
                 rows.append([_number(*cell, place, empty) for cell in zip(cells, self.titles, strict=True)])
@@ -52,6 +56,8 @@ def _number(cell: str, title: str, place: str, empty: float | None) -> float:
     if empty is not None and not cell.strip():
         return empty
     try:
+        if "_" in cell:
+            raise ValueError
         return float(cell)
     except ValueError:
-        raise TrocarError(f"{place}: {cell.strip()!r} in column '{title}' is not a number") from None
+        raise TrocarError(f"{place}: {shown(cell.strip())} in column {shown(title)} is not a number") from None

@@ -47,8 +47,9 @@ def load_recording(
         namespace: arm in a bag, such as PSM1; needed if the bag holds several.
     """
     check_type("path", path, (str, os.PathLike), "the path of a recording")
+    check_type("the path of a recording", path, (str, os.PathLike), "a text or a path")
     path = Path(path)
-    if not path.exists():
+    if not os.path.exists(path):  # False also for a name that is too long, at which Path.exists fails
         raise TrocarError(f"the recording {path} does not exist; trocar sim makes one")
     if arm is not None:
         load_arm(arm)  # an unknown name is reported before anything about the file

@@ -26,6 +26,7 @@ from trocar.recording.csv_table import CsvTable
 from trocar.spatial import Array, quaternion
 
 POSITION, ORIENTATION = ("x", "y", "z"), ("qw", "qx", "qy", "qz")
+FARTHEST = 1e3  # [m] from the cameras
 UNIT_NORM = 1e-2  # how far a quaternion may be from length 1
 _TITLE = re.compile(r"(?P<name>[A-Za-z][\w.-]*?)\s*(\[(?P<unit>[^\]]*)\])?")
 _UNITS: dict[str, tuple[str | None, ...]] = {
@@ -172,7 +173,13 @@ def _poses(body: str, table: Array, columns: dict[str, int], lines: Sequence[int
     p = table[:, [columns[f"{body}_{axis}"] for axis in POSITION]]
     wxyz = table[:, [columns[f"{body}_{part}"] for part in ORIENTATION]]
     seen = np.isfinite(p).all(1) & np.isfinite(wxyz).all(1)
-    norm = np.linalg.norm(wxyz, axis=1)
+    far = np.flatnonzero(seen & (np.abs(p) > FARTHEST).any(1))
+    if far.size:
+        raise TrocarError(
+            f"{path}, line {lines[far[0]]}: '{body}' is more than {FARTHEST:g} m away; is its unit right?"
+        )
+    with np.errstate(over="ignore"):  # of a number that is no part of a unit quaternion
+        norm = np.linalg.norm(wxyz, axis=1)
     bad = np.flatnonzero(seen & (np.abs(norm - 1.0) > UNIT_NORM))
     if bad.size:
         raise TrocarError(

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, shown
+from trocar.files import check_memory, memory, read_whole, size
 from trocar.recording.channels import UNITS
 
 if TYPE_CHECKING:
     from trocar.recording.recording import Recording
+
+# Entries may unpack to this many bytes, or to this many times the bytes of the file: numbers do not shrink further,
+# and a zip bomb costs no more time and memory than a recording does.
+UNPACKED, RATIO = 2**28, 200
 
 
 def content(recording: Recording) -> bytes:
@@ -37,15 +43,17 @@ def content(recording: Recording) -> bytes:
 
 def read(path: Path) -> dict[str, Any]:
     """The fields of a recording."""
-    content = path.read_bytes()
+    content = read_whole(path, "recording", memory() // 2)
     if not zipfile.is_zipfile(io.BytesIO(content)):
         raise TrocarError(f"{path}: not a recording: not an .npz file, or one that was cut off")
     try:
-        # from memory: np.load leaves a file that is no zip open
-        with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            about = json.loads(str(file["about"]))
-            arrays = {name: file[name] for name in file.files if name != "about"}
-    except (ValueError, KeyError, IndexError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        arrays = _arrays(content)
+        about = json.loads(str(arrays.pop("about")))
+    except KeyError:
+        raise TrocarError(f"{path}: not a recording: it has no entry 'about'") from None
+    except RecursionError:
+        raise TrocarError(f"{path}: not a recording: 'about' is nested too deeply") from None
+    except Exception as error:  # whatever the readers of zip, npy and JSON stumble upon
         raise TrocarError(f"{path}: not a recording: {error}") from None
     known = {"joints": list, "joint_units": list, "space": str, "extra_units": dict, "provenance": dict}
     if isinstance(about, dict):
@@ -60,7 +68,33 @@ def read(path: Path) -> dict[str, Any]:
         elif name == "t" or name in UNITS:
             fields[name] = array
         else:
-            raise TrocarError(f"{path}: the entry {name!r} belongs to no recording")
+            raise TrocarError(f"{path}: the entry {shown(name)} belongs to no recording")
     if "t" not in fields:
         raise TrocarError(f"{path}: t is missing")
     return fields
+
+
+def _arrays(content: bytes) -> dict[str, Any]:
+    """The arrays of an .npz file. Sizes are checked before anything is unpacked, so a small file stays small."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        entries = archive.infolist()
+        total = sum(entry.file_size for entry in entries)
+        if total > max(UNPACKED, RATIO * len(content)):
+            raise TrocarError(f"its entries unpack to {size(total)}, from a file of {size(len(content))}")
+        check_memory(3.0 * total, "unpacking it", "Record fewer rows or channels")
+        for entry in entries:
+            if entry.flag_bits & 0x1:
+                raise TrocarError(f"the entry {shown(entry.filename)} is encrypted")
+        return {entry.filename.removesuffix(".npy"): _array(archive.read(entry)) for entry in entries}
+
+
+def _array(data: bytes) -> Any:
+    """An array in NumPy's format, whose header must say how many bytes follow it."""
+    stream = io.BytesIO(data)
+    version = np.lib.format.read_magic(stream)
+    read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
+    shape, _, dtype = read_header(stream)
+    claimed, there = math.prod(shape) * dtype.itemsize, len(data) - stream.tell()
+    if dtype.kind not in "biufU" or min(shape, default=0) < 0 or claimed != there:
+        raise TrocarError(f"an array {shape} of {dtype} in {there} bytes")
+    return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from trocar.arms import Arm, load_arm
-from trocar.errors import TrocarError, check_known
+from trocar.errors import TrocarError, check_known, check_type, shown
 from trocar.files import write_whole
 from trocar.recording import csv_file, npz_file
 from trocar.recording.channels import JOINT_COLUMN, NAME, SPACES, TIP_COMMANDS, UNITS
 from trocar.recording.motor_columns import joint_from_columns
-from trocar.spatial import Array
+from trocar.spatial import Array, real_array
 
 SUFFIXES = (".npz", ".csv")
 
@@ -65,13 +65,18 @@ class Recording:
 
     def __post_init__(self) -> None:
         for name in ("joints", "joint_units"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+            value = getattr(self, name)
+            if not isinstance(value, list | tuple):
+                raise InvalidRecording(f"{name} must be a list of texts, got {shown(value)}")
+            object.__setattr__(self, name, tuple(value))
+        for name in ("commands", "extra", "extra_units", "provenance"):
+            check_type(name, getattr(self, name), Mapping, "a mapping by name")
         self._check_names()
         t = _frozen("t", self.t)
         if t.ndim != 1 or t.size == 0:
             raise InvalidRecording(f"t must have shape (N,) with N >= 1, got {t.shape}")
         _check_finite("t", t, ())
-        late = np.flatnonzero(np.diff(t) <= 0)
+        late = np.flatnonzero(t[1:] <= t[:-1])
         if late.size:
             k = int(late[0]) + 1
             raise InvalidRecording(f"t = {t[k]} s does not come after {t[k - 1]} s; times must increase", k)
@@ -188,13 +193,13 @@ class Recording:
         if array.ndim not in (1, 2) or array.shape[0] != self.t.size or array.size == 0:
             raise InvalidRecording(f"{name} must have shape ({self.t.size},) or ({self.t.size}, k), got {array.shape}")
         if array.ndim == 1 and (name == "t" or JOINT_COLUMN.fullmatch(name)):
-            raise InvalidRecording(f"the channel name {name!r} would read as a joint's; choose another")
+            raise InvalidRecording(f"the channel name {shown(name)} would read as a joint's; choose another")
         _check_finite(name, array, ())
         return array
 
     def _check_names(self) -> None:
-        if not self.joints or len(set(self.joints)) != self.n:
-            raise InvalidRecording(f"joints must be one or more different names, got {list(self.joints)}")
+        if not self.joints or len({str(name) for name in self.joints}) != self.n:
+            raise InvalidRecording(f"joints must be one or more different names, got {shown(self.joints)}")
         if len(self.joint_units) != self.n:
             raise InvalidRecording(f"{len(self.joint_units)} joint_units for {self.n} joints")
         check_known("space of a recording", SPACES, self.space)
@@ -202,11 +207,11 @@ class Recording:
         check_known("command", (*UNITS, *TIP_COMMANDS), *self.commands)
         check_known("extra_units: channel", self.extra, *self.extra_units)
         for unit in self.extra_units.values():
-            if re.search(r"[\[\],\n\r]", unit):
-                raise InvalidRecording(f"the unit {unit!r} holds a bracket, a comma or a line break")
+            if not isinstance(unit, str) or re.search(r"[\[\],\n\r]", unit):
+                raise InvalidRecording(f"the unit {shown(unit)} holds a bracket, a comma or a line break")
         for name in (*self.joints, *self.extra):
-            if not NAME.fullmatch(name):
-                raise InvalidRecording(f"the name {name!r} must be a letter, then letters, digits, _ . or -")
+            if not (isinstance(name, str) and NAME.fullmatch(name)):
+                raise InvalidRecording(f"the name {shown(name)} must be a letter, then letters, digits, _ . or -")
 
 
 def _suffix(path: str | os.PathLike[str]) -> str:
@@ -217,10 +222,12 @@ def _suffix(path: str | os.PathLike[str]) -> str:
 
 
 def _frozen(name: str, value: object) -> Array:
+    if isinstance(value, np.ndarray) and value.dtype == bool:
+        value = value.astype(float)  # a channel of flags
     try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InvalidRecording(f"{name} is not an array of numbers: {error}") from None
+        array = real_array(name, value).copy()
+    except TrocarError as error:
+        raise InvalidRecording(str(error)) from None
     array.setflags(write=False)
     return array
 
@@ -237,8 +244,8 @@ def _plain(provenance: Mapping[str, Any]) -> dict[str, Any]:
     """The mapping as a file gives it back: tuples become lists."""
     for key in provenance:
         if not isinstance(key, str) or not re.fullmatch(r"\w[^:\n\r]*", key):
-            raise InvalidRecording(f"the provenance key {key!r} must be one line of text without a colon")
+            raise InvalidRecording(f"the provenance key {shown(key)} must be one line of text without a colon")
     try:
         return dict(json.loads(json.dumps(dict(provenance), allow_nan=False)))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InvalidRecording(f"provenance holds what JSON cannot: {error}") from None

@@ -9,16 +9,18 @@ import numpy as np
 
 from trocar.arms import Arm
 from trocar.errors import TrocarError
+from trocar.files import memory, read_whole
 from trocar.recording.motor_columns import column_units, space_of, table_columns
 from trocar.recording.recording import InvalidRecording, Recording
 
+LINE = 100_000  # most characters of the first line
 RATE = 200.0  # [Hz], of the tables of Wang et al. 2019
 
 
 def is_table(path: Path) -> bool:
     """True if the first line of a text file holds numbers only."""
     with open(path, encoding="utf-8-sig", errors="replace") as stream:
-        first = stream.readline()
+        first = stream.readline(LINE)
     try:
         return len([float(x) for x in first.split(",")]) > 0
     except ValueError:
@@ -35,7 +37,10 @@ def read_table(path: Path, arm: Arm, columns: Sequence[str] | None = None, rate:
     columns = table_columns(arm) if columns is None else tuple(columns)
     rate = RATE if rate is None else rate
     try:
-        rows = np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8-sig")
+        text = read_whole(path, "table", memory() // 4).decode("utf-8-sig")
+        rows = np.loadtxt(text.splitlines(), delimiter=",", ndmin=2)
+    except TrocarError:
+        raise
     except ValueError as error:
         raise TrocarError(f"{path}: not a table of numbers separated by commas: {error}") from None
     if not (np.isfinite(rate) and rate > 0):

@@ -59,7 +59,7 @@ class Commands(ABC, Generic[R]):
     def retune(self, gains: Mapping[str, float], arm: str | None = None) -> R:
         """Change some gains of the controller."""
         # which gains there are is up to the controller when the command is carried out
-        name, given = self.name(arm), {key: arguments.number(key, value, 0.0, 1e6) for key, value in gains.items()}
+        name, given = self.name(arm), arguments.named_numbers("gains", gains)
         return self._do(lambda live: live.drivers[name].retune(given))
 
     def move_joints(self, q: ArrayLike, arm: str | None = None) -> R:
@@ -110,12 +110,17 @@ class Commands(ABC, Generic[R]):
         A source that raises is disconnected and reported; the arms then hold their last targets.
         """
         steps = round(arguments.number("period", period, TIMESTEP, 10.0) / TIMESTEP)
-        return self._do(lambda live: live.connect_input(name, source, steps))
+        checked = arguments.text("name", name)
+        if not callable(source):
+            raise TrocarError(f"source must be a function of the simulation, got {source!r}")
+        return self._do(lambda live: live.connect_input(checked, source, steps))
 
     def disconnect(self, name: str) -> R:
         """End an input; does nothing if there is none of that name."""
-        return self._do(lambda live: live.connect_input(name, None))
+        checked = arguments.text("name", name)
+        return self._do(lambda live: live.connect_input(checked, None))
 
     def set_status(self, name: str, text: str | None) -> R:
         """Show a short text under a name, in every frame from now on; None removes it."""
-        return self._do(lambda live: live.put_status(name, text))
+        checked = arguments.text("name", name), None if text is None else arguments.text("text", text)
+        return self._do(lambda live: live.put_status(*checked))

@@ -32,6 +32,8 @@ REST = 0.002  # [s]
 SPEEDS = (0.05, 10.0)  # simulated per real time
 PATIENCE = 60.0  # to wait for an answer: rebuilding a scene on a busy machine takes its time [s]
 
+MOST_WAITING = 10_000  # commands
+
 T = TypeVar("T")
 
 
@@ -139,9 +141,12 @@ class Session(Commands[Future[None]]):
             return question(self._live)
         if self._thread.ident is None:
             raise TrocarError("the simulation is not running: start() the session first")
+        future = self._post(question, told=True)
         try:
-            return self._post(question, told=True).result(timeout)
+            return future.result(timeout)
         except TimeoutError:
+            if future.done():  # the question's own error
+                raise
             raise TrocarError(f"the simulation did not answer within {timeout:g} s") from None
 
     def settled(self, timeout: float = PATIENCE) -> Frame:
@@ -159,6 +164,8 @@ class Session(Commands[Future[None]]):
         with self._gate:
             if self._ended:
                 raise self._refusal()
+            if self._commands.qsize() >= MOST_WAITING:
+                raise TrocarError(f"the simulation is busy: {MOST_WAITING} commands wait; try again later")
             self._commands.put((command, future, told))
         self._wake.set()
         return future
@@ -208,7 +215,7 @@ class Session(Commands[Future[None]]):
                 self._factor, simulated, measured = simulated / (now - measured), 0.0, now
             if now - published >= PUBLISH:
                 published = now
-                self._publish()
+                self._publish_or_pause()
             self._wake.wait(REST)
             self._wake.clear()
 
@@ -219,17 +226,26 @@ class Session(Commands[Future[None]]):
             if not future.set_running_or_notify_cancel():
                 continue
             try:
-                future.set_result(command(self._live))
+                result = command(self._live)
             except BaseException as error:
                 try:
-                    if not isinstance(error, Exception):
-                        raise
-                    if self._stepping:
-                        self._recover(error)
-                    elif not (told and isinstance(error, TrocarError)):
-                        self.messages.post(_text(error), "error")
-                finally:  # nobody waits for ever, and who waits finds the message posted
+                    self._report(error, told)
+                finally:  # who waits finds the message posted
                     future.set_exception(error)
+            else:
+                future.set_result(result)
+            finally:
+                if not future.done():  # an error was lost: nobody waits for ever
+                    future.set_exception(TrocarError("the simulation did not say how the command ended"))
+
+    def _report(self, error: BaseException, told: bool) -> None:
+        """Deal with the error of a command; one that is no `Exception` ends the thread."""
+        if not isinstance(error, Exception):
+            raise error
+        if self._stepping:
+            self._recover(error)
+        elif not (told and isinstance(error, TrocarError)):
+            self.messages.post(_text(error), "error")
 
     def _advance(self, until: float) -> float:
         """Take the steps that are due, for as long as there is time; returns the simulated time [s]."""
@@ -252,17 +268,28 @@ class Session(Commands[Future[None]]):
         """Pause after a step that failed, and put the arms where they started, or hold them where they are."""
         self._stepping = False
         self._set_playing(False)
-        if isinstance(error, Diverged):
-            self._live.reset()
-            done = "back at the start"
-        else:
-            self._live.hold()
-            done = f"held by {DEFAULT_CONTROLLER}"
-        self.messages.post(f"{_text(error)}. Paused; {', '.join(self.arms)} {done}", "error")
+        try:
+            if isinstance(error, Diverged):
+                self._live.reset()
+                done = f"{', '.join(self.arms)} back at the start"
+            else:
+                self._live.hold()
+                done = f"{', '.join(self.arms)} held by {DEFAULT_CONTROLLER}"
+        except Exception as another:  # whatever it is, the thread goes on and takes commands
+            done = f"{', '.join(self.arms)} left as they are: {_text(another)}"
+        self.messages.post(f"{_text(error)}. Paused; {done}", "error")
 
     def _publish(self) -> Frame:
         self._frame = self._live.frame(self._playing, self._speed, self._factor)
         return self._frame
+
+    def _publish_or_pause(self) -> None:
+        """Publish a frame; where that fails, the last one stays and time stands."""
+        try:
+            self._publish()
+        except Exception as error:
+            if self._playing:
+                self._recover(error)
 
     def _set_playing(self, playing: bool) -> None:
         self._playing, self._due = playing, 0.0

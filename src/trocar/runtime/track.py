@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -14,12 +16,15 @@ from trocar.arms import ARMS, Arm
 from trocar.arms.parameters import SETS
 from trocar.errors import TrocarError, check_known
 from trocar.recording import Recording, differences, load_recording
+from trocar.runtime import arguments
 from trocar.runtime.description import ArmDescription, SceneDescription
 from trocar.runtime.frame import ArmFrame, Frame
 from trocar.runtime.settings import Settings
 from trocar.spatial import Array
 
 CHANNELS = ("q", "dq", "ddq", "tau")
+SUFFIXES = (".csv", ".npz")  # of files that are given by their content
+MOST_UNPACKED = 512 << 20  # [bytes]
 
 
 class Track:
@@ -50,14 +55,19 @@ class Track:
 
     @classmethod
     def from_bytes(cls, name: str, content: bytes, settings: Settings | None = None) -> Track:
-        """A recording from the name and the content of a file."""
+        """A recording from the name and the content of a file, .csv or .npz."""
+        suffix = Path(name).suffix.lower()
+        if suffix not in SUFFIXES:
+            raise TrocarError(f"{name!r}: a recording is a .csv or .npz file")
+        if suffix == ".npz":
+            _check_unpacked(name, content)
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / Path(name).name
+            path = Path(folder) / f"recording{suffix}"  # the name is the other side's, and may be anything
             path.write_bytes(content)
             try:
-                return cls.load(path, settings)
+                return cls(load_recording(path, (settings or Settings()).arm), Path(name).name, settings)
             except TrocarError as error:
-                raise TrocarError(str(error).replace(f"{folder}/", "")) from None
+                raise TrocarError(str(error).replace(str(path), Path(name).name)) from None
 
     @property
     def description(self) -> ArmDescription:
@@ -104,6 +114,17 @@ class Track:
         )
 
 
+def _check_unpacked(name: str, content: bytes) -> None:
+    """Refuse a small file that unpacks to a huge one."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as file:
+            size = sum(entry.file_size for entry in file.infolist())
+    except (zipfile.BadZipFile, ValueError, EOFError):
+        return  # the reader says what is wrong with it
+    if size > MOST_UNPACKED:
+        raise TrocarError(f"{name}: {size >> 20} MB when unpacked; at most {MOST_UNPACKED >> 20} MB are read")
+
+
 def settings_of(recording: Recording, default: Settings) -> Settings:
     """Settings of the arm of a recording, from its provenance and, where that has none, from `default`."""
     known = recording.provenance
@@ -114,11 +135,12 @@ def settings_of(recording: Recording, default: Settings) -> Settings:
         default = Settings()
     if known.get("parameters") in SETS.get(arm, ()):
         found["parameters"] = known["parameters"]
-    if known.get("instrument", "none") != "none":
-        found["instrument"] = known["instrument"]
-    found |= {key: known[key] for key in ("counterweight", "friction") if key in known}
-    if "gravity" in known:
-        found["gravity"] = tuple(float(g) for g in known["gravity"])
+    stated = {key: known[key] for key in ("counterweight", "friction", "instrument", "gravity") if key in known}
+    if stated.get("instrument") == "none":
+        del stated["instrument"]
+    found |= arguments.changes(stated)
+    if "gravity" in found:
+        found["gravity"] = tuple(found["gravity"].tolist())
     return replace(default, scene=None, objects=None, arms={}, set_up={}, **found)
 
 

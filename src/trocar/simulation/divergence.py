@@ -4,27 +4,57 @@ from __future__ import annotations
 
 import io
 import logging
+import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import mujoco
 import numpy as np
 
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, shown
 from trocar.files import write_whole
 from trocar.spatial import Array
+
+KEPT = "TROCAR_DIVERGED_STATES"  # environment variable: number of saved states to keep
+PREFIX, STATE = "trocar-diverged-", "last_state.npz"  # folder in the temporary folder, and the file in it
 
 
 class Diverged(TrocarError):
     """The simulation produced accelerations that are not finite or absurdly large."""
 
 
-def save_states(data: mujoco.MjData, tau: Array) -> Path:
-    """Write time, positions, velocities, accelerations and efforts to an .npz file in the temporary folder."""
+def save_states(data: mujoco.MjData, tau: Array) -> str:
+    """Write time, positions, velocities, accelerations and efforts to an .npz file in the temporary folder.
+
+    Returns where the state is, or why it is not saved, in words. Of the files of this user the last five are kept; the
+    environment variable TROCAR_DIVERGED_STATES sets another number, 0 for none.
+    """
+    kept = os.environ.get(KEPT, "5")
+    if not kept.isdecimal():
+        return f"the last state is not saved: {KEPT} must be a whole number, got {shown(kept)}"
+    if int(kept) == 0:
+        return f"the last state is not saved ({KEPT} = 0)"
     buffer = io.BytesIO()
     np.savez(buffer, t=data.time, q_tree=data.qpos, dq_tree=data.qvel, ddq_tree=data.qacc, tau=tau)
-    folder = Path(tempfile.mkdtemp(prefix="trocar-diverged-"))
-    return write_whole(folder / "last_state.npz", buffer.getvalue())
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        path = write_whole(folder / STATE, buffer.getvalue())
+    except OSError as error:  # a full disk must not hide the divergence
+        return f"the last state cannot be saved: {error.strerror}"
+    _remove_older(folder, int(kept))
+    return f"the last state is in {path}"
+
+
+def _remove_older(newest: Path, kept: int) -> None:
+    """Remove all but the last `kept` saved states of this user."""
+    with suppress(OSError):  # another process may be removing them too
+        found = [path for path in newest.parent.glob(f"{PREFIX}*") if path != newest]
+        ours = [(path.stat().st_mtime_ns, path) for path in found if path.stat().st_uid == os.getuid()]
+        for _, folder in sorted(ours)[: max(0, len(ours) + 1 - kept)]:
+            with suppress(OSError):
+                (folder / STATE).unlink(missing_ok=True)
+                folder.rmdir()
 
 
 def log_mujoco_warnings() -> None:

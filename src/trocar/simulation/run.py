@@ -16,6 +16,7 @@ from trocar.arms.arm import LIMIT_TOLERANCE
 from trocar.control import Reference, Setpoint, State, TipMotion, hold
 from trocar.control.controller import checked_positive
 from trocar.errors import TrocarError, check_known, check_type, shown
+from trocar.files import check_memory
 from trocar.recording import Recording
 from trocar.simulation.scene import Scene
 from trocar.simulation.simulated_arm import SimulatedArm
@@ -102,6 +103,7 @@ def simulate(
         controllers, references = dict(controller), dict(reference or {})
         _check_names(scene, controllers, references)
     steps = max(1, math.ceil(duration / scene.timestep * (1.0 - 1e-12)))
+    _check_memory(-(-steps // int(every)), arms, diagnostics)
     runs = [
         _Run(arm, scene.stepped[name], controllers[name], references.get(name), steps, int(every), diagnostics)
         for name, arm in arms.items()
@@ -126,6 +128,14 @@ def _check_names(scene: Scene, controllers: Mapping[str, object], references: Ma
     for name in scene.arms:
         if name not in controllers:
             raise TrocarError(f"no controller for {name}: a scene needs one for each of {', '.join(scene.arms)}")
+
+
+def _check_memory(rows: int, arms: Mapping[str, SimulatedArm], diagnostics: bool) -> None:
+    """Raise an error before a run whose recordings would not fit into memory."""
+    # While a run is made into a recording: rows of states, efforts, link accelerations and commands, and as much again.
+    numbers = sum(2 * (11 * arm.n + len(arm.arm.bodies)) + 40 * diagnostics for arm in arms.values())
+    what = f"recording {rows:.3g} rows of {', '.join(arm.arm.name for arm in arms.values())}"
+    check_memory(8.0 * numbers * rows, what, "Simulate a shorter duration or record fewer steps (every=)")
 
 
 class _Run:

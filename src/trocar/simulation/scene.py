@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from trocar.appearance.kinematic_model import BASE, SET_UP, set_up_poses
 from trocar.arms import ARMS, Arm, load_arm
 from trocar.arms.arm import GRAVITY
-from trocar.errors import TrocarError, check_known
+from trocar.errors import TrocarError, check_known, shown
 from trocar.mechanics.cart import Cart, load_cart
 from trocar.simulation.arm_options import ArmOptions, LoadedArm
 from trocar.simulation.divergence import Diverged, save_states
@@ -30,6 +30,7 @@ from trocar.simulation.stepped_arm import SteppedArm
 from trocar.spatial import Array, checked_pose, pose, quaternion, rotation
 
 WORLD_GRAVITY = np.array([0.0, 0.0, -GRAVITY])
+LONGEST_NAME = 60  # [characters]
 MOST_ARMS = 30  # bits of MuJoCo's collision masks
 OVERLAP = 1e-6  # [m] by which things may start inside each other
 
@@ -115,7 +116,11 @@ class Scene:
             contacts=self._contacts_on,
             prefixed=prefixed,
         )
-        self._engine = engine = Engine(simulated(self.spec, alone=len(loaded) == 1).compile(), accuracy)
+        try:
+            model = simulated(self.spec, alone=len(loaded) == 1).compile()
+        except ValueError as error:
+            raise TrocarError(f"MuJoCo refuses the model: {error}") from None
+        self._engine = engine = Engine(model, accuracy)
         self.model, self.data = engine.model, engine.data
         self.stepped = {
             name: SteppedArm(arm, engine, f"{name}/" if prefixed else "", self._gravity(name))
@@ -333,13 +338,12 @@ class Scene:
         return arm
 
     def _raise_diverged(self) -> None:
-        path = save_states(self.data, np.concatenate([arm.tau for arm in self.arms.values()]))
+        saved = save_states(self.data, np.concatenate([arm.tau for arm in self.arms.values()]))
         accelerations = {name: self._engine.qacc[stepped.slice.v] for name, stepped in self._items}
         runaway = [name for name, qacc in accelerations.items() if not qacc.dot(qacc) < RUNAWAY]
         raise Diverged(
-            f"the simulation of {' and '.join(runaway) or 'an object'} diverged at t = {self.time:.4f} s; the last "
-            f"state is in {path}. Efforts too large for the step, or a controller that is unstable at it, are the "
-            "usual causes"
+            f"the simulation of {' and '.join(runaway) or 'an object'} diverged at t = {self.time:.4f} s; {saved}. "
+            "Efforts too large for the step, or a controller that is unstable at it, are the usual causes"
         )
 
 
@@ -350,8 +354,13 @@ def carried(arms: Mapping[str, SceneArm]) -> dict[str, str]:
 
 def _loaded(name: str, given: SceneArm, cart: Cart | None) -> LoadedArm:
     """An arm of the scene with its parameters, or an error that names it."""
-    if not name or "/" in name:
-        raise TrocarError(f"an arm of a scene needs a name without '/', got {name!r}")
+    # recordings are files of this name
+    plain = isinstance(name, str) and name[:1].isalnum() and name.isprintable() and not set(name) & set("/\\")
+    if not plain or len(name) > LONGEST_NAME:
+        raise TrocarError(
+            "the name of an arm in a scene starts with a letter or digit, has no '/', '\\' or line break and at most "
+            f"{LONGEST_NAME} characters, got {shown(name)}"
+        )
     try:
         if given.mount is None:
             if given.arm is None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
-from importlib.resources import files
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -12,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from trocar.arms import ARMS
-from trocar.arms.file_fields import Fields
+from trocar.arms.file_fields import HEAVIEST, LONGEST, Fields
 from trocar.arms.suj import CARTS
-from trocar.errors import TrocarError, UnknownName, check_known
+from trocar.errors import TrocarError, UnknownName, shown
 from trocar.mechanics.cart import load_cart
 from trocar.simulation.modelling.arm_model import INTEGRATORS
 from trocar.simulation.objects.assembly import Object
@@ -23,12 +21,15 @@ from trocar.simulation.objects.soft_slab import SoftSlab
 from trocar.simulation.objects.solid import Solid, needle
 from trocar.simulation.scene import Scene, SceneArm, carried
 from trocar.spatial import Array, pose, rotation
+from trocar.toml_file import read_toml
 
+SCENES = Path(__file__).parent / "scenes"
 SCENE_FIELDS = ("timestep", "accuracy", "contacts", "cart", "set_up", "arms", "objects")
 BUILT_IN = ("psm", "cart_classic", "cart_si", "masters")
 FILES = ("parameters", "instrument")  # fields of an arm that may name a file
 FLAGS, NUMBERS = ("counterweight", "friction", "limits", "motor_limits"), ("rotor_inertia", "added_mass")
 ARM_FIELDS = ("arm", "mount", "position", "rpy", "q", *FILES, "endoscope", *FLAGS, *NUMBERS)
+SMALLEST = 1e-6  # [m], of an object
 SHAPES = ("box", "sphere", "cylinder", "capsule", "needle", "slab")
 
 
@@ -38,42 +39,45 @@ def load_scene(source: str | PathLike[str], **options: Any) -> Scene:
     Args:
         options: timestep, accuracy, contacts of `Scene`, in place of what the file says; objects, beside its own.
     """
-    if not isinstance(source, (str, PathLike)):
-        raise UnknownName("scene", source, (*BUILT_IN, "a path ending in .toml"))
-    name = fspath(source)
+    table, name = _read(source)
+    folder = Path(name).parent if name.endswith(".toml") else Path()
+    return _scene(table, name, folder, options)
+
+
+def timestep_of(source: str | PathLike[str]) -> float | None:
+    """The time step that a scene asks for [s]; None if it leaves it to the program that runs it."""
+    table, name = _read(source)
+    return Fields(table, name).number("timestep") if "timestep" in table else None
+
+
+def _read(source: str | PathLike[str]) -> tuple[dict[str, Any], str]:
+    """Content and name of a scene, from a file or built in."""
+    name = fspath(source) if isinstance(source, str | PathLike) else ""
     if name.endswith(".toml"):
-        path = Path(name)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise TrocarError(f"the scene file {name!r} cannot be read: {error}") from None
-        return _scene(text, name, path.parent, options)
+        return read_toml(name, "scene file"), name
     if name not in BUILT_IN:
-        raise UnknownName("scene", name, (*BUILT_IN, "a path ending in .toml"))
-    resource = files("trocar.simulation").joinpath("scenes", f"{name}.toml")
-    return _scene(resource.read_text(encoding="utf-8"), name, Path(), options)
+        raise UnknownName("scene", source, (*BUILT_IN, "a path ending in .toml"))
+    return read_toml(SCENES / f"{name}.toml", "scene file"), name
 
 
-def _scene(text: str, name: str, folder: Path, options: Mapping[str, Any]) -> Scene:
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise TrocarError(f"{name} is not TOML: {error}") from None
+def _scene(table: Mapping[str, Any], name: str, folder: Path, options: Mapping[str, Any]) -> Scene:
     fields = Fields(table, name)
+    fields.check_known(SCENE_FIELDS)
     chosen: dict[str, Any] = {
-        "timestep": fields.number("timestep", 1e-3),
+        "timestep": fields.positive("timestep", 1e-3, unit="s"),
         "accuracy": fields.choice("accuracy", tuple(INTEGRATORS), "fast"),
         "contacts": fields.flag("contacts", True),
     }
-    arms = {key: _arm(entry, f"{name}: arms.{key}", folder) for key, entry in _tables(table, "arms", name).items()}
-    objects = [_object(entry, f"{name}: object {k + 1}") for k, entry in enumerate(_list(table, "objects", name))]
+    arms = {key: _arm(entry, folder) for key, entry in fields.tables("arms").items()}
+    objects = [_object(Fields(entry, f"{name}: object {k + 1}")) for k, entry in enumerate(_objects(table, name))]
     cart = None
     if "cart" in table:
         kind = fields.choice("cart", CARTS, "")
-        cart = load_cart(kind, q_setup=_tables(table, "set_up", name), instruments=carried(arms))
+        joints = fields.table("set_up") if "set_up" in fields else Fields({}, name)
+        q_setup = {mount: joints.numbers(mount) for mount in joints}
+        cart = load_cart(kind, q_setup=q_setup, instruments=carried(arms))
     elif "set_up" in table:
         raise TrocarError(f"{name}: 'set_up' are joints of a cart, but the file names no cart")
-    check_known(f"{name}: field", SCENE_FIELDS, *table)
     try:
         things = [*objects, *options.get("objects", ())]
         return Scene(arms, cart=cart, **{**chosen, **options, "objects": things})
@@ -81,11 +85,10 @@ def _scene(text: str, name: str, folder: Path, options: Mapping[str, Any]) -> Sc
         raise TrocarError(f"{name}: {error}") from None
 
 
-def _arm(entry: Mapping[str, Any], where: str, folder: Path) -> SceneArm:
-    fields = Fields(entry, where)
+def _arm(fields: Fields, folder: Path) -> SceneArm:
     given: dict[str, Any] = {}
-    for key, value in entry.items():
-        check_known(f"{where}: field", ARM_FIELDS, key)
+    fields.check_known(ARM_FIELDS)
+    for key in fields:
         if key in FLAGS:
             given[key] = fields.flag(key, True)
         elif key in NUMBERS:
@@ -93,10 +96,10 @@ def _arm(entry: Mapping[str, Any], where: str, folder: Path) -> SceneArm:
         elif key == "arm":
             given[key] = fields.choice(key, tuple(ARMS), "")
         elif key == "q":
-            given[key] = fields.vector(key, len(value) if isinstance(value, list) else 1)
+            given[key] = np.array(fields.numbers(key))
         elif key in ("position", "rpy"):
             given["base"] = _pose(fields)
-        elif key == "endoscope" and not isinstance(value, str):
+        elif key == "endoscope" and not fields.is_text(key):
             given[key] = fields.number(key, least=0)
         else:
             text = fields.text(key)
@@ -104,8 +107,7 @@ def _arm(entry: Mapping[str, Any], where: str, folder: Path) -> SceneArm:
     return SceneArm(**given)
 
 
-def _object(entry: Mapping[str, Any], where: str) -> Object:
-    fields = Fields(entry, where)
+def _object(fields: Fields) -> Object:
     name, T = fields.text("name"), _pose(fields)
     kind = fields.choice("shape", SHAPES, "")
     friction = fields.number("friction", 0.5, least=0.0)
@@ -115,9 +117,9 @@ def _object(entry: Mapping[str, Any], where: str) -> Object:
         red, green, blue = fields.vector("colour", 3, (0.80, 0.60, 0.45)).tolist()
         looks: dict[str, Any] = {"friction": friction, "colour": (red, green, blue)}
         if kind == "slab":
-            made = SoftSlab(name, fields.vector("size", 3), T, young=fields.number("young", 3e4), **looks)
+            made = SoftSlab(name, _size(fields), T, young=fields.positive("young", 3e4, most=1e12, unit="Pa"), **looks)
         else:
-            mass = fields.number("mass", 0.0)  # none: fixed
+            mass = fields.number("mass", 0.0, least=0.0, most=HEAVIEST, unit="kg")  # none: fixed
             made = Solid(name, _shape(kind, fields), T, mass=mass or None, **looks)
     fields.check_all_read()
     return made
@@ -126,12 +128,19 @@ def _object(entry: Mapping[str, Any], where: str) -> Object:
 def _shape(kind: str, fields: Fields) -> Obstacle:
     """A shape about the origin, rods along z."""
     if kind == "box":
-        return Box(np.zeros(3), fields.vector("size", 3))
-    radius = fields.number("radius")
+        return Box(np.zeros(3), _size(fields))
+    radius = fields.number("radius", least=SMALLEST, most=LONGEST, unit="m")
     if kind == "sphere":
         return Sphere(np.zeros(3), radius)
-    half = np.array([0.0, 0.0, fields.number("length") / 2])
+    half = np.array([0.0, 0.0, fields.number("length", least=SMALLEST, most=LONGEST, unit="m") / 2])
     return (Cylinder if kind == "cylinder" else Capsule)(-half, half, radius)
+
+
+def _size(fields: Fields) -> Array:
+    size = fields.vector("size", 3, most=LONGEST, unit="m")
+    if size.min() < SMALLEST:
+        raise fields.error(f"'size' must be at least {SMALLEST:g} m in each direction, got {shown(size.tolist())}")
+    return size
 
 
 def _pose(fields: Fields) -> Array:
@@ -141,15 +150,8 @@ def _pose(fields: Fields) -> Array:
     return pose(R, fields.vector("position", 3, (0.0, 0.0, 0.0)))
 
 
-def _tables(table: Mapping[str, Any], key: str, name: str) -> dict[str, Any]:
-    value = table.get(key, {})
-    if not isinstance(value, dict) or (key == "arms" and not all(isinstance(v, dict) for v in value.values())):
-        raise TrocarError(f"{name}: '{key}' must be tables, such as [{key}.PSM1]")
-    return value
-
-
-def _list(table: Mapping[str, Any], key: str, name: str) -> list[Any]:
-    value = table.get(key, [])
+def _objects(table: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    value = table.get("objects", [])
     if not isinstance(value, list) or not all(isinstance(v, dict) for v in value):
-        raise TrocarError(f"{name}: '{key}' must be a list of tables: [[{key}]]")
+        raise TrocarError(f"{name}: 'objects' must be a list of tables: [[objects]]")
     return value

@@ -1,27 +1,163 @@
-"""The web server: on the loopback by default, at exactly the requested port."""
+"""The web server: on the loopback by default, at exactly the requested port, for those who have its address."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import io
+import logging
 import os
 import socket
 import sys
+import threading
+import time
 import webbrowser
+from collections.abc import Callable, Iterator
+from functools import partial
+from http import HTTPStatus
+from typing import Any
 
 import viser
+import websockets.asyncio.server
+from websockets.asyncio.server import ServerConnection
+from websockets.http11 import Request, Response
+from websockets.protocol import State
 
 from trocar.errors import TrocarError
+from trocar.viewer.access import LOOPBACK, Access
+from trocar.viewer.inbox import MOST_MESSAGE, Inbox, Sender
 
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
+MOST_BROWSERS = 16
+RATE, BURST = 100.0, 300  # messages of one browser: per second, and at once
+TURN = 0.1  # real time after which who waits looks again [s]
+# The page in no frame of another site; its address, which holds the token, in no link that leaves it.
+HEADERS = {
+    "Content-Security-Policy": "frame-ancestors 'self'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+_replacing = threading.Lock()
+_quiet = logging.getLogger("trocar.viewer.server")  # handshakes that fail are the other side's business
+_quiet.addHandler(logging.NullHandler())
+_quiet.propagate = False
 
 
-def serve(host: str = "127.0.0.1", port: int = 8080) -> viser.ViserServer:
+class PageServer(viser.ViserServer):
+    """viser's server behind two checks: of who connects, and of every message that comes in.
+
+    Attributes:
+        access: token and rules of connections. inbox: checks of messages. rate: messages per second of one browser.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        self.access = Access(host)
+        self.inbox = Inbox(self._control, lambda name: self.scene.get_handle_by_name(name))
+        self.rate = RATE
+        self._connections: set[ServerConnection] = set()
+        self._guarded = False
+        with _replaced_serve(self._guard), contextlib.redirect_stdout(io.StringIO()):  # the command has its own banner
+            super().__init__(host=host, port=port, verbose=False)
+        if not self._guarded:
+            stop(self)
+            raise TrocarError(f"viser {viser.__version__} cannot be guarded: pip install 'trocar[view]'")
+
+    def _control(self, uuid: str) -> Any:
+        return self.gui._gui_input_handle_from_uuid.get(uuid)  # viser has no public way from an identifier to a control
+
+    def _guard(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Options of the websocket server with the checks added."""
+        self._guarded = True
+        return options | {
+            "process_request": partial(self._answer, options["process_request"]),
+            "create_connection": partial(_CheckedConnection, self),
+            "max_size": MOST_MESSAGE,
+            "logger": _quiet,
+        }
+
+    def _answer(
+        self, page: Callable[..., Response | None], connection: ServerConnection, request: Request
+    ) -> Response | None:
+        """Answer a request, or None to open a websocket."""
+        refusal = self.access.refusal(request)
+        if refusal is not None:
+            return connection.respond(HTTPStatus.FORBIDDEN, f"{refusal}\n")
+        response = page(connection, request)
+        if response is not None:
+            for name, value in (HEADERS | {"Set-Cookie": self.access.cookie}).items():
+                response.headers[name] = value
+        elif len(self._connections) >= MOST_BROWSERS:
+            return connection.respond(
+                HTTPStatus.SERVICE_UNAVAILABLE, f"refused: {MOST_BROWSERS} browsers look already\n"
+            )
+        else:
+            self._connections.add(connection)
+        return response
+
+    def left(self, connection: ServerConnection) -> None:
+        """A connection has ended."""
+        self._connections.discard(connection)
+
+
+class _CheckedConnection(ServerConnection):
+    """A connection from which only checked messages can be received, and no more than at the server's rate.
+
+    Whoever sends more waits: nothing is read from the network meanwhile.
+    """
+
+    def __init__(self, page: PageServer, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._page, self._sender = page, Sender()
+        self._allowance, self._counted = float(BURST), time.monotonic()
+
+    async def recv(self, decode: bool | None = None) -> Any:
+        while True:
+            raw = await super().recv(decode)
+            await self._wait()
+            checked = self._page.inbox.checked(raw, self._sender)
+            if checked is not None:
+                return checked
+
+    async def _wait(self) -> None:
+        """Wait for the turn of a message."""
+        self._allowance -= 1.0
+        while self._refilled() < 0.0 and self.state is State.OPEN:
+            await asyncio.sleep(min(-self._allowance / self._page.rate, TURN))
+
+    def _refilled(self) -> float:
+        now = time.monotonic()
+        self._allowance = min(self._allowance + (now - self._counted) * self._page.rate, float(BURST))
+        self._counted = now
+        return self._allowance
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._page.inbox.forget(self._sender)
+        self._page.left(self)
+        super().connection_lost(exc)
+
+
+@contextlib.contextmanager
+def _replaced_serve(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[None]:
+    """While it lasts, viser starts its websocket server with changed options; it has none of its own for them."""
+    with _replacing:  # one at a time, so that every server gets its own options
+        original: Any = websockets.asyncio.server.serve
+
+        def changed(handler: Any, *address: Any, **options: Any) -> Any:
+            of_viser = str(getattr(handler, "__module__", "")).startswith("viser.")
+            return original(handler, *address, **(change(options) if of_viser else options))
+
+        setattr(websockets.asyncio.server, "serve", changed)  # noqa: B010  # mypy
+        try:
+            yield
+        finally:
+            setattr(websockets.asyncio.server, "serve", original)  # noqa: B010
+
+
+def serve(host: str = "127.0.0.1", port: int = 8080) -> PageServer:
     """A server at exactly this host and port (0: any free one)."""
     _check_free(host, port)
-    with contextlib.redirect_stdout(io.StringIO()):  # viser's banner; the command prints its own
-        server = viser.ViserServer(host=host, port=port, verbose=False)
+    server = PageServer(host, port)
     if port and server.get_port() != port:  # taken meanwhile: viser moves on to the next one
         stop(server)
         raise _taken(host, port)
@@ -34,10 +170,12 @@ def stop(server: viser.ViserServer) -> None:
         server.stop()
 
 
-def address(server: viser.ViserServer) -> str:
+def address(server: PageServer) -> str:
+    """The page's address, with the token that opens it."""
     host = server.get_host()
-    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)
-    return f"http://{host}:{server.get_port()}"
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    host = f"[{host}]" if ":" in host else host
+    return f"http://{host}:{server.get_port()}/?token={server.access.token}"
 
 
 def exposure(host: str) -> str | None:
@@ -45,8 +183,8 @@ def exposure(host: str) -> str | None:
     if host in LOOPBACK:
         return None
     return (
-        f"--host {host}: anyone on the network can watch and control the simulation; "
-        "there is no password. For SSH the default is enough: ssh -L 8080:127.0.0.1:8080 MACHINE"
+        f"--host {host}: anyone on the network who has the printed address can watch and control the simulation, "
+        "and it is sent unencrypted. For SSH the default is enough: ssh -L 8080:127.0.0.1:8080 MACHINE"
     )
 
 

@@ -25,6 +25,8 @@ from trocar.viewer.panels.plots import PlotPanel
 from trocar.viewer.panels.recordings import RecordingPanel
 from trocar.viewer.panels.reports import ReportPanel
 from trocar.viewer.panels.transport import Transport
+from trocar.viewer.plain_text import plain
+from trocar.viewer.server import PageServer
 from trocar.viewer.shown import ShownArm
 
 DRAW, FIGURES, PLOTS = 1 / 40, 0.1, 0.25  # real time between updates of poses, numbers and curves [s]
@@ -32,6 +34,7 @@ ZENITH, HORIZON = (0.72, 0.78, 0.85), (0.93, 0.94, 0.95)  # colours of the backd
 MESSAGE_TIME = 15.0  # a message stays this long [s]
 AWAY, ABOVE = 1.3, 0.1  # of the camera from several arms, and of the point it looks at above their bases [m]
 BEFORE_CART, BEFORE = np.array([0.42, 0.86, 0.28]), np.array([0.5, -0.8, 0.35])  # from the arms to the camera
+MOST_FAILURES = 20  # different errors of the page that are reported
 Cameras = Callable[[Frame], list[Picture]]
 
 
@@ -45,19 +48,21 @@ class ViewerPage:
 
     def __init__(
         self,
-        server: viser.ViserServer,
+        server: PageServer,
         session: Session,
         cameras: Cameras | None = None,
         reports: Path | None = None,
     ) -> None:
         self.server, self.session = server, session
+        server.inbox.report = lambda text: session.messages.post(text, "error")
         self._selected = session.arms[0]
         self._shown = ShownArm.of(session.frame, self._selected)
         self._mechanism = self._shown.about.mechanism()
         self._base = server.scene.add_frame(BASE, show_axes=False)
         self._dirty: set[str] = set()
         self._closing = threading.Event()
-        self._message_until, self._read = 0.0, 0
+        self._message_until, self._read, self._told = 0.0, 0, ""
+        self._failures: set[str] = set()
         self._dress()
         gui = server.gui
         gui.set_panel_label("trocar")
@@ -75,7 +80,7 @@ class ViewerPage:
             self.recordings = RecordingPanel(server, session, self.selected, lambda: self._dirty.add("source"))
         if reports is not None:
             with tabs.add_tab("Reports", viser.Icon.REPORT):
-                self.reports = ReportPanel(server, reports)
+                self.reports = ReportPanel(server, reports, session.messages)
         self._cameras = cameras
         self._seen: Picture | None = None
         pictures = None if cameras is None else cameras(session.frame)
@@ -98,6 +103,11 @@ class ViewerPage:
             self._thread.join(timeout=10.0)
         self.recordings.close()
 
+    @property
+    def running(self) -> bool:
+        """The page is being drawn."""
+        return self._thread.is_alive()
+
     def wait(self) -> None:
         """Return when the page is closed, or on Ctrl-C."""
         while not self._closing.wait(0.5):
@@ -116,7 +126,8 @@ class ViewerPage:
 
     def tell(self, text: str) -> None:
         """Show a message to everyone who looks at the page, including clients that connect later."""
-        self._message.content = f"**Note:** {text}"
+        self._told = text
+        self._message.content = f"**Note:** {plain(text)}"
         self._message.visible = True
         self._message_until = time.perf_counter() + MESSAGE_TIME
         for client in self.server.get_clients().values():
@@ -151,8 +162,15 @@ class ViewerPage:
                         self._curves(shown)
                 self.server.flush()
             except Exception as error:  # a page that fails must say so, and the simulation must not notice
-                traceback.print_exc(file=sys.stderr)
-                self.tell(f"the page failed to draw: {error}")
+                self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """Report an error of the page, once: the next drawing may well fail in the same way."""
+        text = f"the page failed to draw: {error!r}"
+        if text not in self._failures and len(self._failures) < MOST_FAILURES:
+            self._failures.add(text)
+            traceback.print_exception(error, file=sys.stderr)
+            self.session.messages.post(text, "error")
 
     def _draw(self, shown: ShownArm) -> None:
         wanted = set(self._dirty)
@@ -181,7 +199,7 @@ class ViewerPage:
         self.plots.refresh_bars(self._mechanism, shown.state)
         for message in self.session.messages.since(self._read):
             self._read = message.number
-            if not self._message.visible or message.text not in self._message.content:  # a drag may repeat it often
+            if not self._message.visible or message.text != self._told:  # a drag may repeat it often
                 self.tell(message.text)
         if not self.server.get_clients():  # a message waits for someone to read it
             self._message_until = time.perf_counter() + MESSAGE_TIME

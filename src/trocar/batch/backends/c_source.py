@@ -100,7 +100,7 @@ long trocar_run(real *state, const real *fixed, long fixed_row, long fixed_arm, 
                 long input_row, long input_arm, real *log, long every, long arms, long steps, long threads) {
   long first = arms;
   (void)threads;
-#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1) reduction(min : first)
+#pragma omp parallel for schedule(dynamic, 16) num_threads(threads) if (threads > 1) reduction(min : first)
   for (long arm = 0; arm < arms; arm += LANES) {
     const long count = arms - arm;
     V x[STATE + 1], p[FIXED + 1], u[INPUTS + 1], y[OUTPUTS + 1];

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -12,8 +11,8 @@ import numpy as np
 
 from trocar.arms import Arm
 from trocar.control.trajectories import Fourier, PeriodicRun, fourier
-from trocar.errors import TrocarError
-from trocar.files import write_json
+from trocar.errors import TrocarError, shown
+from trocar.files import check_memory, read_json, write_json
 from trocar.identification.excitation.limits import ExcitationLimits
 from trocar.identification.excitation.search import Excitation
 from trocar.recording import Recording
@@ -66,17 +65,17 @@ def effort_table(arm: Arm, found: Excitation, rehearsed: Array | None = None) ->
 
 def load_coefficients(path: Path, arm: Arm) -> Fourier:
     """The Fourier series of a file of coefficients."""
+    what = f"{path} does not hold the coefficients of an excitation"
+    table = read_json(path, "excitation")
+    if not isinstance(table, dict):
+        raise TrocarError(f"{what}: expected an object, got {shown(table)}")
+    for key in ("centre", "a", "b", "frequency"):
+        if key not in table:
+            raise TrocarError(f"{what}: '{key}' is missing")
     try:
-        table = json.loads(path.read_text(encoding="utf-8"))
         motion = fourier(table["centre"], table["a"], table["b"], table["frequency"])
-    except OSError as error:
-        raise TrocarError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise TrocarError(f"{path} is not a text file; --from takes the excitation.json of an earlier search") from None
-    except KeyError as error:
-        raise TrocarError(f"{path} does not hold the coefficients of an excitation: {error} is missing") from None
-    except (ValueError, TypeError) as error:
-        raise TrocarError(f"{path} does not hold the coefficients of an excitation: {error}") from None
+    except (ValueError, TypeError, OverflowError) as error:
+        raise TrocarError(f"{what}: {error}") from None
     if table.get("arm") != arm.name or motion.centre.size != arm.n:
         raise TrocarError(f"{path} is an excitation of {table.get('arm')}, not of {arm.name}")
     return motion
@@ -88,7 +87,9 @@ def rows(
     """The whole run, sampled at `rate` [Hz]: t, q, dq, ddq in the dVRK's joint order; `efforts` in its head."""
     if not (math.isfinite(rate) and rate > 0):
         raise TrocarError(f"rate must be positive [Hz], got {rate!r}")
-    t = np.arange(int(run.duration * rate) + 1) / rate
+    count = run.duration * rate + 1
+    check_memory(count * (1e3 + 8 * 8 * arm.n), f"a motion of {count:.3g} rows", "Choose a lower rate")
+    t = np.arange(int(count)) / rate
     setpoints = [run(float(time)) for time in t]
     q, dq, ddq = (np.array([getattr(s, name) for s in setpoints]) for name in ("q", "dq", "ddq"))
     return Recording(

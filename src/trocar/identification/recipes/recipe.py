@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from trocar.arms import ARMS, Arm, load_arm
 from trocar.arms.elastics import elastic
-from trocar.arms.parameters import DRIVE_TERMS, Dahl, Drive, Parameters, load_parameters
+from trocar.arms.file_fields import Fields
+from trocar.arms.parameters import DRIVE_TERMS, Dahl, Drive, Parameters, drive_coordinate, load_parameters
 from trocar.arms.tables import read, stem
-from trocar.errors import TrocarError, check_known
+from trocar.errors import TrocarError, check_known, shown
 from trocar.identification.consistency import Prior, prior
 from trocar.identification.recipes.general import general_table, prior_of_set
 from trocar.mechanics import Mechanism
@@ -26,6 +25,7 @@ from trocar.mechanics.inertia import from_pseudo_inertia, standard
 from trocar.toml_file import read_toml
 
 RECIPES = ("PSM", "MTML", "MTMR")  # arms with a recipe of their own
+FIELDS = ("arm", "geometry", "prior", "columns", "rate", "filters", "weights", "deltas", "drives", "elastics")
 WEIGHTS = ("prior", "friction", "other")
 FILTERS = ("effort", "motion", "trim", "delay", "slower_than")
 DRIVE_KEYS = ("joints", "motors", "terms", "hysteresis", "slope", "least_Im", "held")
@@ -112,82 +112,82 @@ def recipe_of(arm: str, table: Mapping[str, Any], path: str | Path | None = None
     """The recipe that a table describes, from a file or built in. Errors name the key that is wrong."""
     built_in = f"recipe_{stem(arm)}.toml" if arm in RECIPES else f"general recipe for {arm}"
     where = built_in if path is None else str(path)
-    try:
-        intended = table.get("arm", arm)
-        if stem(intended) != stem(arm):
-            raise TrocarError(f"{where} is a recipe for {intended}, not for {arm}")
-        given = "prior" in table
-        priors = prior_of_set(load_parameters(arm, table["prior"])) if given else prior(arm)
-        return _recipe(load_arm(arm, table["geometry"]), table, priors, where)
-    except KeyError as error:
-        raise TrocarError(f"{where} has no field {error}; compare arms/data/recipe_psm.toml") from None
-    except (TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, TrocarError):
-            raise
-        raise TrocarError(f"{where} is not a recipe: {error}; compare arms/data/recipe_psm.toml") from None
+    fields = Fields(table, where)
+    intended = fields.text("arm") if "arm" in fields else arm
+    if stem(intended) != stem(arm):
+        raise TrocarError(f"{where} is a recipe for {intended}, not for {arm}")
+    priors = prior_of_set(load_parameters(arm, fields.text("prior"))) if "prior" in fields else prior(arm)
+    return _recipe(load_arm(arm, fields.text("geometry")), table, priors, where)
 
 
 def _recipe(robot: Arm, table: Mapping[str, Any], priors: Mapping[str, Prior], where: str) -> Recipe:
-    filters, drives = table["filters"], table["drives"]
-    check_known(f"{where}: [filters]: field", FILTERS, *filters)
-    for drive, entry in drives.items():
-        check_known(f"{where}: [drives.{drive}]: field", DRIVE_KEYS, *entry)
-        check_known(f"{where}: [drives.{drive}]: term", DRIVE_TERMS, *entry["terms"])
-    if len(filters["motion"]) != robot.n:
-        raise TrocarError(f"{where}: [filters] motion needs {robot.n} cut-offs, got {len(filters['motion'])}")
-    held = {
-        f"{drive}.{term}": _factor(entry, term, f"{where}: [drives.{drive}]")
-        for drive, entry in drives.items()
-        for term in entry.get("held", {})
-    }
-    check_known(f"{where}: [weights]: field", WEIGHTS, *table["weights"])
-    weights = Weights(held=held, **{key: float(value) for key, value in table["weights"].items()})
-    if min(weights.prior, weights.friction, weights.other) <= 0:
-        raise TrocarError(f"{where}: [weights] must be positive: without them the estimate is not unique")
+    fields = Fields(table, where)
+    fields.check_known(FIELDS)
+    filters, weights, deltas = fields.table("filters"), fields.table("weights"), fields.table("deltas")
+    filters.check_known(FILTERS)
+    weights.check_known(WEIGHTS)
+    spectra = {name: deltas.numbers(name) for name in deltas}
+    drives = {name: _drive(name, entry, spectra) for name, entry in fields.tables("drives").items()}
+    if not drives:
+        raise fields.error("needs at least one drive, [drives.NAME]; compare arms/data/recipe_psm.toml")
+    motion = filters.numbers("motion")
+    if len(motion) != robot.n or min(motion) <= 0:
+        raise filters.error(f"motion needs {robot.n} positive cut-offs [Hz], got {shown(motion)}")
+    entries = fields.tables("drives")
     return Recipe(
         name=where,
         arm=robot,
-        columns=tuple(table["columns"]) if "columns" in table else None,
-        rate=float(table["rate"]) if "rate" in table else None,
-        effort_cutoff=float(filters["effort"]),
-        motion_cutoffs=tuple(float(f) for f in filters["motion"]),
-        trim=float(filters["trim"]),
-        delay=float(filters.get("delay", 0.0)),
-        slower_than=float(filters.get("slower_than", 0.0)),
-        weights=weights,
-        least_rotors={name: float(entry["least_Im"]) for name, entry in drives.items() if "least_Im" in entry},
+        columns=fields.words("columns") if "columns" in fields else None,
+        rate=fields.positive("rate", unit="Hz") if "rate" in fields else None,
+        effort_cutoff=filters.positive("effort", unit="Hz"),
+        motion_cutoffs=motion,
+        trim=filters.number("trim", least=0.0, unit="s"),
+        delay=filters.number("delay", 0.0, most=10.0, unit="s"),
+        slower_than=filters.number("slower_than", 0.0, least=0.0, most=1.0),
+        weights=Weights(
+            held={key: factor for name, entry in entries.items() for key, factor in _held(name, entry).items()},
+            **{key: weights.positive(key) for key in WEIGHTS},  # the estimate is not unique without them
+        ),
+        least_rotors={
+            name: entry.number("least_Im", least=0.0) for name, entry in entries.items() if "least_Im" in entry
+        },
         priors=priors,
         template=Parameters(
             name="identified",
             arm=robot.name,
-            geometry=table["geometry"],
+            geometry=fields.text("geometry"),
             source="template",
             inertias={name: standard(from_pseudo_inertia(entry.P)) for name, entry in priors.items()},
-            drives=tuple(_drive(name, entry, table["deltas"]) for name, entry in drives.items()),
-            elastics=tuple(elastic(name, e, f"elastics.{name}") for name, e in table.get("elastics", {}).items()),
+            drives=tuple(drives.values()),
+            elastics=tuple(elastic(name, entry) for name, entry in fields.tables("elastics").items()),
             path="",
         ),
     )
 
 
-def _factor(entry: Mapping[str, Any], term: str, where: str) -> float:
-    """Factor on the weight of a term of a drive."""
-    known = (*entry["terms"], *(("hysteresis",) if "hysteresis" in entry else ()))
-    check_known(f"{where}: held term", known, term)
-    factor = float(entry["held"][term])
-    if not (np.isfinite(factor) and factor > 0):
-        raise TrocarError(f"{where}: held: the factor of {term} must be positive, got {factor:g}")
-    return factor
+def _held(drive: str, entry: Fields) -> dict[str, float]:
+    """Factors on the weights of terms of a drive, by `drive.term`."""
+    if "held" not in entry:
+        return {}
+    factors, terms = entry.table("held"), entry.words("terms")
+    check_known(f"{entry.path}: held term", (*terms, "hysteresis") if "hysteresis" in entry else terms, *factors)
+    return {f"{drive}.{term}": factors.positive(term) for term in factors}
 
 
-def _drive(name: str, entry: Mapping[str, Any], deltas: Mapping[str, list[float]]) -> Drive:
+def _drive(name: str, entry: Fields, spectra: Mapping[str, tuple[float, ...]]) -> Drive:
     """A drive whose numbers are placeholders; a slope of one marks the elements that have one."""
-    sloping = entry.get("slope", ())
-    spectrum = deltas[entry["hysteresis"]] if "hysteresis" in entry else []
-    return Drive(
-        name=name,
-        joints=entry.get("joints", {}),
-        motors=entry.get("motors", {}),
-        terms=tuple(entry["terms"]),
-        hysteresis=tuple(Dahl(delta, 0.0, float(delta in sloping)) for delta in spectrum),
-    )
+    entry.check_known(DRIVE_KEYS)
+    terms = entry.words("terms")
+    check_known(f"{entry.path}: term", DRIVE_TERMS, *terms)
+    if len(set(terms)) < len(terms):
+        raise entry.error(f"'terms' names a term twice: {', '.join(terms)}")
+    spectrum = spectra[entry.choice("hysteresis", tuple(spectra), "")] if "hysteresis" in entry else ()
+    sloping = entry.numbers("slope") if "slope" in entry else ()
+    if any(delta not in spectrum for delta in sloping):
+        raise entry.error(f"'slope' lists deltas that have one, of {shown(spectrum)}, got {shown(sloping)}")
+    try:
+        coordinate: dict[str, Any] = {**drive_coordinate(entry)}
+        elements = tuple(Dahl(delta, 0.0, float(delta in sloping)) for delta in spectrum)
+        return Drive(name=name, terms=terms, hysteresis=elements, **coordinate)
+    except TrocarError as error:
+        raise entry.error(str(error)) from None

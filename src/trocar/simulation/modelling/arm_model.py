@@ -51,6 +51,7 @@ def build(loaded: LoadedArm, gravity: Array, timestep: float, accuracy: str) -> 
         raise TrocarError(f"timestep must be in (0, 0.02] s, got {timestep!r}")
     arm, parameters, options = loaded.arm, loaded.parameters, loaded.options
     check_consistent(parameters.inertias)
+    parameters.check_drives()
     spec = mujoco.MjSpec()
     spec.modelname = arm.name
     spec.compiler.degree = False

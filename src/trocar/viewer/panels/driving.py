@@ -19,6 +19,7 @@ from trocar.viewer.shown import ShownArm
 
 SPRING = 50.0  # stiffness of the hand that pulls at the tip [N/m]
 MOST_FORCE = 10.0  # [N]
+MOST_PLACE = 2000.0  # of a typed position from the base [mm]
 HANDLE = 0.12  # size of the handle of the tip target [m]
 FOLDERS = {Mode.joint: "Joint targets", Mode.torque: "Efforts", Mode.cartesian: "Tip target"}
 
@@ -30,7 +31,8 @@ class DrivingPanel:
         select: called with the name of the arm that the user chose.
 
     Attributes:
-        controller: its dropdown. target, place: handle and typed position of the tip target. grip: handle of the hand.
+        mode, controller: their dropdowns. joints: sliders of the joint targets.
+        target, place: handle and typed position of the tip target. grip: handle of the hand.
     """
 
     def __init__(
@@ -38,12 +40,13 @@ class DrivingPanel:
     ) -> None:
         gui = server.gui
         self._session, self._shown, on = session, shown, UserActions(session.messages)
+        self._lock = threading.RLock()  # of what is shown and given
         control = shown.state.control
         assert control is not None
         self._arm: Any = gui.add_dropdown(
             "Arm", session.arms, initial_value=shown.name, visible=not shown.alone, hint="the others hold their targets"
         )
-        self._mode: Any = gui.add_dropdown("Mode", [m.value for m in Mode], initial_value=control.mode.value)
+        self.mode: Any = gui.add_dropdown("Mode", [m.value for m in Mode], initial_value=control.mode.value)
         self.controller: Any = gui.add_dropdown(
             "Controller", controllers_of(control.mode), initial_value=control.controller
         )
@@ -51,7 +54,7 @@ class DrivingPanel:
         self._gains_folder = gui.add_folder("Gains", expand_by_default=False)
         self._gains = Sliders(gui, self._gains_folder, on(lambda _: self._on_gains()))
         self._folders = {mode: gui.add_folder(title, visible=False) for mode, title in FOLDERS.items()}
-        self._joints = Sliders(gui, self._folders[Mode.joint], on(lambda _: self._on_joints()))
+        self.joints = Sliders(gui, self._folders[Mode.joint], on(lambda _: self._on_joints()))
         with self._folders[Mode.torque]:
             zero = gui.add_button("Zero", icon=viser.Icon.EQUAL)
         self._efforts = Sliders(gui, self._folders[Mode.torque], on(lambda _: self._on_efforts()))
@@ -59,7 +62,9 @@ class DrivingPanel:
             gui.add_markdown("Drag the handle at the tip, or enter a target position:")
             # whole millimetres: metres, or decimals, do not fit into the fields
             tip = _millimetres(shown.state.T_tip)
-            self.place: Any = gui.add_vector3("Tip [mm]", tip, step=1.0, hint="in base axes")
+            self.place: Any = gui.add_vector3(
+                "Tip [mm]", tip, min=(-MOST_PLACE,) * 3, max=(MOST_PLACE,) * 3, step=1.0, hint="in base axes"
+            )
         with gui.add_folder("Push the tip", expand_by_default=False):
             self._hand: Any = gui.add_checkbox("Hand", False, hint="a handle that pulls at the tip like a spring")
             self._force: Any = gui.add_vector3(
@@ -72,14 +77,14 @@ class DrivingPanel:
         self.grip = server.scene.add_transform_controls(
             f"{BASE}/hand", scale=0.7 * HANDLE, disable_rotations=True, depth_test=False, visible=False
         )
-        self._held, self._lock = False, threading.Lock()  # held: someone drags the hand
+        self._held = False  # someone drags the hand
         self._driven = control.controller  # as the last frame has it
 
         self._arm.on_update(on(lambda _: select(self._arm.value)))
-        self._mode.on_update(on(lambda _: self.drive(controllers_of(Mode(self._mode.value))[0])))
+        self.mode.on_update(on(lambda _: self.drive(controllers_of(Mode(self.mode.value))[0])))
         self.controller.on_update(on(lambda _: self.drive(self.controller.value)))
         self.place.on_update(on(lambda _: self.move_to_place()))
-        self._force.on_update(on(lambda _: self._push(np.array(self._force.value))))
+        self._force.on_update(on(lambda _: self._on_force()))
         zero.on_click(on(lambda _: self._zero_efforts()))
         release.on_click(on(lambda _: self._let_go()))
         self.target.on_update(on(self._on_target))
@@ -92,11 +97,11 @@ class DrivingPanel:
         if another:
             self._show_arm(shown)
             return
-        self._joints.limit(map(inside, shown.about.arm.joints))
+        self.joints.limit(map(inside, shown.about.arm.joints))
 
     def reset(self, shown: ShownArm) -> None:
         """Put targets where the arm is, as after a reset or a change of mode."""
-        self._joints.show(shown.state.q)
+        self.joints.show(shown.state.q)
         self._zero_efforts()
         self._place_target(shown.state.T_tip)
 
@@ -124,21 +129,29 @@ class DrivingPanel:
         self._show_controller(controller, CONTROLLERS[controller].default_gains)
         self._session.drive(controller, arm=self._shown.name)
         self.reset(ShownArm.of(self._session.settled(), self._shown.name))
+        with self._lock:  # two browsers may choose at once: whoever comes last shows the latest
+            control = self._session.frame.arms[self._shown.name].control
+            if control is not None and control.controller != self.controller.value:
+                self._show_controller(control.controller, control.gains)
+
+    # viser calls from many threads: values are read and given under one lock, so the last ones given are the newest
 
     def _on_joints(self) -> None:
-        move = self._session.move_joints if self._session.frame.playing else self._session.place
-        move(self._joints.values, self._shown.name)
+        with self._lock:
+            move = self._session.move_joints if self._session.frame.playing else self._session.place
+            move(list(self.joints.values.values()), self._shown.name)
 
     def _on_efforts(self) -> None:
-        self._session.set_effort(self._efforts.values, self._shown.name)
+        with self._lock:
+            self._session.set_effort(list(self._efforts.values.values()), self._shown.name)
 
     def _on_gains(self) -> None:
-        names = CONTROLLERS[self.controller.value].gains
-        self._session.retune(dict(zip(names, self._gains.values, strict=True)), self._shown.name)
+        with self._lock:
+            self._session.retune(self._gains.values, self._shown.name)
 
     def _zero_efforts(self) -> None:
         self._efforts.show(np.zeros(self._shown.about.arm.n))
-        if self._mode.value == Mode.torque:
+        if self.mode.value == Mode.torque:
             self._on_efforts()
 
     def move_to_place(self) -> None:
@@ -151,14 +164,20 @@ class DrivingPanel:
         self._session.move_tip(pose(R=R, p=position), self._shown.name)
 
     def _on_target(self, _event: viser.TransformControlsEvent) -> None:
-        T = pose(R=viser.transforms.SO3(np.array(self.target.wxyz)).as_matrix(), p=np.array(self.target.position))
-        self.place.value = _millimetres(T)
-        self._session.move_tip(T, self._shown.name)
+        with self._lock:
+            R = viser.transforms.SO3(np.array(self.target.wxyz)).as_matrix()
+            T = pose(R=R, p=np.array(self.target.position))
+            self.place.value = _millimetres(T)
+            self._session.move_tip(T, self._shown.name)
 
     def _on_grip(self, event: viser.TransformControlsEvent) -> None:
         self._held = event.phase != "end"
         if not self._held:
             self._let_go()
+
+    def _on_force(self) -> None:
+        with self._lock:
+            self._push(np.array(self._force.value))
 
     def _push(self, force: Array) -> None:
         self._session.push(force, self._shown.name)
@@ -176,13 +195,13 @@ class DrivingPanel:
         assert control is not None
         self._arm.value = shown.name
         steps = {"rad": 0.001, "m": 0.0001}
-        self._joints.make((j.name, j.unit, inside(j), steps[j.unit], inside(j)[0]) for j in arm.joints)
+        self.joints.make((j.name, j.unit, inside(j), steps[j.unit], inside(j)[0]) for j in arm.joints)
         self._efforts.make((j.name, j.effort_unit, (-j.effort, j.effort), j.effort / 500, 0.0) for j in arm.joints)
         self.target.disable_rotations = arm.tip_joints < 6
         self._show_controller(control.controller, control.gains)
         self._hand.value = self._held = False
         self._force.value = (0.0, 0.0, 0.0)
-        self._joints.show(shown.state.q if shown.state.q_ref is None else shown.state.q_ref)
+        self.joints.show(shown.state.q if shown.state.q_ref is None else shown.state.q_ref)
         self._place_target(shown.state.T_tip if shown.state.T_ref is None else shown.state.T_ref)
 
     def _place_target(self, T: Array) -> None:
@@ -192,13 +211,13 @@ class DrivingPanel:
 
     def _show_controller(self, name: str, gains: Mapping[str, float]) -> None:
         kind = CONTROLLERS[name]
-        self._mode.value = kind.mode.value
-        self.controller.options = tuple(controllers_of(kind.mode))
-        self.controller.value = name
-        self._about.content = kind.about
-        for mode, folder in self._folders.items():
-            folder.visible = mode is kind.mode
-        with self._lock:  # a user and the page may both change the gains that are shown
+        with self._lock:  # several users and the page may change what is shown
+            self.mode.value = kind.mode.value
+            self.controller.options = tuple(controllers_of(kind.mode))
+            self.controller.value = name
+            self._about.content = kind.about
+            for mode, folder in self._folders.items():
+                folder.visible = mode is kind.mode
             self._gains.make(
                 (name, gain.unit, (gain.least, gain.most), (gain.most - gain.least) / 200, gains[name])
                 for name, gain in kind.gains.items()

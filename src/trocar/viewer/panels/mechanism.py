@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -25,6 +26,8 @@ class MechanismPanel:
 
     Args:
         draw: called with the name of what is to be redrawn; `shown`, `opacity` and `collision` have the values.
+
+    Attributes: controls: of the arm, by the setting that each changes.
     """
 
     def __init__(
@@ -36,6 +39,7 @@ class MechanismPanel:
         draw: Callable[[str], None],
     ) -> None:
         self._gui, self._tab, self._session, self._shown_arm = gui, tab, session, shown
+        self._lock = threading.Lock()
         self._add_settings()
         with tab, gui.add_folder("Show"):
             self.overlays: dict[str, Any] = {
@@ -75,7 +79,7 @@ class MechanismPanel:
                 controls["instrument"] = gui.add_dropdown(label, names, initial_value=arm.instrument)
             if about.set_up is not None and about.q_setup is not None:
                 folder = gui.add_folder("Set-up joints", expand_by_default=False)
-                moved = on(lambda _: self._change("set_up", self._set_up.values))
+                moved = on(lambda _: self._change("set_up", lambda: list(self._set_up.values.values())))
                 self._set_up = Sliders(gui, folder, moved)
                 values = np.round(about.q_setup, 3).tolist()
                 self._set_up.make(
@@ -85,13 +89,15 @@ class MechanismPanel:
             with gui.add_folder("Gravity", expand_by_default=False):
                 if shown.alone:
                     pitch = gui.add_slider("Mounting [deg]", -90.0, 90.0, 1.0, float(np.degrees(arm.mounting)))
-                    pitch.on_update(on(lambda event: self._change("gravity", self._pitched(event.target.value))))
+                    pitch.on_update(
+                        on(lambda event: self._change("gravity", lambda: self._pitched(event.target.value)))
+                    )
                 axes = "base axes" if shown.alone else "world axes, of all arms; z up"
                 g: Any = about.world_gravity.tolist()
                 look: Any = {"min": (-20,) * 3, "max": (20,) * 3, "step": 0.1, "hint": axes}
                 controls["gravity"] = gui.add_vector3("g [m/s²]", g, **look)
                 gui.add_markdown(f"in {axes}")
-        self._controls = controls
+        self.controls = controls
         self._show()
         for name, control in controls.items():
             control.on_update(on(partial(self._on_change, name)))
@@ -105,17 +111,19 @@ class MechanismPanel:
             "instrument": about.arm.instrument,
             "gravity": np.round(about.world_gravity, 6),
         }
-        for name, control in self._controls.items():
+        for name, control in self.controls.items():
             control.value = values[name]
         if about.q_setup is not None:
             self._set_up.show(np.round(about.q_setup, 6))
 
     def _on_change(self, key: str, event: viser.GuiEvent[Any]) -> None:
-        self._change(key, event.target.value)
+        self._change(key, lambda: event.target.value)
 
-    def _change(self, key: str, value: Any) -> None:
+    def _change(self, key: str, value: Callable[[], Any]) -> None:
         """Change the simulation; where that is refused, put the controls back."""
-        if self._session.change(self._shown_arm.name, **{key: value}).exception(PATIENCE) is not None:
+        with self._lock:  # viser calls from many threads: the last value given is the newest
+            change = self._session.change(self._shown_arm.name, **{key: value()})
+        if change.exception(PATIENCE) is not None:
             self._show()  # the session tells the user
 
     def _pitched(self, degrees: float) -> Array:

@@ -17,6 +17,7 @@ from trocar.runtime.session import Session
 from trocar.runtime.track import Track, difference
 from trocar.viewer.panels.films import FilmPanel
 from trocar.viewer.panels.user_actions import UserActions
+from trocar.viewer.plain_text import plain
 
 _UNITS = {"q": ("mrad", "mm"), "dq": ("mrad/s", "mm/s"), "tau": ("mN m", "mN")}  # of revolute joints, of others
 
@@ -43,7 +44,7 @@ class RecordingPanel:
             self._record = gui.add_button("Record", icon=viser.Icon.PLAYER_RECORD, color="red")
         with gui.add_folder("Recordings"):
             self._about = gui.add_markdown("None yet: record the simulation, or load a file (.csv, .npz).")
-            load_a = gui.add_upload_button("Load", icon=viser.Icon.UPLOAD, mime_type=".csv,.npz")
+            self.load_a = gui.add_upload_button("Load", icon=viser.Icon.UPLOAD, mime_type=".csv,.npz")
             load_b = gui.add_upload_button("Compare with", icon=viser.Icon.GIT_COMPARE, mime_type=".csv,.npz")
             self._again = gui.add_button(
                 "Simulate this recording",
@@ -65,7 +66,7 @@ class RecordingPanel:
         self.source.on_update(lambda _: shown())
         self._on = on = UserActions(session.messages)
         self._record.on_click(on(lambda _: self._on_record()))
-        load_a.on_upload(on(lambda event: self.load(self._uploaded(event))))
+        self.load_a.on_upload(on(lambda event: self.load(self._uploaded(event))))
         load_b.on_upload(on(lambda event: self.compare(self._uploaded(event))))
         self._again.on_click(on(lambda _: self.simulate()))
         self._play.on_click(on(lambda _: self._set_playing(not self._playing)))
@@ -167,7 +168,7 @@ class RecordingPanel:
 
     def _describe(self) -> None:
         lines = [
-            f"**{place}**: {track.name}, {track.arm.name}, {track.duration:.2f} s, {len(track.t)} rows"
+            f"**{place}**: {plain(track.name)}, {track.arm.name}, {track.duration:.2f} s, {len(track.t)} rows"
             for place, track in (("A", self.a), ("B (ghost)", self.b))
             if track is not None
         ]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import html
+import threading
 from pathlib import Path
 from typing import Any
 
 import viser
 
 from trocar.errors import TrocarError
+from trocar.runtime.messages import Messages
+from trocar.viewer.panels.user_actions import UserActions
 
 WIDTH = 740  # of a report [px]
 
@@ -26,7 +29,7 @@ def reports_in(folder: Path) -> dict[str, Path]:
 class ReportPanel:
     """A list of reports, and the chosen one in a panel of its own; each report is one self-contained file."""
 
-    def __init__(self, server: viser.ViserServer, folder: Path) -> None:
+    def __init__(self, server: viser.ViserServer, folder: Path, messages: Messages) -> None:
         gui = server.gui
         self._reports = reports_in(folder)
         self._gui = gui
@@ -34,25 +37,29 @@ class ReportPanel:
         read = gui.add_button("Read", icon=viser.Icon.BOOK)
         save = gui.add_button("Save as HTML", icon=viser.Icon.DOWNLOAD)
         self._panel: Any = None
-        read.on_click(lambda _: self.read())
-        save.on_click(self._on_save)
+        self._lock = threading.RLock()  # two browsers may press at once
+        self._on = on = UserActions(messages)
+        read.on_click(on(lambda _: self.read()))
+        save.on_click(on(self._on_save))
 
     def read(self) -> None:
         """Show the chosen report."""
         name = self._choice.value
         content = _framed(self._reports[name].read_text(encoding="utf-8"))
-        self.close()
-        self._panel = self._gui.add_panel()
-        self._panel.float(x=12, y=12, width=WIDTH)
-        with self._panel.add_tab(name, viser.Icon.REPORT):
-            self._gui.add_html(content)
-            close = self._gui.add_button("Close", icon=viser.Icon.X)
-        close.on_click(lambda _: self.close())
+        with self._lock:
+            self.close()
+            self._panel = self._gui.add_panel()
+            self._panel.float(x=12, y=12, width=WIDTH)
+            with self._panel.add_tab(name, viser.Icon.REPORT):
+                self._gui.add_html(content)
+                close = self._gui.add_button("Close", icon=viser.Icon.X)
+        close.on_click(self._on(lambda _: self.close()))
 
     def close(self) -> None:
-        if self._panel is not None:
-            self._panel.remove()
-            self._panel = None
+        with self._lock:
+            if self._panel is not None:
+                self._panel.remove()
+                self._panel = None
 
     def _on_save(self, event: viser.GuiEvent[Any]) -> None:
         path = self._reports[self._choice.value]

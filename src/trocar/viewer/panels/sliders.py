@@ -13,36 +13,38 @@ from trocar.arms.arm import LimitedJoint
 
 
 class Sliders:
-    """Sliders that can be replaced by others; `changed` is called when one is moved."""
+    """Sliders that can be replaced by others; `changed` is called when one is moved. Attributes: handles: by name."""
 
     def __init__(self, gui: viser.GuiApi, folder: viser.GuiFolderHandle, changed: Callable[[Any], None]) -> None:
         self._gui, self._folder, self._changed = gui, folder, changed
-        self._handles: list[Any] = []
+        self.handles: dict[str, Any] = {}
 
     def make(self, ranges: Iterable[tuple[str, str, tuple[float, float], float, float]]) -> None:
         """Replace the sliders: name, unit, limits (widened to hold the value), step and value of each."""
-        for handle in self._handles:
+        for handle in self.handles.values():
             handle.remove()
-        self._handles = []
+        made: dict[str, Any] = {}
         with self._folder:
             for name, unit, (low, high), step, value in ranges:
                 label = f"{name} [{unit}]" if unit else name
                 handle = self._gui.add_slider(label, min(low, value), max(high, value), step, value)
                 handle.on_update(self._changed)
-                self._handles.append(handle)
+                made[name] = handle
+        self.handles = made
 
     @property
-    def values(self) -> list[float]:
-        return [handle.value for handle in self._handles]
+    def values(self) -> dict[str, float]:
+        """Values by name."""
+        return {name: handle.value for name, handle in self.handles.items()}
 
     def show(self, values: ArrayLike) -> None:
         """Put the sliders at values, or at the nearer end."""
-        for handle, value in zip(self._handles, np.asarray(values), strict=True):
+        for handle, value in zip(self.handles.values(), np.asarray(values), strict=True):
             handle.value = float(np.clip(value, handle.min, handle.max))
 
     def limit(self, ranges: Iterable[tuple[float, float]]) -> None:
         """Change the limits of all sliders."""
-        for handle, limits in zip(self._handles, ranges, strict=True):
+        for handle, limits in zip(self.handles.values(), ranges, strict=True):
             handle.min, handle.max = limits
 
 

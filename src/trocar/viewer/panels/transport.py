@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 
 import viser
 
@@ -11,6 +13,7 @@ from trocar.mechanics import Mechanism
 from trocar.mechanics.singularities import singularity
 from trocar.runtime.session import SPEEDS, Session
 from trocar.viewer.panels.user_actions import UserActions
+from trocar.viewer.plain_text import plain
 from trocar.viewer.shown import ShownArm, length
 
 NEAR_SINGULAR = 0.05  # smallest singular value of the scaled Jacobian below which the page warns
@@ -18,23 +21,38 @@ STEPS = {"1 step": 1, "10 ms": 15, "100 ms": 150}
 
 
 class Transport:
-    """Controls of the live simulation; a recording has its own."""
+    """Controls of the live simulation; a recording has its own.
+
+    Attributes: play, speed: button and slider.
+    """
 
     def __init__(self, server: viser.ViserServer, session: Session, reset: Callable[[], None]) -> None:
         gui = server.gui
         self._session = session
+        self._stepping: Future[None] | None = None
+        self._lock = threading.Lock()
         self._status = gui.add_markdown("")
         self._warning = gui.add_markdown("", visible=False)
         with gui.add_folder(None) as self._buttons:
-            self._play = gui.add_button("Play", icon=viser.Icon.PLAYER_PLAY, color="green")
+            self.play = gui.add_button("Play", icon=viser.Icon.PLAYER_PLAY, color="green")
             self._step = gui.add_button_group("Step", tuple(STEPS))
             self._reset = gui.add_button("Reset", icon=viser.Icon.REWIND_BACKWARD_5)
-            self._speed = gui.add_slider("Speed [×]", SPEEDS[0], 2.0, 0.05, 1.0, hint="simulated time per real time")
+            self.speed = gui.add_slider("Speed [×]", SPEEDS[0], 2.0, 0.05, 1.0, hint="simulated time per real time")
         on = UserActions(session.messages)
-        self._play.on_click(on(lambda _: session.pause() if session.frame.playing else session.play()))
-        self._step.on_click(on(lambda event: session.step(STEPS[event.target.value])))
+        self.play.on_click(on(lambda _: session.pause() if session.frame.playing else session.play()))
+        self._step.on_click(on(lambda event: self._take(STEPS[event.target.value])))
         self._reset.on_click(on(lambda _: reset()))
-        self._speed.on_update(on(lambda event: session.set_speed(event.target.value)))
+        self.speed.on_update(on(lambda _: self._set_speed()))
+
+    def _take(self, steps: int) -> None:
+        """Take steps, unless the last ones are not done yet: steps take time, presses do not."""
+        with self._lock:
+            if self._stepping is None or self._stepping.done():
+                self._stepping = self._session.step(steps)
+
+    def _set_speed(self) -> None:
+        with self._lock:  # viser calls from many threads: the last speed given is the newest
+            self._session.set_speed(self.speed.value)
 
     def show(self, visible: bool) -> None:
         self._buttons.visible = visible
@@ -43,10 +61,10 @@ class Transport:
         """Show the figures of this moment; `mechanism` belongs to the caller."""
         frame = shown.frame
         label = "Pause" if frame.playing else "Play"
-        if frame.live and self._play.label != label:
-            self._play.label = label
-            self._play.icon = viser.Icon.PLAYER_PAUSE if frame.playing else viser.Icon.PLAYER_PLAY
-            self._play.color = "orange" if frame.playing else "green"
+        if frame.live and self.play.label != label:
+            self.play.label = label
+            self.play.icon = viser.Icon.PLAYER_PAUSE if frame.playing else viser.Icon.PLAYER_PLAY
+            self.play.color = "orange" if frame.playing else "green"
         self._status.content = self._text(shown)
         self._warning.content = warning = self._singular(shown, mechanism)
         self._warning.visible = bool(warning)
@@ -56,7 +74,7 @@ class Transport:
         name, _, kind = shown.title.partition(" ")
         what = f"**{name}** {kind}".rstrip() + f", parameters {about.parameters.name}"
         if about.arm.instrument:
-            what += f", {about.arm.instrument}"
+            what += f", {plain(about.arm.instrument)}"
         pieces = [f"t = {frame.time:.2f} s"]
         if frame.live:
             pieces.append(f"{frame.factor:.2f} × real time" if frame.playing else "paused")
@@ -67,9 +85,9 @@ class Transport:
         off = [name for name in ("counterweight", "friction") if not getattr(about, name)]
         if off:
             pieces.append("without " + " and ".join(off))
-        lines = [what, ", ".join(pieces), *(f"{name}: {text}" for name, text in frame.status.items())]
+        lines = [what, ", ".join(pieces), *(f"{plain(name)}: {plain(text)}" for name, text in frame.status.items())]
         if frame.live and self._session.error is not None:
-            lines.append(f"**The simulation has ended:** {self._session.error!r}")
+            lines.append(f"**The simulation has ended:** {plain(repr(self._session.error))}")
         return "  \n".join(lines)
 
     @staticmethod

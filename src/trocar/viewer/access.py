@@ -1,0 +1,97 @@
+"""Rules on who may open the page: host and origin of a request, and the token of its address."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import secrets
+import socket
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs, urlsplit
+
+from websockets.http11 import Request
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+EVERY_ADDRESS = ("0.0.0.0", "::", "")
+HINT = "Open the address that trocar view has printed, with its token."
+
+
+class Access:
+    """The token of one server, and the checks of every request to it.
+
+    A page of another web site can send requests here from the user's own browser. It cannot know the token, its
+    `Origin` is foreign, and a name that it lets point here (DNS rebinding) is a foreign `Host`. The page's address
+    holds the token; the first answer puts it into a cookie, which the page's websocket then carries.
+
+    Args:
+        host: address that the server listens on.
+    """
+
+    def __init__(self, host: str) -> None:
+        self.token = secrets.token_urlsafe(16)
+        self._any_address = host in EVERY_ADDRESS
+        self._names = {*LOOPBACK, host.lower()}
+        if self._any_address:
+            self._names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
+        # of this server alone: cookies do not tell ports apart
+        self._cookie = f"trocar-{hashlib.sha256(self.token.encode()).hexdigest()[:16]}"
+
+    @property
+    def cookie(self) -> str:
+        """Value of `Set-Cookie`: for this browser session, hidden from scripts and from other sites."""
+        return f"{self._cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
+
+    def refusal(self, request: Request) -> str | None:
+        """The reason to refuse a request; None if it may pass."""
+        hosts, origins = (request.headers.get_all(name) for name in ("Host", "Origin"))
+        if len(hosts) != 1 or not self._known(_name(f"//{hosts[0]}")):
+            return "refused: the page is not served under this name. " + HINT
+        if origins and [_netloc(origin) for origin in origins] != [hosts[0].lower()]:
+            return "refused: requests of other web sites are not served."
+        if not any(secrets.compare_digest(token.encode(), self.token.encode()) for token in self._tokens(request)):
+            return "refused: the token is missing or belongs to another run. " + HINT
+        return None
+
+    def _known(self, name: str | None) -> bool:
+        if name is None or name in self._names:
+            return name is not None
+        # rebinding needs a name: an address that was typed is this machine's, or the request would not be here
+        return self._any_address and _is_address(name)
+
+    def _tokens(self, request: Request) -> list[str]:
+        """Tokens in the address and in the cookies of a request."""
+        found = parse_qs(request.path.partition("?")[2]).get("token", [])
+        for header in request.headers.get_all("Cookie"):
+            try:
+                cookies = SimpleCookie(header)
+            except CookieError:
+                continue
+            if self._cookie in cookies:
+                found.append(cookies[self._cookie].value)
+        return found
+
+
+def _name(url: str) -> str | None:
+    """Host of an address, in lower case, without port and brackets; None where there is none."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises for one that is no number
+        return parts.hostname if parts.path == "" and "@" not in parts.netloc else None
+    except ValueError:
+        return None
+
+
+def _netloc(url: str) -> str | None:
+    """Host and port of an address, in lower case."""
+    try:
+        return urlsplit(url).netloc.lower()
+    except ValueError:
+        return None
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,84 @@
+"""A browser without a screen: it speaks viser's protocol and can say anything."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+import time
+
+import msgspec
+import viser
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from trocar.viewer.server import address
+
+MARKS = itertools.count(1000)
+PATIENCE = 60.0  # [s]
+CAMERA = {
+    "type": "ViewerCameraMessage",
+    "wxyz": [1, 0, 0, 0],
+    "position": [1.0, 0, 0],
+    "fov": 1.2,
+    "near": 0.01,
+    "far": 1000,
+    "image_height": 480,
+    "image_width": 640,
+    "look_at": [0, 0, 0],
+    "up_direction": [0, 0, 1],
+}
+
+
+def until(condition, what):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.005)
+
+
+def websocket(server, headers=None, token=True, **options):
+    """A connection as viser's page opens it."""
+    url = address(server).replace("http:", "ws:")
+    url = url if token else url.partition("?")[0]
+    protocol = f"viser-v{viser.__version__}"
+    return connect(url, subprotocols=[protocol], additional_headers=headers, max_size=None, **options)
+
+
+class RawBrowser:
+    """A connection to a page; what the page sends is read and thrown away."""
+
+    def __init__(self, server, looks=True):
+        self.server, self.socket = server, websocket(server)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        if looks:
+            before = set(server.get_clients())
+            self.send(CAMERA)
+            until(lambda: set(server.get_clients()) - before, "the browser to be known")
+
+    def _read(self):
+        with contextlib.suppress(ConnectionClosed):
+            for _ in self.socket:
+                pass
+
+    def raw(self, message):
+        self.socket.send(message)
+
+    def send(self, message):
+        self.raw(msgspec.msgpack.encode(message))
+
+    def set(self, handle, value, **others):
+        """Change a control as a hand on the page does."""
+        self.send({"type": "GuiUpdateMessage", "uuid": handle._impl.uuid, "updates": {"value": value, **others}})
+
+    def settled(self):
+        """Wait until the page has seen all messages so far: the last one is a camera at a place of its own."""
+        mark = float(next(MARKS))
+        self.send({**CAMERA, "position": [mark, 0.0, 0.0]})
+        clients = self.server.get_clients
+        until(lambda: any(client.camera.position[0] == mark for client in clients().values()), "the last message")
+
+    def close(self):
+        self.socket.close()
+        self._reader.join(PATIENCE)

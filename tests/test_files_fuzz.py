@@ -1,0 +1,316 @@
+"""Damaged files of every format: each gives a result or one clear line, whatever was done to it.
+
+TROCAR_FUZZ=20000 sets the number of cases of all formats together, TROCAR_FUZZ_SEED another series of them.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+from rosbags.rosbag1 import Writer
+from rosbags.typesys import Stores, get_typestore
+
+import trocar as tr
+from tests.file_mutations import damaged, damaged_tree
+from tests.odd_values import SEED, rounds
+from trocar.arms.instruments import load_endoscope, load_instrument
+from trocar.commands.gravity import read_poses
+from trocar.errors import TrocarError
+from trocar.identification.excitation.file import load_coefficients
+from trocar.identification.identified_file import covariance
+from trocar.identification.recipes.recipe import load_recipe
+from trocar.recording.markers import Markers
+from trocar.toml_file import toml_text
+
+DATA = Path(tr.__file__).parent / "arms" / "data"
+
+
+@dataclass(frozen=True)
+class Door:
+    """A file format: the suffix of its files, sound ones, and what reads them.
+
+    Attributes:
+        slow: one case in so many is run.
+    """
+
+    suffix: str
+    sound: Callable[[], list[bytes]]
+    read: Callable[[Path], Any]
+    slow: int = 1
+
+
+def file(*names: str) -> Callable[[], list[bytes]]:
+    return lambda: [(DATA / name).read_bytes() for name in names]
+
+
+def recording() -> tr.Recording:
+    random = np.random.default_rng(0)
+    arm = tr.load_arm("PSM")
+    q, dq, tau, tip = (random.normal(size=(5, k)) for k in (7, 7, 7, 3))
+    return tr.Recording(
+        t=np.arange(5) / 100,
+        q=q,
+        dq=dq,
+        tau=tau,
+        joints=arm.joint_names,
+        joint_units=arm.joint_units,
+        commands={"q": q, "tip_position": tip},
+        extra={"tip": tip, "rcm_error": tip[:, 0]},
+        extra_units={"tip": "m", "rcm_error": "m"},
+        provenance={"arm": "PSM", "controller": "PID", "gravity": [0.0, 0.0, -9.81]},
+    )
+
+
+def saved(suffix: str, folder: Path) -> bytes:
+    return recording().save(folder / f"sound{suffix}").read_bytes()
+
+
+TABLE = "\n".join(",".join(f"{x:.4f}" for x in row) for row in np.random.default_rng(1).normal(size=(4, 21))) + "\n"
+MARKERS = (
+    "t [s],q_pitch [rad],back_x [m],back_y [m],back_z [m],back_qw,back_qx,back_qy,back_qz\n"
+    "0.0,0.1,1.0,2.0,3.0,1,0,0,0\n0.1,0.2,1.0,2.0,3.0,0,1,0,0\n0.2,0.3,,,,,,,\n"
+)
+POSES = "yaw,pitch,insertion,tau_yaw,tau_pitch,tau_insertion\n0,0,0.1,0,0,1\n0.5,0.1,0.2,1,2,3\n"
+GEOMETRY = """name = "bench"
+arm = "{arm}"
+frames = "{frames}"
+parameters = "{frames}"
+source = "a test"
+[lengths]
+{numbers}
+"""
+SCENE = """timestep = 0.001
+accuracy = "fast"
+contacts = true
+[arms.left]
+arm = "PSM"
+position = [0.0, 0.0, 0.0]
+rpy = [0.0, 0.0, 0.5]
+parameters = "wang2019"
+instrument = "400006"
+q = [0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.5]
+friction = true
+added_mass = 0.0
+[[objects]]
+name = "pad"
+shape = "box"
+size = [0.2, 0.2, 0.01]
+position = [0.05, 0.4, -0.7]
+mass = 0.1
+[[objects]]
+name = "ball"
+shape = "sphere"
+radius = 0.01
+position = [0.05, 0.8, -0.7]
+colour = [0.1, 0.2, 0.3]
+[[objects]]
+name = "rod"
+shape = "capsule"
+radius = 0.01
+length = 0.1
+position = [0.9, 0.8, -0.7]
+friction = 0.4
+"""
+EXCITATION = {
+    "arm": "ECM",
+    "frequency": 0.2,
+    "centre": [0.0, 0.0, 0.1, 0.0],
+    "a": [[0.1, 0.1, 0.01, 0.1]] * 2,
+    "b": [[0.1, 0.1, 0.01, 0.1]] * 2,
+}
+COVARIANCE = '[covariance]\nnames = ["a", "b"]\nlower_triangle = [\n  [1.0],\n  [0.1, 2.0],\n]\n'
+
+
+HEADER, TIME = "std_msgs/msg/Header", "builtin_interfaces/msg/Time"
+
+
+def bag() -> list[bytes]:
+    """A ROS 1 bag with the joint states of an ECM."""
+    store, kind = get_typestore(Stores.ROS1_NOETIC), "sensor_msgs/msg/JointState"
+    state, header, time = (store.types[name] for name in (kind, HEADER, TIME))
+    values = np.array([0.1, 0.2, 0.1, 0.3])
+    with TemporaryDirectory() as folder:
+        with Writer(path := Path(folder) / "sound.bag") as writer:
+            connection = writer.add_connection("/ECM/measured_js", kind, typestore=store)
+            for k in range(4):
+                stamp = header(seq=k, stamp=time(sec=5 + k, nanosec=0), frame_id="")
+                joints = ["yaw", "pitch", "insertion", "roll"]
+                message = state(header=stamp, name=joints, position=values, velocity=values, effort=values)
+                writer.write(connection, 10**9 * (5 + k), store.serialize_ros1(message, kind))
+        return [path.read_bytes()]
+
+
+def geometry(arm: str) -> list[bytes]:
+    """A geometry file for each published geometry of an arm."""
+    found = []
+    for frames, lengths in tomllib.loads((DATA / f"{arm.lower()}.toml").read_text())["geometry"].items():
+        numbers = "".join(f"{name} = {value}\n" for name, value in lengths.items() if isinstance(value, float))
+        found.append(GEOMETRY.format(arm=arm, frames=frames, numbers=numbers).encode())
+    return found
+
+
+def geometry_door(arm: str) -> Door:
+    def read(path: Path) -> None:
+        mechanism = tr.load_mechanism(arm, path)
+        T = mechanism.forward_kinematics(mechanism.arm.home)
+        assert np.isfinite(T).all(), f"the tip is at {T}"
+
+    return Door(".toml", lambda: geometry(arm), read)
+
+
+def efforts(arm: str) -> Callable[[Path], Any]:
+    """Efforts and accelerations of the arm at home: finite, or an error."""
+
+    def read(path: Path) -> Any:
+        mechanism = tr.load_mechanism(arm, path)
+        home = mechanism.arm.home
+        speed = np.full(len(home), 0.1)
+        tau = mechanism.inverse_dynamics(home, speed, speed, friction=True)
+        assert np.isfinite(tau).all(), f"tau is {tau}"
+
+    return read
+
+
+def simulated(path: Path) -> Any:
+    sim = tr.Simulator("PSM", path)
+    sim.reset(sim.arm.home)
+    sim.step(np.zeros(7))
+    assert np.isfinite(sim.q).all(), f"q is {sim.q}"
+
+
+def instrument(path: Path) -> Any:
+    arm = tr.load_arm("PSM", instrument=path)
+    assert load_instrument(path, "PSM").joints == arm.joints[3:]
+
+
+def measured(path: Path) -> Any:
+    for array in (found := Markers.load(path)).poses.values():
+        assert len(array) == len(found)
+
+
+def numbers(path: Path) -> Any:
+    found = tr.load_recording(path, "PSM")
+    assert np.isfinite(found.q).all()
+
+
+PARAMETERS = file("parameters/psm_wang2019.toml")
+MASTERS = file("parameters/mtm_wang2019.toml")
+INSTRUMENTS = file("instruments/LARGE_NEEDLE_DRIVER_400006.toml", "instruments/PERMANENT_CAUTERY_HOOK_400183.toml")
+DOORS = {
+    "parameters of a PSM": Door(".toml", PARAMETERS, efforts("PSM")),
+    "parameters of an MTM": Door(".toml", MASTERS, efforts("MTML")),
+    "parameters in the engine": Door(".toml", PARAMETERS, simulated, slow=6),
+    "geometry of a PSM": geometry_door("PSM"),
+    "geometry of an ECM": geometry_door("ECM"),
+    "recipe of a PSM": Door(".toml", file("recipe_psm.toml"), lambda path: load_recipe("PSM", path)),
+    "recipe of an MTM": Door(".toml", file("recipe_mtm.toml"), lambda path: load_recipe("MTMR", path)),
+    "covariance": Door(".toml", lambda: [COVARIANCE.encode()], covariance),
+    "instrument": Door(".toml", INSTRUMENTS, instrument),
+    "endoscope": Door(".toml", file("instruments/up.toml"), lambda path: load_endoscope(path, "ECM")),
+    "scene": Door(".toml", lambda: [SCENE.encode()], tr.load_scene, slow=6),
+    "recording as npz": Door(".npz", list, numbers),
+    "recording as csv": Door(".csv", list, numbers),
+    "bag": Door(".bag", bag, lambda path: tr.load_recording(path, "ECM")),
+    "table": Door(".csv", lambda: [TABLE.encode()], numbers),
+    "markers": Door(".csv", lambda: [MARKERS.encode()], measured),
+    "poses": Door(".csv", lambda: [POSES.encode()], read_poses),
+    "excitation": Door(
+        ".json",
+        lambda: [json.dumps(EXCITATION, indent=1).encode()],
+        lambda path: load_coefficients(path, tr.load_arm("ECM")),
+    ),
+}
+
+
+def tree_damage(content: bytes, suffix: str, random: np.random.Generator) -> bytes:
+    """Damage to what a TOML, JSON or npz file holds; to the bytes of other files."""
+    if suffix == ".toml":
+        tree = damaged_tree(tomllib.loads(content.decode()), random)
+        try:
+            return toml_text(tree).encode()
+        except ValueError:  # nothing that TOML can hold
+            return b""
+    if suffix == ".json":
+        return json.dumps(damaged_tree(json.loads(content), random)).encode()
+    if suffix == ".npz":
+        return npz_damage(content, random)
+    return damaged(content, random)
+
+
+def npz_damage(content: bytes, random: np.random.Generator) -> bytes:
+    """Other arrays, other descriptions."""
+    with np.load(io.BytesIO(content)) as file:
+        arrays = {name: file[name] for name in file.files}
+    name = list(arrays)[random.integers(len(arrays))]
+    what = random.integers(7)
+    if what == 0:
+        about = damaged_tree(json.loads(str(arrays["about"])), random)
+        arrays["about"] = np.array(json.dumps(about))
+    elif what == 1:
+        arrays[str(random.choice(["x", "../x", "command/x", "extra/", "q/x", "extra/q_yaw"]))] = arrays.pop(name)
+    elif what == 2:
+        kind = random.choice(["U8", "S3", "c16", "f2", "i1", "b1", "M8[s]"])
+        arrays[name] = np.zeros(arrays[name].shape).astype(kind)
+    elif what == 3:
+        arrays[name] = arrays[name][..., None]
+    elif what == 4:
+        arrays[name] = np.full(np.shape(arrays[name]), random.choice([np.nan, np.inf, 1e308, -1.0]))
+    elif what == 5:
+        arrays[name] = arrays[name][: int(random.integers(0, 5))] if arrays[name].ndim else arrays[name]
+    else:
+        del arrays[name]
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def cases(door: Door, folder: Path, name: str) -> Iterator[tuple[int, bytes]]:
+    sound = door.sound() or [saved(door.suffix, folder)]
+    for number in range(max(1, rounds(60 * len(DOORS)) // len(DOORS) // door.slow)):
+        random = np.random.default_rng([SEED, number, *name.encode()])
+        content = sound[random.integers(len(sound))]
+        if random.integers(2) == 0:
+            yield number, damaged(content, random)
+        else:
+            yield number, tree_damage(content, door.suffix, random)
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_a_damaged_file_gives_a_result_or_one_clear_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("TROCAR_DIVERGED_STATES", "0")
+    door, path = DOORS[name], tmp_path / f"file{DOORS[name].suffix}"
+    failures, refused, count = [], 0, 0
+    for number, content in cases(door, tmp_path, name):
+        path.write_bytes(content)
+        count += 1
+        try:
+            door.read(path)
+        except TrocarError as error:
+            refused += 1
+            message = str(error)
+            if len(message) >= 500 or not message or not message.isprintable():
+                failures.append(f"case {number}: {message!r}")
+        except Exception as error:
+            failures.append(f"case {number}: {type(error).__name__}: {error}"[:300])
+    print(f"{name}: {count} cases, {refused} refused")
+    assert not failures, f"{len(failures)} of {count}:\n" + "\n".join(failures[:20])
+    assert refused or count < 20  # damage is damage
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_the_sound_files_are_read(tmp_path: Path, name: str) -> None:
+    door = DOORS[name]
+    for content in door.sound() or [saved(door.suffix, tmp_path)]:
+        (path := tmp_path / f"file{door.suffix}").write_bytes(content)
+        door.read(path)

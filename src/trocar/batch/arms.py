@@ -57,7 +57,7 @@ class BatchArms:
         """Arms at rest, or moving with dq; the memory of friction is relaxed.
 
         Args:
-            q, dq: (n,) for one arm or (n, N) [rad, m; rad/s, m/s].
+            q, dq: (n,) for one arm or (n, N) [rad, m; rad/s, m/s]. The stops bring a joint beyond its limit back.
         """
         np_ = self.backend.arrays
         q = self._checked(q, "q")

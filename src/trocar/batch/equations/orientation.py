@@ -91,16 +91,13 @@ class Orientations:
             # about the axis that turns the parent group: Rz(angle) C Rz(turn) = Rz(angle +/- turn) C
             angle = dict(group.angle)
             for j, c in turn:
-                angle[j] = angle.get(j, 0.0) + np.sign(along) * c
+                angle[j] = angle.get(j, 0.0) + float(np.sign(along)) * c
             summed = _form(angle)
             return (self._index(group.parent, group.C, summed), C) if summed else (group.parent, cleaned(group.C @ C))
-        for index, other in enumerate(self.groups):
-            # a group about the same axis by the same angle, with another constant turn
-            same = float(C[:, 2] @ other.C[:, 2])
-            about = index > 0 and other.parent == parent and abs(abs(same) - 1.0) < _SAME
-            if about and other.angle == tuple((j, float(np.sign(same) * c)) for j, c in turn):
-                return index, cleaned(other.C.T @ C)
-        return self._index(parent, C, turn), np.eye(3)
+        # C Rz(turn) = K Rz(+/- turn) K'C with axes K that depend on the axis alone: one group for all turns about it
+        K = _axes(C[:, 2])
+        rest = cleaned(K.T @ C)
+        return self._index(parent, K, tuple((j, float(rest[2, 2]) * c) for j, c in turn)), rest
 
     def _index(self, parent: int, C: Array, angle: Form) -> int:
         for index, group in enumerate(self.groups):
@@ -168,6 +165,18 @@ class Frames:
             out.pop()
             into.pop()
         return out, into[::-1]
+
+
+def _axes(axis: Array) -> Array:
+    """A rotation whose z is along an axis, in either direction; the axes of the parent in another order if it is one.
+
+    Axes in another order have exact zeros, which fold.
+    """
+    k = int(np.argmax(np.abs(axis)))
+    z = axis * np.sign(axis[k])
+    x = np.cross(np.eye(3)[(k + 2) % 3], z)
+    x /= np.linalg.norm(x)
+    return cleaned(np.column_stack([x, np.cross(z, x), z]))
 
 
 def form(graph: Graph, terms: Form, x: Sequence[Node]) -> Node:

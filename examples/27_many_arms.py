@@ -36,7 +36,7 @@ change = by_tau  # a step of steepest ascent
 raised, _ = nominal.rollout(state, efforts + change, DT)
 predicted = (by_tau * change).sum()
 found = nominal.tip_pose(raised.q)[2, 3] - nominal.tip_pose(final.q)[2, 3]
-print(f"a small change of all efforts raises the tip by {found:.4e} m, the gradient says {predicted:.4e} m")
+print(f"a small change of all efforts raises the tip by {found:.4e} m, the gradient predicts {predicted:.4e} m")
 assert abs(found - predicted) < 0.01 * abs(predicted)
 
 print("one of them as a recording:", log.recording(7))

@@ -126,7 +126,7 @@ def reference_step(mech, q, dq, forces, stops, z, tau, dt):
     least = (np.minimum(below, 0.0) + 0.1 * np.maximum(below, 0.0)) / dt
     most = (np.maximum(above, 0.0) + 0.1 * np.minimum(above, 0.0)) / dt
 
-    def rub(k):
+    def slide(k):
         nonlocal v
         push = dt * inverse @ rows[k]
         new = np.clip(forces[k] - rows[k] @ v / (rows[k] @ push), -F[k], F[k])
@@ -139,7 +139,7 @@ def reference_step(mech, q, dq, forces, stops, z, tau, dt):
         v, stops[j] = v + (new - stops[j]) * push, new
 
     for k in (*reversed(range(len(rows))), *range(len(rows))):
-        rub(k)
+        slide(k)
     for j in range(mech.n):
         stop(j)
     ds = a[owner] @ (dt * v)
@@ -184,7 +184,7 @@ def test_a_step_leaves_the_state_given_as_it_was(psm):
 
 @pytest.mark.parametrize("name", tr.ARMS)
 def test_a_load_below_coulomb_friction_moves_nothing(name):
-    """70 % of the Coulomb friction of each coordinate in turn, beside the weight, for 10 s."""
+    """70 % of the Coulomb friction of each coordinate in turn, with the weight compensated, for 10 s."""
     arms = batch.load(name)
     mech, d = arms.mechanism, arms.mechanism.tree.drives
     q = np.array(mech.arm.home)
@@ -496,14 +496,17 @@ def test_states_that_are_not_finite_are_reported_with_the_arm(psm):
         (lambda arms, s: arms.with_parameters(masses=1.0), "'masses' is unknown. Did you mean 'mass'"),
         (lambda arms, s: arms.with_parameters(mass=[1.0]), r"mass must have shape \(13,\)"),
         (lambda arms, s: arms.with_parameters(Fc=-np.ones(12)), "Fc must not be negative"),
-        (lambda arms, s: arms.with_parameters(payload=[0.1, 0.2]).step(s, np.zeros(7), DT), "parameters are of 2 arms"),
+        (
+            lambda arms, s: arms.with_parameters(payload=[0.1, 0.2]).step(s, np.zeros(7), DT),
+            "parameters have values for 2 arms",
+        ),
         (
             lambda arms, s: arms.with_parameters(payload=[0.1, 0.2]).mass_matrix(np.zeros((7, 3))),
-            "of 2 arms, .* of 3 arms",
+            "for 2 arms, the state has 3 arms",
         ),
         (
             lambda arms, s: arms.rollout(s, batch.JointPD(np.zeros(7), np.ones((7, 5)), 1.0), DT, 3),
-            "parameters are of 5 arms",
+            "parameters have values for 5 arms",
         ),
         (lambda arms, s: arms.rollout(s, tr.JointPD(1.0, 1.0), DT, 3), "a rollout takes batch.JointPD"),
         (lambda arms, s: arms.reset(s, [True], np.zeros(7)), "mask must be boolean"),
@@ -513,7 +516,7 @@ def test_states_that_are_not_finite_are_reported_with_the_arm(psm):
         (lambda arms, s: batch.load("PSM", threads=0), "threads must be"),
     ],
 )
-def test_mistakes_are_told_in_one_line(psm, call, message):
+def test_mistakes_are_reported_in_one_line(psm, call, message):
     with pytest.raises(tr.TrocarError, match=message) as caught:
         call(psm, psm.state(psm.mechanism.arm.home))
     assert "\n" not in str(caught.value)
@@ -555,7 +558,7 @@ def test_the_command_line_writes_c_and_refuses_what_is_not_there(tmp_path):
         assert len(done.stderr.strip().splitlines()) == 1
 
 
-def test_no_compiler_is_told_in_one_line(monkeypatch, tmp_path):
+def test_no_compiler_is_reported_in_one_line(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)
     arms = batch.load("ECM")
@@ -566,7 +569,7 @@ def test_no_compiler_is_told_in_one_line(monkeypatch, tmp_path):
         arms.step(arms.state(arms.mechanism.arm.home), np.zeros(4), DT)
 
 
-def test_a_compiler_that_fails_is_told_in_one_line(monkeypatch, tmp_path):
+def test_a_compiler_that_fails_is_reported_in_one_line(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("CC", "cc -DMIN=+")
     arms = batch.load(own_arm(), own_parameters())
@@ -589,7 +592,7 @@ def test_a_damaged_cache_is_built_again(monkeypatch, tmp_path):
     assert len(file.read_bytes()) == len(whole)
 
 
-def test_a_cache_that_cannot_be_written_is_told_in_one_line(monkeypatch, tmp_path):
+def test_a_cache_that_cannot_be_written_is_reported_in_one_line(monkeypatch, tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
@@ -598,7 +601,7 @@ def test_a_cache_that_cannot_be_written_is_told_in_one_line(monkeypatch, tmp_pat
         arms.mass_matrix(np.zeros(3))
 
 
-def test_missing_jax_is_told_in_one_line(monkeypatch):
+def test_missing_jax_is_reported_in_one_line(monkeypatch):
     monkeypatch.setattr(jax_backend, "MISSING", "No module named 'jax'")
     with pytest.raises(tr.TrocarError, match=r'needs JAX \(No module .*pip install "trocar\[batch\]"'):
         batch.load("ECM", backend="jax")

@@ -79,7 +79,7 @@ def test_states_that_are_not_finite_are_reported_with_the_arm(motion):
         arms.step(arms.state(q, dq), bad, DT)
 
 
-def test_a_log_that_does_not_fit_is_told_in_one_line(motion):
+def test_a_log_that_does_not_fit_is_reported_in_one_line(motion):
     q, dq, _ = motion
     arms = load("PSM")
     with pytest.raises(tr.TrocarError, match=r"does not fit|a log of .* needs") as caught:

@@ -36,7 +36,7 @@ extern "C" void all(real *s, const real *p, long long pr, long long pa, const re
 
 
 class HostDriver:
-    """What the backend asks of NVIDIA's driver, in the memory of the host."""
+    """The calls of NVIDIA's driver that the backend uses, in the memory of the host."""
 
     class CUresult(IntEnum):
         CUDA_SUCCESS = 0
@@ -152,7 +152,7 @@ def test_queries_and_parameters_of_each_arm_are_those_of_the_c_backend(psm, driv
     np.testing.assert_allclose(ours.tip_pose(q), theirs.tip_pose(q), atol=1e-12)
 
 
-def test_memory_is_released_and_its_lack_told_in_one_line(psm, driver):
+def test_memory_is_released_and_its_lack_is_reported_in_one_line(psm, driver):
     arms = batch.load("PSM", backend="cuda")
     state = arms.state(psm.mechanism.arm.home)
     state = arms.step(state, np.zeros(7), DT)
@@ -166,7 +166,7 @@ def test_memory_is_released_and_its_lack_told_in_one_line(psm, driver):
     assert "\n" not in str(caught.value)
 
 
-def test_missing_cuda_bindings_are_told_in_one_line(monkeypatch):
+def test_missing_cuda_bindings_are_reported_in_one_line(monkeypatch):
     monkeypatch.setattr(cuda, "MISSING", "No module named 'cuda'")
     with pytest.raises(tr.TrocarError, match=r"needs NVIDIA's bindings .*pip install cuda-bindings") as caught:
         batch.load("PSM", backend="cuda")

@@ -178,7 +178,7 @@ def _device_figures(
 
 
 def _rollout(arms: batch.BatchArms, q: Array, tau: Array, steps: int) -> TimedCall:
-    """So many steps of a batch that is held in place."""
+    """Steps of a batch that is held in place."""
     state = arms.state(q)
     return TimedCall(lambda: arms.rollout(state, tau, TIMESTEP, steps, log=False), steps * q.shape[1])
 

@@ -31,7 +31,7 @@ class BatchArms:
 
     Attributes:
         mechanism: the equations that the code is generated from. parameters: by name, see `with_parameters`.
-        n: number of joints. limits: whether joints stop at their limits. surfaces: what the tips can touch.
+        n: number of joints. limits: whether joints stop at their limits. surfaces: that the tips can touch.
         surface_values: () or (N,) of the surfaces, by the names of the generated inputs.
     """
 
@@ -118,14 +118,14 @@ class BatchArms:
         log: bool = True,
         t0: float = 0.0,
     ) -> tuple[BatchState, BatchLog | None]:
-        """Many steps, and what was recorded on the way.
+        """Take many steps and record them.
 
         Args:
             tau: efforts (T, n) for all arms or (T, n, N); with `steps`, also (n,) or (n, N), held; or a controller
                 `JointPD`, `JointPID` or `ComputedTorque` with references in these shapes, which runs in the generated
                 code; or a function of (state, t) that returns efforts (n,) or (n, N) and is called at every step.
             dt: length of a step [s]. steps: number of steps. Default: that of the efforts or references.
-            every: record every so many steps. log: False records nothing. t0: time of the first step [s].
+            every: steps between two samples. log: False records nothing. t0: time of the first step [s].
         """
         every = checked_count(every, "every")
         self._check_layout(state)
@@ -166,7 +166,7 @@ class BatchArms:
         """Gradients of a loss of a rollout, by its first state and its efforts. (In JAX, use `jax.grad`.)
 
         Args:
-            state, tau, dt: as of the rollout, tau (T, n) or (T, n, N).
+            state, tau, dt: those of the rollout, tau (T, n) or (T, n, N).
             by_q, by_dq: gradient of the loss by the positions and velocities (T + 1, n) or (T + 1, n, N) at the start
                 of every step and at the end; by_dq: default zero.
 
@@ -272,7 +272,9 @@ class BatchArms:
 
     def _check_layout(self, state: BatchState) -> None:
         if state.layout != self._stepper("effort").layout:
-            raise TrocarError("the state is of arms with other friction; make it with state() of these arms")
+            raise TrocarError(
+                "the state belongs to arms with other friction, limits or surfaces; make one with state() of these arms"
+            )
 
     def _not_finite(self, state: BatchState, arm: int, steps: int) -> NotFinite:
         where = f"arm {arm} of {state.batch[0]}" if state.batch else "the arm"

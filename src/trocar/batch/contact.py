@@ -16,7 +16,7 @@ NOT_NEGATIVE = ("radius", "damping", "friction")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Surface:
-    """What all surfaces have. Values may have a trailing axis (..., N), one for each arm.
+    """Options of every surface. Values may have a trailing axis (..., N), one for each arm.
 
     Attributes:
         stiffness: [N/m]. damping: [N s/m]. friction: coefficient of Coulomb friction [1].

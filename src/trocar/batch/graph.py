@@ -1,4 +1,4 @@
-"""A scalar expression graph: what the equations are written in, and what all backends are generated from.
+"""A scalar expression graph. The equations are written in it, and all backends are generated from it.
 
 Equal expressions are one node, so common subexpressions are shared. Constants, zeros, ones and signs are folded as the
 graph grows. A node is *fixed* if it depends on parameters alone: products and sums gather their fixed parts, which are

@@ -47,7 +47,7 @@ def load(
         parameters: physically consistent parameter set, its name, or a file. Default: the arm's best set.
         backend: "c", compiled at first use; "cuda", a kernel on an NVIDIA GPU; or "jax".
         friction: False leaves all friction out. limits: stop the joints at their limits.
-        surfaces: what the tip can touch: `Plane` and `Sphere`.
+        surfaces: each `Plane` and `Sphere` that the tip can touch.
         precision: float64 or float32. Default: float64 in C, float32 in CUDA, that of JAX's configuration in JAX.
         threads: of the C backend, for batches.
         counterweight, instrument, gravity, mounting, rotor_inertia, endoscope, added_mass: as for `load_mechanism`.

@@ -1,4 +1,4 @@
-"""What a rollout recorded."""
+"""Recorded motion of a rollout."""
 
 from __future__ import annotations
 

@@ -28,15 +28,15 @@ class BatchParameters(Mapping[str, Array]):
     mass (B,) [kg], com (B, 3) [m], inertia (B, 3, 3) [kg m^2] of the B bodies, gravity (3,) [m/s^2], terms of the
     drives (m,) and of their Dahl elements (k,); payload () [kg], a point mass in the tip frame at payload_com (3,) [m].
 
-    A value that is zero for all arms is left out of the generated code. `pattern` says which are there: parameters of
-    one pattern share their code.
+    A value that is zero for all arms is left out of the generated code. `pattern` marks the others: parameters
+    of one pattern share their code.
     """
 
     def __init__(self, values: Mapping[str, Array], shapes: Mapping[str, Shape]) -> None:
         self._values, self._shapes = dict(values), dict(shapes)
         sizes = {value.shape[-1] for name, value in values.items() if value.ndim > len(shapes[name])}
         if len(sizes) > 1:
-            raise TrocarError(f"parameters are of batches of different sizes: {', '.join(map(str, sorted(sizes)))}")
+            raise TrocarError(f"parameters belong to batches of different sizes: {', '.join(map(str, sorted(sizes)))}")
         self.batch: Shape = tuple(sizes)
         self.pattern: Mapping[str, Array] = MappingProxyType({name: self._present(name) for name in values})
 
@@ -91,7 +91,7 @@ class BatchParameters(Mapping[str, Array]):
         nonzero = np.asarray(value != 0.0)
         present = nonzero.any(axis=-1) if value.ndim > len(shape) else nonzero
         if name in INERTIA_TERMS:
-            # by body, so that one code serves all inertias of the bodies that have some
+            # by body: the same code serves all inertias of a body
             massive = self._massive()
             present = np.broadcast_to(massive.reshape(-1, *(1 for _ in shape[1:])), shape)
         return np.array(present)

@@ -1,4 +1,4 @@
-"""A program: rows in, rows out, as nodes of one graph, split into what is fixed and what every step computes."""
+"""A program: rows in, rows out, as nodes of one graph, split into fixed values and the work of every step."""
 
 from __future__ import annotations
 
@@ -77,7 +77,10 @@ def statements(
     statement: Callable[[str, str], str],
     expression: Callable[[Node, Sequence[str]], str],
 ) -> tuple[list[str], list[str]]:
-    """Lines that compute the results, one per operation, and the term of each result; `places` name what is given."""
+    """Lines that compute the results, one per operation, and the term of each result.
+
+    `places` are the terms of the nodes that are given.
+    """
     lines: list[str] = []
     terms = dict(places)
     for node in schedule(results, stop=lambda node: node.index in places):

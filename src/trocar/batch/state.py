@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from trocar.batch.layout import Layout
 from trocar.errors import TrocarError
 
-Values: TypeAlias = Any  # an array of the backend (NumPy, JAX, the GPU), or what it makes one of
+Values: TypeAlias = Any  # an array of the backend (NumPy, JAX, GPU), or values that convert to one
 
 
 class NotFinite(TrocarError):
@@ -22,7 +22,7 @@ class BatchState:
     """Positions, velocities and the memory of friction, of one arm or of N. Not to be written to.
 
     Attributes:
-        rows: (R,) or (R, N), one scalar of all arms in each row. layout: what the rows are.
+        rows: (R,) or (R, N), one scalar of all arms in each row. layout: meaning of the rows.
         integral: memory of a PID controller (n,) or (n, N) [rad s, m s], None before one ran.
     """
 

@@ -21,7 +21,7 @@ class Stepper:
     """A compiled step, and the fixed values that it was last used with.
 
     Args:
-        others: values of fixed inputs beside the parameters, by name.
+        others: values of the other fixed inputs, by name.
 
     Attributes:
         shape: of the efforts of one arm. kept: whether single arms can be stepped the short way, with the length of a
@@ -57,7 +57,7 @@ class Stepper:
         shapes = {np.shape(value) for value in values} - {()}
         if len(shapes) > 1:
             sizes = ", ".join(str(shape[0]) for shape in sorted(shapes))
-            raise TrocarError(f"parameters, gains and surfaces are of batches of different sizes: {sizes}")
+            raise TrocarError(f"parameters, gains and surfaces belong to batches of different sizes: {sizes}")
         check_sizes(next(iter(shapes), ()), batch)
         fixed = self.kernel.fixed(values)
         if gains is None and all(isinstance(value, float | np.ndarray) for value in values):
@@ -72,4 +72,4 @@ def check_sizes(parameters: tuple[int, ...], batch: tuple[int, ...]) -> None:
     """Raise an error unless parameters are the same for all arms or of as many arms as there are."""
     if parameters and parameters != batch:
         arms = f"{batch[0]} arms" if batch else "one arm"
-        raise TrocarError(f"the parameters are of {parameters[0]} arms, the state is of {arms}")
+        raise TrocarError(f"the parameters have values for {parameters[0]} arms, the state has {arms}")

@@ -92,11 +92,11 @@ class CKernel:
     def run(
         self, rows: Array, fixed: Array, inputs: Array, steps: int, held: bool, every: int = 0
     ) -> tuple[Array, Array | None, int]:
-        """So many steps of all arms.
+        """Step all arms.
 
         Args:
             rows: (R,) or (R, N). fixed: (F,) or (F, N). inputs: (I,) or (I, N) if held, else (T, I) or (T, I, N).
-            every: record every so many steps; 0 for no log.
+            every: steps between two samples of the log; 0 for no log.
 
         Returns:
             Rows after the steps; log (S, L) or (S, L, N); index of the first arm that is not finite, or -1.

@@ -1,4 +1,4 @@
-"""The system's C compiler, and a cache of what it built.
+"""The system's C compiler, and a cache of its results.
 
 A library is found by a digest of its source, of the compiler and of the processor, so it is never out of date. The file
 ends with a digest of its own content: one that is damaged is not loaded but built again.
@@ -30,7 +30,7 @@ LIBRARIES = ("-lm",)
 
 
 class NoCompiler(TrocarError):
-    """No C compiler was found, or it does not build what it is given."""
+    """No C compiler was found, or it fails to build the generated code."""
 
 
 def cache_folder() -> Path:
@@ -121,7 +121,7 @@ def _version(command: tuple[str, ...]) -> str:
 
 @cache
 def _processor() -> str:
-    """What -march=native depends on: a home folder may be shared by different machines."""
+    """Description of the processor, on which -march=native depends: machines may share a home folder."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

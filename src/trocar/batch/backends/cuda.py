@@ -159,7 +159,7 @@ class CudaKernel:
     def run(
         self, rows: Any, fixed: DeviceArray, inputs: Any, steps: int, held: bool, every: int = 0
     ) -> tuple[DeviceArray, DeviceArray | None, int]:
-        """So many steps of all arms; arguments and results as of `CKernel.run`, arrays in the GPU's memory."""
+        """Step all arms; arguments and results as in `CKernel.run`, arrays in the GPU's memory."""
         device, program = self._device, self.program
         rows = device.uploaded(rows, self._dtype)
         given = on_device(inputs, self._dtype, device.downloaded)
@@ -247,7 +247,7 @@ def _line(error: Exception) -> str:
 
 
 def checked(result: tuple[Any, ...]) -> Any:
-    """What a call of the driver or of NVRTC returned beside its status; an error if the status is one."""
+    """Results of a call of the driver or of NVRTC; raises an error if its status is one."""
     code, *values = result
     if int(code) != 0:
         raise TrocarError(f"CUDA reports {getattr(code, 'name', code)}")

@@ -86,14 +86,14 @@ class JaxKernel:
     def run(
         self, rows: Any, fixed: Sequence[Any], inputs: Any, steps: int, held: bool, every: int = 0
     ) -> tuple[Any, Any, int]:
-        """So many steps of all arms; arguments and results as of `CKernel.run`."""
+        """Step all arms; arguments and results as in `CKernel.run`."""
         rows, log = self._compiled(rows, tuple(fixed), inputs, steps, held, every)
         return rows, log, self._first_bad(rows)
 
     def run_function(
         self, rows: Any, fixed: Sequence[Any], inputs: Callable[[Any, Any], Any], steps: int, every: int = 0
     ) -> tuple[Any, Any, int]:
-        """So many steps with inputs that are a function of rows and number of the step."""
+        """Step all arms with inputs that are a function of the rows and the number of the step."""
         rows, log = self._scan(rows, tuple(fixed), inputs, steps, every)
         return rows, log, self._first_bad(rows)
 

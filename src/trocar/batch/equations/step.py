@@ -38,8 +38,8 @@ def step_program(
 
     Args:
         parameters: those that are zero for all arms are left out. limits: stop the joints at their limits.
-        control: one of `CONTROLS`: what the inputs are, and how efforts follow from them.
-        surfaces: what the tip can touch.
+        control: one of `CONTROLS`: the inputs, and the efforts that follow from them.
+        surfaces: planes and spheres that the tip can touch.
     """
     arm = ArmEquations(tree, parameters)
     graph, q, v = arm.graph, arm.q, arm.dq
@@ -49,7 +49,7 @@ def step_program(
     forces: list[BoundedForce] = [
         Friction(row.a, graph.input(f"friction@{k}"), row.bound) for k, row in enumerate(sticking_rows(arm))
     ]
-    rubbing = len(forces)
+    frictional = len(forces)
     forces += contact_forces(arm, surfaces, dt)
     stops = arm.n if limits else 0
     for j in range(stops):
@@ -84,4 +84,4 @@ def step_program(
         outputs=[*law.tau, *((x - y) / dt for x, y in zip(after, v, strict=True))],
         logged=2 * arm.n,
     )
-    return program, Layout(arm.n, rubbing, 3 * len(surfaces), stops, len(dahl.z), len(law.memory))
+    return program, Layout(arm.n, frictional, 3 * len(surfaces), stops, len(dahl.z), len(law.memory))

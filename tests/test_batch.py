@@ -300,6 +300,21 @@ def test_controllers_inside_the_code_are_those_of_control(psm):
         np.testing.assert_allclose(end.q, state.q, rtol=0, atol=1e-10)
 
 
+def test_computed_torque_has_the_nominal_model_or_that_of_each_arm(psm):
+    """Heavier arms: the effort is that of `Mechanism` for the nominal model, and perfect tracking for their own."""
+    mech = psm.mechanism
+    heavy = psm.with_parameters(mass=1.5 * mech.tree.mass, Fc=np.zeros(12), Fv=np.zeros(12))
+    q, dq, _ = (x[:, 0] for x in states(mech, 1))
+    ddq = np.full(7, 0.1)
+    commands = {}
+    for model in ("nominal", "own"):
+        control = batch.ComputedTorque(q[None], 400.0, 40.0, dq_ref=dq[None], ddq_ref=ddq[None], model=model)
+        _, commands[model] = heavy.rollout(heavy.state(q, dq), control, DT)
+    np.testing.assert_allclose(commands["nominal"].tau[0], mech.inverse_dynamics(q, dq, ddq), rtol=1e-9, atol=1e-12)
+    assert np.abs(commands["nominal"].ddq[0] - ddq).max() > 0.1
+    np.testing.assert_allclose(commands["own"].ddq[0], ddq, atol=1e-9)
+
+
 def test_the_integral_of_a_pid_goes_on_in_the_next_rollout(psm):
     control = batch.JointPID(np.array(psm.mechanism.arm.home) + 0.01, ki=50.0)
     start = psm.state(psm.mechanism.arm.home)

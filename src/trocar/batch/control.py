@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
+from trocar.errors import check_known
+
 
 @dataclass(frozen=True, eq=False)
 class JointPD:
@@ -60,18 +62,26 @@ class JointPID:
 
 @dataclass(frozen=True, eq=False)
 class ComputedTorque:
-    """tau = M (ddq_ref + kd (dq_ref - dq) + kp (q_ref - q)) + c + g with each arm's own parameters.
+    """tau = M (ddq_ref + kd (dq_ref - dq) + kp (q_ref - q)) + c + g.
 
     Args:
         q_ref, dq_ref, ddq_ref: as for `JointPD`. kp: [1/s^2]. kd: [1/s]. One number, (n,), or (n, N).
+        model: "nominal", the equations of `arms.mechanism`; or "own", those of each arm with its own parameters.
     """
 
-    law: ClassVar[str] = "computed_torque"
     q_ref: ArrayLike
     kp: ArrayLike
     kd: ArrayLike
     dq_ref: ArrayLike | None = None
     ddq_ref: ArrayLike | None = None
+    model: str = "nominal"
+
+    def __post_init__(self) -> None:
+        check_known("model of ComputedTorque", ("nominal", "own"), self.model)
+
+    @property
+    def law(self) -> str:
+        return "computed_torque" if self.model == "own" else "nominal_computed_torque"
 
     @property
     def gains(self) -> Mapping[str, Any]:

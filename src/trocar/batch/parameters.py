@@ -105,6 +105,13 @@ class BatchParameters(Mapping[str, Array]):
         return massive
 
 
+class ParameterNumbers(BatchParameters):
+    """Parameters of one mechanism that become numbers in the generated code instead of inputs."""
+
+    def node(self, graph: Graph, name: str, *index: int) -> Node:
+        return graph.constant(float(self[name][index]))
+
+
 def entry_name(name: str, index: Shape) -> str:
     return f"{name}@{','.join(map(str, index))}"
 

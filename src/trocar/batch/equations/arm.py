@@ -22,14 +22,15 @@ class ArmEquations:
 
     Args:
         tree: the mechanism as arrays: geometry and transmission become constants. parameters: become inputs.
+        graph: with inputs q and dq already. Default: a new one.
 
     Attributes:
         q, dq: (n) inputs. A: (m, n), s = A q of the drives.
     """
 
-    def __init__(self, tree: TreeArrays, parameters: BatchParameters) -> None:
+    def __init__(self, tree: TreeArrays, parameters: BatchParameters, graph: Graph | None = None) -> None:
         self.tree, self.parameters = tree, parameters
-        self.graph = Graph()
+        self.graph = Graph() if graph is None else graph
         self.n = len(tree.joints)
         self.A = cleaned(tree.drives.A)
         self.q, self.dq = self.inputs("q"), self.inputs("dq")

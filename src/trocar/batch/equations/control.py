@@ -9,6 +9,7 @@ import numpy as np
 
 from trocar.batch.equations.arm import ArmEquations
 from trocar.batch.graph import Node, total
+from trocar.batch.parameters import ParameterNumbers
 
 
 @dataclass(frozen=True)
@@ -49,12 +50,23 @@ def pid(arm: ArmEquations, dt: Node) -> ControlLaw:
 
 
 def computed_torque(arm: ArmEquations, dt: Node) -> ControlLaw:
-    """tau = M (ddq_ref + kd (dq_ref - dq) + kp (q_ref - q)) + b, with the arm's own M and b."""
+    """Computed torque with the arm's own M and b."""
+    return _computed_torque(arm, arm)
+
+
+def nominal_computed_torque(arm: ArmEquations, dt: Node) -> ControlLaw:
+    """Computed torque with M and b of the mechanism that the arm was loaded from."""
+    nominal = ParameterNumbers.of(arm.tree, friction=True)
+    return _computed_torque(arm, ArmEquations(arm.tree, nominal, arm.graph))
+
+
+def _computed_torque(arm: ArmEquations, model: ArmEquations) -> ControlLaw:
+    """tau = M (ddq_ref + kd (dq_ref - dq) + kp (q_ref - q)) + b of a model."""
     q_ref, dq_ref, ddq_ref = arm.inputs("q_ref"), arm.inputs("dq_ref"), arm.inputs("ddq_ref")
     wanted = [a + f for a, f in zip(ddq_ref, _feedback(arm, q_ref, dq_ref), strict=True)]
     tau = [
         total(arm.graph, (m * a for m, a in zip(row, wanted, strict=True))) + b
-        for row, b in zip(arm.M, arm.b, strict=True)
+        for row, b in zip(model.M, model.b, strict=True)
     ]
     return ControlLaw([*q_ref, *dq_ref, *ddq_ref], tau)
 
@@ -74,4 +86,5 @@ CONTROLS: dict[str, Callable[[ArmEquations, Node], ControlLaw]] = {
     "pd": pd,
     "pid": pid,
     "computed_torque": computed_torque,
+    "nominal_computed_torque": nominal_computed_torque,
 }

@@ -471,8 +471,8 @@ def test_float32_follows_float64(psm):
 
 
 def test_threads_do_not_change_the_result(psm):
-    several = batch.load("PSM", threads=2)
-    q, dq, tau = states(psm.mechanism, 37)
+    several = batch.load("PSM", threads=3)
+    q, dq, tau = states(psm.mechanism, 517)  # more than the shares of two threads, and a rest
     ours, _ = several.rollout(several.state(q, dq), tau, DT, 20)
     expected, _ = psm.rollout(psm.state(q, dq), tau, DT, 20)
     np.testing.assert_array_equal(ours.rows, expected.rows)

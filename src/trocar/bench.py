@@ -141,7 +141,7 @@ def batch_figures(
     calls = {"mj_step": _simulation_calls(mech, steps)["mj_step"]}
     q = np.array(mech.arm.home)
     q[mech.arm.tip_joints :] = 0.5
-    tau, few = _held(mech, q), 10
+    tau, few = _held(mech, q), 50
     many = np.tile(q[:, None], arms)
     one = batch.load(arm)
     state = one.state(q)

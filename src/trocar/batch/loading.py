@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from trocar.arms import Arm
 from trocar.arms.parameters import Parameters
 from trocar.batch.arms import BatchArms
+from trocar.batch.backends.c_source import MOST_THREADS
 from trocar.batch.contact import Surface
 from trocar.batch.parameters import BatchParameters
 from trocar.errors import TrocarError, check_known
@@ -55,8 +56,8 @@ def load(
     check_known("backend", BACKENDS, backend)
     if precision is not None:
         check_known("precision", PRECISIONS, precision)
-    if isinstance(threads, bool) or threads != int(threads) or threads < 1:
-        raise TrocarError(f"threads must be a whole number, 1 or more, got {threads!r}")
+    if isinstance(threads, bool) or threads != int(threads) or not 1 <= threads <= MOST_THREADS:
+        raise TrocarError(f"threads must be a whole number from 1 to {MOST_THREADS}, got {threads!r}")
     if isinstance(arm, Mechanism):
         mechanism = arm
     else:

@@ -141,7 +141,7 @@ class CKernel:
 
     @cached_property
     def _vector(self) -> ctypes.CDLL:
-        return library(c_source(self.program, self._precision, lanes=True), threads=self._threads > 1)
+        return library(c_source(self.program, self._precision, lanes=True))
 
 
 def _function(loaded: ctypes.CDLL, name: str, arguments: Sequence[Any]) -> Any:

@@ -25,8 +25,7 @@ FLAGS = (
     *("-std=gnu11", "-O2", "-march=native", "-fPIC", "-shared"),
     *("-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros", "-ffp-contract=fast"),
 )
-THREADS = "-fopenmp"
-LIBRARIES = ("-lm",)
+LIBRARIES = ("-lm", "-pthread")
 
 
 class NoCompiler(TrocarError):
@@ -40,18 +39,13 @@ def cache_folder() -> Path:
     return Path(pooch.os_cache("trocar")) / "batch"
 
 
-def library(source: str, threads: bool = False) -> ctypes.CDLL:
-    """The shared library of a C source, built unless the cache has it.
-
-    Args:
-        threads: build with OpenMP.
-    """
+def library(source: str) -> ctypes.CDLL:
+    """The shared library of a C source, built unless the cache has it."""
     command = _compiler()
-    flags = (*FLAGS, THREADS) if threads else FLAGS
-    key = "\0".join((source, *flags, *LIBRARIES, _version(command), _processor()))
+    key = "\0".join((source, *FLAGS, *LIBRARIES, _version(command), _processor()))
     path = cache_folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
     if not _intact(path):
-        content = _built(source, command, flags)
+        content = _built(source, command)
         try:
             write_whole(path, content + hashlib.sha256(content).digest())
         except OSError as error:
@@ -73,19 +67,18 @@ def _intact(path: Path) -> bool:
     return hashlib.sha256(content[:-32]).digest() == content[-32:]
 
 
-def _built(source: str, command: tuple[str, ...], flags: tuple[str, ...]) -> bytes:
+def _built(source: str, command: tuple[str, ...]) -> bytes:
     try:
         with tempfile.TemporaryDirectory(prefix="trocar-batch-") as folder:
             file, target = Path(folder) / "arm.c", Path(folder) / "arm.so"
             file.write_text(source)
             done = subprocess.run(
-                [*command, *flags, str(file), "-o", str(target), *LIBRARIES], capture_output=True, text=True
+                [*command, *FLAGS, str(file), "-o", str(target), *LIBRARIES], capture_output=True, text=True
             )
             if done.returncode:
                 errors = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
                 said = errors[0].strip() if errors else f"exit status {done.returncode}"
-                hint = "; threads > 1 need OpenMP, use threads=1 without it" if THREADS in flags else ""
-                raise NoCompiler(f"{shlex.join(command)} does not build the generated code: {said}{hint}")
+                raise NoCompiler(f"{shlex.join(command)} does not build the generated code: {said}")
             return target.read_bytes()
     except OSError as error:
         raise TrocarError(

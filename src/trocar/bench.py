@@ -141,7 +141,7 @@ def batch_figures(
     calls = {"mj_step": _simulation_calls(mech, steps)["mj_step"]}
     q = np.array(mech.arm.home)
     q[mech.arm.tip_joints :] = 0.5
-    tau, few = _held(mech, q), 50
+    tau = _held(mech, q)
     many = np.tile(q[:, None], arms)
     one = batch.load(arm)
     state = one.state(q)
@@ -149,13 +149,13 @@ def batch_figures(
     calls["c_step"] = TimedCall(lambda: one.rollout(state, tau, TIMESTEP, 10 * steps, log=False), 10 * steps)
     for name, threads in (("c_batch", 1), ("c_batch_two_threads", 2)):
         loaded = batch.load(arm, threads=threads)
-        calls[name] = _rollout(loaded, many, tau, few)
+        calls[name] = _rollout(loaded, many, tau, max(1, steps // 2))  # long enough for a second thread to start
     us = _timed(calls, rounds)
     found = _figures(("mj_step_us", "c_step_us", "c_call_us", "c_batch_us_per_step", "c_batch_over_mj_step"), us)
     found["c_step_over_mj_step"] = float(np.median(us["c_call"] / us["mj_step"]))
     found["c_two_threads_speedup"] = float(np.median(us["c_batch"] / us["c_batch_two_threads"]))
     if jax and find_spec("jax") is not None:
-        found |= _device_figures("jax", arm, q, tau, (arms,), few, rounds)
+        found |= _device_figures("jax", arm, q, tau, (arms,), 20, rounds)
     if gpu:
         found |= _device_figures("cuda", arm, q, tau, (1024, 16_384, 262_144), 100, rounds)
     return found

@@ -50,7 +50,7 @@ def load(
         friction: False leaves all friction out. limits: stop the joints at their limits.
         surfaces: each `Plane` and `Sphere` that the tip can touch.
         precision: float64 or float32. Default: float64 in C, float32 in CUDA, that of JAX's configuration in JAX.
-        threads: of the C backend, for batches.
+        threads: of the C backend, for batches and rollouts of some length.
         counterweight, instrument, gravity, mounting, rotor_inertia, endoscope, added_mass: as for `load_mechanism`.
     """
     check_known("backend", BACKENDS, backend)

@@ -82,7 +82,9 @@ class Caller:
         return np.tile(T, (int(rng.integers(0, 3)), 1, 1)) if kind == 2 else T
 
     def odd(self) -> Any:
-        return python_nonsense(self.rng)
+        """Anything; no function, because what a caller's own function raises is the caller's."""
+        value = python_nonsense(self.rng)
+        return None if callable(value) else value
 
     def value(self) -> Any:
         return number(self.rng) if self.rng.integers(3) else self.odd()

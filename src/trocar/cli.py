@@ -22,6 +22,7 @@ from trocar.commands.gravity import gravity
 from trocar.commands.identify import identify
 from trocar.commands.options import Folder, option
 from trocar.commands.render import render
+from trocar.commands.run import run
 from trocar.commands.scene import scene
 from trocar.commands.sim import sim
 from trocar.commands.terminal import INTERRUPTED, plain_errors, progress_bar, show_written, status_line
@@ -104,6 +105,8 @@ for panel, commands in {
 }.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)
+# Whatever follows the script is its own, options included.
+app.command(rich_help_panel="Run your own scripts", context_settings={"allow_interspersed_args": False})(run)
 
 
 @app.command(rich_help_panel="Check against the literature")

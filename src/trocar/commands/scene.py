@@ -26,7 +26,10 @@ TIMESTEP = 1.0 / 1500.0  # [s], of the dVRK's PID; used if the scene file gives 
 @plain_errors("a shorter --duration takes less time")
 def scene(
     source: Annotated[
-        str, typer.Argument(metavar="SCENE", help="psm, cart_classic, cart_si, masters, or a file NAME.toml.")
+        str,
+        typer.Argument(
+            metavar="SCENE", help="psm, cart_classic, cart_si, masters, dvrk, dvrk_si, or a file NAME.toml."
+        ),
     ] = "cart_classic",
     duration: Duration = 1.0,
     amplitude: Amplitude = 0.01,

@@ -23,8 +23,8 @@ def view(
         str,
         typer.Argument(
             metavar="[ARM | SCENE | RECORDING]",
-            help="PSM, PSM_Si, ECM, ECM_Si, MTML, MTMR; psm, cart_classic, cart_si, masters or a .toml file; "
-            "a recording (csv, npz, or a ROS bag).",
+            help="PSM, PSM_Si, ECM, ECM_Si, MTML, MTMR; psm, cart_classic, cart_si, masters, dvrk, dvrk_si or a .toml "
+            "file; a recording (csv, npz, or a ROS bag).",
         ),
     ] = "PSM",
     compare: Annotated[Path | None, option("RECORDING", "Second recording, drawn as a ghost.")] = None,

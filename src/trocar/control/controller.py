@@ -13,6 +13,8 @@ from trocar.errors import TrocarError, check_type, shown
 from trocar.mechanics import Mechanism
 from trocar.spatial import Array, real_array
 
+LONGEST = 1e30  # [s]; squares and cubes of more overflow
+
 
 class State(NamedTuple):
     """The measured state: time [s], positions (n,) [rad, m] and velocities (n,) [rad/s, m/s]."""
@@ -117,7 +119,7 @@ def checked_mechanism(mechanism: Mechanism) -> Mechanism:
 
 def checked_positive(value: Any, name: str, unit: str = "s") -> float:
     """A positive and finite number; `unit` is for the error message."""
-    if not (isinstance(value, int | float | np.integer | np.floating) and np.isfinite(value) and value > 0):
+    if not (isinstance(value, int | float | np.integer | np.floating) and 0 < value < LONGEST):
         raise TrocarError(f"{name} must be positive and finite{unit and f' [{unit}]'}, got {shown(value)}")
     return float(value)
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from trocar.arms import Arm, gravity_vector
 from trocar.arms.parameters import Parameters
-from trocar.errors import TrocarError, check_type
+from trocar.errors import TrocarError, check_type, shown
 from trocar.mechanics import recursion
 from trocar.mechanics.arm_kinematics import FLOAT, LARGEST, ArmKinematics, batch_first, batch_last
 from trocar.mechanics.drives import Drives
@@ -21,7 +21,9 @@ from trocar.mechanics.regressor import BaseParameters, base_parameters
 from trocar.mechanics.tree_arrays import TreeArrays, tree_arrays
 from trocar.recording import Recording, filtered
 from trocar.recording.filters import FEWEST
-from trocar.spatial import Array, pose
+from trocar.spatial import Array, pose, real_array
+
+SHORTEST = 1e-30  # between two samples [s]: velocities of a shorter one overflow
 
 
 class Mechanism(ArmKinematics):
@@ -116,9 +118,10 @@ class Mechanism(ArmKinematics):
         if q.ndim != 2 or len(q) < 2:
             raise TrocarError(f"q along a motion is (T, {self.n}) with two samples or more, got shape {q.shape}")
         if dq is None:
-            t = np.asarray(dt, dtype=float)
-            if t.shape not in ((), (len(q),)) or not ((np.diff(t) if t.ndim else t) > 0).all():
-                raise TrocarError(f"dt is a positive time step or {len(q)} increasing times [s], got {dt!r}")
+            t = real_array("dt", dt)
+            steps = np.diff(t) if t.ndim else t
+            if t.shape not in ((), (len(q),)) or not ((steps > SHORTEST) & (steps < LARGEST)).all():
+                raise TrocarError(f"dt is a positive time step or {len(q)} increasing times [s], got {shown(dt)}")
             dq = np.gradient(q, t, axis=0)
         q, dq = self.checked_states(q=q, dq=dq)
         return self.drives.friction(q, dq, self._load(q), self.drives.states(q, z0))

@@ -25,7 +25,7 @@ from trocar.toml_file import read_toml
 
 SCENES = Path(__file__).parent / "scenes"
 SCENE_FIELDS = ("timestep", "accuracy", "contacts", "cart", "set_up", "arms", "objects")
-BUILT_IN = ("psm", "cart_classic", "cart_si", "masters")
+BUILT_IN = ("psm", "cart_classic", "cart_si", "masters", "dvrk", "dvrk_si")
 FILES = ("parameters", "instrument")  # fields of an arm that may name a file
 FLAGS, NUMBERS = ("counterweight", "friction", "limits", "motor_limits"), ("rotor_inertia", "added_mass")
 ARM_FIELDS = ("arm", "mount", "position", "rpy", "q", *FILES, "endoscope", *FLAGS, *NUMBERS)
@@ -34,7 +34,7 @@ SHAPES = ("box", "sphere", "cylinder", "capsule", "needle", "slab")
 
 
 def load_scene(source: str | PathLike[str], **options: Any) -> Scene:
-    """A scene from a file (NAME.toml), or a built-in one: psm, cart_classic, cart_si, masters.
+    """A scene from a file (NAME.toml), or a built-in one: psm, cart_classic, cart_si, masters, dvrk, dvrk_si.
 
     Args:
         options: timestep, accuracy, contacts of `Scene`, in place of what the file says; objects, beside its own.

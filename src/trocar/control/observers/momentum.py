@@ -46,14 +46,14 @@ class MomentumObserver:
 
     def reset(self, q: ArrayLike, dq: ArrayLike, z0: ArrayLike | None = None) -> None:
         """Start at a state, with no external effort; z0: state of friction with memory, None for relaxed."""
-        q, dq = self.mechanism.checked_states(q=q, dq=dq)
+        q, dq = self.mechanism.checked_joints(q), self.mechanism.checked_joints(dq, "dq")
         self._z = self.mechanism.drives.states(q[None], z0)[-1]
         self._before = (q, dq, *self._terms(q, dq))
         self.residual, self.raw = np.zeros(self.mechanism.n), np.zeros(self.mechanism.n)
 
     def update(self, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, dt: float) -> Array:
         """The residual at a state reached dt [s] after the last one under the measured effort tau (n,) [N m, N]."""
-        q, dq, tau = self.mechanism.checked_states(q=q, dq=dq, tau=tau)
+        q, dq, tau = (self.mechanism.checked_joints(x, name) for name, x in (("q", q), ("dq", dq), ("tau", tau)))
         if self._before is None:
             raise TrocarError("the observer does not know where the motion began: call reset(q, dq) first")
         dt = checked_positive(dt, "dt")

@@ -79,6 +79,8 @@ def vectors(**values: ArrayLike | None) -> tuple[Array, ...]:
     """Arrays (n,) of one length; zeros for None, which the first cannot be."""
     arrays: list[Array] = []
     for name, value in values.items():
+        if value is None and not arrays:
+            raise TrocarError(f"{name} must be an array (n,) of finite numbers, got None")
         arrays.append(vector(np.zeros_like(arrays[0]) if value is None else value, name))
     if len({array.shape for array in arrays}) > 1:
         sizes = ", ".join(f"{name} {array.size}" for name, array in zip(values, arrays, strict=True))

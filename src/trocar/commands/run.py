@@ -1,0 +1,117 @@
+"""`trocar run`: an unmodified dVRK script with neither ROS nor a robot."""
+
+from __future__ import annotations
+
+import math
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trocar.commands.options import check_positive, flag, option
+from trocar.commands.terminal import plain_errors
+from trocar.errors import TrocarError, UnknownName, check_known
+
+if TYPE_CHECKING:
+    from trocar.crtk.standins.session import Session
+
+SPEEDS = ("real", "fast")
+STARTS = ("ready", "off")
+
+
+@plain_errors()
+def run(
+    script: Annotated[Path, typer.Argument(metavar="SCRIPT.py", help="A Python script for the dVRK.")],
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="ARGS", help="Arguments of the script.", show_default=False)
+    ] = None,
+    scene: Annotated[str, option("NAME", "dvrk, dvrk_si or a .toml file.")] = "dvrk",
+    api: Annotated[
+        str | None, option("RELEASE", "1, 2.0, 2.2 or 2.4 of the packages dvrk. Default: as the script's source tells.")
+    ] = None,
+    speed: Annotated[str, option("SPEED", "real: as a robot; fast: time passes only while the script waits.")] = "real",
+    start: Annotated[str, option("STATE", "ready: enabled and homed; off: as after switching on.")] = "ready",
+    answers: Annotated[
+        Path | None, option("FILE", "What input() reads, line by line. Default: standard input.", "--input")
+    ] = None,
+    pedal: Annotated[
+        list[str] | None,
+        option("NAME@T[+D]", "Press a pedal T seconds after the start, for D seconds (0.5). Can be repeated."),
+    ] = None,
+    duration: Annotated[
+        float | None, option("S", "Stop the node after S seconds of robot time: rospy.is_shutdown() becomes true.")
+    ] = None,
+    view: Annotated[bool, flag("Show the robot in the browser while the script runs.", "--view")] = False,
+    port: Annotated[int, option("N", "Port of --view; 0 for any free one.")] = 8080,
+) -> None:
+    """Run a Python script for the dVRK with neither ROS nor a robot.
+
+    Example: [bold]trocar run --speed fast my_script.py -a PSM1[/bold]
+
+    The script imports dvrk, crtk, rospy, PyKDL and the messages of ROS as usual and gets stand-ins that drive a
+    simulated robot in the same process. Everything after SCRIPT.py belongs to the script. Exit status: the script's
+    own; 2 if the command line is wrong. The script has your rights, as with python SCRIPT.py.
+    """
+    from trocar.crtk.interface import PEDALS
+    from trocar.crtk.standins.script_api import judge
+    from trocar.crtk.standins.session import APIS
+
+    check_known("speed", SPEEDS, speed)
+    check_known("start", STARTS, start)
+    if api is not None:
+        check_known("api", APIS, api)
+    if not script.is_file():
+        raise TrocarError(f"the script {script} does not exist")
+    if duration is not None:
+        check_positive(duration=duration)
+    presses = [_press(text, PEDALS) for text in pedal or []]
+    if api is None:
+        judgement = judge(script)
+        api = judgement.api
+        typer.echo(f"trocar run: API {api} ({judgement.reason}); choose with --api", err=True)
+    from trocar.crtk import Robot
+    from trocar.crtk.standins.launcher import run_script
+    from trocar.crtk.standins.session import FOREVER, Session
+
+    with ExitStack() as running:  # what was started is ended in the opposite order
+        lines = None if answers is None else running.enter_context(answers.open(encoding="utf-8"))
+        robot = running.enter_context(Robot(scene, speed=speed, start=start))
+        if view:
+            from trocar.commands.run_view import watched
+
+            typer.echo(f"trocar run: {running.enter_context(watched(robot, port))}", err=True)
+        session = Session(robot, api, fast=speed == "fast")
+        running.callback(session.close)
+        for press in presses:
+            _schedule(session, *press)
+        if duration is not None:
+            session.at(session.now + round(min(duration, FOREVER) * 1e9), session.stop)
+        status = run_script(session, script, arguments or [], lines)
+    raise typer.Exit(status)
+
+
+def _press(text: str, pedals: tuple[str, ...]) -> tuple[str, float, float]:
+    """Pedal, time and duration [s] of NAME@T or NAME@T+D."""
+    name, _, when = text.partition("@")
+    if name not in pedals:
+        raise UnknownName("pedal", name, pedals)
+    begin, _, duration = when.partition("+")
+    try:
+        times = float(begin), float(duration or 0.5)
+    except ValueError:
+        times = math.nan, math.nan
+    if not all(math.isfinite(time) and time >= 0 for time in times):
+        raise TrocarError(f"--pedal is NAME@T or NAME@T+D with times in seconds, such as clutch@2+0.5, got {text!r}")
+    return name, *times
+
+
+def _schedule(session: Session, pedal: str, begin: float, duration: float) -> None:
+    from trocar.crtk.messages import Joy
+
+    def button(value: int) -> None:
+        session.bus.publish(f"console/emulate_{pedal}", Joy(buttons=(value,)))
+
+    pressed = session.now + round(begin * 1e9)
+    session.at(pressed, lambda: button(Joy.PRESSED))
+    session.at(pressed + round(duration * 1e9), lambda: button(Joy.RELEASED))

@@ -1,0 +1,56 @@
+"""The dVRK's own interface (CRTK) and its controllers, in process and without ROS.
+
+    from trocar import crtk
+
+    with crtk.Robot("dvrk") as robot:         # Classic cart, PSM1-3, ECM, MTML, MTMR, SUJ, system, console
+        psm = robot.psm("PSM1")
+        psm.enable(timeout=10)
+        psm.home(timeout=10)
+        psm.move_jp(q).wait()
+        q, t = psm.measured_jp()
+
+`Robot` simulates the arms under the dVRK's 1500 Hz controllers and puts every device on one `Bus`: `PSM1/measured_js`,
+`PSM1/move_jp`, ... The table of all topics and services is `trocar.crtk.interface`, the message types are in
+`trocar.crtk.messages`. The client classes (`Arm`, `PSM`, `ECM`, `MTM`, `SUJ`, `System`, `Console`) have the methods of
+the Python packages `crtk` 1.4 and `dvrk` 2.4 and use nothing but the bus and the robot's clock. Poses are (4, 4)
+arrays; getters return (value, time of measurement [s]).
+
+Time passes in one of three ways (`Robot(speed=...)`):
+
+- "fast" (default): whoever waits advances the simulation, as fast as the machine allows. Between two waits of a script
+  no time passes, and a script gives the same result in every run.
+- "real", or a number such as 0.5 (simulated per real time): a thread advances the simulation.
+- "stepped": only `robot.run(seconds)` and `robot.step(cycles)` advance it; a wait returns at once with what is.
+
+For stand-ins of other interfaces: `robot.bus` (publish, subscribe, read, call), `robot.now` [ns], `robot.time` [s],
+`robot.sleep(seconds)`, `robot.wait_for(condition, timeout)`, `robot.devices` (kind of every device by name).
+"""
+
+from trocar.crtk.bus import Bus, Subscription
+from trocar.crtk.clients.arm import Arm
+from trocar.crtk.clients.console import Console
+from trocar.crtk.clients.endoscope import ECM
+from trocar.crtk.clients.instrument import PSM
+from trocar.crtk.clients.master import MTM
+from trocar.crtk.clients.move_handle import MoveHandle
+from trocar.crtk.clients.set_up_joints import SUJ
+from trocar.crtk.clients.system import System
+from trocar.crtk.controller.sensors import Sensors
+from trocar.crtk.interface import INTERFACES
+from trocar.crtk.robot import Robot
+
+__all__ = [
+    "ECM",
+    "INTERFACES",
+    "MTM",
+    "PSM",
+    "SUJ",
+    "Arm",
+    "Bus",
+    "Console",
+    "MoveHandle",
+    "Robot",
+    "Sensors",
+    "Subscription",
+    "System",
+]

@@ -1,0 +1,192 @@
+"""Clients of an arm, and of its frames: `body`, `spatial` and `local`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.crtk.clients.device import Clock, Device, StatefulDevice
+from trocar.crtk.clients.move_handle import MoveHandle
+from trocar.crtk.messages import Bool, Empty, Float, JointState, Pose, Wrench
+from trocar.spatial import Array
+
+Stamped = tuple[Array, float]
+
+
+def joints(position: ArrayLike = (), velocity: ArrayLike = (), effort: ArrayLike = ()) -> JointState:
+    """A joint command. Content is checked by the arm, which answers with a warning."""
+    p, v, f = (np.array(x, dtype=float).reshape(-1) for x in (position, velocity, effort))
+    return JointState(position=p, velocity=v, effort=f)
+
+
+class JointReader(Device):
+    """Measured joints below a name."""
+
+    def measured_js(self, wait_timeout: float | None = None) -> tuple[Array, Array, Array, float]:
+        """Positions [rad, m], velocities, efforts [N m, N] and the time of measurement [s]."""
+        return self._js("measured_js", wait_timeout)
+
+    def measured_jp(self, wait_timeout: float | None = None) -> Stamped:
+        js = self.measured_js(wait_timeout)
+        return js[0], js[3]
+
+    def measured_jv(self, wait_timeout: float | None = None) -> Stamped:
+        js = self.measured_js(wait_timeout)
+        return js[1], js[3]
+
+    def measured_jf(self, wait_timeout: float | None = None) -> Stamped:
+        js = self.measured_js(wait_timeout)
+        return js[2], js[3]
+
+    def _js(self, topic: str, wait_timeout: float | None) -> tuple[Array, Array, Array, float]:
+        message = self.receive(topic, wait_timeout)
+        return message.position, message.velocity, message.effort, message.time
+
+
+class JointSetpointReader(JointReader):
+    """Measured and setpoint joints below a name."""
+
+    def setpoint_js(self, wait_timeout: float | None = None) -> tuple[Array, Array, Array, float]:
+        return self._js("setpoint_js", wait_timeout)
+
+    def setpoint_jp(self, wait_timeout: float | None = None) -> Stamped:
+        js = self.setpoint_js(wait_timeout)
+        return js[0], js[3]
+
+    def setpoint_jv(self, wait_timeout: float | None = None) -> Stamped:
+        js = self.setpoint_js(wait_timeout)
+        return js[1], js[3]
+
+    def setpoint_jf(self, wait_timeout: float | None = None) -> Stamped:
+        js = self.setpoint_js(wait_timeout)
+        return js[2], js[3]
+
+
+class PoseReader(Device):
+    """Measured pose of a tip below a name."""
+
+    def measured_cp(self, wait_timeout: float | None = None) -> Stamped:
+        """Pose (4, 4) [m] and the time of measurement [s]."""
+        message = self.receive("measured_cp", wait_timeout)
+        return message.T, message.time
+
+
+class PoseSetpointReader(PoseReader):
+    """Measured and setpoint pose of a tip below a name."""
+
+    def setpoint_cp(self, wait_timeout: float | None = None) -> Stamped:
+        message = self.receive("setpoint_cp", wait_timeout)
+        return message.T, message.time
+
+
+class WrenchFrame(Device):
+    """Wrenches and the Jacobian of an arm in one frame: `body` (tip axes) or `spatial` (base axes and origin)."""
+
+    def measured_cf(self, wait_timeout: float | None = None) -> Stamped:
+        """Wrench (6,) [N, N m] as the robot computes it from the motor currents, and its time [s]."""
+        message = self.receive("measured_cf", wait_timeout)
+        return message.vector, message.time
+
+    def servo_cf(self, wrench: ArrayLike) -> None:
+        """Apply a wrench (6,) [N, N m] until the next command."""
+        self.send("servo_cf", Wrench(vector=np.array(wrench, dtype=float).reshape(-1)))
+
+    def jacobian(self, wait_timeout: float | None = None) -> Stamped:
+        """Jacobian (6, n), linear rows first, and its time [s]."""
+        message = self.receive("jacobian", wait_timeout)
+        return message.values, message.time
+
+
+class LocalFrame(PoseSetpointReader):
+    """Poses of an arm in its own base."""
+
+    def forward_kinematics(self, jp: ArrayLike, extra: Any = None) -> Any:
+        return _answer(self.call("forward_kinematics", jp), extra)
+
+
+class Arm(JointSetpointReader, PoseSetpointReader, StatefulDevice):
+    """An arm: PSM, ECM or MTM. `extra` of the kinematics returns (value, result, message) instead of the value."""
+
+    def __init__(self, robot: Clock, name: str, connection_timeout: float = 1.0) -> None:
+        super().__init__(robot, name, connection_timeout)
+        self.body = WrenchFrame(robot, f"{name}/body", connection_timeout)
+        self.spatial = WrenchFrame(robot, f"{name}/spatial", connection_timeout)
+        self.local = LocalFrame(robot, f"{name}/local", connection_timeout)
+
+    def measured_cv(self, wait_timeout: float | None = None) -> Stamped:
+        """Twist (6,) of the tip [m/s, rad/s] and its time [s]."""
+        message = self.receive("measured_cv", wait_timeout)
+        return message.vector, message.time
+
+    def hold(self) -> None:
+        """Stay at the present setpoint."""
+        self.send("hold", Empty())
+
+    def free(self) -> None:
+        """Apply no effort beyond gravity compensation."""
+        self.send("free", Empty())
+
+    def servo_jp(self, positions: ArrayLike, velocities: ArrayLike = ()) -> None:
+        """Follow joint positions [rad, m] at once, optionally with velocities."""
+        self.send("servo_jp", joints(positions, velocities))
+
+    def servo_jr(self, positions: ArrayLike) -> None:
+        """Follow the setpoint plus a difference [rad, m]."""
+        self.send("servo_jr", joints(positions))
+
+    def servo_jf(self, efforts: ArrayLike) -> None:
+        """Apply joint efforts [N m, N]."""
+        self.send("servo_jf", joints(effort=efforts))
+
+    def servo_cp(self, T: ArrayLike) -> None:
+        """Follow a pose (4, 4) of the tip at once."""
+        self.send("servo_cp", Pose(T=np.array(T, dtype=float)))
+
+    def move_jp(self, positions: ArrayLike) -> MoveHandle:
+        """Move to joint positions [rad, m] within the published velocities and accelerations."""
+        handle = MoveHandle(self)
+        self.send("move_jp", joints(positions))
+        return handle
+
+    def move_jr(self, positions: ArrayLike) -> MoveHandle:
+        """Move by a difference of joint positions [rad, m]."""
+        handle = MoveHandle(self)
+        self.send("move_jr", joints(positions))
+        return handle
+
+    def move_cp(self, T: ArrayLike) -> MoveHandle:
+        """Move the tip to a pose (4, 4), along a trajectory of the joints."""
+        handle = MoveHandle(self)
+        self.send("move_cp", Pose(T=np.array(T, dtype=float)))
+        return handle
+
+    def forward_kinematics(self, jp: ArrayLike, extra: Any = None) -> Any:
+        """Pose (4, 4) of the tip, or of link k for k < n joint positions."""
+        return _answer(self.call("forward_kinematics", jp), extra)
+
+    def inverse_kinematics(self, jp: ArrayLike, cp: ArrayLike, extra: Any = None) -> Any:
+        """Joint positions that bring the tip to `cp` (4, 4) in the arm's own base, nearest to the seed `jp`."""
+        return _answer(self.call("inverse_kinematics", jp, cp), extra)
+
+    def body_set_cf_orientation_absolute(self, absolute: bool) -> None:
+        """Give and read body wrenches in the axes of the reference frame instead of those of the tip."""
+        self.send("body/set_cf_orientation_absolute", Bool(value=absolute))
+
+    def use_gravity_compensation(self, use: bool) -> None:
+        self.send("use_gravity_compensation", Bool(value=use))
+
+    def trajectory_j_set_ratio(self, ratio: float) -> None:
+        """Scale the velocities and accelerations of moves, 0 < ratio <= 1."""
+        self.send("trajectory_j/set_ratio", Float(value=float(ratio)))
+
+    def trajectory_j_get_ratio(self) -> float:
+        return float(self.receive("trajectory_j/ratio").value)
+
+    def trajectory_j_ratio(self) -> float:
+        return self.trajectory_j_get_ratio()
+
+
+def _answer(found: Any, extra: Any) -> Any:
+    return found.value if extra is None else (found.value, found.result, found.message)

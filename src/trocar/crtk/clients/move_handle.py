@@ -1,0 +1,23 @@
+"""Handle of a motion: waits until it has begun and ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trocar.crtk.clients.device import StatefulDevice
+
+
+class MoveHandle:
+    """Returned by the move commands of an arm; refers to the time of the command."""
+
+    def __init__(self, device: StatefulDevice) -> None:
+        self._device, self._start = device, device.robot.now
+
+    def wait(self, is_busy: bool = False, timeout: float = 30.0) -> bool:
+        """Wait until the motion has ended, or with is_busy=True until it has begun; False after `timeout` [s]."""
+        return self._device.wait_for_busy(is_busy, self._start, timeout)
+
+    def is_busy(self, timeout: float = 30.0) -> bool:
+        """True until the motion has ended. Raises RuntimeWarning if it has not begun within `timeout` [s]."""
+        return self._device.is_busy_since(self._start, timeout)

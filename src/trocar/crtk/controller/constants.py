@@ -1,0 +1,80 @@
+"""Published constants of the dVRK's controllers that are not facts of an arm.
+
+Source: sawIntuitiveResearchKit 2.4 (share/pid, arm classes) and sawControllers. Gains, effort limits and the velocities
+and accelerations of moves are in `trocar.arms`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from trocar.arms import Arm
+from trocar.spatial import Array
+
+FREQUENCY = 1500  # of the control loop [Hz]
+PERIOD = 1.0 / FREQUENCY
+CALIBRATION_SAMPLES = 1970  # potentiometer readings averaged to bias the encoders
+GRAVITY_CYCLES = 3  # between two computations of gravity compensation; the dVRK computes it in every cycle
+POWER_TIME = 0.5  # until the amplifiers report power [s]; ASSUMED, the dVRK waits up to 3 s
+HOMING_EXTRA_TIME = 2.0  # to settle at the end of homing [s]
+WARNING_INTERVAL = 2.0  # between two warnings that an arm is not ready [s]
+SAFE_DISTANCE, SAFE_BUFFER = 0.045, 0.002  # of the end of the shaft from the RCM for Cartesian control [m]
+NEAREST_TO_RCM = 0.001  # at which inverse kinematics still tries [m]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constants:
+    """Constants of one arm, in actuator coordinates.
+
+    Attributes:
+        tracking: (n,) largest tracking error before a fault [rad, m]. deadband: (n,) [rad, m].
+        output: (n,) cap of the PID's output, before feed-forward [N m, N].
+        goal_tolerance: (n,) of the joints at the end of homing [rad, m].
+        gravity_compensation: on from the start. homes_to_zero: homing moves the joints to 0; otherwise they stay.
+        compensates_positions: gravity is fed forward also while position commands are followed.
+    """
+
+    tracking: Array
+    deadband: Array
+    output: Array
+    goal_tolerance: Array
+    gravity_compensation: bool = True
+    homes_to_zero: bool = False
+    compensates_positions: bool = True
+
+
+def constants(arm: Arm) -> Constants:
+    """Constants of an arm by its name; an arm that the dVRK does not know has no deadbands, caps and checks."""
+    n, inf = arm.n, math.inf
+    known: dict[str, dict[str, object]] = {
+        "PSM": {
+            "tracking": (0.5, 0.5, 0.05, 0.6, 0.6, 0.6, 0.6),
+            "gravity_compensation": False,  # the dVRK has no masses of the Classic PSM
+        },
+        "PSM_Si": {
+            "tracking": (0.5, 0.5, 0.05, 0.6, 0.6, 0.6, 0.6),
+            "output": (10.0, 10.0, 15.0, inf, inf, inf, inf),
+        },
+        "ECM": {"tracking": (0.6, 0.6, 0.03, 0.25)},
+        "ECM_Si": {"tracking": (0.6, 0.6, 0.02, 0.25), "output": (15.0, 15.0, inf, 12.0)},
+    }
+    master: dict[str, object] = {
+        "tracking": (0.2, 0.2, 0.2, 0.2, 0.5, 0.5, 0.5),
+        "deadband": (0.0, 0.0, 0.0, 0.0, 0.0, 0.015, 0.02),
+        "goal_tolerance": np.radians([4.0] * 6 + [6.0]),
+        "homes_to_zero": True,
+        "compensates_positions": False,
+    }
+    known |= {"MTML": master, "MTMR": master}
+    given = known.get(arm.name, {})
+    arrays = {
+        "tracking": given.get("tracking", np.full(n, inf)),
+        "deadband": given.get("deadband", np.zeros(n)),
+        "output": given.get("output", np.full(n, inf)),
+        "goal_tolerance": given.get("goal_tolerance", np.full(n, math.radians(3.0))),
+    }
+    flags = {key: bool(value) for key, value in given.items() if key not in arrays}
+    return Constants(**{key: np.array(value, dtype=float) for key, value in arrays.items()}, **flags)  # type: ignore[arg-type]

@@ -1,0 +1,143 @@
+"""Motors, sensors and brakes of one simulated arm, as its controller drives and reads them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trocar.simulation import SimulatedArm
+from trocar.spatial import Array
+
+if TYPE_CHECKING:
+    from trocar.crtk.controller.loop import ControlLoop
+
+ALL = slice(None)
+
+
+class Hardware:
+    """One arm's share of the control loop. Joints are (n,) [rad, m; N m, N]; the loop works on actuators.
+
+    Attributes:
+        name, bus: of the device. arm: facts. sim: the simulated arm, for the truth. part: its actuators in the loop.
+    """
+
+    def __init__(self, name: str, loop: ControlLoop, part: slice) -> None:
+        self.name, self.bus, self.part = name, loop.bus, part
+        self._loop, self._servo, self._sensors = loop, loop.servo, loop.sensors
+        self.arm = loop.scene.arms[name].arm
+        self._joint_from_motor = self.arm.motors.coupling
+        self._motor_from_joint = np.linalg.inv(self._joint_from_motor)
+        self._effort_to_motor = np.ascontiguousarray(self._joint_from_motor.T)
+        self._effort_to_joint = np.ascontiguousarray(self._motor_from_joint.T)
+        # views of the servo's arrays, written in every cycle
+        servo = loop.servo
+        self._q_ref, self._dq_ref, self._given = servo.q_ref[part], servo.dq_ref[part], servo.effort[part]
+        self._fed, self._on, self._in_effort = servo.feed_forward[part], servo.on[part], servo.in_effort[part]
+        self._feeds = False
+        self._q: Array = np.zeros(self.arm.n)
+        self._q_cycle = -1
+
+    @property
+    def sim(self) -> SimulatedArm:
+        return self._loop.scene.arms[self.name]
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+        return self._loop.time
+
+    @property
+    def cycle(self) -> int:
+        """Number of the present control cycle."""
+        return self._loop.cycle
+
+    @property
+    def stamp(self) -> int:
+        """Time of the measurement [ns]."""
+        return self._loop.now
+
+    # -- sensors -------------------------------------------------------------------------------------------------------
+
+    @property
+    def q(self) -> Array:
+        """Measured positions (n,); do not change them."""
+        if self._q_cycle != self._loop.cycle:
+            self._q, self._q_cycle = self._joint_from_motor @ self._sensors.q[self.part], self._loop.cycle
+        return self._q
+
+    @property
+    def dq(self) -> Array:
+        """Measured velocities (n,)."""
+        return self._joint_from_motor @ self._sensors.dq[self.part]
+
+    @property
+    def tau(self) -> Array:
+        """Measured efforts (n,): motor currents with their noise, and the bias of the arm's parameter set."""
+        applied = self._sensors.efforts(self._loop.applied[self.part], self.part)
+        tau = self._effort_to_joint @ applied
+        return tau + self.sim.mechanism.effort_bias if self._loop.options.bias else tau
+
+    def gravity(self) -> Array:
+        """Efforts (n,) that hold the arm against gravity and springs, by the model of the simulated arm."""
+        return self.sim.mechanism.gravity(self.q)
+
+    def calibrate(self) -> None:
+        """Bias the encoders from the potentiometers."""
+        self._sensors.calibrate(self.part)
+        self._loop.measure()
+
+    # -- setpoints -----------------------------------------------------------------------------------------------------
+
+    def setpoint(self) -> Array:
+        """Position setpoint (n,); measured positions where an effort is given or nothing acts."""
+        tracks = self._on & ~self._in_effort
+        return self._joint_from_motor @ np.where(tracks, self._q_ref, self._sensors.q[self.part])
+
+    def setpoint_velocity(self) -> Array:
+        return self._joint_from_motor @ self._dq_ref
+
+    def setpoint_effort(self) -> Array:
+        """Efforts (n,) asked of the motors in the last cycle."""
+        return self._effort_to_joint @ self._loop.applied[self.part]
+
+    def track(self, q: Array, dq: Array | None, *, check: bool | None = None, joints: slice = ALL) -> None:
+        """Let the PID follow joint positions (n,) and velocities; `joints`: only these actuators."""
+        self._q_ref[joints] = self._motor_from_joint.dot(q)[joints]
+        self._dq_ref[joints] = 0.0 if dq is None else self._motor_from_joint.dot(dq)[joints]
+        self._on[:] = True
+        self._in_effort[joints] = False
+        if check is not None:
+            self._servo.checked[self.part] = check
+
+    def exert(self, tau: Array) -> None:
+        """Apply joint efforts (n,), without a check of tracking errors."""
+        self._given[:] = self._effort_to_motor.dot(tau)
+        self._in_effort[:] = self._on[:] = True
+        self._servo.checked[self.part] = False
+
+    def feed_forward(self, tau: Array | None) -> None:
+        """Add joint efforts (n,) to what the PID or the given efforts do; None ends it."""
+        if tau is not None:
+            self._fed[:] = self._effort_to_motor.dot(tau)
+            self._feeds = True
+        elif self._feeds:
+            self._fed[:] = 0.0
+            self._feeds = False
+
+    @property
+    def powers(self) -> bool:
+        """True if the motors are on."""
+        return bool(self._on.any())
+
+    def stop(self) -> None:
+        """Switch the motors off and engage the brakes, where there are any."""
+        self._servo.stop(self.part)
+        self._feeds = False
+        if self.arm.brakes:
+            self.sim.brakes = True
+
+    def release(self) -> None:
+        """Release the brakes, where there are any."""
+        if self.arm.brakes:
+            self.sim.brakes = False

@@ -1,0 +1,100 @@
+"""The 1500 Hz loop over all arms: sensors, PID, engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from trocar.crtk.bus import Bus
+from trocar.crtk.controller.constants import FREQUENCY, PERIOD
+from trocar.crtk.controller.sensors import ActuatorSensors, Sensors
+from trocar.crtk.controller.servo import Servo
+from trocar.errors import TrocarError
+from trocar.simulation import Scene
+from trocar.spatial import Array
+
+
+class ControlLoop:
+    """Arrays over all actuators of the controlled arms, and the steps of the scene.
+
+    Args:
+        scene: its timestep must be 1/1500 s. arms: names of the controlled arms. epoch: time at the start [ns].
+        supported: carry the weight of arms whose motors are off, and of those that are not controlled.
+
+    Attributes:
+        cycle: number of the present cycle, from 1. applied: (N,) actuator efforts of the last step [N m, N].
+        parts: actuators of every arm.
+    """
+
+    def __init__(
+        self, scene: Scene, arms: Sequence[str], sensors: Sensors, epoch: int = 0, supported: bool = True
+    ) -> None:
+        if abs(scene.timestep - PERIOD) > 1e-9:
+            raise TrocarError(f"the dVRK controls at 1500 Hz: the scene needs timestep=1/1500, got {scene.timestep:g}")
+        facts = [scene.arms[name].arm for name in arms]
+        for name, arm in zip(arms, facts, strict=True):
+            if len(arm.gains.kp) != arm.n:
+                raise TrocarError(f"{name} ({arm.name}) has no published PID gains; choose arms= that have")
+        self.scene, self.options, self._epoch, self._supported = scene, sensors, epoch, supported
+        self.bus = Bus(lambda: self.now)
+        self.servo, self.sensors = Servo(facts), ActuatorSensors(facts, sensors)
+        ends = np.cumsum([0, *(arm.n for arm in facts)]).tolist()
+        self.parts = {name: slice(a, b) for name, a, b in zip(arms, ends, ends[1:], strict=False)}
+        N = ends[-1]
+        self._positions = np.zeros((N, scene.model.nq))
+        self._velocities = np.zeros((N, scene.model.nv))
+        self._effort_to_joint = {}
+        for name, arm in zip(arms, facts, strict=True):
+            stepped, part = scene.stepped[name], self.parts[name]
+            A = np.linalg.inv(arm.motors.coupling) @ stepped.D_measured
+            self._positions[part, stepped.slice.q] = A
+            self._velocities[part, stepped.slice.v] = A
+            self._effort_to_joint[name] = np.ascontiguousarray(np.linalg.inv(arm.motors.coupling).T)
+        self._idle = tuple(name for name in scene.arms if name not in self.parts)
+        self._qpos, self._qvel = scene.data.qpos, scene.data.qvel
+        self.cycle = 1
+        self.applied = np.zeros(N)
+        self.measure()
+
+    @property
+    def now(self) -> int:
+        """[ns], greater than 0."""
+        return self._epoch + self.cycle * 10**9 // FREQUENCY
+
+    @property
+    def time(self) -> float:
+        """[s]."""
+        return 1e-9 * self.now
+
+    def measure(self) -> None:
+        """Read the sensors."""
+        s, ds = self._positions.dot(self._qpos), self._velocities.dot(self._qvel)
+        for name, part in self.parts.items():
+            if self.scene.stepped[name].faults is not None:
+                arm = self.scene.arms[name]
+                s[part] = np.linalg.solve(arm.arm.motors.coupling, arm.measured_q)
+                ds[part] = np.linalg.solve(arm.arm.motors.coupling, arm.measured_dq)
+        self.sensors.measure(s, ds)
+
+    def act(self) -> Array:
+        """Compute the efforts, step the engine and read the sensors; mask (N,) of the actuators that lost track."""
+        servo, sensors = self.servo, self.sensors
+        self.applied = servo.efforts(sensors.q, sensors.dq)
+        lost = servo.lost()
+        efforts = {name: self._effort_to_joint[name].dot(self.applied[part]) for name, part in self.parts.items()}
+        for name in self._idle:
+            efforts[name] = self._support(name)
+        if self._supported:
+            for name, part in self.parts.items():
+                if not servo.on[part.start]:
+                    efforts[name] = self._support(name)
+        self.scene.step(efforts)
+        self.cycle += 1
+        self.measure()
+        return lost
+
+    def _support(self, name: str) -> Array:
+        """Joint efforts (n,) that carry the weight of an arm, if arms are supported."""
+        arm = self.scene.arms[name]
+        return arm.mechanism.gravity(arm.q) if self._supported else np.zeros(arm.n)

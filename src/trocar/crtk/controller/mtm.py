@@ -1,0 +1,180 @@
+"""Controller of an MTM: gripper, wrist platform, locked orientation, Cartesian impedance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from trocar.crtk.controller.arm import CARTESIAN, EFFORT, ArmController
+from trocar.crtk.controller.constants import PERIOD
+from trocar.crtk.controller.hardware import Hardware
+from trocar.crtk.controller.states import Refused
+from trocar.crtk.interface import Interface
+from trocar.crtk.messages import Bool, CartesianImpedance, Empty, HalfPlaneGains, JointState, Message
+from trocar.errors import TrocarError
+from trocar.spatial import Array, checked_pose, pose, rotation_vector
+
+PLATFORM, WRIST = 3, slice(3, 7)
+PLATFORM_GAIN, PLATFORM_P, PLATFORM_D, PLATFORM_MOST = 0.5, 1.0, 0.1, 0.4  # [-, N m/rad, N m s/rad, N m]
+PLATFORM_STEP = 0.05 * np.pi  # largest step of the platform's goal [rad]
+GRIPPER_CLOSED = 0.0  # opening at and below which the gripper counts as closed [rad]
+DEBOUNCE = 0.2  # for which the gripper must stay closed or open before it is told [s]; ASSUMED as for the pedals
+DAMPING = 1e-4  # of the wrist's inverse kinematics
+
+
+class MTMController(ArmController):
+    """A master: in effort control its platform follows the hand, and its orientation can be locked."""
+
+    def __init__(self, hardware: Hardware, interface: Interface) -> None:
+        self._locked: Array | None = None  # orientation (3, 3) in the base
+        self._wrist = np.zeros(4)
+        self._impedance: CartesianImpedance | None = None
+        super().__init__(hardware, interface)
+        self._closed, self._told, self._changed = False, False, 0.0
+        self.bus.publish(f"{self.name}/gripper/closed", Bool(value=False))
+        self.bus.publish(f"{self.name}/orientation_locked", Bool(value=False))
+
+    def handlers(self) -> dict[str, Callable[[Any], None]]:
+        return super().handlers() | {
+            "lock_orientation": lambda m: self.lock_orientation(m.R),
+            "unlock_orientation": lambda m: self.unlock_orientation(),
+            "servo_ci": self.servo_ci,
+        }
+
+    def sources(self) -> dict[str, Callable[[], Message]]:
+        return super().sources() | {"gripper/measured_js": self.gripper_js}
+
+    def gripper_js(self) -> JointState:
+        angle, ready = self.hardware.sim.gripper, self.joints_ready
+        return self.reports.joint_state(np.array([angle]), np.zeros(1), np.zeros(1), ("gripper",), valid=ready)
+
+    def update(self) -> None:
+        super().update()
+        if not self.joints_ready:
+            return
+        closed, now = self.hardware.sim.gripper <= GRIPPER_CLOSED, self.hardware.time
+        if closed != self._closed:
+            self._closed, self._changed = closed, now
+        if closed != self._told and now - self._changed > DEBOUNCE:
+            self._told = closed
+            self.bus.publish(f"{self.name}/gripper/closed", Bool(value=bool(closed)))
+            if closed:
+                self.bus.publish(f"{self.name}/gripper/pinch", Empty())
+
+    # -- orientation ---------------------------------------------------------------------------------------------------
+
+    def lock_orientation(self, R: Array) -> None:
+        """Lock an orientation (3, 3), in the frame of reference, while efforts are controlled in Cartesian space."""
+        try:
+            checked_pose(pose(R=R) if np.shape(R) == (3, 3) else R)
+        except TrocarError as error:
+            raise Refused(f"lock_orientation, {error}") from None
+        if self.ready("lock_orientation", CARTESIAN):
+            self._locked = self.reports.T_base_reference[:3, :3] @ R
+            self._wrist = self.hardware.q[WRIST].copy()
+            self.bus.publish(f"{self.name}/orientation_locked", Bool(value=True))
+
+    def unlock_orientation(self) -> None:
+        self._locked = None
+        self.bus.publish(f"{self.name}/orientation_locked", Bool(value=False))
+
+    def enter(self, substate: str) -> None:
+        self._unlock_and_forget()
+        super().enter(substate)
+
+    def switch(self, space: str, mode: str) -> bool:
+        if (space, mode) != (CARTESIAN, EFFORT):
+            self._unlock_and_forget()
+        return super().switch(space, mode)
+
+    def _unlock_and_forget(self) -> None:
+        if self._locked is not None:
+            self.unlock_orientation()
+        self._impedance = None
+
+    def control(self) -> None:
+        super().control()
+        if self._locked is not None and self.mode == EFFORT and self.space == CARTESIAN:
+            self._hold_orientation(self._locked)
+
+    def _hold_orientation(self, R: Array) -> None:
+        """Turn the wrist's setpoint towards the locked orientation, not faster than a move would.
+
+        One step of inverse kinematics per cycle, from the setpoint of the last.
+        """
+        q = np.concatenate([self.hardware.q[:PLATFORM], self._wrist])
+        T, _, spatial = self.tip.jacobians(q)
+        J = spatial[3:, WRIST]
+        step = J.T @ np.linalg.solve(J @ J.T + DAMPING * np.eye(3), rotation_vector(R @ T[:3, :3].T))
+        most = np.array([joint.velocity for joint in self.arm.joints[WRIST]]) * PERIOD
+        wrist = np.clip(self._wrist + np.clip(step, -most, most), self.arm.lower[WRIST], self.arm.upper[WRIST])
+        # the platform's motor also turns with the elbow
+        dq = np.concatenate([self.hardware.dq[:PLATFORM], (wrist - self._wrist) / PERIOD])
+        q[WRIST] = self._wrist = wrist
+        self.hardware.track(q, dq, joints=WRIST)
+
+    def solve(self, local: Array, seed: Array) -> Array:
+        """Nearest the seed with its platform turned so that the wrist has room; in closed form where that fails."""
+        checked_pose(local)
+        start = seed.copy()
+        start[PLATFORM] = self._platform_goal(seed)
+        found = self.tip.nearby(local, start)
+        return super().solve(local, seed) if found is None else found
+
+    def _platform_goal(self, q: Array) -> float:
+        """Angle of the platform that brings the wrist's yaw towards its middle [rad]."""
+        step = np.clip(q[5] * np.cos(q[4]), -PLATFORM_STEP, PLATFORM_STEP)
+        return float(np.clip(q[PLATFORM] + step, self.arm.lower[PLATFORM], self.arm.upper[PLATFORM]))
+
+    # -- efforts -------------------------------------------------------------------------------------------------------
+
+    def servo_cf(self, frame: str, wrench: Array) -> None:
+        super().servo_cf(frame, wrench)
+        self._impedance = None
+
+    def servo_ci(self, goal: CartesianImpedance) -> None:
+        """Follow a Cartesian impedance in the frame of reference."""
+        for R in (goal.force_R, goal.torque_R):
+            try:
+                checked_pose(pose(R=R, p=goal.force_position))
+            except (TrocarError, ValueError) as error:
+                raise Refused(f"servo_ci, {error}") from None
+        sides = (goal.position_positive, goal.position_negative, goal.orientation_positive, goal.orientation_negative)
+        if not all(np.isfinite(x).all() for side in sides for x in (side.p, side.d, side.bias, side.deadband)):
+            raise Refused("servo_ci, received a value that is not finite")
+        if self.ready("servo_ci", CARTESIAN) and self.switch(CARTESIAN, EFFORT):
+            self._impedance, self.absolute_wrenches = goal, True
+
+    def commanded_effort(self) -> Array:
+        if self.space == CARTESIAN and self._impedance is not None:
+            self.wrench = "body", self._impedance_wrench(self._impedance)
+        tau = super().commanded_effort()
+        if self.space != CARTESIAN or self.wrench[0] != "body":
+            return tau
+        q, dq = self.hardware.q, self.hardware.dq
+        turn = PLATFORM_GAIN * (PLATFORM_P * (self._platform_goal(q) - q[PLATFORM]) - PLATFORM_D * dq[PLATFORM])
+        tau = tau.copy()
+        tau[PLATFORM] += np.clip(turn, -PLATFORM_MOST, PLATFORM_MOST)
+        return tau
+
+    def _impedance_wrench(self, goal: CartesianImpedance) -> Array:
+        """Wrench (6,) in axes of the frame of reference."""
+        local, body, _ = self.tip.jacobians(self.hardware.q)
+        T = self.reports.T_reference_base @ local
+        R = T[:3, :3]
+        v = body @ self.hardware.dq
+        offset, velocity = goal.force_R.T @ (T[:3, 3] - goal.force_position), goal.force_R.T @ R @ v[:3]
+        turn, rate = goal.torque_R.T @ rotation_vector(R @ goal.torque_R.T), goal.torque_R.T @ R @ v[3:]
+        force = _half_planes(offset, velocity, goal.position_positive, goal.position_negative)
+        torque = _half_planes(turn, rate, goal.orientation_positive, goal.orientation_negative)
+        return np.concatenate([goal.force_R @ force, goal.torque_R @ torque])
+
+
+def _half_planes(error: Array, rate: Array, positive: HalfPlaneGains, negative: HalfPlaneGains) -> Array:
+    """Effort (3,) per axis: the gains of the side that the error is on, none inside its deadband."""
+    effort = np.zeros(3)
+    for side, on in ((positive, error > positive.deadband), (negative, error < -negative.deadband)):
+        effort += np.where(on, side.p * error + side.d * rate + side.bias, 0.0)
+    return effort

@@ -1,0 +1,121 @@
+"""Set-up joints of the cart: positions, and the base frames that they give the arms."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from trocar.crtk import messages as m
+from trocar.crtk.controller.loop import ControlLoop
+from trocar.crtk.controller.states import ENABLED, OperatingStates, Refused
+from trocar.crtk.interface import SUJ, SUJ_ARM
+from trocar.errors import TrocarError
+from trocar.mechanics.cart import Cart
+from trocar.spatial import Array, inverse
+
+
+class SetUpJoints:
+    """The SUJ device of a scene with a cart: braked joints, moved by hand or by `move_jp`, not by motors.
+
+    PSM poses are in the view of the reference arm, the ECM; those of the reference arm itself in the cart. The base
+    frame follows the ECM's joints also while the ECM is off.
+    """
+
+    def __init__(self, loop: ControlLoop, name: str = "SUJ") -> None:
+        assert loop.scene.cart is not None
+        self._loop, self.name = loop, name
+        self._bases: tuple[Cart | None, dict[str, Array]] = None, {}  # of the arms of a cart, in the world
+        self.reference = "ECM"
+        self.mounts = {arm: mount for arm in loop.scene.arms if (mount := loop.scene.mount(arm)) is not None}
+        self._inbox: deque[tuple[Callable[[Any], None], m.Message]] = deque()
+        self.states = OperatingStates(loop.bus, name)
+        self._add_devices()
+        self.states.set(ENABLED, homed=True)
+
+    def _add_devices(self) -> None:
+        bus = self._loop.bus
+        commands = {"state_command": self._state_command, "set_reference_arm": self._set_reference}
+        bus.add(
+            self.name,
+            SUJ,
+            commands={key: self._accept(handler) for key, handler in commands.items()},
+            services={"operating_state": lambda: self.states.message(self._loop.now)},
+        )
+        for arm in self.mounts:
+            bus.add(
+                f"{self.name}/{arm}",
+                SUJ_ARM,
+                states={
+                    "measured_js": partial(self._joints, arm),
+                    "measured_cp": partial(self._pose, arm, True),
+                    "local/measured_cp": partial(self._pose, arm, False),
+                },
+                commands={"move_jp": self._accept(partial(self._move, arm))},
+            )
+            OperatingStates(bus, f"{self.name}/{arm}").set(ENABLED, homed=True)
+
+    def _accept(self, handler: Callable[[Any], None]) -> Callable[[m.Message], None]:
+        return lambda message: self._inbox.append((handler, message))
+
+    def update(self) -> None:
+        """Carry out the commands received."""
+        while self._inbox:
+            handler, message = self._inbox.popleft()
+            try:
+                handler(message)
+            except TrocarError as error:
+                self.states.warning(str(error))
+
+    def base_frame(self, arm: str) -> tuple[Array, str]:
+        """Base (4, 4) of an arm in the view of the reference arm, and the name of that frame."""
+        if arm == self.reference or self.reference not in self._loop.scene.arms:
+            return self._base(arm), "Cart"
+        T_world_view = self._base(self.reference) @ self._reference_tip()
+        return inverse(T_world_view) @ self._base(arm), self.reference
+
+    def _base(self, arm: str) -> Array:
+        """Base (4, 4) of an arm in the cart, computed once for every pose of the set-up joints."""
+        cart = self._loop.scene.cart  # another object after the set-up joints were moved
+        if self._bases[0] is not cart:
+            self._bases = cart, {}
+        bases = self._bases[1]
+        if arm not in bases:
+            bases[arm] = self._loop.scene.T_world_base(arm)
+        return bases[arm]
+
+    def _reference_tip(self) -> Array:
+        """Tip of the reference arm by its measured joints."""
+        scene, arm = self._loop.scene, self._loop.scene.arms[self.reference]
+        if self.reference not in self._loop.parts:
+            return arm.tip_pose()
+        q = arm.arm.motors.coupling @ self._loop.sensors.q[self._loop.parts[self.reference]]
+        return scene.arms[self.reference].mechanism.forward_kinematics(q)
+
+    def _joints(self, arm: str) -> m.JointState:
+        cart = self._loop.scene.cart
+        assert cart is not None
+        mount = self.mounts[arm]
+        q = np.array(cart.q_setup[mount], dtype=float)
+        return m.JointState(stamp=self._loop.now, name=cart.set_up(mount).joint_names, position=q)
+
+    def _pose(self, arm: str, reference: bool) -> m.Pose:
+        T, frame = self.base_frame(arm) if reference else (self._base(arm), "Cart")
+        return m.Pose(stamp=self._loop.now, frame_id=frame, T=T)
+
+    def _move(self, arm: str, message: m.JointState) -> None:
+        self._loop.scene.set_up(arm, message.position)
+
+    def _set_reference(self, message: m.String) -> None:
+        if message.value not in self.mounts:
+            raise Refused(f"set_reference_arm, {message.value!r} is not one of {', '.join(self.mounts)}")
+        self.reference = message.value
+
+    def _state_command(self, message: m.String) -> None:
+        refusal = self.states.refusal(message.value)
+        if refusal is not None:
+            raise Refused(refusal)
+        self.states.publish()

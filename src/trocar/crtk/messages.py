@@ -1,0 +1,197 @@
+"""Messages of the CRTK interface: small frozen values with a time stamp and a reference frame.
+
+Poses are (4, 4) arrays, six-vectors linear first, rotations (3, 3) matrices; SI units, radians. A stamp is the time of
+the measurement in nanoseconds; 0 means that the content is not valid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from trocar.spatial import Array
+
+EMPTY = np.zeros(0)
+EMPTY.setflags(write=False)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Message:
+    """A value on the bus.
+
+    Attributes:
+        stamp: time of the measurement [ns]; 0: not valid, or set by the bus when it is published.
+        frame_id: frame of reference of the content.
+    """
+
+    stamp: int = 0
+    frame_id: str = ""
+
+    @property
+    def time(self) -> float:
+        """The stamp in seconds."""
+        return 1e-9 * self.stamp
+
+    @property
+    def valid(self) -> bool:
+        return self.stamp > 0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Empty(Message):
+    """No content: the message itself is the command or event."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Bool(Message):
+    value: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Float(Message):
+    value: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class String(Message):
+    value: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Floats(Message):
+    """Numbers (k,), such as duration [s], frequency [Hz] and volume of a beep."""
+
+    values: Array
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class JointState(Message):
+    """Positions [rad, m], velocities and efforts [N m, N] of joints; an empty array stands for "not given"."""
+
+    name: tuple[str, ...] = ()
+    position: Array = field(default_factory=lambda: EMPTY)
+    velocity: Array = field(default_factory=lambda: EMPTY)
+    effort: Array = field(default_factory=lambda: EMPTY)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pose(Message):
+    """Pose (4, 4) in `frame_id` [m]."""
+
+    T: Array
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Twist(Message):
+    """Velocity (6,): linear [m/s], then angular [rad/s]."""
+
+    vector: Array
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Wrench(Message):
+    """Force [N], then moment [N m] (6,)."""
+
+    vector: Array
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Matrix(Message):
+    """A matrix, such as a Jacobian (6, n)."""
+
+    values: Array
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rotation(Message):
+    """Rotation (3, 3)."""
+
+    R: Array
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OperatingState(Message):
+    """State of a device: DISABLED, ENABLED, PAUSED or FAULT; homed; busy with a motion or its homing."""
+
+    state: str
+    is_homed: bool
+    is_busy: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Joy(Message):
+    """Buttons and pedals: RELEASED, PRESSED or, after a quick tap, CLICKED."""
+
+    RELEASED: ClassVar[int] = 0
+    PRESSED: ClassVar[int] = 1
+    CLICKED: ClassVar[int] = 2
+    buttons: tuple[int, ...] = ()
+    axes: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CartesianState(Message):
+    """Pose (4, 4), twist (6,) and wrench (6,) of a tip, each None where it is not given."""
+
+    T: Array | None = None
+    twist: Array | None = None
+    wrench: Array | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HalfPlaneGains:
+    """Impedance on one side of a plane, per axis (3,): effort = p error + d velocity + bias beyond the deadband.
+
+    Units: p [N/m, N m/rad], d [N s/m, N m s/rad], bias [N, N m], deadband [m, rad].
+    """
+
+    p: Array = field(default_factory=lambda: np.zeros(3))
+    d: Array = field(default_factory=lambda: np.zeros(3))
+    bias: Array = field(default_factory=lambda: np.zeros(3))
+    deadband: Array = field(default_factory=lambda: np.zeros(3))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CartesianImpedance(Message):
+    """Goal of a Cartesian impedance, with gains for either side of it along every axis.
+
+    Attributes:
+        force_R, torque_R: (3, 3) axes in which position and orientation errors are measured; torque_R is also the
+            orientation to keep. force_position: (3,) position to keep [m].
+    """
+
+    force_R: Array
+    force_position: Array
+    torque_R: Array
+    position_positive: HalfPlaneGains = field(default_factory=HalfPlaneGains)
+    position_negative: HalfPlaneGains = field(default_factory=HalfPlaneGains)
+    orientation_positive: HalfPlaneGains = field(default_factory=HalfPlaneGains)
+    orientation_negative: HalfPlaneGains = field(default_factory=HalfPlaneGains)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class IntervalStatistics(Message):
+    """Periods and compute times of a control loop over the last interval [s]."""
+
+    period_avg: float
+    period_std_dev: float
+    period_min: float
+    period_max: float
+    compute_time_avg: float
+    compute_time_std_dev: float
+    compute_time_min: float
+    compute_time_max: float
+    number_of_samples: int
+    number_of_overruns: int
+    statistics_interval: float
+
+
+@dataclass(frozen=True)
+class KinematicsResult:
+    """Answer of a kinematics service: `value` is a pose (4, 4) or joints (n,), whatever `result` says."""
+
+    value: Array
+    result: bool
+    message: str = ""

@@ -1,0 +1,315 @@
+"""A dVRK in process: the simulated scene, the controllers of its arms, the bus and the clock."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from os import PathLike
+from typing import Any, Self, TypeVar
+
+import numpy as np
+
+from trocar.arms import Arm as ArmFacts
+from trocar.crtk.bus import Bus
+from trocar.crtk.clients.arm import Arm
+from trocar.crtk.clients.console import Console
+from trocar.crtk.clients.endoscope import ECM
+from trocar.crtk.clients.instrument import PSM
+from trocar.crtk.clients.master import MTM
+from trocar.crtk.clients.set_up_joints import SUJ
+from trocar.crtk.clients.system import System
+from trocar.crtk.controller import console
+from trocar.crtk.controller.arm import ArmController
+from trocar.crtk.controller.clutch import ClutchedArm
+from trocar.crtk.controller.constants import FREQUENCY, PERIOD
+from trocar.crtk.controller.ecm import ECMController
+from trocar.crtk.controller.hardware import Hardware
+from trocar.crtk.controller.loop import ControlLoop
+from trocar.crtk.controller.mtm import MTMController
+from trocar.crtk.controller.psm import PSMController
+from trocar.crtk.controller.sensors import Sensors
+from trocar.crtk.controller.set_up_joints import SetUpJoints
+from trocar.crtk.interface import INTERFACES, RATE
+from trocar.errors import TrocarError, UnknownName, check_known
+from trocar.simulation import Scene, load_scene
+from trocar.spatial import Array, pose
+
+CONTROLLERS: dict[str, type[ArmController]] = {
+    "PSM": PSMController,
+    "ECM": ECMController,
+    "MTM": MTMController,
+    "ARM": ArmController,
+}
+PUBLISHED = round(FREQUENCY / RATE)  # cycles between two samples of a state topic
+CHECKED = 3  # cycles between two looks at a condition that is waited for
+REST = 0.001  # of a waiting thread in real time [s]
+MOST_LAG = 0.1  # real time that is caught up [s]
+
+# Bases of the masters in the display frame HRSV (X left, Y up, Z away), of the dVRK's console configuration.
+R_HRSV_MASTER = np.array([[-1.0, 0.0, 0.0], [0.0, np.sqrt(0.75), 0.5], [0.0, 0.5, -np.sqrt(0.75)]])
+P_HRSV_MASTER = {"MTML": (0.180, 0.400, 0.475), "MTMR": (-0.180, 0.400, 0.475)}
+
+T = TypeVar("T")
+
+
+class Robot:
+    """A simulated dVRK under its own controllers.
+
+    Args:
+        scene: name or file of a scene, or a `Scene` with a timestep of 1/1500 s. Built in for this: dvrk, dvrk_si.
+        speed: "fast", "real" or simulated per real time, "stepped"; see `trocar.crtk`.
+        start: "off" (arms not powered, as after switching on) or "ready" (enabled, homed, tools engaged).
+        arms: names of the arms to control. Default: all of the scene. The others are off.
+        sensors: imperfections of the sensors.
+        supported: an arm whose motors are off stays where it is, like an arm that is balanced or held by hand.
+            False: its weight moves it, unless it has brakes.
+
+    Attributes:
+        bus: every topic and service. devices: kind of interface by device name, such as {"PSM1": "PSM"}.
+        controllers: of the arms, by name.
+        error: what ended the thread of a robot in real time, if anything did.
+    """
+
+    def __init__(
+        self,
+        scene: str | PathLike[str] | Scene = "dvrk",
+        *,
+        speed: str | float = "fast",
+        start: str = "off",
+        arms: Sequence[str] | None = None,
+        sensors: Sensors | None = None,
+        supported: bool = True,
+    ) -> None:
+        if start not in ("off", "ready"):
+            raise UnknownName("start", start, ("off", "ready"))
+        self._factor = _factor(speed)
+        self._stepped = speed == "stepped"
+        built = scene if isinstance(scene, Scene) else load_scene(scene, timestep=PERIOD)
+        names = tuple(built.arms) if arms is None else tuple(arms)
+        check_known("arm of the scene", built.arms, *names)
+        epoch = time.time_ns() if self._factor else 0
+        self._loop = ControlLoop(built, names, sensors or Sensors(), epoch, supported)
+        self.bus: Bus = self._loop.bus
+        self.devices: dict[str, str] = {}
+        self.controllers = {name: self._controller(name) for name in names}
+        self._set_up: SetUpJoints | None = None
+        self._add_other_devices()
+        for controller in self.controllers.values():
+            if start == "ready":
+                controller.make_ready()
+            else:
+                controller.hardware.stop()
+        self._loop.cycle += 1  # what was published so far is past
+        self._clients: dict[tuple[Any, ...], Any] = {}
+        self.error: BaseException | None = None
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+        if self._factor:
+            self._thread = threading.Thread(target=self._play, name="trocar-dvrk", daemon=True)
+            self._thread.start()
+
+    def _controller(self, name: str) -> ArmController:
+        hardware = Hardware(name, self._loop, self._loop.parts[name])
+        kind = _kind(hardware.arm)
+        self.devices[name] = kind
+        return CONTROLLERS[kind](hardware, INTERFACES[kind])
+
+    def _add_other_devices(self) -> None:
+        """System, console and set-up joints, and the base frames of the arms."""
+        system = console.System(self.bus, self.controllers)
+        masters, slaves = ([name for name, kind in self.devices.items() if kind == wanted] for wanted in ("MTM", "PSM"))
+        # the right master goes with PSM1 first, the left one with PSM2
+        pairs = [f"{master}_{slave}" for master in sorted(masters, reverse=True) for slave in sorted(slaves)]
+        pairs.sort(key=lambda pair: pair not in ("MTMR_PSM1", "MTML_PSM2"))
+        console.Console(self.bus, system, tuple(pairs))
+        self.devices |= {"system": "SYSTEM", "console": "CONSOLE", "footpedals": "FOOT_PEDALS"}
+        for name, controller in self.controllers.items():
+            if name in P_HRSV_MASTER:
+                frame = pose(R_HRSV_MASTER, P_HRSV_MASTER[name]), "HRSV"
+                controller.reports.base_frame = partial(_fixed, frame)
+        if self.scene.cart is not None:
+            self._set_up = SetUpJoints(self._loop)
+            self.devices |= {"SUJ": "SUJ"} | {f"SUJ/{name}": "SUJ_ARM" for name in self._set_up.mounts}
+            for name in self._set_up.mounts:
+                if name in self.controllers:
+                    self.controllers[name].reports.base_frame = partial(self._set_up.base_frame, name)
+
+    # -- time ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def scene(self) -> Scene:
+        """The simulated truth. Hold `bus.lock` to read it while a robot runs in real time."""
+        return self._loop.scene
+
+    @property
+    def now(self) -> int:
+        """The robot's clock [ns], greater than 0."""
+        return self._loop.now
+
+    @property
+    def time(self) -> float:
+        """The robot's clock [s]."""
+        return self._loop.time
+
+    def step(self, cycles: int = 1) -> None:
+        """Advance by control cycles of 1/1500 s."""
+        if self._factor:
+            raise TrocarError('this robot runs in real time: sleep() instead, or use speed="stepped"')
+        for _ in range(cycles):
+            self._cycle()
+
+    def run(self, seconds: float) -> None:
+        """Advance by a simulated time [s], to the nearest cycle."""
+        self.step(round(seconds * FREQUENCY))
+
+    def sleep(self, seconds: float) -> None:
+        """Wait for a time by the robot's clock [s]."""
+        self.wait_for(lambda: False, seconds)
+
+    def wait_for(self, condition: Callable[[], bool], timeout: float) -> bool:
+        """Wait until a condition holds; False after `timeout` by the robot's clock [s]."""
+        deadline = self.now + round(timeout * 1e9)
+        while not condition():
+            if self.error is not None:
+                raise TrocarError(f"the simulation has ended: {self.error!r}")
+            if self.now >= deadline or self._stepped or self._closing.is_set():
+                return False
+            if self._factor:
+                time.sleep(REST)
+            else:
+                left = -(-(deadline - self.now) * FREQUENCY // 10**9)
+                for _ in range(min(CHECKED, left)):
+                    self._cycle()
+        return True
+
+    def close(self) -> None:
+        """End the thread of a robot in real time."""
+        self._closing.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout=10.0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    # -- clients -------------------------------------------------------------------------------------------------------
+
+    def arm(self, name: str) -> Arm:
+        """Client of an arm of any kind: a `PSM`, `ECM` or `MTM` where it is one."""
+        clients: dict[str, type[Arm]] = {"PSM": PSM, "ECM": ECM, "MTM": MTM, "ARM": Arm}
+        check_known("arm of the robot", self.controllers, name)
+        return self._client(clients[self.devices[name]], name)
+
+    def psm(self, name: str) -> PSM:
+        return self._client(PSM, self._of_kind("PSM", name))
+
+    def ecm(self, name: str = "ECM") -> ECM:
+        return self._client(ECM, self._of_kind("ECM", name))
+
+    def mtm(self, name: str) -> MTM:
+        return self._client(MTM, self._of_kind("MTM", name))
+
+    def suj(self) -> SUJ:
+        if self._set_up is None:
+            raise TrocarError("the arms of this scene are on no cart: there are no set-up joints")
+        return self._client(SUJ)
+
+    def system(self) -> System:
+        return self._client(System)
+
+    def console(self) -> Console:
+        return self._client(Console)
+
+    def _of_kind(self, kind: str, name: str) -> str:
+        check_known(f"{kind} of the robot", [n for n, k in self.devices.items() if k == kind], name)
+        return name
+
+    def _client(self, kind: Callable[..., T], *name: str) -> T:
+        """The one client of a device: clients stay subscribed to its events."""
+        key = (kind, *name)
+        if key not in self._clients:
+            self._clients[key] = kind(self, *name)
+        found: T = self._clients[key]
+        return found
+
+    # -- hands ---------------------------------------------------------------------------------------------------------
+
+    def press_clutch(self, arm: str, pressed: bool = True) -> None:
+        """Press or release the clutch on the carriage of a PSM or ECM: while pressed, the arm is moved by hand.
+
+        A hand is a force, `scene.arms[name].apply_wrench`; a master's gripper is opened by `scene.arms[name].gripper`.
+        """
+        check_known("arm of the robot", self.controllers, arm)
+        controller = self.controllers[arm]
+        if not isinstance(controller, ClutchedArm):
+            raise TrocarError(f"{arm} has no clutch; PSMs and ECMs have one")
+        controller.post(lambda _: controller.press_clutch(pressed))
+
+    # -- truth ---------------------------------------------------------------------------------------------------------
+
+    def contact_wrench(self, arm: str) -> Array:
+        """True wrench (6,) [N, N m] of all objects on the instrument of an arm at its tip, in axes of its base.
+
+        `measured_cf` is what the robot computes from motor currents: weight, friction and inertia are in it.
+        """
+        check_known("arm of the robot", self.controllers, arm)
+        with self.bus.lock:
+            return self.scene.arms[arm].contact_wrench()
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _cycle(self) -> None:
+        """One control cycle of all arms."""
+        with self.bus.lock:
+            if self._set_up is not None:
+                self._set_up.update()
+            for controller in self.controllers.values():
+                controller.update()
+            lost = self._loop.act()
+            if lost.any():
+                for name, part in self._loop.parts.items():
+                    if lost[part].any():
+                        mask = " ".join(str(int(flag)) for flag in lost[part])
+                        self.controllers[name].fault(f"PID: tracking error, mask: {mask}")
+            if self._loop.cycle % PUBLISHED == 0:
+                self.bus.publish_states()
+
+    def _play(self) -> None:
+        """Real time: take the cycles that are due, then rest."""
+        try:
+            due, last = 0.0, time.perf_counter()
+            while not self._closing.is_set():
+                now = time.perf_counter()
+                due = min(due + (now - last) * self._factor, MOST_LAG * self._factor)
+                last = now
+                while due >= PERIOD and not self._closing.is_set():
+                    self._cycle()
+                    due -= PERIOD
+                time.sleep(REST / 2)
+        except BaseException as error:
+            self.error = error
+
+
+def _kind(arm: ArmFacts) -> str:
+    """Kind of interface of an arm."""
+    if arm.carries is not None:
+        return {"instrument": "PSM", "endoscope": "ECM"}[arm.carries]
+    return "MTM" if arm.gripper is not None else "ARM"
+
+
+def _fixed(frame: tuple[Array, str]) -> tuple[Array, str]:
+    return frame
+
+
+def _factor(speed: str | float) -> float:
+    """Simulated per real time; 0 where no thread advances the simulation."""
+    if isinstance(speed, str):
+        check_known("speed", ("fast", "real", "stepped"), speed)
+        return 1.0 if speed == "real" else 0.0
+    if not (np.isfinite(speed) and speed > 0):
+        raise TrocarError(f'speed must be "fast", "real", "stepped" or a positive number, got {speed!r}')
+    return float(speed)

@@ -1,0 +1,26 @@
+"""The handle that motions return."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trocar.crtk.standins.ros_time import Time
+from trocar.crtk.standins.session import current
+
+
+class wait_move_handle:
+    """Waits for the end of a motion that was commanded when the handle was made."""
+
+    def __init__(self, class_instance: Any, ral: Any = None) -> None:
+        self._instance = class_instance
+        # in fast mode a state may have been published at this very moment: it is older than the command
+        last = current().bus.read(class_instance.operating_state_topic)
+        self._start = Time.of(max(current().now, 0 if last is None else last.stamp))
+
+    def wait(self, is_busy: bool = False, timeout: float = 30.0) -> bool:
+        """Wait for the end of the motion, or with is_busy=True for its beginning; False after `timeout` [s]."""
+        return bool(self._instance.wait_for_busy(is_busy=is_busy, start_time=self._start, timeout=timeout))
+
+    def is_busy(self, timeout: float = 30.0) -> bool:
+        """True until the motion has ended."""
+        return bool(self._instance.is_busy(start_time=self._start))

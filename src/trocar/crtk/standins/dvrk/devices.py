@@ -1,0 +1,78 @@
+"""Devices beside the arms: `dvrk.system`, `dvrk.console`, `dvrk.teleop_psm`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trocar.crtk import messages as m
+from trocar.crtk.clients.console import Console
+from trocar.crtk.clients.device import Device
+from trocar.crtk.clients.system import System
+from trocar.crtk.standins.crtk.node import node_of
+from trocar.crtk.standins.session import current
+from trocar.errors import TrocarError
+
+
+class _Named:
+    """A device below a node."""
+
+    def __init__(self, ral: Any, name: str) -> None:
+        if isinstance(ral, str):  # release 2.0: (name)
+            ral, name = node_of(""), ral or name
+        self._name, self._ral = name, ral.create_child(name)
+
+    def name(self) -> str:
+        return self._name
+
+    def ral(self) -> Any:
+        return self._ral
+
+    def check_connections(self, timeout: float = 5.0) -> None:
+        self._ral.check_connections(timeout)
+
+
+class system(_Named):
+    """Power, homing and sounds of the whole system."""
+
+    def __init__(self, ral: Any = "", system_namespace: str = "system") -> None:
+        super().__init__(ral, system_namespace)
+        client = System(current(), self._ral.namespace())
+        self.power_on, self.power_off, self.home = client.power_on, client.power_off, client.home
+        self.set_volume, self.beep, self.string_to_speech = client.set_volume, client.beep, client.string_to_speech
+
+
+class console(_Named):
+    """Teleoperation as the console sees it. In releases before 2.4 it has also what `system` has."""
+
+    def __init__(self, ral: Any = "", console_name: str = "console") -> None:
+        super().__init__(ral, console_name)
+        client = Console(current(), self._ral.namespace())
+        self.teleop_start, self.teleop_stop = client.teleop_start, client.teleop_stop
+        self.teleop_set_scale, self.teleop_get_scale = client.teleop_set_scale, client.teleop_get_scale
+        self.teleop_select, self.teleop_unselect = client.teleop_select, client.teleop_unselect
+        self.teleop_is_selected = client.teleop_is_selected
+        if not current().tuples:
+            whole = System(current())
+            self.power_on, self.power_off, self.home = whole.power_on, whole.power_off, whole.home
+
+
+class teleop_psm(_Named):
+    """Teleoperation of one pair of arms, such as MTMR_PSM1."""
+
+    def __init__(self, ral: Any, teleop_name: str = "") -> None:
+        super().__init__(ral, teleop_name)
+        self._device = Device(current(), self._ral.namespace())
+        if f"{self._ral.namespace()}/state_command" not in current().bus.topics:
+            raise TrocarError(f"the robot has no teleoperation {self.name()}; pedals and arms work without it")
+
+    def set_scale(self, scale: float) -> None:
+        self._device.send("set_scale", m.Float(value=float(scale)))
+
+    def get_scale(self) -> float:
+        return float(self._device.receive("scale").value)
+
+    def enable(self) -> None:
+        self._device.send("state_command", m.String(value="enable"))
+
+    def disable(self) -> None:
+        self._device.send("state_command", m.String(value="disable"))

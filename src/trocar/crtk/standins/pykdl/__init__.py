@@ -1,0 +1,22 @@
+"""A stand-in for PyKDL's vectors, rotations, frames, twists and wrenches, with numpy inside.
+
+It has the names, results and printed form of PyKDL 1.5 (the comparison is a test); chains, trees and solvers are left
+out. As in PyKDL, `frame.p` and `frame.M` are live references when read and copies when assigned.
+"""
+
+from trocar.crtk.standins.pykdl.frame import Frame
+from trocar.crtk.standins.pykdl.operations import Equal, SetToZero, addDelta, diff, dot
+from trocar.crtk.standins.pykdl.rotation import Rotation
+from trocar.crtk.standins.pykdl.screws import Twist, Wrench
+from trocar.crtk.standins.pykdl.vector import Vector
+
+__all__ = ["Equal", "Frame", "Rotation", "SetToZero", "Twist", "Vector", "Wrench", "addDelta", "diff", "dot"]
+
+
+def __getattr__(name: str) -> object:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise AttributeError(
+        f"PyKDL.{name} is not offered by trocar run, which stands in for {', '.join(__all__)}; "
+        "for kinematics use arm.forward_kinematics, arm.inverse_kinematics or trocar.load_mechanism"
+    )

@@ -1,0 +1,207 @@
+"""Conversion between messages of the bus and messages of ROS, by the name of the ROS type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from trocar.crtk import messages as m
+from trocar.crtk.standins.ros_messages import MESSAGES
+from trocar.crtk.standins.ros_time import Time
+from trocar.errors import TrocarError
+from trocar.spatial import Array, pose, quaternion, unit
+
+
+def to_ros(message: m.Message, ros_type: str) -> Any:
+    """A message of the bus as a message of a ROS type."""
+    made = MESSAGES[ros_type]()
+    if hasattr(made, "header"):
+        made.header.stamp, made.header.frame_id = Time.of(message.stamp), message.frame_id
+    _TO_ROS[ros_type](message, made)
+    return made
+
+
+def from_ros(message: Any, ros_type: str, kind: type[m.Message]) -> m.Message:
+    """A message of ROS as a message of the bus, of a kind that the ROS type can carry."""
+    header = getattr(message, "header", None)
+    stamp = {} if header is None else {"stamp": header.stamp.to_nsec(), "frame_id": header.frame_id}
+    try:
+        return _FROM_ROS[ros_type](message, kind, stamp)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise TrocarError(f"the message is no valid {ros_type}: {error}") from error
+
+
+# -- parts -------------------------------------------------------------------------------------------------------------
+
+
+def set_xyz(part: Any, values: Array) -> None:
+    part.x, part.y, part.z = (float(x) for x in values)
+
+
+def xyz(part: Any) -> Array:
+    return np.array([part.x, part.y, part.z], dtype=float)
+
+
+def set_orientation(part: Any, R: Array) -> None:
+    part.w, part.x, part.y, part.z = (float(x) for x in quaternion(R))
+
+
+def orientation(part: Any) -> Array:
+    """Rotation (3, 3) of a quaternion; the identity for one of zeros, as an untouched message has."""
+    q = np.array([part.w, part.x, part.y, part.z], dtype=float)
+    if not q.any():
+        return np.eye(3)
+    w, *v = unit(q)
+    vector = np.array(v)
+    cross = np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
+    return (w * w - vector @ vector) * np.eye(3) + 2.0 * np.outer(vector, vector) + 2.0 * w * cross
+
+
+def set_pose(part: Any, T: Array) -> None:
+    set_xyz(part.position, T[:3, 3])
+    set_orientation(part.orientation, T[:3, :3])
+
+
+def pose_of(part: Any) -> Array:
+    return pose(orientation(part.orientation), xyz(part.position))
+
+
+def six(first: Any, second: Any) -> Array:
+    return np.concatenate([xyz(first), xyz(second)])
+
+
+def set_six(first: Any, second: Any, vector: Array) -> None:
+    set_xyz(first, vector[:3])
+    set_xyz(second, vector[3:])
+
+
+def numbers(values: Any) -> Array:
+    return np.array(values, dtype=float).reshape(-1)
+
+
+# -- to ROS ------------------------------------------------------------------------------------------------------------
+
+
+def _joints(message: Any, made: Any) -> None:
+    made.name = list(message.name)
+    for part in ("position", "velocity", "effort"):
+        setattr(made, part, getattr(message, part).tolist())
+
+
+def _pose(message: Any, made: Any) -> None:
+    set_pose(made.pose, message.T)
+
+
+def _twist(message: Any, made: Any) -> None:
+    set_six(made.twist.linear, made.twist.angular, message.vector)
+
+
+def _wrench(message: Any, made: Any) -> None:
+    set_six(made.wrench.force, made.wrench.torque, message.vector)
+
+
+def _array(message: Any, made: Any) -> None:
+    """A matrix with its size in the layout, row by row; other numbers as they are."""
+    if not isinstance(message, m.Matrix):
+        made.data = message.values.tolist()
+        return
+    rows, columns = message.values.shape
+    dimension = MESSAGES["std_msgs/MultiArrayDimension"]
+    made.layout.dim = [dimension("rows", rows, rows * columns), dimension("cols", columns, columns)]
+    made.data = message.values.ravel().tolist()
+
+
+def _value(message: Any, made: Any) -> None:
+    made.data = message.value
+
+
+def _text(message: Any, made: Any) -> None:
+    made.string = message.value
+
+
+def _joy(message: Any, made: Any) -> None:
+    made.buttons, made.axes = list(message.buttons), list(message.axes)
+
+
+def _state(message: Any, made: Any) -> None:
+    made.state, made.is_homed, made.is_busy = message.state, message.is_homed, message.is_busy
+
+
+def _statistics(message: Any, made: Any) -> None:
+    for name, _ in made._fields:
+        if hasattr(message, name):
+            setattr(made, name, getattr(message, name))
+
+
+_TO_ROS: dict[str, Callable[[Any, Any], None]] = {
+    "sensor_msgs/JointState": _joints,
+    "sensor_msgs/Joy": _joy,
+    "geometry_msgs/PoseStamped": _pose,
+    "geometry_msgs/TwistStamped": _twist,
+    "geometry_msgs/WrenchStamped": _wrench,
+    "geometry_msgs/Quaternion": lambda message, made: set_orientation(made, message.R),
+    "geometry_msgs/QuaternionStamped": lambda message, made: set_orientation(made.quaternion, message.R),
+    "std_msgs/Float64MultiArray": _array,
+    "std_msgs/Bool": _value,
+    "std_msgs/Float64": _value,
+    "std_msgs/String": _value,
+    "std_msgs/Empty": lambda message, made: None,
+    "crtk_msgs/StringStamped": _text,
+    "crtk_msgs/OperatingState": _state,
+    "cisst_msgs/IntervalStatistics": _statistics,
+}
+
+
+# -- from ROS ----------------------------------------------------------------------------------------------------------
+
+
+def _from_joints(made: Any, kind: Any, stamp: Any) -> Any:
+    parts = {part: numbers(getattr(made, part)) for part in ("position", "velocity", "effort")}
+    return kind(name=tuple(made.name), **parts, **stamp)
+
+
+def _from_cartesian_state(made: Any, kind: Any, stamp: Any) -> Any:
+    return kind(
+        T=pose_of(made.pose) if made.pose_is_valid.data else None,
+        twist=six(made.twist.linear, made.twist.angular) if made.twist_is_valid.data else None,
+        wrench=six(made.wrench.force, made.wrench.torque) if made.wrench_is_valid.data else None,
+        **stamp,
+    )
+
+
+def _gains(part: Any) -> m.HalfPlaneGains:
+    return m.HalfPlaneGains(**{name: xyz(getattr(part, name)) for name in ("p", "d", "bias", "deadband")})
+
+
+def _from_impedance(made: Any, kind: Any, stamp: Any) -> Any:
+    sides = ("position_positive", "position_negative", "orientation_positive", "orientation_negative")
+    return kind(
+        force_R=orientation(made.force_orientation),
+        force_position=xyz(made.force_position),
+        torque_R=orientation(made.torque_orientation),
+        **{side: _gains(getattr(made, side)) for side in sides},
+        **stamp,
+    )
+
+
+_FROM_ROS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "sensor_msgs/JointState": _from_joints,
+    "sensor_msgs/Joy": lambda made, kind, stamp: kind(
+        buttons=tuple(int(x) for x in made.buttons), axes=tuple(float(x) for x in made.axes), **stamp
+    ),
+    "geometry_msgs/PoseStamped": lambda made, kind, stamp: kind(T=pose_of(made.pose), **stamp),
+    "geometry_msgs/WrenchStamped": lambda made, kind, stamp: kind(
+        vector=six(made.wrench.force, made.wrench.torque), **stamp
+    ),
+    "geometry_msgs/Quaternion": lambda made, kind, stamp: kind(R=orientation(made)),
+    "std_msgs/Float64MultiArray": lambda made, kind, stamp: kind(values=numbers(made.data)),
+    "std_msgs/Bool": lambda made, kind, stamp: kind(value=bool(made.data)),
+    "std_msgs/Float64": lambda made, kind, stamp: kind(value=float(made.data)),
+    "std_msgs/String": lambda made, kind, stamp: kind(value=str(made.data)),
+    "std_msgs/Empty": lambda made, kind, stamp: kind(),
+    "crtk_msgs/StringStamped": lambda made, kind, stamp: kind(value=str(made.string), **stamp),
+    "crtk_msgs/CartesianState": _from_cartesian_state,
+    "crtk_msgs/CartesianImpedance": _from_impedance,
+}

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from trocar.batch.backends import array_source
-from trocar.batch.backends.cuda_source import cuda_source
+from trocar.batch.backends.cuda_source import BLOCK, cuda_source
 from trocar.batch.backends.device_array import DeviceArray
 from trocar.batch.program import Program
 from trocar.errors import TrocarError
@@ -27,7 +27,7 @@ try:
 except ImportError as error:
     MISSING = str(error)
 
-BLOCK = 64  # threads; 256 take half as long again
+ARGUMENTS = 4000  # bytes of fixed values that a kernel takes as an argument; CUDA allows 4096 for all arguments
 
 
 class CudaBackend:
@@ -141,23 +141,38 @@ class Memory:
         self._free(self._address)  # no check: at the end of the process the context may be gone
 
 
+class FixedValues(NamedTuple):
+    """Fixed values in the GPU's memory, and those that all arms share as an argument of the kernel, if they fit."""
+
+    memory: DeviceArray
+    shared: Array | None
+
+
 class CudaKernel:
     """A compiled program, for batches of any size and any number of steps."""
 
     def __init__(self, program: Program, backend: CudaBackend) -> None:
         self.program, self._backend, self._device, self._dtype = program, backend, backend.device, backend.dtype
 
-    def fixed(self, parameters: Sequence[Array]) -> DeviceArray:
+    def fixed(self, parameters: Sequence[Array]) -> FixedValues:
         """Fixed values (F,), or (F, N) if a parameter has a value for each arm."""
-        values = array_source.preparation(self.program, np)(parameters)
-        return self._device.uploaded(np.array(np.broadcast_arrays(*values)) if values else np.zeros(1), self._dtype)
+        values = self._preparation(parameters)
+        rows = np.array(np.broadcast_arrays(*values)) if values else np.zeros(1)
+        shared = None
+        if rows.ndim == 1 and (len(rows) + 1) * self._dtype.itemsize <= ARGUMENTS:
+            shared = np.append(rows, 0.0).astype(self._dtype)
+        return FixedValues(self._device.uploaded(rows, self._dtype), shared)
 
-    def batch(self, fixed: Any) -> tuple[int, ...]:
+    def batch(self, fixed: FixedValues) -> tuple[int, ...]:
         """Shape of the batch that fixed values are for, () for any."""
-        return fixed.shape[1:]
+        return fixed.memory.shape[1:]
+
+    @cached_property
+    def _preparation(self) -> Any:
+        return array_source.preparation(self.program, np)
 
     def run(
-        self, rows: Any, fixed: DeviceArray, inputs: Any, steps: int, held: bool, every: int = 0
+        self, rows: Any, fixed: FixedValues, inputs: Any, steps: int, held: bool, every: int = 0
     ) -> tuple[DeviceArray, DeviceArray | None, int]:
         """Step all arms; arguments and results as in `CKernel.run`, arrays in the GPU's memory."""
         device, program = self._device, self.program
@@ -171,38 +186,28 @@ class CudaKernel:
         if every:
             log = device.empty((-(-steps // every), program.logged + len(program.outputs), *batch), self._dtype)
         first = device.uploaded(np.array([arms]), np.dtype(np.int32))
-        numbers = [
-            *((arms, 1) if fixed.ndim == 2 else (1, 0)),
-            *(0 if held else int(np.prod(inputs.shape[1:])), *((arms, 1) if each else (1, 0))),
-            *(max(1, every), arms, steps),
-        ]
-        pointers = [rows.address, fixed.address, inputs.address, 0 if log is None else log.address, first.address]
-        a, n = (np.array(x, dtype=np.int64) for x in (pointers, numbers))
-        ordered = [
-            a[0:1],
-            a[1:2],
-            n[0:1],
-            n[1:2],
-            a[2:3],
-            n[2:3],
-            n[3:4],
-            n[4:5],
-            a[3:4],
-            n[5:6],
-            n[6:7],
-            n[7:8],
-            a[4:5],
-        ]
-        arguments = np.array([x.ctypes.data for x in ordered], dtype=np.uint64)
+        function, taken = self._functions[fixed.shared is not None], [np.array([rows.address])]
+        if fixed.shared is not None:
+            taken.append(fixed.shared)
+        else:
+            stride = (arms, 1) if fixed.memory.ndim == 2 else (1, 0)
+            taken += [np.array([number]) for number in (fixed.memory.address, *stride)]
+        stride = (0 if held else int(np.prod(inputs.shape[1:])), *((arms, 1) if each else (1, 0)))
+        others = (inputs.address, *stride, 0 if log is None else log.address, max(1, every), arms, steps, first.address)
+        taken += [np.array([number]) for number in others]
+        arguments = np.array([x.ctypes.data for x in taken], dtype=np.uint64)
         blocks = -(-arms // BLOCK)
-        checked(driver.cuLaunchKernel(self._function, blocks, 1, 1, BLOCK, 1, 1, 0, 0, arguments.ctypes.data, 0))
+        checked(driver.cuLaunchKernel(function, blocks, 1, 1, BLOCK, 1, 1, 0, 0, arguments.ctypes.data, 0))
         bad = int(np.asarray(first)[0])  # waits for the kernel
         return rows, log, bad if bad < arms else -1
 
     @cached_property
-    def _function(self) -> Any:
+    def _functions(self) -> tuple[Any, Any]:
+        """Kernels for fixed values in memory, and for those that are an argument."""
         self._module = checked(driver.cuModuleLoadData(self.compiled(self._device.architecture)))
-        return checked(driver.cuModuleGetFunction(self._module, b"trocar_run"))
+        names = b"trocar_run", b"trocar_run_shared"
+        memory, shared = (checked(driver.cuModuleGetFunction(self._module, name)) for name in names)
+        return memory, shared
 
     def compiled(self, architecture: str) -> bytes:
         """Machine code for an architecture such as sm_90."""

@@ -23,8 +23,8 @@ def float64():
 
 @pytest.fixture(scope="module")
 def pair(float64):
-    """The same arm in JAX and in C."""
-    return tuple(batch.load(own_arm(), own_parameters(), backend=name) for name in ("jax", "c"))
+    """The same arm in JAX and in C; without limits, which XLA takes long to compile."""
+    return tuple(batch.load(own_arm(), own_parameters(), backend=name, limits=False) for name in ("jax", "c"))
 
 
 @pytest.fixture(scope="module")

@@ -147,6 +147,9 @@ class FixedValues(NamedTuple):
     memory: DeviceArray
     shared: Array | None
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.asarray(self.memory, dtype=dtype)
+
 
 class CudaKernel:
     """A compiled program, for batches of any size and any number of steps."""

@@ -1,6 +1,6 @@
 """CUDA source of a program: one arm per thread, all steps inside, the state in registers.
 
-Fixed values that all arms share are arguments of the kernel, which the GPU keeps where an operation reads them without a
+Fixed values that all arms share are an argument of the kernel: the GPU keeps it where operations read it without a
 load. Fixed values of each arm, and inputs, are read from memory where they are used.
 """
 

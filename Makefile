@@ -19,7 +19,7 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo readme test fuzz soak clean venv apt-demo apt-test
+.PHONY: help demo readme test fuzz soak gpu clean venv apt-demo apt-test
 
 help:
 	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
@@ -27,6 +27,7 @@ help:
 	@echo 'make test    set up, then run every check: ruff, mypy, import-linter, pytest'
 	@echo 'make fuzz    set up, then send ROUNDS (default: 20000) random commands and messages, new ones in every run'
 	@echo 'make soak    run arms and cart for HOURS (default: 24) of simulated time, in pieces; report in build/soak'
+	@echo 'make gpu     test and time the CUDA backend of trocar.batch (needs an NVIDIA GPU)'
 	@echo 'make clean   remove .venv, caches and results'
 
 demo: apt-demo $(DEMO_STAMP)
@@ -57,6 +58,11 @@ fuzz: apt-test $(TEST_STAMP)
 HOURS ?= 24
 soak: $(DEMO_STAMP)
 	$(BIN)/python -m tools.soak --hours $(HOURS) -o build/soak
+
+gpu: $(TEST_STAMP)
+	@$(INSTALL) -e '.[batch]'
+	$(BIN)/python -m pytest -q -rs tests/test_batch_cuda.py
+	$(BIN)/trocar bench batch --gpu
 
 $(DEMO_STAMP): pyproject.toml | venv
 	@echo 'Installing trocar into $(VENV) (the first time takes a few minutes)'

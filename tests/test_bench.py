@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from trocar.bench import figures, scene_figures, step_figures
+from trocar.bench import batch_figures, figures, scene_figures, step_figures
 from trocar.errors import TrocarError
 
 
@@ -75,3 +75,10 @@ def test_figures_of_a_scene_are_positive_and_name_their_unit() -> None:
         assert re.fullmatch(r"scene_cart_classic_.*(_us|_over_\w+|real_time_factor\w*)", name), name
         assert math.isfinite(value), name
         assert value > 0, name
+
+
+def test_figures_of_a_batch_are_positive() -> None:
+    found = batch_figures(rounds=1, steps=2, arms=16, arm="ECM", jax=False)
+    assert {"c_step_us", "c_step_over_mj_step", "c_batch_over_mj_step", "c_two_threads_speedup"} <= set(found)
+    assert all(math.isfinite(value) and value > 0 for value in found.values())
+    assert found["c_step_over_mj_step"] == pytest.approx(found["c_call_us"] / found["mj_step_us"])

@@ -54,7 +54,8 @@ def test_the_public_surface_is_this():
 
 
 @pytest.mark.parametrize(
-    "room", ["arms", "calibration", "control", "datasets", "identification", "mechanics", "recording", "simulation"]
+    "room",
+    ["arms", "batch", "calibration", "control", "datasets", "identification", "mechanics", "recording", "simulation"],
 )
 def test_a_room_says_what_to_import_and_leaks_nothing(room):
     """`from trocar.ROOM import *` gives what the documentation names: no modules of others, no `annotations`."""

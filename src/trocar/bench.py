@@ -14,12 +14,14 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from itertools import chain
 
 import mujoco
 import numpy as np
 import pinocchio as pin
 
+from trocar import batch
 from trocar.appearance.endoscope_camera import StereoEndoscope
 from trocar.arms.parameters import Dahl, Drive, Parameters, load_parameters
 from trocar.control import JointPD, hold
@@ -123,7 +125,65 @@ def scene_figures(name: str = "cart_classic", rounds: int = 15, steps: int = 400
     return _figures(names, us, f"scene_{name}")
 
 
-def _figures(names: Iterable[str], us: dict[str, Array], prefix: str) -> dict[str, float]:
+def batch_figures(
+    rounds: int = 15, steps: int = 400, arms: int = 4096, arm: str = "PSM", *, jax: bool = True, gpu: bool = False
+) -> dict[str, float]:
+    """Speed of generated steps of one arm and of many, beside MuJoCo's step of the closed chain in the same run.
+
+    c_step_us is a step within a rollout of one arm; c_call_us and c_step_over_mj_step are the call `step` of one arm
+    from Python; c_batch figures are a step of one arm in a batch, on one core; c_two_threads_speedup compares one
+    thread with two.
+
+    Args:
+        arms: in the batch of the processor. jax: figures of JAX too, if it is installed. gpu: of CUDA kernels too.
+    """
+    mech = load_mechanism(arm)
+    calls = {"mj_step": _simulation_calls(mech, steps)["mj_step"]}
+    q = np.array(mech.arm.home)
+    q[mech.arm.tip_joints :] = 0.5
+    tau = _held(mech, q)
+    many = np.tile(q[:, None], arms)
+    one = batch.load(arm)
+    state = one.state(q)
+    calls["c_call"] = _repeated(lambda: one.step(state, tau, TIMESTEP), steps)
+    calls["c_step"] = TimedCall(lambda: one.rollout(state, tau, TIMESTEP, 10 * steps, log=False), 10 * steps)
+    for name, threads in (("c_batch", 1), ("c_batch_two_threads", 2)):
+        loaded = batch.load(arm, threads=threads)
+        calls[name] = _rollout(loaded, many, tau, max(1, steps // 2))  # long enough for a second thread to start
+    us = _timed(calls, rounds)
+    found = _figures(("mj_step_us", "c_step_us", "c_call_us", "c_batch_us_per_step", "c_batch_over_mj_step"), us)
+    found["c_step_over_mj_step"] = float(np.median(us["c_call"] / us["mj_step"]))
+    found["c_two_threads_speedup"] = float(np.median(us["c_batch"] / us["c_batch_two_threads"]))
+    if jax and find_spec("jax") is not None:
+        found |= _device_figures("jax", arm, q, tau, (arms,), 20, rounds)
+    if gpu:
+        found |= _device_figures("cuda", arm, q, tau, (1024, 16_384, 262_144), 100, rounds)
+    return found
+
+
+def _device_figures(
+    backend: str, arm: str, q: Array, tau: Array, sizes: Iterable[int], steps: int, rounds: int
+) -> dict[str, float]:
+    """Steps of all arms per second in float32, and the time until the first has run."""
+    loaded = batch.load(arm, backend=backend, precision="float32")
+    found: dict[str, float] = {}
+    for size in sizes:
+        call = _rollout(loaded, np.tile(q[:, None], size), tau, steps)
+        start = time.perf_counter()
+        call.run()
+        found.setdefault(f"{backend}_compile_s", time.perf_counter() - start)
+        us = _timed({"run": call}, rounds)["run"]
+        found[f"{backend}_steps_per_s_{size}"] = float(1e6 / np.median(us))
+    return found
+
+
+def _rollout(arms: batch.BatchArms, q: Array, tau: Array, steps: int) -> TimedCall:
+    """Steps of a batch that is held in place."""
+    state = arms.state(q)
+    return TimedCall(lambda: arms.rollout(state, tau, TIMESTEP, steps, log=False), steps * q.shape[1])
+
+
+def _figures(names: Iterable[str], us: dict[str, Array], prefix: str = "") -> dict[str, float]:
     """Figures by their names (see above) from times by call and round."""
 
     def figure(name: str) -> float:
@@ -132,7 +192,7 @@ def _figures(names: Iterable[str], us: dict[str, Array], prefix: str) -> dict[st
         call, over, bare = name.partition("_over_")
         return float(np.median(us[call] / us[bare])) if over else float(np.median(us[name.partition("_us")[0]]))
 
-    return {f"{prefix}_{name}": figure(name) for name in names}
+    return {f"{prefix}_{name}" if prefix else name: figure(name) for name in names}
 
 
 def _stereo(scene: Scene) -> StereoEndoscope | None:

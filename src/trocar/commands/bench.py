@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from trocar.commands.options import JsonFile, option
+import typer
+
+from trocar.commands.options import JsonFile, flag, option
 from trocar.commands.terminal import plain_errors, progress_bar, show_table
+from trocar.errors import TrocarError, check_known
 
 
 @plain_errors()
 def bench(
+    what: Annotated[
+        str, typer.Argument(metavar="[batch]", help="batch: only the generated steps of many arms.", show_default=False)
+    ] = "",
     json_file: JsonFile = None,
     rounds: Annotated[int, option("N", "Repetitions; the median is reported.", min=1)] = 15,
+    gpu: Annotated[bool, flag("With batch: also time CUDA kernels on the first NVIDIA GPU.", "--gpu")] = False,
 ) -> None:
     """Measure how fast trocar runs on this machine.
 
@@ -22,16 +29,27 @@ def bench(
     _over_ is a ratio to the bare call (mj_step is MuJoCo's step, pinocchio the library calls on the same tree).
     The real-time factor is for a timestep of 1 ms. scene_cart_classic is three PSMs and an ECM in one model; its stereo
     images are 640 x 480 at 30 Hz, and left out where nothing can be rendered.
+
+    [bold]trocar bench batch[/bold] times steps in generated code: c_step_us within a rollout of one arm,
+    c_step_over_mj_step called from Python, c_batch per arm in a batch of 4,096 on one core, and JAX if it is installed.
     """
-    from trocar.bench import figures, scene_figures, step_figures
+    from trocar.bench import batch_figures, figures, scene_figures, step_figures
     from trocar.files import check_writable, write_json
 
+    if what:
+        check_known("figures of bench:", ("batch",), what)
+    if gpu and not what:
+        raise TrocarError("--gpu goes with batch: trocar bench batch --gpu")
     check_writable(json_file)
     with progress_bar("bench") as progress:
-        found = figures(rounds=rounds, progress=progress)
-        for arm in ("ECM", "MTMR"):
-            found |= step_figures(arm, rounds=rounds)
-        found |= scene_figures("cart_classic", rounds=rounds)
+        if what:
+            found = batch_figures(rounds=rounds, gpu=gpu)
+            progress(1.0)
+        else:
+            found = figures(rounds=rounds, progress=progress)
+            for arm in ("ECM", "MTMR"):
+                found |= step_figures(arm, rounds=rounds)
+            found |= scene_figures("cart_classic", rounds=rounds)
     if json_file is not None:
         write_json(json_file, found)
     show_table("trocar bench", ("figure", "median"), [(name, f"{value:.4g}") for name, value in found.items()])

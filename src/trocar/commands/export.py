@@ -10,6 +10,7 @@ import typer
 import trocar as tr
 from trocar.commands.options import ARMS, Instrument, ParameterSet, flag, option
 from trocar.commands.terminal import drawn, plain_errors, save_picture
+from trocar.errors import TrocarError
 
 
 @plain_errors()
@@ -26,17 +27,29 @@ def export(
     parameters: ParameterSet = None,
     instrument: Instrument = None,
     picture: Annotated[bool, flag("Also render a picture of the model (needs OpenGL).")] = True,
+    plain_c: Annotated[
+        bool, flag("Write the equations of an arm as C code, ARM.c and ARM.h, and nothing else.", "--c")
+    ] = False,
+    timestep: Annotated[float, option("S", "Length of a step of the C code, in seconds.")] = 1e-3,
 ) -> None:
-    """Export an arm or a whole cart as MJCF, URDF with SRDF, SDF or for RViz.
+    """Export an arm or a whole cart as MJCF, URDF with SRDF, SDF or for RViz, or an arm as C code.
 
     Example: [bold]trocar export PSM --format mjcf -o models[/bold], then open models/psm/scene.xml in MuJoCo's viewer.
 
     Every model gets a folder: README.md with the sources of its numbers and the limits of each format, LICENSE,
     CHANGELOG.md, a picture, the model files, and assets/ with the meshes.
+
+    With --c: psm.c and psm.h with a time step, forward dynamics, mass matrix, tip pose and Jacobian in plain C.
     """
     from trocar.files import check_writable
     from trocar.simulation.export import FORMATS, write_model
 
+    if plain_c:
+        if formats:
+            raise TrocarError("--c writes C code only; leave --format out")
+        for name in dict.fromkeys(models):
+            _export_c(name, output / name.lower(), parameters, instrument, timestep)
+        return
     chosen = tuple(dict.fromkeys(formats)) if formats else FORMATS
     for what in dict.fromkeys(models):
         name = Path(what).stem if what.endswith(".toml") else what
@@ -54,7 +67,7 @@ def export(
 def _loaded(what: str, parameters: str | None, instrument: str | None) -> tr.Simulator | tr.Scene:
     """The arm or the scene of a name."""
     from trocar.arms import ARMS
-    from trocar.errors import TrocarError, UnknownName
+    from trocar.errors import UnknownName
     from trocar.simulation.scene_file import BUILT_IN
 
     if what in BUILT_IN or what.endswith(".toml"):
@@ -64,3 +77,16 @@ def _loaded(what: str, parameters: str | None, instrument: str | None) -> tr.Sim
     if what not in ARMS:
         raise UnknownName("arm or scene", what, (*ARMS, *BUILT_IN, "a .toml file"))
     return tr.Simulator(what, parameters, instrument=instrument)
+
+
+def _export_c(name: str, folder: Path, parameters: str | None, instrument: str | None, timestep: float) -> None:
+    """The equations of one arm in plain C."""
+    from trocar import batch
+    from trocar.batch.c_export import c_files
+    from trocar.files import check_writable, write_whole
+
+    check_writable(folder / "arm.c")
+    files = c_files(batch.load(name, parameters, instrument=instrument), timestep)
+    for file, text in files.items():
+        write_whole(folder / file, text)
+    typer.echo(f"{folder}: {', '.join(files)}, steps of {timestep:g} s")

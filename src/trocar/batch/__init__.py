@@ -1,0 +1,34 @@
+"""Many arms at once: steps of any arm as generated code, in C, CUDA or JAX.
+
+    from trocar import batch
+
+    arms = batch.load("PSM", backend="c")
+    state = arms.state(q, dq)                     # (n,) or (n, N): joints first, batch last
+    state = arms.step(state, tau, dt)
+    state, log = arms.rollout(state, tau, dt)     # tau (T, n) or (T, n, N), a controller, or a function of (state, t)
+
+The equations are derived here a second time, from `mechanism.tree`, as one scalar graph (`equations/`) that every
+backend is generated from (`backends/`). See docs/batch.md.
+"""
+
+from trocar.batch.arms import BatchArms
+from trocar.batch.contact import Plane, Sphere
+from trocar.batch.control import ComputedTorque, JointPD, JointPID
+from trocar.batch.loading import load
+from trocar.batch.log import BatchLog
+from trocar.batch.parameters import BatchParameters
+from trocar.batch.state import BatchState, NotFinite
+
+__all__ = [
+    "BatchArms",
+    "BatchLog",
+    "BatchParameters",
+    "BatchState",
+    "ComputedTorque",
+    "JointPD",
+    "JointPID",
+    "NotFinite",
+    "Plane",
+    "Sphere",
+    "load",
+]

@@ -1,0 +1,340 @@
+"""Many arms of one kind, stepped together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from trocar.batch.contact import Surface
+from trocar.batch.control import Control, JointPID
+from trocar.batch.equations.queries import QUERIES
+from trocar.batch.equations.step import step_program
+from trocar.batch.gradients import RolloutGradients
+from trocar.batch.inputs import checked_count, held_inputs, inputs_over_time
+from trocar.batch.log import BatchLog, check_fits
+from trocar.batch.parameters import BatchParameters
+from trocar.batch.state import BatchState, NotFinite, Values
+from trocar.batch.stepper import Stepper, check_sizes
+from trocar.control import Controller
+from trocar.errors import TrocarError
+from trocar.mechanics import Mechanism
+
+Effort = Values | Control | Callable[[BatchState, float], Values]
+
+
+class BatchArms:
+    """Arms of one kind with the same equations; parameters may differ between them. See `trocar.batch.load`.
+
+    Arrays have joints first and the batch last: (n,) for one arm, (n, N) for N arms.
+
+    Attributes:
+        mechanism: the equations that the code is generated from. parameters: by name, see `with_parameters`.
+        n: number of joints. limits: whether joints stop at their limits. surfaces: that the tips can touch.
+        surface_values: () or (N,) of the surfaces, by the names of the generated inputs.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        backend: Any,
+        parameters: BatchParameters,
+        limits: bool,
+        surfaces: Sequence[Surface] = (),
+    ) -> None:
+        self.mechanism, self.backend, self.parameters, self.limits = mechanism, backend, parameters, limits
+        self.surfaces = tuple(surfaces)
+        self.surface_values = {name: x for k, s in enumerate(surfaces) for name, x in s.entries(k).items()}
+        self.n = mechanism.n
+        self._steppers: dict[str, Stepper] = {}
+        self._queries: dict[str, Any] = {}
+        self._gradients: RolloutGradients | None = None
+
+    # -- states ------------------------------------------------------------------------------------------------------
+
+    def state(self, q: Values, dq: Values | None = None) -> BatchState:
+        """Arms at rest, or moving with dq; the memory of friction is relaxed.
+
+        Args:
+            q, dq: (n,) for one arm or (n, N) [rad, m; rad/s, m/s]. The stops bring a joint beyond its limit back.
+        """
+        np_ = self.backend.arrays
+        q = self._checked(q, "q")
+        dq = np_.zeros_like(q) if dq is None else self._checked(dq, "dq")
+        if q.shape != dq.shape:
+            raise TrocarError(f"q and dq must have the same shape, got {q.shape} and {dq.shape}")
+        check_sizes(self.parameters.batch, q.shape[1:])
+        layout = self._stepper("effort").layout
+        memory = np_.zeros((layout.rows - 2 * self.n, *q.shape[1:]), dtype=q.dtype)
+        return BatchState(self.backend.placed(np_.concatenate([q, dq, memory])), layout)
+
+    def reset(self, state: BatchState, mask: Values, q: Values, dq: Values | None = None) -> BatchState:
+        """The state with the arms in `mask` (N,) put at q (n,) or (n, N), at rest or with dq, and relaxed."""
+        np_ = self.backend.arrays
+        mask = np_.asarray(mask)
+        if mask.shape != state.batch or mask.dtype != bool:
+            raise TrocarError(f"mask must be boolean of shape {state.batch}, got {mask.dtype} of shape {mask.shape}")
+        shape = (self.n, *state.batch)
+        given = [None if x is None else held_inputs(self.backend, (x,), self.n, state.batch) for x in (q, dq)]
+        new = self.state(*(x if x is None or x.shape == shape else np_.broadcast_to(x[:, None], shape) for x in given))
+        integral = None if state.integral is None else np_.where(mask, 0.0, state.integral)
+        return BatchState(self.backend.placed(np_.where(mask, new.rows, state.rows)), state.layout, integral)
+
+    # -- motion ------------------------------------------------------------------------------------------------------
+
+    def step(self, state: BatchState, tau: Values, dt: float) -> BatchState:
+        """The state after one step of length dt [s] under efforts tau (n,) or (n, N) [N m, N].
+
+        Raises `NotFinite` if a state is no longer finite.
+        """
+        stepper, rows = self._stepper("effort"), state.rows
+        single, kept_dt, fixed = stepper.kept
+        # One arm in C takes a quarter of a microsecond: the shortest way to it.
+        if single and dt == kept_dt and state.layout is stepper.layout and rows.ndim == 1:
+            if type(tau) is not np.ndarray:
+                tau = np.asarray(tau, dtype=float)
+            if tau.shape == stepper.shape:
+                new, bad = stepper.kernel.one(rows, fixed, tau)
+                if bad >= 0:
+                    raise self._not_finite(state, bad, 1)
+                return BatchState(new, state.layout, state.integral)
+        self._check_layout(state)
+        fixed = stepper.prepared(dt, state.batch)
+        inputs = held_inputs(self.backend, (tau,), self.n, state.batch)
+        new, _, bad = stepper.kernel.run(rows, fixed, inputs, 1, True)
+        if bad >= 0:
+            raise self._not_finite(state, bad, 1)
+        return BatchState(new, state.layout, state.integral)
+
+    def rollout(
+        self,
+        state: BatchState,
+        tau: Effort,
+        dt: float,
+        steps: int | None = None,
+        *,
+        every: int = 1,
+        log: bool = True,
+        t0: float = 0.0,
+    ) -> tuple[BatchState, BatchLog | None]:
+        """Take many steps and record them.
+
+        Args:
+            tau: efforts (T, n) for all arms or (T, n, N); with `steps`, also (n,) or (n, N), held; or a controller
+                `JointPD`, `JointPID` or `ComputedTorque` with references in these shapes, which runs in the generated
+                code; or a function of (state, t) that returns efforts (n,) or (n, N) and is called at every step.
+            dt: length of a step [s]. steps: number of steps. Default: that of the efforts or references.
+            every: steps between two samples. log: False records nothing. t0: time of the first step [s].
+        """
+        every = checked_count(every, "every")
+        self._check_layout(state)
+        if isinstance(tau, Controller):
+            raise TrocarError(
+                f"a rollout takes batch.JointPD, batch.JointPID or batch.ComputedTorque, or a function of (state, t); "
+                f"{type(tau).__name__} of trocar.control is for one simulated arm"
+            )
+        if callable(tau):
+            return self._stepwise(state, tau, dt, steps, every if log else 0, t0)
+        control = tau if isinstance(tau, Control) else None
+        stepper = self._stepper("effort" if control is None else control.law)
+        fixed = stepper.prepared(dt, state.batch, None if control is None else self._gains(control))
+        given = (tau,) if control is None else control.references
+        if steps is None:
+            inputs = inputs_over_time(self.backend, given, self.n, state.batch)
+            count = inputs.shape[0]
+        else:
+            inputs, count = held_inputs(self.backend, given, self.n, state.batch), checked_count(steps, "steps")
+        if log:
+            size = -(-count // every) * 4 * self.n * (state.batch[0] if state.batch else 1)
+            check_fits(size, self.backend.dtype.itemsize, f"a log of {count} steps")
+        rows, integral = state.rows, state.integral
+        if stepper.layout.control:
+            integral = self.backend.arrays.zeros_like(state.q) if integral is None else integral
+            rows = self.backend.arrays.concatenate([rows, integral])
+        new, samples, bad = stepper.kernel.run(rows, fixed, inputs, count, steps is not None, every if log else 0)
+        if bad >= 0:
+            raise self._not_finite(state, bad, count)
+        if stepper.layout.control:
+            new, integral = new[: state.layout.rows], new[state.layout.rows :]
+        end = BatchState(new, state.layout, integral)
+        return end, None if samples is None else self._log(samples, dt, every, t0)
+
+    def gradients(
+        self, state: BatchState, tau: Values, dt: float, by_q: Values, by_dq: Values | None = None
+    ) -> tuple[Any, Any, Any]:
+        """Gradients of a loss of a rollout, by its first state and its efforts. (In JAX, use `jax.grad`.)
+
+        Args:
+            state, tau, dt: those of the rollout, tau (T, n) or (T, n, N).
+            by_q, by_dq: gradient of the loss by the positions and velocities (T + 1, n) or (T + 1, n, N) at the start
+                of every step and at the end; by_dq: default zero.
+
+        Returns:
+            Gradients by q and dq of the state, (n,) or (n, N), and by tau, (T, n) or (T, n, N).
+        """
+        if self.backend.name == "jax":
+            raise TrocarError("gradients() is for the C and CUDA backends; with JAX use jax.grad")
+        self._check_layout(state)
+        n, stepper = self.n, self._stepper("effort")
+        inputs = inputs_over_time(self.backend, (tau,), n, state.batch)
+        shape = (len(inputs) + 1, n, *state.batch)
+        by_q, by_dq = (np.zeros(shape) if x is None else np.asarray(x, dtype=float) for x in (by_q, by_dq))
+        for name, x in (("by_q", by_q), ("by_dq", by_dq)):
+            if x.shape != shape:
+                raise TrocarError(f"{name} must have shape {shape}, one more than the efforts, got {x.shape}")
+        count = int(np.prod(shape)) // n * 2 * stepper.layout.rows
+        check_fits(count, self.backend.dtype.itemsize, f"the gradient of {len(inputs)} steps")
+        if self._gradients is None:
+            self._gradients = RolloutGradients(stepper.program, self.backend)
+        fixed = stepper.prepared(dt, state.batch)
+        by_state = np.concatenate([by_q, by_dq], axis=1)
+        first, by_tau, bad = self._gradients.run(state.rows, fixed, inputs, by_state)
+        if bad >= 0:
+            raise self._not_finite(state, bad, len(inputs))
+        return first[:n], first[n : 2 * n], by_tau
+
+    # -- parameters --------------------------------------------------------------------------------------------------
+
+    def with_parameters(self, **values: Values) -> BatchArms:
+        """These arms with other parameters, each as in `mechanism.tree` or with a trailing axis (..., N).
+
+        mass, com, inertia, gravity; Im, Fv, Fc, K0, K, K2, Fx, mu of the drives; dahl_delta, dahl_F, dahl_slope;
+        payload [kg], a point mass at payload_com (3,) [m] in the tip frame. The generated code is the same unless a
+        value that was zero for all arms is so no longer.
+        """
+        changed = self.parameters.replaced(values, self.backend.traced)
+        new = type(self)(self.mechanism, self.backend, changed, self.limits, self.surfaces)
+        same = all(np.array_equal(changed.pattern[name], self.parameters.pattern[name]) for name in changed)
+        if same:
+            new._steppers = {law: stepper.with_parameters(changed) for law, stepper in self._steppers.items()}
+        return new
+
+    # -- queries -----------------------------------------------------------------------------------------------------
+
+    def forward_dynamics(self, q: Values, dq: Values, tau: Values) -> Any:
+        """Acceleration (n,) or (n, N) without friction [rad/s^2, m/s^2]."""
+        return self._query("forward_dynamics", q, dq, tau)
+
+    def mass_matrix(self, q: Values) -> Any:
+        """M (n, n) or (n, n, N), rotors included."""
+        M = self._query("mass_matrix", q)
+        return M.reshape(self.n, self.n, *M.shape[1:])
+
+    def bias(self, q: Values, dq: Values) -> Any:
+        """Coriolis, centrifugal and potential efforts (n,) or (n, N) [N m, N]: c + g."""
+        return self._query("bias", q, dq)
+
+    def tip_pose(self, q: Values) -> Any:
+        """Pose of the tip in the base frame, (4, 4) or (4, 4, N)."""
+        np_ = self.backend.arrays
+        T = self._query("tip_pose", q)
+        zero, one = np_.zeros_like(T[:3]), np_.ones_like(T[:1])
+        return np_.concatenate([T, zero, one]).reshape(4, 4, *T.shape[1:])
+
+    def jacobian(self, q: Values) -> Any:
+        """Jacobian of the tip, (6, m) or (6, m, N): twist in base axes, linear first, by the joints that move it."""
+        J = self._query("jacobian", q)
+        return J.reshape(6, self.mechanism.tree.tip_joints, *J.shape[1:])
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _stepper(self, law: str) -> Stepper:
+        found = self._steppers.get(law)
+        if found is None:
+            program, layout = step_program(self.mechanism.tree, self.parameters, self.limits, law, self.surfaces)
+            kernel = self.backend.kernel(program)
+            found = Stepper(self.mechanism, program, layout, kernel, self.parameters, self.surface_values)
+            self._steppers[law] = found
+        return found
+
+    def _query(self, name: str, *given: Values) -> Any:
+        if name not in self._queries:
+            program = QUERIES[name](self.mechanism.tree, self.parameters)
+            kernel = self.backend.kernel(program)
+            values = [self.parameters.entry(node.name) for node in program.parameters]
+            self._queries[name] = kernel, kernel.fixed(values)
+        kernel, fixed = self._queries[name]
+        np_ = self.backend.arrays
+        arrays = [self._checked(x, "a joint array") for x in given]
+        batch = max((x.shape[1:] for x in arrays), key=len) or self.parameters.batch
+        check_sizes(self.parameters.batch, batch)
+        inputs = held_inputs(self.backend, arrays, self.n, batch)
+        found = kernel.run(np_.zeros((0, *batch), dtype=inputs.dtype), fixed, inputs, 1, True, 1)[1]
+        return self.backend.fetched(found)[0]
+
+    def _checked(self, x: Values, name: str) -> Any:
+        array = self.backend.fetched(self.backend.array(x))
+        if array.ndim not in (1, 2) or array.shape[0] != self.n or 0 in array.shape:
+            raise TrocarError(f"{name} must have shape ({self.n},) or ({self.n}, N), joints first; got {array.shape}")
+        self.backend.check_finite(array, name)
+        return array
+
+    def _check_layout(self, state: BatchState) -> None:
+        if state.layout != self._stepper("effort").layout:
+            raise TrocarError(
+                "the state belongs to arms with other friction, limits or surfaces; make one with state() of these arms"
+            )
+
+    def _not_finite(self, state: BatchState, arm: int, steps: int) -> NotFinite:
+        where = f"arm {arm} of {state.batch[0]}" if state.batch else "the arm"
+        within = "one step" if steps == 1 else f"{steps} steps"
+        return NotFinite(
+            f"{where} has a state that is not finite after {within}; check its state and efforts, or use a shorter dt",
+            arm if state.batch else None,
+        )
+
+    def _stepwise(
+        self,
+        state: BatchState,
+        tau: Callable[[BatchState, float], Values],
+        dt: float,
+        steps: int | None,
+        every: int,
+        t0: float,
+    ) -> tuple[BatchState, BatchLog | None]:
+        """A rollout that asks for the efforts of every step."""
+        if steps is None:
+            raise TrocarError("efforts from a function need steps=, the number of steps")
+        kernel, fixed = self._stepper("effort").kernel, self._stepper("effort").prepared(dt, state.batch)
+
+        def inputs_at(rows: Any, k: Any) -> Any:
+            now = BatchState(rows, state.layout, state.integral)
+            return held_inputs(self.backend, (tau(now, t0 + k * dt),), self.n, state.batch)
+
+        if hasattr(kernel, "run_function"):
+            rows, log, bad = kernel.run_function(state.rows, fixed, inputs_at, checked_count(steps, "steps"), every)
+            if bad >= 0:
+                raise self._not_finite(state, bad, steps)
+            end = BatchState(rows, state.layout, state.integral)
+            return end, None if log is None else self._log(log, dt, every, t0)
+        rows, samples = state.rows, []
+        for k in range(steps):
+            recorded = 1 if every and k % every == 0 else 0
+            rows, sample, bad = kernel.run(rows, fixed, inputs_at(rows, k), 1, True, recorded)
+            if bad >= 0:
+                raise self._not_finite(state, bad, k + 1)
+            if sample is not None:
+                samples.append(sample)
+        end = BatchState(rows, state.layout, state.integral)
+        return end, self._log(self.backend.arrays.concatenate(samples), dt, every, t0) if samples else None
+
+    def _log(self, samples: Any, dt: float, every: int, t0: float) -> BatchLog:
+        return BatchLog(t0 + dt * every * np.arange(len(samples)), samples, self.mechanism, self.backend.name)
+
+    def _gains(self, control: Control) -> dict[str, Any]:
+        """Gains by the names of the generated inputs."""
+        published = self.mechanism.arm.gains if isinstance(control, JointPID) else None
+        found: dict[str, Any] = {}
+        for name, given in control.gains.items():
+            traced = self.backend.traced(given)
+            value = given if traced else np.asarray(getattr(published, name) if given is None else given, dtype=float)
+            value = self.backend.arrays.broadcast_to(value, (self.n,)) if value.ndim == 0 else value
+            fine = value.ndim <= 2 and value.shape[0] == self.n
+            if not fine or not (traced or (np.isfinite(value) & (value >= 0)).all()):
+                raise TrocarError(
+                    f"{name} must be finite and not negative: one number, ({self.n},) or ({self.n}, N); "
+                    f"got shape {value.shape}"
+                )
+            found |= {f"{name}@{j}": value[j] for j in range(self.n)}
+        return found

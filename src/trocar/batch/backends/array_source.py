@@ -1,0 +1,76 @@
+"""Python source of a program on arrays of arms, for NumPy and for JAX."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+from trocar.batch.graph import Node
+from trocar.batch.program import Program
+
+_OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
+BETWEEN_BARRIERS = 100
+_NAME = re.compile(r"\bt\d+\b")
+_FUNCTIONS = {"min": "minimum", "max": "maximum"}
+
+
+def preparation(program: Program, arrays: ModuleType) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """Function from the parameters of a program to its fixed values."""
+    lines, terms = program.preparation(_statement, _expression)
+    return _function("preparation", "p", lines, terms, arrays)
+
+
+def step(
+    program: Program, arrays: ModuleType, barrier: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None
+) -> Callable[[Sequence[Any], Sequence[Any], Sequence[Any]], tuple[Any, ...]]:
+    """Function from state, fixed values and inputs to the next state and the outputs, all as rows.
+
+    Args:
+        barrier: applied to all values that are needed later, after every `BETWEEN_BARRIERS` operations. XLA otherwise
+            fuses everything into one kernel that computes shared values many times, and takes minutes to compile it.
+    """
+    lines, terms = program.statements(_statement, _expression)
+    if barrier is not None:
+        lines = _divided(lines, terms)
+    return _function("step", "x, p, u", lines, terms, arrays, barrier)
+
+
+def _divided(lines: Sequence[str], terms: Sequence[str]) -> list[str]:
+    """Lines with a barrier after every `BETWEEN_BARRIERS`, over the names that later lines or the result use."""
+    last = {term: len(lines) for term in terms}
+    for k in reversed(range(len(lines))):
+        for name in _NAME.findall(lines[k].partition("=")[2]):
+            last.setdefault(name, k)
+    found: list[str] = []
+    for start in range(0, len(lines), BETWEEN_BARRIERS):
+        end = min(start + BETWEEN_BARRIERS, len(lines))
+        found += lines[start:end]
+        names = "".join(f"t{k}, " for k in range(start, end) if last.get(f"t{k}", -1) >= end)
+        if names and end < len(lines):
+            found.append(f"    {names}= barrier(({names}))")
+    return found
+
+
+def _function(
+    name: str, arguments: str, lines: Sequence[str], terms: Sequence[str], arrays: ModuleType, barrier: Any = None
+) -> Any:
+    source = "\n".join([f"def {name}({arguments}):", *lines, f"    return ({', '.join([*terms, ''])})"])
+    space: dict[str, Any] = {"np": arrays, "barrier": barrier}
+    exec(compile(source, f"<generated {name}>", "exec"), space)
+    return space[name]
+
+
+def _statement(name: str, value: str) -> str:
+    return f"    {name} = {value}"
+
+
+def _expression(node: Node, args: Sequence[str]) -> str:
+    if node.op == "constant":
+        return f"({node.value!r})"
+    if node.op in _OPERATORS:
+        return f"{args[0]} {_OPERATORS[node.op]} {args[1]}"
+    if node.op == "negate":
+        return f"-{args[0]}"
+    return f"np.{_FUNCTIONS.get(node.op, node.op)}({', '.join(args)})"

@@ -1,0 +1,153 @@
+"""The C backend: programs as shared libraries on the processor, with NumPy arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from trocar.batch.backends import array_source
+from trocar.batch.backends.c_source import c_source
+from trocar.batch.backends.compiler import library
+from trocar.batch.program import Program
+from trocar.errors import TrocarError
+from trocar.spatial import Array
+
+_POINTER, _LONG = ctypes.c_void_p, ctypes.c_long
+_RUN = (*(_POINTER, _POINTER, _LONG, _LONG), *(_POINTER, _LONG, _LONG, _LONG), *(_POINTER, _LONG, _LONG, _LONG, _LONG))
+
+
+class CBackend:
+    """Compiles programs with the system's C compiler.
+
+    Args:
+        precision: float64 or float32; None for float64. threads: of a batch.
+    """
+
+    name = "c"
+    arrays = np
+
+    def __init__(self, precision: str | None, threads: int) -> None:
+        self.precision, self.threads = precision or "float64", threads
+        self.dtype = np.dtype(self.precision)
+
+    def traced(self, value: Any) -> bool:
+        return False
+
+    def check_finite(self, array: Array, name: str) -> None:
+        if not np.isfinite(array).all():
+            raise TrocarError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}")
+
+    def array(self, values: Any) -> Array:
+        return np.asarray(values, dtype=self.dtype)
+
+    def placed(self, rows: Array) -> Array:
+        return rows
+
+    def fetched(self, array: Array) -> Array:
+        return array
+
+    def kernel(self, program: Program) -> CKernel:
+        return CKernel(program, self.precision, self.threads)
+
+
+class CKernel:
+    """A compiled program. The code for one arm and that for many are built when they are first needed."""
+
+    def __init__(self, program: Program, precision: str, threads: int) -> None:
+        self.program, self._precision, self._threads = program, precision, threads
+        self._dtype = np.dtype(precision)
+        self._local = threading.local()
+
+    def fixed(self, parameters: Sequence[Array]) -> Array:
+        """Fixed values (F,), or (F, N) if a parameter has a value for each arm."""
+        values = self._preparation(parameters)
+        return np.array(np.broadcast_arrays(*values), dtype=self._dtype) if values else np.empty(0, self._dtype)
+
+    def one(self, rows: Array, fixed: Array, inputs: Array) -> tuple[Array, int]:
+        """One step of one arm: its rows after it, and -1 or, if they are not finite, 0."""
+        try:
+            x, u, of, address, call, _ = self._local.scratch
+        except AttributeError:
+            of = None
+        if of is not fixed:
+            call = self._one
+            x, u = (np.empty(max(1, len(nodes)), self._dtype) for nodes in (self.program.state, self.program.inputs))
+            pointers = np.array([array.ctypes.data for array in (x, fixed, u)], dtype=np.uintp)
+            address = pointers.ctypes.data
+            self._local.scratch = (x, u, fixed, address, call, pointers)
+        x[...] = rows
+        u[...] = inputs
+        bad = call(address)
+        return x.copy(), bad
+
+    def batch(self, fixed: Any) -> tuple[int, ...]:
+        """Shape of the batch that fixed values are for, () for any."""
+        return fixed.shape[1:]
+
+    def run(
+        self, rows: Array, fixed: Array, inputs: Array, steps: int, held: bool, every: int = 0
+    ) -> tuple[Array, Array | None, int]:
+        """Step all arms.
+
+        Args:
+            rows: (R,) or (R, N). fixed: (F,) or (F, N). inputs: (I,) or (I, N) if held, else (T, I) or (T, I, N).
+            every: steps between two samples of the log; 0 for no log.
+
+        Returns:
+            Rows after the steps; log (S, L) or (S, L, N); index of the first arm that is not finite, or -1.
+        """
+        program, batch = self.program, rows.shape[1:]
+        arms = batch[0] if batch else 1
+        rows = np.array(rows, dtype=self._dtype, order="C")
+        inputs = np.ascontiguousarray(inputs, dtype=self._dtype)
+        each = inputs.ndim == (1 if held else 2) + 1  # a value for each arm
+        log = None
+        if every:
+            log = np.empty((-(-steps // every), program.logged + len(program.outputs), *batch), self._dtype)
+        bad = self._run_function(bool(batch))(
+            rows.ctypes.data,
+            fixed.ctypes.data,
+            *((arms, 1) if fixed.ndim == 2 else (1, 0)),
+            inputs.ctypes.data,
+            0 if held else inputs[0].size,
+            *((arms, 1) if each else (1, 0)),
+            None if log is None else log.ctypes.data,
+            max(1, every),
+            arms,
+            steps,
+            self._threads,
+        )
+        return rows, log, bad
+
+    @cached_property
+    def _preparation(self) -> Any:
+        return array_source.preparation(self.program, np)
+
+    @cached_property
+    def _one(self) -> Any:
+        return _function(self._scalar, "trocar_one", (_POINTER,))
+
+    def _run_function(self, lanes: bool) -> Any:
+        return _function(self._vector if lanes else self._scalar, "trocar_run", _RUN)
+
+    @cached_property
+    def _scalar(self) -> ctypes.CDLL:
+        return library(c_source(self.program, self._precision, lanes=False))
+
+    @cached_property
+    def _vector(self) -> ctypes.CDLL:
+        return library(c_source(self.program, self._precision, lanes=True))
+
+
+def _function(loaded: ctypes.CDLL, name: str, arguments: Sequence[Any]) -> Any:
+    try:
+        function = getattr(loaded, name)
+    except AttributeError:
+        raise TrocarError(f"compiled code in {loaded._name} lacks {name}; remove the file and try again") from None
+    function.argtypes, function.restype = arguments, _LONG
+    return function

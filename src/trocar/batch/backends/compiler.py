@@ -1,0 +1,123 @@
+"""The system's C compiler, and a cache of its results.
+
+A library is found by a digest of its source, of the compiler and of the processor, so it is never out of date. The file
+ends with a digest of its own content: one that is damaged is not loaded but built again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from trocar.errors import TrocarError
+from trocar.files import write_whole
+
+# No -ffast-math: states that are not finite must be noticed.
+FLAGS = (
+    *("-std=gnu11", "-O2", "-march=native", "-fPIC", "-shared"),
+    *("-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros", "-ffp-contract=fast"),
+)
+LIBRARIES = ("-lm", "-pthread")
+
+
+class NoCompiler(TrocarError):
+    """No C compiler was found, or it fails to build the generated code."""
+
+
+def cache_folder() -> Path:
+    """Folder of compiled code: `trocar/batch` in the user's cache folder."""
+    import pooch
+
+    return Path(pooch.os_cache("trocar")) / "batch"
+
+
+def library(source: str) -> ctypes.CDLL:
+    """The shared library of a C source, built unless the cache has it."""
+    command = _compiler()
+    key = "\0".join((source, *FLAGS, *LIBRARIES, _version(command), _processor()))
+    path = cache_folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
+    if not _intact(path):
+        content = _built(source, command)
+        try:
+            write_whole(path, content + hashlib.sha256(content).digest())
+        except OSError as error:
+            raise TrocarError(
+                f"compiled code cannot be written to {path}: {error.strerror or error}; "
+                "set XDG_CACHE_HOME to a folder with space that you can write to"
+            ) from error
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        raise TrocarError(f"compiled code cannot be loaded: {error}; remove {path} and try again") from error
+
+
+def _intact(path: Path) -> bool:
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return False
+    return hashlib.sha256(content[:-32]).digest() == content[-32:]
+
+
+def _built(source: str, command: tuple[str, ...]) -> bytes:
+    try:
+        with tempfile.TemporaryDirectory(prefix="trocar-batch-") as folder:
+            file, target = Path(folder) / "arm.c", Path(folder) / "arm.so"
+            file.write_text(source)
+            done = subprocess.run(
+                [*command, *FLAGS, str(file), "-o", str(target), *LIBRARIES], capture_output=True, text=True
+            )
+            if done.returncode:
+                errors = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
+                said = errors[0].strip() if errors else f"exit status {done.returncode}"
+                raise NoCompiler(f"{shlex.join(command)} does not build the generated code: {said}")
+            return target.read_bytes()
+    except OSError as error:
+        raise TrocarError(
+            f"the generated code cannot be compiled: {error}; set TMPDIR to a folder with space"
+        ) from error
+
+
+def _compiler() -> tuple[str, ...]:
+    """The command of the C compiler: $CC, cc, gcc or clang."""
+    given = os.environ.get("CC")
+    if given:
+        command = tuple(shlex.split(given))
+        if shutil.which(command[0]) is None:
+            raise NoCompiler(f"CC names the C compiler {command[0]!r}, which was not found; correct or unset CC")
+        return command
+    for name in ("cc", "gcc", "clang"):
+        if shutil.which(name) is not None:
+            return (name,)
+    raise NoCompiler(
+        "no C compiler was found (cc, gcc, clang): install one (Debian: apt install gcc libc6-dev), name it in CC, "
+        'or use backend="jax"'
+    )
+
+
+@cache
+def _version(command: tuple[str, ...]) -> str:
+    try:
+        done = subprocess.run([*command, "--version"], capture_output=True, text=True)
+    except OSError as error:
+        raise NoCompiler(f"the C compiler {shlex.join(command)} does not run: {error}") from error
+    return done.stdout
+
+
+@cache
+def _processor() -> str:
+    """Description of the processor, on which -march=native depends: machines may share a home folder."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    about = {line for line in lines if line.startswith(("model name", "flags", "Features"))}
+    return "\n".join((platform.machine(), platform.processor(), *sorted(about)))

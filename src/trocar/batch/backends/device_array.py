@@ -1,0 +1,95 @@
+"""Arrays in the memory of a GPU, as far as states and logs need them: views by slices, and copies to NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from trocar.spatial import Array
+
+
+class DeviceArray:
+    """An array (shape, dtype, strides as NumPy's) at an address of the GPU.
+
+    `np.asarray(array)` copies it to the host. Libraries that know `__cuda_array_interface__` take it as it is.
+
+    Args:
+        owner: kept alive with the array. download: copies contiguous memory at an address into an array of the host.
+    """
+
+    def __init__(
+        self,
+        owner: Any,
+        address: int,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        download: Callable[[Array, int], None],
+        strides: tuple[int, ...] | None = None,
+    ) -> None:
+        self.owner, self.address, self.shape, self.dtype, self._download = owner, address, shape, dtype, download
+        self.strides = strides or tuple(
+            int(np.prod(shape[k + 1 :], dtype=np.int64)) * dtype.itemsize for k in range(len(shape))
+        )
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @property
+    def contiguous(self) -> bool:
+        return bool(self._shadow().flags.c_contiguous)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {
+            "version": 3,
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.address, False),
+            "strides": None if self.contiguous else self.strides,
+        }
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> DeviceArray:
+        """A view; for slices and whole numbers."""
+        whole = self._shadow()
+        part = whole[index if isinstance(index, tuple) else (index,)]
+        offset = _address(part) - _address(whole)
+        return DeviceArray(self.owner, self.address + offset, part.shape, self.dtype, self._download, part.strides)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if self.contiguous:
+            host = np.empty(self.shape, self.dtype)
+            if host.size:
+                self._download(host, self.address)
+        else:
+            # the memory from the first element to the last, then the view of it
+            span = (
+                1
+                + sum((n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True))
+                // self.dtype.itemsize
+            )
+            memory = np.empty(span, self.dtype)
+            self._download(memory, self.address)
+            host = np.ascontiguousarray(np.lib.stride_tricks.as_strided(memory, self.shape, self.strides))
+        return host if dtype is None else host.astype(dtype, copy=False)
+
+    def _shadow(self) -> Array:
+        """An array of this shape and these strides that is never read: NumPy's own rules for slices apply."""
+        return np.lib.stride_tricks.as_strided(np.empty(1, self.dtype), self.shape, self.strides, writeable=False)
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])

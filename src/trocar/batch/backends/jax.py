@@ -1,0 +1,191 @@
+"""The JAX backend: programs as traced functions, for jit, grad and vmap on any device that JAX has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from trocar.batch.adjoint import adjoint
+from trocar.batch.backends import array_source
+from trocar.batch.layout import Layout
+from trocar.batch.program import Program
+from trocar.batch.state import BatchState
+from trocar.errors import TrocarError
+
+try:
+    jax: Any = import_module("jax")
+    jnp: Any = import_module("jax.numpy")
+    MISSING = ""
+except ImportError as error:
+    MISSING = str(error)
+
+
+class JaxBackend:
+    """Traces programs with JAX.
+
+    Args:
+        precision: float64, which JAX must be configured for, or float32; None for that of JAX's configuration.
+    """
+
+    name = "jax"
+
+    def __init__(self, precision: str | None) -> None:
+        if MISSING:
+            raise TrocarError(f'backend="jax" needs JAX ({MISSING}): pip install "trocar[batch]"')
+        _register()
+        self.arrays = jnp
+        wide = bool(jax.config.read("jax_enable_x64"))
+        self.precision = precision or ("float64" if wide else "float32")
+        if self.precision == "float64" and not wide:
+            raise TrocarError(
+                'float64 needs jax.config.update("jax_enable_x64", True) before arrays are made; or use float32'
+            )
+        self.dtype = np.dtype(self.precision)
+
+    def traced(self, value: Any) -> bool:
+        """Whether a value is known only when the traced function runs."""
+        return isinstance(value, jax.core.Tracer)
+
+    def check_finite(self, array: Any, name: str) -> None:
+        if not self.traced(array) and not np.isfinite(array).all():
+            raise TrocarError(f"{name} must be finite")
+
+    def array(self, values: Any) -> Any:
+        return jnp.asarray(values, dtype=self.dtype)
+
+    def placed(self, rows: Any) -> Any:
+        return rows
+
+    def fetched(self, array: Any) -> Any:
+        return array
+
+    def kernel(self, program: Program) -> JaxKernel:
+        return JaxKernel(program, self)
+
+
+class JaxKernel:
+    """A program that JAX compiles at its first call, and again for every other size of batch."""
+
+    def __init__(self, program: Program, backend: JaxBackend) -> None:
+        self.program, self._backend = program, backend
+
+    def fixed(self, parameters: Sequence[Any]) -> tuple[Any, ...]:
+        """Fixed values, each () or (N,). Where no parameter is traced they are constants."""
+        if any(self._backend.traced(value) for value in parameters):
+            return array_source.preparation(self.program, jnp)(parameters)
+        return tuple(np.asarray(x, self._backend.dtype) for x in array_source.preparation(self.program, np)(parameters))
+
+    def batch(self, fixed: Any) -> tuple[int, ...]:
+        """Shape of the batch that fixed values are for, () for any."""
+        return max((tuple(np.shape(value)) for value in fixed), key=len, default=())
+
+    def run(
+        self, rows: Any, fixed: Sequence[Any], inputs: Any, steps: int, held: bool, every: int = 0
+    ) -> tuple[Any, Any, int]:
+        """Step all arms; arguments and results as in `CKernel.run`."""
+        rows, log = self._compiled(rows, tuple(fixed), inputs, steps, held, every)
+        return rows, log, self._first_bad(rows)
+
+    def run_function(
+        self, rows: Any, fixed: Sequence[Any], inputs: Callable[[Any, Any], Any], steps: int, every: int = 0
+    ) -> tuple[Any, Any, int]:
+        """Step all arms with inputs that are a function of the rows and the number of the step."""
+        rows, log = self._scan(rows, tuple(fixed), inputs, steps, every)
+        return rows, log, self._first_bad(rows)
+
+    @cached_property
+    def _compiled(self) -> Any:
+        def run(rows: Any, fixed: Any, inputs: Any, steps: int, held: bool, every: int) -> tuple[Any, Any]:
+            last = steps - 1  # a block that is not full asks for more
+            return self._scan(rows, fixed, lambda _, k: inputs if held else inputs[jnp.minimum(k, last)], steps, every)
+
+        return jax.jit(run, static_argnums=(3, 4, 5))
+
+    def _scan(
+        self, rows: Any, fixed: Any, inputs: Callable[[Any, Any], Any], steps: int, every: int
+    ) -> tuple[Any, Any]:
+        program, batch = self.program, rows.shape[1:]
+        count = len(program.state)
+        function = self._differentiable(fixed, batch)
+
+        def step(x: tuple[Any, ...], k: Any) -> tuple[tuple[Any, ...], Any]:
+            u = inputs(jnp.stack(x) if x else rows, k)
+            u = u if u.ndim == len(batch) + 1 else u[:, None]  # the same for all arms
+            found = function(x, tuple(jnp.broadcast_to(u[i], batch) for i in range(len(program.inputs))))
+            new = tuple(found[:count])
+            if steps % max(1, every):  # the last block is not full
+                new = tuple(jnp.where(k < steps, after, before) for after, before in zip(new, x, strict=True))
+            return new, jnp.stack([*x[: program.logged], *found[count:]]) if every else None
+
+        def block(x: tuple[Any, ...], first: Any) -> tuple[tuple[Any, ...], Any]:
+            x, samples = jax.lax.scan(step, x, first + jnp.arange(every))
+            return x, samples[0]
+
+        # The step stands in one place only: XLA takes seconds to compile it.
+        x = tuple(rows[i] for i in range(count))
+        if every > 1:
+            x, log = jax.lax.scan(block, x, every * jnp.arange(-(-steps // every)))
+        else:
+            x, log = jax.lax.scan(step, x, jnp.arange(steps))
+        return (jnp.stack(x) if x else rows), log
+
+    def _differentiable(self, fixed: tuple[Any, ...], batch: tuple[int, ...]) -> Any:
+        """The step as a function of tuples of rows, with generated derivatives: JAX's own take minutes to compile.
+
+        Only fixed values that are traced, because a parameter is, are differentiated.
+        """
+        traced = [k for k, value in enumerate(fixed) if self._backend.traced(value)]
+        step, dtype = array_source.step(self.program, jnp, jax.lax.optimization_barrier), self._backend.dtype
+        states, inputs = len(self.program.state), len(self.program.inputs)
+
+        def merged(variables: Sequence[Any]) -> tuple[Any, ...]:
+            values = list(fixed)
+            for k, value in zip(traced, variables, strict=True):
+                values[k] = value
+            return tuple(values)
+
+        @jax.custom_vjp
+        def function(x: tuple[Any, ...], p: tuple[Any, ...], u: tuple[Any, ...]) -> tuple[Any, ...]:
+            return tuple(jnp.broadcast_to(jnp.asarray(y, dtype), batch) for y in step(x, merged(p), u))
+
+        def forward(x: Any, p: Any, u: Any) -> tuple[Any, Any]:
+            return function(x, p, u), (x, p, u)
+
+        def backward(kept: Any, weights: Any) -> tuple[Any, ...]:
+            x, p, u = kept
+            program = adjoint(self.program, traced)
+            values = merged(p)
+            prepared = array_source.preparation(program, jnp)([values[int(node.name)] for node in program.parameters])
+            gradients = array_source.step(program, jnp, jax.lax.optimization_barrier)
+            rows = gradients(weights[:states], prepared, (*x, *u, *weights[states:]))
+            found = [jnp.broadcast_to(jnp.asarray(y, dtype), batch) for y in rows]
+            shared = [jnp.ndim(value) < len(batch) for value in p]
+            by_p = (g.sum() if one else g for g, one in zip(found[states + inputs :], shared, strict=True))
+            return tuple(found[:states]), tuple(by_p), tuple(found[states : states + inputs])
+
+        function.defvjp(forward, backward)
+        variables = tuple(fixed[k] for k in traced)
+        return lambda x, u: function(x, variables, u)
+
+    def _first_bad(self, rows: Any) -> int:
+        if self._backend.traced(rows) or not rows.size:
+            return -1
+        bad = np.flatnonzero(~np.isfinite(np.asarray(rows)).all(axis=0))
+        return int(bad[0]) if bad.size else -1
+
+
+@cache
+def _register() -> None:
+    """Make states known to JAX, so that functions of states can be transformed."""
+
+    def parts(state: BatchState) -> tuple[tuple[Any, Any], Layout]:
+        return (state.rows, state.integral), state.layout
+
+    def state(layout: Layout, found: Sequence[Any]) -> BatchState:
+        return BatchState(found[0], layout, found[1])
+
+    jax.tree_util.register_pytree_node(BatchState, parts, state)

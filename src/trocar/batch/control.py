@@ -1,0 +1,95 @@
+"""Controllers that run inside a rollout, at every step, with references and gains for all arms or for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from numpy.typing import ArrayLike
+
+from trocar.errors import check_known
+
+
+@dataclass(frozen=True, eq=False)
+class JointPD:
+    """tau = kp (q_ref - q) + kd (dq_ref - dq).
+
+    Args:
+        q_ref, dq_ref: (T, n) for all arms or (T, n, N); or (n,) or (n, N), held. dq_ref: default zero [rad, m; per s].
+        kp: [N m/rad, N/m]. kd: [N m s/rad, N s/m]. One number, (n,), or (n, N).
+    """
+
+    law: ClassVar[str] = "pd"
+    q_ref: ArrayLike
+    kp: ArrayLike
+    kd: ArrayLike
+    dq_ref: ArrayLike | None = None
+
+    @property
+    def gains(self) -> Mapping[str, Any]:
+        return {"kp": self.kp, "kd": self.kd}
+
+    @property
+    def references(self) -> tuple[ArrayLike | None, ...]:
+        return (self.q_ref, self.dq_ref)
+
+
+@dataclass(frozen=True, eq=False)
+class JointPID:
+    """tau_motor = kp e + ki int(e) + kd e' in the actuators, as the dVRK's own controller; see `control.JointPID`.
+
+    Args:
+        q_ref, dq_ref: as for `JointPD`.
+        kp, ki, kd: gains of the actuators, one number, (n,), or (n, N). Default: the arm's published ones.
+    """
+
+    law: ClassVar[str] = "pid"
+    q_ref: ArrayLike
+    kp: ArrayLike | None = None
+    ki: ArrayLike | None = None
+    kd: ArrayLike | None = None
+    dq_ref: ArrayLike | None = None
+
+    @property
+    def gains(self) -> Mapping[str, Any]:
+        return {"kp": self.kp, "ki": self.ki, "kd": self.kd}
+
+    @property
+    def references(self) -> tuple[ArrayLike | None, ...]:
+        return (self.q_ref, self.dq_ref)
+
+
+@dataclass(frozen=True, eq=False)
+class ComputedTorque:
+    """tau = M (ddq_ref + kd (dq_ref - dq) + kp (q_ref - q)) + c + g.
+
+    Args:
+        q_ref, dq_ref, ddq_ref: as for `JointPD`. kp: [1/s^2]. kd: [1/s]. One number, (n,), or (n, N).
+        model: "nominal", the equations of `arms.mechanism`; or "own", those of each arm with its own parameters.
+    """
+
+    q_ref: ArrayLike
+    kp: ArrayLike
+    kd: ArrayLike
+    dq_ref: ArrayLike | None = None
+    ddq_ref: ArrayLike | None = None
+    model: str = "nominal"
+
+    def __post_init__(self) -> None:
+        check_known("model of ComputedTorque", ("nominal", "own"), self.model)
+
+    @property
+    def law(self) -> str:
+        return "computed_torque" if self.model == "own" else "nominal_computed_torque"
+
+    @property
+    def gains(self) -> Mapping[str, Any]:
+        return {"kp": self.kp, "kd": self.kd}
+
+    @property
+    def references(self) -> tuple[ArrayLike | None, ...]:
+        return (self.q_ref, self.dq_ref, self.ddq_ref)
+
+
+Control = JointPD | JointPID | ComputedTorque

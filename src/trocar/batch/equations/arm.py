@@ -1,0 +1,176 @@
+"""The equations of one arm as a graph: mass matrix, bias and gravity with rotors, springs and cables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from trocar.batch.equations import vector
+from trocar.batch.equations.dynamics import BodyInertia, Matrix, bias, mass_matrix
+from trocar.batch.equations.orientation import Frames, GroupedBody, Orientations
+from trocar.batch.equations.vector import UPPER, Symmetric, Vector, cleaned
+from trocar.batch.graph import Graph, Node, cos, maximum, minimum, sin, sqrt, total
+from trocar.batch.parameters import BatchParameters
+from trocar.mechanics.tree_arrays import TreeArrays
+from trocar.spatial import Array
+
+
+class ArmEquations:
+    """M(q) ddq + b(q, dq) = tau of an arm without friction, in nodes of one graph.
+
+    Args:
+        tree: the mechanism as arrays: geometry and transmission become constants. parameters: become inputs.
+        graph: with inputs q and dq already. Default: a new one.
+
+    Attributes:
+        q, dq: (n) inputs. A: (m, n), s = A q of the drives.
+    """
+
+    def __init__(self, tree: TreeArrays, parameters: BatchParameters, graph: Graph | None = None) -> None:
+        self.tree, self.parameters = tree, parameters
+        self.graph = Graph() if graph is None else graph
+        self.n = len(tree.joints)
+        self.A = cleaned(tree.drives.A)
+        self.q, self.dq = self.inputs("q"), self.inputs("dq")
+
+    def inputs(self, name: str, fixed: bool = False) -> list[Node]:
+        """One input per joint."""
+        return [self.graph.input(f"{name}@{j}", fixed) for j in range(self.n)]
+
+    def parameter(self, name: str, *index: int) -> Node:
+        return self.parameters.node(self.graph, name, *index)
+
+    def along(self, row: Array, x: Sequence[Node]) -> Node:
+        """row . x."""
+        return along(self.graph, row, x)
+
+    # -- motion ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def M(self) -> Matrix:
+        """(n, n), rotors included."""
+        M = mass_matrix(self.frames, self._inertias, self.n)
+        for d, row in enumerate(self.A):
+            add_outer(M, self.parameter("Im", d), row)
+        return M
+
+    @cached_property
+    def b(self) -> list[Node]:
+        """(n): Coriolis, centrifugal and potential efforts."""
+        return self._with_potentials(bias(self.frames, self._inertias, self.dq, self._gravity))
+
+    @cached_property
+    def g(self) -> list[Node]:
+        """(n): potential efforts alone."""
+        at_rest = [self.graph.zero] * self.n
+        return self._with_potentials(bias(self.frames, self._inertias, at_rest, self._gravity))
+
+    @cached_property
+    def frames(self) -> Frames:
+        massive = [i for i in range(len(self.tree.names)) if self.parameters.pattern["mass"][i]]
+        if self.parameters.pattern["payload"]:
+            massive.append(self.tree.tip_body)
+        return Frames(self.graph, Orientations(self.tree, carriers(self.tree, massive)), self.q)
+
+    @property
+    def _gravity(self) -> Vector:
+        return self.parameter("gravity", 0), self.parameter("gravity", 1), self.parameter("gravity", 2)
+
+    @cached_property
+    def _inertias(self) -> dict[int, BodyInertia]:
+        found = {
+            i: self._inertia(body)
+            for i, body in self.frames.orientations.bodies.items()
+            if self.parameters.pattern["mass"][i]
+        }
+        if self.parameters.pattern["payload"]:
+            tip = self.tree.tip_body
+            body, T = self.frames.orientations.bodies[tip], cleaned(self.tree.T_body_tip)
+            given = self._vector("payload_com")
+            com = vector.add(vector.product(T[:3, :3], given), vector.constant(self.graph, T[:3, 3]))
+            nothing: Symmetric = (self.graph.zero,) * 6
+            load = _about_origin(body, self.parameter("payload"), com, nothing)
+            found[tip] = _sum(found[tip], load) if tip in found else load
+        return found
+
+    def _inertia(self, body: GroupedBody) -> BodyInertia:
+        i = body.index
+        xx, xy, xz, yy, yz, zz = (self.parameter("inertia", i, *entry) for entry in UPPER)
+        return _about_origin(body, self.parameter("mass", i), self._vector("com", i), (xx, xy, xz, yy, yz, zz))
+
+    def _vector(self, name: str, *index: int) -> Vector:
+        x, y, z = (self.parameter(name, *index, k) for k in range(3))
+        return x, y, z
+
+    # -- potentials --------------------------------------------------------------------------------------------------
+
+    def _with_potentials(self, tau: list[Node]) -> list[Node]:
+        """Efforts with those of the other potentials added: constant forces, stiffnesses, lever springs and cables."""
+        q, tau = self.q, list(tau)
+        for d, row in enumerate(self.A):
+            s = self.along(row, q)
+            K0, K, K2 = (self.parameter(term, d) for term in ("K0", "K", "K2"))
+            effort = K0 + K * s + K2 * (s * s)
+            add_along(tau, effort, row)
+        springs, cables = self.tree.springs, self.tree.cables
+        for j, k, r, h, rest, offset in _entries(
+            springs.joint, springs.stiffness, springs.r, springs.h, springs.rest, springs.offset
+        ):
+            angle = (np.pi + offset) - q[int(j)]
+            length = sqrt((r * r + h * h) - (2.0 * r * h) * cos(angle))
+            tau[int(j)] = tau[int(j)] - (k * r * h) * (length - rest) * sin(angle) / length
+        for c, j in enumerate(cables.joint):
+            x = minimum(maximum(q[j], float(cables.lower[c])), float(cables.upper[c]))
+            effort = self.graph.zero
+            for coefficient in cables.coefficients[c]:
+                effort = effort * x + float(coefficient)
+            tau[j] = tau[j] + effort
+        return tau
+
+
+Row = Array | Sequence[Node]  # weights of the joints in a coordinate: numbers or nodes
+
+
+def along(graph: Graph, row: Row, x: Sequence[Node]) -> Node:
+    """row . x."""
+    return total(graph, (graph.node(c) * v for c, v in zip(row, x, strict=True)))
+
+
+def add_along(tau: list[Node], effort: Node, row: Row) -> None:
+    """Add row' effort to tau."""
+    for j, c in enumerate(row):
+        tau[j] = tau[j] + effort.graph.node(c) * effort
+
+
+def add_outer(M: Matrix, factor: Node, row: Array) -> None:
+    """Add factor row' row to M."""
+    for i in np.flatnonzero(row):
+        for j in np.flatnonzero(row):
+            M[i][j] = M[i][j] + float(row[i] * row[j]) * factor
+
+
+def carriers(tree: TreeArrays, bodies: Sequence[int]) -> list[int]:
+    """The bodies and all that carry them."""
+    found = set()
+    for body in bodies:
+        while body >= 0:
+            found.add(int(body))
+            body = int(tree.parents[body])
+    return sorted(found)
+
+
+def _about_origin(body: GroupedBody, mass: Node, com: Vector, I: Symmetric) -> BodyInertia:
+    """Inertia about the body's origin in axes of its group, from that about the centre of mass in axes of the body."""
+    c = vector.product(body.R, com)
+    h, L = vector.shifted(mass, vector.zero(mass.graph), vector.turned_constant(body.R, I), c)
+    return BodyInertia(mass, h, L)
+
+
+def _sum(a: BodyInertia, b: BodyInertia) -> BodyInertia:
+    return BodyInertia(a.mass + b.mass, vector.add(a.h, b.h), vector.add_symmetric(a.L, b.L))
+
+
+def _entries(*columns: Array) -> list[tuple[float, ...]]:
+    return [tuple(float(x) for x in row) for row in zip(*columns, strict=True)]

@@ -1,0 +1,90 @@
+"""Control laws inside the step: inputs, efforts and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trocar.batch.equations.arm import ArmEquations
+from trocar.batch.graph import Node, total
+from trocar.batch.parameters import ParameterNumbers
+
+
+@dataclass(frozen=True)
+class ControlLaw:
+    """Efforts (n) as nodes of the inputs, of the state and of the law's own memory."""
+
+    inputs: Sequence[Node]
+    tau: Sequence[Node]
+    memory: Sequence[Node] = ()
+    next_memory: Sequence[Node] = ()
+
+
+def effort(arm: ArmEquations, dt: Node) -> ControlLaw:
+    """Efforts are given."""
+    tau = arm.inputs("tau")
+    return ControlLaw(tau, tau)
+
+
+def pd(arm: ArmEquations, dt: Node) -> ControlLaw:
+    """tau = kp (q_ref - q) + kd (dq_ref - dq), gains of the joints."""
+    q_ref, dq_ref = arm.inputs("q_ref"), arm.inputs("dq_ref")
+    return ControlLaw([*q_ref, *dq_ref], _feedback(arm, q_ref, dq_ref))
+
+
+def pid(arm: ArmEquations, dt: Node) -> ControlLaw:
+    """tau_motor = kp e + ki int(e) + kd e' of the actuators, tau = coupling^-T tau_motor: the dVRK's own."""
+    graph, n = arm.graph, arm.n
+    q_ref, dq_ref, integral = arm.inputs("q_ref"), arm.inputs("dq_ref"), arm.inputs("integral")
+    to_motor = np.linalg.inv(arm.tree.joint_from_motor)
+    to_motor[np.abs(to_motor) < 1e-14] = 0.0
+    kp, ki, kd = (arm.inputs(name, fixed=True) for name in ("kp", "ki", "kd"))
+    e = [arm.along(row, _differences(q_ref, arm.q)) for row in to_motor]
+    de = [arm.along(row, _differences(dq_ref, arm.dq)) for row in to_motor]
+    grown = [total(graph, (integral[k], e[k] * dt)) for k in range(n)]
+    motor = [kp[k] * e[k] + ki[k] * grown[k] + kd[k] * de[k] for k in range(n)]
+    tau = [arm.along(column, motor) for column in to_motor.T]
+    return ControlLaw([*q_ref, *dq_ref], tau, integral, grown)
+
+
+def computed_torque(arm: ArmEquations, dt: Node) -> ControlLaw:
+    """Computed torque with the arm's own M and b."""
+    return _computed_torque(arm, arm)
+
+
+def nominal_computed_torque(arm: ArmEquations, dt: Node) -> ControlLaw:
+    """Computed torque with M and b of the mechanism that the arm was loaded from."""
+    nominal = ParameterNumbers.of(arm.tree, friction=True)
+    return _computed_torque(arm, ArmEquations(arm.tree, nominal, arm.graph))
+
+
+def _computed_torque(arm: ArmEquations, model: ArmEquations) -> ControlLaw:
+    """tau = M (ddq_ref + kd (dq_ref - dq) + kp (q_ref - q)) + b of a model."""
+    q_ref, dq_ref, ddq_ref = arm.inputs("q_ref"), arm.inputs("dq_ref"), arm.inputs("ddq_ref")
+    wanted = [a + f for a, f in zip(ddq_ref, _feedback(arm, q_ref, dq_ref), strict=True)]
+    tau = [
+        total(arm.graph, (m * a for m, a in zip(row, wanted, strict=True))) + b
+        for row, b in zip(model.M, model.b, strict=True)
+    ]
+    return ControlLaw([*q_ref, *dq_ref, *ddq_ref], tau)
+
+
+def _feedback(arm: ArmEquations, q_ref: Sequence[Node], dq_ref: Sequence[Node]) -> list[Node]:
+    kp, kd = arm.inputs("kp", fixed=True), arm.inputs("kd", fixed=True)
+    e, de = _differences(q_ref, arm.q), _differences(dq_ref, arm.dq)
+    return [p * x + d * y for p, x, d, y in zip(kp, e, kd, de, strict=True)]
+
+
+def _differences(a: Sequence[Node], b: Sequence[Node]) -> list[Node]:
+    return [x - y for x, y in zip(a, b, strict=True)]
+
+
+CONTROLS: dict[str, Callable[[ArmEquations, Node], ControlLaw]] = {
+    "effort": effort,
+    "pd": pd,
+    "pid": pid,
+    "computed_torque": computed_torque,
+    "nominal_computed_torque": nominal_computed_torque,
+}

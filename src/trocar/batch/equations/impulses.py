@@ -1,0 +1,104 @@
+"""Coulomb friction that sticks, stops that hold, contact: forces with bounds, found by projected Gauss-Seidel sweeps.
+
+A force f along a coordinate a.q changes the velocity over a step of length dt by dt f M^-1 a'. Friction f = -phi with
+|phi| <= F is the one that makes a.v zero, or +/-F where that is not enough. A stop is the force that keeps the velocity
+of its joint within bounds, and zero where it is within them without:
+
+    friction    phi+ = clip(phi + a.v / w, -F, F)                               w = dt a M^-1 a'
+    stop        f+   = f + (clip(v_j - w f, least, most) - v_j) / w
+
+for one coordinate after the other, each time with v+ = v + dt (f+ - f) M^-1 a': all but the stops backwards, then all.
+All begin with the forces of the step before. An arm at rest begins with the friction that balances its efforts, which
+is the answer already if the arm can stay: a load below Coulomb friction moves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trocar.batch.equations.arm import Row, add_along, along
+from trocar.batch.equations.factorisation import Factor
+from trocar.batch.graph import Node, absolute, maximum, minimum, sign
+from trocar.spatial import Array
+
+REST = 1e-9  # velocities below this are none [rad/s, m/s]
+
+
+class BoundedForce:
+    """A force along a coordinate a.q, found in the sweeps.
+
+    Attributes:
+        a: (n,) direction, numbers or nodes. force: of the step before, an input, then that of this step [N m, N].
+    """
+
+    def __init__(self, a: Row, force: Node) -> None:
+        self.a, self.force = a, force
+
+    def prepare(self, factor: Factor, dt: Node) -> None:
+        """Velocity per unit force over a step, of all joints and along a."""
+        graph = dt.graph
+        self._push = [dt * x for x in factor.solved([graph.node(c) for c in self.a])]
+        self._yield = along(graph, self.a, self._push)
+        self._gain = 1.0 / self._yield
+
+    def improved(self, v: list[Node]) -> list[Node]:
+        """Set the force that the coordinate needs at velocities v, and return the velocities with it."""
+        new = self._wanted(along(v[0].graph, self.a, v))
+        change, self.force = new - self.force, new
+        return [x + change * y for x, y in zip(v, self._push, strict=True)]
+
+    def _wanted(self, rate: Node) -> Node:
+        raise NotImplementedError
+
+
+class Friction(BoundedForce):
+    """Coulomb friction of at most `bound`; the force is that on the joints, -phi."""
+
+    def __init__(self, a: Array, force: Node, bound: Node) -> None:
+        super().__init__(a, force)
+        self._bound, self._square = bound, float(a @ a)
+
+    def _wanted(self, rate: Node) -> Node:
+        return maximum(minimum(self.force - rate * self._gain, self._bound), -self._bound)
+
+    def hold(self, effort: list[Node], resting: Node) -> None:
+        """At rest, take over the efforts along a as far as the bound allows; `resting` is 1 at rest, else 0."""
+        load = along(resting.graph, self.a, effort) * (1.0 / self._square)
+        held = maximum(minimum(self.force - load, self._bound), -self._bound)
+        change = resting * (held - self.force)
+        self.force = self.force + change
+        add_along(effort, change, self.a)
+
+
+class Stop(BoundedForce):
+    """The limits of one joint."""
+
+    def __init__(self, a: Array, force: Node, least: Node, most: Node) -> None:
+        super().__init__(a, force)
+        self._least, self._most = least, most
+
+    def _wanted(self, rate: Node) -> Node:
+        free = rate - self.force * self._yield
+        return self.force + (minimum(maximum(free, self._least), self._most) - rate) * self._gain
+
+
+def swept(forces: Sequence[BoundedForce], v: Sequence[Node], factor: Factor, dt: Node) -> list[Node]:
+    """Velocities after the sweeps; v has the forces of the step before in it already."""
+    for force in forces:
+        force.prepare(factor, dt)
+    found = list(v)
+    first = [force for force in forces if not isinstance(force, Stop)]
+    for force in (*reversed(first), *forces):
+        found = force.improved(found)
+    return found
+
+
+def hold_at_rest(forces: Sequence[BoundedForce], effort: list[Node], v: Sequence[Node]) -> None:
+    """For an arm at rest, begin with the friction that balances its efforts, which include the forces so far."""
+    fastest = absolute(v[0])
+    for x in v[1:]:
+        fastest = maximum(fastest, absolute(x))
+    resting = maximum(sign(REST - fastest), 0.0)
+    for force in forces:
+        if isinstance(force, Friction):
+            force.hold(effort, resting)

@@ -1,0 +1,87 @@
+"""One time step of an arm: semi-implicit Euler with implicit damping, sticking friction, contact and joint stops.
+
+    (M + dt B) (v+ - v) / dt = tau - b - B v + forces of friction, contact, stops
+    q+ = q + dt v+
+
+B is viscous friction. M, b and all bounds are those at the start of the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from trocar.batch.contact import Surface
+from trocar.batch.equations.arm import ArmEquations, add_along
+from trocar.batch.equations.contact import contact_forces
+from trocar.batch.equations.control import CONTROLS
+from trocar.batch.equations.factorisation import Factor
+from trocar.batch.equations.friction import DahlElements, damping, sticking_rows
+from trocar.batch.equations.impulses import BoundedForce, Friction, Stop, hold_at_rest, swept
+from trocar.batch.equations.limits import velocity_bounds
+from trocar.batch.graph import total
+from trocar.batch.layout import Layout
+from trocar.batch.parameters import BatchParameters
+from trocar.batch.program import Program
+from trocar.mechanics.tree_arrays import TreeArrays
+
+
+def step_program(
+    tree: TreeArrays,
+    parameters: BatchParameters,
+    limits: bool = True,
+    control: str = "effort",
+    surfaces: Sequence[Surface] = (),
+) -> tuple[Program, Layout]:
+    """The step of an arm. Outputs of each step: q and dq before it, tau and ddq of it.
+
+    Args:
+        parameters: those that are zero for all arms are left out. limits: stop the joints at their limits.
+        control: one of `CONTROLS`: the inputs, and the efforts that follow from them.
+        surfaces: planes and spheres that the tip can touch.
+    """
+    arm = ArmEquations(tree, parameters)
+    graph, q, v = arm.graph, arm.q, arm.dq
+    dt = graph.input("dt", fixed=True)
+    law = CONTROLS[control](arm, dt)
+    dahl = DahlElements(arm)
+    forces: list[BoundedForce] = [
+        Friction(row.a, graph.input(f"friction@{k}"), row.bound) for k, row in enumerate(sticking_rows(arm))
+    ]
+    frictional = len(forces)
+    forces += contact_forces(arm, surfaces, dt)
+    stops = arm.n if limits else 0
+    for j in range(stops):
+        bounds = velocity_bounds(q[j], float(tree.lower[j]), float(tree.upper[j]), dt)
+        forces.append(Stop(np.eye(arm.n)[j], graph.input(f"stop@{j}"), *bounds))
+    before = [force.force for force in forces]
+
+    B = damping(arm)
+    effort = [
+        t - b - total(graph, (d * x for d, x in zip(row, v, strict=True)))
+        for t, b, row in zip(law.tau, arm.b, B, strict=True)
+    ]
+    for force in forces:
+        add_along(effort, force.force, force.a)
+    dahl.subtract_effort(effort)
+    hold_at_rest(forces, effort, v)
+    factor = Factor([[m + dt * d for m, d in zip(*rows, strict=True)] for rows in zip(arm.M, B, strict=True)])
+    free = [x + dt * a for x, a in zip(v, factor.solved(effort), strict=True)]
+    after = swept(forces, free, factor, dt)
+    path = [dt * x for x in after]
+    program = Program(
+        name=f"{control}_step",
+        state=[*q, *v, *before, *dahl.z, *law.memory],
+        next_state=[
+            *(x + d for x, d in zip(q, path, strict=True)),
+            *after,
+            *(force.force for force in forces),
+            *dahl.moved(path),
+            *law.next_memory,
+        ],
+        inputs=law.inputs,
+        outputs=[*law.tau, *((x - y) / dt for x, y in zip(after, v, strict=True))],
+        logged=2 * arm.n,
+    )
+    return program, Layout(arm.n, frictional, 3 * len(surfaces), stops, len(dahl.z), len(law.memory))

@@ -1,0 +1,281 @@
+"""A scalar expression graph. The equations are written in it, and all backends are generated from it.
+
+Equal expressions are one node, so common subexpressions are shared. Constants, zeros, ones and signs are folded as the
+graph grows. A node is *fixed* if it depends on parameters alone: products and sums gather their fixed parts, which are
+then computed once for a set of parameters instead of once for every step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+Number = float | int
+
+_FUNCTIONS: dict[str, Callable[[float], float]] = {
+    "sin": math.sin,
+    "cos": math.cos,
+    "exp": math.exp,
+    "sqrt": math.sqrt,
+    "abs": abs,
+    "sign": lambda x: float((x > 0) - (x < 0)),
+}
+
+
+class Node:
+    """One operation: `op` on `args`; `value` is the number of a constant, `name` that of an input."""
+
+    __slots__ = ("args", "fixed", "graph", "index", "name", "op", "value")
+
+    def __init__(self, graph: Graph, op: str, args: tuple[Node, ...], value: float, name: str, fixed: bool) -> None:
+        self.graph, self.op, self.args, self.value, self.name, self.fixed = graph, op, args, value, name, fixed
+        self.index = graph.count
+        graph.count += 1
+
+    @property
+    def is_constant(self) -> bool:
+        return self.op == "constant"
+
+    @property
+    def is_zero(self) -> bool:
+        return self.op == "constant" and self.value == 0.0
+
+    def __add__(self, other: Node | Number) -> Node:
+        return _add(self, self.graph.node(other))
+
+    def __radd__(self, other: Number) -> Node:
+        return _add(self.graph.node(other), self)
+
+    def __sub__(self, other: Node | Number) -> Node:
+        return _subtract(self, self.graph.node(other))
+
+    def __rsub__(self, other: Number) -> Node:
+        return _subtract(self.graph.node(other), self)
+
+    def __mul__(self, other: Node | Number) -> Node:
+        return _multiply(self, self.graph.node(other))
+
+    def __rmul__(self, other: Number) -> Node:
+        return _multiply(self.graph.node(other), self)
+
+    def __truediv__(self, other: Node | Number) -> Node:
+        return _divide(self, self.graph.node(other))
+
+    def __rtruediv__(self, other: Number) -> Node:
+        return _divide(self.graph.node(other), self)
+
+    def __neg__(self) -> Node:
+        return _negate(self)
+
+
+class Graph:
+    """All nodes of one set of equations."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._known: dict[tuple[object, ...], Node] = {}
+        self.zero = self.constant(0.0)
+
+    def constant(self, value: Number) -> Node:
+        value = float(value) + 0.0  # -0.0 becomes 0.0
+        return self._made(("constant", value), "constant", (), value=value, fixed=True)
+
+    def input(self, name: str, fixed: bool = False) -> Node:
+        """An input of the program; fixed: a parameter, which stays the same over many steps."""
+        return self._made(("input", name), "input", (), name=name, fixed=fixed)
+
+    def node(self, value: Node | Number) -> Node:
+        return value if isinstance(value, Node) else self.constant(float(value))
+
+    def operation(self, op: str, *args: Node) -> Node:
+        """A node as it is, without folding."""
+        key = (op, *(arg.index for arg in args))
+        return self._made(key, op, args, fixed=all(arg.fixed for arg in args))
+
+    def _made(
+        self,
+        key: tuple[object, ...],
+        op: str,
+        args: tuple[Node, ...],
+        value: float = 0.0,
+        name: str = "",
+        *,
+        fixed: bool,
+    ) -> Node:
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = Node(self, op, args, value, name, fixed)
+        return found
+
+
+# -- functions ---------------------------------------------------------------------------------------------------------
+
+
+def _function(op: str, x: Node) -> Node:
+    return x.graph.constant(_FUNCTIONS[op](x.value)) if x.is_constant else x.graph.operation(op, x)
+
+
+def sin(x: Node) -> Node:
+    if x.op == "negate":
+        return -_function("sin", x.args[0])
+    return _function("sin", x)
+
+
+def cos(x: Node) -> Node:
+    return _function("cos", x.args[0] if x.op == "negate" else x)
+
+
+def exp(x: Node) -> Node:
+    return _function("exp", x)
+
+
+def sqrt(x: Node) -> Node:
+    return _function("sqrt", x)
+
+
+def absolute(x: Node) -> Node:
+    return _function("abs", x.args[0] if x.op == "negate" else x)
+
+
+def sign(x: Node) -> Node:
+    """-1, 0 or 1."""
+    return _function("sign", x)
+
+
+def minimum(x: Node, y: Node | Number) -> Node:
+    return _extremum("min", min, x, x.graph.node(y))
+
+
+def maximum(x: Node, y: Node | Number) -> Node:
+    return _extremum("max", max, x, x.graph.node(y))
+
+
+def _extremum(op: str, choose: Callable[[float, float], float], x: Node, y: Node) -> Node:
+    if x.is_constant and y.is_constant:
+        return x.graph.constant(choose(x.value, y.value))
+    return x if x is y else x.graph.operation(op, *_ordered(x, y))
+
+
+def total(graph: Graph, terms: Iterable[Node]) -> Node:
+    """Sum of the terms, zero if there are none."""
+    result = graph.zero
+    for term in terms:
+        result = result + term
+    return result
+
+
+# -- folding -----------------------------------------------------------------------------------------------------------
+
+
+def _ordered(x: Node, y: Node) -> tuple[Node, Node]:
+    """Operands of a commutative operation in one order: the fixed one first, then the older one."""
+    return (x, y) if (not x.fixed, x.index) <= (not y.fixed, y.index) else (y, x)
+
+
+def _negate(x: Node) -> Node:
+    if x.is_constant:
+        return x.graph.constant(-x.value)
+    if x.op == "negate":
+        return x.args[0]
+    if x.op == "subtract":
+        return _subtract(x.args[1], x.args[0])
+    if x.op == "multiply" and x.args[0].is_constant:
+        return _multiply(x.graph.constant(-x.args[0].value), x.args[1])
+    return x.graph.operation("negate", x)
+
+
+def _add(x: Node, y: Node) -> Node:
+    graph = x.graph
+    x, y = _ordered(x, y)
+    if x.is_constant and y.is_constant:
+        return graph.constant(x.value + y.value)
+    if x.is_zero:
+        return y
+    if y.op == "negate":
+        return _subtract(x, y.args[0])
+    if x.op == "negate":
+        return _subtract(y, x.args[0])
+    if x is y:
+        return _multiply(graph.constant(2.0), x)
+    if x.fixed and not y.fixed and y.op == "add" and y.args[0].fixed:  # p + (p' + x) = (p + p') + x
+        return _add(_add(x, y.args[0]), y.args[1])
+    return graph.operation("add", x, y)
+
+
+def _subtract(x: Node, y: Node) -> Node:
+    graph = x.graph
+    if x.is_constant and y.is_constant:
+        return graph.constant(x.value - y.value)
+    if y.is_zero:
+        return x
+    if x.is_zero:
+        return _negate(y)
+    if x is y:
+        return graph.zero
+    if y.op == "negate":
+        return _add(x, y.args[0])
+    if x.op == "negate":
+        return _negate(_add(x.args[0], y))
+    if y.op == "multiply" and y.args[0].is_constant and y.args[0].value < 0:
+        return _add(x, _negate(y))
+    return graph.operation("subtract", x, y)
+
+
+def _multiply(x: Node, y: Node) -> Node:
+    graph = x.graph
+    x, y = _ordered(x, y)
+    if x.is_constant and y.is_constant:
+        return graph.constant(x.value * y.value)
+    for constant, other in ((x, y), (y, x)):
+        if constant.is_constant:
+            if constant.value == 0.0:
+                return constant
+            if constant.value == 1.0:
+                return other
+            if constant.value == -1.0:
+                return _negate(other)
+    if x.is_constant and y.op == "negate":
+        return _multiply(_negate(x), y.args[0])
+    if x.op == "negate":
+        return _negate(_multiply(x.args[0], y))
+    if y.op == "negate":
+        return _negate(_multiply(x, y.args[0]))
+    if y.op == "multiply":
+        a, b = y.args  # p (p' x) = (p p') x, and the same for constants within fixed products
+        if (x.fixed and a.fixed and not b.fixed) or (x.is_constant and a.is_constant):
+            return _multiply(_multiply(x, a), b)
+    return graph.operation("multiply", x, y)
+
+
+def _divide(x: Node, y: Node) -> Node:
+    graph = x.graph
+    if y.is_constant:
+        return _multiply(graph.constant(1.0 / y.value), x)
+    if x.is_zero:
+        return x
+    if y.fixed and not x.fixed:
+        return _multiply(_divide(graph.constant(1.0), y), x)
+    if x.op == "negate":
+        return _negate(_divide(x.args[0], y))
+    return graph.operation("divide", x, y)
+
+
+# -- order -------------------------------------------------------------------------------------------------------------
+
+
+def schedule(outputs: Sequence[Node], stop: Callable[[Node], bool] = lambda node: False) -> list[Node]:
+    """Nodes that the outputs need, in the order of their making: arguments first. Nodes with `stop` are not opened."""
+    found: dict[int, Node] = {}
+    pending = list(outputs)
+    while pending:
+        node = pending.pop()
+        if node.index not in found:
+            found[node.index] = node
+            if not stop(node):
+                pending.extend(node.args)
+    return [found[index] for index in sorted(found)]
+
+
+def operations(outputs: Sequence[Node]) -> int:
+    """Operations of a step: those that are not fixed."""
+    return sum(bool(node.args) and not node.fixed for node in schedule(outputs))

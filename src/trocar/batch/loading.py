@@ -1,0 +1,98 @@
+"""Loading a batch: an arm by name or of one's own, with a backend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from trocar.arms import Arm
+from trocar.arms.parameters import Parameters
+from trocar.batch.arms import BatchArms
+from trocar.batch.backends.c_source import MOST_THREADS
+from trocar.batch.contact import Surface
+from trocar.batch.parameters import BatchParameters
+from trocar.errors import TrocarError, check_known
+from trocar.mechanics import Mechanism, load_mechanism
+from trocar.mechanics.drives import check_dissipative
+from trocar.mechanics.inertia import check_consistent
+
+BACKENDS = ("c", "cuda", "jax")
+PRECISIONS = ("float64", "float32")
+
+
+def load(
+    arm: str | Arm | Mechanism,
+    parameters: str | Path | Parameters | None = None,
+    *,
+    backend: str = "c",
+    friction: bool = True,
+    limits: bool = True,
+    surfaces: Sequence[Surface] = (),
+    precision: str | None = None,
+    threads: int = 1,
+    counterweight: bool = True,
+    instrument: str | Path | None = None,
+    gravity: ArrayLike | None = None,
+    mounting: float | None = None,
+    rotor_inertia: float | None = None,
+    endoscope: str | float | None = None,
+    added_mass: float = 0.0,
+) -> BatchArms:
+    """Arms whose steps are generated code, for one arm or for thousands at once.
+
+    Args:
+        arm: name, `Arm` of your own, or a `Mechanism`, which then has all but the options of this function.
+        parameters: physically consistent parameter set, its name, or a file. Default: the arm's best set.
+        backend: "c", compiled at first use; "cuda", a kernel on an NVIDIA GPU; or "jax".
+        friction: False leaves all friction out. limits: stop the joints at their limits.
+        surfaces: each `Plane` and `Sphere` that the tip can touch.
+        precision: float64 or float32. Default: float64 in C, float32 in CUDA, that of JAX's configuration in JAX.
+        threads: of the C backend, for batches and rollouts of some length.
+        counterweight, instrument, gravity, mounting, rotor_inertia, endoscope, added_mass: as for `load_mechanism`.
+    """
+    check_known("backend", BACKENDS, backend)
+    if precision is not None:
+        check_known("precision", PRECISIONS, precision)
+    if isinstance(threads, bool) or threads != int(threads) or not 1 <= threads <= MOST_THREADS:
+        raise TrocarError(f"threads must be a whole number from 1 to {MOST_THREADS}, got {threads!r}")
+    if isinstance(arm, Mechanism):
+        mechanism = arm
+    else:
+        mechanism = load_mechanism(
+            arm,
+            parameters,
+            counterweight=counterweight,
+            instrument=instrument,
+            gravity=gravity,
+            mounting=mounting,
+            rotor_inertia=rotor_inertia,
+            endoscope=endoscope,
+            added_mass=added_mass,
+        )
+    tree = mechanism.tree  # raises where there are no dynamic parameters
+    if mechanism.parameters is not None:
+        check_consistent(mechanism.parameters.inertias)
+    if friction:
+        check_dissipative(mechanism.drives, mechanism.arm)
+    return BatchArms(
+        mechanism, _backend(backend, precision, int(threads)), BatchParameters.of(tree, friction), limits, surfaces
+    )
+
+
+def _backend(name: str, precision: str | None, threads: int) -> Any:
+    if name == "c":
+        from trocar.batch.backends.c import CBackend
+
+        return CBackend(precision, threads)
+    if threads > 1:
+        raise TrocarError(f"threads are for the C backend, not for {name}")
+    if name == "jax":
+        from trocar.batch.backends.jax import JaxBackend
+
+        return JaxBackend(precision)
+    from trocar.batch.backends.cuda import CudaBackend
+
+    return CudaBackend(precision)

@@ -1,0 +1,137 @@
+"""Parameters of the arms in a batch: one value for all, or one for each arm in a trailing axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from trocar.batch.graph import Graph, Node
+from trocar.errors import TrocarError, check_known
+from trocar.mechanics.tree_arrays import TreeArrays
+from trocar.spatial import Array
+
+DRIVE_TERMS = ("Im", "Fv", "Fc", "K0", "K", "K2", "Fx", "mu")
+DAHL_TERMS = ("dahl_delta", "dahl_F", "dahl_slope")
+INERTIA_TERMS = ("mass", "com", "inertia")
+FRICTION_TERMS = ("Fv", "Fc", "Fx", "mu")
+NOT_NEGATIVE = ("mass", "Im", "Fv", "Fc", "mu", "dahl_F", "payload")
+
+Shape = tuple[int, ...]
+
+
+class BatchParameters(Mapping[str, Array]):
+    """Parameters by the names of `mechanism.tree`, each of its shape there, or with a trailing batch axis (..., N).
+
+    mass (B,) [kg], com (B, 3) [m], inertia (B, 3, 3) [kg m^2] of the B bodies, gravity (3,) [m/s^2], terms of the
+    drives (m,) and of their Dahl elements (k,); payload () [kg], a point mass in the tip frame at payload_com (3,) [m].
+
+    A value that is zero for all arms is left out of the generated code. `pattern` marks the others: parameters
+    of one pattern share their code.
+    """
+
+    def __init__(self, values: Mapping[str, Array], shapes: Mapping[str, Shape]) -> None:
+        self._values, self._shapes = dict(values), dict(shapes)
+        sizes = {value.shape[-1] for name, value in values.items() if value.ndim > len(shapes[name])}
+        if len(sizes) > 1:
+            raise TrocarError(f"parameters belong to batches of different sizes: {', '.join(map(str, sorted(sizes)))}")
+        self.batch: Shape = tuple(sizes)
+        self.pattern: Mapping[str, Array] = MappingProxyType({name: self._present(name) for name in values})
+
+    @classmethod
+    def of(cls, tree: TreeArrays, friction: bool) -> BatchParameters:
+        """The parameters of one mechanism; friction=False leaves friction out."""
+        drives = tree.drives
+        values: dict[str, Any] = {name: getattr(tree, name) for name in (*INERTIA_TERMS, "gravity")}
+        values |= {name: getattr(drives, name) for name in DRIVE_TERMS}
+        values |= {name: getattr(drives, name) for name in DAHL_TERMS}
+        values |= {"payload": np.zeros(()), "payload_com": np.zeros(3)}
+        if not friction:
+            off = (*FRICTION_TERMS, "dahl_F", "dahl_slope")
+            values |= {name: np.zeros_like(values[name]) for name in off}
+        arrays = {name: np.array(value, dtype=float) for name, value in values.items()}
+        return cls(arrays, {name: value.shape for name, value in arrays.items()})
+
+    def replaced(self, changes: Mapping[str, Any], traced: Callable[[Any], bool]) -> BatchParameters:
+        """These parameters with some of them changed; every value that is not traced is checked."""
+        check_known("parameter of a batch", list(self._values), *changes)
+        values = dict(self._values)
+        for name, given in changes.items():
+            check = _checked_shape if traced(given) else _checked
+            values[name] = check(name, given, self._shapes[name])
+        return type(self)(values, self._shapes)
+
+    def __getitem__(self, name: str) -> Array:
+        return self._values[name]
+
+    def __iter__(self) -> Any:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def node(self, graph: Graph, name: str, *index: int) -> Node:
+        """The graph's input for one entry; zero if it is zero for all arms."""
+        if not self.pattern[name][index]:
+            return graph.zero
+        return graph.input(entry_name(name, index), fixed=True)
+
+    def entry(self, name: str) -> Array:
+        """Value () or (N,) of the input of that name."""
+        parameter, _, index = name.partition("@")
+        return self._values[parameter][tuple(int(i) for i in index.split(",") if i)]
+
+    def _present(self, name: str) -> Array:
+        value: Any = self._values[name]
+        shape = self._shapes[name]
+        if not isinstance(value, np.ndarray):  # traced: any value may come
+            return np.ones(shape, dtype=bool)
+        nonzero = np.asarray(value != 0.0)
+        present = nonzero.any(axis=-1) if value.ndim > len(shape) else nonzero
+        if name in INERTIA_TERMS:
+            # by body: the same code serves all inertias of a body
+            massive = self._massive()
+            present = np.broadcast_to(massive.reshape(-1, *(1 for _ in shape[1:])), shape)
+        return np.array(present)
+
+    def _massive(self) -> Array:
+        massive = np.zeros(self._shapes["mass"], dtype=bool)
+        for name in ("mass", "inertia"):
+            value = self._values[name]
+            traced = not isinstance(value, np.ndarray)
+            massive |= traced or (value != 0.0).reshape(len(massive), -1).any(axis=1)
+        return massive
+
+
+class ParameterNumbers(BatchParameters):
+    """Parameters of one mechanism that become numbers in the generated code instead of inputs."""
+
+    def node(self, graph: Graph, name: str, *index: int) -> Node:
+        return graph.constant(float(self[name][index]))
+
+
+def entry_name(name: str, index: Shape) -> str:
+    return f"{name}@{','.join(map(str, index))}"
+
+
+def _checked_shape(name: str, value: Any, shape: Shape) -> Any:
+    if value.shape[: len(shape)] != shape or value.ndim > len(shape) + 1:
+        trailing = f"({', '.join(map(str, (*shape, 'N')))})"
+        raise TrocarError(
+            f"{name} must have shape {shape} or, with a value for each arm, {trailing}; got {value.shape}"
+        )
+    return value
+
+
+def _checked(name: str, given: Any, shape: Shape) -> Array:
+    value = _checked_shape(name, np.array(given, dtype=float), shape)
+    if not np.isfinite(value).all():
+        raise TrocarError(f"{name} must be finite")
+    if name in NOT_NEGATIVE and (value < 0).any():
+        raise TrocarError(f"{name} must not be negative, got {value.min():.3g}")
+    if name == "dahl_delta" and not (value > 0).all():
+        raise TrocarError(f"dahl_delta must be positive [rad, m], got {value.min():.3g}")
+    value.setflags(write=False)
+    return value

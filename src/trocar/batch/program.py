@@ -1,0 +1,105 @@
+"""A program: rows in, rows out, as nodes of one graph, split into fixed values and the work of every step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from trocar.batch.graph import Node, schedule
+
+STATE, INPUT, FIXED = "x", "u", "p"  # names of the arrays of rows in generated code
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A step, or a query, of one arm. A row is a scalar of every arm.
+
+    Attributes:
+        name: of the generated function.
+        state: inputs that the program replaces by `next_state`, row by row. A query has none.
+        inputs: inputs that are given for every step. outputs: rows that are reported for every step.
+        logged: number of leading state rows that are reported, as they were before the step.
+    """
+
+    name: str
+    state: Sequence[Node]
+    next_state: Sequence[Node]
+    inputs: Sequence[Node]
+    outputs: Sequence[Node]
+    logged: int = 0
+
+    @cached_property
+    def fixed(self) -> list[Node]:
+        """Nodes that depend on parameters alone and are used by nodes that do not, or are results."""
+        results = [*self.next_state, *self.outputs]
+        found = {node.index: node for node in results if _varies_by_parameter(node)}
+        for node in schedule(results, stop=_is_fixed):
+            if not node.fixed:
+                found |= {arg.index: arg for arg in node.args if _varies_by_parameter(arg)}
+        return list(found.values())
+
+    @cached_property
+    def parameters(self) -> list[Node]:
+        """Fixed inputs that the fixed nodes are computed from."""
+        return [node for node in schedule(self.fixed) if node.op == "input"]
+
+    def statements(
+        self, statement: Callable[[str, str], str], expression: Callable[[Node, Sequence[str]], str]
+    ) -> tuple[list[str], list[str]]:
+        """Source lines of one step, and the terms for all rows of the next state and the outputs.
+
+        Args:
+            statement: line that gives a name a value. expression: source of a node, given the terms of its arguments.
+        """
+        places = {node.index: f"{FIXED}[{k}]" for k, node in enumerate(self.fixed)}
+        places |= {node.index: f"{STATE}[{k}]" for k, node in enumerate(self.state)}
+        places |= {node.index: f"{INPUT}[{k}]" for k, node in enumerate(self.inputs)}
+        return statements([*self.next_state, *self.outputs], places, statement, expression)
+
+    def preparation(
+        self, statement: Callable[[str, str], str], expression: Callable[[Node, Sequence[str]], str]
+    ) -> tuple[list[str], list[str]]:
+        """Source lines that compute the fixed nodes from the parameters, and the terms for them."""
+        places = {node.index: f"{FIXED}[{k}]" for k, node in enumerate(self.parameters)}
+        return statements(self.fixed, places, statement, expression)
+
+    @property
+    def operations(self) -> int:
+        """Operations of one step."""
+        nodes = schedule([*self.next_state, *self.outputs], stop=_is_fixed)
+        return sum(not node.fixed and bool(node.args) for node in nodes)
+
+
+def statements(
+    results: Sequence[Node],
+    places: dict[int, str],
+    statement: Callable[[str, str], str],
+    expression: Callable[[Node, Sequence[str]], str],
+) -> tuple[list[str], list[str]]:
+    """Lines that compute the results, one per operation, and the term of each result.
+
+    `places` are the terms of the nodes that are given.
+    """
+    lines: list[str] = []
+    terms = dict(places)
+    for node in schedule(results, stop=lambda node: node.index in places):
+        if node.index in places:
+            continue
+        if node.op == "input":
+            raise KeyError(f"input {node.name!r} has no place")
+        term = expression(node, [terms[arg.index] for arg in node.args])
+        if node.args:
+            name = f"t{len(lines)}"
+            lines.append(statement(name, term))
+            term = name
+        terms[node.index] = term
+    return lines, [terms[node.index] for node in results]
+
+
+def _is_fixed(node: Node) -> bool:
+    return node.fixed
+
+
+def _varies_by_parameter(node: Node) -> bool:
+    return node.fixed and not node.is_constant

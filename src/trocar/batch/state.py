@@ -1,0 +1,74 @@
+"""State of the arms in a batch."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from trocar.batch.layout import Layout
+from trocar.errors import TrocarError
+
+Values: TypeAlias = Any  # an array of the backend (NumPy, JAX, GPU), or values that convert to one
+
+
+class NotFinite(TrocarError):
+    """A state that is no longer finite. `arm` is the index of the first arm concerned, None for a single arm."""
+
+    def __init__(self, message: str, arm: int | None) -> None:
+        self.arm = arm
+        super().__init__(message)
+
+
+class BatchState:
+    """Positions, velocities and the memory of friction, of one arm or of N. Not to be written to.
+
+    Attributes:
+        rows: (R,) or (R, N), one scalar of all arms in each row. layout: meaning of the rows.
+        integral: memory of a PID controller (n,) or (n, N) [rad s, m s], None before one ran.
+    """
+
+    __slots__ = ("integral", "layout", "rows")
+
+    def __init__(self, rows: Any, layout: Layout, integral: Any = None) -> None:
+        self.rows, self.layout, self.integral = rows, layout, integral
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """() for one arm, (N,) for N arms."""
+        return tuple(self.rows.shape[1:])
+
+    @property
+    def q(self) -> Any:
+        """Positions (n,) or (n, N) [rad, m]."""
+        return self.rows[: self.layout.n]
+
+    @property
+    def dq(self) -> Any:
+        """Velocities (n,) or (n, N) [rad/s, m/s]."""
+        return self.rows[self.layout.n : 2 * self.layout.n]
+
+    @property
+    def friction(self) -> Any:
+        """Coulomb friction forces (f,) or (f, N) on the coordinates that have some, in the last step [N m, N]."""
+        return self._part(2 * self.layout.n, self.layout.friction)
+
+    @property
+    def contact(self) -> Any:
+        """Contact forces (3 s,) or (3 s, N) of the s surfaces: normal, then along two tangents, each [N]."""
+        return self._part(2 * self.layout.n + self.layout.friction, self.layout.contact)
+
+    @property
+    def stops(self) -> Any:
+        """Forces (n,) or (n, N) of the joint limits in the last step [N m, N]."""
+        return self._part(self.layout.rows - self.layout.dahl - self.layout.stops, self.layout.stops)
+
+    @property
+    def hysteresis(self) -> Any:
+        """States (k,) or (k, N) of the Dahl elements, in [-1, 1]."""
+        return self._part(self.layout.rows - self.layout.dahl, self.layout.dahl)
+
+    def _part(self, start: int, count: int) -> Any:
+        return self.rows[start : start + count]
+
+    def __repr__(self) -> str:
+        arms = f"{self.batch[0]} arms" if self.batch else "one arm"
+        return f"<BatchState: {arms}, {self.layout.n} joints>"

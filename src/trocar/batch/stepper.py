@@ -1,0 +1,75 @@
+"""The compiled step of a control law, with its fixed values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from trocar.batch.layout import Layout
+from trocar.batch.parameters import BatchParameters
+from trocar.batch.program import Program
+from trocar.batch.timestep import check_resolved
+from trocar.control.controller import checked_positive
+from trocar.errors import TrocarError
+from trocar.mechanics import Mechanism
+
+
+class Stepper:
+    """A compiled step, and the fixed values that it was last used with.
+
+    Args:
+        others: values of the other fixed inputs, by name.
+
+    Attributes:
+        shape: of the efforts of one arm. kept: whether single arms can be stepped the short way, with the length of a
+            step and the fixed values for it.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        program: Program,
+        layout: Layout,
+        kernel: Any,
+        parameters: BatchParameters,
+        others: Mapping[str, Any],
+    ) -> None:
+        self._mechanism, self.program, self.layout, self.kernel = mechanism, program, layout, kernel
+        self._parameters, self._others = parameters, others
+        self.shape = (layout.n,)
+        self.kept: tuple[bool, float | None, Any] = (False, None, None)  # one tuple: threads may step with other dt
+
+    def prepared(self, dt: Any, batch: tuple[int, ...], gains: Mapping[str, Any] | None = None) -> Any:
+        """Fixed values for steps of this length of a batch of this shape; those without gains are kept."""
+        if isinstance(dt, Real):
+            dt = checked_positive(float(dt), "dt")
+            _, kept_dt, fixed = self.kept
+            if gains is None and dt == kept_dt:
+                check_sizes(self.kernel.batch(fixed), batch)
+                return fixed
+            check_resolved(self._mechanism, self._parameters, dt)
+        given = {"dt": dt, **self._others, **(gains or {})}
+        names = [node.name for node in self.program.parameters]
+        values = [given[name] if name in given else self._parameters.entry(name) for name in names]
+        shapes = {np.shape(value) for value in values} - {()}
+        if len(shapes) > 1:
+            sizes = ", ".join(str(shape[0]) for shape in sorted(shapes))
+            raise TrocarError(f"parameters, gains and surfaces belong to batches of different sizes: {sizes}")
+        check_sizes(next(iter(shapes), ()), batch)
+        fixed = self.kernel.fixed(values)
+        if gains is None and all(isinstance(value, float | np.ndarray) for value in values):
+            self.kept = (hasattr(self.kernel, "one") and not shapes, dt, fixed)
+        return fixed
+
+    def with_parameters(self, parameters: BatchParameters) -> Stepper:
+        return Stepper(self._mechanism, self.program, self.layout, self.kernel, parameters, self._others)
+
+
+def check_sizes(parameters: tuple[int, ...], batch: tuple[int, ...]) -> None:
+    """Raise an error unless parameters are the same for all arms or of as many arms as there are."""
+    if parameters and parameters != batch:
+        arms = f"{batch[0]} arms" if batch else "one arm"
+        raise TrocarError(f"the parameters have values for {parameters[0]} arms, the state has {arms}")

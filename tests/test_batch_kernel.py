@@ -1,0 +1,203 @@
+"""The CUDA backend without a GPU: its kernel, built as C++, runs thread by thread under a driver of the host."""
+
+import ctypes
+import shutil
+import subprocess
+from enum import IntEnum
+
+import numpy as np
+import pytest
+from test_batch import DT, states
+
+import trocar as tr
+from trocar import batch
+from trocar.batch.backends import cuda
+from trocar.batch.backends.device_array import DeviceArray
+
+# The kernel as C++: every thread in turn.
+STUBS = """
+struct Index { int x; };
+static Index blockIdx, blockDim, threadIdx;
+#define __global__
+#define __device__
+#define __restrict__
+#include <math.h>
+static void atomicMin(int *first, int arm) { if (arm < *first) *first = arm; }
+"""
+LOOP = """
+extern "C" void all(real *s, const real *p, long long pr, long long pa, const real *u, long long us, long long ur,
+                    long long ua, real *log, long long every, long long arms, long long steps, int *first) {
+  blockDim.x = 4;
+  for (blockIdx.x = 0; blockIdx.x * 4 < arms; blockIdx.x++)
+    for (threadIdx.x = 0; threadIdx.x < 4; threadIdx.x++)
+      trocar_run(s, p, pr, pa, u, us, ur, ua, log, every, arms, steps, first);
+}
+extern "C" void all_shared(real *s, const Shared *p, const real *u, long long us, long long ur, long long ua, real *log,
+                           long long every, long long arms, long long steps, int *first) {
+  blockDim.x = 4;
+  for (blockIdx.x = 0; blockIdx.x * 4 < arms; blockIdx.x++)
+    for (threadIdx.x = 0; threadIdx.x < 4; threadIdx.x++)
+      trocar_run_shared(s, *p, u, us, ur, ua, log, every, arms, steps, first);
+}
+"""
+
+
+class HostDriver:
+    """The calls of NVIDIA's driver that the backend uses, in the memory of the host."""
+
+    class CUresult(IntEnum):
+        CUDA_SUCCESS = 0
+        CUDA_ERROR_OUT_OF_MEMORY = 2
+
+    class CUdevice_attribute:
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 9
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 0
+
+    def __init__(self, folder, limit=10**9):
+        self._folder, self._limit, self.blocks = folder, limit, {}
+
+    def __getattr__(self, name):
+        """Calls without a result: cuInit, cuCtxSetCurrent, ..."""
+        return lambda *_: (0,)
+
+    def cuDeviceGet(self, index):
+        return 0, index
+
+    def cuDevicePrimaryCtxRetain(self, device):
+        return 0, "context"
+
+    def cuDeviceGetAttribute(self, attribute, device):
+        return 0, attribute
+
+    def cuMemGetInfo(self):
+        return 0, self._limit, self._limit
+
+    def cuMemAlloc(self, size):
+        if size > self._limit:
+            return self.CUresult.CUDA_ERROR_OUT_OF_MEMORY, 0
+        block = np.full(size, 0xFF, dtype=np.uint8)  # not a number until it is written
+        self.blocks[block.ctypes.data] = block
+        return 0, block.ctypes.data
+
+    def cuMemFree(self, address):
+        del self.blocks[address]
+        return (0,)
+
+    def _copied(self, to, source, size):
+        ctypes.memmove(to, source, size)
+        return (0,)
+
+    cuMemcpyHtoD = cuMemcpyDtoH = cuMemcpyDtoD = _copied
+
+    def cuModuleLoadData(self, source):
+        number = len(list(self._folder.iterdir()))
+        file, target = self._folder / f"{number}.cpp", self._folder / f"{number}.so"
+        file.write_text(STUBS + source.decode() + LOOP)
+        subprocess.run(["g++", "-O1", "-w", "-shared", "-fPIC", str(file), "-o", str(target)], check=True)
+        return 0, ctypes.CDLL(str(target))
+
+    def cuModuleGetFunction(self, module, name):
+        return 0, module.all_shared if name == b"trocar_run_shared" else module.all
+
+    def cuLaunchKernel(self, function, *arguments):
+        blocks, threads, pointers = arguments[0], arguments[3], arguments[8]
+        shared = function.__name__ == "all_shared"
+        places = list((ctypes.c_uint64 * (11 if shared else 13)).from_address(pointers))
+        values = [ctypes.c_longlong.from_address(place).value for place in places]
+        assert blocks * threads >= values[-3] > (blocks - 1) * threads
+        if shared:
+            values[1] = places[1]  # the values themselves are the argument
+        pointed = (0, 1, 2, 6, 10) if shared else (0, 1, 4, 8, 12)
+        kinds = [ctypes.c_void_p if k in pointed else ctypes.c_longlong for k in range(len(places))]
+        function(*(kind(value) for kind, value in zip(kinds, values, strict=True)))
+        self.launched = function.__name__
+        return (0,)
+
+
+@pytest.fixture
+def driver(monkeypatch, tmp_path):
+    if shutil.which("g++") is None:
+        pytest.skip("needs g++")
+    found = HostDriver(tmp_path)
+    monkeypatch.setattr(cuda, "MISSING", "")
+    monkeypatch.setattr(cuda, "driver", found, raising=False)
+    monkeypatch.setattr(cuda, "compiled", lambda source, architecture, precision: source.encode())
+    return found
+
+
+@pytest.fixture(scope="module")
+def psm():
+    return batch.load("PSM")
+
+
+def test_rollouts_steps_and_logs_are_those_of_the_c_backend(psm, driver):
+    arms = batch.load("PSM", backend="cuda", precision="float64")
+    q, dq, tau = states(psm.mechanism, 70)  # more than a block
+    efforts = tau + 0.01 * np.arange(7)[:, None, None]
+    start = arms.state(q, dq)
+    end, log = arms.rollout(start, efforts, DT, every=3)
+    expected, expected_log = psm.rollout(psm.state(q, dq), efforts, DT, every=3)
+    np.testing.assert_allclose(np.asarray(end.rows), expected.rows, rtol=1e-9, atol=1e-11)
+    assert driver.launched == "all_shared"
+    np.testing.assert_allclose(np.asarray(log.dq), expected_log.dq, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(log.recording(69).ddq, expected_log.recording(69).ddq, rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(np.asarray(start.q), q)
+    after = arms.step(end, tau, DT)
+    np.testing.assert_allclose(np.asarray(after.q), psm.step(expected, tau, DT).q, rtol=1e-9)
+    # efforts that are on the device already, and a reset by mask
+    again = arms.step(end, arms.backend.placed(tau), DT)
+    np.testing.assert_array_equal(np.asarray(again.rows), np.asarray(after.rows))
+    back = arms.reset(after, np.arange(70) == 3, q[:, 0])
+    np.testing.assert_array_equal(np.asarray(back.q)[:, 3], q[:, 0])
+    np.testing.assert_array_equal(np.asarray(back.q)[:, 4:], np.asarray(after.q)[:, 4:])
+    bad = tau.copy()
+    bad[2, 66] = np.nan
+    with pytest.raises(batch.NotFinite, match="arm 66 of 70"):
+        arms.step(end, bad, DT)
+
+
+def test_queries_and_parameters_of_each_arm_are_those_of_the_c_backend(psm, driver):
+    q, dq, tau = states(psm.mechanism, 5)
+    gravity = np.random.default_rng(0).normal(size=(3, 5))
+    ours, theirs = (
+        x.with_parameters(gravity=gravity) for x in (batch.load("PSM", backend="cuda", precision="float64"), psm)
+    )
+    np.testing.assert_allclose(ours.forward_dynamics(q, dq, tau), theirs.forward_dynamics(q, dq, tau), rtol=1e-9)
+    assert driver.launched == "all"
+    np.testing.assert_allclose(ours.tip_pose(q), theirs.tip_pose(q), atol=1e-12)
+
+
+def test_memory_is_released_and_its_lack_is_reported_in_one_line(psm, driver):
+    arms = batch.load("PSM", backend="cuda")
+    state = arms.state(psm.mechanism.arm.home)
+    state = arms.step(state, np.zeros(7), DT)
+    kept = len(driver.blocks)
+    for _ in range(5):
+        state = arms.step(state, np.zeros(7), DT)
+    assert len(driver.blocks) == kept
+    driver._limit = 1000
+    with pytest.raises(tr.TrocarError, match=r"the batch does not fit: it needs .* use fewer arms") as caught:
+        arms.state(np.tile(np.array(psm.mechanism.arm.home)[:, None], 1000))
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_cuda_bindings_are_reported_in_one_line(monkeypatch):
+    monkeypatch.setattr(cuda, "MISSING", "No module named 'cuda'")
+    with pytest.raises(tr.TrocarError, match=r"needs NVIDIA's bindings .*pip install cuda-bindings") as caught:
+        batch.load("PSM", backend="cuda")
+    assert "\n" not in str(caught.value)
+
+
+def test_arrays_of_a_device_are_sliced_and_copied_as_numpy_arrays_are():
+    """A device whose memory is that of the host."""
+    memory = np.arange(2.0 * 6 * 3).reshape(2, 6, 3)
+
+    def download(host, address):
+        ctypes.memmove(host.ctypes.data, address, host.nbytes)
+
+    array = DeviceArray(memory, memory.ctypes.data, memory.shape, memory.dtype, download)
+    for index in (0, slice(1, 2), (slice(None), slice(2, 4)), (slice(None), 3), (1, slice(2, 5), 1)):
+        np.testing.assert_array_equal(np.asarray(array[index]), memory[index])
+    assert array[1].contiguous
+    assert not array[:, 2:4].contiguous
+    assert array[:, 2:4].__cuda_array_interface__["strides"] == memory[:, 2:4].strides

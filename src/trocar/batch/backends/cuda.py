@@ -195,8 +195,18 @@ class CudaKernel:
         else:
             stride = (arms, 1) if fixed.memory.ndim == 2 else (1, 0)
             taken += [np.array([number]) for number in (fixed.memory.address, *stride)]
-        stride = (0 if held else int(np.prod(inputs.shape[1:])), *((arms, 1) if each else (1, 0)))
-        others = (inputs.address, *stride, 0 if log is None else log.address, max(1, every), arms, steps, first.address)
+        over_time = 0 if held else int(np.prod(inputs.shape[1:]))
+        own = (arms, 1) if each else (1, 0)
+        others = (
+            inputs.address,
+            over_time,
+            *own,
+            0 if log is None else log.address,
+            max(1, every),
+            arms,
+            steps,
+            first.address,
+        )
         taken += [np.array([number]) for number in others]
         arguments = np.array([x.ctypes.data for x in taken], dtype=np.uint64)
         blocks = -(-arms // BLOCK)

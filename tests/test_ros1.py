@@ -93,6 +93,8 @@ def test_a_new_subscriber_gets_the_current_sample_and_then_a_stream(seen):
 @needs_ros
 def test_a_move_is_carried_out_and_busy_while_it_lasts(seen):
     assert seen["busy"] == [True, False]
+    first, second = seen["state_stamps"]
+    assert seen["commanded"] < first < second  # crtk ignores older ones
     np.testing.assert_allclose(seen["reached"], seen["goal"], atol=0.02)
     np.testing.assert_allclose(seen["setpoint_at_idle"], seen["goal"], atol=1e-6)
 

@@ -8,6 +8,7 @@ import os
 import queue
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -49,7 +50,8 @@ class Bridge:
             for service in INTERFACES[kind].services
         )
         self._read: set[str] = set()
-        self._sent: dict[str, int] = {}  # stamp of the last sample of a state topic
+        self._sent: dict[str, int] = {}  # stamp of the last sample of a state topic, by the robot's clock
+        self._stamps: dict[str, int] = {}  # of the last message of a topic, by the wall clock
         self._said: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._ended = threading.Event()
         self.error = ""
@@ -112,7 +114,18 @@ class Bridge:
     # -- to rospy ------------------------------------------------------------------------------------------------------
 
     def _passing(self, name: str) -> Any:
-        return lambda message: self._said.put((name, message))
+        return lambda message: self._said.put((name, self._by_wall_clock(name, message)))
+
+    def _by_wall_clock(self, name: str, message: Message) -> Message:
+        """The message with its stamp by the clock of ROS, later than the one before; call it with the bus locked.
+
+        Clients compare stamps with the time of their commands, and a robot on a busy machine falls behind.
+        """
+        if not message.valid:
+            return message
+        stamp = max(message.stamp - self._robot.now + time.time_ns(), self._stamps.get(name, 0) + 1)
+        self._stamps[name] = stamp
+        return replace(message, stamp=stamp)
 
     def _send(self) -> None:
         """Samples at the rate, events and answers at once: the only thread that writes to the pipe."""
@@ -139,9 +152,9 @@ class Bridge:
         """Samples of one moment, without those that were sent already."""
         with self._bus.lock:
             found = [(name, self._bus.read(name)) for name in names]
-        new = [(name, message) for name, message in found if message is not None and not self._was_sent(name, message)]
-        self._sent |= {name: message.stamp for name, message in new}
-        return tuple(new)
+            new = [(name, message) for name, message in found if message and not self._was_sent(name, message)]
+            self._sent |= {name: message.stamp for name, message in new}
+            return tuple((name, self._by_wall_clock(name, message)) for name, message in new)
 
     def _was_sent(self, name: str, message: Message) -> bool:
         return message.valid and message.stamp == self._sent.get(name)
@@ -187,7 +200,11 @@ class Bridge:
 
     def _answer(self, call: Call) -> Answer:
         try:
-            return Answer(call.number, self._bus.call(call.service, *call.arguments))
+            result = self._bus.call(call.service, *call.arguments)
+            if isinstance(result, Message):
+                with self._bus.lock:
+                    result = self._by_wall_clock(call.service, result)
+            return Answer(call.number, result)
         except (TrocarError, ValueError) as error:
             return Answer(call.number, None, str(error))
 

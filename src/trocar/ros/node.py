@@ -114,7 +114,7 @@ class Node:
     def _listener(self, name: str) -> Any:
         node = self
 
-        class Listener(self._rospy.SubscribeListener):  # type: ignore[misc, name-defined]
+        class Listener(self._rospy.SubscribeListener):  # type: ignore[name-defined]
             def peer_subscribe(self, topic_name: str, topic_publish: Any, peer_publish: Any) -> None:
                 node._send(Readers(name, True))
 

@@ -24,6 +24,7 @@ from trocar.commands.options import Folder, option
 from trocar.commands.render import render
 from trocar.commands.run import run
 from trocar.commands.scene import scene
+from trocar.commands.serve import serve
 from trocar.commands.sim import sim
 from trocar.commands.terminal import INTERRUPTED, plain_errors, progress_bar, show_written, status_line
 from trocar.commands.view import view
@@ -107,6 +108,7 @@ for panel, commands in {
         app.command(rich_help_panel=panel)(command)
 # Whatever follows the script is its own, options included.
 app.command(rich_help_panel="Run your own scripts", context_settings={"allow_interspersed_args": False})(run)
+app.command(rich_help_panel="Run your own scripts")(serve)
 
 
 @app.command(rich_help_panel="Check against the literature")

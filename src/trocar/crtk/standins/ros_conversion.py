@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from trocar.crtk import messages as m
 from trocar.crtk.standins.ros_messages import MESSAGES
-from trocar.crtk.standins.ros_time import Time
 from trocar.errors import TrocarError
 from trocar.spatial import Array, pose, quaternion, unit
 
 
-def to_ros(message: m.Message, ros_type: str) -> Any:
-    """A message of the bus as a message of a ROS type."""
-    made = MESSAGES[ros_type]()
+def to_ros(message: m.Message, ros_type: str, classes: Mapping[str, Any] = MESSAGES) -> Any:
+    """A message of the bus as a message of a ROS type, made of `classes`: the stand-ins, or those of ROS itself."""
+    made = classes[ros_type]()
     if hasattr(made, "header"):
-        made.header.stamp, made.header.frame_id = Time.of(message.stamp), message.frame_id
+        made.header.stamp.secs, made.header.stamp.nsecs = divmod(message.stamp, 10**9)
+        made.header.frame_id = message.frame_id
+    if isinstance(message, m.Matrix):
+        made.layout.dim = _size(message.values, classes["std_msgs/MultiArrayDimension"])
     _TO_ROS[ros_type](message, made)
     return made
 
@@ -102,14 +104,13 @@ def _wrench(message: Any, made: Any) -> None:
     set_six(made.wrench.force, made.wrench.torque, message.vector)
 
 
+def _size(values: Array, dimension: Any) -> list[Any]:
+    """Size of a matrix as the layout of an array: row by row."""
+    rows, columns = values.shape
+    return [dimension("rows", rows, rows * columns), dimension("cols", columns, columns)]
+
+
 def _array(message: Any, made: Any) -> None:
-    """A matrix with its size in the layout, row by row; other numbers as they are."""
-    if not isinstance(message, m.Matrix):
-        made.data = message.values.tolist()
-        return
-    rows, columns = message.values.shape
-    dimension = MESSAGES["std_msgs/MultiArrayDimension"]
-    made.layout.dim = [dimension("rows", rows, rows * columns), dimension("cols", columns, columns)]
     made.data = message.values.ravel().tolist()
 
 
@@ -130,7 +131,7 @@ def _state(message: Any, made: Any) -> None:
 
 
 def _statistics(message: Any, made: Any) -> None:
-    for name, _ in made._fields:
+    for name in made.__slots__:
         if hasattr(message, name):
             setattr(made, name, getattr(message, name))
 

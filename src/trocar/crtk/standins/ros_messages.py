@@ -193,6 +193,11 @@ MESSAGES: dict[str, type[Message]] = {name: _message_class(name, fields) for nam
 SERVICES: dict[str, type[_Service]] = {name: _service_class(name, fields) for name, fields in _table(_SERVICES).items()}
 
 
+def definition(message: type[Message]) -> str:
+    """Text of the .msg file of a message."""
+    return "".join(f"{kind} {name}\n" for name, kind in message._fields)
+
+
 def _refuse(module: str, name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)

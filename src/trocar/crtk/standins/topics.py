@@ -10,8 +10,8 @@ from typing import Any
 
 from trocar.crtk import messages as m
 from trocar.crtk.interface import Direction
-from trocar.crtk.standins.ros_conversion import from_ros, pose_of, set_pose, to_ros
-from trocar.crtk.standins.ros_messages import SERVICES
+from trocar.crtk.standins.ros_conversion import from_ros, to_ros
+from trocar.crtk.standins.ros_services import answer
 from trocar.crtk.standins.ros_variants import converted, convertible, present_name
 from trocar.crtk.standins.session import Session
 from trocar.errors import TrocarError
@@ -139,33 +139,9 @@ class Topics:
             return self._own_services[name](request)
         if name not in self._session.bus.services:
             raise TrocarError(f"there is no service /{name}")
-        return _ANSWERS[kind._type](lambda *arguments: self._session.bus.call(name, *arguments), request, kind.Response)
+        return answer(lambda *arguments: self._session.bus.call(name, *arguments), kind._type, request, kind.Response)
 
 
 def _takes(topic: Any) -> bool:
     """Whether the robot listens on a topic."""
     return topic.direction is Direction.command
-
-
-def _forward_kinematics(call: Callable[..., Any], request: Any, response: Any) -> Any:
-    found = call(request.jp)
-    answer = response(result=found.result, message=found.message)
-    set_pose(answer.cp, found.value)
-    return answer
-
-
-def _inverse_kinematics(call: Callable[..., Any], request: Any, response: Any) -> Any:
-    found = call(request.jp, pose_of(request.cp))
-    return response(jp=list(found.value), result=found.result, message=found.message)
-
-
-_ANSWERS: dict[str, Callable[[Callable[..., Any], Any, Any], Any]] = {
-    "crtk_msgs/QueryForwardKinematics": _forward_kinematics,
-    "crtk_msgs/QueryInverseKinematics": _inverse_kinematics,
-    "crtk_msgs/TriggerOperatingState": lambda call, request, response: response(
-        operating_state=to_ros(call(), "crtk_msgs/OperatingState")
-    ),
-    "cisst_msgs/ConvertFloat64Array": lambda call, request, response: response(output=list(call(request.input))),
-    "std_srvs/Trigger": lambda call, request, response: response(success=True, message=str(call())),
-}
-assert set(_ANSWERS) <= set(SERVICES)

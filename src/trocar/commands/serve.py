@@ -1,0 +1,71 @@
+"""`trocar serve`: the simulated dVRK as a node of ROS."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from typing import Annotated
+
+import typer
+
+from trocar.commands.options import check_positive, flag, option
+from trocar.commands.terminal import plain_errors
+from trocar.errors import TrocarError, check_known
+
+STARTS = ("ready", "off")
+DEFAULT_MASTER = "http://127.0.0.1:11311"
+WATCHED = 0.2  # between two looks at the simulation [s]
+
+
+@plain_errors()
+def serve(
+    scene: Annotated[str, typer.Argument(metavar="SCENE", help="dvrk, dvrk_si or a .toml file.")] = "dvrk",
+    ros1: Annotated[bool, flag("Serve ROS 1, by Debian's rospy.", "--ros1")] = False,
+    arms: Annotated[
+        list[str] | None, option("NAMES", "Arms to control, such as PSM1,ECM. Can be repeated. Default: all.")
+    ] = None,
+    rate: Annotated[float, option("HZ", "Rate of state topics, at most 1500.")] = 100.0,
+    start: Annotated[str, option("STATE", "ready: enabled and homed; off: as after switching on.")] = "ready",
+    master: Annotated[
+        str | None, option("URI", "ROS master; own: start one. Default: ROS_MASTER_URI or 127.0.0.1:11311.")
+    ] = None,
+    host: Annotated[
+        str, option("ADDRESS", "IP address to announce. Any but 127.x.x.x opens the node to the network.")
+    ] = "127.0.0.1",
+) -> None:
+    """Serve the dVRK's topics and services from a simulated robot in real time, until Ctrl-C.
+
+    Example: [bold]trocar serve --ros1 --arms PSM1,ECM[/bold]
+
+    Needs a running roscore, or --master own. ROS 1 has no access control: whoever reaches the node's ports can command
+    the simulated robot, so it listens on this machine only unless --host says otherwise.
+    """
+    if not ros1:
+        raise TrocarError("choose an interface: --ros1")
+    check_known("start", STARTS, start)
+    check_positive(rate=rate)
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        raise TrocarError(f"--host is an IP address, got {host!r}") from None
+    if master is None:
+        master = os.environ.get("ROS_MASTER_URI", DEFAULT_MASTER)
+    names = [name for group in arms or [] for name in group.split(",") if name]
+    from trocar.crtk import Robot
+    from trocar.ros import Bridge
+
+    with (
+        Robot(scene, speed="real", start=start, arms=names or None) as robot,
+        Bridge(robot, rate=rate, address=host, master="" if master == "own" else master) as bridge,
+    ):
+        typer.echo(
+            f"serving {', '.join(robot.devices)}: {len(robot.bus.topics)} topics, {len(bridge.services)} services; "
+            f"ROS_MASTER_URI={bridge.master}; Ctrl-C ends it"
+        )
+        try:
+            while bridge.running and robot.error is None:
+                bridge.wait(WATCHED)
+        except KeyboardInterrupt:
+            typer.echo("stopped")
+            return
+        raise TrocarError(bridge.error or f"the simulation has ended: {robot.error!r}")

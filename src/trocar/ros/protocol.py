@@ -1,0 +1,91 @@
+"""Values that the simulation and the process of rospy exchange; messages are those of `trocar.crtk.messages`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from trocar.crtk.interface import Service, Topic
+from trocar.crtk.messages import Message
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that the process of rospy needs to begin.
+
+    Attributes:
+        address: IP address to announce; sockets are bound to it if it is a loopback one, to all interfaces otherwise.
+        master: URI of the ROS master, or "" to start one on a free port.
+        packages: folder for generated message packages.
+    """
+
+    topics: tuple[Topic, ...]
+    services: tuple[Service, ...]
+    address: str
+    master: str
+    packages: str
+
+
+# -- from rospy --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ready:
+    """All topics and services are registered with the master at this URI."""
+
+    master: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The process of rospy ends, for this reason."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Readers:
+    """A state topic has a new reader, which wants the current sample (`some`), or has lost its last one."""
+
+    topic: str
+    some: bool
+
+
+@dataclass(frozen=True)
+class Command:
+    topic: str
+    message: Message
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A message to a topic has no valid content."""
+
+    topic: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Call:
+    number: int
+    service: str
+    arguments: tuple[Any, ...]
+
+
+# -- from the simulation; None ends the process ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Publish:
+    """Messages by topic."""
+
+    messages: tuple[tuple[str, Message], ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Result of a call; error: why there is none, or ""."""
+
+    number: int
+    result: Any
+    error: str = ""

@@ -1,0 +1,138 @@
+"""A client node on Debian's rospy alone: connects with every topic and service, moves PSM1, and prints JSON."""
+
+import json
+import math
+import socket
+import time
+from io import BytesIO
+
+import rosgraph
+import rosgraph.network
+import rospy
+from crtk_msgs.msg import OperatingState
+from crtk_msgs.srv import QueryForwardKinematics, QueryInverseKinematics, TriggerOperatingState
+from geometry_msgs.msg import PoseStamped
+from roslib.message import get_message_class
+from rospy.impl.tcpros_base import DEFAULT_BUFF_SIZE
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import Trigger
+
+PATIENCE = 20.0  # [s]
+
+
+def wait_for(condition, what):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(what)
+        time.sleep(0.005)
+
+
+def service_header(master, name):
+    """Type and checksum that a service announces."""
+    host, port = rosgraph.network.parse_http_host_and_port(master.lookupService(name).replace("rosrpc", "http"))
+    with socket.create_connection((host, port), timeout=PATIENCE) as connection:
+        probe = {"probe": "1", "md5sum": "*", "callerid": rospy.get_name(), "service": name}
+        rosgraph.network.write_ros_handshake_header(connection, probe)
+        found = rosgraph.network.read_ros_handshake_header(connection, BytesIO(), DEFAULT_BUFF_SIZE)
+    return [found["type"], found["md5sum"]]
+
+
+rospy.init_node("client", disable_signals=True)
+found = {}
+
+# Connect with everything, as check_connections does: rospy refuses a peer with another checksum.
+master = rosgraph.Master("/client")
+publishers, subscribers, services = master.getSystemState()
+types = dict(master.getTopicTypes())
+served = "/dvrk"
+found["published"] = {name: types[name] for name, nodes in publishers if served in nodes and name != "/rosout"}
+found["subscribed"] = {name: types[name] for name, nodes in subscribers if served in nodes}
+found["services"] = {
+    name: service_header(master, name) for name, nodes in services if served in nodes and "logger" not in name
+}
+kinds = {name: get_message_class(kind) for name, kind in {**found["published"], **found["subscribed"]}.items()}
+found["checksums"] = {kind._type: kind._md5sum for kind in kinds.values()}
+events = []  # of all topics in the order of their arrival
+readers = [
+    rospy.Subscriber(name, kinds[name], lambda message, name=name: events.append((name, message)), tcp_nodelay=True)
+    for name in found["published"]
+]
+writers = {name: rospy.Publisher(name, kinds[name], queue_size=10) for name in found["subscribed"]}
+wait_for(lambda: all(r.get_num_connections() == 1 for r in readers), "publishers of the robot")
+wait_for(lambda: all(w.get_num_connections() == 1 for w in writers.values()), "subscribers of the robot")
+
+
+def received(topic, start=0):
+    return [message for name, message in events[start:] if name == f"/PSM1/{topic}"]
+
+
+def first(topic):
+    wait_for(lambda: received(topic), topic)
+    return received(topic)[0]
+
+
+def send(topic, message):
+    writers[f"/PSM1/{topic}"].publish(message)
+
+
+# Samples
+wait_for(lambda: len(received("measured_js")) > 10, "a stream of measured_js")
+found["names"] = first("measured_js").name
+found["stamps"] = [m.header.stamp.to_nsec() for m in received("measured_js")]
+state = first("operating_state")
+assert isinstance(state, OperatingState)
+found["first_state"] = [state.state, state.is_homed, state.is_busy]
+jacobian = first("body/jacobian")
+assert isinstance(jacobian, Float64MultiArray)
+found["jacobian"] = [*(d.size for d in jacobian.layout.dim), len(jacobian.data)]
+
+# A move
+goal = list(received("setpoint_js")[-1].position)
+goal[0] += 0.1
+goal[2] += 0.01
+begin = len(events)
+found["commanded"] = rospy.Time.now().to_nsec()
+send("move_jp", JointState(position=goal))
+wait_for(lambda: len(received("operating_state", begin)) >= 2, "busy and idle")
+found["busy"] = [m.is_busy for m in received("operating_state", begin)]
+found["state_stamps"] = [m.header.stamp.to_nsec() for m in received("operating_state", begin)]
+found["goal"] = goal
+found["setpoint_at_idle"] = list(received("setpoint_js")[-1].position)
+found["reached"] = list(received("measured_js")[-1].position)
+
+# Services
+local = received("local/setpoint_cp")[-1]
+assert isinstance(local, PoseStamped)
+forward = rospy.ServiceProxy("/PSM1/local/forward_kinematics", QueryForwardKinematics)
+answer = forward(jp=goal)
+found["forward"] = [answer.result, answer.message]
+found["forward_position"] = [answer.cp.position.x, answer.cp.position.y, answer.cp.position.z]
+found["local_position"] = [local.pose.position.x, local.pose.position.y, local.pose.position.z]
+answer = rospy.ServiceProxy("/PSM1/inverse_kinematics", QueryInverseKinematics)(cp=answer.cp, jp=goal)
+found["inverse"] = [answer.result, answer.message, list(answer.jp)]
+answer = forward(jp=[0.0] * 9)
+found["too_many"] = [answer.result, answer.message]
+answer = rospy.ServiceProxy("/PSM1/operating_state", TriggerOperatingState)().operating_state
+found["trigger"] = [answer.state, answer.is_homed]
+answer = rospy.ServiceProxy("/PSM1/crtk_version", Trigger)()
+found["version"] = [answer.success, answer.message]
+
+# Invalid commands, one after the other
+before = received("setpoint_js")[-1].position
+begin = len(events)
+pose = PoseStamped()
+pose.pose.orientation.w = math.nan
+for count, (topic, message) in enumerate(
+    [("move_jp", JointState(position=[math.nan] * 6)), ("servo_jp", JointState(position=[0.0])), ("servo_cp", pose)], 1
+):
+    send(topic, message)
+    wait_for(lambda count=count: len(received("warning", begin)) >= count, f"warning about {topic}")
+so_far = len(received("setpoint_js"))
+wait_for(lambda: len(received("setpoint_js")) > so_far + 2, "setpoints")
+found["warnings"] = [m.data for m in received("warning", begin)]
+assert all(isinstance(m, String) for m in received("warning", begin))
+found["moved_by_invalid"] = max(abs(a - b) for a, b in zip(received("setpoint_js")[-1].position, before, strict=True))
+print(json.dumps(found))
+rospy.signal_shutdown("done")

@@ -79,11 +79,12 @@ with plots.style():
     for what, first, names in (
         ("Tracking error", 1, JOINTS),
         ("Measured effort", 4, ("yaw [N m]", "pitch [N m]", "insertion [N]")),
+        ("Position", 7, ("yaw [rad]", "pitch [rad]", "insertion [m]")),
     ):
         figure = Figure(figsize=(8.0, 8.0))
         axes = figure.subplots(4, 1, sharex=True, height_ratios=(1, 1, 1, 0.6))
         for name, (rows, _) in cases.items():
-            on = rows[:, -1] == STATES.index("ENABLED")
+            on = (rows[:, -1] == STATES.index("ENABLED")) | (first == 7)
             for k in range(3):
                 axes[k].plot(rows[on, 0], rows[on, first + k], label=name)
             axes[3].step(rows[:, 0], rows[:, -1], where="post")
@@ -91,11 +92,12 @@ with plots.style():
             axis.set_ylabel(label)
             axis.axvline(FREED, color="grey", linestyle=":")
         if first == 1:  # errors of arms that still follow; the others leave the picture
-            for axis, most in zip(axes, (40.0, 60.0, 12.0), strict=False):
+            for axis, most in zip(axes, (16.0, 16.0, 2.5), strict=False):
                 axis.set_ylim(-most, most)
         axes[3].set_yticks(range(len(STATES)), STATES)
         axes[3].set_ylim(-0.3, 2.3)
         axes[3].set_xlabel("time [s]")
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-        report.add_figure(figure, f"{what} until the arm is in FAULT; it floats after the dotted line.")
+        until = "" if first == 7 else " until the arm is in FAULT"
+        report.add_figure(figure, f"{what}{until}. After the dotted line the arm floats on its gravity compensation.")
 print("report:", report.write_html("what_goes_wrong.html"))

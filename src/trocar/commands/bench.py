@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import typer
+
 from trocar.commands.options import JsonFile, option
 from trocar.commands.terminal import plain_errors, progress_bar, show_table
+from trocar.errors import check_known
 
 
 @plain_errors()
 def bench(
+    what: Annotated[
+        str, typer.Argument(metavar="[crtk]", help="crtk: the dVRK under its controllers.", show_default=False)
+    ] = "all",
     json_file: JsonFile = None,
     rounds: Annotated[int, option("N", "Repetitions; the median is reported.", min=1)] = 15,
 ) -> None:
@@ -22,16 +28,23 @@ def bench(
     _over_ is a ratio to the bare call (mj_step is MuJoCo's step, pinocchio the library calls on the same tree).
     The real-time factor is for a timestep of 1 ms. scene_cart_classic is three PSMs and an ECM in one model; its stereo
     images are 640 x 480 at 30 Hz, and left out where nothing can be rendered.
+
+    [bold]trocar bench crtk[/bold] runs a Classic dVRK of six arms under its 1500 Hz controllers: its real-time factor
+    while the arms hold and move, and the share of late cycles in real time beside that of a loop that does nothing.
     """
-    from trocar.bench import figures, scene_figures, step_figures
+    from trocar.bench import crtk_figures, figures, scene_figures, step_figures
     from trocar.files import check_writable, write_json
 
+    check_known("bench", ("all", "crtk"), what)
     check_writable(json_file)
     with progress_bar("bench") as progress:
-        found = figures(rounds=rounds, progress=progress)
-        for arm in ("ECM", "MTMR"):
-            found |= step_figures(arm, rounds=rounds)
-        found |= scene_figures("cart_classic", rounds=rounds)
+        if what == "crtk":
+            found = crtk_figures(rounds=rounds, progress=progress)
+        else:
+            found = figures(rounds=rounds, progress=progress)
+            for arm in ("ECM", "MTMR"):
+                found |= step_figures(arm, rounds=rounds)
+            found |= scene_figures("cart_classic", rounds=rounds)
     if json_file is not None:
         write_json(json_file, found)
     show_table("trocar bench", ("figure", "median"), [(name, f"{value:.4g}") for name, value in found.items()])

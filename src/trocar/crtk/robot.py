@@ -69,6 +69,7 @@ class Robot:
     Attributes:
         bus: every topic and service. devices: kind of interface by device name, such as {"PSM1": "PSM"}.
         controllers: of the arms, by name.
+        start_time: the robot's clock when it was switched on [ns].
         pace: how well a robot in real time keeps up.
         error: what ended the thread of a robot in real time, if anything did.
     """
@@ -92,6 +93,7 @@ class Robot:
         names = tuple(built.arms) if arms is None else tuple(arms)
         check_known("arm of the scene", built.arms, *names)
         epoch = time.time_ns() if self._factor else 0
+        self.start_time = epoch
         self._loop = ControlLoop(built, names, sensors or Sensors(), epoch, supported)
         self.bus: Bus = self._loop.bus
         self.devices: dict[str, str] = {}

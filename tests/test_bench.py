@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 
 import pytest
 
-from trocar.bench import batch_figures, figures, scene_figures, step_figures
+from trocar.bench import batch_figures, crtk_figures, figures, scene_figures, step_figures
+from trocar.crtk.controller.constants import PERIOD
+from trocar.crtk.pace import Pace
 from trocar.errors import TrocarError
 
 
@@ -82,3 +85,35 @@ def test_figures_of_a_batch_are_positive() -> None:
     assert {"c_step_us", "c_step_over_mj_step", "c_batch_over_mj_step", "c_two_threads_speedup"} <= set(found)
     assert all(math.isfinite(value) and value > 0 for value in found.values())
     assert found["c_step_over_mj_step"] == pytest.approx(found["c_call_us"] / found["mj_step_us"])
+
+
+def test_figures_of_a_dvrk_under_its_controllers_agree_with_each_other() -> None:
+    found = crtk_figures(rounds=1, seconds=0.02)
+    for state in ("holding", "moving"):
+        assert found[f"crtk_dvrk_cycle_{state}_us"] > 0
+        speed = found[f"crtk_dvrk_real_time_factor_{state}"]
+        assert speed == pytest.approx(1e6 / 1500 / found[f"crtk_dvrk_cycle_{state}_us"])
+    ours, bare = (found[f"crtk_dvrk_{loop}late_cycles_percent"] for loop in ("", "bare_loop_"))
+    assert 0 <= min(ours, bare) <= max(ours, bare) <= 100
+    assert found["crtk_dvrk_late_cycles_above_bare_loop_percentage_points"] == pytest.approx(ours - bare)
+    assert len(found) == 7
+    with pytest.raises(TrocarError, match="1 or more"):
+        crtk_figures(rounds=0)
+
+
+def test_a_cycle_that_begins_more_than_a_period_after_it_was_due_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, closing = [0.0], threading.Event()
+
+    def cycle() -> None:
+        clock[0] += 2.5 * PERIOD if pace.cycles == 2 else 0.0  # the second one takes long
+        if pace.cycles == 6:
+            closing.set()
+
+    def rest(seconds: float) -> None:
+        clock[0] += seconds
+
+    monkeypatch.setattr("trocar.crtk.pace.time.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("trocar.crtk.pace.time.sleep", rest)
+    pace = Pace()
+    pace.keep(cycle, closing)
+    assert (pace.cycles, pace.late) == (6, 2)

@@ -307,6 +307,16 @@ def test_bench_prints_and_writes_its_figures(monkeypatch: pytest.MonkeyPatch, tm
     assert call("bench", "--rounds", 0).exit_code == 2
 
 
+def test_bench_crtk_measures_the_dvrk_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(trocar.bench, "crtk_figures", lambda rounds, progress: {"crtk_dvrk_cycle_us": 100.0 * rounds})
+    result = call("bench", "crtk", "--rounds", 2, "--json", tmp_path / "bench.json")
+    assert result.exit_code == 0, result.output
+    assert json.loads((tmp_path / "bench.json").read_text()) == {"crtk_dvrk_cycle_us": 200.0}
+    refused = call("bench", "crkt")
+    assert refused.exit_code == 2
+    assert "crtk" in refused.stderr
+
+
 def test_version() -> None:
     assert re.fullmatch(r"trocar \d+\.\d+\.\d+\n", call("--version").stdout)
 

@@ -241,3 +241,17 @@ def test_the_whole_robot_has_its_devices_and_all_arms_move(robot, scene):
     for arm, start in zip(arms, starts, strict=True):
         moved = q_of(arm) - start
         assert (np.abs(moved - np.where(np.arange(len(start)) == 2, 0.01, 0.05)) < 0.045).all(), arm.name()
+
+
+def test_gravity_compensation_follows_the_model_it_is_given(robot):
+    robot = robot("PSM_Si")
+    hardware = robot.controllers["PSM_Si"].hardware
+    heavier = tr.load_mechanism("PSM_Si", added_mass=0.3)
+    psm = robot.psm("PSM_Si")
+    psm.free()
+    robot.run(0.02)
+    np.testing.assert_allclose(hardware.setpoint_effort(), hardware.sim.mechanism.gravity(hardware.q), atol=1e-3)
+    hardware.model = heavier
+    robot.run(0.02)
+    np.testing.assert_allclose(hardware.setpoint_effort(), heavier.gravity(hardware.q), atol=1e-3)
+    assert abs(heavier.gravity(hardware.q) - hardware.sim.mechanism.gravity(hardware.q)).max() > 1.0

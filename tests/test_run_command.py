@@ -134,3 +134,25 @@ def test_the_page_shows_the_robot_where_it_is_and_has_its_pedals():
         assert abs(drawing.data.xpos - before).max() > 0.02
         with watched(robot, 0) as url:
             assert url.startswith("http://127.0.0.1:")
+
+
+def test_the_page_shows_operating_states_and_the_latest_messages_first():
+    from trocar.commands.run_view import MESSAGES, status
+    from trocar.crtk import Robot
+
+    with Robot(ONE_ARM, start="ready") as robot:
+        psm = robot.psm("PSM1")
+        assert re.search(r"PSM1: <b[^>]*>ENABLED</b> homed<", status(robot))
+        psm.state_command("<b>dance")
+        robot.run(0.5)
+        assert re.search(r"0\.0 s <b[^>]*>warning</b> PSM1: &lt;b&gt;dance doesn", status(robot))
+        q, _ = psm.setpoint_jp()
+        psm.servo_jp(q + np.array([0.8, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        robot.run(0.01)
+        page = status(robot)
+        assert re.search(r"PSM1: <b[^>]*>FAULT</b>", page)
+        assert 0 < page.index("PID: tracking error, mask: 1 0 0 0 0 0 0") < page.index("dance")
+        for _ in range(MESSAGES + 3):
+            psm.state_command("resume")
+        robot.run(0.01)
+        assert status(robot).count(" s <b") == MESSAGES

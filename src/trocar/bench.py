@@ -10,6 +10,7 @@ and the median over the rounds is reported. A figure's name says how it is made 
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -25,6 +26,9 @@ from trocar import batch
 from trocar.appearance.endoscope_camera import StereoEndoscope
 from trocar.arms.parameters import Dahl, Drive, Parameters, load_parameters
 from trocar.control import JointPD, hold
+from trocar.crtk import Robot
+from trocar.crtk.controller.constants import FREQUENCY, PERIOD
+from trocar.crtk.pace import Pace
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.mechanics.pinocchio_tree import PinocchioTree
@@ -36,6 +40,8 @@ Call = Callable[[], object]
 
 TIMESTEP = 1e-3  # [s]
 STEREO_RATE = 30.0  # pairs of images [1/s]
+TURN = 0.25  # between two reversals of the moving arms of a dVRK [s]
+SWING = 0.1  # of their first joint to either side [rad]
 
 FIGURES = (
     ("mj_step_us", "step_us", "step_over_mj_step", "real_time_factor"),
@@ -181,6 +187,84 @@ def _rollout(arms: batch.BatchArms, q: Array, tau: Array, steps: int) -> TimedCa
     """Steps of a batch that is held in place."""
     state = arms.state(q)
     return TimedCall(lambda: arms.rollout(state, tau, TIMESTEP, steps, log=False), steps * q.shape[1])
+
+
+def crtk_figures(
+    name: str = "dvrk", rounds: int = 5, seconds: float = 2.0, progress: Callable[[float], None] | None = None
+) -> dict[str, float]:
+    """Speed of a dVRK under its 1500 Hz controllers, and the cycles that are late in real time.
+
+    Every round times `seconds` of simulated time while all arms hold and while all move, then runs the moving robot and
+    a loop that does nothing in real time for as long each. A cycle is late that begins more than a period after it was
+    due. Speeds are medians over the rounds, shares of late cycles are over all rounds.
+    """
+    if rounds < 1 or not (np.isfinite(seconds) and seconds >= PERIOD):
+        raise TrocarError(f"rounds must be 1 or more and seconds {PERIOD:.2g} or more, got {rounds} and {seconds}")
+    scene = load_scene(name, timestep=PERIOD)
+    us: dict[str, list[float]] = {"holding": [], "moving": []}
+    paces: dict[str, list[Pace]] = {"dvrk": [], "bare_loop": []}
+    for i in range(rounds):
+        for state, times in us.items():
+            scene.reset()
+            robot = Robot(scene, start="ready", speed="stepped")
+            times.append(_cycle_us(robot, seconds, moving=state == "moving"))
+        scene.reset()
+        with Robot(scene, start="ready", speed="real") as robot:
+            for turn, span in enumerate(_turns(seconds)):
+                _swing(robot, turn)
+                time.sleep(span)
+        if robot.error is not None:
+            raise TrocarError(f"the robot has stopped: {robot.error!r}")
+        paces["dvrk"].append(robot.pace)
+        paces["bare_loop"].append(_bare_pace(seconds))
+        if progress is not None:
+            progress((i + 1) / rounds)
+    late = {case: 100.0 * sum(p.late for p in of) / max(1, sum(p.cycles for p in of)) for case, of in paces.items()}
+    median = {state: float(np.median(times)) for state, times in us.items()}
+    found = {f"cycle_{state}_us": value for state, value in median.items()}
+    found |= {f"real_time_factor_{state}": PERIOD * 1e6 / value for state, value in median.items()}
+    found |= {"late_cycles_percent": late["dvrk"], "bare_loop_late_cycles_percent": late["bare_loop"]}
+    found["late_cycles_above_bare_loop_percentage_points"] = late["dvrk"] - late["bare_loop"]
+    return {f"crtk_{name}_{figure}": value for figure, value in found.items()}
+
+
+def _turns(seconds: float) -> list[float]:
+    """Times between the reversals of moving arms [s]."""
+    whole = int(seconds / TURN)
+    return [TURN] * whole + ([seconds - whole * TURN] if seconds > whole * TURN else [])
+
+
+def _swing(robot: Robot, turn: int) -> None:
+    """Send the first joint of all arms to the other side."""
+    way = SWING if turn == 0 else 2.0 * SWING
+    for name in robot.controllers:
+        arm = robot.arm(name)
+        arm.move_jr(way * (-1.0) ** turn * np.eye(robot.controllers[name].n_tip)[0])
+
+
+def _cycle_us(robot: Robot, seconds: float, *, moving: bool) -> float:
+    """Microseconds per control cycle of all arms."""
+    cycles, elapsed = 0, 0.0
+    for turn, span in enumerate(_turns(seconds)):
+        if moving:
+            _swing(robot, turn)
+        count = max(1, round(span * FREQUENCY))
+        start = time.perf_counter()
+        robot.step(count)
+        elapsed += time.perf_counter() - start
+        cycles += count
+    return 1e6 * elapsed / cycles
+
+
+def _bare_pace(seconds: float) -> Pace:
+    """A loop of the controllers' rate that does nothing, in its own thread."""
+    pace, closing = Pace(), threading.Event()
+    thread = threading.Thread(target=pace.keep, args=(lambda: None, closing), daemon=True)
+    thread.start()
+    time.sleep(seconds)
+    closing.set()
+    thread.join()
+    return pace
 
 
 def _figures(names: Iterable[str], us: dict[str, Array], prefix: str = "") -> dict[str, float]:

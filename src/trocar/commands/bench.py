@@ -14,7 +14,12 @@ from trocar.errors import TrocarError, check_known
 @plain_errors()
 def bench(
     what: Annotated[
-        str, typer.Argument(metavar="[batch]", help="batch: only the generated steps of many arms.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="[batch|crtk]",
+            help="batch: only the generated steps of many arms. crtk: only the dVRK under its controllers.",
+            show_default=False,
+        ),
     ] = "",
     json_file: JsonFile = None,
     rounds: Annotated[int, option("N", "Repetitions; the median is reported.", min=1)] = 15,
@@ -32,19 +37,24 @@ def bench(
 
     [bold]trocar bench batch[/bold] times steps in generated code: c_step_us within a rollout of one arm,
     c_step_over_mj_step called from Python, c_batch per arm in a batch of 4,096 on one core, and JAX if it is installed.
+
+    [bold]trocar bench crtk[/bold] runs a Classic dVRK of six arms under its 1500 Hz controllers: its real-time factor
+    while the arms hold and move, and the share of late cycles in real time beside that of a loop that does nothing.
     """
-    from trocar.bench import batch_figures, figures, scene_figures, step_figures
+    from trocar.bench import batch_figures, crtk_figures, figures, scene_figures, step_figures
     from trocar.files import check_writable, write_json
 
     if what:
-        check_known("figures of bench:", ("batch",), what)
-    if gpu and not what:
+        check_known("figures of bench:", ("batch", "crtk"), what)
+    if gpu and what != "batch":
         raise TrocarError("--gpu goes with batch: trocar bench batch --gpu")
     check_writable(json_file)
     with progress_bar("bench") as progress:
-        if what:
+        if what == "batch":
             found = batch_figures(rounds=rounds, gpu=gpu)
             progress(1.0)
+        elif what == "crtk":
+            found = crtk_figures(rounds=rounds, progress=progress)
         else:
             found = figures(rounds=rounds, progress=progress)
             for arm in ("ECM", "MTMR"):

@@ -1,4 +1,4 @@
-"""The page of `trocar run --view`: the robot of a script, to look at, and its pedals."""
+"""The page of `trocar run --view`: the robot of a script, its operating states and messages, and its pedals."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trocar.crtk.interface import PEDALS
-from trocar.crtk.messages import Joy
+from trocar.crtk.messages import Joy, OperatingState, String
 from trocar.errors import TrocarError
 
 if TYPE_CHECKING:
@@ -21,11 +22,13 @@ if TYPE_CHECKING:
 PERIOD = 1 / 30  # real time between two pictures [s]
 AWAY = 1.1  # of the camera from the middle of the bases, beyond the farthest of them [m]
 DIRECTION = np.array([0.45, 0.8, 0.35])  # from there to the camera
+MESSAGES = 8  # shown, the latest first
+COLOURS = {"FAULT": "#c92a2a", "error": "#c92a2a", "PAUSED": "#e67700", "warning": "#e67700", "ENABLED": "#2b8a3e"}
 
 
 @contextmanager
 def watched(robot: Robot, port: int) -> Iterator[str]:
-    """A page that follows a robot and has its pedals; gives its address."""
+    """A page that follows a robot, shows its states and messages and has its pedals; gives its address."""
     try:
         from trocar.viewer.model_drawing import ModelDrawing
         from trocar.viewer.server import address, serve, stop
@@ -41,10 +44,13 @@ def watched(robot: Robot, port: int) -> Iterator[str]:
     server.initial_camera.look_at = tuple(centre)
     server.gui.configure_theme(show_share_button=False, show_logo=False)
     server.gui.set_panel_label("trocar run")
+    panel = server.gui.add_html(status(robot))
     server.gui.add_markdown("Pedals")
     add_pedals(server.gui, robot)
     closing = threading.Event()
-    thread = threading.Thread(target=_follow, args=(robot, drawing, closing), name="trocar-run-view", daemon=True)
+    thread = threading.Thread(
+        target=_follow, args=(robot, drawing, panel, closing), name="trocar-run-view", daemon=True
+    )
     thread.start()
     try:
         yield address(server)
@@ -68,9 +74,38 @@ def _press(robot: Robot, pedal: str, event: Any) -> None:
     robot.bus.publish(f"console/emulate_{pedal}", Joy(buttons=(button,)))
 
 
-def _follow(robot: Robot, drawing: ModelDrawing, closing: threading.Event) -> None:
+def _follow(robot: Robot, drawing: ModelDrawing, panel: Any, closing: threading.Event) -> None:
     while not closing.wait(PERIOD):
         show(robot, drawing)
+        text = status(robot)
+        if text != panel.content:
+            panel.content = text
+
+
+def status(robot: Robot) -> str:
+    """Operating states of the arms and the latest warnings and errors, as HTML."""
+    begin = robot.start_time
+    states, said = [], []
+    with robot.bus.lock:
+        for name in robot.controllers:
+            state = robot.bus.read(f"{name}/operating_state")
+            assert isinstance(state, OperatingState)
+            flags = [word for word, on in (("homed", state.is_homed), ("busy", state.is_busy)) if on]
+            states.append(f"{escape(name)}: {_coloured(state.state, state.state)} {' '.join(flags)}")
+        for name in robot.devices:
+            for kind in ("warning", "error"):
+                if f"{name}/{kind}" in robot.bus.topics:
+                    said += [(message, kind) for message in robot.bus.history(f"{name}/{kind}")]
+    said.sort(key=lambda entry: entry[0].stamp, reverse=True)
+    lines = []
+    for message, kind in said[:MESSAGES]:
+        assert isinstance(message, String)
+        lines.append(f"{1e-9 * (message.stamp - begin):.1f} s {_coloured(kind, kind)} {escape(message.value)}")
+    return '<div style="padding: 0.5em 1em; font-size: 85%">' + "<br>".join([*states, *lines]) + "</div>"
+
+
+def _coloured(word: str, text: str) -> str:
+    return f'<b style="color: {COLOURS.get(word, "inherit")}">{text}</b>'
 
 
 def show(robot: Robot, drawing: ModelDrawing) -> None:

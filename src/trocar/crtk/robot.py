@@ -32,6 +32,7 @@ from trocar.crtk.controller.psm import PSMController
 from trocar.crtk.controller.sensors import Sensors
 from trocar.crtk.controller.set_up_joints import SetUpJoints
 from trocar.crtk.interface import INTERFACES, RATE
+from trocar.crtk.pace import Pace
 from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.simulation import Scene, load_scene
 from trocar.spatial import Array, pose
@@ -45,7 +46,6 @@ CONTROLLERS: dict[str, type[ArmController]] = {
 PUBLISHED = round(FREQUENCY / RATE)  # cycles between two samples of a state topic
 CHECKED = 3  # cycles between two looks at a condition that is waited for
 REST = 0.001  # of a waiting thread in real time [s]
-MOST_LAG = 0.1  # real time that is caught up [s]
 
 # Bases of the masters in the display frame HRSV (X left, Y up, Z away), of the dVRK's console configuration.
 R_HRSV_MASTER = np.array([[-1.0, 0.0, 0.0], [0.0, np.sqrt(0.75), 0.5], [0.0, 0.5, -np.sqrt(0.75)]])
@@ -69,6 +69,8 @@ class Robot:
     Attributes:
         bus: every topic and service. devices: kind of interface by device name, such as {"PSM1": "PSM"}.
         controllers: of the arms, by name.
+        start_time: the robot's clock when it was switched on [ns].
+        pace: how well a robot in real time keeps up.
         error: what ended the thread of a robot in real time, if anything did.
     """
 
@@ -85,11 +87,13 @@ class Robot:
         if start not in ("off", "ready"):
             raise UnknownName("start", start, ("off", "ready"))
         self._factor = _factor(speed)
+        self.pace = Pace(self._factor)
         self._stepped = speed == "stepped"
         built = scene if isinstance(scene, Scene) else load_scene(scene, timestep=PERIOD)
         names = tuple(built.arms) if arms is None else tuple(arms)
         check_known("arm of the scene", built.arms, *names)
         epoch = time.time_ns() if self._factor else 0
+        self.start_time = epoch
         self._loop = ControlLoop(built, names, sensors or Sensors(), epoch, supported)
         self.bus: Bus = self._loop.bus
         self.devices: dict[str, str] = {}
@@ -279,17 +283,8 @@ class Robot:
                 self.bus.publish_states()
 
     def _play(self) -> None:
-        """Real time: take the cycles that are due, then rest."""
         try:
-            due, last = 0.0, time.perf_counter()
-            while not self._closing.is_set():
-                now = time.perf_counter()
-                due = min(due + (now - last) * self._factor, MOST_LAG * self._factor)
-                last = now
-                while due >= PERIOD and not self._closing.is_set():
-                    self._cycle()
-                    due -= PERIOD
-                time.sleep(REST / 2)
+            self.pace.keep(self._cycle, self._closing)
         except BaseException as error:
             self.error = error
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trocar.mechanics import Mechanism
 from trocar.simulation import SimulatedArm
 from trocar.spatial import Array
 
@@ -20,6 +21,7 @@ class Hardware:
 
     Attributes:
         name, bus: of the device. arm: facts. sim: the simulated arm, for the truth. part: its actuators in the loop.
+        model: what gravity compensation takes the arm for. Default (None): the model of the simulated arm.
     """
 
     def __init__(self, name: str, loop: ControlLoop, part: slice) -> None:
@@ -35,6 +37,7 @@ class Hardware:
         self._q_ref, self._dq_ref, self._given = servo.q_ref[part], servo.dq_ref[part], servo.effort[part]
         self._fed, self._on, self._in_effort = servo.feed_forward[part], servo.on[part], servo.in_effort[part]
         self._feeds = False
+        self.model: Mechanism | None = None
         self._q: Array = np.zeros(self.arm.n)
         self._q_cycle = -1
 
@@ -79,8 +82,8 @@ class Hardware:
         return tau + self.sim.mechanism.effort_bias if self._loop.options.bias else tau
 
     def gravity(self) -> Array:
-        """Efforts (n,) that hold the arm against gravity and springs, by the model of the simulated arm."""
-        return self.sim.mechanism.gravity(self.q)
+        """Efforts (n,) that hold the arm against gravity and springs, by the model."""
+        return (self.model or self.sim.mechanism).gravity(self.q)
 
     def calibrate(self) -> None:
         """Bias the encoders from the potentiometers."""

@@ -12,6 +12,8 @@ from tests.crtk_robot import started
 from trocar.cli import app
 from trocar.crtk import messages as m
 from trocar.crtk.conformance import CHECKS, Permission, Subject, examine
+from trocar.crtk.standins.launcher import run_script
+from trocar.crtk.standins.session import Session
 
 ONE_ARM = Path(__file__).parent / "run_scripts" / "psm1.toml"
 BUSY = {"move_busy", "zero_length_move", "replaced_goal"}
@@ -154,7 +156,7 @@ def test_zero_length_moves_that_are_skipped_fail_their_check_alone(monkeypatch):
             begin(goal)
 
     monkeypatch.setattr(arm, "begin_move", only_if_far)
-    assert failed(robot) == {"zero_length_move"}
+    assert failed(robot, permission=Permission.motion) == {"zero_length_move"}
 
 
 def test_unclipped_limits_fail_clipping_alone(monkeypatch):
@@ -168,7 +170,7 @@ def test_a_goal_that_does_not_replace_the_running_one_fails_its_check_alone(monk
     arm = robot.controllers["PSM"]
     begin = arm.begin_move
     monkeypatch.setattr(arm, "begin_move", lambda goal: None if arm.trajectory.active else begin(goal))
-    assert failed(robot) == {"replaced_goal"}
+    assert failed(robot, permission=Permission.motion) == {"replaced_goal"}
 
 
 def test_wrong_content_that_is_ignored_without_a_warning_fails_its_check_alone(monkeypatch):
@@ -176,7 +178,7 @@ def test_wrong_content_that_is_ignored_without_a_warning_fails_its_check_alone(m
     states = robot.controllers["PSM"].states
     warning = states.warning
     monkeypatch.setattr(states, "warning", lambda text: None if "expected" in text else warning(text))
-    assert failed(robot) == {"wrong_content"}
+    assert failed(robot, permission=Permission.motion) == {"wrong_content"}
 
 
 def test_a_paused_arm_that_ignores_moves_without_a_warning_fails_its_check_alone(monkeypatch):
@@ -184,7 +186,7 @@ def test_a_paused_arm_that_ignores_moves_without_a_warning_fails_its_check_alone
     arm = robot.controllers["PSM"]
     ready = arm.ready
     monkeypatch.setattr(arm, "ready", lambda *a: False if arm.substate == "PAUSED" else ready(*a))
-    assert failed(robot) == {"wrong_state"}
+    assert failed(robot, permission=Permission.motion) == {"wrong_state"}
 
 
 def test_a_setpoint_velocity_in_degrees_fails_velocities_alone(monkeypatch):
@@ -192,7 +194,7 @@ def test_a_setpoint_velocity_in_degrees_fails_velocities_alone(monkeypatch):
     line = robot.bus._lines["PSM/setpoint_js"]
     source = line.source
     monkeypatch.setattr(line, "source", lambda: replace(js := source(), velocity=57.3 * js.velocity))
-    assert failed(robot) == {"velocities"}
+    assert failed(robot, permission=Permission.motion) == {"velocities"}
 
 
 @pytest.mark.parametrize(
@@ -270,3 +272,24 @@ def test_a_handle_made_at_the_moment_of_a_state_is_busy_until_its_own_move_has_e
     assert handle.wait()
     assert not handle.is_busy()
     np.testing.assert_allclose(psm.setpoint_jp()[0], q + [0.02, 0, 0, 0, 0, 0], atol=1e-9)
+
+
+def test_a_handle_of_the_stand_in_starts_after_a_state_of_the_same_moment_too(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import crtk, dvrk\n"
+        "from trocar.crtk.standins.session import current\n"
+        "arm = dvrk.psm(crtk.ral('x'), 'PSM')\n"
+        "q, t = arm.setpoint_jp()\n"
+        "q[0] += 0.02\n"
+        "current().robot.controllers['PSM'].states.publish()\n"
+        "handle = arm.move_jp(q)\n"
+        "assert handle.is_busy()\n"
+        "assert handle.wait()\n"
+        "assert not handle.is_busy()\n"
+    )
+    session = Session(started("PSM"))
+    try:
+        assert run_script(session, script, [], None) == 0
+    finally:
+        session.close()

@@ -189,6 +189,54 @@ def test_a_paused_arm_that_ignores_moves_without_a_warning_fails_its_check_alone
     assert failed(robot, permission=Permission.motion) == {"wrong_state"}
 
 
+def without_state_command(robot, monkeypatch, word, instead):
+    """Let an arm do something else for one state command."""
+    arm = robot.controllers["PSM"]
+    obey = arm.state_command
+    monkeypatch.setattr(arm, "state_command", lambda given: instead(arm) if given == word else obey(given))
+
+
+@pytest.mark.parametrize(
+    ("word", "instead", "check"),
+    [
+        ("home", lambda arm: None, "repeated_commands"),
+        ("pause", lambda arm: arm.states.set("PAUSED", homed=False), "pause_and_resume"),
+    ],
+)
+def test_a_wrong_transition_fails_its_check(word, instead, check, monkeypatch):
+    robot = started("PSM")
+    without_state_command(robot, monkeypatch, word, instead)
+    assert check in failed(robot, permission=Permission.motion)
+
+
+def test_a_servo_command_that_makes_the_arm_busy_fails_its_check_alone(monkeypatch):
+    robot = started("PSM")
+    arm = robot.controllers["PSM"]
+    servo = arm.servo_jp
+
+    def busy_servo(*arguments):
+        servo(*arguments)
+        arm.states.set(busy=True)
+        arm.states.set(busy=False)
+
+    monkeypatch.setattr(arm, "servo_jp", busy_servo)
+    assert failed(robot, permission=Permission.motion) == {"servo_is_idle"}
+
+
+def test_valid_data_of_an_arm_that_is_off_fail_power_cycle_alone(monkeypatch):
+    robot = started("PSM")
+    line = robot.bus._lines["PSM/measured_js"]
+    source = line.source
+    monkeypatch.setattr(line, "source", lambda: replace(source(), stamp=robot.now))
+    assert failed(robot) == {"power_cycle"}
+
+
+def test_half_the_rate_fails_rates_alone(monkeypatch):
+    robot = started("PSM")
+    monkeypatch.setattr("trocar.crtk.robot.PUBLISHED", 30)
+    assert failed(robot, permission=Permission.read) == {"rates"}
+
+
 def test_a_setpoint_velocity_in_degrees_fails_velocities_alone(monkeypatch):
     robot = started("PSM")
     line = robot.bus._lines["PSM/setpoint_js"]

@@ -15,6 +15,7 @@ from rich.console import Console
 from trocar.commands.bench import bench
 from trocar.commands.calibrate import calibrate
 from trocar.commands.compare import compare
+from trocar.commands.crtk_check import crtk_check
 from trocar.commands.excite import excite
 from trocar.commands.export import export
 from trocar.commands.fetch import fetch
@@ -109,6 +110,7 @@ for panel, commands in {
 # Whatever follows the script is its own, options included.
 app.command(rich_help_panel="Run your own scripts", context_settings={"allow_interspersed_args": False})(run)
 app.command(rich_help_panel="Run your own scripts")(serve)
+app.command(rich_help_panel="Run your own scripts")(crtk_check)
 
 
 @app.command(rich_help_panel="Check against the literature")

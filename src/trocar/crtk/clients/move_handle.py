@@ -5,14 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trocar.crtk.clients.device import StatefulDevice
+    from trocar.crtk.clients.device import Clock, StatefulDevice
+
+
+def time_of_command(robot: Clock, state_topic: str) -> int:
+    """Time [ns] that separates the operating states before a command sent now from those after it.
+
+    In fast time a state may have been published at this very moment, with a stamp beyond the clock: it is older than
+    the command.
+    """
+    last = robot.bus.read(state_topic)
+    return max(robot.now, 0 if last is None else last.stamp)
 
 
 class MoveHandle:
     """Returned by the move commands of an arm; refers to the time of the command."""
 
     def __init__(self, device: StatefulDevice) -> None:
-        self._device, self._start = device, device.robot.now
+        self._device = device
+        self._start = time_of_command(device.robot, f"{device.name()}/operating_state")
 
     def wait(self, is_busy: bool = False, timeout: float = 30.0) -> bool:
         """Wait until the motion has ended, or with is_busy=True until it has begun; False after `timeout` [s]."""

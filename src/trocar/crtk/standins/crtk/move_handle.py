@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from trocar.crtk.clients.move_handle import time_of_command
 from trocar.crtk.standins.ros_time import Time
 from trocar.crtk.standins.session import current
 
@@ -13,9 +14,7 @@ class wait_move_handle:
 
     def __init__(self, class_instance: Any, ral: Any = None) -> None:
         self._instance = class_instance
-        # in fast mode a state may have been published at this very moment: it is older than the command
-        last = current().bus.read(class_instance.operating_state_topic)
-        self._start = Time.of(max(current().now, 0 if last is None else last.stamp))
+        self._start = Time.of(time_of_command(current(), class_instance.operating_state_topic))
 
     def wait(self, is_busy: bool = False, timeout: float = 30.0) -> bool:
         """Wait for the end of the motion, or with is_busy=True for its beginning; False after `timeout` [s]."""

@@ -1,0 +1,79 @@
+"""`trocar crtk-check`: conformance of arms to the dVRK's interface."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trocar.commands.options import check_positive, flag, option
+from trocar.commands.terminal import plain_errors, show_table, status_line
+from trocar.errors import TrocarError, check_known
+
+METRES_PER_RADIAN = 0.1  # --amplitude 0.05 is 0.05 rad or 5 mm
+COLOURS = {"passed": "green", "failed": "red", "skipped": "yellow"}
+
+
+@plain_errors()
+def crtk_check(
+    scene: Annotated[str, option("NAME", "dvrk, dvrk_si or a .toml file.")] = "dvrk",
+    arms: Annotated[
+        list[str] | None, option("ARM", "Arm to check; can be repeated. Default: all arms of the scene.")
+    ] = None,
+    allow_motion: Annotated[bool, flag("Send commands that move the arms.", "--allow-motion")] = False,
+    amplitude: Annotated[
+        float, option("RAD", "Largest motion of a joint; a tenth of it in metres for prismatic joints.")
+    ] = 0.05,
+    unbounded: Annotated[
+        bool,
+        flag("With --allow-motion: also move to a joint limit, power off and home.", "--unbounded"),
+    ] = False,
+    json_file: Annotated[Path | None, option("FILE", "Write the results to FILE.", "--json")] = None,
+) -> None:
+    """Check that arms behave as the dVRK's interface (CRTK) requires.
+
+    Example: [bold]trocar crtk-check --arms PSM1 --allow-motion --json results.json[/bold]
+
+    Topics, services, sizes, units, frames, stamps, latching, kinematics; with --allow-motion also states, moves and
+    refusals. Checks that are not permitted are listed as skipped. The arms are simulated, enabled and homed.
+    Exit status 1 if a check fails.
+    """
+    from trocar.crtk import Robot
+    from trocar.crtk.conformance import Permission, Result, Subject, examine
+    from trocar.files import check_writable, write_json
+
+    check_positive(amplitude=amplitude)
+    if unbounded and not allow_motion:
+        raise TrocarError("--unbounded needs --allow-motion")
+    check_writable(json_file)
+    permission = Permission.unbounded if unbounded else Permission.motion if allow_motion else Permission.read
+    results: list[Result] = []
+    with Robot(scene, start="ready") as robot, status_line("crtk-check") as show:
+        chosen = tuple(dict.fromkeys(arms or robot.controllers))
+        check_known("arm of the scene", robot.controllers, *chosen)
+        for name in chosen:
+            arm = robot.controllers[name].arm
+            limits = arm.lower[: arm.tip_joints], arm.upper[: arm.tip_joints]
+            subject = Subject(robot, name, robot.devices[name], limits, amplitude, METRES_PER_RADIAN * amplitude)
+            for result in examine(subject, permission):
+                show(f"{name}: {result.check}")
+                results.append(result)
+            subject.close()
+    count = Counter(result.status for result in results)
+    summary = {status: count[status] for status in COLOURS}
+    if json_file is not None:
+        write_json(json_file, {"scene": scene, "summary": summary, "results": [r.as_dict() for r in results]})
+    show_table(
+        "trocar crtk-check",
+        ("arm", "check", "result", "reason, or what was required"),
+        [
+            (r.arm, r.check, f"[{COLOURS[r.status]}]{r.status}[/]", (r.reason or r.requirement).replace("[", r"\["))
+            for r in results
+        ],
+        left=(0, 1, 2, 3),
+    )
+    typer.echo(", ".join(f"{number} {status}" for status, number in summary.items()))
+    if summary["failed"]:
+        raise typer.Exit(1)

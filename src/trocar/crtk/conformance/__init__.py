@@ -1,0 +1,17 @@
+"""Conformance to the dVRK's interface as named checks, for any implementation of the bus.
+
+    from trocar import crtk
+    from trocar.crtk.conformance import Permission, Subject, examine
+
+    robot = crtk.Robot("psm", start="ready")
+    for result in examine(Subject(robot, "PSM", "PSM"), Permission.read):
+        print(result.check, result.status, result.reason)
+
+The checks use nothing but a bus (`AnyBus`) and a clock. With `Permission.read` they send no command; checks that
+would are skipped with the reason.
+"""
+
+from trocar.crtk.conformance.check import CHECKS, Check, Permission, Result, examine
+from trocar.crtk.conformance.subject import AnyBus, Connection, Subject
+
+__all__ = ["CHECKS", "AnyBus", "Check", "Connection", "Permission", "Result", "Subject", "examine"]

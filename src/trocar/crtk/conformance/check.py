@@ -1,0 +1,98 @@
+"""Checks with their names and results, and the run over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from enum import IntEnum
+from typing import Any
+
+from trocar.crtk.conformance import kinematics, motion, reading, states
+from trocar.crtk.conformance.subject import Failed, Skipped, Subject
+
+PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+
+
+class Permission(IntEnum):
+    """How far the checks may go: read only; move within the amplitude; also to a joint limit, power off and homing."""
+
+    read = 0
+    motion = 1
+    unbounded = 2
+
+
+NEEDED = {
+    Permission.motion: "sends commands that may move the arm",
+    Permission.unbounded: "moves the arm beyond the amplitude or switches it off",
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One requirement; `run` raises if the arm does not meet it."""
+
+    name: str
+    needs: Permission
+    run: Callable[[Subject], None]
+
+    @property
+    def requirement(self) -> str:
+        """First line of the docstring."""
+        return (self.run.__doc__ or "").strip().partition("\n")[0]
+
+
+@dataclass(frozen=True)
+class Result:
+    """Outcome of a check of an arm: passed, failed or skipped, with the reason of the last two."""
+
+    arm: str
+    check: str
+    requirement: str
+    status: str
+    reason: str = ""
+
+    def as_dict(self) -> dict[str, str]:
+        return asdict(self)
+
+
+def _checks(needs: Permission, *functions: Callable[[Subject], None]) -> tuple[Check, ...]:
+    return tuple(Check(function.__name__, needs, function) for function in functions)
+
+
+# The stamps of the operating states come last: they are judged over the whole run.
+CHECKS = (
+    *_checks(Permission.read, reading.topics, reading.services, reading.sizes, reading.units, reading.frames),
+    *_checks(Permission.read, reading.latching, reading.state_stamps, reading.rates),
+    *_checks(Permission.read, kinematics.forward, kinematics.inverse, kinematics.jacobian),
+    *_checks(Permission.motion, motion.wrong_content, motion.servo_is_idle, motion.move_busy, motion.zero_length_move),
+    *_checks(Permission.motion, motion.replaced_goal, motion.velocities),
+    *_checks(Permission.motion, states.repeated_commands, states.pause_and_resume, states.wrong_state),
+    *_checks(Permission.unbounded, motion.clipping, states.power_cycle),
+    *_checks(Permission.read, reading.operating_state_stamps),
+)
+
+
+def examine(subject: Subject, permission: Permission = Permission.read) -> Iterator[Result]:
+    """Results of all checks of an arm, in their order."""
+    for check in CHECKS:
+        status, reason = _outcome(check, subject, permission)
+        yield Result(subject.arm, check.name, check.requirement, status, reason)
+
+
+def _outcome(check: Check, subject: Subject, permission: Permission) -> tuple[str, str]:
+    if check.needs > permission:
+        return SKIPPED, f"not permitted: {NEEDED[check.needs]}"
+    try:
+        if check.needs > Permission.read and not subject.ready:
+            state: Any = subject.state
+            return SKIPPED, f"the arm is not enabled, homed and idle: {state.state}, is_homed={state.is_homed}"
+        check.run(subject)
+    except Skipped as skipped:
+        return SKIPPED, str(skipped)
+    except Failed as failed:
+        return FAILED, str(failed)
+    except Exception as error:  # an implementation may answer with anything; the other checks go on
+        return FAILED, f"{type(error).__name__}: {error}"
+    finally:
+        subject.end_check()
+    return PASSED, ""

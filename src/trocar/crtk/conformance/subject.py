@@ -1,0 +1,182 @@
+"""The arm that is checked, seen through a bus and a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from trocar.crtk.interface import INTERFACES, Topic
+from trocar.crtk.messages import JointState, Message, OperatingState, String
+from trocar.errors import check_known
+from trocar.spatial import Array
+
+ANSWER = 0.5  # longest time until a command shows an effect [s]
+LONGEST = 30.0  # of a motion [s]
+REST = 0.05  # without change of the setpoint: a motion has ended [s]
+
+
+class AnyBus(Protocol):
+    """What the checks need of a bus; `trocar.crtk.Bus` is one."""
+
+    @property
+    def topics(self) -> Mapping[str, Topic]: ...
+
+    @property
+    def services(self) -> Collection[str]: ...
+
+    def publish(self, name: str, message: Message) -> Any: ...
+
+    def read(self, name: str) -> Message | None: ...
+
+    def subscribe(self, name: str, callback: Callable[[Message], None]) -> Any:
+        """Begin with the last message; the value has a method `close`."""
+
+    def call(self, service: str, *arguments: Any) -> Any: ...
+
+
+class Connection(Protocol):
+    """A bus and a way to wait by the clock of the robot."""
+
+    @property
+    def bus(self) -> AnyBus: ...
+
+    def wait_for(self, condition: Callable[[], bool], timeout: float) -> bool: ...
+
+
+class Failed(Exception):
+    """A requirement that the arm does not meet; the text says what was seen."""
+
+
+class Skipped(Exception):
+    """A check that cannot be made here; the text says why."""
+
+
+def require(condition: Any, reason: str) -> None:
+    if not condition:
+        raise Failed(reason)
+
+
+class Subject:
+    """One arm.
+
+    Args:
+        robot: bus and clock. arm: name of the device. kind: of its interface, such as "PSM".
+        limits: lower and upper joint limits [rad, m], if they are known.
+        rotation, translation: amplitude of motions of revolute [rad] and prismatic [m] joints.
+
+    Attributes:
+        states: every operating state received, oldest first.
+    """
+
+    def __init__(
+        self,
+        robot: Connection,
+        arm: str,
+        kind: str,
+        limits: tuple[Array, Array] | None = None,
+        rotation: float = 0.05,
+        translation: float = 0.005,
+    ) -> None:
+        check_known("kind of arm", ("ARM", "PSM", "ECM", "MTM"), kind)
+        self.robot, self.arm, self.kind, self.interface = robot, arm, kind, INTERFACES[kind]
+        self.limits, self.rotation, self.translation = limits, rotation, translation
+        self._open: list[Any] = []
+        self.states: list[OperatingState] = self.heard("operating_state")
+        self._lasting = self._open.pop()
+
+    # -- bus -----------------------------------------------------------------------------------------------------------
+
+    def path(self, name: str) -> str:
+        return f"{self.arm}/{name}"
+
+    def read(self, topic: str) -> Any:
+        message = self.robot.bus.read(self.path(topic))
+        require(message is not None, f"{topic} has no data")
+        return message
+
+    def heard(self, topic: str) -> list[Any]:
+        """A list that every message of a topic is added to, until `end_check`."""
+        messages: list[Any] = []
+        self._open.append(self.robot.bus.subscribe(self.path(topic), messages.append))
+        return messages
+
+    def end_check(self) -> None:
+        """Close the subscriptions of a check."""
+        for subscription in self._open:
+            subscription.close()
+        self._open.clear()
+
+    def close(self) -> None:
+        """Close all subscriptions."""
+        self.end_check()
+        self._lasting.close()
+
+    def send(self, topic: str, message: Message) -> None:
+        self.robot.bus.publish(self.path(topic), message)
+
+    def call(self, service: str, *arguments: Any) -> Any:
+        return self.robot.bus.call(self.path(service), *arguments)
+
+    def sleep(self, seconds: float) -> None:
+        self.robot.wait_for(lambda: False, seconds)
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> OperatingState:
+        found: OperatingState = self.read("operating_state")
+        return found
+
+    @property
+    def ready(self) -> bool:
+        """Enabled, homed and idle."""
+        state = self.state
+        return state.state == "ENABLED" and state.is_homed and not state.is_busy
+
+    def command(self, word: str) -> None:
+        self.send("state_command", String(value=word))
+
+    def reach(self, word: str, state: str, timeout: float = 10.0) -> None:
+        """Send a state command and require the state that it leads to."""
+        self.command(word)
+        self.sleep(0.01)
+        self.robot.wait_for(lambda: self.state.state == state, timeout)
+        require(self.state.state == state, f"{word} led to {self.state.state}, expected {state}")
+
+    # -- motion --------------------------------------------------------------------------------------------------------
+
+    @property
+    def setpoint(self) -> Array:
+        return np.array(self.read("setpoint_js").position)
+
+    @property
+    def step(self) -> Array:
+        """Difference of joint positions (n,) of the bounded motions: the last joint, and the insertion if there is one.
+
+        Towards the middle of the joint's range, where that is known.
+        """
+        names, q = self.read("setpoint_js").name, self.setpoint
+        step = np.zeros(len(q))
+        step[-1] = self.rotation
+        if "insertion" in names:
+            step[names.index("insertion")] = self.translation
+        if self.limits is not None:
+            middle = 0.5 * (self.limits[0] + self.limits[1])
+            step *= np.where(q > middle, -1.0, 1.0)
+        return step
+
+    def move(self, goal: Array) -> None:
+        """Send move_jp and wait until the setpoint rests, whatever the arm reports."""
+        self.send("move_jp", JointState(position=np.array(goal)))
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until the setpoint has not changed for a while."""
+        for _ in range(round(LONGEST / REST)):
+            before = self.setpoint
+            self.sleep(REST)
+            if np.array_equal(before, self.setpoint):
+                return
+        raise Failed(f"the setpoint still changes after {LONGEST:g} s")

@@ -50,7 +50,7 @@ def _failing(claims: list[Claim]) -> list[str]:
 
 
 def _evidence(report: Report) -> list[str]:
-    """How many claims of each kind hold: a bound of our own is worth less than a printed number that is met."""
+    """Table of the claims that hold, by kind: a bound of our own is worth less than a printed number that is met."""
     if not report.claims:
         return []
     head = "".join(f"<th>{heading}</th>" for heading in ("evidence", "hold", "fail", "not judged", "meaning"))

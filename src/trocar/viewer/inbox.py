@@ -61,7 +61,7 @@ class TransformControlsDragEndMessage(_Message):
 
 
 class _Updates(msgspec.Struct, forbid_unknown_fields=True):
-    """What may be changed of a control: its value, and no other attribute."""
+    """The change of a control that is allowed: of its value, and of no other attribute."""
 
     value: bool | Number | Name | list[Number]
 

@@ -47,7 +47,7 @@ class JaxBackend:
         self.dtype = np.dtype(self.precision)
 
     def traced(self, value: Any) -> bool:
-        """Whether a value is known only when the traced function runs."""
+        """True if a value is known only when the traced function runs."""
         return isinstance(value, jax.core.Tracer)
 
     def check_finite(self, array: Any, name: str) -> None:

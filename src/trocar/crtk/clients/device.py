@@ -1,4 +1,4 @@
-"""What clients of all devices share: topics below a name, waiting by the robot's clock, operating states."""
+"""Common part of the clients of all devices: topics below a name, waiting by the robot's clock, operating states."""
 
 from __future__ import annotations
 

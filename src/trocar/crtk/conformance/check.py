@@ -14,7 +14,7 @@ PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 
 class Permission(IntEnum):
-    """How far the checks may go: read only; move within the amplitude; also to a joint limit, power off and homing."""
+    """Limits of the checks: read only; move within the amplitude; also to a joint limit, power off and homing."""
 
     read = 0
     motion = 1

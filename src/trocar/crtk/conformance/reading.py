@@ -58,7 +58,7 @@ def sizes(subject: Subject) -> None:
 
 
 def _wrong_size(message: Any, n: int, topic: str) -> str:
-    """What is wrong with the arrays of a message of n joints; empty if nothing is."""
+    """Faults of the arrays of a message of n joints; empty if there are none."""
     match message:
         case m.JointState():
             given = {"position": message.position, "velocity": message.velocity, "effort": message.effort}

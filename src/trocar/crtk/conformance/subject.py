@@ -18,7 +18,7 @@ REST = 0.05  # without change of the setpoint: a motion has ended [s]
 
 
 class AnyBus(Protocol):
-    """What the checks need of a bus; `trocar.crtk.Bus` is one."""
+    """A bus as the checks need it; `trocar.crtk.Bus` is one."""
 
     @property
     def topics(self) -> Mapping[str, Topic]: ...

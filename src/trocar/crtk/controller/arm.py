@@ -80,7 +80,7 @@ class ArmController(PoweredArm):
         return self.reports.states()
 
     def handlers(self) -> dict[str, Callable[[Any], None]]:
-        """What to do with each command."""
+        """Actions by command."""
         return {
             "state_command": lambda m: self.state_command(m.value),
             "hold": lambda m: self.hold(),

@@ -1,4 +1,4 @@
-"""What an arm reports: joints, poses, twists, wrenches, Jacobians, and its kinematics services."""
+"""Reports of an arm: joints, poses, twists, wrenches, Jacobians, and its kinematics services."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Sensors:
 
 
 class ActuatorSensors:
-    """What the sensors of N actuators report. Call `measure` once per control cycle.
+    """Readings of the sensors of N actuators. Call `measure` once per control cycle.
 
     Attributes:
         q, dq: (N,) measured positions and velocities [rad, m; /s].

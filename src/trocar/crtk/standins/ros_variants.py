@@ -46,7 +46,7 @@ def present_name(name: str) -> str:
 
 
 def convertible(given: str, wanted: str) -> bool:
-    """Whether a message of one type can be turned into one of another."""
+    """True if a message of one type can be turned into one of another."""
     return _form(given) == _form(wanted)
 
 

@@ -1,4 +1,4 @@
-"""Which generation of the Python interface a script was written for, judged by its source."""
+"""Generation of the Python interface that a script was written for, judged by its source."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _trees(script: Path) -> Iterator[ast.Module]:
 
 
 def _judgements(tree: ast.Module) -> Iterator[Judgement]:
-    """What single expressions tell. Values without a time are of any release before 2.4."""
+    """Evidence of single expressions. Values without a time are of any release before 2.4."""
     bare: dict[str, ast.Call] = {}  # names that hold the result of a getter
     constructors = {
         alias.asname or alias.name
@@ -128,7 +128,7 @@ def _judgements(tree: ast.Module) -> Iterator[Judgement]:
 
 
 def _mentions_node(tree: ast.Module) -> bool:
-    """Whether anything is called ral."""
+    """True if anything is called ral."""
     return any(
         "ral" in (getattr(node, "id", ""), getattr(node, "arg", ""), getattr(node, "attr", ""))
         for node in ast.walk(tree)
@@ -136,7 +136,7 @@ def _mentions_node(tree: ast.Module) -> bool:
 
 
 def _without_node(node: ast.Call) -> bool:
-    """Whether an arm is made from its name alone, as before release 2.2."""
+    """True if an arm is made from its name alone, as before release 2.2."""
     named = {keyword.arg for keyword in node.keywords}
     if "ral" in named:
         return False

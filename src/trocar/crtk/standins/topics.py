@@ -67,7 +67,7 @@ class Topics:
         return [[f"/{name}", topic.ros] for name, topic in self._session.bus.topics.items() if not _takes(topic)]
 
     def serves(self, name: str) -> bool:
-        """Whether a topic is on the robot's bus."""
+        """True if a topic is on the robot's bus."""
         return name in self._session.bus.topics
 
     def publishers(self, name: str) -> int:
@@ -143,5 +143,5 @@ class Topics:
 
 
 def _takes(topic: Any) -> bool:
-    """Whether the robot listens on a topic."""
+    """True if the robot listens on a topic."""
     return topic.direction is Direction.command

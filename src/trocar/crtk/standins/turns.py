@@ -84,7 +84,7 @@ class Turns:
                     self._computing.add(waiter.thread)
 
     def _take_turn(self, waiter: _Waiter) -> bool:
-        """Whether this thread shall advance the robot; otherwise returns after a change."""
+        """True if this thread shall advance the robot; otherwise returns after a change."""
         with self._changed:
             if waiter.done:
                 return False

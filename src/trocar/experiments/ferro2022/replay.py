@@ -74,7 +74,7 @@ class Replay:
         ]
 
     def constant(self, yaw: Array) -> float:
-        """What is left of their engine's error on J1 at yaw (N,) zero, its weight-like part taken out [N m]."""
+        """Rest of their engine's error on J1 at yaw (N,) zero, its weight-like part taken out [N m]."""
         columns = np.stack([np.ones_like(yaw), np.sin(yaw)], axis=1)
         return float(np.linalg.lstsq(columns, (self.theirs - self.equations)[:, 0], rcond=None)[0][0])
 

@@ -1,4 +1,4 @@
-"""Which pairs of links of one arm a planner need not test: by adjacency, and by sampling the collision shapes.
+"""Pairs of links of one arm that a planner need not test: by adjacency, and by sampling the collision shapes.
 
 The reasons are those of MoveIt's setup assistant. A pair that collides at some states only has the reason User: within
 its joint limits no link of a da Vinci arm hits another, they lie side by side where our simple shapes overlap.

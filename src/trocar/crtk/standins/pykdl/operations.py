@@ -32,7 +32,7 @@ def diff(a: Any, b: Any, dt: float = 1) -> Any:
 
 
 def addDelta(a: Any, da: Any, dt: float = 1) -> Any:
-    """What a becomes at the constant velocity da in the time dt: the inverse of `diff`."""
+    """Value of a after the time dt at the constant velocity da: the inverse of `diff`."""
     if isinstance(a, Rotation) and isinstance(da, Vector):
         return a * Rotation.Rot(a.Inverse(da), da.Norm() * dt)
     if isinstance(a, Frame) and isinstance(da, Twist):

@@ -142,7 +142,7 @@ def in_a_thread(path: Path, text: str) -> None:
 
 
 def left(folder: Path, name: str, writer: Writer, fatal: int, number: int) -> dict[str, Any]:
-    """What there is after the writer was sent a signal at a step."""
+    """Files left after the writer was sent a signal at a step."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     (folder / name).write_bytes(OLD)

@@ -12,7 +12,7 @@ SEED = int(os.environ.get("TROCAR_FUZZ_SEED", "0"))
 
 
 def rounds(usual: int) -> int:
-    """How often to try: as usual in the tests, TROCAR_FUZZ times in a campaign."""
+    """Number of tries: as usual in the tests, TROCAR_FUZZ times in a campaign."""
     return int(os.environ.get("TROCAR_FUZZ", usual))
 
 

@@ -108,7 +108,7 @@ def finite(result: Any) -> None:
 
 
 def reached(mech: tr.Mechanism, T: Any, q: np.ndarray) -> None:
-    """What inverse kinematics returned takes the tip where it was asked to."""
+    """The joints that inverse kinematics returned take the tip where it was asked to."""
     np.testing.assert_allclose(mech.forward_kinematics(q), np.asarray(T, dtype=float), atol=1e-7)
 
 

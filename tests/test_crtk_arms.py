@@ -1,4 +1,4 @@
-"""What the kinds of arms have of their own: instruments, efforts, masters."""
+"""Features of single kinds of arms: instruments, efforts, masters."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the robot reports: clients, frames, kinematics, other devices, sensors."""
+"""Reports of the robot: clients, frames, kinematics, other devices, sensors."""
 
 import numpy as np
 import pytest

@@ -88,7 +88,7 @@ def test_recordings_of_different_arms_are_not_compared(recording):
 
 
 def test_a_recording_opens_no_other_file():
-    """What a file says about its arm is checked like a command: an instrument is a name, never a file."""
+    """The arm that a file names is checked like a command: an instrument is a name, never a file."""
     for about in (
         {"instrument": "/etc/own.toml"},
         {"instrument": ["400006"]},

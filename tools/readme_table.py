@@ -130,7 +130,7 @@ def table(claims: list[dict[str, Any]]) -> str:
 
 
 def totals(claims: list[dict[str, Any]]) -> str:
-    """How many claims there are of each kind, and how many hold."""
+    """Numbers of claims of each kind, and of those that hold."""
     judged = [claim for claim in claims if claim["holds"] is not None]
     kinds = {kind: [claim["holds"] for claim in judged if claim["kind"] == kind] for kind in KINDS}
     parts = [

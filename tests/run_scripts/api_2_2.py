@@ -10,7 +10,7 @@ import PyKDL
 
 
 class simple_arm:
-    """What the script needs of an arm, and nothing else."""
+    """The part of an arm that the script needs, and nothing else."""
 
     class Jaw:
         def __init__(self, ral, operating_state_instance):

@@ -24,6 +24,9 @@ WARNING_INTERVAL = 2.0  # between two warnings that an arm is not ready [s]
 SAFE_DISTANCE, SAFE_BUFFER = 0.045, 0.002  # of the end of the shaft from the RCM for Cartesian control [m]
 NEAREST_TO_RCM = 0.001  # at which inverse kinematics still tries [m]
 
+JOINT, CARTESIAN = "joint", "cartesian"  # control spaces
+POSITION, TRAJECTORY, INTERPOLATION, EFFORT = "position", "trajectory", "interpolation", "effort"  # control modes
+
 
 @dataclass(frozen=True, kw_only=True)
 class Constants:

@@ -196,7 +196,7 @@ MTM = (
 )
 
 SUJ_ARM = (
-    _event(STATE, "operating_state")
+    _DEVICE
     + _state(JOINTS, "measured_js")
     + _state(POSE, "measured_cp", "local/measured_cp")
     + _command(JOINTS, "move_jp")

@@ -341,7 +341,7 @@ class ArmController(PoweredArm):
             return
         if kind == "joints":
             q, dq = goal
-            self.hardware.track(self.clipped(q), dq)
+            self.hardware.track(self.clipped(q), dq, asked=q)
             return
         T, twist, wrench = goal
         q = self.hardware.q[: self.n_tip] if T is None else self.solved(T)
@@ -357,7 +357,8 @@ class ArmController(PoweredArm):
             if wrench is not None:
                 w = np.concatenate([R.T @ wrench[:3], R.T @ wrench[3:]])
                 self._pushed = self.padded(body.T @ w, np.zeros(self.n))
-        self.hardware.track(self.clipped(self.padded(q)), dq)
+        q = self.padded(q)
+        self.hardware.track(self.clipped(q), dq, asked=q)
 
     def solved(self, T: Array) -> Array | None:
         """Tip joints for a pose in the reference frame; None and an error if inverse kinematics fails."""

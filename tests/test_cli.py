@@ -257,6 +257,29 @@ def test_sim_moves_the_named_joints_only(no_picture: None, no_figure: None, tmp_
     assert (about["friction"], about["counterweight"], about["trajectory"]) == (False, False, trajectory)
 
 
+def test_sim_takes_instrument_mounting_start_and_a_push(no_picture: None, no_figure: None, tmp_path: Path) -> None:
+    start = "-0.3,0.1,0.1,0.2,0,0,0.2"
+    options = ("-i", "400007", "--mounting", -20, "--start", start, "--push", "-1,0,2", "-t", "hold", "-d", 0.2)
+    result = call("sim", "psm", "-c", "gravity", *options, "--no-friction", "-o", tmp_path)
+    assert result.exit_code == 0, result.output
+    recording = Recording.load(tmp_path / "recording.npz")
+    np.testing.assert_allclose(recording.q[0], [float(value) for value in start.split(",")])
+    about = recording.provenance
+    assert about["arm"] == "PSM"
+    assert about["instrument"].endswith("400007")
+    assert about["tip_force"] == [-1.0, 0.0, 2.0]
+    np.testing.assert_allclose(
+        about["gravity"], trocar.arms.gravity_vector(trocar.arms.load_arm("PSM"), None, np.radians(-20))
+    )
+    mech = trocar.load_mechanism("PSM", instrument="400007", mounting=np.radians(-20))
+    want = mech.forward_dynamics(
+        recording.q[0],
+        0 * recording.q[0],
+        mech.gravity(recording.q[0]) + mech.effort_of_tip_force(recording.q[0], [-1.0, 0.0, 2.0]),
+    )
+    np.testing.assert_allclose(recording.ddq[0], want, rtol=0.02, atol=1e-3)  # the push accelerates the arm
+
+
 def test_sim_saves_a_picture_where_it_can(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     picture = np.zeros((4, 6, 3), dtype=np.uint8)
     monkeypatch.setattr(trocar.appearance.rendering, "render", lambda *_: picture)
@@ -277,6 +300,10 @@ def test_sim_saves_a_picture_where_it_can(monkeypatch: pytest.MonkeyPatch, tmp_p
         (["--duration", "-1"], "--duration must be positive"),
         (["--timestep", "0.001"], "Timesteps that would do: 0.000666666667"),
         (["--parameters", "wang2019_published"], "is not physical"),
+        (["--start", "0,0"], "--start takes 7 numbers"),
+        (["--start", "0,0,0.1,0,0,0,nan"], "--start takes 7 numbers"),
+        (["--start", "9,0,0.1,0,0,0,0"], "--start: joint 1 (yaw) violates"),
+        (["--push", "1,2"], "--push takes 3 numbers"),
     ],
 )
 def test_sim_refuses_in_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -37,6 +38,12 @@ def sim(
     duration: options.Duration = 2.0,
     timestep: Annotated[float | None, option("S", "Time step in seconds. Default: 0.001; pid: 1/1500.")] = None,
     parameters: options.ParameterSet = None,
+    instrument: options.Instrument = None,
+    mounting: Annotated[float | None, option("DEG", "Pitch of the base, in degrees. Default: the arm's usual.")] = None,
+    start: Annotated[
+        str | None, option("Q1,Q2,...", "Joints [rad, m] to move about. Default: home, away from the limits.")
+    ] = None,
+    push: Annotated[str | None, option("FX,FY,FZ", "Constant force on the tip [N], in base axes.")] = None,
     counterweight: Annotated[bool, flag("Include the counterweight's mass.")] = True,
     friction: Annotated[bool, flag("Simulate joint friction.")] = True,
     accuracy: Annotated[Accuracy, flag("Integration scheme of the engine.")] = "fast",
@@ -54,10 +61,14 @@ def sim(
 
     More: [bold]trocar sim -t step --joint insertion -d 1[/bold] (a step of one joint);
     [bold]trocar sim -c gravity -t hold --no-friction[/bold] (does the arm float?);
-    [bold]trocar sim -c effort -t quintic --accuracy exact[/bold] (how fast does open loop drift?).
+    [bold]trocar sim -c effort -t quintic --accuracy exact[/bold] (how fast does open loop drift?);
+    [bold]trocar sim -t hold --push 0,0,2[/bold] (how stiff is the controller?);
+    [bold]trocar sim ECM -i up --mounting -30[/bold] (another endoscope on a tilted arm).
 
     Writes recording.npz, recording.csv, recording.png and, if rendering works on this machine, picture.png.
     """
+    import numpy as np
+
     from trocar.commands.recording_figure import recording_figure
     from trocar.files import check_writable
     from trocar.plots import save
@@ -70,17 +81,28 @@ def sim(
     options.check_positive(timestep=timestep)
     options.check_rows(duration / timestep, "Choose a shorter --duration")
     model: dict[str, Any] = {"counterweight": counterweight, "friction": friction}
-    engine = tr.Simulator(arm, parameters, timestep=timestep, accuracy=accuracy, **model)
-    mechanism = tr.load_mechanism(arm, parameters, counterweight=counterweight)
-    reference = _reference(trajectory, mechanism.arm, joint or [], amplitude, frequency, duration)
-    start = reference(0.0)
-    engine.reset(start.q, start.dq)
+    if instrument is not None:
+        model["instrument"] = instrument
+    tilt = None if mounting is None else math.radians(mounting)
+    wrench = None if push is None else [*options.numbers("push", push, (3,), "a force in N"), 0.0, 0.0, 0.0]
+    engine = tr.Simulator(arm, parameters, timestep=timestep, accuracy=accuracy, mounting=tilt, **model)
+    mechanism = engine.mechanism
+    about = mechanism.arm.home
+    if start is not None:
+        about = tuple(options.numbers("start", start, (mechanism.n,), ", ".join(mechanism.arm.joint_names)))
+        mechanism.arm.check_within_limits(np.array(about), "--start")
+    reference = _reference(trajectory, mechanism.arm, about, joint or [], amplitude, frequency, duration)
+    first = reference(0.0)
+    engine.reset(first.q, first.dq)
+    if wrench is not None:
+        engine.apply_wrench(wrench)
     made = _controller(controller, mechanism, reference, friction)
     with progress_bar(f"{arm}, {duration:g} s") as progress:
         began = time.perf_counter()
         recording = tr.simulate(engine, made, reference, duration, progress, diagnostics=True)
         wall = time.perf_counter() - began
-    recording = replace(recording, provenance={**recording.provenance, "trajectory": trajectory, **model})
+    pushed = {} if wrench is None else {"tip_force": wrench[:3]}
+    recording = replace(recording, provenance={**recording.provenance, "trajectory": trajectory, **model, **pushed})
     title = f"{arm} ({engine.parameters.name}), {controller} controller, {trajectory}"
     written = [recording.save(output / f"recording{suffix}") for suffix in (".npz", ".csv")]
     written.append(save(recording_figure(recording, title), output / "recording.png"))
@@ -93,9 +115,15 @@ def sim(
 
 
 def _reference(
-    name: TrajectoryName, arm: tr.Arm, joints: list[str], amplitude: float, frequency: float, duration: float
+    name: TrajectoryName,
+    arm: tr.Arm,
+    about: Sequence[float],
+    joints: list[str],
+    amplitude: float,
+    frequency: float,
+    duration: float,
 ) -> Reference:
-    """Motion about home, moved inwards where that is near a limit; the jaw stays open."""
+    """Motion about the joints `about`, moved inwards where that is near a limit; the jaw stays open."""
     import numpy as np
 
     from trocar.control import quintic, sinusoid, step_to
@@ -105,9 +133,9 @@ def _reference(
     way = np.where(moving, amplitude * (arm.upper - arm.lower), 0.0)
     closed = np.array([0.05 if joint == "jaw" else -np.inf for joint in arm.joint_names])  # the fingers touch at 0
     lower = np.where(moving, np.maximum(arm.lower, closed), arm.lower)
-    centre = np.clip(np.array(arm.home), lower + way, np.maximum(lower, arm.upper - way))
+    centre = np.clip(np.array(about), lower + way, np.maximum(lower, arm.upper - way))
     if name == "hold":
-        return tr.hold(arm.home)
+        return tr.hold(about)
     if name == "step":
         return step_to(centre, centre + way, 0.1 * duration)
     if name == "sinusoid":

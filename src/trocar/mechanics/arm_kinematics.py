@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from trocar.arms import Arm
 from trocar.arms.arm import shift
-from trocar.errors import TrocarError, check_known
+from trocar.errors import TrocarError, check_known, shown
 from trocar.mechanics import inverse_kinematics as ik
 from trocar.mechanics.kinematics import Motion, Tree, Variant
 from trocar.mechanics.pinocchio_tree import PinocchioChain
@@ -100,6 +100,33 @@ class ArmKinematics:
         motion = tree.motion(batch_last(q), rates, only=tree.path(body))
         J = batch_first(tree.jacobian(motion, body, T, variant, rate=dq is not None), q.shape[:-1])
         return J[..., : self.arm.tip_joints] if frame == "tip" else J
+
+    def manipulability(self, q: ArrayLike) -> Array:
+        """Yoshikawa's measure (...) of the tip Jacobian scaled by 0.1 m, without units; 0 at a singularity.
+
+        `trocar.mechanics.singularities` has other lengths, singular values and the distance to each singular set.
+        """
+        from trocar.mechanics.singularities import manipulability  # which is built on this class
+
+        return manipulability(self, q)
+
+    def effort_of_tip_force(self, q: ArrayLike, force: ArrayLike) -> Array:
+        """Joint efforts (..., n) [N m, N] equivalent to a force at the tip, J' f.
+
+        The motors add this effort to push with the force f on the surroundings; an outer force f on the tip acts on the
+        joints in the same way. force: (..., 3) [N] or, with a moment, (..., 6) [N, N m], in base axes. The jaw gets 0.
+        """
+        J = self.jacobian(q)
+        f = real_array("force", force, " of shape (..., 3) or (..., 6)")
+        if f.ndim == 0 or f.shape[-1] not in (3, 6):
+            raise TrocarError(f"force must have shape (..., 3) or (..., 6), got {f.shape}")
+        if not np.isfinite(f).all():
+            raise TrocarError(f"force must be finite, got {shown(f)}")
+        try:
+            tau = (np.swapaxes(J[..., : f.shape[-1], :], -1, -2) @ f[..., None])[..., 0]
+        except ValueError:
+            raise TrocarError(f"batch axes do not fit together: q {np.shape(q)}, force {f.shape}") from None
+        return np.concatenate([tau, np.zeros((*tau.shape[:-1], self.n - tau.shape[-1]))], axis=-1)
 
     def inverse_kinematics(self, T: ArrayLike, q_seed: ArrayLike | None = None) -> Array:
         """Joints (..., n) within limits that bring the tip to T (..., 4, 4), nearest to the seed.

@@ -19,7 +19,7 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo readme test fuzz soak gpu clean venv apt-demo apt-test
+.PHONY: help demo readme test fuzz soak gpu docs docs-links clean venv apt-demo apt-test
 
 help:
 	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
@@ -28,6 +28,8 @@ help:
 	@echo 'make fuzz    set up, then send ROUNDS (default: 20000) random commands and messages, new ones in every run'
 	@echo 'make soak    run arms and cart for HOURS (default: 24) of simulated time, in pieces; report in build/soak'
 	@echo 'make gpu     test and time the CUDA backend of trocar.batch (needs an NVIDIA GPU)'
+	@echo 'make docs    build the documentation site in build/docs, examples run; warnings are errors'
+	@echo 'make docs-links  check the external links of the documentation'
 	@echo 'make clean   remove .venv, caches and results'
 
 demo: apt-demo $(DEMO_STAMP)
@@ -63,6 +65,17 @@ gpu: $(TEST_STAMP)
 	@$(INSTALL) -e '.[batch]'
 	$(BIN)/python -m pytest -q -rs tests/test_batch_cuda.py
 	$(BIN)/trocar bench batch --gpu
+
+# RUN=--no-run leaves the examples of the gallery out.
+RUN ?=
+docs: apt-demo $(DEMO_STAMP)
+	@$(INSTALL) -e '.[docs,view,bags]'
+	$(BIN)/python -m tools.docs_pages $(RUN)
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
+	@echo 'open build/docs/index.html'
+
+docs-links: docs
+	$(BIN)/python -m sphinx -q -b linkcheck docs build/docs-links
 
 $(DEMO_STAMP): pyproject.toml | venv
 	@echo 'Installing trocar into $(VENV) (the first time takes a few minutes)'

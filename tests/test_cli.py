@@ -20,9 +20,9 @@ import trocar.bench
 import trocar.experiments
 import trocar.experiments.demo
 from trocar.cli import app
-from trocar.commands import recording_figure
 from trocar.errors import TrocarError
 from trocar.recording import Recording
+from trocar.recording import figure as recording_figure
 from trocar.report import Claim, Report
 
 Run = Callable[[Any], Report]

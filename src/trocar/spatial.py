@@ -140,7 +140,7 @@ def finite(what: str, value: object, shape: tuple[int, ...], allowed: str) -> Ar
 
 
 def numbers(what: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """`value` as numbers (..., *shape), or an error that calls it `what`."""
+    """`value` as numbers of shape `(..., *shape)`, or an error that calls it `what`."""
     wanted = f"(..., {', '.join(map(str, shape))})"
     array = real_array(what, value, f" of shape {wanted}")
     if array.shape[-len(shape) :] != shape:

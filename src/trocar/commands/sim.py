@@ -69,9 +69,9 @@ def sim(
     """
     import numpy as np
 
-    from trocar.commands.recording_figure import recording_figure
     from trocar.files import check_writable
     from trocar.plots import save
+    from trocar.recording.figure import recording_figure
 
     check_writable(output / "recording.npz")
     options.check_amplitude(amplitude)

@@ -209,23 +209,29 @@ class Robot:
         return self._client(clients[self.devices[name]], name)
 
     def psm(self, name: str) -> PSM:
+        """Client of a PSM, such as "PSM1"."""
         return self._client(PSM, self._of_kind("PSM", name))
 
     def ecm(self, name: str = "ECM") -> ECM:
+        """Client of the endoscope arm."""
         return self._client(ECM, self._of_kind("ECM", name))
 
     def mtm(self, name: str) -> MTM:
+        """Client of a master, "MTML" or "MTMR"."""
         return self._client(MTM, self._of_kind("MTM", name))
 
     def suj(self) -> SUJ:
+        """Client of the set-up joints; raises where there is no cart."""
         if self._set_up is None:
             raise TrocarError("the arms of this scene are on no cart: there are no set-up joints")
         return self._client(SUJ)
 
     def system(self) -> System:
+        """Client of the system: power, homing, sound."""
         return self._client(System)
 
     def console(self) -> Console:
+        """Client of the console: pedals, operator, teleoperation."""
         return self._client(Console)
 
     def _of_kind(self, kind: str, name: str) -> str:

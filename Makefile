@@ -19,7 +19,7 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo readme test fuzz soak gpu docs docs-links clean venv apt-demo apt-test
+.PHONY: help demo readme test fuzz soak gpu docs docs-links release-check clean venv apt-demo apt-test
 
 help:
 	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
@@ -30,6 +30,7 @@ help:
 	@echo 'make gpu     test and time the CUDA backend of trocar.batch (needs an NVIDIA GPU)'
 	@echo 'make docs    build the documentation site in build/docs, examples run; warnings are errors'
 	@echo 'make docs-links  check the external links of the documentation'
+	@echo 'make release-check  build sdist and wheel, install them elsewhere with all extras, run the demo there'
 	@echo 'make clean   remove .venv, caches and results'
 
 demo: apt-demo $(DEMO_STAMP)
@@ -76,6 +77,10 @@ docs: apt-demo $(DEMO_STAMP)
 
 docs-links: docs
 	$(BIN)/python -m sphinx -q -b linkcheck docs build/docs-links
+
+release-check: apt-demo $(DEMO_STAMP)
+	@$(INSTALL) build
+	$(BIN)/python -m tools.release_check
 
 $(DEMO_STAMP): pyproject.toml | venv
 	@echo 'Installing trocar into $(VENV) (the first time takes a few minutes)'

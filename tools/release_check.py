@@ -1,7 +1,7 @@
 """Checks a release: `python -m tools.release_check [--extras view,bags]`.
 
-Builds the sdist and the wheel, installs the wheel with its extras into a new environment outside the tree, and there runs
-`trocar --version`, `trocar --help`, `trocar demo` and an import of every package of every extra. Versions in
+Builds the sdist and the wheel, installs the wheel with its extras into a new environment outside the tree, and there
+runs `trocar --version`, `trocar --help`, `trocar demo` and an import of every package of every extra. Versions in
 pyproject.toml, CITATION.cff and CHANGELOG.md must agree.
 """
 
@@ -74,7 +74,8 @@ def check_contents(wheel: Path, sdist: Path) -> None:
     tops = {name.split("/")[0] for name in names if ".dist-info/" not in name}
     if tops != {"trocar"} or not any(name.endswith("arms/data/psm.toml") for name in names):
         raise SystemExit(f"{wheel.name} holds {sorted(tops)}")
-    inside = {name.split("/", 1)[-1] for name in tarfile.open(sdist).getnames()}
+    with tarfile.open(sdist) as archive:
+        inside = {name.split("/", 1)[-1] for name in archive.getnames()}
     missing = {"pyproject.toml", "README.md", "LICENSE", "CITATION.cff", "src/trocar/__init__.py"} - inside
     if missing:
         raise SystemExit(f"{sdist.name} lacks {sorted(missing)}")

@@ -72,7 +72,7 @@ def test_all_experiments_run_when_none_is_named(register: Callable[..., None], t
         ("first/number", True),
         ("second/number", None),
     ]
-    assert "1 hold, 0 fail, 1 not run" in result.stdout.splitlines()
+    assert "1 passed, 0 failed, 1 skipped (1 not run)" in result.stdout.splitlines()
     assert "Title of first" in (tmp_path / "reports" / "first.html").read_text()
     assert "Title of second" in (tmp_path / "reports" / "second.html").read_text()
 
@@ -93,7 +93,7 @@ def test_a_failing_claim_is_status_1_with_the_json_written(register: Callable[..
     result = call("reproduce", "--json", tmp_path / "claims.json")
     assert result.exit_code == 1
     assert [c["holds"] for c in claims(tmp_path / "claims.json")] == [False, True]
-    assert "FAILS" in result.stdout
+    assert "FAILED" in result.stdout
 
 
 @pytest.mark.parametrize("error", [RuntimeError("it broke"), TrocarError("it broke")])

@@ -161,6 +161,11 @@ def reproduce(
             with plain_errors():
                 everything.write_json(json_file)
     Console().print(everything.evidence_table())
+    failures = everything.failures()
+    if failures:
+        typer.echo("Failed (reasons: the notes above, docs/reproductions.md):")
+        for line in failures:
+            typer.echo(f"  {line}")
     typer.echo(everything.summary())
     if broken or not everything.ok:
         raise typer.Exit(1)

@@ -281,7 +281,7 @@ def test_figures_are_as_wide_as_they_were_made(tmp_path: Path) -> None:
 def test_figures_come_before_the_claims(tmp_path: Path) -> None:
     report = Report("Title", [claim()], figures=[(Figure(), "caption")])
     page = report.write_html(tmp_path / "page.html").read_text()
-    assert page.index("<figure>") < page.index("<table>")
+    assert page.index("<figure>") < page.index('<table id="claims">')
 
 
 def test_html_escapes_every_text(tmp_path: Path) -> None:

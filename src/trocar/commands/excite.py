@@ -127,7 +127,7 @@ def excite(
         first, last = run.full_speed
         typer.echo(
             f"excitation.csv takes {run.duration:.1f} s: from home to the motion in {first:.1f} s, "
-            f"{last - first:.1f} s at full speed, and back home in {run.duration - last:.1f} s. It starts and ends at home."
+            f"{last - first:.1f} s at full speed, and back home in {run.duration - last:.1f} s."
         )
         typer.echo(f"Next: trocar identify measured.csv --arm {arm} (to try it out, use rehearsal.npz).")
     else:

@@ -341,3 +341,13 @@ def test_claims_are_counted_by_the_evidence_that_they_are(tmp_path: Path) -> Non
     assert "a bound of our own" in report.write_html(tmp_path / "page.html").read_text()
     with pytest.raises(TrocarError, match="kind is 'guess'"):
         claim(kind="guess")
+
+
+def test_tables_of_text_are_on_the_page_before_the_figures(tmp_path: Path) -> None:
+    report = Report("Paper")
+    report.add_table("Links <1>", ("link", "mass [kg]"), [("yaw", "5.1"), ("pitch", "2")])
+    report.add_figure(Figure(figsize=(1, 1)), "A figure.")
+    page = report.write_html(tmp_path / "page.html").read_text()
+    assert "<caption>Links &lt;1&gt;</caption>" in page
+    assert '<tr><td class="id">yaw</td><td class="number">5.1</td></tr>' in page
+    assert page.index("<caption>") < page.index("<figure>")

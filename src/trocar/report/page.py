@@ -36,10 +36,24 @@ def html(report: Report) -> str:
         *_evidence(report),
     ]
     parts += [f"<p>{escape(paragraph)}</p>" for paragraph in report.paragraphs]
+    parts += [_plain_table(*table) for table in report.tables]
     figures = [_image(path.read_bytes(), "gif", caption) for path, caption in report.clips]
     figures += [_figure(figure, caption) for figure, caption in report.figures]
     figures = [f'<div id="figure-{k}">{text}</div>' for k, text in enumerate(figures, start=1)]
     return "\n".join([*parts, *figures, *_table(report.claims), "</main>\n</body>\n</html>\n"])
+
+
+def _plain_table(caption: str, headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
+    body = "\n".join(
+        "<tr>"
+        + "".join(f'<td class="{"id" if k == 0 else "number"}">{escape(cell)}</td>' for k, cell in enumerate(row))
+        + "</tr>"
+        for row in rows
+    )
+    return (
+        f"<table><caption>{escape(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody>\n</table>"
+    )
 
 
 def _contents(report: Report) -> list[str]:
@@ -146,6 +160,7 @@ nav { font-size: .92rem; columns: 2 20rem; margin: 1.25rem 0; }
 nav ul { margin: 0; padding-left: 1.1rem; }
 nav a { color: var(--accent); text-decoration: none; }
 table { border-collapse: collapse; width: 100%; margin: 2rem 0; font-size: .92rem; }
+caption { text-align: left; font-weight: 600; padding-bottom: .35rem; }
 th { text-align: left; font-weight: 500; color: var(--soft); }
 th, td { padding: .5rem .75rem .5rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 .id { overflow-wrap: anywhere; min-width: 13rem; }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,8 @@ class Report:
         claims: the claims in order, with unique ids.
         figures: matplotlib figures with their captions.
         clips: films (.gif) with their captions; the HTML file holds copies.
-        paragraphs: plain text. The page shows text, clips, figures and claims, in this order.
+        paragraphs: plain text. tables: of text, each with a caption and headings.
+            The page shows text, tables, clips, figures and claims, in this order.
     """
 
     title: str
@@ -38,6 +39,7 @@ class Report:
     figures: list[tuple[Figure, str]] = field(default_factory=list)
     clips: list[tuple[Path, str]] = field(default_factory=list)
     paragraphs: list[str] = field(default_factory=list)
+    tables: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         given, self.claims = self.claims, []
@@ -57,6 +59,10 @@ class Report:
     def add_figure(self, figure: Figure, caption: str) -> None:
         """Append a matplotlib figure with its caption."""
         self.figures.append((figure, caption))
+
+    def add_table(self, caption: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        """Append a table of text; the first column names the rows, the others are numbers."""
+        self.tables.append((caption, tuple(headings), [tuple(row) for row in rows]))
 
     def add_clip(self, path: str | Path, caption: str) -> None:
         """Append a film, a .gif that has been written, with its caption."""

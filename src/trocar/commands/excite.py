@@ -124,10 +124,10 @@ def excite(
     for complaint in complaints:
         typer.echo(f"rehearsal failed: {complaint}", err=True)
     if not complaints:
-        first, last = run.full_speed
+        begin, end = run.full_speed
         typer.echo(
-            f"excitation.csv takes {run.duration:.1f} s: from home to the motion in {first:.1f} s, "
-            f"{last - first:.1f} s at full speed, and back home in {run.duration - last:.1f} s."
+            f"excitation.csv takes {run.duration:.1f} s: from home to the motion in {begin:.1f} s, "
+            f"{end - begin:.1f} s at full speed, and back home in {run.duration - end:.1f} s."
         )
         typer.echo(f"Next: trocar identify measured.csv --arm {arm} (to try it out, use rehearsal.npz).")
     else:

@@ -18,6 +18,9 @@ from trocar.report import Report
 from trocar.spatial import Array
 
 
+TextTable = tuple[str, tuple[str, ...], list[tuple[str, ...]]]  # caption, headings, rows
+
+
 def effort_labels(names: Sequence[str], units: Sequence[str]) -> tuple[str, ...]:
     """Names of columns with the unit of their effort; `units` of their positions, "rad" or "m"."""
     return tuple(f"{name} [{UNITS['tau'][unit]}]" for name, unit in zip(names, units, strict=True))
@@ -58,9 +61,9 @@ def error_figure(errors: dict[str, Array], columns: tuple[str, ...]) -> Figure:
     return figure
 
 
-def _friction_table(parameters: Parameters) -> tuple[str, tuple[str, ...], list[tuple[str, ...]]]:
+def _friction_table(parameters: Parameters) -> TextTable:
     """Friction, rotor and bias of every drive; Coulomb friction includes the steady effort of its memory."""
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (d.name, *(f"{x:.3g}" for x in (d.Fc + sum(e.F for e in d.hysteresis), d.Fv, d.Im, d.K, d.Fo)))
         for d in parameters.drives
     ]
@@ -68,8 +71,8 @@ def _friction_table(parameters: Parameters) -> tuple[str, tuple[str, ...], list[
     return "Friction, rotors and bias of the drives (SI units)", headings, rows
 
 
-def _link_table(parameters: Parameters) -> tuple[str, tuple[str, ...], list[tuple[str, ...]]]:
-    rows = [
+def _link_table(parameters: Parameters) -> TextTable:
+    rows: list[tuple[str, ...]] = [
         (link, f"{i.mass:.3g}", ", ".join(str(round(1e3 * x)) for x in i.com), f"{i.I.trace() / 2:.2g}")
         for link, i in parameters.inertias.items()
     ]

@@ -119,6 +119,11 @@ class StereoEndoscope:
         left, right = images if self._map is None else [self._map.smooth(image) for image in images]
         return left, right
 
+    def side_by_side(self, gap: int = 16) -> Picture:
+        """Both colour images in one, the left eye on the left, with a white gap [pixels] between them."""
+        left, right = self.pair()
+        return np.hstack([left, np.full((left.shape[0], gap, 3), 255, dtype=np.uint8), right])
+
     def _arrange(self) -> None:
         """Draw what is in view: most of the machine is behind an endoscope."""
         self._thread = self._thread or threading.get_ident()

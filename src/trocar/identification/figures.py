@@ -17,7 +17,6 @@ from trocar.recording.motor_columns import column_units, joint_from_columns
 from trocar.report import Report
 from trocar.spatial import Array
 
-
 TextTable = tuple[str, tuple[str, ...], list[tuple[str, ...]]]  # caption, headings, rows
 
 

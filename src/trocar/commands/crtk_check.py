@@ -1,16 +1,21 @@
-"""`trocar crtk-check`: conformance of arms to the dVRK's interface."""
+"""`trocar crtk-check`: conformance of a robot to the dVRK's interface."""
 
 from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 
 from trocar.commands.options import check_positive, flag, option
 from trocar.commands.terminal import plain_errors, show_table, status_line
 from trocar.errors import TrocarError, check_known
+
+if TYPE_CHECKING:
+    from trocar.crtk import Robot
+    from trocar.crtk.conformance import Subject
 
 METRES_PER_RADIAN = 0.1  # --amplitude 0.05 is 0.05 rad or 5 mm
 COLOURS = {"passed": "green", "failed": "red", "skipped": "yellow"}
@@ -20,7 +25,8 @@ COLOURS = {"passed": "green", "failed": "red", "skipped": "yellow"}
 def crtk_check(
     scene: Annotated[str, option("NAME", "dvrk, dvrk_si or a .toml file.")] = "dvrk",
     arms: Annotated[
-        list[str] | None, option("ARM", "Arm to check; can be repeated. Default: all arms of the scene.")
+        list[str] | None,
+        option("NAME", "Device to check, such as PSM1 or console; can be repeated. Default: all.", "--arms"),
     ] = None,
     allow_motion: Annotated[bool, flag("Send commands that move the arms.", "--allow-motion")] = False,
     amplitude: Annotated[
@@ -28,20 +34,20 @@ def crtk_check(
     ] = 0.05,
     unbounded: Annotated[
         bool,
-        flag("With --allow-motion: also move to a joint limit, power off and home.", "--unbounded"),
+        flag("With --allow-motion: also move to a joint limit, free the arm, provoke FAULT, power off.", "--unbounded"),
     ] = False,
     json_file: Annotated[Path | None, option("FILE", "Write the results to FILE.", "--json")] = None,
 ) -> None:
-    """Check that arms behave as the dVRK's interface (CRTK) requires.
+    """Check that a robot behaves as the dVRK's interface (CRTK) requires.
 
     Example: [bold]trocar crtk-check --arms PSM1 --allow-motion --json results.json[/bold]
 
-    Topics, services, sizes, units, frames, stamps, latching, kinematics; with --allow-motion also states, moves and
-    refusals. Checks that are not permitted are listed as skipped. The arms are simulated, enabled and homed.
-    Exit status 1 if a check fails.
+    Topics, services, sizes, units, frames, stamps, latching, kinematics; with --allow-motion also states, moves,
+    refusals and pedals; with --unbounded also limits, power, homing and FAULT. Checks that are not permitted are listed
+    as skipped. The arms are simulated, enabled and homed. Exit status 1 if a check fails.
     """
     from trocar.crtk import Robot
-    from trocar.crtk.conformance import Permission, Result, Subject, examine
+    from trocar.crtk.conformance import Permission, Result, examine
     from trocar.files import check_writable, write_json
 
     check_positive(amplitude=amplitude)
@@ -51,12 +57,10 @@ def crtk_check(
     permission = Permission.unbounded if unbounded else Permission.motion if allow_motion else Permission.read
     results: list[Result] = []
     with Robot(scene, start="ready") as robot, status_line("crtk-check") as show:
-        chosen = tuple(dict.fromkeys(arms or robot.controllers))
-        check_known("arm of the scene", robot.controllers, *chosen)
+        chosen = tuple(dict.fromkeys(arms or robot.devices))
+        check_known("device of the scene", robot.devices, *chosen)
         for name in chosen:
-            arm = robot.controllers[name].arm
-            limits = arm.lower[: arm.tip_joints], arm.upper[: arm.tip_joints]
-            subject = Subject(robot, name, robot.devices[name], limits, amplitude, METRES_PER_RADIAN * amplitude)
+            subject = _subject(robot, name, amplitude)
             for result in examine(subject, permission):
                 show(f"{name}: {result.check}")
                 results.append(result)
@@ -67,7 +71,7 @@ def crtk_check(
         write_json(json_file, {"scene": scene, "summary": summary, "results": [r.as_dict() for r in results]})
     show_table(
         "trocar crtk-check",
-        ("arm", "check", "result", "reason, or what was required"),
+        ("device", "check", "result", "reason, or what was required"),
         [
             (r.arm, r.check, f"[{COLOURS[r.status]}]{r.status}[/]", (r.reason or r.requirement).replace("[", r"\["))
             for r in results
@@ -77,3 +81,17 @@ def crtk_check(
     typer.echo(", ".join(f"{number} {status}" for status, number in summary.items()))
     if summary["failed"]:
         raise typer.Exit(1)
+
+
+def _subject(robot: Robot, name: str, amplitude: float) -> Subject:
+    """A device of a simulated robot, with the limits of its joints and motors if it is an arm."""
+    from trocar.crtk.conformance import Subject
+
+    kind, slide = robot.devices[name], METRES_PER_RADIAN * amplitude
+    if name not in robot.controllers:
+        return Subject(robot, name, kind)
+    arm = robot.controllers[name].arm
+    n = arm.tip_joints
+    efforts = np.abs(np.linalg.inv(arm.motors.coupling).T) @ arm.motors.effort
+    limits = arm.lower[:n], arm.upper[:n]
+    return Subject(robot, name, kind, limits, amplitude, slide, efforts[:n])

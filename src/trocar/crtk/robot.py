@@ -10,6 +10,7 @@ from os import PathLike
 from typing import Any, Self, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trocar.arms import Arm as ArmFacts
 from trocar.crtk.bus import Bus
@@ -65,6 +66,7 @@ class Robot:
         sensors: imperfections of the sensors.
         supported: an arm whose motors are off stays where it is, like an arm that is balanced or held by hand.
             False: its weight moves it, unless it has brakes.
+        observers: the disturbance observers of the Si arms act, as on the robot.
 
     Attributes:
         bus: every topic and service. devices: kind of interface by device name, such as {"PSM1": "PSM"}.
@@ -83,6 +85,7 @@ class Robot:
         arms: Sequence[str] | None = None,
         sensors: Sensors | None = None,
         supported: bool = True,
+        observers: bool = True,
     ) -> None:
         if start not in ("off", "ready"):
             raise UnknownName("start", start, ("off", "ready"))
@@ -94,7 +97,7 @@ class Robot:
         check_known("arm of the scene", built.arms, *names)
         epoch = time.time_ns() if self._factor else 0
         self.start_time = epoch
-        self._loop = ControlLoop(built, names, sensors or Sensors(), epoch, supported)
+        self._loop = ControlLoop(built, names, sensors or Sensors(), epoch, supported, observers)
         self.bus: Bus = self._loop.bus
         self.devices: dict[str, str] = {}
         self.controllers = {name: self._controller(name) for name in names}
@@ -259,6 +262,22 @@ class Robot:
             raise TrocarError(f"{arm} has no clutch; PSMs and ECMs have one")
         controller.post(lambda _: controller.press_clutch(pressed))
 
+    def press_set_up_clutch(self, arm: str, pressed: bool = True) -> None:
+        """Press or release the SUJ clutch of an arm on the cart: while pressed, its set-up joints are free."""
+        with self.bus.lock:
+            self._set_up_joints(arm).press_clutch(arm, pressed)
+
+    def move_set_up_joints(self, arm: str, q_setup: ArrayLike) -> None:
+        """Move the set-up joints (k,) [m, rad] of an arm by hand, at once; its SUJ clutch must be pressed."""
+        with self.bus.lock:
+            self._set_up_joints(arm).move_by_hand(arm, q_setup)
+
+    def _set_up_joints(self, arm: str) -> SetUpJoints:
+        if self._set_up is None:
+            raise TrocarError("the arms of this scene are on no cart: there are no set-up joints")
+        check_known("arm on the cart", self._set_up.mounts, arm)
+        return self._set_up
+
     # -- truth ---------------------------------------------------------------------------------------------------------
 
     def contact_wrench(self, arm: str) -> Array:
@@ -284,7 +303,10 @@ class Robot:
                 for name, part in self._loop.parts.items():
                     if lost[part].any():
                         mask = " ".join(str(int(flag)) for flag in lost[part])
-                        self.controllers[name].fault(f"PID: tracking error, mask: {mask}")
+                        self.controllers[name].fault(f"PID: tracking error, mask (1 for error): {mask}")
+            if self._loop.sensors.inconsistent.any():
+                for controller in self.controllers.values():
+                    controller.check_pots()
             if self._loop.cycle % PUBLISHED == 0:
                 self.bus.publish_states()
 

@@ -36,6 +36,7 @@ class Hardware:
         servo = loop.servo
         self._q_ref, self._dq_ref, self._given = servo.q_ref[part], servo.dq_ref[part], servo.effort[part]
         self._fed, self._on, self._in_effort = servo.feed_forward[part], servo.on[part], servo.in_effort[part]
+        self._clipped = servo.clipped[part]
         self._feeds = False
         self.model: Mechanism | None = None
         self._q: Array = np.zeros(self.arm.n)
@@ -90,6 +91,16 @@ class Hardware:
         self._sensors.calibrate(self.part)
         self._loop.measure()
 
+    def preload(self, joint: int, position: float) -> None:
+        """Let the encoder of a joint that has a motor of its own read a position [rad, m] where it is."""
+        self._sensors.preload(self.part.start + joint, position)
+        self._loop.measure()
+
+    @property
+    def inconsistent(self) -> bool:
+        """Encoders and potentiometers differ by more than their tolerance."""
+        return bool(self._sensors.inconsistent[self.part].any())
+
     # -- setpoints -----------------------------------------------------------------------------------------------------
 
     def setpoint(self) -> Array:
@@ -104,8 +115,14 @@ class Hardware:
         """Efforts (n,) asked of the motors in the last cycle."""
         return self._effort_to_joint @ self._loop.applied[self.part]
 
-    def track(self, q: Array, dq: Array | None, *, check: bool | None = None, joints: slice = ALL) -> None:
-        """Let the PID follow joint positions (n,) and velocities; `joints`: only these actuators."""
+    def track(
+        self, q: Array, dq: Array | None, *, check: bool | None = None, joints: slice = ALL, asked: Array | None = None
+    ) -> None:
+        """Let the PID follow joint positions (n,) and velocities; `joints`: only these actuators.
+
+        `asked`: positions before they were clipped to the limits. Tracking errors of those clipped are not reported.
+        """
+        self._clipped[:] = False if asked is None else self._motor_from_joint.dot(asked - q) != 0.0
         self._q_ref[joints] = self._motor_from_joint.dot(q)[joints]
         self._dq_ref[joints] = 0.0 if dq is None else self._motor_from_joint.dot(dq)[joints]
         self._on[:] = True
@@ -127,6 +144,12 @@ class Hardware:
         elif self._feeds:
             self._fed[:] = 0.0
             self._feeds = False
+
+    def track_alone(self, joint: int, q: Array, dq: Array) -> None:
+        """As `track`, with the motor of one joint on and all others off, and without a check of tracking errors."""
+        self.track(q, dq, check=False)
+        self._on[:] = False
+        self._on[joint] = True
 
     @property
     def powers(self) -> bool:

@@ -130,8 +130,8 @@ class MTMController(ArmController):
 
     # -- efforts -------------------------------------------------------------------------------------------------------
 
-    def servo_cf(self, frame: str, wrench: Array) -> None:
-        super().servo_cf(frame, wrench)
+    def servo_cf(self, frame: str, wrench: Array, command: str = "") -> None:
+        super().servo_cf(frame, wrench, command)
         self._impedance = None
 
     def servo_ci(self, goal: CartesianImpedance) -> None:

@@ -145,7 +145,7 @@ class Reports:
         return found
 
     def _twist(self, reference: bool) -> m.Twist:
-        T_reference, name = self.base_frame()
+        T_reference, name = self.base_frame() if reference else (np.eye(4), f"{self._arm.name}_base")
         if not self._arm.tip_ready:
             return m.Twist(vector=np.zeros(6), frame_id=name)
         T, body, _ = self.jacobians()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,7 +28,7 @@ class FreeMotion(Resumable):
     """
 
     columns = ("period", "drift", "swing", "loop", "rcm", "memory_mb", "seconds")
-    shown = {
+    shown: ClassVar[Mapping[str, str]] = {
         "drift": "energy - energy at the start [J]",
         "swing": "kinetic energy, largest [J]",
         "loop": "loop gap [m]",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,7 +28,7 @@ class PeriodicMotion(Resumable):
     """All arms of a scene, or one arm alone, on sinusoids that repeat after a period."""
 
     columns = ("period", "energy_error", "work", "loop", "rcm", "clock", "tracking", "memory_mb", "seconds")
-    shown = {
+    shown: ClassVar[Mapping[str, str]] = {
         "energy_error": "energy error / work",
         "loop": "loop gap [m]",
         "rcm": "distance from the RCM [m]",

@@ -1,6 +1,7 @@
 """Random commands to an arm: whatever comes, it stays within the rules of its state machine.
 
-TROCAR_FUZZ sets the number of commands, TROCAR_FUZZ_SEED another series of them. A failure prints the last commands; the seed makes it repeatable.
+TROCAR_FUZZ sets the number of commands, TROCAR_FUZZ_SEED another series of them. A failure prints the last commands;
+the seed makes it repeatable.
 """
 
 import itertools

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tests.raw_browser import RawBrowser
 from tools.soak.process_memory import process_memory

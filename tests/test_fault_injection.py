@@ -178,6 +178,14 @@ def test_the_next_writer_removes_what_a_killed_one_left_and_nothing_else(tmp_pat
     assert sorted(os.listdir(tmp_path)) == sorted(["x", *others])
 
 
+def test_a_folder_that_cannot_be_listed_is_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(folder: Path) -> list[str]:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+
+    monkeypatch.setattr(os, "listdir", refused)
+    assert write_whole(tmp_path / "x", "new").read_text() == "new"
+
+
 def test_a_file_that_is_removed_before_it_is_locked_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,11 +94,13 @@ def _created(temporary: Path) -> BinaryIO:
 
 def _remove_stale(folder: Path, name: re.Pattern[str]) -> None:
     """Remove the temporary files of this name that no living writer has locked."""
-    for found in os.listdir(folder):
-        if name.fullmatch(found):
-            with suppress(OSError), open(folder / found, "rb+") as stream:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.unlink(folder / found)
+    names: list[str] = []
+    with suppress(OSError):  # a folder may be written to and not read
+        names = os.listdir(folder)
+    for found in filter(name.fullmatch, names):
+        with suppress(OSError), open(folder / found, "rb+") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(folder / found)
 
 
 @contextmanager

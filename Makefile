@@ -26,7 +26,8 @@ help:
 	@echo 'make readme  reproduce Ferro et al. 2022 and rewrite the table of results in README.md'
 	@echo 'make test    set up, then run every check: ruff, mypy, import-linter, pytest'
 	@echo 'make fuzz    set up, then send ROUNDS (default: 20000) random commands and messages, new ones in every run'
-	@echo 'make soak    run arms and cart for HOURS (default: 24) of simulated time, in pieces; report in build/soak'
+	@echo 'make soak    run arms and cart for HOURS (default: 24) of simulated time, arms freely for FREE (1) hours and a'
+	@echo '             live page for PAGE (60) seconds, in pieces; report in build/soak'
 	@echo 'make gpu     test and time the CUDA backend of trocar.batch (needs an NVIDIA GPU)'
 	@echo 'make docs    build the documentation site in build/docs, examples run; warnings are errors'
 	@echo 'make docs-links  check the external links of the documentation'
@@ -57,10 +58,12 @@ fuzz: apt-test $(TEST_STAMP)
 	@echo 'SEED=$(SEED)'
 	TROCAR_FUZZ=$(ROUNDS) TROCAR_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -q -s tests/test_*fuzz.py
 
-# Goes on where the last run stopped: make soak HOURS=24
+# Goes on where the last run stopped: make soak HOURS=24 FREE=1 PAGE=600
 HOURS ?= 24
-soak: $(DEMO_STAMP)
-	$(BIN)/python -m tools.soak --hours $(HOURS) -o build/soak
+FREE ?= 1
+PAGE ?= 60
+soak: $(TEST_STAMP)
+	$(BIN)/python -m tools.soak --hours $(HOURS) --free $(FREE) --page $(PAGE) -o build/soak
 
 gpu: $(TEST_STAMP)
 	@$(INSTALL) -e '.[batch]'

@@ -27,6 +27,7 @@ from trocar.commands.run import run
 from trocar.commands.scene import scene
 from trocar.commands.serve import serve
 from trocar.commands.sim import sim
+from trocar.commands.sweep import sweep
 from trocar.commands.terminal import INTERRUPTED, plain_errors, progress_bar, show_written, status_line
 from trocar.commands.view import view
 from trocar.errors import TrocarError, check_known
@@ -99,7 +100,7 @@ def demo(
 
 # The order of the table of contents that `trocar --help` prints.
 for panel, commands in {
-    "Simulate": (sim, scene),
+    "Simulate": (sim, scene, sweep),
     "Look at it": (view, render, compare),
     "Identify your own robot": (calibrate, gravity, excite, identify),
     "Use elsewhere": (export, bench),

@@ -17,7 +17,7 @@ from trocar.mechanics.inertia import NAMES, pseudo_inertia, standard
 from trocar.spatial import Array
 
 DRIVE_TERMS = ("Im", "Fv", "Fc", "K0", "K", "K2", "Fx", "mu")
-NOT_NEGATIVE = ("Im", "Fv", "Fc", "mu")
+NOT_NEGATIVE = ("Fv", "Fc", "mu")
 MOST_DRAWS = 200  # of one arm
 _ELEMENT = re.compile(r"hysteresis\[(\d+)\]\.F")
 
@@ -25,8 +25,8 @@ _ELEMENT = re.compile(r"hysteresis\[(\d+)\]\.F")
 class DrawnArms:
     """Draws of the parameters of an identified set: normal, with its covariance, and physically consistent.
 
-    A draw in which a link has a pseudo-inertia that is not positive definite is thrown away and drawn again. Friction
-    and rotors below zero become zero; the slope of a friction element changes in proportion to its force, so that it
+    A draw in which a link has a pseudo-inertia that is not positive definite, or a rotor no inertia, is thrown away and
+    drawn again. Friction below zero becomes zero; the slope of a friction element changes in proportion to its force, so that it
     stays passive. The bias Fo moves nothing and stays.
     """
 
@@ -42,6 +42,7 @@ class DrawnArms:
         scales = np.sqrt(np.maximum(np.diag(C)[kept], 1e-300))
         values, axes = np.linalg.eigh(C[np.ix_(kept, kept)] / np.outer(scales, scales))
         self._root = scales[:, None] * axes * np.sqrt(np.maximum(values, 0.0))
+        self._rotors = np.array([name.endswith(".Im") for name in self.names])
         self._inertia = [i for i, name in enumerate(self.names) if name.partition(".")[2] in NAMES]
         self._links = list(dict.fromkeys(self.names[i].partition(".")[0] for i in self._inertia))
         self._positive = np.array(
@@ -75,7 +76,9 @@ class DrawnArms:
         raise TrocarError(f"none of {MOST_DRAWS} draws at {sigma} standard deviations is physically consistent")
 
     def _consistent(self, phi: Array) -> bool:
-        return all(np.linalg.eigvalsh(pseudo_inertia(self._link(phi, link)))[0] > 0 for link in self._links)
+        return bool((phi[self._rotors] > 0).all()) and all(
+            np.linalg.eigvalsh(pseudo_inertia(self._link(phi, link)))[0] > 0 for link in self._links
+        )
 
     def _link(self, phi: Array, link: str) -> Array:
         return phi[[self._place[f"{link}.{name}"] for name in NAMES]]

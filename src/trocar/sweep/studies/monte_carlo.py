@@ -28,7 +28,7 @@ SET = "wang2019_refit"
 DT, STEPS, EVERY = 1e-3, 2000, 20  # [s]; recorded at 50 Hz
 STIFFNESS = 400.0  # of the controller [1/s^2], critically damped
 SETTLED = 0.5  # errors are counted from here on [s]
-SIGMAS, SPEEDS = (1.0, 3.0), (1.0, 1.5)
+SIGMAS, SPEEDS = (1.0, 3.0), (1.0, 1.4)
 
 
 def table(rows: int, seed: int) -> dict[str, Any]:

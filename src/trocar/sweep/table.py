@@ -151,7 +151,7 @@ def _column(name: object, values: Any) -> np.ndarray:
         return np.ascontiguousarray(column, np.float64)
     if column.dtype.kind == "b":
         return column
-    texts = column.tolist()
+    texts = list(values)  # not of the array: it turns numbers between text into text
     if column.dtype.kind in "UOT" and all(isinstance(text, str) for text in texts):
         if any("\0" in text or not text.isascii() and not _encodes(text) for text in texts):
             raise TrocarError(f"the parameter {name!r} has text that is not valid UTF-8")

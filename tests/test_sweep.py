@@ -23,12 +23,17 @@ from typer.testing import CliRunner
 
 import trocar as tr
 from tools import killed_sweeps
-from trocar import files
+from trocar import batch, files
 from trocar.cli import app
 from trocar.errors import TrocarError
-from trocar.sweep import Results, as_table, grid, load_study, read_table
+from trocar.identification import covariance
+from trocar.sweep import Results, as_table, grid, load_study, overview, read_table
+from trocar.sweep.drawn import DrawnArms
 from trocar.sweep.folder import partitions, read_manifest
 from trocar.sweep.run import LONGEST, SHORTEST, Pace, Pending
+from trocar.sweep.studies import bootstrap as bootstrap_study
+from trocar.sweep.studies import gravity as gravity_study
+from trocar.sweep.study import STUDIES
 
 TABLE = {"x": list(range(40))}
 
@@ -153,8 +158,7 @@ def test_results_that_cannot_be_a_column_stop_the_sweep(
     function: Callable[..., Any], words: str, tmp_path: Path
 ) -> None:
     with pytest.raises(TrocarError, match=words):
-        tr.sweep(function, {"x": [0, 1, 0, 1]}, tmp_path / "out", batch=None)
-        Results(tmp_path / "out").table()
+        tr.sweep(function, {"x": [0, 1, 0, 1]}, tmp_path / "out")
 
 
 # Tables
@@ -484,9 +488,7 @@ def test_workers_end_with_a_sweep_that_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.xdist_group("ray")
-def test_ray_on_two_nodes_survives_a_dead_worker_a_lost_node_and_a_killed_sweep(
-    slow: Path, tmp_path: Path
-) -> None:
+def test_ray_on_two_nodes_survives_a_dead_worker_a_lost_node_and_a_killed_sweep(slow: Path, tmp_path: Path) -> None:
     with killed_sweeps.two_nodes() as (address, environment, lose):
         listening = subprocess.run(["ss", "-ltnp"], capture_output=True, text=True).stdout.splitlines()
         ours = [line.split()[3] for line in listening if "raylet" in line or "gcs_server" in line]
@@ -604,6 +606,103 @@ def test_a_manifest_names_version_study_and_table(serial: Results) -> None:
 
 def test_studies_that_ship_are_listed() -> None:
     said = invoke().stdout
-    for name in tr.sweep.STUDIES:
+    for name in STUDIES:
         assert name in said
         assert load_study(name).title
+
+
+def study_results(name: str, table: Any, folder: Path) -> Results:
+    found = tr.sweep(load_study(name), table, folder)
+    assert found.errors == []
+    return found
+
+
+def show(found: Results, count: int = 1) -> list[str]:
+    """The study's findings, after a check that it draws its figures."""
+    study = overview.study_of(found)
+    figures = overview.figures(found, study)
+    assert len(figures) == count
+    assert all(figure.axes and caption for figure, caption in figures)
+    return [f"{text}: {value}" for text, value in overview.findings(found, study)]
+
+
+def test_monte_carlo_of_no_deviation_is_the_nominal_arm_and_of_more_spreads(tmp_path: Path) -> None:
+    found = study_results(
+        "monte_carlo", {"sigma": [0.0, 0.0] + [1.0] * 6 + [3.0] * 6, "speed": [1.0] * 14}, tmp_path / "a"
+    )
+    rms, sigma = found["tip_rms"], found["sigma"]
+    assert rms[0] == rms[1]
+    assert rms[sigma == 0][0] == pytest.approx(np.median(rms[sigma == 1]), rel=0.1)
+    assert 0 < rms[sigma == 1].std() < rms[sigma == 3].std()
+    assert len(show(found)) == 3
+
+
+def test_drawn_arms_have_the_deviations_of_the_covariance() -> None:
+    mechanism = tr.load_mechanism("PSM", "wang2019_refit")
+    draws = DrawnArms(mechanism)
+    names, C = covariance(mechanism.parameters.path)
+    drawn = np.array([draws.draw(1.0, seed)[0] for seed in range(400)])
+    for name in ("back.m", "yaw.Lzz", "pitch.Fv", "insertion.K"):
+        expected = np.sqrt(C[names.index(name), names.index(name)])
+        assert drawn[:, draws.names.index(name)].std() == pytest.approx(expected, rel=0.12), name
+    again = draws.arms(batch.load(mechanism), draws.values[None])
+    for name in ("mass", "com", "inertia", "Fv", "Im", "K", "dahl_F", "dahl_slope"):
+        nominal = getattr(mechanism.tree, name, None)
+        nominal = getattr(mechanism.tree.drives, name) if nominal is None else nominal
+        np.testing.assert_allclose(again.parameters[name][..., 0], nominal, rtol=1e-12, atol=1e-15)
+
+
+def test_gravity_drifts_where_the_mounting_is_wrong_and_not_where_it_is_right(tmp_path: Path) -> None:
+    table = {
+        "yaw": [0.6, 0.6],
+        "pitch": [0.3, 0.3],
+        "insertion": [0.12, 0.12],
+        "mounting": [-0.8, -0.8],
+        "mounting_error": [0.0, 0.5],
+        "added_mass": [0.0, 0.0],
+        "friction": [1.0, 0.5],
+    }
+    found = study_results("gravity", table, tmp_path / "a")
+    assert list(found["drifts"]) == [False, True]
+    assert show(found)
+    expected = tr.load_mechanism("PSM_Si", mounting=-0.3).gravity_vector
+    np.testing.assert_allclose(gravity_study._gravity(np.array([-0.3]))[:, 0], expected, atol=1e-12)
+
+
+def test_payload_and_force_are_found_with_known_friction_and_worse_with_other(tmp_path: Path) -> None:
+    table = {"day": [0.0] * 4 + [0.4] * 4, "mass": [0.05] * 8, "force": [1.0] * 8}
+    found = study_results("payload", table, tmp_path / "a")
+    mass, force = np.abs(found["mass_estimate"] - 0.05), found["force_error"]
+    assert mass[:4].max() < 1e-3
+    assert force[:4].max() < 0.05
+    assert mass[4:].mean() > 3.0 * mass[:4].mean()
+    assert force[4:].mean() > 3.0 * force[:4].mean()
+    assert len(show(found)) == 2
+
+
+def test_sensitivity_is_zero_without_a_change_and_grows_with_it(tmp_path: Path) -> None:
+    table = {"parameter": ["back.mass"] * 3 + ["pitch.Fc"], "change": [0.0, 0.05, 0.1, 0.1]}
+    found = study_results("sensitivity", table, tmp_path / "a")
+    rms = found["tip_rms"]
+    assert rms[0] < 1e-9
+    assert rms[2] == pytest.approx(2.0 * rms[1], rel=0.3)
+    assert rms[3] > 1e-9
+    names = load_study("sensitivity").table(10**6, 0)
+    assert len(set(names["parameter"])) * 4 == len(names["parameter"])
+
+
+def test_bootstrap_and_analytic_deviations_are_of_one_size(tmp_path: Path) -> None:
+    found = study_results("bootstrap", {"replicate": list(range(8))}, tmp_path / "a")
+    ratio, error = bootstrap_study.ratios(found, "least_squares")
+    assert len(ratio) == len(bootstrap_study.original()[1]["least_squares"].names)
+    assert abs(np.median(ratio) - 1.0) < 2.0 * np.median(error)
+    assert 0.5 < np.median(bootstrap_study.ratios(found, "consistent")[0]) < 1.2
+    assert len(show(found)) == 2
+
+
+def test_an_excitation_row_is_a_motion_within_the_limits(tmp_path: Path) -> None:
+    table = {"arm": ["ECM"], "harmonics": [3], "iterations": [0.02], "frequency": [0.2], "start": [0]}
+    found = study_results("excitation", table, tmp_path / "a")
+    assert found["violation"][0] <= 0
+    assert found["condition_number"][0] > 1
+    assert show(found)

@@ -2,9 +2,10 @@
 
     python -m tools.killed_sweeps [--rows 1000] [--kills 3] [--executors serial processes ray]
 
-Every simulation is a PSM in the MuJoCo engine, pushed at random. The process that runs the sweep gets SIGKILL when it has
-done another share of the rows, `kills` times; then it is resumed to the end. "ray" is a cluster of two local nodes, of
-which one is killed too, in the middle of the last run. Prints a line for each executor; exit status 1 if a row differs.
+Every simulation is a PSM in the MuJoCo engine, pushed at random. The process that runs the sweep gets SIGKILL when it
+has done another share of the rows, `kills` times; then it is resumed to the end. "ray" is a cluster of two local
+nodes, of which one is killed too, in the middle of the last run. Prints a line for each executor; exit status 1 if a
+row differs.
 """
 
 from __future__ import annotations
@@ -71,9 +72,7 @@ def rows_done(folder: Path) -> int:
     return sum(int(stop) - int(start) for _, start, stop in names)
 
 
-def killed(
-    study: Path, folder: Path, rows: int, kills: int, *options: str, environment: dict[str, str]
-) -> list[int]:
+def killed(study: Path, folder: Path, rows: int, kills: int, *options: str, environment: dict[str, str]) -> list[int]:
     """Run the sweep, kill it `kills` times, and leave it unfinished; rows that were done at each kill."""
     done = []
     for k in range(kills):
@@ -141,6 +140,7 @@ def compared(study: Path, place: Path, executor: str, rows: int, kills: int) -> 
     """A sweep that is killed, and its rows beside those in `place / "whole"`."""
     folder = place / executor
     begin = time.monotonic()
+    options: tuple[str, ...]
     if executor == "ray":
         with two_nodes() as (address, environment, lose):
             options = ("--executor", "ray", "--address", address)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -99,13 +100,14 @@ def demo(
 
 
 # The order of the table of contents that `trocar --help` prints.
-for panel, commands in {
+PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Simulate": (sim, scene, sweep),
     "Look at it": (view, render, compare),
     "Identify your own robot": (calibrate, gravity, excite, identify),
     "Use elsewhere": (export, bench),
     "Check against the literature": (fetch,),
-}.items():
+}
+for panel, commands in PANELS.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)
 # Whatever follows the script is its own, options included.

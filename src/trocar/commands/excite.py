@@ -64,7 +64,6 @@ def excite(
     and play.py. excitation.json and excitation.csv list the effort each motor needs and its limit. Exit status 1 if
     the rehearsal fails.
     """
-    from trocar.commands.recording_figure import recording_figure
     from trocar.control.trajectories import PeriodicRun
     from trocar.files import check_writable, write_whole
     from trocar.identification.excitation import file as files
@@ -73,6 +72,7 @@ def excite(
     from trocar.identification.excitation.search import excite as search
     from trocar.identification.excitation.search import sampled
     from trocar.plots import save
+    from trocar.recording.figure import recording_figure
 
     check_writable(output / "excitation.json")
     check_positive(rate=rate)

@@ -58,9 +58,9 @@ def sim(
 
     Writes recording.npz, recording.csv, recording.png and, if rendering works on this machine, picture.png.
     """
-    from trocar.commands.recording_figure import recording_figure
     from trocar.files import check_writable
     from trocar.plots import save
+    from trocar.recording.figure import recording_figure
 
     check_writable(output / "recording.npz")
     options.check_amplitude(amplitude)

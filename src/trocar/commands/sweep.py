@@ -31,11 +31,15 @@ def sweep(
         typer.Argument(metavar="STUDY", help="Name of a study or a Python file. Default: list them.", show_default=""),
     ] = None,
     output: Annotated[Path | None, option("DIR", "Folder for the results.", "--output", "-o")] = None,
-    rows: Annotated[int | None, option("N", "Rows of the study's table. Default: the study's own.", "--rows", "-n")] = None,
+    rows: Annotated[
+        int | None, option("N", "Rows of the study's table. Default: the study's own.", "--rows", "-n")
+    ] = None,
     seed: Annotated[int, option("N", "Seed of the table.")] = 0,
     table: Annotated[Path | None, option("FILE", "Table of parameters (csv, parquet) instead of the study's.")] = None,
     executor: Annotated[str, option("serial|processes|ray", "How the rows are run.")] = "processes",
-    workers: Annotated[int | None, option("N", "Worker processes. Default: one for each core.", "--workers", "-j")] = None,
+    workers: Annotated[
+        int | None, option("N", "Worker processes. Default: one for each core.", "--workers", "-j")
+    ] = None,
     address: Annotated[
         str | None, option("HOST:PORT", "Ray cluster. Default: RAY_ADDRESS, or Ray on this machine alone.")
     ] = None,
@@ -48,16 +52,17 @@ def sweep(
     Example: [bold]trocar sweep monte_carlo -n 1000 -o results --report[/bold], then open results/report.html.
     Later: [bold]trocar sweep --show results[/bold].
 
-    Results are Parquet files in DIR/rows, one row for each simulation, with its parameters; an exception is the error of
-    its row. A sweep that was killed goes on with --resume. docs/sweeps.md shows how to write a study of your own and how
-    to run on a cluster. A study given as a file is executed: read it first. Exit status 1 if every row failed.
+    Results are Parquet files in DIR/rows, one row for each simulation, with its parameters; an exception is the error
+    of its row. A sweep that was killed goes on with --resume. docs/sweeps.md shows how to write a study of your own and
+    how to run on a cluster. A study given as a file is executed: read it first. Exit status 1 if every row failed.
     Needs pyarrow and, with --executor ray, Ray: pip install 'trocar\\[sweep]'.
     """
     if "numpy" not in sys.modules:  # rows of all executors are equal to the last bit with one thread in each process
         for name in THREADS:
             os.environ.setdefault(name, "1")
-    from trocar.sweep import STUDIES, Results, load_study, read_table
+    from trocar.sweep import Results, load_study, read_table
     from trocar.sweep import sweep as run_sweep
+    from trocar.sweep.study import STUDIES
 
     if show is not None:
         if any(x is not None for x in (output, rows, table, workers, address)) or resume:

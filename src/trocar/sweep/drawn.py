@@ -26,8 +26,8 @@ class DrawnArms:
     """Draws of the parameters of an identified set: normal, with its covariance, and physically consistent.
 
     A draw in which a link has a pseudo-inertia that is not positive definite, or a rotor no inertia, is thrown away and
-    drawn again. Friction below zero becomes zero; the slope of a friction element changes in proportion to its force, so that it
-    stays passive. The bias Fo moves nothing and stays.
+    drawn again. Friction below zero becomes zero; the slope of a friction element changes in proportion to its force,
+    so that it stays passive. The bias Fo moves nothing and stays.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:

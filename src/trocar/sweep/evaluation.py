@@ -167,23 +167,23 @@ def _batched(
     for start in range(0, size(columns), batch):
         part = {name: column[start : start + batch] for name, column in columns.items()}
         count = size(part)
-        result = _columns_or_error(function, part)
-        if isinstance(result, dict):
-            found.append(result)
+        whole = _columns_or_error(function, part)
+        if isinstance(whole, dict):
+            found.append(whole)
             errors += [None] * count
             continue
         for k in range(count):
-            one = _columns_or_error(function, {n: c[k : k + 1] for n, c in part.items()}) if count > 1 else result
+            one = _columns_or_error(function, {n: c[k : k + 1] for n, c in part.items()}) if count > 1 else whole
             found.append(one if isinstance(one, dict) else {})
             errors.append(None if isinstance(one, dict) else one)
-    names = list(dict.fromkeys(name for part in found for name in part))
+    names = list(dict.fromkeys(name for result in found for name in result))
     results: dict[str, list[Any]] = {name: [] for name in names}
     done = 0
-    for part in found:
-        count = len(next(iter(part.values()))) if part else 1
+    for result in found:
+        count = len(next(iter(result.values()))) if result else 1
         done += count
         for name in names:
-            results[name] += part.get(name, [None] * count)
+            results[name] += result.get(name, [None] * count)
     assert done == len(errors)
     return results, errors
 

@@ -163,7 +163,9 @@ def check_partitions(folder: Path, manifest: Manifest) -> list[Range]:
     for (start, stop), path in partitions(folder):
         aligned = start % manifest.step == 0 and (stop % manifest.step == 0 or stop == manifest.rows)
         if not (last <= start < stop <= manifest.rows and aligned):
-            raise TrocarError(f"{path} does not fit into a sweep of {manifest.rows} rows or overlaps another; remove it")
+            raise TrocarError(
+                f"{path} does not fit into a sweep of {manifest.rows} rows or overlaps another; remove it"
+            )
         check_partition(path, start, stop, manifest)
         done.append((start, stop))
         last = stop

@@ -76,7 +76,7 @@ def sweep(
         raise TrocarError(f"seed must be an integer of 0 or more, got {shown(seed)}")
     if rows is not None and (not isinstance(rows, int) or rows < 1):
         raise TrocarError(f"rows must be an integer of 1 or more, got {shown(rows)}")
-    check_type("output", output, str | Path, "a folder")
+    check_type("output", output, (str, Path), "a folder")
     check_known("executor", EXECUTORS, executor)
     for package in ("pyarrow", *(("ray",) if executor == "ray" else ())):
         optional(package)  # before anything is made

@@ -54,10 +54,10 @@ class Code:
         """The function."""
         if self.kind == "pickled":
             assert isinstance(self.text, bytes)
-            return optional("cloudpickle").loads(self.text)  # type: ignore[no-any-return]
+            return optional("cloudpickle").loads(self.text)
         assert isinstance(self.text, str)
         module = _shipped(self.text) if self.kind == "shipped" else _executed(self.text, self.where)
-        return module.run  # type: ignore[no-any-return]
+        return module.run
 
     @property
     def fingerprint(self) -> str:
@@ -97,7 +97,7 @@ class Study:
             raise TrocarError(f"the study {self.name} has no function table(rows, seed); give one, or --table FILE")
         wanted = getattr(self.module, "ROWS", 100) if rows is None else rows
         try:
-            return make(wanted, seed)  # type: ignore[no-any-return]
+            return make(wanted, seed)
         except Exception as error:
             raise TrocarError(f"table(rows={wanted}, seed={seed}) of {self.name} raised {_named(error)}") from error
 
@@ -124,7 +124,7 @@ class Study:
 
 def load_study(name: str | Path) -> Study:
     """A study that trocar ships, by name, or the one of a Python file. The file is executed."""
-    check_type("study", name, str | Path, "a name or a file")
+    check_type("study", name, (str, Path), "a name or a file")
     if isinstance(name, str) and name in STUDIES:
         module = _shipped(name)
         return Study(name, module.run, "", _batch(module, name), Code("shipped", name), module)

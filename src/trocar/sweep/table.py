@@ -153,7 +153,7 @@ def _column(name: object, values: Any) -> np.ndarray:
         return column
     texts = list(values)  # not of the array: it turns numbers between text into text
     if column.dtype.kind in "UOT" and all(isinstance(text, str) for text in texts):
-        if any("\0" in text or not text.isascii() and not _encodes(text) for text in texts):
+        if any("\0" in text or (not text.isascii() and not _encodes(text)) for text in texts):
             raise TrocarError(f"the parameter {name!r} has text that is not valid UTF-8")
         return np.asarray(texts, dtype=np.str_)
     raise _not_a_column(name, values)

@@ -49,6 +49,10 @@ class Executor(ABC):
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @abstractmethod
+    def stop(self) -> None:
         """Stop at once, whatever is under way."""
 
 
@@ -65,6 +69,9 @@ class Serial(Executor):
     def finished(self) -> list[tuple[Chunk, Outcome]]:
         chunk = self._next.pop()
         return [(chunk, evaluate(self.job, chunk))]
+
+    def stop(self) -> None:
+        self._next.clear()
 
 
 def load_executor(name: str, job: Job, workers: int | None, address: str | None) -> Executor:

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 
 from trocar.sweep.evaluation import Chunk, Evaluated, Job
@@ -74,10 +75,8 @@ class Processes(Executor):
         idle = next((worker for worker in self._pool if worker.chunk is None), None)
         if idle is None:
             self._pool.append(idle := Worker(self.job))
-        try:
+        with suppress(OSError):  # it died while it was idle or starting: `finished` reports the chunk as lost
             idle.begin(chunk)
-        except OSError:  # it died while it was idle or starting: `finished` reports the chunk as lost
-            pass
 
     def finished(self) -> list[tuple[Chunk, Outcome]]:
         busy = {worker.connection: worker for worker in self._pool if worker.chunk is not None}
@@ -93,7 +92,7 @@ class Processes(Executor):
                 self._pool.remove(worker)
         return found
 
-    def __exit__(self, *_: object) -> None:
+    def stop(self) -> None:
         for worker in self._pool:
             worker.end()
         self._pool.clear()

@@ -107,7 +107,7 @@ class RayCluster(Executor):
         assert isinstance(found, Evaluated)
         return found
 
-    def __exit__(self, *_: object) -> None:
+    def stop(self) -> None:
         for reference in self._flying:
             self._ray.cancel(reference, force=True)
         self._flying.clear()

@@ -102,13 +102,14 @@ def _resampled(residual: Array, rng: np.random.Generator) -> Array:
 
 def _least_squares(recording: Recording) -> Fit:
     mechanism, tau = _mechanism(), np.asarray(recording.tau)
+    assert recording.ddq is not None
     Y = mechanism.regressor(recording.q, recording.dq, recording.ddq)
     found = base_estimate(Y, tau, mechanism.base_parameters, mechanism.parameter_names, 1.0 / NOISE)
     return Fit(found.names, found.values, found.standard_deviations, tau - found.residual)
 
 
 def _consistent(recording: Recording) -> Fit:
-    """Base parameters of links, rotors and viscous friction; its elements of dry friction are told apart by their prior."""
+    """Base parameters of links, rotors and viscous friction. Elements of dry friction are told apart by their prior."""
     found = identify(recording, ARM, cross_validate=False)
     names, B = _base(found)
     value = dict(zip(found.mechanism().parameter_names, found.mechanism().parameter_vector, strict=True))

@@ -1,8 +1,8 @@
 """Condition number of excitations over starts and frequencies.
 
-Each row searches for a motion of the ECM from one random start at one base frequency: the search of `trocar excite`, cut
-into pieces that can run anywhere. The best row is the motion to use: its number of harmonics, frequency and start seed
-give it back, `trocar excite --arm ECM --frequency F --starts 1 --seed S`.
+Each row searches for a motion of the ECM from one random start at one base frequency: the search of `trocar excite`,
+cut into pieces that can run anywhere. The best row says where a longer search should begin:
+`trocar excite --arm ECM --harmonics 4 --frequency F --starts 1 --seed START`.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ FREQUENCIES = (0.1, 0.15, 0.2, 0.3, 0.4, 0.6)  # [Hz]
 
 def table(rows: int, seed: int) -> dict[str, Any]:
     starts = max(1, round(rows / len(FREQUENCIES)))
-    return grid(arm=["ECM"], harmonics=[4], effort=[0.3], frequency=FREQUENCIES, start=seed + np.arange(starts))
+    return grid(arm=["ECM"], harmonics=[4], iterations=[0.3], frequency=FREQUENCIES, start=seed + np.arange(starts))
 
 
-def run(arm: str, harmonics: int, frequency: float, start: int, effort: float) -> dict[str, Any]:
-    """Condition number of the motion that one start leads to. effort: iterations, as a fraction of a full search."""
+def run(arm: str, harmonics: int, frequency: float, start: int, iterations: float) -> dict[str, Any]:
+    """Condition number of the motion that one start leads to. iterations: as a fraction of a full search."""
     criterion, limits = _problem(arm)
     found = excite(
-        criterion, limits, harmonics=harmonics, frequency=frequency, starts=1, iterations=effort, seed=start
+        criterion, limits, harmonics=harmonics, frequency=frequency, starts=1, iterations=iterations, seed=start
     )
     share = found.effort / np.asarray(criterion.mechanism.arm.motors.effort)
     return {
         "condition_number": found.condition_number,
         "violation": found.violation,
         "peak_effort": float(share.max()),
-        "iterations": found.iterations,
+        "iterations_spent": found.iterations,
     }
 
 

@@ -1,9 +1,9 @@
 """Drift under gravity compensation over mountings, tools and masses.
 
 The drift test of Zhou et al. (2025) at scale: a dVRK-Si PSM (`zhou2025_measured`) is released at rest under the gravity
-compensation of the model `zhou2025` alone, for five seconds. Rows differ in the pose, the mounting of the base, the error
-with which the model knows it, the mass at the tip that the model does not know (a heavier or another tool), and the dry
-friction. More than 1 degree or 1 mm is drift. Compiled steps of `trocar.batch`.
+compensation of the model `zhou2025` alone, for five seconds. Rows differ in the pose, the mounting of the base, the
+error with which the model knows it, the mass at the tip that the model does not know (a heavier or another tool), and
+the dry friction. More than 1 degree or 1 mm is drift. Compiled steps of `trocar.batch`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,13 @@ def table(rows: int, seed: int) -> dict[str, Any]:
 
 
 def run(
-    yaw: Array, pitch: Array, insertion: Array, mounting: Array, mounting_error: Array, added_mass: Array, friction: Array
+    yaw: Array,
+    pitch: Array,
+    insertion: Array,
+    mounting: Array,
+    mounting_error: Array,
+    added_mass: Array,
+    friction: Array,
 ) -> dict[str, Array]:
     """Largest distance from the start in five seconds, by joint [rad, rad, m], and whether that is drift."""
     truth, model = _arms()
@@ -67,7 +73,7 @@ def run(
         tau = known.bias(state.q, np.zeros_like(q))  # at no speed: gravity alone
         state, _ = arms.rollout(state, tau, DT, HELD, log=False)
         moved = np.maximum(moved, np.abs(state.q - q)[:3])
-    return {"drift": moved.T, "drifts": (moved > LIMIT[:, None]).any(0)}
+    return {"drift": moved.T, "drifts": np.any(moved > LIMIT[:, None], axis=0)}
 
 
 @cache
@@ -113,4 +119,6 @@ def figures(results: Results) -> list[tuple[Figure, str]]:
     right.bar(range(len(kinds)), [drifts[mounting == m].mean() for m in kinds])
     right.set_xticks(range(len(kinds)), [f"{m:.0f}" for m in kinds])
     right.set(xlabel="mounting [deg]", ylabel="share that drifts")
-    return [(figure, "Share of poses that drift within five seconds, by what the model does not know, and by mounting.")]
+    return [
+        (figure, "Share of poses that drift within five seconds, by what the model does not know, and by mounting.")
+    ]

@@ -44,6 +44,7 @@ def run(sigma: Array, speed: Array, seed: Array) -> dict[str, Array]:
     start = arms.state(q[0], dq[0])
     control = batch.ComputedTorque(q, STIFFNESS, 2.0 * np.sqrt(STIFFNESS), dq, ddq)
     _, log = arms.rollout(start, control, DT, every=EVERY)
+    assert log is not None
     error = np.linalg.norm(_tips(nominal, log.q) - _tips(nominal, q[::EVERY]), axis=1)[log.t >= SETTLED]
     tree = nominal.mechanism.tree
     effort = np.abs(np.einsum("ji,tjk->tik", tree.joint_from_motor, log.tau)) / tree.motor_effort[:, None]

@@ -1,9 +1,9 @@
 """Payload and force estimates over the friction of other days.
 
-Friction of a robot changes from day to day; a model identified once does not know. Every row draws one day: the friction
-of each drive of a PSM (`wang2019`) is multiplied by a factor whose logarithm has the deviation `day`. The arm carries a
-mass along a path, which is estimated from the effort that the model leaves unexplained; then, on the same path without
-the mass, a force acts on the wrist and is estimated in the same way. Compiled steps of `trocar.batch`.
+Friction of a robot changes from day to day; a model identified once does not know. Every row draws one day: the
+friction of each drive of a PSM (`wang2019`) is multiplied by a factor whose logarithm has the deviation `day`. The arm
+carries a mass along a path, which is estimated from the effort that the model leaves unexplained; then, on the same
+path without the mass, a force acts on the wrist and is estimated in the same way. Compiled steps of `trocar.batch`.
 """
 
 from __future__ import annotations
@@ -73,6 +73,7 @@ def _force(arms: Any, mechanism: Mechanism, reference: Array, kp: Array, kd: Arr
     The generated controller has no input for outer efforts: they enter as a shift of its reference, and are taken off
     the recorded effort, which leaves that of the motors.
     """
+    assert mechanism.arm.wrist_point is not None
     J = mechanism.jacobian(reference, mechanism.arm.wrist_point)[:, :3, :3]
     outer = np.zeros((STEPS, arms.n, len(true)))
     outer[:, :3] = np.einsum("tij,ki->tjk", J, true)

@@ -56,6 +56,7 @@ def run(parameter: Array, change: Array) -> dict[str, Array]:
     _, log = changed.rollout(
         changed.state(np.tile(reference[0][:, None], len(change))), batch.JointPID(reference), DT, every=EVERY
     )
+    assert log is not None
     moved = np.linalg.norm(_tips(arms, log.q) - nominal, axis=1)
     return {"tip_rms": np.sqrt((moved**2).mean(0)), "tip_max": moved.max(0)}
 
@@ -85,6 +86,7 @@ def _bench() -> tuple[Any, Array, Array]:
     w = 2.0 * np.pi * np.array([0.5, 0.7, 0.6, 0.9, 0.8, 1.1, 1.0])
     reference = np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.4]) + size * (1.0 - np.cos(w * t)) / 2.0
     _, log = arms.rollout(arms.state(reference[0][:, None]), batch.JointPID(reference), DT, every=EVERY)
+    assert log is not None
     return arms, reference, _tips(arms, log.q)
 
 

@@ -706,3 +706,21 @@ def test_an_excitation_row_is_a_motion_within_the_limits(tmp_path: Path) -> None
     assert found["violation"][0] <= 0
     assert found["condition_number"][0] > 1
     assert show(found)
+
+
+def test_a_worker_that_cannot_start_or_load_the_study_ends_the_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own.py").write_text(
+        "import os\nif os.environ.get('OF_THE_PARENT') is None: import nowhere\n"
+        "def run(x): return {}\ndef table(rows, seed): return {'x': [1, 2]}"
+    )
+    monkeypatch.setenv("OF_THE_PARENT", "1")
+    study = load_study(tmp_path / "own.py")
+    monkeypatch.delenv("OF_THE_PARENT")
+    with pytest.raises(TrocarError, match="No module named 'nowhere' when it was loaded"):
+        tr.sweep(study, None, tmp_path / "a", executor="processes", workers=1)
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(TrocarError, match="cannot start: /bin/false ended with exit status 1"):
+        tr.sweep(study, None, tmp_path / "b", executor="processes", workers=1)
+    assert workers() == []

@@ -86,7 +86,12 @@ def _function(job: Job) -> Callable[..., Any]:
     if not isinstance(job.code, Code):
         return job.code
     if job.fingerprint not in _functions:
-        _functions[job.fingerprint] = job.code.load()
+        try:
+            _functions[job.fingerprint] = job.code.load()
+        except TrocarError:
+            raise
+        except Exception as error:
+            raise TrocarError(f"the study cannot be loaded in a worker process: {_error(error)}") from error
     return _functions[job.fingerprint]
 
 

@@ -10,8 +10,10 @@ import sys
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 
+from trocar.errors import TrocarError
 from trocar.sweep.evaluation import Chunk, Evaluated, Job
 from trocar.sweep.executors.executor import Executor, Lost, Outcome
+from trocar.sweep.executors.worker import READY
 
 # One thread in each worker: otherwise linear algebra starts as many threads as there are cores in every one.
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -38,18 +40,26 @@ class Worker:
         theirs.close()
         self.connection = Connection(ours.detach())
         self.chunk: Chunk | None = None
-        self.connection.send(job)
+        self._ready = False
+        with suppress(OSError):  # it ended at once: `outcome` says so
+            self.connection.send(job)
 
     def begin(self, chunk: Chunk) -> None:
         self.chunk = chunk
         self.connection.send(chunk)
 
-    def outcome(self) -> Outcome:
-        """The result of the chunk, when the connection has something to say."""
+    def outcome(self) -> Outcome | None:
+        """The result of the chunk, when the connection has something to say; None if that is something else."""
         try:
             found = self.connection.recv()
         except (EOFError, OSError):
-            return Lost(f"worker process {ended(self.process.wait())}")
+            status = self.process.wait()
+            if status > 0 and not self._ready:
+                raise TrocarError(f"worker processes cannot start: {sys.executable} {ended(status)}") from None
+            return Lost(f"worker process {ended(status)}")
+        if found == READY:
+            self._ready = True
+            return None
         if isinstance(found, Exception):
             raise found
         assert isinstance(found, Evaluated)
@@ -84,6 +94,8 @@ class Processes(Executor):
         for connection in wait(list(busy)):
             worker = busy[connection]  # type: ignore[index]
             outcome = worker.outcome()
+            if outcome is None:
+                continue
             assert worker.chunk is not None
             found.append((worker.chunk, outcome))
             worker.chunk = None

@@ -18,6 +18,7 @@ from trocar.mechanics import load_mechanism
 from trocar.spatial import Array
 from trocar.sweep.drawn import DrawnArms
 from trocar.sweep.results import Results
+from trocar.sweep.tip_paths import tip_positions, wave
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,12 +41,12 @@ def run(sigma: Array, speed: Array, seed: Array) -> dict[str, Array]:
     nominal, draws = _bench()
     found = [draws.draw(s, k) for s, k in zip(sigma, seed, strict=True)]
     arms = draws.arms(nominal, np.array([phi for phi, _ in found]))
-    q, dq, ddq = _path(speed)
+    q, dq, ddq = wave(DT * np.arange(STEPS), speed)
     start = arms.state(q[0], dq[0])
     control = batch.ComputedTorque(q, STIFFNESS, 2.0 * np.sqrt(STIFFNESS), dq, ddq)
     _, log = arms.rollout(start, control, DT, every=EVERY)
     assert log is not None
-    error = np.linalg.norm(_tips(nominal, log.q) - _tips(nominal, q[::EVERY]), axis=1)[log.t >= SETTLED]
+    error = np.linalg.norm(tip_positions(nominal, log.q) - tip_positions(nominal, q[::EVERY]), axis=1)[log.t >= SETTLED]
     tree = nominal.mechanism.tree
     effort = np.abs(np.einsum("ji,tjk->tik", tree.joint_from_motor, log.tau)) / tree.motor_effort[:, None]
     return {
@@ -63,21 +64,6 @@ def _bench() -> tuple[Any, DrawnArms]:
     """The nominal arm and its draws."""
     mechanism = load_mechanism("PSM", SET)
     return batch.load(mechanism), DrawnArms(mechanism)
-
-
-def _path(speed: Array) -> tuple[Array, Array, Array]:
-    """Position, velocity and acceleration (T, 7, N) of N paths [rad, m; per s]."""
-    t = DT * np.arange(STEPS)[:, None, None]
-    size = np.array([0.5, 0.4, 0.04, 0.8, 0.5, 0.5, 0.0])[:, None]
-    w = 2.0 * np.pi * np.array([0.5, 0.7, 0.6, 0.9, 0.8, 1.1, 1.0])[:, None] * speed
-    centre = np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.4])[:, None]
-    return centre + size * np.sin(w * t), size * w * np.cos(w * t), -size * w**2 * np.sin(w * t)
-
-
-def _tips(arms: Any, q: Array) -> Array:
-    """Tip positions (T, 3, N) [m] of joint values (T, n, N)."""
-    T, n, N = q.shape
-    return np.asarray(arms.tip_pose(q.transpose(1, 0, 2).reshape(n, T * N))[:3, 3].reshape(3, T, N).transpose(1, 0, 2))
 
 
 def findings(results: Results) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ from trocar.mechanics import load_mechanism
 from trocar.spatial import Array
 from trocar.sweep.results import Results
 from trocar.sweep.table import grid
+from trocar.sweep.tip_paths import tip_positions, wave
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,7 +58,7 @@ def run(parameter: Array, change: Array) -> dict[str, Array]:
         changed.state(np.tile(reference[0][:, None], len(change))), batch.JointPID(reference), DT, every=EVERY
     )
     assert log is not None
-    moved = np.linalg.norm(_tips(arms, log.q) - nominal, axis=1)
+    moved = np.linalg.norm(tip_positions(arms, log.q) - nominal, axis=1)
     return {"tip_rms": np.sqrt((moved**2).mean(0)), "tip_max": moved.max(0)}
 
 
@@ -81,19 +82,10 @@ def _changed(arms: Any, parameter: Array, change: Array) -> dict[str, Array]:
 def _bench() -> tuple[Any, Array, Array]:
     """The arm, its reference (T, 7) and the positions of its tip (T, 3, 1) [m]."""
     arms = batch.load("PSM", parameters=SET)
-    t = DT * np.arange(STEPS)[:, None]
-    size = np.array([0.5, 0.4, 0.04, 0.8, 0.5, 0.5, 0.0])
-    w = 2.0 * np.pi * np.array([0.5, 0.7, 0.6, 0.9, 0.8, 1.1, 1.0])
-    reference = np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.4]) + size * (1.0 - np.cos(w * t)) / 2.0
+    reference = wave(DT * np.arange(STEPS), np.ones(1))[0][..., 0]
     _, log = arms.rollout(arms.state(reference[0][:, None]), batch.JointPID(reference), DT, every=EVERY)
     assert log is not None
-    return arms, reference, _tips(arms, log.q)
-
-
-def _tips(arms: Any, q: Array) -> Array:
-    """Tip positions (T, 3, N) [m] of joint values (T, n, N)."""
-    T, n, N = q.shape
-    return np.asarray(arms.tip_pose(q.transpose(1, 0, 2).reshape(n, T * N))[:3, 3].reshape(3, T, N).transpose(1, 0, 2))
+    return arms, reference, tip_positions(arms, log.q)
 
 
 def ranking(results: Results) -> list[tuple[str, float]]:

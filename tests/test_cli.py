@@ -22,7 +22,7 @@ import trocar.experiments.demo
 from trocar.cli import app
 from trocar.errors import TrocarError
 from trocar.recording import Recording
-from trocar.recording import figure as recording_figure
+from trocar.recording import figure as figure_module
 from trocar.report import Claim, Report
 
 Run = Callable[[Any], Report]
@@ -219,7 +219,7 @@ def test_help_lists_the_commands_and_each_gives_an_example() -> None:
 @pytest.fixture
 def no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     """The figure of a recording takes a second; where it does not matter, an empty one."""
-    monkeypatch.setattr(recording_figure, "recording_figure", lambda *_: Figure(figsize=(1, 1)))
+    monkeypatch.setattr(figure_module, "recording_figure", lambda *_: Figure(figsize=(1, 1)))
 
 
 @pytest.fixture
@@ -354,7 +354,7 @@ def test_the_figure_of_a_recording_shows_every_joint_with_its_reference_and_unit
     recording = Recording(
         t=np.arange(4.0), q=q, dq=dq, tau=tau, joints=("yaw", "insertion"), joint_units=("rad", "m"), commands={"q": dq}
     )
-    figure = recording_figure.recording_figure(recording, "A title")
+    figure = figure_module.recording_figure(recording, "A title")
     assert len(figure.axes) == 6
     first, *_, last = figure.axes
     np.testing.assert_array_equal([line.get_ydata() for line in first.lines], [q[:, 0], dq[:, 0]])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from typing import Any, Self, TypeVar
@@ -32,6 +32,7 @@ from trocar.crtk.controller.psm import PSMController
 from trocar.crtk.controller.sensors import Sensors
 from trocar.crtk.controller.set_up_joints import SetUpJoints
 from trocar.crtk.interface import INTERFACES, RATE
+from trocar.crtk.messages import Message
 from trocar.crtk.pace import Pace
 from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.simulation import Scene, load_scene
@@ -105,6 +106,7 @@ class Robot:
                 controller.make_ready()
             else:
                 controller.hardware.stop()
+        self._actions: tuple[tuple[float, Callable[[float], None]], ...] = ()  # calls per cycle, call
         self._loop.cycle += 1  # what was published so far is past
         self._clients: dict[tuple[Any, ...], Any] = {}
         self.error: BaseException | None = None
@@ -253,6 +255,31 @@ class Robot:
             raise TrocarError(f"{arm} has no clutch; PSMs and ECMs have one")
         controller.post(lambda _: controller.press_clutch(pressed))
 
+    # -- extensions ----------------------------------------------------------------------------------------------------
+
+    def add_device(
+        self,
+        name: str,
+        kind: str,
+        *,
+        states: Mapping[str, Callable[[], Message]] | None = None,
+        commands: Mapping[str, Callable[[Any], None]] | None = None,
+    ) -> None:
+        """Put a device of another package on the bus, by its kind of interface."""
+        check_known("kind of device", INTERFACES, kind)
+        self.bus.add(name, INTERFACES[kind], states=states, commands=commands)
+        self.devices[name] = kind
+
+    def every(self, period: float, action: Callable[[float], None]) -> None:
+        """Call `action(time [s])` once per period [s], at least 1/1500 s, before the arms carry out their commands.
+
+        Calls fall on control cycles: a period of 1 ms is two calls in three cycles. The bus is locked.
+        """
+        if not PERIOD <= period < np.inf:
+            raise TrocarError(f"period must be at least 1/1500 s, got {period!r}")
+        with self.bus.lock:
+            self._actions = (*self._actions, (1.0 / (FREQUENCY * period), action))
+
     # -- truth ---------------------------------------------------------------------------------------------------------
 
     def contact_wrench(self, arm: str) -> Array:
@@ -271,6 +298,10 @@ class Robot:
         with self.bus.lock:
             if self._set_up is not None:
                 self._set_up.update()
+            cycle = self._loop.cycle
+            for share, action in self._actions:
+                if int(cycle * share) > int((cycle - 1) * share):
+                    action(self._loop.time)
             for controller in self.controllers.values():
                 controller.update()
             lost = self._loop.act()

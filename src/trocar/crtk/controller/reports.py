@@ -42,11 +42,11 @@ class Reports:
             "measured_js": self.measured_js,
             "setpoint_js": self.setpoint_js,
             "gravity_compensation/setpoint_js": self.gravity_js,
-            "measured_cp": lambda: self._pose(self.q, reference=True),
-            "setpoint_cp": lambda: self._pose(self.q_setpoint, reference=True),
+            "measured_cp": self.measured_cp,
+            "setpoint_cp": self.setpoint_cp,
             "local/measured_cp": lambda: self._pose(self.q, reference=False),
             "local/setpoint_cp": lambda: self._pose(self.q_setpoint, reference=False),
-            "measured_cv": lambda: self._twist(reference=True),
+            "measured_cv": self.measured_cv,
             "local/measured_cv": lambda: self._twist(reference=False),
             "body/measured_cf": lambda: self._wrench(1),
             "spatial/measured_cf": lambda: self._wrench(2),
@@ -128,6 +128,18 @@ class Reports:
         except TrocarError as error:
             raise Refused(f"set_base_frame, {error}") from None
         self.base_frame = lambda: frame
+
+    def measured_cp(self) -> m.Pose:
+        """Measured pose in the frame of reference."""
+        return self._pose(self.q, reference=True)
+
+    def setpoint_cp(self) -> m.Pose:
+        """Set-point pose in the frame of reference."""
+        return self._pose(self.q_setpoint, reference=True)
+
+    def measured_cv(self) -> m.Twist:
+        """Measured twist in axes of the frame of reference."""
+        return self._twist(reference=True)
 
     def _pose(self, q: Array, reference: bool) -> m.Pose:
         T_reference, name = self.base_frame() if reference else (np.eye(4), f"{self._arm.name}_base")

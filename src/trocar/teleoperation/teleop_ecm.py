@@ -117,6 +117,8 @@ class TeleopECM:
 
     def clutch(self, pressed: bool) -> None:
         """Press or release the clutch pedal; it acts while camera control is desired."""
+        if pressed == self.state.clutched:
+            return
         self.state.clutched = pressed
         if self.state.desired != ENABLED:
             return

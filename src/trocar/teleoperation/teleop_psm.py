@@ -172,6 +172,8 @@ class TeleopPSM:
 
     def clutch(self, pressed: bool) -> None:
         """Press or release the clutch pedal."""
+        if pressed == self.state.clutched:
+            return
         self.state.clutched = pressed
         if pressed:
             self._press_clutch()

@@ -182,14 +182,17 @@ class Teleoperation:
         for name, pair in self.pairs.items():
             if not pair.idle:
                 master, _, slave = name.partition("_")
-                self._send(name, pair.step(t, self._pair_sample(master, slave)), {"MTM": master, "PSM": slave})
+                sample = self._pair_sample(master, slave, following=pair.state.following)
+                self._send(name, pair.step(t, sample), {"MTM": master, "PSM": slave})
         if self.camera is not None and not self.camera.idle:
             self._send(CAMERA, self.camera.step(t, self._camera_sample()), {})
 
-    def _pair_sample(self, master: str, slave: str) -> PairSample:
+    def _pair_sample(self, master: str, slave: str, following: bool) -> PairSample:
         mtm, psm = self._read[master], self._read[slave]
+        measured = mtm.measured()
+        # in effort control, as while following, the set-point of an MTM is where it is
         sample = PairSample(
-            mtm.measured(), mtm.setpoint(), psm.setpoint(), mtm.twist(), mtm.gripper(), psm.jaw(),
+            measured, measured if following else mtm.setpoint(), psm.setpoint(), mtm.twist(), mtm.gripper(), psm.jaw(),
             mtm.state(), psm.state(), None, mtm.fault(),
         )  # fmt: skip
         return self.masters[master](sample) if master in self.masters else sample

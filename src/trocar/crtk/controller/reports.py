@@ -35,6 +35,7 @@ class Reports:
         self.base_frame: Callable[[], tuple[Array, str]] = lambda: own
         self._names = controller.arm.joint_names[: controller.n_tip]
         self._cache: tuple[int, Any] = (-1, None)
+        self._inverse: tuple[Any, Array] = None, np.eye(4)
 
     def states(self) -> dict[str, Callable[[], m.Message]]:
         """Sources of the state topics."""
@@ -119,7 +120,10 @@ class Reports:
 
     @property
     def T_base_reference(self) -> Array:
-        return inverse(self.T_reference_base)
+        T = self.T_reference_base
+        if T is not self._inverse[0]:  # a frame that has not moved is the same object
+            self._inverse = T, inverse(T)
+        return self._inverse[1]
 
     def set_base_frame(self, message: m.Pose) -> None:
         """Take a base frame from a command; it stays until the next."""

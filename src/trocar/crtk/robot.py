@@ -20,6 +20,7 @@ from trocar.crtk.clients.instrument import PSM
 from trocar.crtk.clients.master import MTM
 from trocar.crtk.clients.set_up_joints import SUJ
 from trocar.crtk.clients.system import System
+from trocar.crtk.clients.teleoperation import TeleopECM, TeleopPSM
 from trocar.crtk.controller import console
 from trocar.crtk.controller.arm import ArmController
 from trocar.crtk.controller.clutch import ClutchedArm
@@ -229,6 +230,14 @@ class Robot:
 
     def console(self) -> Console:
         return self._client(Console)
+
+    def teleop_psm(self, name: str) -> TeleopPSM:
+        """Client of a pair such as MTMR_PSM1, where `trocar.teleoperation` has put it on the bus."""
+        return self._client(TeleopPSM, name)
+
+    def teleop_ecm(self, name: str = "MTML_MTMR_ECM") -> TeleopECM:
+        """Client of camera control, where `trocar.teleoperation` has put it on the bus."""
+        return self._client(TeleopECM, name)
 
     def _of_kind(self, kind: str, name: str) -> str:
         check_known(f"{kind} of the robot", [n for n, k in self.devices.items() if k == kind], name)

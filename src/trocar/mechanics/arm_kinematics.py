@@ -127,9 +127,7 @@ class ArmKinematics:
                 return found
         return self._solved(ik.nearest, T, q_seed)
 
-    def inverse_kinematics_at_platform(
-        self, T: ArrayLike, platform: float, q_seed: ArrayLike | None = None
-    ) -> Array:
+    def inverse_kinematics_at_platform(self, T: ArrayLike, platform: float, q_seed: ArrayLike | None = None) -> Array:
         """Joints (7,) of an MTM for one pose T (4, 4) with the wrist platform at an angle [rad], nearest to the seed.
 
         In closed form. Default seed: the home position. Raises Unreachable where no joints within limits give the pose

@@ -48,7 +48,6 @@ class PinocchioChain:
         axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
         return pin.computeFrameJacobian(self.model, self._own.data, self._E.dot(q), self._tip, axes).dot(self._E_tip)
 
-
     def pose_and_jacobian(self, q: Array) -> tuple[Array, Array]:
         """`pose` and `jacobian` of the same joints at once."""
         model, data = self.model, self._own.data

@@ -16,8 +16,8 @@ from trocar.report import Claim
 from trocar.spatial import Array, pose, rotation
 from trocar.teleoperation import camera
 from trocar.teleoperation.console_rig import MASTER, Q_MASTER, Hand, PairRig, angle_between, minimum_jerk, whole_robot
-from trocar.teleoperation.law import psm_goal
 from trocar.teleoperation.law import origins as origins_at
+from trocar.teleoperation.law import psm_goal
 from trocar.teleoperation.settings import PERIOD, PSMSettings
 from trocar.teleoperation.teleop_psm import PairSample, TeleopPSM
 
@@ -80,7 +80,7 @@ class _StillWatch:
         ]
 
 
-def _resting(seconds: float = 1.0) -> PairRig:
+def _resting(seconds: float = 0.5) -> PairRig:
     """A pair that follows a hand at rest."""
     rig = PairRig()
     rig.follow()
@@ -111,15 +111,18 @@ def clutch(distance: float = 0.1) -> list[Claim]:
 
 
 def scale(before: float = 0.2, after: float = 0.5) -> list[Claim]:
-    """The scale changes while the PSM follows a hand at rest."""
-    rig = _resting()
+    """The scale changes while the PSM follows a hand that has moved away and rests."""
+    rig = _resting(0.3)
     rig.pair.set_scale(before)
-    rig.robot.run(0.1)
+    assert rig.hand.goal is not None
+    rig.hand.goal[0, 3] += 0.05
+    rig.robot.run(1.2)
     watch = _StillWatch(rig)
     rig.pair.set_scale(after)
     watch.run(0.5)
-    assert rig.pair.state.following and rig.pair.state.scale == after
-    return watch.claims("scale", f"scale {before:g} to {after:g}")
+    assert rig.pair.state.following
+    assert rig.pair.state.scale == after
+    return watch.claims("scale", f"scale {before:g} to {after:g}, 50 mm from where following began")
 
 
 # -- states ------------------------------------------------------------------------------------------------------------
@@ -156,7 +159,9 @@ def operator() -> list[Claim]:
     right = sum(_shows(gripper * DEGREE, roll * DEGREE) == shown for gripper, roll, shown in cases)
     steady = [np.linspace(0.0, 60.0 * DEGREE, 500).tolist(), [0.0] * 500]
     return [
-        _equal("operator: verdicts", right, len(cases), "", 0.0, SAW, "gripper, roll: 0, 3.9; 0, 4.1; 35, 0; 36, 0; 33, 3"),
+        _equal(
+            "operator: verdicts", right, len(cases), "", 0.0, SAW, "gripper, roll: 0, 3.9; 0, 4.1; 35, 0; 36, 0; 33, 3"
+        ),
         _equal("operator: steadily opening gripper", float(_detects(*steady)), 0.0, "", 0.0, SAW, "never counts"),
     ]
 
@@ -235,7 +240,7 @@ def _drift(q: Array, seconds: float, *, compensated: bool) -> float:
     return float(np.linalg.norm(rig.hand.arm.tip_pose()[:3, 3] - start))
 
 
-def platform(seconds: float = 3.0) -> list[Claim]:
+def platform(seconds: float = 1.5) -> list[Claim]:
     """The wrist platform turns under a hand that keeps the orientation, until the wrist's yaw has room."""
     q = Q_MASTER.copy()
     q[4:6] = 0.3, 0.5
@@ -280,7 +285,15 @@ def following(seconds: float = 4.0, amplitude: float = 0.04) -> list[Claim]:
         errors.append(np.linalg.norm(rig.measured()[:3, 3] - goal[:3, 3]))
     assert rig.pair.state.following
     rmse = float(np.sqrt(np.mean(np.square(errors))))
-    return [_own("following: RMSE", 1e3 * rmse, 0.5, "mm", f"scale {rig.pair.state.scale:g}, largest {1e3 * max(errors):.2f} mm")]
+    return [
+        _own(
+            "following: RMSE",
+            1e3 * rmse,
+            0.5,
+            "mm",
+            f"scale {rig.pair.state.scale:g}, largest {1e3 * max(errors):.2f} mm",
+        )
+    ]
 
 
 # -- camera ------------------------------------------------------------------------------------------------------------
@@ -308,14 +321,21 @@ def camera_control(push: float = 3.0) -> list[Claim]:
         hands[name].force = np.array([push, 0.0, 0.0])
     robot.run(0.7)
     s = teleoperation.camera.state
-    worst = _camera_error(s.start, s.q, s.scale)
+    worst = formula_error(s.start, s.q, s.scale)
     moved = np.abs(robot.ecm().measured_jp()[0] - q_start)[:2].max()
     still = max(
         float(np.linalg.norm(robot.arm(name).local.measured_cp()[0][:3, 3] - T[:3, 3])) for name, T in tips.items()
     )
     return [
         _own("camera: half distance yields", yielded, push / camera.SPRING + 1e-3, "m", f"{push:g} N on each master"),
-        _own("camera: half distance yields at least", yielded, 0.3 * push / camera.SPRING, "m", "friction takes the rest", True),
+        _own(
+            "camera: half distance yields at least",
+            yielded,
+            0.3 * push / camera.SPRING,
+            "m",
+            "friction takes the rest",
+            True,
+        ),
         _own("camera: joints against the published formula", worst, 1e-9, "rad, m"),
         _own("camera: ECM turned", math.degrees(moved), 1.0, "deg", at_least=True),
         _own("camera: PSM tips moved in their bases", still, 1e-4, "m"),
@@ -327,7 +347,7 @@ def _apart(robot: Robot) -> float:
     return float(np.linalg.norm(right - left))
 
 
-def _camera_error(start: camera.Grips | None, q: Array, scale_: float) -> float:
+def formula_error(start: camera.Grips | None, q: Array, scale_: float) -> float:
     """Largest difference of joint changes from the published formula with arc cosines, over random grips."""
     assert start is not None
     rng, worst = np.random.default_rng(0), 0.0
@@ -355,9 +375,7 @@ def _published_change(L: Array, R: Array, start: camera.Grips, q4: float, scale_
     a3 = -signed(start.up, up, (1.0, 1.0, 0.0), 2)
     r = a3 + q4 + offset
     insertion = scale_ * (np.linalg.norm(start.middle) - np.linalg.norm(C))
-    return np.array(
-        [a0 * math.cos(r) - a1 * math.sin(r), a1 * math.cos(r) + a0 * math.sin(r), insertion, a3]
-    )
+    return np.array([a0 * math.cos(r) - a1 * math.sin(r), a1 * math.cos(r) + a0 * math.sin(r), insertion, a3])
 
 
 # -- parity ------------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 DEBOUNCE = 0.2  # that clutch, camera and coag must last before they are told [s]; sawRobotIO1394
 DEBOUNCED = ("clutch", "camera", "coag")
+ROUNDING = 1e-9  # of times [s]
 RELEASED, PRESSED, CLICKED = 0, 1, 2
 
 
@@ -33,7 +34,7 @@ class Pedal:
                 return CLICKED  # released before it was told
             else:
                 self._since = None if down else t
-        if self._since is None or t - self._since < self.debounce:
+        if self._since is None or t - self._since < self.debounce - ROUNDING:
             return None
         self._since, self.reported = None, PRESSED if down else RELEASED
         return self.reported

@@ -94,7 +94,9 @@ class PSMSettings(_Configured):
         if self.scale > 1.0:
             raise TrocarError(f"scale must be at most 1, got {self.scale:g}")
         if self.gripper_max <= self.gripper_zero:
-            raise TrocarError(f"gripper_max must exceed gripper_zero, got {self.gripper_max:g} and {self.gripper_zero:g}")
+            raise TrocarError(
+                f"gripper_max must exceed gripper_zero, got {self.gripper_max:g} and {self.gripper_zero:g}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

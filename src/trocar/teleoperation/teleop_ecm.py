@@ -12,9 +12,10 @@ import numpy as np
 
 from trocar.spatial import Array
 from trocar.teleoperation import camera
+from trocar.teleoperation.arm_states import ARMS_TIMEOUT, READY, ArmState, Preparation
 from trocar.teleoperation.outputs import Output
 from trocar.teleoperation.settings import ECMSettings
-from trocar.teleoperation.teleop_psm import ARMS_TIMEOUT, READY, STILL, ArmState
+from trocar.teleoperation.teleop_psm import STILL
 
 DISABLED, SETTING_ARMS_STATE, ENABLED = "DISABLED", "SETTING_ARMS_STATE", "ENABLED"
 DESIRED = {"enable": ENABLED, "disable": DISABLED}  # by state_command
@@ -80,7 +81,7 @@ class TeleopECM:
     def __init__(self, name: str = "MTML_MTMR_ECM", settings: ECMSettings | None = None) -> None:
         self.name, self.settings = name, settings or ECMSettings()
         self.state = CameraState(self.settings.scale)
-        self._out = Output()
+        self._out, self._preparation = Output(), Preparation()
         self._last: CameraSample | None = None
         self._t = 0.0
         self._out.event("scale", self.state.scale)
@@ -149,6 +150,10 @@ class TeleopECM:
                 self._enter(DISABLED)
         elif not fault:
             self._run(sample)
+        return self.output()
+
+    def output(self) -> Output:
+        """Commands and events since the last step."""
         out, self._out = self._out, Output()
         return out
 
@@ -165,7 +170,7 @@ class TeleopECM:
                 self._follow(sample)
         elif s.current == DISABLED:
             self._enter(SETTING_ARMS_STATE)
-        elif all(ready):
+        elif self._preparation.proceed(zip((*MASTERS, "ECM"), sample.states, strict=True), self._out):
             self._begin(sample)
         elif self._t - s.since > ARMS_TIMEOUT:
             self._say("error", "timed out while setting up arms state")
@@ -189,7 +194,9 @@ class TeleopECM:
         assert s.start is not None
         now = camera.grips(sample.left[:3, 3], sample.right[:3, 3])
         if settings.MTM_is_haptic:
-            grip = zip(MASTERS, camera.goals(now, s.start), (sample.left, sample.right), self._twists(sample), strict=True)
+            grip = zip(
+                MASTERS, camera.goals(now, s.start), (sample.left, sample.right), self._twists(sample), strict=True
+            )
             for name, goal, T, twist in grip:
                 f = settings.haptic_feedback_ratio * camera.force(goal, T[:3, 3], twist[:3])
                 self._out.command(name, "body/servo_cf", np.concatenate([f, np.zeros(3)]))
@@ -213,12 +220,8 @@ class TeleopECM:
         s.current, s.since = state, self._t
         self._out.event("current_state", state)
         self._say("status", f"current state is {state}")
-        if state == SETTING_ARMS_STATE and self._last is not None:
-            for name, arm in zip((*MASTERS, "ECM"), self._last.states, strict=True):
-                if not arm.enabled:
-                    self._out.command(name, "state_command", "enable")
-                if not arm.homed:
-                    self._out.command(name, "state_command", "home")
+        if state == SETTING_ARMS_STATE:
+            self._preparation.restart()
         elif state == ENABLED:
             self._free_masters(absolute=True)
             if s.clutched:

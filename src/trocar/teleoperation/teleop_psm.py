@@ -7,35 +7,31 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
 from trocar.spatial import Array
-from trocar.teleoperation.law import WITHOUT_GRIPPER, Activity, JawGhost, Origins, origins, psm_goal, psm_twist, roll, turn
+from trocar.teleoperation.arm_states import ARMS_TIMEOUT, READY, ArmState, Preparation
+from trocar.teleoperation.law import (
+    WITHOUT_GRIPPER,
+    Activity,
+    JawGhost,
+    Origins,
+    origins,
+    psm_goal,
+    psm_twist,
+    roll,
+    turn,
+)
 from trocar.teleoperation.outputs import Output
 from trocar.teleoperation.settings import PSMSettings
 
 DISABLED, SETTING_ARMS_STATE, ALIGNING_MTM, ENABLED = "DISABLED", "SETTING_ARMS_STATE", "ALIGNING_MTM", "ENABLED"
 DESIRED = {"enable": ENABLED, "disable": DISABLED, "align_MTM": ALIGNING_MTM}  # by state_command
-ARMS_TIMEOUT = 60.0  # for both arms to be enabled and homed [s]
 REMINDER = 2.0  # between two warnings while aligning [s]
 ROTATION_TOLERANCE = 1e-6  # of the squared norm of a rotation matrix
 
 
-class ArmState(NamedTuple):
-    """Operating state of an arm."""
-
-    enabled: bool = True
-    homed: bool = True
-    busy: bool = False
-
-    @property
-    def ready(self) -> bool:
-        return self.enabled and self.homed
-
-
-READY = ArmState()
 STILL = np.zeros(6)
 STILL.setflags(write=False)
 
@@ -132,7 +128,7 @@ class TeleopPSM:
         self.name, self.settings = name, settings or PSMSettings()
         s = self.settings
         self.state = PairState(s.scale, s.align_MTM, s.rotation_locked, s.translation_locked, JawGhost.of(s, jaw))
-        self._out = Output()
+        self._out, self._preparation = Output(), Preparation()
         self._last: PairSample | None = None  # commands between two steps refer to it
         self._t = 0.0
         for topic, value in self._configuration().items():
@@ -243,6 +239,10 @@ class TeleopPSM:
             elif self.state.current == ALIGNING_MTM:
                 self._align(sample)
             self._leave(sample)
+        return self.output()
+
+    def output(self) -> Output:
+        """Commands and events since the last step."""
         out, self._out = self._out, Output()
         return out
 
@@ -311,10 +311,11 @@ class TeleopPSM:
                 if s.desired != DISABLED:
                     self._enter(SETTING_ARMS_STATE)
             case "SETTING_ARMS_STATE":
-                if sample.slave_state.ready and sample.master_state.ready:
+                arms = (("PSM", sample.slave_state), ("MTM", sample.master_state))
+                if self._preparation.proceed(arms, self._out):
                     self._enter(ALIGNING_MTM)
                 elif self._t - s.since > ARMS_TIMEOUT:
-                    for arm, state in (("PSM", sample.slave_state), ("MTM", sample.master_state)):
+                    for arm, state in arms:
                         if not state.ready:
                             self._say("error", f"timed out while setting up {arm} state")
                     self._desire_disabled()
@@ -357,20 +358,11 @@ class TeleopPSM:
             if sample is None or sample.master_state.ready:
                 self._out.command("MTM", "hold")
         elif state == SETTING_ARMS_STATE:
-            self._set_arms_state(sample)
+            self._preparation.restart()
         elif state == ALIGNING_MTM:
             self._begin_alignment(sample)
         else:
             self._begin_following(sample)
-
-    def _set_arms_state(self, sample: PairSample | None) -> None:
-        if sample is None:
-            return
-        for arm, state in (("PSM", sample.slave_state), ("MTM", sample.master_state)):
-            if not state.enabled:
-                self._out.command(arm, "state_command", "enable")
-            if not state.homed:
-                self._out.command(arm, "state_command", "home")
 
     def _begin_alignment(self, sample: PairSample | None) -> None:
         s = self.state

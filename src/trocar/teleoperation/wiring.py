@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,12 +13,13 @@ from trocar.crtk.controller.mtm import MTMController
 from trocar.crtk.controller.psm import JAW
 from trocar.errors import check_known
 from trocar.spatial import Array
+from trocar.teleoperation.arm_states import ArmState
 from trocar.teleoperation.console import INPUT_TYPES, Console, swapped
 from trocar.teleoperation.outputs import Output
 from trocar.teleoperation.pedals import DEBOUNCE, DEBOUNCED, Pedal
 from trocar.teleoperation.settings import PERIOD, ECMSettings, PSMSettings
 from trocar.teleoperation.teleop_ecm import CameraSample, TeleopECM
-from trocar.teleoperation.teleop_psm import DISABLED, ArmState, PairSample, TeleopPSM
+from trocar.teleoperation.teleop_psm import DISABLED, PairSample, TeleopPSM
 
 BEYOND_LIMIT = 0.05  # of a master's joint, from which it is not followed [rad]
 CAMERA = "MTML_MTMR_ECM"
@@ -65,6 +66,8 @@ class Teleoperation:
             if self.camera is not None:
                 self._add_camera(self.camera)
             self._listen()
+            for name, component in self._components().items():
+                self._send(name, component.output(), {})
         robot.every(PERIOD, self.step)
 
     # -- bus -----------------------------------------------------------------------------------------------------------
@@ -122,10 +125,12 @@ class Teleoperation:
         for key, value in changed.items():
             setattr(self.console, key, value)
         for name, command in self.console.commands().items():
-            component = self.pairs.get(name) or self.camera
-            assert component is not None
+            component = self._components()[name]
             if not (command == "disable" and component.state.desired == DISABLED):
                 component.state_command(command)
+
+    def _components(self) -> dict[str, TeleopPSM | TeleopECM]:
+        return self.pairs | ({} if self.camera is None else {CAMERA: self.camera})
 
     def _select(self, pair: str, selected: bool) -> None:
         (self.console.selected.add if selected else self.console.selected.discard)(pair)
@@ -150,6 +155,17 @@ class Teleoperation:
     def _coag(self, message: m.Joy) -> None:
         if self._input_type == "PEDALS_ONLY":
             self._bus.publish("console/emulate_operator_present", m.Joy(buttons=message.buttons))
+
+    def close(self) -> None:
+        """Switch all components off."""
+        with self._bus.lock:
+            self._update(enabled=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
 
     # -- hands and feet ------------------------------------------------------------------------------------------------
 
@@ -201,9 +217,7 @@ class Teleoperation:
         left, right, ecm = self._read["MTML"], self._read["MTMR"], self._read["ECM"]
         states = left.state(), right.state(), ecm.state()
         fault = left.fault() or right.fault()
-        return CameraSample(
-            left.measured(), right.measured(), ecm.joints(), left.twist(), right.twist(), states, fault
-        )
+        return CameraSample(left.measured(), right.measured(), ecm.joints(), left.twist(), right.twist(), states, fault)
 
     def _send(self, name: str, output: Output, arms: Mapping[str, str]) -> None:
         """Commands to the arms by their roles, events below the component's name."""

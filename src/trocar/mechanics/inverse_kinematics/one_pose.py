@@ -101,7 +101,7 @@ class OneGimballed:
         a, r, near = self._a, self._r, seed.tolist()
         radius = math.hypot(x, y)
         cosine = (radius * radius + v * v - a * a - r * r) / (2.0 * a * r)
-        if radius < NEAR or not abs(cosine) < 1.0 - 0.5 * NEAR * NEAR:
+        if not self._has(platform) or radius < NEAR or not abs(cosine) < 1.0 - 0.5 * NEAR * NEAR:
             return None
         best, best_cost = None, math.inf
         for side in (1.0, -1.0):
@@ -121,8 +121,13 @@ class OneGimballed:
                     best, best_cost = found
         return None if best is None else np.array(best)
 
+    def _has(self, platform: float) -> bool:
+        return self._limits[3][0] <= platform <= self._limits[3][1]
+
     def wrist(self, R: Array, q: Array, platform: float) -> Array | None:
         """Joints 4 to 7 (4,) that give the tip an orientation R (3, 3) with joints 1 to 3 where they are in q (7,)."""
+        if not self._has(platform):
+            return None
         near = q.tolist()
         angles = wrist_angles(R, near[0], near[1] + near[2], platform)
         if angles is None:

@@ -20,6 +20,7 @@ from trocar.teleoperation.law import origins as origins_at
 from trocar.teleoperation.law import psm_goal
 from trocar.teleoperation.settings import PERIOD, PSMSettings
 from trocar.teleoperation.teleop_psm import PairSample, TeleopPSM
+from trocar.teleoperation.wiring import Teleoperation
 
 SAW = "sawIntuitiveResearchKit 2.4"
 DEGREE = math.pi / 180.0
@@ -301,7 +302,8 @@ def following(seconds: float = 4.0, amplitude: float = 0.04) -> list[Claim]:
 
 def camera_control(push: float = 3.0) -> list[Claim]:
     """Both masters carry the ECM; hands pull them apart, then swing both to the side."""
-    robot, teleoperation = whole_robot()
+    robot = whole_robot()
+    teleoperation = Teleoperation(robot)
     assert teleoperation.camera is not None
     hands = {name: Hand(robot, name) for name in ("MTML", "MTMR")}
     for hand in hands.values():

@@ -137,12 +137,11 @@ class Hand:
         arm.apply_wrench(wrench)
 
 
-def whole_robot(settings: PSMSettings = AT_ONCE) -> tuple[Robot, Teleoperation]:
-    """The scene `dvrk` with its console, every arm ready, in stepped time."""
+def whole_robot() -> Robot:
+    """The scene `dvrk`, every arm ready, in stepped time."""
     scene = _whole_scene()
     scene.reset()
-    robot = Robot(scene, start="ready", speed="stepped")
-    return robot, Teleoperation(robot, settings)
+    return Robot(scene, start="ready", speed="stepped")
 
 
 def minimum_jerk(s: float) -> float:

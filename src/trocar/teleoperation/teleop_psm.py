@@ -64,16 +64,21 @@ class PairSample:
         """Why the sample must not be followed, "" if it may: a fault, a NaN, a matrix that is no rotation."""
         if self.fault:
             return self.fault
+        gripper = 0.0 if self.gripper is None else self.gripper
+        total = float(self.master.sum() + self.slave.sum() + self.twist.sum()) + gripper
+        if not math.isfinite(total):
+            given = {
+                "MTM measured_cp": self.master,
+                "PSM setpoint_cp": self.slave,
+                "MTM measured_cv": self.twist,
+                "MTM gripper/measured_js": gripper,
+            }
+            wrong = (name for name, value in given.items() if not np.isfinite(value).all())
+            return f"{next(wrong, 'the sum of all values')} has a value that is not finite"
         for T, what in ((self.master, "MTM measured_cp"), (self.slave, "PSM setpoint_cp")):
-            if not math.isfinite(float(T.sum())):
-                return f"{what} has a value that is not finite"
-            flat = T[:3, :3].ravel()
-            if abs(float(flat @ flat) - 3.0) > ROTATION_TOLERANCE:
+            p = T[:3, 3]
+            if abs(float(np.vdot(T, T) - p.dot(p)) - 4.0) > ROTATION_TOLERANCE:  # 3 of the rotation, 1 of the last row
                 return f"{what} is not a rotation"
-        if not math.isfinite(float(self.twist.sum())):
-            return "MTM measured_cv has a value that is not finite"
-        if self.gripper is not None and not math.isfinite(self.gripper):
-            return "MTM gripper/measured_js is not finite"
         return ""
 
 

@@ -206,11 +206,12 @@ class Teleoperation:
     def _pair_sample(self, master: str, slave: str, following: bool) -> PairSample:
         mtm, psm = self._read[master], self._read[slave]
         measured = mtm.measured()
+        pose, jaw = psm.tip_and_jaw()
         # in effort control, as while following, the set-point of an MTM is where it is
+        setpoint = measured if following else mtm.setpoint()
         sample = PairSample(
-            measured, measured if following else mtm.setpoint(), psm.setpoint(), mtm.twist(), mtm.gripper(), psm.jaw(),
-            mtm.state(), psm.state(), None, mtm.fault(),
-        )  # fmt: skip
+            measured, setpoint, pose, mtm.twist(), mtm.gripper(), jaw, mtm.state(), psm.state(), None, mtm.fault()
+        )
         return self.masters[master](sample) if master in self.masters else sample
 
     def _camera_sample(self) -> CameraSample:
@@ -242,15 +243,15 @@ class _Reader:
 
     def measured(self) -> Array:
         """Measured pose (4, 4)."""
-        return self._reports.measured_cp().T
+        return self._reports.measured_pose()
 
     def setpoint(self) -> Array:
         """Set-point pose (4, 4)."""
-        return self._reports.setpoint_cp().T
+        return self._reports.setpoint_pose()
 
     def twist(self) -> Array:
         """Measured twist (6,) [m/s, rad/s]."""
-        return self._reports.measured_cv().vector
+        return self._reports.twist()
 
     def joints(self) -> Array:
         """Set-point joints."""
@@ -260,9 +261,11 @@ class _Reader:
         """Gripper angle [rad]."""
         return float(self._hardware.sim.gripper) if isinstance(self._controller, MTMController) else None
 
-    def jaw(self) -> float | None:
-        """Set-point of the jaw [rad]."""
-        return float(self._hardware.setpoint()[JAW]) if self._controller.tip_ready else None
+    def tip_and_jaw(self) -> tuple[Array, float | None]:
+        """Set-point of the tip's pose (4, 4) and of the jaw [rad], None without an instrument."""
+        q = self._hardware.setpoint()
+        T = self._reports.T_reference_base.dot(self._reports.tip.pose(q[:JAW]))
+        return T, float(q[JAW]) if self._controller.tip_ready else None
 
     def state(self) -> ArmState:
         states = self._controller.states

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -38,6 +39,7 @@ class MTMController(ArmController):
         self._impedance: CartesianImpedance | None = None
         self.platform_gain = PLATFORM_GAIN
         super().__init__(hardware, interface)
+        self._platform_limits = float(self.arm.lower[PLATFORM]), float(self.arm.upper[PLATFORM])
         self._wrist_speed = np.array([joint.velocity for joint in self.arm.joints[WRIST]])
         self._closed, self._told, self._changed = False, False, 0.0
         self.bus.publish(f"{self.name}/gripper/closed", Bool(value=False))
@@ -148,8 +150,8 @@ class MTMController(ArmController):
 
     def _platform_goal(self, q: Array) -> float:
         """Angle of the platform that brings the wrist's yaw towards its middle [rad]."""
-        step = np.clip(q[5] * np.cos(q[4]), -PLATFORM_STEP, PLATFORM_STEP)
-        return float(np.clip(q[PLATFORM] + step, self.arm.lower[PLATFORM], self.arm.upper[PLATFORM]))
+        step = min(PLATFORM_STEP, max(-PLATFORM_STEP, float(q[5]) * math.cos(q[4])))
+        return min(self._platform_limits[1], max(self._platform_limits[0], float(q[PLATFORM]) + step))
 
     # -- efforts -------------------------------------------------------------------------------------------------------
 
@@ -177,9 +179,10 @@ class MTMController(ArmController):
         if self.space != CARTESIAN or self.wrench[0] != "body":
             return tau
         q, dq = self.hardware.q, self.hardware.dq
-        turn = self.platform_gain * (PLATFORM_P * (self._platform_goal(q) - q[PLATFORM]) - PLATFORM_D * dq[PLATFORM])
+        goal = self._platform_goal(q)
+        turn = self.platform_gain * (PLATFORM_P * (goal - float(q[PLATFORM])) - PLATFORM_D * float(dq[PLATFORM]))
         tau = tau.copy()
-        tau[PLATFORM] += np.clip(turn, -PLATFORM_MOST, PLATFORM_MOST)
+        tau[PLATFORM] += min(PLATFORM_MOST, max(-PLATFORM_MOST, turn))
         return tau
 
     def _impedance_wrench(self, goal: CartesianImpedance) -> Array:

@@ -160,16 +160,28 @@ class Reports:
         found: tuple[Array, Array, Array] = self._cache[1]
         return found
 
+    def measured_pose(self) -> Array:
+        """Measured pose (4, 4) in the frame of reference, without a message."""
+        return self.T_reference_base.dot(self.jacobians()[0])
+
+    def setpoint_pose(self) -> Array:
+        """Set-point pose (4, 4) in the frame of reference, without a message."""
+        return self.T_reference_base.dot(self.tip.pose(self.q_setpoint))
+
+    def twist(self, reference: bool = True) -> Array:
+        """Measured twist (6,) in axes of the frame of reference or of the tip."""
+        T, body, _ = self.jacobians()
+        v: Array = body.dot(self._hardware.dq[: self._arm.n_tip])
+        if reference:
+            R = self.T_reference_base[:3, :3].dot(T[:3, :3])
+            v[:3], v[3:] = R.dot(v[:3]), R.dot(v[3:])
+        return v
+
     def _twist(self, reference: bool) -> m.Twist:
-        T_reference, name = self.base_frame()
+        name = self.base_frame()[1]
         if not self._arm.tip_ready:
             return m.Twist(vector=np.zeros(6), frame_id=name)
-        T, body, _ = self.jacobians()
-        v = body @ self._hardware.dq[: self._arm.n_tip]
-        if reference:
-            R = T_reference[:3, :3] @ T[:3, :3]
-            v = np.concatenate([R @ v[:3], R @ v[3:]])
-        return m.Twist(vector=v, frame_id=name, stamp=self._hardware.stamp)
+        return m.Twist(vector=self.twist(reference), frame_id=name, stamp=self._hardware.stamp)
 
     def _wrench(self, which: int) -> m.Wrench:
         if not self._arm.tip_ready:

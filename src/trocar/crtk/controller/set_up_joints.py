@@ -30,6 +30,7 @@ class SetUpJoints:
         self._loop, self.name = loop, name
         self._bases: tuple[Cart | None, dict[str, Array]] = None, {}  # of the arms of a cart, in the world
         self._views: tuple[Any, Array, dict[str, Array]] = None, np.eye(4), {}
+        self._seen: tuple[int, int, str] = -1, 0, ""  # cycle, cart and reference of the views
         self.reference = "ECM"
         self.mounts = {arm: mount for arm in loop.scene.arms if (mount := loop.scene.mount(arm)) is not None}
         self._inbox: deque[tuple[Callable[[Any], None], m.Message]] = deque()
@@ -78,12 +79,15 @@ class SetUpJoints:
         """
         if arm == self.reference or self.reference not in self._loop.scene.arms:
             return self._base(arm), "Cart"
-        q = self._reference_joints()
-        cart = self._loop.scene.cart  # another object after the set-up joints were moved
-        key = id(cart), self.reference, q.tobytes()
-        if self._views[0] != key:
-            T_world_view = self._base(self.reference) @ self._reference_tip(q)
-            self._views = key, inverse(T_world_view), {}
+        loop, cart = self._loop, self._loop.scene.cart  # the cart is another object after its joints were moved
+        now = loop.cycle, id(cart), self.reference
+        if now != self._seen:
+            q = self._reference_joints()
+            key = id(cart), self.reference, q.tobytes()
+            if self._views[0] != key:
+                T_world_view = self._base(self.reference) @ self._reference_tip(q)
+                self._views = key, inverse(T_world_view), {}
+            self._seen = now
         T_view_world, frames = self._views[1:]
         if arm not in frames:
             frames[arm] = T_view_world @ self._base(arm)

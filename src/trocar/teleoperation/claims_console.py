@@ -210,7 +210,8 @@ def jaw() -> list[Claim]:
 
 def gravity_compensation(poses: int = 20, seconds: float = 10.0) -> list[Claim]:
     """The hand lets go of a master in many poses; without gravity compensation it falls."""
-    drift, fall = [], []
+    drift: list[float] = []
+    fall: list[float] = []
     for q in _poses(poses):
         drift.append(_drift(q, seconds, compensated=True))
         if len(fall) < 3:
@@ -312,7 +313,7 @@ def camera_control(push: float = 3.0) -> list[Claim]:
     robot.bus.publish("console/emulate_camera", Joy(buttons=(1,)))
     robot.run(0.5)
     assert teleoperation.camera.state.following, teleoperation.camera.state
-    tips = {name: robot.arm(name).local.measured_cp()[0] for name in ("PSM1", "PSM2", "PSM3")}
+    tips = {name: robot.scene.arms[name].tip_pose() for name in ("PSM1", "PSM2", "PSM3")}
     q_start = robot.ecm().measured_jp()[0]
     apart = _apart(robot)
     for name, sign in (("MTML", -1.0), ("MTMR", 1.0)):
@@ -325,9 +326,7 @@ def camera_control(push: float = 3.0) -> list[Claim]:
     s = teleoperation.camera.state
     worst = formula_error(s.start, s.q, s.scale)
     moved = np.abs(robot.ecm().measured_jp()[0] - q_start)[:2].max()
-    still = max(
-        float(np.linalg.norm(robot.arm(name).local.measured_cp()[0][:3, 3] - T[:3, 3])) for name, T in tips.items()
-    )
+    still = max(float(np.linalg.norm(robot.scene.arms[name].tip_pose()[:3, 3] - T[:3, 3])) for name, T in tips.items())
     return [
         _own("camera: half distance yields", yielded, push / camera.SPRING + 1e-3, "m", f"{push:g} N on each master"),
         _own(
@@ -396,8 +395,7 @@ def parity(samples: int = 300) -> list[Claim]:
             for j in range(3):
                 A = [sum(m0[n, i2] * s0[n, j] for n in range(3)) for i2 in range(3)]
                 expected[i, j] = sum(now[i, i2] * A[i2] for i2 in range(3))
-        expected = np.linalg.solve(b, b0 @ expected)
-        worst = max(worst, float(np.abs(goal - expected).max()))
+        worst = max(worst, float(np.abs(goal - np.linalg.solve(b, b0 @ expected)).max()))
     return [_own("parity: PSM goals", worst, 1e-12, "m, -", f"{samples} samples; law of {SAW}")]
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -67,7 +68,7 @@ class PairSample:
         gripper = 0.0 if self.gripper is None else self.gripper
         total = float(self.master.sum() + self.slave.sum() + self.twist.sum()) + gripper
         if not math.isfinite(total):
-            given = {
+            given: dict[str, Any] = {
                 "MTM measured_cp": self.master,
                 "PSM setpoint_cp": self.slave,
                 "MTM measured_cv": self.twist,

@@ -143,8 +143,8 @@ class Teleoperation:
 
     def _clutch(self, message: m.Joy) -> None:
         if message.buttons[:1] == (m.Joy.CLICKED,):
-            for pair in swapped(sorted(self.console.selected), self.pairs):
-                self._bus.publish("console/teleop/select", m.String(value=pair))
+            for other in swapped(sorted(self.console.selected), self.pairs):
+                self._bus.publish("console/teleop/select", m.String(value=other))
             return
         for name, pair in self.pairs.items():
             if name in self.console.selected:

@@ -13,6 +13,7 @@ from trocar.simulation.forces.faults import EncoderBias
 from trocar.spatial import pose
 from trocar.teleoperation import PSMSettings, Teleoperation, TeleopPSM, claims_console, console_rig
 from trocar.teleoperation.console_rig import MASTER, PAIR, SLAVE, PairRig, angle_between
+from trocar.teleoperation.timing import teleop_figures
 
 
 def failing(claims):
@@ -175,6 +176,22 @@ def test_a_robot_without_teleoperation_says_how_to_get_it():
         started("MTMR").teleop_psm("MTMR_PSM1")
 
 
+def test_a_tap_of_the_clutch_swaps_the_psms_of_a_master():
+    robot = started("dvrk_si", speed="stepped")
+    teleoperation = Teleoperation(robot, pairs=["MTMR_PSM1", "MTMR_PSM3", "MTML_PSM2"])
+    teleoperation.press("clutch")
+    robot.run(0.1)
+    teleoperation.press("clutch", False)
+    robot.run(0.05)
+    assert {pair for pair in teleoperation.pairs if robot.console().teleop_is_selected(pair)} == {
+        "MTMR_PSM3",
+        "MTML_PSM2",
+    }
+    assert teleoperation.console.selected == {"MTMR_PSM3", "MTML_PSM2"}
+    with pytest.raises(TrocarError, match="MTMR_PSM9"):
+        Teleoperation(started("dvrk_si"), pairs=["MTMR_PSM9"])
+
+
 def test_coag_is_the_operator_of_a_console_with_pedals_only():
     robot = started("MTMR", speed="stepped")
     Teleoperation(robot, input_type="PEDALS_ONLY")
@@ -207,6 +224,18 @@ def test_commands_of_a_pair_reach_it_over_the_bus():
     client.disable()
     robot.run(0.02)
     assert client.current_state() == "DISABLED"
+
+
+def test_timings_have_parts_that_add_up():
+    found = teleop_figures(rounds=1, seconds=0.02)
+    for state in ("holding", "two_pairs", "camera"):
+        parts = sum(found[f"teleop_{state}_{part}_us_per_ms"] for part in ("teleoperation", "arms", "engine"))
+        assert parts == pytest.approx(found[f"teleop_{state}_us_per_ms"])
+        assert found[f"teleop_{state}_real_time_factor"] == pytest.approx(1e3 / parts)
+    assert {"teleop_psm_ik_us", "teleop_mtmr_ik_us", "teleop_mtmr_ik_at_platform_us"} <= set(found)
+    assert min(found.values()) > 0.0
+    with pytest.raises(TrocarError, match="rounds"):
+        teleop_figures(rounds=0)
 
 
 # -- faults ------------------------------------------------------------------------------------------------------------

@@ -230,6 +230,15 @@ def test_without_alignment_the_master_stays():
     assert np.allclose(goal, slave)
 
 
+def test_a_master_without_motors_is_sent_no_motion():
+    pair = TeleopPSM(settings=replace(AT_ONCE, MTM_is_haptic=False))
+    pair.state_command("enable")
+    away, near = sample(pose(rotation("x", 0.3))), sample(pose(rotation("x", 0.03)))
+    outs = [pair.step(1e-3 * k, away if k < 10 else near) for k in range(20)]
+    assert pair.state.following  # aligned by hand
+    assert not [command for out in outs for command in out.commands if command.arm == "MTM"]
+
+
 def test_following_frees_the_master_and_the_clutch_locks_its_orientation():
     pair = TeleopPSM(settings=AT_ONCE)
     pair.state_command("enable")

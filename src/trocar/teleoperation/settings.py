@@ -55,7 +55,8 @@ class PSMSettings(_Configured):
 
     Attributes:
         scale: PSM translation per MTM translation, at most 1.
-        align_MTM: turn the MTM to the PSM's orientation before following. MTM_is_haptic: the MTM has motors.
+        align_MTM: turn the MTM to the PSM's orientation before following. MTM_is_haptic: the MTM has motors;
+            one without is sent no motion commands, so the operator's hand aligns it.
         rotation_locked, translation_locked: the PSM keeps its orientation, position.
         start_orientation_tolerance: largest angle between MTM and PSM at the start of following [rad].
         start_gripper_threshold, start_roll_threshold: motion of the gripper, of the handle about the PSM's y axis

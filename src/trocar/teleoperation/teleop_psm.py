@@ -209,7 +209,7 @@ class TeleopPSM:
             return
         self._take_origins()
         if self.state.current == ENABLED and self._last is not None:
-            self._out.command("MTM", "lock_orientation", self._last.master[:3, :3])
+            self._command_master("lock_orientation", self._last.master[:3, :3])
 
     def set_align_MTM(self, align: bool) -> None:
         """Align the MTM before following, or not; a pair that is enabled starts again."""
@@ -283,7 +283,7 @@ class TeleopPSM:
         if s.clutched:
             return
         if s.wrench is not None:
-            self._out.command("MTM", "body/servo_cf", s.wrench)
+            self._command_master("body/servo_cf", s.wrench)
         goal = psm_goal(
             sample.master,
             s.at,
@@ -307,7 +307,7 @@ class TeleopPSM:
         if s.asked is None or turn(s.asked.T @ R) > self.settings.start_orientation_tolerance:
             goal = sample.master_setpoint.copy()
             goal[:3, :3] = s.asked = R.copy()
-            self._out.command("MTM", "move_cp", goal)
+            self._command_master("move_cp", goal)
 
     def _leave(self, sample: PairSample) -> None:
         """Go on to another state when this one is done."""
@@ -362,7 +362,7 @@ class TeleopPSM:
         self._say("status", f"current state is {state}")
         if state == DISABLED:
             if sample is None or sample.master_state.ready:
-                self._out.command("MTM", "hold")
+                self._command_master("hold")
         elif state == SETTING_ARMS_STATE:
             self._preparation.restart()
         elif state == ALIGNING_MTM:
@@ -376,7 +376,7 @@ class TeleopPSM:
         self._out.event("scale", s.scale)
         s.asked = None
         if not s.align_MTM and not s.clutched:
-            self._out.command("MTM", "move_cp", sample.master_setpoint.copy())  # stay
+            self._command_master("move_cp", sample.master_setpoint.copy())  # stay
         if s.back:
             s.activity.active, s.back = s.was_active, False
         s.activity.restart()
@@ -400,12 +400,12 @@ class TeleopPSM:
 
     def _free_master(self, sample: PairSample, locked: bool) -> None:
         """No wrench but gravity compensation; the orientation locked where it is, or free."""
-        self._out.command("MTM", "use_gravity_compensation", True)
-        self._out.command("MTM", "body/servo_cf", np.zeros(6))
+        self._command_master("use_gravity_compensation", True)
+        self._command_master("body/servo_cf", np.zeros(6))
         if locked:
-            self._out.command("MTM", "lock_orientation", sample.master[:3, :3])
+            self._command_master("lock_orientation", sample.master[:3, :3])
         else:
-            self._out.command("MTM", "unlock_orientation")
+            self._command_master("unlock_orientation")
 
     def _press_clutch(self) -> None:
         s, sample = self.state, self._last
@@ -416,6 +416,11 @@ class TeleopPSM:
             return
         self._free_master(sample, s.align_MTM or s.rotation_locked)
         self._out.command("PSM", "hold")
+
+    def _command_master(self, name: str, value: Any = None) -> None:
+        """Send a command to an MTM that has motors."""
+        if self.settings.MTM_is_haptic:
+            self._out.command("MTM", name, value)
 
     def _set_following(self, following: bool) -> None:
         self.state.following, self.state.wrench = following, None

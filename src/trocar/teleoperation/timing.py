@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import mujoco
 import numpy as np
 
 from trocar.crtk import Robot
+from trocar.crtk.controller.constants import FREQUENCY
 from trocar.crtk.messages import Joy
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism, load_mechanism
@@ -59,7 +61,8 @@ def teleop_figures(
 
     Two pairs follow masters that hands push to and fro, then both masters carry the ECM, each for `seconds` per round.
     Parts: teleoperation (samples, states, laws, commands), arms (controllers of six arms with inverse kinematics and
-    gravity compensation), engine (sensors, PID, MuJoCo, bus). Medians over the rounds.
+    gravity compensation), engine (sensors, PID, MuJoCo, bus). `mj_step` is MuJoCo's step alone in the same run, a
+    yardstick for the machine and its other work. Medians over the rounds.
     """
     if rounds < 1 or not (math.isfinite(seconds) and seconds >= 0.01):
         raise TrocarError(f"rounds must be 1 or more and seconds 0.01 or more, got {rounds} and {seconds}")
@@ -84,12 +87,23 @@ def _round(seconds: float) -> dict[str, float]:
     robot.bus.publish("console/emulate_operator_present", Joy(buttons=(Joy.PRESSED,)))
     pairs = [teleoperation.pairs[name] for name in ("MTMR_PSM1", "MTML_PSM2")]
     _until(robot, lambda: all(pair.state.following for pair in pairs))
-    found |= _spent(robot, parts, seconds, "two_pairs")
+    found |= _spent(robot, parts, seconds, "two_pairs") | {"mj_step_us_per_ms": _bare_step(robot, seconds)}
     robot.bus.publish("console/emulate_camera", Joy(buttons=(Joy.PRESSED,)))
     camera = teleoperation.camera
     assert camera is not None
     _until(robot, lambda: camera.state.following)
     return found | _spent(robot, parts, seconds, "camera")
+
+
+def _bare_step(robot: Robot, seconds: float) -> float:
+    """Microseconds per millisecond of MuJoCo's step alone, from the state of the robot."""
+    model, data = robot.scene.model, mujoco.MjData(robot.scene.model)
+    mujoco.mj_copyData(data, model, robot.scene.data)
+    count = max(1, round(0.2 * seconds * FREQUENCY))  # as far as free arms stay near it
+    begun = time.thread_time()
+    for _ in range(count):
+        mujoco.mj_step(model, data)
+    return 1e6 * (time.thread_time() - begun) / count * FREQUENCY / 1e3
 
 
 def _push(robot: Robot, t: float) -> None:

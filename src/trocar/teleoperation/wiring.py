@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -31,6 +31,7 @@ class Teleoperation:
 
     Args:
         robot: with masters. psm: settings of all PSM pairs. ecm: settings of camera control.
+        pairs: names of the pairs. Default: every master with every PSM.
         input_type: of the console; with PEDALS_ONLY the coag pedal tells that an operator is present.
 
     Attributes:
@@ -44,6 +45,7 @@ class Teleoperation:
         psm: PSMSettings | None = None,
         ecm: ECMSettings | None = None,
         *,
+        pairs: Sequence[str] | None = None,
         input_type: str = "SIMULATED",
     ) -> None:
         check_known("input_type", INPUT_TYPES, input_type)
@@ -53,8 +55,11 @@ class Teleoperation:
         self._down = dict.fromkeys(self._pedals, False)
         psms = [name for name, kind in robot.devices.items() if kind == "PSM"]
         mtms = [name for name, kind in robot.devices.items() if kind == "MTM"]
+        possible = {f"{mtm}_{name}": name for mtm in mtms for name in psms}
+        check_known("pair of the robot", possible, *(pairs or ()))
         self.pairs = {
-            f"{mtm}_{name}": TeleopPSM(f"{mtm}_{name}", psm, _jaw_limits(robot, name)) for mtm in mtms for name in psms
+            name: TeleopPSM(name, psm, _jaw_limits(robot, possible[name]))
+            for name in (possible if pairs is None else pairs)
         }
         whole = {"MTML", "MTMR", "ECM"} <= set(robot.controllers)
         self.camera = TeleopECM(CAMERA, ecm) if whole else None

@@ -18,7 +18,7 @@ from trocar.spatial import Array, checked_pose, pose_error
 WIDER = {"revolute": 1.0, "prismatic": 0.2}  # beyond the limits, inside which a solution is looked for [rad, m]
 WIDEST = 3.0  # a revolute joint of a remote-centre arm [rad]
 
-RATE_DAMPING = 1e-8  # relative to squared lengths of some 0.01 m^2 and angles of 1
+RATE_DAMPING = 1e-8 * np.eye(6)  # relative to squared lengths of some 0.01 m^2 and angles of 1
 STEPS, CONVERGED, DAMPING = 12, 1e-9, 1e-10  # of Newton's method: most steps, error at which it ends [m, rad]
 
 
@@ -116,7 +116,7 @@ class Tip:
 
 def rates(J: Array, twist: Array) -> Array:
     """Joint rates (n,) of least length for a twist (6,); damped, so that they stay finite at a singularity."""
-    return np.asarray(J.T.dot(np.linalg.solve(J.dot(J.T) + RATE_DAMPING * np.eye(6), twist)))
+    return np.asarray(J.T.dot(np.linalg.solve(J.dot(J.T) + RATE_DAMPING, twist)))
 
 
 def wrench(J: Array, effort: Array) -> Array:

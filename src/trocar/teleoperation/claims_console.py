@@ -19,6 +19,7 @@ from trocar.teleoperation.console_rig import MASTER, Q_MASTER, Hand, PairRig, an
 from trocar.teleoperation.law import origins as origins_at
 from trocar.teleoperation.law import psm_goal
 from trocar.teleoperation.settings import PERIOD, PSMSettings
+from trocar.teleoperation.teleop_ecm import CameraState
 from trocar.teleoperation.teleop_psm import PairSample, TeleopPSM
 from trocar.teleoperation.wiring import Teleoperation
 
@@ -236,7 +237,6 @@ def _drift(q: Array, seconds: float, *, compensated: bool) -> float:
     master = rig.robot.mtm(MASTER)
     master.use_gravity_compensation(compensated)
     master.body.servo_cf(np.zeros(6))
-    rig.robot.controllers[MASTER].platform_gain = 0.0  # type: ignore[attr-defined]
     start = rig.hand.arm.tip_pose()[:3, 3]
     rig.robot.run(seconds)
     return float(np.linalg.norm(rig.hand.arm.tip_pose()[:3, 3] - start))
@@ -325,6 +325,8 @@ def camera_control(push: float = 3.0) -> list[Claim]:
     robot.run(0.7)
     s = teleoperation.camera.state
     worst = formula_error(s.start, s.q, s.scale)
+    turned = camera.view(s.q + _change(robot, s)) @ camera.view(s.q).T
+    R = robot.controllers["MTML"].reports.measured_pose()[:3, :3]
     moved = np.abs(robot.ecm().measured_jp()[0] - q_start)[:2].max()
     still = max(float(np.linalg.norm(robot.scene.arms[name].tip_pose()[:3, 3] - T[:3, 3])) for name, T in tips.items())
     return [
@@ -338,9 +340,17 @@ def camera_control(push: float = 3.0) -> list[Claim]:
             True,
         ),
         _own("camera: joints against the published formula", worst, 1e-9, "rad, m"),
+        _own("camera: MTM off its locked orientation", math.degrees(angle_between(R, turned.T @ s.R[0])), 3.0, "deg"),
         _own("camera: ECM turned", math.degrees(moved), 1.0, "deg", at_least=True),
         _own("camera: PSM tips moved in their bases", still, 1e-4, "m"),
     ]
+
+
+def _change(robot: Robot, s: CameraState) -> Array:
+    """Change of the ECM's joints that the grips ask for now (4,)."""
+    assert s.start is not None
+    left, right = (robot.controllers[name].reports.measured_pose()[:3, 3] for name in ("MTML", "MTMR"))
+    return camera.joint_change(camera.grips(left, right), s.start, s.q[3], s.scale)
 
 
 def _apart(robot: Robot) -> float:

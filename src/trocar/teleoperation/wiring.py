@@ -102,10 +102,10 @@ class Teleoperation:
 
     def _subscribe_errors(self, arm: str, component: TeleopPSM | TeleopECM) -> None:
         """Disable a component that runs when one of its arms publishes an error from now on."""
-        begun = self._robot.now
+        past = self._bus.read(f"{arm}/error")
 
         def hear(message: Any) -> None:
-            if component.state.desired != DISABLED and message.stamp > begun + 1:
+            if message is not past and component.state.desired != DISABLED:
                 component.arm_error(message.value)
 
         self._bus.subscribe(f"{arm}/error", hear)

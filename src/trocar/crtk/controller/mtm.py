@@ -81,9 +81,10 @@ class MTMController(ArmController):
         except TrocarError as error:
             raise Refused(f"lock_orientation, {error}") from None
         if self.ready("lock_orientation", CARTESIAN):
+            if self._locked is None:
+                self._wrist = self.hardware.q[WRIST].copy()
+                self.bus.publish(f"{self.name}/orientation_locked", Bool(value=True))
             self._locked = self.reports.T_base_reference[:3, :3] @ R
-            self._wrist = self.hardware.q[WRIST].copy()
-            self.bus.publish(f"{self.name}/orientation_locked", Bool(value=True))
 
     def unlock_orientation(self) -> None:
         self._locked = None

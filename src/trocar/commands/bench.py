@@ -16,8 +16,9 @@ def bench(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="[batch|crtk|sweep]",
-            help="Only: batch, generated steps of many arms; crtk, the dVRK under its controllers; sweep, sweeps.",
+            metavar="[batch|crtk|sweep|teleop]",
+            help="Only: batch, generated steps of many arms; crtk, the dVRK under its controllers; sweep, sweeps; "
+            "teleop, teleoperation.",
             show_default=False,
         ),
     ] = "",
@@ -43,12 +44,16 @@ def bench(
 
     [bold]trocar bench sweep --rounds 3[/bold] runs sweeps (half a minute a round): two workers over one, what a sweep
     adds to a bare call, and time and memory for 100,000 rows.
+
+    [bold]trocar bench teleop[/bold] runs the same robot under teleoperation at 1 kHz: processor time per simulated
+    millisecond and real-time factor while two PSMs follow and while the masters carry the camera, by part, and the
+    inverse kinematics of one pose.
     """
     from trocar.bench import batch_figures, crtk_figures, figures, scene_figures, step_figures
     from trocar.files import check_writable, write_json
 
     if what:
-        check_known("figures of bench:", ("batch", "crtk", "sweep"), what)
+        check_known("figures of bench:", ("batch", "crtk", "sweep", "teleop"), what)
     if gpu and what != "batch":
         raise TrocarError("--gpu goes with batch: trocar bench batch --gpu")
     check_writable(json_file)
@@ -62,6 +67,10 @@ def bench(
             from trocar.sweep.timing import sweep_figures
 
             found = sweep_figures(rounds=rounds, progress=progress)
+        elif what == "teleop":
+            from trocar.teleoperation.timing import teleop_figures
+
+            found = teleop_figures(rounds=rounds, progress=progress)
         else:
             found = figures(rounds=rounds, progress=progress)
             for arm in ("ECM", "MTMR"):

@@ -38,6 +38,7 @@ _OPERATIONS: dict[str, Callable[..., Node]] = {
     "sign": sign,
     "min": minimum,
     "max": maximum,
+    "shortcut": lambda x: x,
 }
 
 

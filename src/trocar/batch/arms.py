@@ -47,7 +47,7 @@ class BatchArms:
         self.surfaces = tuple(surfaces)
         self.surface_values = {name: x for k, s in enumerate(surfaces) for name, x in s.entries(k).items()}
         self.n = mechanism.n
-        self._steppers: dict[str, Stepper] = {}
+        self._steppers: dict[tuple[str, int], Stepper] = {}
         self._queries: dict[str, Any] = {}
         self._gradients: RolloutGradients | None = None
 
@@ -89,7 +89,7 @@ class BatchArms:
         Raises `NotFinite` if a state is no longer finite.
         """
         stepper, rows = self._stepper("effort"), state.rows
-        single, kept_dt, fixed = stepper.kept
+        single, kept_dt, fixed, _ = stepper.kept
         # One arm in C takes a quarter of a microsecond: the shortest way to it.
         if single and dt == kept_dt and state.layout is stepper.layout and rows.ndim == 1:
             if type(tau) is not np.ndarray:
@@ -136,10 +136,12 @@ class BatchArms:
             )
         if callable(tau):
             return self._stepwise(state, tau, dt, steps, every if log else 0, t0)
-        control = tau if isinstance(tau, Control) else None
-        stepper = self._stepper("effort" if control is None else control.law)
-        fixed = stepper.prepared(dt, state.batch, None if control is None else self._gains(control))
-        given = (tau,) if control is None else control.references
+        if isinstance(tau, Control):
+            given = tau.references
+            stepper, gains = self._stepper(tau.law, len(given)), self._gains(tau)
+        else:
+            given, stepper, gains = (tau,), self._stepper("effort"), None
+        fixed = stepper.prepared(dt, state.batch, gains)
         if steps is None:
             inputs = inputs_over_time(self.backend, given, self.n, state.batch)
             count = inputs.shape[0]
@@ -150,8 +152,9 @@ class BatchArms:
             check_fits(size, self.backend.dtype.itemsize, f"a log of {count} steps")
         rows, integral = state.rows, state.integral
         if stepper.layout.control:
-            integral = self.backend.arrays.zeros_like(state.q) if integral is None else integral
-            rows = self.backend.arrays.concatenate([rows, integral])
+            if integral is None:
+                integral = self.backend.arrays.zeros(state.q.shape, self.backend.dtype)
+            rows = self.backend.joined([rows, integral])
         new, samples, bad = stepper.kernel.run(rows, fixed, inputs, count, steps is not None, every if log else 0)
         if bad >= 0:
             raise self._not_finite(state, bad, count)
@@ -239,13 +242,15 @@ class BatchArms:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _stepper(self, law: str) -> Stepper:
-        found = self._steppers.get(law)
+    def _stepper(self, law: str, references: int = 0) -> Stepper:
+        """The compiled step of a control law with the first references given."""
+        found = self._steppers.get((law, references))
         if found is None:
-            program, layout = step_program(self.mechanism.tree, self.parameters, self.limits, law, self.surfaces)
+            tree, parameters = self.mechanism.tree, self.parameters
+            program, layout = step_program(tree, parameters, self.limits, law, self.surfaces, references)
             kernel = self.backend.kernel(program)
-            found = Stepper(self.mechanism, program, layout, kernel, self.parameters, self.surface_values)
-            self._steppers[law] = found
+            found = Stepper(self.mechanism, program, layout, kernel, parameters, self.surface_values)
+            self._steppers[law, references] = found
         return found
 
     def _query(self, name: str, *given: Values) -> Any:

@@ -48,6 +48,10 @@ class CBackend:
     def placed(self, rows: Array) -> Array:
         return rows
 
+    def joined(self, arrays: Sequence[Array]) -> Array:
+        """Rows of several arrays, one below the other."""
+        return np.concatenate(arrays)
+
     def fetched(self, array: Array) -> Array:
         return array
 

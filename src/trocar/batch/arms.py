@@ -18,7 +18,7 @@ from trocar.batch.parameters import BatchParameters
 from trocar.batch.state import BatchState, NotFinite, Values
 from trocar.batch.stepper import Stepper, check_sizes
 from trocar.control import Controller
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, check_known
 from trocar.mechanics import Mechanism
 
 Effort = Values | Control | Callable[[BatchState, float], Values]
@@ -49,7 +49,7 @@ class BatchArms:
         self.n = mechanism.n
         self._steppers: dict[tuple[str, int], Stepper] = {}
         self._queries: dict[str, Any] = {}
-        self._gradients: RolloutGradients | None = None
+        self._gradients: dict[tuple[Any, ...], RolloutGradients] = {}
 
     # -- states ------------------------------------------------------------------------------------------------------
 
@@ -164,38 +164,59 @@ class BatchArms:
         return end, None if samples is None else self._log(samples, dt, every, t0)
 
     def gradients(
-        self, state: BatchState, tau: Values, dt: float, by_q: Values, by_dq: Values | None = None
-    ) -> tuple[Any, Any, Any]:
-        """Gradients of a loss of a rollout, by its first state and its efforts. (In JAX, use `jax.grad`.)
+        self,
+        state: BatchState,
+        tau: Values,
+        dt: float,
+        by_q: Values,
+        by_dq: Values | None = None,
+        parameters: Sequence[str] = (),
+    ) -> tuple[Any, ...]:
+        """Gradients of a loss of a rollout, by its first state, its efforts and parameters. (In JAX, use `jax.grad`.)
 
         Args:
             state, tau, dt: those of the rollout, tau (T, n) or (T, n, N).
             by_q, by_dq: gradient of the loss by the positions and velocities (T + 1, n) or (T + 1, n, N) at the start
-                of every step and at the end; by_dq: default zero.
+                of every step and at the end; or (n,) or (n, N), at the end alone; by_dq: default zero.
+            parameters: names of parameters, see `with_parameters`.
 
         Returns:
-            Gradients by q and dq of the state, (n,) or (n, N), and by tau, (T, n) or (T, n, N).
+            Gradients by q and dq of the state, (n,) or (n, N), and by tau, (T, n) or (T, n, N). With `parameters`, also
+            a dictionary of the gradients by them, each of the shape of the parameter: summed over the arms that share it.
         """
         if self.backend.name == "jax":
             raise TrocarError("gradients() is for the C and CUDA backends; with JAX use jax.grad")
+        check_known("parameter of a batch", list(self.parameters), *parameters)
         self._check_layout(state)
         n, stepper = self.n, self._stepper("effort")
         inputs = inputs_over_time(self.backend, (tau,), n, state.batch)
-        shape = (len(inputs) + 1, n, *state.batch)
-        by_q, by_dq = (np.zeros(shape) if x is None else np.asarray(x, dtype=float) for x in (by_q, by_dq))
-        for name, x in (("by_q", by_q), ("by_dq", by_dq)):
-            if x.shape != shape:
-                raise TrocarError(f"{name} must have shape {shape}, one more than the efforts, got {x.shape}")
-        count = int(np.prod(shape)) // n * 2 * stepper.layout.rows
-        check_fits(count, self.backend.dtype.itemsize, f"the gradient of {len(inputs)} steps")
-        if self._gradients is None:
-            self._gradients = RolloutGradients(stepper.program, self.backend)
-        fixed = stepper.prepared(dt, state.batch)
-        by_state = np.concatenate([by_q, by_dq], axis=1)
-        first, by_tau, bad = self._gradients.run(state.rows, fixed, inputs, by_state)
+        steps, end = len(inputs), (n, *state.batch)
+        given = [None if x is None else self.backend.array(x) for x in (by_q, by_dq)]
+        for name, x in zip(("by_q", "by_dq"), given, strict=True):
+            if x is not None and x.shape not in (end, (steps + 1, *end)):
+                raise TrocarError(
+                    f"{name} must have shape {(steps + 1, *end)}, one more than the efforts, or {end}, got {x.shape}"
+                )
+        count = (steps + 1) * 2 * stepper.layout.rows * (state.batch[0] if state.batch else 1)
+        check_fits(count, self.backend.dtype.itemsize, f"the gradient of {steps} steps")
+        zeros = np.zeros((stepper.layout.rows - 2 * n, *state.batch), self.backend.dtype)
+        nothing = np.zeros(end, self.backend.dtype)
+        last = [nothing if x is None else x if x.shape == end else x[-1] for x in given]
+        own = [k for k, x in enumerate(given) if x is not None and x.shape != end]
+        key = tuple(own), tuple(sorted(parameters))
+        if key not in self._gradients:
+            rows = [k * n + j for k in own for j in range(n)]
+            self._gradients[key] = RolloutGradients(stepper.program, self.backend, rows, parameters)
+        fixed, code = stepper.prepared(dt, state.batch), self._gradients[key]
+        first, by_tau, by_fixed, bad = code.run(
+            state.rows, fixed, inputs, self.backend.joined([*last, zeros]), [given[k] for k in own]
+        )
         if bad >= 0:
-            raise self._not_finite(state, bad, len(inputs))
-        return first[:n], first[n : 2 * n], by_tau
+            raise self._not_finite(state, bad, steps)
+        found = first[:n], first[n : 2 * n], by_tau
+        if not parameters:
+            return found
+        return *found, code.by_parameters(parameters, self.parameters, {"dt": dt, **self.surface_values}, by_fixed)
 
     # -- parameters --------------------------------------------------------------------------------------------------
 
@@ -211,6 +232,7 @@ class BatchArms:
         same = all(np.array_equal(changed.pattern[name], self.parameters.pattern[name]) for name in changed)
         if same:
             new._steppers = {law: stepper.with_parameters(changed) for law, stepper in self._steppers.items()}
+            new._gradients = self._gradients
         return new
 
     # -- queries -----------------------------------------------------------------------------------------------------

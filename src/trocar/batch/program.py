@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 
@@ -41,6 +41,12 @@ class Program:
             if not node.fixed:
                 found |= {arg.index: arg for arg in node.args if _varies_by_parameter(arg)}
         return list(found.values())
+
+    def without_outputs(self, logged: int = 0) -> Program:
+        """This program with the same fixed values, but without outputs."""
+        new = replace(self, outputs=(), logged=logged)
+        new.__dict__["fixed"] = self.fixed  # the cached property: some may serve the outputs alone
+        return new
 
     @cached_property
     def parameters(self) -> list[Node]:

@@ -128,6 +128,23 @@ class CKernel:
         )
         return rows, log, bad
 
+    def run_backwards(self, rows: Array, fixed: Array, inputs: Sequence[Array]) -> tuple[Array, Array, int]:
+        """Step all arms backwards in time.
+
+        Args:
+            inputs: arrays (T, ...) or (T, ..., N) whose rows are the inputs, the last step first to be taken. Those
+                after the first may have more steps, which are ignored.
+
+        Returns:
+            Rows after the steps; outputs (T, O) or (T, O, N) in the order of time; index of an arm, as `run`.
+        """
+        batch, steps = rows.shape[1:], len(inputs[0])
+        whole = [x if x.ndim == 2 + len(batch) else x[..., None] for x in inputs]
+        joined = np.concatenate([np.broadcast_to(x[:steps], (steps, x.shape[1], *batch)) for x in whole], axis=1)
+        rows, log, bad = self.run(rows, fixed, joined[::-1], steps, False, 1)
+        assert log is not None
+        return rows, log[::-1], bad
+
     @cached_property
     def _preparation(self) -> Any:
         return array_source.preparation(self.program, np)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trocar.batch.backends import array_source
-from trocar.batch.backends.cuda_source import BLOCK, KernelForm, cuda_source
+from trocar.batch.backends.cuda_source import BLOCK, KernelForm, cuda_source, tiles
 from trocar.batch.backends.device_array import DeviceArray
 from trocar.batch.program import Program
 from trocar.errors import TrocarError
@@ -155,16 +155,13 @@ class Device:
             address += part.nbytes
         return new
 
-    def launched(self, function: Any, arms: int, states: Sequence[int], shared: Array, numbers: Sequence[int]) -> bool:
+    def launched(self, function: Any, arms: int, arguments: Sequence[Array]) -> bool:
         """Run a kernel, wait for it, and return True if all states are finite."""
         checked(driver.cuCtxSetCurrent(self._context))
         self._bad.value = 0
-        words = np.array([*states, *numbers, self._bad_address], dtype=np.int64)
-        place = words.ctypes.data
-        pointers = [place + 8 * k for k in range(len(words))]
-        pointers.insert(len(states), shared.ctypes.data)
-        arguments = np.array(pointers, dtype=np.uint64)
-        checked(driver.cuLaunchKernel(function, -(-arms // BLOCK), 1, 1, BLOCK, 1, 1, 0, 0, arguments.ctypes.data, 0))
+        flag = np.array([self._bad_address], dtype=np.int64)
+        places = np.array([x.ctypes.data for x in (*arguments, flag)], dtype=np.uint64)
+        checked(driver.cuLaunchKernel(function, -(-arms // BLOCK), 1, 1, BLOCK, 1, 1, 0, 0, places.ctypes.data, 0))
         checked(driver.cuCtxSynchronize())
         return not self._bad.value
 
@@ -189,7 +186,7 @@ class FixedValues(NamedTuple):
 
     Attributes:
         own: indices of those that differ between arms. shared: the others, an argument of the kernel.
-        memory: (K, N) those that differ, in the GPU's memory; (K,) if there are too many for an argument.
+        memory: those that differ in tiles, in the GPU's memory; (F,) all if they are too many for an argument.
         values: (F,) or (F, N) all, in the memory of the host.
     """
 
@@ -215,9 +212,11 @@ class CudaKernel:
         own = tuple(k for k, value in enumerate(values) if np.ndim(value))
         if (len(values) - len(own) + 1) * self._dtype.itemsize > ARGUMENTS:
             own = tuple(range(len(values)))
-        rows = np.array(np.broadcast_arrays(*values)) if values else np.zeros(0)
+        rows = np.array(np.broadcast_arrays(*values), dtype=self._dtype) if values else np.zeros(0, self._dtype)
         shared = np.append([values[k] for k in range(len(values)) if k not in own], 0.0).astype(self._dtype)
-        return FixedValues(own, shared, self._device.uploaded(rows[list(own)], self._dtype), rows)
+        own_rows = rows[list(own)]
+        memory = self._device.uploaded(tiles(own_rows) if own_rows.ndim == 2 else own_rows, self._dtype)
+        return FixedValues(own, shared, memory, rows)
 
     def batch(self, fixed: FixedValues) -> tuple[int, ...]:
         """Shape of the batch that fixed values are for, () for any."""
@@ -231,26 +230,55 @@ class CudaKernel:
         self, rows: Any, fixed: FixedValues, inputs: Any, steps: int, held: bool, every: int = 0
     ) -> tuple[DeviceArray, DeviceArray | None, int]:
         """Step all arms; arguments and results as in `CKernel.run`, arrays in the GPU's memory."""
+        inputs = self._device.taken(inputs, self._dtype)
+        arms = rows.shape[1] if rows.ndim == 2 else 1
+        each = inputs.ndim == (1 if held else 2) + 1  # a value for each arm
+        over_time = 0 if held else inputs.size // len(inputs)
+        source = (inputs.address, over_time, *((arms, 1) if each else (1, 0)))
+        return self._launched(rows, fixed, source, None, steps, held, every, False)
+
+    def run_backwards(
+        self, rows: Any, fixed: FixedValues, inputs: Sequence[Any]
+    ) -> tuple[DeviceArray, DeviceArray | None, int]:
+        """Step all arms backwards in time; arguments and results as in `CKernel.run_backwards`."""
+        steps, arms = len(inputs[0]), rows.shape[1] if rows.ndim == 2 else 1
+        sources: list[int] = []
+        taken = [self._device.taken(x, self._dtype) for x in inputs]
+        for x in taken:
+            step = x.size // len(x)
+            own = (arms, 1) if x.ndim == rows.ndim + 1 else (1, 0)
+            sources += [x.address + (steps - 1) * step * self._dtype.itemsize, -step, *own]
+        return self._launched(rows, fixed, sources, tuple(x.shape[1] for x in taken), steps, False, 1, True)
+
+    def _launched(
+        self,
+        rows: Any,
+        fixed: FixedValues,
+        sources: Sequence[int],
+        counts: tuple[int, ...] | None,
+        steps: int,
+        held: bool,
+        every: int,
+        backwards: bool,
+    ) -> tuple[DeviceArray, DeviceArray | None, int]:
         device, program = self._device, self.program
-        rows, inputs = device.taken(rows, self._dtype), device.taken(inputs, self._dtype)
+        rows = device.taken(rows, self._dtype)
         batch = rows.shape[1:]
         arms = batch[0] if batch else 1
-        each = inputs.ndim == (1 if held else 2) + 1  # a value for each arm
-        end, log = device.empty(rows.shape, self._dtype), None
+        end, log, first = device.empty(rows.shape, self._dtype), None, 0
+        sample = (program.logged + len(program.outputs)) * arms
         if every:
-            log = device.empty((-(-steps // every), program.logged + len(program.outputs), *batch), self._dtype)
-        numbers = (
-            *((fixed.memory.address, arms, 1) if fixed.values.ndim == 2 else (fixed.memory.address, 1, 0)),
-            inputs.address,
-            0 if held else inputs.size // len(inputs),
-            *((arms, 1) if each else (1, 0)),
-            0 if log is None else log.address,
-            max(1, every),
-            arms,
-            steps,
-        )
-        function = self._function(KernelForm(fixed.own, held, log is not None))
-        fine = device.launched(function, arms, (rows.address, end.address), fixed.shared, numbers)
+            log = device.empty((-(-steps // every), sample // arms, *batch), self._dtype)
+            first = log.address + ((len(log) - 1) * sample * self._dtype.itemsize if backwards else 0)
+        arguments = [
+            *(np.array([number], dtype=np.int64) for number in (rows.address, end.address)),
+            fixed.shared,
+            np.array([fixed.memory.address], dtype=np.int64),
+            np.array(sources, dtype=np.int64),
+            *np.array([[first], [-sample if backwards else sample], [max(1, every)], [arms], [steps]], dtype=np.int64),
+        ]
+        function = self._function(KernelForm(fixed.own, fixed.values.ndim == 2, held, log is not None, counts))
+        fine = device.launched(function, arms, arguments)
         return end, log, -1 if fine else _first_bad(np.asarray(end))
 
     def _function(self, form: KernelForm) -> Any:

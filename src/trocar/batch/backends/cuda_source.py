@@ -1,7 +1,7 @@
 """CUDA source of a program: one arm per thread, all steps inside, the state in registers.
 
 Fixed values that all arms share are an argument of the kernel: the GPU keeps it where operations read it without a
-load. Fixed values of each arm are read from memory where they are used. Inputs that are held are read once. What only
+load. Fixed values of each arm are in registers as far as these reach. Inputs that are held are read once. What only
 joint stops or arms at rest need is in a branch.
 """
 
@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from trocar.batch.backends.c_source import REAL, c_function, sizes
 from trocar.batch.program import Program
+from trocar.spatial import Array
 
 TYPES = """\
 typedef real V;
@@ -23,19 +26,22 @@ typedef real V;
 #define ABS(x) F(fabs)(x)
 #define MIN(a, b) F(fmin)(a, b)
 #define MAX(a, b) F(fmax)(a, b)
+__device__ inline V SATURATE(V a) { return SATURATED(a); }
 __device__ inline V SIGN(V a) { return (a > 0 ? (real)1 : (real)0) - (a < 0 ? (real)1 : (real)0); }
 struct Shared { real value[SHARED + 1]; };
-// A fixed value has a place among those of each arm, or ~place among those that all arms share.
+// A fixed value has a place among those of each arm, or ~place among those that all arms share. Of those of each arm the
+// first are kept in registers, the others are read in every step.
 struct Fixed {
   const Shared &shared;
   const real *own;
-  long long row;
+  real kept[KEPT + 1];
   __device__ inline real operator[](int r) const {
     constexpr int place[FIXED + 1] = {PLACES};
-    return place[r] < 0 ? shared.value[~place[r]] : own[place[r] * row];
+    return place[r] < 0 ? shared.value[~place[r]] : place[r] < KEPT ? kept[place[r]] : own[place[r] * OWN_ROW];
   }
 };
-// Read anew in every step: a few hundred values do not fit into the registers.
+struct Source { const real *at; long long step, row, arm; };
+struct Sources { Source source[SOURCES]; };
 #ifdef __CUDACC__
 #define EVERY_STEP(pointer) asm volatile("" : "+l"(pointer))
 #else
@@ -45,23 +51,36 @@ struct Fixed {
 #endif
 """
 
-# Arrays as in the C source. `bad` is set if a state is not finite.
+# Arrays as in the C source; the log and inputs may also run backwards, with negative strides. `bad` is set if a state is not finite.
 RUN = """\
+__device__ inline void read(Sources &from, real *__restrict__ u) {
+  constexpr int rows[SOURCES] = {ROWS};
+  int k = 0;
+#pragma unroll
+  for (int s = 0; s < SOURCES; s++) {
+    Source &source = from.source[s];
+#pragma unroll
+    for (int r = 0; r < rows[s]; r++) u[k++] = source.at[r * source.row];
+    source.at += source.step;
+  }
+}
+
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
 trocar_run(const real *state, real *__restrict__ end, const __grid_constant__ Shared shared,
-           const real *__restrict__ own, long long own_row, long long own_arm, const real *__restrict__ input,
-           long long input_step, long long input_row, long long input_arm, real *__restrict__ log, long long every,
+           const real *__restrict__ own, Sources from, real *__restrict__ log, long long log_step, long long every,
            long long arms, long long steps, int *bad) {
   const long long arm = (long long)blockIdx.x * blockDim.x + threadIdx.x;
   if (arm >= arms) return;
-  Fixed p = {shared, own + arm * own_arm, own_row};
-  input += arm * input_arm;
+  Fixed p = {shared, OWN_ROW == 1 ? own : own + arm / OWN_ROW * OWN * OWN_ROW + arm % OWN_ROW, {0}};
+#pragma unroll
+  for (int r = 0; r < KEPT; r++) p.kept[r] = p.own[r * OWN_ROW];
+#pragma unroll
+  for (int s = 0; s < SOURCES; s++) from.source[s].at += arm * from.source[s].arm;
   real x[STATE + 1], y[OUTPUTS + 1], u[INPUTS + 1];
 #pragma unroll
   for (int r = 0; r < STATE; r++) x[r] = state[r * arms + arm];
 #if HELD
-#pragma unroll
-  for (int r = 0; r < INPUTS; r++) u[r] = input[r * input_row];
+  read(from, u);
 #endif
 #if LOGGING
   long long left = 0;
@@ -69,13 +88,11 @@ trocar_run(const real *state, real *__restrict__ end, const __grid_constant__ Sh
 #endif
 #pragma unroll 1
   for (int left_steps = (int)steps; left_steps > 0; left_steps--) {
-#if OWN
+#if OWN > KEPT
     EVERY_STEP(p.own);
 #endif
 #if !HELD
-#pragma unroll
-    for (int r = 0; r < INPUTS; r++) u[r] = input[r * input_row];
-    input += input_step;
+    read(from, u);
 #endif
 #if LOGGING
     const bool recorded = left == 0;
@@ -89,7 +106,7 @@ trocar_run(const real *state, real *__restrict__ end, const __grid_constant__ Sh
     if (recorded) {
 #pragma unroll
       for (int r = 0; r < OUTPUTS; r++) log[(LOGGED + r) * arms] = y[r];
-      log += (long long)(LOGGED + OUTPUTS) * arms;
+      log += log_step;
       left = every;
     }
     left--;
@@ -104,8 +121,17 @@ trocar_run(const real *state, real *__restrict__ end, const __grid_constant__ Sh
   if (!fine) *bad = 1;
 }
 """
+TILE = 32  # arms whose values of one kind lie together: addresses differ between the values by constants
+KEPT = 96  # values of each arm in registers
 BLOCK = 64  # threads of a block; 256 take half as long again
 BLOCKS = 4  # of a multiprocessor at least: leaves each thread 255 registers
+
+
+def tiles(values: Array) -> Array:
+    """Values (K, N) of N arms as the kernel reads them: (N / TILE, K, TILE), the last tile filled up."""
+    count, arms = values.shape
+    filled = np.pad(values, ((0, 0), (0, -arms % TILE)), mode="edge")
+    return np.ascontiguousarray(filled.reshape(count, -1, TILE).transpose(1, 0, 2))
 
 
 @dataclass(frozen=True)
@@ -113,27 +139,36 @@ class KernelForm:
     """A use of a program that has a kernel of its own.
 
     Attributes:
-        own: indices of the fixed values that differ between arms. held: one set of inputs serves all steps.
-        logging: a log is written.
+        own: indices of the fixed values that differ between arms. tiled: whether they do; False if they are only too
+            many for an argument. held: one set of inputs serves all steps. logging: a log is written.
+        rows: numbers of inputs in each of the arrays that they come from. Default: all in one.
     """
 
-    own: Collection[int] = ()
+    own: tuple[int, ...] = ()
+    tiled: bool = True
     held: bool = False
     logging: bool = True
+    rows: tuple[int, ...] | None = None
 
 
 def cuda_source(program: Program, precision: str = "float32", form: KernelForm = KernelForm()) -> str:
     """Source of the kernel `trocar_run` of a program; precision: float64 or float32."""
     wide = precision == "float64"
+    rows = (len(program.inputs),) if form.rows is None else form.rows
     head = [
         f"typedef {REAL[precision]} real;",
         f"#define LARGEST {'1.7976931348623157e308' if wide else '3.4028234e38f'}",
         f"#define F(name) name{'' if wide else '##f'}",
+        f"#define SATURATED(a) {'fmin(fmax(a, 0.0), 1.0)' if wide else '__saturatef(a)'}",
         *sizes(program),
         f"#define SHARED {len(program.fixed) - len(form.own)}",
         f"#define OWN {len(form.own)}",
+        f"#define OWN_ROW {TILE if form.tiled else 1}",
+        f"#define KEPT {min(len(form.own), KEPT // (2 if wide else 1)) if form.tiled else 0}",
         f"#define PLACES {', '.join(map(str, [*places(len(program.fixed), form.own), -1]))}",
         f"#define HELD {int(form.held)}",
+        f"#define SOURCES {len(rows)}",
+        f"#define ROWS {', '.join(map(str, rows))}",
         f"#define LOGGING {int(form.logging)}",
         f"#define BLOCK {BLOCK}",
         f"#define BLOCKS {BLOCKS}",

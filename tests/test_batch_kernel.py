@@ -22,18 +22,17 @@ static Index blockIdx, blockDim, threadIdx;
 #define __device__
 #define __restrict__
 #include <math.h>
-#define __saturatef(a) fminf(fmaxf(a, 0.0f), 1.0f)
 """
 LOOP = """
-extern "C" void all(const real *s, real *e, const Shared *p, const real *own, const Sources *from, real *log,
-                    long long log_step, long long every, long long arms, long long steps, int *bad) {
+extern "C" void all(const real *s, real *e, const Shared *p, const real *copy, const real *own, const Sources *from,
+                    real *log, long long log_step, long long every, long long arms, long long steps, int *bad) {
   blockDim.x = 4;
   for (blockIdx.x = 0; blockIdx.x * 4 < arms; blockIdx.x++)
     for (threadIdx.x = 0; threadIdx.x < 4; threadIdx.x++)
-      trocar_run(s, e, *p, own, *from, log, log_step, every, arms, steps, bad);
+      trocar_run(s, e, *p, copy, own, *from, log, log_step, every, arms, steps, bad);
 }
 """
-POINTERS = (0, 1, 2, 3, 4, 5, 10)  # among the arguments
+POINTERS = (0, 1, 2, 3, 4, 5, 6, 11)  # among the arguments
 
 
 class HostDriver:
@@ -46,6 +45,7 @@ class HostDriver:
     class CUdevice_attribute:
         CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 9
         CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 0
+        CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 0
 
     def __init__(self, folder, limit=10**9):
         self._folder, self._limit, self.blocks, self.launches = folder, limit, {}, 0
@@ -81,6 +81,10 @@ class HostDriver:
         ctypes.memmove(to, source, size)
         return (0,)
 
+    def cuMemsetD8(self, address, value, size):
+        ctypes.memset(address, value, size)
+        return (0,)
+
     cuMemcpyHtoD = cuMemcpyDtoH = cuMemcpyDtoD = _copied
 
     def cuModuleLoadData(self, source):
@@ -99,10 +103,10 @@ class HostDriver:
 
     def cuLaunchKernel(self, function, *arguments):
         blocks, threads, pointers = arguments[0], arguments[3], arguments[8]
-        places = list((ctypes.c_uint64 * 11).from_address(pointers))
+        places = list((ctypes.c_uint64 * 12).from_address(pointers))
         values = [ctypes.c_longlong.from_address(place).value for place in places]
-        values[2], values[4] = places[2], places[4]  # structures, passed by value
-        assert blocks * threads >= values[8] > (blocks - 1) * threads
+        values[2], values[5] = places[2], places[5]  # structures, passed by value
+        assert blocks * threads >= values[9] > (blocks - 1) * threads
         kinds = [ctypes.c_void_p if k in POINTERS else ctypes.c_longlong for k in range(len(places))]
         function(*(kind(value) for kind, value in zip(kinds, values, strict=True)))
         self.launches += 1

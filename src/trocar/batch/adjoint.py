@@ -17,7 +17,6 @@ from trocar.batch.graph import (
     exp,
     maximum,
     minimum,
-    saturate,
     schedule,
     sign,
     sin,
@@ -39,7 +38,6 @@ _OPERATIONS: dict[str, Callable[..., Node]] = {
     "sign": sign,
     "min": minimum,
     "max": maximum,
-    "saturate": saturate,
     "shortcut": lambda x: x,
 }
 
@@ -169,8 +167,6 @@ def _backwards(node: Node, w: Node) -> tuple[Node, ...]:
             return (w * sign(a),)
         case "sign":
             return (node.graph.zero,)
-        case "saturate":
-            return (w * (0.5 * (sign(a) - sign(a - 1.0))),)
         case "min" | "max":
             first = w * (0.5 + 0.5 * sign(b - a if node.op == "min" else a - b))
             return first, w - first

@@ -153,7 +153,7 @@ class BatchArms:
         rows, integral = state.rows, state.integral
         if stepper.layout.control:
             if integral is None:
-                integral = self.backend.arrays.zeros(state.q.shape, self.backend.dtype)
+                integral = self.backend.zeros(state.q.shape)
             rows = self.backend.joined([rows, integral])
         new, samples, bad = stepper.kernel.run(rows, fixed, inputs, count, steps is not None, every if log else 0)
         if bad >= 0:
@@ -199,9 +199,8 @@ class BatchArms:
                 )
         count = (steps + 1) * 2 * stepper.layout.rows * (state.batch[0] if state.batch else 1)
         check_fits(count, self.backend.dtype.itemsize, f"the gradient of {steps} steps")
-        zeros = np.zeros((stepper.layout.rows - 2 * n, *state.batch), self.backend.dtype)
-        nothing = np.zeros(end, self.backend.dtype)
-        last = [nothing if x is None else x if x.shape == end else x[-1] for x in given]
+        last = [self.backend.zeros(end) if x is None else x if x.shape == end else x[-1] for x in given]
+        last.append(self.backend.zeros((stepper.layout.rows - 2 * n, *state.batch)))
         own = [k for k, x in enumerate(given) if x is not None and x.shape != end]
         key = tuple(own), tuple(sorted(parameters))
         if key not in self._gradients:
@@ -209,7 +208,7 @@ class BatchArms:
             self._gradients[key] = RolloutGradients(stepper.program, self.backend, rows, parameters)
         fixed, code = stepper.prepared(dt, state.batch), self._gradients[key]
         first, by_tau, by_fixed, bad = code.run(
-            state.rows, fixed, inputs, self.backend.joined([*last, zeros]), [given[k] for k in own]
+            state.rows, fixed, inputs, self.backend.joined(last), [given[k] for k in own]
         )
         if bad >= 0:
             raise self._not_finite(state, bad, steps)
@@ -350,7 +349,7 @@ class BatchArms:
         return BatchLog(t0 + dt * every * np.arange(len(samples)), samples, self.mechanism, self.backend.name)
 
     def _gains(self, control: Control) -> dict[str, Any]:
-        """Gains by the names of the generated inputs."""
+        """Gains (n,) or (n, N) by name."""
         published = self.mechanism.arm.gains if isinstance(control, JointPID) else None
         found: dict[str, Any] = {}
         for name, given in control.gains.items():
@@ -363,5 +362,5 @@ class BatchArms:
                     f"{name} must be finite and not negative: one number, ({self.n},) or ({self.n}, N); "
                     f"got shape {value.shape}"
                 )
-            found |= {f"{name}@{j}": value[j] for j in range(self.n)}
+            found[name] = value
         return found

@@ -51,8 +51,7 @@ class RolloutGradients:
             values = np.asarray(fixed)
             self._prepared = fixed, self._backward.fixed([values[int(node.name)] for node in self._adjoint.parameters])
         if self._by_fixed:
-            zeros = np.zeros((len(self._by_fixed), *rows.shape[1:]), self._backend.dtype)
-            last = self._backend.joined([last, zeros])
+            last = self._backend.joined([last, self._backend.zeros((len(self._by_fixed), *rows.shape[1:]))])
         found, by_inputs, bad = self._backward.run_backwards(last, self._prepared[1], (states, inputs, *own))
         count = len(self._program.state)
         return found[:count], by_inputs, found[count:], bad
@@ -64,6 +63,8 @@ class RolloutGradients:
             others: values of the other fixed inputs, by name.
         """
         by_fixed = np.asarray(by_fixed, dtype=float)
+        if not given.batch and by_fixed.ndim == 2:
+            by_fixed = by_fixed.sum(axis=1)
         nodes = self._to_parameters.parameters
         values = [self._value(node.name, given, others, by_fixed) for node in nodes]
         prepared = array_source.preparation(self._to_parameters, np)(values)

@@ -20,7 +20,6 @@ _FUNCTIONS: dict[str, Callable[[float], float]] = {
     "sqrt": math.sqrt,
     "abs": abs,
     "sign": lambda x: float((x > 0) - (x < 0)),
-    "saturate": lambda x: min(max(x, 0.0), 1.0),
 }
 
 
@@ -146,11 +145,6 @@ def absolute(x: Node) -> Node:
 def sign(x: Node) -> Node:
     """-1, 0 or 1."""
     return _function("sign", x)
-
-
-def saturate(x: Node) -> Node:
-    """The nearest number between 0 and 1: free of charge on a GPU, where `minimum` and `maximum` are expensive."""
-    return _function("saturate", x)
 
 
 def minimum(x: Node, y: Node | Number) -> Node:

@@ -44,7 +44,11 @@ class Stepper:
         self.kept: tuple[bool, float | None, Any, Mapping[str, Any] | None] = (False, None, None, None)
 
     def prepared(self, dt: Any, batch: tuple[int, ...], gains: Mapping[str, Any] | None = None) -> Any:
-        """Fixed values for steps of this length of a batch of this shape; those used last are kept."""
+        """Fixed values for steps of this length of a batch of this shape; those used last are kept.
+
+        Args:
+            gains: (n,) or (n, N) by name.
+        """
         if isinstance(dt, Real):
             dt = checked_positive(float(dt), "dt")
             _, kept_dt, fixed, kept_gains = self.kept
@@ -52,7 +56,9 @@ class Stepper:
                 check_sizes(self.kernel.batch(fixed), batch)
                 return fixed
             check_resolved(self._mechanism, self._parameters, dt)
-        given = {"dt": dt, **self._others, **(gains or {})}
+        given = {"dt": dt, **self._others}
+        for name, gain in (gains or {}).items():
+            given |= {f"{name}@{j}": gain[j] for j in range(self.layout.n)}
         names = [node.name for node in self.program.parameters]
         values = [given[name] if name in given else self._parameters.entry(name) for name in names]
         shapes = {np.shape(value) for value in values} - {()}
@@ -73,7 +79,7 @@ class Stepper:
 def _same(gains: Mapping[str, Any] | None, kept: Mapping[str, Any] | None) -> bool:
     if gains is None or kept is None:
         return gains is kept
-    known = all(isinstance(value, float | np.ndarray) for value in gains.values())
+    known = all(isinstance(value, np.ndarray) for value in gains.values())
     return known and all(np.array_equal(value, kept[name]) for name, value in gains.items())
 
 

@@ -73,6 +73,4 @@ def _expression(node: Node, args: Sequence[str]) -> str:
         return f"{args[0]} {_OPERATORS[node.op]} {args[1]}"
     if node.op == "negate":
         return f"-{args[0]}"
-    if node.op == "saturate":
-        return f"np.clip({args[0]}, 0.0, 1.0)"
     return f"np.{_FUNCTIONS.get(node.op, node.op)}({', '.join(args)})"

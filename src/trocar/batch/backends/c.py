@@ -48,6 +48,9 @@ class CBackend:
     def placed(self, rows: Array) -> Array:
         return rows
 
+    def zeros(self, shape: Sequence[int]) -> Array:
+        return np.zeros(shape, self.dtype)
+
     def joined(self, arrays: Sequence[Array]) -> Array:
         """Rows of several arrays, one below the other."""
         return np.concatenate(arrays)

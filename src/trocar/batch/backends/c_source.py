@@ -28,7 +28,6 @@ typedef real V;
 static inline V MIN(V a, V b) { return a < b ? a : b; }
 static inline V MAX(V a, V b) { return a > b ? a : b; }
 static inline V SIGN(V a) { return (real)((a > 0) - (a < 0)); }
-#define SATURATE(x) MIN(MAX(x, 0), 1)
 """
 
 FINITE = """\
@@ -55,7 +54,6 @@ static inline V MIN(V a, V b) { return choose((I)(a < b), a, b); }
 static inline V MAX(V a, V b) { return choose((I)(a > b), a, b); }
 static inline V ABS(V a) { return choose((I)(a < 0), -a, a); }
 static inline V SIGN(V a) { return choose((I)(a > 0), ALL(1), choose((I)(a < 0), ALL(-1), ALL(0))); }
-static inline V SATURATE(V a) { return MIN(MAX(a, ALL(0)), ALL(1)); }
 static inline V SQRT(V a) { V r; for (int w = 0; w < LANES; w++) r[w] = F(sqrt)(a[w]); return r; }
 #if defined(__x86_64__) && defined(__GLIBC__)
 #if BYTES == 64

@@ -10,6 +10,7 @@ import ctypes
 from collections.abc import Sequence
 from functools import cached_property
 from importlib import import_module
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,6 +73,9 @@ class CudaBackend:
         """Rows in the memory of the GPU."""
         return self.device.uploaded(rows, self.dtype)
 
+    def zeros(self, shape: Sequence[int]) -> DeviceArray:
+        return self.device.zeros(shape, self.dtype)
+
     def joined(self, arrays: Sequence[Any]) -> DeviceArray:
         """Rows of several arrays, one below the other."""
         return self.device.joined(arrays, self.dtype)
@@ -93,16 +97,14 @@ class Device:
             raise TrocarError(
                 f'backend="cuda" needs an NVIDIA GPU and its driver: {_line(error)}; use backend="c"'
             ) from error
-        attribute = driver.CUdevice_attribute
-        major, minor = (
+        major, minor, processors = (
             checked(
-                driver.cuDeviceGetAttribute(
-                    getattr(attribute, f"CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_{part}"), self._device
-                )
+                driver.cuDeviceGetAttribute(getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}"), self._device)
             )
-            for part in ("MAJOR", "MINOR")
+            for name in ("COMPUTE_CAPABILITY_MAJOR", "COMPUTE_CAPABILITY_MINOR", "MULTIPROCESSOR_COUNT")
         )
         self.architecture = f"sm_{major}{minor}"
+        self.few = processors * 4 * 32  # arms that leave each of the four schedulers of a multiprocessor one warp
         self._pool: dict[int, list[int]] = {}  # free memory by size
         # Kernels set this number when a state is not finite. It is in the memory of the host, so reading it costs nothing.
         self._bad_address = int(checked(driver.cuMemHostAlloc(8, MAPPED)))
@@ -110,10 +112,15 @@ class Device:
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> DeviceArray:
         """Memory that is free again when the array and all views of it are gone. It is kept for the next array."""
-        size = max(1, int(np.prod(shape, dtype=np.int64))) * dtype.itemsize
+        size = max(1, prod(shape)) * dtype.itemsize
         free = self._pool.get(size)
         address = free.pop() if free else self._allocated(size)
         return DeviceArray(Memory(address, size, self._pool), address, tuple(shape), dtype, self.downloaded)
+
+    def zeros(self, shape: Sequence[int], dtype: np.dtype[Any]) -> DeviceArray:
+        new = self.empty(shape, dtype)
+        checked(driver.cuMemsetD8(new.address, 0, max(1, new.nbytes)))
+        return new
 
     def _allocated(self, size: int) -> int:
         checked(driver.cuCtxSetCurrent(self._context))
@@ -155,13 +162,24 @@ class Device:
             address += part.nbytes
         return new
 
-    def launched(self, function: Any, arms: int, arguments: Sequence[Array]) -> bool:
-        """Run a kernel, wait for it, and return True if all states are finite."""
+    def launched(
+        self, function: Any, arms: int, before: Sequence[int], shared: Array, after: Sequence[int], sources: int
+    ) -> bool:
+        """Run a kernel, wait for it, and return True if all states are finite.
+
+        Args:
+            before, shared, after: arguments of the kernel in this order; after two of `after` come the inputs, structures of
+                four numbers that are one argument together. sources: number of these.
+        """
         checked(driver.cuCtxSetCurrent(self._context))
         self._bad.value = 0
-        flag = np.array([self._bad_address], dtype=np.int64)
-        places = np.array([x.ctypes.data for x in (*arguments, flag)], dtype=np.uint64)
-        checked(driver.cuLaunchKernel(function, -(-arms // BLOCK), 1, 1, BLOCK, 1, 1, 0, 0, places.ctypes.data, 0))
+        words = np.array([*before, *after, self._bad_address], dtype=np.int64)
+        at, first = words.ctypes.data, len(before)
+        starts = [*range(first), *range(first, first + 3), *range(first + 2 + 4 * sources, len(words))]
+        places = [at + 8 * k for k in starts]
+        places.insert(first, shared.ctypes.data)
+        pointers = np.array(places, dtype=np.uint64)
+        checked(driver.cuLaunchKernel(function, -(-arms // BLOCK), 1, 1, BLOCK, 1, 1, 0, 0, pointers.ctypes.data, 0))
         checked(driver.cuCtxSynchronize())
         return not self._bad.value
 
@@ -185,13 +203,15 @@ class FixedValues(NamedTuple):
     """Fixed values of a program.
 
     Attributes:
-        own: indices of those that differ between arms. shared: the others, an argument of the kernel.
+        own: indices of those that differ between arms. shared: the others, an argument of the kernel; copy: of it, in
+            the GPU's memory.
         memory: those that differ in tiles, in the GPU's memory; (F,) all if they are too many for an argument.
         values: (F,) or (F, N) all, in the memory of the host.
     """
 
     own: tuple[int, ...]
     shared: Array
+    copy: DeviceArray
     memory: DeviceArray
     values: Array
 
@@ -216,7 +236,7 @@ class CudaKernel:
         shared = np.append([values[k] for k in range(len(values)) if k not in own], 0.0).astype(self._dtype)
         own_rows = rows[list(own)]
         memory = self._device.uploaded(tiles(own_rows) if own_rows.ndim == 2 else own_rows, self._dtype)
-        return FixedValues(own, shared, memory, rows)
+        return FixedValues(own, shared, self._device.uploaded(shared, self._dtype), memory, rows)
 
     def batch(self, fixed: FixedValues) -> tuple[int, ...]:
         """Shape of the batch that fixed values are for, () for any."""
@@ -270,15 +290,12 @@ class CudaKernel:
         if every:
             log = device.empty((-(-steps // every), sample // arms, *batch), self._dtype)
             first = log.address + ((len(log) - 1) * sample * self._dtype.itemsize if backwards else 0)
-        arguments = [
-            *(np.array([number], dtype=np.int64) for number in (rows.address, end.address)),
-            fixed.shared,
-            np.array([fixed.memory.address], dtype=np.int64),
-            np.array(sources, dtype=np.int64),
-            *np.array([[first], [-sample if backwards else sample], [max(1, every)], [arms], [steps]], dtype=np.int64),
-        ]
-        function = self._function(KernelForm(fixed.own, fixed.values.ndim == 2, held, log is not None, counts))
-        fine = device.launched(function, arms, arguments)
+        over = -sample if backwards else sample
+        before = (rows.address, end.address)
+        after = (fixed.copy.address, fixed.memory.address, *sources, first, over, max(1, every), arms, steps)
+        few = arms <= device.few
+        function = self._function(KernelForm(fixed.own, fixed.values.ndim == 2, held, log is not None, few, counts))
+        fine = device.launched(function, arms, before, fixed.shared, after, len(sources) // 4)
         return end, log, -1 if fine else _first_bad(np.asarray(end))
 
     def _function(self, form: KernelForm) -> Any:

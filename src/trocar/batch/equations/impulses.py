@@ -19,11 +19,10 @@ from collections.abc import Sequence
 from trocar.batch.equations.arm import Row, add_along, along
 from trocar.batch.equations.factorisation import Factor
 from trocar.batch.equations.limits import velocity_bounds
-from trocar.batch.graph import Node, absolute, maximum, minimum, outside, saturate, shortcuts, sign, within
+from trocar.batch.graph import Node, absolute, maximum, minimum, outside, shortcuts, sign, within
 from trocar.spatial import Array
 
 REST = 1e-9  # velocities below this are none [rad/s, m/s]
-LEAST_FRICTION = 1e-12  # of a coordinate that has friction in other arms of the batch [N m, N]
 
 
 class BoundedForce:
@@ -36,50 +35,32 @@ class BoundedForce:
     def __init__(self, a: Row, force: Node) -> None:
         self.a, self.force = a, force
 
-    def prepare(self, factor: Factor, dt: Node, unit: Node | float = 1.0) -> None:
-        """Velocity per unit of force over a step, of all joints and along a."""
+    def prepare(self, factor: Factor, dt: Node) -> None:
+        """Velocity per unit force over a step, of all joints and along a."""
         graph = dt.graph
-        impulse = dt * unit
-        self._push = [impulse * x for x in factor.solved([graph.node(c) for c in self.a])]
+        self._push = [dt * x for x in factor.solved([graph.node(c) for c in self.a])]
         self._yield = along(graph, self.a, self._push)
         self._gain = 1.0 / self._yield
 
     def improved(self, v: list[Node]) -> list[Node]:
         """Set the force that the coordinate needs at velocities v, and return the velocities with it."""
-        change = self._change(along(v[0].graph, self.a, v))
-        return [x + change * y for x, y in zip(v, self._push, strict=True)]
-
-    def _change(self, rate: Node) -> Node:
-        """Change of the force, in the unit of `prepare`, at a velocity of the coordinate."""
-        new = self._wanted(rate)
+        new = self._wanted(along(v[0].graph, self.a, v))
         change, self.force = new - self.force, new
-        return change
+        return [x + change * y for x, y in zip(v, self._push, strict=True)]
 
     def _wanted(self, rate: Node) -> Node:
         raise NotImplementedError
 
 
 class Friction(BoundedForce):
-    """Coulomb friction of at most `bound`; the force is that on the joints, -phi.
-
-    In the sweeps it is the share s of the way from -bound to bound, so that its bounds are 0 and 1.
-    """
+    """Coulomb friction of at most `bound`; the force is that on the joints, -phi."""
 
     def __init__(self, a: Array, force: Node, bound: Node) -> None:
         super().__init__(a, force)
         self._bound, self._square = bound, float(a @ a)
 
-    def prepare(self, factor: Factor, dt: Node, unit: Node | float = 1.0) -> None:
-        self._span = 2.0 * maximum(self._bound, LEAST_FRICTION)
-        super().prepare(factor, dt, self._span)
-        self._first = self._share = self.force * (1.0 / self._span) + 0.5
-        self._before = self.force
-
-    def _change(self, rate: Node) -> Node:
-        new = saturate(self._share - rate * self._gain)
-        change, self._share = new - self._share, new
-        self.force = self._before + self._span * (new - self._first)  # the same to the last bit where nothing changes
-        return change
+    def _wanted(self, rate: Node) -> Node:
+        return maximum(minimum(self.force - rate * self._gain, self._bound), -self._bound)
 
     def hold(self, effort: list[Node], resting: Node) -> None:
         """At rest, take over the efforts along a as far as the bound allows; `resting` is 1 at rest, else 0."""

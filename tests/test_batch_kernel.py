@@ -24,15 +24,15 @@ static Index blockIdx, blockDim, threadIdx;
 #include <math.h>
 """
 LOOP = """
-extern "C" void all(const real *s, real *e, const Shared *p, const real *copy, const real *own, const Sources *from,
-                    real *log, long long log_step, long long every, long long arms, long long steps, int *bad) {
+extern "C" void all(const real *s, real *e, const Shared *p, const real *own, const Sources *from, real *log,
+                    long long log_step, long long every, long long arms, long long steps, int *bad) {
   blockDim.x = 4;
   for (blockIdx.x = 0; blockIdx.x * 4 < arms; blockIdx.x++)
     for (threadIdx.x = 0; threadIdx.x < 4; threadIdx.x++)
-      trocar_run(s, e, *p, copy, own, *from, log, log_step, every, arms, steps, bad);
+      trocar_run(s, e, *p, own, *from, log, log_step, every, arms, steps, bad);
 }
 """
-POINTERS = (0, 1, 2, 3, 4, 5, 6, 11)  # among the arguments
+POINTERS = (0, 1, 2, 3, 4, 5, 10)  # among the arguments
 
 
 class HostDriver:
@@ -103,10 +103,10 @@ class HostDriver:
 
     def cuLaunchKernel(self, function, *arguments):
         blocks, threads, pointers = arguments[0], arguments[3], arguments[8]
-        places = list((ctypes.c_uint64 * 12).from_address(pointers))
+        places = list((ctypes.c_uint64 * 11).from_address(pointers))
         values = [ctypes.c_longlong.from_address(place).value for place in places]
-        values[2], values[5] = places[2], places[5]  # structures, passed by value
-        assert blocks * threads >= values[9] > (blocks - 1) * threads
+        values[2], values[4] = places[2], places[4]  # structures, passed by value
+        assert blocks * threads >= values[8] > (blocks - 1) * threads
         kinds = [ctypes.c_void_p if k in POINTERS else ctypes.c_longlong for k in range(len(places))]
         function(*(kind(value) for kind, value in zip(kinds, values, strict=True)))
         self.launches += 1

@@ -29,6 +29,7 @@ try:
 except ImportError as error:
     MISSING = str(error)
 
+WARP = 32
 MAPPED = 2  # CU_MEMHOSTALLOC_DEVICEMAP
 ARGUMENTS = 4000  # bytes of fixed values that a kernel takes as an argument; CUDA allows 4096 for all arguments
 
@@ -104,7 +105,7 @@ class Device:
             for name in ("COMPUTE_CAPABILITY_MAJOR", "COMPUTE_CAPABILITY_MINOR", "MULTIPROCESSOR_COUNT")
         )
         self.architecture = f"sm_{major}{minor}"
-        self.few = processors * 4 * 32  # arms that leave each of the four schedulers of a multiprocessor one warp
+        self._few = processors * 4 * WARP  # arms that leave each of a multiprocessor's four schedulers one warp at most
         self._pool: dict[int, list[int]] = {}  # free memory by size
         # Kernels set this number when a state is not finite. It is in the memory of the host, so reading it costs nothing.
         self._bad_address = int(checked(driver.cuMemHostAlloc(8, MAPPED)))
@@ -168,18 +169,19 @@ class Device:
         """Run a kernel, wait for it, and return True if all states are finite.
 
         Args:
-            before, shared, after: arguments of the kernel in this order; after two of `after` come the inputs, structures of
-                four numbers that are one argument together. sources: number of these.
+            before, shared, after: arguments of the kernel in this order; after the first of `after` come the inputs,
+                structures of four numbers that are one argument together. sources: number of these.
         """
         checked(driver.cuCtxSetCurrent(self._context))
         self._bad.value = 0
         words = np.array([*before, *after, self._bad_address], dtype=np.int64)
         at, first = words.ctypes.data, len(before)
-        starts = [*range(first), *range(first, first + 3), *range(first + 2 + 4 * sources, len(words))]
+        starts = [*range(first), *range(first, first + 2), *range(first + 1 + 4 * sources, len(words))]
         places = [at + 8 * k for k in starts]
         places.insert(first, shared.ctypes.data)
         pointers = np.array(places, dtype=np.uint64)
-        checked(driver.cuLaunchKernel(function, -(-arms // BLOCK), 1, 1, BLOCK, 1, 1, 0, 0, pointers.ctypes.data, 0))
+        block = WARP if arms <= self._few else BLOCK
+        checked(driver.cuLaunchKernel(function, -(-arms // block), 1, 1, block, 1, 1, 0, 0, pointers.ctypes.data, 0))
         checked(driver.cuCtxSynchronize())
         return not self._bad.value
 
@@ -203,15 +205,13 @@ class FixedValues(NamedTuple):
     """Fixed values of a program.
 
     Attributes:
-        own: indices of those that differ between arms. shared: the others, an argument of the kernel; copy: of it, in
-            the GPU's memory.
+        own: indices of those that differ between arms. shared: the others, an argument of the kernel.
         memory: those that differ in tiles, in the GPU's memory; (F,) all if they are too many for an argument.
         values: (F,) or (F, N) all, in the memory of the host.
     """
 
     own: tuple[int, ...]
     shared: Array
-    copy: DeviceArray
     memory: DeviceArray
     values: Array
 
@@ -236,7 +236,7 @@ class CudaKernel:
         shared = np.append([values[k] for k in range(len(values)) if k not in own], 0.0).astype(self._dtype)
         own_rows = rows[list(own)]
         memory = self._device.uploaded(tiles(own_rows) if own_rows.ndim == 2 else own_rows, self._dtype)
-        return FixedValues(own, shared, self._device.uploaded(shared, self._dtype), memory, rows)
+        return FixedValues(own, shared, memory, rows)
 
     def batch(self, fixed: FixedValues) -> tuple[int, ...]:
         """Shape of the batch that fixed values are for, () for any."""
@@ -292,9 +292,8 @@ class CudaKernel:
             first = log.address + ((len(log) - 1) * sample * self._dtype.itemsize if backwards else 0)
         over = -sample if backwards else sample
         before = (rows.address, end.address)
-        after = (fixed.copy.address, fixed.memory.address, *sources, first, over, max(1, every), arms, steps)
-        few = arms <= device.few
-        function = self._function(KernelForm(fixed.own, fixed.values.ndim == 2, held, log is not None, few, counts))
+        after = (fixed.memory.address, *sources, first, over, max(1, every), arms, steps)
+        function = self._function(KernelForm(fixed.own, fixed.values.ndim == 2, held, log is not None, counts))
         fine = device.launched(function, arms, before, fixed.shared, after, len(sources) // 4)
         return end, log, -1 if fine else _first_bad(np.asarray(end))
 

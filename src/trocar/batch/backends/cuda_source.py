@@ -28,16 +28,15 @@ typedef real V;
 #define MAX(a, b) F(fmax)(a, b)
 __device__ inline V SIGN(V a) { return (a > 0 ? (real)1 : (real)0) - (a < 0 ? (real)1 : (real)0); }
 struct Shared { real value[SHARED + 1]; };
-// A fixed value has a place among those of each arm, or ~place among those that all arms share. The first KEPT of each
-// arm, or the first KEPT_SHARED, stay in registers.
+// A fixed value has a place among those of each arm, or ~place among those that all arms share. Of those of each arm the
+// first KEPT stay in registers, the others are read in every step.
 struct Fixed {
   const Shared &shared;
   const real *own;
-  real kept[KEPT + KEPT_SHARED + 1];
+  real kept[KEPT + 1];
   __device__ inline real operator[](int r) const {
     constexpr int place[FIXED + 1] = {PLACES};
-    if (place[r] >= 0) return place[r] < KEPT ? kept[place[r]] : own[place[r] * OWN_ROW];
-    return ~place[r] < KEPT_SHARED ? kept[KEPT + ~place[r]] : shared.value[~place[r]];
+    return place[r] < 0 ? shared.value[~place[r]] : place[r] < KEPT ? kept[place[r]] : own[place[r] * OWN_ROW];
   }
 };
 struct Source { const real *at; long long step, row, arm; };
@@ -51,8 +50,7 @@ struct Sources { Source source[SOURCES]; };
 #endif
 """
 
-# Arrays as in the C source; `copy` is that of `shared` in memory, whose values the compiler does not take for constants
-# that it had better read again; the log and inputs may also run backwards, with negative strides. `bad` is set if a state is not finite.
+# Arrays as in the C source; the log and inputs may also run backwards, with negative strides. `bad` is set if a state is not finite.
 RUN = """\
 __device__ inline void read(Sources &from, real *__restrict__ u) {
   constexpr int rows[SOURCES] = {ROWS};
@@ -68,15 +66,13 @@ __device__ inline void read(Sources &from, real *__restrict__ u) {
 
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
 trocar_run(const real *state, real *__restrict__ end, const __grid_constant__ Shared shared,
-           const real *__restrict__ copy, const real *__restrict__ own, Sources from, real *__restrict__ log, long long log_step, long long every,
+           const real *__restrict__ own, Sources from, real *__restrict__ log, long long log_step, long long every,
            long long arms, long long steps, int *bad) {
   const long long arm = (long long)blockIdx.x * blockDim.x + threadIdx.x;
   if (arm >= arms) return;
   Fixed p = {shared, OWN_ROW == 1 ? own : own + arm / OWN_ROW * OWN * OWN_ROW + arm % OWN_ROW, {0}};
 #pragma unroll
   for (int r = 0; r < KEPT; r++) p.kept[r] = p.own[r * OWN_ROW];
-#pragma unroll
-  for (int r = 0; r < KEPT_SHARED; r++) p.kept[KEPT + r] = copy[r];
 #pragma unroll
   for (int s = 0; s < SOURCES; s++) from.source[s].at += arm * from.source[s].arm;
   real x[STATE + 1], y[OUTPUTS + 1], u[INPUTS + 1];
@@ -127,7 +123,7 @@ trocar_run(const real *state, real *__restrict__ end, const __grid_constant__ Sh
 TILE = 32  # arms whose values of one kind lie together: addresses differ between the values by constants
 KEPT = 128  # fixed values in the registers of a thread, of programs with at most so many rows and operations
 MANY_ROWS, LONG = 40, 3100
-BLOCK = 64  # threads of a block; 256 take half as long again
+BLOCK = 64  # threads of a block at most; 32, 64 and 128 are equally fast
 BLOCKS = 4  # of a multiprocessor at least: leaves each thread 255 registers
 
 
@@ -145,7 +141,6 @@ class KernelForm:
     Attributes:
         own: indices of the fixed values that differ between arms. tiled: whether they do; False if they are only too
             many for an argument. held: one set of inputs serves all steps. logging: a log is written.
-        few: arms so few that registers are plenty; values that all arms share are then kept in registers too.
         rows: numbers of inputs in each of the arrays that they come from. Default: all in one.
     """
 
@@ -153,7 +148,6 @@ class KernelForm:
     tiled: bool = True
     held: bool = False
     logging: bool = True
-    few: bool = False
     rows: tuple[int, ...] | None = None
 
 
@@ -161,18 +155,16 @@ def cuda_source(program: Program, precision: str = "float32", form: KernelForm =
     """Source of the kernel `trocar_run` of a program; precision: float64 or float32."""
     wide = precision == "float64"
     rows = (len(program.inputs),) if form.rows is None else form.rows
-    shared, free = len(program.fixed) - len(form.own), free_registers(program, wide)
-    own = min(len(form.own), free) if form.tiled else 0
+    kept = min(len(form.own), free_registers(program, wide)) if form.tiled else 0
     head = [
         f"typedef {REAL[precision]} real;",
         f"#define LARGEST {'1.7976931348623157e308' if wide else '3.4028234e38f'}",
         f"#define F(name) name{'' if wide else '##f'}",
         *sizes(program),
-        f"#define SHARED {shared}",
+        f"#define SHARED {len(program.fixed) - len(form.own)}",
         f"#define OWN {len(form.own)}",
         f"#define OWN_ROW {TILE if form.tiled else 1}",
-        f"#define KEPT {own}",
-        f"#define KEPT_SHARED {min(shared, free - own) if form.few else 0}",
+        f"#define KEPT {kept}",
         f"#define PLACES {', '.join(map(str, [*places(len(program.fixed), form.own), -1]))}",
         f"#define HELD {int(form.held)}",
         f"#define SOURCES {len(rows)}",

@@ -31,7 +31,8 @@ class BatchArms:
 
     Attributes:
         mechanism: the equations that the code is generated from. parameters: by name, see `with_parameters`.
-        n: number of joints. limits: whether joints stop at their limits. surfaces: that the tips can touch.
+        n: number of joints. limits: whether joints stop at their limits. motor_limits: whether motors have theirs.
+        surfaces: that the tips can touch.
         surface_values: () or (N,) of the surfaces, by the names of the generated inputs.
     """
 
@@ -42,8 +43,10 @@ class BatchArms:
         parameters: BatchParameters,
         limits: bool,
         surfaces: Sequence[Surface] = (),
+        motor_limits: bool = False,
     ) -> None:
         self.mechanism, self.backend, self.parameters, self.limits = mechanism, backend, parameters, limits
+        self.motor_limits = motor_limits
         self.surfaces = tuple(surfaces)
         self.surface_values = {name: x for k, s in enumerate(surfaces) for name, x in s.entries(k).items()}
         self.n = mechanism.n
@@ -106,6 +109,18 @@ class BatchArms:
         if bad >= 0:
             raise self._not_finite(state, bad, 1)
         return BatchState(new, state.layout, state.integral)
+
+    def in_place(self, state: BatchState, dt: float) -> Any:
+        """One arm of the C backend from a state on, which every call of the result steps: the shortest way from Python.
+
+        `rows` of the result is its state, `inputs` (n,) its efforts, both to be written to. A call returns -1, or 0 if
+        the state is no longer finite.
+        """
+        if self.backend.name != "c" or state.batch:
+            raise TrocarError("in_place() is for one arm of the C backend; use step() or rollout()")
+        self._check_layout(state)
+        stepper = self._stepper("effort")
+        return stepper.kernel.in_place(state.rows, stepper.prepared(dt, ()))
 
     def rollout(
         self,
@@ -227,7 +242,7 @@ class BatchArms:
         value that was zero for all arms is so no longer.
         """
         changed = self.parameters.replaced(values, self.backend.traced)
-        new = type(self)(self.mechanism, self.backend, changed, self.limits, self.surfaces)
+        new = type(self)(self.mechanism, self.backend, changed, self.limits, self.surfaces, self.motor_limits)
         same = all(np.array_equal(changed.pattern[name], self.parameters.pattern[name]) for name in changed)
         if same:
             new._steppers = {law: stepper.with_parameters(changed) for law, stepper in self._steppers.items()}
@@ -268,7 +283,9 @@ class BatchArms:
         found = self._steppers.get((law, references))
         if found is None:
             tree, parameters = self.mechanism.tree, self.parameters
-            program, layout = step_program(tree, parameters, self.limits, law, self.surfaces, references)
+            program, layout = step_program(
+                tree, parameters, self.limits, law, self.surfaces, references, self.motor_limits
+            )
             kernel = self.backend.kernel(program)
             found = Stepper(self.mechanism, program, layout, kernel, parameters, self.surface_values)
             self._steppers[law, references] = found

@@ -24,6 +24,7 @@ BANDWIDTH = 30.0  # [rad/s] of computed torque: critically damped error dynamics
 ControllerName = Literal["pid", "pd", "gravity", "computed-torque", "velocity", "effort"]
 TrajectoryName = Literal["hold", "step", "sinusoid", "quintic"]
 Accuracy = Literal["fast", "exact", "discrete"]
+Engine = Literal["mujoco", "reduced"]
 
 
 @plain_errors("a shorter --duration takes less time")
@@ -40,6 +41,7 @@ def sim(
     counterweight: Annotated[bool, flag("Include the counterweight's mass.")] = True,
     friction: Annotated[bool, flag("Simulate joint friction.")] = True,
     accuracy: Annotated[Accuracy, flag("Integration scheme of the engine.")] = "fast",
+    engine: Annotated[Engine, flag("mujoco: the closed chain; reduced: compiled equations of the joints.")] = "mujoco",
     output: options.Folder = Path("trocar-sim"),
 ) -> None:
     """Simulate one arm under a controller.
@@ -56,7 +58,8 @@ def sim(
     [bold]trocar sim -c gravity -t hold --no-friction[/bold] (does the arm float?);
     [bold]trocar sim -c effort -t quintic --accuracy exact[/bold] (how fast does open loop drift?).
 
-    Writes recording.npz, recording.csv, recording.png and, if rendering works on this machine, picture.png.
+    Writes recording.npz, recording.csv, recording.png and, if rendering works on this machine and the engine is
+    mujoco, picture.png.
     """
     from trocar.commands.recording_figure import recording_figure
     from trocar.files import check_writable
@@ -70,25 +73,26 @@ def sim(
     options.check_positive(timestep=timestep)
     options.check_rows(duration / timestep, "Choose a shorter --duration")
     model: dict[str, Any] = {"counterweight": counterweight, "friction": friction}
-    engine = tr.Simulator(arm, parameters, timestep=timestep, accuracy=accuracy, **model)
+    simulator = tr.Simulator(arm, parameters, engine=engine, timestep=timestep, accuracy=accuracy, **model)
     mechanism = tr.load_mechanism(arm, parameters, counterweight=counterweight)
     reference = _reference(trajectory, mechanism.arm, joint or [], amplitude, frequency, duration)
     start = reference(0.0)
-    engine.reset(start.q, start.dq)
+    simulator.reset(start.q, start.dq)
     made = _controller(controller, mechanism, reference, friction)
     with progress_bar(f"{arm}, {duration:g} s") as progress:
         began = time.perf_counter()
-        recording = tr.simulate(engine, made, reference, duration, progress, diagnostics=True)
+        recording = tr.simulate(simulator, made, reference, duration, progress, diagnostics=True)
         wall = time.perf_counter() - began
     recording = replace(recording, provenance={**recording.provenance, "trajectory": trajectory, **model})
-    title = f"{arm} ({engine.parameters.name}), {controller} controller, {trajectory}"
+    title = f"{arm} ({simulator.parameters.name}), {controller} controller, {trajectory}"
     written = [recording.save(output / f"recording{suffix}") for suffix in (".npz", ".csv")]
     written.append(save(recording_figure(recording, title), output / "recording.png"))
-    written += drawn(save_picture, output / "picture.png", engine)
+    if engine == "mujoco":
+        written += drawn(save_picture, output / "picture.png", simulator)
     _show(recording, title)
     if "rcm_error" in recording.extra:
         typer.echo(f"Largest RCM error: {recording.extra['rcm_error'].max():.3g} m")
-    typer.echo(f"Real-time factor, recording included: {len(recording) * engine.timestep / wall:.3g}")
+    typer.echo(f"Real-time factor, recording included: {len(recording) * simulator.timestep / wall:.3g}")
     show_written(written)
 
 

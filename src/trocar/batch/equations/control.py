@@ -6,12 +6,13 @@ A law takes the first `references` of q_ref, dq_ref and ddq_ref as inputs; the o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from trocar.batch.equations.arm import ArmEquations
-from trocar.batch.graph import Node, total
+from trocar.batch.equations.vector import cleaned
+from trocar.batch.graph import Node, maximum, minimum, total
 from trocar.batch.parameters import ParameterNumbers
 
 
@@ -80,6 +81,17 @@ def _references(arm: ArmEquations, count: int) -> tuple[list[Node], list[Node], 
     given = [arm.inputs(name) for name in ("q_ref", "dq_ref", "ddq_ref")[:count]]
     q_ref, dq_ref, ddq_ref = (*given, *([arm.graph.zero] * arm.n for _ in range(3 - count)))
     return [node for nodes in given for node in nodes], q_ref, dq_ref, ddq_ref
+
+
+def limited(arm: ArmEquations, law: ControlLaw) -> ControlLaw:
+    """A law whose motors reach their largest efforts at most: tau_motor = coupling' tau, clipped."""
+    to_motor, most = cleaned(np.linalg.inv(arm.tree.joint_from_motor)), arm.tree.motor_effort
+    motor = [arm.along(column, law.tau) for column in cleaned(arm.tree.joint_from_motor).T]
+    motor = [
+        maximum(minimum(x, float(limit)), -float(limit)) if np.isfinite(limit) else x
+        for x, limit in zip(motor, most, strict=True)
+    ]
+    return replace(law, tau=[arm.along(column, motor) for column in to_motor.T])
 
 
 def _feedback(arm: ArmEquations, q_ref: Sequence[Node], dq_ref: Sequence[Node]) -> list[Node]:

@@ -15,7 +15,7 @@ import numpy as np
 from trocar.batch.contact import Surface
 from trocar.batch.equations.arm import ArmEquations, add_along
 from trocar.batch.equations.contact import contact_forces
-from trocar.batch.equations.control import CONTROLS
+from trocar.batch.equations.control import CONTROLS, limited
 from trocar.batch.equations.factorisation import Factor
 from trocar.batch.equations.friction import DahlElements, damping, sticking_rows
 from trocar.batch.equations.impulses import BoundedForce, Friction, Stop, hold_at_rest, stopped, swept
@@ -33,6 +33,7 @@ def step_program(
     control: str = "effort",
     surfaces: Sequence[Surface] = (),
     references: int = 0,
+    motor_limits: bool = False,
 ) -> tuple[Program, Layout]:
     """The step of an arm. Outputs of each step: q and dq before it, tau and ddq of it.
 
@@ -40,11 +41,14 @@ def step_program(
         parameters: those that are zero for all arms are left out. limits: stop the joints at their limits.
         control: one of `CONTROLS`: the inputs, and the efforts that follow from them.
         surfaces: planes and spheres that the tip can touch. references: number that a control law takes.
+        motor_limits: clip efforts to those of the motors.
     """
     arm = ArmEquations(tree, parameters)
     graph, q, v = arm.graph, arm.q, arm.dq
     dt = graph.input("dt", fixed=True)
     law = CONTROLS[control](arm, dt, references)
+    if motor_limits:
+        law = limited(arm, law)
     dahl = DahlElements(arm)
     forces: list[BoundedForce] = [
         Friction(row.a, graph.input(f"friction@{k}"), row.bound) for k, row in enumerate(sticking_rows(arm))

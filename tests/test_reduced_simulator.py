@@ -96,8 +96,8 @@ def test_efforts_of_a_batch_are_clipped_in_the_motors():
     [
         lambda sim: sim.model,
         lambda sim: sim.loop_forces(),
-        lambda sim: sim.body_pose("pitch"),
-        lambda sim: sim.apply_wrench(np.zeros(6), "pitch"),
+        lambda sim: sim.body_pose("yaw"),
+        lambda sim: sim.apply_wrench(np.zeros(6), "yaw"),
         lambda sim: sim.spec,
         lambda sim: tr.Simulator("PSM", engine="reduced", accuracy="exact"),
         lambda sim: tr.Simulator("PSM", engine="reduced", transmission="mirrored"),

@@ -25,6 +25,7 @@ BANDWIDTH = 30.0  # [rad/s] of computed torque: critically damped error dynamics
 ControllerName = Literal["pid", "pd", "gravity", "computed-torque", "velocity", "effort"]
 TrajectoryName = Literal["hold", "step", "sinusoid", "quintic"]
 Accuracy = Literal["fast", "exact", "discrete"]
+Engine = Literal["mujoco", "reduced"]
 
 
 @plain_errors("a shorter --duration takes less time")
@@ -47,6 +48,7 @@ def sim(
     counterweight: Annotated[bool, flag("Include the counterweight's mass.")] = True,
     friction: Annotated[bool, flag("Simulate joint friction.")] = True,
     accuracy: Annotated[Accuracy, flag("Integration scheme of the engine.")] = "fast",
+    engine: Annotated[Engine, flag("mujoco: the closed chain; reduced: compiled equations of the joints.")] = "mujoco",
     output: options.Folder = Path("trocar-sim"),
 ) -> None:
     """Simulate one arm under a controller.
@@ -65,7 +67,8 @@ def sim(
     [bold]trocar sim -t hold --push 0,0,2[/bold] (how stiff is the controller?);
     [bold]trocar sim ECM -i up --mounting -30[/bold] (another endoscope on a tilted arm).
 
-    Writes recording.npz, recording.csv, recording.png and, if rendering works on this machine, picture.png.
+    Writes recording.npz, recording.csv, recording.png and, if rendering works on this machine and the engine is
+    mujoco, picture.png.
     """
     import numpy as np
 
@@ -85,32 +88,35 @@ def sim(
         model["instrument"] = instrument
     tilt = None if mounting is None else math.radians(mounting)
     wrench = None if push is None else [*options.numbers("push", push, (3,), "a force in N"), 0.0, 0.0, 0.0]
-    engine = tr.Simulator(arm, parameters, timestep=timestep, accuracy=accuracy, mounting=tilt, **model)
-    mechanism = engine.mechanism
+    simulator = tr.Simulator(
+        arm, parameters, engine=engine, timestep=timestep, accuracy=accuracy, mounting=tilt, **model
+    )
+    mechanism = simulator.mechanism
     about = mechanism.arm.home
     if start is not None:
         about = tuple(options.numbers("start", start, (mechanism.n,), ", ".join(mechanism.arm.joint_names)))
         mechanism.arm.check_within_limits(np.array(about), "--start")
     reference = _reference(trajectory, mechanism.arm, about, joint or [], amplitude, frequency, duration)
     first = reference(0.0)
-    engine.reset(first.q, first.dq)
+    simulator.reset(first.q, first.dq)
     if wrench is not None:
-        engine.apply_wrench(wrench)
+        simulator.apply_wrench(wrench)
     made = _controller(controller, mechanism, reference, friction)
     with progress_bar(f"{arm}, {duration:g} s") as progress:
         began = time.perf_counter()
-        recording = tr.simulate(engine, made, reference, duration, progress, diagnostics=True)
+        recording = tr.simulate(simulator, made, reference, duration, progress, diagnostics=True)
         wall = time.perf_counter() - began
     pushed = {} if wrench is None else {"tip_force": wrench[:3]}
     recording = replace(recording, provenance={**recording.provenance, "trajectory": trajectory, **model, **pushed})
-    title = f"{arm} ({engine.parameters.name}), {controller} controller, {trajectory}"
+    title = f"{arm} ({simulator.parameters.name}), {controller} controller, {trajectory}"
     written = [recording.save(output / f"recording{suffix}") for suffix in (".npz", ".csv")]
     written.append(save(recording_figure(recording, title), output / "recording.png"))
-    written += drawn(save_picture, output / "picture.png", engine)
+    if engine == "mujoco":
+        written += drawn(save_picture, output / "picture.png", simulator)
     _show(recording, title)
     if "rcm_error" in recording.extra:
         typer.echo(f"Largest RCM error: {recording.extra['rcm_error'].max():.3g} m")
-    typer.echo(f"Real-time factor, recording included: {len(recording) * engine.timestep / wall:.3g}")
+    typer.echo(f"Real-time factor, recording included: {len(recording) * simulator.timestep / wall:.3g}")
     show_written(written)
 
 

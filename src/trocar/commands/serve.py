@@ -53,9 +53,11 @@ def serve(
     names = [name for group in arms or [] for name in group.split(",") if name]
     from trocar.crtk import Robot
     from trocar.ros import Bridge
+    from trocar.teleoperation import Teleoperation
 
     with (
         Robot(scene, speed="real", start=start, arms=names or None) as robot,
+        Teleoperation(robot),
         Bridge(robot, rate=rate, address=host, master="" if master == "own" else master) as bridge,
     ):
         typer.echo(

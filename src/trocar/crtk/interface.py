@@ -237,7 +237,16 @@ TELEOP_PSM = (
     + _command(COMMAND, "state_command")
     + _command(FLOAT, "set_scale")
     + _command(BOOL, "set_align_MTM", "lock_rotation", "lock_translation")
+    + _command(WRENCH, "following/mtm/body/servo_cf")
     + _event(BOOL, "align_mtm")
+)
+
+TELEOP_ECM = (
+    _event(STRING, "current_state", "desired_state", "error", "warning", "status")
+    + _event(BOOL, "following")
+    + _event(FLOAT, "scale")
+    + _command(COMMAND, "state_command")
+    + _command(FLOAT, "set_scale")
 )
 
 # Interfaces by kind of device.
@@ -253,5 +262,6 @@ INTERFACES: Mapping[str, Interface] = MappingProxyType(
         "CONSOLE": CONSOLE,
         "FOOT_PEDALS": FOOT_PEDALS,
         "TELEOP_PSM": TELEOP_PSM,
+        "TELEOP_ECM": TELEOP_ECM,
     }
 )

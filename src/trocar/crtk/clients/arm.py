@@ -168,6 +168,7 @@ class Arm(JointSetpointReader, PoseSetpointReader, Extensions, StatefulDevice):
         self.send("body/set_cf_orientation_absolute", Bool(value=absolute))
 
     def use_gravity_compensation(self, use: bool) -> None:
+        """Add gravity compensation to the efforts that are served."""
         self.send("use_gravity_compensation", Bool(value=use))
 
     def trajectory_j_set_ratio(self, ratio: float) -> None:
@@ -175,9 +176,11 @@ class Arm(JointSetpointReader, PoseSetpointReader, Extensions, StatefulDevice):
         self.send("trajectory_j/set_ratio", Float(value=float(ratio)))
 
     def trajectory_j_get_ratio(self) -> float:
+        """Scale of the velocities and accelerations of moves, 0 to 1."""
         return float(self.receive("trajectory_j/ratio").value)
 
     def trajectory_j_ratio(self) -> float:
+        """As `trajectory_j_get_ratio`, the name in dvrk 2.4."""
         return self.trajectory_j_get_ratio()
 
 

@@ -20,7 +20,7 @@ from trocar.crtk.controller.hardware import Hardware
 from trocar.crtk.controller.power_on import MOVING, PoweredArm
 from trocar.crtk.controller.reports import Reports
 from trocar.crtk.controller.states import ENABLED, Refused
-from trocar.crtk.controller.tip import Tip
+from trocar.crtk.controller.tip import Tip, rates
 from trocar.crtk.interface import Direction, Interface
 from trocar.crtk.messages import Bool, Empty, Float, Message
 from trocar.errors import TrocarError
@@ -349,11 +349,11 @@ class ArmController(PoweredArm):
             return
         dq = None
         if twist is not None or wrench is not None:
-            local, body, _ = self.tip.jacobians(self.hardware.q[: self.n_tip])
+            local, body, _ = self.reports.jacobians()
             R = self.reports.T_reference_base[:3, :3] @ local[:3, :3]
             if twist is not None:
                 v = np.concatenate([R.T @ twist[:3], R.T @ twist[3:]])
-                dq = self.padded(np.linalg.pinv(body) @ v, np.zeros(self.n))
+                dq = self.padded(rates(body, v), np.zeros(self.n))
             if wrench is not None:
                 w = np.concatenate([R.T @ wrench[:3], R.T @ wrench[3:]])
                 self._pushed = self.padded(body.T @ w, np.zeros(self.n))
@@ -381,7 +381,9 @@ class ArmController(PoweredArm):
         if self.space == JOINT:
             return self.effort
         frame, w = self.wrench
-        local, body, spatial = self.tip.jacobians(self.hardware.q[: self.n_tip])
+        if not w.any():
+            return self.padded(np.zeros(self.n_tip), self.effort)
+        local, body, spatial = self.reports.jacobians()
         if frame == "body" and self.absolute_wrenches:
             R = self.reports.T_reference_base[:3, :3] @ local[:3, :3]
             w = np.concatenate([R.T @ w[:3], R.T @ w[3:]])

@@ -38,6 +38,7 @@ class Hardware:
         self._fed, self._on, self._in_effort = servo.feed_forward[part], servo.on[part], servo.in_effort[part]
         self._clipped = servo.clipped[part]
         self._feeds = False
+        self._tracks: bool | None = False  # the PID of all motors acts, of none, of some (None)
         self.model: Mechanism | None = None
         self._q: Array = np.zeros(self.arm.n)
         self._q_cycle = -1
@@ -105,6 +106,8 @@ class Hardware:
 
     def setpoint(self) -> Array:
         """Position setpoint (n,); measured positions where an effort is given or nothing acts."""
+        if self._tracks is not None:  # all motors do, or none
+            return self._joint_from_motor.dot(self._q_ref) if self._tracks else self.q.copy()
         tracks = self._on & ~self._in_effort
         return self._joint_from_motor @ np.where(tracks, self._q_ref, self._sensors.q[self.part])
 
@@ -127,6 +130,7 @@ class Hardware:
         self._dq_ref[joints] = 0.0 if dq is None else self._motor_from_joint.dot(dq)[joints]
         self._on[:] = True
         self._in_effort[joints] = False
+        self._tracks = True if joints is ALL else None
         if check is not None:
             self._servo.checked[self.part] = check
 
@@ -134,6 +138,7 @@ class Hardware:
         """Apply joint efforts (n,), without a check of tracking errors."""
         self._given[:] = self._effort_to_motor.dot(tau)
         self._in_effort[:] = self._on[:] = True
+        self._tracks = False
         self._servo.checked[self.part] = False
 
     def feed_forward(self, tau: Array | None) -> None:
@@ -159,7 +164,7 @@ class Hardware:
     def stop(self) -> None:
         """Switch the motors off and engage the brakes, where there are any."""
         self._servo.stop(self.part)
-        self._feeds = False
+        self._feeds = self._tracks = False
         if self.arm.brakes:
             self.sim.brakes = True
 

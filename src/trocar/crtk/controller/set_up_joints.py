@@ -33,6 +33,8 @@ class SetUpJoints:
         assert loop.scene.cart is not None
         self._loop, self.name = loop, name
         self._bases: tuple[Cart | None, dict[str, Array]] = None, {}  # of the arms of a cart, in the world
+        self._views: tuple[Any, Array, dict[str, Array]] = None, np.eye(4), {}
+        self._seen: tuple[int, int, str] = -1, 0, ""  # cycle, cart and reference of the views
         self.reference = "ECM"
         self.mounts = {arm: mount for arm in loop.scene.arms if (mount := loop.scene.mount(arm)) is not None}
         self.released: set[str] = set()
@@ -84,11 +86,25 @@ class SetUpJoints:
                 self.states.warning(str(error))
 
     def base_frame(self, arm: str) -> tuple[Array, str]:
-        """Base (4, 4) of an arm in the view of the reference arm, and the name of that frame."""
+        """Base (4, 4) of an arm in the view of the reference arm, and the name of that frame.
+
+        Computed once per cycle; the same array as long as nothing has moved.
+        """
         if arm == self.reference or self.reference not in self._loop.scene.arms:
             return self._base(arm), "Cart"
-        T_world_view = self._base(self.reference) @ self._reference_tip()
-        return inverse(T_world_view) @ self._base(arm), self.reference
+        loop, cart = self._loop, self._loop.scene.cart  # the cart is another object after its joints were moved
+        now = loop.cycle, id(cart), self.reference
+        if now != self._seen:
+            q = self._reference_joints()
+            key = id(cart), self.reference, q.tobytes()
+            if self._views[0] != key:
+                T_world_view = self._base(self.reference) @ self._reference_tip(q)
+                self._views = key, inverse(T_world_view), {}
+            self._seen = now
+        T_view_world, frames = self._views[1:]
+        if arm not in frames:
+            frames[arm] = T_view_world @ self._base(arm)
+        return frames[arm], self.reference
 
     def _base(self, arm: str) -> Array:
         """Base (4, 4) of an arm in the cart, computed once for every pose of the set-up joints."""
@@ -100,13 +116,17 @@ class SetUpJoints:
             bases[arm] = self._loop.scene.T_world_base(arm)
         return bases[arm]
 
-    def _reference_tip(self) -> Array:
-        """Tip of the reference arm by its measured joints."""
-        scene, arm = self._loop.scene, self._loop.scene.arms[self.reference]
+    def _reference_joints(self) -> Array:
+        """Measured joints of the reference arm; true ones where it is not controlled."""
+        arm = self._loop.scene.arms[self.reference]
         if self.reference not in self._loop.parts:
-            return arm.tip_pose()
-        q = arm.arm.motors.coupling @ self._loop.sensors.q[self._loop.parts[self.reference]]
-        return scene.arms[self.reference].mechanism.forward_kinematics(q)
+            return arm.q
+        return arm.arm.motors.coupling.dot(self._loop.sensors.q[self._loop.parts[self.reference]])
+
+    def _reference_tip(self, q: Array) -> Array:
+        """Tip of the reference arm at joints q (n,)."""
+        arm = self._loop.scene.arms[self.reference]
+        return arm.tip_pose() if self.reference not in self._loop.parts else arm.mechanism.forward_kinematics(q)
 
     def _joints(self, arm: str) -> m.JointState:
         cart = self._loop.scene.cart

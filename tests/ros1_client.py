@@ -46,7 +46,7 @@ found = {}
 
 
 def check_connections(endpoints, timeout):
-    """Endpoints without a peer after a time, as crtk.ral.check_connections waits for them; services are not waited for."""
+    """Topics without a peer after a time, as crtk.ral.check_connections waits for them; it does not wait for services."""
     deadline = time.monotonic() + timeout
     waiting = dict(endpoints)
     while waiting and time.monotonic() < deadline:

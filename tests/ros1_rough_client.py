@@ -1,4 +1,4 @@
-"""A client node that misbehaves: silent and broken connections, spoilt, oversized and too many messages; prints JSON."""
+"""A client node that misbehaves: broken connections, spoilt, oversized and too many messages; prints JSON."""
 
 import http.client
 import json

@@ -195,7 +195,7 @@ def test_checksums_are_those_of_the_published_definitions(seen):
         state = wanted["crtk_msgs/OperatingState"]
         return part.replace("geometry_msgs/Pose ", f"{POSE} ").replace("crtk_msgs/OperatingState ", f"{state} ")
 
-    assert {kind: md5 for kind, md5 in seen["services"].values()} == {
+    assert dict(seen["services"].values()) == {
         name: hashlib.md5((text(request) + text(response)).encode()).hexdigest()
         for name, (request, response) in PUBLISHED_SERVICES.items()
     }

@@ -11,13 +11,17 @@ from trocar.commands.terminal import plain_errors, progress_bar, show_table
 from trocar.errors import TrocarError, check_known
 
 
+ROS_ROUNDS = 3  # of 10 s each
+
+
 @plain_errors()
 def bench(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="[batch|crtk]",
-            help="batch: only the generated steps of many arms. crtk: only the dVRK under its controllers.",
+            metavar="[batch|crtk|ros1]",
+            help="batch: only the generated steps of many arms. crtk: only the dVRK under its controllers. "
+            "ros1: only delays over ROS 1.",
             show_default=False,
         ),
     ] = "",
@@ -40,21 +44,32 @@ def bench(
 
     [bold]trocar bench crtk[/bold] runs a Classic dVRK of six arms under its 1500 Hz controllers: its real-time factor
     while the arms hold and move, and the share of late cycles in real time beside that of a loop that does nothing.
+
+    [bold]trocar bench ros1[/bold] commands four simulated arms over ROS 1, 250 Hz each, and reads their state at 100 Hz:
+    delays beside those of an echo that does nothing. It is skipped where ROS 1 is missing.
     """
     from trocar.bench import batch_figures, crtk_figures, figures, scene_figures, step_figures
     from trocar.files import check_writable, write_json
 
     if what:
-        check_known("figures of bench:", ("batch", "crtk"), what)
+        check_known("figures of bench:", ("batch", "crtk", "ros1"), what)
     if gpu and what != "batch":
         raise TrocarError("--gpu goes with batch: trocar bench batch --gpu")
     check_writable(json_file)
+    if what == "ros1":
+        from trocar.ros.rates import missing, ros1_figures
+
+        if missing():
+            typer.echo(f"skipped: {missing()}")
+            return
     with progress_bar("bench") as progress:
         if what == "batch":
             found = batch_figures(rounds=rounds, gpu=gpu)
             progress(1.0)
         elif what == "crtk":
             found = crtk_figures(rounds=rounds, progress=progress)
+        elif what == "ros1":
+            found = ros1_figures(rounds=min(rounds, ROS_ROUNDS), progress=progress)
         else:
             found = figures(rounds=rounds, progress=progress)
             for arm in ("ECM", "MTMR"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import multiprocessing
 import threading
@@ -60,6 +61,7 @@ class Client:
         self._process = context.Process(target=client_node.run, args=(other, settings), name="trocar-ros", daemon=True)
         self._process.start()
         other.close()
+        self._reader: threading.Thread | None = None
         try:
             found: Any = self._pipe.recv() if self._pipe.poll(START) else Failed(f"no answer within {START:.0f} s")
         except EOFError:
@@ -76,7 +78,8 @@ class Client:
         self._callbacks: dict[str, list[Callable[[Message], None]]] = {client_node.CLOCK: []}
         self._calls: dict[int, Future[Any]] = {}
         self._numbers = itertools.count()
-        threading.Thread(target=self._receive, daemon=True).start()
+        self._reader = threading.Thread(target=self._receive, daemon=True)
+        self._reader.start()
         while self._simulated_time and not self.now and self._process.is_alive():
             time.sleep(REST)  # before /clock there is no time
 
@@ -140,11 +143,15 @@ class Client:
 
     def close(self) -> None:
         """End the client's node."""
-        self._pipe.close()
+        with contextlib.suppress(OSError):
+            self._pipe.send(None)
         self._process.join(timeout=5.0)
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
+        if self._reader is not None:  # ends with the process
+            self._reader.join(timeout=5.0)
+        self._pipe.close()
 
     def __enter__(self) -> Self:
         return self
@@ -162,7 +169,9 @@ class Client:
             self._callbacks.setdefault(name, [])
         if not opened:
             self._send(self.topics[name])
-            self.wait_for(lambda: name in self._last, FIRST)
+            deadline = time.monotonic() + FIRST
+            while name not in self._last and time.monotonic() < deadline:
+                time.sleep(REST)
 
     def _send(self, said: Any) -> None:
         try:

@@ -16,9 +16,10 @@ from typer.testing import CliRunner
 
 from tests.test_ros1 import ONE_ARM, needs_ros
 from trocar.cli import app
-from trocar.ros import Client
+from trocar.ros import Client, packages
 from trocar.ros.client import arms, known_topics
 from trocar.ros.protocol import Found
+from trocar.ros.rates import ros1_figures
 
 pytestmark = pytest.mark.xdist_group("ros1")
 SPEED = "0.4"  # slow enough for a busy machine: the checks wait by the robot's clock
@@ -102,3 +103,22 @@ def test_topics_of_other_nodes_get_the_directions_of_the_table():
         "A/own": "command",
     }
     assert arms(topics) == {"A": "ARM"}
+
+
+@needs_ros
+def test_bench_compares_delays_of_the_robot_with_those_of_an_echo(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    found = ros1_figures(rounds=1, seconds=0.4, scene=ONE_ARM, arms=("PSM1",))
+    for case, back in (("robot", "sample"), ("echo", "return")):
+        for what in ("command", back):
+            assert 0.0 < found[f"ros1_{case}_{what}_median_ms"] <= found[f"ros1_{case}_{what}_p99_ms"]
+        assert 0.0 <= found[f"ros1_{case}_late_commands_percent"] <= 100.0
+    late = found["ros1_robot_late_commands_percent"] - found["ros1_echo_late_commands_percent"]
+    assert found["ros1_late_commands_above_echo_percentage_points"] == pytest.approx(late)
+
+
+def test_bench_says_what_is_missing_where_there_is_no_ros(monkeypatch):
+    monkeypatch.setattr(packages, "DEBIAN", "/nowhere")
+    ran = CliRunner().invoke(app, ["bench", "ros1"])
+    assert ran.exit_code == 0
+    assert ran.output.startswith("skipped: ROS 1 is missing; apt-get install python3-rospy")

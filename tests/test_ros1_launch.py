@@ -77,7 +77,9 @@ def test_the_launch_file_of_ros_2_gives_the_exported_model_to_its_nodes(folder, 
     stands = {
         "launch": {"LaunchDescription": record},
         "launch.actions": {"DeclareLaunchArgument": record, "OpaqueFunction": record},
-        "launch.substitutions": {"LaunchConfiguration": lambda name: SimpleNamespace(perform=lambda context: str(path))},
+        "launch.substitutions": {
+            "LaunchConfiguration": lambda name: SimpleNamespace(perform=lambda context: str(path))
+        },
         "launch_ros": {},
         "launch_ros.actions": {"Node": record},
     }

@@ -10,7 +10,6 @@ from trocar.commands.options import JsonFile, flag, option
 from trocar.commands.terminal import plain_errors, progress_bar, show_table
 from trocar.errors import TrocarError, check_known
 
-
 ROS_ROUNDS = 3  # of 10 s each
 
 
@@ -45,8 +44,8 @@ def bench(
     [bold]trocar bench crtk[/bold] runs a Classic dVRK of six arms under its 1500 Hz controllers: its real-time factor
     while the arms hold and move, and the share of late cycles in real time beside that of a loop that does nothing.
 
-    [bold]trocar bench ros1[/bold] commands four simulated arms over ROS 1, 250 Hz each, and reads their state at 100 Hz:
-    delays beside those of an echo that does nothing. It is skipped where ROS 1 is missing.
+    [bold]trocar bench ros1[/bold] sends commands to four simulated arms over ROS 1, 250 Hz each, and reads their state
+    at 100 Hz: delays beside those of an echo that does nothing. It is skipped where ROS 1 is missing.
     """
     from trocar.bench import batch_figures, crtk_figures, figures, scene_figures, step_figures
     from trocar.files import check_writable, write_json

@@ -17,9 +17,23 @@ rospy runs in a process of its own: it would share the interpreter lock with the
 The processes talk over pipes with the small values of `protocol`.
 """
 
-from trocar.ros.bridge import Bridge
-from trocar.ros.camera import CameraSettings
-from trocar.ros.client import Client
-from trocar.ros.scene_topics import write_description
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trocar.ros.bridge import Bridge
+    from trocar.ros.camera import CameraSettings
+    from trocar.ros.client import Client
+    from trocar.ros.scene_topics import write_description
 
 __all__ = ["Bridge", "CameraSettings", "Client", "write_description"]
+
+# Imported when they are first used: the process of rospy needs none of them.
+_HOME = {"Bridge": "bridge", "CameraSettings": "camera", "Client": "client", "write_description": "scene_topics"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'trocar.ros' has no attribute {name!r}")
+    globals()[name] = found = getattr(import_module(f"trocar.ros.{_HOME[name]}"), name)
+    return found

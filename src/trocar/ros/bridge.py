@@ -18,12 +18,23 @@ from trocar.errors import TrocarError
 from trocar.ros import node
 from trocar.ros.camera import Camera, CameraSettings, moment
 from trocar.ros.packages import cache
-from trocar.ros.protocol import Answer, Call, Command, Failed, Lost, Publish, Readers, Ready, Refused, Settings
+from trocar.ros.protocol import (
+    LOOPBACK,
+    OWN_MASTER,
+    START,
+    Answer,
+    Call,
+    Command,
+    Failed,
+    Lost,
+    Publish,
+    Readers,
+    Ready,
+    Refused,
+    Settings,
+)
 from trocar.ros.scene_topics import JOINT_STATES, TF, SceneTopics
 
-LOOPBACK = "127.0.0.1"
-OWN_MASTER = ""
-START = 60.0  # for the process of rospy to begin [s]
 # Least time between two samples of topics that are slower than the others [ns]; the dVRK sends frames at 50 Hz.
 INTERVALS = {TF.name: 15_000_000, JOINT_STATES.name: 15_000_000}
 MOTIONS = ("servo_", "move_", "hold", "free")  # beginnings of the last part of a topic that moves an arm

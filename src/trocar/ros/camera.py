@@ -7,8 +7,9 @@ import io
 import multiprocessing
 import os
 import signal
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -154,19 +155,19 @@ def messages(settings: CameraSettings, asked: Moment, pair: tuple[Picture, Pictu
     """The messages of a pair of pictures that somebody reads, by topic."""
     found: list[tuple[str, Message]] = []
     for (eye, aside), picture in zip(EYES.items(), pair, strict=True):
-        about = {"stamp": asked.stamp, "frame_id": optical_frame(settings.arm, eye)}
+        about: dict[str, Any] = {"stamp": asked.stamp, "frame_id": optical_frame(settings.arm, eye)}
         for name in (RAW, COMPRESSED, INFO):
             topic = f"{settings.namespace}/{eye}/{name}"
             if topic not in asked.topics:
                 continue
             if name == RAW:
                 height, width, _ = picture.shape
-                found.append((topic, Image(height=height, width=width, data=picture.tobytes(), **about)))  # type: ignore[arg-type]
+                found.append((topic, Image(height=height, width=width, data=picture.tobytes(), **about)))
             elif name == COMPRESSED:
-                found.append((topic, CompressedImage(data=jpeg(picture), **about)))  # type: ignore[arg-type]
+                found.append((topic, CompressedImage(data=jpeg(picture), **about)))
             else:
                 from_left = BASELINE / 2 - aside
-                found.append((topic, CameraInfo(lens=settings.lens, baseline=from_left, **about)))  # type: ignore[arg-type]
+                found.append((topic, CameraInfo(**asdict(settings.lens), baseline=from_left, **about)))
     return tuple(found)
 
 

@@ -16,9 +16,8 @@ from trocar.crtk.interface import INTERFACES, Direction, Topic
 from trocar.crtk.messages import Message
 from trocar.errors import TrocarError, check_known
 from trocar.ros import client_node
-from trocar.ros.bridge import LOOPBACK, START
 from trocar.ros.packages import cache
-from trocar.ros.protocol import Answer, Call, Command, Failed, Found, Publish, Settings
+from trocar.ros.protocol import LOOPBACK, START, Answer, Call, Command, Failed, Found, Publish, Settings
 
 FIRST = 0.5  # for the first message of a topic that was not read before [s]
 PATIENCE = 10.0  # for the answer of a service [s]

@@ -82,6 +82,7 @@ class Node:
         self._types = {topic.name: topic.ros for topic in settings.topics}
         self._publishers: dict[str, Any] = {}
         self._subscribers: dict[str, Any] = {}
+        self._commanded: set[str] = set()  # topics that commands came from, until their clients have gone
         for topic in settings.topics:
             if topic.direction is Direction.command:
                 self._subscribers[topic.name] = self._subscriber(topic)
@@ -159,6 +160,7 @@ class Node:
 
     def _subscriber(self, topic: Topic) -> Any:
         def receive(message: Any) -> None:
+            self._commanded.add(topic.name)
             try:
                 self._send(Command(topic.name, from_ros(message, topic.ros, topic.message)))
             except TrocarError as error:
@@ -168,13 +170,12 @@ class Node:
         return self._rospy.Subscriber(f"/{topic.name}", kind, receive, queue_size=QUEUE, tcp_nodelay=True)
 
     def _watch(self) -> None:
-        """Report topics whose last client has gone; rospy tells nobody."""
-        connected: set[str] = set()
+        """Report commanded topics whose last client has gone; rospy tells nobody."""
         while not self._rospy.core.is_shutdown_requested():
-            now = {name for name, one in self._subscribers.items() if one.get_num_connections()}
-            for name in connected - now:
-                self._send(Lost(name))
-            connected = now
+            for name in tuple(self._commanded):
+                if not self._subscribers[name].get_num_connections():
+                    self._commanded.discard(name)
+                    self._send(Lost(name))
             time.sleep(LOOK)
 
     # -- services ------------------------------------------------------------------------------------------------------

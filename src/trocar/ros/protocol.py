@@ -9,6 +9,10 @@ from typing import Any
 from trocar.crtk.interface import Service, Topic
 from trocar.crtk.messages import Message
 
+LOOPBACK = "127.0.0.1"
+OWN_MASTER = ""
+START = 60.0  # for a process of rospy to begin [s]
+
 
 @dataclass(frozen=True)
 class Settings:

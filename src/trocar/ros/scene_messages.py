@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trocar.appearance.lens import Lens
 from trocar.crtk.messages import Empty, Message
 from trocar.crtk.standins.ros_conversion import set_orientation, set_xyz
 from trocar.spatial import Array
@@ -40,10 +39,17 @@ class CameraInfo(Message):
     """Parameters of one camera of a parallel stereo pair.
 
     Attributes:
-        baseline: position of the camera to the right of the left one [m].
+        width, height: [pixels]. fx, fy: focal lengths, cx, cy: principal point [pixels].
+        distortion: k1, k2, p1, p2, k3. baseline: position of the camera to the right of the left one [m].
     """
 
-    lens: Lens
+    width: int
+    height: int
+    fx: float
+    fy: float
+    cx: float
+    cy: float
+    distortion: tuple[float, ...]
     baseline: float
 
 
@@ -86,11 +92,11 @@ def _fill_compressed(message: CompressedImage, made: Any, classes: Mapping[str, 
 
 def _fill_camera(message: CameraInfo, made: Any, classes: Mapping[str, Any]) -> None:
     """Both optical axes are parallel, so that the rectified cameras are the cameras themselves."""
-    lens = message.lens
-    K = [lens.fx, 0.0, lens.cx, 0.0, lens.fy, lens.cy, 0.0, 0.0, 1.0]
-    made.height, made.width, made.distortion_model = lens.height, lens.width, "plumb_bob"
-    made.D, made.K, made.R = list(lens.distortion), K, [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
-    made.P = [lens.fx, 0.0, lens.cx, -lens.fx * message.baseline, 0.0, lens.fy, lens.cy, *[0.0] * 3, 1.0, 0.0]
+    fx, fy, cx, cy = message.fx, message.fy, message.cx, message.cy
+    made.height, made.width, made.distortion_model = message.height, message.width, "plumb_bob"
+    made.D, made.K = list(message.distortion), [fx, 0.0, cx, 0.0, fy, cy, 0.0, 0.0, 1.0]
+    made.R = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
+    made.P = [fx, 0.0, cx, -fx * message.baseline, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0]
 
 
 _FILL: dict[str, Callable[[Any, Any, Mapping[str, Any]], None]] = {

@@ -1,7 +1,7 @@
 """RViz 2 beside "trocar serve --ros2".
 
-    trocar export dvrk --format urdf -o models
-    ros2 launch rviz_ros2.launch.py urdf:=models/dvrk/dvrk.urdf
+trocar export dvrk --format urdf -o models
+ros2 launch rviz_ros2.launch.py urdf:=models/dvrk/dvrk.urdf
 """
 
 from pathlib import Path

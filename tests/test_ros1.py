@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import importlib.machinery
 import io
 import json
 import os
@@ -25,7 +24,7 @@ from trocar.crtk import messages as m
 from trocar.crtk.interface import INTERFACES, PEDALS, Direction
 from trocar.errors import TrocarError
 from trocar.ros import Bridge, CameraSettings, write_description
-from trocar.ros.packages import DEBIAN, NEEDED
+from trocar.ros.packages import DEBIAN, missing
 from trocar.spatial import pose, quaternion
 
 pytestmark = pytest.mark.xdist_group("ros1")
@@ -33,10 +32,7 @@ HERE = Path(__file__).parent
 SCENE = HERE / "ros1_scene.toml"
 ONE_ARM = HERE / "run_scripts" / "psm1.toml"
 PATIENCE = 60.0  # [s]
-needs_ros = pytest.mark.skipif(
-    importlib.machinery.PathFinder.find_spec("rospy", [DEBIAN]) is None,
-    reason=f"needs Debian's ROS 1: apt-get install {NEEDED}",
-)
+needs_ros = pytest.mark.skipif(bool(missing()), reason=missing())
 
 # Checksums of ROS Noetic's own packages, as its message documentation gives them.
 KNOWN = {

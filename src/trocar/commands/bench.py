@@ -56,7 +56,8 @@ def bench(
         raise TrocarError("--gpu goes with batch: trocar bench batch --gpu")
     check_writable(json_file)
     if what == "ros1":
-        from trocar.ros.rates import missing, ros1_figures
+        from trocar.ros.packages import missing
+        from trocar.ros.rates import ros1_figures
 
         if missing():
             typer.echo(f"skipped: {missing()}")

@@ -9,6 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
+from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from trocar.crtk.standins.ros_messages import MESSAGES, SERVICES, definition
 from trocar.errors import TrocarError
 
 DEBIAN = "/usr/lib/python3/dist-packages"
+NOETIC = "/opt/ros/noetic/lib/python3/dist-packages"  # of Ubuntu; rospy itself is pure Python
 NEEDED = "python3-rospy python3-rosmaster python3-genpy python3-geometry-msgs python3-sensor-msgs python3-std-srvs"
 GENERATED = ("crtk_msgs", "cisst_msgs")
 IF_MISSING = ("tf2_msgs",)  # Debian has it as a package that little else needs
@@ -29,10 +31,15 @@ def cache() -> str:
     return os.fspath(Path(pooch.os_cache("trocar")) / "ros1")
 
 
+def missing() -> str:
+    """Packages to install where ROS 1 is not there; "" where it is."""
+    found = PathFinder.find_spec("rospy", [NOETIC, DEBIAN]) is not None
+    return "" if found else f"ROS 1 is missing; apt-get install {NEEDED}"
+
+
 def use_debian() -> None:
-    """Let this process import Debian's packages, after all of its own."""
-    if DEBIAN not in sys.path:
-        sys.path.append(DEBIAN)
+    """Let this process import Debian's or Noetic's packages, after all of its own."""
+    sys.path += [folder for folder in (NOETIC, DEBIAN) if os.path.isdir(folder) and folder not in sys.path]
     try:
         for module in ("rospy", "rosmaster", "genpy", "geometry_msgs.msg", "sensor_msgs.msg", "std_srvs.srv"):
             importlib.import_module(module)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import time
 from collections.abc import Callable
-from importlib.machinery import PathFinder
 from multiprocessing.connection import Connection
 from os import PathLike
 from typing import Any
@@ -24,16 +23,10 @@ from trocar.spatial import Array
 ARMS = ("PSM1", "PSM2", "PSM3", "ECM")
 
 
-def missing() -> str:
-    """Packages to install where ROS 1 is not there; "" where it is."""
-    found = PathFinder.find_spec("rospy", [packages.DEBIAN]) is not None
-    return "" if found else f"ROS 1 is missing; apt-get install {packages.NEEDED}"
-
-
 def ros1_figures(
     rounds: int = 3,
     seconds: float = 5.0,
-    scene: str | PathLike[str] = "dvrk",
+    scene: str | PathLike[str] = "cart_classic",
     arms: tuple[str, ...] = ARMS,
     progress: Callable[[float], None] | None = None,
 ) -> dict[str, float]:

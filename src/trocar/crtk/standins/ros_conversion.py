@@ -60,7 +60,9 @@ def orientation(part: Any) -> Array:
     q = np.array([part.w, part.x, part.y, part.z], dtype=float)
     if not q.any():
         return np.eye(3)
-    w, *v = unit(q)
+    if not np.isfinite(q).all():
+        return np.full((3, 3), np.nan)  # which every command refuses
+    w, *v = unit(q / np.abs(q).max())  # squares of large numbers overflow
     vector = np.array(v)
     cross = np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
     return (w * w - vector @ vector) * np.eye(3) + 2.0 * np.outer(vector, vector) + 2.0 * w * cross

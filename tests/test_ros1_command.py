@@ -16,8 +16,9 @@ from typer.testing import CliRunner
 
 from tests.test_ros1 import ONE_ARM, needs_ros
 from trocar.cli import app
+from trocar.crtk.interface import INTERFACES, Direction
 from trocar.ros import Client, packages
-from trocar.ros.client import arms, known_topics
+from trocar.ros.client import devices, known_topics
 from trocar.ros.protocol import Found
 from trocar.ros.rates import ros1_figures
 
@@ -65,7 +66,7 @@ def test_a_robot_served_slower_than_real_time_passes_the_checks_over_ros(serving
 @needs_ros
 def test_time_is_that_of_the_clock_topic(serving):
     with Client(serving[0]) as client:
-        assert client.devices == {"PSM1": "PSM"}
+        assert client.devices == {"PSM1": "PSM", "system": "SYSTEM", "console": "CONSOLE", "footpedals": "FOOT_PEDALS"}
         stamp = client.read("PSM1/measured_js").stamp
         start = client.now
         assert not client.wait_for(lambda: False, 0.05)
@@ -102,7 +103,20 @@ def test_topics_of_other_nodes_get_the_directions_of_the_table():
         "A/servo_jp": "command",  # another client sends to it too
         "A/own": "command",
     }
-    assert arms(topics) == {"A": "ARM"}
+    assert devices(topics) == {}
+
+
+def test_devices_in_ros_are_known_by_their_topics():
+    kinds = {"PSM1": "PSM", "MTML": "MTM", "cam/ECM": "ECM", "X": "ARM", "SUJ": "SUJ", "SUJ/PSM1": "SUJ_ARM"}
+    kinds |= {"system": "SYSTEM", "console": "CONSOLE", "footpedals": "FOOT_PEDALS", "MTML_PSM2": "TELEOP_PSM"}
+    listed = [(f"{name}/{topic.name}", topic) for name, kind in kinds.items() for topic in INTERFACES[kind].topics]
+    commands = {name: topic.ros for name, topic in listed if topic.direction is Direction.command}
+    published = {name: topic.ros for name, topic in listed if topic.direction is not Direction.command}
+    topics = known_topics(Found(published, commands, {}))
+    assert devices(topics) == kinds
+    assert {name: (found.message, found.direction) for name, found in topics.items()} == {
+        name: (topic.message, topic.direction) for name, topic in listed
+    }
 
 
 @needs_ros

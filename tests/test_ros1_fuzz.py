@@ -12,7 +12,7 @@ from trocar.crtk.standins.ros_conversion import from_ros, to_ros
 from trocar.crtk.standins.ros_messages import MESSAGES, SERVICES
 from trocar.crtk.standins.ros_services import answer
 from trocar.errors import TrocarError
-from trocar.ros.client import arms, known_topics
+from trocar.ros.client import devices, known_topics
 from trocar.ros.protocol import Found
 
 # Numbers of 1e308 overflow where they are compared with a limit; what counts is that they are refused then.
@@ -131,4 +131,4 @@ def test_any_names_and_types_of_other_nodes_are_sorted():
         ]
         topics = known_topics(Found(seen[0], seen[1], {}))
         assert set(topics) <= set(seen[0]) | set(seen[1])
-        assert set(arms(topics).values()) <= {"PSM", "ECM", "MTM", "ARM"}
+        assert set(devices(topics).values()) <= set(INTERFACES)

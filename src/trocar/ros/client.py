@@ -24,8 +24,19 @@ PATIENCE = 10.0  # for the answer of a service [s]
 ENDED = "the connection with ROS has ended"
 REST = 0.001  # between two looks at a condition [s]
 
-# Kinds of arms by a topic that only they have.
-KINDS = {"jaw/measured_js": "PSM", "gripper/measured_js": "MTM", "endoscope_type": "ECM"}
+# Kinds of devices by a topic that only they have, and kinds that have the same with more; the first that fits counts.
+KINDS = {
+    "jaw/measured_js": "PSM",
+    "gripper/measured_js": "MTM",
+    "endoscope_type": "ECM",
+    "trajectory_j/ratio": "ARM",
+    "set_reference_arm": "SUJ",
+    "power_on": "SYSTEM",
+    "teleop/enable": "CONSOLE",
+    "coag": "FOOT_PEDALS",
+    "alignment_offset": "TELEOP_PSM",
+    "local/measured_cp": "SUJ_ARM",
+}
 # Topics of the table by name and by type in ROS.
 _BY_NAME = {(t.name, t.ros): t for interface in INTERFACES.values() for t in interface.topics}
 _BY_TYPE = {t.ros: t for interface in INTERFACES.values() for t in interface.topics}
@@ -50,7 +61,7 @@ class Client:
 
     Attributes:
         topics: those of types that the dVRK's interface has, by name. services: types in ROS, by name.
-        devices: kind of interface of every arm found, such as {"PSM1": "PSM"}.
+        devices: kind of interface of every device found, such as {"PSM1": "PSM"}.
     """
 
     def __init__(self, master: str, *, address: str = LOOPBACK) -> None:
@@ -70,7 +81,7 @@ class Client:
             raise TrocarError(f"the ROS client did not start: {found.reason}")
         self.topics: Mapping[str, Topic] = MappingProxyType(known_topics(found))
         self.services: Mapping[str, str] = found.services
-        self.devices = arms(self.topics)
+        self.devices = devices(self.topics)
         self._lock, self._sending = threading.Lock(), threading.Lock()
         self._last: dict[str, Message] = {}
         self._simulated_time = found.simulated_time
@@ -205,8 +216,7 @@ def known_topics(found: Found) -> dict[str, Topic]:
         for name, ros in seen.items():
             if ros not in _BY_TYPE:
                 continue
-            _, _, own = name.partition("/")
-            listed = _BY_NAME.get((own, ros))
+            listed = _listed(name, ros)
             right = listed is not None and (listed.direction is Direction.command) == (direction is Direction.command)
             if right and listed is not None:
                 topics[name] = Topic(name, listed.message, listed.direction, ros)
@@ -215,11 +225,19 @@ def known_topics(found: Found) -> dict[str, Topic]:
     return topics
 
 
-def arms(topics: Mapping[str, Topic]) -> dict[str, str]:
-    """Kind of interface of every arm among topics."""
-    names = [name.removesuffix("/setpoint_js") for name in topics if name.endswith("/setpoint_js")]
-    devices = [name for name in names if f"{name}/operating_state" in topics]
-    return {
-        device: next((kind for topic, kind in KINDS.items() if f"{device}/{topic}" in topics), "ARM")
-        for device in devices
-    }
+def _listed(name: str, ros: str) -> Topic | None:
+    """The topic of the table that a name ends in, below a device."""
+    parts = name.split("/")
+    endings = ("/".join(parts[k:]) for k in range(1, len(parts)))
+    return next((_BY_NAME[ending, ros] for ending in endings if (ending, ros) in _BY_NAME), None)
+
+
+def devices(topics: Mapping[str, Topic]) -> dict[str, str]:
+    """Kind of interface of every device among topics."""
+    found: dict[str, str] = {}
+    for own, kind in KINDS.items():
+        for name in topics:
+            device = name.removesuffix(f"/{own}")
+            if device and device != name:
+                found.setdefault(device, kind)
+    return found

@@ -61,8 +61,8 @@ def orientation(part: Any) -> Array:
     if not q.any():
         return np.eye(3)
     if not np.isfinite(q).all():
-        return np.full((3, 3), np.nan)  # which every command refuses
-    w, *v = unit(q / np.abs(q).max())  # squares of large numbers overflow
+        raise ValueError("the quaternion is not finite")
+    w, *v = unit(q / np.abs(q).max())  # squares of very large or small numbers have no place in a float
     vector = np.array(v)
     cross = np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
     return (w * w - vector @ vector) * np.eye(3) + 2.0 * np.outer(vector, vector) + 2.0 * w * cross

@@ -176,7 +176,10 @@ wait_for(lambda: len(received("operating_state", begin)) >= 2, "busy and idle")
 found["busy"] = [m.is_busy for m in received("operating_state", begin)]
 found["state_stamps"] = [m.header.stamp.to_nsec() for m in received("operating_state", begin)]
 found["goal"] = goal
-found["setpoint_at_idle"] = list(received("setpoint_js")[-1].position)
+# The sample at the goal is sent before the state, but on another connection: it may arrive a moment later.
+idle = len(received("setpoint_js"))
+wait_for(lambda: len(received("setpoint_js")) > idle + 1, "the next samples")
+found["setpoint_at_idle"] = list(received("setpoint_js")[idle + 1].position)
 found["reached"] = list(received("measured_js")[-1].position)
 
 # Services

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
+from multiprocessing import Pipe
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from trocar.crtk import Robot
 from trocar.crtk import messages as m
 from trocar.crtk.interface import INTERFACES, PEDALS, Direction
 from trocar.errors import TrocarError
-from trocar.ros import Bridge, CameraSettings, write_description
+from trocar.ros import Bridge, CameraSettings, camera, write_description
 from trocar.ros.packages import DEBIAN, missing
 from trocar.spatial import pose, quaternion
 
@@ -145,8 +146,8 @@ def served(tmp_path_factory):
         with Robot(SCENE, speed="real", start="ready") as robot:
             add_pair(robot, "MTMR_PSM1")
             description = write_description(robot.scene, cache / "meshes")
-            camera = CameraSettings(str(SCENE), rate=5.0, size=(64, 48))
-            with Bridge(robot, description=description, camera=camera, hold_when_lost=True) as bridge:
+            images = CameraSettings(str(SCENE), rate=5.0, size=(64, 48))
+            with Bridge(robot, description=description, camera=images, hold_when_lost=True) as bridge:
                 yield Served(robot, bridge, cache)
                 assert bridge.error == ""
     finally:
@@ -323,11 +324,44 @@ def test_an_arm_in_effort_control_holds_when_its_client_is_killed(served, seen):
     assert arm.states.state == "ENABLED"
 
 
+@needs_ros
+def test_nothing_is_sampled_that_nobody_reads(served, seen, monkeypatch):
+    reports, counted = served.robot.controllers["ECM"].reports, []
+    jacobians = reports.jacobians
+    monkeypatch.setattr(reports, "jacobians", lambda: counted.append(time.monotonic()) or jacobians())
+    reports.states()["body/jacobian"]()
+    assert len(counted) == 1  # a sample is counted
+    wait_for(lambda: time.monotonic() - counted[-1] > 0.5, "end of the samples")  # the client has gone
+
+
 def wait_for(condition, what):
     deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline, f"no {what}"
         time.sleep(0.01)
+
+
+def test_a_camera_that_cannot_render_says_why(monkeypatch):
+    monkeypatch.setattr(camera.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(camera.os, "nice", lambda *_: None)
+    (ours, theirs), (shown, drawn) = Pipe(), Pipe(duplex=False)
+    with ours, theirs, shown, drawn:
+        camera.run(theirs, drawn, CameraSettings("nowhere"))
+        assert "nowhere" in ours.recv().reason
+
+
+@needs_ros
+def test_sockets_of_publishers_send_at_once_whatever_the_subscriber_asks_for(served):
+    """Runs in a process of its own: it changes rospy."""
+    script = (
+        "import sys; sys.path.insert(0, {source!r})\n"
+        "import socket\nfrom trocar.ros import limits\nlimits.limit()\n"
+        "import rospy.impl.tcpros_pubsub as pubsub\nsock = socket.socket()\n"
+        "pubsub._configure_pub_socket(sock, False)\n"
+        "print(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))"
+    ).format(source=str(HERE.parent / "src"))
+    ran = subprocess.run([sys.executable, "-c", script], env=served.environment, capture_output=True, text=True)
+    assert ran.stdout.strip() == "1", ran.stderr
 
 
 # -- command -----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from trocar.commands.options import JsonFile, flag, option
 from trocar.commands.terminal import plain_errors, progress_bar, show_table
 from trocar.errors import TrocarError, check_known
 
-ROS_ROUNDS = 3  # of 10 s each
+ROS_ROUNDS = 10  # of 4 s each
 
 
 @plain_errors()

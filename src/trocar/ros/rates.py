@@ -24,8 +24,8 @@ ARMS = ("PSM1", "PSM2", "PSM3", "ECM")
 
 
 def ros1_figures(
-    rounds: int = 3,
-    seconds: float = 5.0,
+    rounds: int = 10,
+    seconds: float = 1.5,
     scene: str | PathLike[str] = "cart_classic",
     arms: tuple[str, ...] = ARMS,
     progress: Callable[[float], None] | None = None,
@@ -33,10 +33,12 @@ def ros1_figures(
     """Delays of commands and of samples over ROS 1 while four arms are simulated in real time.
 
     A client process sends servo_jp to four arms, 250 Hz each, and reads their measured_js at 100 Hz. For comparison it
-    sends the same messages to a process that does nothing but send them back; the simulation runs then too. Rounds of
-    both alternate. A command's delay is counted from the moment at which the client was due to send it until the robot,
-    or the echo, has it; it is late after a period (4 ms). A sample's delay is counted from its measurement, that of an
-    echo from the moment at which its command was due.
+    sends the same messages to a process that does nothing but send them back; the simulation runs then too. Short
+    rounds of both alternate, as the load of a machine changes.
+
+    A command's delay is counted from the moment at which the client was due to send it until the robot, or the echo,
+    has it; it is late after a period (4 ms). A sample's delay is counted from its measurement, that of an echo from the
+    moment at which its command was due.
     """
     if rounds < 1 or not (np.isfinite(seconds) and seconds > 0.0):
         raise TrocarError(f"rounds must be 1 or more and seconds positive, got {rounds} and {seconds}")
@@ -137,6 +139,6 @@ class _Process:
         raise TrocarError("a process of the measurement has ended or does not answer")
 
     def close(self) -> None:
-        self._pipe.close()
         self._process.kill()
         self._process.join()
+        self._pipe.close()

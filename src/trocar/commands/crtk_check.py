@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trocar.commands.options import RosMaster, check_positive, flag, master_uri, option
+from trocar.commands.options import check_positive, flag, master_uri, option
 from trocar.commands.terminal import plain_errors, show_table, status_line
 from trocar.errors import TrocarError, check_known
 
@@ -39,7 +39,9 @@ def crtk_check(
     ros1: Annotated[
         bool, flag("Check the arms of a running ROS 1 system instead of a simulated scene.", "--ros1")
     ] = False,
-    master: RosMaster = None,
+    master: Annotated[
+        str | None, option("URI", "With --ros1: ROS master. Default: ROS_MASTER_URI or 127.0.0.1:11311.")
+    ] = None,
     json_file: Annotated[Path | None, option("FILE", "Write the results to FILE.", "--json")] = None,
 ) -> None:
     """Check that arms behave as the dVRK's interface (CRTK) requires.

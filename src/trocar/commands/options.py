@@ -13,7 +13,6 @@ from trocar.errors import TrocarError
 from trocar.files import check_memory
 
 ROW = 6e3  # [bytes] for a row of one arm, from the simulation to the text of the .csv file; 5.3 kB measured for a PSM
-OWN_MASTER = "own"
 DEFAULT_MASTER = "http://127.0.0.1:11311"
 ARMS = "PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR"
 
@@ -41,9 +40,6 @@ Folder = Annotated[Path, option("DIR", "Folder for the results.", "--output", "-
 JsonFile = Annotated[Path | None, option("FILE", "Write the figures to FILE.", "--json")]
 Duration = Annotated[float, option("S", "Simulated time, in seconds.", "--duration", "-d")]
 Amplitude = Annotated[float, option("FRACTION", "Size of the motion, as a fraction of the joint's range.")]
-RosMaster = Annotated[
-    str | None, option("URI", "ROS master; own: start one. Default: ROS_MASTER_URI or 127.0.0.1:11311.", "--master")
-]
 Frequency = Annotated[float, option("HZ", "Frequency of the sinusoid.")]
 
 

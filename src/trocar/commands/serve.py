@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trocar.commands.options import OWN_MASTER, RosMaster, check_positive, flag, master_uri, option
+from trocar.commands.options import check_positive, flag, master_uri, option
 from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError, check_known
 
 if TYPE_CHECKING:
     from trocar.crtk import Robot
 
+OWN_MASTER = "own"
 STARTS = ("ready", "off")
 WATCHED = 0.2  # between two looks at the simulation [s]
 
@@ -38,7 +39,9 @@ def serve(
     launch_files: Annotated[
         Path | None, option("DIR", "Write launch files for RViz to DIR, and end.", "--launch-files")
     ] = None,
-    master: RosMaster = None,
+    master: Annotated[
+        str | None, option("URI", "ROS master; own: start one. Default: ROS_MASTER_URI or 127.0.0.1:11311.")
+    ] = None,
     host: Annotated[
         str, option("ADDRESS", "IP address to announce. Any but 127.x.x.x opens the node to the network.")
     ] = "127.0.0.1",

@@ -53,7 +53,7 @@ def use_master(master: str, address: str) -> Any:
     if master:
         os.environ["ROS_MASTER_URI"] = master
         if not rosgraph.is_master_online(master):
-            raise TrocarError(f"no ROS master answers at {master}; start roscore, or serve with --master own")
+            raise TrocarError(f"no ROS master answers at {master}; start roscore, or trocar serve --ros1 --master own")
         return None
     from rosmaster.master import Master
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -76,13 +77,14 @@ def write_description(scene: Scene, folder: Path | None = None) -> str:
     """URDF of the arms of a scene, which names its meshes by their full path.
 
     Args:
-        folder: where the meshes are written. Default: the user's cache folder.
+        folder: below which the meshes are written. Default: in the user's cache folder.
     """
-    folder = (Path(pooch.os_cache("trocar")) / "meshes" if folder is None else folder).resolve()
+    folder = Path(pooch.os_cache("trocar")) / "meshes" if folder is None else folder
     files = model_files(scene, ("urdf",), "dvrk")
-    for path, content in files.items():
-        if path.startswith("assets/"):
-            target = folder / path
-            if not target.is_file() or target.read_bytes() != content:
-                write_whole(target, content)
+    meshes = {path: content for path, content in files.items() if path.startswith("assets/")}
+    key = hashlib.sha256(b"".join(path.encode() + meshes[path] for path in sorted(meshes))).hexdigest()[:12]
+    folder = (folder / key).resolve()  # other scenes have other meshes of the same name
+    for path, content in meshes.items():
+        if not (folder / path).is_file():
+            write_whole(folder / path, content)
     return files["dvrk.urdf"].decode().replace('filename="assets/', f'filename="{folder.as_uri()}/assets/')

@@ -55,7 +55,7 @@ class Bridge:
             published as /clock, and the parameter use_sim_time is set. 1: stamps are by the wall clock.
         camera: publish images of an endoscope.
         hold_when_lost: an arm whose last command was an effort or a wrench holds its position when the client that
-            sent it has gone; otherwise it keeps the effort, as the dVRK does. An arm in position control always holds.
+            sent it has gone; otherwise it keeps the effort. An arm in position control always holds.
 
     Attributes:
         master: URI of the master in use. topics, services: as they are offered.

@@ -10,15 +10,17 @@ from trocar.commands.options import JsonFile, flag, option
 from trocar.commands.terminal import plain_errors, progress_bar, show_table
 from trocar.errors import TrocarError, check_known
 
+ROS_ROUNDS = 10  # of 4 s each
+
 
 @plain_errors()
 def bench(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="[batch|crtk|sweep|teleop]",
-            help="Only: batch, generated steps of many arms; crtk, the dVRK under its controllers; sweep, sweeps; "
-            "teleop, teleoperation.",
+            metavar="[batch|crtk|ros1|sweep|teleop]",
+            help="Only: batch, generated steps of many arms; crtk, the dVRK under its controllers; ros1, delays over "
+            "ROS 1; sweep, sweeps; teleop, teleoperation.",
             show_default=False,
         ),
     ] = "",
@@ -48,15 +50,25 @@ def bench(
     [bold]trocar bench teleop[/bold] runs the same robot under teleoperation at 1 kHz: processor time per simulated
     millisecond and real-time factor while two PSMs follow and while the masters carry the camera, by part, and the
     inverse kinematics of one pose.
+
+    [bold]trocar bench ros1[/bold] sends commands to four simulated arms over ROS 1, 250 Hz each, and reads their state
+    at 100 Hz: delays beside those of an echo that does nothing. It is skipped where ROS 1 is missing.
     """
     from trocar.bench import batch_figures, crtk_figures, figures, scene_figures, step_figures
     from trocar.files import check_writable, write_json
 
     if what:
-        check_known("figures of bench:", ("batch", "crtk", "sweep", "teleop"), what)
+        check_known("figures of bench:", ("batch", "crtk", "ros1", "sweep", "teleop"), what)
     if gpu and what != "batch":
         raise TrocarError("--gpu goes with batch: trocar bench batch --gpu")
     check_writable(json_file)
+    if what == "ros1":
+        from trocar.ros.packages import missing
+        from trocar.ros.rates import ros1_figures
+
+        if missing():
+            typer.echo(f"skipped: {missing()}")
+            return
     with progress_bar("bench") as progress:
         if what == "batch":
             found = batch_figures(rounds=rounds, gpu=gpu)
@@ -71,6 +83,8 @@ def bench(
             from trocar.teleoperation.timing import teleop_figures
 
             found = teleop_figures(rounds=rounds, progress=progress)
+        elif what == "ros1":
+            found = ros1_figures(rounds=min(rounds, ROS_ROUNDS), progress=progress)
         else:
             found = figures(rounds=rounds, progress=progress)
             for arm in ("ECM", "MTMR"):

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from trocar.commands.options import check_positive, flag, option
+from trocar.commands.options import check_positive, flag, master_uri, option
 from trocar.commands.terminal import plain_errors, show_table, status_line
 from trocar.errors import TrocarError, check_known
 
 if TYPE_CHECKING:
     from trocar.crtk import Robot
     from trocar.crtk.conformance import Subject
+    from trocar.ros import Client
 
 METRES_PER_RADIAN = 0.1  # --amplitude 0.05 is 0.05 rad or 5 mm
 COLOURS = {"passed": "green", "failed": "red", "skipped": "yellow"}
@@ -36,6 +37,12 @@ def crtk_check(
         bool,
         flag("With --allow-motion: also move to a joint limit, free the arm, provoke FAULT, power off.", "--unbounded"),
     ] = False,
+    ros1: Annotated[
+        bool, flag("Check the arms of a running ROS 1 system instead of a simulated scene.", "--ros1")
+    ] = False,
+    master: Annotated[
+        str | None, option("URI", "With --ros1: ROS master. Default: ROS_MASTER_URI or 127.0.0.1:11311.")
+    ] = None,
     json_file: Annotated[Path | None, option("FILE", "Write the results to FILE.", "--json")] = None,
 ) -> None:
     """Check that a robot behaves as the dVRK's interface (CRTK) requires.
@@ -44,9 +51,9 @@ def crtk_check(
 
     Topics, services, sizes, units, frames, stamps, latching, kinematics; with --allow-motion also states, moves,
     refusals and pedals; with --unbounded also limits, power, homing and FAULT. Checks that are not permitted are listed
-    as skipped. The arms are simulated, enabled and homed. Exit status 1 if a check fails.
+    as skipped. The arms are simulated, enabled and homed, or with --ros1 those of a ROS master, in whatever state they
+    are. Exit status 1 if a check fails.
     """
-    from trocar.crtk import Robot
     from trocar.crtk.conformance import Permission, Result, examine
     from trocar.files import check_writable, write_json
 
@@ -56,9 +63,9 @@ def crtk_check(
     check_writable(json_file)
     permission = Permission.unbounded if unbounded else Permission.motion if allow_motion else Permission.read
     results: list[Result] = []
-    with Robot(scene, start="ready") as robot, status_line("crtk-check") as show:
+    with _robot(scene, ros1, master) as robot, status_line("crtk-check") as show:
         chosen = tuple(dict.fromkeys(arms or robot.devices))
-        check_known("device of the scene", robot.devices, *chosen)
+        check_known("device in ROS" if ros1 else "device of the scene", robot.devices, *chosen)
         for name in chosen:
             subject = _subject(robot, name, amplitude)
             for result in examine(subject, permission):
@@ -68,7 +75,9 @@ def crtk_check(
     count = Counter(result.status for result in results)
     summary = {status: count[status] for status in COLOURS}
     if json_file is not None:
-        write_json(json_file, {"scene": scene, "summary": summary, "results": [r.as_dict() for r in results]})
+        write_json(
+            json_file, {"scene": None if ros1 else scene, "summary": summary, "results": [r.as_dict() for r in results]}
+        )
     show_table(
         "trocar crtk-check",
         ("device", "check", "result", "reason, or what was required"),
@@ -83,11 +92,25 @@ def crtk_check(
         raise typer.Exit(1)
 
 
-def _subject(robot: Robot, name: str, amplitude: float) -> Subject:
-    """A device of a simulated robot, with the limits of its joints and motors if it is an arm."""
+def _robot(scene: str, ros1: bool, master: str | None) -> Robot | Client:
+    """The arms to check: simulated, or those of a ROS master."""
+    if ros1:
+        from trocar.ros import Client
+
+        return Client(master_uri(master))
+    from trocar.crtk import Robot
+
+    return Robot(scene, start="ready")
+
+
+def _subject(robot: Robot | Client, name: str, amplitude: float) -> Subject:
+    """A device to check, with the limits of its joints and motors if it is a simulated arm: ROS does not tell them."""
+    from trocar.crtk import Robot
     from trocar.crtk.conformance import Subject
 
     kind, slide = robot.devices[name], METRES_PER_RADIAN * amplitude
+    if not isinstance(robot, Robot):
+        return Subject(robot, name, kind, None, amplitude, slide)
     if name not in robot.controllers:
         return Subject(robot, name, kind)
     arm = robot.controllers[name].arm

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,11 @@ from trocar.crtk import messages as m
 from trocar.crtk.standins.ros_messages import MESSAGES
 from trocar.errors import TrocarError
 from trocar.spatial import Array, pose, quaternion, unit
+
+
+# Parts of a Cartesian impedance, named alike on the bus and in ROS.
+SIDES = ("position_positive", "position_negative", "orientation_positive", "orientation_negative")
+GAINS = ("p", "d", "bias", "deadband")
 
 
 def to_ros(message: m.Message, ros_type: str, classes: Mapping[str, Any] = MESSAGES) -> Any:
@@ -55,7 +61,9 @@ def orientation(part: Any) -> Array:
     q = np.array([part.w, part.x, part.y, part.z], dtype=float)
     if not q.any():
         return np.eye(3)
-    w, *v = unit(q)
+    if not np.isfinite(q).all():
+        raise ValueError("the quaternion is not finite")
+    w, *v = unit(q / np.abs(q).max())  # squares of very large or small numbers have no place in a float
     vector = np.array(v)
     cross = np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
     return (w * w - vector @ vector) * np.eye(3) + 2.0 * np.outer(vector, vector) + 2.0 * w * cross
@@ -136,6 +144,26 @@ def _statistics(message: Any, made: Any) -> None:
             setattr(made, name, getattr(message, name))
 
 
+def _cartesian_state(message: Any, made: Any) -> None:
+    if message.T is not None:
+        set_pose(made.pose, message.T)
+    if message.twist is not None:
+        set_six(made.twist.linear, made.twist.angular, message.twist)
+    if message.wrench is not None:
+        set_six(made.wrench.force, made.wrench.torque, message.wrench)
+    for name, value in (("pose", message.T), ("twist", message.twist), ("wrench", message.wrench)):
+        getattr(made, f"{name}_is_valid").data = value is not None
+
+
+def _impedance(message: Any, made: Any) -> None:
+    set_orientation(made.force_orientation, message.force_R)
+    set_xyz(made.force_position, message.force_position)
+    set_orientation(made.torque_orientation, message.torque_R)
+    for side in SIDES:
+        for gain in GAINS:
+            set_xyz(getattr(getattr(made, side), gain), getattr(getattr(message, side), gain))
+
+
 _TO_ROS: dict[str, Callable[[Any, Any], None]] = {
     "sensor_msgs/JointState": _joints,
     "sensor_msgs/Joy": _joy,
@@ -151,6 +179,8 @@ _TO_ROS: dict[str, Callable[[Any, Any], None]] = {
     "std_msgs/Empty": lambda message, made: None,
     "crtk_msgs/StringStamped": _text,
     "crtk_msgs/OperatingState": _state,
+    "crtk_msgs/CartesianState": _cartesian_state,
+    "crtk_msgs/CartesianImpedance": _impedance,
     "cisst_msgs/IntervalStatistics": _statistics,
 }
 
@@ -173,18 +203,30 @@ def _from_cartesian_state(made: Any, kind: Any, stamp: Any) -> Any:
 
 
 def _gains(part: Any) -> m.HalfPlaneGains:
-    return m.HalfPlaneGains(**{name: xyz(getattr(part, name)) for name in ("p", "d", "bias", "deadband")})
+    return m.HalfPlaneGains(**{name: xyz(getattr(part, name)) for name in GAINS})
 
 
 def _from_impedance(made: Any, kind: Any, stamp: Any) -> Any:
-    sides = ("position_positive", "position_negative", "orientation_positive", "orientation_negative")
     return kind(
         force_R=orientation(made.force_orientation),
         force_position=xyz(made.force_position),
         torque_R=orientation(made.torque_orientation),
-        **{side: _gains(getattr(made, side)) for side in sides},
+        **{side: _gains(getattr(made, side)) for side in SIDES},
         **stamp,
     )
+
+
+def _from_array(made: Any, kind: Any, stamp: Any) -> Any:
+    values = numbers(made.data)
+    if issubclass(kind, m.Matrix):
+        rows, columns = (dimension.size for dimension in made.layout.dim)
+        values = values.reshape(rows, columns)
+    return kind(values=values)
+
+
+def _from_statistics(made: Any, kind: Any, stamp: Any) -> Any:
+    names = [field.name for field in fields(kind) if field.name not in ("stamp", "frame_id")]
+    return kind(**{name: getattr(made, name) for name in names}, **stamp)
 
 
 _FROM_ROS: dict[str, Callable[[Any, Any, Any], Any]] = {
@@ -197,12 +239,20 @@ _FROM_ROS: dict[str, Callable[[Any, Any, Any], Any]] = {
         vector=six(made.wrench.force, made.wrench.torque), **stamp
     ),
     "geometry_msgs/Quaternion": lambda made, kind, stamp: kind(R=orientation(made)),
-    "std_msgs/Float64MultiArray": lambda made, kind, stamp: kind(values=numbers(made.data)),
+    "geometry_msgs/TwistStamped": lambda made, kind, stamp: kind(
+        vector=six(made.twist.linear, made.twist.angular), **stamp
+    ),
+    "geometry_msgs/QuaternionStamped": lambda made, kind, stamp: kind(R=orientation(made.quaternion), **stamp),
+    "std_msgs/Float64MultiArray": _from_array,
     "std_msgs/Bool": lambda made, kind, stamp: kind(value=bool(made.data)),
     "std_msgs/Float64": lambda made, kind, stamp: kind(value=float(made.data)),
     "std_msgs/String": lambda made, kind, stamp: kind(value=str(made.data)),
     "std_msgs/Empty": lambda made, kind, stamp: kind(),
     "crtk_msgs/StringStamped": lambda made, kind, stamp: kind(value=str(made.string), **stamp),
+    "crtk_msgs/OperatingState": lambda made, kind, stamp: kind(
+        state=str(made.state), is_homed=bool(made.is_homed), is_busy=bool(made.is_busy), **stamp
+    ),
+    "cisst_msgs/IntervalStatistics": _from_statistics,
     "crtk_msgs/CartesianState": _from_cartesian_state,
     "crtk_msgs/CartesianImpedance": _from_impedance,
 }

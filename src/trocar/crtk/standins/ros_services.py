@@ -1,11 +1,14 @@
-"""Services of the bus as services of ROS, by the name of the ROS type."""
+"""Services of the bus as services of ROS and the reverse, by the name of the ROS type."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from trocar.crtk.standins.ros_conversion import pose_of, set_pose, to_ros
+import numpy as np
+
+from trocar.crtk.messages import KinematicsResult, OperatingState
+from trocar.crtk.standins.ros_conversion import from_ros, pose_of, set_pose, to_ros
 from trocar.crtk.standins.ros_messages import MESSAGES
 
 Call = Callable[..., Any]
@@ -41,4 +44,30 @@ _ANSWERS: dict[str, Callable[[Call, Any, Any], Any]] = {
         output=[float(x) for x in call(request.input)]
     ),
     "std_srvs/Trigger": lambda call, request, response: response(success=True, message=str(call())),
+}
+
+
+def ask(service: Call, ros_type: str, request: Any, arguments: tuple[Any, ...]) -> Any:
+    """Result, as the bus would give it, of a service of ROS.
+
+    Args:
+        service: takes a request and returns the response. request: an empty one. arguments: as of the bus.
+    """
+    if ros_type == "crtk_msgs/QueryInverseKinematics":
+        jp, cp = arguments
+        set_pose(request.cp, np.asarray(cp))
+        request.jp = [float(x) for x in jp]
+    elif arguments:
+        setattr(request, request.__slots__[0], [float(x) for x in arguments[0]])
+    return _RESULTS[ros_type](service(request))
+
+
+_RESULTS: dict[str, Callable[[Any], Any]] = {
+    "crtk_msgs/QueryForwardKinematics": lambda found: KinematicsResult(pose_of(found.cp), found.result, found.message),
+    "crtk_msgs/QueryInverseKinematics": lambda found: KinematicsResult(np.array(found.jp), found.result, found.message),
+    "crtk_msgs/TriggerOperatingState": lambda found: from_ros(
+        found.operating_state, "crtk_msgs/OperatingState", OperatingState
+    ),
+    "cisst_msgs/ConvertFloat64Array": lambda found: np.array(found.output),
+    "std_srvs/Trigger": lambda found: found.message,
 }

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import Any, Self
 
 from trocar.crtk.bus import Subscription
@@ -18,6 +17,7 @@ from trocar.crtk.messages import Message, OperatingState, String
 from trocar.crtk.robot import Robot
 from trocar.errors import TrocarError
 from trocar.ros.dds import process
+from trocar.ros.dds.domain import LOOPBACK, check_installed
 from trocar.ros.dds.protocol import (
     Answer,
     Call,
@@ -32,9 +32,8 @@ from trocar.ros.dds.protocol import (
     send,
 )
 from trocar.ros.dds.template import Template
-from trocar.ros.dds.types import NEEDED
 
-LOOPBACK = "lo"
+DISTROS = ("jazzy", "humble")
 START = 60.0  # for the process of cyclonedds to begin [s]
 REPEATED = 1.0  # between two repetitions of operating_state, for readers that do not ask for the last one [s]
 
@@ -62,8 +61,7 @@ class Bridge:
     ) -> None:
         if not (math.isfinite(rate) and 0.0 < rate <= 1500.0):
             raise TrocarError(f"the rate must be above 0 and at most 1500 Hz, got {rate}")
-        if find_spec("cyclonedds") is None or find_spec("rosbags") is None:
-            raise TrocarError(NEEDED)
+        check_installed()
         self._robot, self._bus, self._period = robot, robot.bus, 1.0 / rate
         self._topics = tuple(self._bus.topics.values())
         self._templates = [Template(topic.ros) for topic in self._topics]

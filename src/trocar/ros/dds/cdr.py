@@ -1,7 +1,7 @@
 """CDR, the encoding of messages in DDS, as ROS 2 uses it: plain CDR version 1 behind a header of four bytes.
 
-Byte for byte what rosbags writes; a test compares every type. Numbers are aligned to their size, counted from behind the
-header. Decoding trusts nothing: lengths are compared with the bytes that are left before anything is made of them.
+Byte for byte what rosbags writes; a test compares every type. Numbers are aligned to their size, counted from behind
+the header. Decoding trusts nothing: lengths are compared with the bytes that are left before anything is made of them.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def encode(message: Any, name: str, prefix: bytes = b"") -> bytes:
 
 
 def decode(data: bytes, name: str, prefix: int = 0) -> Any:
-    """The message in the bytes of a sample, as an object of `types.message_class`; the first `prefix` bytes are skipped.
+    """The message in the bytes of a sample, as an object of `types.message_class`.
 
-    Sequences of numbers are arrays of numpy.
+    Sequences of numbers are arrays of numpy. The first `prefix` bytes are skipped.
 
     Raises:
         TrocarError: the bytes are not a message of this type.

@@ -1,4 +1,4 @@
-"""Announcement of a node to ROS 2: the topic ros_discovery_info, of which `ros2 node list` and `ros2 node info` are made."""
+"""Announcement of a node to ROS 2 on the topic ros_discovery_info, which `ros2 node list` reads."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 import time
@@ -14,9 +15,8 @@ from cyclonedds.core import DDSException
 
 from trocar.crtk.interface import Direction, Topic
 from trocar.crtk.messages import Empty, Message
-from trocar.crtk.standins.ros_conversion import from_ros
 from trocar.errors import TrocarError
-from trocar.ros.dds.cdr import decode
+from trocar.ros.dds.commands import ABSOLUTE, EFFORTS, MOTIONS, decoded, device_of
 from trocar.ros.dds.graph import announce
 from trocar.ros.dds.participant import Participant, taken
 from trocar.ros.dds.protocol import (
@@ -43,10 +43,6 @@ THREADS = 4  # for calls of services
 WINDOW = 0.1  # over which commands are counted [s]
 MOST_COMMANDS = 800  # within a window; who sends more waits, and old samples are dropped
 MOST_REFUSALS = 2  # of a topic within a window
-# Commands that replace each other: of several that wait, the last one counts.
-ABSOLUTE = ("servo_jp", "servo_jf", "servo_cp", "servo_cf", "servo_cs", "servo_ci")
-# Commands of a force or torque, which the arm keeps to until it gets another one.
-EFFORTS = ("servo_jf", "servo_cf", "servo_cs", "servo_ci")
 
 
 class Node:
@@ -130,7 +126,8 @@ class Node:
     def _listen(self) -> None:
         while not self._ending:
             for number in self._participant.wait(WATCHED):
-                self._handlers[number]()
+                with contextlib.suppress(DDSException):  # whatever a sample does, the next one must be heard
+                    self._handlers[number]()
             if self._incoming:
                 self._send(Commands(tuple(self._incoming)))
                 self._forwarded += len(self._incoming)
@@ -164,8 +161,8 @@ class Node:
             except TrocarError as error:
                 self._refuse(number, str(error))
             else:
-                if "servo" in topic.name or "move" in topic.name:
-                    self._commanded[_device(topic.name)] = number
+                if MOTIONS.search(topic.name):
+                    self._commanded[device_of(topic.name)] = number
 
     def _refuse(self, number: int, reason: str) -> None:
         count = self._counts[number] = self._counts.get(number, 0) + 1
@@ -174,7 +171,7 @@ class Node:
 
     def _count_writers(self, number: int, reader: Any) -> None:
         """Let an arm hold whose client has gone while it commanded a force."""
-        device = _device(self._topics[number].name)
+        device = device_of(self._topics[number].name)
         if reader.get_subscription_matched_status().current_count == 0 and self._commanded.get(device) == number:
             del self._commanded[device]
             self._incoming.append((self._numbers[f"{device}/hold"], Empty()))
@@ -194,16 +191,3 @@ class Node:
                 send(self._pipe, said)
         except OSError:  # the simulation has ended: so does this process
             self._ending = True
-
-
-def decoded(cdr: bytes, topic: Topic) -> Message:
-    """The message of the bus in a sample of a command.
-
-    Raises:
-        TrocarError: the sample has no valid content.
-    """
-    return from_ros(decode(cdr, topic.ros), topic.ros, topic.message)
-
-
-def _device(topic: str) -> str:
-    return topic.partition("/")[0]

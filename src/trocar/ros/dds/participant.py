@@ -1,72 +1,34 @@
-"""A participant of a DDS domain: configuration, endpoints, and a wait for whatever happens at any of them."""
+"""A participant of a DDS domain: its endpoints, and a wait for whatever happens at any of them."""
 
 from __future__ import annotations
 
 import ctypes
-import ipaddress
-import socket
+import functools
 from typing import Any, Self
 
-from trocar.errors import TrocarError, check_known
-from trocar.ros.dds.types import NEEDED
+from cyclonedds.core import DDSException, DDSStatus, InstanceState, ReadCondition, SampleState, ViewState, WaitSet
+from cyclonedds.domain import Domain, DomainParticipant
+from cyclonedds.internal import DDS
+from cyclonedds.pub import DataWriter
+from cyclonedds.qos import Policy, Qos
+from cyclonedds.sub import DataReader
+from cyclonedds.topic import Topic
 
-try:
-    from cyclonedds.core import DDSException, DDSStatus, InstanceState, ReadCondition, SampleState, ViewState, WaitSet
-    from cyclonedds.domain import Domain, DomainParticipant
-    from cyclonedds.internal import DDS
-    from cyclonedds.pub import DataWriter
-    from cyclonedds.qos import Policy, Qos
-    from cyclonedds.sub import DataReader
-    from cyclonedds.topic import Topic
-except ImportError as error:
-    raise TrocarError(NEEDED) from error
-
+from trocar.errors import TrocarError
+from trocar.ros.dds.domain import LOOPBACK, check_domain, configuration
 from trocar.ros.dds.samples import sample_class
 
-LOOPBACK = "lo"
-LAST_DOMAIN = 101  # the ports of higher domains are in the range that Linux gives to other programs
-MOST_PARTICIPANTS = 32  # that find each other without multicast, as in rmw_cyclonedds
 ANYTHING = ViewState.Any | InstanceState.Any | SampleState.Any
 MOST_TAKEN = 100  # samples at once
 
 
-def check_domain(domain: int) -> None:
-    if not 0 <= domain <= LAST_DOMAIN:
-        raise TrocarError(f"a ROS domain is a number from 0 to {LAST_DOMAIN}, got {domain}")
-
-
-def configuration(interface: str) -> str:
-    """Configuration of cyclonedds for one network interface, by name or IP address.
-
-    On the loopback interface there is no multicast: participants are found by their ports, as rmw_cyclonedds does with
-    ROS_LOCALHOST_ONLY=1 or ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST.
-    """
-    try:
-        address = ipaddress.ip_address(interface)
-        chosen, local = f'address="{address}"', address.is_loopback
-    except ValueError:
-        check_known("network interface", [name for _, name in socket.if_nameindex()], interface)
-        chosen, local = f'name="{interface}"', interface == LOOPBACK
-    discovery = (
-        f"<Discovery><ParticipantIndex>auto</ParticipantIndex>"
-        f"<MaxAutoParticipantIndex>{MOST_PARTICIPANTS}</MaxAutoParticipantIndex>"
-        f'<Peers><Peer Address="127.0.0.1"/></Peers></Discovery>'
-        if local
-        else ""
-    )
-    return (
-        f'<CycloneDDS><Domain Id="any"><General><Interfaces><NetworkInterface {chosen}/></Interfaces></General>'
-        f"{discovery}</Domain></CycloneDDS>"
-    )
-
-
 class Participant:
-    """One participant; one of a domain at a time in a process."""
+    """One participant; all of a process in one domain use the same interface."""
 
     def __init__(self, domain: int, interface: str = LOOPBACK) -> None:
         check_domain(domain)
         try:
-            self._domain = Domain(domain, configuration(interface))
+            _joined(domain, configuration(interface))
             self.entity = DomainParticipant(domain, qos=Qos(Policy.Userdata(b"enclave=/;")))
         except DDSException as error:
             raise TrocarError(f"cyclonedds cannot join domain {domain} on {interface}: {error}") from error
@@ -119,13 +81,23 @@ class Participant:
 
     def close(self) -> None:
         """Delete the participant and all its endpoints."""
-        _delete(self._domain._ref)
+        self.delete(self.entity)
+
+    def delete(self, entity: Any) -> None:
+        """Delete an endpoint now; the binding would wait for the garbage collector."""
+        _delete(entity._ref)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:
         self.close()
+
+
+@functools.cache
+def _joined(domain: int, settings: str) -> Domain:
+    """The domain in this process, which is configured once."""
+    return Domain(domain, settings)
 
 
 def taken(reader: DataReader[Any]) -> list[Any]:

@@ -67,7 +67,9 @@ def _kind(kind: str) -> Any:
     if kind in PRIMITIVES:
         return getattr(idl, kind)
     if kind == "time":
-        made = make_idl_struct("Time", "builtin_interfaces::msg::dds_::Time_", {"sec": idl.int32, "nanosec": idl.uint32})
+        made = make_idl_struct(
+            "Time", "builtin_interfaces::msg::dds_::Time_", {"sec": idl.int32, "nanosec": idl.uint32}
+        )
     else:
         made = make_idl_struct(kind.partition("@")[0].rpartition("/")[2], dds_name(kind), _members(kind))
     made.__idl_annotations__["extensibility"] = "final"

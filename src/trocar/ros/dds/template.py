@@ -1,4 +1,4 @@
-"""Packed templates: the encoding of a message that is sent again and again, in which only the changing bytes are replaced.
+"""Packed templates: bytes of a message that is sent again and again, in which only the changing ones are replaced.
 
 Names, frames and lengths of a state topic hardly ever change; its stamp and its numbers always do.
 """

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from trocar.crtk.standins.ros_messages import MESSAGES, SERVICES
-from trocar.errors import TrocarError, check_known
+from trocar.errors import check_known
 
-NEEDED = "ROS 2 needs cyclonedds and rosbags: pip install 'trocar[ros2]' (cyclonedds has wheels for CPython 3.10 to 3.13)"
 UNUSED = "structure_needs_at_least_one_member"
 PRIMITIVES = {
     "bool": "?",
@@ -173,10 +172,8 @@ def definition(name: str) -> str:
 @functools.cache
 def type_store() -> Any:
     """rosbags' types of ROS 2 Jazzy, with those of the interface that ROS does not have."""
-    try:
-        from rosbags.typesys import Stores, get_types_from_msg, get_typestore
-    except ImportError as error:
-        raise TrocarError(NEEDED) from error
+    from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
     store = get_typestore(Stores.ROS2_JAZZY)
     for name in _CLASSES:
         if name.startswith(("crtk_msgs/", "cisst_msgs/")) or name.endswith(("_Request", "_Response")):

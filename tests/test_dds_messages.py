@@ -1,6 +1,5 @@
 """Messages of ROS 2: bytes, names and hashes, compared with rosbags."""
 
-
 import dataclasses
 
 import numpy as np

@@ -155,7 +155,7 @@ class Client:
         return line.last
 
     def subscribe(self, name: str, callback: Callback) -> Subscription:
-        """Call back with every message of a topic, beginning with the last one; of an event, with those that are kept."""
+        """Call back with every message of a topic, beginning with the last one, or with all that are kept of an event."""
         if name in self.topics and self.topics[name].direction is Direction.event:
             late = self._open(name, callback)  # a reader of its own is what a late subscriber has
             return Subscription(lambda: self._close(late))
@@ -268,28 +268,32 @@ def _endpoints(participant: Participant) -> tuple[dict[str, Topic], dict[str, st
                     kept = sample.qos[Policy.Durability] is not Policy.Durability.Volatile
                     written[sample.topic_name] = ros_name(sample.type_name), kept
         time.sleep(10 * REST)
-    topics = {}
-    for name, (ros, kept) in written.items():
-        _add(topics, name, ros, Direction.event if kept else Direction.state)
-    for name, ros in read.items():
-        _add(topics, name, ros, Direction.command)
+    names = [name for name in {**written, **read} if name.startswith("rt/")]
+    topics = [topic for name in names if (topic := _topic(name, written.get(name), read.get(name)))]
     asked = {name: ros for name, ros in read.items() if name.startswith("rq/")}
     services = {
         name.removeprefix("rq/").removesuffix("Request"): ros.removesuffix("_Request")
         for name, ros in asked.items()
         if reply_name(name.removeprefix("rq/").removesuffix("Request")) in written
     }
-    return topics, services
+    return {topic.name: topic for topic in topics}, services
 
 
-def _add(topics: dict[str, Topic], dds: str, ros: str, direction: Direction) -> None:
-    if not dds.startswith("rt/") or ros not in _BY_TYPE:
-        return
+def _topic(dds: str, written: tuple[str, bool] | None, read: str | None) -> Topic | None:
+    """A topic as on a bus; None if the interface has no such type.
+
+    Clients write commands and read states: where a topic is both written and read, the table says which end is the
+    robot's.
+    """
+    ros = written[0] if written else read or ""
     name = dds.removeprefix("rt/")
-    if direction is Direction.command and name in topics:
-        return  # somebody else reads what the robot writes
-    listed = _BY_NAME.get((name.partition("/")[2], ros), _BY_TYPE[ros])
-    topics[name] = Topic(name, listed.message, direction, ros)
+    listed = _BY_NAME.get((name.partition("/")[2], ros))
+    command = read and (not written or (listed is not None and listed.direction is Direction.command))
+    if ros not in _BY_TYPE:
+        return None
+    kept = written is not None and written[1]
+    direction = Direction.command if command else Direction.event if kept else Direction.state
+    return Topic(name, (listed or _BY_TYPE[ros]).message, direction, ros)
 
 
 def arms(topics: Mapping[str, Topic]) -> dict[str, str]:

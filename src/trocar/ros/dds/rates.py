@@ -68,7 +68,11 @@ def dds_figures(
         if len(names) < arms:
             raise TrocarError(f"the scene {scene} has {len(names)} arms, {arms} are wanted")
         found: dict[str, float] = {"dds_arms": arms, "dds_rate_hz": rate, "dds_load_1min": os.getloadavg()[0]}
-        with Bridge(robot, rate=rate, domain=domain), _Process(_echo, domain, len(names)), _Process(_client, domain) as ask:
+        with (
+            Bridge(robot, rate=rate, domain=domain),
+            _Process(_echo, domain, len(names)),
+            _Process(_client, domain) as ask,
+        ):
             time.sleep(FOUND)
             parts: dict[str, Callable[[], Trips | None]] = {
                 "idle": lambda: time.sleep(seconds),

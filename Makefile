@@ -19,7 +19,7 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo readme test fuzz soak gpu clean venv apt-demo apt-test
+.PHONY: help demo readme test fuzz soak gpu check-dds clean venv apt-demo apt-test
 
 help:
 	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
@@ -28,6 +28,7 @@ help:
 	@echo 'make fuzz    set up, then send ROUNDS (default: 20000) random commands and messages, new ones in every run'
 	@echo 'make soak    run arms and cart for HOURS (default: 24) of simulated time, in pieces; report in build/soak'
 	@echo 'make gpu     test and time the CUDA backend of trocar.batch (needs an NVIDIA GPU)'
+	@echo 'make check-dds  exchange messages with a client on Fast DDS, another vendor of DDS (apt/dds.txt)'
 	@echo 'make clean   remove .venv, caches and results'
 
 demo: apt-demo $(DEMO_STAMP)
@@ -63,6 +64,11 @@ gpu: $(TEST_STAMP)
 	@$(INSTALL) -e '.[batch]'
 	$(BIN)/python -m pytest -q -rs tests/test_batch_cuda.py
 	$(BIN)/trocar bench batch --gpu
+
+# Skipped, with the reason, where Fast DDS is not installed.
+check-dds: $(TEST_STAMP)
+	@sh apt/install.sh apt/dds.txt
+	TROCAR_CHECK_DDS=1 $(BIN)/python -m pytest -q -rs tests/test_dds_vendors.py
 
 $(DEMO_STAMP): pyproject.toml | venv
 	@echo 'Installing trocar into $(VENV) (the first time takes a few minutes)'

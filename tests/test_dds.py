@@ -2,8 +2,10 @@
 
 import itertools
 import json
+import multiprocessing
 import os
 import socket
+import threading
 import time
 
 import numpy as np
@@ -22,7 +24,7 @@ pytest.importorskip("cyclonedds")
 from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsPublication, BuiltinTopicDcpsSubscription
 from cyclonedds.qos import Policy
 
-from trocar.ros.dds import graph, types
+from trocar.ros.dds import graph, rates, types
 from trocar.ros.dds.bridge import Bridge
 from trocar.ros.dds.cdr import decode, encode
 from trocar.ros.dds.client import Client
@@ -231,6 +233,21 @@ def test_crtk_check_passes_over_ros_2(robot, tmp_path):
     assert {result["check"]: result["reason"] for result in results if result["status"] == "failed"} == {}
     assert ran.exit_code == 0
     assert {"topics", "services", "latching", "forward"} <= {r["check"] for r in results if r["status"] == "passed"}
+
+
+def test_the_bench_finds_commands_again_in_the_states_of_the_robot_and_of_the_echo(robot):
+    pipe, other = multiprocessing.Pipe()
+    echoing = threading.Thread(target=rates.echo, args=(other, DOMAIN, 1))
+    echoing.start()
+    pipe.recv()
+    for lines in (rates.echo_lines(1), rates.arm_lines(robot, ["PSM1"])):
+        trips = rates.measured(DOMAIN, lines, 50.0, 0.5)
+        found = rates.figures("part", trips, 50.0)
+        assert 0 < found["part_us"] <= found["part_p99_us"]
+        assert len(trips.round_trips) > 5
+        assert 0 <= found["part_late_percent"] <= 100
+    pipe.close()
+    echoing.join()
 
 
 def test_a_domain_without_a_robot_is_said():

@@ -1,4 +1,4 @@
-"""The served robot and a client of another vendor: Debian's Fast DDS. Compiles for a while: run it by `make check-dds`."""
+"""The served robot and a client of another vendor, Debian's Fast DDS. It is compiled first: see `make check-dds`."""
 
 import json
 import os

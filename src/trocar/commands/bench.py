@@ -16,8 +16,9 @@ def bench(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="[batch|crtk]",
-            help="batch: only the generated steps of many arms. crtk: only the dVRK under its controllers.",
+            metavar="[batch|crtk|dds]",
+            help="batch: only the generated steps of many arms. crtk: only the dVRK under its controllers. "
+            "dds: only the dVRK in ROS 2.",
             show_default=False,
         ),
     ] = "",
@@ -40,12 +41,15 @@ def bench(
 
     [bold]trocar bench crtk[/bold] runs a Classic dVRK of six arms under its 1500 Hz controllers: its real-time factor
     while the arms hold and move, and the share of late cycles in real time beside that of a loop that does nothing.
+
+    [bold]trocar bench dds[/bold] serves that dVRK in ROS 2 and sends commands to four arms at 1000 Hz: the time until
+    each is seen in the arm's state, and the share of states that come late, beside those of a bare echo.
     """
     from trocar.bench import batch_figures, crtk_figures, figures, scene_figures, step_figures
     from trocar.files import check_writable, write_json
 
     if what:
-        check_known("figures of bench:", ("batch", "crtk"), what)
+        check_known("figures of bench:", ("batch", "crtk", "dds"), what)
     if gpu and what != "batch":
         raise TrocarError("--gpu goes with batch: trocar bench batch --gpu")
     check_writable(json_file)
@@ -55,6 +59,10 @@ def bench(
             progress(1.0)
         elif what == "crtk":
             found = crtk_figures(rounds=rounds, progress=progress)
+        elif what == "dds":
+            from trocar.ros.dds.rates import dds_figures
+
+            found = dds_figures(progress=progress)
         else:
             found = figures(rounds=rounds, progress=progress)
             for arm in ("ECM", "MTMR"):

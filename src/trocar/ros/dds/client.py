@@ -155,7 +155,7 @@ class Client:
         return line.last
 
     def subscribe(self, name: str, callback: Callback) -> Subscription:
-        """Call back with every message of a topic, beginning with the last one, or with all that are kept of an event."""
+        """Call back with every message of a topic, beginning with the last one, or with all kept ones of an event."""
         if name in self.topics and self.topics[name].direction is Direction.event:
             late = self._open(name, callback)  # a reader of its own is what a late subscriber has
             return Subscription(lambda: self._close(late))

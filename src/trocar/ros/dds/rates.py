@@ -21,6 +21,7 @@ from trocar.crtk.interface import Direction
 from trocar.crtk.messages import JointState
 from trocar.errors import TrocarError
 from trocar.ros.dds.bridge import Bridge
+from trocar.ros.dds.domain import check_installed
 
 JOINTS = "sensor_msgs/JointState"
 SWING = 1e-3  # of the first joint of every arm [rad]
@@ -63,50 +64,52 @@ def dds_figures(
     `dds_loop_..._late_percent` is the share of control cycles of 1/1500 s that begin more than a period late, while
     nothing is sent, during the echo and while the robot is served.
     """
+    check_installed()
     with Robot(scene, speed="real", start="ready") as robot:
         names = list(robot.controllers)[:arms]
         if len(names) < arms:
             raise TrocarError(f"the scene {scene} has {len(names)} arms, {arms} are wanted")
-        found: dict[str, float] = {"dds_arms": arms, "dds_rate_hz": rate, "dds_load_1min": os.getloadavg()[0]}
+        found: dict[str, float] = {"arms": arms, "rate_hz": rate, "load_1min": os.getloadavg()[0]}
         with (
             Bridge(robot, rate=rate, domain=domain),
-            _Process(_echo, domain, len(names)),
-            _Process(_client, domain) as ask,
+            _Process(echo, domain, len(names)),
+            _Process(client, domain) as ask,
         ):
             time.sleep(FOUND)
             parts: dict[str, Callable[[], Trips | None]] = {
                 "idle": lambda: time.sleep(seconds),
-                "echo": lambda: ask(_echo_lines(len(names)), rate, seconds),
-                "served": lambda: ask(_arm_lines(robot, names), rate, seconds),
+                "echo": lambda: ask(echo_lines(len(names)), rate, seconds),
+                "served": lambda: ask(arm_lines(robot, names), rate, seconds),
             }
             for number, (part, run) in enumerate(parts.items(), 1):
                 cycles, late, begin = robot.pace.cycles, robot.pace.late, time.perf_counter()
                 trips = run()
                 done = robot.pace.cycles - cycles
-                found[f"dds_loop_{part}_hz"] = done / (time.perf_counter() - begin)
-                found[f"dds_loop_{part}_late_percent"] = 100.0 * (robot.pace.late - late) / done
-                found |= {} if trips is None else _figures(part, trips, rate)
+                found[f"loop_{part}_hz"] = done / (time.perf_counter() - begin)
+                found[f"loop_{part}_late_percent"] = 100.0 * (robot.pace.late - late) / max(done, 1)
+                found |= {} if trips is None else figures(part, trips, rate)
                 progress(number / len(parts))
-    return found
+    found["late_above_echo_percentage_points"] = found["served_late_percent"] - found["echo_late_percent"]
+    return {f"dds_{name}": value for name, value in found.items()}
 
 
-def _figures(part: str, trips: Trips, rate: float) -> dict[str, float]:
+def figures(part: str, trips: Trips, rate: float) -> dict[str, float]:
     times, gaps = np.array(trips.round_trips), np.array(trips.gaps)
     if not len(times) or not len(gaps):
         raise TrocarError(f"no answer came in the part {part}")
     return {
-        f"dds_{part}_us": 1e6 * float(np.median(times)),
-        f"dds_{part}_p99_us": 1e6 * float(np.percentile(times, 99)),
-        f"dds_{part}_late_percent": 100.0 * float(np.mean(gaps > LATE / rate)),
-        f"dds_{part}_received_hz": 1.0 / float(np.mean(gaps)),
+        f"{part}_us": 1e6 * float(np.median(times)),
+        f"{part}_p99_us": 1e6 * float(np.percentile(times, 99)),
+        f"{part}_late_percent": 100.0 * float(np.mean(gaps > LATE / rate)),
+        f"{part}_received_hz": 1.0 / float(np.mean(gaps)),
     }
 
 
-def _echo_lines(count: int) -> list[Line]:
+def echo_lines(count: int) -> list[Line]:
     return [Line(f"echo{n}/there", f"echo{n}/back", (0.0,) * 6) for n in range(count)]
 
 
-def _arm_lines(robot: Robot, arms: Sequence[str]) -> list[Line]:
+def arm_lines(robot: Robot, arms: Sequence[str]) -> list[Line]:
     lines = []
     for arm in arms:
         setpoint = robot.bus.read(f"{arm}/setpoint_js")
@@ -143,7 +146,7 @@ class _Process:
             self._process.join()
 
 
-def _echo(pipe: Connection, domain: int, count: int) -> None:
+def echo(pipe: Connection, domain: int, count: int) -> None:
     """Return every sample of the lines as it is, until the pipe is closed."""
     from trocar.ros.dds.participant import Participant, taken
     from trocar.ros.dds.qos import topic_qos
@@ -151,7 +154,7 @@ def _echo(pipe: Connection, domain: int, count: int) -> None:
 
     with Participant(domain) as participant:
         pairs = []
-        for line in _echo_lines(count):
+        for line in echo_lines(count):
             reader = participant.reader(topic_name(line.command), JOINTS, topic_qos(JOINTS, Direction.command))
             pairs.append(
                 (reader, participant.writer(topic_name(line.state), JOINTS, topic_qos(JOINTS, Direction.state)))
@@ -165,7 +168,7 @@ def _echo(pipe: Connection, domain: int, count: int) -> None:
                     writer.write(sample)
 
 
-def _client(pipe: Connection, domain: int) -> None:
+def client(pipe: Connection, domain: int) -> None:
     """Measure every list of lines that comes through the pipe, until it is closed."""
     pipe.send(None)
     while True:
@@ -173,10 +176,10 @@ def _client(pipe: Connection, domain: int) -> None:
             lines, rate, seconds = pipe.recv()
         except (EOFError, OSError):
             return
-        pipe.send(_measured(domain, lines, rate, seconds))
+        pipe.send(measured(domain, lines, rate, seconds))
 
 
-def _measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) -> Trips:
+def measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) -> Trips:
     """Send commands at a rate for a time, and receive states between."""
     from trocar.ros.dds.cdr import decode
     from trocar.ros.dds.participant import Participant, taken

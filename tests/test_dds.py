@@ -32,6 +32,7 @@ from trocar.ros.dds.participant import Participant, taken
 from trocar.ros.dds.qos import discovery_qos, topic_qos
 from trocar.ros.dds.samples import sample_class
 from trocar.ros.dds.services import user_data
+from trocar.ros.dds.sockets import domain_sockets
 
 pytestmark = pytest.mark.xdist_group("dds")
 SCENE = os.path.join(os.path.dirname(__file__), "run_scripts", "psm1.toml")
@@ -256,7 +257,13 @@ def test_a_domain_without_a_robot_is_said():
     assert "no arm was found in domain 99 on lo" in ran.stderr
 
 
-def test_other_machines_are_not_reached_by_default():
+def test_sockets_hear_this_machine_only_by_default(participant):
+    found = [s.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).strip(b"\0") for s in domain_sockets(DOMAIN)]
+    assert len(found) >= 2
+    assert set(found) == {b"lo"}
+
+
+def test_other_machines_are_not_announced_to_by_default():
     assert 'name="lo"' in configuration("lo")
     assert 'address="127.0.0.1"' in configuration("127.0.0.1")
     assert "Peer" not in configuration("192.0.2.9")

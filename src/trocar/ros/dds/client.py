@@ -46,10 +46,11 @@ Callback = Callable[[Message], None]
 
 
 class _Line:
-    """One topic that is read: its reader, the last message, and callbacks for all."""
+    """One topic that is read: its reader, when it was opened, the last message, and callbacks for all."""
 
     def __init__(self, topic: Topic, reader: Any) -> None:
         self.topic, self.reader = topic, reader
+        self.opened = time.monotonic()
         self.last: Message | None = None
         self.callbacks: list[Callback] = []
 
@@ -147,12 +148,20 @@ class Client:
         self._writers[name].write(sample_class(topic.ros)(encode(to_ros(message, topic.ros), topic.ros)))
 
     def read(self, name: str) -> Message | None:
-        """The last message of a topic; None if there was none within two seconds of the first reading."""
-        line = self._lines.get(name)
-        if line is None:
-            line = self._lines[name] = self._open(name)
-        self.wait_for(lambda: line.last is not None, FIRST)
+        """The last message of a topic; None if there was none so far, after two seconds at the earliest."""
+        check_known("topic", self.topics, name)
+        if name not in self._lines:
+            for topic in self._opened_with(name):
+                self._lines[topic] = self._open(topic)
+        line = self._lines[name]
+        self.wait_for(lambda: line.last is not None, line.opened + FIRST - time.monotonic())
         return line.last
+
+    def _opened_with(self, name: str) -> list[str]:
+        """Topics to open with another one: all events of a device, so that they are waited for together."""
+        events = [topic.name for topic in self.topics.values() if topic.direction is Direction.event]
+        device = name.partition("/")[0]
+        return [event for event in events if event.partition("/")[0] == device] if name in events else [name]
 
     def subscribe(self, name: str, callback: Callback) -> Subscription:
         """Call back with every message of a topic, beginning with the last one, or with all kept ones of an event."""

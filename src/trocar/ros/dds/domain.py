@@ -40,6 +40,14 @@ def chosen_domain(domain: int | None) -> int:
     return domain
 
 
+def is_loopback(interface: str) -> bool:
+    """True if an interface, by name or IP address, reaches this machine only."""
+    try:
+        return ipaddress.ip_address(interface).is_loopback
+    except ValueError:
+        return interface == LOOPBACK
+
+
 def configuration(interface: str) -> str:
     """Configuration of cyclonedds for one network interface, by name or IP address.
 
@@ -47,16 +55,15 @@ def configuration(interface: str) -> str:
     ROS_LOCALHOST_ONLY=1 or ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST.
     """
     try:
-        address = ipaddress.ip_address(interface)
-        chosen, local = f'address="{address}"', address.is_loopback
+        chosen = f'address="{ipaddress.ip_address(interface)}"'
     except ValueError:
         check_known("network interface", [name for _, name in socket.if_nameindex()], interface)
-        chosen, local = f'name="{interface}"', interface == LOOPBACK
+        chosen = f'name="{interface}"'
     discovery = (
         f"<Discovery><ParticipantIndex>auto</ParticipantIndex>"
         f"<MaxAutoParticipantIndex>{MOST_PARTICIPANTS}</MaxAutoParticipantIndex>"
         f'<Peers><Peer Address="127.0.0.1"/></Peers></Discovery>'
-        if local
+        if is_loopback(interface)
         else ""
     )
     return (

@@ -15,8 +15,9 @@ from cyclonedds.sub import DataReader
 from cyclonedds.topic import Topic
 
 from trocar.errors import TrocarError
-from trocar.ros.dds.domain import LOOPBACK, check_domain, configuration
+from trocar.ros.dds.domain import LOOPBACK, check_domain, configuration, is_loopback
 from trocar.ros.dds.samples import sample_class
+from trocar.ros.dds.sockets import bind_to_loopback
 
 ANYTHING = ViewState.Any | InstanceState.Any | SampleState.Any
 MOST_TAKEN = 100  # samples at once
@@ -32,6 +33,8 @@ class Participant:
             self.entity = DomainParticipant(domain, qos=Qos(Policy.Userdata(b"enclave=/;")))
         except DDSException as error:
             raise TrocarError(f"cyclonedds cannot join domain {domain} on {interface}: {error}") from error
+        if is_loopback(interface):
+            bind_to_loopback(domain)
         self._waiting = WaitSet(self.entity)
         self._conditions: list[Any] = []
         self._topics: dict[str, Topic[Any]] = {}

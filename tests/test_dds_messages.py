@@ -33,8 +33,8 @@ def random_message(name, rng):
 
 
 def random_value(field, rng):
-    if field.count is not None:
-        length = field.count or int(rng.integers(0, 8))
+    if field.length is not None:
+        length = field.length or int(rng.integers(0, 8))
         if field.kind in types.PRIMITIVES:
             return np.array([random_one(field.kind, rng) for _ in range(length)], types.PRIMITIVES[field.kind])
         return [random_one(field.kind, rng) for _ in range(length)]
@@ -65,7 +65,7 @@ def in_rosbags(message, name):
         if field.kind == "time":
             value = store.types["builtin_interfaces/msg/Time"](sec=value.secs, nanosec=value.nsecs)
         elif field.kind not in types.PRIMITIVES and field.kind != "string":
-            one = field.count is None
+            one = field.length is None
             value = in_rosbags(value, field.kind) if one else [in_rosbags(x, field.kind) for x in value]
         values[field.name] = value
     return store.types[types.bag_name(name)](**values)
@@ -78,9 +78,9 @@ def same(a, b, name):
             continue
         x, y = getattr(a, field.name), getattr(b, field.name)
         nested = field.kind not in types.PRIMITIVES and field.kind not in ("string", "time")
-        if field.count is not None and not nested:
+        if field.length is not None and not nested:
             assert list(x) == list(y)
-        elif field.count is not None:
+        elif field.length is not None:
             assert len(x) == len(y)
             for one, other in zip(x, y, strict=True):
                 same(one, other, field.kind)

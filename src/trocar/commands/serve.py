@@ -52,7 +52,7 @@ def serve(
     or --interface says otherwise.
     """
     if ros1 == ros2:
-        raise TrocarError("choose one interface: --ros1 or --ros2")
+        raise TrocarError("choose an interface: --ros1 or --ros2")
     check_known("start", STARTS, start)
     check_positive(rate=rate)
     try:

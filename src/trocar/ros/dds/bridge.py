@@ -189,7 +189,13 @@ class Bridge:
                     continue
                 self._sent[number] = message.stamp
                 new.append((number, message, self._by_wall_clock(number, message)))
-        return Samples(tuple((number, self._templates[number].pack(message, stamp)) for number, message, stamp in new))
+        return self._packed(new)
+
+    def _packed(self, messages: Iterable[tuple[int, Message, int]]) -> Samples:
+        """Bytes of messages by topic, with their stamps."""
+        return Samples(
+            tuple((number, self._templates[number].pack(message, stamp)) for number, message, stamp in messages)
+        )
 
     def _last_samples(self, number: int, event: Message) -> Samples:
         """Samples to send before an event: a client that sees the end of a motion must find the arm at its end."""
@@ -207,7 +213,7 @@ class Bridge:
                 if message is not None:
                     self._stamps[number] += 1
                     found.append((number, message, self._stamps[number]))
-        return Samples(tuple((number, self._templates[number].pack(*rest)) for number, *rest in found))
+        return self._packed(found)
 
     # -- from DDS ------------------------------------------------------------------------------------------------------
 

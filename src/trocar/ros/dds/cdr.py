@@ -112,14 +112,14 @@ def _reader(name: str) -> Read:
 
 
 def _write_field(field: Field) -> Write:
-    if field.count is None:
+    if field.length is None:
         return _write_one(field.kind)
     if field.kind in PRIMITIVES:
         return _write_numbers(field)
     one, name = _write_one(field.kind), field.name
 
     def write(out: bytearray, values: Any) -> None:
-        _write_count(out, len(values), field.count, name)
+        _write_count(out, len(values), field.length, name)
         for value in values:
             one(out, value)
 
@@ -127,11 +127,11 @@ def _write_field(field: Field) -> Write:
 
 
 def _read_field(field: Field) -> Read:
-    if field.count is None:
+    if field.length is None:
         return _read_one(field.kind)
     if field.kind in PRIMITIVES:
         return _read_numbers(field)
-    one, fixed = _read_one(field.kind), field.count
+    one, fixed = _read_one(field.kind), field.length
     return lambda source: [one(source) for _ in range(fixed or source.count(1))]
 
 
@@ -208,7 +208,7 @@ def _read_time(source: Bytes) -> Time:
 
 
 def _write_numbers(field: Field) -> Write:
-    kind, fixed = np.dtype("<" + PRIMITIVES[field.kind]), field.count
+    kind, fixed = np.dtype("<" + PRIMITIVES[field.kind]), field.length
 
     def write(out: bytearray, values: Any) -> None:
         array = np.frombuffer(values, kind) if isinstance(values, bytes) else np.asarray(values, kind)
@@ -222,7 +222,7 @@ def _write_numbers(field: Field) -> Write:
 
 def _read_numbers(field: Field) -> Read:
     kinds = {order: np.dtype(order + PRIMITIVES[field.kind]) for order in "<>"}
-    size, fixed = kinds["<"].itemsize, field.count
+    size, fixed = kinds["<"].itemsize, field.length
 
     def read(source: Bytes) -> Any:
         count = fixed or source.count(size)

@@ -143,7 +143,7 @@ class Client:
         if name not in self._writers:
             qos = topic_qos(topic.ros, topic.direction)
             writer = self._writers[name] = self._participant.writer(topic_name(name), topic.ros, qos)
-            if not self.wait_for(writer.get_matched_subscriptions, FIRST):
+            if not self.wait_for(lambda: bool(writer.get_matched_subscriptions()), FIRST):
                 raise TrocarError(f"nobody reads {name}")
         self._writers[name].write(sample_class(topic.ros)(encode(to_ros(message, topic.ros), topic.ros)))
 

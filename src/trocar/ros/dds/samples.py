@@ -6,9 +6,9 @@ The classes still describe their fields, so that other participants can check th
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, cast
 
-from cyclonedds.idl import IdlStruct, make_idl_struct
+from cyclonedds.idl import make_idl_struct
 from cyclonedds.idl import types as idl
 
 from trocar.ros.dds.types import PRIMITIVES, Field, dds_name, fields
@@ -19,7 +19,7 @@ _HEADER = {"client": idl.uint64, "number": idl.int64}
 
 
 @functools.cache
-def sample_class(name: str) -> type[IdlStruct]:
+def sample_class(name: str) -> Any:
     """Class of the samples of a message type; `sample_class(name)(cdr)` is a sample, and `sample.cdr` its bytes."""
     made = make_idl_struct(name, dds_name(name), _members(name), dataclassify=False)
     return _of_bytes(made)
@@ -52,10 +52,10 @@ def _members(name: str) -> dict[str, Any]:
 
 
 def _member(field: Field) -> Any:
-    kind = _kind(field.kind)
-    if field.count is None:
+    kind, listed = _kind(field.kind), cast(Any, idl.array if field.length else idl.sequence)
+    if field.length is None:
         return kind
-    return idl.array[kind, field.count] if field.count else idl.sequence[kind]
+    return listed[kind, field.length] if field.length else listed[kind]
 
 
 @functools.cache

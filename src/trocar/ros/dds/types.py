@@ -37,13 +37,13 @@ class Field(NamedTuple):
     """A field of a message.
 
     Attributes:
-        kind: primitive, "string", "time" or the name of a message. count: None for one value, 0 for a sequence of any
-        length, n for an array of n.
+        kind: primitive, "string", "time" or the name of a message. length: None for one value, 0 for a sequence of any
+            length, n for an array of n.
     """
 
     name: str
     kind: str
-    count: int | None = None
+    length: int | None = None
 
 
 @dataclass
@@ -163,9 +163,9 @@ def reply_name(service: str) -> str:
 def definition(name: str) -> str:
     """Text of the .msg file of a type in ROS 2."""
     lines = []
-    for key, kind, count in fields(name):
+    for key, kind, length in fields(name):
         shown = "builtin_interfaces/Time" if kind == "time" else kind
-        lines.append(f"{shown}{'' if count is None else f'[{count or str()}]'} {key}\n")
+        lines.append(f"{shown}{'' if length is None else f'[{length or str()}]'} {key}\n")
     return "".join(lines)
 
 

@@ -13,7 +13,6 @@ from trocar.crtk.standins.ros_messages import MESSAGES
 from trocar.errors import TrocarError
 from trocar.spatial import Array, pose, quaternion, unit
 
-
 # Parts of a Cartesian impedance, named alike on the bus and in ROS.
 SIDES = ("position_positive", "position_negative", "orientation_positive", "orientation_negative")
 GAINS = ("p", "d", "bias", "deadband")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import multiprocessing
 import queue
@@ -180,16 +181,23 @@ class Bridge:
                 return
 
     def _samples(self, numbers: Iterable[int]) -> Samples:
-        """Samples of one moment, without those that were sent already."""
+        """Samples without those that were sent already; those of one device are of one moment.
+
+        The bus is locked for one device at a time: the control loop waits for as long.
+        """
         new = []
-        with self._bus.lock:
-            for number in numbers:
-                message = self._bus.read(self._topics[number].name)
-                if message is None or (message.valid and message.stamp == self._sent.get(number)):
-                    continue
-                self._sent[number] = message.stamp
-                new.append((number, message, self._by_wall_clock(number, message)))
+        for _, group in itertools.groupby(sorted(numbers, key=self._device_of), self._device_of):
+            with self._bus.lock:
+                for number in group:
+                    message = self._bus.read(self._topics[number].name)
+                    if message is None or (message.valid and message.stamp == self._sent.get(number)):
+                        continue
+                    self._sent[number] = message.stamp
+                    new.append((number, message, self._by_wall_clock(number, message)))
         return self._packed(new)
+
+    def _device_of(self, number: int) -> str:
+        return self._topics[number].name.partition("/")[0]
 
     def _packed(self, messages: Iterable[tuple[int, Message, int]]) -> Samples:
         """Bytes of messages by topic, with their stamps."""

@@ -15,6 +15,7 @@ import numpy as np
 from trocar.crtk.messages import EMPTY, JointState, Message
 from trocar.crtk.standins.ros_conversion import to_ros
 from trocar.ros.dds.cdr import HEADER, encode
+from trocar.ros.dds.types import fields
 from trocar.spatial import Array, quaternion
 
 STAMP = struct.Struct("<iI")
@@ -29,6 +30,10 @@ def _six(message: Any) -> tuple[Array, ...]:
     return (message.vector,)
 
 
+def _matrix(message: Any) -> tuple[Array, ...]:
+    return (message.values,)
+
+
 def _pose(message: Any) -> tuple[Array, ...]:
     w, x, y, z = quaternion(message.T[:3, :3])
     return (np.array([*message.T[:3, 3], x, y, z, w]),)
@@ -40,6 +45,7 @@ _NUMBERS: dict[str, Callable[[Any], tuple[Array, ...]]] = {
     "geometry_msgs/PoseStamped": _pose,
     "geometry_msgs/TwistStamped": _six,
     "geometry_msgs/WrenchStamped": _six,
+    "std_msgs/Float64MultiArray": _matrix,
 }
 
 
@@ -48,6 +54,7 @@ class Template:
 
     def __init__(self, ros_type: str) -> None:
         self._type, self._numbers = ros_type, _NUMBERS.get(ros_type)
+        self._stamped = fields(ros_type)[0].name == "header"
         self._key: Any = None
         self._bytes = bytearray()
         self._places: list[tuple[int, int]] = []
@@ -57,11 +64,12 @@ class Template:
         if self._numbers is None:
             return encode(to_ros(replace(message, stamp=stamp), self._type), self._type)
         numbers = self._numbers(message)
-        key = (message.frame_id, getattr(message, "name", ()), *map(len, numbers))
+        key = (message.frame_id, getattr(message, "name", ()), [values.shape for values in numbers])
         if key != self._key:
             self._make(message, numbers)
             self._key = key
-        STAMP.pack_into(self._bytes, HEADER, *divmod(stamp, 10**9))
+        if self._stamped:
+            STAMP.pack_into(self._bytes, HEADER, *divmod(stamp, 10**9))
         for (begin, end), values in zip(self._places, numbers, strict=True):
             self._bytes[begin:end] = np.asarray(values, "<f8").tobytes()
         return bytes(self._bytes)
@@ -73,7 +81,7 @@ class Template:
             self._places = _places(numbers, self._after_names(message))
         else:
             (values,) = numbers
-            self._places = [(len(self._bytes) - 8 * len(values), len(self._bytes))]
+            self._places = [(len(self._bytes) - 8 * values.size, len(self._bytes))]
 
     def _after_names(self, message: JointState) -> int:
         """Position of the first length in a message of joints: without numbers, three lengths are its end."""

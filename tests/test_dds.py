@@ -180,9 +180,10 @@ def test_invalid_commands_are_refused_with_a_warning_and_change_nothing(client):
     time.sleep(0.3)  # what was said before
     del warnings[:]
     before = client.read("PSM1/setpoint_js").position
-    T = np.eye(4)
-    T[0, 3] = np.nan
+    T, R = np.eye(4), np.eye(4)
+    T[0, 3] = R[0, 0] = np.nan
     wrong = {
+        "move_cp": m.Pose(T=R),
         "move_jp": m.JointState(position=np.full(6, np.nan)),
         "servo_jp": m.JointState(position=np.zeros(1)),
         "servo_cp": m.Pose(T=T),

@@ -19,6 +19,7 @@ from trocar.crtk.robot import Robot
 from trocar.errors import TrocarError
 from trocar.ros.dds import process
 from trocar.ros.dds.domain import LOOPBACK, check_installed
+from trocar.ros.dds.priority import prioritise
 from trocar.ros.dds.protocol import (
     Answer,
     Call,
@@ -46,6 +47,8 @@ class Bridge:
         robot: in real time, or advanced by the caller. rate: of state topics [Hz].
         domain: ROS_DOMAIN_ID of the clients. interface: network interface, by name or IP address.
         distro: "jazzy" or "humble", as the node must be announced; jazzy stands for all from Iron on.
+        hold_when_lost: let an arm hold its position when a client has gone that commanded an effort. False: the arm
+            keeps the effort, as the robot does.
 
     Attributes:
         services: as they are offered. error: why the node ended, if it did.
@@ -59,6 +62,7 @@ class Bridge:
         domain: int = 0,
         interface: str = LOOPBACK,
         distro: str = "jazzy",
+        hold_when_lost: bool = True,
     ) -> None:
         if not (math.isfinite(rate) and 0.0 < rate <= 1500.0):
             raise TrocarError(f"the rate must be above 0 and at most 1500 Hz, got {rate}")
@@ -78,7 +82,7 @@ class Bridge:
         self._said: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._ended = threading.Event()
         self.error = ""
-        self._start(Settings(self._topics, self.services, domain, interface, distro))
+        self._start(Settings(self._topics, self.services, domain, interface, distro, hold_when_lost))
         self._subscriptions: list[Subscription] = []
         for number, topic in enumerate(self._topics):
             if topic.direction is Direction.event:
@@ -151,6 +155,7 @@ class Bridge:
 
     def _send(self) -> None:
         """Samples at the rate, events and answers at once: the only thread that writes to the pipe."""
+        prioritise()
         sample, repeat = time.perf_counter() + self._period, time.perf_counter() + REPEATED
         while True:
             due = min(sample, repeat) if self._read else repeat
@@ -226,6 +231,7 @@ class Bridge:
     # -- from DDS ------------------------------------------------------------------------------------------------------
 
     def _receive(self) -> None:
+        prioritise()
         try:
             while True:
                 said = receive(self._pipe)

@@ -50,7 +50,7 @@ class Node:
 
     def __init__(self, pipe: Connection, settings: Settings) -> None:
         self._pipe, self._sending, self._ending = pipe, threading.Lock(), False
-        self._topics = settings.topics
+        self._topics, self._hold_when_lost = settings.topics, settings.hold_when_lost
         self._numbers = {topic.name: number for number, topic in enumerate(settings.topics)}
         self._participant = Participant(settings.domain, settings.interface)
         self._handlers: list[Callable[[], None]] = []
@@ -147,7 +147,7 @@ class Node:
     def _read(self, number: int, topic: Topic) -> Any:
         reader = self._participant.reader(topic_name(topic.name), topic.ros, topic_qos(topic.ros, topic.direction))
         self._on(self._participant.wake_for_samples(reader), lambda: self._take(number, topic, reader))
-        if topic.name.endswith(EFFORTS):
+        if self._hold_when_lost and topic.name.endswith(EFFORTS):
             self._on(self._participant.wake_for_writers(reader), lambda: self._count_writers(number, reader))
         return reader
 

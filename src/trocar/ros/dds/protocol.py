@@ -29,6 +29,7 @@ class Settings:
     domain: int
     interface: str
     distro: str
+    hold_when_lost: bool
 
 
 # -- from cyclonedds; topics are numbers in the order of the settings --------------------------------------------------

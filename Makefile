@@ -19,15 +19,19 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo readme test fuzz soak gpu check-dds clean venv apt-demo apt-test
+.PHONY: help demo readme test fuzz soak gpu check-dds docs docs-links release-check clean venv apt-demo apt-test
 
 help:
 	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
 	@echo 'make readme  reproduce Ferro et al. 2022 and rewrite the table of results in README.md'
 	@echo 'make test    set up, then run every check: ruff, mypy, import-linter, pytest'
 	@echo 'make fuzz    set up, then send ROUNDS (default: 20000) random commands and messages, new ones in every run'
-	@echo 'make soak    run arms and cart for HOURS (default: 24) of simulated time, in pieces; report in build/soak'
+	@echo 'make soak    run arms and cart for HOURS (default: 24) of simulated time, arms freely for FREE (1) hours and a'
+	@echo '             live page for PAGE (60) seconds, in pieces; report in build/soak'
 	@echo 'make gpu     test and time the CUDA backend of trocar.batch (needs an NVIDIA GPU)'
+	@echo 'make docs    build the documentation site in build/docs, examples run; warnings are errors'
+	@echo 'make docs-links  check the external links of the documentation'
+	@echo 'make release-check  build sdist and wheel, install them elsewhere with all extras, run the demo there'
 	@echo 'make check-dds  exchange messages with a client on Fast DDS, another vendor of DDS (apt/dds.txt)'
 	@echo 'make clean   remove .venv, caches and results'
 
@@ -55,15 +59,32 @@ fuzz: apt-test $(TEST_STAMP)
 	@echo 'SEED=$(SEED)'
 	TROCAR_FUZZ=$(ROUNDS) TROCAR_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -q -s tests/test_*fuzz.py
 
-# Goes on where the last run stopped: make soak HOURS=24
+# Goes on where the last run stopped: make soak HOURS=24 FREE=1 PAGE=600
 HOURS ?= 24
-soak: $(DEMO_STAMP)
-	$(BIN)/python -m tools.soak --hours $(HOURS) -o build/soak
+FREE ?= 1
+PAGE ?= 60
+soak: $(TEST_STAMP)
+	$(BIN)/python -m tools.soak --hours $(HOURS) --free $(FREE) --page $(PAGE) -o build/soak
 
 gpu: $(TEST_STAMP)
 	@$(INSTALL) -e '.[batch]'
 	$(BIN)/python -m pytest -q -rs tests/test_batch_cuda.py
 	$(BIN)/trocar bench batch --gpu
+
+# RUN=--no-run leaves the examples of the gallery out.
+RUN ?=
+docs: apt-demo $(DEMO_STAMP)
+	@$(INSTALL) -e '.[docs,view,bags]'
+	$(BIN)/python -m tools.docs_pages $(RUN)
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
+	@echo 'open build/docs/index.html'
+
+docs-links: docs
+	$(BIN)/python -m sphinx -q -b linkcheck docs build/docs-links
+
+release-check: apt-demo $(DEMO_STAMP)
+	@$(INSTALL) build
+	$(BIN)/python -m tools.release_check
 
 # Skipped, with the reason, where Fast DDS is not installed.
 check-dds: $(TEST_STAMP)

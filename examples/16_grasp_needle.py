@@ -4,33 +4,20 @@ import numpy as np
 
 import trocar as tr
 from trocar.appearance import render, save_png
-from trocar.control import ComputedTorque, State
-from trocar.control.trajectories import quintic
-from trocar.simulation import Box, Solid, needle
-from trocar.spatial import inverse, pose
+from trocar.simulation import Box, Solid, needle, pick_up
+from trocar.simulation.manipulation import move_tip
+from trocar.spatial import inverse, pose, rotation
 
 psm = tr.load_mechanism("PSM")
-law = ComputedTorque(psm, kp=2500.0, kd=100.0, friction=True)
-low = np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.6])  # jaws open about the needle
-high = low - [0, 0, 0.03, 0, 0, 0, 0]
-GRIP = -0.03  # jaw effort [N m]
+low = np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.6])
+T_world_needle = psm.forward_kinematics(low) @ pose(p=[0.0, 0.0, 0.0075])  # 7.5 mm along the jaws
+z = T_world_needle[2, 3]
 
-# The needle lies across two rails, 7.5 mm along the jaws.
-z = psm.forward_kinematics(low)[2, 3] - 0.0075
+# The needle lies across two rails.
 rails = [Box((0.0, y, z - 0.0045), (0.03, 0.008, 0.008)) for y in (-0.01, 0.01)]
 tray = Solid("tray", [*rails, Box((0.0, 0.0, z - 0.0095), (0.03, 0.028, 0.002))])
 sim = tr.Simulator("PSM", objects=[tray, needle("needle", pose(p=[-0.0115, 0.0, z]))])
 thing = sim.objects["needle"]
-
-
-def go(start, goal, duration, grip=None):
-    """Move the joints; with `grip` the jaw is left to that effort [N m]."""
-    reference = quintic(start, goal, duration, t0=sim.time)
-    for _ in range(round(duration / sim.timestep)):
-        tau = law(State(sim.time, sim.q, sim.dq), reference(sim.time))
-        if grip is not None:
-            tau[6] = grip - 2e-4 * sim.dq[6]
-        sim.step(tau)
 
 
 def report(what):
@@ -42,19 +29,17 @@ def report(what):
 
 np.set_printoptions(precision=2, suppress=True)
 print(f"needle of {1e6 * thing.thing.mass:.0f} mg, weight {1e3 * 9.81 * thing.thing.mass:.3f} mN")
-sim.reset(high)
-go(high, low, 0.6)
-go(low, low, 0.4, GRIP)
-report("closed")
-go(low, high, 0.6, GRIP)
+sim.reset(low - [0, 0, 0.05, 0, 0, 0, 0])
+grasp = pick_up(sim.scene, "PSM", T_world_needle, force=4.0)  # approach, close with 4 N, lift by 30 mm
+print(f"holds the {grasp.object}; jaw effort {grasp.effort:.3f} N m")
 report("lifted")
-turned = high + [0.1, 0.1, 0, 0.8, 0, 0, 0]
-go(high, turned, 0.8, GRIP)
-go(turned, turned, 1.0, GRIP)
+turned = sim.scene.T_world_tip("PSM") @ pose(rotation("z", 0.8))
+move_tip(sim.scene, "PSM", turned, 0.8, grip=grasp.effort)
+move_tip(sim.scene, "PSM", turned, 1.0, grip=grasp.effort)
 report("turned, held for 1 s")
 try:
     print("wrote", save_png("grasp_needle.png", render(sim, "tip")))
 except tr.TrocarError as error:  # no OpenGL on this machine
     print("no picture:", error)
-go(turned, turned, 0.4)
+sim.scene.move_tip("PSM", turned, 0.4, jaw=0.6)
 report("jaws opened")

@@ -19,10 +19,10 @@ scene = tr.load_scene("cart_classic", objects=[pad, curved])
 
 try:
     endoscope = StereoEndoscope(scene, samples=4)
-    left, right = endoscope.pair()
+    both = endoscope.side_by_side()
 except tr.TrocarError as error:
     raise SystemExit(f"no picture: {error}") from None
-print("saved", save_png("stereo.png", np.hstack([left, right])).name)
+print("saved", save_png("stereo.png", both).name)
 print("saved", save_png("scene_instruments.png", render(scene, (215.0, -12.0), (900, 640), at="PSM1")).name)
 
 seen = endoscope.view("left")

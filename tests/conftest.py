@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import trocar as tr
+from tests.odd_values import CAMPAIGN, INPUTS, SEED
 
 MECHANISMS = (
     ("PSM", "wang2019"),
@@ -54,3 +55,11 @@ def states(mechanism, random_states):
     near_zero = 1e-9 * np.random.default_rng(1).uniform(-1.0, 1.0, (5, arm.n))
     special = np.vstack([arm.home, np.zeros(arm.n), near_zero])
     return np.vstack([special, corners, random_states(mechanism, 50)])
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print how many inputs a fuzz campaign sent to each door."""
+    if CAMPAIGN and INPUTS:
+        terminalreporter.section(f"{sum(INPUTS.values())} inputs, seed {SEED}")
+        for door, count in sorted(INPUTS.items()):
+            terminalreporter.write_line(f"{count:8d}  {door}")

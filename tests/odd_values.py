@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 
 CAMPAIGN = "TROCAR_FUZZ" in os.environ
 SEED = int(os.environ.get("TROCAR_FUZZ_SEED", "0"))
+INPUTS: Counter[str] = Counter()  # tried so far, by door; a campaign prints them at its end
 
 
 def rounds(usual: int) -> int:

@@ -6,13 +6,16 @@ import contextlib
 import itertools
 import threading
 import time
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 import viser
 from websockets.exceptions import ConnectionClosed
-from websockets.sync.client import connect
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Subprotocol
 
-from trocar.viewer.server import address
+from trocar.viewer.server import PageServer, address
 
 MARKS = itertools.count(1000)
 PATIENCE = 60.0  # [s]
@@ -30,25 +33,27 @@ CAMERA = {
 }
 
 
-def until(condition, what):
+def until(condition: Callable[[], object], what: str) -> None:
     deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline, f"waited in vain for {what}"
         time.sleep(0.005)
 
 
-def websocket(server, headers=None, token=True, **options):
+def websocket(
+    server: PageServer, headers: Mapping[str, str] | None = None, token: bool = True, **options: Any
+) -> ClientConnection:
     """A connection as viser's page opens it."""
     url = address(server).replace("http:", "ws:")
     url = url if token else url.partition("?")[0]
-    protocol = f"viser-v{viser.__version__}"
+    protocol = Subprotocol(f"viser-v{viser.__version__}")
     return connect(url, subprotocols=[protocol], additional_headers=headers, max_size=None, **options)
 
 
 class RawBrowser:
     """A connection to a page; what the page sends is read and thrown away."""
 
-    def __init__(self, server, looks=True):
+    def __init__(self, server: PageServer, looks: bool = True) -> None:
         self.server, self.socket = server, websocket(server)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -57,28 +62,28 @@ class RawBrowser:
             self.send(CAMERA)
             until(lambda: set(server.get_clients()) - before, "the browser to be known")
 
-    def _read(self):
+    def _read(self) -> None:
         with contextlib.suppress(ConnectionClosed):
             for _ in self.socket:
                 pass
 
-    def raw(self, message):
+    def raw(self, message: bytes | str) -> None:
         self.socket.send(message)
 
-    def send(self, message):
+    def send(self, message: object) -> None:
         self.raw(msgspec.msgpack.encode(message))
 
-    def set(self, handle, value, **others):
+    def set(self, handle: Any, value: object, **others: object) -> None:
         """Change a control as a hand on the page does."""
         self.send({"type": "GuiUpdateMessage", "uuid": handle._impl.uuid, "updates": {"value": value, **others}})
 
-    def settled(self):
+    def settled(self) -> None:
         """Wait until the page has seen all messages so far: the last one is a camera at a place of its own."""
         mark = float(next(MARKS))
         self.send({**CAMERA, "position": [mark, 0.0, 0.0]})
         clients = self.server.get_clients
         until(lambda: any(client.camera.position[0] == mark for client in clients().values()), "the last message")
 
-    def close(self):
+    def close(self) -> None:
         self.socket.close()
         self._reader.join(PATIENCE)

@@ -371,6 +371,48 @@ def test_gradients_of_a_rollout_are_finite_differences(case):
         np.testing.assert_allclose((gradient * direction).sum(), (ends[0] - ends[1]) / 2e-8, rtol=1e-5)
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_gradients_by_parameters_of_smooth_motion_are_finite_differences(shared):
+    """Without Coulomb friction, to 1e-7; parameters that all arms share have the sum of the gradients of the arms."""
+    arms = batch.load("PSM", limits=False).with_parameters(Fc=np.zeros(len(mechanism("PSM").tree.drives.Fc)))
+    q, dq, tau = states(arms.mechanism, 3)
+    efforts, tree = np.repeat(tau[None], 12, axis=0), arms.mechanism.tree
+    weights = np.random.default_rng(3).normal(size=q.shape)
+    values = {"mass": tree.mass, "com": tree.com, "Fv": tree.drives.Fv, "gravity": tree.gravity}
+    if not shared:
+        values = {name: np.repeat(np.array(x)[..., None], 3, axis=-1) for name, x in values.items()}
+    arms = arms.with_parameters(**values)
+
+    def loss(**changed):
+        return (weights * other(changed).rollout(arms.state(q, dq), efforts, DT, log=False)[0].q).sum()
+
+    def other(changed):
+        return arms.with_parameters(**changed)
+
+    *_, found = arms.gradients(arms.state(q, dq), efforts, DT, weights, parameters=list(values))
+    assert set(found) == set(values)
+    for name, value in values.items():
+        assert found[name].shape == value.shape
+        direction = np.random.default_rng(4).normal(size=value.shape) * np.abs(value)
+        ends = [loss(**{name: value + s * 1e-4 * direction}) for s in (1, -1)]
+        np.testing.assert_allclose((found[name] * direction).sum(), (ends[0] - ends[1]) / 2e-4, rtol=1e-7)
+
+
+def test_gradients_of_the_end_are_those_of_a_loss_of_the_last_state_alone():
+    arms = batch.load("ECM", friction=False, limits=False)
+    q, dq, tau = states(arms.mechanism, 3)
+    by_q, by_dq = np.random.default_rng(1).normal(size=(2, *q.shape))
+    whole = np.zeros((2, 6, *q.shape))
+    whole[:, -1] = by_q, by_dq
+    efforts = np.repeat(tau[None], 5, axis=0)
+    for ours, theirs in zip(
+        arms.gradients(arms.state(q, dq), efforts, DT, by_q, by_dq),
+        arms.gradients(arms.state(q, dq), efforts, DT, *whole),
+        strict=True,
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-15)
+
+
 # -- contact -----------------------------------------------------------------------------------------------------------
 
 

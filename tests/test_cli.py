@@ -20,9 +20,9 @@ import trocar.bench
 import trocar.experiments
 import trocar.experiments.demo
 from trocar.cli import app
-from trocar.commands import recording_figure
 from trocar.errors import TrocarError
 from trocar.recording import Recording
+from trocar.recording import figure as figure_module
 from trocar.report import Claim, Report
 
 Run = Callable[[Any], Report]
@@ -72,7 +72,7 @@ def test_all_experiments_run_when_none_is_named(register: Callable[..., None], t
         ("first/number", True),
         ("second/number", None),
     ]
-    assert "1 hold, 0 fail, 1 not run" in result.stdout.splitlines()
+    assert "1 passed, 0 failed, 1 skipped (1 not run)" in result.stdout.splitlines()
     assert "Title of first" in (tmp_path / "reports" / "first.html").read_text()
     assert "Title of second" in (tmp_path / "reports" / "second.html").read_text()
 
@@ -93,7 +93,7 @@ def test_a_failing_claim_is_status_1_with_the_json_written(register: Callable[..
     result = call("reproduce", "--json", tmp_path / "claims.json")
     assert result.exit_code == 1
     assert [c["holds"] for c in claims(tmp_path / "claims.json")] == [False, True]
-    assert "FAILS" in result.stdout
+    assert "FAILED" in result.stdout
 
 
 @pytest.mark.parametrize("error", [RuntimeError("it broke"), TrocarError("it broke")])
@@ -219,7 +219,7 @@ def test_help_lists_the_commands_and_each_gives_an_example() -> None:
 @pytest.fixture
 def no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     """The figure of a recording takes a second; where it does not matter, an empty one."""
-    monkeypatch.setattr(recording_figure, "recording_figure", lambda *_: Figure(figsize=(1, 1)))
+    monkeypatch.setattr(figure_module, "recording_figure", lambda *_: Figure(figsize=(1, 1)))
 
 
 @pytest.fixture
@@ -257,6 +257,29 @@ def test_sim_moves_the_named_joints_only(no_picture: None, no_figure: None, tmp_
     assert (about["friction"], about["counterweight"], about["trajectory"]) == (False, False, trajectory)
 
 
+def test_sim_takes_instrument_mounting_start_and_a_push(no_picture: None, no_figure: None, tmp_path: Path) -> None:
+    start = "-0.3,0.1,0.1,0.2,0,0,0.2"
+    options = ("-i", "400007", "--mounting", -20, "--start", start, "--push", "-1,0,2", "-t", "hold", "-d", 0.2)
+    result = call("sim", "psm", "-c", "gravity", *options, "--no-friction", "-o", tmp_path)
+    assert result.exit_code == 0, result.output
+    recording = Recording.load(tmp_path / "recording.npz")
+    np.testing.assert_allclose(recording.q[0], [float(value) for value in start.split(",")])
+    about = recording.provenance
+    assert about["arm"] == "PSM"
+    assert about["instrument"].endswith("400007")
+    assert about["tip_force"] == [-1.0, 0.0, 2.0]
+    np.testing.assert_allclose(
+        about["gravity"], trocar.arms.gravity_vector(trocar.arms.load_arm("PSM"), None, np.radians(-20))
+    )
+    mech = trocar.load_mechanism("PSM", instrument="400007", mounting=np.radians(-20))
+    want = mech.forward_dynamics(
+        recording.q[0],
+        0 * recording.q[0],
+        mech.gravity(recording.q[0]) + mech.effort_of_tip_force(recording.q[0], [-1.0, 0.0, 2.0]),
+    )
+    np.testing.assert_allclose(recording.ddq[0], want, rtol=0.02, atol=1e-3)  # the push accelerates the arm
+
+
 def test_sim_saves_a_picture_where_it_can(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     picture = np.zeros((4, 6, 3), dtype=np.uint8)
     monkeypatch.setattr(trocar.appearance.rendering, "render", lambda *_: picture)
@@ -277,6 +300,10 @@ def test_sim_saves_a_picture_where_it_can(monkeypatch: pytest.MonkeyPatch, tmp_p
         (["--duration", "-1"], "--duration must be positive"),
         (["--timestep", "0.001"], "Timesteps that would do: 0.000666666667"),
         (["--parameters", "wang2019_published"], "is not physical"),
+        (["--start", "0,0"], "--start takes 7 numbers"),
+        (["--start", "0,0,0.1,0,0,0,nan"], "--start takes 7 numbers"),
+        (["--start", "9,0,0.1,0,0,0,0"], "--start: joint 1 (yaw) violates"),
+        (["--push", "1,2"], "--push takes 3 numbers"),
     ],
 )
 def test_sim_refuses_in_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
@@ -327,7 +354,7 @@ def test_the_figure_of_a_recording_shows_every_joint_with_its_reference_and_unit
     recording = Recording(
         t=np.arange(4.0), q=q, dq=dq, tau=tau, joints=("yaw", "insertion"), joint_units=("rad", "m"), commands={"q": dq}
     )
-    figure = recording_figure.recording_figure(recording, "A title")
+    figure = figure_module.recording_figure(recording, "A title")
     assert len(figure.axes) == 6
     first, *_, last = figure.axes
     np.testing.assert_array_equal([line.get_ydata() for line in first.lines], [q[:, 0], dq[:, 0]])

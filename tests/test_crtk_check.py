@@ -11,18 +11,19 @@ from typer.testing import CliRunner
 from tests.crtk_robot import started
 from trocar.cli import app
 from trocar.crtk import messages as m
-from trocar.crtk.conformance import CHECKS, Permission, Subject, examine
+from trocar.crtk.conformance import Permission, Subject, checks_of, examine
 from trocar.crtk.standins.launcher import run_script
 from trocar.crtk.standins.session import Session
 
 ONE_ARM = Path(__file__).parent / "run_scripts" / "psm1.toml"
-BUSY = {"move_busy", "zero_length_move", "replaced_goal"}
+BUSY = {"move_busy", "zero_length_move", "replaced_goal", "last_sample", "jaw"}
 
 
 def subject_of(robot, name, **options):
     arm = robot.controllers[name].arm
     limits = arm.lower[: arm.tip_joints], arm.upper[: arm.tip_joints]
-    return Subject(robot, name, robot.devices[name], limits, **options)
+    efforts = np.abs(np.linalg.inv(arm.motors.coupling).T) @ arm.motors.effort
+    return Subject(robot, name, robot.devices[name], limits, efforts=efforts[: arm.tip_joints], **options)
 
 
 def results(robot, name="PSM", permission=Permission.unbounded, **options):
@@ -37,7 +38,7 @@ def failed(robot, **options):
 def test_simulated_arms_pass_every_check(name):
     found = results(started(name), name)
     assert [(result.check, result.status, result.reason) for result in found] == [
-        (check.name, "passed", "") for check in CHECKS
+        (check.name, "passed", "") for check in checks_of(started(name).devices[name])
     ]
 
 
@@ -48,7 +49,7 @@ def test_without_permission_no_command_is_sent_and_skipped_checks_say_why(monkey
     found = list(examine(subject, Permission.read))
     assert {result.status for result in found} == {"passed", "skipped"}
     skipped = {result.check: result.reason for result in found if result.status == "skipped"}
-    assert set(skipped) == {check.name for check in CHECKS if check.needs > Permission.read}
+    assert set(skipped) == {check.name for check in checks_of("PSM") if check.needs > Permission.read}
     assert all(reason.startswith("not permitted: ") for reason in skipped.values())
 
 
@@ -93,6 +94,10 @@ def altered(robot, monkeypatch, topic, **change):
         ("local/measured_cp", {"T": np.block([[np.eye(3), np.full((3, 1), 120.0)], [0, 0, 0, 1]])}, "units"),
         ("local/measured_cp", {"frame_id": "world"}, "frames"),
         ("setpoint_cp", {"frame_id": "elsewhere"}, "frames"),
+        ("local/measured_cv", {"frame_id": "ECM"}, "frames"),
+        ("jaw/setpoint_js", {"frame_id": ""}, "frames"),
+        ("body/measured_cf", {"frame_id": "PSM"}, "frames"),
+        ("measured_js", {"effort": np.full(6, 1000.0)}, "units"),
         ("body/jacobian", {"values": np.ones((6, 6))}, "jacobian"),
         ("spatial/jacobian", {"values": np.zeros((6, 6))}, "jacobian"),
     ],
@@ -151,9 +156,9 @@ def test_zero_length_moves_that_are_skipped_fail_their_check_alone(monkeypatch):
     arm = robot.controllers["PSM"]
     begin = arm.begin_move
 
-    def only_if_far(goal):
+    def only_if_far(goal, busy=True):
         if arm.trajectory.active or np.abs(goal - arm.hardware.setpoint()).max() > 1e-9:
-            begin(goal)
+            begin(goal, busy)
 
     monkeypatch.setattr(arm, "begin_move", only_if_far)
     assert failed(robot, permission=Permission.motion) == {"zero_length_move"}
@@ -169,16 +174,16 @@ def test_a_goal_that_does_not_replace_the_running_one_fails_its_check_alone(monk
     robot = started("PSM")
     arm = robot.controllers["PSM"]
     begin = arm.begin_move
-    monkeypatch.setattr(arm, "begin_move", lambda goal: None if arm.trajectory.active else begin(goal))
+    monkeypatch.setattr(arm, "begin_move", lambda goal, busy=True: None if arm.trajectory.active else begin(goal, busy))
     assert failed(robot, permission=Permission.motion) == {"replaced_goal"}
 
 
-def test_wrong_content_that_is_ignored_without_a_warning_fails_its_check_alone(monkeypatch):
+def test_wrong_content_that_is_ignored_without_a_warning_fails_the_checks_of_refusals(monkeypatch):
     robot = started("PSM")
     states = robot.controllers["PSM"].states
     warning = states.warning
     monkeypatch.setattr(states, "warning", lambda text: None if "expected" in text else warning(text))
-    assert failed(robot, permission=Permission.motion) == {"wrong_content"}
+    assert failed(robot, permission=Permission.motion) == {"wrong_content", "jaw", "joint_velocity"}
 
 
 def test_a_paused_arm_that_ignores_moves_without_a_warning_fails_its_check_alone(monkeypatch):
@@ -221,6 +226,101 @@ def test_a_servo_command_that_makes_the_arm_busy_fails_its_check_alone(monkeypat
 
     monkeypatch.setattr(arm, "servo_jp", busy_servo)
     assert failed(robot, permission=Permission.motion) == {"servo_is_idle"}
+
+
+def test_an_arm_that_is_idle_before_its_last_sample_fails_that_check_alone(monkeypatch):
+    robot = started("PSM")
+    arm = robot.controllers["PSM"]
+
+    def end_move(reached):
+        arm.trajectory.stop()
+        robot.bus.publish("PSM/goal_reached", m.Bool(value=reached))
+        arm.states.set(busy=False)
+
+    monkeypatch.setattr(arm, "end_move", end_move)
+    assert failed(robot, permission=Permission.motion) == {"last_sample"}
+
+
+def test_a_jaw_command_that_makes_the_arm_busy_or_moves_it_fails_jaw_alone(monkeypatch):
+    robot = started("PSM")
+    arm = robot.controllers["PSM"]
+    servo = arm.jaw_servo_jp
+
+    def busy_servo(position):
+        servo(position)
+        arm.states.set(busy=True)
+        arm.states.set(busy=False)
+
+    monkeypatch.setattr(arm, "jaw_servo_jp", busy_servo)
+    assert failed(robot, permission=Permission.motion) == {"jaw"}
+
+
+def test_an_arm_that_does_not_hold_after_it_was_free_fails_effort_control(monkeypatch):
+    robot = started("PSM")
+    monkeypatch.setattr(robot.controllers["PSM"], "hold", lambda: None)
+    assert failed(robot) == {"effort_control", "joint_velocity"}
+
+
+def test_an_arm_that_cannot_be_unhomed_fails_unhome_alone(monkeypatch):
+    robot = started("PSM")
+    without_state_command(robot, monkeypatch, "unhome", lambda arm: None)
+    assert failed(robot) == {"unhome"}
+
+
+def test_an_arm_that_follows_any_jump_fails_fault_alone(monkeypatch):
+    robot = started("PSM")
+    servo = robot.controllers["PSM"].hardware._servo
+    monkeypatch.setattr(servo, "lost", lambda: np.zeros(len(servo.on), dtype=bool))
+    assert failed(robot) == {"fault"}
+
+
+def test_wrong_extensions_fail_their_checks_and_missing_ones_are_skipped(monkeypatch):
+    robot = started("PSM")
+    arm = robot.controllers["PSM"]
+    move = arm.begin_move
+    monkeypatch.setattr("trocar.crtk.controller.extensions.PERIOD", 2 / 1500)
+    monkeypatch.setattr(arm, "begin_move", lambda goal, busy=True: move(goal))
+    assert failed(robot, permission=Permission.motion) == {"joint_velocity", "interpolated"}
+    for name in [name for name, topic in robot.bus.topics.items() if topic.extension]:
+        monkeypatch.delitem(robot.bus._lines, name)
+    found = {result.check: result for result in results(robot, permission=Permission.motion)}
+    assert found["topics"].status == found["sizes"].status == "passed"
+    assert found["joint_velocity"].reason.startswith("not served, and the dVRK does not either")
+
+
+# -- devices beside the arms -------------------------------------------------------------------------------------------
+
+
+def of_device(robot, name, permission=Permission.unbounded):
+    found = examine(Subject(robot, name, robot.devices[name]), permission)
+    return {result.check: (result.status, result.reason) for result in found}
+
+
+def test_console_system_and_set_up_joints_pass_their_checks():
+    robot = started("dvrk")
+    for name in ("system", "console", "footpedals", "SUJ", "SUJ/PSM1"):
+        assert set(of_device(robot, name).values()) == {("passed", "")}, name
+
+
+def test_defects_of_console_and_system_fail_their_checks(monkeypatch):
+    robot = started("dvrk", arms=["PSM1"])
+    bus = robot.bus
+
+    def replaced(topic, event):
+        """Let a command be carried out whatever its value."""
+        handler = lambda message: bus.publish(event, m.Float(value=message.value))  # noqa: E731
+        monkeypatch.setattr(bus._lines[topic], "subscribers", [handler])
+
+    replaced("system/set_volume", "system/volume")
+    replaced("console/teleop/set_scale", "console/teleop/scale")
+    monkeypatch.setattr(bus._lines["console/emulate_coag"], "subscribers", [])
+    monkeypatch.setattr(bus._lines["SUJ/PSM1/local/measured_cp"], "source", lambda: m.Pose(T=2 * np.eye(4), stamp=1))
+    assert of_device(robot, "system")["volume"][0] == "failed"
+    found = of_device(robot, "console")
+    assert found["pedals"] == ("failed", "coag sends [], expected [1, 0]")
+    assert found["teleop_scale"][0] == "failed"
+    assert found["teleop_selection"] == ("skipped", "no pair of arms has been selected")
+    assert of_device(robot, "SUJ/PSM1")["base_of_arm"][0] == "failed"
 
 
 def test_valid_data_of_an_arm_that_is_off_fail_power_cycle_alone(monkeypatch):
@@ -279,18 +379,19 @@ def test_the_command_lists_every_check_and_writes_them_to_a_file(tmp_path):
     ran = call("--scene", ONE_ARM, "--arms", "PSM1", "--json", file)
     written = json.loads(file.read_text())
     assert ran.exit_code == 0, ran.output
-    assert [row["check"] for row in written["results"]] == [check.name for check in CHECKS]
-    reading = sum(check.needs is Permission.read for check in CHECKS)
-    assert written["summary"] == {"passed": reading, "failed": 0, "skipped": len(CHECKS) - reading}
-    assert f"{reading} passed, 0 failed, {len(CHECKS) - reading} skipped" in ran.stdout
-    assert ran.stdout.count("skipped") == len(CHECKS) - reading + 1
+    assert [row["check"] for row in written["results"]] == [check.name for check in checks_of("PSM")]
+    every = checks_of("PSM")
+    reading = sum(check.needs is Permission.read for check in every)
+    assert written["summary"] == {"passed": reading, "failed": 0, "skipped": len(every) - reading}
+    assert f"{reading} passed, 0 failed, {len(every) - reading} skipped" in ran.stdout
+    assert ran.stdout.count("skipped") == len(every) - reading + 1
 
 
 def test_the_command_exits_with_1_if_a_check_fails(monkeypatch):
     monkeypatch.setattr("trocar.crtk.controller.power_on.PoweredArm.clipped", lambda self, q: np.array(q))
-    ran = call("--scene", ONE_ARM, "--allow-motion", "--unbounded")
+    ran = call("--scene", ONE_ARM, "--arms", "PSM1", "--allow-motion", "--unbounded")
     assert ran.exit_code == 1
-    assert f"{len(CHECKS) - 1} passed, 1 failed, 0 skipped" in ran.stdout
+    assert f"{len(checks_of('PSM')) - 1} passed, 1 failed, 0 skipped" in ran.stdout
 
 
 @pytest.mark.parametrize(
@@ -298,7 +399,10 @@ def test_the_command_exits_with_1_if_a_check_fails(monkeypatch):
     [
         (["--amplitude", "0"], "--amplitude must be positive and finite, got 0.0"),
         (["--unbounded"], "--unbounded needs --allow-motion"),
-        (["--arms", "PSM7"], "arm of the scene 'PSM7' is unknown. Did you mean 'PSM1'? Known: PSM1."),
+        (
+            ["--arms", "PSM7"],
+            "device of the scene 'PSM7' is unknown. Did you mean 'PSM1'? Known: PSM1, system, console, footpedals.",
+        ),
     ],
 )
 def test_wrong_options_of_the_command_are_one_line(options, said):

@@ -277,7 +277,7 @@ def test_an_encoder_fault_shows_in_the_measured_joints(robot):
 
 def test_the_servo_has_the_published_law():
     arm = tr.load_arm("PSM_Si")
-    servo = Servo([arm])
+    servo = Servo([arm], observed=False)
     servo.on[:] = True
     servo.q_ref[:] = 0.003
     tau = servo.efforts(np.zeros(7), np.full(7, 0.1))

@@ -105,7 +105,7 @@ def test_a_tracking_error_is_a_fault_and_switches_the_motors_off(robot):
     psm.servo_jp([0.0, 0.0, 0.19, 0.0, 0.0, 0.0])  # 70 mm at once; 50 mm are allowed
     psm.robot.run(0.01)
     assert psm.operating_state() == "FAULT"
-    assert events.errors == ["PSM: PID: tracking error, mask: 0 0 1 0 0 0 0"]
+    assert events.errors == ["PSM: PID: tracking error, mask (1 for error): 0 0 1 0 0 0 0"]
     assert not psm.is_homed()
     psm.robot.run(0.01)
     assert not psm.robot.scene.arms["PSM"].delivered.any()

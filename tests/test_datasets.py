@@ -88,7 +88,9 @@ def test_a_file_that_is_gone_does_not_keep_the_others_away(server, dataset, tmp_
 
 def test_no_answer_names_the_repository_and_the_place_to_put_the_files(dataset, tmp_path):
     silent = replace(dataset, url="http://127.0.0.1:9/")
-    with pytest.raises(TrocarError, match=r"does not answer.*https://example.org/recordings in .*recordings"):
+    with pytest.raises(
+        TrocarError, match=r"answer \(no connection\)\. With.*https://example.org/recordings in .*recordings"
+    ):
         silent.fetch(tmp_path / "data")
 
 

@@ -3,6 +3,7 @@
 A block is left out if the line directly before it is the comment <!-- not run -->.
 """
 
+import inspect
 import re
 from pathlib import Path
 
@@ -43,3 +44,53 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
     for line, code in blocks(page.read_text(encoding="utf-8")):
         # blank lines in front: a traceback shows the line of the page
         exec(compile("\n" * line + code, str(page), "exec"), namespace)
+
+
+def targets(text):
+    """Files that the links and pictures of a page point at, outside code."""
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    found = re.findall(r"\]\(([^)\s]+)\)", prose)
+    return [target.split("#")[0] for target in found if "://" not in target and not target.startswith(("#", "mailto:"))]
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda p: p.name
+)
+def test_internal_links_lead_somewhere(page):
+    missing = [t for t in targets(page.read_text("utf-8")) if not t.startswith("generated/")]
+    assert [t for t in missing if not (page.parent / t).exists()] == []
+
+
+def test_every_page_is_in_the_contents_of_the_site():
+    trees = re.findall(r"```\{toctree\}\n(.*?)```", (ROOT / "docs" / "index.md").read_text("utf-8"), re.DOTALL)
+    listed = {line for tree in trees for line in tree.splitlines() if line and not line.startswith(":")}
+    pages = {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"}
+    assert {name for name in listed if not name.startswith("generated/")} == pages
+
+
+def test_the_site_has_a_page_for_every_room_and_example():
+    from tools import docs_pages
+
+    rooms = {module.__name__ for module in docs_pages.packages()}
+    assert {"trocar", "trocar.mechanics", "trocar.simulation", "trocar.crtk", "trocar.batch"} <= rooms
+    page = docs_pages.api_page(next(m for m in docs_pages.packages() if m.__name__ == "trocar.simulation"))
+    assert ".. autoclass:: trocar.simulation.Simulator\n" in page
+    examples = {path.stem for path in (ROOT / "examples").glob("[0-9]*.py")}
+    assert set(docs_pages.gallery(run=False)) == {*examples, "index"}
+
+
+def test_every_public_name_has_a_docstring():
+    from tools.docs_pages import packages
+
+    def named(module):
+        for name in getattr(module, "__all__", ()):
+            found = getattr(module, name)
+            if inspect.isfunction(found) or inspect.isclass(found):
+                yield f"{module.__name__}.{name}", found
+            if inspect.isclass(found) and found.__module__.startswith("trocar"):
+                methods = [(k, v) for k, v in vars(found).items() if not k.startswith("_") and inspect.isfunction(v)]
+                yield from ((f"{module.__name__}.{name}.{k}", getattr(found, k)) for k, v in methods)
+
+    names = dict(pair for module in packages() for pair in named(module))
+    assert len(names) > 500
+    assert [name for name, found in names.items() if not inspect.getdoc(found)] == []

@@ -424,3 +424,23 @@ def test_exact_steps_of_a_master_do_not_hold_its_cables_over_a_step():
     coarse, middle = (np.abs(moved(dt) - fine).max() for dt in (2e-3, 1e-3))
     assert middle < 1e-7
     assert coarse / middle > 3.0  # of second order, as the stiffness of the loops follows the step
+
+
+@pytest.mark.parametrize("accuracy", ["fast", "exact"])
+@pytest.mark.parametrize("timestep", [1e-3, 1 / 1500])
+def test_the_clock_is_a_whole_number_of_timesteps_even_after_a_day(timestep, accuracy):
+    sim = tr.Simulator("ECM", timestep=timestep, accuracy=accuracy)
+    sim.reset(sim.arm.home)
+    sim.data.time = 86400.0  # rounded sums would be off by 7e-12 s after each step from here
+    for k in range(1, 200):
+        sim.step(np.zeros(4))
+        assert sim.time == (round(86400.0 / timestep) + k) * timestep
+
+
+def test_a_clock_between_two_steps_stays_between_them():
+    sim = tr.Simulator("ECM", timestep=1e-3)
+    sim.reset(sim.arm.home)
+    sim.data.time = 0.0004
+    for _ in range(10):
+        sim.step(np.zeros(4))
+    assert sim.time == pytest.approx(0.0104, abs=1e-15)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import re
@@ -49,6 +50,9 @@ class Full:
 
     def __exit__(self, *_: object) -> None:
         self._stream.close()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
 
     def write(self, data: bytes) -> None:
         self._stream.write(data[: len(data) // 2])
@@ -155,10 +159,48 @@ def test_a_signal_at_any_step_leaves_the_old_file_or_the_whole_new_one(interrupt
 
 def test_a_writer_that_is_asked_to_end_leaves_no_other_file(interrupted: list[dict[str, Any]]) -> None:
     assert not [row for row in interrupted if row["signal"] != signal.SIGKILL and row["stray"]]
-    # nothing can be done about SIGKILL; it leaves one hidden file, never one that looks like a result
+    # SIGKILL leaves one hidden file, which the next writer removes, never one that looks like a result
     killed = [row["stray"] for row in interrupted if row["signal"] == signal.SIGKILL and row["stray"]]
     assert killed
     assert all(len(stray) == 1 and re.fullmatch(r"\..*\.[0-9a-f]{16}\.tmp", stray[0]) for stray in killed)
+
+
+def test_the_next_writer_removes_what_a_killed_one_left_and_nothing_else(tmp_path: Path) -> None:
+    stale, others = tmp_path / f".x.{'0' * 16}.tmp", [".y.0123456789abcdef.tmp", ".x.tmp", ".x.0123.tmp"]
+    for name in (stale.name, *others):
+        (tmp_path / name).write_text("half")
+    live = tmp_path / f".x.{'1' * 16}.tmp"
+    with files._created(live):
+        write_whole(tmp_path / "x", "new")
+        assert sorted(os.listdir(tmp_path)) == sorted(["x", live.name, *others])
+    files._temporaries.discard(live)
+    write_whole(tmp_path / "x", "newer")  # nobody holds it any more
+    assert sorted(os.listdir(tmp_path)) == sorted(["x", *others])
+
+
+def test_a_folder_that_cannot_be_listed_is_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(folder: Path) -> list[str]:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+
+    monkeypatch.setattr(os, "listdir", refused)
+    assert write_whole(tmp_path / "x", "new").read_text() == "new"
+
+
+def test_a_file_that_is_removed_before_it_is_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, taken = fcntl.flock, []
+
+    def late(stream: Any, how: int) -> None:
+        if how == fcntl.LOCK_EX and not taken:  # another writer was quicker
+            taken.append(stream.name)
+            os.unlink(stream.name)
+        lock(stream, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    assert write_whole(tmp_path / "x", "new").read_text() == "new"
+    assert len(taken) == 1
+    assert os.listdir(tmp_path) == ["x"]
 
 
 def test_a_handler_of_the_program_stays_in_charge(tmp_path: Path) -> None:

@@ -15,13 +15,15 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 from rosbags.rosbag1 import Writer
 from rosbags.typesys import Stores, get_typestore
 
 import trocar as tr
 from tests.file_mutations import damaged, damaged_tree
-from tests.odd_values import SEED, rounds
+from tests.odd_values import INPUTS, SEED, rounds
 from trocar.arms.instruments import load_endoscope, load_instrument
 from trocar.commands.gravity import read_poses
 from trocar.errors import TrocarError
@@ -29,6 +31,8 @@ from trocar.identification.excitation.file import load_coefficients
 from trocar.identification.identified_file import covariance
 from trocar.identification.recipes.recipe import load_recipe
 from trocar.recording.markers import Markers
+from trocar.sweep import read_table
+from trocar.sweep.folder import read_manifest
 from trocar.toml_file import toml_text
 
 DATA = Path(tr.__file__).parent / "arms" / "data"
@@ -202,6 +206,23 @@ def numbers(path: Path) -> Any:
     assert np.isfinite(found.q).all()
 
 
+def manifest() -> list[bytes]:
+    """The manifest of a sweep."""
+    with TemporaryDirectory() as folder:
+        tr.sweep(lambda x: {"y": x}, {"x": [1.0, 2.0]}, folder)
+        return [(Path(folder) / "manifest.json").read_bytes()]
+
+
+def read_as_manifest(path: Path) -> Any:
+    return read_manifest(path.rename(path.with_name("manifest.json")).parent)
+
+
+def parameters_of_a_sweep() -> list[bytes]:
+    buffer = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table({"kp": [1.0, 2.0], "arm": ["PSM", "ECM"], "seed": [1, 2]}), buffer)
+    return [buffer.getvalue()]
+
+
 PARAMETERS = file("parameters/psm_wang2019.toml")
 MASTERS = file("parameters/mtm_wang2019.toml")
 INSTRUMENTS = file("instruments/LARGE_NEEDLE_DRIVER_400006.toml", "instruments/PERMANENT_CAUTERY_HOOK_400183.toml")
@@ -228,6 +249,9 @@ DOORS = {
         lambda: [json.dumps(EXCITATION, indent=1).encode()],
         lambda path: load_coefficients(path, tr.load_arm("ECM")),
     ),
+    "manifest of a sweep": Door(".json", manifest, read_as_manifest),
+    "table of a sweep as csv": Door(".csv", lambda: [b"kp,arm,seed\n1.0,PSM,1\n2.0,ECM,2\n"], read_table),
+    "table of a sweep as parquet": Door(".parquet", parameters_of_a_sweep, read_table),
 }
 
 
@@ -294,6 +318,7 @@ def test_a_damaged_file_gives_a_result_or_one_clear_line(
     for number, content in cases(door, tmp_path, name):
         path.write_bytes(content)
         count += 1
+        INPUTS[f"file: {name}"] += 1
         try:
             door.read(path)
         except TrocarError as error:
@@ -303,7 +328,6 @@ def test_a_damaged_file_gives_a_result_or_one_clear_line(
                 failures.append(f"case {number}: {message!r}")
         except Exception as error:
             failures.append(f"case {number}: {type(error).__name__}: {error}"[:300])
-    print(f"{name}: {count} cases, {refused} refused")
     assert not failures, f"{len(failures)} of {count}:\n" + "\n".join(failures[:20])
     assert refused or count < 20  # damage is damage
 

@@ -98,7 +98,9 @@ def test_predictions_have_every_row_and_give_the_printed_error(identified):
 
 @needs_recordings
 def test_the_report_is_written(identified):
-    assert "cross-validation" in (identified / "report" / "identify.html").read_text()
+    page = (identified / "report" / "identify.html").read_text()
+    for text in ("cross-validation", "Friction, rotors and bias", "counterweight", "--recalibrate"):
+        assert text in page
     assert len(list((identified / "report").glob("figure-*.png"))) == 3
 
 

@@ -2,12 +2,15 @@
 
 import itertools
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 import trocar as tr
+from trocar.mechanics.arm_kinematics import ArmKinematics
+from trocar.mechanics.inverse_kinematics import descent, one_pose
 from trocar.spatial import pose_error
 
 COUNT = 20_000
@@ -421,3 +424,83 @@ def test_damped_least_squares_says_how_short_it_stopped(arm_mechanism):
     T[1, :3, 3] *= 10.0
     with pytest.raises(tr.Unreachable, match=r"index 1 .* stopped .* m short; try another seed"):
         mech.inverse_kinematics_numeric(T, mech.arm.home)
+
+
+# One pose in plain numbers
+
+
+@pytest.mark.parametrize("name", ["PSM", "PSM_Si"])
+def test_one_pose_in_plain_numbers_is_the_batch_form(name, random_states):
+    mech = tr.load_mechanism(name)
+    solve, q = one_pose.solver(mech.arm), random_states(mech, 300)
+    for seed in (near_seeds(mech, q), seeds_of("far", mech, q, random_states)):
+        T = pose_of(mech, q)
+        found = [solve(one, near) for one, near in zip(T, seed, strict=True)]
+        taken = [k for k, one in enumerate(found) if one is not None]
+        assert len(taken) > 250  # the others are near a singularity
+        np.testing.assert_allclose([found[k] for k in taken], solved(mech, T[taken], seed[taken]), rtol=0, atol=1e-11)
+
+
+def test_a_wrist_with_both_signs_in_reach_is_solved_too(random_states):
+    mech = tr.load_mechanism("PSM")
+    wide = replace(
+        mech.arm,
+        joints=tuple(replace(j, lower=-2.5, upper=2.5) if j.name.startswith("wrist") else j for j in mech.arm.joints),
+    )
+    q, solve, both = random_states(mech, 50), one_pose.solver(wide), ArmKinematics(wide)
+    T, seed = both.forward_kinematics(q), near_seeds(mech, q)
+    for k in range(50):
+        found = solve(T[k], seed[k])
+        if found is not None:
+            np.testing.assert_allclose(found, solved(both, T[k : k + 1], seed[k : k + 1])[0], rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["MTML", "MTMR"])
+def test_a_master_is_solved_in_closed_form_at_a_platform_angle(name, random_states):
+    mech = tr.load_mechanism(name)
+    arm = mech.arm
+    q = random_states(mech, 300)
+    T = pose_of(mech, q)
+    for k in range(300):
+        np.testing.assert_allclose(mech.inverse_kinematics_at_platform(T[k], q[k, 3], q[k]), q[k], rtol=0, atol=1e-9)
+    # at another angle the pose is the same, and the numerical form held there agrees
+    shifted = 0
+    for k in range(60):
+        angle = np.clip(q[k, 3] + 0.1, arm.lower[3], arm.upper[3])
+        try:
+            found = mech.inverse_kinematics_at_platform(T[k], angle, q[k])
+        except tr.Unreachable:
+            continue
+        shifted += 1
+        position, orientation = largest_errors(mech, T[k : k + 1], found[None])
+        assert (position < 1e-12, orientation < 1e-12, found[3] == angle) == (True, True, True)
+        lower, upper = arm.lower.copy(), arm.upper.copy()
+        lower[3] = upper[3] = angle
+        numeric, error = descent.solved(arm, T[k : k + 1], found[None] + 0.01 * (np.arange(7) != 3), lower, upper)
+        assert error[0] < 1e-9
+        np.testing.assert_allclose(found, numeric[0], rtol=0, atol=1e-9)
+    assert shifted > 30
+
+
+def test_a_platform_angle_without_solution_is_refused():
+    master, psm = tr.load_mechanism("MTML"), tr.load_mechanism("PSM")
+    T = pose_of(master, master.arm.home)
+    far = T.copy()
+    far[1, 3] = -1.0
+    for pose, angle in ((far, 0.0), (T, 10.0)):
+        with pytest.raises(tr.Unreachable, match=r"with the platform at"):
+            master.inverse_kinematics_at_platform(pose, angle, master.arm.home)
+    for wrong in (np.nan, np.inf):
+        with pytest.raises(tr.TrocarError, match="platform must be a finite angle"):
+            master.inverse_kinematics_at_platform(T, wrong)
+    with pytest.raises(tr.TrocarError, match="one pose"):
+        master.inverse_kinematics_at_platform(T[None], 0.0)
+    with pytest.raises(tr.TrocarError, match="PSM has no wrist platform"):
+        psm.inverse_kinematics_at_platform(pose_of(psm, psm.arm.home), 0.0)
+
+
+def test_pose_and_jacobian_at_once_are_the_single_ones(arm_mechanism, random_states):
+    for q in random_states(arm_mechanism, 5):
+        T, J = arm_mechanism.pose_and_jacobian(q)
+        np.testing.assert_allclose(T, arm_mechanism.forward_kinematics(q), rtol=0, atol=1e-13)
+        np.testing.assert_allclose(J, arm_mechanism.jacobian(q), rtol=0, atol=1e-13)

@@ -48,14 +48,25 @@ def test_the_public_surface_is_this():
         *("Scene", "SceneArm", "Simulator", "load_scene", "simulate", "Cable", "Compliance", "Diverged", "render"),
         "ElasticMount",
         *("ComputedTorque", "GravityCompensation", "JointPD", "JointPID", "Setpoint", "State", "hold"),
-        *("Recording", "load_recording", "identify", "calibrate"),
+        *("Recording", "load_recording", "identify", "calibrate", "sweep"),
         *("Inaccurate", "NearLimit", "NearSingular", "TrocarError", "Unreachable", "Unsolved"),
     }
 
 
 @pytest.mark.parametrize(
     "room",
-    ["arms", "batch", "calibration", "control", "datasets", "identification", "mechanics", "recording", "simulation"],
+    [
+        "arms",
+        "batch",
+        "calibration",
+        "control",
+        "datasets",
+        "identification",
+        "mechanics",
+        "recording",
+        "simulation",
+        "sweep",
+    ],
 )
 def test_a_room_says_what_to_import_and_leaks_nothing(room):
     """`from trocar.ROOM import *` gives what the documentation names: no modules of others, no `annotations`."""

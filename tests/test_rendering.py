@@ -218,3 +218,26 @@ def test_simulators_drawn_in_turn_are_each_seen_as_they_are(sim):
     sim.reset(TURNED)
     after_the_other = render(sim, "iso", SIZE, shadows=False)
     assert (after_the_other == render(sim, "iso", SIZE, shadows=False)).all()
+
+
+def test_a_label_stands_at_the_first_link(sim):
+    sim.reset(HOME)
+    plain, named = (render(sim, "side", SIZE, shadows=False, labels=labels).astype(int) for labels in (False, True))
+    change = np.abs(named - plain).max(-1)
+    row, column = pixel(sim, "side", sim.body_pose("yaw")[:3, 3])
+    assert change[row - 3 : row + 4, column - 3 : column + 4].max() > 60
+    assert 0 < (change > 30).mean() < 0.02
+
+
+def test_labels_at_one_place_do_not_cover_each_other(sim):
+    from trocar.appearance.labels import labelled, pixels
+
+    render(sim, "side", SIZE, shadows=False)
+    scene, point = rendering.studio(sim.scene).scene, np.array([0.0, -0.2, 0.1])
+    white = np.full((SIZE[1], SIZE[0], 3), 255, dtype=np.uint8)
+    one, two = (
+        (labelled(white, scene, dict.fromkeys(names, point)) != 255).any(-1).sum()
+        for names in (("PSM1",), ("PSM1", "PSM2"))
+    )
+    assert two == pytest.approx(2 * one, rel=0.05)
+    np.testing.assert_allclose(pixels(scene, point[None], SIZE)[0][::-1], pixel(sim, "side", point), atol=1.0)

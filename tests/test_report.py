@@ -120,17 +120,17 @@ def test_two_claims_of_one_id_are_refused() -> None:
 def test_a_report_is_ok_until_a_claim_fails() -> None:
     report = Report("Paper", [claim(id="a"), not_run(id="b")])
     assert report.ok
-    assert report.summary() == "1 hold, 0 fail, 1 not run"
+    assert report.summary() == "1 passed, 0 failed, 1 skipped (1 not run)"
     report.add_claim(claim(id="c", ours=3.0))
     assert not report.ok
-    assert report.summary() == "1 hold, 1 fail, 1 not run"
+    assert report.summary() == "1 passed, 1 failed, 1 skipped (1 not run)"
 
 
 def test_what_a_source_rules_out_is_counted_apart_from_what_was_not_run() -> None:
     ruled_out = claim(id="c", ours=None, note="not reproducible: no units are printed")
     report = Report("Paper", [claim(id="a"), not_run(id="b"), ruled_out, claim(id="d", ours=9.0)])
-    assert [entry.verdict for entry in report.claims] == ["holds", "not run", "not reproducible", "fails"]
-    assert report.summary() == "1 hold, 1 fail, 1 not run, 1 not reproducible"
+    assert [entry.verdict for entry in report.claims] == ["passed", "not run", "not reproducible", "failed"]
+    assert report.summary() == "1 passed, 1 failed, 2 skipped (1 not run, 1 not reproducible)"
 
 
 def test_json_has_exactly_the_promised_keys(tmp_path: Path) -> None:
@@ -173,13 +173,38 @@ def test_the_table_shows_published_and_ours_side_by_side() -> None:
         cells[0].strip(): [cell.strip() for cell in cells[1:]]
         for cells in (re.split("[│┃]", line)[1:-1] for line in text.splitlines() if "│" in line)
     }
-    assert rows["equal"] == ["= 1.25 ± 0.5", "1.5", "mm", "holds", ""]
-    assert rows["most"] == ["≤ 2 + 0.5", "3", "mm", "FAILS", "1"]
-    assert rows["least"] == ["≥ 2 - 0.5", "1.5", "mm", "holds", "1"]
-    assert rows["null"] == ["= 2", "-", "mm", "-", "2"]
+    assert rows["equal"] == ["= 1.25 ± 0.5", "1.5", "mm", "passed", ""]
+    assert rows["most"] == ["≤ 2 + 0.5", "3", "mm", "FAILED", "1"]
+    assert rows["least"] == ["≥ 2 - 0.5", "1.5", "mm", "passed", "1"]
+    assert rows["null"] == ["= 2", "-", "mm", "skipped", "2"]
     assert "Paper [2022]" in text
     footer = [line.strip() for line in text.splitlines()[-3:]]
-    assert footer == ["2 hold, 1 fail, 1 not run", "1: see [1]", "2: not run: no data"]
+    assert footer == ["2 passed, 1 failed, 1 skipped (1 not run)", "1: see [1]", "2: not run: no data"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"published": 0.0, "relation": "at_most", "tolerance": 0.001}, "≤ 0.001"),
+        ({"published": 3.0, "relation": "at_most", "tolerance": 0.5}, "≤ 3 + 0.5"),
+        ({"published": 3.0, "relation": "at_most", "tolerance": 0.5, "kind": "own"}, "≤ 3.5"),
+        ({"published": 3.0, "relation": "at_least", "tolerance": 0.5, "kind": "own"}, "≥ 2.5"),
+        ({"published": 3.0, "relation": "equal", "tolerance": 0.5}, "= 3 ± 0.5"),
+    ],
+)
+def test_a_bound_is_written_as_one_number_where_nothing_was_printed(fields: dict[str, Any], text: str) -> None:
+    assert claim(**fields).expected() == text
+
+
+def test_a_long_report_has_a_table_of_contents(tmp_path: Path) -> None:
+    report = Report("Paper", [claim(id=f"c{k}", ours=1e3 if k == 7 else 2.0) for k in range(60)])
+    report.add_figure(Figure(figsize=(1, 1)), "Tip over time. More words.")
+    page = report.write_html(tmp_path / "page.html").read_text()
+    for target, text in (("failed", "What failed"), ("figure-1", "Tip over time"), ("claims", "All 60 claims")):
+        assert f'<a href="#{target}">{text}</a>' in page
+        assert page.count(f'id="{target}"') == 1
+    assert report.failures() == ["c7: ours 1000, published = 2 ± 0.5 mm"]
+    assert "<nav>" not in Report("Paper", report.claims[:3]).write_html(tmp_path / "page.html").read_text()
 
 
 class Page(HTMLParser):
@@ -211,7 +236,7 @@ def test_html_is_one_file_with_its_figures_inside(tmp_path: Path) -> None:
     page = Page(report.write_html(tmp_path / "new" / "paper.html").read_text(encoding="utf-8"))
 
     assert page.open == []
-    assert "1 hold, 1 fail, 1 not run" in page.text
+    assert "1 passed, 1 failed, 1 skipped (1 not run)" in page.text
     assert all(word in page.text for word in ("9.75", "not run: no data", "Table 1", "The caption"))
     links = [value for _, name, value in page.attributes if name in {"src", "href"}]
     assert len(links) == 1
@@ -225,13 +250,13 @@ def test_html_is_one_file_with_its_figures_inside(tmp_path: Path) -> None:
 def test_a_page_says_first_what_fails_and_why(tmp_path: Path) -> None:
     claims = [claim(id="good"), claim(id="bad", ours=9.75, note="its <engine> slips")]
     page = Report("Paper", claims, paragraphs=["The text."]).write_html(tmp_path / "page.html").read_text()
-    section = page[page.index('<section class="failing">') : page.index("</section>")]
+    section = page[page.index('<section class="failing"') : page.index("</section>")]
     assert "<b>bad</b>: ours 9.75, published = 2 ± 0.5 mm." in section
     assert "its &lt;engine&gt; slips" in section
     assert "good" not in section
-    assert page.index("</section>") < page.index("The text.") < page.index("<table>")
+    assert page.index("</section>") < page.index("The text.") < page.index('<table id="claims">')
     assert Page(page).open == []
-    assert "What fails" not in Report("Paper", claims[:1]).write_html(tmp_path / "page.html").read_text()
+    assert "What failed" not in Report("Paper", claims[:1]).write_html(tmp_path / "page.html").read_text()
 
 
 def test_a_note_that_claims_in_a_row_have_in_common_stands_once(tmp_path: Path) -> None:
@@ -256,7 +281,7 @@ def test_figures_are_as_wide_as_they_were_made(tmp_path: Path) -> None:
 def test_figures_come_before_the_claims(tmp_path: Path) -> None:
     report = Report("Title", [claim()], figures=[(Figure(), "caption")])
     page = report.write_html(tmp_path / "page.html").read_text()
-    assert page.index("<figure>") < page.index("<table>")
+    assert page.index("<figure>") < page.index('<table id="claims">')
 
 
 def test_html_escapes_every_text(tmp_path: Path) -> None:
@@ -316,3 +341,13 @@ def test_claims_are_counted_by_the_evidence_that_they_are(tmp_path: Path) -> Non
     assert "a bound of our own" in report.write_html(tmp_path / "page.html").read_text()
     with pytest.raises(TrocarError, match="kind is 'guess'"):
         claim(kind="guess")
+
+
+def test_tables_of_text_are_on_the_page_before_the_figures(tmp_path: Path) -> None:
+    report = Report("Paper")
+    report.add_table("Links <1>", ("link", "mass [kg]"), [("yaw", "5.1"), ("pitch", "2")])
+    report.add_figure(Figure(figsize=(1, 1)), "A figure.")
+    page = report.write_html(tmp_path / "page.html").read_text()
+    assert "<caption>Links &lt;1&gt;</caption>" in page
+    assert '<tr><td class="id">yaw</td><td class="number">5.1</td></tr>' in page
+    assert page.index("<caption>") < page.index("<figure>")

@@ -151,7 +151,7 @@ def test_the_page_shows_operating_states_and_the_latest_messages_first():
         robot.run(0.01)
         page = status(robot)
         assert re.search(r"PSM1: <b[^>]*>FAULT</b>", page)
-        assert 0 < page.index("PID: tracking error, mask: 1 0 0 0 0 0 0") < page.index("dance")
+        assert 0 < page.index("PID: tracking error, mask (1 for error): 1 0 0 0 0 0 0") < page.index("dance")
         for _ in range(MESSAGES + 3):
             psm.state_command("resume")
         robot.run(0.01)

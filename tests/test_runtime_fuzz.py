@@ -13,7 +13,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tests.odd_values import SEED, number, numbers, python_nonsense, rounds, text
+from tests.odd_values import INPUTS, SEED, number, numbers, python_nonsense, rounds, text
 from trocar.errors import TrocarError
 from trocar.runtime import CONTROLLERS, TIMESTEP, Live, Mode, Session, Settings
 from trocar.runtime.controllers import controllers_of
@@ -101,6 +101,7 @@ def test_random_commands_are_carried_out_or_refused_and_the_simulation_goes_on(a
     with Session(Settings(arm=arm)) as session:
         for _ in range(rounds(400)):
             name, arguments, named = command(rng, session)
+            INPUTS[f"running simulation of {arm}: {name}"] += 1
             try:
                 error = getattr(session, name)(*arguments, **named).exception(PATIENCE)
             except TrocarError as refused:

@@ -1,24 +1,73 @@
-"""Hours of simulated time: the short form, two periods and a third after a resumption."""
+"""Hours of simulated time: the short form, two periods and a third after a resumption, and seconds of a live page."""
 
 import json
-from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tools import soak
+import trocar as tr
+from tools.soak import resumable
+from tools.soak.__main__ import main
+from tools.soak.energy_meter import EnergyMeter
 
 
-def test_periods_balance_their_energy_and_go_on_bit_for_bit(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(soak, "PERIOD", 2.0)
-    wanted = {"subject": ["ECM"], "hours": 2 * soak.PERIOD / 3600, "seconds": 1e9, "output": tmp_path}
-    soak.main(wanted)
-    soak.main(wanted | {"hours": 3 * soak.PERIOD / 3600})
-    assert "the same to the bit" in capsys.readouterr().out
-    found = json.loads((tmp_path / "soak.json").read_text())["ECM"]
-    assert found["hours"] == pytest.approx(3 * soak.PERIOD / 3600)
-    assert found["energy_error"]["largest"] < 1e-2  # five times as fast as usual, where it is 1e-4
-    assert found["loop"]["largest"] < 1e-6
+@pytest.fixture
+def short_periods(monkeypatch):
+    """Periods of 2 s; the motion is then five times as fast."""
+    monkeypatch.setattr(resumable, "PERIOD", 2.0)
+
+
+def test_periods_balance_their_energy_and_go_on_bit_for_bit(tmp_path, capsys, short_periods):
+    for periods in (2, 3):
+        hours = str(periods * resumable.PERIOD / 3600)
+        main(["ECM", "--hours", hours, "--free", hours, "--page", "0", "-o", str(tmp_path)])
+    assert capsys.readouterr().out.count("the same to the bit") == 2
+    results = json.loads((tmp_path / "soak.json").read_text())
+    found = results["periodic"]["ECM"]
+    assert found["hours"] == pytest.approx(3 * resumable.PERIOD / 3600)
+    assert found["energy_error"]["largest"] < 1e-2  # 6e-4 at the usual speed
+    assert 0 < found["loop"]["largest"] < 1e-6
     assert found["clock"]["largest"] < 1e-9
+    found = results["free"]["ECM"]
+    assert found["swing"]["mean"] > 0.1
+    assert found["drift"]["largest"] < 1e-6 * found["swing"]["mean"]
     assert (tmp_path / "soak.html").stat().st_size > 1000
+
+
+def test_a_period_that_comes_out_differently_is_refused(tmp_path, short_periods, monkeypatch):
+    command = ["ECM", "--hours", str(2 * resumable.PERIOD / 3600), "--free", "0", "--page", "0", "-o", str(tmp_path)]
+    main(command)
+    step = tr.Scene.step
+    monkeypatch.setattr(tr.Scene, "step", lambda scene, tau: step(scene, {"ECM": tau["ECM"] * (1 + 1e-15)}))
+    with pytest.raises(SystemExit, match="does not come out again"):
+        main(command)
+
+
+def test_a_force_that_no_motor_exerts_breaks_the_balance():
+    sim = tr.Simulator("ECM", gravity=np.zeros(3))
+    balances = []
+    for push in (0.0, 20.0):  # [N]
+        sim.reset(sim.arm.home, [0.3, 0.3, 0.05, 0.3])
+        sim.apply_wrench([0.0, 0.0, push, 0.0, 0.0, 0.0])
+        meter = EnergyMeter(sim.scene, 100)
+        energy = resumable.mechanical_energy(sim)
+        for _ in range(100):
+            sim.step(np.zeros(4))
+            meter.add()
+        assert meter.disagreement() < 1e-12
+        meter.read()
+        balances.append(resumable.mechanical_energy(sim) - energy - meter.work + meter.lost)
+    assert abs(balances[0]) < 0.02 * meter.lost
+    assert abs(balances[1]) > 0.2 * meter.lost
+    assert meter.lost > 0
+
+
+def test_a_live_page_runs_on_with_a_browser_connected(tmp_path):
+    pytest.importorskip("viser", reason="pip install 'trocar[view]'")
+    main(["PSM", "--hours", "0", "--free", "0", "--page", "3", "-o", str(tmp_path)])
+    found = json.loads((tmp_path / "soak.json").read_text())["page"]["PSM"]
+    assert found["hours"] > 0
+    assert found["moved"]["largest"] > 1e-3
+    assert found["browsers"]["mean"] == 1
+    assert found["errors"]["largest"] == 0
+    assert found["clock"]["largest"] < 1e-12

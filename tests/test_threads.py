@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 import trocar as tr
+from trocar.appearance import Picture, StereoEndoscope
+from trocar.appearance.endoscope_camera import View
+from trocar.appearance.lens import Lens
 from trocar.simulation.objects.primitives import Sphere
 from trocar.simulation.planning.collision import CollisionScene
 
@@ -104,3 +107,18 @@ def test_every_thread_can_draw() -> None:
         pictures = list(pool.map(lambda _: tr.render(sim, size=(64, 48)), range(6)))
     for picture in pictures:
         np.testing.assert_array_equal(picture, expected)
+
+
+def test_every_thread_can_look_through_one_endoscope() -> None:
+    endoscope = StereoEndoscope(tr.Simulator("ECM").scene, lens=Lens.of_view(1.0, 64, 48))
+    expected = endoscope.view("left")
+    left, right = endoscope.pair()
+
+    def looked(_: int) -> tuple[View, tuple[Picture, Picture]]:
+        return endoscope.view("left"), endoscope.pair()
+
+    with ThreadPoolExecutor(3) as pool:
+        for view, pair in pool.map(looked, range(6)):
+            for name in ("rgb", "depth", "segmentation"):
+                np.testing.assert_array_equal(getattr(view, name), getattr(expected, name))
+            np.testing.assert_array_equal(pair, (left, right))

@@ -550,3 +550,29 @@ def test_a_page_that_fails_to_draw_says_so_once(page, capfd, monkeypatch):
     assert error.count("Traceback") == 1
     assert sum("the page failed to draw: RuntimeError('a bug')" in text for text in texts(page)) == 1
     check_alive(page, capfd)
+
+
+def test_of_many_changes_that_rebuild_the_scene_each_setting_keeps_the_last(page, browser, monkeypatch):
+    rebuilt, began, go, change = [], threading.Event(), threading.Event(), page.session.change
+
+    def counted(arm, **changes):
+        rebuilt.append(changes)
+        return change(arm, **changes)
+
+    monkeypatch.setattr(page.session, "change", counted)
+    held = threading.Thread(target=lambda: page.session.ask(lambda live: (began.set(), go.wait(60.0))))
+    held.start()
+    began.wait(60.0)
+    gravity, friction = page.mechanism.controls["gravity"], page.mechanism.controls["friction"]
+    for k in range(40):
+        browser.set(gravity, [0.0, 0.0, -1.0 - 0.1 * k])
+        browser.set(friction, bool(k % 2))
+    browser.settled()
+    until(lambda: tuple(gravity.value) == (0.0, 0.0, -4.9) and friction.value is True, "the last values")
+    go.set()
+    held.join(60.0)
+    until(lambda: not page.mechanism._changing, "the changes")
+    assert 2 <= len(rebuilt) <= 6
+    about = page.session.settled().scene.arms["PSM"]
+    np.testing.assert_allclose(about.world_gravity, [0.0, 0.0, -4.9])
+    assert about.friction is True

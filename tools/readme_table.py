@@ -111,7 +111,9 @@ def cells(row: Row, claims: dict[str, dict[str, Any]]) -> tuple[str, str, str, s
         if c["holds"] is False:
             failing.append(name.rpartition("/")[2].removesuffix(" correlation").rpartition(" ")[2])
     ours = ["not run" if c["ours"] is None else number(c["ours"] * row.factor) for c in found]
-    verdict = f"**{', '.join(failing)} fails**" if failing and len(found) > 1 else "**fails**" if failing else "holds"
+    verdict = (
+        f"**{', '.join(failing)} failed**" if failing and len(found) > 1 else "**failed**" if failing else "passed"
+    )
     if any(c["holds"] is None for c in found):
         verdict = "not run"
     return row.text, "-" if set(paper) == {"-"} else ", ".join(paper), ", ".join(ours), _short(asked), verdict
@@ -140,7 +142,7 @@ def totals(claims: list[dict[str, Any]]) -> str:
     ]
     rest = [claim["note"].partition(":")[0] for claim in claims if claim["holds"] is None]
     unjudged = " and ".join(f"{rest.count(word)} {word}" for word in ("not reproducible", "not run"))
-    text = f"All {len(claims)} claims, those that hold: {'; '.join(parts)}. Not judged: {unjudged}."
+    text = f"All {len(claims)} claims, passed: {'; '.join(parts)}. Skipped: {unjudged}."
     return textwrap.fill(text, 120)
 
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         load_scene,
         simulate,
     )
+    from trocar.sweep import sweep
 
 __version__ = "0.1.0"
 
@@ -85,6 +86,7 @@ __all__ = [
     "load_scene",
     "render",
     "simulate",
+    "sweep",
 ]
 
 # Public names by the module that defines them, imported when a name is first used.

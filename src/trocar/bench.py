@@ -196,7 +196,8 @@ def crtk_figures(
 
     Every round times `seconds` of simulated time while all arms hold and while all move, then runs the moving robot and
     a loop that does nothing in real time for as long each. A cycle is late that begins more than a period after it was
-    due. Speeds are medians over the rounds, shares of late cycles are over all rounds.
+    due. Speeds are medians over the rounds, shares of late cycles are over all rounds. `real_time_priority` is 1 if the
+    system gave both loops real-time priority.
     """
     if rounds < 1 or not (np.isfinite(seconds) and seconds >= PERIOD):
         raise TrocarError(f"rounds must be 1 or more and seconds {PERIOD:.2g} or more, got {rounds} and {seconds}")
@@ -225,6 +226,7 @@ def crtk_figures(
     found |= {f"real_time_factor_{state}": PERIOD * 1e6 / value for state, value in median.items()}
     found |= {"late_cycles_percent": late["dvrk"], "bare_loop_late_cycles_percent": late["bare_loop"]}
     found["late_cycles_above_bare_loop_percentage_points"] = late["dvrk"] - late["bare_loop"]
+    found["real_time_priority"] = float(all(pace.prioritised for of in paces.values() for pace in of))
     return {f"crtk_{name}_{figure}": value for figure, value in found.items()}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,6 +28,7 @@ from trocar.commands.run import run
 from trocar.commands.scene import scene
 from trocar.commands.serve import serve
 from trocar.commands.sim import sim
+from trocar.commands.sweep import sweep
 from trocar.commands.terminal import INTERRUPTED, plain_errors, progress_bar, show_written, status_line
 from trocar.commands.view import view
 from trocar.errors import TrocarError, check_known
@@ -98,13 +100,14 @@ def demo(
 
 
 # The order of the table of contents that `trocar --help` prints.
-for panel, commands in {
-    "Simulate": (sim, scene),
+PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Simulate": (sim, scene, sweep),
     "Look at it": (view, render, compare),
     "Identify your own robot": (calibrate, gravity, excite, identify),
     "Use elsewhere": (export, bench),
     "Check against the literature": (fetch,),
-}.items():
+}
+for panel, commands in PANELS.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)
 # Whatever follows the script is its own, options included.
@@ -161,6 +164,11 @@ def reproduce(
             with plain_errors():
                 everything.write_json(json_file)
     Console().print(everything.evidence_table())
+    failures = everything.failures()
+    if failures:
+        typer.echo("Failed (reasons: the notes above, docs/reproductions.md):")
+        for line in failures:
+            typer.echo(f"  {line}")
     typer.echo(everything.summary())
     if broken or not everything.ok:
         raise typer.Exit(1)

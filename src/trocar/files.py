@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
+import re
 import secrets
 import signal
 import threading
@@ -12,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, BinaryIO
 
 from trocar.errors import TrocarError
 
@@ -44,7 +46,8 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> Path:
     """Write `data` (text as UTF-8) to `path` in one step, making missing folders; return the path.
 
     The data go to a temporary file in the same folder, which then takes the place of `path`.
-    On failure `path` keeps its old content and the temporary file is removed.
+    On failure `path` keeps its old content and the temporary file is removed. A process that is killed leaves it: the
+    next writer of `path` removes it.
     """
     path = Path(path)
     content = data.encode() if isinstance(data, str) else data
@@ -58,23 +61,46 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> Path:
     # Resolved, so that a link keeps pointing at the file it names.
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.tmp")  # names end at 255 bytes
+    start = f".{target.name[:40]}."  # names end at 255 bytes
+    temporary = target.with_name(f"{start}{secrets.token_hex(8)}.tmp")
     with _named(path), _removed_on_termination():
+        _remove_stale(target.parent, re.compile(re.escape(start) + r"[0-9a-f]{16}\.tmp"))
         try:
-            with _creating:
-                _temporaries.add(temporary)
-                # open() rather than tempfile: the result gets the usual permissions, not 0600.
-                stream = open(temporary, "xb")  # noqa: SIM115 - closed below
-            with stream:
+            with _created(temporary) as stream:
                 stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())
-            os.replace(temporary, target)
+                os.replace(temporary, target)
         finally:
             temporary.unlink(missing_ok=True)
             _temporaries.discard(temporary)
     _sync_folder(target.parent)
     return path
+
+
+def _created(temporary: Path) -> BinaryIO:
+    """A new file, open and locked: without a lock another writer would take it for one that was left behind."""
+    while True:
+        with _creating:
+            _temporaries.add(temporary)
+            # open() rather than tempfile: the result gets the usual permissions, not 0600.
+            stream = open(temporary, "xb")  # noqa: SIM115 - closed by the caller
+        with suppress(OSError):  # file systems without locks: nobody removes anything there
+            fcntl.flock(stream, fcntl.LOCK_EX)
+        if temporary.exists():
+            return stream
+        stream.close()  # it was removed before it was locked
+
+
+def _remove_stale(folder: Path, name: re.Pattern[str]) -> None:
+    """Remove the temporary files of this name that no living writer has locked."""
+    names: list[str] = []
+    with suppress(OSError):  # a folder may be written to and not read
+        names = os.listdir(folder)
+    for found in filter(name.fullmatch, names):
+        with suppress(OSError), open(folder / found, "rb+") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(folder / found)
 
 
 @contextmanager

@@ -57,6 +57,12 @@ def mdh(a: float = 0.0, alpha: float = 0.0, d: float = 0.0, theta: float = 0.0) 
 
 def inverse(T: Array) -> Array:
     """Inverse of poses (..., 4, 4)."""
+    if T.ndim == 2:  # one pose, as in control loops
+        out = np.zeros((4, 4), dtype=T.dtype)
+        out[:3, :3] = T[:3, :3].T
+        out[:3, 3] = -out[:3, :3].dot(T[:3, 3])
+        out[3, 3] = 1.0
+        return out
     R_t = np.swapaxes(T[..., :3, :3], -1, -2)
     out = np.zeros_like(T)
     out[..., :3, :3] = R_t
@@ -159,7 +165,7 @@ def finite(what: str, value: object, shape: tuple[int, ...], allowed: str) -> Ar
 
 
 def numbers(what: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """`value` as numbers (..., *shape), or an error that calls it `what`."""
+    """`value` as numbers of shape `(..., *shape)`, or an error that calls it `what`."""
     wanted = f"(..., {', '.join(map(str, shape))})"
     array = real_array(what, value, f" of shape {wanted}")
     if array.shape[-len(shape) :] != shape:
@@ -169,6 +175,8 @@ def numbers(what: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
 
 def checked_pose(T: ArrayLike) -> Array:
     """T as an array (..., 4, 4) of proper rigid poses, or an error that names the offending one."""
+    if type(T) is np.ndarray and T.shape == (4, 4) and T.dtype == float and _is_pose(T):
+        return T
     T = numbers("a pose", T, (4, 4))
     unknown = np.asarray(~np.isfinite(T).all((-1, -2)))
     if unknown.any():
@@ -188,6 +196,23 @@ def checked_pose(T: ArrayLike) -> Array:
     if mirrored.any():
         raise TrocarError(f"{_which(mirrored)} is a reflection (det R = -1), not a rotation; flip one axis")
     return T
+
+
+def _is_pose(T: Array) -> bool:
+    """True if one pose (4, 4) is proper; in plain numbers, for control loops. NaN compares false."""
+    (a, b, c, _), (d, e, f, _), (g, h, i, _), last = T.tolist()
+    small = ROTATION_TOLERANCE
+    return bool(
+        last == [0.0, 0.0, 0.0, 1.0]
+        and abs(a * a + b * b + c * c - 1.0) <= small
+        and abs(d * d + e * e + f * f - 1.0) <= small
+        and abs(g * g + h * h + i * i - 1.0) <= small
+        and abs(a * d + b * e + c * f) <= small
+        and abs(a * g + b * h + c * i) <= small
+        and abs(d * g + e * h + f * i) <= small
+        and a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g) > 0.0
+        and np.isfinite(T[:3, 3]).all()
+    )
 
 
 def _which(bad: Array) -> str:

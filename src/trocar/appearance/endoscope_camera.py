@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from trocar.appearance.films import Picture
 from trocar.appearance.lens import UNDISTORTED, Lens
 from trocar.appearance.rendering import PicturedScene, new_studio
+from trocar.appearance.studio import Studio
 from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.mechanics.cart import Cart
 from trocar.spatial import Array, pose
@@ -61,7 +62,10 @@ class View:
 
 
 class StereoEndoscope:
-    """Two parallel cameras at the tip of an ECM in a scene. They draw in the first thread that asks, in no other.
+    """Two parallel cameras at the tip of an ECM in a scene. Any thread may use them.
+
+    The first picture in a thread takes longer: OpenGL lets a thread draw only with what it has made itself. The scene
+    must not be stepped meanwhile.
 
     Args:
         arm: name of the ECM in the scene. lens: of both cameras; None for 640 x 480 and 60 degrees (assumed).
@@ -86,11 +90,7 @@ class StereoEndoscope:
             raise TrocarError(f"baseline must be positive [m], got {baseline!r}")
         self.scene, self.arm, self.baseline, self.shadows = scene, arm, baseline, shadows
         self.lens = Lens.of_view(VIEW) if lens is None else lens
-        self._studio = new_studio(scene, samples)
-        self._labels, self._label_of_geom = _labels(self._studio.model)
-        self._groups = self._studio.model.geom_group.copy()
-        self._thread: int | None = None
-        self._cart: Cart | None = None  # whose set-up joints the studio shows
+        self._samples, self._own = samples, threading.local()
         # a distorted image is sampled from a pinhole's, wide enough to hold all of it
         self._pinhole, self._map = _wider(self.lens)
 
@@ -103,45 +103,50 @@ class StereoEndoscope:
     def view(self, eye: str) -> View:
         """Picture, depth and segmentation of one camera now."""
         T = self.T_world_camera(eye)
-        self._arrange()
-        rgb, depth = self._render(T, segment=False)
-        colours, _ = self._render(T, segment=True)
+        stage = self._arrange()
+        rgb, depth = self._render(stage.studio, T, segment=False)
+        colours, _ = self._render(stage.studio, T, segment=True)
         number = colours.astype(np.int32) @ np.array([1, 256, 65536], dtype=np.int32)
-        segmentation = self._label_of_id()[number]
+        segmentation = stage.label_of_id()[number]
         if self._map is not None:
             rgb, depth, segmentation = self._map.smooth(rgb), self._map.nearest(depth), self._map.nearest(segmentation)
-        return View(rgb, depth, segmentation, self._labels, T, self.lens)
+        return View(rgb, depth, segmentation, stage.labels, T, self.lens)
 
     def pair(self) -> tuple[Picture, Picture]:
         """Colour images (height, width, 3) of the left and the right camera now: what a surgeon sees, and no more."""
-        self._arrange()
-        images = [self._render(self.T_world_camera(eye), depth=False)[0] for eye in ("left", "right")]
+        studio = self._arrange().studio
+        images = [self._render(studio, self.T_world_camera(eye), depth=False)[0] for eye in ("left", "right")]
         left, right = images if self._map is None else [self._map.smooth(image) for image in images]
         return left, right
 
-    def _arrange(self) -> None:
-        """Draw what is in view: most of the machine is behind an endoscope."""
-        self._thread = self._thread or threading.get_ident()
-        if threading.get_ident() != self._thread:
-            raise TrocarError("a StereoEndoscope draws in the thread that used it first; make one for every thread")
-        studio, scene, lens = self._studio, self.scene, self._pinhole
-        moved = scene.cart is not self._cart
+    def side_by_side(self, gap: int = 16) -> Picture:
+        """Both colour images in one, the left eye on the left, with a white gap [pixels] between them."""
+        left, right = self.pair()
+        return np.hstack([left, np.full((left.shape[0], gap, 3), 255, dtype=np.uint8), right])
+
+    def _arrange(self) -> _Stage:
+        """The stage of this thread with what is in view: most of the machine is behind an endoscope."""
+        scene, lens = self.scene, self._pinhole
+        if not hasattr(self._own, "stage"):
+            self._own.stage = _Stage(new_studio(scene, self._samples))
+        stage: _Stage = self._own.stage
+        studio, moved = stage.studio, scene.cart is not stage.cart
         studio.arrange(scene.data.qpos, scene.fixed_poses() if moved else {})
-        self._cart = scene.cart
+        stage.cart = scene.cart
         studio.prepare((lens.width, lens.height))
         T = scene.T_world_tip(self.arm) @ pose(R_TIP_OPTICAL)
         inside = _in_view(lens, T, studio.data.geom_xpos, studio.model.geom_rbound + self.baseline / 2)
         endless = studio.model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE
-        studio.model.geom_group[:] = np.where(inside | endless, self._groups, HIDDEN)
+        studio.model.geom_group[:] = np.where(inside | endless, stage.groups, HIDDEN)
         studio.update(mujoco.MjvCamera(), self.shadows)
         for flag in (mujoco.mjtRndFlag.mjRND_REFLECTION, mujoco.mjtRndFlag.mjRND_SKYBOX, mujoco.mjtRndFlag.mjRND_HAZE):
             studio.scene.flags[flag] = False
+        return stage
 
-    def _render(self, T: Array, *, segment: bool = False, depth: bool = True) -> tuple[Picture, Array]:
+    def _render(self, studio: Studio, T: Array, *, segment: bool = False, depth: bool = True) -> tuple[Picture, Array]:
         """Pixels and depth [m] of the pinhole camera at T, upright."""
-        studio, lens = self._studio, self._pinhole
         for camera in studio.scene.camera:  # MuJoCo draws the mean of two
-            _aim(camera, T, lens)
+            _aim(camera, T, self._pinhole)
         # MuJoCo's headlight is where its own camera was
         for light in studio.scene.lights[: studio.scene.nlight]:
             if light.headlight:
@@ -152,9 +157,24 @@ class StereoEndoscope:
         image, buffer = studio.drawn(depth)
         return image, np.empty(0) if buffer is None else _metres(buffer)
 
-    def _label_of_id(self) -> NDArray[np.int32]:
+
+class _Stage:
+    """A studio of one thread.
+
+    Attributes:
+        labels: names of what can be seen. groups: of geoms, as MuJoCo would draw them.
+        cart: whose set-up joints the studio shows.
+    """
+
+    def __init__(self, studio: Studio) -> None:
+        self.studio = studio
+        self.cart: Cart | None = None
+        self.labels, self._label_of_geom = _labels(studio.model)
+        self.groups = studio.model.geom_group.copy()
+
+    def label_of_id(self) -> NDArray[np.int32]:
         """Label of each number that a segmented picture has for colour; 0 is the background."""
-        scene = self._studio.scene
+        scene = self.studio.scene
         found = np.zeros(scene.ngeom + 2, dtype=np.int32)
         for geom in scene.geoms[: scene.ngeom]:
             if geom.segid >= 0 and geom.objtype == mujoco.mjtObj.mjOBJ_GEOM:

@@ -17,6 +17,7 @@ import numpy as np
 from trocar.appearance.cart_shapes import FLOOR
 from trocar.appearance.films import Picture
 from trocar.appearance.kinematic_model import kinematic_arm, kinematic_cart
+from trocar.appearance.labels import labelled
 from trocar.appearance.studio import TRACE_SEGMENTS, Studio, Trace, check_size
 from trocar.arms import Arm
 from trocar.errors import TrocarError, check_known
@@ -47,6 +48,8 @@ class PicturedScene(Protocol):
     @property
     def arms(self) -> Mapping[str, Any]: ...
 
+    def T_world_base(self, arm: str) -> Array: ...
+
     def T_world_tip(self, arm: str) -> Array: ...
 
     def fixed_poses(self) -> dict[str, Array]: ...
@@ -70,6 +73,7 @@ def render(
     q: Any = None,
     traces: Sequence[Trace] = (),
     shadows: bool = True,
+    labels: bool = False,
 ) -> Picture:
     """Image (height, width, 3) of a simulator or scene as it is now, or of an arm or cart at given joints.
 
@@ -83,6 +87,7 @@ def render(
         q: joints (n,) of an `Arm`, or by name those of a `Cart` [rad, m]. Default: home.
         traces: lines to draw, such as the path of the tip.
         shadows: False takes a third of the time where no graphics card helps; close-ups never have shadows.
+        labels: write the name of every arm of a scene at its first link.
     """
     check_size(size)
     if sum(len(trace.points) for trace in traces) > TRACE_SEGMENTS:
@@ -97,7 +102,16 @@ def render(
     from_where = _camera(scene, camera, size, at, distance, zoom)
     place = studio(scene)
     place.arrange(scene.data.qpos, scene.fixed_poses())
-    return place.picture(scene.data.qpos, from_where, size, traces, shadows and not near)
+    picture = place.picture(scene.data.qpos, from_where, size, traces, shadows and not near)
+    return labelled(picture, place.scene, _first_links(scene)) if labels else picture
+
+
+def _first_links(scene: PicturedScene) -> dict[str, Array]:
+    """Point (3,) in the world of every arm's first moving link: they stand apart where tips crowd together."""
+    return {
+        name: (scene.T_world_base(name) @ arm.body_pose(arm.arm.bodies[0].name))[:3, 3]
+        for name, arm in scene.arms.items()
+    }
 
 
 def view(

@@ -38,44 +38,87 @@ _OPERATIONS: dict[str, Callable[..., Node]] = {
     "sign": sign,
     "min": minimum,
     "max": maximum,
+    "shortcut": lambda x: x,
 }
 
 
-def adjoint(program: Program, by_fixed: Sequence[int] = (), rollout: bool = False) -> Program:
-    """The program of the gradients, to be run backwards in time.
+def adjoint(program: Program, by_fixed: Sequence[int] = ()) -> Program:
+    """The program of the gradients of one step.
 
     Its state is the gradient of a loss by the program's next state, which it replaces by that by the state. Its inputs
-    are the program's state and inputs. Its outputs are the gradients by the inputs, then by the fixed values with these
-    indices. Its own parameters are the fixed values of the program, named by their index.
-
-    Args:
-        rollout: for a loss of all states of a rollout: one more input for each logged row, the gradient by that row
-            itself, which is added. Otherwise one more for each output, the gradient by it.
+    are the program's state and inputs, and the gradients by its outputs. Its outputs are the gradients by the inputs,
+    then by the fixed values with these indices. Its own parameters are the fixed values of the program, named by their
+    index.
     """
-    graph = Graph()
-    given = {node.index: graph.input(f"x@{k}") for k, node in enumerate([*program.state, *program.inputs])}
-    fixed = {node.index: graph.input(str(k), fixed=True) for k, node in enumerate(program.fixed)}
-    copies = given | fixed
-    results = [*program.next_state, *program.outputs]
-    for node in schedule(results, stop=lambda node: node.index in given or node.index in fixed):
-        if node.index not in copies:
-            args = [copies[arg.index] for arg in node.args]
-            copies[node.index] = _OPERATIONS[node.op](*args) if args else graph.constant(node.value)
-    weights = [graph.input(f"w@{k}") for k in range(len(program.next_state) + (0 if rollout else len(program.outputs)))]
-    weighted = [copies[node.index] for node in results[: len(weights)]]
+    copy = _Copy(program)
+    weights = [copy.graph.input(f"w@{k}") for k in range(len(copy.results))]
     by = [*program.state, *program.inputs, *(program.fixed[k] for k in by_fixed)]
-    found = gradients(weighted, weights, [copies[node.index] for node in by])
+    found = gradients(copy.results, weights, copy.of(by))
     states = len(program.state)
-    own = [graph.input(f"own@{k}") for k in range(program.logged if rollout else 0)]
-    for k, node in enumerate(own):
-        found[k] = found[k] + node
     return Program(
         name=f"{program.name}_adjoint",
         state=weights[:states],
         next_state=found[:states],
-        inputs=[*given.values(), *own, *weights[states:]],
+        inputs=[*copy.given, *weights[states:]],
         outputs=found[states:],
     )
+
+
+def rollout_adjoint(program: Program, by_fixed: Sequence[int], own: Sequence[int]) -> Program:
+    """The program of the gradients of a loss of all states of a rollout, to be run backwards in time.
+
+    As `adjoint`, of a program without outputs, but: the gradients by the fixed values are summed over the steps, in
+    state rows after the others; and there is one more input for each state row in `own`, the gradient of the loss by
+    that row itself, which is added.
+    """
+    copy = _Copy(program.without_outputs())
+    states, inputs = len(program.state), len(program.inputs)
+    weights = [copy.graph.input(f"w@{k}") for k in range(states)]
+    by = [*program.state, *program.inputs, *(program.fixed[k] for k in by_fixed)]
+    found = gradients(copy.results, weights, copy.of(by))
+    added = [copy.graph.input(f"own@{k}") for k in own]
+    for k, node in zip(own, added, strict=True):
+        found[k] = found[k] + node
+    sums = [copy.graph.input(f"sum@{k}") for k in by_fixed]
+    return Program(
+        name=f"{program.name}_rollout_adjoint",
+        state=[*weights, *sums],
+        next_state=[*found[:states], *(a + b for a, b in zip(sums, found[states + inputs :], strict=True))],
+        inputs=[*copy.given, *added],
+        outputs=found[states : states + inputs],
+    )
+
+
+def preparation_adjoint(program: Program, by: Sequence[str]) -> Program:
+    """The program, without a state, of the gradients by these parameters, from those by all fixed values.
+
+    Its parameters are those of the program, and "by@k", the gradient by the fixed value k.
+    """
+    inputs = {node.name: node for node in program.parameters}
+    graph = program.fixed[0].graph
+    weights = [graph.input(f"by@{k}", fixed=True) for k in range(len(program.fixed))]
+    found = gradients(program.fixed, weights, [inputs[name] for name in by])
+    return Program(name=f"{program.name}_preparation_adjoint", state=(), next_state=(), inputs=(), outputs=found)
+
+
+class _Copy:
+    """A program in another graph: its state and inputs (`given`) and its fixed values are inputs there."""
+
+    def __init__(self, program: Program) -> None:
+        self.graph = graph = Graph()
+        given = {node.index: graph.input(f"x@{k}") for k, node in enumerate([*program.state, *program.inputs])}
+        fixed = {node.index: graph.input(str(k), fixed=True) for k, node in enumerate(program.fixed)}
+        self.given = list(given.values())
+        self._nodes = given | fixed
+        results = [*program.next_state, *program.outputs]
+        for node in schedule(results, stop=lambda node: node.index in given or node.index in fixed):
+            if node.index not in self._nodes:
+                args = self.of(node.args)
+                self._nodes[node.index] = _OPERATIONS[node.op](*args) if args else graph.constant(node.value)
+        self.results = self.of(results)
+
+    def of(self, nodes: Sequence[Node]) -> list[Node]:
+        return [self._nodes[node.index] for node in nodes]
 
 
 def gradients(outputs: Sequence[Node], weights: Sequence[Node], variables: Sequence[Node]) -> list[Node]:

@@ -18,7 +18,7 @@ from trocar.batch.parameters import BatchParameters
 from trocar.batch.state import BatchState, NotFinite, Values
 from trocar.batch.stepper import Stepper, check_sizes
 from trocar.control import Controller
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, check_known
 from trocar.mechanics import Mechanism
 
 Effort = Values | Control | Callable[[BatchState, float], Values]
@@ -31,7 +31,8 @@ class BatchArms:
 
     Attributes:
         mechanism: the equations that the code is generated from. parameters: by name, see `with_parameters`.
-        n: number of joints. limits: whether joints stop at their limits. surfaces: that the tips can touch.
+        n: number of joints. limits: whether joints stop at their limits. motor_limits: whether motors have theirs.
+        surfaces: that the tips can touch.
         surface_values: () or (N,) of the surfaces, by the names of the generated inputs.
     """
 
@@ -42,14 +43,16 @@ class BatchArms:
         parameters: BatchParameters,
         limits: bool,
         surfaces: Sequence[Surface] = (),
+        motor_limits: bool = False,
     ) -> None:
         self.mechanism, self.backend, self.parameters, self.limits = mechanism, backend, parameters, limits
+        self.motor_limits = motor_limits
         self.surfaces = tuple(surfaces)
         self.surface_values = {name: x for k, s in enumerate(surfaces) for name, x in s.entries(k).items()}
         self.n = mechanism.n
-        self._steppers: dict[str, Stepper] = {}
+        self._steppers: dict[tuple[str, int], Stepper] = {}
         self._queries: dict[str, Any] = {}
-        self._gradients: RolloutGradients | None = None
+        self._gradients: dict[tuple[Any, ...], RolloutGradients] = {}
 
     # -- states ------------------------------------------------------------------------------------------------------
 
@@ -89,7 +92,7 @@ class BatchArms:
         Raises `NotFinite` if a state is no longer finite.
         """
         stepper, rows = self._stepper("effort"), state.rows
-        single, kept_dt, fixed = stepper.kept
+        single, kept_dt, fixed, _ = stepper.kept
         # One arm in C takes a quarter of a microsecond: the shortest way to it.
         if single and dt == kept_dt and state.layout is stepper.layout and rows.ndim == 1:
             if type(tau) is not np.ndarray:
@@ -106,6 +109,18 @@ class BatchArms:
         if bad >= 0:
             raise self._not_finite(state, bad, 1)
         return BatchState(new, state.layout, state.integral)
+
+    def in_place(self, state: BatchState, dt: float) -> Any:
+        """One arm of the C backend from a state on, which every call of the result steps: the shortest way from Python.
+
+        `rows` of the result is its state, `inputs` (n,) its efforts, both to be written to. A call returns -1, or 0 if
+        the state is no longer finite.
+        """
+        if self.backend.name != "c" or state.batch:
+            raise TrocarError("in_place() is for one arm of the C backend; use step() or rollout()")
+        self._check_layout(state)
+        stepper = self._stepper("effort")
+        return stepper.kernel.in_place(state.rows, stepper.prepared(dt, ()))
 
     def rollout(
         self,
@@ -136,10 +151,12 @@ class BatchArms:
             )
         if callable(tau):
             return self._stepwise(state, tau, dt, steps, every if log else 0, t0)
-        control = tau if isinstance(tau, Control) else None
-        stepper = self._stepper("effort" if control is None else control.law)
-        fixed = stepper.prepared(dt, state.batch, None if control is None else self._gains(control))
-        given = (tau,) if control is None else control.references
+        if isinstance(tau, Control):
+            given = tau.references
+            stepper, gains = self._stepper(tau.law, len(given)), self._gains(tau)
+        else:
+            given, stepper, gains = (tau,), self._stepper("effort"), None
+        fixed = stepper.prepared(dt, state.batch, gains)
         if steps is None:
             inputs = inputs_over_time(self.backend, given, self.n, state.batch)
             count = inputs.shape[0]
@@ -150,8 +167,9 @@ class BatchArms:
             check_fits(size, self.backend.dtype.itemsize, f"a log of {count} steps")
         rows, integral = state.rows, state.integral
         if stepper.layout.control:
-            integral = self.backend.arrays.zeros_like(state.q) if integral is None else integral
-            rows = self.backend.arrays.concatenate([rows, integral])
+            if integral is None:
+                integral = self.backend.zeros(state.q.shape)
+            rows = self.backend.joined([rows, integral])
         new, samples, bad = stepper.kernel.run(rows, fixed, inputs, count, steps is not None, every if log else 0)
         if bad >= 0:
             raise self._not_finite(state, bad, count)
@@ -161,38 +179,58 @@ class BatchArms:
         return end, None if samples is None else self._log(samples, dt, every, t0)
 
     def gradients(
-        self, state: BatchState, tau: Values, dt: float, by_q: Values, by_dq: Values | None = None
-    ) -> tuple[Any, Any, Any]:
-        """Gradients of a loss of a rollout, by its first state and its efforts. (In JAX, use `jax.grad`.)
+        self,
+        state: BatchState,
+        tau: Values,
+        dt: float,
+        by_q: Values,
+        by_dq: Values | None = None,
+        parameters: Sequence[str] = (),
+    ) -> tuple[Any, ...]:
+        """Gradients of a loss of a rollout, by its first state, its efforts and parameters. (In JAX, use `jax.grad`.)
 
         Args:
             state, tau, dt: those of the rollout, tau (T, n) or (T, n, N).
             by_q, by_dq: gradient of the loss by the positions and velocities (T + 1, n) or (T + 1, n, N) at the start
-                of every step and at the end; by_dq: default zero.
+                of every step and at the end; or (n,) or (n, N), at the end alone; by_dq: default zero.
+            parameters: names of parameters, see `with_parameters`.
 
         Returns:
-            Gradients by q and dq of the state, (n,) or (n, N), and by tau, (T, n) or (T, n, N).
+            Gradients by q and dq of the state, (n,) or (n, N), and by tau, (T, n) or (T, n, N). With `parameters`, also
+            a dictionary of the gradients by them, each of the shape of the parameter: summed over the arms that share it.
         """
         if self.backend.name == "jax":
             raise TrocarError("gradients() is for the C and CUDA backends; with JAX use jax.grad")
+        check_known("parameter of a batch", list(self.parameters), *parameters)
         self._check_layout(state)
         n, stepper = self.n, self._stepper("effort")
         inputs = inputs_over_time(self.backend, (tau,), n, state.batch)
-        shape = (len(inputs) + 1, n, *state.batch)
-        by_q, by_dq = (np.zeros(shape) if x is None else np.asarray(x, dtype=float) for x in (by_q, by_dq))
-        for name, x in (("by_q", by_q), ("by_dq", by_dq)):
-            if x.shape != shape:
-                raise TrocarError(f"{name} must have shape {shape}, one more than the efforts, got {x.shape}")
-        count = int(np.prod(shape)) // n * 2 * stepper.layout.rows
-        check_fits(count, self.backend.dtype.itemsize, f"the gradient of {len(inputs)} steps")
-        if self._gradients is None:
-            self._gradients = RolloutGradients(stepper.program, self.backend)
-        fixed = stepper.prepared(dt, state.batch)
-        by_state = np.concatenate([by_q, by_dq], axis=1)
-        first, by_tau, bad = self._gradients.run(state.rows, fixed, inputs, by_state)
+        steps, end = len(inputs), (n, *state.batch)
+        given = [None if x is None else self.backend.array(x) for x in (by_q, by_dq)]
+        for name, x in zip(("by_q", "by_dq"), given, strict=True):
+            if x is not None and x.shape not in (end, (steps + 1, *end)):
+                raise TrocarError(
+                    f"{name} must have shape {(steps + 1, *end)}, one more than the efforts, or {end}, got {x.shape}"
+                )
+        count = (steps + 1) * 2 * stepper.layout.rows * (state.batch[0] if state.batch else 1)
+        check_fits(count, self.backend.dtype.itemsize, f"the gradient of {steps} steps")
+        last = [self.backend.zeros(end) if x is None else x if x.shape == end else x[-1] for x in given]
+        last.append(self.backend.zeros((stepper.layout.rows - 2 * n, *state.batch)))
+        own = [k for k, x in enumerate(given) if x is not None and x.shape != end]
+        key = tuple(own), tuple(sorted(parameters))
+        if key not in self._gradients:
+            rows = [k * n + j for k in own for j in range(n)]
+            self._gradients[key] = RolloutGradients(stepper.program, self.backend, rows, parameters)
+        fixed, code = stepper.prepared(dt, state.batch), self._gradients[key]
+        first, by_tau, by_fixed, bad = code.run(
+            state.rows, fixed, inputs, self.backend.joined(last), [given[k] for k in own]
+        )
         if bad >= 0:
-            raise self._not_finite(state, bad, len(inputs))
-        return first[:n], first[n : 2 * n], by_tau
+            raise self._not_finite(state, bad, steps)
+        found = first[:n], first[n : 2 * n], by_tau
+        if not parameters:
+            return found
+        return *found, code.by_parameters(parameters, self.parameters, {"dt": dt, **self.surface_values}, by_fixed)
 
     # -- parameters --------------------------------------------------------------------------------------------------
 
@@ -204,10 +242,11 @@ class BatchArms:
         value that was zero for all arms is so no longer.
         """
         changed = self.parameters.replaced(values, self.backend.traced)
-        new = type(self)(self.mechanism, self.backend, changed, self.limits, self.surfaces)
+        new = type(self)(self.mechanism, self.backend, changed, self.limits, self.surfaces, self.motor_limits)
         same = all(np.array_equal(changed.pattern[name], self.parameters.pattern[name]) for name in changed)
         if same:
             new._steppers = {law: stepper.with_parameters(changed) for law, stepper in self._steppers.items()}
+            new._gradients = self._gradients
         return new
 
     # -- queries -----------------------------------------------------------------------------------------------------
@@ -239,13 +278,17 @@ class BatchArms:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _stepper(self, law: str) -> Stepper:
-        found = self._steppers.get(law)
+    def _stepper(self, law: str, references: int = 0) -> Stepper:
+        """The compiled step of a control law with the first references given."""
+        found = self._steppers.get((law, references))
         if found is None:
-            program, layout = step_program(self.mechanism.tree, self.parameters, self.limits, law, self.surfaces)
+            tree, parameters = self.mechanism.tree, self.parameters
+            program, layout = step_program(
+                tree, parameters, self.limits, law, self.surfaces, references, self.motor_limits
+            )
             kernel = self.backend.kernel(program)
-            found = Stepper(self.mechanism, program, layout, kernel, self.parameters, self.surface_values)
-            self._steppers[law] = found
+            found = Stepper(self.mechanism, program, layout, kernel, parameters, self.surface_values)
+            self._steppers[law, references] = found
         return found
 
     def _query(self, name: str, *given: Values) -> Any:
@@ -323,7 +366,7 @@ class BatchArms:
         return BatchLog(t0 + dt * every * np.arange(len(samples)), samples, self.mechanism, self.backend.name)
 
     def _gains(self, control: Control) -> dict[str, Any]:
-        """Gains by the names of the generated inputs."""
+        """Gains (n,) or (n, N) by name."""
         published = self.mechanism.arm.gains if isinstance(control, JointPID) else None
         found: dict[str, Any] = {}
         for name, given in control.gains.items():
@@ -336,5 +379,5 @@ class BatchArms:
                     f"{name} must be finite and not negative: one number, ({self.n},) or ({self.n}, N); "
                     f"got shape {value.shape}"
                 )
-            found |= {f"{name}@{j}": value[j] for j in range(self.n)}
+            found[name] = value
         return found

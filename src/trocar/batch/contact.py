@@ -72,6 +72,7 @@ class Plane(Surface):
     offset: ArrayLike = 0.0
 
     def values(self) -> dict[str, Array]:
+        """Numbers by name, with the normal of unit length."""
         found = super().values()
         length = np.linalg.norm(found["normal"], axis=0)
         if not (length > 0).all():

@@ -32,7 +32,7 @@ class JointPD:
 
     @property
     def references(self) -> tuple[ArrayLike | None, ...]:
-        return (self.q_ref, self.dq_ref)
+        return _given(self.q_ref, self.dq_ref)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class JointPID:
 
     @property
     def references(self) -> tuple[ArrayLike | None, ...]:
-        return (self.q_ref, self.dq_ref)
+        return _given(self.q_ref, self.dq_ref)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,13 @@ class ComputedTorque:
 
     @property
     def references(self) -> tuple[ArrayLike | None, ...]:
-        return (self.q_ref, self.dq_ref, self.ddq_ref)
+        return _given(self.q_ref, self.dq_ref, self.ddq_ref)
+
+
+def _given(*references: ArrayLike | None) -> tuple[ArrayLike | None, ...]:
+    """References up to the last that is given: code without the others is shorter."""
+    count = max(k + 1 for k, reference in enumerate(references) if k == 0 or reference is not None)
+    return references[:count]
 
 
 Control = JointPD | JointPID | ComputedTorque

@@ -2,47 +2,86 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from trocar.batch.adjoint import adjoint
+from trocar.batch.adjoint import preparation_adjoint, rollout_adjoint
+from trocar.batch.backends import array_source
+from trocar.batch.parameters import BatchParameters
 from trocar.batch.program import Program
+from trocar.spatial import Array
 
 
 class RolloutGradients:
     """The compiled step that keeps all states, and its adjoint.
 
     Args:
-        program: a step. backend: that compiles it; one whose arrays are NumPy's or are copied to NumPy's.
+        program: a step. backend: that compiles it, "c" or "cuda".
+        own: rows of the state that have a gradient of the loss of their own at every step.
+        parameters: names of the parameters to differentiate by.
     """
 
-    def __init__(self, program: Program, backend: Any) -> None:
-        self._forward = backend.kernel(replace(program, logged=len(program.state), outputs=()))
-        self._adjoint = adjoint(replace(program, outputs=()), rollout=True)
+    def __init__(self, program: Program, backend: Any, own: Sequence[int], parameters: Sequence[str]) -> None:
+        self._backend, self._program, self._own = backend, program, own
+        self._forward = backend.kernel(program.without_outputs(logged=len(program.state)))
+        self._entries = [node.name for node in program.parameters if node.name.partition("@")[0] in parameters]
+        self._by_fixed = range(len(program.fixed)) if self._entries else ()
+        self._adjoint = rollout_adjoint(program, self._by_fixed, own)
         self._backward = backend.kernel(self._adjoint)
+        self._prepared: tuple[Any, Any] = (None, None)
+        if self._entries:
+            self._to_parameters = preparation_adjoint(program, self._entries)
 
-    def run(self, rows: Any, fixed: Any, inputs: Any, by_states: Any) -> tuple[Any, Any, int]:
-        """Gradients by the rows (R, ...) of the first state and by the inputs (T, I, ...).
+    def run(self, rows: Any, fixed: Any, inputs: Any, last: Any, own: Sequence[Any]) -> tuple[Any, Any, Any, int]:
+        """Gradients by the rows (R, ...) of the first state, by the inputs (T, I, ...) and by the fixed values (F, ...).
 
         Args:
-            inputs: (T, I, ...). by_states: (T + 1, L, ...), gradient of the loss by the logged rows of every state.
+            inputs: (T, I) or (T, I, ...). last: (R, ...) gradient of the loss by the rows of the last state.
+            own: arrays (T, ..., ...) with the gradients by the rows `own` of every state but the last.
 
         Returns:
-            Both gradients, and the first arm that was not finite on the way forward, or -1.
+            The gradients, and the first arm that was not finite on the way forward, or -1.
         """
-        batch, steps = rows.shape[1:], len(by_states) - 1
-        _, states, bad = self._forward.run(rows, fixed, inputs, steps, False, 1)
+        _, states, bad = self._forward.run(rows, fixed, inputs, len(inputs), False, 1)
         if bad >= 0:
-            return None, None, bad
-        inputs = np.broadcast_to(
-            inputs if inputs.ndim == 2 + len(batch) else inputs[..., None], (*inputs.shape[:2], *batch)
-        )
-        backwards = np.concatenate([np.asarray(states), inputs, by_states[:-1]], axis=1)[::-1]
-        last = np.zeros((len(self._adjoint.state), *batch))
-        last[: by_states.shape[1]] = by_states[-1]
-        values = np.asarray(fixed)
-        prepared = self._backward.fixed([values[int(node.name)] for node in self._adjoint.parameters])
-        first, by_inputs, bad = self._backward.run(last, prepared, backwards, steps, False, 1)
-        return np.asarray(first), np.asarray(by_inputs)[::-1], bad
+            return None, None, None, bad
+        if self._prepared[0] is not fixed:
+            values = np.asarray(fixed)
+            self._prepared = fixed, self._backward.fixed([values[int(node.name)] for node in self._adjoint.parameters])
+        if self._by_fixed:
+            last = self._backend.joined([last, self._backend.zeros((len(self._by_fixed), *rows.shape[1:]))])
+        found, by_inputs, bad = self._backward.run_backwards(last, self._prepared[1], (states, inputs, *own))
+        count = len(self._program.state)
+        return found[:count], by_inputs, found[count:], bad
+
+    def by_parameters(
+        self, names: Sequence[str], given: BatchParameters, others: Any, by_fixed: Any
+    ) -> dict[str, Array]:
+        """Gradients by parameters, each of its own shape, from those by the fixed values (F, ...).
+
+        Args:
+            others: values of the other fixed inputs, by name.
+        """
+        by_fixed = np.asarray(by_fixed, dtype=float)
+        if not given.batch and by_fixed.ndim == 2:
+            by_fixed = by_fixed.sum(axis=1)
+        nodes = self._to_parameters.parameters
+        values = [self._value(node.name, given, others, by_fixed) for node in nodes]
+        prepared = array_source.preparation(self._to_parameters, np)(values)
+        places = {node.index: k for k, node in enumerate(self._to_parameters.fixed)}
+        found = {name: np.zeros(given[name].shape) for name in names}
+        for entry, node in zip(self._entries, self._to_parameters.outputs, strict=True):
+            name, _, index = entry.partition("@")
+            at = tuple(int(i) for i in index.split(",") if i)
+            value = np.broadcast_to(
+                node.value if node.is_constant else prepared[places[node.index]], by_fixed.shape[1:]
+            )
+            found[name][at] = value if np.ndim(given.entry(entry)) else value.sum()
+        return found
+
+    def _value(self, name: str, given: BatchParameters, others: Any, by_fixed: Array) -> Any:
+        if name.startswith("by@"):
+            return by_fixed[int(name[3:])]
+        return others[name] if name in others else given.entry(name)

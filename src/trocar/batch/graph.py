@@ -2,7 +2,8 @@
 
 Equal expressions are one node, so common subexpressions are shared. Constants, zeros, ones and signs are folded as the
 graph grows. A node is *fixed* if it depends on parameters alone: products and sums gather their fixed parts, which are
-then computed once for a set of parameters instead of once for every step.
+then computed once for a set of parameters instead of once for every step. A *shortcut* marks a value that seldom has
+to be computed: backends with cheap branches skip it, all others ignore the mark.
 """
 
 from __future__ import annotations
@@ -23,12 +24,16 @@ _FUNCTIONS: dict[str, Callable[[float], float]] = {
 
 
 class Node:
-    """One operation: `op` on `args`; `value` is the number of a constant, `name` that of an input."""
+    """One operation: `op` on `args`; `value` is the number of a constant, `name` that of an input.
 
-    __slots__ = ("args", "fixed", "graph", "index", "name", "op", "value")
+    `branch` of a shortcut: the condition under which its argument has to be computed, and its value otherwise.
+    """
+
+    __slots__ = ("args", "branch", "fixed", "graph", "index", "name", "op", "value")
 
     def __init__(self, graph: Graph, op: str, args: tuple[Node, ...], value: float, name: str, fixed: bool) -> None:
         self.graph, self.op, self.args, self.value, self.name, self.fixed = graph, op, args, value, name, fixed
+        self.branch: tuple[Node, Node] | None = None
         self.index = graph.count
         graph.count += 1
 
@@ -156,6 +161,39 @@ def _extremum(op: str, choose: Callable[[float, float], float], x: Node, y: Node
     return x if x is y else x.graph.operation(op, *_ordered(x, y))
 
 
+# -- shortcuts ---------------------------------------------------------------------------------------------------------
+
+Range = tuple[Node, Number, Number]  # a value, its least and its largest
+
+
+def within(ranges: Sequence[Range]) -> Node:
+    """Condition that all values are in their ranges."""
+    return _condition("within", ranges)
+
+
+def outside(ranges: Sequence[Range]) -> Node:
+    """Condition that one value is not in its range, or not a number."""
+    return _condition("outside", ranges)
+
+
+def _condition(op: str, ranges: Sequence[Range]) -> Node:
+    graph = ranges[0][0].graph
+    return graph.operation(op, *(graph.node(x) for values in ranges for x in values))
+
+
+def shortcuts(condition: Node, full: Sequence[Node], short: Sequence[Node]) -> list[Node]:
+    """The values `full`. Unless the condition holds they equal `short` up to rounding, which may be used instead."""
+    found = []
+    for value, other in zip(full, short, strict=True):
+        if value is other:
+            found.append(value)
+            continue
+        node = Node(value.graph, "shortcut", (value,), 0.0, "", value.fixed)
+        node.branch = (condition, other)
+        found.append(node)
+    return found
+
+
 def total(graph: Graph, terms: Iterable[Node]) -> Node:
     """Sum of the terms, zero if there are none."""
     result = graph.zero
@@ -263,8 +301,14 @@ def _divide(x: Node, y: Node) -> Node:
 # -- order -------------------------------------------------------------------------------------------------------------
 
 
-def schedule(outputs: Sequence[Node], stop: Callable[[Node], bool] = lambda node: False) -> list[Node]:
-    """Nodes that the outputs need, in the order of their making: arguments first. Nodes with `stop` are not opened."""
+def schedule(
+    outputs: Sequence[Node], stop: Callable[[Node], bool] = lambda node: False, branches: bool = False
+) -> list[Node]:
+    """Nodes that the outputs need, in the order of their making: arguments first. Nodes with `stop` are not opened.
+
+    Args:
+        branches: with the conditions and short values of shortcuts.
+    """
     found: dict[int, Node] = {}
     pending = list(outputs)
     while pending:
@@ -273,9 +317,6 @@ def schedule(outputs: Sequence[Node], stop: Callable[[Node], bool] = lambda node
             found[node.index] = node
             if not stop(node):
                 pending.extend(node.args)
+                if branches and node.branch is not None:
+                    pending.extend(node.branch)
     return [found[index] for index in sorted(found)]
-
-
-def operations(outputs: Sequence[Node]) -> int:
-    """Operations of a step: those that are not fixed."""
-    return sum(bool(node.args) and not node.fixed for node in schedule(outputs))

@@ -30,6 +30,7 @@ def load(
     backend: str = "c",
     friction: bool = True,
     limits: bool = True,
+    motor_limits: bool = False,
     surfaces: Sequence[Surface] = (),
     precision: str | None = None,
     threads: int = 1,
@@ -47,7 +48,8 @@ def load(
         arm: name, `Arm` of your own, or a `Mechanism`, which then has all but the options of this function.
         parameters: physically consistent parameter set, its name, or a file. Default: the arm's best set.
         backend: "c", compiled at first use; "cuda", a kernel on an NVIDIA GPU; or "jax".
-        friction: False leaves all friction out. limits: stop the joints at their limits.
+        friction: False leaves all friction out. limits: stop the joints at their limits. motor_limits: clip efforts to
+            those of the motors.
         surfaces: each `Plane` and `Sphere` that the tip can touch.
         precision: float64 or float32. Default: float64 in C, float32 in CUDA, that of JAX's configuration in JAX.
         threads: of the C backend, for batches and rollouts of some length.
@@ -77,9 +79,8 @@ def load(
         check_consistent(mechanism.parameters.inertias)
     if friction:
         check_dissipative(mechanism.drives, mechanism.arm)
-    return BatchArms(
-        mechanism, _backend(backend, precision, int(threads)), BatchParameters.of(tree, friction), limits, surfaces
-    )
+    made = _backend(backend, precision, int(threads))
+    return BatchArms(mechanism, made, BatchParameters.of(tree, friction), limits, surfaces, motor_limits)
 
 
 def _backend(name: str, precision: str | None, threads: int) -> Any:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 
+from trocar.batch.branches import ordered
 from trocar.batch.graph import Node, schedule
 
+BranchSource = Callable[[str, Sequence[str], Sequence[str], Sequence[str], Sequence[str]], list[str]]
 STATE, INPUT, FIXED = "x", "u", "p"  # names of the arrays of rows in generated code
 
 
@@ -34,10 +37,16 @@ class Program:
         """Nodes that depend on parameters alone and are used by nodes that do not, or are results."""
         results = [*self.next_state, *self.outputs]
         found = {node.index: node for node in results if _varies_by_parameter(node)}
-        for node in schedule(results, stop=_is_fixed):
+        for node in schedule(results, stop=_is_fixed, branches=True):
             if not node.fixed:
                 found |= {arg.index: arg for arg in node.args if _varies_by_parameter(arg)}
         return list(found.values())
+
+    def without_outputs(self, logged: int = 0) -> Program:
+        """This program with the same fixed values, but without outputs."""
+        new = replace(self, outputs=(), logged=logged)
+        new.__dict__["fixed"] = self.fixed  # the cached property: some may serve the outputs alone
+        return new
 
     @cached_property
     def parameters(self) -> list[Node]:
@@ -45,17 +54,22 @@ class Program:
         return [node for node in schedule(self.fixed) if node.op == "input"]
 
     def statements(
-        self, statement: Callable[[str, str], str], expression: Callable[[Node, Sequence[str]], str]
+        self,
+        statement: Callable[[str, str], str],
+        expression: Callable[[Node, Sequence[str]], str],
+        branch: BranchSource | None = None,
     ) -> tuple[list[str], list[str]]:
         """Source lines of one step, and the terms for all rows of the next state and the outputs.
 
         Args:
             statement: line that gives a name a value. expression: source of a node, given the terms of its arguments.
+            branch: lines of a branch, from the term of its condition, the names and short values of its shortcuts, the
+                lines inside, and the full values. Default: no branches, full values only.
         """
         places = {node.index: f"{FIXED}[{k}]" for k, node in enumerate(self.fixed)}
         places |= {node.index: f"{STATE}[{k}]" for k, node in enumerate(self.state)}
         places |= {node.index: f"{INPUT}[{k}]" for k, node in enumerate(self.inputs)}
-        return statements([*self.next_state, *self.outputs], places, statement, expression)
+        return statements([*self.next_state, *self.outputs], places, statement, expression, branch)
 
     def preparation(
         self, statement: Callable[[str, str], str], expression: Callable[[Node, Sequence[str]], str]
@@ -68,7 +82,7 @@ class Program:
     def operations(self) -> int:
         """Operations of one step."""
         nodes = schedule([*self.next_state, *self.outputs], stop=_is_fixed)
-        return sum(not node.fixed and bool(node.args) for node in nodes)
+        return sum(not node.fixed and bool(node.args) and node.op != "shortcut" for node in nodes)
 
 
 def statements(
@@ -76,24 +90,42 @@ def statements(
     places: dict[int, str],
     statement: Callable[[str, str], str],
     expression: Callable[[Node, Sequence[str]], str],
+    branch: BranchSource | None = None,
 ) -> tuple[list[str], list[str]]:
     """Lines that compute the results, one per operation, and the term of each result.
 
     `places` are the terms of the nodes that are given.
     """
-    lines: list[str] = []
     terms = dict(places)
-    for node in schedule(results, stop=lambda node: node.index in places):
-        if node.index in places:
-            continue
+    names = (f"t{k}" for k in count())
+
+    def lines_of(node: Node) -> list[str]:
         if node.op == "input":
             raise KeyError(f"input {node.name!r} has no place")
-        term = expression(node, [terms[arg.index] for arg in node.args])
-        if node.args:
-            name = f"t{len(lines)}"
-            lines.append(statement(name, term))
-            term = name
-        terms[node.index] = term
+        args = [terms[arg.index] for arg in node.args]
+        if node.op == "shortcut" or not args:
+            terms[node.index] = args[0] if args else expression(node, args)
+            return []
+        terms[node.index] = name = next(names)
+        return [statement(name, expression(node, args))]
+
+    lines: list[str] = []
+    if branch is None:
+        for node in schedule(results, stop=lambda node: node.index in places):
+            if node.index not in places:
+                lines += lines_of(node)
+        return lines, [terms[node.index] for node in results]
+    for work in ordered(results, places):
+        if isinstance(work, Node):
+            lines += lines_of(work)
+            continue
+        condition = expression(work.condition, [terms[arg.index] for arg in work.condition.args])
+        inside = [line for node in work.inside for line in lines_of(node)]
+        full = [terms[node.args[0].index] for node in work.shortcuts]
+        short = [terms[node.branch[1].index] for node in work.shortcuts if node.branch is not None]
+        for node in work.shortcuts:
+            terms[node.index] = next(names)
+        lines += branch(condition, [terms[node.index] for node in work.shortcuts], short, inside, full)
     return lines, [terms[node.index] for node in results]
 
 

@@ -25,7 +25,7 @@ class Stepper:
 
     Attributes:
         shape: of the efforts of one arm. kept: whether single arms can be stepped the short way, with the length of a
-            step and the fixed values for it.
+            step, the fixed values for it and the gains that these hold.
     """
 
     def __init__(
@@ -40,18 +40,25 @@ class Stepper:
         self._mechanism, self.program, self.layout, self.kernel = mechanism, program, layout, kernel
         self._parameters, self._others = parameters, others
         self.shape = (layout.n,)
-        self.kept: tuple[bool, float | None, Any] = (False, None, None)  # one tuple: threads may step with other dt
+        # one tuple: threads may step with other dt
+        self.kept: tuple[bool, float | None, Any, Mapping[str, Any] | None] = (False, None, None, None)
 
     def prepared(self, dt: Any, batch: tuple[int, ...], gains: Mapping[str, Any] | None = None) -> Any:
-        """Fixed values for steps of this length of a batch of this shape; those without gains are kept."""
+        """Fixed values for steps of this length of a batch of this shape; those used last are kept.
+
+        Args:
+            gains: (n,) or (n, N) by name.
+        """
         if isinstance(dt, Real):
             dt = checked_positive(float(dt), "dt")
-            _, kept_dt, fixed = self.kept
-            if gains is None and dt == kept_dt:
+            _, kept_dt, fixed, kept_gains = self.kept
+            if dt == kept_dt and _same(gains, kept_gains):
                 check_sizes(self.kernel.batch(fixed), batch)
                 return fixed
             check_resolved(self._mechanism, self._parameters, dt)
-        given = {"dt": dt, **self._others, **(gains or {})}
+        given = {"dt": dt, **self._others}
+        for name, gain in (gains or {}).items():
+            given |= {f"{name}@{j}": gain[j] for j in range(self.layout.n)}
         names = [node.name for node in self.program.parameters]
         values = [given[name] if name in given else self._parameters.entry(name) for name in names]
         shapes = {np.shape(value) for value in values} - {()}
@@ -60,12 +67,20 @@ class Stepper:
             raise TrocarError(f"parameters, gains and surfaces belong to batches of different sizes: {sizes}")
         check_sizes(next(iter(shapes), ()), batch)
         fixed = self.kernel.fixed(values)
-        if gains is None and all(isinstance(value, float | np.ndarray) for value in values):
-            self.kept = (hasattr(self.kernel, "one") and not shapes, dt, fixed)
+        if all(isinstance(value, float | np.ndarray) for value in values):
+            copies = None if gains is None else {name: np.array(value) for name, value in gains.items()}
+            self.kept = (hasattr(self.kernel, "one") and not shapes and gains is None, dt, fixed, copies)
         return fixed
 
     def with_parameters(self, parameters: BatchParameters) -> Stepper:
         return Stepper(self._mechanism, self.program, self.layout, self.kernel, parameters, self._others)
+
+
+def _same(gains: Mapping[str, Any] | None, kept: Mapping[str, Any] | None) -> bool:
+    if gains is None or kept is None:
+        return gains is kept
+    known = all(isinstance(value, np.ndarray) for value in gains.values())
+    return known and all(np.array_equal(value, kept[name]) for name, value in gains.items())
 
 
 def check_sizes(parameters: tuple[int, ...], batch: tuple[int, ...]) -> None:

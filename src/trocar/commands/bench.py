@@ -16,9 +16,9 @@ def bench(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="[batch|crtk|dds]",
-            help="batch: only the generated steps of many arms. crtk: only the dVRK under its controllers. "
-            "dds: only the dVRK in ROS 2.",
+            metavar="[batch|crtk|dds|sweep|teleop]",
+            help="Only: batch, generated steps of many arms; crtk, the dVRK under its controllers; dds, the dVRK "
+            "in ROS 2; sweep, sweeps; teleop, teleoperation.",
             show_default=False,
         ),
     ] = "",
@@ -42,6 +42,13 @@ def bench(
     [bold]trocar bench crtk[/bold] runs a Classic dVRK of six arms under its 1500 Hz controllers: its real-time factor
     while the arms hold and move, and the share of late cycles in real time beside that of a loop that does nothing.
 
+    [bold]trocar bench sweep --rounds 3[/bold] runs sweeps (half a minute a round): two workers over one, what a sweep
+    adds to a bare call, and time and memory for 100,000 rows.
+
+    [bold]trocar bench teleop[/bold] runs the same robot under teleoperation at 1 kHz: processor time per simulated
+    millisecond and real-time factor while two PSMs follow and while the masters carry the camera, by part, and the
+    inverse kinematics of one pose.
+
     [bold]trocar bench dds[/bold] serves that dVRK in ROS 2 and sends commands to four arms at 1000 Hz: the time until
     each is seen in the arm's state, and the share of states that come late, beside those of a bare echo.
     """
@@ -49,7 +56,7 @@ def bench(
     from trocar.files import check_writable, write_json
 
     if what:
-        check_known("figures of bench:", ("batch", "crtk", "dds"), what)
+        check_known("figures of bench:", ("batch", "crtk", "dds", "sweep", "teleop"), what)
     if gpu and what != "batch":
         raise TrocarError("--gpu goes with batch: trocar bench batch --gpu")
     check_writable(json_file)
@@ -59,6 +66,14 @@ def bench(
             progress(1.0)
         elif what == "crtk":
             found = crtk_figures(rounds=rounds, progress=progress)
+        elif what == "sweep":
+            from trocar.sweep.timing import sweep_figures
+
+            found = sweep_figures(rounds=rounds, progress=progress)
+        elif what == "teleop":
+            from trocar.teleoperation.timing import teleop_figures
+
+            found = teleop_figures(rounds=rounds, progress=progress)
         elif what == "dds":
             from trocar.ros.dds.rates import dds_figures
 

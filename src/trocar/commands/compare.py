@@ -41,7 +41,7 @@ def compare(
     title = f"{second.name} less {first.name}: {len(t)} rows, {t[-1]:.3g} s (rad, m, s, N m, N)"
     show_table(title, headings, rows)
     if output is not None:
-        from trocar.commands.recording_figure import recording_figure
         from trocar.plots import save
+        from trocar.recording.figure import recording_figure
 
         show_written([save(recording_figure(a, f"{first.name} (solid), {second.name} (dashed)", b), output)])

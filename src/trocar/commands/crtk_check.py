@@ -1,4 +1,4 @@
-"""`trocar crtk-check`: conformance of arms to the dVRK's interface."""
+"""`trocar crtk-check`: conformance of a robot to the dVRK's interface."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 
 from trocar.commands.options import check_positive, flag, option
@@ -14,10 +15,9 @@ from trocar.errors import TrocarError, check_known
 
 if TYPE_CHECKING:
     from trocar.crtk import Robot
+    from trocar.crtk.conformance import Subject
     from trocar.ros.dds.client import Client
-    from trocar.spatial import Array
 
-ARM_KINDS = ("PSM", "ECM", "MTM", "ARM")
 METRES_PER_RADIAN = 0.1  # --amplitude 0.05 is 0.05 rad or 5 mm
 COLOURS = {"passed": "green", "failed": "red", "skipped": "yellow"}
 
@@ -26,7 +26,8 @@ COLOURS = {"passed": "green", "failed": "red", "skipped": "yellow"}
 def crtk_check(
     scene: Annotated[str, option("NAME", "dvrk, dvrk_si or a .toml file.")] = "dvrk",
     arms: Annotated[
-        list[str] | None, option("ARM", "Arm to check; can be repeated. Default: all arms of the scene.")
+        list[str] | None,
+        option("NAME", "Device to check, such as PSM1 or console; can be repeated. Default: all.", "--arms"),
     ] = None,
     allow_motion: Annotated[bool, flag("Send commands that move the arms.", "--allow-motion")] = False,
     amplitude: Annotated[
@@ -34,7 +35,7 @@ def crtk_check(
     ] = 0.05,
     unbounded: Annotated[
         bool,
-        flag("With --allow-motion: also move to a joint limit, power off and home.", "--unbounded"),
+        flag("With --allow-motion: also move to a joint limit, free the arm, provoke FAULT, power off.", "--unbounded"),
     ] = False,
     ros2: Annotated[bool, flag("Check the robot that runs in ROS 2, instead of a simulated one.", "--ros2")] = False,
     domain: Annotated[
@@ -45,15 +46,16 @@ def crtk_check(
     ] = "lo",
     json_file: Annotated[Path | None, option("FILE", "Write the results to FILE.", "--json")] = None,
 ) -> None:
-    """Check that arms behave as the dVRK's interface (CRTK) requires.
+    """Check that a robot behaves as the dVRK's interface (CRTK) requires.
 
     Example: [bold]trocar crtk-check --arms PSM1 --allow-motion --json results.json[/bold]
 
-    Topics, services, sizes, units, frames, stamps, latching, kinematics; with --allow-motion also states, moves and
-    refusals. Checks that are not permitted are listed as skipped. The arms are simulated, enabled and homed, or with
-    --ros2 those of a robot that runs there, in whatever state they are. Exit status 1 if a check fails.
+    Topics, services, sizes, units, frames, stamps, latching, kinematics; with --allow-motion also states, moves,
+    refusals and pedals; with --unbounded also limits, power, homing and FAULT. Checks that are not permitted are listed
+    as skipped. The arms are simulated, enabled and homed, or with --ros2 those of a robot that runs there, in whatever
+    state they are. Exit status 1 if a check fails.
     """
-    from trocar.crtk.conformance import Permission, Result, Subject, examine
+    from trocar.crtk.conformance import Permission, Result, examine
     from trocar.files import check_writable, write_json
 
     check_positive(amplitude=amplitude)
@@ -63,12 +65,10 @@ def crtk_check(
     permission = Permission.unbounded if unbounded else Permission.motion if allow_motion else Permission.read
     results: list[Result] = []
     with _robot(scene, ros2, domain, interface) as robot, status_line("crtk-check") as show:
-        devices = {name: kind for name, kind in robot.devices.items() if kind in ARM_KINDS}
-        chosen = tuple(dict.fromkeys(arms or devices))
-        check_known("arm in ROS" if ros2 else "arm of the scene", devices, *chosen)
+        chosen = tuple(dict.fromkeys(arms or robot.devices))
+        check_known("device in ROS" if ros2 else "device of the scene", robot.devices, *chosen)
         for name in chosen:
-            limits = _limits(robot, name)
-            subject = Subject(robot, name, devices[name], limits, amplitude, METRES_PER_RADIAN * amplitude)
+            subject = _subject(robot, name, amplitude)
             for result in examine(subject, permission):
                 show(f"{name}: {result.check}")
                 results.append(result)
@@ -81,7 +81,7 @@ def crtk_check(
         )
     show_table(
         "trocar crtk-check",
-        ("arm", "check", "result", "reason, or what was required"),
+        ("device", "check", "result", "reason, or what was required"),
         [
             (r.arm, r.check, f"[{COLOURS[r.status]}]{r.status}[/]", (r.reason or r.requirement).replace("[", r"\["))
             for r in results
@@ -94,7 +94,7 @@ def crtk_check(
 
 
 def _robot(scene: str, ros2: bool, domain: int | None, interface: str) -> Robot | Client:
-    """The arms to check: simulated, or those of a robot in ROS."""
+    """The robot to check: simulated, or one in ROS."""
     if ros2:
         from trocar.ros.dds.domain import check_installed
 
@@ -107,11 +107,18 @@ def _robot(scene: str, ros2: bool, domain: int | None, interface: str) -> Robot 
     return Robot(scene, start="ready")
 
 
-def _limits(robot: Robot | Client, name: str) -> tuple[Array, Array] | None:
-    """Joint limits of a simulated arm; None of one in ROS, which does not tell them."""
+def _subject(robot: Robot | Client, name: str, amplitude: float) -> Subject:
+    """A device of a robot, with the limits of its joints and motors if it is a simulated arm."""
     from trocar.crtk import Robot
+    from trocar.crtk.conformance import Subject
 
+    kind, slide = robot.devices[name], METRES_PER_RADIAN * amplitude
     if not isinstance(robot, Robot):
-        return None
+        return Subject(robot, name, kind, None, amplitude, slide)
+    if name not in robot.controllers:
+        return Subject(robot, name, kind)
     arm = robot.controllers[name].arm
-    return arm.lower[: arm.tip_joints], arm.upper[: arm.tip_joints]
+    n = arm.tip_joints
+    efforts = np.abs(np.linalg.inv(arm.motors.coupling).T) @ arm.motors.effort
+    limits = arm.lower[:n], arm.upper[:n]
+    return Subject(robot, name, kind, limits, amplitude, slide, efforts[:n])

@@ -64,7 +64,6 @@ def excite(
     and play.py. excitation.json and excitation.csv list the effort each motor needs and its limit. Exit status 1 if
     the rehearsal fails.
     """
-    from trocar.commands.recording_figure import recording_figure
     from trocar.control.trajectories import PeriodicRun
     from trocar.files import check_writable, write_whole
     from trocar.identification.excitation import file as files
@@ -73,6 +72,7 @@ def excite(
     from trocar.identification.excitation.search import excite as search
     from trocar.identification.excitation.search import sampled
     from trocar.plots import save
+    from trocar.recording.figure import recording_figure
 
     check_writable(output / "excitation.json")
     check_positive(rate=rate)
@@ -124,6 +124,11 @@ def excite(
     for complaint in complaints:
         typer.echo(f"rehearsal failed: {complaint}", err=True)
     if not complaints:
+        begin, end = run.full_speed
+        typer.echo(
+            f"excitation.csv takes {run.duration:.1f} s: from home to the motion in {begin:.1f} s, "
+            f"{end - begin:.1f} s at full speed, and back home in {run.duration - end:.1f} s."
+        )
         typer.echo(f"Next: trocar identify measured.csv --arm {arm} (to try it out, use rehearsal.npz).")
     else:
         typer.echo("No excitation.csv and no play.py: lower --effort, --frequency or the speeds (--limit).", err=True)

@@ -163,7 +163,7 @@ def _identify(
         page = identification_report(found, other, name)
         written.append(page.write_html(report / "identify.html"))
         written += save_numbered((figure for figure, _ in page.figures), report)
-    _show(found, error)
+    _show(found, error, _is_published(train))
     typer.echo(
         f"{seconds:.2f} s from file to parameters. Smallest eigenvalue of a pseudo-inertia "
         f"{found.min_pseudo_inertia_eigenvalue:.2g}, largest inertia of a link {found.largest_link_inertia:.2g} kg m^2."
@@ -238,14 +238,24 @@ def _predictions(found: Identified, recording: tr.Recording) -> str:
     return "\n".join([head, *(",".join(f"{x:.10g}" for x in row) for row in rows)]) + "\n"
 
 
-def _show(found: Identified, error: Array | None) -> None:
+def _is_published(path: Path) -> bool:
+    """True if the file is a recording that Wang et al. 2019 published: their errors belong to that data only."""
+    import hashlib
+
+    from trocar.datasets import DATASETS
+
+    if not path.is_file():  # a bag that is a folder
+        return False
+    return hashlib.sha256(path.read_bytes()).hexdigest() in DATASETS["wang2019"].files.values()
+
+
+def _show(found: Identified, error: Array | None, theirs: bool) -> None:
     from trocar.arms.tables import read
 
     arm = found.parameters.arm
     # their identified parameters on their test recording
-    published = (
-        read("identification_wang2019").get("MTM" if arm.startswith("MTM") else arm, {}).get("two", {}).get("SDP")
-    )
+    results = read("identification_wang2019").get("MTM" if arm.startswith("MTM") else arm, {})
+    published = results.get("two", {}).get("SDP") if theirs else None
     columns: dict[str, Sequence[float] | Array | None] = {
         "fitted": found.train_relative_error,
         "held out": found.cv_relative_error,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, shown
 from trocar.files import check_memory
 
 ROW = 6e3  # [bytes] for a row of one arm, from the simulation to the text of the .csv file; 5.3 kB measured for a PSM
@@ -25,9 +25,15 @@ def flag(text: str, *names: str) -> Any:
     return typer.Option(*names, help=text)
 
 
-ArmArgument = Annotated[str, typer.Argument(metavar="ARM", help=f"{ARMS}.")]
-ArmOption = Annotated[str, option("ARM", f"{ARMS}.")]
-RecordedArm = Annotated[str | None, option("ARM", f"{ARMS}, if the recording does not name it.")]
+def arm_name(name: str | None) -> str | None:
+    """The name of an arm as trocar spells it, whatever its case; other names as they are."""
+    spelt = {known.lower(): known for known in ARMS.replace(" or ", ", ").split(", ")}
+    return spelt.get(name.lower(), name) if isinstance(name, str) else name
+
+
+ArmArgument = Annotated[str, typer.Argument(metavar="ARM", help=f"{ARMS}.", callback=arm_name)]
+ArmOption = Annotated[str, option("ARM", f"{ARMS}.", callback=arm_name)]
+RecordedArm = Annotated[str | None, option("ARM", f"{ARMS}, if the recording does not name it.", callback=arm_name)]
 ParameterSet = Annotated[
     str | None, option("SET", "Parameter set or file. Default: the arm's best set.", "--parameters", "-p")
 ]
@@ -39,6 +45,18 @@ JsonFile = Annotated[Path | None, option("FILE", "Write the figures to FILE.", "
 Duration = Annotated[float, option("S", "Simulated time, in seconds.", "--duration", "-d")]
 Amplitude = Annotated[float, option("FRACTION", "Size of the motion, as a fraction of the joint's range.")]
 Frequency = Annotated[float, option("HZ", "Frequency of the sinusoid.")]
+
+
+def numbers(name: str, text: str, counts: tuple[int, ...], meaning: str) -> list[float]:
+    """Finite numbers from an option's value such as "0.1,0,-2"; `counts` are the numbers of values allowed."""
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        values = []
+    if len(values) not in counts or not all(map(math.isfinite, values)):
+        wanted = " or ".join(map(str, counts))
+        raise TrocarError(f"--{name} takes {wanted} numbers with commas between them ({meaning}), got {shown(text)}")
+    return values
 
 
 def check_positive(**values: float) -> None:

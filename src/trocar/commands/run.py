@@ -73,10 +73,12 @@ def run(
     from trocar.crtk import Robot
     from trocar.crtk.standins.launcher import run_script
     from trocar.crtk.standins.session import FOREVER, Session
+    from trocar.teleoperation import Teleoperation
 
     with ExitStack() as running:  # what was started is ended in the opposite order
         lines = None if answers is None else running.enter_context(answers.open(encoding="utf-8"))
         robot = running.enter_context(Robot(scene, speed=speed, start=start))
+        Teleoperation(robot)
         if view:
             from trocar.commands.run_view import watched
 

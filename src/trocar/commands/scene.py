@@ -17,8 +17,9 @@ from trocar.commands.options import (
     check_amplitude,
     check_positive,
     check_rows,
+    flag,
 )
-from trocar.commands.terminal import drawn, plain_errors, progress_bar, save_picture, show_table, show_written
+from trocar.commands.terminal import drawn, plain_errors, progress_bar, show_table, show_written
 
 TIMESTEP = 1.0 / 1500.0  # [s], of the dVRK's PID; used if the scene file gives none
 
@@ -34,11 +35,12 @@ def scene(
     duration: Duration = 1.0,
     amplitude: Amplitude = 0.01,
     frequency: Frequency = 0.5,
+    touch: Annotated[bool, flag("Add a plate, a block and a needle below the instruments.")] = False,
     output: Folder = Path("trocar-scene"),
 ) -> None:
     """Simulate several arms in one model.
 
-    Example: [bold]trocar scene cart_classic -d 2[/bold], then look at trocar-scene/picture.png and stereo.png.
+    Example: [bold]trocar scene cart_classic -d 2 --touch[/bold], then look at trocar-scene/picture.png and stereo.png.
 
     Every arm follows a small sinusoid about its initial position, under the dVRK's PID (1500 Hz, published gains)
     with gravity compensation. With a time step in the scene file the PID runs at the nearest multiple of it.
@@ -55,7 +57,12 @@ def scene(
     check_writable(output / "picture.png")
     check_amplitude(amplitude)
     check_positive(frequency=frequency, duration=duration)
-    loaded = tr.load_scene(source, timestep=timestep_of(source) or TIMESTEP)
+    timestep = timestep_of(source) or TIMESTEP
+    loaded = tr.load_scene(source, timestep=timestep)
+    if touch:
+        from trocar.runtime.practice_objects import practice_objects
+
+        loaded = tr.load_scene(source, timestep=timestep, objects=practice_objects(loaded))
     check_rows(duration / loaded.timestep * len(loaded.arms), "Choose a shorter --duration")
     controllers, references = {}, {}
     for name, arm in loaded.arms.items():
@@ -92,12 +99,10 @@ def scene(
 
 def _pictures(loaded: tr.Scene, output: Path) -> list[Path]:
     """The scene at the end of the simulation, and the view of the first endoscope."""
-    import numpy as np
+    from trocar.appearance import StereoEndoscope, render, save_png
 
-    from trocar.appearance import StereoEndoscope, save_png
-
-    written = save_picture(output / "picture.png", loaded)
+    written = [save_png(output / "picture.png", render(loaded, labels=len(loaded.arms) > 1))]
     for name in [name for name, arm in loaded.arms.items() if arm.arm.carries == "endoscope"][:1]:
-        pair = StereoEndoscope(loaded, name, samples=4).pair()
-        written.append(save_png(output / "stereo.png", np.hstack(pair)))
+        endoscope = StereoEndoscope(loaded, name, samples=4)
+        written.append(save_png(output / "stereo.png", endoscope.side_by_side()))
     return written

@@ -69,9 +69,11 @@ def serve(
         return
     from trocar.crtk import Robot
     from trocar.ros import Bridge
+    from trocar.teleoperation import Teleoperation
 
     with (
         Robot(scene, speed="real", start=start, arms=names or None) as robot,
+        Teleoperation(robot),
         Bridge(robot, rate=rate, address=host, master="" if master == "own" else master) as bridge,
     ):
         typer.echo(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -24,6 +25,7 @@ BANDWIDTH = 30.0  # [rad/s] of computed torque: critically damped error dynamics
 ControllerName = Literal["pid", "pd", "gravity", "computed-torque", "velocity", "effort"]
 TrajectoryName = Literal["hold", "step", "sinusoid", "quintic"]
 Accuracy = Literal["fast", "exact", "discrete"]
+Engine = Literal["mujoco", "reduced"]
 
 
 @plain_errors("a shorter --duration takes less time")
@@ -37,9 +39,16 @@ def sim(
     duration: options.Duration = 2.0,
     timestep: Annotated[float | None, option("S", "Time step in seconds. Default: 0.001; pid: 1/1500.")] = None,
     parameters: options.ParameterSet = None,
+    instrument: options.Instrument = None,
+    mounting: Annotated[float | None, option("DEG", "Pitch of the base, in degrees. Default: the arm's usual.")] = None,
+    start: Annotated[
+        str | None, option("Q1,Q2,...", "Joints [rad, m] to move about. Default: home, away from the limits.")
+    ] = None,
+    push: Annotated[str | None, option("FX,FY,FZ", "Constant force on the tip [N], in base axes.")] = None,
     counterweight: Annotated[bool, flag("Include the counterweight's mass.")] = True,
     friction: Annotated[bool, flag("Simulate joint friction.")] = True,
     accuracy: Annotated[Accuracy, flag("Integration scheme of the engine.")] = "fast",
+    engine: Annotated[Engine, flag("mujoco: the closed chain; reduced: compiled equations of the joints.")] = "mujoco",
     output: options.Folder = Path("trocar-sim"),
 ) -> None:
     """Simulate one arm under a controller.
@@ -54,13 +63,18 @@ def sim(
 
     More: [bold]trocar sim -t step --joint insertion -d 1[/bold] (a step of one joint);
     [bold]trocar sim -c gravity -t hold --no-friction[/bold] (does the arm float?);
-    [bold]trocar sim -c effort -t quintic --accuracy exact[/bold] (how fast does open loop drift?).
+    [bold]trocar sim -c effort -t quintic --accuracy exact[/bold] (how fast does open loop drift?);
+    [bold]trocar sim -t hold --push 0,0,2[/bold] (how stiff is the controller?);
+    [bold]trocar sim ECM -i up --mounting -30[/bold] (another endoscope on a tilted arm).
 
-    Writes recording.npz, recording.csv, recording.png and, if rendering works on this machine, picture.png.
+    Writes recording.npz, recording.csv, recording.png and, if rendering works on this machine and the engine is
+    mujoco, picture.png.
     """
-    from trocar.commands.recording_figure import recording_figure
+    import numpy as np
+
     from trocar.files import check_writable
     from trocar.plots import save
+    from trocar.recording.figure import recording_figure
 
     check_writable(output / "recording.npz")
     options.check_amplitude(amplitude)
@@ -70,32 +84,52 @@ def sim(
     options.check_positive(timestep=timestep)
     options.check_rows(duration / timestep, "Choose a shorter --duration")
     model: dict[str, Any] = {"counterweight": counterweight, "friction": friction}
-    engine = tr.Simulator(arm, parameters, timestep=timestep, accuracy=accuracy, **model)
-    mechanism = tr.load_mechanism(arm, parameters, counterweight=counterweight)
-    reference = _reference(trajectory, mechanism.arm, joint or [], amplitude, frequency, duration)
-    start = reference(0.0)
-    engine.reset(start.q, start.dq)
+    if instrument is not None:
+        model["instrument"] = instrument
+    tilt = None if mounting is None else math.radians(mounting)
+    wrench = None if push is None else [*options.numbers("push", push, (3,), "a force in N"), 0.0, 0.0, 0.0]
+    simulator = tr.Simulator(
+        arm, parameters, engine=engine, timestep=timestep, accuracy=accuracy, mounting=tilt, **model
+    )
+    mechanism = simulator.mechanism
+    about = mechanism.arm.home
+    if start is not None:
+        about = tuple(options.numbers("start", start, (mechanism.n,), ", ".join(mechanism.arm.joint_names)))
+        mechanism.arm.check_within_limits(np.array(about), "--start")
+    reference = _reference(trajectory, mechanism.arm, about, joint or [], amplitude, frequency, duration)
+    first = reference(0.0)
+    simulator.reset(first.q, first.dq)
+    if wrench is not None:
+        simulator.apply_wrench(wrench)
     made = _controller(controller, mechanism, reference, friction)
     with progress_bar(f"{arm}, {duration:g} s") as progress:
         began = time.perf_counter()
-        recording = tr.simulate(engine, made, reference, duration, progress, diagnostics=True)
+        recording = tr.simulate(simulator, made, reference, duration, progress, diagnostics=True)
         wall = time.perf_counter() - began
-    recording = replace(recording, provenance={**recording.provenance, "trajectory": trajectory, **model})
-    title = f"{arm} ({engine.parameters.name}), {controller} controller, {trajectory}"
+    pushed = {} if wrench is None else {"tip_force": wrench[:3]}
+    recording = replace(recording, provenance={**recording.provenance, "trajectory": trajectory, **model, **pushed})
+    title = f"{arm} ({simulator.parameters.name}), {controller} controller, {trajectory}"
     written = [recording.save(output / f"recording{suffix}") for suffix in (".npz", ".csv")]
     written.append(save(recording_figure(recording, title), output / "recording.png"))
-    written += drawn(save_picture, output / "picture.png", engine)
+    if engine == "mujoco":
+        written += drawn(save_picture, output / "picture.png", simulator)
     _show(recording, title)
     if "rcm_error" in recording.extra:
         typer.echo(f"Largest RCM error: {recording.extra['rcm_error'].max():.3g} m")
-    typer.echo(f"Real-time factor, recording included: {len(recording) * engine.timestep / wall:.3g}")
+    typer.echo(f"Real-time factor, recording included: {len(recording) * simulator.timestep / wall:.3g}")
     show_written(written)
 
 
 def _reference(
-    name: TrajectoryName, arm: tr.Arm, joints: list[str], amplitude: float, frequency: float, duration: float
+    name: TrajectoryName,
+    arm: tr.Arm,
+    about: Sequence[float],
+    joints: list[str],
+    amplitude: float,
+    frequency: float,
+    duration: float,
 ) -> Reference:
-    """Motion about home, moved inwards where that is near a limit; the jaw stays open."""
+    """Motion about the joints `about`, moved inwards where that is near a limit; the jaw stays open."""
     import numpy as np
 
     from trocar.control import quintic, sinusoid, step_to
@@ -105,9 +139,9 @@ def _reference(
     way = np.where(moving, amplitude * (arm.upper - arm.lower), 0.0)
     closed = np.array([0.05 if joint == "jaw" else -np.inf for joint in arm.joint_names])  # the fingers touch at 0
     lower = np.where(moving, np.maximum(arm.lower, closed), arm.lower)
-    centre = np.clip(np.array(arm.home), lower + way, np.maximum(lower, arm.upper - way))
+    centre = np.clip(np.array(about), lower + way, np.maximum(lower, arm.upper - way))
     if name == "hold":
-        return tr.hold(arm.home)
+        return tr.hold(about)
     if name == "step":
         return step_to(centre, centre + way, 0.1 * duration)
     if name == "sinusoid":

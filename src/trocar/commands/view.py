@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trocar.commands.options import Instrument, ParameterSet, RecordedArm, flag, option
+from trocar.commands.options import Instrument, ParameterSet, RecordedArm, arm_name, flag, option
 from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError
 
@@ -69,6 +69,7 @@ def view(
     recording = Path(what) if is_recording(Path(what)) else None
     if compare is not None and recording is None:
         raise TrocarError("--compare is a second recording: give the first one instead of an arm")
+    what = arm_name(what) or what  # psm and PSM are the same
     scene = what if what in BUILT_IN or Path(what).suffix.lower() == ".toml" else None
     if scene is not None and (parameters or instrument):
         raise TrocarError("--parameters and --instrument are of one arm; those of a scene are in its file")

@@ -11,9 +11,9 @@
 
 `Robot` simulates the arms under the dVRK's 1500 Hz controllers and puts every device on one `Bus`: `PSM1/measured_js`,
 `PSM1/move_jp`, ... The table of all topics and services is `trocar.crtk.interface`, the message types are in
-`trocar.crtk.messages`. The client classes (`Arm`, `PSM`, `ECM`, `MTM`, `SUJ`, `System`, `Console`) have the methods of
-the Python packages `crtk` 1.4 and `dvrk` 2.4 and use nothing but the bus and the robot's clock. Poses are (4, 4)
-arrays; getters return (value, time of measurement [s]).
+`trocar.crtk.messages`. The client classes (`Arm`, `PSM`, `ECM`, `MTM`, `SUJ`, `System`, `Console`, `TeleopPSM`,
+`TeleopECM`) have the methods of the Python packages `crtk` 1.4 and `dvrk` 2.4 and use nothing but the bus and the
+robot's clock. Poses are (4, 4) arrays; getters return (value, time of measurement [s]).
 
 Time passes in one of three ways (`Robot(speed=...)`):
 
@@ -35,6 +35,7 @@ from trocar.crtk.clients.master import MTM
 from trocar.crtk.clients.move_handle import MoveHandle
 from trocar.crtk.clients.set_up_joints import SUJ
 from trocar.crtk.clients.system import System
+from trocar.crtk.clients.teleoperation import TeleopECM, TeleopPSM
 from trocar.crtk.controller.sensors import Sensors
 from trocar.crtk.interface import INTERFACES
 from trocar.crtk.robot import Robot
@@ -53,4 +54,6 @@ __all__ = [
     "Sensors",
     "Subscription",
     "System",
+    "TeleopECM",
+    "TeleopPSM",
 ]

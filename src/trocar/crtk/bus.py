@@ -41,6 +41,7 @@ class Subscription:
         self._bus, self.topic, self._callback = bus, topic, callback
 
     def close(self) -> None:
+        """End the subscription."""
         self._bus.unsubscribe(self.topic, self._callback)
 
 
@@ -153,6 +154,7 @@ class Bus:
         return Subscription(self, name, callback)
 
     def unsubscribe(self, name: str, callback: Callback) -> None:
+        """End a subscription of `subscribe`."""
         with self.lock:
             self._line(name).subscribers.remove(callback)
             self._find_listened()

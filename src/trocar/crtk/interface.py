@@ -32,12 +32,14 @@ class Topic:
     Attributes:
         name: relative to its device, or absolute on a bus. message: its type. ros: the type in ROS.
         latched: a new subscriber receives the last message. rate: [Hz] of state topics, 0 otherwise.
+        extension: of the CRTK specification, but not served by the dVRK.
     """
 
     name: str
     message: type[m.Message]
     direction: Direction
     ros: str
+    extension: bool = False
 
     @property
     def latched(self) -> bool:
@@ -72,6 +74,11 @@ class Interface:
             tuple(replace(topic, name=f"{prefix}/{topic.name}") for topic in self.topics),
             tuple(replace(service, name=f"{prefix}/{service.name}") for service in self.services),
         )
+
+    @property
+    def as_extension(self) -> Interface:
+        """The same with all topics marked as extensions."""
+        return Interface(tuple(replace(topic, extension=True) for topic in self.topics), self.services)
 
     def topic(self, name: str) -> Topic:
         return next(topic for topic in self.topics if topic.name == name)
@@ -120,6 +127,16 @@ _DEVICE = (
     + Interface((), (Service("operating_state", "crtk_msgs/TriggerOperatingState"),))
 )
 
+_EXTENSIONS = (
+    _state(JOINTS, "goal_js")
+    + _state(POSE, "goal_cp")
+    + _state(TWIST, "goal_cv")
+    + _command(JOINTS, "servo_jv", "interpolate_jp", "interpolate_jr", "interpolate_jv", "interpolate_jf")
+    + _command(POSE, "servo_cr", "move_cr", "interpolate_cp", "interpolate_cr")
+    + _command(TWIST, "servo_cv", "interpolate_cv")
+    + _command(WRENCH, "interpolate_cf")
+).as_extension
+
 ARM = (
     _DEVICE
     + _state(JOINTS, "measured_js", "setpoint_js", "gravity_compensation/setpoint_js")
@@ -147,6 +164,7 @@ ARM = (
             Service("crtk_version", "std_srvs/Trigger"),
         ),
     )
+    + _EXTENSIONS
 )
 
 PSM = (
@@ -178,7 +196,7 @@ MTM = (
 )
 
 SUJ_ARM = (
-    _event(STATE, "operating_state")
+    _DEVICE
     + _state(JOINTS, "measured_js")
     + _state(POSE, "measured_cp", "local/measured_cp")
     + _command(JOINTS, "move_jp")
@@ -219,7 +237,16 @@ TELEOP_PSM = (
     + _command(COMMAND, "state_command")
     + _command(FLOAT, "set_scale")
     + _command(BOOL, "set_align_MTM", "lock_rotation", "lock_translation")
+    + _command(WRENCH, "following/mtm/body/servo_cf")
     + _event(BOOL, "align_mtm")
+)
+
+TELEOP_ECM = (
+    _event(STRING, "current_state", "desired_state", "error", "warning", "status")
+    + _event(BOOL, "following")
+    + _event(FLOAT, "scale")
+    + _command(COMMAND, "state_command")
+    + _command(FLOAT, "set_scale")
 )
 
 # Interfaces by kind of device.
@@ -235,5 +262,6 @@ INTERFACES: Mapping[str, Interface] = MappingProxyType(
         "CONSOLE": CONSOLE,
         "FOOT_PEDALS": FOOT_PEDALS,
         "TELEOP_PSM": TELEOP_PSM,
+        "TELEOP_ECM": TELEOP_ECM,
     }
 )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from typing import Any, Self, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trocar.arms import Arm as ArmFacts
 from trocar.crtk.bus import Bus
@@ -20,6 +21,7 @@ from trocar.crtk.clients.instrument import PSM
 from trocar.crtk.clients.master import MTM
 from trocar.crtk.clients.set_up_joints import SUJ
 from trocar.crtk.clients.system import System
+from trocar.crtk.clients.teleoperation import TeleopECM, TeleopPSM
 from trocar.crtk.controller import console
 from trocar.crtk.controller.arm import ArmController
 from trocar.crtk.controller.clutch import ClutchedArm
@@ -32,6 +34,7 @@ from trocar.crtk.controller.psm import PSMController
 from trocar.crtk.controller.sensors import Sensors
 from trocar.crtk.controller.set_up_joints import SetUpJoints
 from trocar.crtk.interface import INTERFACES, RATE
+from trocar.crtk.messages import Message
 from trocar.crtk.pace import Pace
 from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.simulation import Scene, load_scene
@@ -65,6 +68,7 @@ class Robot:
         sensors: imperfections of the sensors.
         supported: an arm whose motors are off stays where it is, like an arm that is balanced or held by hand.
             False: its weight moves it, unless it has brakes.
+        observers: the disturbance observers of the Si arms act, as on the robot.
 
     Attributes:
         bus: every topic and service. devices: kind of interface by device name, such as {"PSM1": "PSM"}.
@@ -83,6 +87,7 @@ class Robot:
         arms: Sequence[str] | None = None,
         sensors: Sensors | None = None,
         supported: bool = True,
+        observers: bool = True,
     ) -> None:
         if start not in ("off", "ready"):
             raise UnknownName("start", start, ("off", "ready"))
@@ -94,7 +99,7 @@ class Robot:
         check_known("arm of the scene", built.arms, *names)
         epoch = time.time_ns() if self._factor else 0
         self.start_time = epoch
-        self._loop = ControlLoop(built, names, sensors or Sensors(), epoch, supported)
+        self._loop = ControlLoop(built, names, sensors or Sensors(), epoch, supported, observers)
         self.bus: Bus = self._loop.bus
         self.devices: dict[str, str] = {}
         self.controllers = {name: self._controller(name) for name in names}
@@ -105,6 +110,7 @@ class Robot:
                 controller.make_ready()
             else:
                 controller.hardware.stop()
+        self._actions: tuple[tuple[float, Callable[[float], None]], ...] = ()  # calls per cycle, call
         self._loop.cycle += 1  # what was published so far is past
         self._clients: dict[tuple[Any, ...], Any] = {}
         self.error: BaseException | None = None
@@ -209,24 +215,38 @@ class Robot:
         return self._client(clients[self.devices[name]], name)
 
     def psm(self, name: str) -> PSM:
+        """Client of a PSM, such as "PSM1"."""
         return self._client(PSM, self._of_kind("PSM", name))
 
     def ecm(self, name: str = "ECM") -> ECM:
+        """Client of the endoscope arm."""
         return self._client(ECM, self._of_kind("ECM", name))
 
     def mtm(self, name: str) -> MTM:
+        """Client of a master, "MTML" or "MTMR"."""
         return self._client(MTM, self._of_kind("MTM", name))
 
     def suj(self) -> SUJ:
+        """Client of the set-up joints; raises where there is no cart."""
         if self._set_up is None:
             raise TrocarError("the arms of this scene are on no cart: there are no set-up joints")
         return self._client(SUJ)
 
     def system(self) -> System:
+        """Client of the system: power, homing, sound."""
         return self._client(System)
 
     def console(self) -> Console:
+        """Client of the console: pedals, operator, teleoperation."""
         return self._client(Console)
+
+    def teleop_psm(self, name: str) -> TeleopPSM:
+        """Client of a pair such as MTMR_PSM1, where `trocar.teleoperation` has put it on the bus."""
+        return self._client(TeleopPSM, name)
+
+    def teleop_ecm(self, name: str = "MTML_MTMR_ECM") -> TeleopECM:
+        """Client of camera control, where `trocar.teleoperation` has put it on the bus."""
+        return self._client(TeleopECM, name)
 
     def _of_kind(self, kind: str, name: str) -> str:
         check_known(f"{kind} of the robot", [n for n, k in self.devices.items() if k == kind], name)
@@ -253,6 +273,47 @@ class Robot:
             raise TrocarError(f"{arm} has no clutch; PSMs and ECMs have one")
         controller.post(lambda _: controller.press_clutch(pressed))
 
+    def press_set_up_clutch(self, arm: str, pressed: bool = True) -> None:
+        """Press or release the SUJ clutch of an arm on the cart: while pressed, its set-up joints are free."""
+        with self.bus.lock:
+            self._set_up_joints(arm).press_clutch(arm, pressed)
+
+    def move_set_up_joints(self, arm: str, q_setup: ArrayLike) -> None:
+        """Move the set-up joints (k,) [m, rad] of an arm by hand, at once; its SUJ clutch must be pressed."""
+        with self.bus.lock:
+            self._set_up_joints(arm).move_by_hand(arm, q_setup)
+
+    def _set_up_joints(self, arm: str) -> SetUpJoints:
+        if self._set_up is None:
+            raise TrocarError("the arms of this scene are on no cart: there are no set-up joints")
+        check_known("arm on the cart", self._set_up.mounts, arm)
+        return self._set_up
+
+    # -- extensions ----------------------------------------------------------------------------------------------------
+
+    def add_device(
+        self,
+        name: str,
+        kind: str,
+        *,
+        states: Mapping[str, Callable[[], Message]] | None = None,
+        commands: Mapping[str, Callable[[Any], None]] | None = None,
+    ) -> None:
+        """Put a device of another package on the bus, by its kind of interface."""
+        check_known("kind of device", INTERFACES, kind)
+        self.bus.add(name, INTERFACES[kind], states=states, commands=commands)
+        self.devices[name] = kind
+
+    def every(self, period: float, action: Callable[[float], None]) -> None:
+        """Call `action(time [s])` once per period [s], at least 1/1500 s, before the arms carry out their commands.
+
+        Calls fall on control cycles: a period of 1 ms is two calls in three cycles. The bus is locked.
+        """
+        if not PERIOD <= period < np.inf:
+            raise TrocarError(f"period must be at least 1/1500 s, got {period!r}")
+        with self.bus.lock:
+            self._actions = (*self._actions, (1.0 / (FREQUENCY * period), action))
+
     # -- truth ---------------------------------------------------------------------------------------------------------
 
     def contact_wrench(self, arm: str) -> Array:
@@ -271,6 +332,10 @@ class Robot:
         with self.bus.lock:
             if self._set_up is not None:
                 self._set_up.update()
+            cycle = self._loop.cycle
+            for share, action in self._actions:
+                if int(cycle * share) > int((cycle - 1) * share):
+                    action(self._loop.time)
             for controller in self.controllers.values():
                 controller.update()
             lost = self._loop.act()
@@ -278,7 +343,10 @@ class Robot:
                 for name, part in self._loop.parts.items():
                     if lost[part].any():
                         mask = " ".join(str(int(flag)) for flag in lost[part])
-                        self.controllers[name].fault(f"PID: tracking error, mask: {mask}")
+                        self.controllers[name].fault(f"PID: tracking error, mask (1 for error): {mask}")
+            if self._loop.sensors.inconsistent.any():
+                for controller in self.controllers.values():
+                    controller.check_pots()
             if self._loop.cycle % PUBLISHED == 0:
                 self.bus.publish_states()
 

@@ -59,7 +59,7 @@ class Dataset:
                 missing.append(f"{name} ({error})")
             except requests.RequestException as error:
                 raise TrocarError(
-                    f"{self.url} does not answer: {error}. With the files from {self.repository} in {root}, "
+                    f"{self.url} does not answer ({_reason(error)}). With the files from {self.repository} in {root}, "
                     "laid out as there, nothing has to be fetched"
                 ) from error
             except ValueError:  # pooch's own, of a checksum
@@ -95,3 +95,12 @@ def _load(name: str) -> Dataset:
 
 
 DATASETS = {name: _load(name) for name in ("wang2019", "ferro2022")}
+
+
+def _reason(error: Exception) -> str:
+    """One or two words for a failed connection; the error itself is a dump of the library's inner objects."""
+    import requests  # as above: it takes a moment, for those who fetch
+
+    if isinstance(error, requests.Timeout):
+        return "timed out"
+    return "no connection" if isinstance(error, requests.ConnectionError) else type(error).__name__

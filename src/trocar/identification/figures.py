@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
+from trocar.arms.parameters import Parameters
 from trocar.identification.pipeline import Identified
 from trocar.identification.prediction import efforts
 from trocar.identification.signals import Signals
@@ -15,6 +16,8 @@ from trocar.recording.channels import UNITS
 from trocar.recording.motor_columns import column_units, joint_from_columns
 from trocar.report import Report
 from trocar.spatial import Array
+
+TextTable = tuple[str, tuple[str, ...], list[tuple[str, ...]]]  # caption, headings, rows
 
 
 def effort_labels(names: Sequence[str], units: Sequence[str]) -> tuple[str, ...]:
@@ -57,6 +60,25 @@ def error_figure(errors: dict[str, Array], columns: tuple[str, ...]) -> Figure:
     return figure
 
 
+def _friction_table(parameters: Parameters) -> TextTable:
+    """Friction, rotor and bias of every drive; Coulomb friction includes the steady effort of its memory."""
+    rows: list[tuple[str, ...]] = [
+        (d.name, *(f"{x:.3g}" for x in (d.Fc + sum(e.F for e in d.hysteresis), d.Fv, d.Im, d.K, d.Fo)))
+        for d in parameters.drives
+    ]
+    headings = ("drive", "Coulomb [N m, N]", "viscous Fv", "rotor Im", "stiffness K", "bias Fo [N m, N]")
+    return "Friction, rotors and bias of the drives (SI units)", headings, rows
+
+
+def _link_table(parameters: Parameters) -> TextTable:
+    rows: list[tuple[str, ...]] = [
+        (link, f"{i.mass:.3g}", ", ".join(str(round(1e3 * x)) for x in i.com), f"{i.I.trace() / 2:.2g}")
+        for link, i in parameters.inertias.items()
+    ]
+    caption = "Links. The effort shows only combinations of these numbers; a geometric prior chooses the rest"
+    return caption, ("link", "mass [kg]", "centre of mass [mm]", "half the trace of inertia [kg m^2]"), rows
+
+
 def identification_report(found: Identified, other: Recording | None, name: str) -> Report:
     """Errors and figures on the recording `name` that was fitted, and on another one if given."""
     mechanism = found.mechanism()
@@ -67,13 +89,20 @@ def identification_report(found: Identified, other: Recording | None, name: str)
     if other is not None:
         errors["test"] = found.relative_error(other)
         shown["Test recording"] = found.prepared(other), found.efforts(other)
-    numbers = "; ".join(f"{key}: {', '.join(f'{x:.4f}' for x in values)}" for key, values in errors.items())
-    rotors = ", ".join(f"{key} {value:.2g} kg m^2" for key, value in found.rotor_inertia.items())
     page = Report(f"{found.parameters.arm} identified from {name}")
     page.paragraphs += [
-        f"Relative errors of effort ({', '.join(found.columns)}), {numbers}.",
-        f"Smallest eigenvalue of a pseudo-inertia {found.min_pseudo_inertia_eigenvalue:.2g}; rotors {rotors}.",
+        f"Solver status: {found.status}. Smallest eigenvalue of a pseudo-inertia "
+        f"{found.min_pseudo_inertia_eigenvalue:.2g}: above 0, every link can exist.",
+        "Friction of the wrist changes from one session to the next. On another day, refit friction alone with "
+        "trocar identify RECORDING --recalibrate PARAMETERS.toml.",
     ]
+    page.add_table(
+        "Relative error of effort",
+        ("", *errors),
+        [(column, *(f"{values[j]:.4f}" for values in errors.values())) for j, column in enumerate(found.columns)],
+    )
+    page.add_table(*_friction_table(found.parameters))
+    page.add_table(*_link_table(found.parameters))
     page.add_figure(error_figure(errors, found.columns), "Relative error of effort, by column of the recording.")
     for title, (signals, predicted) in shown.items():
         page.add_figure(effort_figure(signals, predicted, labels, title), f"{title}, first 15 s.")

@@ -62,9 +62,12 @@ def _check_range(joint: Joint, q: Array) -> None:
         return
     limit = 1.5 * max(abs(joint.lower), abs(joint.upper), 1.0)
     if largest > limit:
+        # no joint of any arm turns further than a full turn
+        causes = ["it is of another arm (--arm)", "it is in degrees (multiply by pi/180)"]
+        likely, other = causes if largest < 2 * np.pi else reversed(causes)
         raise TrocarError(
-            f"q of {joint.name} reaches {largest:.4g}, more than the {limit:.3g} rad that the arm allows; it looks "
-            "like degrees, multiply by pi/180 (or the recording is of another arm, --arm)"
+            f"q of {joint.name} reaches {largest:.4g}, more than the {limit:.3g} rad that the arm allows. Check the "
+            f"recording: probably {likely}; otherwise {other}"
         )
 
 

@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 
 from trocar.arms import Arm
 from trocar.arms.arm import shift
-from trocar.errors import TrocarError, check_known
+from trocar.errors import TrocarError, Unreachable, check_known, shown
 from trocar.mechanics import inverse_kinematics as ik
+from trocar.mechanics.inverse_kinematics import one_pose
 from trocar.mechanics.kinematics import Motion, Tree, Variant
 from trocar.mechanics.pinocchio_tree import PinocchioChain
 from trocar.spatial import Array, checked_pose, real_array
@@ -32,6 +33,7 @@ class ArmKinematics:
         self._serial = Tree(arm.serial, arm.joint_names)
         self._chain = PinocchioChain(arm, self._serial.E)
         self.links = Tree(arm.bodies, arm.joint_names)
+        self._one_pose, self._at_platform = one_pose.solver(arm), one_pose.platform_solver(arm)
 
     @property
     def n(self) -> int:
@@ -85,6 +87,10 @@ class ArmKinematics:
             return self._chain.jacobian(q)
         return self._jacobian(q, None, frame, variant)
 
+    def pose_and_jacobian(self, q: ArrayLike) -> tuple[Array, Array]:
+        """`forward_kinematics` and the tip's `jacobian` of one state (n,) at once, for control loops."""
+        return self._chain.pose_and_jacobian(self.checked_joints(q))
+
     def jacobian_dot(self, q: ArrayLike, dq: ArrayLike, frame: str = "tip", variant: Variant = "base") -> Array:
         """Exact time derivative of `jacobian` along joint rates dq [rad/s, m/s]."""
         q, dq = self.checked_states(q=q, dq=dq)
@@ -101,6 +107,33 @@ class ArmKinematics:
         J = batch_first(tree.jacobian(motion, body, T, variant, rate=dq is not None), q.shape[:-1])
         return J[..., : self.arm.tip_joints] if frame == "tip" else J
 
+    def manipulability(self, q: ArrayLike) -> Array:
+        """Yoshikawa's measure (...) of the tip Jacobian scaled by 0.1 m, without units; 0 at a singularity.
+
+        `trocar.mechanics.singularities` has other lengths, singular values and the distance to each singular set.
+        """
+        from trocar.mechanics.singularities import manipulability  # which is built on this class
+
+        return manipulability(self, q)
+
+    def effort_of_tip_force(self, q: ArrayLike, force: ArrayLike) -> Array:
+        """Joint efforts (..., n) [N m, N] equivalent to a force at the tip, J' f.
+
+        The motors add this effort to push with the force f on the surroundings; an outer force f on the tip acts on the
+        joints in the same way. force: (..., 3) [N] or, with a moment, (..., 6) [N, N m], in base axes. The jaw gets 0.
+        """
+        J = self.jacobian(q)
+        f = real_array("force", force, " of shape (..., 3) or (..., 6)")
+        if f.ndim == 0 or f.shape[-1] not in (3, 6):
+            raise TrocarError(f"force must have shape (..., 3) or (..., 6), got {f.shape}")
+        if not np.isfinite(f).all():
+            raise TrocarError(f"force must be finite, got {shown(f)}")
+        try:
+            tau = (np.swapaxes(J[..., : f.shape[-1], :], -1, -2) @ f[..., None])[..., 0]
+        except ValueError:
+            raise TrocarError(f"batch axes do not fit together: q {np.shape(q)}, force {f.shape}") from None
+        return np.concatenate([tau, np.zeros((*tau.shape[:-1], self.n - tau.shape[-1]))], axis=-1)
+
     def inverse_kinematics(self, T: ArrayLike, q_seed: ArrayLike | None = None) -> Array:
         """Joints (..., n) within limits that bring the tip to T (..., 4, 4), nearest to the seed.
 
@@ -113,7 +146,34 @@ class ArmKinematics:
         Raises Unreachable (with index and reason), also for an ECM orientation off its manifold by over 1e-6 rad.
         Warns NearSingular and NearLimit.
         """
+        T = checked_pose(T)
+        if T.ndim == 2 and self._one_pose is not None:
+            seeds = self._seeds(q_seed, ())
+            found = self._one_pose(T, seeds[0]) if len(seeds) == 1 else None
+            if found is not None:
+                return found
         return self._solved(ik.nearest, T, q_seed)
+
+    def inverse_kinematics_at_platform(self, T: ArrayLike, platform: float, q_seed: ArrayLike | None = None) -> Array:
+        """Joints (7,) of an MTM for one pose T (4, 4) with the wrist platform at an angle [rad], nearest to the seed.
+
+        In closed form. Default seed: the home position. Raises Unreachable where no joints within limits give the pose
+        at this angle, or only singular ones; `inverse_kinematics` searches the angle.
+        """
+        T, arm = checked_pose(T), self.arm
+        if self._at_platform is None:
+            raise TrocarError(f"{arm.name} has no wrist platform; use inverse_kinematics")
+        if T.ndim != 2:
+            raise TrocarError(f"inverse_kinematics_at_platform takes one pose (4, 4), got shape {T.shape}")
+        if not np.isfinite(platform):
+            raise TrocarError(f"platform must be a finite angle [rad], got {platform}")
+        seeds = self._seeds(q_seed, ())
+        if len(seeds) != 1:
+            raise TrocarError(f"inverse_kinematics_at_platform takes one seed ({self.n},), got {len(seeds)}")
+        found = self._at_platform(T, float(platform), seeds[0])
+        if found is None:
+            raise Unreachable((), f"no joints within limits reach it with the platform at {platform:.3f} rad")
+        return found
 
     def inverse_kinematics_all(self, T: ArrayLike, q_seed: ArrayLike | None = None) -> list[Array]:
         """Every solution (n,) within limits of one pose T (4, 4), nearest to the seed (or home) first.
@@ -159,6 +219,8 @@ class ArmKinematics:
     def _seeds(self, q_seed: ArrayLike | None, batch: tuple[int, ...]) -> Array:
         """Seeds (N, n), one per pose; without one the home position with the jaw at 0."""
         seed = ik.default_seed(self.arm) if q_seed is None else self.checked_state(q_seed, "q_seed")
+        if not batch and seed.ndim == 1 and seed.dot(seed) < FARTHEST**2:
+            return seed[None]
         self._check_size(seed, "q_seed", FARTHEST)
         try:
             return np.broadcast_to(seed, batch + (self.n,)).reshape(-1, self.n)

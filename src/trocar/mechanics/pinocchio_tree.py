@@ -48,6 +48,14 @@ class PinocchioChain:
         axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
         return pin.computeFrameJacobian(self.model, self._own.data, self._E.dot(q), self._tip, axes).dot(self._E_tip)
 
+    def pose_and_jacobian(self, q: Array) -> tuple[Array, Array]:
+        """`pose` and `jacobian` of the same joints at once."""
+        model, data = self.model, self._own.data
+        pin.computeJointJacobians(model, data, self._E.dot(q))
+        T = np.array(pin.updateFramePlacement(model, data, self._tip).homogeneous)
+        axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        return T, pin.getFrameJacobian(model, data, self._tip, axes).dot(self._E_tip)
+
 
 class PinocchioTree:
     """A Pinocchio model, `q_tree = E q`, of the bodies that matter or the whole (depth-first, as `Arm` guarantees)."""

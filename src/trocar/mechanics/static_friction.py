@@ -14,8 +14,8 @@ from trocar.spatial import Array
 def friction_share(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike) -> float:
     """Share of static friction that an unbalanced effort (n,) [N m, N] takes at rest at q (n,): above 1 the arm slides.
 
-    The smallest x with effort = A' f and |f_i| <= x F_i. F_i is the Coulomb friction of drive i with the steady effort
-    of its Dahl elements. Infinite if the effort acts where there is no friction.
+    The smallest x with `effort = A' f` and `|f_i| <= x F_i`. F_i is the Coulomb friction of drive i with the steady
+    effort of its Dahl elements. Infinite if the effort acts where there is no friction.
     """
     q, effort = _one_state(mechanism, q, effort)
     drives = mechanism.drives
@@ -27,7 +27,7 @@ def presliding(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike) -> Array:
     """Distance (n,) [rad, m] by which joints at rest at q (n,) give way to an effort (n,) [N m, N] that friction holds.
 
     Zero where Coulomb friction alone holds it. Otherwise friction with memory is elastic before it slides:
-    effort = A' F (1 - exp(-|s| / delta)) sign(s), s = A dq, from relaxed elements, if the effort grows
+    `effort = A' F (1 - exp(-|s| / delta)) sign(s)`, `s = A dq`, from relaxed elements, if the effort grows
     slowly. Potentials count as constant over that distance.
     """
     q, effort = _one_state(mechanism, q, effort)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from trocar.recording import csv_file, npz_file
 from trocar.recording.channels import JOINT_COLUMN, NAME, SPACES, TIP_COMMANDS, UNITS
 from trocar.recording.motor_columns import joint_from_columns
 from trocar.spatial import Array, real_array
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SUFFIXES = (".npz", ".csv")
 
@@ -161,6 +164,15 @@ class Recording:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write to PATH.npz or PATH.csv, whole or not at all; both hold every number exactly."""
         return write_whole(path, npz_file.content(self) if _suffix(path) == ".npz" else csv_file.text(self))
+
+    def plot(self, title: str = "", other: Recording | None = None) -> Figure:
+        """Figure of q, dq and tau, one column per joint; dashed: the reference, or `other` aligned at its first row.
+
+        A matplotlib figure: `trocar.plots.save(recording.plot(), "recording.png")`; a notebook shows it by itself.
+        """
+        from trocar.recording.figure import recording_figure  # matplotlib, for those who plot
+
+        return recording_figure(self, title, other)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Recording:

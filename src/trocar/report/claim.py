@@ -89,10 +89,10 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """`holds`, `fails`, `not run` or `not reproducible`."""
+        """`passed`, `failed`, or why it was skipped: `not run` or `not reproducible`."""
         if self.holds is None:
             return self.note.partition(":")[0]
-        return "holds" if self.holds else "fails"
+        return "passed" if self.holds else "failed"
 
     def to_json(self) -> dict[str, Any]:
         """The claim as a dictionary for JSON, which has no NaN or infinity: those become null with a note."""
@@ -103,10 +103,16 @@ class Claim:
         return {key: getattr(self, key) for key in JSON_KEYS} | {"ours": ours, "note": note}
 
     def expected(self) -> str:
-        """The published number with relation and tolerance, such as `= 1.2 ± 0.1` or `≤ 3 + 0.5`."""
+        """The published number with relation and tolerance, such as `= 1.2 ± 0.1` or `≤ 3 + 0.5`.
+
+        A bound of our own, or about a published 0, is one number: `≤ 0.001`.
+        """
         if self.published is None:
             return "-"
         sign, margin = {"equal": ("=", "±"), "at_most": ("≤", "+"), "at_least": ("≥", "-")}[self.relation]
+        if self.relation != "equal" and (self.kind == "own" or self.published == 0):
+            slack = self.tolerance if self.relation == "at_most" else -self.tolerance
+            return f"{sign} {number(self.published + slack)}"
         text = f"{sign} {number(self.published)}"
         return f"{text} {margin} {number(self.tolerance)}" if self.tolerance else text
 

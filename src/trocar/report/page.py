@@ -1,4 +1,4 @@
-"""The page of a report: one HTML file that needs no other. What fails stands first, then text, figures and claims."""
+"""The page of a report: one HTML file that needs no other. Failed claims come first, then text, figures and claims."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from trocar.report.report import Report
 
 _FIGURE_DPI = 200
+LONG = 6  # figures, and tens of claims, from which a report has a table of contents
+_LINK = 90  # characters of a caption in the table of contents
 _SCREEN_DPI = 95  # at which a figure of 10 inches fills the page
 
 
@@ -29,31 +31,63 @@ def html(report: Report) -> str:
         f"<style>{_CSS}</style>\n</head>\n<body>\n<main>",
         f"<h1>{title}</h1>",
         *([f'<p class="summary">{report.summary()}</p>'] if report.claims else []),
+        *_contents(report),
         *_failing(report.claims),
         *_evidence(report),
     ]
     parts += [f"<p>{escape(paragraph)}</p>" for paragraph in report.paragraphs]
+    parts += [_plain_table(*table) for table in report.tables]
     figures = [_image(path.read_bytes(), "gif", caption) for path, caption in report.clips]
     figures += [_figure(figure, caption) for figure, caption in report.figures]
+    figures = [f'<div id="figure-{k}">{text}</div>' for k, text in enumerate(figures, start=1)]
     return "\n".join([*parts, *figures, *_table(report.claims), "</main>\n</body>\n</html>\n"])
 
 
+def _plain_table(caption: str, headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
+    body = "\n".join(
+        "<tr>"
+        + "".join(f'<td class="{"id" if k == 0 else "number"}">{escape(cell)}</td>' for k, cell in enumerate(row))
+        + "</tr>"
+        for row in rows
+    )
+    return (
+        f"<table><caption>{escape(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody>\n</table>"
+    )
+
+
+def _contents(report: Report) -> list[str]:
+    """Table of contents of a long report: failed claims, every figure by the start of its caption, all claims."""
+    captions = [caption for _, caption in (*report.clips, *report.figures)]
+    if len(captions) + len(report.claims) / 10 < LONG:
+        return []
+    links = [("failed", "What failed")] if report.failures() else []
+    for k, caption in enumerate(captions, start=1):
+        start = caption.partition(". ")[0].rstrip(".")
+        links.append((f"figure-{k}", start if len(start) <= _LINK else start[: _LINK - 1].rstrip() + "…"))
+    links += [("claims", f"All {len(report.claims)} claims")] if report.claims else []
+    items = [f'<li><a href="#{target}">{escape(text)}</a></li>' for target, text in links]
+    return ["<nav><ul>", *items, "</ul></nav>"]
+
+
 def _failing(claims: list[Claim]) -> list[str]:
-    """The claims that fail, with their reasons: not to be looked for among those that hold."""
+    """The claims that failed, with their reasons: not to be looked for among those that passed."""
     items = []
     for claim in claims:
         if claim.holds is False:
             numbers = f"ours {number(claim.ours)}, published {claim.expected()} {claim.unit}".rstrip()
             note = f" <span>{escape(claim.note)}</span>" if claim.note else ""
             items.append(f"<li><b>{escape(claim.id)}</b>: {escape(numbers)}.{note}</li>")
-    return ['<section class="failing"><h2>What fails</h2>\n<ul>', *items, "</ul></section>"] if items else []
+    return (
+        ['<section class="failing" id="failed"><h2>What failed</h2>\n<ul>', *items, "</ul></section>"] if items else []
+    )
 
 
 def _evidence(report: Report) -> list[str]:
-    """Table of the claims that hold, by kind: a bound of our own is worth less than a printed number that is met."""
+    """Table of the claims that passed, by kind: a bound of our own is worth less than a printed number that is met."""
     if not report.claims:
         return []
-    head = "".join(f"<th>{heading}</th>" for heading in ("evidence", "hold", "fail", "not judged", "meaning"))
+    head = "".join(f"<th>{heading}</th>" for heading in ("evidence", "passed", "failed", "skipped", "meaning"))
     rows = [
         f"<tr><td>{kind}</td>{''.join(f'<td class=number>{count}</td>' for count in counts)}<td>{KINDS[kind]}</td></tr>"
         for kind, *counts in report.evidence()
@@ -65,7 +99,7 @@ def _table(claims: list[Claim]) -> list[str]:
     if not claims:
         return []
     headings = ("claim", "published", "ours", "unit", "", "note and source")
-    head = "<table>\n<thead><tr>" + "".join(f"<th>{heading}</th>" for heading in headings) + "</tr></thead>"
+    head = '<table id="claims">\n<thead><tr>' + "".join(f"<th>{heading}</th>" for heading in headings) + "</tr></thead>"
     rows = []
     # a note that several claims in a row have in common stands once beside them
     for _, together in groupby(claims, key=lambda claim: (claim.note, claim.source)):
@@ -76,7 +110,7 @@ def _table(claims: list[Claim]) -> list[str]:
 
 def _row(claim: Claim, span: int = 0) -> str:
     """A row, with the note of `span` claims from here."""
-    kind = {True: "holds", False: "fails", None: "null"}[claim.holds]
+    kind = {True: "passed", False: "failed", None: "skipped"}[claim.holds]
     text = f"{escape(claim.note)}<br>" if claim.note else ""
     note = f'<td class="note" rowspan="{span}">{text}<cite>{escape(claim.source)}</cite></td>' if span else ""
     return (
@@ -122,15 +156,19 @@ p { max-width: 42rem; }
 .failing li { margin: .25rem 0; }
 .failing b { font-weight: 600; }
 .failing span { color: var(--soft); }
+nav { font-size: .92rem; columns: 2 20rem; margin: 1.25rem 0; }
+nav ul { margin: 0; padding-left: 1.1rem; }
+nav a { color: var(--accent); text-decoration: none; }
 table { border-collapse: collapse; width: 100%; margin: 2rem 0; font-size: .92rem; }
+caption { text-align: left; font-weight: 600; padding-bottom: .35rem; }
 th { text-align: left; font-weight: 500; color: var(--soft); }
 th, td { padding: .5rem .75rem .5rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 .id { overflow-wrap: anywhere; min-width: 13rem; }
 .number { font-variant-numeric: tabular-nums; white-space: nowrap; }
-.holds .verdict { color: var(--good); }
-.fails .verdict, .fails .ours { color: var(--bad); font-weight: 600; }
-.null .verdict { color: var(--open); }
-.holds .verdict, .fails .verdict, .unit { white-space: nowrap; }
+.passed .verdict { color: var(--good); }
+.failed .verdict, .failed .ours { color: var(--bad); font-weight: 600; }
+.skipped .verdict { color: var(--open); }
+.passed .verdict, .failed .verdict, .unit { white-space: nowrap; }
 .note, figcaption { color: var(--soft); }
 .note { overflow-wrap: anywhere; min-width: 14rem; }
 cite { font-size: .92em; }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from trocar.report.page import html
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_VERDICTS = {True: ("holds", "green"), False: ("FAILS", "bold red"), None: ("-", "yellow")}
+_VERDICTS = {True: ("passed", "green"), False: ("FAILED", "bold red"), None: ("skipped", "yellow")}
 
 
 @dataclass(eq=False)
@@ -30,7 +30,8 @@ class Report:
         claims: the claims in order, with unique ids.
         figures: matplotlib figures with their captions.
         clips: films (.gif) with their captions; the HTML file holds copies.
-        paragraphs: plain text. The page shows text, clips, figures and claims, in this order.
+        paragraphs: plain text. tables: of text, each with a caption and headings.
+            The page shows text, tables, clips, figures and claims, in this order.
     """
 
     title: str
@@ -38,6 +39,7 @@ class Report:
     figures: list[tuple[Figure, str]] = field(default_factory=list)
     clips: list[tuple[Path, str]] = field(default_factory=list)
     paragraphs: list[str] = field(default_factory=list)
+    tables: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         given, self.claims = self.claims, []
@@ -58,6 +60,10 @@ class Report:
         """Append a matplotlib figure with its caption."""
         self.figures.append((figure, caption))
 
+    def add_table(self, caption: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        """Append a table of text; the first column names the rows, the others are numbers."""
+        self.tables.append((caption, tuple(headings), [tuple(row) for row in rows]))
+
     def add_clip(self, path: str | Path, caption: str) -> None:
         """Append a film, a .gif that has been written, with its caption."""
         path = Path(path)
@@ -71,14 +77,23 @@ class Report:
         return all(claim.holds is not False for claim in self.claims)
 
     def summary(self) -> str:
-        """`3 hold, 1 fail, 2 not run`, and what its source rules out: `, 1 not reproducible`."""
+        """Counts such as `3 passed, 1 failed, 2 skipped (1 not run, 1 not reproducible)`."""
         verdicts = [claim.verdict for claim in self.claims]
-        text = f"{verdicts.count('holds')} hold, {verdicts.count('fails')} fail, {verdicts.count('not run')} not run"
-        ruled_out = verdicts.count("not reproducible")
-        return f"{text}, {ruled_out} not reproducible" if ruled_out else text
+        why = {reason: verdicts.count(reason) for reason in ("not run", "not reproducible")}
+        text = f"{verdicts.count('passed')} passed, {verdicts.count('failed')} failed, {sum(why.values())} skipped"
+        reasons = ", ".join(f"{count} {reason}" for reason, count in why.items() if count)
+        return f"{text} ({reasons})" if reasons else text
+
+    def failures(self) -> list[str]:
+        """One line for every claim that failed: its id, our number and the published one."""
+        return [
+            f"{claim.id}: ours {number(claim.ours)}, published {claim.expected()} {claim.unit}".rstrip()
+            for claim in self.claims
+            if claim.holds is False
+        ]
 
     def evidence(self) -> list[tuple[str, int, int, int]]:
-        """Kind of evidence with the number of claims that hold, that fail and that are not judged, in `KINDS` order."""
+        """Kind of evidence with the number of claims that passed, failed and were skipped, in `KINDS` order."""
         rows = []
         for kind in KINDS:
             verdicts = [claim.holds for claim in self.claims if claim.kind == kind]
@@ -89,7 +104,7 @@ class Report:
         """`evidence` as a rich table for the terminal, with what each kind means."""
         table = Table(title=Text("Evidence", style="bold"), title_justify="left")
         table.add_column("kind")
-        for column in ("hold", "fail", "not judged"):
+        for column in ("passed", "failed", "skipped"):
             table.add_column(column, justify="right")
         table.add_column("meaning", style="dim")
         for kind, *counts in self.evidence():

@@ -28,6 +28,7 @@ class Messages:
         self._count = 0
 
     def post(self, text: str, level: Literal["info", "error"] = "info") -> None:
+        """Add a message and wake those who wait for one."""
         with self._posted:
             self._count += 1
             self._kept.append(Message(self._count, level, text))

@@ -65,6 +65,7 @@ class Session(Commands[Future[None]]):
     # -- life ----------------------------------------------------------------------------------------------------------
 
     def start(self) -> Self:
+        """Start the thread that simulates."""
         self._thread.start()
         return self
 
@@ -91,9 +92,11 @@ class Session(Commands[Future[None]]):
     # -- time ----------------------------------------------------------------------------------------------------------
 
     def play(self) -> Future[None]:
+        """Let time run."""
         return self._do(lambda live: self._set_playing(True))
 
     def pause(self) -> Future[None]:
+        """Stop time; commands are still carried out."""
         return self._do(lambda live: self._set_playing(False))
 
     def step(self, steps: int = 1) -> Future[None]:

@@ -11,6 +11,7 @@ from trocar.simulation.engine import Snapshot
 from trocar.simulation.forces.elastic_drives import Compliance
 from trocar.simulation.forces.faults import CableBreak, EncoderBias, MotorLoss
 from trocar.simulation.forces.port import Port
+from trocar.simulation.manipulation import Grasp, pick_up
 from trocar.simulation.modelling.elastic_mount import ElasticMount
 from trocar.simulation.objects.primitives import Box, Capsule, Cylinder, Sphere
 from trocar.simulation.objects.soft_slab import SoftSlab
@@ -37,6 +38,7 @@ __all__ = [
     "ElasticMount",
     "EncoderBias",
     "ForceSensor",
+    "Grasp",
     "MotorLoss",
     "Plan",
     "PlanningFailed",
@@ -51,6 +53,7 @@ __all__ = [
     "Sphere",
     "load_scene",
     "needle",
+    "pick_up",
     "plan",
     "simulate",
 ]

@@ -24,6 +24,8 @@ STIFFENING = {"fast": 1e-1, "exact": 1e-2, "discrete": 1e-1}
 # An acceleration beyond this, squared and summed, is a simulation that has blown up [(rad/s^2)^2].
 RUNAWAY = 1e18
 CHECKED = 20  # steps between two looks at loops and stops
+# A time within this fraction of a step from a whole number of steps is that number of steps.
+WHOLE = 1e-5
 OPEN = 1e-4  # gap of a loop that is worth a warning [m]
 OVERRUN, OVERRUN_SLIDE = 0.2, 5e-3  # of a stop [rad], [m]
 STATE = mujoco.mjtState.mjSTATE_INTEGRATION
@@ -49,7 +51,7 @@ class Engine:
         self._exact = accuracy == "exact"
         self.posed = False
         self.qacc = np.zeros(model.nv)  # at the start of the step just taken
-        self._qacc_view = self.data.qacc
+        self._qacc_view, self._option = self.data.qacc, model.opt
         self._iterations, self._most, self._steps = self.data.solver_niter, int(model.opt.iterations), 0
         self._told: set[type[UserWarning]] = set()
         self._loop = model.eq_type == mujoco.mjtEq.mjEQ_CONNECT
@@ -93,6 +95,11 @@ class Engine:
         else:
             mujoco.mj_step(model, data)
             qacc = self._qacc_view
+        # MuJoCo adds up timesteps, and rounds each sum the same way: 0.2 ms would be lost or gained in a day
+        timestep, time = self._option.timestep, data.time
+        steps = round(time / timestep)
+        if abs(time - steps * timestep) < WHOLE * timestep:
+            data.time = steps * timestep
         self.qacc, self.posed = qacc, False
         sound: bool = qacc.dot(qacc) < RUNAWAY  # not so for nan
         if self._iterations[0] >= self._most and sound:

@@ -261,9 +261,9 @@ def _diagnostics(sim: SimulatedArm, wanted: bool, tip: bool) -> dict[str, Callab
     if wanted or tip:
         found["tip"] = lambda sim: sim.tip_pose()[:3, 3]
     if wanted and sim.arm.has_rcm:
-        found["rcm_error"] = SimulatedArm.rcm_error
+        found["rcm_error"] = lambda sim: sim.rcm_error()
     if wanted and sim.arm.loops:
-        found["loop_error"] = SimulatedArm.loop_error
+        found["loop_error"] = lambda sim: sim.loop_error()
     return found
 
 

@@ -16,6 +16,7 @@ from trocar.arms import ARMS, Arm, load_arm
 from trocar.arms.arm import GRAVITY
 from trocar.errors import TrocarError, check_known, shown
 from trocar.mechanics.cart import Cart, load_cart
+from trocar.recording import Recording
 from trocar.simulation.arm_options import ArmOptions, LoadedArm
 from trocar.simulation.divergence import Diverged, save_states
 from trocar.simulation.engine import RUNAWAY, STATE, Engine, Snapshot
@@ -27,7 +28,7 @@ from trocar.simulation.objects.primitives import three_numbers
 from trocar.simulation.objects.solid import OBJECT
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.simulation.stepped_arm import SteppedArm
-from trocar.spatial import Array, checked_pose, pose, quaternion, rotation
+from trocar.spatial import Array, checked_pose, inverse, pose, quaternion, rotation
 
 WORLD_GRAVITY = np.array([0.0, 0.0, -GRAVITY])
 LONGEST_NAME = 60  # [characters]
@@ -170,6 +171,23 @@ class Scene:
         """Tip (4, 4) of an arm in the world, of the simulated closed chain."""
         self._engine.update()
         return self.stepped[self._known(arm)].slice.T_world_base @ self.arms[arm].tip_pose()
+
+    def T_camera_tip(self, arm: str, camera: str = "ECM") -> Array:
+        """Tip (4, 4) of an arm in the tip frame of the endoscope arm `camera`: x left, y up, z away from the lens."""
+        if self.arms[self._known(camera)].arm.carries != "endoscope":
+            raise TrocarError(f"{camera} carries no endoscope; name the ECM of the scene as `camera`")
+        return inverse(self.T_world_tip(camera)) @ self.T_world_tip(arm)
+
+    def move_tip(
+        self, arm: str, T_world: ArrayLike, duration: float, *, jaw: float | None = None
+    ) -> dict[str, Recording]:
+        """Move the tip of an arm on a straight line to T_world (4, 4) in `duration` [s]; the other arms hold.
+
+        jaw: opening at the end [rad]; default: as it is. Returns recordings by arm; see `manipulation.move_tip`.
+        """
+        from trocar.simulation.manipulation import move_tip  # which runs scenes
+
+        return move_tip(self, arm, T_world, duration, jaw=jaw)
 
     def reset(self, q: Mapping[str, ArrayLike] | None = None, dq: Mapping[str, ArrayLike] | None = None) -> None:
         """Start at time 0 with joints q and rates dq (n,) by arm; arms left out start as the scene has them, at rest.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,16 @@ from numpy.typing import ArrayLike
 
 from trocar.arms import Arm, gravity_vector, load_arm
 from trocar.arms.parameters import Parameters
+from trocar.errors import check_known
 from trocar.simulation.arm_options import ArmOptions
 from trocar.simulation.engine import Snapshot
 from trocar.simulation.objects.assembly import Object
 from trocar.simulation.scene import Scene, SceneArm
 from trocar.simulation.simulated_arm import SimulatedArm
+
+
+# Where the simulators of the other engines are: rooms above this one, loaded when they are asked for.
+ENGINES = {"reduced": "trocar.batch.reduced_simulator:ReducedSimulator"}
 
 
 class Simulator(SimulatedArm):
@@ -25,6 +31,8 @@ class Simulator(SimulatedArm):
     Args:
         name: PSM, PSM_Si, ECM, ECM_Si, MTML, MTMR, or an `Arm` of your own.
         parameters: parameter set, its name or a file. Default: the arm's best set.
+        engine: "mujoco", or "reduced": compiled equations of the independent joints, ten times faster, without loops,
+            objects and contact; see `trocar.batch.reduced_simulator`.
         timestep, accuracy, objects, contacts: as for `Scene`; poses of objects are in the base.
         gravity, mounting: as for `load_mechanism`.
         options: further fields of `ArmOptions`: counterweight, friction, transmission, compliance, elastic_mount,
@@ -34,11 +42,20 @@ class Simulator(SimulatedArm):
         scene: the `Scene` that holds this one arm.
     """
 
+    def __new__(cls, *args: Any, engine: str = "mujoco", **options: Any) -> Simulator:
+        """A simulator of the engine that is asked for."""
+        check_known("engine", ("mujoco", *ENGINES), engine)
+        if engine in ENGINES and cls is Simulator:
+            module, _, name = ENGINES[engine].partition(":")
+            cls = getattr(import_module(module), name)
+        return super().__new__(cls)
+
     def __init__(
         self,
         name: str | Arm,
         parameters: str | Path | Parameters | None = None,
         *,
+        engine: str = "mujoco",
         timestep: float = 1e-3,
         accuracy: str = "fast",
         objects: Sequence[Object] = (),

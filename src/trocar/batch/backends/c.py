@@ -48,11 +48,38 @@ class CBackend:
     def placed(self, rows: Array) -> Array:
         return rows
 
+    def zeros(self, shape: Sequence[int]) -> Array:
+        return np.zeros(shape, self.dtype)
+
+    def joined(self, arrays: Sequence[Array]) -> Array:
+        """Rows of several arrays, one below the other."""
+        return np.concatenate(arrays)
+
     def fetched(self, array: Array) -> Array:
         return array
 
     def kernel(self, program: Program) -> CKernel:
         return CKernel(program, self.precision, self.threads)
+
+
+class InPlace:
+    """One arm that every call takes one step further.
+
+    Attributes:
+        rows: (R,) its state. inputs: (I,) of the next step.
+    """
+
+    __slots__ = ("_address", "_call", "_kept", "inputs", "rows")
+
+    def __init__(self, call: Any, rows: Array, fixed: Array, inputs: Array) -> None:
+        self.rows, self.inputs, self._call = rows, inputs, call
+        pointers = np.array([array.ctypes.data for array in (rows, fixed, inputs)], dtype=np.uintp)
+        self._address, self._kept = pointers.ctypes.data, (pointers, fixed)
+
+    def __call__(self) -> int:
+        """Step; -1 or, if the state is no longer finite, 0."""
+        found: int = self._call(self._address)
+        return found
 
 
 class CKernel:
@@ -71,19 +98,21 @@ class CKernel:
     def one(self, rows: Array, fixed: Array, inputs: Array) -> tuple[Array, int]:
         """One step of one arm: its rows after it, and -1 or, if they are not finite, 0."""
         try:
-            x, u, of, address, call, _ = self._local.scratch
+            arm, of = self._local.scratch
         except AttributeError:
             of = None
         if of is not fixed:
-            call = self._one
-            x, u = (np.empty(max(1, len(nodes)), self._dtype) for nodes in (self.program.state, self.program.inputs))
-            pointers = np.array([array.ctypes.data for array in (x, fixed, u)], dtype=np.uintp)
-            address = pointers.ctypes.data
-            self._local.scratch = (x, u, fixed, address, call, pointers)
-        x[...] = rows
-        u[...] = inputs
-        bad = call(address)
-        return x.copy(), bad
+            arm = self.in_place(rows, fixed)
+            self._local.scratch = arm, fixed
+        arm.rows[...] = rows
+        arm.inputs[...] = inputs
+        bad = arm()
+        return arm.rows.copy(), bad
+
+    def in_place(self, rows: Array, fixed: Array) -> InPlace:
+        """One arm with a copy of these rows, to be stepped many times."""
+        copy = np.array(rows, dtype=self._dtype)
+        return InPlace(self._one, copy, fixed, np.zeros(max(1, len(self.program.inputs)), self._dtype))
 
     def batch(self, fixed: Any) -> tuple[int, ...]:
         """Shape of the batch that fixed values are for, () for any."""
@@ -123,6 +152,23 @@ class CKernel:
             self._threads,
         )
         return rows, log, bad
+
+    def run_backwards(self, rows: Array, fixed: Array, inputs: Sequence[Array]) -> tuple[Array, Array, int]:
+        """Step all arms backwards in time.
+
+        Args:
+            inputs: arrays (T, ...) or (T, ..., N) whose rows are the inputs, the last step first to be taken. Those
+                after the first may have more steps, which are ignored.
+
+        Returns:
+            Rows after the steps; outputs (T, O) or (T, O, N) in the order of time; index of an arm, as `run`.
+        """
+        batch, steps = rows.shape[1:], len(inputs[0])
+        whole = [x if x.ndim == 2 + len(batch) else x[..., None] for x in inputs]
+        joined = np.concatenate([np.broadcast_to(x[:steps], (steps, x.shape[1], *batch)) for x in whole], axis=1)
+        rows, log, bad = self.run(rows, fixed, joined[::-1], steps, False, 1)
+        assert log is not None
+        return rows, log[::-1], bad
 
     @cached_property
     def _preparation(self) -> Any:

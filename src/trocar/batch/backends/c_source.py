@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trocar.batch.graph import Node
-from trocar.batch.program import Program
+from trocar.batch.program import BranchSource, Program
 
 REAL = {"float64": "double", "float32": "float"}
 MOST_THREADS = 256
@@ -209,9 +209,10 @@ def c_function(
     program: Program,
     qualifiers: str = "static inline",
     arguments: str = "V *restrict x, const V *restrict p, const V *restrict u, V *restrict y",
+    branch: BranchSource | None = None,
 ) -> str:
-    """One step as a C function that replaces the state x and sets the outputs y."""
-    lines, terms = program.statements(lambda name, value: f"  const V {name} = {value};", expression)
+    """One step as a C function that replaces the state x and sets the outputs y; branch: see `Program.statements`."""
+    lines, terms = program.statements(lambda name, value: f"  const V {name} = {value};", expression, branch)
     states, outputs = terms[: len(program.state)], terms[len(program.state) :]
     # A term may be another row of x, which must be read before it is replaced.
     results = [f"  const V n{k} = {_wide(term)};" for k, term in enumerate(states)]
@@ -229,7 +230,19 @@ def expression(node: Node, args: Sequence[str]) -> str:
         return f"{args[0]} {_OPERATORS[node.op]} {args[1]}"
     if node.op == "negate":
         return f"-{args[0]}"
+    if node.op in ("within", "outside"):
+        inside = " && ".join(map(_in_range, args[::3], node.args[1::3], node.args[2::3]))
+        return inside if node.op == "within" else f"!({inside})"
     return f"{node.op.upper()}({', '.join(map(_wide, args))})"
+
+
+def _in_range(x: str, least: Node, most: Node) -> str:
+    """Condition on a term; the range is of constants."""
+    if least.value == most.value:
+        return f"{x} == (real){most.value!r}"
+    if least.value == -most.value:
+        return f"ABS({x}) <= (real){most.value!r}"
+    return f"{x} >= (real){least.value!r} && {x} <= (real){most.value!r}"
 
 
 def _wide(term: str) -> str:

@@ -6,15 +6,17 @@ with `__cuda_array_interface__` (PyTorch, CuPy, JAX), which are read in place.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from functools import cached_property
 from importlib import import_module
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from trocar.batch.backends import array_source
-from trocar.batch.backends.cuda_source import BLOCK, cuda_source
+from trocar.batch.backends.cuda_source import BLOCK, KernelForm, cuda_source, tiles
 from trocar.batch.backends.device_array import DeviceArray
 from trocar.batch.program import Program
 from trocar.errors import TrocarError
@@ -27,6 +29,8 @@ try:
 except ImportError as error:
     MISSING = str(error)
 
+WARP = 32
+MAPPED = 2  # CU_MEMHOSTALLOC_DEVICEMAP
 ARGUMENTS = 4000  # bytes of fixed values that a kernel takes as an argument; CUDA allows 4096 for all arguments
 
 
@@ -70,6 +74,13 @@ class CudaBackend:
         """Rows in the memory of the GPU."""
         return self.device.uploaded(rows, self.dtype)
 
+    def zeros(self, shape: Sequence[int]) -> DeviceArray:
+        return self.device.zeros(shape, self.dtype)
+
+    def joined(self, arrays: Sequence[Any]) -> DeviceArray:
+        """Rows of several arrays, one below the other."""
+        return self.device.joined(arrays, self.dtype)
+
     def kernel(self, program: Program) -> CudaKernel:
         return CudaKernel(program, self)
 
@@ -87,43 +98,94 @@ class Device:
             raise TrocarError(
                 f'backend="cuda" needs an NVIDIA GPU and its driver: {_line(error)}; use backend="c"'
             ) from error
-        attribute = driver.CUdevice_attribute
-        major, minor = (
+        major, minor, processors = (
             checked(
                 driver.cuDeviceGetAttribute(
-                    getattr(attribute, f"CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_{part}"), self._device
+                    getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}"), self._device
                 )
             )
-            for part in ("MAJOR", "MINOR")
+            for name in ("COMPUTE_CAPABILITY_MAJOR", "COMPUTE_CAPABILITY_MINOR", "MULTIPROCESSOR_COUNT")
         )
         self.architecture = f"sm_{major}{minor}"
+        self._few = processors * 4 * WARP  # arms that leave each of a multiprocessor's four schedulers one warp at most
+        self._pool: dict[int, list[int]] = {}  # free memory by size
+        # Kernels set this number when a state is not finite. It is in the memory of the host, so reading it costs nothing.
+        self._bad_address = int(checked(driver.cuMemHostAlloc(8, MAPPED)))
+        self._bad = ctypes.c_int32.from_address(self._bad_address)
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> DeviceArray:
-        """New memory; released when the array and all views of it are gone."""
-        size = max(1, int(np.prod(shape, dtype=np.int64))) * dtype.itemsize
+        """Memory that is free again when the array and all views of it are gone. It is kept for the next array."""
+        size = max(1, prod(shape)) * dtype.itemsize
+        free = self._pool.get(size)
+        address = free.pop() if free else self._allocated(size)
+        return DeviceArray(Memory(address, size, self._pool), address, tuple(shape), dtype, self.downloaded)
+
+    def zeros(self, shape: Sequence[int], dtype: np.dtype[Any]) -> DeviceArray:
+        new = self.empty(shape, dtype)
+        checked(driver.cuMemsetD8(new.address, 0, max(1, new.nbytes)))
+        return new
+
+    def _allocated(self, size: int) -> int:
         checked(driver.cuCtxSetCurrent(self._context))
         code, address = driver.cuMemAlloc(size)
         if code == driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
-            free, total = checked(driver.cuMemGetInfo())
+            for free in self._pool.values():
+                while free:
+                    checked(driver.cuMemFree(free.pop()))
+            code, address = driver.cuMemAlloc(size)
+        if code == driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
+            left, total = checked(driver.cuMemGetInfo())
             raise TrocarError(
-                f"the batch does not fit: it needs {size / 1e9:.2f} GB, {free / 1e9:.2f} of {total / 1e9:.2f} GB of "
+                f"the batch does not fit: it needs {size / 1e9:.2f} GB, {left / 1e9:.2f} of {total / 1e9:.2f} GB of "
                 "the GPU are free; use fewer arms, record fewer steps with every=, or nothing with log=False"
             )
         checked((code,))
-        return DeviceArray(Memory(int(address)), int(address), tuple(shape), dtype, self.downloaded)
+        return int(address)
+
+    def taken(self, array: Any, dtype: np.dtype[Any]) -> DeviceArray:
+        """An array of the GPU as it is, or a copy of one of the host."""
+        given = on_device(array, dtype, self.downloaded)
+        return self.uploaded(array, dtype) if given is None else given
 
     def uploaded(self, array: Any, dtype: np.dtype[Any]) -> DeviceArray:
-        """A copy of an array of the host, or of the GPU."""
-        given = on_device(array, dtype, self.downloaded)
-        if given is not None:
-            new = self.empty(given.shape, dtype)
-            checked(driver.cuMemcpyDtoD(new.address, given.address, given.nbytes))
-            return new
+        """A copy of an array of the host."""
         host = np.ascontiguousarray(array, dtype=dtype)
         new = self.empty(host.shape, dtype)
         if host.nbytes:
             checked(driver.cuMemcpyHtoD(new.address, host.ctypes.data, host.nbytes))
         return new
+
+    def joined(self, arrays: Sequence[Any], dtype: np.dtype[Any]) -> DeviceArray:
+        """The rows of several arrays of the same batch, one below the other."""
+        parts = [self.taken(array, dtype) for array in arrays]
+        new = self.empty((sum(map(len, parts)), *parts[0].shape[1:]), dtype)
+        address = new.address
+        for part in parts:
+            checked(driver.cuMemcpyDtoD(address, part.address, part.nbytes))
+            address += part.nbytes
+        return new
+
+    def launched(
+        self, function: Any, arms: int, before: Sequence[int], shared: Array, after: Sequence[int], sources: int
+    ) -> bool:
+        """Run a kernel, wait for it, and return True if all states are finite.
+
+        Args:
+            before, shared, after: arguments of the kernel in this order; after the first of `after` come the inputs,
+                structures of four numbers that are one argument together. sources: number of these.
+        """
+        checked(driver.cuCtxSetCurrent(self._context))
+        self._bad.value = 0
+        words = np.array([*before, *after, self._bad_address], dtype=np.int64)
+        at, first = words.ctypes.data, len(before)
+        starts = [*range(first), *range(first, first + 2), *range(first + 1 + 4 * sources, len(words))]
+        places = [at + 8 * k for k in starts]
+        places.insert(first, shared.ctypes.data)
+        pointers = np.array(places, dtype=np.uint64)
+        block = WARP if arms <= self._few else BLOCK
+        checked(driver.cuLaunchKernel(function, -(-arms // block), 1, 1, block, 1, 1, 0, 0, pointers.ctypes.data, 0))
+        checked(driver.cuCtxSynchronize())
+        return not self._bad.value
 
     def downloaded(self, host: Array, address: int) -> None:
         """Fill a contiguous array of the host."""
@@ -132,43 +194,55 @@ class Device:
 
 
 class Memory:
-    """Memory of the GPU that is released with this object."""
+    """Memory of the GPU that goes back to its pool with this object."""
 
-    def __init__(self, address: int) -> None:
-        self._address, self._free = address, driver.cuMemFree
+    def __init__(self, address: int, size: int, pool: dict[int, list[int]]) -> None:
+        self._address, self._size, self._pool = address, size, pool
 
     def __del__(self) -> None:
-        self._free(self._address)  # no check: at the end of the process the context may be gone
+        self._pool.setdefault(self._size, []).append(self._address)
 
 
 class FixedValues(NamedTuple):
-    """Fixed values in the GPU's memory, and those that all arms share as an argument of the kernel, if they fit."""
+    """Fixed values of a program.
 
+    Attributes:
+        own: indices of those that differ between arms. shared: the others, an argument of the kernel.
+        memory: those that differ in tiles, in the GPU's memory; (F,) all if they are too many for an argument.
+        values: (F,) or (F, N) all, in the memory of the host.
+    """
+
+    own: tuple[int, ...]
+    shared: Array
     memory: DeviceArray
-    shared: Array | None
+    values: Array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        return np.asarray(self.memory, dtype=dtype)
+        return self.values if dtype is None else self.values.astype(dtype, copy=False)
 
 
 class CudaKernel:
-    """A compiled program, for batches of any size and any number of steps."""
+    """A program, compiled for each form in which it is used, for batches of any size and any number of steps."""
 
     def __init__(self, program: Program, backend: CudaBackend) -> None:
         self.program, self._backend, self._device, self._dtype = program, backend, backend.device, backend.dtype
+        self._functions: dict[KernelForm, Any] = {}
 
     def fixed(self, parameters: Sequence[Array]) -> FixedValues:
-        """Fixed values (F,), or (F, N) if a parameter has a value for each arm."""
+        """Fixed values for parameters () or (N,)."""
         values = self._preparation(parameters)
-        rows = np.array(np.broadcast_arrays(*values)) if values else np.zeros(1)
-        shared = None
-        if rows.ndim == 1 and (len(rows) + 1) * self._dtype.itemsize <= ARGUMENTS:
-            shared = np.append(rows, 0.0).astype(self._dtype)
-        return FixedValues(self._device.uploaded(rows, self._dtype), shared)
+        own = tuple(k for k, value in enumerate(values) if np.ndim(value))
+        if (len(values) - len(own) + 1) * self._dtype.itemsize > ARGUMENTS:
+            own = tuple(range(len(values)))
+        rows = np.array(np.broadcast_arrays(*values), dtype=self._dtype) if values else np.zeros(0, self._dtype)
+        shared = np.append([values[k] for k in range(len(values)) if k not in own], 0.0).astype(self._dtype)
+        own_rows = rows[list(own)]
+        memory = self._device.uploaded(tiles(own_rows) if own_rows.ndim == 2 else own_rows, self._dtype)
+        return FixedValues(own, shared, memory, rows)
 
     def batch(self, fixed: FixedValues) -> tuple[int, ...]:
         """Shape of the batch that fixed values are for, () for any."""
-        return fixed.memory.shape[1:]
+        return fixed.values.shape[1:]
 
     @cached_property
     def _preparation(self) -> Any:
@@ -178,53 +252,68 @@ class CudaKernel:
         self, rows: Any, fixed: FixedValues, inputs: Any, steps: int, held: bool, every: int = 0
     ) -> tuple[DeviceArray, DeviceArray | None, int]:
         """Step all arms; arguments and results as in `CKernel.run`, arrays in the GPU's memory."""
+        inputs = self._device.taken(inputs, self._dtype)
+        arms = rows.shape[1] if rows.ndim == 2 else 1
+        each = inputs.ndim == (1 if held else 2) + 1  # a value for each arm
+        over_time = 0 if held else inputs.size // len(inputs)
+        source = (inputs.address, over_time, *((arms, 1) if each else (1, 0)))
+        return self._launched(rows, fixed, source, None, steps, held, every, False)
+
+    def run_backwards(
+        self, rows: Any, fixed: FixedValues, inputs: Sequence[Any]
+    ) -> tuple[DeviceArray, DeviceArray | None, int]:
+        """Step all arms backwards in time; arguments and results as in `CKernel.run_backwards`."""
+        steps, arms = len(inputs[0]), rows.shape[1] if rows.ndim == 2 else 1
+        sources: list[int] = []
+        taken = [self._device.taken(x, self._dtype) for x in inputs]
+        for x in taken:
+            step = x.size // len(x)
+            own = (arms, 1) if x.ndim == rows.ndim + 1 else (1, 0)
+            sources += [x.address + (steps - 1) * step * self._dtype.itemsize, -step, *own]
+        return self._launched(rows, fixed, sources, tuple(x.shape[1] for x in taken), steps, False, 1, True)
+
+    def _launched(
+        self,
+        rows: Any,
+        fixed: FixedValues,
+        sources: Sequence[int],
+        counts: tuple[int, ...] | None,
+        steps: int,
+        held: bool,
+        every: int,
+        backwards: bool,
+    ) -> tuple[DeviceArray, DeviceArray | None, int]:
         device, program = self._device, self.program
-        rows = device.uploaded(rows, self._dtype)
-        given = on_device(inputs, self._dtype, device.downloaded)
-        inputs = device.uploaded(inputs, self._dtype) if given is None else given
+        rows = device.taken(rows, self._dtype)
         batch = rows.shape[1:]
         arms = batch[0] if batch else 1
-        each = inputs.ndim == (1 if held else 2) + 1  # a value for each arm
-        log = None
+        end, log, first = device.empty(rows.shape, self._dtype), None, 0
+        sample = (program.logged + len(program.outputs)) * arms
         if every:
-            log = device.empty((-(-steps // every), program.logged + len(program.outputs), *batch), self._dtype)
-        first = device.uploaded(np.array([arms]), np.dtype(np.int32))
-        function, taken = self._functions[fixed.shared is not None], [np.array([rows.address])]
-        if fixed.shared is not None:
-            taken.append(fixed.shared)
-        else:
-            stride = (arms, 1) if fixed.memory.ndim == 2 else (1, 0)
-            taken += [np.array([number]) for number in (fixed.memory.address, *stride)]
-        over_time = 0 if held else int(np.prod(inputs.shape[1:]))
-        own = (arms, 1) if each else (1, 0)
-        others = (
-            inputs.address,
-            over_time,
-            *own,
-            0 if log is None else log.address,
-            max(1, every),
-            arms,
-            steps,
-            first.address,
-        )
-        taken += [np.array([number]) for number in others]
-        arguments = np.array([x.ctypes.data for x in taken], dtype=np.uint64)
-        blocks = -(-arms // BLOCK)
-        checked(driver.cuLaunchKernel(function, blocks, 1, 1, BLOCK, 1, 1, 0, 0, arguments.ctypes.data, 0))
-        bad = int(np.asarray(first)[0])  # waits for the kernel
-        return rows, log, bad if bad < arms else -1
+            log = device.empty((-(-steps // every), sample // arms, *batch), self._dtype)
+            first = log.address + ((len(log) - 1) * sample * self._dtype.itemsize if backwards else 0)
+        over = -sample if backwards else sample
+        before = (rows.address, end.address)
+        after = (fixed.memory.address, *sources, first, over, max(1, every), arms, steps)
+        function = self._function(KernelForm(fixed.own, fixed.values.ndim == 2, held, log is not None, counts))
+        fine = device.launched(function, arms, before, fixed.shared, after, len(sources) // 4)
+        return end, log, -1 if fine else _first_bad(np.asarray(end))
 
-    @cached_property
-    def _functions(self) -> tuple[Any, Any]:
-        """Kernels for fixed values in memory, and for those that are an argument."""
-        self._module = checked(driver.cuModuleLoadData(self.compiled(self._device.architecture)))
-        names = b"trocar_run", b"trocar_run_shared"
-        memory, shared = (checked(driver.cuModuleGetFunction(self._module, name)) for name in names)
-        return memory, shared
+    def _function(self, form: KernelForm) -> Any:
+        found = self._functions.get(form)
+        if found is None:
+            module = checked(driver.cuModuleLoadData(self.compiled(self._device.architecture, form)))
+            found = self._functions[form] = checked(driver.cuModuleGetFunction(module, b"trocar_run"))
+        return found
 
-    def compiled(self, architecture: str) -> bytes:
+    def compiled(self, architecture: str, form: KernelForm) -> bytes:
         """Machine code for an architecture such as sm_90."""
-        return compiled(cuda_source(self.program, self._backend.precision), architecture, self._backend.precision)
+        precision = self._backend.precision
+        return compiled(cuda_source(self.program, precision, form), architecture, precision)
+
+
+def _first_bad(rows: Array) -> int:
+    return int(np.argmax(~np.isfinite(rows).all(axis=0)))
 
 
 def compiled(source: str, architecture: str, precision: str) -> bytes:

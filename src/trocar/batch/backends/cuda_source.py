@@ -1,13 +1,20 @@
 """CUDA source of a program: one arm per thread, all steps inside, the state in registers.
 
 Fixed values that all arms share are an argument of the kernel: the GPU keeps it where operations read it without a
-load. Fixed values of each arm, and inputs, are read from memory where they are used.
+load. Fixed values of each arm are in registers as far as these reach. Inputs that are held are read once. What only
+joint stops or arms at rest need is in a branch.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
 from trocar.batch.backends.c_source import REAL, c_function, sizes
 from trocar.batch.program import Program
+from trocar.spatial import Array
 
 TYPES = """\
 typedef real V;
@@ -17,19 +24,23 @@ typedef real V;
 #define EXP(x) F(exp)(x)
 #define SQRT(x) F(sqrt)(x)
 #define ABS(x) F(fabs)(x)
-__device__ inline V MIN(V a, V b) { return a < b ? a : b; }
-__device__ inline V MAX(V a, V b) { return a > b ? a : b; }
-__device__ inline V SIGN(V a) { return (real)((a > 0) - (a < 0)); }
-struct Rows {
-  const real *at;
-  long long row;
-  __device__ inline real operator[](int r) const { return at[r * row]; }
+#define MIN(a, b) F(fmin)(a, b)
+#define MAX(a, b) F(fmax)(a, b)
+__device__ inline V SIGN(V a) { return (a > 0 ? (real)1 : (real)0) - (a < 0 ? (real)1 : (real)0); }
+struct Shared { real value[SHARED + 1]; };
+// A fixed value has a place among those of each arm, or ~place among those that all arms share. Of those of each arm the
+// first KEPT stay in registers, the others are read in every step.
+struct Fixed {
+  const Shared &shared;
+  const real *own;
+  real kept[KEPT + 1];
+  __device__ inline real operator[](int r) const {
+    constexpr int place[FIXED + 1] = {PLACES};
+    return place[r] < 0 ? shared.value[~place[r]] : place[r] < KEPT ? kept[place[r]] : own[place[r] * OWN_ROW];
+  }
 };
-struct Shared {
-  real value[FIXED + 1];
-  __device__ inline real operator[](int r) const { return value[r]; }
-};
-// Read anew in every step: a few hundred values do not fit into the registers.
+struct Source { const real *at; long long step, row, arm; };
+struct Sources { Source source[SOURCES]; };
 #ifdef __CUDACC__
 #define EVERY_STEP(pointer) asm volatile("" : "+l"(pointer))
 #else
@@ -37,82 +48,156 @@ struct Shared {
 #define __grid_constant__
 #define __launch_bounds__(...)
 #endif
-__device__ inline void every_step(Rows &rows) { EVERY_STEP(rows.at); }
-__device__ inline void every_step(const Shared &) {}
 """
 
-# Arrays as in the C source; `first` is the first arm whose state is not finite, set to `arms` before.
+# Arrays as in the C source; the log and inputs may also run backwards, with negative strides. `bad` is set if a state is not finite.
 RUN = """\
-template <typename Fixed>
-__device__ inline void run(long long arm, real *__restrict__ state, Fixed &p, const real *__restrict__ own_input,
-                           long long input_step, long long input_row, real *__restrict__ log, long long every,
-                           long long arms, long long steps, int *first) {
-  real x[STATE + 1], y[OUTPUTS + 1];
+__device__ inline void read(Sources &from, real *__restrict__ u) {
+  constexpr int rows[SOURCES] = {ROWS};
+  int k = 0;
+#pragma unroll
+  for (int s = 0; s < SOURCES; s++) {
+    Source &source = from.source[s];
+#pragma unroll
+    for (int r = 0; r < rows[s]; r++) u[k++] = source.at[r * source.row];
+    source.at += source.step;
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
+trocar_run(const real *state, real *__restrict__ end, const __grid_constant__ Shared shared,
+           const real *__restrict__ own, Sources from, real *__restrict__ log, long long log_step, long long every,
+           long long arms, long long steps, int *bad) {
+  const long long arm = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+  if (arm >= arms) return;
+  Fixed p = {shared, OWN_ROW == 1 ? own : own + arm / OWN_ROW * OWN * OWN_ROW + arm % OWN_ROW, {0}};
+#pragma unroll
+  for (int r = 0; r < KEPT; r++) p.kept[r] = p.own[r * OWN_ROW];
+#pragma unroll
+  for (int s = 0; s < SOURCES; s++) from.source[s].at += arm * from.source[s].arm;
+  real x[STATE + 1], y[OUTPUTS + 1], u[INPUTS + 1];
 #pragma unroll
   for (int r = 0; r < STATE; r++) x[r] = state[r * arms + arm];
+#if HELD
+  read(from, u);
+#endif
+#if LOGGING
   long long left = 0;
-  real *sample = log ? log + arm : 0;
-  for (long long k = 0; k < steps; k++) {
-    every_step(p);
-    const Rows u = {own_input, input_row};
-    const bool recorded = sample && left == 0;
+  log += arm;
+#endif
+#pragma unroll 1
+  for (int left_steps = (int)steps; left_steps > 0; left_steps--) {
+#if OWN > KEPT
+    EVERY_STEP(p.own);
+#endif
+#if !HELD
+    read(from, u);
+#endif
+#if LOGGING
+    const bool recorded = left == 0;
     if (recorded) {
 #pragma unroll
-      for (int r = 0; r < LOGGED; r++) sample[r * arms] = x[r];
+      for (int r = 0; r < LOGGED; r++) log[r * arms] = x[r];
     }
+#endif
     program(x, p, u, y);
+#if LOGGING
     if (recorded) {
 #pragma unroll
-      for (int r = 0; r < OUTPUTS; r++) sample[(LOGGED + r) * arms] = y[r];
-      sample += (long long)(LOGGED + OUTPUTS) * arms;
+      for (int r = 0; r < OUTPUTS; r++) log[(LOGGED + r) * arms] = y[r];
+      log += log_step;
       left = every;
     }
     left--;
-    own_input += input_step;
+#endif
   }
   bool fine = true;
 #pragma unroll
   for (int r = 0; r < STATE; r++) {
     fine = fine && x[r] >= -LARGEST && x[r] <= LARGEST;
-    state[r * arms + arm] = x[r];
+    end[r * arms + arm] = x[r];
   }
-  if (!fine) atomicMin(first, (int)arm);
-}
-
-#define INPUT const real *__restrict__ input, long long input_step, long long input_row, long long input_arm, \\
-              real *__restrict__ log, long long every, long long arms, long long steps, int *first
-
-extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
-trocar_run(real *__restrict__ state, const real *__restrict__ fixed, long long fixed_row, long long fixed_arm, INPUT) {
-  const long long arm = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-  if (arm >= arms) return;
-  Rows p = {fixed + arm * fixed_arm, fixed_row};
-  run(arm, state, p, input + arm * input_arm, input_step, input_row, log, every, arms, steps, first);
-}
-
-extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
-trocar_run_shared(real *__restrict__ state, const __grid_constant__ Shared fixed, INPUT) {
-  const long long arm = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-  if (arm >= arms) return;
-  run(arm, state, fixed, input + arm * input_arm, input_step, input_row, log, every, arms, steps, first);
+  if (!fine) *bad = 1;
 }
 """
-BLOCK = 64  # threads of a block; 256 take half as long again
+TILE = 32  # arms whose values of one kind lie together: addresses differ between the values by constants
+KEPT = 128  # fixed values in the registers of a thread, of programs with at most so many rows and operations
+MANY_ROWS, LONG = 40, 3100
+BLOCK = 64  # threads of a block at most; 32, 64 and 128 are equally fast
 BLOCKS = 4  # of a multiprocessor at least: leaves each thread 255 registers
 
 
-def cuda_source(program: Program, precision: str = "float32") -> str:
-    """Source of the kernels `trocar_run` and `trocar_run_shared` of a program; precision: float64 or float32."""
+def tiles(values: Array) -> Array:
+    """Values (K, N) of N arms as the kernel reads them: (N / TILE, K, TILE), the last tile filled up."""
+    count, arms = values.shape
+    filled = np.pad(values, ((0, 0), (0, -arms % TILE)), mode="edge")
+    return np.ascontiguousarray(filled.reshape(count, -1, TILE).transpose(1, 0, 2))
+
+
+@dataclass(frozen=True)
+class KernelForm:
+    """A use of a program that has a kernel of its own.
+
+    Attributes:
+        own: indices of the fixed values that differ between arms. tiled: whether they do; False if they are only too
+            many for an argument. held: one set of inputs serves all steps. logging: a log is written.
+        rows: numbers of inputs in each of the arrays that they come from. Default: all in one.
+    """
+
+    own: tuple[int, ...] = ()
+    tiled: bool = True
+    held: bool = False
+    logging: bool = True
+    rows: tuple[int, ...] | None = None
+
+
+def cuda_source(program: Program, precision: str = "float32", form: KernelForm = KernelForm()) -> str:
+    """Source of the kernel `trocar_run` of a program; precision: float64 or float32."""
     wide = precision == "float64"
+    rows = (len(program.inputs),) if form.rows is None else form.rows
+    kept = min(len(form.own), free_registers(program, wide)) if form.tiled else 0
     head = [
         f"typedef {REAL[precision]} real;",
         f"#define LARGEST {'1.7976931348623157e308' if wide else '3.4028234e38f'}",
         f"#define F(name) name{'' if wide else '##f'}",
         *sizes(program),
+        f"#define SHARED {len(program.fixed) - len(form.own)}",
+        f"#define OWN {len(form.own)}",
+        f"#define OWN_ROW {TILE if form.tiled else 1}",
+        f"#define KEPT {kept}",
+        f"#define PLACES {', '.join(map(str, [*places(len(program.fixed), form.own), -1]))}",
+        f"#define HELD {int(form.held)}",
+        f"#define SOURCES {len(rows)}",
+        f"#define ROWS {', '.join(map(str, rows))}",
+        f"#define LOGGING {int(form.logging)}",
         f"#define BLOCK {BLOCK}",
         f"#define BLOCKS {BLOCKS}",
     ]
-    arguments = "V *__restrict__ x, const Fixed &p, const Rows u, V *__restrict__ y"
-    return "\n".join(
-        ["\n".join(head), TYPES, c_function(program, "template <typename Fixed> __device__ inline", arguments), RUN]
-    )
+    arguments = "V *__restrict__ x, const Fixed &p, const V *__restrict__ u, V *__restrict__ y"
+    return "\n".join(["\n".join(head), TYPES, c_function(program, "__device__ inline", arguments, branch), RUN])
+
+
+def free_registers(program: Program, wide: bool) -> int:
+    """Registers of a thread for fixed values: programs that are long, have many rows or float64 need all themselves."""
+    return 0 if wide or len(program.state) > MANY_ROWS or program.operations > LONG else KEPT
+
+
+def places(count: int, own: Collection[int]) -> list[int]:
+    """Place of each fixed value among those of each arm, or ~place among those that all arms share."""
+    chosen = set(own)
+    ranks = {k: rank for rank, k in enumerate(sorted(chosen))}
+    shared = iter(range(count))
+    return [ranks[k] if k in chosen else ~next(shared) for k in range(count)]
+
+
+def branch(
+    condition: str, names: Sequence[str], short: Sequence[str], inside: Sequence[str], full: Sequence[str]
+) -> list[str]:
+    """Lines that set the names to the short values, or to the full ones where the condition holds."""
+    return [
+        *(f"  V {name} = {value};" for name, value in zip(names, short, strict=True)),
+        f"  if ({condition}) {{",
+        *(f"  {line}" for line in inside),
+        *(f"    {name} = {value};" for name, value in zip(names, full, strict=True)),
+        "  }",
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,7 @@ class DeviceArray:
         strides: tuple[int, ...] | None = None,
     ) -> None:
         self.owner, self.address, self.shape, self.dtype, self._download = owner, address, shape, dtype, download
-        self.strides = strides or tuple(
-            int(np.prod(shape[k + 1 :], dtype=np.int64)) * dtype.itemsize for k in range(len(shape))
-        )
+        self.strides = strides or _dense(shape, dtype.itemsize)
 
     @property
     def ndim(self) -> int:
@@ -39,7 +38,7 @@ class DeviceArray:
 
     @property
     def size(self) -> int:
-        return int(np.prod(self.shape, dtype=np.int64))
+        return prod(self.shape)
 
     @property
     def nbytes(self) -> int:
@@ -47,7 +46,7 @@ class DeviceArray:
 
     @property
     def contiguous(self) -> bool:
-        return bool(self._shadow().flags.c_contiguous)
+        return self.strides == _dense(self.shape, self.dtype.itemsize) or bool(self._shadow().flags.c_contiguous)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -89,6 +88,11 @@ class DeviceArray:
     def _shadow(self) -> Array:
         """An array of this shape and these strides that is never read: NumPy's own rules for slices apply."""
         return np.lib.stride_tricks.as_strided(np.empty(1, self.dtype), self.shape, self.strides, writeable=False)
+
+
+def _dense(shape: tuple[int, ...], item: int) -> tuple[int, ...]:
+    """Strides of a contiguous array."""
+    return tuple(prod(shape[k + 1 :]) * item for k in range(len(shape)))
 
 
 def _address(array: Array) -> int:

@@ -60,6 +60,13 @@ class JaxBackend:
     def placed(self, rows: Any) -> Any:
         return rows
 
+    def zeros(self, shape: Sequence[int]) -> Any:
+        return jnp.zeros(shape, self.dtype)
+
+    def joined(self, arrays: Sequence[Any]) -> Any:
+        """Rows of several arrays, one below the other."""
+        return jnp.concatenate(arrays)
+
     def fetched(self, array: Any) -> Any:
         return array
 

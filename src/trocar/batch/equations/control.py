@@ -1,14 +1,18 @@
-"""Control laws inside the step: inputs, efforts and memory."""
+"""Control laws inside the step: inputs, efforts and memory.
+
+A law takes the first `references` of q_ref, dq_ref and ddq_ref as inputs; the others are zero.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from trocar.batch.equations.arm import ArmEquations
-from trocar.batch.graph import Node, total
+from trocar.batch.equations.vector import cleaned
+from trocar.batch.graph import Node, maximum, minimum, total
 from trocar.batch.parameters import ParameterNumbers
 
 
@@ -22,22 +26,23 @@ class ControlLaw:
     next_memory: Sequence[Node] = ()
 
 
-def effort(arm: ArmEquations, dt: Node) -> ControlLaw:
+def effort(arm: ArmEquations, dt: Node, references: int) -> ControlLaw:
     """Efforts are given."""
     tau = arm.inputs("tau")
     return ControlLaw(tau, tau)
 
 
-def pd(arm: ArmEquations, dt: Node) -> ControlLaw:
+def pd(arm: ArmEquations, dt: Node, references: int) -> ControlLaw:
     """tau = kp (q_ref - q) + kd (dq_ref - dq), gains of the joints."""
-    q_ref, dq_ref = arm.inputs("q_ref"), arm.inputs("dq_ref")
-    return ControlLaw([*q_ref, *dq_ref], _feedback(arm, q_ref, dq_ref))
+    inputs, q_ref, dq_ref, _ = _references(arm, references)
+    return ControlLaw(inputs, _feedback(arm, q_ref, dq_ref))
 
 
-def pid(arm: ArmEquations, dt: Node) -> ControlLaw:
+def pid(arm: ArmEquations, dt: Node, references: int) -> ControlLaw:
     """tau_motor = kp e + ki int(e) + kd e' of the actuators, tau = coupling^-T tau_motor: the dVRK's own."""
     graph, n = arm.graph, arm.n
-    q_ref, dq_ref, integral = arm.inputs("q_ref"), arm.inputs("dq_ref"), arm.inputs("integral")
+    inputs, q_ref, dq_ref, _ = _references(arm, references)
+    integral = arm.inputs("integral")
     to_motor = np.linalg.inv(arm.tree.joint_from_motor)
     to_motor[np.abs(to_motor) < 1e-14] = 0.0
     kp, ki, kd = (arm.inputs(name, fixed=True) for name in ("kp", "ki", "kd"))
@@ -46,29 +51,47 @@ def pid(arm: ArmEquations, dt: Node) -> ControlLaw:
     grown = [total(graph, (integral[k], e[k] * dt)) for k in range(n)]
     motor = [kp[k] * e[k] + ki[k] * grown[k] + kd[k] * de[k] for k in range(n)]
     tau = [arm.along(column, motor) for column in to_motor.T]
-    return ControlLaw([*q_ref, *dq_ref], tau, integral, grown)
+    return ControlLaw(inputs, tau, integral, grown)
 
 
-def computed_torque(arm: ArmEquations, dt: Node) -> ControlLaw:
+def computed_torque(arm: ArmEquations, dt: Node, references: int) -> ControlLaw:
     """Computed torque with the arm's own M and b."""
-    return _computed_torque(arm, arm)
+    return _computed_torque(arm, arm, references)
 
 
-def nominal_computed_torque(arm: ArmEquations, dt: Node) -> ControlLaw:
+def nominal_computed_torque(arm: ArmEquations, dt: Node, references: int) -> ControlLaw:
     """Computed torque with M and b of the mechanism that the arm was loaded from."""
     nominal = ParameterNumbers.of(arm.tree, friction=True)
-    return _computed_torque(arm, ArmEquations(arm.tree, nominal, arm.graph))
+    return _computed_torque(arm, ArmEquations(arm.tree, nominal, arm.graph), references)
 
 
-def _computed_torque(arm: ArmEquations, model: ArmEquations) -> ControlLaw:
+def _computed_torque(arm: ArmEquations, model: ArmEquations, references: int) -> ControlLaw:
     """tau = M (ddq_ref + kd (dq_ref - dq) + kp (q_ref - q)) + b of a model."""
-    q_ref, dq_ref, ddq_ref = arm.inputs("q_ref"), arm.inputs("dq_ref"), arm.inputs("ddq_ref")
+    inputs, q_ref, dq_ref, ddq_ref = _references(arm, references)
     wanted = [a + f for a, f in zip(ddq_ref, _feedback(arm, q_ref, dq_ref), strict=True)]
     tau = [
         total(arm.graph, (m * a for m, a in zip(row, wanted, strict=True))) + b
         for row, b in zip(model.M, model.b, strict=True)
     ]
-    return ControlLaw([*q_ref, *dq_ref, *ddq_ref], tau)
+    return ControlLaw(inputs, tau)
+
+
+def _references(arm: ArmEquations, count: int) -> tuple[list[Node], list[Node], list[Node], list[Node]]:
+    """The inputs, and q_ref, dq_ref, ddq_ref; those beyond the first `count` are zero."""
+    given = [arm.inputs(name) for name in ("q_ref", "dq_ref", "ddq_ref")[:count]]
+    q_ref, dq_ref, ddq_ref = (*given, *([arm.graph.zero] * arm.n for _ in range(3 - count)))
+    return [node for nodes in given for node in nodes], q_ref, dq_ref, ddq_ref
+
+
+def limited(arm: ArmEquations, law: ControlLaw) -> ControlLaw:
+    """A law whose motors reach their largest efforts at most: tau_motor = coupling' tau, clipped."""
+    to_motor, most = cleaned(np.linalg.inv(arm.tree.joint_from_motor)), arm.tree.motor_effort
+    motor = [arm.along(column, law.tau) for column in cleaned(arm.tree.joint_from_motor).T]
+    motor = [
+        maximum(minimum(x, float(limit)), -float(limit)) if np.isfinite(limit) else x
+        for x, limit in zip(motor, most, strict=True)
+    ]
+    return replace(law, tau=[arm.along(column, motor) for column in to_motor.T])
 
 
 def _feedback(arm: ArmEquations, q_ref: Sequence[Node], dq_ref: Sequence[Node]) -> list[Node]:
@@ -81,7 +104,7 @@ def _differences(a: Sequence[Node], b: Sequence[Node]) -> list[Node]:
     return [x - y for x, y in zip(a, b, strict=True)]
 
 
-CONTROLS: dict[str, Callable[[ArmEquations, Node], ControlLaw]] = {
+CONTROLS: dict[str, Callable[[ArmEquations, Node, int], ControlLaw]] = {
     "effort": effort,
     "pd": pd,
     "pid": pid,

@@ -77,9 +77,13 @@ class DahlElements:
     def subtract_effort(self, tau: list[Node]) -> None:
         """Take the friction efforts (F + slope s) z from tau."""
         arm = self._arm
+        by_drive: dict[int, Node] = {}
         for e, row, z in zip(self.index, self._rows, self.z, strict=True):
             F = arm.parameter("dahl_F", e) + arm.parameter("dahl_slope", e) * arm.along(row, arm.q)
-            add_along(tau, -(F * z), row)
+            drive = int(arm.tree.drives.dahl_drive[e])
+            by_drive[drive] = by_drive.get(drive, arm.graph.zero) + F * z
+        for drive, effort in by_drive.items():
+            add_along(tau, -effort, arm.A[drive])
 
     def moved(self, path: Sequence[Node]) -> list[Node]:
         """States after the joints moved by `path` (n): z+ = d + (z - d) exp(-|ds| / delta), d = sign(ds)."""

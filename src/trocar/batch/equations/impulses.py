@@ -18,7 +18,8 @@ from collections.abc import Sequence
 
 from trocar.batch.equations.arm import Row, add_along, along
 from trocar.batch.equations.factorisation import Factor
-from trocar.batch.graph import Node, absolute, maximum, minimum, sign
+from trocar.batch.equations.limits import velocity_bounds
+from trocar.batch.graph import Node, absolute, maximum, minimum, outside, shortcuts, sign, within
 from trocar.spatial import Array
 
 REST = 1e-9  # velocities below this are none [rad/s, m/s]
@@ -71,11 +72,12 @@ class Friction(BoundedForce):
 
 
 class Stop(BoundedForce):
-    """The limits of one joint."""
+    """The limits of one joint at position q."""
 
-    def __init__(self, a: Array, force: Node, least: Node, most: Node) -> None:
+    def __init__(self, a: Array, force: Node, q: Node, limits: tuple[float, float], dt: Node) -> None:
         super().__init__(a, force)
-        self._least, self._most = least, most
+        self.limits = limits
+        self._least, self._most = velocity_bounds(q, *limits, dt)
 
     def _wanted(self, rate: Node) -> Node:
         free = rate - self.force * self._yield
@@ -83,14 +85,42 @@ class Stop(BoundedForce):
 
 
 def swept(forces: Sequence[BoundedForce], v: Sequence[Node], factor: Factor, dt: Node) -> list[Node]:
-    """Velocities after the sweeps; v has the forces of the step before in it already."""
-    for force in forces:
+    """Velocities after the sweeps of friction and contact; v has the forces of the step before in it already."""
+    moving = [force for force in forces if not isinstance(force, Stop)]
+    for force in moving:
         force.prepare(factor, dt)
     found = list(v)
-    first = [force for force in forces if not isinstance(force, Stop)]
-    for force in (*reversed(first), *forces):
+    for force in (*reversed(moving), *moving):
         found = force.improved(found)
     return found
+
+
+def stopped(
+    stops: Sequence[Stop], q: Sequence[Node], v: Sequence[Node], factor: Factor, dt: Node
+) -> tuple[list[Node], list[Node], list[Node]]:
+    """Velocities with the forces of the stops, the path of the joints over the step, and their positions after it.
+
+    No stop acts if none did in the step before and all joints stay within their limits without.
+    """
+    path = [dt * x for x in v]
+    reached = [x + d for x, d in zip(q, path, strict=True)]
+    if not stops:
+        return list(v), path, reached
+    acting = outside(
+        [(x, *stop.limits) for x, stop in zip(reached, stops, strict=True)] + [(stop.force, 0.0, 0.0) for stop in stops]
+    )
+    before = [stop.force for stop in stops]
+    found = list(v)
+    for stop in stops:
+        stop.prepare(factor, dt)
+        found = stop.improved(found)
+    moved = [dt * x for x in found]
+    full = [*found, *moved, *(x + d for x, d in zip(q, moved, strict=True)), *(stop.force for stop in stops)]
+    n = len(v)
+    results = shortcuts(acting, full, [*v, *path, *reached, *before])
+    for stop, force in zip(stops, results[3 * n :], strict=True):
+        stop.force = force
+    return results[:n], results[n : 2 * n], results[2 * n : 3 * n]
 
 
 def hold_at_rest(forces: Sequence[BoundedForce], effort: list[Node], v: Sequence[Node]) -> None:
@@ -99,6 +129,12 @@ def hold_at_rest(forces: Sequence[BoundedForce], effort: list[Node], v: Sequence
     for x in v[1:]:
         fastest = maximum(fastest, absolute(x))
     resting = maximum(sign(REST - fastest), 0.0)
-    for force in forces:
-        if isinstance(force, Friction):
-            force.hold(effort, resting)
+    holding = [force for force in forces if isinstance(force, Friction)]
+    short = [*effort, *(force.force for force in holding)]
+    for force in holding:
+        force.hold(effort, resting)
+    full = [*effort, *(force.force for force in holding)]
+    results = shortcuts(within([(x, -REST, REST) for x in v]), full, short)
+    effort[:] = results[: len(effort)]
+    for force, result in zip(holding, results[len(effort) :], strict=True):
+        force.force = result

@@ -15,11 +15,10 @@ import numpy as np
 from trocar.batch.contact import Surface
 from trocar.batch.equations.arm import ArmEquations, add_along
 from trocar.batch.equations.contact import contact_forces
-from trocar.batch.equations.control import CONTROLS
+from trocar.batch.equations.control import CONTROLS, limited
 from trocar.batch.equations.factorisation import Factor
 from trocar.batch.equations.friction import DahlElements, damping, sticking_rows
-from trocar.batch.equations.impulses import BoundedForce, Friction, Stop, hold_at_rest, swept
-from trocar.batch.equations.limits import velocity_bounds
+from trocar.batch.equations.impulses import BoundedForce, Friction, Stop, hold_at_rest, stopped, swept
 from trocar.batch.graph import total
 from trocar.batch.layout import Layout
 from trocar.batch.parameters import BatchParameters
@@ -33,28 +32,34 @@ def step_program(
     limits: bool = True,
     control: str = "effort",
     surfaces: Sequence[Surface] = (),
+    references: int = 0,
+    motor_limits: bool = False,
 ) -> tuple[Program, Layout]:
     """The step of an arm. Outputs of each step: q and dq before it, tau and ddq of it.
 
     Args:
         parameters: those that are zero for all arms are left out. limits: stop the joints at their limits.
         control: one of `CONTROLS`: the inputs, and the efforts that follow from them.
-        surfaces: planes and spheres that the tip can touch.
+        surfaces: planes and spheres that the tip can touch. references: number that a control law takes.
+        motor_limits: clip efforts to those of the motors.
     """
     arm = ArmEquations(tree, parameters)
     graph, q, v = arm.graph, arm.q, arm.dq
     dt = graph.input("dt", fixed=True)
-    law = CONTROLS[control](arm, dt)
+    law = CONTROLS[control](arm, dt, references)
+    if motor_limits:
+        law = limited(arm, law)
     dahl = DahlElements(arm)
     forces: list[BoundedForce] = [
         Friction(row.a, graph.input(f"friction@{k}"), row.bound) for k, row in enumerate(sticking_rows(arm))
     ]
     frictional = len(forces)
     forces += contact_forces(arm, surfaces, dt)
-    stops = arm.n if limits else 0
-    for j in range(stops):
-        bounds = velocity_bounds(q[j], float(tree.lower[j]), float(tree.upper[j]), dt)
-        forces.append(Stop(np.eye(arm.n)[j], graph.input(f"stop@{j}"), *bounds))
+    stops = [
+        Stop(np.eye(arm.n)[j], graph.input(f"stop@{j}"), q[j], (float(tree.lower[j]), float(tree.upper[j])), dt)
+        for j in range(arm.n if limits else 0)
+    ]
+    forces += stops
     before = [force.force for force in forces]
 
     B = damping(arm)
@@ -68,13 +73,12 @@ def step_program(
     hold_at_rest(forces, effort, v)
     factor = Factor([[m + dt * d for m, d in zip(*rows, strict=True)] for rows in zip(arm.M, B, strict=True)])
     free = [x + dt * a for x, a in zip(v, factor.solved(effort), strict=True)]
-    after = swept(forces, free, factor, dt)
-    path = [dt * x for x in after]
+    after, path, reached = stopped(stops, q, swept(forces, free, factor, dt), factor, dt)
     program = Program(
         name=f"{control}_step",
         state=[*q, *v, *before, *dahl.z, *law.memory],
         next_state=[
-            *(x + d for x, d in zip(q, path, strict=True)),
+            *reached,
             *after,
             *(force.force for force in forces),
             *dahl.moved(path),
@@ -84,4 +88,4 @@ def step_program(
         outputs=[*law.tau, *((x - y) / dt for x, y in zip(after, v, strict=True))],
         logged=2 * arm.n,
     )
-    return program, Layout(arm.n, frictional, 3 * len(surfaces), stops, len(dahl.z), len(law.memory))
+    return program, Layout(arm.n, frictional, 3 * len(surfaces), len(stops), len(dahl.z), len(law.memory))

@@ -8,17 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.crtk.clients.device import Clock, Device, StatefulDevice
+from trocar.crtk.clients.extensions import Extensions, Stamped, joints
 from trocar.crtk.clients.move_handle import MoveHandle
-from trocar.crtk.messages import Bool, Empty, Float, JointState, Pose, Wrench
+from trocar.crtk.messages import Bool, Empty, Float, Pose, Wrench
 from trocar.spatial import Array
-
-Stamped = tuple[Array, float]
-
-
-def joints(position: ArrayLike = (), velocity: ArrayLike = (), effort: ArrayLike = ()) -> JointState:
-    """A joint command. Content is checked by the arm, which answers with a warning."""
-    p, v, f = (np.array(x, dtype=float).reshape(-1) for x in (position, velocity, effort))
-    return JointState(position=p, velocity=v, effort=f)
 
 
 class JointReader(Device):
@@ -106,7 +99,7 @@ class LocalFrame(PoseSetpointReader):
         return _answer(self.call("forward_kinematics", jp), extra)
 
 
-class Arm(JointSetpointReader, PoseSetpointReader, StatefulDevice):
+class Arm(JointSetpointReader, PoseSetpointReader, Extensions, StatefulDevice):
     """An arm: PSM, ECM or MTM. `extra` of the kinematics returns (value, result, message) instead of the value."""
 
     def __init__(self, robot: Clock, name: str, connection_timeout: float = 1.0) -> None:
@@ -175,6 +168,7 @@ class Arm(JointSetpointReader, PoseSetpointReader, StatefulDevice):
         self.send("body/set_cf_orientation_absolute", Bool(value=absolute))
 
     def use_gravity_compensation(self, use: bool) -> None:
+        """Add gravity compensation to the efforts that are served."""
         self.send("use_gravity_compensation", Bool(value=use))
 
     def trajectory_j_set_ratio(self, ratio: float) -> None:
@@ -182,9 +176,11 @@ class Arm(JointSetpointReader, PoseSetpointReader, StatefulDevice):
         self.send("trajectory_j/set_ratio", Float(value=float(ratio)))
 
     def trajectory_j_get_ratio(self) -> float:
+        """Scale of the velocities and accelerations of moves, 0 to 1."""
         return float(self.receive("trajectory_j/ratio").value)
 
     def trajectory_j_ratio(self) -> float:
+        """As `trajectory_j_get_ratio`, the name in dvrk 2.4."""
         return self.trajectory_j_get_ratio()
 
 

@@ -30,15 +30,19 @@ class Console(Device):
         self._selected.discard(message.value)
 
     def teleop_start(self) -> None:
+        """Enable teleoperation."""
         self.send("teleop/enable", Bool(value=True))
 
     def teleop_stop(self) -> None:
+        """Disable teleoperation."""
         self.send("teleop/enable", Bool(value=False))
 
     def teleop_set_scale(self, scale: float) -> None:
+        """Set the scale from master to instrument motion of all pairs."""
         self.send("teleop/set_scale", Float(value=float(scale)))
 
     def teleop_get_scale(self) -> float:
+        """Scale from master to instrument motion."""
         return float(self.receive("teleop/scale").value)
 
     def teleop_select(self, name: str) -> None:
@@ -46,7 +50,9 @@ class Console(Device):
         self.send("teleop/select", String(value=name))
 
     def teleop_unselect(self, name: str) -> None:
+        """Unselect a pair of arms."""
         self.send("teleop/unselect", String(value=name))
 
     def teleop_is_selected(self, name: str) -> bool:
+        """True if a pair of arms is selected."""
         return name in self._selected

@@ -26,6 +26,7 @@ class MTM(Arm):
         self.send("lock_orientation", Rotation(R=np.array(R, dtype=float)))
 
     def unlock_orientation(self) -> None:
+        """Let the wrist turn freely while a wrench is served."""
         self.send("unlock_orientation", Empty())
 
     def servo_ci(self, goal: CartesianImpedance) -> None:

@@ -8,10 +8,10 @@
         print(result.check, result.status, result.reason)
 
 The checks use nothing but a bus (`AnyBus`) and a clock. With `Permission.read` they send no command; checks that
-would are skipped with the reason.
+would are skipped with the reason. A client of another implementation, such as a robot behind ROS, is a `Connection`.
 """
 
-from trocar.crtk.conformance.check import CHECKS, Check, Permission, Result, examine
+from trocar.crtk.conformance.check import CHECKS, Check, Permission, Result, checks_of, examine
 from trocar.crtk.conformance.subject import AnyBus, Connection, Subject
 
-__all__ = ["CHECKS", "AnyBus", "Check", "Connection", "Permission", "Result", "Subject", "examine"]
+__all__ = ["CHECKS", "AnyBus", "Check", "Connection", "Permission", "Result", "Subject", "checks_of", "examine"]

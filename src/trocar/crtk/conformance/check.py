@@ -7,9 +7,11 @@ from dataclasses import asdict, dataclass
 from enum import IntEnum
 from typing import Any
 
-from trocar.crtk.conformance import kinematics, motion, reading, states
+from trocar.crtk.conformance import devices, extensions, kinematics, motion, reading, states
 from trocar.crtk.conformance.subject import Failed, Skipped, Subject
+from trocar.crtk.interface import INTERFACES
 
+ARMS = ("ARM", "PSM", "ECM", "MTM")
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 
@@ -29,11 +31,12 @@ NEEDED = {
 
 @dataclass(frozen=True)
 class Check:
-    """One requirement; `run` raises if the arm does not meet it."""
+    """One requirement on some kinds of devices; `run` raises if the device does not meet it."""
 
     name: str
     needs: Permission
     run: Callable[[Subject], None]
+    kinds: tuple[str, ...] = ARMS
 
     @property
     def requirement(self) -> str:
@@ -43,7 +46,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Result:
-    """Outcome of a check of an arm: passed, failed or skipped, with the reason of the last two."""
+    """Outcome of a check of a device: passed, failed or skipped, with the reason of the last two."""
 
     arm: str
     check: str
@@ -55,26 +58,40 @@ class Result:
         return asdict(self)
 
 
-def _checks(needs: Permission, *functions: Callable[[Subject], None]) -> tuple[Check, ...]:
-    return tuple(Check(function.__name__, needs, function) for function in functions)
+def _checks(
+    needs: Permission, *functions: Callable[[Subject], None], kinds: tuple[str, ...] = ARMS
+) -> tuple[Check, ...]:
+    return tuple(Check(function.__name__, needs, function, kinds) for function in functions)
 
 
 # The stamps of the operating states come last: they are judged over the whole run.
 CHECKS = (
-    *_checks(Permission.read, reading.topics, reading.services, reading.sizes, reading.units, reading.frames),
-    *_checks(Permission.read, reading.latching, reading.state_stamps, reading.rates),
+    *_checks(Permission.read, reading.topics, reading.services, reading.latching, kinds=tuple(INTERFACES)),
+    *_checks(Permission.read, reading.sizes, reading.units, reading.frames),
+    *_checks(Permission.read, reading.state_stamps, reading.rates),
     *_checks(Permission.read, kinematics.forward, kinematics.inverse, kinematics.jacobian),
     *_checks(Permission.motion, motion.wrong_content, motion.servo_is_idle, motion.move_busy, motion.zero_length_move),
-    *_checks(Permission.motion, motion.replaced_goal, motion.velocities),
+    *_checks(Permission.motion, motion.replaced_goal, motion.last_sample, motion.velocities),
+    *_checks(Permission.motion, motion.jaw, kinds=("PSM",)),
+    *_checks(Permission.motion, extensions.joint_velocity, extensions.interpolated),
     *_checks(Permission.motion, states.repeated_commands, states.pause_and_resume, states.wrong_state),
-    *_checks(Permission.unbounded, motion.clipping, states.power_cycle),
+    *_checks(Permission.unbounded, motion.clipping, motion.effort_control, states.power_cycle),
+    *_checks(Permission.unbounded, states.unhome, states.fault),
+    *_checks(Permission.read, devices.base_of_arm, kinds=("SUJ_ARM",)),
+    *_checks(Permission.motion, devices.pedals, devices.teleop_scale, devices.teleop_selection, kinds=("CONSOLE",)),
+    *_checks(Permission.motion, devices.volume, kinds=("SYSTEM",)),
     *_checks(Permission.read, reading.operating_state_stamps),
 )
 
 
+def checks_of(kind: str) -> tuple[Check, ...]:
+    """Checks of a kind of device, in their order."""
+    return tuple(check for check in CHECKS if kind in check.kinds)
+
+
 def examine(subject: Subject, permission: Permission = Permission.read) -> Iterator[Result]:
-    """Results of all checks of an arm, in their order."""
-    for check in CHECKS:
+    """Results of all checks of a device, in their order."""
+    for check in checks_of(subject.kind):
         status, reason = _outcome(check, subject, permission)
         yield Result(subject.arm, check.name, check.requirement, status, reason)
 
@@ -83,7 +100,7 @@ def _outcome(check: Check, subject: Subject, permission: Permission) -> tuple[st
     if check.needs > permission:
         return SKIPPED, f"not permitted: {NEEDED[check.needs]}"
     try:
-        if check.needs > Permission.read and not subject.ready:
+        if check.needs > Permission.read and subject.kind in ARMS and not subject.ready:
             state: Any = subject.state
             return SKIPPED, f"the arm is not enabled, homed and idle: {state.state}, is_homed={state.is_homed}"
         check.run(subject)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from trocar.crtk.conformance.subject import ANSWER, LONGEST, Skipped, Subject, require
-from trocar.crtk.messages import JointState, Message, Pose
+from trocar.crtk.conformance.subject import ANSWER, LONGEST, REST, Skipped, Subject, require
+from trocar.crtk.messages import Empty, JointState, Message, OperatingState, Pose
 from trocar.spatial import Array
 
 SAME = 1e-6  # [rad, m]
 REACHED = 1e-3  # setpoint at the end of a move [rad, m]
+LAST = 1e-5  # setpoint that is sent just before the end of a move [rad, m]
 BEYOND = 0.1  # a joint limit, for the check of clipping [rad]
 SAME_VELOCITY = 0.1  # relative
+FREE = 0.02  # of two samples that may be of neighbouring moments [rad, m]
 
 
 def require_refused(subject: Subject, topic: str, message: Message, what: str) -> None:
@@ -46,8 +48,8 @@ def wrong_content(subject: Subject) -> None:
         require_refused(subject, topic, Pose(T=T), "NaN")
 
 
-def _flags(subject: Subject, topic: str, goal: Array, wanted: list[bool]) -> list[bool]:
-    """Changes of is_busy that a command causes, beginning with idle; waits for those wanted."""
+def _flags(subject: Subject, topic: str, goal: Array) -> list[bool]:
+    """Changes of is_busy that a command causes, beginning with idle; waits until the arm is idle again."""
     count = len(subject.states)
 
     def changes() -> list[bool]:
@@ -59,14 +61,14 @@ def _flags(subject: Subject, topic: str, goal: Array, wanted: list[bool]) -> lis
 
     subject.send(topic, JointState(position=np.array(goal)))
     subject.robot.wait_for(lambda: len(changes()) > 1, ANSWER)
-    subject.robot.wait_for(lambda: changes() == wanted, LONGEST if len(changes()) > 1 else 0.0)
+    subject.robot.wait_for(lambda: len(changes()) > 2, LONGEST if len(changes()) > 1 else 0.0)
     subject.settle()
     return changes()
 
 
 def servo_is_idle(subject: Subject) -> None:
     """servo_jp does not make the arm busy."""
-    found = _flags(subject, "servo_jp", subject.setpoint, [False])
+    found = _flags(subject, "servo_jp", subject.setpoint)
     require(found == [False], "is_busy becomes true")
 
 
@@ -75,7 +77,7 @@ def move_busy(subject: Subject) -> None:
     start, reached = subject.setpoint, subject.heard("goal_reached")
     goal = start + subject.step
     del reached[:]
-    found = _flags(subject, "move_jp", goal, [False, True, False])
+    found = _flags(subject, "move_jp", goal)
     error = np.abs(subject.setpoint - goal).max()
     goals = [message.value for message in reached]
     subject.move(start)
@@ -84,9 +86,68 @@ def move_busy(subject: Subject) -> None:
     require(goals == [True], f"goal_reached says {goals}, expected [True]")
 
 
+def last_sample(subject: Subject) -> None:
+    """The last setpoint_js that is sent before the arm is idle is that of the goal."""
+    start = subject.setpoint
+    goal = start + subject.step
+    messages = subject.news("setpoint_js", "operating_state")
+    subject.send("move_jp", JointState(position=goal))
+
+    def end() -> int:
+        """Place of the state that says that the arm is idle again; 0 before."""
+        flags = [(k, x.is_busy) for k, x in enumerate(messages) if isinstance(x, OperatingState)]
+        return max((k for k, busy in flags if not busy), default=0) if any(busy for _, busy in flags) else 0
+
+    subject.robot.wait_for(lambda: any(isinstance(x, OperatingState) and x.is_busy for x in messages), ANSWER)
+    subject.settle()
+    subject.robot.wait_for(lambda: end() > 0, ANSWER)
+    before = [x.position for x in messages[: end()] if isinstance(x, JointState)]
+    subject.move(start)
+    require(before, "no setpoint_js is sent before the arm is idle")
+    error = np.abs(before[-1] - goal).max()
+    require(error < LAST, f"the last setpoint_js before the arm is idle is {error:.2g} from the goal")
+
+
+def jaw(subject: Subject) -> None:
+    """jaw/move_jp makes the arm busy and moves the jaw alone; jaw/servo_jp keeps it idle; wrong lengths are refused."""
+    q, angle = subject.setpoint, float(subject.read("jaw/setpoint_js").position[0])
+    found = _flags(subject, "jaw/move_jp", np.array([angle + subject.rotation]))
+    opened = float(subject.read("jaw/setpoint_js").position[0])
+    moved = np.abs(subject.setpoint - q).max()
+    back = _flags(subject, "jaw/servo_jp", np.array([angle]))
+    subject.sleep(REST)
+    end = float(subject.read("jaw/setpoint_js").position[0])
+    require(found == [False, True, False], f"jaw/move_jp: is_busy goes {found}, expected [False, True, False]")
+    require(abs(opened - angle - subject.rotation) < REACHED, f"jaw/move_jp leads to {opened:g}")
+    require(moved < SAME, f"jaw/move_jp moves another joint by {moved:.2g}")
+    require(back == [False], "jaw/servo_jp makes the arm busy")
+    require(abs(end - angle) < REACHED, f"jaw/servo_jp leads to {end:g}, expected {angle:g}")
+    for topic in ("jaw/servo_jp", "jaw/move_jp"):
+        require_refused(subject, topic, JointState(position=np.full(2, angle)), "2 joints")
+
+
+def effort_control(subject: Subject) -> None:
+    """After `free` the setpoint is the measured position, and the arm is idle; `hold` keeps the setpoint."""
+    start = subject.setpoint
+    subject.send("free", Empty())
+    subject.sleep(REST)
+    js, wanted = subject.read("measured_js"), subject.read("setpoint_js")
+    idle = not subject.state.is_busy
+    subject.send("hold", Empty())
+    subject.sleep(REST)
+    held = subject.setpoint
+    subject.sleep(REST)
+    rest = np.abs(subject.setpoint - held).max()
+    subject.move(start)
+    error = np.abs(js.position - wanted.position).max()
+    require(error < FREE, f"the setpoint of a free arm differs from its measured position by {error:.2g}")
+    require(idle, "a free arm is busy")
+    require(rest < SAME, f"the setpoint of an arm that holds changes by {rest:.2g}")
+
+
 def zero_length_move(subject: Subject) -> None:
     """move_jp to the present setpoint makes the arm busy and idle again: clients wait for both."""
-    found = _flags(subject, "move_jp", subject.setpoint, [False, True, False])
+    found = _flags(subject, "move_jp", subject.setpoint)
     require(found == [False, True, False], f"is_busy goes {found}, expected [False, True, False]")
 
 
@@ -96,7 +157,7 @@ def replaced_goal(subject: Subject) -> None:
     subject.send("move_jp", JointState(position=start + subject.step))
     subject.sleep(0.03)
     way = np.abs(subject.setpoint - start).max()
-    found = _flags(subject, "move_jp", start, [False, True, False])
+    found = _flags(subject, "move_jp", start)
     busy = [state.is_busy for state in subject.states[count:]]
     error = np.abs(subject.setpoint - start).max()
     require(way < np.abs(subject.step).max(), "the first move ended within 0.03 s")

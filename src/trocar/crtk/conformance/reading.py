@@ -8,19 +8,25 @@ import numpy as np
 
 from trocar.crtk import messages as m
 from trocar.crtk.conformance.subject import Skipped, Subject, require
-from trocar.crtk.interface import Direction, Topic
 from trocar.spatial import Array
 
 STATES = ("DISABLED", "ENABLED", "PAUSED", "FAULT")
-OWN_BASE = ("measured_js", "setpoint_js", "local/measured_cp", "local/setpoint_cp")
+LOCAL = ("local/measured_cp", "local/setpoint_cp", "local/measured_cv")
+WRENCHES = ("body/measured_cf", "spatial/measured_cf")
+EXCESS = 1.1  # of the largest effort, by which a measured one may exceed it
+# Events that have been sent since the device is on the bus; of others the last message may not exist.
+ALWAYS = {
+    "PSM": {"tool_type", "IO/tool", "IO/arm_clutch"},
+    "ECM": {"endoscope_type", "IO/arm_clutch"},
+    "MTM": {"gripper/closed", "orientation_locked"},
+    "SYSTEM": {"volume"},
+    "CONSOLE": {"teleop/scale", "clutch", "operator_present"},
+    "FOOT_PEDALS": {"clutch"},
+}
 FARTHEST = 5.0  # tip from the origin of its frame of reference [m]
 MARGIN = 0.05  # of a joint's range, by which a measured position may exceed a limit
 LISTENED = 0.5  # [s]
 OFF_RATE = 0.25  # of the rate of a topic
-
-
-def _state_topics(subject: Subject) -> list[Topic]:
-    return [topic for topic in subject.interface.topics if topic.direction is Direction.state]
 
 
 def topics(subject: Subject) -> None:
@@ -28,6 +34,8 @@ def topics(subject: Subject) -> None:
     there = subject.robot.bus.topics
     for topic in subject.interface.topics:
         name = subject.path(topic.name)
+        if topic.extension and name not in there:
+            continue
         require(name in there, f"{topic.name} does not exist")
         require(there[name].message is topic.message, f"{topic.name} is a {there[name].message.__name__}")
         require(there[name].direction is topic.direction, f"{topic.name} is a {there[name].direction}")
@@ -37,19 +45,23 @@ def services(subject: Subject) -> None:
     """Every service of the table exists; operating_state and crtk_version answer."""
     for service in subject.interface.services:
         require(subject.path(service.name) in subject.robot.bus.services, f"{service.name} does not exist")
+    names = [service.name for service in subject.interface.services]
+    if "operating_state" not in names:
+        return
     asked, published = subject.call("operating_state"), subject.state
     for key in ("state", "is_homed", "is_busy"):
         require(getattr(asked, key) == getattr(published, key), f"service and topic operating_state differ in {key}")
     require(asked.state in STATES, f"operating state {asked.state!r}")
-    version = subject.call("crtk_version")
-    require(isinstance(version, str) and version, f"crtk_version answers {version!r}")
+    if "crtk_version" in names:
+        version = subject.call("crtk_version")
+        require(isinstance(version, str) and version, f"crtk_version answers {version!r}")
 
 
 def sizes(subject: Subject) -> None:
     """Every state topic has arrays of its size, finite, and poses are rigid."""
     n = len(subject.read("measured_js").position)
     require(n > 0, "measured_js has no joints")
-    for topic in _state_topics(subject):
+    for topic in subject.state_topics:
         message = subject.read(topic.name)
         require(isinstance(message, topic.message), f"{topic.name} sends a {type(message).__name__}")
         own = topic.name.partition("/")[0] in ("jaw", "gripper")
@@ -92,10 +104,21 @@ def _not_rigid(T: Array) -> str:
 
 
 def units(subject: Subject) -> None:
-    """Joints are in rad and m: within their limits; the tip is within 5 m of its frame of reference."""
+    """Joints [rad, m] and efforts [N m, N] are within their limits, the tip within 5 m of its frame of reference."""
     for topic in ("measured_cp", "local/measured_cp"):
         distance = np.linalg.norm(subject.read(topic).T[:3, 3])
         require(distance < FARTHEST, f"{topic} is {distance:g} m from its frame of reference")
+    if subject.efforts is not None:
+        for topic in ("measured_js", "setpoint_js"):
+            effort = np.abs(subject.read(topic).effort)
+            if effort.shape != subject.efforts.shape:
+                continue  # a matter of sizes
+            effort = effort / subject.efforts
+            worst = int(np.argmax(effort))
+            require(
+                effort[worst] <= EXCESS,
+                f"{topic}: the effort of joint {worst} is {effort[worst]:.3g} times the largest of its motor",
+            )
     if subject.limits is None:
         raise Skipped("the joint limits are not known")
     lower, upper = subject.limits
@@ -110,9 +133,10 @@ def units(subject: Subject) -> None:
 
 
 def frames(subject: Subject) -> None:
-    """frame_id is <ARM>_base for joints and local poses, and one frame of reference for the other poses."""
+    """frame_id is <ARM>_base for joints, wrenches and what is local, and one frame of reference for the rest."""
     base = f"{subject.arm}_base"
-    for topic in OWN_BASE:
+    joints = [topic.name for topic in subject.state_topics if topic.message is m.JointState]
+    for topic in (*joints, *LOCAL, *WRENCHES):
         found = subject.read(topic).frame_id
         require(found == base, f"{topic} has frame_id {found!r}, expected {base!r}")
     reference = subject.read("measured_cp").frame_id
@@ -124,7 +148,8 @@ def frames(subject: Subject) -> None:
 
 def latching(subject: Subject) -> None:
     """A new subscriber of an event receives its last message without waiting for the next one."""
-    always = {"operating_state", "trajectory_j/ratio"} | ({"tool_type"} if subject.kind == "PSM" else set())
+    own = {topic.name for topic in subject.interface.topics}
+    always = ({"operating_state", "trajectory_j/ratio"} & own) | ALWAYS.get(subject.kind, set())
     heard = {}
     for topic in subject.interface.topics:
         if topic.latched and (topic.name in always or subject.robot.bus.read(subject.path(topic.name)) is not None):
@@ -136,7 +161,7 @@ def latching(subject: Subject) -> None:
 
 def _samples(subject: Subject) -> dict[str, list[Any]]:
     """Messages of every state topic over a while."""
-    heard = {topic.name: subject.heard(topic.name) for topic in _state_topics(subject)}
+    heard = {topic.name: subject.heard(topic.name) for topic in subject.state_topics}
     subject.sleep(LISTENED)
     return {name: list(messages) for name, messages in heard.items()}
 
@@ -152,7 +177,7 @@ def state_stamps(subject: Subject) -> None:
 def rates(subject: Subject) -> None:
     """State topics are sent at their rate."""
     samples = _samples(subject)
-    for topic in _state_topics(subject):
+    for topic in subject.state_topics:
         rate = (len(samples[topic.name]) - 1) / LISTENED  # the first sample comes at once
         require(
             abs(rate / topic.rate - 1) <= OFF_RATE, f"{topic.name} is sent at {rate:g} Hz, expected {topic.rate:g} Hz"

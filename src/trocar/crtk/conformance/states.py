@@ -6,6 +6,7 @@ from trocar.crtk.conformance.motion import require_refused
 from trocar.crtk.conformance.subject import ANSWER, LONGEST, Subject, require
 from trocar.crtk.messages import JointState, String
 
+JUMP = 1.0  # of the last joint, beyond every arm's tracking tolerance [rad]
 WARNING_INTERVAL = 2.1  # the dVRK warns of refused motions at most once in 2 s [s]
 
 
@@ -59,6 +60,39 @@ def power_cycle(subject: Subject) -> None:
     subject.sleep(WARNING_INTERVAL)
     require_refused(subject, "move_jp", move, "a goal in DISABLED")
     subject.reach("enable", "ENABLED")
+    _home(subject)
+
+
+def unhome(subject: Subject) -> None:
+    """unhome makes the arm not homed, whatever its state, and home makes it homed again."""
+    subject.command("unhome")
+    subject.robot.wait_for(lambda: not subject.state.is_homed, ANSWER)
+    homed = subject.state.is_homed
+    _home(subject)
+    require(not homed, "the arm stays homed")
+
+
+def fault(subject: Subject) -> None:
+    """A jump beyond the tracking tolerance leads to FAULT with an error; enable and home lead back."""
+    goal, errors = subject.setpoint, subject.news("error")
+    middle = 0.0 if subject.limits is None else 0.5 * (subject.limits[0][-1] + subject.limits[1][-1])
+    goal[-1] += JUMP if goal[-1] < middle else -JUMP
+    subject.send("servo_jp", JointState(position=goal))
+    subject.robot.wait_for(lambda: subject.state.state == "FAULT", ANSWER)
+    state = subject.state
+    require(state.state == "FAULT", f"a jump of the last joint by {JUMP:g} rad leads to {_shown(subject)}")
+    require(not state.is_homed and not state.is_busy, f"in FAULT the arm is {_shown(subject)}")
+    require(errors, "FAULT comes without an error")
+    require(
+        subject.read("measured_js").stamp == 0, "measured_js of an arm in FAULT is not marked as invalid by stamp 0"
+    )
+    for word in ("home", "pause", "resume"):
+        require_refused(subject, "state_command", String(value=word), f"{word} in FAULT")
+    subject.reach("enable", "ENABLED")
+    _home(subject)
+
+
+def _home(subject: Subject) -> None:
     count = len(subject.states)
     subject.command("home")
     subject.robot.wait_for(lambda: len(subject.states) > count and subject.ready, LONGEST)

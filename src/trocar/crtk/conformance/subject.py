@@ -1,4 +1,4 @@
-"""The arm that is checked, seen through a bus and a clock."""
+"""The device that is checked, seen through a bus and a clock."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from trocar.crtk.interface import INTERFACES, Topic
+from trocar.crtk.interface import INTERFACES, Direction, Topic
 from trocar.crtk.messages import JointState, Message, OperatingState, String
 from trocar.errors import check_known
 from trocar.spatial import Array
@@ -37,7 +37,13 @@ class AnyBus(Protocol):
 
 
 class Connection(Protocol):
-    """A bus and a way to wait by the clock of the robot."""
+    """A robot to check: its devices, its bus, and a way to wait by its clock. `trocar.crtk.Robot` is one.
+
+    A client of a robot elsewhere provides the same: `devices` gives the kind of every device, such as {"PSM1": "PSM"}.
+    """
+
+    @property
+    def devices(self) -> Mapping[str, str]: ...
 
     @property
     def bus(self) -> AnyBus: ...
@@ -59,12 +65,13 @@ def require(condition: Any, reason: str) -> None:
 
 
 class Subject:
-    """One arm.
+    """One device: an arm, a part of the set-up joints, the console or the system.
 
     Args:
         robot: bus and clock. arm: name of the device. kind: of its interface, such as "PSM".
         limits: lower and upper joint limits [rad, m], if they are known.
         rotation, translation: amplitude of motions of revolute [rad] and prismatic [m] joints.
+        efforts: (n,) largest joint efforts [N m, N], if they are known.
 
     Attributes:
         states: every operating state received, oldest first.
@@ -78,13 +85,17 @@ class Subject:
         limits: tuple[Array, Array] | None = None,
         rotation: float = 0.05,
         translation: float = 0.005,
+        efforts: Array | None = None,
     ) -> None:
-        check_known("kind of arm", ("ARM", "PSM", "ECM", "MTM"), kind)
+        check_known("kind of device", INTERFACES, kind)
         self.robot, self.arm, self.kind, self.interface = robot, arm, kind, INTERFACES[kind]
-        self.limits, self.rotation, self.translation = limits, rotation, translation
+        self.limits, self.rotation, self.translation, self.efforts = limits, rotation, translation, efforts
         self._open: list[Any] = []
-        self.states: list[OperatingState] = self.heard("operating_state")
-        self._lasting = self._open.pop()
+        self._lasting: list[Any] = []
+        self.states: list[OperatingState] = []
+        if any(topic.name == "operating_state" for topic in self.interface.topics):
+            self.states = self.heard("operating_state")
+            self._lasting.append(self._open.pop())
 
     # -- bus -----------------------------------------------------------------------------------------------------------
 
@@ -96,11 +107,27 @@ class Subject:
         require(message is not None, f"{topic} has no data")
         return message
 
-    def heard(self, topic: str) -> list[Any]:
-        """A list that every message of a topic is added to, until `end_check`."""
+    def heard(self, *topics: str) -> list[Any]:
+        """A list that every message of some topics is added to as it comes, until `end_check`."""
         messages: list[Any] = []
-        self._open.append(self.robot.bus.subscribe(self.path(topic), messages.append))
+        for topic in topics:
+            self._open.append(self.robot.bus.subscribe(self.path(topic), messages.append))
         return messages
+
+    def news(self, *topics: str) -> list[Any]:
+        """As `heard`, without the message that a new subscriber receives."""
+        messages = self.heard(*topics)
+        del messages[:]
+        return messages
+
+    def serves(self, topic: str) -> bool:
+        return self.path(topic) in self.robot.bus.topics
+
+    @property
+    def state_topics(self) -> list[Topic]:
+        """State topics of the table; extensions only where they are served."""
+        states = [topic for topic in self.interface.topics if topic.direction is Direction.state]
+        return [topic for topic in states if not topic.extension or self.serves(topic.name)]
 
     def end_check(self) -> None:
         """Close the subscriptions of a check."""
@@ -111,7 +138,8 @@ class Subject:
     def close(self) -> None:
         """Close all subscriptions."""
         self.end_check()
-        self._lasting.close()
+        for subscription in self._lasting:
+            subscription.close()
 
     def send(self, topic: str, message: Message) -> None:
         self.robot.bus.publish(self.path(topic), message)

@@ -14,18 +14,17 @@ from typing import Any
 import numpy as np
 
 from trocar.crtk.controller import constants as c
+from trocar.crtk.controller.constants import CARTESIAN, EFFORT, JOINT, POSITION, TRAJECTORY
+from trocar.crtk.controller.extensions import Extensions
 from trocar.crtk.controller.hardware import Hardware
 from trocar.crtk.controller.power_on import MOVING, PoweredArm
 from trocar.crtk.controller.reports import Reports
 from trocar.crtk.controller.states import ENABLED, Refused
-from trocar.crtk.controller.tip import Tip
+from trocar.crtk.controller.tip import Tip, rates
 from trocar.crtk.interface import Direction, Interface
 from trocar.crtk.messages import Bool, Empty, Float, Message
 from trocar.errors import TrocarError
 from trocar.spatial import Array, checked_pose
-
-JOINT, CARTESIAN = "joint", "cartesian"  # control spaces
-POSITION, TRAJECTORY, EFFORT = "position", "trajectory", "effort"  # control modes
 
 
 class ArmController(PoweredArm):
@@ -47,6 +46,7 @@ class ArmController(PoweredArm):
         self.interface, self.n_tip = interface, self.arm.tip_joints
         self.tip = Tip(self.arm)
         self.reports = Reports(self)
+        self.extensions = Extensions(self)
         self.gravity_compensation = self.constants.gravity_compensation
         self.absolute_wrenches = False
         self.space = self.mode = ""
@@ -77,7 +77,7 @@ class ArmController(PoweredArm):
 
     def sources(self) -> dict[str, Callable[[], Message]]:
         """Sources of the state topics."""
-        return self.reports.states()
+        return self.reports.states() | self.extensions.sources()
 
     def handlers(self) -> dict[str, Callable[[Any], None]]:
         """Actions by command."""
@@ -101,6 +101,7 @@ class ArmController(PoweredArm):
             "trajectory_j/set_ratio": lambda m: self.set_ratio(m.value),
             "trajectory_j/set_ratio_v": lambda m: self.set_ratio(m.value, of="v"),
             "trajectory_j/set_ratio_a": lambda m: self.set_ratio(m.value, of="a"),
+            **self.extensions.handlers(),
         }
 
     def _accept(self, handler: Callable[[Any], None]) -> Callable[[Message], None]:
@@ -134,7 +135,7 @@ class ArmController(PoweredArm):
         if self.trajectory.active:
             arrived = self.trajectory.advance(c.PERIOD)
             self.hardware.track(self.clipped(self.trajectory.q), self.trajectory.dq)
-            if arrived:
+            if arrived and self.mode == TRAJECTORY:
                 self.end_move(True)
         if self.mode == EFFORT:
             self.hardware.exert(self.commanded_effort())
@@ -151,6 +152,7 @@ class ArmController(PoweredArm):
     def enter(self, substate: str) -> None:
         super().enter(substate)
         self.space = self.mode = ""
+        self.goal = None
 
     # -- readiness -----------------------------------------------------------------------------------------------------
 
@@ -192,10 +194,14 @@ class ArmController(PoweredArm):
             self._outside = 0
         self.space = space
         if mode != self.mode:
-            self.interrupt()
             self.goal = self._pushed = None
-            # a move takes over the velocity that position commands gave the arm
-            self._velocity = self.hardware.dq if (self.mode, mode) == (POSITION, TRAJECTORY) else np.zeros(self.n)
+            # a move takes over the velocity that position commands or another motion gave the arm
+            self._velocity = np.zeros(self.n)
+            if mode not in (POSITION, EFFORT) and self.trajectory.active:
+                self._velocity = self.trajectory.dq
+            elif mode not in (POSITION, EFFORT) and self.mode == POSITION:
+                self._velocity = self.hardware.dq
+            self.interrupt()
             self.effort = np.zeros(self.n)
             self.mode = mode
             if mode == EFFORT:
@@ -242,15 +248,16 @@ class ArmController(PoweredArm):
     def servo_jf(self, efforts: Array, command: str = "servo_jf") -> None:
         tau = self.checked(command, efforts)
         if self.ready(command) and self.switch(JOINT, EFFORT):
+            self.goal = None
             self.effort = self.padded(tau, np.zeros(self.n))
 
-    def servo_cf(self, frame: str, wrench: Array) -> None:
-        command = f"{frame}_servo_cf"
+    def servo_cf(self, frame: str, wrench: Array, command: str = "") -> None:
+        command = command or f"{frame}_servo_cf"
         w = self.checked_vector(command, wrench)
         if self.ready(command, CARTESIAN) and self.switch(CARTESIAN, EFFORT):
             if frame != self.wrench[0]:
                 self.states.status(f"effort cartesian WRENCH_{frame.upper()}")
-            self.wrench = frame, w
+            self.goal, self.wrench = None, (frame, w)
 
     def move_jp(self, positions: Array) -> None:
         q = self.checked("move_jp", positions)
@@ -267,17 +274,22 @@ class ArmController(PoweredArm):
     def move_cp(self, T: Array) -> None:
         T = self.checked_pose("move_cp", T)
         if self.ready("move_cp", CARTESIAN) and self.switch(CARTESIAN, TRAJECTORY):
-            q = self.solved(T)
-            if q is None:
-                self.trajectory.stop()
+            self.approach(T)
+
+    def approach(self, T: Array, busy: bool = True) -> None:
+        """Set out for a pose (4, 4) in the frame of reference; `busy`: as a move, which tells its end."""
+        q = self.solved(T)
+        if q is None:
+            self.trajectory.stop()
+            if busy:
                 self.bus.publish(f"{self.name}/goal_reached", Bool(value=False))
                 self.states.set(busy=False)
-            else:
-                goal = self.trajectory.goal if self.trajectory.active else self.hardware.setpoint()
-                self.begin_move(self.padded(q, goal))
+            return
+        goal = self.trajectory.goal if self.trajectory.active else self.hardware.setpoint()
+        self.begin_move(self.padded(q, goal), busy)
 
-    def begin_move(self, goal: Array) -> None:
-        """Set out for joint positions (n,), from where the setpoint is."""
+    def begin_move(self, goal: Array, busy: bool = True) -> None:
+        """Set out for joint positions (n,), from where the setpoint is; `busy`: as a move, which tells its end."""
         running = self.trajectory.active
         q = self.trajectory.q if running else self.hardware.setpoint()
         dq = self.trajectory.dq if running else self._velocity
@@ -289,7 +301,8 @@ class ArmController(PoweredArm):
             self.trajectory.stop()
             self.end_move(False)
             return
-        self.states.set(busy=True)
+        if busy:
+            self.states.set(busy=True)
 
     def end_move(self, reached: bool) -> None:
         """The running move has ended; clients see the last sample before the arm is idle."""
@@ -301,7 +314,7 @@ class ArmController(PoweredArm):
     def interrupt(self) -> None:
         """End a running move short of its goal."""
         if self.trajectory.active:
-            if self.substate == "HOMED":
+            if self.substate == "HOMED" and self.mode == TRAJECTORY:
                 self.end_move(False)
             self.trajectory.stop()
 
@@ -323,9 +336,12 @@ class ArmController(PoweredArm):
 
     def follow(self, kind: str, goal: Any) -> None:
         self._pushed = None
+        if kind in ("rate", "effort"):
+            self.extensions.follow(kind, goal)
+            return
         if kind == "joints":
             q, dq = goal
-            self.hardware.track(self.clipped(q), dq)
+            self.hardware.track(self.clipped(q), dq, asked=q)
             return
         T, twist, wrench = goal
         q = self.hardware.q[: self.n_tip] if T is None else self.solved(T)
@@ -333,15 +349,16 @@ class ArmController(PoweredArm):
             return
         dq = None
         if twist is not None or wrench is not None:
-            local, body, _ = self.tip.jacobians(self.hardware.q[: self.n_tip])
+            local, body, _ = self.reports.jacobians()
             R = self.reports.T_reference_base[:3, :3] @ local[:3, :3]
             if twist is not None:
                 v = np.concatenate([R.T @ twist[:3], R.T @ twist[3:]])
-                dq = self.padded(np.linalg.pinv(body) @ v, np.zeros(self.n))
+                dq = self.padded(rates(body, v), np.zeros(self.n))
             if wrench is not None:
                 w = np.concatenate([R.T @ wrench[:3], R.T @ wrench[3:]])
                 self._pushed = self.padded(body.T @ w, np.zeros(self.n))
-        self.hardware.track(self.clipped(self.padded(q)), dq)
+        q = self.padded(q)
+        self.hardware.track(self.clipped(q), dq, asked=q)
 
     def solved(self, T: Array) -> Array | None:
         """Tip joints for a pose in the reference frame; None and an error if inverse kinematics fails."""
@@ -364,7 +381,9 @@ class ArmController(PoweredArm):
         if self.space == JOINT:
             return self.effort
         frame, w = self.wrench
-        local, body, spatial = self.tip.jacobians(self.hardware.q[: self.n_tip])
+        if not w.any():
+            return self.padded(np.zeros(self.n_tip), self.effort)
+        local, body, spatial = self.reports.jacobians()
         if frame == "body" and self.absolute_wrenches:
             R = self.reports.T_reference_base[:3, :3] @ local[:3, :3]
             w = np.concatenate([R.T @ w[:3], R.T @ w[3:]])

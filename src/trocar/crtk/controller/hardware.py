@@ -36,7 +36,9 @@ class Hardware:
         servo = loop.servo
         self._q_ref, self._dq_ref, self._given = servo.q_ref[part], servo.dq_ref[part], servo.effort[part]
         self._fed, self._on, self._in_effort = servo.feed_forward[part], servo.on[part], servo.in_effort[part]
+        self._clipped = servo.clipped[part]
         self._feeds = False
+        self._tracks: bool | None = False  # the PID of all motors acts, of none, of some (None)
         self.model: Mechanism | None = None
         self._q: Array = np.zeros(self.arm.n)
         self._q_cycle = -1
@@ -90,10 +92,22 @@ class Hardware:
         self._sensors.calibrate(self.part)
         self._loop.measure()
 
+    def preload(self, joint: int, position: float) -> None:
+        """Let the encoder of a joint that has a motor of its own read a position [rad, m] where it is."""
+        self._sensors.preload(self.part.start + joint, position)
+        self._loop.measure()
+
+    @property
+    def inconsistent(self) -> bool:
+        """Encoders and potentiometers differ by more than their tolerance."""
+        return bool(self._sensors.inconsistent[self.part].any())
+
     # -- setpoints -----------------------------------------------------------------------------------------------------
 
     def setpoint(self) -> Array:
         """Position setpoint (n,); measured positions where an effort is given or nothing acts."""
+        if self._tracks is not None:  # all motors do, or none
+            return self._joint_from_motor.dot(self._q_ref) if self._tracks else self.q.copy()
         tracks = self._on & ~self._in_effort
         return self._joint_from_motor @ np.where(tracks, self._q_ref, self._sensors.q[self.part])
 
@@ -104,12 +118,19 @@ class Hardware:
         """Efforts (n,) asked of the motors in the last cycle."""
         return self._effort_to_joint @ self._loop.applied[self.part]
 
-    def track(self, q: Array, dq: Array | None, *, check: bool | None = None, joints: slice = ALL) -> None:
-        """Let the PID follow joint positions (n,) and velocities; `joints`: only these actuators."""
+    def track(
+        self, q: Array, dq: Array | None, *, check: bool | None = None, joints: slice = ALL, asked: Array | None = None
+    ) -> None:
+        """Let the PID follow joint positions (n,) and velocities; `joints`: only these actuators.
+
+        `asked`: positions before they were clipped to the limits. Tracking errors of those clipped are not reported.
+        """
+        self._clipped[:] = False if asked is None else self._motor_from_joint.dot(asked - q) != 0.0
         self._q_ref[joints] = self._motor_from_joint.dot(q)[joints]
         self._dq_ref[joints] = 0.0 if dq is None else self._motor_from_joint.dot(dq)[joints]
         self._on[:] = True
         self._in_effort[joints] = False
+        self._tracks = True if joints is ALL else None
         if check is not None:
             self._servo.checked[self.part] = check
 
@@ -117,6 +138,7 @@ class Hardware:
         """Apply joint efforts (n,), without a check of tracking errors."""
         self._given[:] = self._effort_to_motor.dot(tau)
         self._in_effort[:] = self._on[:] = True
+        self._tracks = False
         self._servo.checked[self.part] = False
 
     def feed_forward(self, tau: Array | None) -> None:
@@ -128,6 +150,12 @@ class Hardware:
             self._fed[:] = 0.0
             self._feeds = False
 
+    def track_alone(self, joint: int, q: Array, dq: Array) -> None:
+        """As `track`, with the motor of one joint on and all others off, and without a check of tracking errors."""
+        self.track(q, dq, check=False)
+        self._on[:] = False
+        self._on[joint] = True
+
     @property
     def powers(self) -> bool:
         """True if the motors are on."""
@@ -136,7 +164,7 @@ class Hardware:
     def stop(self) -> None:
         """Switch the motors off and engage the brakes, where there are any."""
         self._servo.stop(self.part)
-        self._feeds = False
+        self._feeds = self._tracks = False
         if self.arm.brakes:
             self.sim.brakes = True
 

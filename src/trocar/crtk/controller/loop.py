@@ -21,6 +21,7 @@ class ControlLoop:
     Args:
         scene: its timestep must be 1/1500 s. arms: names of the controlled arms. epoch: time at the start [ns].
         supported: carry the weight of arms whose motors are off, and of those that are not controlled.
+        observed: disturbance observers act, where the dVRK has them.
 
     Attributes:
         cycle: number of the present cycle, from 1. applied: (N,) actuator efforts of the last step [N m, N].
@@ -28,7 +29,13 @@ class ControlLoop:
     """
 
     def __init__(
-        self, scene: Scene, arms: Sequence[str], sensors: Sensors, epoch: int = 0, supported: bool = True
+        self,
+        scene: Scene,
+        arms: Sequence[str],
+        sensors: Sensors,
+        epoch: int = 0,
+        supported: bool = True,
+        observed: bool = True,
     ) -> None:
         if abs(scene.timestep - PERIOD) > 1e-9:
             raise TrocarError(f"the dVRK controls at 1500 Hz: the scene needs timestep=1/1500, got {scene.timestep:g}")
@@ -38,7 +45,7 @@ class ControlLoop:
                 raise TrocarError(f"{name} ({arm.name}) has no published PID gains; choose arms= that have")
         self.scene, self.options, self._epoch, self._supported = scene, sensors, epoch, supported
         self.bus = Bus(lambda: self.now)
-        self.servo, self.sensors = Servo(facts), ActuatorSensors(facts, sensors)
+        self.servo, self.sensors = Servo(facts, observed), ActuatorSensors(facts, sensors)
         ends = np.cumsum([0, *(arm.n for arm in facts)]).tolist()
         self.parts = {name: slice(a, b) for name, a, b in zip(arms, ends, ends[1:], strict=False)}
         N = ends[-1]
@@ -73,7 +80,9 @@ class ControlLoop:
         for name, part in self.parts.items():
             if self.scene.stepped[name].faults is not None:
                 arm = self.scene.arms[name]
-                s[part] = np.linalg.solve(arm.arm.motors.coupling, arm.measured_q)
+                encoders = np.linalg.solve(arm.arm.motors.coupling, arm.measured_q)
+                self.sensors.compare_pots(s[part], encoders, part)
+                s[part] = encoders
                 ds[part] = np.linalg.solve(arm.arm.motors.coupling, arm.measured_dq)
         self.sensors.measure(s, ds)
 
@@ -88,7 +97,7 @@ class ControlLoop:
         if self._supported:
             for name, part in self.parts.items():
                 if not servo.on[part.start]:
-                    efforts[name] = self._support(name)
+                    efforts[name] = efforts[name] + self._support(name)
         self.scene.step(efforts)
         self.cycle += 1
         self.measure()

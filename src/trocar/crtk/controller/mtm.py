@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -21,17 +22,25 @@ PLATFORM_GAIN, PLATFORM_P, PLATFORM_D, PLATFORM_MOST = 0.5, 1.0, 0.1, 0.4  # [-,
 PLATFORM_STEP = 0.05 * np.pi  # largest step of the platform's goal [rad]
 GRIPPER_CLOSED = 0.0  # opening at and below which the gripper counts as closed [rad]
 DEBOUNCE = 0.2  # for which the gripper must stay closed or open before it is told [s]; ASSUMED as for the pedals
+CLOSE = 0.1  # of a solution from its seed, below which it continues a stream of poses [rad]
 DAMPING = 1e-4  # of the wrist's inverse kinematics
 
 
 class MTMController(ArmController):
-    """A master: in effort control its platform follows the hand, and its orientation can be locked."""
+    """A master: in effort control its platform follows the hand, and its orientation can be locked.
+
+    Attributes:
+        platform_gain: of the platform's efforts, 0 (it stays free) to 1.
+    """
 
     def __init__(self, hardware: Hardware, interface: Interface) -> None:
         self._locked: Array | None = None  # orientation (3, 3) in the base
         self._wrist = np.zeros(4)
         self._impedance: CartesianImpedance | None = None
+        self.platform_gain = PLATFORM_GAIN
         super().__init__(hardware, interface)
+        self._platform_limits = float(self.arm.lower[PLATFORM]), float(self.arm.upper[PLATFORM])
+        self._wrist_speed = np.array([joint.velocity for joint in self.arm.joints[WRIST]])
         self._closed, self._told, self._changed = False, False, 0.0
         self.bus.publish(f"{self.name}/gripper/closed", Bool(value=False))
         self.bus.publish(f"{self.name}/orientation_locked", Bool(value=False))
@@ -72,9 +81,10 @@ class MTMController(ArmController):
         except TrocarError as error:
             raise Refused(f"lock_orientation, {error}") from None
         if self.ready("lock_orientation", CARTESIAN):
+            if self._locked is None:
+                self._wrist = self.hardware.q[WRIST].copy()
+                self.bus.publish(f"{self.name}/orientation_locked", Bool(value=True))
             self._locked = self.reports.T_base_reference[:3, :3] @ R
-            self._wrist = self.hardware.q[WRIST].copy()
-            self.bus.publish(f"{self.name}/orientation_locked", Bool(value=True))
 
     def unlock_orientation(self) -> None:
         self._locked = None
@@ -102,36 +112,52 @@ class MTMController(ArmController):
     def _hold_orientation(self, R: Array) -> None:
         """Turn the wrist's setpoint towards the locked orientation, not faster than a move would.
 
-        One step of inverse kinematics per cycle, from the setpoint of the last.
+        In closed form for the position as measured, with the platform on its way to where the wrist has room.
         """
         q = np.concatenate([self.hardware.q[:PLATFORM], self._wrist])
-        T, _, spatial = self.tip.jacobians(q)
-        J = spatial[3:, WRIST]
-        step = J.T @ np.linalg.solve(J @ J.T + DAMPING * np.eye(3), rotation_vector(R @ T[:3, :3].T))
-        most = np.array([joint.velocity for joint in self.arm.joints[WRIST]]) * PERIOD
-        wrist = np.clip(self._wrist + np.clip(step, -most, most), self.arm.lower[WRIST], self.arm.upper[WRIST])
+        goal = self.tip.wrist(R, q, self._platform_goal(q))
+        if goal is None:
+            goal = self.tip.wrist(R, q, q[PLATFORM])
+        step = self._wrist_step(R, q) if goal is None else goal - self._wrist
+        most = self._wrist_speed * PERIOD
+        # all joints by the same share, so that the wrist turns along one path
+        step = step / max(1.0, float(np.max(np.abs(step) / most)))
+        wrist = np.clip(self._wrist + step, self.arm.lower[WRIST], self.arm.upper[WRIST])
         # the platform's motor also turns with the elbow
         dq = np.concatenate([self.hardware.dq[:PLATFORM], (wrist - self._wrist) / PERIOD])
         q[WRIST] = self._wrist = wrist
         self.hardware.track(q, dq, joints=WRIST)
 
+    def _wrist_step(self, R: Array, q: Array) -> Array:
+        """Step (4,) of joints 4 to 7 towards an orientation that they do not reach within limits."""
+        T, _, spatial = self.tip.jacobians(q)
+        J = spatial[3:, WRIST]
+        return np.asarray(J.T @ np.linalg.solve(J @ J.T + DAMPING * np.eye(3), rotation_vector(R @ T[:3, :3].T)))
+
     def solve(self, local: Array, seed: Array) -> Array:
-        """Nearest the seed with its platform turned so that the wrist has room; in closed form where that fails."""
+        """Nearest the seed with its platform turned so that the wrist has room.
+
+        In closed form while a stream of poses is followed. A distant pose is solved in steps as on the robot, which
+        share the turn between the platform and the wrist; where they fail, by a search over the platform's angle.
+        """
         checked_pose(local)
         start = seed.copy()
         start[PLATFORM] = self._platform_goal(seed)
+        found = self.tip.at_platform(local, start[PLATFORM], seed)
+        if found is not None and np.abs(found - start).max() < CLOSE:
+            return found
         found = self.tip.nearby(local, start)
         return super().solve(local, seed) if found is None else found
 
     def _platform_goal(self, q: Array) -> float:
         """Angle of the platform that brings the wrist's yaw towards its middle [rad]."""
-        step = np.clip(q[5] * np.cos(q[4]), -PLATFORM_STEP, PLATFORM_STEP)
-        return float(np.clip(q[PLATFORM] + step, self.arm.lower[PLATFORM], self.arm.upper[PLATFORM]))
+        step = min(PLATFORM_STEP, max(-PLATFORM_STEP, float(q[5]) * math.cos(q[4])))
+        return min(self._platform_limits[1], max(self._platform_limits[0], float(q[PLATFORM]) + step))
 
     # -- efforts -------------------------------------------------------------------------------------------------------
 
-    def servo_cf(self, frame: str, wrench: Array) -> None:
-        super().servo_cf(frame, wrench)
+    def servo_cf(self, frame: str, wrench: Array, command: str = "") -> None:
+        super().servo_cf(frame, wrench, command)
         self._impedance = None
 
     def servo_ci(self, goal: CartesianImpedance) -> None:
@@ -154,14 +180,15 @@ class MTMController(ArmController):
         if self.space != CARTESIAN or self.wrench[0] != "body":
             return tau
         q, dq = self.hardware.q, self.hardware.dq
-        turn = PLATFORM_GAIN * (PLATFORM_P * (self._platform_goal(q) - q[PLATFORM]) - PLATFORM_D * dq[PLATFORM])
+        goal = self._platform_goal(q)
+        turn = self.platform_gain * (PLATFORM_P * (goal - float(q[PLATFORM])) - PLATFORM_D * float(dq[PLATFORM]))
         tau = tau.copy()
-        tau[PLATFORM] += np.clip(turn, -PLATFORM_MOST, PLATFORM_MOST)
+        tau[PLATFORM] += min(PLATFORM_MOST, max(-PLATFORM_MOST, turn))
         return tau
 
     def _impedance_wrench(self, goal: CartesianImpedance) -> Array:
         """Wrench (6,) in axes of the frame of reference."""
-        local, body, _ = self.tip.jacobians(self.hardware.q)
+        local, body, _ = self.reports.jacobians()
         T = self.reports.T_reference_base @ local
         R = T[:3, :3]
         v = body @ self.hardware.dq

@@ -9,12 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from trocar.crtk.controller import constants as c
+from trocar.crtk.controller import roll_search
 from trocar.crtk.controller.hardware import Hardware
 from trocar.crtk.controller.states import DISABLED, ENABLED, FAULT, PAUSED, OperatingStates, Refused
 from trocar.crtk.controller.trajectory import JointTrajectory
 from trocar.spatial import Array
 
-MOVING = ("POWERING", "CALIBRATING_ENCODERS_FROM_POTS", "ENCODERS_BIASED", "HOMING")
+MOVING = ("POWERING", "CALIBRATING_ENCODERS_FROM_POTS", "ENCODERS_BIASED", *roll_search.STATES, "HOMING")
 
 
 class PoweredArm:
@@ -36,6 +37,7 @@ class PoweredArm:
         self.trajectory = JointTrajectory(
             np.array([joint.velocity for joint in joints]), np.array([joint.acceleration for joint in joints])
         )
+        self._roll = roll_search.RollSearch(self) if self.constants.searches_roll else None
         self.substate = self.desired = DISABLED
         self.powered = self.biased = False
         self._resume = (DISABLED, DISABLED)
@@ -104,6 +106,11 @@ class PoweredArm:
         self.states.desire(FAULT)
         self.enter(FAULT)
 
+    def check_pots(self) -> None:
+        """Switch off if encoders and potentiometers of an arm that is on contradict each other."""
+        if self.powered and self.biased and self.hardware.inconsistent:
+            self.fault("IO: inconsistency between encoders and potentiometers")
+
     def enter(self, substate: str) -> None:
         """Go to a state of the dVRK's own machine."""
         self.interrupt()
@@ -128,6 +135,8 @@ class PoweredArm:
                     self.states.status("encoders have already been calibrated, skipping")
             case "ENCODERS_BIASED":
                 self.states.set(ENABLED, homed=False, busy=False)
+            case "CALIBRATING_ROLL" | "ROLL_CALIBRATED" | "RESETTING_ROLL_ENCODER" | "ROLL_ENCODER_RESET":
+                self.states.set(ENABLED, homed=False, busy=True)
             case "HOMING":
                 self.states.set(ENABLED, homed=False, busy=True)
                 self.begin_homing()
@@ -151,13 +160,18 @@ class PoweredArm:
                 self.enter("ENCODERS_BIASED")
             case "CALIBRATING_ENCODERS_FROM_POTS" if elapsed >= c.CALIBRATION_SAMPLES * c.PERIOD:
                 self.hardware.calibrate()
-                self.biased = True
+                self.biased = self._roll is None
                 self.states.status(f"encoders biased using {c.CALIBRATION_SAMPLES} potentiometer values")
                 self.enter("ENCODERS_BIASED")
+            case "ENCODERS_BIASED" if self._roll is not None and not self.biased:
+                self.enter("CALIBRATING_ROLL")
+                self._roll.begin()
             case "ENCODERS_BIASED":
                 self.enter("HOMING")
             case "HOMING":
                 self._run_homing(elapsed)
+            case _ if self._roll is not None:
+                self._roll.progress(elapsed)
 
     def begin_homing(self) -> None:
         """Switch the PID on where the arm is, and set out for the goal of homing."""
@@ -184,6 +198,7 @@ class PoweredArm:
         """Skip power-on and homing: enabled, homed, holding the present position."""
         self.powered = self.biased = True
         self.desired = "HOMED"
+        self.states.desire("HOMED")
         self.hardware.release()
         self.hardware.track(self.hardware.q, None, check=True)
         self.enter("HOMED")

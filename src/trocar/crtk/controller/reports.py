@@ -35,6 +35,7 @@ class Reports:
         self.base_frame: Callable[[], tuple[Array, str]] = lambda: own
         self._names = controller.arm.joint_names[: controller.n_tip]
         self._cache: tuple[int, Any] = (-1, None)
+        self._inverse: tuple[Any, Array] = None, np.eye(4)
 
     def states(self) -> dict[str, Callable[[], m.Message]]:
         """Sources of the state topics."""
@@ -42,11 +43,11 @@ class Reports:
             "measured_js": self.measured_js,
             "setpoint_js": self.setpoint_js,
             "gravity_compensation/setpoint_js": self.gravity_js,
-            "measured_cp": lambda: self._pose(self.q, reference=True),
-            "setpoint_cp": lambda: self._pose(self.q_setpoint, reference=True),
+            "measured_cp": self.measured_cp,
+            "setpoint_cp": self.setpoint_cp,
             "local/measured_cp": lambda: self._pose(self.q, reference=False),
             "local/setpoint_cp": lambda: self._pose(self.q_setpoint, reference=False),
-            "measured_cv": lambda: self._twist(reference=True),
+            "measured_cv": self.measured_cv,
             "local/measured_cv": lambda: self._twist(reference=False),
             "body/measured_cf": lambda: self._wrench(1),
             "spatial/measured_cf": lambda: self._wrench(2),
@@ -119,7 +120,10 @@ class Reports:
 
     @property
     def T_base_reference(self) -> Array:
-        return inverse(self.T_reference_base)
+        T = self.T_reference_base
+        if T is not self._inverse[0]:  # a frame that has not moved is the same object
+            self._inverse = T, inverse(T)
+        return self._inverse[1]
 
     def set_base_frame(self, message: m.Pose) -> None:
         """Take a base frame from a command; it stays until the next."""
@@ -128,6 +132,18 @@ class Reports:
         except TrocarError as error:
             raise Refused(f"set_base_frame, {error}") from None
         self.base_frame = lambda: frame
+
+    def measured_cp(self) -> m.Pose:
+        """Measured pose in the frame of reference."""
+        return self._pose(self.q, reference=True)
+
+    def setpoint_cp(self) -> m.Pose:
+        """Set-point pose in the frame of reference."""
+        return self._pose(self.q_setpoint, reference=True)
+
+    def measured_cv(self) -> m.Twist:
+        """Measured twist in axes of the frame of reference."""
+        return self._twist(reference=True)
 
     def _pose(self, q: Array, reference: bool) -> m.Pose:
         T_reference, name = self.base_frame() if reference else (np.eye(4), f"{self._arm.name}_base")
@@ -144,16 +160,28 @@ class Reports:
         found: tuple[Array, Array, Array] = self._cache[1]
         return found
 
+    def measured_pose(self) -> Array:
+        """Measured pose (4, 4) in the frame of reference, without a message."""
+        return self.T_reference_base.dot(self.jacobians()[0])
+
+    def setpoint_pose(self) -> Array:
+        """Set-point pose (4, 4) in the frame of reference, without a message."""
+        return self.T_reference_base.dot(self.tip.pose(self.q_setpoint))
+
+    def twist(self, reference: bool = True) -> Array:
+        """Measured twist (6,) in axes of the frame of reference or of the tip."""
+        T, body, _ = self.jacobians()
+        v: Array = body.dot(self._hardware.dq[: self._arm.n_tip])
+        if reference:
+            R = self.T_reference_base[:3, :3].dot(T[:3, :3])
+            v[:3], v[3:] = R.dot(v[:3]), R.dot(v[3:])
+        return v
+
     def _twist(self, reference: bool) -> m.Twist:
-        T_reference, name = self.base_frame()
+        name = self.base_frame()[1] if reference else f"{self._arm.name}_base"
         if not self._arm.tip_ready:
             return m.Twist(vector=np.zeros(6), frame_id=name)
-        T, body, _ = self.jacobians()
-        v = body @ self._hardware.dq[: self._arm.n_tip]
-        if reference:
-            R = T_reference[:3, :3] @ T[:3, :3]
-            v = np.concatenate([R @ v[:3], R @ v[3:]])
-        return m.Twist(vector=v, frame_id=name, stamp=self._hardware.stamp)
+        return m.Twist(vector=self.twist(reference), frame_id=name, stamp=self._hardware.stamp)
 
     def _wrench(self, which: int) -> m.Wrench:
         if not self._arm.tip_ready:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trocar.arms import Arm
-from trocar.crtk.controller.constants import CALIBRATION_SAMPLES, PERIOD
+from trocar.crtk.controller.constants import CALIBRATION_SAMPLES, PERIOD, POTS_LATENCY, constants
 from trocar.spatial import Array
 
 SHORTEST = 1e-6  # time between two edges [s]
@@ -46,6 +46,7 @@ class ActuatorSensors:
 
     Attributes:
         q, dq: (N,) measured positions and velocities [rad, m; /s].
+        inconsistent: (N,) encoder and potentiometer have differed by more than the tolerance for 10 ms.
     """
 
     def __init__(self, arms: Sequence[Arm], options: Sensors) -> None:
@@ -59,6 +60,9 @@ class ActuatorSensors:
         N = len(gear)
         self.bias = np.zeros(N)  # of the encoders, after calibration
         self.q, self.dq = np.zeros(N), np.zeros(N)
+        self._tolerance = np.concatenate([constants(arm).pots for arm in arms])
+        self._apart = np.zeros(N)  # time for which encoder and potentiometer have differed too much [s]
+        self.inconsistent = np.zeros(N, dtype=bool)
         self._counts: Array | None = None
         self._true = np.zeros(N)
         self._edge, self._age = np.zeros(N), np.zeros(N)  # last edge [rad, m], time since [s]
@@ -91,6 +95,20 @@ class ActuatorSensors:
         self.dq = np.minimum(np.maximum(v, -bound), bound)
         self._counts, self._true = counts, s
         self.q = counts * resolution
+
+    def compare_pots(self, true: Array, encoders: Array, part: slice) -> None:
+        """Compare encoders that may be wrong with the potentiometers of an arm, once per control cycle.
+
+        Noise of potentiometers is left out here: it is far below the tolerance.
+        """
+        apart = np.abs(encoders + self.bias[part] - true) > self._tolerance[part]
+        self._apart[part] = np.where(apart, self._apart[part] + PERIOD, 0.0)
+        self.inconsistent[part] = self._apart[part] > POTS_LATENCY
+
+    def preload(self, index: int, position: float) -> None:
+        """Let the encoder of one actuator read a position [rad, m] where it is."""
+        self.bias[index] += position - self.q[index]
+        self._counts = None
 
     def calibrate(self, part: slice) -> None:
         """Bias the encoders of an arm from its potentiometers."""

@@ -14,16 +14,20 @@ from trocar.spatial import Array
 class Servo:
     """tau = clip(kp e + kd e' + ki int(e)) + feed-forward, or an effort given; within the limits of the motors.
 
-    As in sawControllers, the deadband is taken off e, and inside it e' is 0 too. All arrays are (N,) over the actuators
+    As in sawControllers, the deadband is taken off e, and inside it e' is 0 too. A disturbance observer adds what the
+    motion of a nominal mass leaves unexplained of the efforts before, low-pass filtered; the cap holds for the sum.
+    All arrays are (N,) over the actuators
     [rad, m; N m, N]. Arms write to slices of the public ones.
 
     Attributes:
         q_ref, dq_ref: setpoint. effort: given effort. feed_forward: added to either.
+        observed: disturbance observers act, where the arm has them.
         on: PID or given effort act. in_effort: the given effort acts instead of the PID.
         checked: tracking errors beyond the tolerance are reported.
+        clipped: except where the last position asked for was beyond a joint limit.
     """
 
-    def __init__(self, arms: Sequence[Arm]) -> None:
+    def __init__(self, arms: Sequence[Arm], observed: bool = True) -> None:
         published = [constants(arm) for arm in arms]
         self._kp, self._ki, self._kd = (
             np.concatenate([np.array(getattr(arm.gains, k), dtype=float) for arm in arms]) for k in ("kp", "ki", "kd")
@@ -34,39 +38,55 @@ class Servo:
         self._output = np.where(np.isfinite(self._output), self._output, 1e300)
         self._tracking = np.concatenate([c.tracking for c in published])
         self._integrates, self._dead = bool(self._ki.any()), bool(self._deadband.any())
+        self._cutoff = np.concatenate([c.cutoff for c in published])
+        self._momentum = self._cutoff * np.concatenate([c.nominal_mass for c in published])
+        self.observed = observed and bool(self._cutoff.any())
         N = len(self._kp)
         self.q_ref, self.dq_ref, self.effort, self.feed_forward = (np.zeros(N) for _ in range(4))
-        self.on, self.in_effort, self.checked = (np.zeros(N, dtype=bool) for _ in range(3))
+        self.on, self.in_effort, self.checked, self.clipped = (np.zeros(N, dtype=bool) for _ in range(4))
         self._integral = np.zeros(N)
         self._error = np.zeros(N)
+        self._explained, self._observer = np.zeros(N), np.zeros(N)  # input and state of the observers
 
     def efforts(self, q: Array, dq: Array) -> Array:
         """Actuator efforts (N,) for measured positions and velocities."""
         e = self.q_ref - q
         de = self.dq_ref - dq
-        self._error = e
         if self._dead:
             e = e - np.minimum(np.maximum(e, -self._deadband), self._deadband)
             de *= (e != 0.0) | (self._deadband == 0.0)
+        self._error = e
         tau = self._kp * e
         tau += self._kd * de
         if self._integrates:
             self._integral += e * PERIOD
             self._integral *= self.on & ~self.in_effort
             tau += self._ki * self._integral
+        if self.observed:
+            tau += self._disturbance(dq)
         np.minimum(np.maximum(tau, -self._output, out=tau), self._output, out=tau)
+        if self.observed:
+            self._explained = np.where(self.on, np.clip(tau, -self._limit, self._limit), 0.0)
         np.copyto(tau, self.effort, where=self.in_effort)
         tau += self.feed_forward
         np.minimum(np.maximum(tau, -self._limit, out=tau), self._limit, out=tau)
         tau *= self.on
         return tau
 
+    def _disturbance(self, dq: Array) -> Array:
+        """Efforts (N,) against the disturbance that the observers see; they rest while efforts are given."""
+        momentum = self._momentum * dq
+        change = (self._explained + momentum - self._observer) * self._cutoff * PERIOD
+        self._observer += change * (self.on & ~self.in_effort)
+        return (self._observer - momentum) * (self._cutoff > 0.0)
+
     def lost(self) -> Array:
         """Mask (N,) of the actuators whose tracking error in the last cycle was beyond the tolerance."""
         beyond: Array = np.abs(self._error) > self._tracking
-        return beyond & self.checked & self.on & ~self.in_effort if beyond.any() else beyond
+        return beyond & self.checked & ~self.clipped & self.on & ~self.in_effort if beyond.any() else beyond
 
     def stop(self, part: slice) -> None:
         """Switch the actuators of an arm off."""
         self.on[part] = self.in_effort[part] = self.checked[part] = False
         self.effort[part] = self.feed_forward[part] = self.dq_ref[part] = self._integral[part] = 0.0
+        self._explained[part] = self._observer[part] = 0.0

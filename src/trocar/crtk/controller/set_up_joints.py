@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trocar.crtk import messages as m
 from trocar.crtk.controller.loop import ControlLoop
@@ -23,14 +24,20 @@ class SetUpJoints:
 
     PSM poses are in the view of the reference arm, the ECM; those of the reference arm itself in the cart. The base
     frame follows the ECM's joints also while the ECM is off.
+
+    Attributes:
+        mounts: places on the cart by arm. released: arms whose clutch is pressed, so that a hand can move their base.
     """
 
     def __init__(self, loop: ControlLoop, name: str = "SUJ") -> None:
         assert loop.scene.cart is not None
         self._loop, self.name = loop, name
         self._bases: tuple[Cart | None, dict[str, Array]] = None, {}  # of the arms of a cart, in the world
+        self._views: tuple[Any, Array, dict[str, Array]] = None, np.eye(4), {}
+        self._seen: tuple[int, int, str] = -1, 0, ""  # cycle, cart and reference of the views
         self.reference = "ECM"
         self.mounts = {arm: mount for arm in loop.scene.arms if (mount := loop.scene.mount(arm)) is not None}
+        self.released: set[str] = set()
         self._inbox: deque[tuple[Callable[[Any], None], m.Message]] = deque()
         self.states = OperatingStates(loop.bus, name)
         self._add_devices()
@@ -38,14 +45,18 @@ class SetUpJoints:
 
     def _add_devices(self) -> None:
         bus = self._loop.bus
-        commands = {"state_command": self._state_command, "set_reference_arm": self._set_reference}
+        commands: dict[str, Callable[[Any], None]] = {
+            "state_command": partial(_state_command, self.states),
+            "set_reference_arm": self._set_reference,
+        }
         bus.add(
             self.name,
             SUJ,
             commands={key: self._accept(handler) for key, handler in commands.items()},
-            services={"operating_state": lambda: self.states.message(self._loop.now)},
+            services={"operating_state": partial(self._operating_state, self.states)},
         )
         for arm in self.mounts:
+            states = OperatingStates(bus, f"{self.name}/{arm}")
             bus.add(
                 f"{self.name}/{arm}",
                 SUJ_ARM,
@@ -54,9 +65,13 @@ class SetUpJoints:
                     "measured_cp": partial(self._pose, arm, True),
                     "local/measured_cp": partial(self._pose, arm, False),
                 },
-                commands={"move_jp": self._accept(partial(self._move, arm))},
+                commands={
+                    "move_jp": self._accept(partial(self._move, arm)),
+                    "state_command": self._accept(partial(_state_command, states)),
+                },
+                services={"operating_state": partial(self._operating_state, states)},
             )
-            OperatingStates(bus, f"{self.name}/{arm}").set(ENABLED, homed=True)
+            states.set(ENABLED, homed=True)
 
     def _accept(self, handler: Callable[[Any], None]) -> Callable[[m.Message], None]:
         return lambda message: self._inbox.append((handler, message))
@@ -71,11 +86,25 @@ class SetUpJoints:
                 self.states.warning(str(error))
 
     def base_frame(self, arm: str) -> tuple[Array, str]:
-        """Base (4, 4) of an arm in the view of the reference arm, and the name of that frame."""
+        """Base (4, 4) of an arm in the view of the reference arm, and the name of that frame.
+
+        Computed once per cycle; the same array as long as nothing has moved.
+        """
         if arm == self.reference or self.reference not in self._loop.scene.arms:
             return self._base(arm), "Cart"
-        T_world_view = self._base(self.reference) @ self._reference_tip()
-        return inverse(T_world_view) @ self._base(arm), self.reference
+        loop, cart = self._loop, self._loop.scene.cart  # the cart is another object after its joints were moved
+        now = loop.cycle, id(cart), self.reference
+        if now != self._seen:
+            q = self._reference_joints()
+            key = id(cart), self.reference, q.tobytes()
+            if self._views[0] != key:
+                T_world_view = self._base(self.reference) @ self._reference_tip(q)
+                self._views = key, inverse(T_world_view), {}
+            self._seen = now
+        T_view_world, frames = self._views[1:]
+        if arm not in frames:
+            frames[arm] = T_view_world @ self._base(arm)
+        return frames[arm], self.reference
 
     def _base(self, arm: str) -> Array:
         """Base (4, 4) of an arm in the cart, computed once for every pose of the set-up joints."""
@@ -87,13 +116,17 @@ class SetUpJoints:
             bases[arm] = self._loop.scene.T_world_base(arm)
         return bases[arm]
 
-    def _reference_tip(self) -> Array:
-        """Tip of the reference arm by its measured joints."""
-        scene, arm = self._loop.scene, self._loop.scene.arms[self.reference]
+    def _reference_joints(self) -> Array:
+        """Measured joints of the reference arm; true ones where it is not controlled."""
+        arm = self._loop.scene.arms[self.reference]
         if self.reference not in self._loop.parts:
-            return arm.tip_pose()
-        q = arm.arm.motors.coupling @ self._loop.sensors.q[self._loop.parts[self.reference]]
-        return scene.arms[self.reference].mechanism.forward_kinematics(q)
+            return arm.q
+        return arm.arm.motors.coupling.dot(self._loop.sensors.q[self._loop.parts[self.reference]])
+
+    def _reference_tip(self, q: Array) -> Array:
+        """Tip of the reference arm at joints q (n,)."""
+        arm = self._loop.scene.arms[self.reference]
+        return arm.tip_pose() if self.reference not in self._loop.parts else arm.mechanism.forward_kinematics(q)
 
     def _joints(self, arm: str) -> m.JointState:
         cart = self._loop.scene.cart
@@ -114,8 +147,28 @@ class SetUpJoints:
             raise Refused(f"set_reference_arm, {message.value!r} is not one of {', '.join(self.mounts)}")
         self.reference = message.value
 
-    def _state_command(self, message: m.String) -> None:
-        refusal = self.states.refusal(message.value)
-        if refusal is not None:
-            raise Refused(refusal)
-        self.states.publish()
+    def _operating_state(self, states: OperatingStates) -> m.OperatingState:
+        return states.message(self._loop.now)
+
+    # -- hands ---------------------------------------------------------------------------------------------------------
+
+    def press_clutch(self, arm: str, pressed: bool) -> None:
+        """Press or release the SUJ clutch of an arm, which releases and engages the brakes of its set-up joints."""
+        buttons = (m.Joy.PRESSED if pressed else m.Joy.RELEASED,)
+        self._loop.bus.publish(f"{arm}/IO/SUJ_clutch", m.Joy(buttons=buttons))
+        (self.released.add if pressed else self.released.discard)(arm)
+        self.states.status(f"{arm} brakes {'released' if pressed else 'engaged'}")
+
+    def move_by_hand(self, arm: str, q_setup: ArrayLike) -> None:
+        """Place the set-up joints of an arm whose brakes are released."""
+        if arm not in self.released:
+            raise Refused(f"the brakes of the set-up joints of {arm} are engaged; press its SUJ clutch first")
+        self._loop.scene.set_up(arm, q_setup)
+
+
+def _state_command(states: OperatingStates, message: m.String) -> None:
+    """The set-up joints have no motors: every valid command leaves them enabled and homed."""
+    refusal = states.refusal(message.value)
+    if refusal is not None:
+        raise Refused(refusal)
+    states.publish()

@@ -8,14 +8,17 @@ from dataclasses import replace
 import numpy as np
 
 from trocar.arms import Arm
+from trocar.arms.structure import Shaft
 from trocar.errors import NearLimit, NearSingular, TrocarError
 from trocar.mechanics.arm_kinematics import ArmKinematics
+from trocar.mechanics.inverse_kinematics import one_pose
 from trocar.mechanics.kinematics import Tree
 from trocar.spatial import Array, checked_pose, pose_error
 
 WIDER = {"revolute": 1.0, "prismatic": 0.2}  # beyond the limits, inside which a solution is looked for [rad, m]
 WIDEST = 3.0  # a revolute joint of a remote-centre arm [rad]
 
+RATE_DAMPING = 1e-8 * np.eye(6)  # relative to squared lengths of some 0.01 m^2 and angles of 1
 STEPS, CONVERGED, DAMPING = 12, 1e-9, 1e-10  # of Newton's method: most steps, error at which it ends [m, rad]
 
 
@@ -32,6 +35,7 @@ class Tip:
         # the dVRK solves without limits and then clips: a pose just outside is approached, not refused
         self._solver = ArmKinematics(_wider(arm)) if arm.has_rcm else self._kinematics
         self._serial = Tree(arm.serial, arm.joint_names)
+        self._one_pose, self._at_platform = one_pose.solver(arm), one_pose.platform_solver(arm)
 
     def pose(self, q: Array) -> Array:
         """(4, 4) in the base."""
@@ -49,21 +53,28 @@ class Tip:
 
     def depth(self, q: Array) -> float:
         """Distance of the end of the shaft (link 4) from the base origin [m]."""
+        shape = self.arm.structure
+        if isinstance(shape, Shaft):
+            return abs(float(q[2]) + shape.offset)
         return float(np.linalg.norm(self.link_pose(q[: min(4, self.n)])[:3, 3]))
 
     def jacobians(self, q: Array) -> tuple[Array, Array, Array]:
         """Tip pose (4, 4), body Jacobian (6, n) in tip axes, spatial Jacobian (6, n) at the base origin."""
-        full = self._full(q)
-        T, J = self._kinematics.forward_kinematics(full), self._kinematics.jacobian(full)
-        R, p = T[:3, :3], T[:3, 3]
-        body = np.concatenate([R.T @ J[:3], R.T @ J[3:]])
-        x, y, z = p
-        cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-        return T, body, np.concatenate([J[:3] + cross @ J[3:], J[3:]])
+        T, J = self._kinematics.pose_and_jacobian(self._full(q))
+        R_t = T[:3, :3].T
+        body, spatial = np.empty(J.shape), J.copy()
+        body[:3], body[3:] = R_t.dot(J[:3]), R_t.dot(J[3:])
+        x, y, z = T[:3, 3].tolist()
+        spatial[:3] += np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]]).dot(J[3:])
+        return T, body, spatial
 
     def joints(self, T: Array, seed: Array) -> Array:
         """Joints (n,) for a pose (4, 4) in the base, nearest to a seed (n,); raises TrocarError if there are none."""
         checked_pose(T)
+        if self._one_pose is not None:
+            quick = self._one_pose(T, self._full(seed))
+            if quick is not None:
+                return quick[: self.n]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NearSingular)
             warnings.simplefilter("ignore", NearLimit)
@@ -72,6 +83,16 @@ class Tip:
             except TrocarError:
                 found = self._solver.inverse_kinematics(T, self._full(seed))
         return np.array(found[: self.n])
+
+    def at_platform(self, T: Array, platform: float, seed: Array) -> Array | None:
+        """Joints (7,) of a master for a pose (4, 4) at a platform angle [rad], or None if there are none in limits."""
+        assert self._at_platform is not None
+        return self._at_platform(T, platform, seed)
+
+    def wrist(self, R: Array, q: Array, platform: float) -> Array | None:
+        """Joints 4 to 7 (4,) of a master that turn its tip to R (3, 3) with the others as in q (7,), or None."""
+        assert self._at_platform is not None
+        return self._at_platform.wrist(R, q, platform)
 
     def nearby(self, T: Array, seed: Array) -> Array | None:
         """Joints (n,) for a pose (4, 4) that Newton steps reach from a seed (n,) within the limits, or None.
@@ -91,6 +112,11 @@ class Tip:
 
     def _full(self, q: Array) -> Array:
         return np.concatenate([q, self._rest]) if len(self._rest) else q
+
+
+def rates(J: Array, twist: Array) -> Array:
+    """Joint rates (n,) of least length for a twist (6,); damped, so that they stay finite at a singularity."""
+    return np.asarray(J.T.dot(np.linalg.solve(J.dot(J.T) + RATE_DAMPING, twist)))
 
 
 def wrench(J: Array, effort: Array) -> Array:

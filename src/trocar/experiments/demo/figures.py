@@ -11,7 +11,7 @@ from trocar.arms import ARMS
 from trocar.control import JointPID
 from trocar.control.trajectories import step_to
 from trocar.mechanics import load_mechanism
-from trocar.plots import style
+from trocar.plots import COLOURS, style
 from trocar.simulation import Simulator, simulate
 from trocar.spatial import Array
 
@@ -62,7 +62,7 @@ def psm_poses() -> Figure:
         space = figure.add_subplot(1, 2, 2, projection="3d")
         q = np.random.default_rng(0).uniform(mechanism.arm.lower, mechanism.arm.upper, (4000, 7))
         tips = mechanism.forward_kinematics(q)[:, :3, 3]
-        space.scatter(*tips.T, s=1.2, c=tips[:, 2], cmap="viridis", alpha=0.35, linewidths=0)
+        space.scatter(*tips.T, s=5.0, color=COLOURS[0], alpha=0.5, linewidths=0, label="positions of the tip")
         for yaw, pitch, insertion in ((0.0, 0.0, 0.12), (0.9, 0.4, 0.2), (-0.9, -0.4, 0.05)):
             draw(space, mechanism, _psm(yaw=yaw, pitch=pitch, insertion=insertion), alpha=0.95, width=2.2)
         space.set(
@@ -73,6 +73,7 @@ def psm_poses() -> Figure:
         )
         space.set_aspect("equal")
         space.set_box_aspect(None, zoom=1.2)
+        space.legend(loc="upper left", fontsize="small")
         space.view_init(elev=18, azim=-32)
     return figure
 

@@ -53,7 +53,10 @@ class AppliedWrenches:
             lever = data.xpos[body] + data.xmat[body].reshape(3, 3) @ point - data.xipos[body]
             force = to_world(wrench[:3])
             data.xfrc_applied[body, :3] += force
-            data.xfrc_applied[body, 3:] += to_world(wrench[3:]) + np.cross(lever, force)
+            (x, y, z), (f, g, h) = lever.tolist(), force.tolist()  # np.cross takes longer than all the rest
+            data.xfrc_applied[body, 3:] += to_world(wrench[3:]) + np.array(
+                [y * h - z * g, z * f - x * h, x * g - y * f]
+            )
 
     @property
     def memory(self) -> dict[str, Array]:

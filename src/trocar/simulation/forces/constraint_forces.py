@@ -35,10 +35,12 @@ def guide_wrench(arm_slice: ArmSlice) -> Array:
 
 def friction_effort(arm_slice: ArmSlice, applied: Array) -> Array:
     """Joint efforts (n,) [N m, N] that friction takes: dry, viscous, and what the simulator applies."""
-    kinds = (mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF, mujoco.mjtConstraint.mjCNSTR_FRICTION_TENDON)
     model, data, E = arm_slice.engine.model, arm_slice.engine.data, arm_slice.arm.E
     dry = np.zeros(model.nv)
-    if data.nefc:
-        mujoco.mj_mulJacTVec(model, data, dry, np.where(np.isin(data.efc_type, kinds), data.efc_force, 0.0))
+    if data.nf:
+        rows = slice(data.ne, data.ne + data.nf)  # MuJoCo orders constraints: equalities, dry friction, the rest
+        force = np.zeros(data.nefc)
+        force[rows] = data.efc_force[rows]
+        mujoco.mj_mulJacTVec(model, data, dry, force)
     m = len(E)
     return -np.asarray(E.T @ ((dry + data.qfrc_damper)[arm_slice.v][:m] + applied[:m]))

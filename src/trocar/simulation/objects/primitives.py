@@ -30,6 +30,7 @@ class Box:
     R: ArrayLike | None = None
 
     def geom(self) -> dict[str, Any]:
+        """Fields of its MuJoCo geom."""
         R = checked_pose(pose(np.eye(3) if self.R is None else self.R))[:3, :3]
         half = sizes(self.size, "size of a box") / 2
         return {"type": mujoco.mjtGeom.mjGEOM_BOX, "pos": _point(self.centre), "quat": quaternion(R), "size": half}
@@ -43,6 +44,7 @@ class Sphere:
     radius: float
 
     def geom(self) -> dict[str, Any]:
+        """Fields of its MuJoCo geom."""
         return {"type": mujoco.mjtGeom.mjGEOM_SPHERE, "pos": _point(self.centre), "size": _radius(self.radius)}
 
 

@@ -54,6 +54,7 @@ class SoftSlab:
         return x, y, z
 
     def add_to(self, spec: mujoco.MjSpec) -> None:
+        """Add its bodies and geoms to a MuJoCo model."""
         size, T, count = np.asarray(self.size, dtype=float), np.asarray(self.pose, dtype=float), self.count
         base = spec.worldbody.add_body(name=OBJECT + self.name, pos=T[:3, 3], quat=quaternion(T[:3, :3]))
         # the skin of a flex stands out by its radius: the grid is that much smaller

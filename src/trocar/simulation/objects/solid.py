@@ -65,6 +65,7 @@ class Solid:
         return tuple(self.shape) if isinstance(self.shape, Sequence) else (self.shape,)
 
     def add_to(self, spec: mujoco.MjSpec) -> None:
+        """Add its bodies and geoms to a MuJoCo model."""
         T = np.asarray(self.pose, dtype=float)
         body = spec.worldbody.add_body(name=OBJECT + self.name, pos=T[:3, 3], quat=quaternion(T[:3, :3]))
         looks = {

@@ -40,6 +40,8 @@ class MechanismPanel:
     ) -> None:
         self._gui, self._tab, self._session, self._shown_arm = gui, tab, session, shown
         self._lock = threading.Lock()
+        self._wanted: dict[tuple[str, str], Any] = {}  # by arm and setting, until the simulation is asked for it
+        self._changing = False
         self._add_settings()
         with tab, gui.add_folder("Show"):
             self.overlays: dict[str, Any] = {
@@ -120,11 +122,33 @@ class MechanismPanel:
         self._change(key, lambda: event.target.value)
 
     def _change(self, key: str, value: Callable[[], Any]) -> None:
-        """Change the simulation; where that is refused, put the controls back."""
+        """Change the simulation; where that is refused, put the controls back.
+
+        Rebuilding a scene takes time. Of the values that come meanwhile, each setting keeps the last.
+        """
         with self._lock:  # viser calls from many threads: the last value given is the newest
-            change = self._session.change(self._shown_arm.name, **{key: value()})
-        if change.exception(PATIENCE) is not None:
-            self._show()  # the session tells the user
+            self._wanted[self._shown_arm.name, key] = value()
+            if self._changing:
+                return
+            self._changing = True
+        while (wanted := self._next()) is not None:
+            arm, key, newest = wanted
+            try:
+                refused = self._session.change(arm, **{key: newest}).exception(PATIENCE) is not None
+            except Exception as error:  # the arguments were refused, or the simulation has ended
+                self._session.messages.post(str(error) or repr(error), "error")
+                refused = True
+            if refused:
+                self._show()  # the user was told
+
+    def _next(self) -> tuple[str, str, Any] | None:
+        """Arm, setting and value of the next change, None if there is none."""
+        with self._lock:
+            if not self._wanted:
+                self._changing = False
+                return None
+            arm, key = next(iter(self._wanted))
+            return arm, key, self._wanted.pop((arm, key))
 
     def _pitched(self, degrees: float) -> Array:
         """Gravity (3,) [m/s^2] in the world for a base that is pitched by an angle."""

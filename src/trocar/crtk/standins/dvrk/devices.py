@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from trocar.crtk import messages as m
 from trocar.crtk.clients.console import Console
-from trocar.crtk.clients.device import Device
 from trocar.crtk.clients.system import System
+from trocar.crtk.clients.teleoperation import TeleopPSM
 from trocar.crtk.standins.crtk.node import node_of
 from trocar.crtk.standins.session import current
-from trocar.errors import TrocarError
 
 
 class _Named:
@@ -61,18 +59,6 @@ class teleop_psm(_Named):
 
     def __init__(self, ral: Any, teleop_name: str = "") -> None:
         super().__init__(ral, teleop_name)
-        self._device = Device(current(), self._ral.namespace())
-        if f"{self._ral.namespace()}/state_command" not in current().bus.topics:
-            raise TrocarError(f"the robot has no teleoperation {self.name()}; pedals and arms work without it")
-
-    def set_scale(self, scale: float) -> None:
-        self._device.send("set_scale", m.Float(value=float(scale)))
-
-    def get_scale(self) -> float:
-        return float(self._device.receive("scale").value)
-
-    def enable(self) -> None:
-        self._device.send("state_command", m.String(value="enable"))
-
-    def disable(self) -> None:
-        self._device.send("state_command", m.String(value="disable"))
+        client = TeleopPSM(current(), self._ral.namespace())
+        self.set_scale, self.get_scale = client.set_scale, client.get_scale
+        self.enable, self.disable = client.enable, client.disable

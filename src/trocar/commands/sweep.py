@@ -1,0 +1,142 @@
+"""`trocar sweep`: a study over a table of parameters."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trocar.commands.options import option
+from trocar.commands.terminal import plain_errors, show_table, show_written, status_line
+from trocar.errors import TrocarError
+
+if TYPE_CHECKING:
+    from trocar.sweep import Progress, Results, Study
+
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+LOG_EVERY = 30.0  # between lines in a log file [s]
+SHOWN_ERRORS = 5
+
+
+@plain_errors("run it again with --resume")
+def sweep(
+    study: Annotated[
+        str | None,
+        typer.Argument(metavar="STUDY", help="Name of a study or a Python file. Default: list them.", show_default=""),
+    ] = None,
+    output: Annotated[Path | None, option("DIR", "Folder for the results.", "--output", "-o")] = None,
+    rows: Annotated[
+        int | None, option("N", "Rows of the study's table. Default: the study's own.", "--rows", "-n")
+    ] = None,
+    seed: Annotated[int, option("N", "Seed of the table.")] = 0,
+    table: Annotated[Path | None, option("FILE", "Table of parameters (csv, parquet) instead of the study's.")] = None,
+    executor: Annotated[str, option("serial|processes|ray", "How the rows are run.")] = "processes",
+    workers: Annotated[
+        int | None, option("N", "Worker processes. Default: one for each core.", "--workers", "-j")
+    ] = None,
+    address: Annotated[
+        str | None, option("HOST:PORT", "Ray cluster. Default: RAY_ADDRESS, or Ray on this machine alone.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a sweep that was interrupted.")] = False,
+    show: Annotated[Path | None, option("DIR", "Print tables and draw plots of the results in DIR.")] = None,
+    report: Annotated[bool, typer.Option("--report", help="Write a page, DIR/report.html.")] = False,
+) -> None:
+    """Run a study over a table of parameters, on one machine or a Ray cluster.
+
+    Example: [bold]trocar sweep monte_carlo -n 1000 -o results --report[/bold], then open results/report.html.
+    Later: [bold]trocar sweep --show results[/bold].
+
+    Results are Parquet files in DIR/rows, one row for each simulation, with its parameters; an exception is the error
+    of its row. A sweep that was killed goes on with --resume. docs/sweeps.md shows how to write a study of your own and
+    how to run on a cluster. A study given as a file is executed: read it first. Exit status 1 if every row failed.
+    Needs pyarrow and, with --executor ray, Ray: pip install 'trocar\\[sweep]'.
+    """
+    if "numpy" not in sys.modules:  # rows of all executors are equal to the last bit with one thread in each process
+        for name in THREADS:
+            os.environ.setdefault(name, "1")
+    from trocar.sweep import Results, load_study, read_table
+    from trocar.sweep import sweep as run_sweep
+    from trocar.sweep.study import STUDIES
+
+    if show is not None:
+        if any(x is not None for x in (output, rows, table, workers, address)) or resume:
+            raise TrocarError("--show DIR reads results that are there; only STUDY and --report go with it")
+        _show(Results(show), None if study is None else load_study(study), report)
+        return
+    if study is None:
+        show_table("Studies", ("name", ""), list(STUDIES.items()), left=(0, 1))
+        typer.echo("Run one: trocar sweep NAME -o DIR. Your own: trocar sweep FILE.py -o DIR, see docs/sweeps.md.")
+        return
+    if output is None:
+        raise TrocarError("name a folder for the results: trocar sweep STUDY -o DIR")
+    if table is not None and rows is not None:
+        raise TrocarError("--rows is of the study's own table; --table FILE has its own rows")
+    chosen = load_study(study)
+    with _progress(chosen.name) as progress:
+        results = run_sweep(
+            chosen,
+            None if table is None else read_table(table),
+            output,
+            executor=executor,
+            workers=workers,
+            address=address,
+            resume=resume,
+            rows=rows,
+            seed=seed,
+            progress=progress,
+        )
+    _show(results, chosen, report)
+    if len(results.errors) == len(results):
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _progress(name: str) -> Iterator[Callable[[Progress], None]]:
+    """A line with rows, errors and the time left on the terminal; in a log, a line now and then."""
+    last = time.monotonic()
+
+    def text(state: Progress) -> str:
+        errors = f", {state.errors} failed" if state.errors else ""
+        return f"{name}: {state.done} of {state.rows} rows{errors}, about {_duration(state.seconds_left)} left"
+
+    def log(state: Progress) -> None:
+        nonlocal last
+        if time.monotonic() - last > LOG_EVERY:
+            last = time.monotonic()
+            typer.echo(text(state), err=True)
+
+    with status_line(f"{name}: starting") as line:
+        yield (lambda state: line(text(state))) if sys.stderr.isatty() else log
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def _show(results: Results, study: Study | None, report: bool) -> None:
+    from trocar.plots import save_numbered
+    from trocar.sweep import overview
+
+    study = overview.study_of(results, study)
+    failed = results.errors
+    title = f"{results.manifest.study}: {len(results)} of {results.manifest.rows} rows, {len(failed)} failed"
+    show_table(title, overview.HEADINGS, overview.statistics(results))
+    for text, value in overview.findings(results, study):
+        typer.echo(f"{text}: {value}")
+    for row, error in failed[:SHOWN_ERRORS]:
+        typer.echo(str(TrocarError(f"row {row} failed: {error}")))
+    if len(failed) > SHOWN_ERRORS:
+        typer.echo(f"... and {len(failed) - SHOWN_ERRORS} more")
+    if report:
+        written = [overview.report(results, study).write_html(results.folder / "report.html")]
+    else:
+        written = save_numbered((figure for figure, _ in overview.figures(results, study)), results.folder)
+    show_written(written)

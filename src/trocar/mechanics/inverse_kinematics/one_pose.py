@@ -1,0 +1,184 @@
+"""Closed-form inverse kinematics of one pose in plain numbers, for control loops.
+
+The batch forms of `remote_centre` and `master` take arrays, which costs hundreds of microseconds for a single pose.
+These take the ordinary case only: strictly within limits and away from singularities. They return None otherwise, and
+the caller asks the batch form, which knows every case and says why a pose has no solution.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from trocar.arms import Arm
+from trocar.arms.structure import GimballedArm, WristedShaft
+from trocar.mechanics.inverse_kinematics.remote_centre import NEAR
+from trocar.spatial import Array, inverse
+
+TURN = 2.0 * math.pi
+HALF_TURN_RANGE = math.pi / 2 - 2e-3  # a joint that stays below it is fixed by its sine alone [rad]
+
+Solver = Callable[[Array, Array], Array | None]
+
+
+def solver(arm: Arm) -> Solver | None:
+    """Solver of one pose (4, 4) for a seed (n,), nearest to it; None for structures without one."""
+    if isinstance(arm.structure, WristedShaft):
+        return OneWristed(arm)
+    return None
+
+
+def platform_solver(arm: Arm) -> OneGimballed | None:
+    """Solver of one pose at a given wrist platform angle; None for structures without one."""
+    return OneGimballed(arm) if isinstance(arm.structure, GimballedArm) else None
+
+
+class OneWristed:
+    """A shaft with an offset wrist (PSM). Same formulas as `remote_centre.offset_wrist`."""
+
+    def __init__(self, arm: Arm) -> None:
+        self._T_tip_6 = inverse(arm.T_last_tip)
+        self._d_roll, self._a = float(arm.serial[3].placement[2, 3]), float(arm.serial[5].placement[0, 3])
+        self._d_insertion = float(arm.serial[2].placement[:3, 3] @ arm.serial[2].placement[:3, 2])
+        self._limits = _limits(arm, 6)
+        self._both = [max(-low, high) >= HALF_TURN_RANGE for low, high in self._limits]
+
+    def __call__(self, T: Array, seed: Array) -> Array | None:
+        """Joints (n,) of a tip pose (4, 4) in the base; the jaw is the seed's."""
+        r0, r1, r2, _ = (T @ self._T_tip_6).tolist()
+        x0, y0, z0, p0 = r0
+        x1, y1, z1, p1 = r1
+        x2, y2, z2, p2 = r2
+        px, py, pz = p0 * x0 + p1 * x1 + p2 * x2, p0 * y0 + p1 * y1 + p2 * y2, p0 * z0 + p1 * z1 + p2 * z2
+        rho, a = math.hypot(px, py), self._a
+        near = seed.tolist()
+        best, best_cost = None, math.inf
+        for yaw_sign in (1.0, -1.0) if self._both[5] else (1.0 if py >= 0.0 else -1.0,):
+            q6 = math.atan2(yaw_sign * px, yaw_sign * py)
+            reach = yaw_sign * rho
+            for sign in (1.0, -1.0) if self._both[4] else (1.0 if reach - a >= 0.0 else -1.0,):
+                L = sign * math.hypot(reach - a, pz)
+                if abs(L) < NEAR or abs(reach) < NEAR:
+                    return None
+                q5 = math.atan2(-sign * pz, sign * (reach - a))
+                s6, c6, s5, c5 = math.sin(q6), math.cos(q6), math.sin(q5), math.cos(q5)
+                s0 = c5 * (s6 * x0 + c6 * y0) - s5 * z0
+                s1 = c5 * (s6 * x1 + c6 * y1) - s5 * z1
+                s2 = c5 * (s6 * x2 + c6 * y2) - s5 * z2
+                horizontal = math.hypot(s0, s2)
+                if horizontal < NEAR:
+                    return None
+                sin1, cos1 = s0 / horizontal, -s2 / horizontal
+                q1, q2 = math.atan2(s0, -s2), math.atan2(-s1, horizontal)
+                sin2, cos2 = math.sin(q2), math.cos(q2)
+                z50, z51, z52 = c6 * x0 - s6 * y0, c6 * x1 - s6 * y1, c6 * x2 - s6 * y2
+                along_x3 = -sin1 * sin2 * z50 - cos2 * z51 + cos1 * sin2 * z52
+                q4 = math.atan2(-along_x3, -cos1 * z50 - sin1 * z52)
+                found = _within((q1, q2, L - self._d_insertion - self._d_roll, q4, q5, q6), near, self._limits)
+                if found is not None and found[1] < best_cost:
+                    best, best_cost = found
+        return None if best is None else np.array(best + near[6:])
+
+
+class OneGimballed:
+    """An MTM at a given angle of its wrist platform: joints 1 to 3 from the position, 5 to 7 from the orientation."""
+
+    def __init__(self, arm: Arm) -> None:
+        lengths = arm.structure
+        assert isinstance(lengths, GimballedArm)
+        self._a, self._r, self._gamma = lengths.upper_arm, lengths.r, lengths.gamma
+        self._limits = _limits(arm, 7)
+
+    def __call__(self, T: Array, platform: float, seed: Array) -> Array | None:
+        """Joints (7,) of a tip pose (4, 4) in the base at a platform angle [rad], nearest to the seed.
+
+        None if there are none within limits, or next to a singularity.
+        """
+        r0, r1, r2, _ = T.tolist()
+        x, y, v = r0[3], r1[3], r2[3]
+        a, r, near = self._a, self._r, seed.tolist()
+        radius = math.hypot(x, y)
+        cosine = (radius * radius + v * v - a * a - r * r) / (2.0 * a * r)
+        if not self._has(platform) or radius < NEAR or not abs(cosine) < 1.0 - 0.5 * NEAR * NEAR:
+            return None
+        best, best_cost = None, math.inf
+        for side in (1.0, -1.0):
+            q1, u = math.atan2(side * x, -side * y), side * radius
+            for bend in (1.0, -1.0):
+                elbow = bend * math.acos(cosine)
+                shoulder = math.atan2(v, u) - math.atan2(r * math.sin(elbow), a + r * cosine)
+                q2, q3 = _wrapped(shoulder + math.pi / 2), _wrapped(elbow - self._gamma - math.pi / 2)
+                arm = (q1, q2, q3)
+                if _within(arm, near, self._limits) is None:
+                    continue
+                wrist = wrist_angles(T, q1, q2 + q3, platform)
+                if wrist is None:
+                    continue
+                found = _within((*arm, platform, *wrist), near, self._limits)
+                if found is not None and found[1] < best_cost:
+                    best, best_cost = found
+        return None if best is None else np.array(best)
+
+    def _has(self, platform: float) -> bool:
+        return self._limits[3][0] <= platform <= self._limits[3][1]
+
+    def wrist(self, R: Array, q: Array, platform: float) -> Array | None:
+        """Joints 4 to 7 (4,) that give the tip an orientation R (3, 3) with joints 1 to 3 where they are in q (7,)."""
+        if not self._has(platform):
+            return None
+        near = q.tolist()
+        angles = wrist_angles(R, near[0], near[1] + near[2], platform)
+        if angles is None:
+            return None
+        found = _within((platform, *angles), near[3:], self._limits[3:])
+        return None if found is None else np.array(found[0])
+
+
+def wrist_angles(T: Array, q1: float, q23: float, platform: float) -> tuple[float, float, float] | None:
+    """Joints 5 to 7 [rad] for the orientation of T, given joint 1, the sum of 2 and 3, and the platform angle.
+
+    None where the wrist is singular, |q6| near pi/2. The formulas are those of `master`.
+    """
+    R = T.tolist()
+    s1, c1, s23, c23 = math.sin(q1), math.cos(q1), math.sin(q23), math.cos(q23)
+    s4, c4 = math.sin(platform), math.cos(platform)
+    # rows e of the inverse of R_3 = Rz(q1 - pi/2) Rx(pi/2) Rz(q23) Rx(-pi/2), rows f of that of R_3 Rz(q4) Rx(pi/2)
+    e0, e1, e2 = (s1 * c23, -c1 * c23, s23), (c1, s1, 0.0), (-s1 * s23, c1 * s23, c23)
+    f0 = [c4 * e0[k] + s4 * e1[k] for k in range(3)]
+    f2 = [s4 * e0[k] - c4 * e1[k] for k in range(3)]
+
+    def entry(row: tuple[float, ...] | list[float], column: int) -> float:
+        return row[0] * R[0][column] + row[1] * R[1][column] + row[2] * R[2][column]
+
+    xz, yz, zz = entry(f0, 2), entry(e2, 2), entry(f2, 2)
+    cos6 = math.hypot(xz, yz)
+    if cos6 < NEAR:
+        return None
+    return math.atan2(-yz, -xz), math.atan2(zz, cos6), math.atan2(-entry(f2, 1), entry(f2, 0)) - math.pi / 2
+
+
+def _limits(arm: Arm, joints: int) -> list[tuple[float, float]]:
+    return list(zip(arm.lower[:joints].tolist(), arm.upper[:joints].tolist(), strict=True))
+
+
+def _within(
+    q: tuple[float, ...], seed: list[float], limits: list[tuple[float, float]]
+) -> tuple[list[float], float] | None:
+    """q moved by whole turns into the limits, nearest to the seed, and its squared distance to it; None if outside."""
+    found, cost = [], 0.0
+    for angle, near, (low, high) in zip(q, seed, limits, strict=False):
+        if angle < low or angle > high or high - low > TURN:
+            turns = [angle + k * TURN for k in (-2, -1, 0, 1, 2)]
+            inside = [turned for turned in turns if low <= turned <= high]
+            if not inside:
+                return None
+            angle = min(inside, key=lambda turned, near=near: abs(turned - near))  # type: ignore[misc]
+        found.append(angle)
+        cost += (angle - near) ** 2
+    return found, cost
+
+
+def _wrapped(angle: float) -> float:
+    return (angle + math.pi) % TURN - math.pi

@@ -1,0 +1,155 @@
+"""Motions of the tip in the world, and grasping: one arm moves, the others hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.control import ComputedTorque, Setpoint, State, hold
+from trocar.control.controller import checked_positive
+from trocar.control.trajectories import line, quintic, through
+from trocar.errors import TrocarError
+from trocar.mechanics import Mechanism
+from trocar.recording import Recording
+from trocar.simulation.run import simulate
+from trocar.simulation.scene import Scene
+from trocar.spatial import Array, checked_pose, inverse, pose
+
+KP, KD = 2500.0, 100.0  # of computed torque [1/s^2, 1/s]: critically damped, 50 rad/s
+JAW_DAMPING = 2e-4  # [N m s] while the jaw is under effort control
+GRIP_REACH = 0.0075  # default distance of the object along the jaws, from their axis [m]
+
+
+@dataclass(frozen=True)
+class Grasp:
+    """Result of `pick_up`.
+
+    Attributes:
+        object: name of the object that both fingers hold; None if there is none.
+        force: between the jaws, as commanded [N]. effort: of the jaw [N m].
+        recordings: by arm, from the start of the approach to the end of the lift.
+    """
+
+    object: str | None
+    force: float
+    effort: float
+    recordings: list[dict[str, Recording]]
+
+    @property
+    def held(self) -> bool:
+        """True if an object is between the jaws after the lift."""
+        return self.object is not None
+
+
+class Grip(ComputedTorque):
+    """Computed torque for every joint but the jaw, which closes with a constant effort [N m]."""
+
+    def __init__(self, mechanism: Mechanism, effort: float) -> None:
+        super().__init__(mechanism, KP, KD, friction=True)
+        self.jaw, self.effort = mechanism.arm.joint_names.index("jaw"), effort
+
+    def __call__(self, state: State, setpoint: Setpoint) -> Array:
+        """Efforts (n,) [N m, N]."""
+        tau = super().__call__(state, setpoint)
+        tau[self.jaw] = -self.effort - JAW_DAMPING * state.dq[self.jaw]
+        return tau
+
+
+def move_tip(
+    scene: Scene, arm: str, T_world: ArrayLike, duration: float, *, jaw: float | None = None, grip: float | None = None
+) -> dict[str, Recording]:
+    """Move the tip of an arm on a straight line to T_world (4, 4), under computed torque; the other arms hold.
+
+    The time scaling is a quintic. Raises Unreachable before anything moves if the line leaves the workspace.
+
+    Args:
+        scene: starts from its current state; time goes on. duration: [s].
+        jaw: opening to reach at the end [rad]; default: as it is. grip: close the jaw with this effort [N m] instead.
+
+    Returns recordings by arm.
+    """
+    duration = checked_positive(duration, "duration")
+    if arm not in scene.arms:
+        raise TrocarError(f"the scene has no arm {arm!r}; it has {', '.join(scene.arms)}")
+    moving = scene.arms[arm]
+    T_base_tip = inverse(scene.T_world_base(arm)) @ checked_pose(T_world)
+    names, start = moving.arm.joint_names, moving.q
+    opening = None
+    if jaw is not None or grip is not None:
+        if "jaw" not in names:
+            raise TrocarError(f"{arm} is a {moving.arm.name}: it has no jaw")
+        k = names.index("jaw")
+        opening = quintic(start, start + (0.0 if jaw is None else jaw - start[k]) * np.eye(len(names))[k], duration)
+    T_start = moving.mechanism.forward_kinematics(start)
+    if np.allclose(T_start, T_base_tip, rtol=0.0, atol=1e-9):
+        reference = hold(start)
+    else:
+        reference = through(moving.mechanism, line(T_start, T_base_tip, duration), start)
+    began = scene.time
+
+    def setpoint(t: float) -> Setpoint:
+        tip = reference(t - began)
+        if opening is None or jaw is None:
+            return tip
+        jaws = opening(t - began)
+        q, dq, ddq = tip.q.copy(), tip.dq.copy(), tip.ddq.copy()
+        q[k], dq[k], ddq[k] = jaws.q[k], jaws.dq[k], jaws.ddq[k]
+        return Setpoint(q, dq, ddq)
+
+    laws = {name: ComputedTorque(a.mechanism, KP, KD, friction=True) for name, a in scene.arms.items()}
+    if grip is not None:
+        laws[arm] = Grip(moving.mechanism, checked_positive(grip, "grip", "N m"))
+    return simulate(scene, laws, {name: setpoint if name == arm else None for name in scene.arms}, duration)
+
+
+def pick_up(
+    scene: Scene,
+    arm: str,
+    T_world_object: ArrayLike,
+    *,
+    force: float = 4.0,
+    reach: float = GRIP_REACH,
+    approach: float = 0.03,
+    lift: float = 0.03,
+    opening: float = 0.6,
+    duration: float = 0.6,
+) -> Grasp:
+    """Approach an object with open jaws, close them to a force, and lift it.
+
+    The tip frame has z along the jaws, and the jaws open in its xz plane. T_world_object (4, 4) is the wanted frame of
+    the jaws, with its origin at the object: the tip stops `reach` [m] before it and arrives along its z axis.
+
+    Args:
+        force: between the jaws at the object [N]; the jaw's effort is force times reach.
+        approach: distance from which the jaws come straight on [m]. lift: way back along z with the object [m].
+        opening: of the jaws before they close [rad]. duration: of each of the four phases [s].
+    """
+    T, force, reach = (
+        checked_pose(T_world_object),
+        checked_positive(force, "force", "N"),
+        checked_positive(reach, "reach", "m"),
+    )
+    low = T @ pose(p=[0.0, 0.0, -reach])
+    high, lifted = (
+        low @ pose(p=[0.0, 0.0, -checked_positive(d, n, "m")]) for n, d in (("approach", approach), ("lift", lift))
+    )
+    effort = force * reach
+    runs = [
+        move_tip(scene, arm, high, duration, jaw=opening),
+        move_tip(scene, arm, low, duration, jaw=opening),
+        move_tip(scene, arm, low, duration, grip=effort),
+        move_tip(scene, arm, lifted, duration, grip=effort),
+    ]
+    return Grasp(_held(scene, arm), force, effort, runs)
+
+
+def _held(scene: Scene, arm: str) -> str | None:
+    """Object that touches both fingers of an arm, at the start of the last step."""
+    touched: dict[str, set[str]] = {}
+    for contact in scene.touching():
+        for finger, thing in ((contact.first, contact.second), (contact.second, contact.first)):
+            if finger in (f"finger_left of {arm}", f"finger_right of {arm}"):
+                touched.setdefault(thing, set()).add(finger)
+    return next((thing for thing, fingers in touched.items() if len(fingers) == 2), None)

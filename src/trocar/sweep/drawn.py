@@ -1,0 +1,120 @@
+"""Arms drawn from the covariance of an identification, as parameters of `trocar.batch`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from trocar.batch import BatchArms
+from trocar.errors import TrocarError
+from trocar.identification import covariance
+from trocar.mechanics import Mechanism
+from trocar.mechanics.inertia import NAMES, pseudo_inertia, standard
+from trocar.spatial import Array
+
+DRIVE_TERMS = ("Im", "Fv", "Fc", "K0", "K", "K2", "Fx", "mu")
+NOT_NEGATIVE = ("Fv", "Fc", "mu")
+MOST_DRAWS = 200  # of one arm
+_ELEMENT = re.compile(r"hysteresis\[(\d+)\]\.F")
+
+
+class DrawnArms:
+    """Draws of the parameters of an identified set: normal, with its covariance, and physically consistent.
+
+    A draw in which a link has a pseudo-inertia that is not positive definite, or a rotor no inertia, is thrown away and
+    drawn again. Friction below zero becomes zero; the slope of a friction element changes in proportion to its force,
+    so that it stays passive. The bias Fo moves nothing and stays.
+    """
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        if mechanism.parameters is None or mechanism.parameters.path is None:
+            raise TrocarError(f"the {mechanism.arm.name} has no parameter file whose covariance could be drawn from")
+        self.mechanism = mechanism
+        names, C = covariance(mechanism.parameters.path)
+        value = dict(zip(mechanism.parameter_names, mechanism.parameter_vector, strict=True))
+        kept = [i for i, name in enumerate(names) if name in value and self._drawn(name, names)]
+        self.names = tuple(names[i] for i in kept)
+        self.values = np.array([value[name] for name in self.names])
+        scales = np.sqrt(np.maximum(np.diag(C)[kept], 1e-300))
+        values, axes = np.linalg.eigh(C[np.ix_(kept, kept)] / np.outer(scales, scales))
+        self._root = scales[:, None] * axes * np.sqrt(np.maximum(values, 0.0))
+        self._rotors = np.array([name.endswith(".Im") for name in self.names])
+        self._inertia = [i for i, name in enumerate(self.names) if name.partition(".")[2] in NAMES]
+        self._links = list(dict.fromkeys(self.names[i].partition(".")[0] for i in self._inertia))
+        self._positive = np.array(
+            [name.partition(".")[2] in NOT_NEGATIVE or name.endswith("].F") for name in self.names]
+        )
+
+    def _drawn(self, name: str, names: Sequence[str]) -> bool:
+        drive, _, term = name.partition(".")
+        if "hysteresis" not in term:
+            return term in NAMES or term in DRIVE_TERMS
+        # The set leaves out elements without friction: where one is missing, the numbers of the others do not fit.
+        start = f"{drive}.hysteresis"
+        told, there = ({x for x in given if x.startswith(start) and _ELEMENT.search(x)} for given in (names, self._all))
+        return told == there and name in told
+
+    @property
+    def _all(self) -> tuple[str, ...]:
+        return self.mechanism.parameter_names
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
+    def draw(self, sigma: float, seed: int) -> tuple[Array, int]:
+        """Parameters (k,) at `sigma` times the covariance's standard deviations, and the number of draws it took."""
+        rng = np.random.default_rng(seed)
+        for count in range(1, MOST_DRAWS + 1):
+            phi = self.values + sigma * self._root @ rng.normal(size=self._root.shape[1])
+            if self._consistent(phi):
+                return np.where(self._positive, np.maximum(phi, 0.0), phi), count
+        raise TrocarError(f"none of {MOST_DRAWS} draws at {sigma} standard deviations is physically consistent")
+
+    def _consistent(self, phi: Array) -> bool:
+        return bool((phi[self._rotors] > 0).all()) and all(
+            np.linalg.eigvalsh(pseudo_inertia(self._link(phi, link)))[0] > 0 for link in self._links
+        )
+
+    def _link(self, phi: Array, link: str) -> Array:
+        return phi[[self._place[f"{link}.{name}"] for name in NAMES]]
+
+    def arms(self, nominal: BatchArms, drawn: Array) -> BatchArms:
+        """`nominal`, an arm of the same mechanism, with the drawn parameters (N, k) of N arms."""
+        tree, N = self.mechanism.tree, len(drawn)
+        parameters: dict[str, Any] = {
+            name: np.repeat(np.asarray(getattr(tree, name))[..., None], N, axis=-1)
+            for name in ("mass", "com", "inertia")
+        }
+        for link in self._links:
+            body = tree.names.index(link)
+            for k, phi in enumerate(drawn):
+                found = standard(self._link(phi, link))
+                parameters["mass"][body, k] = found.mass
+                parameters["com"][body, :, k] = found.com
+                parameters["inertia"][body, :, :, k] = found.I
+        for i, name in enumerate(self.names):
+            drive, _, term = name.partition(".")
+            element = _ELEMENT.fullmatch(term)
+            if element is None and term in NAMES:
+                continue
+            d = tree.drives.names.index(drive)
+            if element is None:
+                _column(parameters, term, getattr(tree.drives, term), N)[d] = drawn[:, i]
+                continue
+            k = int(np.flatnonzero(tree.drives.dahl_drive == d)[int(element[1])])
+            F, slope = tree.drives.dahl_F, tree.drives.dahl_slope
+            _column(parameters, "dahl_F", F, N)[k] = drawn[:, i]
+            _column(parameters, "dahl_slope", slope, N)[k] = slope[k] * drawn[:, i] / F[k]
+        return nominal.with_parameters(**parameters)
+
+
+def _column(parameters: dict[str, Any], name: str, nominal: Array, N: int) -> Array:
+    """The parameter (m, N) of N arms, at first the nominal one (m,)."""
+    if name not in parameters:
+        parameters[name] = np.repeat(np.asarray(nominal)[:, None], N, axis=-1)
+    return np.asarray(parameters[name])

@@ -1,0 +1,135 @@
+"""Chunks as tasks of a Ray cluster: one that is there, or one of this machine that lives as long as the sweep.
+
+The local cluster listens on loopback, with an authentication token that is drawn anew and kept in the environment, and
+keeps its files in a temporary folder that is removed at the end. Nothing is written to the home folder.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from trocar.errors import TrocarError
+from trocar.sweep.evaluation import Chunk, Evaluated, Job, evaluate
+from trocar.sweep.executors.executor import Executor, Lost, Outcome, cores
+from trocar.sweep.extras import optional
+
+LOOPBACK = "127.0.0.1"
+STORE = 200 * 2**20  # [bytes] of the local object store; partitions pass through it
+LONGEST_PATH = 30  # of the temporary folder: names of sockets in it end at 107 bytes
+_LOCAL = {
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # Ray's switch to stay on loopback, despite its name on Linux too
+    "RAY_AUTH_MODE": "token",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}
+
+
+def local_environment() -> dict[str, str]:
+    """Environment of a local cluster: loopback, and a new token."""
+    return {**_LOCAL, "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+
+
+class RayCluster(Executor):
+    """Tasks of Ray, two for each worker in the queue. Ray's own retries are off: lost chunks are counted here.
+
+    Args:
+        address: of a cluster (HOST:PORT, or "auto"). Default: RAY_ADDRESS, or a cluster of this machine alone.
+    """
+
+    def __init__(self, job: Job, workers: int | None, address: str | None) -> None:
+        super().__init__(job)
+        address = address or os.environ.get("RAY_ADDRESS")
+        self._environment = {} if address else local_environment()
+        self._before = {name: os.environ.get(name) for name in self._environment}
+        os.environ.update(self._environment)
+        self._folder: Path | None = None
+        try:
+            self._ray: Any = optional("ray")
+            self._ours = not self._ray.is_initialized()
+            if self._ours:
+                self._connect(workers, address)
+            self.workers = workers or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+            # with nothing but single-threaded arithmetic in it, a task takes one core
+            self._evaluate = self._ray.remote(max_retries=0, num_cpus=1)(evaluate)
+            self._job = self._ray.put(job)
+        except BaseException:
+            self._close()
+            raise
+        self.capacity = 2 * self.workers
+        self._flying: dict[Any, Chunk] = {}
+
+    def _connect(self, workers: int | None, address: str | None) -> None:
+        quiet: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False, "configure_logging": False}
+        try:
+            if address:
+                self._ray.init(address=address, **quiet)
+                return
+            # An environment that was set after Ray was imported comes too late for this one.
+            self._ray._private.ray_constants.ENABLE_RAY_CLUSTER = False
+            self._folder = temporary_folder()
+            self._ray.init(
+                num_cpus=workers or cores(),
+                include_dashboard=False,
+                object_store_memory=STORE,
+                _node_ip_address=LOOPBACK,
+                _temp_dir=str(self._folder),
+                **quiet,
+            )
+        except (ConnectionError, ValueError, RuntimeError, OSError, TimeoutError) as error:
+            where = f"no Ray cluster at {address}" if address else "no local Ray cluster could be started"
+            raise TrocarError(f"{where}: {' '.join(str(error).split())}") from error
+        found = self._ray.util.get_node_ip_address()
+        if found != LOOPBACK:
+            raise TrocarError(f"Ray listens on {found} instead of {LOOPBACK}; use --executor processes")
+
+    def submit(self, chunk: Chunk) -> None:
+        self._flying[self._evaluate.remote(self._job, chunk)] = chunk
+
+    def finished(self) -> list[tuple[Chunk, Outcome]]:
+        ready, _ = self._ray.wait(list(self._flying), num_returns=1)
+        return [(self._flying.pop(reference), self._outcome(reference)) for reference in ready]
+
+    def _outcome(self, reference: Any) -> Outcome:
+        try:
+            found = self._ray.get(reference)
+        except self._ray.exceptions.RayTaskError as error:
+            if isinstance(error.cause, TrocarError):  # of the study as a whole, not of a row
+                raise TrocarError(str(error.cause)) from None
+            raise TrocarError(f"a worker of Ray cannot run the study: {_first_line(error.cause)}") from error
+        except self._ray.exceptions.RayError as error:
+            return Lost(f"{type(error).__name__} of Ray")
+        assert isinstance(found, Evaluated)
+        return found
+
+    def stop(self) -> None:
+        for reference in self._flying:
+            self._ray.cancel(reference, force=True)
+        self._flying.clear()
+        self._close()
+
+    def _close(self) -> None:
+        if getattr(self, "_ours", False):
+            self._ray.shutdown()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        for name, value in self._before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def temporary_folder() -> Path:
+    """A new folder with a name short enough for the sockets in it."""
+    place = tempfile.gettempdir()
+    return Path(tempfile.mkdtemp(prefix="trocar-ray-", dir=place if len(place) <= LONGEST_PATH else "/tmp"))
+
+
+def _first_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".partition("\n")[0]

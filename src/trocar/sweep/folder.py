@@ -1,0 +1,225 @@
+"""The folder of a sweep: a manifest, and the rows as Parquet files that are each written whole.
+
+    DIR/manifest.json                         version, study, fingerprint of the table
+    DIR/rows/part-000000000-000000128.parquet  rows 0 to 127
+
+A row is done when the file that holds it is there. Nothing is ever overwritten except the manifest's own copy.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from trocar.errors import TrocarError, shown
+from trocar.files import check_writable, read_json, write_json, write_whole
+from trocar.sweep.evaluation import FINGERPRINT
+from trocar.sweep.extras import optional
+from trocar.sweep.table import LARGEST, ROW
+
+FORMAT = 1
+_NAME = re.compile(r"part-(\d{9})-(\d{9})\.parquet")
+_STRAY = re.compile(r"\.(part-\d{9}-\d{9}\.parquet|manifest\.json)\.[0-9a-f]{16}\.tmp")
+Range = tuple[int, int]  # first row, and the one after the last
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """Identity of a sweep: rows of two sweeps are never mixed.
+
+    Attributes:
+        trocar: version. study: name. source: hash of the study's source, "" if it has none of its own.
+        rows: of the table. table: its fingerprint. parameters: its columns. batch: rows of a call; 0: single values.
+    """
+
+    trocar: str
+    study: str
+    source: str
+    rows: int
+    table: str
+    parameters: tuple[str, ...]
+    batch: int
+    format: int = FORMAT
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of the sweep as it is put into every partition."""
+        return ":".join(str(x) for x in (self.format, self.trocar, self.study, self.source, self.table, self.batch))
+
+    @property
+    def step(self) -> int:
+        """Partitions begin at multiples of it."""
+        return self.batch or 1
+
+
+def manifest_path(folder: Path) -> Path:
+    return folder / "manifest.json"
+
+
+def rows_folder(folder: Path) -> Path:
+    return folder / "rows"
+
+
+def partition_path(folder: Path, start: int, stop: int) -> Path:
+    return rows_folder(folder) / f"part-{start:09d}-{stop:09d}.parquet"
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a sweep's folder, checked field by field."""
+    path = manifest_path(folder)
+    if not path.is_file():
+        what = "does not exist" if not folder.exists() else "is not the folder of a sweep: it has no manifest.json"
+        raise TrocarError(f"{folder} {what}")
+    content = read_json(path, "manifest")
+    if not isinstance(content, Mapping):
+        raise TrocarError(f"{path} is not the manifest of a sweep")
+    if content.get("format") != FORMAT:
+        raise TrocarError(f"{path} has the format {shown(content.get('format'))}; this version reads {FORMAT}")
+    types: dict[str, Any] = {"trocar": str, "study": str, "source": str, "table": str, "rows": int, "batch": int}
+    for name, kind in types.items():
+        if not isinstance(content.get(name), kind) or isinstance(content.get(name), bool):
+            raise TrocarError(f"{path}: {name!r} must be {kind.__name__}, got {shown(content.get(name))}")
+    parameters = content.get("parameters")
+    if not isinstance(parameters, list) or not all(isinstance(name, str) for name in parameters):
+        raise TrocarError(f"{path}: 'parameters' must be a list of names, got {shown(parameters)}")
+    if not (1 <= content["rows"] <= LARGEST and 0 <= content["batch"] <= LARGEST):
+        raise TrocarError(f"{path}: 'rows' and 'batch' must be at most {LARGEST:,}")
+    return Manifest(parameters=tuple(parameters), **{name: content[name] for name in types})
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    write_json(manifest_path(folder), asdict(manifest) | {"parameters": list(manifest.parameters)})
+
+
+def check_place(folder: Path) -> None:
+    """Raise an error, before anything is made, if results cannot be written into the folder."""
+    if folder.exists() and not folder.is_dir():
+        raise TrocarError(f"{folder} is a file; name a folder for the results")
+    check_writable(manifest_path(folder), rows_folder(folder) / "part")
+
+
+def begin(folder: Path, manifest: Manifest, resume: bool) -> list[Range]:
+    """Make the folder of a new sweep, or check that it holds this one; return the ranges of rows that are done."""
+    if not manifest_path(folder).exists():
+        strange = sorted(path.name for path in folder.iterdir() if not _STRAY.fullmatch(path.name))
+        if strange:
+            raise TrocarError(
+                f"{folder} is not empty and holds no sweep (it has {shown(strange[0])}); name a new or an empty folder"
+            )
+        write_manifest(folder, manifest)
+        rows_folder(folder).mkdir(exist_ok=True)
+        return []
+    there = read_manifest(folder)
+    for name, what in _REASONS.items():
+        if getattr(there, name) != getattr(manifest, name):
+            values = "" if name in ("source", "table") else f": {getattr(there, name)}, not {getattr(manifest, name)}"
+            raise TrocarError(f"{folder} holds another sweep: {what}{values}. Use another folder; nothing was changed")
+    rows_folder(folder).mkdir(exist_ok=True)
+    done = check_partitions(folder, manifest)
+    if done and not resume:
+        count = sum(stop - start for start, stop in done)
+        raise TrocarError(
+            f"{folder} holds this sweep already, {count} of {manifest.rows} rows are done; "
+            "add --resume (resume=True) to go on, or use another folder"
+        )
+    for path in (*folder.iterdir(), *rows_folder(folder).iterdir()):
+        if _STRAY.fullmatch(path.name):  # left by a run that was killed while it wrote
+            path.unlink(missing_ok=True)
+    return done
+
+
+_REASONS = {
+    "trocar": "it was made with another version of trocar",
+    "study": "it is of another study",
+    "source": "the code of the study has changed since",
+    "rows": "its table has another number of rows",
+    "parameters": "its table has other parameters",
+    "table": "its table has other values",
+    "batch": "its rows were run in batches of another size",
+}
+
+
+def partitions(folder: Path) -> list[tuple[Range, Path]]:
+    """Ranges and files of the partitions that are there, in order of rows."""
+    found = []
+    for path in rows_folder(folder).iterdir() if rows_folder(folder).is_dir() else ():
+        if match := _NAME.fullmatch(path.name):
+            found.append(((int(match[1]), int(match[2])), path))
+        elif not path.name.startswith("."):
+            raise TrocarError(f"{path} is not a partition of the sweep; move it elsewhere")
+    return sorted(found)
+
+
+def check_partitions(folder: Path, manifest: Manifest) -> list[Range]:
+    """Ranges of rows that are done. A partition that is damaged, foreign or out of place is an error that names it."""
+    done: list[Range] = []
+    last = 0
+    for (start, stop), path in partitions(folder):
+        aligned = start % manifest.step == 0 and (stop % manifest.step == 0 or stop == manifest.rows)
+        if not (last <= start < stop <= manifest.rows and aligned):
+            raise TrocarError(
+                f"{path} does not fit into a sweep of {manifest.rows} rows or overlaps another; remove it"
+            )
+        check_partition(path, start, stop, manifest)
+        done.append((start, stop))
+        last = stop
+    return done
+
+
+def check_partition(path: Path, start: int, stop: int, manifest: Manifest) -> Any:
+    """Schema of a partition. An error if it is not whole, or not of this sweep."""
+    arrow, parquet = optional("pyarrow"), optional("pyarrow.parquet")
+    remedy = "remove it, and its rows are computed again"
+    try:
+        with parquet.ParquetFile(path) as file:
+            schema, rows = file.schema_arrow, file.metadata.num_rows
+    except (arrow.ArrowException, OSError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise TrocarError(f"{path} is damaged or half written ({reason}); {remedy}") from None
+    if (schema.metadata or {}).get(FINGERPRINT) != manifest.fingerprint.encode():
+        raise TrocarError(f"{path} is of another sweep than {manifest_path(path.parents[1])}; {remedy}")
+    if rows != stop - start or ROW not in schema.names:
+        raise TrocarError(f"{path} has {rows} rows where its name says {stop - start}; {remedy}")
+    return schema
+
+
+def write_partition(folder: Path, start: int, stop: int, content: bytes) -> None:
+    """Write the rows of a chunk; a partition that is there is left alone."""
+    path = partition_path(folder, start, stop)
+    if path.exists():
+        raise TrocarError(f"{path} is there already; nothing was overwritten")
+    write_whole(path, content)
+
+
+def missing(done: list[Range], rows: int) -> list[Range]:
+    """Ranges of rows that are not done."""
+    found, last = [], 0
+    for start, stop in [*done, (rows, rows)]:
+        if start > last:
+            found.append((last, start))
+        last = stop
+    return found
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep other runs out of the folder; the lock ends with the process, however that ends."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise TrocarError(f"another run is writing into {folder}; wait for it or use another folder") from None
+        except OSError:  # a file system without locks
+            yield
+            return
+        yield
+    finally:
+        os.close(handle)

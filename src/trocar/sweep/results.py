@@ -1,0 +1,138 @@
+"""Results of a sweep, read from its folder: whole, by column, or in batches of bounded size."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trocar.errors import TrocarError, UnknownName
+from trocar.files import write_whole
+from trocar.sweep import folder as folders
+from trocar.sweep.extras import optional
+from trocar.sweep.folder import Manifest
+from trocar.sweep.table import ERROR, ROW
+
+
+class Results:
+    """The rows of a sweep that are done, in order. Also those of a sweep that still runs or was interrupted.
+
+    `results["name"]` is a column of the rows without error. The files are plain Parquet:
+    `pandas.read_parquet("DIR/rows")` and `pyarrow.dataset.dataset("DIR/rows")` read them too.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.manifest: Manifest = folders.read_manifest(self.folder)
+        folders.check_partitions(self.folder, self.manifest)
+        self._files = [path for _, path in folders.partitions(self.folder)]
+        if not self._files:
+            raise TrocarError(f"{self.folder} has no row yet; resume the sweep")
+
+    def __repr__(self) -> str:
+        return f"Results({str(self.folder)!r}: {len(self)} of {self.manifest.rows} rows of {self.manifest.study})"
+
+    def __len__(self) -> int:
+        return sum(stop - start for (start, stop), _ in folders.partitions(self.folder))
+
+    @cached_property
+    def dataset(self) -> Any:
+        """The rows as a `pyarrow.dataset.Dataset`."""
+        arrow, dataset = optional("pyarrow"), optional("pyarrow.dataset")
+        try:
+            return dataset.dataset(self._files, schema=_common_schema(self._files), format="parquet")
+        except (arrow.ArrowException, OSError, ValueError) as error:
+            raise TrocarError(f"the rows of {self.folder} cannot be read: {error}") from None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of all columns."""
+        return tuple(self.dataset.schema.names)
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        """Names of the columns that the study returned."""
+        return tuple(name for name in self.columns if name not in (ROW, ERROR, *self.manifest.parameters))
+
+    def table(self, columns: list[str] | None = None) -> Any:
+        """All rows as a `pyarrow.Table`, failed ones too, or some of its columns."""
+        self._check(*(columns or ()))
+        arrow = optional("pyarrow")
+        try:
+            return self.dataset.to_table(columns=columns)
+        except (arrow.ArrowException, OSError) as error:
+            raise TrocarError(f"the rows of {self.folder} cannot be read: {error}") from None
+
+    def batches(self, columns: list[str] | None = None, rows: int = 10_000) -> Iterator[Any]:
+        """The rows as `pyarrow.RecordBatch` objects of at most `rows` rows, in order, in bounded memory."""
+        self._check(*(columns or ()))
+        for path in self._files:  # one at a time: a dataset reads ahead
+            dataset = optional("pyarrow.dataset")
+            part = dataset.dataset([path], schema=self.dataset.schema, format="parquet")
+            yield from part.to_batches(columns=columns, batch_size=rows, batch_readahead=1, fragment_readahead=1)
+
+    def pandas(self) -> Any:
+        """All rows as a `pandas.DataFrame`."""
+        optional("pandas")
+        return self.table().to_pandas()
+
+    def __getitem__(self, name: str) -> Any:
+        """Values (N,), or (N, k) of a column of arrays, of the N rows without error, in order."""
+        found = self.table(list(dict.fromkeys([name, ERROR])))
+        values = found.filter(found[ERROR].is_null())[name].combine_chunks()
+        arrow = optional("pyarrow")
+        if arrow.types.is_list(values.type):
+            return np.array(values.to_pylist(), dtype=float)
+        return values.to_numpy(zero_copy_only=False)
+
+    @property
+    def errors(self) -> list[tuple[int, str]]:
+        """Number and error of every failed row."""
+        dataset = optional("pyarrow.dataset")
+        found = self.dataset.to_table(columns=[ROW, ERROR], filter=dataset.field(ERROR).is_valid())
+        return list(zip(found[ROW].to_pylist(), found[ERROR].to_pylist(), strict=True))
+
+    def _check(self, *names: str) -> None:
+        for name in names:
+            if name not in self.columns:
+                raise UnknownName("column", name, self.columns)
+
+
+def unify(folder: Path) -> None:
+    """Give all partitions one schema, so that any reader of Parquet files can read them together.
+
+    They differ if a chunk had no result of some column, because all of its rows failed, or only whole numbers.
+    """
+    parquet = optional("pyarrow.parquet")
+    files = [path for _, path in folders.partitions(folder)]
+    common = _common_schema(files)
+    for path in files:
+        schema = parquet.read_schema(path)
+        if not schema.equals(common):
+            table = parquet.ParquetFile(path).read()
+            for name in common.names:
+                if name not in table.column_names:
+                    table = table.append_column(name, optional("pyarrow").nulls(len(table)))
+            cast = table.select(common.names).cast(common).replace_schema_metadata(schema.metadata)
+            buffer = io.BytesIO()
+            parquet.write_table(cast, buffer)
+            write_whole(path, buffer.getvalue())
+
+
+def _common_schema(files: list[Path]) -> Any:
+    """One schema for all files: row, parameters and results in the order of first appearance, then the error."""
+    arrow, parquet = optional("pyarrow"), optional("pyarrow.parquet")
+    schemas = {}
+    for path in files:
+        schema = parquet.read_schema(path).remove_metadata()
+        schemas[str(schema)] = schema
+    try:
+        common = arrow.unify_schemas(list(schemas.values()), promote_options="permissive")
+    except arrow.ArrowException as error:
+        raise TrocarError(f"the study's results have different types in different rows: {error}") from None
+    names = [name for name in common.names if name != ERROR]
+    return arrow.schema([common.field(name) for name in [*names, ERROR]])

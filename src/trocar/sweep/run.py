@@ -1,0 +1,214 @@
+"""The loop of a sweep, the same for every executor: chunks out, partitions in, until every row is there."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import trocar
+from trocar.errors import TrocarError, check_known, check_type, shown
+from trocar.sweep import folder as folders
+from trocar.sweep.evaluation import Chunk, Evaluated, Job, failed
+from trocar.sweep.executors import EXECUTORS, Executor, Lost, load_executor
+from trocar.sweep.extras import optional
+from trocar.sweep.folder import Manifest, Range
+from trocar.sweep.results import Results, unify
+from trocar.sweep.study import Study, function_study, load_study
+from trocar.sweep.table import Columns, as_table, check_fits, fingerprint, size, with_seeds
+
+SHORTEST, LONGEST = 0.5, 10.0  # work of a chunk [s]
+SHARES = 20  # chunks that each worker should still get, where that makes chunks no shorter than SHORTEST
+LARGEST_CHUNK = 20_000  # rows: memory stays bounded
+GROWTH = 16  # of a chunk over the one before: the first one is a single call
+
+
+@dataclass(frozen=True)
+class Progress:
+    """State of a running sweep: rows done, rows in all, failed rows of this run, and the time left [s] (estimated)."""
+
+    done: int
+    rows: int
+    errors: int
+    seconds_left: float
+
+
+def sweep(
+    study: str | Path | Study | Callable[..., Any],
+    table: Any = None,
+    output: str | Path = "sweep",
+    *,
+    executor: str = "serial",
+    workers: int | None = None,
+    address: str | None = None,
+    resume: bool = False,
+    rows: int | None = None,
+    seed: int = 0,
+    batch: int | None = None,
+    retries: int = 2,
+    progress: Callable[[Progress], None] | None = None,
+) -> Results:
+    """Run a study over its table and return the results, which are kept in the folder `output`.
+
+    A row whose function raises has the exception in the column `error`. Rows whose worker dies are run again.
+
+    Args:
+        study: a function with the parameters as arguments, or the name or file of a study (see `load_study`).
+        table: the parameters, one row for every call: a dictionary of columns, a list of rows, a pyarrow or pandas
+            table (see also `grid`). If the function has an argument `seed` that the table lacks, each row gets its own.
+            Default: the table of the study, with about `rows` rows.
+        executor: "serial", "processes" or "ray". The rows are the same.
+        workers: of the executor. Default: one for each core. address: of a Ray cluster. Default: this machine.
+        resume: go on with a sweep that was interrupted, in the same folder.
+        seed: of the table and of the seeds of its rows.
+        batch: with a function: call it with columns of so many rows.
+        retries: of rows whose worker died, before that becomes their error.
+        progress: called after every chunk.
+    """
+    if not isinstance(retries, int) or retries < 0:
+        raise TrocarError(f"retries must be an integer of 0 or more, got {shown(retries)}")
+    if not isinstance(seed, int) or not 0 <= seed < 2**63:
+        raise TrocarError(f"seed must be an integer of 0 or more, got {shown(seed)}")
+    if rows is not None and (not isinstance(rows, int) or rows < 1):
+        raise TrocarError(f"rows must be an integer of 1 or more, got {shown(rows)}")
+    check_type("output", output, (str, Path), "a folder")
+    check_known("executor", EXECUTORS, executor)
+    for package in ("pyarrow", *(("ray",) if executor == "ray" else ())):
+        optional(package)  # before anything is made
+    chosen = _chosen(study, batch)
+    if table is None and chosen.module is None:
+        raise TrocarError("a sweep of a function needs a table: sweep(function, {'kp': [10, 20]}, 'results')")
+    columns = as_table(chosen.table(rows, seed) if table is None else table)
+    if _takes_seed(chosen):
+        columns = with_seeds(columns, seed)
+    check_fits(columns, chosen.run)
+    manifest = Manifest(
+        trocar=trocar.__version__,
+        study=chosen.name,
+        source=chosen.source,
+        rows=size(columns),
+        table=fingerprint(columns),
+        parameters=tuple(columns),
+        batch=chosen.batch or 0,
+    )
+    place = Path(output)
+    folders.check_place(place)
+    code = chosen.run if executor == "serial" else chosen.shippable()
+    job = Job(code, chosen.batch, manifest.fingerprint, manifest.trocar)
+    if resume:
+        folders.read_manifest(place)  # before a folder is made
+    with folders.locked(place):
+        done = folders.begin(place, manifest, resume)
+        pending = Pending(columns, folders.missing(done, manifest.rows), manifest.step)
+        if pending:
+            with load_executor(executor, job, workers, address) as running:
+                _run(running, pending, job, place, retries, progress or (lambda state: None))
+        unify(place)
+    return Results(place)
+
+
+def _chosen(study: object, batch: int | None) -> Study:
+    if isinstance(study, str | Path | Study):
+        if batch is not None:
+            raise TrocarError("batch goes with a function; a study has its own BATCH")
+        return study if isinstance(study, Study) else load_study(study)
+    return function_study(study, batch)  # type: ignore[arg-type]
+
+
+class Pending:
+    """Rows that are still to be run, handed out in chunks that begin at multiples of `step`."""
+
+    def __init__(self, columns: Columns, ranges: list[Range], step: int) -> None:
+        self.columns, self.step, self.rows = columns, step, size(columns)
+        self._ranges = deque(ranges)
+        self._again: deque[Chunk] = deque()
+        self.left = sum(stop - start for start, stop in ranges)  # rows not handed out
+
+    def __bool__(self) -> bool:
+        return bool(self._ranges or self._again)
+
+    def next(self, rows: int) -> Chunk:
+        """The next chunk, of about so many rows."""
+        if self._again:
+            return self._again.popleft()
+        start, stop = self._ranges.popleft()
+        end = min(stop, start + max(1, round(rows / self.step)) * self.step)
+        if end < stop:
+            self._ranges.appendleft((end, stop))
+        self.left -= end - start
+        return self._chunk(start, end, 0)
+
+    def again(self, chunk: Chunk) -> None:
+        """Hand out a lost chunk again, one call at a time: if one of its rows ends workers, the others are not lost."""
+        for start in range(chunk.start, chunk.stop, self.step):
+            self._again.append(self._chunk(start, min(start + self.step, chunk.stop), chunk.attempts + 1))
+
+    def _chunk(self, start: int, stop: int, attempts: int) -> Chunk:
+        return Chunk(start, {name: column[start:stop] for name, column in self.columns.items()}, attempts)
+
+
+class Pace:
+    """Size of the next chunk, from the speed of the last ones."""
+
+    def __init__(self, workers: int, step: int) -> None:
+        self._workers, self._step = workers, step
+        self._last = 0
+        self.seconds_per_row = math.inf
+
+    def see(self, rows: int, seconds: float) -> None:
+        """A chunk of so many rows took so many seconds of a worker."""
+        self.seconds_per_row = max(seconds, 1e-9) / rows
+
+    def rows(self, left: int) -> int:
+        """Rows of the next chunk, with `left` rows not handed out yet."""
+        if math.isinf(self.seconds_per_row):
+            return self._step
+        share = left * self.seconds_per_row / (SHARES * self._workers)
+        wanted = min(max(SHORTEST, share), LONGEST) / self.seconds_per_row
+        self._last = int(min(math.ceil(wanted), max(self._last, self._step) * GROWTH, LARGEST_CHUNK))
+        return max(self._last, self._step)
+
+
+def _run(
+    executor: Executor, pending: Pending, job: Job, folder: Path, retries: int, progress: Callable[[Progress], None]
+) -> None:
+    pace = Pace(executor.workers, pending.step)
+    flying, done, errors = 0, pending.rows - pending.left, 0
+    first, begin = done, time.monotonic()
+    while pending or flying:
+        while pending and flying < executor.capacity:
+            executor.submit(pending.next(pace.rows(pending.left)))
+            flying += 1
+        for chunk, outcome in executor.finished():
+            flying -= 1
+            if isinstance(outcome, Lost):
+                if chunk.attempts < retries:
+                    pending.again(chunk)
+                    continue
+                outcome = failed(job, chunk, f"lost: {outcome.reason}, in {chunk.attempts + 1} attempts")
+            else:
+                pace.see(len(chunk), outcome.seconds)
+            if pending and flying < executor.capacity:  # work for the worker before the file is written
+                executor.submit(pending.next(pace.rows(pending.left)))
+                flying += 1
+            _keep(folder, chunk, outcome)
+            done += len(chunk)
+            errors += outcome.errors
+            rate = (time.monotonic() - begin) / (done - first)
+            progress(Progress(done, pending.rows, errors, rate * (pending.rows - done)))
+
+
+def _keep(folder: Path, chunk: Chunk, outcome: Evaluated) -> None:
+    folders.write_partition(folder, chunk.start, chunk.stop, outcome.content)
+
+
+def _takes_seed(study: Study) -> bool:
+    try:
+        return "seed" in inspect.signature(study.run).parameters
+    except (TypeError, ValueError):
+        return False

@@ -1,0 +1,1 @@
+"""Studies that trocar ships; see `trocar.sweep.study` for what a study is."""

@@ -1,0 +1,171 @@
+"""Spread of identified parameters: bootstrap beside the analytic covariance.
+
+An ECM follows a periodic motion; its effort carries noise that stays correlated for some samples, as measured effort
+does. Each row puts the residual of the fit back in another order, in blocks (moving-block bootstrap), and identifies
+again: base parameters by weighted least squares, and the physically consistent set of `tr.identify`, turned into base
+parameters too. The spread over the rows is compared with the covariance that each method reports for the one recording.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trocar.identification import Identified, identify
+from trocar.identification.least_squares import base_estimate
+from trocar.mechanics import Mechanism, load_mechanism
+from trocar.recording import Recording
+from trocar.spatial import Array
+from trocar.sweep.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ROWS = 400
+ARM, RATE, DURATION = "ECM", 100.0, 40.0  # [Hz], [s]
+NOISE = np.array([0.15, 0.15, 0.6, 0.03])  # standard deviation of the effort's noise [N m, N]
+MEMORY = 0.01  # of the noise [s]
+BLOCK = 1.0  # of the bootstrap [s]: long beside the memory, short beside the motion
+METHODS = ("least_squares", "consistent")
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Base parameters by one method. names, values, deviations: (b,). predicted: (N, n) effort of the fit [N m, N]."""
+
+    names: tuple[str, ...]
+    values: Array
+    deviations: Array
+    predicted: Array
+
+
+def table(rows: int, seed: int) -> dict[str, Any]:
+    return {"replicate": np.arange(rows)}
+
+
+def run(replicate: int, seed: int) -> dict[str, Any]:
+    """Base parameters by both methods from resampled residuals, and the analytic deviations that come with them."""
+    recording, fits = original()
+    found: dict[str, Any] = {}
+    for method in METHODS:
+        residual = np.asarray(recording.tau) - fits[method].predicted
+        tau = fits[method].predicted + _resampled(residual, np.random.default_rng(seed))
+        again = _FIT[method](replace(recording, tau=tau))
+        found |= {method: again.values, f"{method}_deviations": again.deviations}
+    return found
+
+
+@cache
+def original() -> tuple[Recording, dict[str, Fit]]:
+    """The recording, and its fits by method."""
+    mechanism = _mechanism()
+    t = np.arange(round(DURATION * RATE)) / RATE
+    w = np.outer([2.0, 5.2], [1.0, 1.3, 1.55, 1.15])  # [rad/s]
+    phase = np.array([0.0, 1.0])[:, None]
+    size = np.array([0.5, 0.4, 0.05, 0.6]) * np.array([[1.0], [0.4]])  # [rad, m]
+    angle = w * t[:, None, None] + phase
+    q = np.array([0.0, 0.0, 0.12, 0.0]) + (size * np.sin(angle)).sum(1)
+    dq, ddq = (size * w * np.cos(angle)).sum(1), -(size * w**2 * np.sin(angle)).sum(1)
+    tau = mechanism.inverse_dynamics(q, dq, ddq, friction=True) + mechanism.effort_bias
+    arm = mechanism.arm
+    recording = Recording(
+        t=t, q=q, dq=dq, ddq=ddq, tau=tau + _noise(tau.shape), joints=arm.joint_names, joint_units=arm.joint_units
+    )
+    return recording, {method: _FIT[method](recording) for method in METHODS}
+
+
+def _mechanism() -> Mechanism:
+    return load_mechanism(ARM)
+
+
+def _noise(shape: tuple[int, ...]) -> Array:
+    """Noise of the first order with a memory."""
+    kept = np.exp(-1.0 / (RATE * MEMORY))
+    white = np.random.default_rng(0).normal(size=shape)
+    noise = np.empty(shape)
+    noise[0] = white[0]
+    for k in range(1, len(noise)):
+        noise[k] = kept * noise[k - 1] + np.sqrt(1.0 - kept**2) * white[k]
+    return NOISE * noise
+
+
+def _resampled(residual: Array, rng: np.random.Generator) -> Array:
+    """Blocks of the residual (N, n) from random places, all joints together."""
+    length = round(BLOCK * RATE)
+    centred = residual - residual.mean(0)
+    starts = rng.integers(0, len(residual) - length + 1, -(-len(residual) // length))
+    return np.concatenate([centred[start : start + length] for start in starts])[: len(residual)]
+
+
+def _least_squares(recording: Recording) -> Fit:
+    mechanism, tau = _mechanism(), np.asarray(recording.tau)
+    assert recording.ddq is not None
+    Y = mechanism.regressor(recording.q, recording.dq, recording.ddq)
+    found = base_estimate(Y, tau, mechanism.base_parameters, mechanism.parameter_names, 1.0 / NOISE)
+    return Fit(found.names, found.values, found.standard_deviations, tau - found.residual)
+
+
+def _consistent(recording: Recording) -> Fit:
+    """Base parameters of links, rotors and viscous friction. Elements of dry friction are told apart by their prior."""
+    found = identify(recording, ARM, cross_validate=False)
+    names, B = _base(found)
+    value = dict(zip(found.mechanism().parameter_names, found.mechanism().parameter_vector, strict=True))
+    known = [name for name in found.names if "hysteresis" not in name]
+    place = [found.names.index(name) for name in known]
+    columns = B[:, [_all_names(found).index(name) for name in known]]
+    deviations = np.sqrt(np.diag(columns @ found.covariance[np.ix_(place, place)] @ columns.T))
+    return Fit(names, columns @ np.array([value[name] for name in known]), deviations, found.efforts(recording))
+
+
+_FIT = {"least_squares": _least_squares, "consistent": _consistent}
+
+
+def _all_names(found: Identified) -> tuple[str, ...]:
+    return found.recipe.mechanism().parameter_names
+
+
+def _base(found: Identified) -> tuple[tuple[str, ...], Array]:
+    """Names (b,) and matrix (b, p) of the base parameters of links, rotors and viscous friction."""
+    mechanism = found.recipe.mechanism()
+    base = mechanism.base_parameters
+    rows = [k for k, i in enumerate(base.independent) if "hysteresis" not in mechanism.parameter_names[i]]
+    return tuple(mechanism.parameter_names[base.independent[k]] for k in rows), base.B[rows]
+
+
+def ratios(results: Results, method: str) -> tuple[Array, Array]:
+    """Spread over the rows over the analytic deviation of the recording (b,), and the standard errors of these ratios.
+
+    A deviation that is found from R values is known to one part in sqrt(2 R). The analytic one is an estimate from one
+    recording; how much that varies is seen in the rows.
+    """
+    values, analytic = results[method], results[f"{method}_deviations"]
+    ratio = values.std(0, ddof=1) / original()[1][method].deviations
+    return ratio, ratio * np.sqrt(0.5 / len(values) + (analytic.std(0) / analytic.mean(0)) ** 2)
+
+
+def findings(results: Results) -> list[tuple[str, str]]:
+    found = []
+    for method in METHODS:
+        ratio, error = ratios(results, method)
+        within = int((np.abs(ratio - 1.0) <= 2.0 * error).sum())
+        text = f"median {np.median(ratio):.3f} +- {np.median(error):.3f}, from {ratio.min():.2f} to {ratio.max():.2f}"
+        agree = f"{within} of {len(ratio)} parameters are within two standard errors of 1"
+        found.append((f"{method.replace('_', ' ')}: bootstrap over analytic deviation", f"{text}; {agree}"))
+    return found
+
+
+def figures(results: Results) -> list[tuple[Figure, str]]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.0, 3.6))
+    for axes, method in zip(figure.subplots(1, 2), METHODS, strict=True):
+        fit = original()[1][method]
+        spread = results[method].std(0, ddof=1)
+        axes.loglog(fit.deviations, spread, "o", markersize=4)
+        ends = [min(fit.deviations.min(), spread.min()), max(fit.deviations.max(), spread.max())]
+        axes.loglog(ends, ends, "k-", linewidth=0.8)
+        axes.set(title=method.replace("_", " "), xlabel="analytic deviation", ylabel="spread of the bootstrap")
+    return [(figure, f"Base parameters of the {ARM}, each a point (SI units); on the line both deviations are equal.")]

@@ -1,0 +1,73 @@
+"""Condition number of excitations over starts and frequencies.
+
+Each row searches for a motion of the ECM from one random start at one base frequency: the search of `trocar excite`,
+cut into pieces that can run anywhere. The best row says where a longer search should begin:
+`trocar excite --arm ECM --harmonics 4 --frequency F --starts 1 --seed START`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trocar.identification.excitation.criterion import Criterion
+from trocar.identification.excitation.limits import ExcitationLimits, excitation_limits
+from trocar.identification.excitation.search import excite
+from trocar.mechanics import load_mechanism
+from trocar.sweep.results import Results
+from trocar.sweep.table import grid
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ROWS = 60
+FREQUENCIES = (0.1, 0.15, 0.2, 0.3, 0.4, 0.6)  # [Hz]
+
+
+def table(rows: int, seed: int) -> dict[str, Any]:
+    starts = max(1, round(rows / len(FREQUENCIES)))
+    return grid(arm=["ECM"], harmonics=[4], iterations=[0.3], frequency=FREQUENCIES, start=seed + np.arange(starts))
+
+
+def run(arm: str, harmonics: int, frequency: float, start: int, iterations: float) -> dict[str, Any]:
+    """Condition number of the motion that one start leads to. iterations: as a fraction of a full search."""
+    criterion, limits = _problem(arm)
+    found = excite(
+        criterion, limits, harmonics=harmonics, frequency=frequency, starts=1, iterations=iterations, seed=start
+    )
+    share = found.effort / np.asarray(criterion.mechanism.arm.motors.effort)
+    return {
+        "condition_number": found.condition_number,
+        "violation": found.violation,
+        "peak_effort": float(share.max()),
+        "iterations_spent": found.iterations,
+    }
+
+
+@cache
+def _problem(arm: str) -> tuple[Criterion, ExcitationLimits]:
+    mechanism = load_mechanism(arm)
+    return Criterion(mechanism), excitation_limits(mechanism.arm)
+
+
+def findings(results: Results) -> list[tuple[str, str]]:
+    condition, frequency = results["condition_number"], results["frequency"]
+    best = int(np.argmin(condition))
+    motion = f"{condition[best]:.1f} at {frequency[best]:g} Hz, start {results['start'][best]}"
+    found = [("best condition number", motion)]
+    for f in np.unique(frequency):
+        at = condition[frequency == f]
+        found.append((f"{f:g} Hz", f"best {at.min():.1f}, median {np.median(at):.1f} of {len(at)} starts"))
+    return found
+
+
+def figures(results: Results) -> list[tuple[Figure, str]]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.0, 3.2))
+    axes = figure.subplots()
+    axes.semilogy(results["frequency"], results["condition_number"], "o", alpha=0.6)
+    axes.set(xlabel="base frequency [Hz]", ylabel="condition number")
+    return [(figure, "Condition number of the regressor, a point for each start.")]

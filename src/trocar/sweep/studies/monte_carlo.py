@@ -1,0 +1,100 @@
+"""Tracking error of a controller over the covariance of an identification.
+
+PSMs whose parameters are drawn from the covariance of `wang2019_refit` follow one path under computed torque, with the
+model of the set itself: the controller knows the estimate, the arm is what the robot may be. sigma = 0 is the estimate,
+1 the covariance as identified, 3 three times its standard deviations; speed is that of the path. Effort is not limited
+in the simulation; an arm counts as saturated if it needs more than its motors give. Compiled steps of `trocar.batch`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trocar import batch
+from trocar.mechanics import load_mechanism
+from trocar.spatial import Array
+from trocar.sweep.drawn import DrawnArms
+from trocar.sweep.results import Results
+from trocar.sweep.tip_paths import tip_positions, wave
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ROWS = 1000
+BATCH = 128
+SET = "wang2019_refit"
+DT, STEPS, EVERY = 1e-3, 2000, 20  # [s]; recorded at 50 Hz
+STIFFNESS = 400.0  # of the controller [1/s^2], critically damped
+SETTLED = 0.5  # errors are counted from here on [s]
+SIGMAS, SPEEDS = (1.0, 3.0), (1.0, 1.4)
+
+
+def table(rows: int, seed: int) -> dict[str, Any]:
+    return {"sigma": np.resize(SIGMAS, rows), "speed": np.resize(np.repeat(SPEEDS, len(SIGMAS)), rows)}
+
+
+def run(sigma: Array, speed: Array, seed: Array) -> dict[str, Array]:
+    """Tracking errors of the tip [m], and largest effort over the motors' limits."""
+    nominal, draws = _bench()
+    found = [draws.draw(s, k) for s, k in zip(sigma, seed, strict=True)]
+    arms = draws.arms(nominal, np.array([phi for phi, _ in found]))
+    q, dq, ddq = wave(DT * np.arange(STEPS), speed)
+    start = arms.state(q[0], dq[0])
+    control = batch.ComputedTorque(q, STIFFNESS, 2.0 * np.sqrt(STIFFNESS), dq, ddq)
+    _, log = arms.rollout(start, control, DT, every=EVERY)
+    assert log is not None
+    error = np.linalg.norm(tip_positions(nominal, log.q) - tip_positions(nominal, q[::EVERY]), axis=1)[log.t >= SETTLED]
+    tree = nominal.mechanism.tree
+    effort = np.abs(np.einsum("ji,tjk->tik", tree.joint_from_motor, log.tau)) / tree.motor_effort[:, None]
+    return {
+        "tip_rms": np.sqrt((error**2).mean(0)),
+        "tip_max": error.max(0),
+        "peak_effort": effort.max((0, 1)),
+        "saturated": (effort > 1.0).any((0, 1)),
+        "draws": np.array([count for _, count in found]),
+        "tip_error": error[:: len(error) // 15].T,
+    }
+
+
+@cache
+def _bench() -> tuple[Any, DrawnArms]:
+    """The nominal arm and its draws."""
+    mechanism = load_mechanism("PSM", SET)
+    return batch.load(mechanism), DrawnArms(mechanism)
+
+
+def findings(results: Results) -> list[tuple[str, str]]:
+    found = []
+    rms, saturated = results["tip_rms"] * 1e3, results["saturated"]
+    for text, at in _groups(results):
+        low, middle, high = np.quantile(rms[at], [0.05, 0.5, 0.95])
+        share = f"{saturated[at].mean():.1%} saturate"
+        found.append((text, f"RMS tracking error {middle:.2f} mm, 90 % within {low:.2f} to {high:.2f} mm; {share}"))
+    return found
+
+
+def _groups(results: Results) -> list[tuple[str, Array]]:
+    """Rows of the same sigma and speed."""
+    sigma, speed = results["sigma"], results["speed"]
+    pairs = sorted(set(zip(sigma.tolist(), speed.tolist(), strict=True)), key=lambda pair: (pair[1], -pair[0]))
+    return [(f"{s:g} sigma, speed {v:g}", (sigma == s) & (speed == v)) for s, v in pairs]
+
+
+def figures(results: Results) -> list[tuple[Figure, str]]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.0, 3.2))
+    left, right = figure.subplots(1, 2)
+    rms, error = results["tip_rms"] * 1e3, results["tip_error"] * 1e3
+    t = np.linspace(SETTLED, DT * STEPS, error.shape[1])
+    for text, at in _groups(results):
+        left.hist(rms[at], bins=40, density=True, alpha=0.6, label=text)
+        low, high = np.quantile(error[at], [0.05, 0.95], axis=0)
+        right.fill_between(t, low, high, alpha=0.4, label=text)
+    left.set(xlabel="RMS tracking error of the tip [mm]", ylabel="density of arms")
+    right.set(xlabel="time [s]", ylabel="error of the tip [mm]")
+    left.legend()
+    return [(figure, "RMS tracking error, and the band that holds 90 % of the arms over time.")]

@@ -1,0 +1,154 @@
+"""Payload and force estimates over the friction of other days.
+
+Friction of a robot changes from day to day; a model identified once does not know. Every row draws one day: the
+friction of each drive of a PSM (`wang2019`) is multiplied by a factor whose logarithm has the deviation `day`. The arm
+carries a mass along a path, which is estimated from the effort that the model leaves unexplained; then, on the same
+path without the mass, a force acts on the wrist and is estimated in the same way. Compiled steps of `trocar.batch`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trocar import batch
+from trocar.control.observers import PointMass, estimate_payload, wrist_force
+from trocar.mechanics import Mechanism, load_mechanism
+from trocar.spatial import Array
+from trocar.sweep.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ROWS = 1000
+BATCH = 64
+SET = "wang2019"
+DT, STEPS, EVERY = 1e-3, 3000, 10  # [s]; recorded at 100 Hz
+SKIPPED = 30  # samples at the start
+STIFFNESS = 40.0  # natural frequency of position control [rad/s], critically damped
+DAYS = (0.0, 0.1, 0.2, 0.4)
+# deviations of the effort that models leave unexplained on a robot [N m, N], docs/observers.md
+COVARIANCE = np.diag([0.03, 0.05, 0.14]) ** 2
+CALM = 0.3  # the force is the median over samples in which joints move faster than this part of their mean speed
+
+
+def table(rows: int, seed: int) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    return {
+        "day": np.resize(DAYS, rows),
+        "mass": rng.uniform(0.0, 0.15, rows),
+        "force": rng.uniform(0.0, 3.0, rows),
+    }
+
+
+def run(day: Array, mass: Array, force: Array, seed: Array) -> dict[str, Array]:
+    """Estimated mass [kg] and its deviation; estimated force (3,) and the true one, base axes [N]; error of it [N]."""
+    nominal, mechanism, reference, kp, kd = _bench()
+    N, drives = len(day), mechanism.tree.drives
+    rngs = [np.random.default_rng(k) for k in seed]
+    factors = np.array([np.exp(d * rng.normal(size=len(drives.Fc))) for d, rng in zip(day, rngs, strict=True)]).T
+    true = np.array([f * _direction(rng) for f, rng in zip(force, rngs, strict=True)])
+    today = nominal.with_parameters(Fc=drives.Fc[:, None] * factors, Fv=drives.Fv[:, None] * factors)
+    carried, estimates = today.with_parameters(payload=mass), []
+    motion = _run(carried, np.repeat(reference[:, :, None], N, axis=-1), kp, kd)
+    unit = _point(mechanism).effort(*motion[:3])
+    for k in range(N):
+        left = motion[3][:, k, :3] - _model(mechanism, *(x[:, k] for x in motion[:3]))[:, :3]
+        estimates.append(estimate_payload(left, unit[:, k, :3], COVARIANCE, window=len(left)))
+    found = _force(today, mechanism, reference, kp, kd, true)
+    return {
+        "mass_estimate": np.array([x.mass for x in estimates]),
+        "mass_deviation": np.array([x.deviation for x in estimates]),
+        "force_true": true,
+        "force_estimate": found,
+        "force_error": np.linalg.norm(found - true, axis=1),
+    }
+
+
+def _force(arms: Any, mechanism: Mechanism, reference: Array, kp: Array, kd: Array, true: Array) -> Array:
+    """Forces (N, 3) at the wrist point that the model finds from the motion under the true ones (N, 3) [N].
+
+    The generated controller has no input for outer efforts: they enter as a shift of its reference, and are taken off
+    the recorded effort, which leaves that of the motors.
+    """
+    assert mechanism.arm.wrist_point is not None
+    J = mechanism.jacobian(reference, mechanism.arm.wrist_point)[:, :3, :3]
+    outer = np.zeros((STEPS, arms.n, len(true)))
+    outer[:, :3] = np.einsum("tij,ki->tjk", J, true)
+    q, dq, ddq, tau = _run(arms, reference[:, :, None] + outer / kp[:, None], kp, kd)
+    residual = _model(mechanism, q, dq, ddq) - (tau - outer[::EVERY].transpose(0, 2, 1)[SKIPPED:])
+    values = wrist_force(mechanism, q, residual, COVARIANCE).value
+    speed = np.abs(dq[..., :3])
+    moving = (speed > CALM * speed.mean((0, 1))).all(-1)
+    return np.array([np.median(values[moving[:, k], k], axis=0) for k in range(len(true))])
+
+
+def _run(arms: Any, reference: Array, kp: Array, kd: Array) -> tuple[Array, Array, Array, Array]:
+    """q, dq, ddq and effort (T, N, 7) of arms that follow references (T, 7, N), without the transient at the start."""
+    start = arms.state(reference[0])
+    _, log = arms.rollout(start, batch.JointPD(reference, kp, kd, np.gradient(reference, DT, axis=0)), DT, every=EVERY)
+    q, dq, ddq, tau = (np.asarray(x).transpose(0, 2, 1)[SKIPPED:] for x in (log.q, log.dq, log.ddq, log.tau))
+    return q, dq, ddq, tau
+
+
+def _model(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> Array:
+    """Effort that the model expects without any load [N m, N]."""
+    return mechanism.inverse_dynamics(q, dq, ddq, friction=True)
+
+
+def _point(mechanism: Mechanism) -> PointMass:
+    """The tip, where the mass is."""
+    tree = mechanism.tree
+    x, y, z = (float(v) for v in tree.T_body_tip[:3, 3])
+    return PointMass(mechanism, tree.names[tree.tip_body], (x, y, z))
+
+
+def _direction(rng: np.random.Generator) -> Array:
+    v = rng.normal(size=3)
+    return np.asarray(v / np.linalg.norm(v))
+
+
+@cache
+def _bench() -> tuple[Any, Mechanism, Array, Array, Array]:
+    """The arm, its equations, the path (T, 7) and the gains (7,) of position control."""
+    mechanism = load_mechanism("PSM", SET)
+    t = DT * np.arange(STEPS)[:, None]
+    size = np.array([0.4, 0.3, 0.03, 0.3, 0.2, 0.2, 0.0])
+    w = 2.0 * np.pi * np.array([0.5, 0.7, 0.6, 0.4, 0.5, 0.3, 1.0])
+    reference = np.array([0.0, 0.0, 0.15, 0.0, 0.0, 0.0, 0.4]) + size * np.sin(w * t)
+    M = np.diag(mechanism.mass_matrix(reference[0]))
+    return batch.load(mechanism), mechanism, reference, M * STIFFNESS**2, 2.0 * M * STIFFNESS
+
+
+def findings(results: Results) -> list[tuple[str, str]]:
+    found = []
+    day, mass, force = results["day"], _mass_error(results), results["force_error"]
+    for d in np.unique(day):
+        at = day == d
+        text = f"mass {_rms(mass[at]):.1f} g RMS, force {_rms(force[at]):.2f} N RMS"
+        found.append((f"friction off by {d:.0%} (one standard deviation), {at.sum()} days", text))
+    return found
+
+
+def _mass_error(results: Results) -> Array:
+    return np.asarray((results["mass_estimate"] - results["mass"]) * 1e3)
+
+
+def _rms(x: Array) -> float:
+    return float(np.sqrt((x**2).mean()))
+
+
+def figures(results: Results) -> list[tuple[Figure, str]]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.0, 3.2))
+    left, right = figure.subplots(1, 2)
+    day, mass, force = results["day"], _mass_error(results), results["force_error"]
+    kinds = np.unique(day)
+    for axes, values, label in ((left, mass, "error of the mass [g]"), (right, force, "error of the force [N]")):
+        axes.boxplot([values[day == d] for d in kinds], whis=(5, 95), showfliers=False)
+        axes.set_xticks(range(1, len(kinds) + 1), [f"{d:.0%}" for d in kinds])
+        axes.set(xlabel="change of friction (one standard deviation)", ylabel=label)
+    return [(figure, "Errors of the estimates; boxes hold half of the days, whiskers 90 %.")]

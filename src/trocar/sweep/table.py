@@ -1,0 +1,176 @@
+"""Tables of parameters: one row for every simulation of a sweep."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import itertools
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trocar.errors import TrocarError, check_type, shown, suggestion
+from trocar.sweep.extras import optional
+
+ROW, ERROR = "row", "error"  # columns that every result has: number of the row, and its error or null
+SEED = "seed"
+LARGEST = 10_000_000  # rows of a table
+LARGEST_FILE = 2 * 2**30  # [bytes] of a table read from a file
+
+Columns = dict[str, np.ndarray]
+
+
+def grid(repeats: int = 1, **values: Iterable[Any]) -> Columns:
+    """Table of all combinations of the given values; the last name varies fastest. Each combination is repeated."""
+    if not isinstance(repeats, int) or repeats < 1:
+        raise TrocarError(f"repeats must be an integer of 1 or more, got {shown(repeats)}")
+    if not values:
+        raise TrocarError("a grid needs at least one parameter: grid(kp=[10, 20], kd=[1, 2])")
+    axes = {name: _column(name, list(values[name])) for name in values}
+    _check_size(int(np.prod([float(len(axis)) for axis in axes.values()])) * repeats)
+    rows = list(itertools.product(*(range(len(axis)) for axis in axes.values())))
+    indices = np.repeat(np.array(rows).reshape(-1, len(axes)), repeats, axis=0)
+    return {name: axis[indices[:, k]] for k, (name, axis) in enumerate(axes.items())}
+
+
+def as_table(table: Any) -> Columns:
+    """Columns (N,) of numbers, flags or text, from a dictionary of columns, a list of rows, pyarrow or pandas."""
+    if hasattr(table, "to_pydict"):
+        table = table.to_pydict()
+    elif hasattr(table, "to_dict") and hasattr(table, "columns"):
+        table = table.to_dict("list")
+    elif isinstance(table, list | tuple):
+        table = _transposed(table)
+    check_type("table", table, Mapping, "a dictionary of columns, a list of rows, or a pyarrow or pandas table")
+    columns = {name: _column(name, values) for name, values in table.items()}
+    if not columns:
+        raise TrocarError("the table has no column")
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise TrocarError(f"the columns of the table must have one length, got {shown(lengths)}")
+    _check_size(next(iter(lengths.values())))
+    return columns
+
+
+def read_table(path: str | Path) -> Columns:
+    """Table of parameters from a CSV file with a header, or a Parquet file."""
+    path = Path(path)
+    if not path.is_file():
+        raise TrocarError(f"the table {path} {'is a folder' if path.is_dir() else 'does not exist'}; name a file")
+    if path.stat().st_size > LARGEST_FILE:
+        raise TrocarError(f"the table {path} is larger than 2 GB; split it")
+    arrow = optional("pyarrow")
+    readers: dict[str, Callable[[Path], Any]] = {
+        ".csv": lambda path: optional("pyarrow.csv").read_csv(path),
+        ".parquet": lambda path: optional("pyarrow.parquet").ParquetFile(path).read(),
+    }
+    if path.suffix not in readers:
+        raise TrocarError(f"a table is a file NAME.csv or NAME.parquet, got {path}")
+    try:
+        found = readers[path.suffix](path)
+        names = found.column_names
+    except (arrow.ArrowException, OSError, ValueError) as error:
+        raise TrocarError(f"the table {path} cannot be read: {error}") from None
+    if len(set(names)) < len(names):
+        raise TrocarError(f"the table {path} has two columns of one name: {shown(names)}")
+    try:
+        return as_table(found)
+    except TrocarError as error:
+        raise TrocarError(f"{path}: {error}") from None
+
+
+def with_seeds(columns: Columns, seed: int) -> Columns:
+    """The table with a column `seed`, a different one for every row, unless it has one."""
+    if SEED in columns:
+        return columns
+    drawn = np.random.SeedSequence(seed).generate_state(size(columns), np.uint64)
+    return columns | {SEED: (drawn >> np.uint64(1)).astype(np.int64)}
+
+
+def size(columns: Mapping[str, np.ndarray]) -> int:
+    """Number of rows."""
+    return len(next(iter(columns.values())))
+
+
+def fingerprint(columns: Mapping[str, np.ndarray]) -> str:
+    """Hash of the names, types and values of a table."""
+    found = hashlib.sha256()
+    for name, column in columns.items():
+        found.update(json.dumps([name, column.dtype.kind, len(column)]).encode())
+        found.update(json.dumps(column.tolist()).encode() if column.dtype.kind == "U" else column.tobytes())
+    return found.hexdigest()
+
+
+def check_fits(columns: Mapping[str, np.ndarray], function: Callable[..., Any]) -> None:
+    """Raise an error unless the columns are the arguments of the function."""
+    try:
+        arguments = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # written in C
+        return
+    kinds = {argument.kind for argument in arguments.values()}
+    if inspect.Parameter.VAR_POSITIONAL in kinds or inspect.Parameter.POSITIONAL_ONLY in kinds:
+        raise TrocarError("the function of a sweep takes its parameters by name: no *args, no positional-only ones")
+    named = [name for name, a in arguments.items() if a.kind is not inspect.Parameter.VAR_KEYWORD]
+    if inspect.Parameter.VAR_KEYWORD not in kinds:
+        for name in columns:
+            if name not in named:
+                raise TrocarError(f"the table has a parameter that the study does not take: {suggestion(name, named)}")
+    missing = [name for name in named if name not in columns and arguments[name].default is inspect.Parameter.empty]
+    if missing:
+        raise TrocarError(f"the table lacks the parameter {', '.join(missing)}, which the study needs")
+
+
+def _transposed(rows: list[Any] | tuple[Any, ...]) -> dict[str, list[Any]]:
+    for row in rows:
+        check_type("a row of the table", row, Mapping, "a dictionary by parameter")
+    names = list(rows[0]) if rows else []
+    for number, row in enumerate(rows):
+        if set(row) != set(names):
+            raise TrocarError(f"row {number} of the table has the parameters {shown(list(row))}, row 0 {shown(names)}")
+    return {name: [row[name] for row in rows] for name in names}
+
+
+def _column(name: object, values: Any) -> np.ndarray:
+    """A column as int64, float64, bool or text."""
+    if not isinstance(name, str) or not name.isidentifier():
+        raise TrocarError(f"a parameter is named like a Python variable, got {shown(name)}")
+    if name in (ROW, ERROR):
+        raise TrocarError(f"{name!r} is a column of the results and cannot be a parameter")
+    try:
+        column = np.asarray(values)
+    except (ValueError, TypeError, OverflowError):
+        raise _not_a_column(name, values) from None
+    if column.ndim != 1:
+        raise _not_a_column(name, values)
+    if column.dtype.kind in "iu" and (not column.size or column.max() < 2**63):
+        return np.ascontiguousarray(column, np.int64)
+    if column.dtype.kind == "f":
+        return np.ascontiguousarray(column, np.float64)
+    if column.dtype.kind == "b":
+        return column
+    texts = list(values)  # not of the array: it turns numbers between text into text
+    if column.dtype.kind in "UOT" and all(isinstance(text, str) for text in texts):
+        if any("\0" in text or (not text.isascii() and not _encodes(text)) for text in texts):
+            raise TrocarError(f"the parameter {name!r} has text that is not valid UTF-8")
+        return np.asarray(texts, dtype=np.str_)
+    raise _not_a_column(name, values)
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _not_a_column(name: str, values: Any) -> TrocarError:
+    return TrocarError(f"the parameter {name!r} must be a list of numbers, flags or text, got {shown(values)}")
+
+
+def _check_size(rows: int) -> None:
+    if not 1 <= rows <= LARGEST:
+        raise TrocarError(f"a table has 1 to {LARGEST:,} rows, got {rows:,}")

@@ -1,0 +1,78 @@
+"""The law by which two MTMs carry the ECM: forces that keep them apart, and joints of the ECM.
+
+Positions are in the display frame HRSV: X left, Y up, Z away; the origin is between the eyes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from trocar.spatial import Array, rotation, unit
+
+SPRING = 150.0  # towards the place of each MTM beside their middle [N/m]
+FRICTION = np.array([-10.0, -10.0, -40.0])  # [N s/m]
+BOX = np.array([[-0.4, -0.2, 0.01], [0.4, 0.2, 0.8]])  # in which both grips must be to start [m]
+
+
+@dataclass(frozen=True)
+class Grips:
+    """Two grips seen from the eyes.
+
+    Attributes:
+        middle: (3,) [m]. up, side: unit vectors (3,) of the picture that they hold.
+        width, depth: half of the distance right - left along `side`, along the line of sight [m].
+    """
+
+    middle: Array
+    up: Array
+    side: Array
+    width: float
+    depth: float
+
+
+def grips(left: Array, right: Array) -> Grips:
+    """Grips at two positions (3,) [m]."""
+    apart, middle = right - left, 0.5 * (left + right)
+    up = unit(np.cross(apart, middle))
+    side = unit(np.cross(middle, up))
+    return Grips(middle, up, side, 0.5 * float(side @ apart), 0.5 * float(unit(middle) @ apart))
+
+
+def goals(now: Grips, start: Grips) -> tuple[Array, Array]:
+    """Places (3,) of the left and the right grip that have the width and depth of the start about the middle of now."""
+    half = start.width * now.side + start.depth * unit(now.middle)
+    return now.middle - half, now.middle + half
+
+
+def force(goal: Array, position: Array, velocity: Array) -> Array:
+    """Force (3,) on a grip [N]."""
+    return SPRING * (goal - position) + FRICTION * velocity
+
+
+def joint_change(now: Grips, start: Grips, q4: float, scale: float, camera_roll_offset: float = 0.0) -> Array:
+    """Change (4,) of the ECM's joints since the start [rad, m]; `q4` is its roll at the start [rad]."""
+    sideways = -_angle(start.middle, now.middle, 2, 0)
+    upwards = _angle(start.middle, now.middle, 1, 2)
+    rolled = -_angle(start.up, now.up, 0, 1)
+    r = rolled + q4 + camera_roll_offset
+    c, s = math.cos(r), math.sin(r)
+    inwards = scale * float(np.linalg.norm(start.middle) - np.linalg.norm(now.middle))
+    return np.array([sideways * c - upwards * s, upwards * c + sideways * s, inwards, rolled])
+
+
+def _angle(a: Array, b: Array, i: int, j: int) -> float:
+    """Angle from a to b in the plane of axes i and j, from i towards j [rad]."""
+    return math.atan2(a[i] * b[j] - a[j] * b[i], a[i] * b[i] + a[j] * b[j])
+
+
+def view(q: Array) -> Array:
+    """Orientation (3, 3) that camera control gives the ECM at joints q (4,): Z-Y-X angles q4, q1, q2."""
+    return np.asarray(rotation("z", q[3]) @ rotation("y", q[0]) @ rotation("x", q[1]))
+
+
+def inside(position: Array) -> bool:
+    """True if a grip is in the box before the eyes."""
+    return bool((position >= BOX[0]).all() and (position <= BOX[1]).all())

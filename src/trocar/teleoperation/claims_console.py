@@ -1,0 +1,433 @@
+"""Experiments on the console: each returns claims with the figure that was measured.
+
+The bounds are our own unless a source is named; the law, the states and the constants are the dVRK's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from trocar.crtk import Robot
+from trocar.crtk.messages import Joy
+from trocar.report import Claim
+from trocar.spatial import Array, pose, rotation
+from trocar.teleoperation import camera
+from trocar.teleoperation.console_rig import MASTER, Q_MASTER, Hand, PairRig, angle_between, minimum_jerk, whole_robot
+from trocar.teleoperation.law import origins as origins_at
+from trocar.teleoperation.law import psm_goal
+from trocar.teleoperation.settings import PERIOD, PSMSettings
+from trocar.teleoperation.teleop_ecm import CameraState
+from trocar.teleoperation.teleop_psm import PairSample, TeleopPSM
+from trocar.teleoperation.wiring import Teleoperation
+
+SAW = "sawIntuitiveResearchKit 2.4"
+DEGREE = math.pi / 180.0
+STILL = (1e-6, 1e-4, 0.1)  # set-point step [m], motion [m], turn [deg] of a PSM that must not move
+
+
+def _own(id: str, ours: float, bound: float, unit: str, note: str = "", at_least: bool = False) -> Claim:
+    return Claim(
+        id=f"teleoperation/console/{id}",
+        published=bound,
+        ours=ours,
+        unit=unit,
+        relation="at_least" if at_least else "at_most",
+        tolerance=0.0,
+        source="bound of our own",
+        note=note,
+        kind="own",
+    )
+
+
+def _equal(id: str, ours: float, published: float, unit: str, tolerance: float, source: str, note: str = "") -> Claim:
+    return Claim(
+        id=f"teleoperation/console/{id}",
+        published=published,
+        ours=ours,
+        unit=unit,
+        relation="equal",
+        tolerance=tolerance,
+        source=source,
+        note=note,
+    )
+
+
+# -- no jumps ----------------------------------------------------------------------------------------------------------
+
+
+class _StillWatch:
+    """Largest step of the set-point, and motion and turn of the PSM since it began."""
+
+    def __init__(self, rig: PairRig) -> None:
+        self._rig, self._set, self._start = rig, rig.setpoint(), rig.measured()
+        self.step = self.motion = self.turn = 0.0
+
+    def run(self, seconds: float) -> None:
+        for _ in range(round(seconds * 1500)):
+            self._rig.robot.step()
+            now, T = self._rig.setpoint(), self._rig.measured()
+            self.step = max(self.step, float(np.linalg.norm(now[:3, 3] - self._set[:3, 3])))
+            self.motion = max(self.motion, float(np.linalg.norm(T[:3, 3] - self._start[:3, 3])))
+            self.turn = max(self.turn, angle_between(T[:3, :3], self._start[:3, :3]))
+            self._set = now
+
+    def claims(self, id: str, note: str) -> list[Claim]:
+        return [
+            _own(f"{id}: set-point step", self.step, STILL[0], "m", note),
+            _own(f"{id}: PSM moved", self.motion, STILL[1], "m"),
+            _own(f"{id}: PSM turned", math.degrees(self.turn), STILL[2], "deg"),
+        ]
+
+
+def _resting(seconds: float = 0.5) -> PairRig:
+    """A pair that follows a hand at rest."""
+    rig = PairRig()
+    rig.follow()
+    rig.hand.grasp()
+    rig.robot.run(seconds)
+    return rig
+
+
+def clutch(distance: float = 0.1) -> list[Claim]:
+    """The hand moves while the clutch is down; nothing of it reaches the PSM, also when it is released."""
+    rig = _resting()
+    watch = _StillWatch(rig)
+    rig.press("clutch")
+    watch.run(0.05)
+    begun = rig.hand.arm.tip_pose()
+    assert rig.hand.goal is not None
+    start = rig.hand.goal.copy()
+    for k in range(50):
+        rig.hand.goal[0, 3] = start[0, 3] + distance * minimum_jerk((k + 1) / 50)
+        watch.run(0.02)
+    watch.run(1.0)
+    moved = float(np.linalg.norm(rig.hand.arm.tip_pose()[:3, 3] - begun[:3, 3]))
+    rig.press("clutch", False)
+    waited = rig.until(lambda: rig.pair.state.following, 3.0)
+    watch.run(0.3)
+    found = watch.claims("clutch", f"hand moved {1e3 * moved:.0f} mm, following again after {waited:.2f} s")
+    return [*found, _own("clutch: hand moved", moved, 0.9 * distance, "m", at_least=True)]
+
+
+def scale(before: float = 0.2, after: float = 0.5) -> list[Claim]:
+    """The scale changes while the PSM follows a hand that has moved away and rests."""
+    rig = _resting(0.3)
+    rig.pair.set_scale(before)
+    assert rig.hand.goal is not None
+    rig.hand.goal[0, 3] += 0.05
+    rig.robot.run(1.2)
+    watch = _StillWatch(rig)
+    rig.pair.set_scale(after)
+    watch.run(0.5)
+    assert rig.pair.state.following
+    assert rig.pair.state.scale == after
+    return watch.claims("scale", f"scale {before:g} to {after:g}, 50 mm from where following began")
+
+
+# -- states ------------------------------------------------------------------------------------------------------------
+
+
+def alignment(angle: float = 60.0 * DEGREE) -> list[Claim]:
+    """One joint of the master's wrist is off by an angle at the start."""
+    q = Q_MASTER.copy()
+    q[4] += angle
+    rig = PairRig(q_master=q)
+    commanded: list[int] = []
+    for topic in ("servo_cp", "servo_cs"):
+        rig.robot.bus.subscribe(f"PSM1/{topic}", lambda _: commanded.append(1))
+    rig.start()
+    slave = rig.setpoint()[:3, :3]
+
+    def error() -> float:
+        return angle_between(rig.robot.controllers[MASTER].reports.measured_cp().T[:3, :3], slave)
+
+    off = error()
+    took = rig.until(lambda: error() < 5.0 * DEGREE, 5.0)
+    before = len(commanded)
+    followed = rig.until(lambda: rig.pair.state.following, 3.0)
+    return [
+        _own("alignment: time to 5 deg", took, 3.0, "s", f"{math.degrees(off):.0f} deg off at the start"),
+        _own("alignment: PSM goals before", before, 0.0, ""),
+        _own("alignment: following after", took + followed, 4.0, "s"),
+    ]
+
+
+def operator() -> list[Claim]:
+    """Motions of gripper and roll that show an operator, or do not [deg]."""
+    cases = ((0.0, 3.9, False), (0.0, 4.1, True), (35.0, 0.0, False), (36.0, 0.0, True), (33.0, 3.0, True))
+    right = sum(_shows(gripper * DEGREE, roll * DEGREE) == shown for gripper, roll, shown in cases)
+    steady = [np.linspace(0.0, 60.0 * DEGREE, 500).tolist(), [0.0] * 500]
+    return [
+        _equal(
+            "operator: verdicts", right, len(cases), "", 0.0, SAW, "gripper, roll: 0, 3.9; 0, 4.1; 35, 0; 36, 0; 33, 3"
+        ),
+        _equal("operator: steadily opening gripper", float(_detects(*steady)), 0.0, "", 0.0, SAW, "never counts"),
+    ]
+
+
+def _shows(gripper: float, roll: float) -> bool:
+    """A swing from one end to the other and back."""
+    swing = 0.5 - 0.5 * np.cos(np.linspace(math.pi, 3.0 * math.pi, 400))
+    return _detects((gripper * swing).tolist(), (roll * swing).tolist())
+
+
+def _detects(gripper: Sequence[float], roll: Sequence[float]) -> bool:
+    pair = TeleopPSM()
+    pair.state_command("enable")
+    for k, (g, angle) in enumerate(zip(gripper, roll, strict=True)):
+        T = pose(rotation("x", angle))
+        pair.step(k * PERIOD, PairSample(T, T, np.eye(4), gripper=g, jaw=0.0))
+    return pair.state.following
+
+
+def jaw() -> list[Claim]:
+    """Rates of the gripper angle that the jaw follows, after following began with the gripper 30 deg away."""
+    pair = TeleopPSM(settings=PSMSettings(start_gripper_threshold=0.0), jaw=(0.0, 60.0 * DEGREE))
+    pair.state_command("enable")
+    gripper, angles, jaw_now = 40.0 * DEGREE, [], 10.0 * DEGREE
+    for k in range(3000):
+        gripper = 40.0 * DEGREE if k < 2000 else 5.0 * DEGREE
+        sample = PairSample(np.eye(4), np.eye(4), np.eye(4), gripper=gripper, jaw=jaw_now)
+        for command in pair.step(k * PERIOD, sample).commands:
+            if command.name == "jaw/servo_jp":
+                jaw_now = command.value
+                angles.append((k, jaw_now))
+    k, angle = np.array(angles).T
+    rates = np.abs(np.diff(angle)) / (np.diff(k) * PERIOD) / DEGREE
+    catching = angle[:-1] < 38.0 * DEGREE
+    slow = rates[(k[1:] < 2000) & catching]
+    fast = rates[(k[1:] >= 2000) & (rates > 100.0)]
+    return [
+        _equal("jaw: rate after clutch", float(np.median(slow)), 36.0, "deg/s", 1e-6, SAW),
+        _equal("jaw: fastest rate", float(np.max(fast)), 720.0, "deg/s", 1e-6, SAW),
+    ]
+
+
+# -- masters -----------------------------------------------------------------------------------------------------------
+
+
+def gravity_compensation(poses: int = 20, seconds: float = 10.0) -> list[Claim]:
+    """The hand lets go of a master in many poses; without gravity compensation it falls."""
+    drift: list[float] = []
+    fall: list[float] = []
+    for q in _poses(poses):
+        drift.append(_drift(q, seconds, compensated=True))
+        if len(fall) < 3:
+            fall.append(_drift(q, min(seconds, 1.0), compensated=False))
+    note = f"{poses} poses, {seconds:g} s each"
+    return [
+        _own("gravity compensation: drift", max(drift), 1e-3, "m", note),
+        _own("gravity compensation off: falls by", min(fall), 0.02, "m", "in 1 s, of 3 poses", at_least=True),
+    ]
+
+
+def _poses(count: int) -> Array:
+    """Joints (count, 7) in the inner half of the limits."""
+    rig = PairRig()
+    arm = rig.robot.controllers[MASTER].arm
+    middle, span = 0.5 * (arm.lower + arm.upper), arm.upper - arm.lower
+    return middle + 0.25 * span * np.random.default_rng(0).uniform(-1.0, 1.0, (count, 7))
+
+
+def _drift(q: Array, seconds: float, *, compensated: bool) -> float:
+    rig = PairRig(q_master=q)
+    master = rig.robot.mtm(MASTER)
+    master.use_gravity_compensation(compensated)
+    master.body.servo_cf(np.zeros(6))
+    start = rig.hand.arm.tip_pose()[:3, 3]
+    rig.robot.run(seconds)
+    return float(np.linalg.norm(rig.hand.arm.tip_pose()[:3, 3] - start))
+
+
+def platform(seconds: float = 1.5) -> list[Claim]:
+    """The wrist platform turns under a hand that keeps the orientation, until the wrist's yaw has room."""
+    q = Q_MASTER.copy()
+    q[4:6] = 0.3, 0.5
+    rig = PairRig(q_master=q)
+    master = rig.robot.mtm(MASTER)
+    controller = rig.robot.controllers[MASTER]
+    master.use_gravity_compensation(True)
+    master.body.servo_cf(np.zeros(6))
+    rig.hand.grasp()
+    rig.hand.k_turn, rig.hand.b_turn = 0.5, 0.01
+    rig.robot.step(2)
+    before, most = abs(_room(rig)), 0.0
+    for _ in range(round(seconds * 1500)):
+        rig.robot.step()
+        most = max(most, abs(float(controller.commanded_effort()[3])))
+    return [
+        _own("platform: q6 cos q5 left", abs(_room(rig)) / before, 0.5, "", f"{before:.2f} rad at the start"),
+        _own("platform: torque", most, 0.4, "N m"),
+    ]
+
+
+def _room(rig: PairRig) -> float:
+    q = rig.hand.arm.q
+    return float(q[5] * math.cos(q[4]))
+
+
+def following(seconds: float = 4.0, amplitude: float = 0.04) -> list[Claim]:
+    """The PSM follows a hand on a circle of 1 turn in 2 s: its measured tip against the goal of the same moment."""
+    rig = _resting(0.5)
+    assert rig.hand.goal is not None
+    centre = rig.hand.goal[:3, 3].copy()
+    errors = []
+    for k in range(round(seconds * 1000)):
+        t = k * PERIOD
+        ease = minimum_jerk(t / 0.5)
+        phase = math.pi * t
+        rig.hand.goal[0, 3] = centre[0] + ease * amplitude * math.sin(phase)
+        rig.hand.goal[2, 3] = centre[2] + ease * amplitude * (1.0 - math.cos(phase))
+        rig.robot.run(PERIOD)
+        s = rig.pair.state
+        goal = psm_goal(rig.robot.controllers[MASTER].reports.measured_cp().T, s.at, s.scale)
+        errors.append(np.linalg.norm(rig.measured()[:3, 3] - goal[:3, 3]))
+    assert rig.pair.state.following
+    rmse = float(np.sqrt(np.mean(np.square(errors))))
+    return [
+        _own(
+            "following: RMSE",
+            1e3 * rmse,
+            0.5,
+            "mm",
+            f"scale {rig.pair.state.scale:g}, largest {1e3 * max(errors):.2f} mm",
+        )
+    ]
+
+
+# -- camera ------------------------------------------------------------------------------------------------------------
+
+
+def camera_control(push: float = 3.0) -> list[Claim]:
+    """Both masters carry the ECM; hands pull them apart, then swing both to the side."""
+    robot = whole_robot()
+    teleoperation = Teleoperation(robot)
+    assert teleoperation.camera is not None
+    hands = {name: Hand(robot, name) for name in ("MTML", "MTMR")}
+    for hand in hands.values():
+        robot.every(1.0 / 1500, hand.act)
+    robot.console().teleop_start()
+    robot.bus.publish("console/emulate_camera", Joy(buttons=(1,)))
+    robot.run(0.5)
+    assert teleoperation.camera.state.following, teleoperation.camera.state
+    tips = {name: robot.scene.arms[name].tip_pose() for name in ("PSM1", "PSM2", "PSM3")}
+    q_start = robot.ecm().measured_jp()[0]
+    apart = _apart(robot)
+    for name, sign in (("MTML", -1.0), ("MTMR", 1.0)):
+        hands[name].force = sign * push * np.array([1.0, 0.0, 0.0])
+    robot.run(1.5)
+    yielded = 0.5 * (_apart(robot) - apart)
+    for name in hands:
+        hands[name].force = np.array([push, 0.0, 0.0])
+    robot.run(0.7)
+    s = teleoperation.camera.state
+    worst = formula_error(s.start, s.q, s.scale)
+    turned = camera.view(s.q + _change(robot, s)) @ camera.view(s.q).T
+    R = robot.controllers["MTML"].reports.measured_pose()[:3, :3]
+    moved = np.abs(robot.ecm().measured_jp()[0] - q_start)[:2].max()
+    still = max(float(np.linalg.norm(robot.scene.arms[name].tip_pose()[:3, 3] - T[:3, 3])) for name, T in tips.items())
+    return [
+        _own("camera: half distance yields", yielded, push / camera.SPRING + 1e-3, "m", f"{push:g} N on each master"),
+        _own(
+            "camera: half distance yields at least",
+            yielded,
+            0.3 * push / camera.SPRING,
+            "m",
+            "friction takes the rest",
+            True,
+        ),
+        _own("camera: joints against the published formula", worst, 1e-9, "rad, m"),
+        _own("camera: MTM off its locked orientation", math.degrees(angle_between(R, turned.T @ s.R[0])), 3.0, "deg"),
+        _own("camera: ECM turned", math.degrees(moved), 1.0, "deg", at_least=True),
+        _own("camera: PSM tips moved in their bases", still, 1e-4, "m"),
+    ]
+
+
+def _change(robot: Robot, s: CameraState) -> Array:
+    """Change of the ECM's joints that the grips ask for now (4,)."""
+    assert s.start is not None
+    left, right = (robot.controllers[name].reports.measured_pose()[:3, 3] for name in ("MTML", "MTMR"))
+    return camera.joint_change(camera.grips(left, right), s.start, s.q[3], s.scale)
+
+
+def _apart(robot: Robot) -> float:
+    left, right = (robot.controllers[name].reports.measured_cp().T[:3, 3] for name in ("MTML", "MTMR"))
+    return float(np.linalg.norm(right - left))
+
+
+def formula_error(start: camera.Grips | None, q: Array, scale_: float) -> float:
+    """Largest difference of joint changes from the published formula with arc cosines, over random grips."""
+    assert start is not None
+    rng, worst = np.random.default_rng(0), 0.0
+    for _ in range(200):
+        left, right = rng.uniform((0.05, -0.1, 0.3), (0.2, 0.1, 0.5)), rng.uniform((-0.2, -0.1, 0.3), (-0.05, 0.1, 0.5))
+        now = camera.grips(left, right)
+        ours = camera.joint_change(now, start, q[3], scale_, 0.1)
+        worst = max(worst, float(np.abs(ours - _published_change(left, right, start, q[3], scale_, 0.1)).max()))
+    return worst
+
+
+def _published_change(L: Array, R: Array, start: camera.Grips, q4: float, scale_: float, offset: float) -> Array:
+    """The formula as the dVRK writes it: angles by arc cosine, signs by cross products."""
+    C = 0.5 * (L + R)
+    up = np.cross(R - L, C)
+
+    def signed(a: Array, b: Array, keep: tuple[float, float, float], normal: int) -> float:
+        a, b = a * np.array(keep), b * np.array(keep)
+        a, b = a / np.linalg.norm(a), b / np.linalg.norm(b)
+        angle = math.acos(min(1.0, float(a @ b)))
+        return -angle if np.cross(a, b)[normal] < 0.0 else angle
+
+    a0 = -signed(start.middle, C, (1.0, 0.0, 1.0), 1)
+    a1 = signed(start.middle, C, (0.0, 1.0, 1.0), 0)
+    a3 = -signed(start.up, up, (1.0, 1.0, 0.0), 2)
+    r = a3 + q4 + offset
+    insertion = scale_ * (np.linalg.norm(start.middle) - np.linalg.norm(C))
+    return np.array([a0 * math.cos(r) - a1 * math.sin(r), a1 * math.cos(r) + a0 * math.sin(r), insertion, a3])
+
+
+# -- parity ------------------------------------------------------------------------------------------------------------
+
+
+def parity(samples: int = 300) -> list[Claim]:
+    """PSM goals of random samples against the published law, written here element by element."""
+    rng, worst = np.random.default_rng(1), 0.0
+    for _ in range(samples):
+        m0, s0, now, b0, b = (pose(_random_rotation(rng), rng.uniform(-0.2, 0.2, 3)) for _ in range(5))
+        k = float(rng.uniform(0.05, 1.0))
+        goal = psm_goal(now, origins_at(m0, s0, b0), k, base=b)
+        expected = np.eye(4)
+        for i in range(3):
+            expected[i, 3] = s0[i, 3] + k * (now[i, 3] - m0[i, 3])
+            for j in range(3):
+                A = [sum(m0[n, i2] * s0[n, j] for n in range(3)) for i2 in range(3)]
+                expected[i, j] = sum(now[i, i2] * A[i2] for i2 in range(3))
+        worst = max(worst, float(np.abs(goal - np.linalg.solve(b, b0 @ expected)).max()))
+    return [_own("parity: PSM goals", worst, 1e-12, "m, -", f"{samples} samples; law of {SAW}")]
+
+
+def _random_rotation(rng: np.random.Generator) -> Array:
+    R = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    return R if np.linalg.det(R) > 0 else -R
+
+
+EXPERIMENTS: dict[str, Callable[[], list[Claim]]] = {
+    "clutch": clutch,
+    "scale": scale,
+    "alignment": alignment,
+    "operator": operator,
+    "jaw": jaw,
+    "camera": camera_control,
+    "gravity_compensation": gravity_compensation,
+    "platform": platform,
+    "following": following,
+    "parity": parity,
+}
+
+
+def console_claims(names: Sequence[str] = tuple(EXPERIMENTS)) -> list[Claim]:
+    """Claims of all experiments on the console, or of those named."""
+    return [claim for name in names for claim in EXPERIMENTS[name]()]

@@ -1,0 +1,173 @@
+"""The law by which a PSM follows an MTM, the detection of an operator, and the jaw that follows a gripper.
+
+Poses (4, 4) are in the frame that the operator sees: the display for the MTM, the camera for the PSM, both with X to
+the left, Y up, Z away.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from trocar.spatial import Array, inverse
+from trocar.teleoperation.settings import PERIOD, PSMSettings
+
+CAUGHT_UP = math.radians(2.0)  # of the gripper ghost from the gripper: the jaw has caught up after a clutch [rad]
+WITHOUT_GRIPPER = math.radians(45.0)  # jaw angle where the master has no gripper [rad]
+BEYOND = 100.0 * math.pi  # start of a minimum: any angle is below it [rad]
+BOTH = 0.8  # of the sum of both thresholds: that much of gripper and roll together shows an operator
+
+
+@dataclass
+class Origins:
+    """Poses (4, 4) at which following began, and the constant turn A = R_m0' R_s0 (3, 3) between them.
+
+    `base` is the PSM's base at that time, None where it is not observed.
+    """
+
+    master: Array = field(default_factory=lambda: np.eye(4))
+    slave: Array = field(default_factory=lambda: np.eye(4))
+    offset: Array = field(default_factory=lambda: np.eye(3))
+    base: Array | None = None
+
+
+def origins(master: Array, slave: Array, base: Array | None = None) -> Origins:
+    """Origins at measured MTM and set-point PSM poses (4, 4)."""
+    return Origins(master.copy(), slave.copy(), master[:3, :3].T @ slave[:3, :3], None if base is None else base.copy())
+
+
+def psm_goal(
+    master: Array,
+    at: Origins,
+    scale: float,
+    *,
+    translation_locked: bool = False,
+    rotation_locked: bool = False,
+    base: Array | None = None,
+) -> Array:
+    """Pose (4, 4) of the PSM: p_s0 + scale (p_m - p_m0) and R_m A.
+
+    A base of the PSM that has moved since the start takes the goal along: it is multiplied by inv(B) B0 from the left.
+    """
+    goal = at.slave.copy()
+    if not translation_locked:
+        goal[:3, 3] += scale * (master[:3, 3] - at.master[:3, 3])
+    if not rotation_locked:
+        goal[:3, :3] = master[:3, :3] @ at.offset
+    if base is not None and at.base is not None:
+        goal = inverse(base) @ at.base @ goal
+    return goal
+
+
+def psm_twist(twist: Array, settings: PSMSettings, scale: float) -> Array | None:
+    """Twist (6,) that goes along with the goal [m/s, rad/s]; None if no velocity is used."""
+    if not (settings.use_MTM_linear_velocity or settings.use_MTM_angular_velocity):
+        return None
+    sent = np.zeros(6)
+    if settings.use_MTM_linear_velocity:
+        sent[:3] = scale * twist[:3]
+    if settings.use_MTM_angular_velocity:
+        sent[3:] = twist[3:]
+    return sent
+
+
+@dataclass
+class Activity:
+    """Signs of an operator: the ranges of gripper angle and roll since alignment began [rad].
+
+    As on the dVRK a value raises the maximum or else lowers the minimum. The first value raises the maximum only, so a
+    gripper that opens steadily and without noise never counts.
+    """
+
+    active: bool = False
+    roll_min: float = BEYOND
+    roll_max: float = -BEYOND
+    gripper_min: float = BEYOND
+    gripper_max: float = -BEYOND
+
+    def restart(self) -> None:
+        """Forget the ranges."""
+        self.roll_min = self.gripper_min = BEYOND
+        self.roll_max = self.gripper_max = -BEYOND
+
+    def observe(self, roll: float, gripper: float | None, settings: PSMSettings) -> None:
+        """Take a sample of the angle between the y axes of MTM and PSM and of the gripper (None: it has none) [rad]."""
+        gripper_range = 0.0
+        if gripper is not None:
+            if gripper > self.gripper_max:
+                self.gripper_max = gripper
+            elif gripper < self.gripper_min:
+                self.gripper_min = gripper
+            gripper_range = self.gripper_max - self.gripper_min
+        if roll > self.roll_max:
+            self.roll_max = roll
+        elif roll < self.roll_min:
+            self.roll_min = roll
+        roll_range = self.roll_max - self.roll_min
+        thresholds = settings.start_gripper_threshold, settings.start_roll_threshold
+        if (
+            gripper_range >= thresholds[0]
+            or roll_range >= thresholds[1]
+            or gripper_range + roll_range > BOTH * sum(thresholds)
+        ):
+            self.active = True
+
+
+def roll(master: Array, slave: Array) -> float:
+    """Angle between the y axes of two poses (4, 4) [rad]."""
+    return math.acos(min(1.0, max(-1.0, float(master[:3, 1] @ slave[:3, 1]))))
+
+
+def turn(A: Array) -> float:
+    """Angle of a rotation (3, 3) [rad]."""
+    # the axis part keeps the digits that the trace loses near 0
+    x, y, z = A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]
+    return math.atan2(math.sqrt(x * x + y * y + z * z), float(A[0, 0] + A[1, 1] + A[2, 2]) - 1.0)
+
+
+@dataclass
+class JawGhost:
+    """A gripper angle that chases the measured one at a limited rate; the jaw follows it.
+
+    Attributes:
+        zero, span: gripper angles [rad]: jaw closed; from closed to open. jaw_min, jaw_max: jaw limits [rad].
+        angle: of the ghost [rad]. caught_up: it has been within 2 deg of the gripper since following began.
+    """
+
+    zero: float
+    span: float
+    jaw_min: float
+    jaw_max: float
+    angle: float = 0.0
+    caught_up: bool = False
+
+    @classmethod
+    def of(cls, settings: PSMSettings, jaw: tuple[float, float] | None) -> JawGhost:
+        """Ghost for the limits of a jaw [rad]. Default (None): the jaw opens as far as the gripper."""
+        low, high = (0.0, settings.gripper_max) if jaw is None else jaw
+        return cls(settings.gripper_zero, settings.gripper_max - settings.gripper_zero, low, high)
+
+    def start(self, jaw: float) -> None:
+        """Begin where the jaw is [rad]."""
+        self.angle, self.caught_up = self.gripper(jaw), False
+
+    def jaw(self, gripper: float) -> float:
+        """Jaw angle for a gripper angle [rad]."""
+        return (gripper - self.zero) * self.jaw_max / self.span
+
+    def gripper(self, jaw: float) -> float:
+        """Gripper angle for a jaw angle [rad]."""
+        return jaw * self.span / self.jaw_max + self.zero
+
+    def follow(self, gripper: float, settings: PSMSettings, period: float = PERIOD) -> float:
+        """Jaw angle one period later [rad]; a negative one presses the fingers together, down to the jaw's limit."""
+        error = abs(gripper - self.angle)
+        self.caught_up = self.caught_up or error < CAUGHT_UP
+        rate = settings.jaw_rate if self.caught_up else settings.jaw_rate_after_clutch
+        self.angle += math.copysign(min(error, rate * period), gripper - self.angle)
+        goal = self.jaw(self.angle)
+        if goal < self.jaw_min:
+            goal, self.angle = self.jaw_min, self.gripper(self.jaw_min)
+        return goal

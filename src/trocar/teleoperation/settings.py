@@ -1,0 +1,126 @@
+"""Settings of teleoperation components under the names of the dVRK's `configure_parameter`.
+
+Source of the defaults: sawIntuitiveResearchKit 2.4 (teleop_PSM_configuration, teleop_ECM_configuration).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+from trocar.errors import TrocarError, check_known
+
+PERIOD = 1e-3  # of a teleoperation component [s]
+DEGREE = math.pi / 180.0
+
+
+class _Configured:
+    """Settings that can be made from the mapping of a configuration file."""
+
+    @classmethod
+    def configured(cls, given: Mapping[str, Any]) -> Self:
+        """Settings from `configure_parameter`; fields that it leaves out keep their defaults."""
+        values = dict(given)
+        scaling = values.pop("gripper_scaling", None)
+        if scaling is not None:
+            if not isinstance(scaling, Mapping) or set(scaling) != {"zero", "max"}:
+                raise TrocarError(f"gripper_scaling needs the two angles zero and max [rad], got {scaling!r}")
+            values |= {f"gripper_{key}": value for key, value in scaling.items()}
+        check_known(f"field of {cls.__name__}:", [f.name for f in fields(cls)], *values)  # type: ignore[arg-type]
+        return cls(**values)
+
+    def __post_init__(self) -> None:
+        for each in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, each.name)
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if each.type == "bool" and not isinstance(value, bool):
+                raise TrocarError(f"{each.name} must be true or false, got {value!r}")
+            if each.type == "float" and not (number and math.isfinite(value)):
+                raise TrocarError(f"{each.name} must be a finite number, got {value!r}")
+
+    def _check(self, positive: tuple[str, ...], not_negative: tuple[str, ...] = ()) -> None:
+        for name in positive:
+            if getattr(self, name) <= 0.0:
+                raise TrocarError(f"{name} must be positive, got {getattr(self, name):g}")
+        for name in not_negative:
+            if getattr(self, name) < 0.0:
+                raise TrocarError(f"{name} must not be negative, got {getattr(self, name):g}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PSMSettings(_Configured):
+    """Settings of an MTM that drives a PSM.
+
+    Attributes:
+        scale: PSM translation per MTM translation, at most 1.
+        align_MTM: turn the MTM to the PSM's orientation before following. MTM_is_haptic: the MTM has motors;
+            one without is sent no motion commands, so the operator's hand aligns it.
+        rotation_locked, translation_locked: the PSM keeps its orientation, position.
+        start_orientation_tolerance: largest angle between MTM and PSM at the start of following [rad].
+        start_gripper_threshold, start_roll_threshold: motion of the gripper, of the handle about the PSM's y axis
+            that shows an operator [rad].
+        orientation_tolerance_after_clutch: [rad]; the dVRK reads it and uses it nowhere, and so does this.
+        jaw_rate: fastest rate of the gripper angle that the jaw follows [rad/s].
+        jaw_rate_after_clutch: the same until the jaw has caught up with the gripper [rad/s].
+        gripper_zero, gripper_max: gripper angles of the closed and the fully open jaw [rad] (`gripper_scaling`).
+        use_MTM_linear_velocity, use_MTM_angular_velocity: send the MTM's velocity along with the goal.
+        ignore_jaw: leave the jaw alone.
+    """
+
+    scale: float = 0.2
+    align_MTM: bool = True
+    MTM_is_haptic: bool = True
+    rotation_locked: bool = False
+    translation_locked: bool = False
+    start_orientation_tolerance: float = 5.0 * DEGREE
+    start_gripper_threshold: float = 40.0 * DEGREE
+    start_roll_threshold: float = 4.0 * DEGREE
+    orientation_tolerance_after_clutch: float = 2.0 * DEGREE
+    jaw_rate: float = 4.0 * math.pi
+    jaw_rate_after_clutch: float = 0.2 * math.pi
+    gripper_zero: float = 0.0
+    gripper_max: float = 60.0 * DEGREE
+    use_MTM_linear_velocity: bool = True
+    use_MTM_angular_velocity: bool = False
+    ignore_jaw: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check(
+            ("scale", "jaw_rate", "jaw_rate_after_clutch"),
+            ("start_orientation_tolerance", "start_gripper_threshold", "start_roll_threshold"),
+        )
+        if self.scale > 1.0:
+            raise TrocarError(f"scale must be at most 1, got {self.scale:g}")
+        if self.gripper_max <= self.gripper_zero:
+            raise TrocarError(
+                f"gripper_max must exceed gripper_zero, got {self.gripper_max:g} and {self.gripper_zero:g}"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ECMSettings(_Configured):
+    """Settings of two MTMs that drive the ECM.
+
+    Attributes:
+        scale: insertion per change of the MTMs' distance from the eyes, at most 1. The turns are not scaled.
+        camera_roll_offset: of the camera against the endoscope [rad].
+        MTM_is_haptic: the MTMs have motors: forces keep them apart, their orientation is locked.
+        check_MTMs_workspace: refuse to start while a grip is outside the box before the eyes.
+        haptic_feedback_ratio: scales the forces, 0 to 1.
+    """
+
+    scale: float = 0.2
+    camera_roll_offset: float = 0.0
+    MTM_is_haptic: bool = True
+    check_MTMs_workspace: bool = True
+    haptic_feedback_ratio: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check(("scale",), ("haptic_feedback_ratio",))
+        for name in ("scale", "haptic_feedback_ratio"):
+            if getattr(self, name) > 1.0:
+                raise TrocarError(f"{name} must be at most 1, got {getattr(self, name):g}")

@@ -1,0 +1,158 @@
+"""Processor time of teleoperation: two pairs and the console, camera control, and inverse kinematics of one pose."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from trocar.crtk import Robot
+from trocar.crtk.controller.constants import FREQUENCY
+from trocar.crtk.messages import Joy
+from trocar.errors import TrocarError
+from trocar.mechanics import Mechanism, load_mechanism
+from trocar.spatial import Array
+from trocar.teleoperation.console_rig import AT_ONCE, whole_robot
+from trocar.teleoperation.settings import PSMSettings
+from trocar.teleoperation.wiring import Teleoperation
+
+MOST_WAIT = 5.0  # for masters to be aligned [s]
+PUSH = 1.0  # of a hand that moves a master to and fro [N]
+
+
+class Stopwatch:
+    """Processor time spent in functions that it has wrapped [s]."""
+
+    def __init__(self) -> None:
+        self.spent = 0.0
+
+    def wrapped(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*arguments: Any) -> Any:
+            begun = time.thread_time()
+            try:
+                return function(*arguments)
+            finally:
+                self.spent += time.thread_time() - begun
+
+        return timed
+
+
+class TimedTeleoperation(Teleoperation):
+    """Teleoperation that measures its own processor time."""
+
+    def __init__(self, robot: Robot, settings: PSMSettings) -> None:
+        self.watch = Stopwatch()
+        super().__init__(robot, settings)
+
+    def step(self, t: float) -> None:
+        begun = time.thread_time()
+        super().step(t)
+        self.watch.spent += time.thread_time() - begun
+
+
+def teleop_figures(
+    rounds: int = 3, seconds: float = 1.0, progress: Callable[[float], None] | None = None
+) -> dict[str, float]:
+    """Processor microseconds per simulated millisecond of a whole dVRK under teleoperation, and real-time factors.
+
+    Two pairs follow masters that hands push to and fro, then both masters carry the ECM, each for `seconds` per round.
+    Parts: teleoperation (samples, states, laws, commands), arms (controllers of six arms with inverse kinematics and
+    gravity compensation), engine (sensors, PID, MuJoCo, bus). `mj_step` is MuJoCo's step alone in the same run, a
+    yardstick for the machine and its other work. Medians over the rounds.
+    """
+    if rounds < 1 or not (math.isfinite(seconds) and seconds >= 0.01):
+        raise TrocarError(f"rounds must be 1 or more and seconds 0.01 or more, got {rounds} and {seconds}")
+    found: dict[str, list[float]] = {}
+    for i in range(rounds):
+        for name, value in (_round(seconds) | _inverse_kinematics()).items():
+            found.setdefault(name, []).append(value)
+        if progress is not None:
+            progress((i + 1) / rounds)
+    return {f"teleop_{name}": float(np.median(values)) for name, values in found.items()}
+
+
+def _round(seconds: float) -> dict[str, float]:
+    robot = whole_robot()
+    teleoperation = TimedTeleoperation(robot, AT_ONCE)
+    parts = {"teleoperation": teleoperation.watch, "arms": Stopwatch()}
+    for controller in robot.controllers.values():
+        controller.update = parts["arms"].wrapped(controller.update)  # type: ignore[method-assign]
+    found = _spent(robot, parts, seconds, "holding")
+    robot.every(0.01, lambda t: _push(robot, t))
+    robot.console().teleop_start()
+    robot.bus.publish("console/emulate_operator_present", Joy(buttons=(Joy.PRESSED,)))
+    pairs = [teleoperation.pairs[name] for name in ("MTMR_PSM1", "MTML_PSM2")]
+    _until(robot, lambda: all(pair.state.following for pair in pairs))
+    found |= _spent(robot, parts, seconds, "two_pairs") | {"mj_step_us_per_ms": _bare_step(robot, seconds)}
+    robot.bus.publish("console/emulate_camera", Joy(buttons=(Joy.PRESSED,)))
+    camera = teleoperation.camera
+    assert camera is not None
+    _until(robot, lambda: camera.state.following)
+    return found | _spent(robot, parts, seconds, "camera")
+
+
+def _bare_step(robot: Robot, seconds: float) -> float:
+    """Microseconds per millisecond of MuJoCo's step alone, from the state of the robot."""
+    model, data = robot.scene.model, mujoco.MjData(robot.scene.model)
+    mujoco.mj_copyData(data, model, robot.scene.data)
+    count = max(1, round(0.2 * seconds * FREQUENCY))  # as far as free arms stay near it
+    begun = time.thread_time()
+    for _ in range(count):
+        mujoco.mj_step(model, data)
+    return 1e6 * (time.thread_time() - begun) / count * FREQUENCY / 1e3
+
+
+def _push(robot: Robot, t: float) -> None:
+    for name in ("MTML", "MTMR"):
+        robot.scene.arms[name].apply_wrench([PUSH * math.sin(6.0 * t), 0.0, PUSH * math.cos(6.0 * t), 0.0, 0.0, 0.0])
+
+
+def _until(robot: Robot, condition: Callable[[], bool]) -> None:
+    for _ in range(round(MOST_WAIT * 1500)):
+        if condition():
+            return
+        robot.step()
+    raise TrocarError(f"teleoperation did not start within {MOST_WAIT:g} s")
+
+
+def _spent(robot: Robot, parts: dict[str, Stopwatch], seconds: float, state: str) -> dict[str, float]:
+    """Microseconds per millisecond, as a whole and by part, and the real-time factor."""
+    before = {part: watch.spent for part, watch in parts.items()}
+    begun = time.thread_time()
+    robot.run(seconds)
+    per_ms = 1e3 / seconds  # from seconds of processor time for `seconds` to us per ms
+    whole = (time.thread_time() - begun) * per_ms
+    share = {part: (watch.spent - before[part]) * per_ms for part, watch in parts.items()}
+    share["engine"] = whole - sum(share.values())
+    found = {f"{state}_us_per_ms": whole} | {f"{state}_{part}_us_per_ms": us for part, us in share.items()}
+    return found | {f"{state}_real_time_factor": 1e3 / whole}
+
+
+def _inverse_kinematics(count: int = 200) -> dict[str, float]:
+    """Microseconds of one pose: PSM, MTM with a search over the platform's angle, MTM at a given angle."""
+    psm, master = load_mechanism("PSM"), load_mechanism("MTMR")
+    q_psm, T_psm = _poses(psm, count)
+    q, T = _poses(master, count)
+    return {
+        "psm_ik_us": _each(lambda k: psm.inverse_kinematics(T_psm[k], q_psm[k]), count),
+        "mtmr_ik_us": _each(lambda k: master.inverse_kinematics(T[k], q[k]), count // 10),
+        "mtmr_ik_at_platform_us": _each(lambda k: master.inverse_kinematics_at_platform(T[k], q[k, 3], q[k]), count),
+    }
+
+
+def _poses(mech: Mechanism, count: int) -> tuple[Array, Array]:
+    """Joints (count, n) in the middle of the limits, and their tip poses."""
+    low, high = mech.arm.lower, mech.arm.upper
+    q = np.random.default_rng(0).uniform(0.7 * low + 0.3 * high, 0.3 * low + 0.7 * high, (count, mech.n))
+    return q, mech.forward_kinematics(q)
+
+
+def _each(call: Callable[[int], Array], count: int) -> float:
+    begun = time.thread_time()
+    for k in range(count):
+        call(k)
+    return 1e6 * (time.thread_time() - begun) / count

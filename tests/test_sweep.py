@@ -1,0 +1,726 @@
+"""Sweeps: the same rows from every executor, after every interruption; refusals that change nothing."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.dataset
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import trocar as tr
+from tools import killed_sweeps
+from trocar import batch, files
+from trocar.cli import app
+from trocar.errors import TrocarError
+from trocar.identification import covariance
+from trocar.sweep import Results, as_table, grid, load_study, overview, read_table
+from trocar.sweep.drawn import DrawnArms
+from trocar.sweep.folder import partitions, read_manifest
+from trocar.sweep.run import LONGEST, SHORTEST, Pace, Pending
+from trocar.sweep.studies import bootstrap as bootstrap_study
+from trocar.sweep.studies import gravity as gravity_study
+from trocar.sweep.study import STUDIES
+
+TABLE = {"x": list(range(40))}
+
+
+def drawn(x: int, seed: int) -> dict[str, Any]:
+    """A function with a row that fails."""
+    if x == 17:
+        raise ValueError("seventeen")
+    return {"y": x * x, "z": float(np.random.default_rng(seed).normal()), "v": np.array([x, 0.5])}
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def workers() -> list[str]:
+    """Command lines of worker processes of sweeps whose parent is this process."""
+    found = subprocess.run(["ps", "-o", "args=", "--ppid", str(os.getpid())], capture_output=True, text=True).stdout
+    return [line for line in found.splitlines() if "trocar.sweep.executors.worker" in line]
+
+
+# Rows
+
+
+@pytest.fixture(scope="module")
+def serial(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return tr.sweep(drawn, TABLE, tmp_path_factory.mktemp("sweep") / "serial")
+
+
+def test_rows_hold_parameters_results_and_errors(serial: Results) -> None:
+    assert serial.columns == ("row", "x", "seed", "y", "z", "v", "error")
+    assert serial.outcomes == ("y", "z", "v")
+    assert serial.errors == [(17, "ValueError: seventeen")]
+    rows = serial.table().to_pylist()
+    assert [row["row"] for row in rows] == list(range(40))
+    assert rows[17]["y"] is None
+    x = np.delete(np.arange(40), 17)
+    np.testing.assert_array_equal(serial["y"], x**2)
+    np.testing.assert_array_equal(serial["v"], np.column_stack([x, np.full(39, 0.5)]))
+    assert len(set(serial["seed"])) == 39
+
+
+def test_processes_give_the_same_rows_and_leave_none_of_themselves(serial: Results, tmp_path: Path) -> None:
+    found = tr.sweep(drawn, TABLE, tmp_path / "out", executor="processes", workers=2)
+    assert found.table().equals(serial.table())
+    assert workers() == []
+
+
+def test_functions_of_scripts_and_lambdas_can_be_sent_to_processes(tmp_path: Path) -> None:
+    factor = 3
+    found = tr.sweep(lambda x: {"y": factor * x}, {"x": [1, 2]}, tmp_path / "out", executor="processes", workers=1)
+    assert list(found["y"]) == [3, 6]
+
+
+def test_another_seed_gives_other_seeds_and_a_column_of_seeds_is_kept(serial: Results, tmp_path: Path) -> None:
+    other = tr.sweep(drawn, {"x": [1, 2]}, tmp_path / "a", seed=1)
+    assert not set(other["seed"]) & set(serial["seed"])
+    assert list(tr.sweep(drawn, {"x": [1], "seed": [5]}, tmp_path / "b")["seed"]) == [5]
+
+
+def test_results_are_read_by_pandas_pyarrow_and_in_batches(serial: Results) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.read_parquet(serial.folder / "rows")
+    assert list(frame["row"]) == list(range(40))
+    assert frame.equals(serial.pandas())
+    assert pa.dataset.dataset(serial.folder / "rows").count_rows() == 40
+    sizes = [len(batch) for batch in serial.batches(["y"], rows=7)]
+    assert sum(sizes) == 40
+    assert max(sizes) <= 7
+
+
+def test_partitions_of_failed_rows_and_of_whole_numbers_get_the_common_schema(tmp_path: Path) -> None:
+    def late(x: int) -> dict[str, Any]:
+        if x < 20:
+            raise ValueError("too early")
+        return {"y": x if x < 30 else x + 0.5}
+
+    found = tr.sweep(late, TABLE, tmp_path / "out")
+    assert len(partitions(tmp_path / "out")) > 1
+    schemas = {str(pq.read_schema(path).remove_metadata()) for _, path in partitions(tmp_path / "out")}
+    assert len(schemas) == 1
+    assert pa.dataset.dataset(tmp_path / "out" / "rows").to_table()["y"].to_pylist()[-1] == 39.5
+    assert len(found.errors) == 20
+
+
+def test_batches_begin_at_fixed_rows_and_a_failing_one_is_run_row_by_row(tmp_path: Path) -> None:
+    def columns(x: np.ndarray, seed: np.ndarray) -> dict[str, Any]:
+        if (x == 13).any():
+            raise ValueError("thirteen")
+        return {"first": np.full(len(x), x[0]), "count": np.full(len(x), len(x)), "pair": np.stack([x, -x], 1)}
+
+    found = tr.sweep(columns, {"x": np.arange(30)}, tmp_path / "out", batch=4)
+    assert found.errors == [(13, "ValueError: thirteen")]
+    x = found["x"]
+    failing = x // 4 == 3
+    np.testing.assert_array_equal(found["first"], np.where(failing, x, x - x % 4))
+    np.testing.assert_array_equal(found["count"], np.where(failing, 1, np.where(x >= 28, 2, 4)))
+    assert found["pair"].shape == (29, 2)
+
+
+def test_a_study_that_exits_or_returns_nonsense_fails_in_its_row_only(tmp_path: Path) -> None:
+    def odd(x: int) -> Any:
+        if x == 0:
+            sys.exit("bye")
+        return {1: 2} if x == 1 else x if x == 2 else {"y": object()} if x == 3 else {"y": x}
+
+    found = tr.sweep(odd, {"x": list(range(5))}, tmp_path / "out")
+    assert [row for row, _ in found.errors] == [0, 1, 2, 3]
+    assert all(len(text) < 2000 for _, text in found.errors)
+    assert list(found["y"]) == [4]
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda x: {"y": "text" if x else 1.0}, "'y' must have one type"),
+        (lambda x: {"x": 1}, "'x', which is the name of a parameter"),
+        (lambda x: {"error": 1}, "kept for the sweep"),
+    ],
+)
+def test_results_that_cannot_be_a_column_stop_the_sweep(
+    function: Callable[..., Any], words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(TrocarError, match=words):
+        tr.sweep(function, {"x": [0, 1, 0, 1]}, tmp_path / "out")
+
+
+# Tables
+
+
+def test_a_grid_has_all_combinations() -> None:
+    found = grid(a=[1, 2], b=["u", "v"], repeats=2)
+    assert found["a"].tolist() == [1, 1, 1, 1, 2, 2, 2, 2]
+    assert found["b"].tolist() == ["u", "u", "v", "v"] * 2
+
+
+def test_tables_of_every_kind_are_the_same_table(tmp_path: Path) -> None:
+    columns = {"a": [1, 2], "b": [0.5, 1.5], "c": ["x", "é"], "d": [True, False]}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    table = pa.table(columns)
+    pq.write_table(table, tmp_path / "t.parquet")
+    pyarrow.csv.write_csv(table, tmp_path / "t.csv")
+    for given in (columns, rows, table, read_table(tmp_path / "t.parquet"), read_table(tmp_path / "t.csv")):
+        found = as_table(given)
+        assert {name: column.tolist() for name, column in found.items()} == columns
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({}, "no column"),
+        ({"x": []}, "1 to 10,000,000 rows"),
+        ({"x": [1, 2], "y": [1]}, "one length"),
+        ({"x": [[1], [2]]}, "list of numbers"),
+        ({"x": [1, "a"]}, "list of numbers"),
+        ({"x": [None]}, "list of numbers"),
+        ({"x": [2**70]}, "list of numbers"),
+        ({"error": [1]}, "a column of the results"),
+        ({"not a name": [1]}, "named like a Python variable"),
+        ({"x": [1], "mass": [1]}, "does not take: 'mass'"),
+        ({"seed": [1]}, "lacks the parameter x"),
+        ([{"x": 1}, {"y": 1}], "row 1 of the table"),
+        (5, "must be a dictionary of columns"),
+    ],
+)
+def test_a_table_that_does_not_fit_is_one_clear_line_and_no_folder(table: Any, words: str, tmp_path: Path) -> None:
+    with pytest.raises(TrocarError, match=words):
+        tr.sweep(lambda x, seed: {"y": x}, table, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+# Resuming and refusing
+
+
+def interrupted(folder: Path, function: Callable[..., Any] = drawn) -> None:
+    """A sweep that ends after its first partitions."""
+
+    def stop(state: Any) -> None:
+        if state.done > 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tr.sweep(function, TABLE, folder, progress=stop)
+
+
+def test_a_resumed_sweep_computes_the_missing_rows_only(serial: Results, tmp_path: Path) -> None:
+    interrupted(tmp_path / "out")
+    before = content(tmp_path / "out")
+    done = len(Results(tmp_path / "out"))
+    assert 0 < done < 40
+    states: list[Any] = []
+    found = tr.sweep(drawn, TABLE, tmp_path / "out", resume=True, progress=states.append)
+    assert states[0].done > done
+    assert found.table().equals(serial.table())
+    assert before.items() <= content(tmp_path / "out").items()
+
+
+def damaged_partition(folder: Path) -> None:
+    path = partitions(folder)[0][1]
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def other_version(folder: Path) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"trocar": "0.0.9"}))
+
+
+def foreign_partition(folder: Path) -> None:
+    (_, path), *_ = partitions(folder)
+    pq.write_table(pq.read_table(path).replace_schema_metadata({b"trocar.sweep": b"other"}), path)
+
+
+def overlapping_partition(folder: Path) -> None:
+    (folder / "rows" / "part-000000000-000000003.parquet").write_bytes(partitions(folder)[0][1].read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (damaged_partition, "damaged or half written"),
+        (other_version, "another version of trocar: 0.0.9, not"),
+        (foreign_partition, "of another sweep"),
+        (overlapping_partition, "overlaps another"),
+        (lambda folder: (folder / "manifest.json").unlink(), "has no manifest.json"),
+        (lambda folder: (folder / "manifest.json").write_text("{"), "not valid JSON"),
+        (lambda folder: (folder / "rows" / "notes.txt").write_text("x"), "not a partition"),
+    ],
+)
+def test_a_folder_that_is_not_this_sweep_is_refused_and_left_alone(
+    damage: Callable[[Path], Any], words: str, tmp_path: Path
+) -> None:
+    interrupted(tmp_path / "out")
+    damage(tmp_path / "out")
+    before = content(tmp_path / "out")
+    with pytest.raises(TrocarError, match=words):
+        tr.sweep(drawn, TABLE, tmp_path / "out", resume=True)
+    assert content(tmp_path / "out") == before
+
+
+def other_code(x: int, seed: int) -> dict[str, Any]:
+    return {"y": -x}
+
+
+other_code.__qualname__ = drawn.__qualname__
+
+
+@pytest.mark.parametrize(
+    ("function", "table", "words"),
+    [
+        (drawn, {"x": list(range(1, 41))}, "other values"),
+        (drawn, {"x": list(range(41))}, "another number of rows: 40, not 41"),
+        (other_code, TABLE, "code of the study has changed"),
+        (lambda x, seed: {"y": x}, TABLE, "another study"),
+    ],
+)
+def test_another_table_or_study_is_refused(
+    function: Callable[..., Any], table: Any, words: str, tmp_path: Path
+) -> None:
+    interrupted(tmp_path / "out")
+    before = content(tmp_path / "out")
+    with pytest.raises(TrocarError, match=words):
+        tr.sweep(function, table, tmp_path / "out", resume=True)
+    assert content(tmp_path / "out") == before
+
+
+def test_a_sweep_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    interrupted(tmp_path / "out")
+    with pytest.raises(TrocarError, match=r"holds this sweep already, \d+ of 40 rows are done; add --resume"):
+        tr.sweep(drawn, TABLE, tmp_path / "out")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.txt").write_text("mine")
+    with pytest.raises(TrocarError, match="not empty and holds no sweep"):
+        tr.sweep(drawn, TABLE, tmp_path / "other")
+    with pytest.raises(TrocarError, match="does not exist"):
+        tr.sweep(drawn, TABLE, tmp_path / "none", resume=True)
+    assert not (tmp_path / "none").exists()
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(TrocarError, match="is a file"):
+        tr.sweep(drawn, TABLE, tmp_path / "file")
+
+
+def test_two_runs_cannot_write_into_one_folder(tmp_path: Path) -> None:
+    def again(state: Any) -> None:
+        with pytest.raises(TrocarError, match="another run is writing"):
+            tr.sweep(drawn, TABLE, tmp_path / "out", resume=True)
+
+    tr.sweep(drawn, TABLE, tmp_path / "out", progress=again)
+
+
+def test_a_full_disk_stops_the_sweep_which_resumes_when_there_is_room(
+    serial: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = 0
+
+    def full(*given: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count > 3:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return open(*given)
+
+    monkeypatch.setattr(files, "open", full, raising=False)
+    with pytest.raises(OSError, match="No space left on device"):
+        tr.sweep(drawn, TABLE, tmp_path / "out")
+    monkeypatch.undo()
+    assert 0 < len(Results(tmp_path / "out")) < 40
+    assert tr.sweep(drawn, TABLE, tmp_path / "out", resume=True).table().equals(serial.table())
+
+
+def test_a_missing_package_is_named_with_its_pip_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(TrocarError, match=r'need ray, which is not installed: pip install "trocar\[sweep\]"'):
+        tr.sweep(drawn, TABLE, tmp_path / "out", executor="ray")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"executor": "threads"}, "executor 'threads' is unknown"),
+        ({"workers": 0, "executor": "processes"}, "from 1 to 4096"),
+        ({"workers": 2}, "serial executor has one worker"),
+        ({"address": "127.0.0.1:1"}, "use executor='ray'"),
+        ({"retries": -1}, "retries must be"),
+        ({"seed": -1}, "seed must be"),
+        ({"batch": 0}, "BATCH of"),
+    ],
+)
+def test_wrong_options_are_one_clear_line(options: dict[str, Any], words: str, tmp_path: Path) -> None:
+    with pytest.raises(TrocarError, match=words):
+        tr.sweep(drawn, TABLE, tmp_path / "out", **options)
+
+
+# Chunks
+
+
+def test_chunks_take_at_least_half_a_second_and_at_most_ten() -> None:
+    for seconds in (1e-6, 1e-3, 0.1, 3.0):
+        pace = Pace(2, 1)
+        for _ in range(20):
+            pace.see(1, seconds)
+            rows = pace.rows(10**9)
+        assert rows == 20_000 if seconds == 1e-6 else SHORTEST <= rows * seconds < LONGEST + seconds
+        assert pace.rows(3) * seconds >= min(SHORTEST, 20_000 * seconds)
+
+
+def test_pending_rows_come_once_each_and_at_multiples_of_the_batch() -> None:
+    pending = Pending({"x": np.arange(50)}, [(0, 20), (28, 50)], 4)
+    chunks = []
+    while pending:
+        chunks.append(pending.next(6))
+    assert all(chunk.start % 4 == 0 for chunk in chunks)
+    assert np.concatenate([c.columns["x"] for c in chunks]).tolist() == [*range(20), *range(28, 50)]
+
+
+# Dead workers and dead sweeps
+
+DEADLY = '''"""One row raises, one ends its process."""
+import os, signal
+import numpy as np
+
+def table(rows, seed):
+    return {"x": np.arange(rows)}
+
+def run(x, seed):
+    if x == 3:
+        raise ValueError("three")
+    if x == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"y": float(np.random.default_rng(seed).normal())}
+'''
+
+
+def deadly(folder: Path) -> Path:
+    (folder / "deadly.py").write_text(DEADLY)
+    return folder / "deadly.py"
+
+
+def check_deadly(found: Results, words: str) -> None:
+    assert [row for row, _ in found.errors] == [3, 5]
+    assert found.errors[0][1] == "ValueError: three"
+    assert words in found.errors[1][1]
+    assert len(found["y"]) == 38
+
+
+def test_a_row_that_kills_its_worker_is_an_error_and_the_others_are_not_lost(tmp_path: Path) -> None:
+    found = tr.sweep(deadly(tmp_path), None, tmp_path / "out", rows=40, executor="processes", workers=1, retries=1)
+    check_deadly(found, "lost: worker process was ended by SIGKILL, in 2 attempts")
+
+
+# As long as a simulation and without its work: `python -m tools.killed_sweeps` does this with real ones.
+SLOW = '''"""Random numbers, slowly."""
+import time
+import numpy as np
+
+def table(rows, seed):
+    return {"x": np.linspace(0.0, 1.0, rows)}
+
+def run(x, seed):
+    time.sleep(0.01)
+    return {"y": x + np.random.default_rng(seed).normal(size=3)}
+'''
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a study, and its rows as a sweep that is left alone gives them."""
+    place = tmp_path_factory.mktemp("slow")
+    (place / "slow.py").write_text(SLOW)
+    (place / "quick.py").write_text(SLOW.replace("time.sleep(0.01)", "pass"))
+    tr.sweep(place / "quick.py", None, place / "whole", rows=300)
+    return place
+
+
+def check_same(folder: Path, whole: Path) -> None:
+    assert Results(folder).table().equals(Results(whole).table())
+
+
+def test_a_sweep_that_is_killed_three_times_has_the_rows_of_one_that_is_not(slow: Path) -> None:
+    options, study, folder = ("--executor", "processes", "-j", "1"), slow / "slow.py", slow / "killed"
+    done = killed_sweeps.killed(study, folder, 300, 3, *options, environment={})
+    assert done[0] < done[1] < done[2] < 300
+    tr.sweep(study, None, folder, rows=300, resume=True)
+    check_same(folder, slow / "whole")
+    assert not list(folder.rglob("*.tmp"))
+
+
+def test_workers_end_with_a_sweep_that_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(
+        "import os, time\n"
+        "def run(x):\n"
+        f"    open('{tmp_path}/' + str(os.getpid()), 'w').close()\n"
+        "    time.sleep(60)\n"
+        "    return {'y': x}\n"
+        "def table(rows, seed):\n"
+        "    return {'x': list(range(rows))}\n"
+    )
+    process = killed_sweeps.start(tmp_path / "slow.py", tmp_path / "out", 4, "-j", "1", environment={})
+    while not (pids := [int(path.name) for path in tmp_path.iterdir() if path.name.isdigit()]):
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    for _ in range(500):
+        if not Path(f"/proc/{pids[0]}").exists():
+            break
+        time.sleep(0.02)
+    assert not Path(f"/proc/{pids[0]}").exists()
+
+
+# Ray
+
+
+@pytest.mark.xdist_group("ray")
+def test_ray_on_two_nodes_survives_a_dead_worker_a_lost_node_and_a_killed_sweep(slow: Path, tmp_path: Path) -> None:
+    with killed_sweeps.two_nodes() as (address, environment, lose):
+        listening = subprocess.run(["ss", "-ltnp"], capture_output=True, text=True).stdout.splitlines()
+        ours = [line.split()[3] for line in listening if "raylet" in line or "gcs_server" in line]
+        assert len(ours) >= 3
+        assert all("127.0.0.1" in place for place in ours)
+        options, study, folder = ("--executor", "ray", "--address", address), slow / "slow.py", slow / "ray"
+        home = environment | {"HOME": str(tmp_path / "home")}
+        killed_sweeps.killed(study, folder, 300, 1, *options, environment=home)
+        process = killed_sweeps.start(study, folder, 300, *options, environment=home)
+        killed_sweeps.wait_for_rows(folder, 0, process)
+        lose()
+        killed_sweeps.finish(process)
+        killed_sweeps.finish(killed_sweeps.start(deadly(tmp_path), tmp_path / "out", 40, *options, environment=home))
+    check_same(folder, slow / "whole")
+    check_deadly(Results(tmp_path / "out"), "in 3 attempts")
+    assert not (tmp_path / "home" / ".ray").exists()
+
+
+# Commands and studies
+
+
+def invoke(*command: object) -> Any:
+    return CliRunner().invoke(app, ["sweep", *map(str, command)])
+
+
+def test_a_study_of_a_file_is_run_shown_and_reported(tmp_path: Path) -> None:
+    study = tmp_path / "own.py"
+    study.write_text(
+        '"""A title."""\n'
+        "def table(rows, seed):\n    return {'x': [float(k) for k in range(rows)]}\n"
+        "def run(x):\n    return {'y': x * x}\n"
+        "def findings(results):\n    return [('largest', results['y'].max())]\n"
+    )
+    done = invoke(study, "-o", tmp_path / "out", "-n", 5, "--executor", "serial")
+    assert done.exit_code == 0, done.output
+    assert "largest: 16.0" in done.stdout
+    assert (tmp_path / "out" / "figure-1.png").stat().st_size > 1000
+    shown = invoke("--show", tmp_path / "out")
+    assert shown.exit_code == 0, shown.output
+    assert "own: 5 of 5 rows, 0 failed" in shown.stdout
+    assert "largest" not in shown.stdout  # the file that a manifest names is not executed
+    named = invoke(study, "--show", tmp_path / "out", "--report")
+    assert "largest: 16.0" in named.stdout
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "A title." in page
+    assert "5 of 5 rows" in page
+
+
+def test_a_table_of_a_file_takes_the_place_of_the_studys(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("push\n0.1\n0.2\n")
+    study = killed_sweeps.write_study(tmp_path, steps=2)
+    done = invoke(study, "-o", tmp_path / "out", "--table", tmp_path / "t.csv", "--executor", "serial")
+    assert done.exit_code == 0, done.output
+    assert list(Results(tmp_path / "out")["push"]) == [0.1, 0.2]
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["monte_carol", "-o", "out"], "'monte_carol' is unknown. Did you mean 'monte_carlo'"),
+        (["none.py", "-o", "out"], "none.py cannot be read"),
+        (["monte_carlo"], "name a folder"),
+        (["monte_carlo", "-o", "out", "--table", "none.csv"], "none.csv does not exist"),
+        (["monte_carlo", "-o", "out", "-n", "5", "--table", "x.csv"], "--rows is of the study's own table"),
+        (["monte_carlo", "-o", "out", "-n", "0"], "rows must be"),
+        (["--show", "none"], "none does not exist"),
+        (["--show", "none", "-o", "out"], "only STUDY and --report go with it"),
+        (["monte_carlo", "-o", "out", "--executor", "ray", "--address", "nowhere"], "no Ray cluster at nowhere"),
+    ],
+)
+def test_bad_commands_are_one_line_and_status_2(
+    command: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = invoke(*command)
+    assert done.exit_code == 2, done.output
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert words in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x = ", "raised SyntaxError"),
+        ("import sys; sys.exit(3)", "raised SystemExit: 3"),
+        ("x = 1", "has no function run"),
+        ("def run(x): return {}", "has no function table"),
+        ("BATCH = 'many'\ndef run(x): return {}", "BATCH of"),
+        ("def run(x): return {}\ndef table(rows, seed): return 1 / 0", "ZeroDivisionError"),
+    ],
+)
+def test_a_study_file_with_a_mistake_is_one_line(text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(text)
+    done = invoke(tmp_path / "own.py", "-o", tmp_path / "out")
+    assert done.exit_code == 2, done.output
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_sweep_in_which_every_row_fails_has_status_1(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("def run(x): raise ValueError('no')\ndef table(rows, seed): return {'x': [1, 2]}")
+    done = invoke(tmp_path / "own.py", "-o", tmp_path / "out", "--executor", "serial")
+    assert done.exit_code == 1
+    assert "row 0 failed: ValueError: no" in done.stdout
+
+
+def test_a_manifest_names_version_study_and_table(serial: Results) -> None:
+    manifest = read_manifest(serial.folder)
+    assert (manifest.trocar, manifest.study, manifest.rows) == (tr.__version__, "drawn", 40)
+    assert manifest.parameters == ("x", "seed")
+    assert len(manifest.table) == len(manifest.source) == 64
+
+
+def test_studies_that_ship_are_listed() -> None:
+    said = invoke().stdout
+    for name in STUDIES:
+        assert name in said
+        assert load_study(name).title
+
+
+def study_results(name: str, table: Any, folder: Path) -> Results:
+    found = tr.sweep(load_study(name), table, folder)
+    assert found.errors == []
+    return found
+
+
+def show(found: Results, count: int = 1) -> list[str]:
+    """The study's findings, after a check that it draws its figures."""
+    study = overview.study_of(found)
+    figures = overview.figures(found, study)
+    assert len(figures) == count
+    assert all(figure.axes and caption for figure, caption in figures)
+    return [f"{text}: {value}" for text, value in overview.findings(found, study)]
+
+
+def test_monte_carlo_of_no_deviation_is_the_nominal_arm_and_of_more_spreads(tmp_path: Path) -> None:
+    found = study_results(
+        "monte_carlo", {"sigma": [0.0, 0.0] + [1.0] * 6 + [3.0] * 6, "speed": [1.0] * 14}, tmp_path / "a"
+    )
+    rms, sigma = found["tip_rms"], found["sigma"]
+    assert rms[0] == rms[1]
+    assert rms[sigma == 0][0] == pytest.approx(np.median(rms[sigma == 1]), rel=0.1)
+    assert 0 < rms[sigma == 1].std() < rms[sigma == 3].std()
+    assert len(show(found)) == 3
+
+
+def test_drawn_arms_have_the_deviations_of_the_covariance() -> None:
+    mechanism = tr.load_mechanism("PSM", "wang2019_refit")
+    draws = DrawnArms(mechanism)
+    names, C = covariance(mechanism.parameters.path)
+    drawn = np.array([draws.draw(1.0, seed)[0] for seed in range(400)])
+    for name in ("back.m", "yaw.Lzz", "pitch.Fv", "insertion.K"):
+        expected = np.sqrt(C[names.index(name), names.index(name)])
+        assert drawn[:, draws.names.index(name)].std() == pytest.approx(expected, rel=0.12), name
+    again = draws.arms(batch.load(mechanism), draws.values[None])
+    for name in ("mass", "com", "inertia", "Fv", "Im", "K", "dahl_F", "dahl_slope"):
+        nominal = getattr(mechanism.tree, name, None)
+        nominal = getattr(mechanism.tree.drives, name) if nominal is None else nominal
+        np.testing.assert_allclose(again.parameters[name][..., 0], nominal, rtol=1e-12, atol=1e-15)
+
+
+def test_gravity_drifts_where_the_mounting_is_wrong_and_not_where_it_is_right(tmp_path: Path) -> None:
+    table = {
+        "yaw": [0.6, 0.6],
+        "pitch": [0.3, 0.3],
+        "insertion": [0.12, 0.12],
+        "mounting": [-0.8, -0.8],
+        "mounting_error": [0.0, 0.5],
+        "added_mass": [0.0, 0.0],
+        "friction": [1.0, 0.5],
+    }
+    found = study_results("gravity", table, tmp_path / "a")
+    assert list(found["drifts"]) == [False, True]
+    assert show(found)
+    expected = tr.load_mechanism("PSM_Si", mounting=-0.3).gravity_vector
+    np.testing.assert_allclose(gravity_study._gravity(np.array([-0.3]))[:, 0], expected, atol=1e-12)
+
+
+def test_payload_and_force_are_found_with_known_friction_and_worse_with_other(tmp_path: Path) -> None:
+    table = {"day": [0.0] * 4 + [0.4] * 4, "mass": [0.05] * 8, "force": [1.0] * 8}
+    found = study_results("payload", table, tmp_path / "a")
+    mass, force = np.abs(found["mass_estimate"] - 0.05), found["force_error"]
+    assert mass[:4].max() < 1e-3
+    assert force[:4].max() < 0.05
+    assert mass[4:].mean() > 3.0 * mass[:4].mean()
+    assert force[4:].mean() > 3.0 * force[:4].mean()
+    assert len(show(found)) == 2
+
+
+def test_sensitivity_is_zero_without_a_change_and_grows_with_it(tmp_path: Path) -> None:
+    table = {"parameter": ["back.mass"] * 3 + ["pitch.Fc"], "change": [0.0, 0.05, 0.1, 0.1]}
+    found = study_results("sensitivity", table, tmp_path / "a")
+    rms = found["tip_rms"]
+    assert rms[0] < 1e-9
+    assert rms[2] == pytest.approx(2.0 * rms[1], rel=0.3)
+    assert rms[3] > 1e-9
+    names = load_study("sensitivity").table(10**6, 0)
+    assert len(set(names["parameter"])) * 4 == len(names["parameter"])
+
+
+def test_bootstrap_and_analytic_deviations_are_of_one_size(tmp_path: Path) -> None:
+    found = study_results("bootstrap", {"replicate": list(range(8))}, tmp_path / "a")
+    ratio, error = bootstrap_study.ratios(found, "least_squares")
+    assert len(ratio) == len(bootstrap_study.original()[1]["least_squares"].names)
+    assert abs(np.median(ratio) - 1.0) < 2.0 * np.median(error)
+    assert 0.5 < np.median(bootstrap_study.ratios(found, "consistent")[0]) < 1.2
+    assert len(show(found)) == 2
+
+
+def test_an_excitation_row_is_a_motion_within_the_limits(tmp_path: Path) -> None:
+    table = {"arm": ["ECM"], "harmonics": [3], "iterations": [0.02], "frequency": [0.2], "start": [0]}
+    found = study_results("excitation", table, tmp_path / "a")
+    assert found["violation"][0] <= 0
+    assert found["condition_number"][0] > 1
+    assert show(found)
+
+
+def test_a_worker_that_cannot_start_or_load_the_study_ends_the_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own.py").write_text(
+        "import os\nif os.environ.get('OF_THE_PARENT') is None: import nowhere\n"
+        "def run(x): return {}\ndef table(rows, seed): return {'x': [1, 2]}"
+    )
+    monkeypatch.setenv("OF_THE_PARENT", "1")
+    study = load_study(tmp_path / "own.py")
+    monkeypatch.delenv("OF_THE_PARENT")
+    with pytest.raises(TrocarError, match="No module named 'nowhere' when it was loaded"):
+        tr.sweep(study, None, tmp_path / "a", executor="processes", workers=1)
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(TrocarError, match="cannot start: /bin/false ended with exit status 1"):
+        tr.sweep(study, None, tmp_path / "b", executor="processes", workers=1)
+    assert workers() == []

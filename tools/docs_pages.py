@@ -1,0 +1,165 @@
+"""Writes the generated pages of the documentation: `python -m tools.docs_pages [--no-run]`.
+
+docs/generated/commands.md has the help of every command, docs/generated/api/ a page per package with its public names,
+docs/generated/gallery/ a page per example with its output and pictures. Examples run in build/gallery, each in its own
+folder; one that has not changed, with the same version of the package's source, is not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib
+import os
+import pkgutil
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import trocar
+from trocar.files import write_whole
+
+ROOT = Path(__file__).parents[1]
+PAGES, RUNS = ROOT / "docs" / "generated", ROOT / "build" / "gallery"
+PRIVATE = {"cli", "commands", "toml_file", "palette", "experiments", "bench"}  # nothing there to import from scripts
+LONGEST = 600  # of an example [s]
+PICTURES = (".png", ".jpg", ".svg")
+
+
+def packages() -> list[ModuleType]:
+    """The public packages and modules of trocar, `trocar` itself first."""
+    names = sorted(m.name for m in pkgutil.iter_modules(trocar.__path__) if m.name not in PRIVATE | {"__main__"})
+    return [trocar, *(importlib.import_module(f"trocar.{name}") for name in names)]
+
+
+def api_page(module: ModuleType) -> str:
+    """Markdown page of one package: its docstring and every public name.
+
+    The page of `trocar` itself lists names that have a home in a package; they are documented there.
+    """
+    names = getattr(module, "__all__", None)
+    if names is None:
+        body = f".. automodule:: {module.__name__}\n   :members:\n"
+        return f"# {module.__name__}\n\n```{{eval-rst}}\n{body}```\n"
+    homes = {} if module is not trocar else _homes()
+    body, listed = f".. automodule:: {module.__name__}\n   :no-members:\n\n", ""
+    for name in names:
+        found = getattr(module, name)
+        if isinstance(found, ModuleType):
+            body += f".. automodule:: {found.__name__}\n   :members:\n\n"
+        elif name in homes:
+            home = homes[name]
+            summary = (found.__doc__ or "").strip().splitlines()[0] if callable(found) else "constant"
+            listed += f"- [`{name}`]({home}.md): {summary}\n"
+        elif not str(getattr(found, "__module__", "")).startswith("trocar"):  # an alias, a constant
+            text = repr(found)
+            body += f"``{name}``\n   ``{text if len(text) < 400 else text[:400] + ' ...'}``\n\n"
+        elif isinstance(found, type):
+            kind = "autoexception" if issubclass(found, BaseException) else "autoclass"
+            body += f".. {kind}:: {module.__name__}.{name}\n   :members:\n   :inherited-members: {_bases(found)}\n\n"
+        else:
+            body += f".. autofunction:: {module.__name__}.{name}\n\n"
+    return f"# {module.__name__}\n\n{listed}\n```{{eval-rst}}\n{body}```\n"
+
+
+def _homes() -> dict[str, str]:
+    """The package that documents each name which several packages offer."""
+    return {name: module.__name__ for module in packages()[1:] for name in getattr(module, "__all__", ())}
+
+
+def _bases(found: type) -> str:
+    """Base classes whose members are not listed: those of Python, NumPy and other libraries."""
+    foreign = {base.__name__ for base in found.__mro__[1:] if not base.__module__.startswith("trocar")}
+    return ",".join(sorted(foreign)) or "object"
+
+
+def command_page() -> str:
+    """Markdown page with the help of every command, as a terminal of 100 columns shows it."""
+    width = {**os.environ, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
+
+    def shown(*arguments: str) -> str:
+        made = subprocess.run(
+            [sys.executable, "-m", "trocar", *arguments, "--help"],
+            capture_output=True,
+            text=True,
+            env=width,
+            check=True,
+        )
+        return re.sub(r"[ \t]+$", "", made.stdout, flags=re.MULTILINE).strip("\n")
+
+    from typer.main import get_command
+
+    from trocar.cli import app
+
+    commands = sorted(getattr(get_command(app), "commands", {}))
+    parts = ["# Commands\n", f"```text\n{shown()}\n```\n"]
+    parts += [f"## trocar {name}\n\n```text\n{shown(name)}\n```\n" for name in commands]
+    return "\n".join(parts)
+
+
+def gallery(run: bool) -> dict[str, str]:
+    """Pages of the examples by name, and their index; with `run`, output and pictures too."""
+    pages, cards = {}, []
+    for script in sorted((ROOT / "examples").glob("[0-9]*.py")):
+        name, text = script.stem, script.read_text("utf-8")
+        summary = text.split('"""')[1].strip().splitlines()[0]
+        folder = _outputs(script, text) if run else None
+        body = f"# {name[3:].replace('_', ' ').capitalize()}\n\n{summary}\n\n"
+        pictures = sorted(p for p in folder.iterdir() if p.suffix in PICTURES) if folder else []
+        body += "".join(f"![{p.stem}](../output/{name}/{p.name})\n\n" for p in pictures)
+        body += f"```{{literalinclude}} ../../../examples/{script.name}\n:language: python\n```\n"
+        if folder and (printed := (folder / "stdout.txt").read_text("utf-8").strip()):
+            body += f"\nOutput:\n\n```text\n{printed}\n```\n"
+        pages[name] = body
+        card = f"![{name}](../output/{name}/{pictures[0].name})\n\n" if pictures else ""
+        cards.append(f"## [{name[3:].replace('_', ' ').capitalize()}]({name}.md)\n\n{summary}\n\n{card}")
+    toc = "```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n"
+    pages["index"] = "# Gallery of examples\n\n" + "".join(cards) + toc
+    return pages
+
+
+def _outputs(script: Path, text: str) -> Path:
+    """Folder with the output and the pictures of an example; made by running it where it is not there yet."""
+    source = b"".join(p.read_bytes() for p in sorted((ROOT / "src").rglob("*.py")))
+    key = hashlib.sha256(text.encode() + source).hexdigest()
+    folder, kept = RUNS / script.stem, PAGES / "output" / script.stem
+    if not (folder / "key").exists() or (folder / "key").read_text() != key:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        print(f"running {script.name}", flush=True)
+        made = subprocess.run(
+            [sys.executable, script], cwd=folder, capture_output=True, text=True, timeout=LONGEST, check=False
+        )
+        if made.returncode:
+            raise SystemExit(f"{script.name} failed:\n{made.stderr}")
+        write_whole(folder / "stdout.txt", made.stdout.replace(str(folder) + os.sep, ""))
+        write_whole(folder / "key", key)
+    shutil.rmtree(kept, ignore_errors=True)
+    kept.mkdir(parents=True)
+    for made_file in folder.rglob("*"):
+        if made_file.suffix in PICTURES or made_file.name == "stdout.txt":
+            shutil.copy(made_file, kept / made_file.name)
+    return kept
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--no-run", action="store_true", help="show the examples without running them")
+    run = not parser.parse_args().no_run
+    (PAGES / "api").mkdir(parents=True, exist_ok=True)
+    (PAGES / "gallery").mkdir(exist_ok=True)
+    modules = packages()
+    for module in modules:
+        write_whole(PAGES / "api" / f"{module.__name__}.md", api_page(module))
+    listed = "\n".join(module.__name__ for module in modules)
+    write_whole(PAGES / "api" / "index.md", f"# API\n\n```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n")
+    write_whole(PAGES / "commands.md", command_page())
+    for name, text in gallery(run).items():
+        write_whole(PAGES / "gallery" / f"{name}.md", text)
+
+
+if __name__ == "__main__":
+    main()

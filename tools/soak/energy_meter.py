@@ -1,0 +1,74 @@
+"""Work of the motors and energy lost to friction, from what each step leaves in MuJoCo's data."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from trocar.simulation import Scene
+from trocar.spatial import Array
+
+
+class EnergyMeter:
+    """Adds up work and loss of all arms of a scene, many steps at once.
+
+    The rows of dry friction in MuJoCo's constraints have a constant Jacobian: joints and fixed tendons. `disagreement`
+    compares the result with the public `friction_effort` of every arm.
+
+    Args:
+        scene: at a state for which `forward` was called. steps: between two calls of `read`.
+
+    Attributes:
+        work: of all motors [J]. lost: to friction [J]. Both since `reset`.
+    """
+
+    def __init__(self, scene: Scene, steps: int) -> None:
+        model, data, stepped = scene.model, scene.data, tuple(scene.stepped.values())
+        self._scene, self._data = scene, data
+        self._m = m = max(arm.slice.v.stop for arm in stepped)  # objects follow
+        self._dry_rows = slice(data.ne, data.ne + data.nf)
+        self._dry = np.array([_jacobian_row(model, data, row) for row in range(data.ne, data.ne + data.nf)])[:, :m]
+        self._motors = np.zeros((model.nu, m))  # displacement of the motors = motors @ displacement of the links
+        for arm in stepped:
+            self._motors[arm.slice.u, arm.slice.v] = arm.joint_from_motor.T @ arm.D
+        self._remembering = [arm for arm in stepped if arm.forces.hysteresis is not None]
+        ends = np.cumsum([m, model.nu, data.nf, m])
+        self._parts = ends[:-1]
+        self._rows = np.empty((steps, ends[-1]))
+        self._qpos, self._ctrl, self._damper = data.qpos[:m], data.ctrl, data.qfrc_damper[:m]
+        self.reset()
+
+    def reset(self) -> None:
+        """Start from the state that the scene is in."""
+        self.work = self.lost = 0.0
+        self._k, self._before = 0, self._qpos.copy()
+
+    def add(self) -> None:
+        """Take note of the step just taken."""
+        dry = self._data.efc_force[self._dry_rows]
+        row = self._rows[self._k]
+        np.concatenate((self._qpos, self._ctrl, dry, self._damper), out=row)
+        for arm in self._remembering:
+            row[-self._m :][arm.slice.v] += arm.forces.friction(arm.qpos, arm.qvel)
+        self._k += 1
+
+    def read(self) -> None:
+        """Bring `work` and `lost` up to the last step."""
+        qpos, ctrl, dry, damper = np.split(self._rows[: self._k], self._parts, axis=1)
+        moved = np.diff(np.vstack([self._before, qpos]), axis=0)
+        self.work += float(np.sum(ctrl * (moved @ self._motors.T)))
+        self.lost -= float(np.sum(dry * (moved @ self._dry.T)) + np.sum(damper * moved))
+        self._k, self._before = 0, qpos[-1].copy()
+
+    def disagreement(self) -> float:
+        """Largest difference from `friction_effort` of an arm in the last step, before `read` [N m, N]."""
+        _, _, dry, damper = np.split(self._rows[self._k - 1], self._parts)
+        force = dry @ self._dry + damper
+        arms = zip(self._scene.stepped.values(), self._scene.arms.values(), strict=True)
+        return max(float(np.abs(arm.E.T @ force[arm.slice.v] + seen.friction_effort()).max()) for arm, seen in arms)
+
+
+def _jacobian_row(model: mujoco.MjModel, data: mujoco.MjData, row: int) -> Array:
+    found = np.zeros(model.nv)
+    mujoco.mj_mulJacTVec(model, data, found, np.eye(data.nefc)[row])
+    return found

@@ -1,0 +1,78 @@
+"""A soak in pieces: rows of a table, one for each period of simulated time, and the snapshot to go on from."""
+
+from __future__ import annotations
+
+import pickle
+import time
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from trocar.errors import Inaccurate, Unsolved
+from trocar.files import write_whole
+from trocar.simulation import Scene, SimulatedArm
+
+PERIOD, KEPT = 10.0, 30  # simulated time of a row [s], rows between snapshots
+NOT_REPEATED = ("memory_mb", "seconds")  # columns that differ when a period is repeated
+
+
+class Resumable(ABC):
+    """A scene that moves period by period. A subclass sets `scene`, then calls `resume`.
+
+    Attributes:
+        columns: names of the columns of `rows`. shown: labels of those that the report draws.
+        about: one line on what is done.
+    """
+
+    columns: ClassVar[tuple[str, ...]]
+    shown: ClassVar[Mapping[str, str]]
+    about: ClassVar[str]
+    scene: Scene
+
+    def __init__(self, subject: str, path: Path) -> None:
+        self.subject, self.path = subject, path
+        self.rows: list[tuple[float, ...]] = []
+
+    @abstractmethod
+    def period(self, k: int) -> tuple[float, ...]:
+        """Simulate period k; returns its row."""
+
+    @property
+    def hours(self) -> float:
+        """Simulated so far."""
+        return len(self.rows) * PERIOD / 3600
+
+    def resume(self) -> None:
+        """Go back to the last snapshot, if there is one, and check that the period after it comes out again."""
+        if not self.path.exists():
+            return
+        kept: dict[str, Any] = pickle.loads(self.path.read_bytes())
+        self.rows = kept["rows"][:-1]
+        self.scene.restore(kept["before"])
+        again, told = self.period(len(self.rows)), kept["rows"][-1]
+        repeated = [k for k, name in enumerate(self.columns) if name not in NOT_REPEATED]
+        if any(again[k] != told[k] for k in repeated):
+            raise SystemExit(f"{self.subject}: period {len(self.rows)} does not come out again: {again} is not {told}")
+        self.rows.append(told)
+        print(f"{self.subject}: goes on after {self.hours:.2f} h; the last period is the same to the bit", flush=True)
+
+    def run(self, hours: float, seconds: float) -> None:
+        """Go on until so many hours of simulated time, or for so many seconds of real time."""
+        end, began = round(hours * 3600 / PERIOD), time.perf_counter()
+        with warnings.catch_warnings():
+            for kind in (Inaccurate, Unsolved):
+                warnings.simplefilter("error", kind)
+            while len(self.rows) < end and time.perf_counter() - began < seconds:
+                before = self.scene.snapshot()
+                self.rows.append(self.period(len(self.rows)))
+                last = len(self.rows) >= end or time.perf_counter() - began >= seconds
+                if len(self.rows) % KEPT == 0 or last:
+                    write_whole(self.path, pickle.dumps({"rows": self.rows, "before": before}))
+
+
+def mechanical_energy(arm: SimulatedArm) -> float:
+    """Kinetic and potential energy of an arm, by the equations in reduced coordinates [J]."""
+    q, dq, mechanism = arm.q, arm.dq, arm.mechanism
+    return float(mechanism.kinetic_energy(q, dq) + mechanism.potential_energy(q))

@@ -74,7 +74,7 @@ def test_every_topic_and_service_of_the_bus_is_there_with_its_type_and_durabilit
     assert dict(client.topics) == dict(robot.bus.topics)
     assert set(client.services) == set(robot.bus.services)
     assert client.services["PSM1/inverse_kinematics"] == "crtk_msgs/QueryInverseKinematics"
-    assert client.devices == {"PSM1": "PSM"}
+    assert client.devices == robot.devices
 
 
 def test_endpoints_have_the_names_types_and_hashes_of_ros_2(participant):
@@ -255,7 +255,7 @@ def test_the_bench_finds_commands_again_in_the_states_of_the_robot_and_of_the_ec
 def test_a_domain_without_a_robot_is_said():
     ran = CliRunner().invoke(app, ["crtk-check", "--ros2", "--domain", "99"])
     assert ran.exit_code == 2
-    assert "no arm was found in domain 99 on lo" in ran.stderr
+    assert "no device was found in domain 99 on lo" in ran.stderr
 
 
 def test_sockets_hear_this_machine_only_by_default(participant):

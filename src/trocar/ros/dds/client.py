@@ -37,8 +37,19 @@ PATIENCE = 10.0  # for the answer of a service [s]
 WATCHED = 0.1  # between two looks whether the client was closed [s]
 REST = 0.001  # between two looks at a condition [s]
 
-# Kinds of arms by a topic that only they have.
-KINDS = {"jaw/measured_js": "PSM", "gripper/measured_js": "MTM", "endoscope_type": "ECM"}
+# Kinds of devices by a topic that only they have, and kinds that have the same with more; the first that fits counts.
+KINDS = {
+    "jaw/measured_js": "PSM",
+    "gripper/measured_js": "MTM",
+    "endoscope_type": "ECM",
+    "trajectory_j/ratio": "ARM",
+    "set_reference_arm": "SUJ",
+    "power_on": "SYSTEM",
+    "teleop/enable": "CONSOLE",
+    "coag": "FOOT_PEDALS",
+    "alignment_offset": "TELEOP_PSM",
+    "local/measured_cp": "SUJ_ARM",
+}
 _BY_NAME = {(t.name, t.ros): t for interface in INTERFACES.values() for t in interface.topics}
 _BY_TYPE = {t.ros: t for interface in INTERFACES.values() for t in interface.topics}
 
@@ -90,14 +101,14 @@ class Client:
     Attributes:
         topics: those of types that the dVRK's interface has, by name; who writes with transient_local durability
             writes events. services: types in ROS, by name.
-        devices: kind of interface of every arm found, such as {"PSM1": "PSM"}.
+        devices: kind of interface of every device found, such as {"PSM1": "PSM"}.
     """
 
     def __init__(self, domain: int = 0, interface: str = LOOPBACK) -> None:
         self._participant = Participant(domain, interface)
         topics, self.services = _endpoints(self._participant)
         self.topics: Mapping[str, Topic] = MappingProxyType(topics)
-        self.devices = arms(self.topics)
+        self.devices = devices(self.topics)
         self._lock = threading.RLock()
         self._handlers: list[Callable[[], None]] = []
         self._lines: dict[str, _Line] = {}
@@ -296,23 +307,31 @@ def _topic(dds: str, written: tuple[str, bool] | None, read: str | None) -> Topi
     """
     ros = written[0] if written else read or ""
     name = dds.removeprefix("rt/")
-    listed = _BY_NAME.get((name.partition("/")[2], ros))
+    listed = _listed(name, ros)
     command = read and (not written or (listed is not None and listed.direction is Direction.command))
     if ros not in _BY_TYPE:
         return None
     kept = written is not None and written[1]
     direction = Direction.command if command else Direction.event if kept else Direction.state
-    return Topic(name, (listed or _BY_TYPE[ros]).message, direction, ros)
+    return replace(listed or _BY_TYPE[ros], name=name, direction=direction)
 
 
-def arms(topics: Mapping[str, Topic]) -> dict[str, str]:
-    """Kind of interface of every arm among topics."""
-    devices = [name.removesuffix("/setpoint_js") for name in topics if name.endswith("/setpoint_js")]
-    return {
-        device: next((kind for topic, kind in KINDS.items() if f"{device}/{topic}" in topics), "ARM")
-        for device in devices
-        if f"{device}/operating_state" in topics
-    }
+def _listed(name: str, ros: str) -> Topic | None:
+    """The topic of the table that a name ends in, below a device."""
+    parts = name.split("/")
+    endings = ("/".join(parts[k:]) for k in range(1, len(parts)))
+    return next((_BY_NAME[ending, ros] for ending in endings if (ending, ros) in _BY_NAME), None)
+
+
+def devices(topics: Mapping[str, Topic]) -> dict[str, str]:
+    """Kind of interface of every device among topics."""
+    found: dict[str, str] = {}
+    for own, kind in KINDS.items():
+        for name in topics:
+            device = name.removesuffix(f"/{own}")
+            if device and device != name:
+                found.setdefault(device, kind)
+    return found
 
 
 def connected(domain: int | None, interface: str) -> Client:
@@ -322,7 +341,7 @@ def connected(domain: int | None, interface: str) -> Client:
     if not client.devices:
         client.close()
         raise TrocarError(
-            f"no arm was found in domain {number} on {interface}: start the robot's node first, "
+            f"no device was found in domain {number} on {interface}: start the robot's node first, "
             f"or name its --domain and --interface"
         )
     return client

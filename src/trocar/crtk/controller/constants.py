@@ -23,6 +23,7 @@ HOMING_EXTRA_TIME = 2.0  # to settle at the end of homing [s]
 WARNING_INTERVAL = 2.0  # between two warnings that an arm is not ready [s]
 SAFE_DISTANCE, SAFE_BUFFER = 0.045, 0.002  # of the end of the shaft from the RCM for Cartesian control [m]
 NEAREST_TO_RCM = 0.001  # at which inverse kinematics still tries [m]
+FARTHEST = 100.0  # of a commanded tip from its base: no arm is that long, and squares of 1e200 overflow [m]
 
 
 @dataclass(frozen=True, kw_only=True)

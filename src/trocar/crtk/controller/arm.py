@@ -373,7 +373,10 @@ class ArmController(PoweredArm):
 
     def solve(self, local: Array, seed: Array) -> Array:
         """Inverse kinematics (n_tip,) of a pose (4, 4) in the arm's base."""
-        if self.arm.has_rcm and math.hypot(*local[:3, 3]) < c.NEAREST_TO_RCM:
+        distance = math.hypot(*local[:3, 3])
+        if distance > c.FARTHEST:
+            raise TrocarError(f"the position is {distance:g} m from the arm's base")
+        if self.arm.has_rcm and distance < c.NEAREST_TO_RCM:
             raise TrocarError("InverseKinematics, can't solve IK too close to RCM")
         return self.tip.joints(local, seed)
 

@@ -69,13 +69,14 @@ class Bridge:
         check_installed()
         self._robot, self._bus, self._period = robot, robot.bus, 1.0 / rate
         self._topics = tuple(self._bus.topics.values())
+        self._names = {topic.name for topic in self._topics}
         self._templates = [Template(topic.ros) for topic in self._topics]
         self.services = tuple(
             Service(f"{device}/{service.name}", service.ros)
             for device, kind in robot.devices.items()
             for service in INTERFACES[kind].services
         )
-        self._states = [n for n, topic in enumerate(self._topics) if topic.message is OperatingState]
+        self._states: dict[int, tuple[Message, int]] = {}  # operating states as they were sent last, with their stamps
         self._read: set[int] = set()
         self._sent: dict[int, int] = {}  # stamp of the last sample of a state topic, by the robot's clock
         self._stamps = [0] * len(self._topics)  # of the last message of a topic, by the wall clock
@@ -172,6 +173,8 @@ class Bridge:
             if isinstance(said, tuple):
                 number, message, stamp = said
                 samples = self._last_samples(number, message).samples
+                if isinstance(message, OperatingState):
+                    self._states[number] = message, stamp
                 said = Samples((*samples, (number, self._templates[number].pack(message, stamp))))
             elif isinstance(said, Readers):
                 self._sent.pop(said.topic, None)
@@ -219,14 +222,14 @@ class Bridge:
 
     def _repetitions(self) -> Samples:
         """The operating states again, 1 ns later: new for a client, and not later than a command it has just sent."""
-        found = []
+        repeated = []
         with self._bus.lock:
-            for number in self._states:
-                message = self._bus.read(self._topics[number].name)
-                if message is not None:
-                    self._stamps[number] += 1
-                    found.append((number, message, self._stamps[number]))
-        return self._packed(found)
+            for number, (message, stamp) in self._states.items():
+                if self._stamps[number] == stamp:  # otherwise a newer one is about to be sent
+                    self._stamps[number] = stamp + 1
+                    repeated.append((number, message, stamp + 1))
+        self._states |= {number: (message, stamp) for number, message, stamp in repeated}
+        return self._packed(repeated)
 
     # -- from DDS ------------------------------------------------------------------------------------------------------
 
@@ -274,7 +277,7 @@ class Bridge:
     def _warn(self, number: int, reason: str) -> None:
         """Say on the device's `warning` why a command was refused; a device without one ignores it."""
         device, _, command = self._topics[number].name.rpartition("/")
-        while device and f"{device}/warning" not in self._bus.topics:
+        while device and f"{device}/warning" not in self._names:
             device, _, part = device.rpartition("/")
             command = f"{part}/{command}"
         if device:

@@ -85,7 +85,7 @@ class Node:
                 if isinstance(said, Samples):
                     self._publish(said)
                 elif isinstance(said, Answer):
-                    call = self._calls.pop(said.number, None)
+                    call = self._calls.get(said.number)
                     if call is not None:
                         call.set_result(said)
         except (EOFError, OSError):  # the simulation was killed
@@ -180,7 +180,10 @@ class Node:
         number, call = next(self._call_numbers), Future[Any]()
         self._calls[number] = call
         self._send(Call(number, service, arguments))
-        said = call.result(PATIENCE)
+        try:
+            said = call.result(PATIENCE)
+        finally:
+            self._calls.pop(number, None)
         if said.error:
             raise TrocarError(said.error)
         return said.result

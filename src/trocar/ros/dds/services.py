@@ -6,6 +6,7 @@ Other implementations of ROS 2 keep the identity elsewhere: they see the topics 
 from __future__ import annotations
 
 import struct
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -62,13 +63,12 @@ class ServiceServer:
         qos = service_qos(f"serviceid={'.'.join(f'{byte:x}' for byte in own)};")
         self.reader = participant.reader(request_name(service.name), self._request, qos)
         self.writer = participant.writer(reply_name(service.name), self._response, qos)
-        self._waiting = 0
+        self._places = threading.Semaphore(MOST_CALLS)
 
     def handle(self) -> None:
         """Answer the requests that have come, in threads of the pool."""
         for sample in taken(self.reader):
-            if self._waiting < MOST_CALLS:
-                self._waiting += 1
+            if self._places.acquire(blocking=False):
                 self._pool.submit(self._answer, sample)
 
     def _answer(self, sample: Any) -> None:
@@ -81,7 +81,7 @@ class ServiceServer:
         except (TrocarError, struct.error, DDSException):
             pass  # a service of ROS 2 cannot refuse: the client times out
         finally:
-            self._waiting -= 1
+            self._places.release()
 
     def _respond(self, request: Any) -> Any:
         kind = message_class(self._response)

@@ -19,7 +19,7 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo readme test fuzz soak gpu docs docs-links release-check clean venv apt-demo apt-test
+.PHONY: help demo readme test fuzz soak gpu check-dds docs docs-links release-check clean venv apt-demo apt-test
 
 help:
 	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
@@ -32,6 +32,7 @@ help:
 	@echo 'make docs    build the documentation site in build/docs, examples run; warnings are errors'
 	@echo 'make docs-links  check the external links of the documentation'
 	@echo 'make release-check  build sdist and wheel, install them elsewhere with all extras, run the demo there'
+	@echo 'make check-dds  exchange messages with a client on Fast DDS, another vendor of DDS (apt/dds.txt)'
 	@echo 'make clean   remove .venv, caches and results'
 
 demo: apt-demo $(DEMO_STAMP)
@@ -84,6 +85,11 @@ docs-links: docs
 release-check: apt-demo $(DEMO_STAMP)
 	@$(INSTALL) build
 	$(BIN)/python -m tools.release_check
+
+# Skipped, with the reason, where Fast DDS is not installed.
+check-dds: $(TEST_STAMP)
+	@sh apt/install.sh apt/dds.txt
+	TROCAR_CHECK_DDS=1 $(BIN)/python -m pytest -q -rs tests/test_dds_vendors.py
 
 $(DEMO_STAMP): pyproject.toml | venv
 	@echo 'Installing trocar into $(VENV) (the first time takes a few minutes)'

@@ -60,6 +60,13 @@ def test_quaternion_is_scipys_up_to_sign(rotvecs):
     np.testing.assert_allclose((ours * sign)[small], expected[small], rtol=1e-6, atol=1e-16)
 
 
+def test_quaternion_of_one_matrix_is_that_of_a_batch_to_the_last_bit(rotvecs):
+    matrices = Rotation.from_rotvec(rotvecs).as_matrix()
+    one_by_one = np.array([spatial.quaternion(R) for R in matrices])
+    np.testing.assert_array_equal(one_by_one, spatial.quaternion(matrices))
+    assert np.isnan(spatial.quaternion(np.full((3, 3), np.nan))).all()
+
+
 def test_rotation_vector_inverts_the_exponential(rotvecs):
     ours = spatial.rotation_vector(Rotation.from_rotvec(rotvecs).as_matrix())
     # within 1e-9 of pi the axis may come back reversed: that is the same rotation to 2e-9

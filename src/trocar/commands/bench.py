@@ -18,9 +18,9 @@ def bench(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="[batch|crtk|ros1|sweep|teleop]",
-            help="Only: batch, generated steps of many arms; crtk, the dVRK under its controllers; ros1, delays over "
-            "ROS 1; sweep, sweeps; teleop, teleoperation.",
+            metavar="[batch|crtk|dds|ros1|sweep|teleop]",
+            help="Only: batch, generated steps of many arms; crtk, the dVRK under its controllers; dds, the dVRK in "
+            "ROS 2; ros1, delays over ROS 1; sweep, sweeps; teleop, teleoperation.",
             show_default=False,
         ),
     ] = "",
@@ -53,12 +53,15 @@ def bench(
 
     [bold]trocar bench ros1[/bold] sends commands to four simulated arms over ROS 1, 250 Hz each, and reads their state
     at 100 Hz: delays beside those of an echo that does nothing. It is skipped where ROS 1 is missing.
+
+    [bold]trocar bench dds[/bold] serves that dVRK in ROS 2 and sends commands to four arms at 1000 Hz: the time until
+    each is seen in the arm's state, and the share of states that come late, beside those of a bare echo.
     """
     from trocar.bench import batch_figures, crtk_figures, figures, scene_figures, step_figures
     from trocar.files import check_writable, write_json
 
     if what:
-        check_known("figures of bench:", ("batch", "crtk", "ros1", "sweep", "teleop"), what)
+        check_known("figures of bench:", ("batch", "crtk", "dds", "ros1", "sweep", "teleop"), what)
     if gpu and what != "batch":
         raise TrocarError("--gpu goes with batch: trocar bench batch --gpu")
     check_writable(json_file)
@@ -85,6 +88,10 @@ def bench(
             found = teleop_figures(rounds=rounds, progress=progress)
         elif what == "ros1":
             found = ros1_figures(rounds=min(rounds, ROS_ROUNDS), progress=progress)
+        elif what == "dds":
+            from trocar.ros.dds.rates import dds_figures
+
+            found = dds_figures(progress=progress)
         else:
             found = figures(rounds=rounds, progress=progress)
             for arm in ("ECM", "MTMR"):

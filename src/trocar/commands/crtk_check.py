@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from trocar.crtk import Robot
     from trocar.crtk.conformance import Subject
     from trocar.ros import Client
+    from trocar.ros.dds.client import Client as DdsClient
 
 METRES_PER_RADIAN = 0.1  # --amplitude 0.05 is 0.05 rad or 5 mm
 COLOURS = {"passed": "green", "failed": "red", "skipped": "yellow"}
@@ -43,6 +44,13 @@ def crtk_check(
     master: Annotated[
         str | None, option("URI", "With --ros1: ROS master. Default: ROS_MASTER_URI or 127.0.0.1:11311.")
     ] = None,
+    ros2: Annotated[bool, flag("Check the robot that runs in ROS 2, instead of a simulated one.", "--ros2")] = False,
+    domain: Annotated[
+        int | None, option("N", "With --ros2: domain, 0 to 101. Default: ROS_DOMAIN_ID or 0.", "--domain")
+    ] = None,
+    interface: Annotated[
+        str, option("NAME", "With --ros2: network interface, by name or IP address.", "--interface")
+    ] = "lo",
     json_file: Annotated[Path | None, option("FILE", "Write the results to FILE.", "--json")] = None,
 ) -> None:
     """Check that a robot behaves as the dVRK's interface (CRTK) requires.
@@ -51,8 +59,8 @@ def crtk_check(
 
     Topics, services, sizes, units, frames, stamps, latching, kinematics; with --allow-motion also states, moves,
     refusals and pedals; with --unbounded also limits, power, homing and FAULT. Checks that are not permitted are listed
-    as skipped. The arms are simulated, enabled and homed, or with --ros1 those of a ROS master, in whatever state they
-    are. Exit status 1 if a check fails.
+    as skipped. The arms are simulated, enabled and homed, or with --ros1 or --ros2 those of a robot that runs there, in
+    whatever state they are. Exit status 1 if a check fails.
     """
     from trocar.crtk.conformance import Permission, Result, examine
     from trocar.files import check_writable, write_json
@@ -63,9 +71,12 @@ def crtk_check(
     check_writable(json_file)
     permission = Permission.unbounded if unbounded else Permission.motion if allow_motion else Permission.read
     results: list[Result] = []
-    with _robot(scene, ros1, master) as robot, status_line("crtk-check") as show:
+    if ros1 and ros2:
+        raise TrocarError("choose one of --ros1 and --ros2")
+    in_ros = ros1 or ros2
+    with _robot(scene, ros1, master, ros2, domain, interface) as robot, status_line("crtk-check") as show:
         chosen = tuple(dict.fromkeys(arms or robot.devices))
-        check_known("device in ROS" if ros1 else "device of the scene", robot.devices, *chosen)
+        check_known("device in ROS" if in_ros else "device of the scene", robot.devices, *chosen)
         for name in chosen:
             subject = _subject(robot, name, amplitude)
             for result in examine(subject, permission):
@@ -76,7 +87,8 @@ def crtk_check(
     summary = {status: count[status] for status in COLOURS}
     if json_file is not None:
         write_json(
-            json_file, {"scene": None if ros1 else scene, "summary": summary, "results": [r.as_dict() for r in results]}
+            json_file,
+            {"scene": None if in_ros else scene, "summary": summary, "results": [r.as_dict() for r in results]},
         )
     show_table(
         "trocar crtk-check",
@@ -92,18 +104,27 @@ def crtk_check(
         raise typer.Exit(1)
 
 
-def _robot(scene: str, ros1: bool, master: str | None) -> Robot | Client:
-    """The arms to check: simulated, or those of a ROS master."""
+def _robot(
+    scene: str, ros1: bool, master: str | None, ros2: bool, domain: int | None, interface: str
+) -> Robot | Client | DdsClient:
+    """The robot to check: simulated, or one in ROS."""
     if ros1:
         from trocar.ros import Client
 
         return Client(master_uri(master))
+    if ros2:
+        from trocar.ros.dds.domain import check_installed
+
+        check_installed()
+        from trocar.ros.dds.client import connected
+
+        return connected(domain, interface)
     from trocar.crtk import Robot
 
     return Robot(scene, start="ready")
 
 
-def _subject(robot: Robot | Client, name: str, amplitude: float) -> Subject:
+def _subject(robot: Robot | Client | DdsClient, name: str, amplitude: float) -> Subject:
     """A device to check, with the limits of its joints and motors if it is a simulated arm: ROS does not tell them."""
     from trocar.crtk import Robot
     from trocar.crtk.conformance import Subject

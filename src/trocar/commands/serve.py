@@ -24,6 +24,7 @@ WATCHED = 0.2  # between two looks at the simulation [s]
 def serve(
     scene: Annotated[str, typer.Argument(metavar="SCENE", help="dvrk, dvrk_si or a .toml file.")] = "dvrk",
     ros1: Annotated[bool, flag("Serve ROS 1, by Debian's rospy.", "--ros1")] = False,
+    ros2: Annotated[bool, flag("Serve ROS 2 over DDS, by cyclonedds.", "--ros2")] = False,
     arms: Annotated[
         list[str] | None, option("NAMES", "Arms to control, such as PSM1,ECM. Can be repeated. Default: all.")
     ] = None,
@@ -45,15 +46,25 @@ def serve(
     host: Annotated[
         str, option("ADDRESS", "IP address to announce. Any but 127.x.x.x opens the node to the network.")
     ] = "127.0.0.1",
+    domain: Annotated[
+        int | None, option("N", "With --ros2: domain, 0 to 101. Default: ROS_DOMAIN_ID or 0.", "--domain")
+    ] = None,
+    interface: Annotated[
+        str, option("NAME", "With --ros2: network interface, by name or IP address.", "--interface")
+    ] = "lo",
+    distro: Annotated[
+        str, option("NAME", "With --ros2: jazzy (also Iron, Kilted and later) or humble.", "--distro")
+    ] = "jazzy",
 ) -> None:
     """Serve the dVRK's topics and services from a simulated robot in real time, until Ctrl-C.
 
-    Example: [bold]trocar serve --ros1 --arms PSM1,ECM[/bold]
+    Example: [bold]trocar serve --ros1 --arms PSM1,ECM[/bold], [bold]trocar serve --ros2 --domain 7[/bold]
 
-    Also /tf, /joint_states and robot_description for RViz; --launch-files has the files to start it.
+    With --ros1 also /tf, /joint_states and robot_description for RViz; --launch-files has the files to start it.
 
-    Needs a running roscore, or --master own. ROS 1 has no access control: whoever reaches the node's ports can command
-    the simulated robot, so it listens on this machine only unless --host says otherwise.
+    --ros1 needs a running roscore, or --master own. --ros2 needs no installation of ROS. Neither has access control:
+    whoever reaches the node's ports can command the simulated robot, so it listens on this machine only unless --host
+    or --interface says otherwise.
     """
     if launch_files is not None:
         from trocar.ros.launch import write_launch_files
@@ -61,8 +72,8 @@ def serve(
         for path in write_launch_files(launch_files):
             typer.echo(path)
         return
-    if not ros1:
-        raise TrocarError("choose an interface: --ros1")
+    if ros1 == ros2:
+        raise TrocarError("choose an interface: --ros1 or --ros2")
     check_known("start", STARTS, start)
     check_positive(rate=rate, speed=speed)
     if images:
@@ -72,6 +83,11 @@ def serve(
     except ValueError:
         raise TrocarError(f"--host is an IP address, got {host!r}") from None
     names = [name for group in arms or [] for name in group.split(",") if name]
+    if ros2:
+        from trocar.ros.dds.serving import serve as serve_ros2
+
+        serve_ros2(scene, start, names, rate, domain, interface, distro, typer.echo)
+        return
     from trocar.crtk import Robot
     from trocar.crtk.controller.constants import PERIOD
     from trocar.ros import Bridge, CameraSettings, write_description

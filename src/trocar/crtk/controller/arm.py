@@ -7,6 +7,7 @@ changes nothing.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -372,7 +373,10 @@ class ArmController(PoweredArm):
 
     def solve(self, local: Array, seed: Array) -> Array:
         """Inverse kinematics (n_tip,) of a pose (4, 4) in the arm's base."""
-        if self.arm.has_rcm and np.linalg.norm(local[:3, 3]) < c.NEAREST_TO_RCM:
+        distance = math.hypot(*local[:3, 3])
+        if distance > c.FARTHEST:
+            raise TrocarError(f"the position is {distance:g} m from the arm's base")
+        if self.arm.has_rcm and distance < c.NEAREST_TO_RCM:
             raise TrocarError("InverseKinematics, can't solve IK too close to RCM")
         return self.tip.joints(local, seed)
 

@@ -25,6 +25,7 @@ POTS_SLIDE = 0.005  # the same of a prismatic joint [m]; ASSUMED after an early 
 WARNING_INTERVAL = 2.0  # between two warnings that an arm is not ready [s]
 SAFE_DISTANCE, SAFE_BUFFER = 0.045, 0.002  # of the end of the shaft from the RCM for Cartesian control [m]
 NEAREST_TO_RCM = 0.001  # at which inverse kinematics still tries [m]
+FARTHEST = 100.0  # of a commanded tip from its base: no arm is that long, and squares of 1e200 overflow [m]
 
 JOINT, CARTESIAN = "joint", "cartesian"  # control spaces
 POSITION, TRAJECTORY, INTERPOLATION, EFFORT = "position", "trajectory", "interpolation", "effort"  # control modes

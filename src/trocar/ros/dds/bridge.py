@@ -1,0 +1,284 @@
+"""The simulation's side of the ROS 2 node: samples for its readers, commands and calls from its clients."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import multiprocessing
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, Self
+
+from trocar.crtk.bus import Subscription
+from trocar.crtk.interface import INTERFACES, RATE, Direction, Service
+from trocar.crtk.messages import Message, OperatingState, String
+from trocar.crtk.robot import Robot
+from trocar.errors import TrocarError
+from trocar.ros.dds import process
+from trocar.ros.dds.domain import LOOPBACK, check_installed
+from trocar.ros.dds.priority import prioritise
+from trocar.ros.dds.protocol import (
+    Answer,
+    Call,
+    Commands,
+    Failed,
+    Readers,
+    Ready,
+    Refused,
+    Samples,
+    Settings,
+    receive,
+    send,
+)
+from trocar.ros.dds.template import Template
+
+DISTROS = ("jazzy", "humble")
+START = 60.0  # for the process of cyclonedds to begin [s]
+REPEATED = 1.0  # between two repetitions of operating_state, for readers that do not ask for the last one [s]
+
+
+class Bridge:
+    """The topics and services of a robot in ROS 2, until `close`.
+
+    Args:
+        robot: in real time, or advanced by the caller. rate: of state topics [Hz].
+        domain: ROS_DOMAIN_ID of the clients. interface: network interface, by name or IP address.
+        distro: "jazzy" or "humble", as the node must be announced; jazzy stands for all from Iron on.
+        hold_when_lost: let an arm hold its position when a client has gone that commanded an effort. False: the arm
+            keeps the effort, as the robot does.
+
+    Attributes:
+        services: as they are offered. error: why the node ended, if it did.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        *,
+        rate: float = RATE,
+        domain: int = 0,
+        interface: str = LOOPBACK,
+        distro: str = "jazzy",
+        hold_when_lost: bool = True,
+    ) -> None:
+        if not (math.isfinite(rate) and 0.0 < rate <= 1500.0):
+            raise TrocarError(f"the rate must be above 0 and at most 1500 Hz, got {rate}")
+        check_installed()
+        self._robot, self._bus, self._period = robot, robot.bus, 1.0 / rate
+        self._topics = tuple(self._bus.topics.values())
+        self._names = {topic.name for topic in self._topics}
+        self._templates = [Template(topic.ros) for topic in self._topics]
+        self.services = tuple(
+            Service(f"{device}/{service.name}", service.ros)
+            for device, kind in robot.devices.items()
+            for service in INTERFACES[kind].services
+        )
+        self._states: dict[int, tuple[Message, int]] = {}  # operating states as they were sent last, with their stamps
+        self._read: set[int] = set()
+        self._sent: dict[int, int] = {}  # stamp of the last sample of a state topic, by the robot's clock
+        self._stamps = [0] * len(self._topics)  # of the last message of a topic, by the wall clock
+        self._said: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._ended = threading.Event()
+        self.error = ""
+        self._start(Settings(self._topics, self.services, domain, interface, distro, hold_when_lost))
+        self._subscriptions: list[Subscription] = []
+        for number, topic in enumerate(self._topics):
+            if topic.direction is Direction.event:
+                self._subscriptions.append(self._bus.subscribe(topic.name, self._passing(number)))
+        self._threads = [threading.Thread(target=part, daemon=True) for part in (self._send, self._receive)]
+        for thread in self._threads:
+            thread.start()
+
+    def _start(self, settings: Settings) -> None:
+        """Start the process of cyclonedds."""
+        context = multiprocessing.get_context("spawn")
+        self._pipe, other = context.Pipe()
+        self._process = context.Process(target=process.run, args=(other, settings), name="trocar-ros2", daemon=True)
+        self._process.start()
+        other.close()
+        try:
+            said = receive(self._pipe) if self._pipe.poll(START) else Failed(f"no answer within {START:.0f} s")
+        except EOFError:
+            said = Failed("its process ended")
+        if not isinstance(said, Ready):
+            self._stop_process()
+            raise TrocarError(f"the ROS 2 node did not start: {said.reason}")
+
+    @property
+    def running(self) -> bool:
+        return not self._ended.is_set()
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until the node ends, or for a time [s]."""
+        self._ended.wait(timeout)
+
+    def close(self) -> None:
+        """End the node and its process."""
+        self._ended.set()
+        for subscription in self._subscriptions:
+            subscription.close()
+        self._said.put(None)
+        for thread in self._threads:
+            thread.join(timeout=5.0)
+        self._stop_process()
+
+    def _stop_process(self) -> None:
+        self._process.join(timeout=5.0)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+        self._pipe.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    # -- to DDS --------------------------------------------------------------------------------------------------------
+
+    def _passing(self, number: int) -> Callable[[Message], None]:
+        return lambda message: self._said.put((number, message, self._by_wall_clock(number, message)))
+
+    def _by_wall_clock(self, number: int, message: Message) -> int:
+        """Stamp of a message by the clock of ROS, later than the one before; call it with the bus locked.
+
+        Clients compare stamps with the time of their commands, and a robot on a busy machine falls behind.
+        """
+        if not message.valid:
+            return 0
+        stamp = max(message.stamp - self._robot.now + time.time_ns(), self._stamps[number] + 1)
+        self._stamps[number] = stamp
+        return stamp
+
+    def _send(self) -> None:
+        """Samples at the rate, events and answers at once: the only thread that writes to the pipe."""
+        prioritise()
+        sample, repeat = time.perf_counter() + self._period, time.perf_counter() + REPEATED
+        while True:
+            due = min(sample, repeat) if self._read else repeat
+            try:
+                said = self._said.get(timeout=max(due - time.perf_counter(), 0.0))
+            except queue.Empty:
+                now = time.perf_counter()
+                if now >= repeat:
+                    repeat = now + REPEATED
+                    said = self._repetitions()
+                else:
+                    sample = max(sample + self._period, now)
+                    said = self._samples(tuple(self._read))
+            if isinstance(said, tuple):
+                number, message, stamp = said
+                samples = self._last_samples(number, message).samples
+                if isinstance(message, OperatingState):
+                    self._states[number] = message, stamp
+                said = Samples((*samples, (number, self._templates[number].pack(message, stamp))))
+            elif isinstance(said, Readers):
+                self._sent.pop(said.topic, None)
+                said = self._samples((said.topic,))
+            if isinstance(said, Samples) and not said.samples:
+                continue
+            try:
+                send(self._pipe, said)
+            except OSError:
+                return
+            if said is None:
+                return
+
+    def _samples(self, numbers: Iterable[int]) -> Samples:
+        """Samples without those that were sent already; those of one device are of one moment.
+
+        The bus is locked for one device at a time: the control loop waits for as long.
+        """
+        new = []
+        for _, group in itertools.groupby(sorted(numbers, key=self._device_of), self._device_of):
+            with self._bus.lock:
+                for number in group:
+                    message = self._bus.read(self._topics[number].name)
+                    if message is None or (message.valid and message.stamp == self._sent.get(number)):
+                        continue
+                    self._sent[number] = message.stamp
+                    new.append((number, message, self._by_wall_clock(number, message)))
+        return self._packed(new)
+
+    def _device_of(self, number: int) -> str:
+        return self._topics[number].name.partition("/")[0]
+
+    def _packed(self, messages: Iterable[tuple[int, Message, int]]) -> Samples:
+        """Bytes of messages by topic, with their stamps."""
+        return Samples(
+            tuple((number, self._templates[number].pack(message, stamp)) for number, message, stamp in messages)
+        )
+
+    def _last_samples(self, number: int, event: Message) -> Samples:
+        """Samples to send before an event: a client that sees the end of a motion must find the arm at its end."""
+        if not isinstance(event, OperatingState):
+            return Samples(())
+        device = self._topics[number].name.rpartition("/")[0]
+        return self._samples(n for n in tuple(self._read) if self._topics[n].name.startswith(f"{device}/"))
+
+    def _repetitions(self) -> Samples:
+        """The operating states again, 1 ns later: new for a client, and not later than a command it has just sent."""
+        repeated = []
+        with self._bus.lock:
+            for number, (message, stamp) in self._states.items():
+                if self._stamps[number] == stamp:  # otherwise a newer one is about to be sent
+                    self._stamps[number] = stamp + 1
+                    repeated.append((number, message, stamp + 1))
+        self._states |= {number: (message, stamp) for number, message, stamp in repeated}
+        return self._packed(repeated)
+
+    # -- from DDS ------------------------------------------------------------------------------------------------------
+
+    def _receive(self) -> None:
+        prioritise()
+        try:
+            while True:
+                said = receive(self._pipe)
+                if isinstance(said, Failed):
+                    self.error = "" if self._ended.is_set() else said.reason
+                    break
+                self._carry_out(said)
+        except (EOFError, OSError):
+            if not self._ended.is_set():
+                self.error = "the process of the ROS 2 node ended"
+        self._ended.set()
+
+    def _carry_out(self, said: Any) -> None:
+        if isinstance(said, Commands):
+            for number, message in said.messages:
+                try:
+                    self._bus.publish(self._topics[number].name, message)
+                except Exception as error:  # whatever a message does, the next one must be heard
+                    self._warn(number, str(error) or type(error).__name__)
+        elif isinstance(said, Refused):
+            self._warn(said.topic, said.reason)
+        elif isinstance(said, Call):
+            self._said.put(self._answer(said))
+        elif isinstance(said, Readers):
+            if not said.some:
+                self._read.discard(said.topic)
+                return
+            self._read.add(said.topic)
+            self._said.put(said)
+
+    def _answer(self, call: Call) -> Answer:
+        try:
+            result = self._bus.call(call.service, *call.arguments)
+            if isinstance(result, Message) and result.valid:
+                result = replace(result, stamp=result.stamp - self._robot.now + time.time_ns())
+            return Answer(call.number, result)
+        except Exception as error:
+            return Answer(call.number, None, str(error) or type(error).__name__)
+
+    def _warn(self, number: int, reason: str) -> None:
+        """Say on the device's `warning` why a command was refused; a device without one ignores it."""
+        device, _, command = self._topics[number].name.rpartition("/")
+        while device and f"{device}/warning" not in self._names:
+            device, _, part = device.rpartition("/")
+            command = f"{part}/{command}"
+        if device:
+            self._bus.publish(f"{device}/warning", String(value=f"{device}: {command} refused: {reason}"))

@@ -1,0 +1,347 @@
+"""A robot that runs in ROS 2, simulated or real, as a bus: for the conformance checks and for scripts."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import struct
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Self
+
+from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsPublication, BuiltinTopicDcpsSubscription
+from cyclonedds.core import DDSException
+from cyclonedds.qos import Policy
+
+from trocar.crtk.interface import INTERFACES, Direction, Topic
+from trocar.crtk.messages import Message
+from trocar.crtk.standins.ros_conversion import from_ros, to_ros
+from trocar.crtk.standins.ros_services import ask
+from trocar.errors import TrocarError, check_known
+from trocar.ros.dds.cdr import decode, encode
+from trocar.ros.dds.domain import LOOPBACK, chosen_domain
+from trocar.ros.dds.participant import Participant, taken
+from trocar.ros.dds.qos import service_qos, topic_qos
+from trocar.ros.dds.samples import REQUEST_HEADER, sample_class
+from trocar.ros.dds.services import identity
+from trocar.ros.dds.types import message_class, reply_name, request_name, ros_name, topic_name
+
+DISCOVERY = 1.0  # without a new endpoint: all are known [s]
+LONGEST_DISCOVERY = 15.0  # [s]
+FIRST = 2.0  # for the first message of a topic, and for the first reader of a command [s]
+PATIENCE = 10.0  # for the answer of a service [s]
+WATCHED = 0.1  # between two looks whether the client was closed [s]
+REST = 0.001  # between two looks at a condition [s]
+
+# Kinds of devices by a topic that only they have, and kinds that have the same with more; the first that fits counts.
+KINDS = {
+    "jaw/measured_js": "PSM",
+    "gripper/measured_js": "MTM",
+    "endoscope_type": "ECM",
+    "trajectory_j/ratio": "ARM",
+    "set_reference_arm": "SUJ",
+    "power_on": "SYSTEM",
+    "teleop/enable": "CONSOLE",
+    "coag": "FOOT_PEDALS",
+    "alignment_offset": "TELEOP_PSM",
+    "local/measured_cp": "SUJ_ARM",
+}
+_BY_NAME = {(t.name, t.ros): t for interface in INTERFACES.values() for t in interface.topics}
+_BY_TYPE = {t.ros: t for interface in INTERFACES.values() for t in interface.topics}
+
+Callback = Callable[[Message], None]
+
+
+class _Line:
+    """One topic that is read: its reader, when it was opened, the last message, and callbacks for all."""
+
+    def __init__(self, topic: Topic, reader: Any) -> None:
+        self.topic, self.reader = topic, reader
+        self.opened = time.monotonic()
+        self.last: Message | None = None
+        self.callbacks: list[Callback] = []
+
+    def take(self) -> None:
+        for sample in taken(self.reader):
+            try:
+                made = decode(sample.cdr, self.topic.ros)
+                found = from_ros(made, self.topic.ros, self.topic.message)
+            except TrocarError:
+                continue  # not a message of this type: as good as none
+            if not hasattr(made, "header"):
+                found = replace(found, stamp=max(time.time_ns(), self.last.stamp + 1 if self.last else 0))
+            self.last = found
+            for callback in tuple(self.callbacks):
+                callback(found)
+
+
+class Subscription:
+    """A callback on a topic, until `close`."""
+
+    def __init__(self, end: Callable[[], object]) -> None:
+        self._end = end
+
+    def close(self) -> None:
+        self._end()
+
+
+class Client:
+    """Topics and services of a domain, as they are when it connects.
+
+    It has the methods of `trocar.crtk.Bus` that clients use, and sends nothing unless `publish` is called. Services
+    answer if the robot's node uses cyclonedds. Messages of types without a header are stamped by their arrival.
+
+    Args:
+        domain: ROS_DOMAIN_ID of the robot. interface: network interface, by name or IP address.
+
+    Attributes:
+        topics: those of types that the dVRK's interface has, by name; who writes with transient_local durability
+            writes events. services: types in ROS, by name.
+        devices: kind of interface of every device found, such as {"PSM1": "PSM"}.
+    """
+
+    def __init__(self, domain: int = 0, interface: str = LOOPBACK) -> None:
+        self._participant = Participant(domain, interface)
+        topics, self.services = _endpoints(self._participant)
+        self.topics: Mapping[str, Topic] = MappingProxyType(topics)
+        self.devices = devices(self.topics)
+        self._lock = threading.RLock()
+        self._handlers: list[Callable[[], None]] = []
+        self._lines: dict[str, _Line] = {}
+        self._writers: dict[str, Any] = {}
+        self._servers: dict[str, Any] = {}
+        self._calls: dict[int, Future[bytes]] = {}
+        self._numbers = itertools.count(1)
+        self._closing = False
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    @property
+    def bus(self) -> Client:
+        return self
+
+    def wait_for(self, condition: Callable[[], bool], timeout: float) -> bool:
+        """Wait until a condition holds; False after `timeout` [s]."""
+        deadline = time.monotonic() + timeout
+        while not condition():
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(REST)
+        return True
+
+    def close(self) -> None:
+        """Leave the domain."""
+        self._closing = True
+        self._thread.join()
+        self._participant.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    # -- topics --------------------------------------------------------------------------------------------------------
+
+    def publish(self, name: str, message: Message) -> None:
+        """Send a command."""
+        check_known("topic", self.topics, name)
+        topic = self.topics[name]
+        if name not in self._writers:
+            qos = topic_qos(topic.ros, topic.direction)
+            writer = self._writers[name] = self._participant.writer(topic_name(name), topic.ros, qos)
+            if not self.wait_for(lambda: bool(writer.get_matched_subscriptions()), FIRST):
+                raise TrocarError(f"nobody reads {name}")
+        self._writers[name].write(sample_class(topic.ros)(encode(to_ros(message, topic.ros), topic.ros)))
+
+    def read(self, name: str) -> Message | None:
+        """The last message of a topic; None if there was none so far, after two seconds at the earliest."""
+        check_known("topic", self.topics, name)
+        if name not in self._lines:
+            for topic in self._opened_with(name):
+                self._lines[topic] = self._open(topic)
+        line = self._lines[name]
+        self.wait_for(lambda: line.last is not None, line.opened + FIRST - time.monotonic())
+        return line.last
+
+    def _opened_with(self, name: str) -> list[str]:
+        """Topics to open with another one: all events of a device, so that they are waited for together."""
+        events = [topic.name for topic in self.topics.values() if topic.direction is Direction.event]
+        device = name.partition("/")[0]
+        return [event for event in events if event.partition("/")[0] == device] if name in events else [name]
+
+    def subscribe(self, name: str, callback: Callback) -> Subscription:
+        """Call back with every message of a topic, beginning with the last one, or with all kept ones of an event."""
+        if name in self.topics and self.topics[name].direction is Direction.event:
+            late = self._open(name, callback)  # a reader of its own is what a late subscriber has
+            return Subscription(lambda: self._close(late))
+        self.read(name)
+        line = self._lines[name]
+        with self._lock:
+            line.callbacks.append(callback)
+            if line.last is not None:
+                callback(line.last)
+        return Subscription(lambda: line.callbacks.remove(callback))
+
+    def _close(self, line: _Line) -> None:
+        with self._lock:
+            line.callbacks.clear()
+            self._participant.delete(line.reader)
+
+    def _open(self, name: str, *callbacks: Callback) -> _Line:
+        check_known("topic", self.topics, name)
+        topic = self.topics[name]
+        reader = self._participant.reader(topic_name(name), topic.ros, topic_qos(topic.ros, topic.direction))
+        line = _Line(topic, reader)
+        line.callbacks.extend(callbacks)
+        self._on(reader, line.take)
+        return line
+
+    # -- services ------------------------------------------------------------------------------------------------------
+
+    def call(self, service: str, *arguments: Any) -> Any:
+        """Result of a service."""
+        check_known("service", self.services, service)
+        ros = self.services[service]
+        return ask(lambda request: self._ask(service, ros, request), ros, message_class(f"{ros}_Request")(), arguments)
+
+    def _ask(self, service: str, ros: str, request: Any) -> Any:
+        writer = self._server(service, ros)
+        number, answer = next(self._numbers), Future[bytes]()
+        with self._lock:
+            self._calls[number] = answer
+        own = struct.pack("<Qq", _handle(writer), number)
+        writer.write(sample_class(f"{ros}_Request")(encode(request, f"{ros}_Request", own)))
+        try:
+            return decode(answer.result(PATIENCE), f"{ros}_Response", REQUEST_HEADER)
+        except TimeoutError:
+            raise TrocarError(f"the service {service} did not answer within {PATIENCE:g} s") from None
+        finally:
+            with self._lock:
+                del self._calls[number]
+
+    def _server(self, service: str, ros: str) -> Any:
+        if service not in self._servers:
+            own = self._participant.entity.guid.bytes[:12] + len(self._servers).to_bytes(4, "big")
+            qos = service_qos(f"clientid={'.'.join(f'{byte:x}' for byte in own)};")
+            reader = self._participant.reader(reply_name(service), f"{ros}_Response", qos)
+            writer = self._participant.writer(request_name(service), f"{ros}_Request", qos)
+            self._on(reader, lambda: self._take_replies(reader, _handle(writer)))
+            matched = self.wait_for(
+                lambda: bool(writer.get_matched_subscriptions() and reader.get_matched_publications()), FIRST
+            )
+            if not matched:
+                raise TrocarError(f"the service {service} is gone")
+            self._servers[service] = writer
+        return self._servers[service]
+
+    def _take_replies(self, reader: Any, own: int) -> None:
+        for sample in taken(reader):
+            client, number = struct.unpack("<Qq", identity(sample.cdr))
+            waiting = self._calls.get(number)
+            if client == own and waiting is not None:
+                waiting.set_result(sample.cdr)
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _on(self, reader: Any, handler: Callable[[], None]) -> None:
+        with self._lock:
+            self._handlers.append(handler)
+            self._participant.wake_for_samples(reader)
+
+    def _listen(self) -> None:
+        while not self._closing:
+            if not self._handlers:
+                time.sleep(REST)  # there is nothing to wait for yet
+            for number in self._participant.wait(WATCHED):
+                with self._lock, contextlib.suppress(DDSException):  # the reader was just closed
+                    self._handlers[number]()
+
+
+def _handle(writer: Any) -> int:
+    """Identity of a client: the handle of its writer, without the sign that the binding gives it."""
+    return int(writer.instance_handle) % 2**64
+
+
+def _endpoints(participant: Participant) -> tuple[dict[str, Topic], dict[str, str]]:
+    """Topics and services of the others, once no new ones appear."""
+    sources = [
+        BuiltinDataReader(participant.entity, kind)
+        for kind in (BuiltinTopicDcpsPublication, BuiltinTopicDcpsSubscription)
+    ]
+    written: dict[str, tuple[str, bool]] = {}
+    read: dict[str, str] = {}
+    begin = last = time.monotonic()
+    while time.monotonic() < min(last + DISCOVERY, begin + LONGEST_DISCOVERY):
+        for source, reads in zip(sources, (False, True), strict=True):
+            for sample in source.take(100):
+                if not sample.sample_info.valid_data or sample.participant_key == participant.entity.guid:
+                    continue
+                last = time.monotonic()
+                if reads:
+                    read[sample.topic_name] = ros_name(sample.type_name)
+                else:
+                    kept = sample.qos[Policy.Durability] is not Policy.Durability.Volatile
+                    written[sample.topic_name] = ros_name(sample.type_name), kept
+        time.sleep(10 * REST)
+    names = [name for name in {**written, **read} if name.startswith("rt/")]
+    topics = [topic for name in names if (topic := _topic(name, written.get(name), read.get(name)))]
+    asked = {name: ros for name, ros in read.items() if name.startswith("rq/")}
+    services = {
+        name.removeprefix("rq/").removesuffix("Request"): ros.removesuffix("_Request")
+        for name, ros in asked.items()
+        if reply_name(name.removeprefix("rq/").removesuffix("Request")) in written
+    }
+    return {topic.name: topic for topic in topics}, services
+
+
+def _topic(dds: str, written: tuple[str, bool] | None, read: str | None) -> Topic | None:
+    """A topic as on a bus; None if the interface has no such type.
+
+    Clients write commands and read states: where a topic is both written and read, the table says which end is the
+    robot's.
+    """
+    ros = written[0] if written else read or ""
+    name = dds.removeprefix("rt/")
+    listed = _listed(name, ros)
+    command = read and (not written or (listed is not None and listed.direction is Direction.command))
+    if ros not in _BY_TYPE:
+        return None
+    kept = written is not None and written[1]
+    direction = Direction.command if command else Direction.event if kept else Direction.state
+    return replace(listed or _BY_TYPE[ros], name=name, direction=direction)
+
+
+def _listed(name: str, ros: str) -> Topic | None:
+    """The topic of the table that a name ends in, below a device."""
+    parts = name.split("/")
+    endings = ("/".join(parts[k:]) for k in range(1, len(parts)))
+    return next((_BY_NAME[ending, ros] for ending in endings if (ending, ros) in _BY_NAME), None)
+
+
+def devices(topics: Mapping[str, Topic]) -> dict[str, str]:
+    """Kind of interface of every device among topics."""
+    found: dict[str, str] = {}
+    for own, kind in KINDS.items():
+        for name in topics:
+            device = name.removesuffix(f"/{own}")
+            if device and device != name:
+                found.setdefault(device, kind)
+    return found
+
+
+def connected(domain: int | None, interface: str) -> Client:
+    """Client of the robot in a domain; default: that of ROS_DOMAIN_ID, otherwise 0."""
+    number = chosen_domain(domain)
+    client = Client(number, interface)
+    if not client.devices:
+        client.close()
+        raise TrocarError(
+            f"no device was found in domain {number} on {interface}: start the robot's node first, "
+            f"or name its --domain and --interface"
+        )
+    return client

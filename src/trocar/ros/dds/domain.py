@@ -1,0 +1,72 @@
+"""Conditions of a participant: installed packages, the domain, and the network interface."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from importlib.util import find_spec
+
+from trocar.errors import TrocarError, check_known
+
+LOOPBACK = "lo"
+LAST_DOMAIN = 101  # the ports of higher domains are in the range that Linux gives to other programs
+MOST_PARTICIPANTS = 32  # that find each other without multicast, as in rmw_cyclonedds
+
+
+def check_installed() -> None:
+    """Raise an error if the packages of the extra `ros2` are not installed."""
+    missing = [name for name in ("cyclonedds", "rosbags") if find_spec(name) is None]
+    if missing:
+        raise TrocarError(
+            f"ROS 2 needs the Python package {missing[0]}: pip install 'trocar[ros2]' "
+            f"(cyclonedds 11 has wheels for CPython 3.10 to 3.13)"
+        )
+
+
+def check_domain(domain: int) -> None:
+    if not 0 <= domain <= LAST_DOMAIN:
+        raise TrocarError(f"a ROS domain is a number from 0 to {LAST_DOMAIN}, got {domain}")
+
+
+def chosen_domain(domain: int | None) -> int:
+    """The domain that is given, otherwise that of ROS_DOMAIN_ID, otherwise 0."""
+    if domain is None:
+        given = os.environ.get("ROS_DOMAIN_ID") or "0"
+        if not given.isdecimal():
+            raise TrocarError(f"ROS_DOMAIN_ID is a number from 0 to {LAST_DOMAIN}, got {given!r}")
+        domain = int(given)
+    check_domain(domain)
+    return domain
+
+
+def is_loopback(interface: str) -> bool:
+    """True if an interface, by name or IP address, reaches this machine only."""
+    try:
+        return ipaddress.ip_address(interface).is_loopback
+    except ValueError:
+        return interface == LOOPBACK
+
+
+def configuration(interface: str) -> str:
+    """Configuration of cyclonedds for one network interface, by name or IP address.
+
+    On the loopback interface there is no multicast: participants are found by their ports, as rmw_cyclonedds does with
+    ROS_LOCALHOST_ONLY=1 or ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST.
+    """
+    try:
+        chosen = f'address="{ipaddress.ip_address(interface)}"'
+    except ValueError:
+        check_known("network interface", [name for _, name in socket.if_nameindex()], interface)
+        chosen = f'name="{interface}"'
+    discovery = (
+        f"<Discovery><ParticipantIndex>auto</ParticipantIndex>"
+        f"<MaxAutoParticipantIndex>{MOST_PARTICIPANTS}</MaxAutoParticipantIndex>"
+        f'<Peers><Peer Address="127.0.0.1"/></Peers></Discovery>'
+        if is_loopback(interface)
+        else ""
+    )
+    return (
+        f'<CycloneDDS><Domain Id="any"><General><Interfaces><NetworkInterface {chosen}/></Interfaces></General>'
+        f"{discovery}</Domain></CycloneDDS>"
+    )

@@ -1,0 +1,40 @@
+"""Announcement of a node to ROS 2 on the topic ros_discovery_info, which `ros2 node list` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from trocar.errors import check_known
+from trocar.ros.dds.cdr import encode
+from trocar.ros.dds.participant import Participant
+from trocar.ros.dds.qos import discovery_qos
+from trocar.ros.dds.samples import sample_class
+from trocar.ros.dds.types import (
+    PARTICIPANT_INFO,
+    PARTICIPANT_INFO_HUMBLE,
+    Gid,
+    NodeEntitiesInfo,
+    ParticipantEntitiesInfo,
+)
+
+TOPIC = "ros_discovery_info"
+# Length of an identity changed in Iron: a graph has nodes of either side, not of both.
+TYPES = {"jazzy": PARTICIPANT_INFO, "humble": PARTICIPANT_INFO_HUMBLE}
+LENGTHS = {"jazzy": 16, "humble": 24}
+
+
+def announce(participant: Participant, node: str, writers: Iterable[Any], readers: Iterable[Any], distro: str) -> Any:
+    """Announce a node with its endpoints; it is there as long as the writer that is returned."""
+    check_known("distribution of ROS 2", TYPES, distro)
+
+    def gid(entity: Any) -> Gid:
+        return Gid(entity.guid.bytes.ljust(LENGTHS[distro], b"\0"))
+
+    info = ParticipantEntitiesInfo(
+        gid(participant.entity),
+        [NodeEntitiesInfo("/", node, [gid(reader) for reader in readers], [gid(writer) for writer in writers])],
+    )
+    writer = participant.writer(TOPIC, TYPES[distro], discovery_qos())
+    writer.write(sample_class(TYPES[distro])(encode(info, TYPES[distro])))
+    return writer

@@ -1,0 +1,21 @@
+"""Start of the process of cyclonedds: only here is cyclonedds imported, not beside the control loop."""
+
+from __future__ import annotations
+
+import signal
+from multiprocessing.connection import Connection
+
+from trocar.ros.dds.protocol import Failed, Settings, send
+
+
+def run(pipe: Connection, settings: Settings) -> None:
+    """Serve the interface until None comes or the pipe is closed. Ctrl-C is left to the simulation."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        from trocar.ros.dds.node import Node
+
+        node = Node(pipe, settings)
+    except Exception as error:
+        send(pipe, Failed(str(error) or type(error).__name__))
+        return
+    node.serve()

@@ -1,0 +1,220 @@
+"""Round trips over DDS at a high rate: of a served robot in real time, beside a bare echo in the same run.
+
+A client in a process of its own sends `servo_jp` to several arms at a rate and finds each command again in
+`setpoint_js`. The bare echo is a third process that returns the client's bytes. The physics runs during both.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+
+from trocar.crtk import Robot
+from trocar.crtk.interface import Direction
+from trocar.crtk.messages import JointState
+from trocar.errors import TrocarError
+from trocar.ros.dds.bridge import Bridge
+from trocar.ros.dds.domain import check_installed
+
+JOINTS = "sensor_msgs/JointState"
+SWING = 1e-3  # of the first joint of every arm [rad]
+START = 60.0  # for a process to begin [s]
+FOUND = 1.0  # until endpoints have found each other [s]
+LATE = 2.0  # periods after the last sample: the next one is late
+
+
+@dataclass(frozen=True)
+class Line:
+    """A pair of topics on which a command comes back as a state, and the positions that are commanded [rad, m]."""
+
+    command: str
+    state: str
+    position: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Trips:
+    """Times of a number of commands.
+
+    Attributes:
+        round_trips: from writing a command to receiving the state that has it [s]. gaps: between two states [s].
+    """
+
+    round_trips: tuple[float, ...]
+    gaps: tuple[float, ...]
+
+
+def dds_figures(
+    scene: str = "dvrk",
+    arms: int = 4,
+    rate: float = 1000.0,
+    seconds: float = 5.0,
+    domain: int = 83,
+    progress: Callable[[float], None] = lambda _: None,
+) -> dict[str, float]:
+    """Named figures of both; late: share of states that come more than two periods after the last one [%].
+
+    `dds_loop_..._late_percent` is the share of control cycles of 1/1500 s that begin more than a period late, while
+    nothing is sent, during the echo and while the robot is served.
+    """
+    check_installed()
+    with Robot(scene, speed="real", start="ready") as robot:
+        names = list(robot.controllers)[:arms]
+        if len(names) < arms:
+            raise TrocarError(f"the scene {scene} has {len(names)} arms, {arms} are wanted")
+        found: dict[str, float] = {"arms": arms, "rate_hz": rate, "load_1min": os.getloadavg()[0]}
+        with (
+            Bridge(robot, rate=rate, domain=domain),
+            _Process(echo, domain, len(names)),
+            _Process(client, domain) as ask,
+        ):
+            time.sleep(FOUND)
+            parts: dict[str, Callable[[], Trips | None]] = {
+                "idle": lambda: time.sleep(seconds),
+                "echo": lambda: ask(echo_lines(len(names)), rate, seconds),
+                "served": lambda: ask(arm_lines(robot, names), rate, seconds),
+            }
+            for number, (part, run) in enumerate(parts.items(), 1):
+                cycles, late, begin = robot.pace.cycles, robot.pace.late, time.perf_counter()
+                trips = run()
+                done = robot.pace.cycles - cycles
+                found[f"loop_{part}_hz"] = done / (time.perf_counter() - begin)
+                found[f"loop_{part}_late_percent"] = 100.0 * (robot.pace.late - late) / max(done, 1)
+                found |= {} if trips is None else figures(part, trips, rate)
+                progress(number / len(parts))
+    found["late_above_echo_percentage_points"] = found["served_late_percent"] - found["echo_late_percent"]
+    return {f"dds_{name}": value for name, value in found.items()}
+
+
+def figures(part: str, trips: Trips, rate: float) -> dict[str, float]:
+    times, gaps = np.array(trips.round_trips), np.array(trips.gaps)
+    if not len(times) or not len(gaps):
+        raise TrocarError(f"no answer came in the part {part}")
+    return {
+        f"{part}_us": 1e6 * float(np.median(times)),
+        f"{part}_p99_us": 1e6 * float(np.percentile(times, 99)),
+        f"{part}_late_percent": 100.0 * float(np.mean(gaps > LATE / rate)),
+        f"{part}_received_hz": 1.0 / float(np.mean(gaps)),
+    }
+
+
+def echo_lines(count: int) -> list[Line]:
+    return [Line(f"echo{n}/there", f"echo{n}/back", (0.0,) * 6) for n in range(count)]
+
+
+def arm_lines(robot: Robot, arms: Sequence[str]) -> list[Line]:
+    lines = []
+    for arm in arms:
+        setpoint = robot.bus.read(f"{arm}/setpoint_js")
+        assert isinstance(setpoint, JointState)
+        lines.append(Line(f"{arm}/servo_jp", f"{arm}/setpoint_js", tuple(setpoint.position)))
+    return lines
+
+
+class _Process:
+    """A process at the end of a pipe, from its first word until the block ends."""
+
+    def __init__(self, target: Callable[..., None], *arguments: object) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, other = context.Pipe()
+        self._process = context.Process(target=target, args=(other, *arguments), daemon=True)
+        self._process.start()
+        other.close()
+
+    def __enter__(self) -> Callable[..., Any]:
+        if not self._pipe.poll(START):
+            raise TrocarError("a process of the measurement did not start")
+        self._pipe.recv()
+        return self._ask
+
+    def _ask(self, *arguments: object) -> Any:
+        self._pipe.send(arguments)
+        return self._pipe.recv()
+
+    def __exit__(self, *_error: object) -> None:
+        self._pipe.close()
+        self._process.join(timeout=5.0)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+
+def echo(pipe: Connection, domain: int, count: int) -> None:
+    """Return every sample of the lines as it is, until the pipe is closed."""
+    from trocar.ros.dds.participant import Participant, taken
+    from trocar.ros.dds.qos import topic_qos
+    from trocar.ros.dds.types import topic_name
+
+    with Participant(domain) as participant:
+        pairs = []
+        for line in echo_lines(count):
+            reader = participant.reader(topic_name(line.command), JOINTS, topic_qos(JOINTS, Direction.command))
+            pairs.append(
+                (reader, participant.writer(topic_name(line.state), JOINTS, topic_qos(JOINTS, Direction.state)))
+            )
+            participant.wake_for_samples(reader)
+        pipe.send(None)
+        while not pipe.poll():
+            for number in participant.wait(0.2):
+                reader, writer = pairs[number]
+                for sample in taken(reader):
+                    writer.write(sample)
+
+
+def client(pipe: Connection, domain: int) -> None:
+    """Measure every list of lines that comes through the pipe, until it is closed."""
+    pipe.send(None)
+    while True:
+        try:
+            lines, rate, seconds = pipe.recv()
+        except (EOFError, OSError):
+            return
+        pipe.send(measured(domain, lines, rate, seconds))
+
+
+def measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) -> Trips:
+    """Send commands at a rate for a time, and receive states between."""
+    from trocar.ros.dds.cdr import decode
+    from trocar.ros.dds.participant import Participant, taken
+    from trocar.ros.dds.qos import topic_qos
+    from trocar.ros.dds.samples import sample_class
+    from trocar.ros.dds.template import Template
+    from trocar.ros.dds.types import topic_name
+
+    with Participant(domain) as participant:
+        command, state = (topic_qos(JOINTS, direction) for direction in (Direction.command, Direction.state))
+        writers = [participant.writer(topic_name(line.command), JOINTS, command) for line in lines]
+        readers = [participant.reader(topic_name(line.state), JOINTS, state) for line in lines]
+        for reader in readers:
+            participant.wake_for_samples(reader)
+        kind, templates = sample_class(JOINTS), [Template(JOINTS) for _ in lines]
+        sent: list[dict[float, float]] = [{} for _ in lines]  # time of writing by the first position
+        last, round_trips, gaps = [0.0] * len(lines), list[float](), list[float]()
+        time.sleep(FOUND)
+        begin = time.perf_counter()
+        for cycle in range(1, round(rate * seconds)):
+            shift = SWING * np.sin(2.0 * np.pi * cycle / rate) + 1e-9 * cycle  # no two alike
+            for number, line in enumerate(lines):
+                position = np.array(line.position)
+                position[0] += shift
+                sample = kind(templates[number].pack(JointState(position=position), time.time_ns()))
+                sent[number][float(position[0])] = time.perf_counter()
+                writers[number].write(sample)
+            while (left := begin + cycle / rate - time.perf_counter()) > 0.0:
+                for number in participant.wait(left):
+                    for sample in taken(readers[number]):
+                        now = time.perf_counter()
+                        start = sent[number].pop(float(decode(sample.cdr, JOINTS).position[0]), None)
+                        if start is not None:
+                            round_trips.append(now - start)
+                        if last[number]:
+                            gaps.append(now - last[number])
+                        last[number] = now
+    return Trips(tuple(round_trips), tuple(gaps))

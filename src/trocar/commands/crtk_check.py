@@ -86,10 +86,8 @@ def crtk_check(
     count = Counter(result.status for result in results)
     summary = {status: count[status] for status in COLOURS}
     if json_file is not None:
-        write_json(
-            json_file,
-            {"scene": None if in_ros else scene, "summary": summary, "results": [r.as_dict() for r in results]},
-        )
+        found = [result.as_dict() for result in results]
+        write_json(json_file, {"scene": None if in_ros else scene, "summary": summary, "results": found})
     show_table(
         "trocar crtk-check",
         ("device", "check", "result", "reason, or what was required"),

@@ -84,6 +84,10 @@ def serve(
         raise TrocarError(f"--host is an IP address, got {host!r}") from None
     names = [name for group in arms or [] for name in group.split(",") if name]
     if ros2:
+        unused = {"--images": images, "--speed": speed != 1.0, "--hold-when-lost": hold_when_lost, "--master": master}
+        for name, given in unused.items():
+            if given:
+                raise TrocarError(f"{name} goes with --ros1; leave it out with --ros2")
         from trocar.ros.dds.serving import serve as serve_ros2
 
         serve_ros2(scene, start, names, rate, domain, interface, distro, typer.echo)

@@ -241,9 +241,6 @@ _FROM_ROS: dict[str, Callable[[Any, Any, Any], Any]] = {
         vector=six(made.wrench.force, made.wrench.torque), **stamp
     ),
     "geometry_msgs/Quaternion": lambda made, kind, stamp: kind(R=orientation(made)),
-    "geometry_msgs/TwistStamped": lambda made, kind, stamp: kind(
-        vector=six(made.twist.linear, made.twist.angular), **stamp
-    ),
     "geometry_msgs/QuaternionStamped": lambda made, kind, stamp: kind(R=orientation(made.quaternion), **stamp),
     "std_msgs/Float64MultiArray": _from_array,
     "std_msgs/Bool": lambda made, kind, stamp: kind(value=bool(made.data)),

@@ -1,0 +1,1 @@
+"""Teleoperation of simulated slaves by simulated masters."""

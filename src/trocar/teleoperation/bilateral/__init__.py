@@ -1,0 +1,1 @@
+"""Bilateral control of a dynamic master and slave over a channel with delay."""

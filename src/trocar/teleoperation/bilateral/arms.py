@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -37,29 +38,37 @@ class TipArm(Protocol):
     contact: Array  # force of the wall on the tip (3, N) [N], in the step just taken
 
     def reset(self, q: ArrayLike) -> None: ...
-    def step(self, tau: Array, force: Array) -> None:
-        """Advance one step under joint efforts tau (n, N), with an external force (3, N) on the tip [N]."""
+    def step(self, tau: Array, force: Array | None, J: Array) -> None:
+        """Advance one step under joint efforts tau (n, N), with a force (3, N) from outside on the tip [N].
+
+        J: (6, m, N), `jacobian(q)` of the present state.
+        """
 
     def position(self, q: Array) -> Array: ...
     def jacobian(self, q: Array) -> Array: ...
     def gravity(self, q: Array) -> Array: ...
 
 
+@lru_cache
+def _loaded(name: str) -> batch.BatchArms:
+    return batch.load(name)
+
+
 class CompiledArm:
     """N arms stepped by `trocar.batch`, with a wall that may differ between them."""
 
-    def __init__(self, name: str, N: int, wall: Wall | None = None, dt: float = 1e-3, q: ArrayLike | None = None) -> None:
+    def __init__(
+        self, name: str, N: int, wall: Wall | None = None, dt: float = 1e-3, q: ArrayLike | None = None
+    ) -> None:
         self.N, self.dt = N, dt
         surfaces: list[Any] = []
-        self._plain = batch.load(name)
+        self._plain = _loaded(name)
         self.mechanism = self._plain.mechanism
         self.start = np.array(self.mechanism.arm.home if q is None else q, dtype=float)
         if wall is not None:
             z = self.mechanism.forward_kinematics(self.start)[2, 3]
             k = np.broadcast_to(np.asarray(wall.stiffness, dtype=float), (N,)).copy()
-            surfaces = [
-                batch.Plane(normal=[0, 0, 1], offset=z - wall.gap, stiffness=k, damping=wall.damping)
-            ]
+            surfaces = [batch.Plane(normal=[0, 0, 1], offset=z - wall.gap, stiffness=k, damping=wall.damping)]
         self._arms = batch.load(self.mechanism, surfaces=surfaces) if surfaces else self._plain
         self.reset(self.start)
 
@@ -68,11 +77,10 @@ class CompiledArm:
         self._state = self._arms.state(np.tile(q[:, None], self.N))
         self._read()
 
-    def step(self, tau: Array, force: Array | None = None) -> None:
+    def step(self, tau: Array, force: Array | None, J: Array) -> None:
         if force is not None:
             tau = tau.copy()
-            J = self._plain.jacobian(self.q)[:3]
-            tau[: J.shape[1]] += np.einsum("imN,iN->mN", J, force)
+            tau[: J.shape[1]] += np.einsum("imN,iN->mN", J[:3], force)
         self._state = self._arms.step(self._state, tau, self.dt)
         self._read()
 
@@ -109,11 +117,11 @@ class EngineArm:
         self.contact = np.zeros((3, 1))
         self.q, self.dq = self.sim.q[:, None], self.sim.dq[:, None]
 
-    def step(self, tau: Array, force: Array | None = None) -> None:
+    def step(self, tau: Array, force: Array | None, J: Array) -> None:
         self.contact = np.zeros((3, 1))
         if self.wall is not None:
             depth = self._surface - self.position(self.q)[2]
-            rate = -(self.jacobian(self.q)[2, :, 0] @ self.dq[: self.jacobian(self.q).shape[1]])
+            rate = -(J[2, :, 0] @ self.dq[: J.shape[1]])
             pressed = float(np.asarray(self.wall.stiffness).ravel()[0]) * depth + self.wall.damping * rate
             self.contact[2] = np.where(depth > 0.0, np.maximum(pressed, 0.0), 0.0)
         total = self.contact if force is None else self.contact + force

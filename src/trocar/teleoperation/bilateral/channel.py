@@ -139,6 +139,10 @@ class Channel:
                 self._newest, self._value = number, packet
         return self._value
 
+    def in_flight(self) -> list[tuple[float, Any]]:
+        """Times at which packets come into use [s], with the packets, of those sent and not yet received."""
+        return [(usable, packet) for usable, _, packet in sorted(self._waiting)]
+
     def packets(self, steps: int, dt: float) -> Array:
         """Index (steps,) of the packet in use at each step, if one is sent at every step; -1 before the first."""
         k = np.arange(steps)

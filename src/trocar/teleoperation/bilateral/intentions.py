@@ -25,34 +25,34 @@ class Reaches:
     """Minimum-jerk reaches one after the other, each 10 t^3 - 15 t^4 + 6 t^5 of its duration (Flash, Hogan 1985).
 
     Attributes:
-        cues: (time of the cue [s], goal (3,) [m], duration [s]); the peak speed is 1.875 distance / duration.
+        cues: (time of the cue [s], goal (3,), or (3, N) if cells differ [m], duration [s]). The peak speed is
+            1.875 distance / duration.
     """
 
-    cues: Sequence[tuple[float, Sequence[float], float]]
+    cues: Sequence[tuple[float, ArrayLike, float]]
 
     def __call__(self, t: Array) -> Array:
-        x, before = np.zeros((len(t), 3)), np.zeros(3)
-        for begin, goal, duration in self.cues:
-            u = np.clip((t - begin) / duration, 0.0, 1.0)[:, None]
-            x += (np.asarray(goal) - before) * u**3 * (10.0 - 15.0 * u + 6.0 * u * u)
-            before = np.asarray(goal, dtype=float)
+        goals = np.broadcast_arrays(np.zeros(3), *(np.asarray(goal, dtype=float) for _, goal, _ in self.cues))
+        x = np.zeros((len(t), *goals[0].shape))
+        for (begin, _, duration), before, goal in zip(self.cues, goals[:-1], goals[1:], strict=True):
+            u = np.clip((t - begin) / duration, 0.0, 1.0)
+            x += np.multiply.outer(u**3 * (10.0 - 15.0 * u + 6.0 * u * u), goal - before)
         return x
 
 
 @dataclass(frozen=True, eq=False)
 class Sinusoids:
-    """One sinusoid per cell along an axis, from rest: amplitude (1 - cos wt) / 2... see `__call__`.
+    """amplitude sin(2 pi f t) along one axis, different in each cell, faded in over the first half second.
 
     Attributes:
-        frequency: (N,) [Hz]. amplitude: [m]. axis: 0, 1 or 2.
+        frequency: (N,) [Hz]. amplitude: one number or (N,) [m]. axis: 0, 1 or 2.
     """
 
     frequency: ArrayLike
-    amplitude: float = 2e-3
+    amplitude: ArrayLike = 2e-3
     axis: int = 2
 
     def __call__(self, t: Array) -> Array:
-        """amplitude sin(w t), faded in over the first half second."""
         f = np.atleast_1d(np.asarray(self.frequency, dtype=float))
         x = np.zeros((len(t), 3, len(f)))
         x[:, self.axis] = self.amplitude * np.sin(2.0 * np.pi * t[:, None] * f) * np.minimum(t / 0.5, 1.0)[:, None]
@@ -94,10 +94,13 @@ def jigsaws_master(path: str | os.PathLike[str], hand: str = "right") -> Replay:
     if table.shape[1] != JIGSAWS_COLUMNS or len(table) < 2:
         rows, columns = table.shape
         raise TrocarError(
-            f"{path}: a kinematics file of JIGSAWS has {JIGSAWS_COLUMNS} columns and 2 or more rows, got {rows} x {columns}"
+            f"{path}: a kinematics file of JIGSAWS has {JIGSAWS_COLUMNS} columns and two rows or more, "
+            f"got {rows} x {columns}"
         )
     first = JIGSAWS_FIRST[hand]
     x = table[:, first : first + 3]
     if not np.isfinite(x).all():
-        raise TrocarError(f"{path}: row {int(np.argwhere(~np.isfinite(x))[0, 0]) + 1} has a position that is not finite")
+        raise TrocarError(
+            f"{path}: row {int(np.argwhere(~np.isfinite(x))[0, 0]) + 1} has a position that is not finite"
+        )
     return Replay(np.arange(len(x)) / JIGSAWS_RATE, x)

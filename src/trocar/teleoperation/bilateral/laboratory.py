@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.spatial import Array
 from trocar.teleoperation.bilateral.arms import CompiledArm, EngineArm, Wall
 from trocar.teleoperation.bilateral.channel import Channel
 from trocar.teleoperation.bilateral.intentions import Reaches
@@ -22,11 +21,15 @@ PRESS = 0.01  # depth behind the wall that the hand intends, in the scale of the
 START, REACH = 0.2, 1.0  # beginning and duration of the reach [s]
 
 
-def press(scale: float, until: float | None = None) -> Reaches:
-    """Down through the gap and PRESS into the wall; back to the start at the time `until`, if given."""
-    depth = GAP / scale + PRESS
-    cues = [(START, (0.0, 0.0, -depth), REACH)]
-    return Reaches(cues if until is None else [*cues, (until, (0.0, 0.0, 0.0), REACH)])
+def press(scale: ArrayLike = 1.0, until: float | None = None) -> Reaches:
+    """Down through the gap and PRESS into the wall; back to the start at the time `until`, if given.
+
+    scale: of the motion, one number or (N,).
+    """
+    depth = GAP / np.asarray(scale, dtype=float) + PRESS
+    goal = np.stack([0.0 * depth, 0.0 * depth, -depth])
+    cues = [(START, goal, REACH)]
+    return Reaches(cues if until is None else [*cues, (until, 0.0 * goal, REACH)])
 
 
 def pair(
@@ -36,7 +39,7 @@ def pair(
     wall: bool = True,
     intention: Intention | None = None,
     operator: Operator | None = None,
-    scale: float = 1.0,
+    scale: ArrayLike = 1.0,
     delay: float | Sequence[float] | None = None,
     move_limits: bool = False,
     engine: bool = False,
@@ -63,15 +66,18 @@ def pair(
     return Pair(Master(arms[0]), Slave(arms[1], dt, move_limits), hand, scale=scale, dt=dt, **options)
 
 
-def grid(delays: Sequence[float], stiffnesses: Sequence[float]) -> tuple[Array, Array]:
-    """Delays and stiffnesses (N,) of all cells of a map, stiffness by stiffness."""
-    T, k = np.meshgrid(np.asarray(delays, dtype=float), np.asarray(stiffnesses, dtype=float))
-    return T.ravel(), k.ravel()
-
-
 def contact_runs(
-    delays: Sequence[float], stiffnesses: Sequence[float], duration: float = 4.0, **options: Any
+    delays: Sequence[float],
+    stiffnesses: Sequence[float],
+    scales: Sequence[float] = (1.0,),
+    duration: float = 4.0,
+    back: float | None = None,
+    **options: Any,
 ) -> PairLog:
-    """One run of all cells of a map over delay and stiffness, pressing on the wall."""
-    T, k = grid(delays, stiffnesses)
-    return pair(len(T), stiffness=k, delay=T.tolist(), **options).run(duration)
+    """One run of all cells of a map, pressing on the wall, in the order (scale, stiffness, delay), delay fastest.
+
+    back: time at which the hand returns [s]. options: of `pair`.
+    """
+    axes = (np.asarray(x, dtype=float) for x in (scales, stiffnesses, delays))
+    s, k, T = (x.ravel() for x in np.meshgrid(*axes, indexing="ij"))
+    return pair(len(T), stiffness=k, delay=T.tolist(), scale=s, intention=press(s, back), **options).run(duration)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trocar.errors import TrocarError
 from trocar.spatial import Array
@@ -29,8 +30,8 @@ class Pair:
     Attributes:
         master, slave: the two robots, of N cells each. operator: the hand on the master.
         forward, backward: channels to the slave and to the master: one for all cells, or N.
-        scale: s. kf: force gain. force: source of the slave's force. dt: period [s].
-        watch: hold after an outage, see `Engagement`.
+        scale: s, one number or (N,). kf: force gain. force: source of the slave's force. dt: period [s].
+        watch: hold after an outage, see `Engagement`; channels of constant delay have none.
     """
 
     master: Master
@@ -41,13 +42,14 @@ class Pair:
     force: ContactTruth = field(default_factory=ContactTruth)
     forward: Channel | Sequence[Channel] = field(default_factory=Channel)
     backward: Channel | Sequence[Channel] = field(default_factory=Channel)
-    scale: float = 1.0
+    scale: ArrayLike = 1.0
     kf: float = 1.0
     dt: float = 1e-3
     watch: bool = True
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.scale <= 1.0:
+        scale = np.asarray(self.scale, dtype=float)
+        if not ((scale > 0.0) & (scale <= 1.0)).all():
             raise TrocarError(f"scale must be above 0 and at most 1, as on the dVRK, got {self.scale!r}")
         if self.master.arm.N != self.slave.arm.N:
             raise TrocarError(f"{self.master.arm.N} masters for {self.slave.arm.N} slaves; both need the same number")
@@ -64,8 +66,10 @@ class Pair:
         self.passivity.start(N, dt)
         self.force.start(slave, dt)
         at_slave, at_master = Engagement(N, dt), Engagement(N, dt)
-        log = PairLog(steps, N, dt, self.scale, master.arm.mechanism, slave.arm.mechanism)
-        s, kf, target, load = self.scale, self.kf, np.zeros((3, N)), None
+        watched = self.watch and not (_constant(self.forward) and _constant(self.backward))
+        s = np.broadcast_to(np.asarray(self.scale, dtype=float), (N,))
+        log = PairLog(steps, dt, s, master.arm.mechanism, slave.arm.mechanism)
+        kf, target, load = self.kf, np.zeros((3, N)), None
         for k in range(steps):
             x_m, x_s = master.x - master.x0, slave.x - slave.x0
             hand = self.operator.force(k, x_m, master.v)
@@ -80,10 +84,13 @@ class Pair:
             backward.send(k, e)
             to_master, fresh_m = backward.receive(k)
             to_slave, fresh_s = forward.receive(k)
+            # A wave that was used carries no more energy; positions, forces and energies are held.
+            to_master = to_master._replace(wave=to_master.wave * fresh_m)
+            to_slave = to_slave._replace(wave=to_slave.wave * fresh_s)
             F = self.scheme.master_force(m, to_master)
             x = to_slave.x
             extra = self.scheme.feed_forward(to_slave)
-            if self.watch:
+            if watched:
                 at_master.update(fresh_m, to_master.x)
                 F = np.where(at_master.following, F, 0.0)
                 x = at_slave.update(fresh_s, x)
@@ -95,6 +102,10 @@ class Pair:
             slave.step(slave.x0 + s * target, s * rate, extra / kf, load)
             log.write_efforts(k, master.tau, slave.tau)
         return log
+
+
+def _constant(channels: Channel | Sequence[Channel]) -> bool:
+    return all(channel.constant for channel in ([channels] if isinstance(channels, Channel) else channels))
 
 
 def _packets(channels: Channel | Sequence[Channel], steps: int, dt: float, N: int) -> Array:

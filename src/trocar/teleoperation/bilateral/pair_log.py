@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ class PairLog:
     """Signals of K steps of N pairs.
 
     Attributes:
-        t: (K,) [s]. x_m, v_m: (K, 3, N) displacement and velocity of the grip [m, m/s]. x_s, v_s: of the slave's tip.
+        t: (K,) [s]. scale: (N,). x_m, v_m: (K, 3, N) displacement and velocity of the grip [m, m/s]. x_s, v_s: of the slave's tip.
         target: (K, 3, N) set-point of the slave, in the slave's scale, as displacement [m].
         hand, F_m: (K, 3, N) force of the hand and of the motors on the grip [N].
         f_e, felt: (K, 3, N) force of the environment on the slave, true and as its source has it [N].
@@ -32,7 +33,8 @@ class PairLog:
         q_m, dq_m, tau_m, q_s, dq_s, tau_s, q_d: (K, n, N) joints of both arms and the slave's set-point.
     """
 
-    def __init__(self, steps: int, N: int, dt: float, scale: float, master: Mechanism, slave: Mechanism) -> None:
+    def __init__(self, steps: int, dt: float, scale: Array, master: Mechanism, slave: Mechanism) -> None:
+        N = len(scale)
         self.t, self.scale, self._mechanisms = dt * np.arange(steps), scale, (master, slave)
         for name in VECTORS:
             setattr(self, name, np.zeros((steps, 3, N)))
@@ -80,6 +82,14 @@ class PairLog:
         self.q_m[k], self.dq_m[k], self.q_s[k], self.dq_s[k] = master.arm.q, master.arm.dq, slave.arm.q, slave.arm.dq
         self.q_d[k] = slave.q_d
 
+    def cell(self, index: int) -> PairLog:
+        """The log of one cell alone, N = 1."""
+        found = copy(self)
+        found.scale = self.scale[index : index + 1]
+        for name in (*VECTORS, *SCALARS, *JOINTS):
+            setattr(found, name, getattr(self, name)[..., index : index + 1].copy())
+        return found
+
     def write_efforts(self, k: int, tau_m: Array, tau_s: Array) -> None:
         """Note the efforts of step k."""
         self.tau_m[k], self.tau_s[k] = tau_m, tau_s
@@ -101,12 +111,16 @@ class PairLog:
         return np.asarray(self.x_s[k, 2] - self.scale * self.x_m[k, 2])
 
     def force_error(self) -> Array:
-        """RMS (N,) of the force of the motors on the grip less that of the environment on the slave [N]."""
-        return np.asarray(np.sqrt(np.mean(((self.F_m - self.f_e) ** 2).sum(axis=1), axis=0)))
+        """RMS (N,) of the force of the hand less that of the slave on its environment [N]: what hides the contact."""
+        return np.asarray(np.sqrt(np.mean(((self.hand + self.f_e) ** 2).sum(axis=1), axis=0)))
 
     def least_margin(self) -> Array:
         """Smallest energy margin (N,) of both ports [J]."""
         return np.asarray(np.minimum(self.W_m.min(axis=0), self.W_s.min(axis=0)))
+
+    def net_energy(self) -> Array:
+        """Energy (K, N) put into the channel at both ports, less what left it there [J]."""
+        return self.E_in_m - self.E_out_m + self.E_in_s - self.E_out_s
 
     @property
     def _dt(self) -> float:
@@ -119,7 +133,11 @@ class PairLog:
         found = []
         for side, mechanism, vectors in (
             ("m", self._mechanisms[0], {"tip": "x_m", "hand_force": "hand", "reflected_force": "F_m"}),
-            ("s", self._mechanisms[1], {"tip": "x_s", "tip_target": "target", "contact_force": "f_e", "felt_force": "felt"}),
+            (
+                "s",
+                self._mechanisms[1],
+                {"tip": "x_s", "tip_target": "target", "contact_force": "f_e", "felt_force": "felt"},
+            ),
         ):
             q, dq, tau = (getattr(self, f"{name}_{side}")[..., cell] for name in ("q", "dq", "tau"))
             ddq = np.gradient(dq, self._dt, axis=0)

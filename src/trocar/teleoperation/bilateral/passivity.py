@@ -111,23 +111,35 @@ class WaveVariables(Passivity):
 
     The schemes' own forces are not used: the slave's environment force closes the line, as in position-force control.
 
+    Waves are filtered before they are sent: a low-pass has a gain of at most 1, so it is passive, and it damps the
+    reflections between the two ends.
+
     Args:
-        b: wave impedance [N s/m].
+        b: wave impedance [N s/m]. cutoff: of the filter [Hz].
     """
 
     name = "wave"
 
-    def __init__(self, b: float = 15.0) -> None:
-        self.b = b
+    def __init__(self, b: float = 15.0, cutoff: float = 10.0) -> None:
+        self.b, self.cutoff = b, cutoff
+
+    def start(self, N: int, dt: float) -> None:
+        super().start(N, dt)
+        self._share = 1.0 - np.exp(-2.0 * np.pi * self.cutoff * dt)
+        self._before = np.zeros((3, N))
 
     def _master_forces(self, F: Array, W: Array, here: Message, remote: Message) -> tuple[Array, Array]:
         root = np.sqrt(2.0 * self.b)
-        self.waves = (root * here.v - remote.wave, self.waves[1])
-        return root * remote.wave - self.b * here.v, 0.0 * F
+        v = (here.x - self._before) / self.dt  # the mean over the step, with which energy is counted
+        self._before = here.x
+        u = self.waves[0] + self._share * (root * v - remote.wave - self.waves[0])
+        self.waves = (u, self.waves[1])
+        return root * remote.wave - self.b * v, 0.0 * F
 
     def _asked_step(self, x: Array, f: Array, remote: Message) -> Array:
         u = remote.wave
-        self.waves = (self.waves[0], u + np.sqrt(2.0 / self.b) * f)
+        w = self.waves[1] + self._share * (u + np.sqrt(2.0 / self.b) * f - self.waves[1])
+        self.waves = (self.waves[0], w)
         step: Array = (np.sqrt(2.0 * self.b) * u + f) / self.b * self.dt
         return step
 

@@ -61,7 +61,7 @@ class Master(Side):
         tau[:3] += np.einsum("imN,iN->mN", self.J[:3, :3], F)
         tau[3:] += self._kp[3:, 3:] @ (self.q0 - arm.q)[3:] - self._kd[3:, 3:] @ arm.dq[3:]
         self.tau = self._limited(tau)
-        arm.step(self.tau, hand)
+        arm.step(self.tau, hand, self.J)
         self.read()
 
 
@@ -101,5 +101,5 @@ class Slave(Side):
         tau = self._kp @ (self.q_d - arm.q) + self._kd @ (self.dq_d - arm.dq) + arm.gravity(arm.q)
         tau[:3] += np.einsum("imN,iN->mN", self.J[:3, :3], force)
         self.tau = self._limited(tau)
-        arm.step(self.tau, load)
+        arm.step(self.tau, load, self.J)
         self.read()

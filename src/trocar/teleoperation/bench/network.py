@@ -14,6 +14,7 @@ from trocar.teleoperation.bilateral.passivity import TimeDomainPassivity
 
 SCALE, OUTAGE_AT = 0.2, 1.0
 PACKETS = 20_000
+SETTLED = 200  # steps of holding after which the arm rests: its controller settles with 33 ms
 MILLI = 1e3
 
 
@@ -52,7 +53,7 @@ def network(bench: Bench) -> None:
     last = len(links) - 1
     holding = log.following[:, last] == 0.0
     starts, ends = _spans(holding)
-    settled = holding & (np.convolve(holding, np.ones(50), "full")[: len(holding)] >= 50)  # the arm has come to rest
+    settled = holding & (np.convolve(holding, np.ones(SETTLED), "full")[: len(holding)] >= SETTLED)
     moved = max(
         (
             np.ptp(log.x_s[a:b][settled[a:b], :, last], axis=0).max()

@@ -126,6 +126,6 @@ def drift(bench: Bench) -> None:
 def engine(bench: Bench) -> None:
     """The same cell in generated code and in the MuJoCo engine."""
     duration = 1.5 if bench.quick else 3.0
-    compiled, mujoco = (pair(1, stiffness=1000.0, delay=0.005, engine=engine).run(duration) for engine in (False, True))
+    compiled, mujoco = (pair(1, stiffness=1000.0, delay=0.0, engine=engine).run(duration) for engine in (False, True))
     apart = np.abs(compiled.x_m - mujoco.x_m).max()
-    bench.report.add_claim(bench.table.claim("engine, s = 1, 1000 N/m, T = 5 ms", MILLI * apart, duration=duration))
+    bench.report.add_claim(bench.table.claim("engine, s = 1, 1000 N/m, T = 0", MILLI * apart, duration=duration))

@@ -78,7 +78,11 @@ def schemes(bench: Bench) -> None:
 
 def z_width(bench: Bench) -> None:
     """Stiffest virtual wall of the master by damping."""
-    walls = [1000.0, 10000.0] if bench.quick else (1000.0 * np.geomspace(1.0, 200.0, 14)).tolist()
+    walls = (
+        [1000.0, 10000.0]
+        if bench.quick
+        else [1000.0, 2000.0, 4000.0, 6000.0, 8000.0, 12000.0, 16000.0, 24000.0, 32000.0, 48000.0]
+    )
     damping = [0.0] if bench.quick else [0.0, 5.0, 10.0, 20.0, 40.0, 80.0]
     found = wall_oscillation(walls, damping)
     stable = np.logical_and.accumulate(found < STABLE, axis=0)
@@ -86,7 +90,8 @@ def z_width(bench: Bench) -> None:
     bench.report.add_claim(bench.table.claim("Z-width of the master, B = 0", width[0]))
     bench.report.add_figure(
         figures.z_width(MILLI * found, walls, damping),
-        "Virtual walls on the MTMR at 1 kHz: peak-to-peak motion of the grip [mm], normal grip.",
+        "Virtual walls on the MTMR, sampled at 1 kHz and one period late: peak-to-peak motion of the grip [mm], normal "
+        "grip.",
     )
 
 

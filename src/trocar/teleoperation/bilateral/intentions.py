@@ -32,7 +32,8 @@ class Reaches:
     cues: Sequence[tuple[float, ArrayLike, float]]
 
     def __call__(self, t: Array) -> Array:
-        goals = np.broadcast_arrays(np.zeros(3), *(np.asarray(goal, dtype=float) for _, goal, _ in self.cues))
+        goals = [np.asarray(goal, dtype=float) for _, goal, _ in self.cues]
+        goals = [np.zeros_like(goals[0]), *goals]
         x = np.zeros((len(t), *goals[0].shape))
         for (begin, _, duration), before, goal in zip(self.cues, goals[:-1], goals[1:], strict=True):
             u = np.clip((t - begin) / duration, 0.0, 1.0)
@@ -87,20 +88,20 @@ def jigsaws_master(path: str | os.PathLike[str], hand: str = "right") -> Replay:
     """
     check_known("hand", JIGSAWS_FIRST, hand)
     path = Path(path)
+    first, rows = JIGSAWS_FIRST[hand], []
     try:
-        table = np.loadtxt(path, ndmin=2)
-    except (ValueError, UnicodeDecodeError) as error:
-        raise TrocarError(f"{path}: not a table of numbers: {error}") from None
-    if table.shape[1] != JIGSAWS_COLUMNS or len(table) < 2:
-        rows, columns = table.shape
-        raise TrocarError(
-            f"{path}: a kinematics file of JIGSAWS has {JIGSAWS_COLUMNS} columns and two rows or more, "
-            f"got {rows} x {columns}"
-        )
-    first = JIGSAWS_FIRST[hand]
-    x = table[:, first : first + 3]
-    if not np.isfinite(x).all():
-        raise TrocarError(
-            f"{path}: row {int(np.argwhere(~np.isfinite(x))[0, 0]) + 1} has a position that is not finite"
-        )
+        for line in path.read_text(encoding="ascii").splitlines():
+            rows.append([float(word) for word in line.split()])
+    except ValueError as error:  # UnicodeDecodeError is one
+        raise TrocarError(f"{path}, line {len(rows) + 1}: not a table of numbers: {error}") from None
+    for number, row in enumerate(rows, start=1):
+        if len(row) != JIGSAWS_COLUMNS:
+            raise TrocarError(
+                f"{path}, line {number}: a kinematics file of JIGSAWS has {JIGSAWS_COLUMNS} columns, got {len(row)}"
+            )
+        if not np.isfinite(row[first : first + 3]).all():
+            raise TrocarError(f"{path}, line {number}: the position {row[first : first + 3]} is not finite")
+    if len(rows) < 2:
+        raise TrocarError(f"{path}: a path needs two rows or more, got {len(rows)}")
+    x = np.array(rows)[:, first : first + 3]
     return Replay(np.arange(len(x)) / JIGSAWS_RATE, x)

@@ -24,7 +24,8 @@ class PairLog:
     """Signals of K steps of N pairs.
 
     Attributes:
-        t: (K,) [s]. scale: (N,). x_m, v_m: (K, 3, N) displacement and velocity of the grip [m, m/s]. x_s, v_s: of the slave's tip.
+        t: (K,) [s]. scale: (N,). x_m, v_m, x_s, v_s: (K, 3, N) displacement and velocity of the grip and of the slave's
+            tip [m, m/s].
         target: (K, 3, N) set-point of the slave, in the slave's scale, as displacement [m].
         hand, F_m: (K, 3, N) force of the hand and of the motors on the grip [N].
         f_e, felt: (K, 3, N) force of the environment on the slave, true and as its source has it [N].

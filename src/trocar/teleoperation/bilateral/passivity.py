@@ -51,14 +51,17 @@ class Passivity:
         self._force, self._correction = self._master_forces(F, W, here, remote)
         return self._force + self._correction
 
-    def at_slave(self, x: Array, f: Array, remote: Message) -> tuple[Array, Array]:
-        """Target (3, N) of the slave and its velocity [m, m/s], from the target of the scheme and the force f."""
-        asked = self._asked_step(x, f, remote)
+    def at_slave(self, x: Array, f: Array, remote: Message, following: Array | bool = True) -> tuple[Array, Array]:
+        """Target (3, N) of the slave and its velocity [m, m/s], from the target of the scheme and the force f.
+
+        following: (N,); the target of a slave that holds stays where it is.
+        """
+        asked = self._asked_step(x, f, remote) * following
         self._asked = x
         W = self.slave.margin(remote.E)
         self.margins = (self.margins[0], W)
         W = W + np.minimum(dot(f, asked), 0.0)
-        change = self._slave_change(x, asked, W, f)
+        change = self._slave_change(x, asked, W, f) * following
         self.slave.add(dot(f, asked), dot(f, change))
         step = asked + change
         self.target = self.target + step

@@ -30,7 +30,8 @@ random = np.random.default_rng(0)
 
 
 def message(N: int = 2) -> Message:
-    return Message(*(random.normal(size=(3, N)) for _ in range(4)), random.normal(size=N))
+    x, v, f, wave = (random.normal(size=(3, N)) for _ in range(4))
+    return Message(x, v, f, wave, random.normal(size=N))
 
 
 @pytest.fixture(scope="module")

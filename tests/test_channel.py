@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -63,7 +65,7 @@ def test_an_intermittent_link_is_lost_for_its_share_of_time() -> None:
 
 
 @pytest.mark.parametrize("options", [{"delay": -0.1}, {"loss": 1.5}, {"jitter": np.nan}, {"playout": np.inf}])
-def test_values_that_make_no_channel_are_refused(options: dict[str, float]) -> None:
+def test_values_that_make_no_channel_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(TrocarError, match=next(iter(options))):
         Channel(**options)
 

@@ -40,8 +40,8 @@ def _map(ax: Axes, values: Array, columns: Sequence[str], rows: Sequence[str]) -
     for (i, j), value in np.ndenumerate(values):
         text = "0" if value < STABLE else f"{value:.2g}"
         ax.text(j, i, text, ha="center", va="center", fontsize=7, color="white" if value > 15.0 else "black")
-    ax.set_xticks(range(len(columns)), columns)
-    ax.set_yticks(range(len(rows)), rows)
+    ax.set_xticks(range(len(columns)), columns, fontsize=8)
+    ax.set_yticks(range(len(rows)), rows, fontsize=8)
     ax.grid(False)
 
 
@@ -61,9 +61,9 @@ def same_start(without: PairLog, passive: PairLog, cell: int) -> Figure:
             column[2].set_xlabel("time [s]")
         axes[0, 0].set_title("no passivity control")
         axes[0, 1].set_title("time-domain passivity")
-        for ax, label in zip(axes[:, 0], ("z [mm]", "force [N]", "margin W [mJ]"), strict=True):
-            ax.set_ylabel(label)
-            ax.legend(loc="lower left", ncols=2)
+        for row, label in zip(axes, ("z [mm]", "force [N]", "margin W [mJ]"), strict=True):
+            row[0].set_ylabel(label)
+            row[1].legend(loc="upper right", ncols=2)
     return figure
 
 
@@ -79,10 +79,9 @@ def drift(log: PairLog, without: PairLog, cell: int) -> Figure:
         axes[1].plot(log.t, MILLI * log.E_in_m[:, cell], label="given by the master")
         axes[1].plot(log.t, MILLI * log.E_out_s[:, cell], label="asked for at the slave")
         axes[1].set_ylabel("energy [mJ]")
-        axes[1].set_yscale("symlog", linthresh=1.0)
         axes[1].set_xlabel("time [s]")
         for ax in axes:
-            ax.legend()
+            ax.legend(loc="upper left")
     return figure
 
 
@@ -94,7 +93,7 @@ def schemes(
 ) -> Figure:
     """Bars of force error, following error and oscillation, by scheme and delay."""
     with style():
-        figure = Figure(figsize=(9.0, 3.0))
+        figure = Figure(figsize=(9.0, 3.6))
         titles = ("force error [N]", "following error [mm]", "oscillation [mm]")
         for ax, values, title in zip(figure.subplots(1, 3), (force, position, shaking), titles, strict=True):
             width = 0.8 / len(values)
@@ -103,7 +102,7 @@ def schemes(
             ax.set_xticks(np.arange(len(delays)) + 0.4 - width / 2, [f"{T:g} ms" for T in delays])
             ax.set_yscale("log")
             ax.set_title(title)
-        figure.axes[0].legend(fontsize=6.5)
+        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
 
 
@@ -153,5 +152,5 @@ def outage(log: PairLog, cell: int) -> Figure:
         for ax in axes:
             low, high = ax.get_ylim()
             ax.fill_between(log.t, low, high, where=log.following[:, cell] == 0.0, color="#CCCCCC", linewidth=0)
-            ax.legend()
+            ax.legend(loc="upper left")
     return figure

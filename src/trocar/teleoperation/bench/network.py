@@ -13,7 +13,7 @@ from trocar.teleoperation.bilateral.network_presets import netfi
 from trocar.teleoperation.bilateral.passivity import TimeDomainPassivity
 
 SCALE, OUTAGE_AT = 0.2, 1.0
-PACKETS = 20_000
+PACKETS = 10_000
 SETTLED = 200  # steps of holding after which the arm rests: its controller settles with 33 ms
 MILLI = 1e3
 
@@ -27,8 +27,8 @@ def network(bench: Bench) -> None:
     )
     bench.show("network: presets")
 
-    def both(*options: int | None) -> tuple[Channel, Channel]:
-        forward, backward = (netfi(*options, seed=seed, first_outage=OUTAGE_AT) for seed in (11, 12))
+    def both(delay: int, loss: int | None = None, outage: int | None = None) -> tuple[Channel, Channel]:
+        forward, backward = (netfi(delay, loss, outage, seed=seed, first_outage=OUTAGE_AT) for seed in (11, 12))
         return forward, backward
 
     links = [both(100), both(100, 30), both(300, 50), both(500, 10), both(100, None, 30)]

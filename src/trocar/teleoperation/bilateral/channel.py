@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -96,7 +96,6 @@ class Channel:
     outage: Outages | None = None
     seed: int = 0
     playout: float | None = None
-    _waiting: list[tuple[float, int, Any]] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("delay", "playout", "jitter", "loss"):
@@ -115,7 +114,8 @@ class Channel:
         self._left = next(self._burst) if self._burst else 0
         self._outages = self.outage.periods(outages) if self.outage else None
         self._outage = next(self._outages) if self._outages else (math.inf, math.inf)
-        self._waiting, self._count, self._newest, self._value = [], 0, -1, None
+        self._waiting: list[tuple[float, int, Any]] = []
+        self._count, self._newest, self._value = 0, -1, None
 
     @property
     def constant(self) -> bool:

@@ -8,16 +8,15 @@ from trocar.spatial import Array
 from trocar.teleoperation.bilateral.arms import TipArm
 
 
-def solve3(J: Array, x: Array) -> Array:
-    """Solutions (3, N) of J y = x for matrices J (3, 3, N)."""
+def inverse3(J: Array) -> Array:
+    """Inverses (3, 3, N) of matrices J (3, 3, N)."""
     a, b, c = J[:, 0], J[:, 1], J[:, 2]
-    bc, ca, ab = _cross(b, c), _cross(c, a), _cross(a, b)
-    det = (a * bc).sum(axis=0)
-    return np.stack([(bc * x).sum(axis=0), (ca * x).sum(axis=0), (ab * x).sum(axis=0)]) / det
-
-
-def _cross(a: Array, b: Array) -> Array:
-    return np.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+    rows = np.empty_like(J)
+    for row, x, y in ((0, b, c), (1, c, a), (2, a, b)):
+        rows[row, 0] = x[1] * y[2] - x[2] * y[1]
+        rows[row, 1] = x[2] * y[0] - x[0] * y[2]
+        rows[row, 2] = x[0] * y[1] - x[1] * y[0]
+    return np.asarray(rows / (a * rows[0]).sum(axis=0))
 
 
 class Side:
@@ -68,9 +67,9 @@ class Master(Side):
 class Slave(Side):
     """The dVRK's PID with velocity feed-forward and gravity compensation, towards a position of the tip.
 
-    The first three joints place the tip, the wrist keeps its joints. One step of Newton's method from the last
-    set-point finds them. With `move_limits` a set-point moves no faster than the joints do in `move_jp`; the dVRK's own
-    `servo_cp` has no such limit.
+    The first three joints place the tip, the wrist keeps its joints. A step of Newton's method from the last set-point
+    finds them, with the Jacobian of the measured joints. With `move_limits` a set-point moves no faster than the joints
+    do in `move_jp`; the dVRK's own `servo_cp` has no such limit.
 
     Attributes:
         q_d, dq_d: (n, N) set-point of the joints. asked: (N,) fastest joint of the target, 1 at its move limit.
@@ -90,8 +89,8 @@ class Slave(Side):
         force: (3, N) that the motors exert on top [N]. load: (3, N) from outside, besides the wall [N].
         """
         arm = self.arm
-        J = arm.jacobian(self.q_d)[:3, :3]
-        rate, dq = solve3(J, x - arm.position(self.q_d)) / self._dt, solve3(J, v)
+        missing = (x - arm.position(self.q_d)) / self._dt
+        rate, dq = np.einsum("miN,kiN->kmN", inverse3(self.J[:3, :3]), np.stack([missing, v]))
         self.asked = (np.abs(rate) / self._fastest).max(axis=0)
         if self.move_limits:
             rate, dq = (np.minimum(np.maximum(y, -self._fastest), self._fastest) for y in (rate, dq))

@@ -111,7 +111,7 @@ def z_width(found: Array, walls: Sequence[float], damping: Sequence[float]) -> F
     with style():
         figure = Figure(figsize=(5.0, 3.4))
         ax = figure.subplots()
-        _map(ax, found, [f"{B:g}" for B in damping], [f"{K:.3g}" for K in walls])
+        _map(ax, found, [f"{B:g}" for B in damping], [f"{K:g}" for K in walls])
         ax.set_xlabel("damping of the wall [N s/m]")
         ax.set_ylabel("stiffness [N/m]")
     return figure

@@ -84,7 +84,7 @@ def z_width(bench: Bench) -> None:
         else [1000.0, 2000.0, 4000.0, 6000.0, 8000.0, 12000.0, 16000.0, 24000.0, 32000.0, 48000.0]
     )
     damping = [0.0] if bench.quick else [0.0, 5.0, 10.0, 20.0, 40.0, 80.0]
-    found = wall_oscillation(walls, damping, duration=1.2 if bench.quick else 2.0)
+    found = wall_oscillation(walls, damping, duration=1.8 if bench.quick else 2.0)
     stable = np.logical_and.accumulate(found < STABLE, axis=0)
     width = [walls[n - 1] if n else 0.0 for n in stable.sum(axis=0).tolist()]
     bench.report.add_claim(bench.table.claim("Z-width of the master, B = 0", width[0]))

@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from trocar.cli import app
-from trocar.teleoperation.bench import SECTIONS, run_bench
+from trocar.errors import TrocarError
+from trocar.teleoperation.bench import SECTIONS, Bench, run_bench
 from trocar.teleoperation.bench.bench import PREFIX
 
 
@@ -52,3 +53,15 @@ def test_a_command_line_that_makes_no_sense_is_one_line(arguments: list[str], me
     assert found.exit_code == 2
     assert message in found.output
     assert found.output.count("\n") == 1
+
+
+def test_claims_are_written_although_a_section_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(bench: Bench) -> None:
+        raise TrocarError("no compiler")
+
+    monkeypatch.setitem(SECTIONS, "drift", broken)
+    (file := tmp_path / "a.json").write_text("left from before")
+    found = CliRunner().invoke(app, ["teleop", "--bench", "--section", "drift", "--json", str(file)])
+    assert found.exit_code == 2
+    assert "no compiler" in found.output
+    assert json.loads(file.read_text()) == {"claims": []}

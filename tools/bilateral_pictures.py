@@ -31,7 +31,7 @@ def pictures(folder: Path) -> list[Path]:
     """Run the sections and write their pictures as PNG files."""
     written = []
     for section, names in PICTURES.items():
-        found = run_bench([section], show=lambda text: print(text, file=sys.stderr)).report.figures
+        found = run_bench([section]).report.figures
         for name, (figure, _) in zip(names, found, strict=True):
             written.append(small(figure, folder / f"{name}.png"))
     return written

@@ -36,15 +36,20 @@ def teleop(
     if not bench:
         raise TrocarError("nothing to do: give --bench")
     from trocar.files import check_writable
-    from trocar.teleoperation.bench import run_bench
+    from trocar.teleoperation.bench import Bench, run_bench
 
     page = None if report_folder is None else report_folder / "teleoperation.html"
     check_writable(json_file, page)
-    with status_line("teleop --bench") as show:
-        found = run_bench(section or (), show=show)
+    found = Bench()
     report = found.report
-    if json_file is not None:
-        report.write_json(json_file)
+    try:
+        with status_line("teleop --bench") as show:
+            found.show = show
+            run_bench(section or (), found)
+    finally:
+        # Also after an error: a file left from an earlier run must not pass for the result of this one.
+        if json_file is not None:
+            report.write_json(json_file)
     Console().print(report.table())
     if page is not None:
         written = [report.write_html(page)]

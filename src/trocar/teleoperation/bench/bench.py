@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 
 from trocar import teleoperation
 from trocar.errors import check_known
-from trocar.report import Report
 from trocar.teleoperation.bench.findings import Bench
 from trocar.teleoperation.bench.network import network
 from trocar.teleoperation.bench.stability import drift, engine, stability
@@ -44,13 +43,16 @@ SECTIONS: dict[str, Callable[[Bench], None]] = {
 }
 
 
-def run_bench(
-    names: Sequence[str] = (), *, quick: bool = False, show: Callable[[str], None] = lambda text: None
-) -> Bench:
-    """Run sections of the bench; default: all."""
+def run_bench(names: Sequence[str] = (), bench: Bench | None = None, *, quick: bool = False) -> Bench:
+    """Run sections of the bench.
+
+    Args:
+        names: sections; default: all. bench: gets the results, also if a section fails; default: a new one.
+        quick: coarser maps, for a new bench.
+    """
     check_known("section of the bench", SECTIONS, *names)
-    bench = Bench(Report("Teleoperation"), show, quick)
+    bench = bench if bench is not None else Bench(quick=quick)
     for name in names or SECTIONS:
-        show(name)
+        bench.show(name)
         SECTIONS[name](bench)
     return bench

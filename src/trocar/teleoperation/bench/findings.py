@@ -26,7 +26,7 @@ class Bench:
         quick: coarser maps. logs: runs worth keeping as recordings, by name.
     """
 
-    report: Report
+    report: Report = field(default_factory=lambda: Report("Teleoperation"))
     show: Callable[[str], None] = lambda text: None
     quick: bool = False
     table: ClaimTable = field(default_factory=claim_table)

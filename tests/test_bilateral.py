@@ -232,8 +232,10 @@ def test_both_arms_are_recorded(tmp_path: Path, without: PairLog) -> None:
     assert np.abs(tip - tip[0] - master.extra["tip"]).max() < 1e-9
 
 
-def test_a_scale_that_no_dvrk_has_is_refused() -> None:
+def test_a_pair_that_cannot_run_is_refused() -> None:
     with pytest.raises(TrocarError, match="scale must be above 0"):
         pair(1, scale=1.5, delay=0.0)
+    with pytest.raises(TrocarError, match="duration must be"):
+        pair(1, delay=0.0).run(float("nan"))
     with pytest.raises(TrocarError, match="3 channels for 1 cells"):
         pair(1, forward=[Channel()] * 3, backward=Channel()).run(0.01)

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from trocar.plots import COLOURS, style
 from trocar.spatial import Array
-from trocar.teleoperation.bilateral.hybrid_matrix import HybridMatrix
 from trocar.teleoperation.bilateral.pair_log import PairLog
+from trocar.teleoperation.bilateral.transmitted_impedance import HybridMatrix
 
 STABLE = 0.1  # [mm]
 MILLI = 1e3

@@ -7,11 +7,11 @@ import numpy as np
 from trocar.teleoperation.bench import figures
 from trocar.teleoperation.bench.findings import Bench
 from trocar.teleoperation.bilateral.force_sources import FORCE_SOURCES
-from trocar.teleoperation.bilateral.hybrid_matrix import FREQUENCIES, WINDOW, hybrid_matrix
 from trocar.teleoperation.bilateral.intentions import Reaches
 from trocar.teleoperation.bilateral.laboratory import GAP, contact_runs, pair
 from trocar.teleoperation.bilateral.passivity import Passivity, TimeDomainPassivity
 from trocar.teleoperation.bilateral.schemes import SCHEMES
+from trocar.teleoperation.bilateral.transmitted_impedance import FREQUENCIES, WINDOW, hybrid_matrix
 from trocar.teleoperation.bilateral.z_width import wall_oscillation
 
 WALLS = (300.0, 1000.0, 3000.0)

@@ -12,9 +12,9 @@ from trocar.teleoperation.bilateral.arms import CompiledArm, EngineArm, Wall
 from trocar.teleoperation.bilateral.channel import Channel
 from trocar.teleoperation.bilateral.intentions import Reaches
 from trocar.teleoperation.bilateral.operator import Intention, Operator
-from trocar.teleoperation.bilateral.pair import Pair
 from trocar.teleoperation.bilateral.pair_log import PairLog
 from trocar.teleoperation.bilateral.sides import Master, Slave
+from trocar.teleoperation.bilateral.teleoperated_pair import Pair
 
 GAP = 0.01  # from the tip to the wall at the start [m]
 PRESS = 0.01  # depth behind the wall that the hand intends, in the scale of the master [m]

@@ -13,7 +13,7 @@ from trocar.recording import Recording
 from trocar.spatial import Array
 
 if TYPE_CHECKING:
-    from trocar.teleoperation.bilateral.pair import Pair
+    from trocar.teleoperation.bilateral.teleoperated_pair import Pair
 
 VECTORS = ("x_m", "v_m", "x_s", "v_s", "target", "hand", "F_m", "f_e", "felt")
 SCALARS = ("W_m", "W_s", "E_in_m", "E_in_s", "E_out_m", "E_out_s", "asked", "following")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar.control.controller import checked_positive
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 from trocar.teleoperation.bilateral.channel import Channel
@@ -60,7 +61,9 @@ class Pair:
         push: (K, 3, N) force on the slave's tip, on top of that of the wall [N], for measurements.
         """
         master, slave, N, dt = self.master, self.slave, self.master.arm.N, self.dt
-        steps = round(duration / dt)
+        steps = round(checked_positive(duration, "duration") / dt)
+        if steps < 2:
+            raise TrocarError(f"duration must be two steps of {dt:g} s or more, got {duration:g} s")
         forward, backward = (Line(_packets(c, steps, dt, N)) for c in (self.forward, self.backward))
         self.operator.start(steps, dt, N)
         self.passivity.start(N, dt)

@@ -104,10 +104,11 @@ class DampingInjection(Passivity):
 class WaveVariables(Passivity):
     """The channel transmits waves instead of power variables (Niemeyer, Slotine 2004).
 
-        u = (b v + f) / sqrt(2 b),   w = (b v - f) / sqrt(2 b),   power b v^2 ... = (u^2 - w^2) / 2
+        u = (b v + f) / sqrt(2 b),   w = (b v - f) / sqrt(2 b),   f v = (u^2 - w^2) / 2
 
     A delayed wave stores energy and makes none, whatever the constant delay T. The line feels like a spring b / T in
-    contact and a mass b T in free motion. Wrong packets turn into drift: a play-out buffer keeps T constant.
+    contact and a mass b T in free motion. Lost packets turn into drift; a play-out buffer keeps T constant.
+    The split margin W can be negative, since the line stores energy that the same port put in before.
 
         master: F = -(b v_m - sqrt(2 b) w_m),   u_m = sqrt(2 b) v_m - w_m
         slave:  v_d = (sqrt(2 b) u_s + f) / b,  w_s = u_s + sqrt(2 / b) f

@@ -29,6 +29,7 @@ from trocar.commands.scene import scene
 from trocar.commands.serve import serve
 from trocar.commands.sim import sim
 from trocar.commands.sweep import sweep
+from trocar.commands.teleop import teleop
 from trocar.commands.terminal import INTERRUPTED, plain_errors, progress_bar, show_written, status_line
 from trocar.commands.view import view
 from trocar.errors import TrocarError, check_known
@@ -114,6 +115,7 @@ for panel, commands in PANELS.items():
 app.command(rich_help_panel="Run your own scripts", context_settings={"allow_interspersed_args": False})(run)
 app.command(rich_help_panel="Run your own scripts")(serve)
 app.command(rich_help_panel="Run your own scripts")(crtk_check)
+app.command(rich_help_panel="Teleoperate")(teleop)
 
 
 @app.command(rich_help_panel="Check against the literature")

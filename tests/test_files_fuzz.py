@@ -25,7 +25,7 @@ import trocar as tr
 from tests.file_mutations import damaged, damaged_tree
 from tests.odd_values import INPUTS, SEED, rounds
 from trocar.arms.instruments import load_endoscope, load_instrument
-from trocar.commands.gravity import read_poses
+from trocar.commands.identification.gravity import read_poses
 from trocar.errors import TrocarError
 from trocar.identification.excitation.file import load_coefficients
 from trocar.identification.identified_file import covariance

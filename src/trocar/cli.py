@@ -14,14 +14,14 @@ import typer
 from rich.console import Console
 
 from trocar.commands.bench import bench
-from trocar.commands.calibrate import calibrate
 from trocar.commands.compare import compare
 from trocar.commands.crtk_check import crtk_check
-from trocar.commands.excite import excite
 from trocar.commands.export import export
 from trocar.commands.fetch import fetch
-from trocar.commands.gravity import gravity
-from trocar.commands.identify import identify
+from trocar.commands.identification.calibrate import calibrate
+from trocar.commands.identification.excite import excite
+from trocar.commands.identification.gravity import gravity
+from trocar.commands.identification.identify import identify
 from trocar.commands.options import Folder, option
 from trocar.commands.render import render
 from trocar.commands.run import run

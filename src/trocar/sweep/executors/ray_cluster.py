@@ -70,8 +70,7 @@ class RayCluster(Executor):
             if address:
                 self._ray.init(address=address, **quiet)
                 return
-            # An environment that was set after Ray was imported comes too late for this one.
-            self._ray._private.ray_constants.ENABLE_RAY_CLUSTER = False
+            _read_environment(self._ray)
             self._folder = temporary_folder()
             self._ray.init(
                 num_cpus=workers or cores(),
@@ -123,6 +122,13 @@ class RayCluster(Executor):
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def _read_environment(ray: Any) -> None:
+    """Make Ray read its environment again: it does so when it is imported, which may have been before."""
+    ray._private.ray_constants.ENABLE_RAY_CLUSTER = False
+    ray._raylet.Config.initialize("")
+    ray._raylet.AuthenticationTokenLoader.instance().reset_cache()
 
 
 def temporary_folder() -> Path:

@@ -28,7 +28,7 @@ from trocar import batch, files
 from trocar.cli import app
 from trocar.errors import TrocarError
 from trocar.identification import covariance
-from trocar.sweep import Results, as_table, grid, load_study, overview, read_table
+from trocar.sweep import Results, as_table, grid, load_study, overview, read_table, timing
 from trocar.sweep.drawn import DrawnArms
 from trocar.sweep.folder import partitions, read_manifest
 from trocar.sweep.run import LONGEST, SHORTEST, Pace, Pending
@@ -738,3 +738,14 @@ def test_a_worker_that_cannot_start_or_load_the_study_ends_the_sweep(
     with pytest.raises(TrocarError, match="cannot start: /bin/false ended with exit status 1"):
         tr.sweep(study, None, tmp_path / "b", executor="processes", workers=1)
     assert workers() == []
+
+
+def test_bench_sweep_has_its_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, size in (("ITEMS", 4), ("LIGHT", 400), ("MANY", 3000)):
+        monkeypatch.setattr(timing, name, size)
+    monkeypatch.setattr(timing, "heavy", lambda push: {"y": push})
+    found = timing.sweep_figures(rounds=1)
+    assert found["sweep_two_workers_speedup"] == found["sweep_one_worker_s"] / found["sweep_two_workers_s"]
+    assert {"bare_call_us", "sweep_serial_overhead_us", "sweep_processes_overhead_us"} <= set(found)
+    assert found["sweep_100k_rows_write_s"] > 0
+    assert 0 <= found["sweep_100k_rows_memory_growth_mb"] < 200

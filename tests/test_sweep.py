@@ -206,6 +206,52 @@ def test_a_table_that_does_not_fit_is_one_clear_line_and_no_folder(table: Any, w
     assert not (tmp_path / "out").exists()
 
 
+ODD: list[Any] = [
+    *(None, 0, -1, 1.5, True, "", "x", b"b", "a\0b", [], [1], [None], [[1]], {}, {"x": None}, {"x": 5}, {1: [1]}),
+    *(
+        {"x": [object()]},
+        {"x": "abc"},
+        np.zeros((2, 2)),
+        np.array(5),
+        float("nan"),
+        10**30,
+        object(),
+        {1},
+        (1, 2),
+        [{}],
+    ),
+    *({"x": [1j]}, {"x": np.array([1], dtype="M8[s]")}, {"x": ["a\ud800"]}, range(3), [{"x": [1]}]),
+]
+
+
+def test_odd_arguments_give_a_result_or_one_clear_line(tmp_path: Path) -> None:
+    def square(x: Any) -> dict[str, Any]:
+        return {"y": 1}
+
+    calls: list[Callable[[Any], Any]] = [
+        as_table,
+        load_study,
+        read_table,
+        Results,
+        lambda odd: grid(x=odd),
+        lambda odd: grid(odd, x=[1]),
+        lambda odd: tr.sweep(square, odd, tmp_path / f"{id(odd)}-t"),
+        lambda odd: tr.sweep(odd, {"x": [1]}, tmp_path / f"{id(odd)}-s"),
+        lambda odd: tr.sweep(square, {"x": [1]}, f"{tmp_path}/{odd}" if isinstance(odd, str) else odd),
+    ]
+    for name in ("executor", "workers", "resume", "rows", "seed", "batch", "retries"):
+        calls.append(lambda odd, name=name: tr.sweep(square, {"x": [1]}, tmp_path / f"{id(odd)}-{name}", **{name: odd}))
+    refused: list[str] = []
+    for odd in ODD:
+        for call in calls:
+            try:
+                call(odd)
+            except (TrocarError, OSError) as error:
+                refused.append(str(error))
+    assert all(0 < len(message) <= 500 for message in refused)
+    assert len(refused) > len(ODD) * len(calls) // 2
+
+
 # Resuming and refusing
 
 

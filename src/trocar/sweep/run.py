@@ -77,6 +77,9 @@ def sweep(
     if rows is not None and (not isinstance(rows, int) or rows < 1):
         raise TrocarError(f"rows must be an integer of 1 or more, got {shown(rows)}")
     check_type("output", output, (str, Path), "a folder")
+    check_type("resume", resume, bool, "True or False")
+    if "\0" in str(output):
+        raise TrocarError(f"output must be a folder, got {shown(output)}")
     check_known("executor", EXECUTORS, executor)
     check_installed("pyarrow", *(["ray"] if executor == "ray" else []))  # before anything is made
     chosen = _chosen(study, batch)

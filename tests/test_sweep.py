@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,21 +20,14 @@ import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 import trocar as tr
 from tools import killed_sweeps
-from trocar import batch, files
-from trocar.cli import app
+from trocar import files
 from trocar.errors import TrocarError
-from trocar.identification import covariance
-from trocar.sweep import Results, as_table, grid, load_study, overview, read_table
-from trocar.sweep.drawn import DrawnArms
+from trocar.sweep import Results, as_table, grid, load_study, read_table
 from trocar.sweep.folder import partitions, read_manifest
 from trocar.sweep.run import LONGEST, SHORTEST, Pace, Pending
-from trocar.sweep.studies import bootstrap as bootstrap_study
-from trocar.sweep.studies import gravity as gravity_study
-from trocar.sweep.study import STUDIES
 
 TABLE = {"x": list(range(40))}
 
@@ -161,6 +155,13 @@ def test_results_that_cannot_be_a_column_stop_the_sweep(
         tr.sweep(function, {"x": [0, 1, 0, 1]}, tmp_path / "out")
 
 
+def test_a_manifest_names_version_study_and_table(serial: Results) -> None:
+    manifest = read_manifest(serial.folder)
+    assert (manifest.trocar, manifest.study, manifest.rows) == (tr.__version__, "drawn", 40)
+    assert manifest.parameters == ("x", "seed")
+    assert len(manifest.table) == len(manifest.source) == 64
+
+
 # Tables
 
 
@@ -203,6 +204,52 @@ def test_a_table_that_does_not_fit_is_one_clear_line_and_no_folder(table: Any, w
     with pytest.raises(TrocarError, match=words):
         tr.sweep(lambda x, seed: {"y": x}, table, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+ODD: list[Any] = [
+    *(None, 0, -1, 1.5, True, "", "x", b"b", "a\0b", [], [1], [None], [[1]], {}, {"x": None}, {"x": 5}, {1: [1]}),
+    *(
+        {"x": [object()]},
+        {"x": "abc"},
+        np.zeros((2, 2)),
+        np.array(5),
+        float("nan"),
+        10**30,
+        object(),
+        {1},
+        (1, 2),
+        [{}],
+    ),
+    *({"x": [1j]}, {"x": np.array([1], dtype="M8[s]")}, {"x": ["a\ud800"]}, range(3), [{"x": [1]}]),
+]
+
+
+def test_odd_arguments_give_a_result_or_one_clear_line(tmp_path: Path) -> None:
+    def square(x: Any) -> dict[str, Any]:
+        return {"y": 1}
+
+    calls: list[Callable[[Any], Any]] = [
+        as_table,
+        load_study,
+        read_table,
+        Results,
+        lambda odd: grid(x=odd),
+        lambda odd: grid(odd, x=[1]),
+        lambda odd: tr.sweep(square, odd, tmp_path / f"{id(odd)}-t"),
+        lambda odd: tr.sweep(odd, {"x": [1]}, tmp_path / f"{id(odd)}-s"),
+        lambda odd: tr.sweep(square, {"x": [1]}, f"{tmp_path}/{odd}" if isinstance(odd, str) else odd),
+    ]
+    for name in ("executor", "workers", "resume", "rows", "seed", "batch", "retries"):
+        calls.append(lambda odd, name=name: tr.sweep(square, {"x": [1]}, tmp_path / f"{id(odd)}-{name}", **{name: odd}))
+    refused: list[str] = []
+    for odd in ODD:
+        for call in calls:
+            try:
+                call(odd)
+            except (TrocarError, OSError) as error:
+                refused.append(str(error))
+    assert all(0 < len(message) <= 500 for message in refused)
+    assert len(refused) > len(ODD) * len(calls) // 2
 
 
 # Resuming and refusing
@@ -412,11 +459,11 @@ def deadly(folder: Path) -> Path:
     return folder / "deadly.py"
 
 
-def check_deadly(found: Results, words: str) -> None:
+def check_deadly(found: Results, words: str, rows: int = 40) -> None:
     assert [row for row, _ in found.errors] == [3, 5]
     assert found.errors[0][1] == "ValueError: three"
     assert words in found.errors[1][1]
-    assert len(found["y"]) == 38
+    assert len(found["y"]) == rows - 2
 
 
 def test_a_row_that_kills_its_worker_is_an_error_and_the_others_are_not_lost(tmp_path: Path) -> None:
@@ -484,230 +531,6 @@ def test_workers_end_with_a_sweep_that_is_killed(tmp_path: Path) -> None:
     assert not Path(f"/proc/{pids[0]}").exists()
 
 
-# Ray
-
-
-@pytest.mark.xdist_group("ray")
-def test_ray_on_two_nodes_survives_a_dead_worker_a_lost_node_and_a_killed_sweep(slow: Path, tmp_path: Path) -> None:
-    with killed_sweeps.two_nodes() as (address, environment, lose):
-        listening = subprocess.run(["ss", "-ltnp"], capture_output=True, text=True).stdout.splitlines()
-        ours = [line.split()[3] for line in listening if "raylet" in line or "gcs_server" in line]
-        assert len(ours) >= 3
-        assert all("127.0.0.1" in place for place in ours)
-        options, study, folder = ("--executor", "ray", "--address", address), slow / "slow.py", slow / "ray"
-        home = environment | {"HOME": str(tmp_path / "home")}
-        killed_sweeps.killed(study, folder, 300, 1, *options, environment=home)
-        process = killed_sweeps.start(study, folder, 300, *options, environment=home)
-        killed_sweeps.wait_for_rows(folder, 0, process)
-        lose()
-        killed_sweeps.finish(process)
-        killed_sweeps.finish(killed_sweeps.start(deadly(tmp_path), tmp_path / "out", 40, *options, environment=home))
-    check_same(folder, slow / "whole")
-    check_deadly(Results(tmp_path / "out"), "in 3 attempts")
-    assert not (tmp_path / "home" / ".ray").exists()
-
-
-# Commands and studies
-
-
-def invoke(*command: object) -> Any:
-    return CliRunner().invoke(app, ["sweep", *map(str, command)])
-
-
-def test_a_study_of_a_file_is_run_shown_and_reported(tmp_path: Path) -> None:
-    study = tmp_path / "own.py"
-    study.write_text(
-        '"""A title."""\n'
-        "def table(rows, seed):\n    return {'x': [float(k) for k in range(rows)]}\n"
-        "def run(x):\n    return {'y': x * x}\n"
-        "def findings(results):\n    return [('largest', results['y'].max())]\n"
-    )
-    done = invoke(study, "-o", tmp_path / "out", "-n", 5, "--executor", "serial")
-    assert done.exit_code == 0, done.output
-    assert "largest: 16.0" in done.stdout
-    assert (tmp_path / "out" / "figure-1.png").stat().st_size > 1000
-    shown = invoke("--show", tmp_path / "out")
-    assert shown.exit_code == 0, shown.output
-    assert "own: 5 of 5 rows, 0 failed" in shown.stdout
-    assert "largest" not in shown.stdout  # the file that a manifest names is not executed
-    named = invoke(study, "--show", tmp_path / "out", "--report")
-    assert "largest: 16.0" in named.stdout
-    page = (tmp_path / "out" / "report.html").read_text()
-    assert "A title." in page
-    assert "5 of 5 rows" in page
-
-
-def test_a_table_of_a_file_takes_the_place_of_the_studys(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("push\n0.1\n0.2\n")
-    study = killed_sweeps.write_study(tmp_path, steps=2)
-    done = invoke(study, "-o", tmp_path / "out", "--table", tmp_path / "t.csv", "--executor", "serial")
-    assert done.exit_code == 0, done.output
-    assert list(Results(tmp_path / "out")["push"]) == [0.1, 0.2]
-
-
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        (["monte_carol", "-o", "out"], "'monte_carol' is unknown. Did you mean 'monte_carlo'"),
-        (["none.py", "-o", "out"], "none.py cannot be read"),
-        (["monte_carlo"], "name a folder"),
-        (["monte_carlo", "-o", "out", "--table", "none.csv"], "none.csv does not exist"),
-        (["monte_carlo", "-o", "out", "-n", "5", "--table", "x.csv"], "--rows is of the study's own table"),
-        (["monte_carlo", "-o", "out", "-n", "0"], "rows must be"),
-        (["--show", "none"], "none does not exist"),
-        (["--show", "none", "-o", "out"], "only STUDY and --report go with it"),
-        (["monte_carlo", "-o", "out", "--executor", "ray", "--address", "nowhere"], "no Ray cluster at nowhere"),
-    ],
-)
-def test_bad_commands_are_one_line_and_status_2(
-    command: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = invoke(*command)
-    assert done.exit_code == 2, done.output
-    assert done.stderr.startswith("error: ")
-    assert done.stderr.count("\n") == 1
-    assert words in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("x = ", "raised SyntaxError"),
-        ("import sys; sys.exit(3)", "raised SystemExit: 3"),
-        ("x = 1", "has no function run"),
-        ("def run(x): return {}", "has no function table"),
-        ("BATCH = 'many'\ndef run(x): return {}", "BATCH of"),
-        ("def run(x): return {}\ndef table(rows, seed): return 1 / 0", "ZeroDivisionError"),
-    ],
-)
-def test_a_study_file_with_a_mistake_is_one_line(text: str, words: str, tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text(text)
-    done = invoke(tmp_path / "own.py", "-o", tmp_path / "out")
-    assert done.exit_code == 2, done.output
-    assert words in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_sweep_in_which_every_row_fails_has_status_1(tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text("def run(x): raise ValueError('no')\ndef table(rows, seed): return {'x': [1, 2]}")
-    done = invoke(tmp_path / "own.py", "-o", tmp_path / "out", "--executor", "serial")
-    assert done.exit_code == 1
-    assert "row 0 failed: ValueError: no" in done.stdout
-
-
-def test_a_manifest_names_version_study_and_table(serial: Results) -> None:
-    manifest = read_manifest(serial.folder)
-    assert (manifest.trocar, manifest.study, manifest.rows) == (tr.__version__, "drawn", 40)
-    assert manifest.parameters == ("x", "seed")
-    assert len(manifest.table) == len(manifest.source) == 64
-
-
-def test_studies_that_ship_are_listed() -> None:
-    said = invoke().stdout
-    for name in STUDIES:
-        assert name in said
-        assert load_study(name).title
-
-
-def study_results(name: str, table: Any, folder: Path) -> Results:
-    found = tr.sweep(load_study(name), table, folder)
-    assert found.errors == []
-    return found
-
-
-def show(found: Results, count: int = 1) -> list[str]:
-    """The study's findings, after a check that it draws its figures."""
-    study = overview.study_of(found)
-    figures = overview.figures(found, study)
-    assert len(figures) == count
-    assert all(figure.axes and caption for figure, caption in figures)
-    return [f"{text}: {value}" for text, value in overview.findings(found, study)]
-
-
-def test_monte_carlo_of_no_deviation_is_the_nominal_arm_and_of_more_spreads(tmp_path: Path) -> None:
-    found = study_results(
-        "monte_carlo", {"sigma": [0.0, 0.0] + [1.0] * 6 + [3.0] * 6, "speed": [1.0] * 14}, tmp_path / "a"
-    )
-    rms, sigma = found["tip_rms"], found["sigma"]
-    assert rms[0] == rms[1]
-    assert rms[sigma == 0][0] == pytest.approx(np.median(rms[sigma == 1]), rel=0.1)
-    assert 0 < rms[sigma == 1].std() < rms[sigma == 3].std()
-    assert len(show(found)) == 3
-
-
-def test_drawn_arms_have_the_deviations_of_the_covariance() -> None:
-    mechanism = tr.load_mechanism("PSM", "wang2019_refit")
-    draws = DrawnArms(mechanism)
-    names, C = covariance(mechanism.parameters.path)
-    drawn = np.array([draws.draw(1.0, seed)[0] for seed in range(400)])
-    for name in ("back.m", "yaw.Lzz", "pitch.Fv", "insertion.K"):
-        expected = np.sqrt(C[names.index(name), names.index(name)])
-        assert drawn[:, draws.names.index(name)].std() == pytest.approx(expected, rel=0.12), name
-    again = draws.arms(batch.load(mechanism), draws.values[None])
-    for name in ("mass", "com", "inertia", "Fv", "Im", "K", "dahl_F", "dahl_slope"):
-        nominal = getattr(mechanism.tree, name, None)
-        nominal = getattr(mechanism.tree.drives, name) if nominal is None else nominal
-        np.testing.assert_allclose(again.parameters[name][..., 0], nominal, rtol=1e-12, atol=1e-15)
-
-
-def test_gravity_drifts_where_the_mounting_is_wrong_and_not_where_it_is_right(tmp_path: Path) -> None:
-    table = {
-        "yaw": [0.6, 0.6],
-        "pitch": [0.3, 0.3],
-        "insertion": [0.12, 0.12],
-        "mounting": [-0.8, -0.8],
-        "mounting_error": [0.0, 0.5],
-        "added_mass": [0.0, 0.0],
-        "friction": [1.0, 0.5],
-    }
-    found = study_results("gravity", table, tmp_path / "a")
-    assert list(found["drifts"]) == [False, True]
-    assert show(found)
-    expected = tr.load_mechanism("PSM_Si", mounting=-0.3).gravity_vector
-    np.testing.assert_allclose(gravity_study._gravity(np.array([-0.3]))[:, 0], expected, atol=1e-12)
-
-
-def test_payload_and_force_are_found_with_known_friction_and_worse_with_other(tmp_path: Path) -> None:
-    table = {"day": [0.0] * 4 + [0.4] * 4, "mass": [0.05] * 8, "force": [1.0] * 8}
-    found = study_results("payload", table, tmp_path / "a")
-    mass, force = np.abs(found["mass_estimate"] - 0.05), found["force_error"]
-    assert mass[:4].max() < 1e-3
-    assert force[:4].max() < 0.05
-    assert mass[4:].mean() > 3.0 * mass[:4].mean()
-    assert force[4:].mean() > 3.0 * force[:4].mean()
-    assert len(show(found)) == 2
-
-
-def test_sensitivity_is_zero_without_a_change_and_grows_with_it(tmp_path: Path) -> None:
-    table = {"parameter": ["back.mass"] * 3 + ["pitch.Fc"], "change": [0.0, 0.05, 0.1, 0.1]}
-    found = study_results("sensitivity", table, tmp_path / "a")
-    rms = found["tip_rms"]
-    assert rms[0] < 1e-9
-    assert rms[2] == pytest.approx(2.0 * rms[1], rel=0.3)
-    assert rms[3] > 1e-9
-    names = load_study("sensitivity").table(10**6, 0)
-    assert len(set(names["parameter"])) * 4 == len(names["parameter"])
-
-
-def test_bootstrap_and_analytic_deviations_are_of_one_size(tmp_path: Path) -> None:
-    found = study_results("bootstrap", {"replicate": list(range(8))}, tmp_path / "a")
-    ratio, error = bootstrap_study.ratios(found, "least_squares")
-    assert len(ratio) == len(bootstrap_study.original()[1]["least_squares"].names)
-    assert abs(np.median(ratio) - 1.0) < 2.0 * np.median(error)
-    assert 0.5 < np.median(bootstrap_study.ratios(found, "consistent")[0]) < 1.2
-    assert len(show(found)) == 2
-
-
-def test_an_excitation_row_is_a_motion_within_the_limits(tmp_path: Path) -> None:
-    table = {"arm": ["ECM"], "harmonics": [3], "iterations": [0.02], "frequency": [0.2], "start": [0]}
-    found = study_results("excitation", table, tmp_path / "a")
-    assert found["violation"][0] <= 0
-    assert found["condition_number"][0] > 1
-    assert show(found)
-
-
 def test_a_worker_that_cannot_start_or_load_the_study_ends_the_sweep(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -724,3 +547,39 @@ def test_a_worker_that_cannot_start_or_load_the_study_ends_the_sweep(
     with pytest.raises(TrocarError, match="cannot start: /bin/false ended with exit status 1"):
         tr.sweep(study, None, tmp_path / "b", executor="processes", workers=1)
     assert workers() == []
+
+
+# Ray
+
+
+@pytest.mark.xdist_group("ray")
+def test_ray_on_two_nodes_survives_a_killed_sweep_and_a_lost_node(slow: Path) -> None:
+    with killed_sweeps.two_nodes() as (address, environment, lose):
+        options, study, folder = ("--executor", "ray", "--address", address), slow / "slow.py", slow / "ray"
+        killed_sweeps.killed(study, folder, 300, 1, *options, environment=environment)
+        process = killed_sweeps.start(study, folder, 300, *options, environment=environment)
+        killed_sweeps.wait_for_rows(folder, 0, process)
+        lose()
+        killed_sweeps.finish(process)
+    check_same(folder, slow / "whole")
+
+
+@pytest.mark.xdist_group("ray")
+def test_ray_of_this_machine_stays_on_loopback_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    for name in ("home", "tmp"):
+        (tmp_path / name).mkdir()
+    # short, as names of sockets must be
+    place = Path(tempfile.mkdtemp(dir="/tmp"))
+    environment = {"HOME": str(tmp_path / "home"), "TMPDIR": str(place), "MPLCONFIGDIR": str(tmp_path / "tmp")}
+    options = ("--executor", "ray", "-j", "1")
+    process = killed_sweeps.start(deadly(tmp_path), tmp_path / "out", 8, *options, environment=environment)
+    killed_sweeps.wait_for_rows(tmp_path / "out", 0, process)
+    listening = subprocess.run(["ss", "-ltnp"], capture_output=True, text=True).stdout.splitlines()
+    places = [line.split()[3] for line in listening if any(x in line for x in ("raylet", "gcs_server", '"ray::'))]
+    killed_sweeps.finish(process)
+    assert len(places) >= 3
+    assert all("127.0.0.1" in place for place in places)
+    check_deadly(Results(tmp_path / "out"), "lost: WorkerCrashedError of Ray, in 3 attempts", 8)
+    assert os.listdir(tmp_path / "home") == []
+    assert os.listdir(place) == []
+    place.rmdir()

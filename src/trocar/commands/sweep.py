@@ -28,7 +28,9 @@ SHOWN_ERRORS = 5
 def sweep(
     study: Annotated[
         str | None,
-        typer.Argument(metavar="STUDY", help="Name of a study or a Python file. Default: list them.", show_default=""),
+        typer.Argument(
+            metavar="STUDY", help="Name of a study or a Python file. Default: list them.", show_default=False
+        ),
     ] = None,
     output: Annotated[Path | None, option("DIR", "Folder for the results.", "--output", "-o")] = None,
     rows: Annotated[

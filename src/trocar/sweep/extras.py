@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from trocar.errors import TrocarError
+
+
+def check_installed(*names: str) -> None:
+    """Raise an error if a package of the extra is not installed; nothing is imported."""
+    for name in names:
+        if sys.modules.get(name, name) is None or find_spec(name) is None:
+            raise _missing(name)
 
 
 def optional(name: str) -> Any:
@@ -15,5 +24,9 @@ def optional(name: str) -> Any:
     except ImportError as error:
         package = name.partition(".")[0]
         if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == package:
-            raise TrocarError(f'sweeps need {package}, which is not installed: pip install "trocar[sweep]"') from None
+            raise _missing(package) from None
         raise TrocarError(f"{package} is installed but cannot be imported: {error}") from None
+
+
+def _missing(package: str) -> TrocarError:
+    return TrocarError(f'sweeps need {package}, which is not installed: pip install "trocar[sweep]"')

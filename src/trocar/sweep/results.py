@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, UnknownName, check_type
 from trocar.files import write_whole
 from trocar.sweep import folder as folders
 from trocar.sweep.extras import optional
@@ -26,6 +26,7 @@ class Results:
     """
 
     def __init__(self, folder: str | Path) -> None:
+        check_type("the folder of a sweep", folder, (str, Path), "a path")
         self.folder = Path(folder)
         self.manifest: Manifest = folders.read_manifest(self.folder)
         folders.check_partitions(self.folder, self.manifest)

@@ -16,7 +16,7 @@ from trocar.errors import TrocarError, check_known, check_type, shown
 from trocar.sweep import folder as folders
 from trocar.sweep.evaluation import Chunk, Evaluated, Job, failed
 from trocar.sweep.executors import EXECUTORS, Executor, Lost, load_executor
-from trocar.sweep.extras import optional
+from trocar.sweep.extras import check_installed
 from trocar.sweep.folder import Manifest, Range
 from trocar.sweep.results import Results, unify
 from trocar.sweep.study import Study, function_study, load_study
@@ -77,9 +77,11 @@ def sweep(
     if rows is not None and (not isinstance(rows, int) or rows < 1):
         raise TrocarError(f"rows must be an integer of 1 or more, got {shown(rows)}")
     check_type("output", output, (str, Path), "a folder")
+    check_type("resume", resume, bool, "True or False")
+    if "\0" in str(output):
+        raise TrocarError(f"output must be a folder, got {shown(output)}")
     check_known("executor", EXECUTORS, executor)
-    for package in ("pyarrow", *(("ray",) if executor == "ray" else ())):
-        optional(package)  # before anything is made
+    check_installed("pyarrow", *(["ray"] if executor == "ray" else []))  # before anything is made
     chosen = _chosen(study, batch)
     if table is None and chosen.module is None:
         raise TrocarError("a sweep of a function needs a table: sweep(function, {'kp': [10, 20]}, 'results')")

@@ -29,7 +29,12 @@ def grid(repeats: int = 1, **values: Iterable[Any]) -> Columns:
         raise TrocarError(f"repeats must be an integer of 1 or more, got {shown(repeats)}")
     if not values:
         raise TrocarError("a grid needs at least one parameter: grid(kp=[10, 20], kd=[1, 2])")
-    axes = {name: _column(name, list(values[name])) for name in values}
+    axes = {}
+    for name, axis in values.items():
+        try:
+            axes[name] = _column(name, list(axis))
+        except TypeError:
+            raise _not_a_column(name, axis) from None
     _check_size(int(np.prod([float(len(axis)) for axis in axes.values()])) * repeats)
     rows = list(itertools.product(*(range(len(axis)) for axis in axes.values())))
     indices = np.repeat(np.array(rows).reshape(-1, len(axes)), repeats, axis=0)
@@ -57,6 +62,7 @@ def as_table(table: Any) -> Columns:
 
 def read_table(path: str | Path) -> Columns:
     """Table of parameters from a CSV file with a header, or a Parquet file."""
+    check_type("table", path, (str, Path), "a file NAME.csv or NAME.parquet")
     path = Path(path)
     if not path.is_file():
         raise TrocarError(f"the table {path} {'is a folder' if path.is_dir() else 'does not exist'}; name a file")

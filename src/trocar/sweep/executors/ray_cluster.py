@@ -25,8 +25,8 @@ _LOCAL = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # Ray's switch to stay on loopback, despite its name on Linux too
     "RAY_AUTH_MODE": "token",
     "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # workers use this Python, also below `uv run`
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # no warning where there is no GPU
 }
 
 
@@ -70,8 +70,7 @@ class RayCluster(Executor):
             if address:
                 self._ray.init(address=address, **quiet)
                 return
-            # An environment that was set after Ray was imported comes too late for this one.
-            self._ray._private.ray_constants.ENABLE_RAY_CLUSTER = False
+            _read_environment(self._ray)
             self._folder = temporary_folder()
             self._ray.init(
                 num_cpus=workers or cores(),
@@ -123,6 +122,13 @@ class RayCluster(Executor):
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def _read_environment(ray: Any) -> None:
+    """Make Ray read its environment again: it does so when it is imported, which may have been before."""
+    ray._private.ray_constants.ENABLE_RAY_CLUSTER = False
+    ray._raylet.Config.initialize("")
+    ray._raylet.AuthenticationTokenLoader.instance().reset_cache()
 
 
 def temporary_folder() -> Path:

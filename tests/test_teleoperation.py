@@ -11,9 +11,11 @@ from trocar.crtk.messages import Joy
 from trocar.errors import TrocarError
 from trocar.simulation.forces.faults import EncoderBias
 from trocar.spatial import pose
-from trocar.teleoperation import PSMSettings, Teleoperation, TeleopPSM, claims_console, console_rig
-from trocar.teleoperation.console_rig import MASTER, PAIR, SLAVE, PairRig, angle_between
-from trocar.teleoperation.timing import teleop_figures
+from trocar.teleoperation import PSMSettings, Teleoperation, TeleopPSM
+from trocar.teleoperation.console_bench import claims as claims_console
+from trocar.teleoperation.console_bench import rig as console_rig
+from trocar.teleoperation.console_bench.rig import MASTER, PAIR, SLAVE, PairRig, angle_between
+from trocar.teleoperation.console_bench.timing import teleop_figures
 
 
 def failing(claims):

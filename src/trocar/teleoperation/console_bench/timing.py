@@ -16,7 +16,7 @@ from trocar.crtk.messages import Joy
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.spatial import Array
-from trocar.teleoperation.console_rig import AT_ONCE, whole_robot
+from trocar.teleoperation.console_bench.rig import AT_ONCE, whole_robot
 from trocar.teleoperation.settings import PSMSettings
 from trocar.teleoperation.wiring import Teleoperation
 

@@ -235,7 +235,7 @@ def test_timings_have_parts_that_add_up():
         assert parts == pytest.approx(found[f"teleop_{state}_us_per_ms"])
         assert found[f"teleop_{state}_real_time_factor"] == pytest.approx(1e3 / parts)
     assert {"teleop_psm_ik_us", "teleop_mtmr_ik_us", "teleop_mtmr_ik_at_platform_us"} <= set(found)
-    assert min(found.values()) > 0.0
+    assert min(value for name, value in found.items() if "engine" not in name) > 0.0  # the engine is what is left
     with pytest.raises(TrocarError, match="rounds"):
         teleop_figures(rounds=0)
 

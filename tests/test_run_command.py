@@ -157,3 +157,25 @@ def test_the_page_shows_operating_states_and_the_latest_messages_first():
             psm.state_command("resume")
         robot.run(0.01)
         assert status(robot).count(" s <b") == MESSAGES
+
+
+def test_a_script_drives_the_simulated_teleoperation(tmp_path):
+    path = tmp_path / "teleop.py"
+    path.write_text(
+        "import crtk, dvrk, std_msgs.msg\n"
+        "ral = crtk.ral('x')\n"
+        "pair, console = dvrk.teleop_psm(ral, 'MTMR_PSM1'), dvrk.console(ral)\n"
+        "states = []\n"
+        "ral.subscriber('MTMR_PSM1/current_state', std_msgs.msg.String, lambda m: states.append(m.data))\n"
+        "console.teleop_start()\n"
+        "pair.set_scale(0.4)\n"
+        "rate = ral.create_rate(100)\n"
+        "for _ in range(10):\n"
+        "    rate.sleep()\n"
+        "console.teleop_stop()\n"
+        "rate.sleep(); rate.sleep()\n"
+        "print(pair.get_scale(), states)\n"
+    )
+    ran = call("--scene", "dvrk", "--speed", "fast", "--api", "2.4", path)
+    expected = "0.4 ['DISABLED', 'SETTING_ARMS_STATE', 'ALIGNING_MTM', 'DISABLED']\n"
+    assert (ran.exit_code, ran.stdout) == (0, expected), ran.stderr

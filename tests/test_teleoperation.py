@@ -11,9 +11,11 @@ from trocar.crtk.messages import Joy
 from trocar.errors import TrocarError
 from trocar.simulation.forces.faults import EncoderBias
 from trocar.spatial import pose
-from trocar.teleoperation import PSMSettings, Teleoperation, TeleopPSM, claims_console, console_rig
-from trocar.teleoperation.console_rig import MASTER, PAIR, SLAVE, PairRig, angle_between
-from trocar.teleoperation.timing import teleop_figures
+from trocar.teleoperation import PSMSettings, Teleoperation, TeleopPSM
+from trocar.teleoperation.console_bench import claims as claims_console
+from trocar.teleoperation.console_bench import rig as console_rig
+from trocar.teleoperation.console_bench.rig import MASTER, PAIR, SLAVE, PairRig, angle_between
+from trocar.teleoperation.console_bench.timing import teleop_figures
 
 
 def failing(claims):
@@ -233,7 +235,7 @@ def test_timings_have_parts_that_add_up():
         assert parts == pytest.approx(found[f"teleop_{state}_us_per_ms"])
         assert found[f"teleop_{state}_real_time_factor"] == pytest.approx(1e3 / parts)
     assert {"teleop_psm_ik_us", "teleop_mtmr_ik_us", "teleop_mtmr_ik_at_platform_us"} <= set(found)
-    assert min(found.values()) > 0.0
+    assert min(value for name, value in found.items() if "engine" not in name) > 0.0  # the engine is what is left
     with pytest.raises(TrocarError, match="rounds"):
         teleop_figures(rounds=0)
 

@@ -418,7 +418,7 @@ def test_the_camera_turns_with_the_masters():
 
 
 def test_joint_changes_equal_the_published_formula():
-    from trocar.teleoperation.claims_console import formula_error
+    from trocar.teleoperation.console_bench.camera_claims import formula_error
 
     assert formula_error(camera.grips(LEFT, RIGHT), np.array([0.1, 0.2, 0.05, 0.3]), 0.2) < 1e-9
 

@@ -83,7 +83,7 @@ def bench(
 
             found = sweep_figures(rounds=rounds, progress=progress)
         elif what == "teleop":
-            from trocar.teleoperation.timing import teleop_figures
+            from trocar.teleoperation.console_bench.timing import teleop_figures
 
             found = teleop_figures(rounds=rounds, progress=progress)
         elif what == "ros1":

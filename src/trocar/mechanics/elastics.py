@@ -28,6 +28,11 @@ class Elastics:
     def effort(self, q: Array) -> Array:
         """(..., n) [N m, N], on the side of gravity: what the motors must hold."""
         tau = np.zeros(q.shape[:-1] + (self._n,))
+        if q.ndim == 1:  # one state, as in control loops
+            for element, j in zip(self.elements, self._joints, strict=True):
+                unit = cable_effort(element, float(q[j])) if isinstance(element, CableTorque) else None
+                tau[j] += element.amplitude * (_unit_effort(element, q[j]) if unit is None else unit)
+            return tau
         for element, j in zip(self.elements, self._joints, strict=True):
             tau[..., j] += element.amplitude * _unit_effort(element, q[..., j])
         return tau

@@ -14,8 +14,8 @@ from trocar.spatial import Array
 from trocar.teleoperation import camera
 from trocar.teleoperation.arm_states import ARMS_TIMEOUT, READY, ArmState, Preparation
 from trocar.teleoperation.outputs import Output
+from trocar.teleoperation.pair_sample import STILL
 from trocar.teleoperation.settings import ECMSettings
-from trocar.teleoperation.teleop_psm import STILL
 
 DISABLED, SETTING_ARMS_STATE, ENABLED = "DISABLED", "SETTING_ARMS_STATE", "ENABLED"
 DESIRED = {"enable": ENABLED, "disable": DISABLED}  # by state_command

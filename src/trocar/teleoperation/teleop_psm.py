@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from trocar.spatial import Array
-from trocar.teleoperation.arm_states import ARMS_TIMEOUT, READY, ArmState, Preparation
+from trocar.teleoperation.arm_states import ARMS_TIMEOUT, Preparation
 from trocar.teleoperation.law import (
     WITHOUT_GRIPPER,
     Activity,
@@ -25,62 +25,12 @@ from trocar.teleoperation.law import (
     turn,
 )
 from trocar.teleoperation.outputs import Output
+from trocar.teleoperation.pair_sample import PairSample
 from trocar.teleoperation.settings import PSMSettings
 
 DISABLED, SETTING_ARMS_STATE, ALIGNING_MTM, ENABLED = "DISABLED", "SETTING_ARMS_STATE", "ALIGNING_MTM", "ENABLED"
 DESIRED = {"enable": ENABLED, "disable": DISABLED, "align_MTM": ALIGNING_MTM}  # by state_command
 REMINDER = 2.0  # between two warnings while aligning [s]
-ROTATION_TOLERANCE = 1e-6  # of the squared norm of a rotation matrix
-
-
-STILL = np.zeros(6)
-STILL.setflags(write=False)
-
-
-@dataclass(frozen=True, slots=True)
-class PairSample:
-    """What an MTM and a PSM report at one time.
-
-    Attributes:
-        master, master_setpoint: measured and set-point pose of the MTM (4, 4) in the display frame.
-        slave: set-point pose of the PSM (4, 4) in the camera frame.
-        twist: measured twist of the MTM (6,) [m/s, rad/s]. gripper: angle of its gripper [rad]; None: it has none.
-        jaw: set-point of the PSM's jaw [rad]; None: it has no instrument.
-        master_state, slave_state: operating states. base: base frame of the PSM (4, 4) where it is observed.
-        fault: why the sample must not be followed, "" if it may.
-    """
-
-    master: Array
-    master_setpoint: Array
-    slave: Array
-    twist: Array = field(default_factory=lambda: STILL)
-    gripper: float | None = None
-    jaw: float | None = None
-    master_state: ArmState = READY
-    slave_state: ArmState = READY
-    base: Array | None = None
-    fault: str = ""
-
-    def reason(self) -> str:
-        """Why the sample must not be followed, "" if it may: a fault, a NaN, a matrix that is no rotation."""
-        if self.fault:
-            return self.fault
-        gripper = 0.0 if self.gripper is None else self.gripper
-        total = float(self.master.sum() + self.slave.sum() + self.twist.sum()) + gripper
-        if not math.isfinite(total):
-            given: dict[str, Any] = {
-                "MTM measured_cp": self.master,
-                "PSM setpoint_cp": self.slave,
-                "MTM measured_cv": self.twist,
-                "MTM gripper/measured_js": gripper,
-            }
-            wrong = (name for name, value in given.items() if not np.isfinite(value).all())
-            return f"{next(wrong, 'the sum of all values')} has a value that is not finite"
-        for T, what in ((self.master, "MTM measured_cp"), (self.slave, "PSM setpoint_cp")):
-            p = T[:3, 3]
-            if abs(float(np.vdot(T, T) - p.dot(p)) - 4.0) > ROTATION_TOLERANCE:  # 3 of the rotation, 1 of the last row
-                return f"{what} is not a rotation"
-        return ""
 
 
 @dataclass

@@ -16,10 +16,11 @@ from trocar.spatial import Array
 from trocar.teleoperation.arm_states import ArmState
 from trocar.teleoperation.console import INPUT_TYPES, Console, swapped
 from trocar.teleoperation.outputs import Output
+from trocar.teleoperation.pair_sample import PairSample
 from trocar.teleoperation.pedals import DEBOUNCE, DEBOUNCED, Pedal
 from trocar.teleoperation.settings import PERIOD, ECMSettings, PSMSettings
 from trocar.teleoperation.teleop_ecm import CameraSample, TeleopECM
-from trocar.teleoperation.teleop_psm import DISABLED, PairSample, TeleopPSM
+from trocar.teleoperation.teleop_psm import DISABLED, TeleopPSM
 
 BEYOND_LIMIT = 0.05  # of a master's joint, from which it is not followed [rad]
 CAMERA = "MTML_MTMR_ECM"

@@ -21,7 +21,7 @@ from trocar.crtk.controller.hardware import Hardware
 from trocar.crtk.controller.power_on import MOVING, PoweredArm
 from trocar.crtk.controller.reports import Reports
 from trocar.crtk.controller.states import ENABLED, Refused
-from trocar.crtk.controller.tip import Tip, rates
+from trocar.crtk.controller.tip import Tip, rates, turned
 from trocar.crtk.interface import Direction, Interface
 from trocar.crtk.messages import Bool, Empty, Float, Message
 from trocar.errors import TrocarError
@@ -350,14 +350,11 @@ class ArmController(PoweredArm):
             return
         dq = None
         if twist is not None or wrench is not None:
-            local, body, _ = self.reports.jacobians()
-            R = self.reports.T_reference_base[:3, :3] @ local[:3, :3]
+            J, R_base_reference = self.reports.tip_motion()[1], self.reports.T_reference_base[:3, :3].T
             if twist is not None:
-                v = np.concatenate([R.T @ twist[:3], R.T @ twist[3:]])
-                dq = self.padded(rates(body, v), np.zeros(self.n))
+                dq = self.padded(rates(J, turned(R_base_reference, twist)), np.zeros(self.n))
             if wrench is not None:
-                w = np.concatenate([R.T @ wrench[:3], R.T @ wrench[3:]])
-                self._pushed = self.padded(body.T @ w, np.zeros(self.n))
+                self._pushed = self.padded(J.T.dot(turned(R_base_reference, wrench)), np.zeros(self.n))
         q = self.padded(q)
         self.hardware.track(self.clipped(q), dq, asked=q)
 

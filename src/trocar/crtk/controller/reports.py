@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from trocar.crtk import messages as m
 from trocar.crtk.controller.constants import PERIOD
 from trocar.crtk.controller.states import Refused
-from trocar.crtk.controller.tip import wrench
+from trocar.crtk.controller.tip import body_and_spatial, turned, wrench
 from trocar.errors import TrocarError
 from trocar.spatial import Array, checked_pose, inverse
 
@@ -152,17 +152,21 @@ class Reports:
         T = self.tip.pose(q)
         return m.Pose(T=T_reference @ T if reference else T, frame_id=name, stamp=self._hardware.stamp)
 
-    def jacobians(self) -> tuple[Array, Array, Array]:
-        """Tip pose in the base, body and spatial Jacobian at the measured joints."""
+    def tip_motion(self) -> tuple[Array, Array]:
+        """Tip pose (4, 4) in the base and its Jacobian (6, n) in base axes at the measured joints, once per cycle."""
         stamp = self._hardware.stamp
         if self._cache[0] != stamp:
-            self._cache = stamp, self.tip.jacobians(self.q)
-        found: tuple[Array, Array, Array] = self._cache[1]
+            self._cache = stamp, self.tip.pose_and_jacobian(self.q)
+        found: tuple[Array, Array] = self._cache[1]
         return found
+
+    def jacobians(self) -> tuple[Array, Array, Array]:
+        """Tip pose in the base, body and spatial Jacobian at the measured joints."""
+        return body_and_spatial(*self.tip_motion())
 
     def measured_pose(self) -> Array:
         """Measured pose (4, 4) in the frame of reference, without a message."""
-        return self.T_reference_base.dot(self.jacobians()[0])
+        return self.T_reference_base.dot(self.tip_motion()[0])
 
     def setpoint_pose(self) -> Array:
         """Set-point pose (4, 4) in the frame of reference, without a message."""
@@ -170,12 +174,9 @@ class Reports:
 
     def twist(self, reference: bool = True) -> Array:
         """Measured twist (6,) in axes of the frame of reference or of the tip."""
-        T, body, _ = self.jacobians()
-        v: Array = body.dot(self._hardware.dq[: self._arm.n_tip])
-        if reference:
-            R = self.T_reference_base[:3, :3].dot(T[:3, :3])
-            v[:3], v[3:] = R.dot(v[:3]), R.dot(v[3:])
-        return v
+        T, J = self.tip_motion()
+        v = J.dot(self._hardware.dq[: self._arm.n_tip])
+        return turned(self.T_reference_base[:3, :3] if reference else T[:3, :3].T, v)
 
     def _twist(self, reference: bool) -> m.Twist:
         name = self.base_frame()[1] if reference else f"{self._arm.name}_base"

@@ -58,15 +58,13 @@ class Tip:
             return abs(float(q[2]) + shape.offset)
         return float(np.linalg.norm(self.link_pose(q[: min(4, self.n)])[:3, 3]))
 
+    def pose_and_jacobian(self, q: Array) -> tuple[Array, Array]:
+        """Tip pose (4, 4) in the base, and its Jacobian (6, n): velocity of its origin, base axes."""
+        return self._kinematics.pose_and_jacobian(self._full(q))
+
     def jacobians(self, q: Array) -> tuple[Array, Array, Array]:
         """Tip pose (4, 4), body Jacobian (6, n) in tip axes, spatial Jacobian (6, n) at the base origin."""
-        T, J = self._kinematics.pose_and_jacobian(self._full(q))
-        R_t = T[:3, :3].T
-        body, spatial = np.empty(J.shape), J.copy()
-        body[:3], body[3:] = R_t.dot(J[:3]), R_t.dot(J[3:])
-        x, y, z = T[:3, 3].tolist()
-        spatial[:3] += np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]]).dot(J[3:])
-        return T, body, spatial
+        return body_and_spatial(*self.pose_and_jacobian(q))
 
     def joints(self, T: Array, seed: Array) -> Array:
         """Joints (n,) for a pose (4, 4) in the base, nearest to a seed (n,); raises TrocarError if there are none."""
@@ -112,6 +110,23 @@ class Tip:
 
     def _full(self, q: Array) -> Array:
         return np.concatenate([q, self._rest]) if len(self._rest) else q
+
+
+def body_and_spatial(T: Array, J: Array) -> tuple[Array, Array, Array]:
+    """T, and the Jacobian J (6, n) of its origin in base axes seen in tip axes and at the base origin."""
+    R_t = T[:3, :3].T
+    body, spatial = np.empty(J.shape), J.copy()
+    body[:3], body[3:] = R_t.dot(J[:3]), R_t.dot(J[3:])
+    x, y, z = T[:3, 3].tolist()
+    spatial[:3] += np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]]).dot(J[3:])
+    return T, body, spatial
+
+
+def turned(R: Array, six: Array) -> Array:
+    """A twist or wrench (6,) in other axes, by a rotation (3, 3)."""
+    found = np.empty(6)
+    found[:3], found[3:] = R.dot(six[:3]), R.dot(six[3:])
+    return found
 
 
 def rates(J: Array, twist: Array) -> Array:

@@ -16,7 +16,7 @@ from trocar.crtk.messages import Joy
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.spatial import Array
-from trocar.teleoperation.console_rig import AT_ONCE, whole_robot
+from trocar.teleoperation.console_bench.rig import AT_ONCE, whole_robot
 from trocar.teleoperation.settings import PSMSettings
 from trocar.teleoperation.wiring import Teleoperation
 
@@ -59,7 +59,8 @@ def teleop_figures(
 ) -> dict[str, float]:
     """Processor microseconds per simulated millisecond of a whole dVRK under teleoperation, and real-time factors.
 
-    Two pairs follow masters that hands push to and fro, then both masters carry the ECM, each for `seconds` per round.
+    Two pairs follow masters at rest, then masters that simulated hands push to and fro (external wrenches cost the
+    engine a pass of its own), then both masters carry the ECM, each for `seconds` per round.
     Parts: teleoperation (samples, states, laws, commands), arms (controllers of six arms with inverse kinematics and
     gravity compensation), engine (sensors, PID, MuJoCo, bus). `mj_step` is MuJoCo's step alone in the same run, a
     yardstick for the machine and its other work. Medians over the rounds.
@@ -78,21 +79,22 @@ def teleop_figures(
 def _round(seconds: float) -> dict[str, float]:
     robot = whole_robot()
     teleoperation = TimedTeleoperation(robot, AT_ONCE)
-    parts = {"teleoperation": teleoperation.watch, "arms": Stopwatch()}
-    for controller in robot.controllers.values():
-        controller.update = parts["arms"].wrapped(controller.update)  # type: ignore[method-assign]
-    found = _spent(robot, parts, seconds, "holding")
-    robot.every(0.01, lambda t: _push(robot, t))
+    found = _spent(robot, teleoperation.watch, seconds, "holding")
     robot.console().teleop_start()
     robot.bus.publish("console/emulate_operator_present", Joy(buttons=(Joy.PRESSED,)))
     pairs = [teleoperation.pairs[name] for name in ("MTMR_PSM1", "MTML_PSM2")]
     _until(robot, lambda: all(pair.state.following for pair in pairs))
-    found |= _spent(robot, parts, seconds, "two_pairs") | {"mj_step_us_per_ms": _bare_step(robot, seconds)}
+    found |= _spent(robot, teleoperation.watch, seconds, "two_pairs")
+    hands = [PUSH]
+    robot.every(0.01, lambda t: _push(robot, t, hands[0]))
+    found |= _spent(robot, teleoperation.watch, seconds, "two_pairs_pushed")
+    found["mj_step_us_per_ms"] = _bare_step(robot, seconds)
+    hands[0] = 0.0
     robot.bus.publish("console/emulate_camera", Joy(buttons=(Joy.PRESSED,)))
     camera = teleoperation.camera
     assert camera is not None
     _until(robot, lambda: camera.state.following)
-    return found | _spent(robot, parts, seconds, "camera")
+    return found | _spent(robot, teleoperation.watch, seconds, "camera")
 
 
 def _bare_step(robot: Robot, seconds: float) -> float:
@@ -106,9 +108,10 @@ def _bare_step(robot: Robot, seconds: float) -> float:
     return 1e6 * (time.thread_time() - begun) / count * FREQUENCY / 1e3
 
 
-def _push(robot: Robot, t: float) -> None:
+def _push(robot: Robot, t: float, force: float) -> None:
+    """Push both masters around with a force [N]."""
     for name in ("MTML", "MTMR"):
-        robot.scene.arms[name].apply_wrench([PUSH * math.sin(6.0 * t), 0.0, PUSH * math.cos(6.0 * t), 0.0, 0.0, 0.0])
+        robot.scene.arms[name].apply_wrench([force * math.sin(6.0 * t), 0.0, force * math.cos(6.0 * t), 0.0, 0.0, 0.0])
 
 
 def _until(robot: Robot, condition: Callable[[], bool]) -> None:
@@ -119,14 +122,23 @@ def _until(robot: Robot, condition: Callable[[], bool]) -> None:
     raise TrocarError(f"teleoperation did not start within {MOST_WAIT:g} s")
 
 
-def _spent(robot: Robot, parts: dict[str, Stopwatch], seconds: float, state: str) -> dict[str, float]:
-    """Microseconds per millisecond, as a whole and by part, and the real-time factor."""
-    before = {part: watch.spent for part, watch in parts.items()}
-    begun = time.thread_time()
-    robot.run(seconds)
+def _spent(robot: Robot, teleoperation: Stopwatch, seconds: float, state: str) -> dict[str, float]:
+    """Microseconds per millisecond, as a whole and by part, and the real-time factor.
+
+    The controllers are timed in a run of their own: watching each of them costs as much as an idle one.
+    """
     per_ms = 1e3 / seconds  # from seconds of processor time for `seconds` to us per ms
+    before, begun = teleoperation.spent, time.thread_time()
+    robot.run(seconds)
     whole = (time.thread_time() - begun) * per_ms
-    share = {part: (watch.spent - before[part]) * per_ms for part, watch in parts.items()}
+    share = {"teleoperation": (teleoperation.spent - before) * per_ms}
+    arms = Stopwatch()
+    for controller in robot.controllers.values():
+        controller.update = arms.wrapped(controller.update)  # type: ignore[method-assign]
+    robot.run(seconds)
+    for controller in robot.controllers.values():
+        del controller.update
+    share["arms"] = arms.spent * per_ms
     share["engine"] = whole - sum(share.values())
     found = {f"{state}_us_per_ms": whole} | {f"{state}_{part}_us_per_ms": us for part, us in share.items()}
     return found | {f"{state}_real_time_factor": 1e3 / whole}

@@ -10,49 +10,21 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from trocar.crtk import Robot
-from trocar.crtk.messages import Joy
 from trocar.report import Claim
 from trocar.spatial import Array, pose, rotation
-from trocar.teleoperation import camera
-from trocar.teleoperation.console_rig import MASTER, Q_MASTER, Hand, PairRig, angle_between, minimum_jerk, whole_robot
+from trocar.teleoperation.console_bench.bounds import as_published, own_bound
+from trocar.teleoperation.console_bench.camera_claims import camera_control
+from trocar.teleoperation.console_bench.rig import MASTER, Q_MASTER, PairRig, angle_between, minimum_jerk
+from trocar.teleoperation.console_bench.timing import teleop_figures
 from trocar.teleoperation.law import origins as origins_at
 from trocar.teleoperation.law import psm_goal
+from trocar.teleoperation.pair_sample import PairSample
 from trocar.teleoperation.settings import PERIOD, PSMSettings
-from trocar.teleoperation.teleop_ecm import CameraState
-from trocar.teleoperation.teleop_psm import PairSample, TeleopPSM
-from trocar.teleoperation.wiring import Teleoperation
+from trocar.teleoperation.teleop_psm import TeleopPSM
 
 SAW = "sawIntuitiveResearchKit 2.4"
 DEGREE = math.pi / 180.0
 STILL = (1e-6, 1e-4, 0.1)  # set-point step [m], motion [m], turn [deg] of a PSM that must not move
-
-
-def _own(id: str, ours: float, bound: float, unit: str, note: str = "", at_least: bool = False) -> Claim:
-    return Claim(
-        id=f"teleoperation/console/{id}",
-        published=bound,
-        ours=ours,
-        unit=unit,
-        relation="at_least" if at_least else "at_most",
-        tolerance=0.0,
-        source="bound of our own",
-        note=note,
-        kind="own",
-    )
-
-
-def _equal(id: str, ours: float, published: float, unit: str, tolerance: float, source: str, note: str = "") -> Claim:
-    return Claim(
-        id=f"teleoperation/console/{id}",
-        published=published,
-        ours=ours,
-        unit=unit,
-        relation="equal",
-        tolerance=tolerance,
-        source=source,
-        note=note,
-    )
 
 
 # -- no jumps ----------------------------------------------------------------------------------------------------------
@@ -76,9 +48,9 @@ class _StillWatch:
 
     def claims(self, id: str, note: str) -> list[Claim]:
         return [
-            _own(f"{id}: set-point step", self.step, STILL[0], "m", note),
-            _own(f"{id}: PSM moved", self.motion, STILL[1], "m"),
-            _own(f"{id}: PSM turned", math.degrees(self.turn), STILL[2], "deg"),
+            own_bound(f"{id}: set-point step", self.step, STILL[0], "m", note),
+            own_bound(f"{id}: PSM moved", self.motion, STILL[1], "m"),
+            own_bound(f"{id}: PSM turned", math.degrees(self.turn), STILL[2], "deg"),
         ]
 
 
@@ -109,7 +81,7 @@ def clutch(distance: float = 0.1) -> list[Claim]:
     waited = rig.until(lambda: rig.pair.state.following, 3.0)
     watch.run(0.3)
     found = watch.claims("clutch", f"hand moved {1e3 * moved:.0f} mm, following again after {waited:.2f} s")
-    return [*found, _own("clutch: hand moved", moved, 0.9 * distance, "m", at_least=True)]
+    return [*found, own_bound("clutch: hand moved", moved, 0.9 * distance, "m", at_least=True)]
 
 
 def scale(before: float = 0.2, after: float = 0.5) -> list[Claim]:
@@ -149,9 +121,9 @@ def alignment(angle: float = 60.0 * DEGREE) -> list[Claim]:
     before = len(commanded)
     followed = rig.until(lambda: rig.pair.state.following, 3.0)
     return [
-        _own("alignment: time to 5 deg", took, 3.0, "s", f"{math.degrees(off):.0f} deg off at the start"),
-        _own("alignment: PSM goals before", before, 0.0, ""),
-        _own("alignment: following after", took + followed, 4.0, "s"),
+        own_bound("alignment: time to 5 deg", took, 3.0, "s", f"{math.degrees(off):.0f} deg off at the start"),
+        own_bound("alignment: PSM goals before", before, 0.0, ""),
+        own_bound("alignment: following after", took + followed, 4.0, "s"),
     ]
 
 
@@ -161,10 +133,10 @@ def operator() -> list[Claim]:
     right = sum(_shows(gripper * DEGREE, roll * DEGREE) == shown for gripper, roll, shown in cases)
     steady = [np.linspace(0.0, 60.0 * DEGREE, 500).tolist(), [0.0] * 500]
     return [
-        _equal(
+        as_published(
             "operator: verdicts", right, len(cases), "", 0.0, SAW, "gripper, roll: 0, 3.9; 0, 4.1; 35, 0; 36, 0; 33, 3"
         ),
-        _equal("operator: steadily opening gripper", float(_detects(*steady)), 0.0, "", 0.0, SAW, "never counts"),
+        as_published("operator: steadily opening gripper", float(_detects(*steady)), 0.0, "", 0.0, SAW, "never counts"),
     ]
 
 
@@ -201,8 +173,8 @@ def jaw() -> list[Claim]:
     slow = rates[(k[1:] < 2000) & catching]
     fast = rates[(k[1:] >= 2000) & (rates > 100.0)]
     return [
-        _equal("jaw: rate after clutch", float(np.median(slow)), 36.0, "deg/s", 1e-6, SAW),
-        _equal("jaw: fastest rate", float(np.max(fast)), 720.0, "deg/s", 1e-6, SAW),
+        as_published("jaw: rate after clutch", float(np.median(slow)), 36.0, "deg/s", 1e-6, SAW),
+        as_published("jaw: fastest rate", float(np.max(fast)), 720.0, "deg/s", 1e-6, SAW),
     ]
 
 
@@ -219,8 +191,8 @@ def gravity_compensation(poses: int = 20, seconds: float = 10.0) -> list[Claim]:
             fall.append(_drift(q, min(seconds, 1.0), compensated=False))
     note = f"{poses} poses, {seconds:g} s each"
     return [
-        _own("gravity compensation: drift", max(drift), 1e-3, "m", note),
-        _own("gravity compensation off: falls by", min(fall), 0.02, "m", "in 1 s, of 3 poses", at_least=True),
+        own_bound("gravity compensation: drift", max(drift), 1e-3, "m", note),
+        own_bound("gravity compensation off: falls by", min(fall), 0.02, "m", "in 1 s, of 3 poses", at_least=True),
     ]
 
 
@@ -259,8 +231,8 @@ def platform(seconds: float = 1.5) -> list[Claim]:
         rig.robot.step()
         most = max(most, abs(float(controller.commanded_effort()[3])))
     return [
-        _own("platform: q6 cos q5 left", abs(_room(rig)) / before, 0.5, "", f"{before:.2f} rad at the start"),
-        _own("platform: torque", most, 0.4, "N m"),
+        own_bound("platform: q6 cos q5 left", abs(_room(rig)) / before, 0.5, "", f"{before:.2f} rad at the start"),
+        own_bound("platform: torque", most, 0.4, "N m"),
     ]
 
 
@@ -288,7 +260,7 @@ def following(seconds: float = 4.0, amplitude: float = 0.04) -> list[Claim]:
     assert rig.pair.state.following
     rmse = float(np.sqrt(np.mean(np.square(errors))))
     return [
-        _own(
+        own_bound(
             "following: RMSE",
             1e3 * rmse,
             0.5,
@@ -296,97 +268,6 @@ def following(seconds: float = 4.0, amplitude: float = 0.04) -> list[Claim]:
             f"scale {rig.pair.state.scale:g}, largest {1e3 * max(errors):.2f} mm",
         )
     ]
-
-
-# -- camera ------------------------------------------------------------------------------------------------------------
-
-
-def camera_control(push: float = 3.0) -> list[Claim]:
-    """Both masters carry the ECM; hands pull them apart, then swing both to the side."""
-    robot = whole_robot()
-    teleoperation = Teleoperation(robot)
-    assert teleoperation.camera is not None
-    hands = {name: Hand(robot, name) for name in ("MTML", "MTMR")}
-    for hand in hands.values():
-        robot.every(1.0 / 1500, hand.act)
-    robot.console().teleop_start()
-    robot.bus.publish("console/emulate_camera", Joy(buttons=(1,)))
-    robot.run(0.5)
-    assert teleoperation.camera.state.following, teleoperation.camera.state
-    tips = {name: robot.scene.arms[name].tip_pose() for name in ("PSM1", "PSM2", "PSM3")}
-    q_start = robot.ecm().measured_jp()[0]
-    apart = _apart(robot)
-    for name, sign in (("MTML", -1.0), ("MTMR", 1.0)):
-        hands[name].force = sign * push * np.array([1.0, 0.0, 0.0])
-    robot.run(1.5)
-    yielded = 0.5 * (_apart(robot) - apart)
-    for name in hands:
-        hands[name].force = np.array([push, 0.0, 0.0])
-    robot.run(0.7)
-    s = teleoperation.camera.state
-    worst = formula_error(s.start, s.q, s.scale)
-    turned = camera.view(s.q + _change(robot, s)) @ camera.view(s.q).T
-    R = robot.controllers["MTML"].reports.measured_pose()[:3, :3]
-    moved = np.abs(robot.ecm().measured_jp()[0] - q_start)[:2].max()
-    still = max(float(np.linalg.norm(robot.scene.arms[name].tip_pose()[:3, 3] - T[:3, 3])) for name, T in tips.items())
-    return [
-        _own("camera: half distance yields", yielded, push / camera.SPRING + 1e-3, "m", f"{push:g} N on each master"),
-        _own(
-            "camera: half distance yields at least",
-            yielded,
-            0.3 * push / camera.SPRING,
-            "m",
-            "friction takes the rest",
-            True,
-        ),
-        _own("camera: joints against the published formula", worst, 1e-9, "rad, m"),
-        _own("camera: MTM off its locked orientation", math.degrees(angle_between(R, turned.T @ s.R[0])), 3.0, "deg"),
-        _own("camera: ECM turned", math.degrees(moved), 1.0, "deg", at_least=True),
-        _own("camera: PSM tips moved in their bases", still, 1e-4, "m"),
-    ]
-
-
-def _change(robot: Robot, s: CameraState) -> Array:
-    """Change of the ECM's joints that the grips ask for now (4,)."""
-    assert s.start is not None
-    left, right = (robot.controllers[name].reports.measured_pose()[:3, 3] for name in ("MTML", "MTMR"))
-    return camera.joint_change(camera.grips(left, right), s.start, s.q[3], s.scale)
-
-
-def _apart(robot: Robot) -> float:
-    left, right = (robot.controllers[name].reports.measured_cp().T[:3, 3] for name in ("MTML", "MTMR"))
-    return float(np.linalg.norm(right - left))
-
-
-def formula_error(start: camera.Grips | None, q: Array, scale_: float) -> float:
-    """Largest difference of joint changes from the published formula with arc cosines, over random grips."""
-    assert start is not None
-    rng, worst = np.random.default_rng(0), 0.0
-    for _ in range(200):
-        left, right = rng.uniform((0.05, -0.1, 0.3), (0.2, 0.1, 0.5)), rng.uniform((-0.2, -0.1, 0.3), (-0.05, 0.1, 0.5))
-        now = camera.grips(left, right)
-        ours = camera.joint_change(now, start, q[3], scale_, 0.1)
-        worst = max(worst, float(np.abs(ours - _published_change(left, right, start, q[3], scale_, 0.1)).max()))
-    return worst
-
-
-def _published_change(L: Array, R: Array, start: camera.Grips, q4: float, scale_: float, offset: float) -> Array:
-    """The formula as the dVRK writes it: angles by arc cosine, signs by cross products."""
-    C = 0.5 * (L + R)
-    up = np.cross(R - L, C)
-
-    def signed(a: Array, b: Array, keep: tuple[float, float, float], normal: int) -> float:
-        a, b = a * np.array(keep), b * np.array(keep)
-        a, b = a / np.linalg.norm(a), b / np.linalg.norm(b)
-        angle = math.acos(min(1.0, float(a @ b)))
-        return -angle if np.cross(a, b)[normal] < 0.0 else angle
-
-    a0 = -signed(start.middle, C, (1.0, 0.0, 1.0), 1)
-    a1 = signed(start.middle, C, (0.0, 1.0, 1.0), 0)
-    a3 = -signed(start.up, up, (1.0, 1.0, 0.0), 2)
-    r = a3 + q4 + offset
-    insertion = scale_ * (np.linalg.norm(start.middle) - np.linalg.norm(C))
-    return np.array([a0 * math.cos(r) - a1 * math.sin(r), a1 * math.cos(r) + a0 * math.sin(r), insertion, a3])
 
 
 # -- parity ------------------------------------------------------------------------------------------------------------
@@ -406,12 +287,24 @@ def parity(samples: int = 300) -> list[Claim]:
                 A = [sum(m0[n, i2] * s0[n, j] for n in range(3)) for i2 in range(3)]
                 expected[i, j] = sum(now[i, i2] * A[i2] for i2 in range(3))
         worst = max(worst, float(np.abs(goal - np.linalg.solve(b, b0 @ expected)).max()))
-    return [_own("parity: PSM goals", worst, 1e-12, "m, -", f"{samples} samples; law of {SAW}")]
+    return [own_bound("parity: PSM goals", worst, 1e-12, "m, -", f"{samples} samples; law of {SAW}")]
 
 
 def _random_rotation(rng: np.random.Generator) -> Array:
     R = np.linalg.qr(rng.normal(size=(3, 3)))[0]
     return R if np.linalg.det(R) > 0 else -R
+
+
+def real_time() -> list[Claim]:
+    """Speed of two pairs with the console, and of camera control, by processor time; other programs slow it down."""
+    found = teleop_figures(rounds=1)
+    return [
+        own_bound(f"real-time factor: {state}", found[f"teleop_{state}_real_time_factor"], 1.0, "", note, at_least=True)
+        for state in ("two_pairs", "camera")
+        for note in [
+            f"{found[f'teleop_{state}_us_per_ms']:.0f} us per ms; mj_step {found['teleop_mj_step_us_per_ms']:.0f}"
+        ]
+    ]
 
 
 EXPERIMENTS: dict[str, Callable[[], list[Claim]]] = {
@@ -425,6 +318,7 @@ EXPERIMENTS: dict[str, Callable[[], list[Claim]]] = {
     "platform": platform,
     "following": following,
     "parity": parity,
+    "real_time": real_time,
 }
 
 

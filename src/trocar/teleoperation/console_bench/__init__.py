@@ -1,0 +1,1 @@
+"""Experiments on the console, each with claims, and its timings."""

@@ -1,0 +1,36 @@
+"""Claims about the console: against bounds of our own, and against published values."""
+
+from __future__ import annotations
+
+from trocar.report import Claim
+
+
+def own_bound(id: str, ours: float, bound: float, unit: str, note: str = "", at_least: bool = False) -> Claim:
+    """A claim that our figure is at most (or at least) a bound of our own."""
+    return Claim(
+        id=f"teleoperation/console/{id}",
+        published=bound,
+        ours=ours,
+        unit=unit,
+        relation="at_least" if at_least else "at_most",
+        tolerance=0.0,
+        source="bound of our own",
+        note=note,
+        kind="own",
+    )
+
+
+def as_published(
+    id: str, ours: float, published: float, unit: str, tolerance: float, source: str, note: str = ""
+) -> Claim:
+    """A claim that our figure equals a published one within a tolerance."""
+    return Claim(
+        id=f"teleoperation/console/{id}",
+        published=published,
+        ours=ours,
+        unit=unit,
+        relation="equal",
+        tolerance=tolerance,
+        source=source,
+        note=note,
+    )

@@ -1,6 +1,6 @@
 """A study of your own, in the engine with contact: the force on a plate under a push, joint friction in between.
 
-Run it as it is, or as `trocar sweep 32_sweep.py -o results -n 200 --report`, on this machine or on a Ray cluster.
+Run it as it is, or as `trocar sweep 36_sweep.py -o results -n 200 --report`, on this machine or on a Ray cluster.
 """
 
 from functools import cache

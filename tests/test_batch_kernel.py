@@ -13,6 +13,7 @@ import trocar as tr
 from trocar import batch
 from trocar.batch.backends import cuda
 from trocar.batch.backends.device_array import DeviceArray
+from trocar.batch.speed import gpu_figures
 
 # The kernel as C++: every thread in turn.
 STUBS = """
@@ -190,6 +191,13 @@ def test_gradients_and_controllers_are_those_of_the_c_backend(psm, driver):
         found.append([*by, *by_parameters.values(), pid.q, pid.integral])
     for ours, theirs in zip(*found, strict=True):
         np.testing.assert_allclose(np.asarray(ours), theirs, rtol=1e-7, atol=1e-9 * np.abs(theirs).max())
+
+
+def test_figures_of_the_gpu_are_measured(driver):
+    found = gpu_figures(sizes=(3, 40), steps=2, seconds=0.0)
+    names = {"cuda_compile_s", "cuda_steps_per_s_3", "cuda_steps_per_s_40", "cuda_gradient_ms"}
+    assert names < set(found)
+    assert all(np.isfinite(value) and value > 0 for value in found.values())
 
 
 def test_memory_is_released_and_its_lack_is_reported_in_one_line(psm, driver):

@@ -56,7 +56,9 @@ class RolloutGradients:
         count = len(self._program.state)
         return found[:count], by_inputs, found[count:], bad
 
-    def by_parameters(self, names: Sequence[str], given: BatchParameters, others: Any, by_fixed: Any) -> dict[str, Array]:
+    def by_parameters(
+        self, names: Sequence[str], given: BatchParameters, others: Any, by_fixed: Any
+    ) -> dict[str, Array]:
         """Gradients by parameters, each of its own shape, from those by the fixed values (F, ...).
 
         Args:
@@ -73,7 +75,9 @@ class RolloutGradients:
         for entry, node in zip(self._entries, self._to_parameters.outputs, strict=True):
             name, _, index = entry.partition("@")
             at = tuple(int(i) for i in index.split(",") if i)
-            value = np.broadcast_to(node.value if node.is_constant else prepared[places[node.index]], by_fixed.shape[1:])
+            value = np.broadcast_to(
+                node.value if node.is_constant else prepared[places[node.index]], by_fixed.shape[1:]
+            )
             found[name][at] = value if np.ndim(given.entry(entry)) else value.sum()
         return found
 

@@ -80,7 +80,7 @@ class ReducedSimulator(Simulator):
 
     def __getattr__(self, name: str) -> Any:
         missing = "links, contact, brakes and faults" if name.startswith("_") else name
-        raise NotReduced(f"engine=\"reduced\" has no {missing}; use Simulator(..., engine=\"mujoco\")")
+        raise NotReduced(f'engine="reduced" has no {missing}; use Simulator(..., engine="mujoco")')
 
     @property
     def mechanism(self) -> Mechanism:
@@ -154,7 +154,7 @@ class ReducedSimulator(Simulator):
     def apply_wrench(self, wrench: ArrayLike, body: str = "tip") -> None:
         """Apply a force [N] and moment [N m] (6,) at the tip, base axes, until it is changed; zeros end it."""
         if body != "tip":
-            raise NotReduced(f"engine=\"reduced\" applies wrenches at the tip only, got body {body!r}")
+            raise NotReduced(f'engine="reduced" applies wrenches at the tip only, got body {body!r}')
         wrench = finite("a wrench", wrench, (6,), "six finite numbers, force then moment")
         self._reduced.wrench = wrench if wrench.any() else None
 
@@ -180,7 +180,7 @@ class _ReducedArm:
             arms = load(mechanism, friction=options.friction, limits=options.limits, motor_limits=options.motor_limits)
             self._step = arms.in_place(arms.state(mechanism.arm.home), timestep)
         except NoCompiler as error:
-            raise TrocarError(f"engine=\"reduced\" compiles its equations: {error}") from error
+            raise TrocarError(f'engine="reduced" compiles its equations: {error}') from error
         self._jacobian, self._home = arms.jacobian, self._step.rows.copy()
         self.arms, self.stepped = {mechanism.arm.name: sim}, {mechanism.arm.name: self}
         self.data = self.engine = self.slice = self
@@ -256,4 +256,4 @@ def _refuse(options: ArmOptions, accuracy: str, objects: Sequence[Any]) -> None:
     }
     for name, given in asked.items():
         if given:
-            raise NotReduced(f"engine=\"reduced\" has no {name}; leave it out or use engine=\"mujoco\"")
+            raise NotReduced(f'engine="reduced" has no {name}; leave it out or use engine="mujoco"')

@@ -100,7 +100,9 @@ class Device:
             ) from error
         major, minor, processors = (
             checked(
-                driver.cuDeviceGetAttribute(getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}"), self._device)
+                driver.cuDeviceGetAttribute(
+                    getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}"), self._device
+                )
             )
             for name in ("COMPUTE_CAPABILITY_MAJOR", "COMPUTE_CAPABILITY_MINOR", "MULTIPROCESSOR_COUNT")
         )

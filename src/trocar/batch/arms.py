@@ -197,7 +197,7 @@ class BatchArms:
 
         Returns:
             Gradients by q and dq of the state, (n,) or (n, N), and by tau, (T, n) or (T, n, N). With `parameters`, also
-            a dictionary of the gradients by them, each of the shape of the parameter: summed over the arms that share it.
+            a dictionary of the gradients by them, each of the parameter's shape: summed over the arms that share it.
         """
         if self.backend.name == "jax":
             raise TrocarError("gradients() is for the C and CUDA backends; with JAX use jax.grad")

@@ -109,7 +109,7 @@ class Device:
         self.architecture = f"sm_{major}{minor}"
         self._few = processors * 4 * WARP  # arms that leave each of a multiprocessor's four schedulers one warp at most
         self._pool: dict[int, list[int]] = {}  # free memory by size
-        # Kernels set this number when a state is not finite. It is in the memory of the host, so reading it costs nothing.
+        # Kernels set this number when a state is not finite. It is in the memory of the host: reading it costs nothing.
         self._bad_address = int(checked(driver.cuMemHostAlloc(8, MAPPED)))
         self._bad = ctypes.c_int32.from_address(self._bad_address)
 

@@ -98,7 +98,7 @@ def _policy_figures(arms: BatchArms, size: int, seconds: float) -> dict[str, flo
     layers = [jnp.asarray(0.1 * rng.normal(size=shape)) for shape in ((HIDDEN, 2 * n), (HIDDEN, HIDDEN), (n, HIDDEN))]
     centre = jnp.asarray((arms.mechanism.arm.lower + arms.mechanism.arm.upper) / 2)[:, None]
 
-    @jax.jit  # type: ignore[untyped-decorator]
+    @jax.jit
     def targets(q: Any, dq: Any) -> Any:
         hidden = jnp.tanh(layers[1] @ jnp.tanh(layers[0] @ jnp.concatenate([q, dq])))
         return (centre + 0.1 * jnp.tanh(layers[2] @ hidden)).astype(jnp.float32)

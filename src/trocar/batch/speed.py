@@ -34,19 +34,20 @@ def gpu_figures(
     found: dict[str, float] = {}
     arms = load(arm, backend="cuda", precision="float32")
     start = time.perf_counter()
-    _moving(arms, 32, 1)()
+    gains = _gains(arms)
+    _moving(arms, 32, 1, gains)()
     found["cuda_compile_s"] = time.perf_counter() - start
     for size in sizes:
-        found[f"cuda_steps_per_s_{size}"] = size * steps / _best(_moving(arms, size, steps), seconds)
+        found[f"cuda_steps_per_s_{size}"] = size * steps / _best(_moving(arms, size, steps, gains), seconds)
     most = max(sizes)
     wide = load(arm, backend="cuda", precision="float64")
-    found[f"cuda_float64_steps_per_s_{most}"] = most * steps / _best(_moving(wide, most, steps), seconds)
+    found[f"cuda_float64_steps_per_s_{most}"] = most * steps / _best(_moving(wide, most, steps, gains), seconds)
     mass = arms.mechanism.tree.mass[:, None] * np.random.default_rng(0).uniform(0.8, 1.2, most)
     own = arms.with_parameters(mass=mass)
-    found[f"cuda_own_masses_steps_per_s_{most}"] = most * steps / _best(_moving(own, most, steps), seconds)
+    found[f"cuda_own_masses_steps_per_s_{most}"] = most * steps / _best(_moving(own, most, steps, gains), seconds)
     count = min(4096, most)
     found["cuda_gradient_ms"] = 1e3 * _best(_gradient(arms, count, min(100, steps)), seconds)
-    return found | _policy_figures(arms, most, seconds)
+    return found | _policy_figures(arms, most, seconds, gains)
 
 
 def _best(call: Callable[[], Any], seconds: float) -> float:
@@ -61,7 +62,7 @@ def _best(call: Callable[[], Any], seconds: float) -> float:
 
 
 def _gains(arms: BatchArms) -> tuple[Array, Array]:
-    M = np.diag(arms.mechanism.mass_matrix(arms.mechanism.arm.home))
+    M = np.diag(arms.mass_matrix(arms.mechanism.arm.home))
     return BANDWIDTH**2 * M, 2 * BANDWIDTH * M
 
 
@@ -72,12 +73,12 @@ def _spread(arms: BatchArms, size: int) -> Array:
     return arm.lower[:, None] * share + arm.upper[:, None] * (1 - share)
 
 
-def _moving(arms: BatchArms, size: int, steps: int) -> Callable[[], Any]:
+def _moving(arms: BatchArms, size: int, steps: int, gains: tuple[Array, Array]) -> Callable[[], Any]:
     arm = arms.mechanism.arm
     t = TIMESTEP * np.arange(steps)[:, None]
     centre, way = (arm.lower + arm.upper) / 2, 0.1 * (arm.upper - arm.lower)
     reference = centre + way * np.sin(6.0 * t + np.arange(arm.n))
-    state, control = arms.state(_spread(arms, size)), JointPD(reference, *_gains(arms))
+    state, control = arms.state(_spread(arms, size)), JointPD(reference, *gains)
     return lambda: arms.rollout(state, control, TIMESTEP, log=False)
 
 
@@ -88,7 +89,7 @@ def _gradient(arms: BatchArms, size: int, steps: int) -> Callable[[], Any]:
     return lambda: arms.gradients(state, tau, TIMESTEP, weights)
 
 
-def _policy_figures(arms: BatchArms, size: int, seconds: float) -> dict[str, float]:
+def _policy_figures(arms: BatchArms, size: int, seconds: float, gains: tuple[Array, Array]) -> dict[str, float]:
     try:
         jax, jnp = import_module("jax"), import_module("jax.numpy")
         jax.devices("gpu")
@@ -103,14 +104,13 @@ def _policy_figures(arms: BatchArms, size: int, seconds: float) -> dict[str, flo
         hidden = jnp.tanh(layers[1] @ jnp.tanh(layers[0] @ jnp.concatenate([q, dq])))
         return (centre + 0.1 * jnp.tanh(layers[2] @ hidden)).astype(jnp.float32)
 
-    kp, kd = _gains(arms)
     state = arms.state(_spread(arms, size))
 
     def policy() -> Any:
         return targets(jnp.asarray(state.q), jnp.asarray(state.dq)).block_until_ready()
 
     def both() -> Any:
-        return arms.rollout(state, JointPD(policy(), kp, kd), TIMESTEP, BETWEEN, log=False)
+        return arms.rollout(state, JointPD(policy(), *gains), TIMESTEP, BETWEEN, log=False)
 
     whole = _best(both, seconds)
     return {

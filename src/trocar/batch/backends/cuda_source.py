@@ -22,6 +22,7 @@ typedef real V;
 #define SIN(x) F(sin)(x)
 #define COS(x) F(cos)(x)
 #define EXP(x) F(exp)(x)
+#define EXP2(x) F(exp2)(x)
 #define SQRT(x) F(sqrt)(x)
 #define ABS(x) F(fabs)(x)
 #define MIN(a, b) F(fmin)(a, b)

@@ -66,6 +66,7 @@ def test_scenes_have_parameters_of_their_own(pressed):
         (lambda sim: batch.SceneBatch(tr.Simulator("MTML")), "outside MuJoCo's model"),
         (lambda sim: batch.SceneBatch(tr.Simulator("PSM", accuracy="exact")), "accuracy"),
         (lambda sim: batch.SceneBatch(sim, mass=np.ones(3)), "mass must be"),
+        (lambda sim: batch.SceneBatch(sim, threads=0), "threads must be"),
         (lambda sim: batch.SceneBatch(sim, friction=np.ones(2), gravity=np.ones((3, 4))), "different sizes"),
         (lambda sim: batch.SceneBatch(sim).state(np.zeros(7)), "must have shape"),
         (lambda sim: batch.SceneBatch(sim, friction=np.ones(2)).state(np.zeros((7, 3))), "those of 2 scenes"),

@@ -18,6 +18,8 @@ import numpy as np
 from mujoco.rollout import Rollout
 from numpy.typing import ArrayLike
 
+from trocar.batch.inputs import checked_count
+from trocar.batch.loading import check_threads
 from trocar.batch.log import BatchLog, check_fits
 from trocar.batch.state import NotFinite
 from trocar.errors import TrocarError
@@ -56,6 +58,7 @@ class SceneBatch:
         gravity: ArrayLike | None = None,
         friction: ArrayLike | None = None,
     ) -> None:
+        check_threads(threads)
         if sim.accuracy == "exact":
             raise TrocarError('scenes are stepped with accuracy="fast" or "discrete", the simulator has "exact"')
         self.sim, self.mechanism = sim, sim.mechanism
@@ -94,11 +97,14 @@ class SceneBatch:
 
     def rollout(self, state: SceneState, tau: ArrayLike, *, every: int = 1) -> tuple[SceneState, BatchLog]:
         """The states after the steps of tau (T, n) or (T, n, N) [N m, N], and a log of every so many steps."""
+        every = checked_count(every, "every")
         tau, (n, count) = np.asarray(tau, dtype=float), state.q.shape
         if tau.ndim not in (2, 3) or tau.shape[1:] not in ((n,), (n, count)) or not len(tau):
             raise TrocarError(f"tau must have shape (T, {n}) or (T, {n}, {count}), got {tau.shape}")
         tau = np.broadcast_to(tau if tau.ndim == 3 else tau[..., None], (len(tau), n, count))
         check_fits(len(tau) * count * 2 * state.rows.shape[1], 8, f"a log of {len(tau)} steps")
+        if not np.isfinite(tau).all():
+            raise TrocarError("tau must be finite")
         motor = np.einsum("mj,tjk->ktm", self._stepped.motor_from_joint, tau)
         constant = np.broadcast_to(self._stepped.forces.constant, (count, len(tau), self.model.nv))
         applied = np.zeros((count, len(tau), self.model.nv))

@@ -50,6 +50,7 @@ class HostDriver:
 
     def __init__(self, folder, limit=10**9):
         self._folder, self._limit, self.blocks, self.launches = folder, limit, {}, 0
+        self.flags = []
 
     def __getattr__(self, name):
         """Calls without a result: cuInit, cuCtxSetCurrent, ..."""
@@ -99,8 +100,8 @@ class HostDriver:
         return 0, module.all
 
     def cuMemHostAlloc(self, size, flags):
-        self.flag = np.zeros(size, dtype=np.uint8)
-        return 0, self.flag.ctypes.data
+        self.flags.append(np.zeros(size, dtype=np.uint8))  # one of each device, for as long as it may be written to
+        return 0, self.flags[-1].ctypes.data
 
     def cuLaunchKernel(self, function, *arguments):
         blocks, threads, pointers = arguments[0], arguments[3], arguments[8]
@@ -212,6 +213,8 @@ def test_memory_is_released_and_its_lack_is_reported_in_one_line(psm, driver):
     with pytest.raises(tr.TrocarError, match=r"the batch does not fit: it needs .* use fewer arms") as caught:
         arms.state(np.tile(np.array(psm.mechanism.arm.home)[:, None], 1000))
     assert "\n" not in str(caught.value)
+    with pytest.raises(tr.TrocarError, match="the batch does not fit"):
+        arms.rollout(state, np.zeros(7), DT, 1000)  # its log
 
 
 def test_a_missing_gpu_is_reported_in_one_line(driver, monkeypatch):

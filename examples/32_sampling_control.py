@@ -1,8 +1,8 @@
 """Sampling model-predictive control (MPPI): a spiral under motor limits, planned with a model that is wrong.
 
-Every 10 ms, 256 rollouts of 60 ms start from the measured state. Each shifts the setpoint of the servo by another random
-amount; those that follow the spiral better weigh more in the shift that is applied. The model that plans knows neither
-the payload nor the friction of the arm that it controls.
+Every 10 ms, 256 rollouts of 60 ms start from the measured state. Each shifts the setpoint of the servo by another
+random amount; those that follow the spiral better weigh more in the shift that is applied. The model that plans knows
+neither the payload nor the friction of the arm that it controls.
 """
 
 import numpy as np

@@ -13,7 +13,7 @@ import numpy as np
 import trocar as tr
 from trocar import batch
 
-WINDOW, NAMES = 20, ("Fc", "Fv", "mass")
+WINDOW, NAMES = 20, ("Fc", "Fv", "dahl_F", "mass")
 
 
 def recorded() -> tr.Recording:
@@ -33,15 +33,17 @@ def recorded() -> tr.Recording:
 
 recording = recorded()
 linear = tr.load_mechanism("PSM", tr.identify(recording, "PSM").parameters)
-dt = float(np.median(np.diff(recording.t)))
+interval = float(np.median(np.diff(recording.t)))
+parts = int(np.ceil(interval / 2.5e-3))  # steps between two rows: friction with memory needs short ones
+dt = interval / parts
 starts = np.arange(0, len(recording.t) - WINDOW - 1, WINDOW)
 fitted, held_out = starts[::2], starts[1::2]
 scale = recording.q.std(axis=0)[:, None]
 
 
 def windows(arms, chosen):
-    """States, efforts (WINDOW, 7, N) and measured ends of windows."""
-    steps = chosen[None, :] + np.arange(WINDOW)[:, None]
+    """States, efforts (steps, 7, N) and measured ends of windows."""
+    steps = chosen[None, :] + np.repeat(np.arange(WINDOW), parts)[:, None]
     state = arms.state(recording.q[chosen].T, recording.dq[chosen].T)
     effort = (recording.tau[steps] - linear.effort_bias).transpose(0, 2, 1)
     return state, effort, recording.q[chosen + WINDOW].T
@@ -71,7 +73,7 @@ for k in range(1, 26):  # Adam, in the logarithms: parameters stay positive
     if error(arms, fitted) < error(best, fitted):
         best = arms
 after = [error(best, x) for x in (fitted, held_out)]
-print(f"error of {WINDOW} simulated steps of {1e3 * dt:.3g} ms, relative to the motion:")
+print(f"error of the simulated position after {1e3 * WINDOW * interval:.3g} ms, relative to the motion:")
 print(f"  linear identification  {before[0]:.5f} on fitted, {before[1]:.5f} on held-out windows")
 print(f"  gradient from there    {after[0]:.5f} on fitted, {after[1]:.5f} on held-out windows")
 assert after[1] < before[1]

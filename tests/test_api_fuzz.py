@@ -140,7 +140,18 @@ def dynamics(mech: tr.Mechanism, call: Caller) -> Any:
 
 
 def simulated(mech: tr.Mechanism, call: Caller) -> Any:
-    sim = simulator(mech.arm.name)
+    return stepped(simulator(mech.arm.name), call)
+
+
+def reduced(mech: tr.Mechanism, call: Caller) -> Any:
+    """One arm: its code is compiled once."""
+    if "reduced" not in SIMS:
+        SIMS["reduced"] = tr.Simulator("ECM", engine="reduced")
+    sim = SIMS["reduced"]
+    return stepped(sim, Caller(call.rng, sim.arm))
+
+
+def stepped(sim: tr.Simulator, call: Caller) -> Any:
     q = call.state()
     sim.reset(q, call.like(q) if call.rng.integers(2) else None)
     try:
@@ -238,6 +249,8 @@ DOORS: dict[str, Callable[[tr.Mechanism, Caller], Any]] = {
     "load_scene": lambda m, c: tr.load_scene(c.odd()) and None,
     "load_recording": lambda m, c: tr.load_recording(c.word(), c.word()) and None,
     "timestep": lambda m, c: tr.Simulator("ECM", timestep=c.value()) and None,
+    "reduced_timestep": lambda m, c: tr.Simulator("ECM", engine="reduced", timestep=c.value()) and None,
+    "reduced_step": reduced,
     "collision": lambda m, c: CollisionScene(c.odd()) and None,
 }
 SLOW = {"timestep": 10, "load_scene": 5, "inverse_kinematics": 4, "inverse_kinematics_all": 4, "load_mechanism": 4}

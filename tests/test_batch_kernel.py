@@ -13,6 +13,7 @@ import trocar as tr
 from trocar import batch
 from trocar.batch.backends import cuda
 from trocar.batch.backends.device_array import DeviceArray
+from trocar.batch.speed import gpu_figures
 
 # The kernel as C++: every thread in turn.
 STUBS = """
@@ -49,6 +50,7 @@ class HostDriver:
 
     def __init__(self, folder, limit=10**9):
         self._folder, self._limit, self.blocks, self.launches = folder, limit, {}, 0
+        self.flags = []
 
     def __getattr__(self, name):
         """Calls without a result: cuInit, cuCtxSetCurrent, ..."""
@@ -98,8 +100,8 @@ class HostDriver:
         return 0, module.all
 
     def cuMemHostAlloc(self, size, flags):
-        self.flag = np.zeros(size, dtype=np.uint8)
-        return 0, self.flag.ctypes.data
+        self.flags.append(np.zeros(size, dtype=np.uint8))  # one of each device, for as long as it may be written to
+        return 0, self.flags[-1].ctypes.data
 
     def cuLaunchKernel(self, function, *arguments):
         blocks, threads, pointers = arguments[0], arguments[3], arguments[8]
@@ -192,6 +194,13 @@ def test_gradients_and_controllers_are_those_of_the_c_backend(psm, driver):
         np.testing.assert_allclose(np.asarray(ours), theirs, rtol=1e-7, atol=1e-9 * np.abs(theirs).max())
 
 
+def test_figures_of_the_gpu_are_measured(driver):
+    found = gpu_figures(sizes=(3, 40), steps=2, seconds=0.0)
+    names = {"cuda_compile_s", "cuda_steps_per_s_3", "cuda_steps_per_s_40", "cuda_gradient_ms"}
+    assert names < set(found)
+    assert all(np.isfinite(value) and value > 0 for value in found.values())
+
+
 def test_memory_is_released_and_its_lack_is_reported_in_one_line(psm, driver):
     arms = batch.load("PSM", backend="cuda")
     state = arms.state(psm.mechanism.arm.home)
@@ -203,6 +212,15 @@ def test_memory_is_released_and_its_lack_is_reported_in_one_line(psm, driver):
     driver._limit = 1000
     with pytest.raises(tr.TrocarError, match=r"the batch does not fit: it needs .* use fewer arms") as caught:
         arms.state(np.tile(np.array(psm.mechanism.arm.home)[:, None], 1000))
+    assert "\n" not in str(caught.value)
+    with pytest.raises(tr.TrocarError, match="the batch does not fit"):
+        arms.rollout(state, np.zeros(7), DT, 1000)  # its log
+
+
+def test_a_missing_gpu_is_reported_in_one_line(driver, monkeypatch):
+    monkeypatch.setattr(driver, "cuInit", lambda flags: (100,), raising=False)
+    with pytest.raises(tr.TrocarError, match=r"needs an NVIDIA GPU and its driver: .*100") as caught:
+        batch.load("PSM", backend="cuda")
     assert "\n" not in str(caught.value)
 
 

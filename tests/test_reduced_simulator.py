@@ -110,6 +110,18 @@ def test_what_the_reduced_engine_lacks_is_reported_in_one_line(use):
     assert "\n" not in str(caught.value)
 
 
+def test_a_missing_compiler_and_bad_arguments_are_reported_in_one_line(monkeypatch):
+    for timestep in (0.0, -1e-3, np.nan):
+        with pytest.raises(tr.TrocarError, match="timestep"):
+            tr.Simulator("PSM", engine="reduced", timestep=timestep)
+    with pytest.raises(tr.TrocarError, match="reset: joint 1"):
+        tr.Simulator("PSM", engine="reduced").reset(np.full(7, 9.0))
+    monkeypatch.setenv("CC", "no-such-compiler")
+    with pytest.raises(tr.TrocarError, match=r"engine=.reduced. compiles its equations: CC names") as caught:
+        tr.Simulator("ECM", engine="reduced")
+    assert "\n" not in str(caught.value)
+
+
 def test_an_unknown_engine_is_refused():
     with pytest.raises(tr.TrocarError, match="engine"):
         tr.Simulator("PSM", engine="bullet")

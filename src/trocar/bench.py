@@ -25,6 +25,7 @@ import pinocchio as pin
 from trocar import batch
 from trocar.appearance.endoscope_camera import StereoEndoscope
 from trocar.arms.parameters import Dahl, Drive, Parameters, load_parameters
+from trocar.batch.speed import gpu_figures
 from trocar.control import JointPD, hold
 from trocar.crtk import Robot
 from trocar.crtk.controller.constants import FREQUENCY, PERIOD
@@ -141,7 +142,8 @@ def batch_figures(
     thread with two.
 
     Args:
-        arms: in the batch of the processor. jax: figures of JAX too, if it is installed. gpu: of CUDA kernels too.
+        arms: in the batch of the processor. jax: figures of JAX too, if it is installed. gpu: those of
+            `trocar.batch.speed.gpu_figures` too.
     """
     mech = load_mechanism(arm)
     calls = {"mj_step": _simulation_calls(mech, steps)["mj_step"]}
@@ -161,26 +163,20 @@ def batch_figures(
     found["c_step_over_mj_step"] = float(np.median(us["c_call"] / us["mj_step"]))
     found["c_two_threads_speedup"] = float(np.median(us["c_batch"] / us["c_batch_two_threads"]))
     if jax and find_spec("jax") is not None:
-        found |= _device_figures("jax", arm, q, tau, (arms,), 20, rounds)
+        found |= _jax_figures(arm, q, tau, arms, 20, rounds)
     if gpu:
-        found |= _device_figures("cuda", arm, q, tau, (1024, 16_384, 262_144), 100, rounds)
+        found |= gpu_figures(arm)
     return found
 
 
-def _device_figures(
-    backend: str, arm: str, q: Array, tau: Array, sizes: Iterable[int], steps: int, rounds: int
-) -> dict[str, float]:
+def _jax_figures(arm: str, q: Array, tau: Array, arms: int, steps: int, rounds: int) -> dict[str, float]:
     """Steps of all arms per second in float32, and the time until the first has run."""
-    loaded = batch.load(arm, backend=backend, precision="float32")
-    found: dict[str, float] = {}
-    for size in sizes:
-        call = _rollout(loaded, np.tile(q[:, None], size), tau, steps)
-        start = time.perf_counter()
-        call.run()
-        found.setdefault(f"{backend}_compile_s", time.perf_counter() - start)
-        us = _timed({"run": call}, rounds)["run"]
-        found[f"{backend}_steps_per_s_{size}"] = float(1e6 / np.median(us))
-    return found
+    call = _rollout(batch.load(arm, backend="jax", precision="float32"), np.tile(q[:, None], arms), tau, steps)
+    start = time.perf_counter()
+    call.run()
+    seconds = time.perf_counter() - start
+    us = _timed({"run": call}, rounds)["run"]
+    return {"jax_compile_s": seconds, f"jax_steps_per_s_{arms}": float(1e6 / np.median(us))}
 
 
 def _rollout(arms: batch.BatchArms, q: Array, tau: Array, steps: int) -> TimedCall:

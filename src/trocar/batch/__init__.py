@@ -11,6 +11,9 @@ The equations are derived here a second time, from `mechanism.tree`, as one scal
 backend is generated from (`backends/`). See docs/batch.md.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from trocar.batch.arms import BatchArms
 from trocar.batch.contact import Plane, Sphere
 from trocar.batch.control import ComputedTorque, JointPD, JointPID
@@ -18,6 +21,9 @@ from trocar.batch.loading import load
 from trocar.batch.log import BatchLog
 from trocar.batch.parameters import BatchParameters
 from trocar.batch.state import BatchState, NotFinite
+
+if TYPE_CHECKING:
+    from trocar.batch.scenes import SceneBatch, SceneState
 
 __all__ = [
     "BatchArms",
@@ -29,6 +35,15 @@ __all__ = [
     "JointPID",
     "NotFinite",
     "Plane",
+    "SceneBatch",
+    "SceneState",
     "Sphere",
     "load",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import batches of scenes on first use: they alone need MuJoCo."""
+    if name in ("SceneBatch", "SceneState"):
+        return getattr(import_module("trocar.batch.scenes"), name)
+    raise AttributeError(f"module 'trocar.batch' has no attribute {name!r}")

@@ -7,6 +7,7 @@ jump (|x| at 0, the bounds of friction) it takes the mean of both sides.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from trocar.batch.graph import (
@@ -15,6 +16,7 @@ from trocar.batch.graph import (
     absolute,
     cos,
     exp,
+    exp2,
     maximum,
     minimum,
     schedule,
@@ -33,6 +35,7 @@ _OPERATIONS: dict[str, Callable[..., Node]] = {
     "sin": sin,
     "cos": cos,
     "exp": exp,
+    "exp2": exp2,
     "sqrt": sqrt,
     "abs": absolute,
     "sign": sign,
@@ -161,6 +164,8 @@ def _backwards(node: Node, w: Node) -> tuple[Node, ...]:
             return (-(w * sin(a)),)
         case "exp":
             return (w * node,)
+        case "exp2":
+            return (math.log(2.0) * w * node,)
         case "sqrt":
             return (0.5 * w / node,)
         case "abs":

@@ -162,7 +162,7 @@ class BatchArms:
             count = inputs.shape[0]
         else:
             inputs, count = held_inputs(self.backend, given, self.n, state.batch), checked_count(steps, "steps")
-        if log:
+        if log and self.backend.name != "cuda":  # the GPU's own allocation reports
             size = -(-count // every) * 4 * self.n * (state.batch[0] if state.batch else 1)
             check_fits(size, self.backend.dtype.itemsize, f"a log of {count} steps")
         rows, integral = state.rows, state.integral
@@ -197,7 +197,7 @@ class BatchArms:
 
         Returns:
             Gradients by q and dq of the state, (n,) or (n, N), and by tau, (T, n) or (T, n, N). With `parameters`, also
-            a dictionary of the gradients by them, each of the shape of the parameter: summed over the arms that share it.
+            a dictionary of the gradients by them, each of the parameter's shape: summed over the arms that share it.
         """
         if self.backend.name == "jax":
             raise TrocarError("gradients() is for the C and CUDA backends; with JAX use jax.grad")
@@ -212,8 +212,9 @@ class BatchArms:
                 raise TrocarError(
                     f"{name} must have shape {(steps + 1, *end)}, one more than the efforts, or {end}, got {x.shape}"
                 )
-        count = (steps + 1) * 2 * stepper.layout.rows * (state.batch[0] if state.batch else 1)
-        check_fits(count, self.backend.dtype.itemsize, f"the gradient of {steps} steps")
+        if self.backend.name != "cuda":
+            count = (steps + 1) * 2 * stepper.layout.rows * (state.batch[0] if state.batch else 1)
+            check_fits(count, self.backend.dtype.itemsize, f"the gradient of {steps} steps")
         last = [self.backend.zeros(end) if x is None else x if x.shape == end else x[-1] for x in given]
         last.append(self.backend.zeros((stepper.layout.rows - 2 * n, *state.batch)))
         own = [k for k, x in enumerate(given) if x is not None and x.shape != end]

@@ -35,7 +35,7 @@ class RolloutGradients:
             self._to_parameters = preparation_adjoint(program, self._entries)
 
     def run(self, rows: Any, fixed: Any, inputs: Any, last: Any, own: Sequence[Any]) -> tuple[Any, Any, Any, int]:
-        """Gradients by the rows (R, ...) of the first state, by the inputs (T, I, ...) and by the fixed values (F, ...).
+        """Gradients by the rows (R, ...) of the first state, the inputs (T, I, ...) and the fixed values (F, ...).
 
         Args:
             inputs: (T, I) or (T, I, ...). last: (R, ...) gradient of the loss by the rows of the last state.

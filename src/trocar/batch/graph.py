@@ -17,6 +17,7 @@ _FUNCTIONS: dict[str, Callable[[float], float]] = {
     "sin": math.sin,
     "cos": math.cos,
     "exp": math.exp,
+    "exp2": math.exp2,
     "sqrt": math.sqrt,
     "abs": abs,
     "sign": lambda x: float((x > 0) - (x < 0)),
@@ -132,6 +133,11 @@ def cos(x: Node) -> Node:
 
 def exp(x: Node) -> Node:
     return _function("exp", x)
+
+
+def exp2(x: Node) -> Node:
+    """2^x: the exponential that GPUs have in hardware."""
+    return _function("exp2", x)
 
 
 def sqrt(x: Node) -> Node:

@@ -58,8 +58,7 @@ def load(
     check_known("backend", BACKENDS, backend)
     if precision is not None:
         check_known("precision", PRECISIONS, precision)
-    if isinstance(threads, bool) or threads != int(threads) or not 1 <= threads <= MOST_THREADS:
-        raise TrocarError(f"threads must be a whole number from 1 to {MOST_THREADS}, got {threads!r}")
+    check_threads(threads)
     if isinstance(arm, Mechanism):
         mechanism = arm
     else:
@@ -81,6 +80,11 @@ def load(
         check_dissipative(mechanism.drives, mechanism.arm)
     made = _backend(backend, precision, int(threads))
     return BatchArms(mechanism, made, BatchParameters.of(tree, friction), limits, surfaces, motor_limits)
+
+
+def check_threads(threads: int) -> None:
+    if isinstance(threads, bool) or threads != int(threads) or not 1 <= threads <= MOST_THREADS:
+        raise TrocarError(f"threads must be a whole number from 1 to {MOST_THREADS}, got {threads!r}")
 
 
 def _backend(name: str, precision: str | None, threads: int) -> Any:

@@ -20,6 +20,7 @@ from trocar.arms import Arm
 from trocar.arms.parameters import Parameters
 from trocar.batch.backends.compiler import NoCompiler
 from trocar.batch.loading import load
+from trocar.control.controller import checked_positive
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.simulation import Diverged, Simulator
@@ -175,7 +176,7 @@ class _ReducedArm:
     v, faults = slice(None), None
 
     def __init__(self, mechanism: Mechanism, options: ArmOptions, timestep: float, sim: ReducedSimulator) -> None:
-        self.mechanism, self.timestep, n = mechanism, float(timestep), mechanism.n
+        self.mechanism, self.timestep, n = mechanism, checked_positive(timestep, "timestep"), mechanism.n
         try:
             arms = load(mechanism, friction=options.friction, limits=options.limits, motor_limits=options.motor_limits)
             self._step = arms.in_place(arms.state(mechanism.arm.home), timestep)

@@ -23,6 +23,7 @@ typedef real V;
 #define SIN(x) F(sin)(x)
 #define COS(x) F(cos)(x)
 #define EXP(x) F(exp)(x)
+#define EXP2(x) F(exp2)(x)
 #define SQRT(x) F(sqrt)(x)
 #define ABS(x) F(fabs)(x)
 static inline V MIN(V a, V b) { return a < b ? a : b; }
@@ -74,6 +75,7 @@ static inline V SIN(V a) { V r; for (int w = 0; w < LANES; w++) r[w] = F(sin)(a[
 static inline V COS(V a) { V r; for (int w = 0; w < LANES; w++) r[w] = F(cos)(a[w]); return r; }
 static inline V EXP(V a) { V r; for (int w = 0; w < LANES; w++) r[w] = F(exp)(a[w]); return r; }
 #endif
+#define EXP2(x) EXP((x) * (real)0.69314718055994530942)  // older vector libraries have no exp2
 typedef I Finite;
 #define FINITE(a) ((I)((a) >= -LARGEST) & (I)((a) <= LARGEST))
 static inline int first_bad(Finite fine) {

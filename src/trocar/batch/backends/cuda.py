@@ -7,6 +7,7 @@ with `__cuda_array_interface__` (PyTorch, CuPy, JAX), which are read in place.
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Sequence
 from functools import cached_property
 from importlib import import_module
@@ -109,9 +110,10 @@ class Device:
         self.architecture = f"sm_{major}{minor}"
         self._few = processors * 4 * WARP  # arms that leave each of a multiprocessor's four schedulers one warp at most
         self._pool: dict[int, list[int]] = {}  # free memory by size
-        # Kernels set this number when a state is not finite. It is in the memory of the host, so reading it costs nothing.
+        # Kernels set this number when a state is not finite. It is in the memory of the host: reading it costs nothing.
         self._bad_address = int(checked(driver.cuMemHostAlloc(8, MAPPED)))
         self._bad = ctypes.c_int32.from_address(self._bad_address)
+        self._lock = threading.Lock()  # one kernel at a time has it
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> DeviceArray:
         """Memory that is free again when the array and all views of it are gone. It is kept for the next array."""
@@ -175,7 +177,6 @@ class Device:
                 structures of four numbers that are one argument together. sources: number of these.
         """
         checked(driver.cuCtxSetCurrent(self._context))
-        self._bad.value = 0
         words = np.array([*before, *after, self._bad_address], dtype=np.int64)
         at, first = words.ctypes.data, len(before)
         starts = [*range(first), *range(first, first + 2), *range(first + 1 + 4 * sources, len(words))]
@@ -183,9 +184,12 @@ class Device:
         places.insert(first, shared.ctypes.data)
         pointers = np.array(places, dtype=np.uint64)
         block = WARP if arms <= self._few else BLOCK
-        checked(driver.cuLaunchKernel(function, -(-arms // block), 1, 1, block, 1, 1, 0, 0, pointers.ctypes.data, 0))
-        checked(driver.cuCtxSynchronize())
-        return not self._bad.value
+        blocks = -(-arms // block)
+        with self._lock:
+            self._bad.value = 0
+            checked(driver.cuLaunchKernel(function, blocks, 1, 1, block, 1, 1, 0, 0, pointers.ctypes.data, 0))
+            checked(driver.cuCtxSynchronize())
+            return not self._bad.value
 
     def downloaded(self, host: Array, address: int) -> None:
         """Fill a contiguous array of the host."""

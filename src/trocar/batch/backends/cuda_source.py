@@ -22,14 +22,15 @@ typedef real V;
 #define SIN(x) F(sin)(x)
 #define COS(x) F(cos)(x)
 #define EXP(x) F(exp)(x)
+#define EXP2(x) F(exp2)(x)
 #define SQRT(x) F(sqrt)(x)
 #define ABS(x) F(fabs)(x)
 #define MIN(a, b) F(fmin)(a, b)
 #define MAX(a, b) F(fmax)(a, b)
 __device__ inline V SIGN(V a) { return (a > 0 ? (real)1 : (real)0) - (a < 0 ? (real)1 : (real)0); }
 struct Shared { real value[SHARED + 1]; };
-// A fixed value has a place among those of each arm, or ~place among those that all arms share. Of those of each arm the
-// first KEPT stay in registers, the others are read in every step.
+// A fixed value has a place among those of each arm, or ~place among those that all arms share. Of those of each arm
+// the first KEPT stay in registers, the others are read in every step.
 struct Fixed {
   const Shared &shared;
   const real *own;
@@ -50,7 +51,8 @@ struct Sources { Source source[SOURCES]; };
 #endif
 """
 
-# Arrays as in the C source; the log and inputs may also run backwards, with negative strides. `bad` is set if a state is not finite.
+# Arrays as in the C source; the log and inputs may also run backwards, with negative strides. `bad` is set if a state
+# is not finite.
 RUN = """\
 __device__ inline void read(Sources &from, real *__restrict__ u) {
   constexpr int rows[SOURCES] = {ROWS};
@@ -151,8 +153,9 @@ class KernelForm:
     rows: tuple[int, ...] | None = None
 
 
-def cuda_source(program: Program, precision: str = "float32", form: KernelForm = KernelForm()) -> str:
+def cuda_source(program: Program, precision: str = "float32", form: KernelForm | None = None) -> str:
     """Source of the kernel `trocar_run` of a program; precision: float64 or float32."""
+    form = form or KernelForm()
     wide = precision == "float64"
     rows = (len(program.inputs),) if form.rows is None else form.rows
     kept = min(len(form.own), free_registers(program, wide)) if form.tiled else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,10 +10,11 @@ import numpy as np
 
 from trocar.batch.equations.arm import ArmEquations, add_along, add_outer
 from trocar.batch.equations.dynamics import Matrix
-from trocar.batch.graph import Node, absolute, exp, maximum, sign
+from trocar.batch.graph import Node, absolute, exp2, maximum, sign
 from trocar.spatial import Array
 
 _PARALLEL = 1e-12
+LOG2_E = math.log2(math.e)
 
 
 @dataclass(frozen=True)
@@ -91,5 +93,5 @@ class DahlElements:
         for e, row, z in zip(self.index, self._rows, self.z, strict=True):
             ds = arm.along(row, path)
             d = sign(ds)
-            found.append(d + (z - d) * exp(absolute(ds) * (-1.0 / arm.parameter("dahl_delta", e))))
+            found.append(d + (z - d) * exp2(absolute(ds) * (-LOG2_E / arm.parameter("dahl_delta", e))))
         return found

@@ -1,0 +1,152 @@
+"""Many scenes with contact at once: copies of a simulator in MuJoCo, stepped on the threads of the processor.
+
+    scenes = batch.SceneBatch(tr.Simulator("PSM", objects=[...]), threads=2)
+    state = scenes.state(q, dq)                  # (n, N)
+    state, log = scenes.rollout(state, tau)      # tau (T, n) or (T, n, N)
+
+Arrays are those of `BatchArms`, the mechanism is the closed chain with all its contacts, and the step is the
+simulator's. Efforts are given in advance: MuJoCo runs all steps of a world without Python.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from mujoco.rollout import Rollout
+from numpy.typing import ArrayLike
+
+from trocar.batch.inputs import checked_count
+from trocar.batch.loading import check_threads
+from trocar.batch.log import BatchLog, check_fits
+from trocar.batch.state import NotFinite
+from trocar.errors import TrocarError
+from trocar.simulation import Simulator
+from trocar.spatial import Array
+
+STATE = int(mujoco.mjtState.mjSTATE_FULLPHYSICS)
+CONTROL = int(mujoco.mjtState.mjSTATE_CTRL | mujoco.mjtState.mjSTATE_QFRC_APPLIED)
+
+
+@dataclass(frozen=True, eq=False)
+class SceneState:
+    """States of N scenes: `rows` (N, S) in MuJoCo's order, q and dq (n, N) of the arm [rad, m; per s]."""
+
+    rows: Array
+    q: Array
+    dq: Array
+
+
+class SceneBatch:
+    """Copies of a simulated arm and of all it can touch.
+
+    Args:
+        sim: a `Simulator` whose forces are all in the MuJoCo model: no friction with memory or by load, no cables.
+        threads: of the processor.
+        mass: (B, N) [kg] of the bodies in `sim.mechanism.tree.names`, for each of N scenes.
+        gravity: (3, N) [m/s^2]. friction: (N,), a factor of all coefficients of sliding friction in contacts.
+    """
+
+    def __init__(
+        self,
+        sim: Simulator,
+        *,
+        threads: int = 1,
+        mass: ArrayLike | None = None,
+        gravity: ArrayLike | None = None,
+        friction: ArrayLike | None = None,
+    ) -> None:
+        check_threads(threads)
+        if sim.accuracy == "exact":
+            raise TrocarError('scenes are stepped with accuracy="fast" or "discrete", the simulator has "exact"')
+        self.sim, self.mechanism = sim, sim.mechanism
+        self._stepped = sim.scene.stepped[sim.arm.name]
+        if self._stepped.forces.acts:
+            raise TrocarError(
+                f"{sim.arm.name} has friction with memory or by load, or cables, which act outside MuJoCo's model; "
+                "scenes need parameters without them (wang2019, gondokaryono2019) or friction=False"
+            )
+        self.model, bodies = sim.model, len(self.mechanism.tree.names)
+        given = {"mass": (mass, bodies), "gravity": (gravity, 3), "friction": (friction, None)}
+        self._varied = {name: _checked(name, x, rows) for name, (x, rows) in given.items() if x is not None}
+        sizes = {x.shape[-1] for x in self._varied.values()}
+        if len(sizes) > 1:
+            raise TrocarError(f"parameters belong to batches of different sizes: {', '.join(map(str, sorted(sizes)))}")
+        self._models = [self._world(k) for k in range(max(sizes))] if sizes else None
+        self._runner = Rollout(nthread=int(threads))
+        self._data = [mujoco.MjData(self.model) for _ in range(max(1, int(threads)))]
+
+    def state(self, q: ArrayLike, dq: ArrayLike | None = None) -> SceneState:
+        """Arms at q (n, N) with rates dq (n, N), objects where they were placed."""
+        q = np.asarray(q, dtype=float)
+        n = self.sim.n
+        dq = np.zeros_like(q) if dq is None else np.asarray(dq, dtype=float)
+        if q.ndim != 2 or q.shape[0] != n or q.shape != dq.shape:
+            raise TrocarError(f"q and dq must have shape ({n}, N), got {q.shape} and {dq.shape}")
+        if self._models is not None and len(self._models) != q.shape[1]:
+            raise TrocarError(f"the parameters are those of {len(self._models)} scenes, q is of {q.shape[1]}")
+        kept = self.sim.snapshot()
+        rows = np.empty((q.shape[1], mujoco.mj_stateSize(self.model, STATE)))
+        for k, row in enumerate(rows):
+            self.sim.reset(q[:, k], dq[:, k])
+            mujoco.mj_getState(self.model, self.sim.data, row, STATE)
+        self.sim.restore(kept)
+        return SceneState(rows, q, dq)
+
+    def rollout(self, state: SceneState, tau: ArrayLike, *, every: int = 1) -> tuple[SceneState, BatchLog]:
+        """The states after the steps of tau (T, n) or (T, n, N) [N m, N], and a log of every so many steps."""
+        every = checked_count(every, "every")
+        tau, (n, count) = np.asarray(tau, dtype=float), state.q.shape
+        if tau.ndim not in (2, 3) or tau.shape[1:] not in ((n,), (n, count)) or not len(tau):
+            raise TrocarError(f"tau must have shape (T, {n}) or (T, {n}, {count}), got {tau.shape}")
+        tau = np.broadcast_to(tau if tau.ndim == 3 else tau[..., None], (len(tau), n, count))
+        check_fits(len(tau) * count * 2 * state.rows.shape[1], 8, f"a log of {len(tau)} steps")
+        if not np.isfinite(tau).all():
+            raise TrocarError("tau must be finite")
+        motor = np.einsum("mj,tjk->ktm", self._stepped.motor_from_joint, tau)
+        constant = np.broadcast_to(self._stepped.forces.constant, (count, len(tau), self.model.nv))
+        applied = np.zeros((count, len(tau), self.model.nv))
+        applied[..., self._stepped.slice.v] = constant[..., : len(self._stepped.forces.constant)]
+        models = self.model if self._models is None else self._models
+        rows, _ = self._runner.rollout(
+            models, self._data, state.rows, np.concatenate([motor, applied], axis=2), control_spec=CONTROL
+        )
+        bad = np.flatnonzero(~np.isfinite(rows).all(axis=(1, 2)))
+        if bad.size:
+            raise NotFinite(f"scene {bad[0]} of {count} has a state that is not finite; use lower efforts", int(bad[0]))
+        whole = np.concatenate([state.rows[:, None], rows], axis=1)
+        q, dq = (np.einsum("jp,ktp->tjk", self._stepped.D, part) for part in self._parts(whole))
+        ddq = np.diff(dq, axis=0) / self.sim.timestep
+        samples = np.concatenate([q[:-1], dq[:-1], tau, ddq], axis=1)[::every]
+        times = self.sim.timestep * every * np.arange(len(samples))
+        end = SceneState(rows[:, -1].copy(), q[-1], dq[-1])
+        return end, BatchLog(times, samples, self.mechanism, "mujoco")
+
+    def _parts(self, rows: Array) -> tuple[Array, Array]:
+        """Positions and velocities of the arm's links in states (..., S): time comes first."""
+        qpos, qvel = rows[..., 1 : 1 + self.model.nq], rows[..., 1 + self.model.nq :]
+        return qpos[..., self._stepped.slice.q], qvel[..., : self.model.nv][..., self._stepped.slice.v]
+
+    def _world(self, k: int) -> mujoco.MjModel:
+        """The model of one scene, with its own parameters."""
+        model = copy.copy(self.model)
+        if "mass" in self._varied:
+            for name, mass in zip(self.mechanism.tree.names, self._varied["mass"][:, k], strict=True):
+                model.body(name).mass = mass
+        if "gravity" in self._varied:
+            model.opt.gravity = self._varied["gravity"][:, k]
+        if "friction" in self._varied:
+            model.geom_friction[:, 0] *= self._varied["friction"][k]
+            model.pair_friction[:, :2] *= self._varied["friction"][k]
+        return model
+
+
+def _checked(name: str, values: ArrayLike, rows: int | None) -> Array:
+    array = np.asarray(values, dtype=float)
+    fine = array.ndim == (1 if rows is None else 2) and (rows is None or array.shape[0] == rows)
+    if not fine or not np.isfinite(array).all() or (name != "gravity" and (array < 0).any()):
+        shape = "(N,)" if rows is None else f"({rows}, N)"
+        raise TrocarError(f"{name} must be finite numbers {shape}, not negative, got shape {array.shape}")
+    return array

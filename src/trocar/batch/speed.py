@@ -1,0 +1,119 @@
+"""Speed of the CUDA backend on the GPU of this machine, as `trocar bench batch --gpu` reports it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from trocar.batch.arms import BatchArms
+from trocar.batch.control import JointPD
+from trocar.batch.loading import load
+from trocar.spatial import Array
+
+TIMESTEP = 1e-3  # [s]
+BANDWIDTH = 15.0  # of the servo [rad/s]
+HIDDEN = 64  # neurons in each of two layers of the policy
+BETWEEN = 20  # steps between two calls of the policy
+SECONDS = 0.3  # of each measurement
+
+
+def gpu_figures(
+    arm: str = "PSM", sizes: Sequence[int] = (1024, 16_384, 262_144), steps: int = 1000, seconds: float = SECONDS
+) -> dict[str, float]:
+    """Steps of all arms per second under `JointPD` along sines, with sticking friction and joint limits, in float32.
+
+    cuda_compile_s is the time to the first result. The figures for float64, for masses of each arm and for a policy are
+    those of the largest size. cuda_gradient_ms is a rollout of 100 steps of 4,096 arms and its gradient by state and
+    efforts. cuda_policy_share is the share of a JAX policy with two layers of 64 neurons that sets the servo's targets
+    every 20 steps; it is left out where JAX has no GPU.
+    """
+    found: dict[str, float] = {}
+    arms = load(arm, backend="cuda", precision="float32")
+    start = time.perf_counter()
+    gains = _gains(arms)
+    _moving(arms, 32, 1, gains)()
+    found["cuda_compile_s"] = time.perf_counter() - start
+    for size in sizes:
+        found[f"cuda_steps_per_s_{size}"] = size * steps / _best(_moving(arms, size, steps, gains), seconds)
+    most = max(sizes)
+    wide = load(arm, backend="cuda", precision="float64")
+    found[f"cuda_float64_steps_per_s_{most}"] = most * steps / _best(_moving(wide, most, steps, gains), seconds)
+    mass = arms.mechanism.tree.mass[:, None] * np.random.default_rng(0).uniform(0.8, 1.2, most)
+    own = arms.with_parameters(mass=mass)
+    found[f"cuda_own_masses_steps_per_s_{most}"] = most * steps / _best(_moving(own, most, steps, gains), seconds)
+    count = min(4096, most)
+    found["cuda_gradient_ms"] = 1e3 * _best(_gradient(arms, count, min(100, steps)), seconds)
+    return found | _policy_figures(arms, most, seconds, gains)
+
+
+def _best(call: Callable[[], Any], seconds: float) -> float:
+    """Shortest time of a call [s], after one that compiles."""
+    call()
+    end, best = time.perf_counter() + seconds, np.inf
+    while time.perf_counter() < end or best == np.inf:
+        start = time.perf_counter()
+        call()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def _gains(arms: BatchArms) -> tuple[Array, Array]:
+    M = np.diag(arms.mass_matrix(arms.mechanism.arm.home))
+    return BANDWIDTH**2 * M, 2 * BANDWIDTH * M
+
+
+def _spread(arms: BatchArms, size: int) -> Array:
+    """Positions (n, size) in the middle of the joints' ranges."""
+    arm = arms.mechanism.arm
+    share = np.random.default_rng(1).uniform(0.3, 0.7, (arm.n, size))
+    return arm.lower[:, None] * share + arm.upper[:, None] * (1 - share)
+
+
+def _moving(arms: BatchArms, size: int, steps: int, gains: tuple[Array, Array]) -> Callable[[], Any]:
+    arm = arms.mechanism.arm
+    t = TIMESTEP * np.arange(steps)[:, None]
+    centre, way = (arm.lower + arm.upper) / 2, 0.1 * (arm.upper - arm.lower)
+    reference = centre + way * np.sin(6.0 * t + np.arange(arm.n))
+    state, control = arms.state(_spread(arms, size)), JointPD(reference, *gains)
+    return lambda: arms.rollout(state, control, TIMESTEP, log=False)
+
+
+def _gradient(arms: BatchArms, size: int, steps: int) -> Callable[[], Any]:
+    state = arms.state(_spread(arms, size))
+    tau = arms.backend.placed(np.zeros((steps, arms.n, size)))
+    weights = arms.backend.placed(np.random.default_rng(2).normal(size=(steps + 1, arms.n, size)))
+    return lambda: arms.gradients(state, tau, TIMESTEP, weights)
+
+
+def _policy_figures(arms: BatchArms, size: int, seconds: float, gains: tuple[Array, Array]) -> dict[str, float]:
+    try:
+        jax, jnp = import_module("jax"), import_module("jax.numpy")
+        jax.devices("gpu")
+    except (ImportError, RuntimeError):
+        return {}
+    n, rng = arms.n, np.random.default_rng(3)
+    layers = [jnp.asarray(0.1 * rng.normal(size=shape)) for shape in ((HIDDEN, 2 * n), (HIDDEN, HIDDEN), (n, HIDDEN))]
+    centre = jnp.asarray((arms.mechanism.arm.lower + arms.mechanism.arm.upper) / 2)[:, None]
+
+    @jax.jit
+    def targets(q: Any, dq: Any) -> Any:
+        hidden = jnp.tanh(layers[1] @ jnp.tanh(layers[0] @ jnp.concatenate([q, dq])))
+        return (centre + 0.1 * jnp.tanh(layers[2] @ hidden)).astype(jnp.float32)
+
+    state = arms.state(_spread(arms, size))
+
+    def policy() -> Any:
+        return targets(jnp.asarray(state.q), jnp.asarray(state.dq)).block_until_ready()
+
+    def both() -> Any:
+        return arms.rollout(state, JointPD(policy(), *gains), TIMESTEP, BETWEEN, log=False)
+
+    whole = _best(both, seconds)
+    return {
+        f"cuda_policy_steps_per_s_{size}": size * BETWEEN / whole,
+        "cuda_policy_share": _best(policy, seconds) / whole,
+    }

@@ -145,9 +145,7 @@ def simulated(mech: tr.Mechanism, call: Caller) -> Any:
 
 def reduced(mech: tr.Mechanism, call: Caller) -> Any:
     """One arm: its code is compiled once."""
-    if "reduced" not in SIMS:
-        SIMS["reduced"] = tr.Simulator("ECM", engine="reduced")
-    sim = SIMS["reduced"]
+    sim = simulator("ECM", "reduced")
     return stepped(sim, Caller(call.rng, sim.arm))
 
 
@@ -162,9 +160,9 @@ def stepped(sim: tr.Simulator, call: Caller) -> Any:
 
 
 @cache
-def simulator(arm: str) -> tr.Simulator:
-    """One simulator of each arm: what one input leaves behind, the next ones meet."""
-    return tr.Simulator(arm)
+def simulator(arm: str, engine: str = "mujoco") -> tr.Simulator:
+    """One simulator of each arm and engine: what one input leaves behind, the next ones meet."""
+    return tr.Simulator(arm, engine=engine)
 
 
 def run(mech: tr.Mechanism, call: Caller) -> Any:

@@ -8,7 +8,7 @@ import multiprocessing
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Self
 
@@ -37,6 +37,7 @@ from trocar.ros.dds.template import Template
 
 DISTROS = ("jazzy", "humble")
 START = 60.0  # for the process of cyclonedds to begin [s]
+MOST_AT_ONCE = 20  # topics that are sampled while the control loop waits, if they are of several devices
 REPEATED = 1.0  # between two repetitions of operating_state, for readers that do not ask for the last one [s]
 
 
@@ -191,12 +192,12 @@ class Bridge:
     def _samples(self, numbers: Iterable[int]) -> Samples:
         """Samples without those that were sent already; those of one device are of one moment.
 
-        The bus is locked for one device at a time: the control loop waits for as long.
+        The control loop waits while the bus is locked: it is unlocked between devices once there are many topics.
         """
         new = []
-        for _, group in itertools.groupby(sorted(numbers, key=self._device_of), self._device_of):
+        for part in self._parts(numbers):
             with self._bus.lock:
-                for number in group:
+                for number in part:
                     message = self._bus.read(self._topics[number].name)
                     if message is None or (message.valid and message.stamp == self._sent.get(number)):
                         continue
@@ -204,8 +205,16 @@ class Bridge:
                     new.append((number, message, self._by_wall_clock(number, message)))
         return self._packed(new)
 
-    def _device_of(self, number: int) -> str:
-        return self._topics[number].name.partition("/")[0]
+    def _parts(self, numbers: Iterable[int]) -> Iterator[list[int]]:
+        """Topics to sample at once: those of one device, or of several devices with few."""
+        part: list[int] = []
+        for _, device in itertools.groupby(sorted(numbers), lambda number: self._topics[number].name.partition("/")[0]):
+            own = list(device)
+            if part and len(part) + len(own) > MOST_AT_ONCE:
+                yield part
+                part = []
+            part += own
+        yield part
 
     def _packed(self, messages: Iterable[tuple[int, Message, int]]) -> Samples:
         """Bytes of messages by topic, with their stamps."""

@@ -1,5 +1,6 @@
-"""A client node on Debian's rospy alone: connects with every topic and service, moves PSM1, and prints JSON."""
+"""A client node on Debian's rospy alone: connects as dvrk_python does, reads everything, moves PSM1, prints JSON."""
 
+import base64
 import json
 import math
 import socket
@@ -12,7 +13,8 @@ import rospy
 from crtk_msgs.msg import OperatingState
 from crtk_msgs.srv import QueryForwardKinematics, QueryInverseKinematics, TriggerOperatingState
 from geometry_msgs.msg import PoseStamped
-from roslib.message import get_message_class
+from ros1_endpoints import DEVICES, SUJ, SUJ_ARM
+from roslib.message import get_message_class, get_service_class
 from rospy.impl.tcpros_base import DEFAULT_BUFF_SIZE
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -42,6 +44,50 @@ def service_header(master, name):
 rospy.init_node("client", disable_signals=True)
 found = {}
 
+
+def check_connections(endpoints, timeout):
+    """Topics without a peer after a time; crtk.ral.check_connections waits for topics and not for services either."""
+    deadline = time.monotonic() + timeout
+    waiting = dict(endpoints)
+    while waiting and time.monotonic() < deadline:
+        waiting = {name: one for name, one in waiting.items() if not one.get_num_connections()}
+        time.sleep(0.001)
+    return list(waiting)
+
+
+def opened(device, parts):
+    """Publishers and subscribers of one device, with the options of crtk 1.4, and what the subscribers receive."""
+    ends, seen = {}, {}
+    for name, kind in parts["publish"].items():
+        topic = f"/{device}/{name}"
+        ends[f"{topic} <"] = rospy.Publisher(
+            topic, get_message_class(kind), latch=name == "state_command", queue_size=10
+        )
+    for name, kind in parts["subscribe"].items():
+        topic = f"/{device}/{name}"
+        seen[topic] = []
+        ends[f"{topic} >"] = rospy.Subscriber(topic, get_message_class(kind), seen[topic].append, queue_size=10)
+    for name, kind in parts["services"].items():
+        rospy.ServiceProxy(f"/{device}/{name}", get_service_class(kind)).wait_for_service(PATIENCE)
+    return ends, seen
+
+
+# One device after the other, as a script would; the arms of dvrk.suj are below their own names.
+found["unconnected"], found["seconds"], found["silent"], found["endpoints"] = {}, {}, {}, {}
+devices = {device: parts for device, (parts, _) in DEVICES.items()} | {f"{arm} of suj": SUJ_ARM for arm in SUJ}
+for device, parts in devices.items():
+    start = time.monotonic()
+    ends, seen = opened(device.partition(" ")[0], parts)
+    found["unconnected"][device] = check_connections(ends, PATIENCE)
+    found["seconds"][device] = time.monotonic() - start
+    found["endpoints"][device] = len(ends) + len(parts["services"])
+    never = ("teleop/unselected",)  # latched, but nothing was unselected yet
+    wanted = [topic for topic in seen if not topic.endswith(never)]
+    wait_for(lambda seen=seen, wanted=wanted: all(seen[topic] for topic in wanted), f"samples of {device}")
+    found["silent"][device] = [topic for topic in wanted if not seen[topic]]
+    for end in ends.values():
+        end.unregister()
+
 # Connect with everything, as check_connections does: rospy refuses a peer with another checksum.
 master = rosgraph.Master("/client")
 publishers, subscribers, services = master.getSystemState()
@@ -64,8 +110,8 @@ wait_for(lambda: all(r.get_num_connections() == 1 for r in readers), "publishers
 wait_for(lambda: all(w.get_num_connections() == 1 for w in writers.values()), "subscribers of the robot")
 
 
-def received(topic, start=0):
-    return [message for name, message in events[start:] if name == f"/PSM1/{topic}"]
+def received(topic, start=0, device="/PSM1"):
+    return [message for name, message in events[start:] if name == f"{device}/{topic}"]
 
 
 def first(topic):
@@ -80,6 +126,8 @@ def send(topic, message):
 # Samples
 wait_for(lambda: len(received("measured_js")) > 10, "a stream of measured_js")
 found["names"] = first("measured_js").name
+first("setpoint_js")
+first("local/setpoint_cp")
 found["stamps"] = [m.header.stamp.to_nsec() for m in received("measured_js")]
 state = first("operating_state")
 assert isinstance(state, OperatingState)
@@ -87,6 +135,35 @@ found["first_state"] = [state.state, state.is_homed, state.is_busy]
 jacobian = first("body/jacobian")
 assert isinstance(jacobian, Float64MultiArray)
 found["jacobian"] = [*(d.size for d in jacobian.layout.dim), len(jacobian.data)]
+
+# Scene: frames, joints of the model, images
+wait_for(lambda: received("tf", device=""), "tf")
+frames = received("tf", device="")[-1].transforms
+found["frames"] = {
+    one.child_frame_id: [
+        one.header.frame_id,
+        *(getattr(one.transform.translation, axis) for axis in "xyz"),
+        *(getattr(one.transform.rotation, axis) for axis in "wxyz"),
+    ]
+    for one in frames
+}
+wait_for(lambda: received("joint_states", device=""), "joint_states")
+found["joints"] = list(received("joint_states", device="")[-1].name)
+found["description"] = rospy.get_param("/robot_description")
+for eye in ("left", "right"):
+    for name in ("image_raw", "image_raw/compressed", "camera_info"):
+        wait_for(lambda eye=eye, name=name: received(f"{eye}/{name}", device="/stereo"), f"{eye}/{name}")
+raw, packed, info = (
+    received(f"left/{name}", device="/stereo")[-1] for name in ("image_raw", "image_raw/compressed", "camera_info")
+)
+right = received("right/camera_info", device="/stereo")[-1]
+found["image"] = [raw.width, raw.height, raw.encoding, raw.step, len(raw.data), raw.header.frame_id]
+found["colours"] = len(set(raw.data))
+found["jpeg"] = base64.b64encode(packed.data).decode()
+found["camera"] = [info.width, info.height, list(info.K), list(info.P), list(right.P), info.header.frame_id]
+for reader in readers:  # nothing more is rendered
+    if reader.name.startswith("/stereo/"):
+        reader.unregister()
 
 # A move
 goal = list(received("setpoint_js")[-1].position)
@@ -99,7 +176,10 @@ wait_for(lambda: len(received("operating_state", begin)) >= 2, "busy and idle")
 found["busy"] = [m.is_busy for m in received("operating_state", begin)]
 found["state_stamps"] = [m.header.stamp.to_nsec() for m in received("operating_state", begin)]
 found["goal"] = goal
-found["setpoint_at_idle"] = list(received("setpoint_js")[-1].position)
+# The sample at the goal is sent before the state, but on another connection: it may arrive a moment later.
+idle = len(received("setpoint_js"))
+wait_for(lambda: len(received("setpoint_js")) > idle + 1, "the next samples")
+found["setpoint_at_idle"] = list(received("setpoint_js")[idle + 1].position)
 found["reached"] = list(received("measured_js")[-1].position)
 
 # Services

@@ -25,7 +25,7 @@ import trocar as tr
 from tests.file_mutations import damaged, damaged_tree
 from tests.odd_values import INPUTS, SEED, rounds
 from trocar.arms.instruments import load_endoscope, load_instrument
-from trocar.commands.gravity import read_poses
+from trocar.commands.identification.gravity import read_poses
 from trocar.errors import TrocarError
 from trocar.identification.excitation.file import load_coefficients
 from trocar.identification.identified_file import covariance
@@ -33,6 +33,7 @@ from trocar.identification.recipes.recipe import load_recipe
 from trocar.recording.markers import Markers
 from trocar.sweep import read_table
 from trocar.sweep.folder import read_manifest
+from trocar.teleoperation.bilateral.intentions import jigsaws_master
 from trocar.toml_file import toml_text
 
 DATA = Path(tr.__file__).parent / "arms" / "data"
@@ -83,6 +84,7 @@ MARKERS = (
     "t [s],q_pitch [rad],back_x [m],back_y [m],back_z [m],back_qw,back_qx,back_qy,back_qz\n"
     "0.0,0.1,1.0,2.0,3.0,1,0,0,0\n0.1,0.2,1.0,2.0,3.0,0,1,0,0\n0.2,0.3,,,,,,,\n"
 )
+JIGSAWS = "\n".join(" ".join(f"{x:.6f}" for x in row) for row in np.random.default_rng(2).normal(size=(4, 76))) + "\n"
 POSES = "yaw,pitch,insertion,tau_yaw,tau_pitch,tau_insertion\n0,0,0.1,0,0,1\n0.5,0.1,0.2,1,2,3\n"
 GEOMETRY = """name = "bench"
 arm = "{arm}"
@@ -244,6 +246,7 @@ DOORS = {
     "table": Door(".csv", lambda: [TABLE.encode()], numbers),
     "markers": Door(".csv", lambda: [MARKERS.encode()], measured),
     "poses": Door(".csv", lambda: [POSES.encode()], read_poses),
+    "kinematics of JIGSAWS": Door(".txt", lambda: [JIGSAWS.encode()], jigsaws_master),
     "excitation": Door(
         ".json",
         lambda: [json.dumps(EXCITATION, indent=1).encode()],

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import trocar as tr
 from trocar.arms.parameters import load_parameters
 from trocar.cli import app
-from trocar.commands.identify import KEYS
+from trocar.commands.identification.identify import KEYS
 from trocar.errors import TrocarError
 from trocar.experiments.wang2019.engine import forward_prediction, servoed
 from trocar.identification.cross_validation import bins, period

@@ -142,7 +142,8 @@ def test_the_page_shows_operating_states_and_the_latest_messages_first():
 
     with Robot(ONE_ARM, start="ready") as robot:
         psm = robot.psm("PSM1")
-        assert re.search(r"PSM1: <b[^>]*>ENABLED</b> homed<", status(robot))
+        assert re.search(r">PSM1</td><td[^>]*><b[^>]*>ENABLED</b></td><td[^>]*>homed<", status(robot))
+        assert "no warnings, no errors" in status(robot)
         psm.state_command("<b>dance")
         robot.run(0.5)
         assert re.search(r"0\.0 s <b[^>]*>warning</b> PSM1: &lt;b&gt;dance doesn", status(robot))
@@ -150,7 +151,7 @@ def test_the_page_shows_operating_states_and_the_latest_messages_first():
         psm.servo_jp(q + np.array([0.8, 0.0, 0.0, 0.0, 0.0, 0.0]))
         robot.run(0.01)
         page = status(robot)
-        assert re.search(r"PSM1: <b[^>]*>FAULT</b>", page)
+        assert re.search(r">PSM1</td><td[^>]*><b[^>]*>FAULT</b></td><td[^>]*>not homed<", page)
         assert 0 < page.index("PID: tracking error, mask (1 for error): 1 0 0 0 0 0 0") < page.index("dance")
         for _ in range(MESSAGES + 3):
             psm.state_command("resume")

@@ -22,6 +22,10 @@ RUNS = {
     "api_2_0": ("2.0", [], "1\n", 0, "passed: 2.0 3"),
     "api_2_2": ("2.2", [], "", 4, "passed: 2.2 no namespace"),
     "api_2_4": ("2.4", ["-a", "PSM1"], "", 0, "passed: states"),
+    "master_1": ("1", [], "", 0, "passed: 1 [0, 1, 0]"),
+    "master_2_0": ("2.0", [], "", 0, "passed: 2.0 PSM1_base"),
+    "master_2_2": ("2.2", [], "", 0, "passed: 2.2 1"),
+    "master_2_4": ("2.4", [], "", 0, "passed: 2.4 LARGE_NEEDLE_DRIVER_400006 1"),
 }
 
 
@@ -54,6 +58,12 @@ def press(session, seconds):
 
 
 @pytest.fixture(scope="module")
+def two_sides():
+    with Robot(SCRIPTS / "masters.toml", start="ready") as robot:
+        yield robot
+
+
+@pytest.fixture(scope="module")
 def whole_robot():
     with Robot("dvrk", start="ready") as robot:
         yield robot
@@ -62,7 +72,8 @@ def whole_robot():
 @pytest.mark.parametrize("name", RUNS)
 def test_a_script_of_every_release_runs_unchanged(request, name, capsys):
     api, arguments, answers, status, last = RUNS[name]
-    robot = request.getfixturevalue("whole_robot" if name == "api_2_2" else "robot")
+    fixture = "two_sides" if name.startswith("master") else "whole_robot" if name == "api_2_2" else "robot"
+    robot = request.getfixturevalue(fixture)
     script = SCRIPTS / f"{name}.py"
     assert judge(script).api == api
     found = run(robot, script, arguments, api, answers, pedal_after=2.0)

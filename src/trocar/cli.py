@@ -14,14 +14,14 @@ import typer
 from rich.console import Console
 
 from trocar.commands.bench import bench
-from trocar.commands.calibrate import calibrate
 from trocar.commands.compare import compare
 from trocar.commands.crtk_check import crtk_check
-from trocar.commands.excite import excite
 from trocar.commands.export import export
 from trocar.commands.fetch import fetch
-from trocar.commands.gravity import gravity
-from trocar.commands.identify import identify
+from trocar.commands.identification.calibrate import calibrate
+from trocar.commands.identification.excite import excite
+from trocar.commands.identification.gravity import gravity
+from trocar.commands.identification.identify import identify
 from trocar.commands.options import Folder, option
 from trocar.commands.render import render
 from trocar.commands.run import run
@@ -29,6 +29,7 @@ from trocar.commands.scene import scene
 from trocar.commands.serve import serve
 from trocar.commands.sim import sim
 from trocar.commands.sweep import sweep
+from trocar.commands.teleop import teleop
 from trocar.commands.terminal import INTERRUPTED, plain_errors, progress_bar, show_written, status_line
 from trocar.commands.view import view
 from trocar.errors import TrocarError, check_known
@@ -114,6 +115,7 @@ for panel, commands in PANELS.items():
 app.command(rich_help_panel="Run your own scripts", context_settings={"allow_interspersed_args": False})(run)
 app.command(rich_help_panel="Run your own scripts")(serve)
 app.command(rich_help_panel="Run your own scripts")(crtk_check)
+app.command(rich_help_panel="Teleoperate")(teleop)
 
 
 @app.command(rich_help_panel="Check against the literature")

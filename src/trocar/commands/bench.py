@@ -10,15 +10,17 @@ from trocar.commands.options import JsonFile, flag, option
 from trocar.commands.terminal import plain_errors, progress_bar, show_table
 from trocar.errors import TrocarError, check_known
 
+ROS_ROUNDS = 10  # of 4 s each
+
 
 @plain_errors()
 def bench(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="[batch|crtk|dds|sweep|teleop]",
-            help="Only: batch, generated steps of many arms; crtk, the dVRK under its controllers; dds, the dVRK "
-            "in ROS 2; sweep, sweeps; teleop, teleoperation.",
+            metavar="[batch|crtk|dds|ros1|sweep|teleop]",
+            help="Only: batch, generated steps of many arms; crtk, the dVRK under its controllers; dds, the dVRK in "
+            "ROS 2; ros1, delays over ROS 1; sweep, sweeps; teleop, teleoperation.",
             show_default=False,
         ),
     ] = "",
@@ -49,6 +51,9 @@ def bench(
     millisecond and real-time factor while two PSMs follow and while the masters carry the camera, by part, and the
     inverse kinematics of one pose.
 
+    [bold]trocar bench ros1[/bold] sends commands to four simulated arms over ROS 1, 250 Hz each, and reads their state
+    at 100 Hz: delays beside those of an echo that does nothing. It is skipped where ROS 1 is missing.
+
     [bold]trocar bench dds[/bold] serves that dVRK in ROS 2 and sends commands to four arms at 1000 Hz: the time until
     each is seen in the arm's state, and the share of states that come late, beside those of a bare echo.
     """
@@ -56,10 +61,17 @@ def bench(
     from trocar.files import check_writable, write_json
 
     if what:
-        check_known("figures of bench:", ("batch", "crtk", "dds", "sweep", "teleop"), what)
+        check_known("figures of bench:", ("batch", "crtk", "dds", "ros1", "sweep", "teleop"), what)
     if gpu and what != "batch":
         raise TrocarError("--gpu goes with batch: trocar bench batch --gpu")
     check_writable(json_file)
+    if what == "ros1":
+        from trocar.ros.packages import missing
+        from trocar.ros.rates import ros1_figures
+
+        if missing():
+            typer.echo(f"skipped: {missing()}")
+            return
     with progress_bar("bench") as progress:
         if what == "batch":
             found = batch_figures(rounds=rounds, gpu=gpu)
@@ -74,6 +86,8 @@ def bench(
             from trocar.teleoperation.timing import teleop_figures
 
             found = teleop_figures(rounds=rounds, progress=progress)
+        elif what == "ros1":
+            found = ros1_figures(rounds=min(rounds, ROS_ROUNDS), progress=progress)
         elif what == "dds":
             from trocar.ros.dds.rates import dds_figures
 

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from trocar.commands.options import check_positive, flag, option
+from trocar.commands.options import check_positive, flag, master_uri, option
 from trocar.commands.terminal import plain_errors, show_table, status_line
 from trocar.errors import TrocarError, check_known
 
 if TYPE_CHECKING:
     from trocar.crtk import Robot
     from trocar.crtk.conformance import Subject
-    from trocar.ros.dds.client import Client
+    from trocar.ros import Client
+    from trocar.ros.dds.client import Client as DdsClient
 
 METRES_PER_RADIAN = 0.1  # --amplitude 0.05 is 0.05 rad or 5 mm
 COLOURS = {"passed": "green", "failed": "red", "skipped": "yellow"}
@@ -37,6 +38,12 @@ def crtk_check(
         bool,
         flag("With --allow-motion: also move to a joint limit, free the arm, provoke FAULT, power off.", "--unbounded"),
     ] = False,
+    ros1: Annotated[
+        bool, flag("Check the arms of a running ROS 1 system instead of a simulated scene.", "--ros1")
+    ] = False,
+    master: Annotated[
+        str | None, option("URI", "With --ros1: ROS master. Default: ROS_MASTER_URI or 127.0.0.1:11311.")
+    ] = None,
     ros2: Annotated[bool, flag("Check the robot that runs in ROS 2, instead of a simulated one.", "--ros2")] = False,
     domain: Annotated[
         int | None, option("N", "With --ros2: domain, 0 to 101. Default: ROS_DOMAIN_ID or 0.", "--domain")
@@ -52,8 +59,8 @@ def crtk_check(
 
     Topics, services, sizes, units, frames, stamps, latching, kinematics; with --allow-motion also states, moves,
     refusals and pedals; with --unbounded also limits, power, homing and FAULT. Checks that are not permitted are listed
-    as skipped. The arms are simulated, enabled and homed, or with --ros2 those of a robot that runs there, in whatever
-    state they are. Exit status 1 if a check fails.
+    as skipped. The arms are simulated, enabled and homed, or with --ros1 or --ros2 those of a robot that runs there, in
+    whatever state they are. Exit status 1 if a check fails.
     """
     from trocar.crtk.conformance import Permission, Result, examine
     from trocar.files import check_writable, write_json
@@ -64,9 +71,12 @@ def crtk_check(
     check_writable(json_file)
     permission = Permission.unbounded if unbounded else Permission.motion if allow_motion else Permission.read
     results: list[Result] = []
-    with _robot(scene, ros2, domain, interface) as robot, status_line("crtk-check") as show:
+    if ros1 and ros2:
+        raise TrocarError("choose one of --ros1 and --ros2")
+    in_ros = ros1 or ros2
+    with _robot(scene, ros1, master, ros2, domain, interface) as robot, status_line("crtk-check") as show:
         chosen = tuple(dict.fromkeys(arms or robot.devices))
-        check_known("device in ROS" if ros2 else "device of the scene", robot.devices, *chosen)
+        check_known("device in ROS" if in_ros else "device of the scene", robot.devices, *chosen)
         for name in chosen:
             subject = _subject(robot, name, amplitude)
             for result in examine(subject, permission):
@@ -76,9 +86,8 @@ def crtk_check(
     count = Counter(result.status for result in results)
     summary = {status: count[status] for status in COLOURS}
     if json_file is not None:
-        write_json(
-            json_file, {"scene": None if ros2 else scene, "summary": summary, "results": [r.as_dict() for r in results]}
-        )
+        found = [result.as_dict() for result in results]
+        write_json(json_file, {"scene": None if in_ros else scene, "summary": summary, "results": found})
     show_table(
         "trocar crtk-check",
         ("device", "check", "result", "reason, or what was required"),
@@ -93,8 +102,14 @@ def crtk_check(
         raise typer.Exit(1)
 
 
-def _robot(scene: str, ros2: bool, domain: int | None, interface: str) -> Robot | Client:
+def _robot(
+    scene: str, ros1: bool, master: str | None, ros2: bool, domain: int | None, interface: str
+) -> Robot | Client | DdsClient:
     """The robot to check: simulated, or one in ROS."""
+    if ros1:
+        from trocar.ros import Client
+
+        return Client(master_uri(master))
     if ros2:
         from trocar.ros.dds.domain import check_installed
 
@@ -107,8 +122,8 @@ def _robot(scene: str, ros2: bool, domain: int | None, interface: str) -> Robot 
     return Robot(scene, start="ready")
 
 
-def _subject(robot: Robot | Client, name: str, amplitude: float) -> Subject:
-    """A device of a robot, with the limits of its joints and motors if it is a simulated arm."""
+def _subject(robot: Robot | Client | DdsClient, name: str, amplitude: float) -> Subject:
+    """A device to check, with the limits of its joints and motors if it is a simulated arm: ROS does not tell them."""
     from trocar.crtk import Robot
     from trocar.crtk.conformance import Subject
 

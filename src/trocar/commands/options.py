@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from trocar.errors import TrocarError, shown
 from trocar.files import check_memory
 
 ROW = 6e3  # [bytes] for a row of one arm, from the simulation to the text of the .csv file; 5.3 kB measured for a PSM
+DEFAULT_MASTER = "http://127.0.0.1:11311"
 ARMS = "PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR"
 
 
@@ -57,6 +59,11 @@ def numbers(name: str, text: str, counts: tuple[int, ...], meaning: str) -> list
         wanted = " or ".join(map(str, counts))
         raise TrocarError(f"--{name} takes {wanted} numbers with commas between them ({meaning}), got {shown(text)}")
     return values
+
+
+def master_uri(given: str | None) -> str:
+    """URI of the ROS master to use: the one given, the one of the environment, or the usual one of this machine."""
+    return given or os.environ.get("ROS_MASTER_URI") or DEFAULT_MASTER
 
 
 def check_positive(**values: float) -> None:

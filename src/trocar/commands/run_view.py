@@ -91,7 +91,8 @@ def status(robot: Robot) -> str:
             state = robot.bus.read(f"{name}/operating_state")
             assert isinstance(state, OperatingState)
             flags = [word for word, on in (("homed", state.is_homed), ("busy", state.is_busy)) if on]
-            states.append(f"{escape(name)}: {_coloured(state.state, state.state)} {' '.join(flags)}")
+            cells = escape(name), _coloured(state.state, state.state), ", ".join(flags) or "not homed"
+            states.append("<tr>" + "".join(f'<td style="padding-right: 1em">{cell}</td>' for cell in cells) + "</tr>")
         for name in robot.devices:
             for kind in ("warning", "error"):
                 if f"{name}/{kind}" in robot.bus.topics:
@@ -101,7 +102,11 @@ def status(robot: Robot) -> str:
     for message, kind in said[:MESSAGES]:
         assert isinstance(message, String)
         lines.append(f"{1e-9 * (message.stamp - begin):.1f} s {_coloured(kind, kind)} {escape(message.value)}")
-    return '<div style="padding: 0.5em 1em; font-size: 85%">' + "<br>".join([*states, *lines]) + "</div>"
+    messages = "<br>".join(lines) or "no warnings, no errors"
+    return (
+        f'<div style="padding: 0.5em 1em; font-size: 85%"><table>{"".join(states)}</table>'
+        f'<div style="margin-top: 0.8em">{messages}</div></div>'
+    )
 
 
 def _coloured(word: str, text: str) -> str:

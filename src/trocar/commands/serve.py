@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import ipaddress
-import os
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trocar.commands.options import check_positive, flag, option
+from trocar.commands.options import check_positive, flag, master_uri, option
 from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError, check_known
 
+if TYPE_CHECKING:
+    from trocar.crtk import Robot
+
+OWN_MASTER = "own"
 STARTS = ("ready", "off")
-DEFAULT_MASTER = "http://127.0.0.1:11311"
 WATCHED = 0.2  # between two looks at the simulation [s]
 
 
@@ -27,6 +30,16 @@ def serve(
     ] = None,
     rate: Annotated[float, option("HZ", "Rate of state topics, at most 1500.")] = 100.0,
     start: Annotated[str, option("STATE", "ready: enabled and homed; off: as after switching on.")] = "ready",
+    speed: Annotated[
+        float, option("FACTOR", "Simulated per real time; other than 1 with /clock and use_sim_time.")
+    ] = 1.0,
+    images: Annotated[float, option("HZ", "Publish images of the endoscope at this rate. Default: none.")] = 0.0,
+    hold_when_lost: Annotated[
+        bool, flag("Hold an arm in effort control when its client has gone.", "--hold-when-lost")
+    ] = False,
+    launch_files: Annotated[
+        Path | None, option("DIR", "Write launch files for RViz to DIR, and end.", "--launch-files")
+    ] = None,
     master: Annotated[
         str | None, option("URI", "ROS master; own: start one. Default: ROS_MASTER_URI or 127.0.0.1:11311.")
     ] = None,
@@ -47,43 +60,80 @@ def serve(
 
     Example: [bold]trocar serve --ros1 --arms PSM1,ECM[/bold], [bold]trocar serve --ros2 --domain 7[/bold]
 
+    With --ros1 also /tf, /joint_states and robot_description for RViz; --launch-files has the files to start it.
+
     --ros1 needs a running roscore, or --master own. --ros2 needs no installation of ROS. Neither has access control:
     whoever reaches the node's ports can command the simulated robot, so it listens on this machine only unless --host
     or --interface says otherwise.
     """
+    if launch_files is not None:
+        from trocar.ros.launch import write_launch_files
+
+        for path in write_launch_files(launch_files):
+            typer.echo(path)
+        return
     if ros1 == ros2:
         raise TrocarError("choose an interface: --ros1 or --ros2")
     check_known("start", STARTS, start)
-    check_positive(rate=rate)
+    check_positive(rate=rate, speed=speed)
+    if images:
+        check_positive(images=images)
     try:
         ipaddress.ip_address(host)
     except ValueError:
         raise TrocarError(f"--host is an IP address, got {host!r}") from None
-    if master is None:
-        master = os.environ.get("ROS_MASTER_URI", DEFAULT_MASTER)
     names = [name for group in arms or [] for name in group.split(",") if name]
     if ros2:
+        unused = {"--images": images, "--speed": speed != 1.0, "--hold-when-lost": hold_when_lost, "--master": master}
+        for name, given in unused.items():
+            if given:
+                raise TrocarError(f"{name} goes with --ros1; leave it out with --ros2")
         from trocar.ros.dds.serving import serve as serve_ros2
 
         serve_ros2(scene, start, names, rate, domain, interface, distro, typer.echo)
         return
     from trocar.crtk import Robot
-    from trocar.ros import Bridge
+    from trocar.crtk.controller.constants import PERIOD
+    from trocar.ros import Bridge, CameraSettings, write_description
+    from trocar.simulation import load_scene
     from trocar.teleoperation import Teleoperation
 
-    with (
-        Robot(scene, speed="real", start=start, arms=names or None) as robot,
-        Teleoperation(robot),
-        Bridge(robot, rate=rate, address=host, master="" if master == "own" else master) as bridge,
-    ):
-        typer.echo(
-            f"serving {', '.join(robot.devices)}: {len(robot.bus.topics)} topics, {len(bridge.services)} services; "
-            f"ROS_MASTER_URI={bridge.master}; Ctrl-C ends it"
-        )
-        try:
-            while bridge.running and robot.error is None:
-                bridge.wait(WATCHED)
-        except KeyboardInterrupt:
-            typer.echo("stopped")
-            return
-        raise TrocarError(bridge.error or f"the simulation has ended: {robot.error!r}")
+    built = load_scene(scene, timestep=PERIOD)
+    check_known("arm of the scene", built.arms, *names)
+    try:
+        description = write_description(built)
+    except TrocarError as error:
+        typer.echo(f"no robot_description: {error}")
+        description = ""
+    with Robot(built, speed=speed, start=start, arms=names or None) as robot, Teleoperation(robot):
+        camera = CameraSettings(scene, _endoscope(robot), rate=images) if images else None
+        uri = master_uri(master)
+        with Bridge(
+            robot,
+            rate=rate,
+            address=host,
+            master="" if uri == OWN_MASTER else uri,
+            description=description,
+            speed=speed,
+            camera=camera,
+            hold_when_lost=hold_when_lost,
+        ) as bridge:
+            typer.echo(
+                f"serving {', '.join(robot.devices)}: {len(bridge.topics)} topics, {len(bridge.services)} services; "
+                f"ROS_MASTER_URI={bridge.master}; Ctrl-C ends it"
+            )
+            try:
+                while bridge.running and robot.error is None:
+                    bridge.wait(WATCHED)
+            except KeyboardInterrupt:
+                typer.echo("stopped")
+                return
+            raise TrocarError(bridge.error or f"the simulation has ended: {robot.error!r}")
+
+
+def _endoscope(robot: Robot) -> str:
+    """The first arm of a robot that carries an endoscope."""
+    found = [name for name, kind in robot.devices.items() if kind == "ECM"]
+    if not found:
+        raise TrocarError("--images needs an ECM, and this robot has none: leave it out")
+    return found[0]

@@ -26,19 +26,23 @@ For stand-ins of other interfaces: `robot.bus` (publish, subscribe, read, call),
 `robot.sleep(seconds)`, `robot.wait_for(condition, timeout)`, `robot.devices` (kind of every device by name).
 """
 
-from trocar.crtk.bus import Bus, Subscription
-from trocar.crtk.clients.arm import Arm
-from trocar.crtk.clients.console import Console
-from trocar.crtk.clients.endoscope import ECM
-from trocar.crtk.clients.instrument import PSM
-from trocar.crtk.clients.master import MTM
-from trocar.crtk.clients.move_handle import MoveHandle
-from trocar.crtk.clients.set_up_joints import SUJ
-from trocar.crtk.clients.system import System
-from trocar.crtk.clients.teleoperation import TeleopECM, TeleopPSM
-from trocar.crtk.controller.sensors import Sensors
-from trocar.crtk.interface import INTERFACES
-from trocar.crtk.robot import Robot
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trocar.crtk.bus import Bus, Subscription
+    from trocar.crtk.clients.arm import Arm
+    from trocar.crtk.clients.console import Console
+    from trocar.crtk.clients.endoscope import ECM
+    from trocar.crtk.clients.instrument import PSM
+    from trocar.crtk.clients.master import MTM
+    from trocar.crtk.clients.move_handle import MoveHandle
+    from trocar.crtk.clients.set_up_joints import SUJ
+    from trocar.crtk.clients.system import System
+    from trocar.crtk.clients.teleoperation import TeleopECM, TeleopPSM
+    from trocar.crtk.controller.sensors import Sensors
+    from trocar.crtk.interface import INTERFACES
+    from trocar.crtk.robot import Robot
 
 __all__ = [
     "ECM",
@@ -57,3 +61,33 @@ __all__ = [
     "TeleopECM",
     "TeleopPSM",
 ]
+
+# Public names by the module that defines them, imported when a name is first used: the processes of ROS need the table
+# and the messages, and no engine.
+_NAMES = {
+    "bus": ("Bus", "Subscription"),
+    "clients.arm": ("Arm",),
+    "clients.console": ("Console",),
+    "clients.endoscope": ("ECM",),
+    "clients.instrument": ("PSM",),
+    "clients.master": ("MTM",),
+    "clients.move_handle": ("MoveHandle",),
+    "clients.set_up_joints": ("SUJ",),
+    "clients.system": ("System",),
+    "clients.teleoperation": ("TeleopECM", "TeleopPSM"),
+    "controller.sensors": ("Sensors",),
+    "interface": ("INTERFACES",),
+    "robot": ("Robot",),
+}
+_HOME = {name: home for home, names in _NAMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'trocar.crtk' has no attribute {name!r}")
+    globals()[name] = found = getattr(import_module(f"trocar.crtk.{_HOME[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, "__doc__"})

@@ -3,14 +3,37 @@
     with Robot("dvrk", speed="real") as robot, Bridge(robot) as bridge:
         bridge.wait()
 
+    with Client("http://127.0.0.1:11311") as client:
+        print(client.read("PSM1/measured_js"))
+
 rospy runs in a process of its own: it would share the interpreter lock with the 1500 Hz control loop otherwise.
 
 - `bridge` is the side of the simulation: it samples topics that somebody reads, and carries out commands and calls.
-- `node` is the process of rospy. `packages` makes the classes of crtk_msgs and cisst_msgs for it.
+- `node` is the process of rospy. `packages` makes the classes of crtk_msgs and cisst_msgs for it; `limits` bounds what
+  it takes from others.
+- `scene_topics` and `scene_messages` are /tf, /joint_states, /clock; `camera` renders images in a third process.
+- `client` and `client_node` are the other way round: a robot in ROS as a bus.
 
-The two talk over a pipe with the small values of `protocol`.
+The processes talk over pipes with the small values of `protocol`.
 """
 
-from trocar.ros.bridge import Bridge
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-__all__ = ["Bridge"]
+if TYPE_CHECKING:
+    from trocar.ros.bridge import Bridge
+    from trocar.ros.camera import CameraSettings
+    from trocar.ros.client import Client
+    from trocar.ros.scene_topics import write_description
+
+__all__ = ["Bridge", "CameraSettings", "Client", "write_description"]
+
+# Imported when they are first used: the process of rospy needs none of them.
+_HOME = {"Bridge": "bridge", "CameraSettings": "camera", "Client": "client", "write_description": "scene_topics"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'trocar.ros' has no attribute {name!r}")
+    globals()[name] = found = getattr(import_module(f"trocar.ros.{_HOME[name]}"), name)
+    return found

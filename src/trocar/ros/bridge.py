@@ -4,27 +4,43 @@ from __future__ import annotations
 
 import math
 import multiprocessing
-import os
 import queue
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Self
-
-import pooch
 
 from trocar.crtk.bus import Subscription
 from trocar.crtk.interface import INTERFACES, RATE, Direction, Service
-from trocar.crtk.messages import Message, OperatingState, String
+from trocar.crtk.messages import Empty, Message, OperatingState, String
 from trocar.crtk.robot import Robot
 from trocar.errors import TrocarError
 from trocar.ros import node
-from trocar.ros.protocol import Answer, Call, Command, Failed, Publish, Readers, Ready, Refused, Settings
+from trocar.ros.camera import Camera, CameraSettings, moment
+from trocar.ros.packages import cache
+from trocar.ros.protocol import (
+    LOOPBACK,
+    OWN_MASTER,
+    START,
+    Answer,
+    Call,
+    Command,
+    Failed,
+    Lost,
+    Publish,
+    Readers,
+    Ready,
+    Refused,
+    Settings,
+)
+from trocar.ros.scene_topics import JOINT_STATES, TF, SceneTopics
 
-LOOPBACK = "127.0.0.1"
-OWN_MASTER = ""
-START = 60.0  # for the process of rospy to begin [s]
+# Least time between two samples of topics that are slower than the others [ns]; the dVRK sends frames at 50 Hz.
+INTERVALS = {TF.name: 15_000_000, JOINT_STATES.name: 15_000_000}
+MOTIONS = ("servo_", "move_", "hold", "free")  # beginnings of the last part of a topic that moves an arm
+EFFORTS = ("servo_jf", "servo_cf", "servo_cs", "servo_ci")
+SHORTEST = 1.0 / 1500  # time between two samples [s]
+PENDING = 1000  # texts that wait for the node; further ones are dropped
 
 
 class Bridge:
@@ -34,16 +50,42 @@ class Bridge:
         robot: in real time, or advanced by the caller. rate: of state topics [Hz].
         address: IP address under which other nodes find this one. A loopback address keeps others out.
         master: URI of the ROS master; "" starts one on a free port, which ends with the bridge.
+        description: URDF for the parameter robot_description; "" for none.
+        speed: of the robot relative to real time. Other than 1: stamps and rates are by the robot's clock, which is
+            published as /clock, and the parameter use_sim_time is set. 1: stamps are by the wall clock.
+        camera: publish images of an endoscope.
+        hold_when_lost: an arm whose last command was an effort or a wrench holds its position when the client that
+            sent it has gone; otherwise it keeps the effort. An arm in position control always holds.
 
     Attributes:
-        master: URI of the master in use. services: as they are offered. error: why the node ended, if it did.
+        master: URI of the master in use. topics, services: as they are offered.
+        error: why the node ended, if it did.
     """
 
-    def __init__(self, robot: Robot, *, rate: float = RATE, address: str = LOOPBACK, master: str = OWN_MASTER) -> None:
+    def __init__(
+        self,
+        robot: Robot,
+        *,
+        rate: float = RATE,
+        address: str = LOOPBACK,
+        master: str = OWN_MASTER,
+        description: str = "",
+        speed: float = 1.0,
+        camera: CameraSettings | None = None,
+        hold_when_lost: bool = False,
+    ) -> None:
         if not (math.isfinite(rate) and 0.0 < rate <= 1500.0):
             raise TrocarError(f"the rate must be above 0 and at most 1500 Hz, got {rate}")
-        self._robot, self._bus, self._period = robot, robot.bus, 1.0 / rate
+        if not (math.isfinite(speed) and speed > 0.0):
+            raise TrocarError(f"the speed must be positive, got {speed}")
+        self._robot, self._bus, self._period = robot, robot.bus, max(1.0 / (rate * speed), SHORTEST)
+        self._simulated_time = speed != 1.0
+        self._hold_when_lost, self._camera_settings = hold_when_lost, camera
         self._topics = self._bus.topics
+        scene = SceneTopics(robot, clock=self._simulated_time)
+        self._scene = {topic.name: source for topic, source in scene.sources.items()}
+        self._images = camera.topics if camera else ()
+        self.topics = (*self._topics.values(), *scene.sources, *self._images)
         self.services = tuple(
             Service(f"{device}/{service.name}", service.ros)
             for device, kind in robot.devices.items()
@@ -52,10 +94,15 @@ class Bridge:
         self._read: set[str] = set()
         self._sent: dict[str, int] = {}  # stamp of the last sample of a state topic, by the robot's clock
         self._stamps: dict[str, int] = {}  # of the last message of a topic, by the wall clock
+        self._moved_by: dict[str, str] = {}  # last motion command of an arm
+        self._camera: Camera | None = None
+        self._pictured = 0.0  # when pictures were last asked for
         self._said: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._ended = threading.Event()
         self.error = ""
-        self.master = self._start(Settings(tuple(self._topics.values()), self.services, address, master, _cache()))
+        parameters: dict[str, Any] = {"/robot_description": description} if description else {}
+        parameters |= {"/use_sim_time": True} if self._simulated_time else {}
+        self.master = self._start(Settings(address, master, cache(), self.topics, self.services, parameters))
         self._subscriptions: list[Subscription] = []
         for name, topic in self._topics.items():
             if topic.direction is Direction.event:
@@ -68,9 +115,13 @@ class Bridge:
         """Start the process of rospy; the URI of its master."""
         context = multiprocessing.get_context("spawn")
         self._pipe, other = context.Pipe()
-        self._process = context.Process(target=node.run, args=(other, settings), name="trocar-ros", daemon=True)
+        shown, drawn = context.Pipe(duplex=False) if self._camera_settings else (None, None)
+        self._process = context.Process(target=node.run, args=(other, settings, shown), name="trocar-ros", daemon=True)
         self._process.start()
         other.close()
+        if shown is not None and drawn is not None and self._camera_settings is not None:
+            shown.close()
+            self._camera = Camera(self._camera_settings, drawn)
         try:
             said = self._pipe.recv() if self._pipe.poll(START) else Failed(f"no answer within {START:.0f} s")
         except EOFError:
@@ -104,6 +155,8 @@ class Bridge:
             self._process.kill()
             self._process.join()
         self._pipe.close()
+        if self._camera is not None:
+            self._camera.close()
 
     def __enter__(self) -> Self:
         return self
@@ -114,14 +167,18 @@ class Bridge:
     # -- to rospy ------------------------------------------------------------------------------------------------------
 
     def _passing(self, name: str) -> Any:
-        return lambda message: self._said.put((name, self._by_wall_clock(name, message)))
+        def put(message: Message) -> None:
+            if not isinstance(message, String) or self._said.qsize() < PENDING:
+                self._said.put((name, self._by_wall_clock(name, message)))
+
+        return put
 
     def _by_wall_clock(self, name: str, message: Message) -> Message:
         """The message with its stamp by the clock of ROS, later than the one before; call it with the bus locked.
 
         Clients compare stamps with the time of their commands, and a robot on a busy machine falls behind.
         """
-        if not message.valid:
+        if not message.valid or self._simulated_time:
             return message
         stamp = max(message.stamp - self._robot.now + time.time_ns(), self._stamps.get(name, 0) + 1)
         self._stamps[name] = stamp
@@ -136,6 +193,7 @@ class Bridge:
             except queue.Empty:
                 due = max(due + self._period, time.perf_counter())
                 said = Publish(self._samples(tuple(self._read)))
+                self._look()
             if isinstance(said, tuple):
                 said = Publish((*self._last_samples(*said), said))
             elif isinstance(said, Readers):
@@ -151,13 +209,36 @@ class Bridge:
     def _samples(self, names: tuple[str, ...]) -> tuple[tuple[str, Message], ...]:
         """Samples of one moment, without those that were sent already."""
         with self._bus.lock:
-            found = [(name, self._bus.read(name)) for name in names]
+            found = [(name, self._sample(name)) for name in names]
             new = [(name, message) for name, message in found if message and not self._was_sent(name, message)]
             self._sent |= {name: message.stamp for name, message in new}
             return tuple((name, self._by_wall_clock(name, message)) for name, message in new)
 
+    def _sample(self, name: str) -> Message | None:
+        """The present sample of a topic; None of an image, which comes from the camera."""
+        if name in self._scene:
+            return self._scene[name]()
+        return self._bus.read(name) if name in self._topics else None
+
     def _was_sent(self, name: str, message: Message) -> bool:
-        return message.valid and message.stamp == self._sent.get(name)
+        return message.valid and message.stamp < self._sent.get(name, 0) + INTERVALS.get(name, 1)
+
+    def _look(self) -> None:
+        """Ask the camera for pictures, if somebody reads them and it has time."""
+        camera, settings, now = self._camera, self._camera_settings, time.perf_counter()
+        if camera is None or settings is None or now < self._pictured + 1.0 / settings.rate:
+            return
+        read = frozenset(topic.name for topic in self._images) & self._read
+        if read and camera.idle:
+            self._pictured = now
+            with self._bus.lock:
+                stamp = self._by_wall_clock(settings.namespace, Empty(stamp=self._robot.now)).stamp
+                asked = moment(self._robot, stamp, read)
+            camera.ask(asked)
+        if camera.error:
+            self._camera = None
+            camera.close()
+            self._bus.publish("system/warning", String(value=f"system: no images of the endoscope: {camera.error}"))
 
     def _last_samples(self, name: str, event: Message) -> tuple[tuple[str, Message], ...]:
         """Samples to send before an event: a client that sees the end of a motion must find the arm at its end."""
@@ -183,12 +264,17 @@ class Bridge:
 
     def _carry_out(self, said: Any) -> None:
         if isinstance(said, Command):
+            self._note_motion(said.topic)
             try:
                 self._bus.publish(said.topic, said.message)
             except Exception as error:  # whatever a message does, the next one must be heard
                 self._warn(said.topic, str(error) or type(error).__name__)
         elif isinstance(said, Refused):
             self._warn(said.topic, said.reason)
+        elif isinstance(said, Lost):
+            device = self._device(said.topic, "hold")
+            if self._hold_when_lost and said.topic.endswith(EFFORTS) and self._moved_by.get(device) == said.topic:
+                self._bus.publish(f"{device}/hold", Empty())
         elif isinstance(said, Call):
             self._said.put(self._answer(said))
         elif isinstance(said, Readers):
@@ -210,14 +296,18 @@ class Bridge:
 
     def _warn(self, topic: str, reason: str) -> None:
         """Say on the device's `warning` why a command was refused; a device without one ignores it."""
-        device, _, command = topic.rpartition("/")
-        while device and f"{device}/warning" not in self._topics:
-            device, _, part = device.rpartition("/")
-            command = f"{part}/{command}"
-        if device:
+        device = self._device(topic, "warning")
+        if device and self._said.qsize() < PENDING:
+            command = topic.removeprefix(f"{device}/")
             self._bus.publish(f"{device}/warning", String(value=f"{device}: {command} refused: {reason}"))
 
+    def _note_motion(self, topic: str) -> None:
+        if topic.rpartition("/")[2].startswith(MOTIONS):
+            self._moved_by[self._device(topic, "hold")] = topic
 
-def _cache() -> str:
-    """Folder for generated message packages."""
-    return os.fspath(Path(pooch.os_cache("trocar")) / "ros1")
+    def _device(self, topic: str, serves: str) -> str:
+        """The device above a topic that also serves another one; "" if there is none."""
+        device = topic.rpartition("/")[0]
+        while device and f"{device}/{serves}" not in self._topics:
+            device = device.rpartition("/")[0]
+        return device

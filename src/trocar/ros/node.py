@@ -7,6 +7,7 @@ import itertools
 import os
 import signal
 import threading
+import time
 from concurrent.futures import Future
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -16,14 +17,18 @@ from trocar.crtk.interface import Direction, Service, Topic
 from trocar.crtk.standins.ros_conversion import from_ros, to_ros
 from trocar.crtk.standins.ros_services import answer
 from trocar.errors import TrocarError
-from trocar.ros import packages
-from trocar.ros.protocol import Answer, Call, Command, Failed, Publish, Readers, Ready, Refused, Settings
+from trocar.ros import limits, packages
+from trocar.ros.protocol import Answer, Call, Command, Failed, Lost, Publish, Readers, Ready, Refused, Settings
+from trocar.ros.scene_messages import SCENE_TYPES, scene_to_ros
 
+NAME = "dvrk"
 QUEUE = 100  # messages that wait for a slow reader, as in the dVRK's bridge
+IMAGES = 2  # the same of images, which are large
 PATIENCE = 10.0  # for the answer of the simulation to a call [s]
+LOOK = 0.1  # between two looks at who is still connected [s]
 
 
-def run(pipe: Connection, settings: Settings) -> None:
+def run(pipe: Connection, settings: Settings, pictures: Connection | None = None) -> None:
     """Serve the interface until None comes or the pipe is closed. Ctrl-C is left to the simulation."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -32,72 +37,93 @@ def run(pipe: Connection, settings: Settings) -> None:
         node = Node(pipe, settings)
     except Exception as error:
         pipe.send(Failed(str(error)))
-        return
+        os._exit(1)  # rospy's and the master's threads do not all end
+    if pictures is not None:
+        threading.Thread(target=node.pass_on, args=(pictures,), daemon=True).start()
     node.serve()
+
+
+def use_master(master: str, address: str) -> Any:
+    """Let this process be found at an IP address and use a ROS master, or start one for ""; the one started."""
+    os.environ.pop("ROS_HOSTNAME", None)  # would come before ROS_IP
+    os.environ["ROS_IP"] = address
+    limits.limit()
+    import rosgraph
+
+    if master:
+        os.environ["ROS_MASTER_URI"] = master
+        if not rosgraph.is_master_online(master):
+            raise TrocarError(f"no ROS master answers at {master}; start roscore, or trocar serve --ros1 --master own")
+        return None
+    from rosmaster.master import Master
+
+    started = Master(port=0)
+    started.start()
+    os.environ["ROS_MASTER_URI"] = started.uri
+    return started
 
 
 class Node:
     """The ROS node `dvrk`."""
 
     def __init__(self, pipe: Connection, settings: Settings) -> None:
-        os.environ.pop("ROS_HOSTNAME", None)  # would come before ROS_IP
-        os.environ["ROS_IP"] = settings.address
-        import rosgraph
-
-        self._master = None
-        if settings.master:
-            os.environ["ROS_MASTER_URI"] = settings.master
-            if not rosgraph.is_master_online(settings.master):
-                raise TrocarError(
-                    f"no ROS master answers at {settings.master}; start roscore, or serve with --master own"
-                )
-        else:
-            from rosmaster.master import Master
-
-            self._master = Master(port=0)
-            self._master.start()
-            os.environ["ROS_MASTER_URI"] = self._master.uri
+        self._master = use_master(settings.master, settings.address)
         import rospy
 
         self._rospy, self._pipe, self._sending = rospy, pipe, threading.Lock()
+        self._reporting = threading.Lock()
         self._sending.acquire()  # clients that waited for this node are heard after it is ready
         self._classes = packages.Classes()
         self._numbers, self._calls = itertools.count(), dict[int, Future[Any]]()
-        rospy.init_node("dvrk", argv=["dvrk"], disable_signals=True)
+        rospy.init_node(NAME, argv=[NAME], disable_signals=True)
+        self._parameters = settings.parameters
+        for name, value in settings.parameters.items():
+            rospy.set_param(name, value)
         self._types = {topic.name: topic.ros for topic in settings.topics}
         self._publishers: dict[str, Any] = {}
+        self._subscribers: dict[str, Any] = {}
+        self._commanded: set[str] = set()  # topics that commands came from, until their clients have gone
         for topic in settings.topics:
             if topic.direction is Direction.command:
-                self._subscribe(topic)
+                self._subscribers[topic.name] = self._subscriber(topic)
             else:
                 self._publishers[topic.name] = self._publisher(topic)
         for service in settings.services:
             self._offer(service)
         rospy.on_shutdown(self._end)
+        threading.Thread(target=self._watch, daemon=True).start()
         pipe.send(Ready(os.environ["ROS_MASTER_URI"]))
         self._sending.release()
 
     def serve(self) -> None:
         """Pass on what the simulation sends, until it closes the pipe."""
-        try:
-            while (said := self._pipe.recv()) is not None:
-                if isinstance(said, Publish):
-                    for name, message in said.messages:
-                        self._publish(name, message)
-                elif isinstance(said, Answer):
-                    call = self._calls.pop(said.number, None)
-                    if call is not None:
-                        call.set_result(said)
-        except (EOFError, OSError):  # the simulation was killed
-            pass
+        self.pass_on(self._pipe)
+        for name in self._parameters:
+            with contextlib.suppress(Exception):  # the master may have gone
+                self._rospy.delete_param(name)
         self._rospy.signal_shutdown("the simulation has ended")
         if self._master is not None:
             self._master.stop()
         os._exit(0)  # rospy's and the master's threads do not all end
 
+    def pass_on(self, pipe: Connection) -> None:
+        """Publish what comes from a pipe, and answer calls, until it is closed or None comes."""
+        with contextlib.suppress(EOFError, OSError):  # the other process was killed
+            while (said := pipe.recv()) is not None:
+                if isinstance(said, Publish):
+                    for name, message in said.messages:
+                        self._publish(name, message)
+                elif isinstance(said, Answer):
+                    call = self._calls.get(said.number)
+                    if call is not None:
+                        call.set_result(said)
+
+    # -- topics --------------------------------------------------------------------------------------------------------
+
     def _publish(self, name: str, message: Any) -> None:
+        ros, convert = self._types[name], scene_to_ros if self._types[name] in SCENE_TYPES else to_ros
         with contextlib.suppress(self._rospy.ROSException):  # raised while the node shuts down
-            self._publishers[name].publish(to_ros(message, self._types[name], self._classes))
+            self._publishers[name].publish(convert(message, ros, self._classes))
 
     def _publisher(self, topic: Topic) -> Any:
         """Events are latched; readers of states are reported, so that nothing is sampled that nobody reads."""
@@ -108,7 +134,7 @@ class Node:
             subscriber_listener=readers,
             tcp_nodelay=True,
             latch=topic.latched,
-            queue_size=QUEUE,
+            queue_size=IMAGES if "Image" in topic.ros else QUEUE,
         )
 
     def _listener(self, name: str) -> Any:
@@ -116,22 +142,43 @@ class Node:
 
         class Listener(self._rospy.SubscribeListener):  # type: ignore[name-defined]
             def peer_subscribe(self, topic_name: str, topic_publish: Any, peer_publish: Any) -> None:
-                node._send(Readers(name, True))
+                node._report(name, True)
 
             def peer_unsubscribe(self, topic_name: str, num_peers: int) -> None:
-                if num_peers == 0:
-                    node._send(Readers(name, False))
+                node._report(name, False)
 
         return Listener()
 
-    def _subscribe(self, topic: Topic) -> None:
+    def _report(self, name: str, new: bool) -> None:
+        """Report a new reader of a topic, or that it has none left.
+
+        rospy calls from several threads, so that the end of an old connection may be told after the start of a new one.
+        """
+        with self._reporting:
+            if new or not self._publishers[name].get_num_connections():
+                self._send(Readers(name, new))
+
+    def _subscriber(self, topic: Topic) -> Any:
         def receive(message: Any) -> None:
+            self._commanded.add(topic.name)
             try:
                 self._send(Command(topic.name, from_ros(message, topic.ros, topic.message)))
             except TrocarError as error:
                 self._send(Refused(topic.name, str(error)))
 
-        self._rospy.Subscriber(f"/{topic.name}", self._classes[topic.ros], receive, queue_size=QUEUE, tcp_nodelay=True)
+        kind = self._classes[topic.ros]
+        return self._rospy.Subscriber(f"/{topic.name}", kind, receive, queue_size=QUEUE, tcp_nodelay=True)
+
+    def _watch(self) -> None:
+        """Report commanded topics whose last client has gone; rospy tells nobody."""
+        while not self._rospy.core.is_shutdown_requested():
+            for name in tuple(self._commanded):
+                if not self._subscribers[name].get_num_connections():
+                    self._commanded.discard(name)
+                    self._send(Lost(name))
+            time.sleep(LOOK)
+
+    # -- services ------------------------------------------------------------------------------------------------------
 
     def _offer(self, service: Service) -> None:
         kind = packages.service_class(service.ros)
@@ -151,7 +198,10 @@ class Node:
         number, call = next(self._numbers), Future[Any]()
         self._calls[number] = call
         self._send(Call(number, service, arguments))
-        said = call.result(PATIENCE)
+        try:
+            said = call.result(PATIENCE)
+        finally:
+            del self._calls[number]
         if said.error:
             raise self._rospy.ServiceException(said.error)
         return said.result

@@ -8,21 +8,38 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
+from importlib.machinery import PathFinder
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+import pooch
 
 from trocar.crtk.standins.ros_messages import MESSAGES, SERVICES, definition
 from trocar.errors import TrocarError
 
 DEBIAN = "/usr/lib/python3/dist-packages"
+NOETIC = "/opt/ros/noetic/lib/python3/dist-packages"  # of Ubuntu; rospy itself is pure Python
 NEEDED = "python3-rospy python3-rosmaster python3-genpy python3-geometry-msgs python3-sensor-msgs python3-std-srvs"
 GENERATED = ("crtk_msgs", "cisst_msgs")
+IF_MISSING = ("tf2_msgs",)  # Debian has it as a package that little else needs
+
+
+def cache() -> str:
+    """Folder for generated message packages."""
+    return os.fspath(Path(pooch.os_cache("trocar")) / "ros1")
+
+
+def missing() -> str:
+    """Packages to install where ROS 1 is not there; "" where it is."""
+    found = PathFinder.find_spec("rospy", [NOETIC, DEBIAN]) is not None
+    return "" if found else f"ROS 1 is missing; apt-get install {NEEDED}"
 
 
 def use_debian() -> None:
-    """Let this process import Debian's packages, after all of its own."""
-    if DEBIAN not in sys.path:
-        sys.path.append(DEBIAN)
+    """Let this process import Debian's or Noetic's packages, after all of its own."""
+    sys.path += [folder for folder in (NOETIC, DEBIAN) if os.path.isdir(folder) and folder not in sys.path]
     try:
         for module in ("rospy", "rosmaster", "genpy", "geometry_msgs.msg", "sensor_msgs.msg", "std_srvs.srv"):
             importlib.import_module(module)
@@ -33,13 +50,14 @@ def use_debian() -> None:
 def use_generated(folder: Path) -> Path:
     """Generate the packages that Debian lacks into a folder below `folder`, once, and let this process import them."""
     texts = _definitions()
-    key = hashlib.sha256(repr(sorted(texts.items())).encode()).hexdigest()[:12]
+    packages = (*GENERATED, *(name for name in IF_MISSING if find_spec(name) is None))
+    key = hashlib.sha256(repr((packages, sorted(texts.items()))).encode()).hexdigest()[:12]
     final = folder / key
     if not final.is_dir():
         folder.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(dir=folder))
         try:
-            _generate(texts, made)
+            _generate(texts, packages, made)
             os.rename(made, final)
         except OSError:
             if not final.is_dir():  # otherwise another process was quicker
@@ -62,7 +80,7 @@ def _definitions() -> dict[str, str]:
     return texts
 
 
-def _generate(texts: dict[str, str], folder: Path) -> None:
+def _generate(texts: dict[str, str], packages: Sequence[str], folder: Path) -> None:
     from genpy.generate_initpy import write_modules
     from genpy.generator import MsgGenerator, SrvGenerator
 
@@ -71,8 +89,10 @@ def _generate(texts: dict[str, str], folder: Path) -> None:
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(text)
     search = {package.name: [str(package / "msg")] for package in source.iterdir()}
-    for package in GENERATED:
+    for package in packages:
         for part, generator in (("msg", MsgGenerator()), ("srv", SrvGenerator())):
+            if not (source / package / part).is_dir():
+                continue
             out = folder / package / part
             out.mkdir(parents=True)
             files = [str(file) for file in sorted((source / package / part).iterdir())]

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from trocar.crtk.interface import Service, Topic
 from trocar.crtk.messages import Message
 
+LOOPBACK = "127.0.0.1"
+OWN_MASTER = ""
+START = 60.0  # for a process of rospy to begin [s]
+
 
 @dataclass(frozen=True)
 class Settings:
-    """All that the process of rospy needs to begin.
+    """All that the process of rospy needs to begin; a client has no topics and services of its own.
 
     Attributes:
         address: IP address to announce; sockets are bound to it if it is a loopback one, to all interfaces otherwise.
         master: URI of the ROS master, or "" to start one on a free port.
         packages: folder for generated message packages.
+        parameters: of the ROS parameter server, set while the node runs.
     """
 
-    topics: tuple[Topic, ...]
-    services: tuple[Service, ...]
     address: str
     master: str
     packages: str
+    topics: tuple[Topic, ...] = ()
+    services: tuple[Service, ...] = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 # -- from rospy --------------------------------------------------------------------------------------------------------
@@ -34,6 +41,20 @@ class Ready:
     """All topics and services are registered with the master at this URI."""
 
     master: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """Topics and services of other nodes: types in ROS by name, of topics that they publish and those they read.
+
+    Attributes:
+        simulated_time: time is that of /clock, which is reported as a topic of that name.
+    """
+
+    published: Mapping[str, str]
+    subscribed: Mapping[str, str]
+    services: Mapping[str, str]
+    simulated_time: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,6 +84,13 @@ class Refused:
 
     topic: str
     reason: str
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The last client that sent commands to a topic has gone."""
+
+    topic: str
 
 
 @dataclass(frozen=True)

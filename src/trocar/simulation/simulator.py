@@ -20,7 +20,6 @@ from trocar.simulation.objects.assembly import Object
 from trocar.simulation.scene import Scene, SceneArm
 from trocar.simulation.simulated_arm import SimulatedArm
 
-
 # Where the simulators of the other engines are: rooms above this one, loaded when they are asked for.
 ENGINES = {"reduced": "trocar.batch.reduced_simulator:ReducedSimulator"}
 

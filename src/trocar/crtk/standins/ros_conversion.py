@@ -234,13 +234,13 @@ _FROM_ROS: dict[str, Callable[[Any, Any, Any], Any]] = {
         buttons=tuple(int(x) for x in made.buttons), axes=tuple(float(x) for x in made.axes), **stamp
     ),
     "geometry_msgs/PoseStamped": lambda made, kind, stamp: kind(T=pose_of(made.pose), **stamp),
+    "geometry_msgs/TwistStamped": lambda made, kind, stamp: kind(
+        vector=six(made.twist.linear, made.twist.angular), **stamp
+    ),
     "geometry_msgs/WrenchStamped": lambda made, kind, stamp: kind(
         vector=six(made.wrench.force, made.wrench.torque), **stamp
     ),
     "geometry_msgs/Quaternion": lambda made, kind, stamp: kind(R=orientation(made)),
-    "geometry_msgs/TwistStamped": lambda made, kind, stamp: kind(
-        vector=six(made.twist.linear, made.twist.angular), **stamp
-    ),
     "geometry_msgs/QuaternionStamped": lambda made, kind, stamp: kind(R=orientation(made.quaternion), **stamp),
     "std_msgs/Float64MultiArray": _from_array,
     "std_msgs/Bool": lambda made, kind, stamp: kind(value=bool(made.data)),

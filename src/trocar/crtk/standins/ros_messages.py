@@ -67,6 +67,8 @@ crtk_msgs/CartesianImpedance: std_msgs/Header header, geometry_msgs/Quaternion f
 geometry_msgs/Vector3 force_position, geometry_msgs/Quaternion torque_orientation, \
 CartesianImpedanceHalfPlaneGains position_positive, CartesianImpedanceHalfPlaneGains position_negative, \
 CartesianImpedanceHalfPlaneGains orientation_positive, CartesianImpedanceHalfPlaneGains orientation_negative
+tf2_msgs/TFMessage: geometry_msgs/TransformStamped[] transforms
+rosgraph_msgs/Clock: time clock
 cisst_msgs/IntervalStatistics: std_msgs/Header header, float64 period_avg, float64 period_std_dev, \
 float64 period_min, float64 period_max, float64 compute_time_avg, float64 compute_time_std_dev, \
 float64 compute_time_min, float64 compute_time_max, int64 number_of_samples, int64 number_of_overruns, \

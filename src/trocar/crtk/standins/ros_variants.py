@@ -34,7 +34,13 @@ _OLD_NAMES = {
     "set_wrench_spatial": "spatial/servo_cf",
     "set_wrench_body_orientation_absolute": "body/set_cf_orientation_absolute",
     "set_gravity_compensation": "use_gravity_compensation",
+    "robot_state": "operating_state",
+    "current_state": "operating_state",
+    "set_robot_state": "state_command",
+    "set_desired_state": "state_command",
 }
+_OLD_WORDS = {"Home": "home", "READY": "home", "Disable": "disable", "UNINITIALIZED": "disable"}  # of state commands
+_STATE, _TEXT = "crtk_msgs/OperatingState", "std_msgs/String"
 
 
 def present_name(name: str) -> str:
@@ -46,8 +52,8 @@ def present_name(name: str) -> str:
 
 
 def convertible(given: str, wanted: str) -> bool:
-    """True if a message of one type can be turned into one of another."""
-    return _form(given) == _form(wanted)
+    """True if a message of one type can be turned into one of another, or of the other into it."""
+    return _form(given) == _form(wanted) or {given, wanted} == {_STATE, _TEXT}
 
 
 def converted(message: Any, wanted: str) -> Any:
@@ -55,10 +61,20 @@ def converted(message: Any, wanted: str) -> Any:
     if message._type == wanted:
         return message
     made: Any = MESSAGES[wanted]()
+    if (message._type, wanted) == (_STATE, _TEXT):
+        made.data = first_state(message.state, message.is_homed)
+        return made
     if hasattr(made, "header") and hasattr(message, "header"):
         made.header = message.header
     _FORMS[_form(wanted)](message, made)
     return made
+
+
+def first_state(state: str, homed: bool) -> str:
+    """State of an arm in the words of release 1: READY when enabled and homed, UNINITIALIZED when switched off."""
+    if state == "ENABLED" and homed:
+        return "READY"
+    return "UNINITIALIZED" if state == "DISABLED" else state
 
 
 def _form(kind: str) -> Any:
@@ -94,7 +110,7 @@ def _twist(message: Any, made: Any) -> None:
 
 def _text(message: Any, made: Any) -> None:
     value = message.string if hasattr(message, "string") else message.data
-    setattr(made, "string" if hasattr(made, "string") else "data", value)
+    setattr(made, "string" if hasattr(made, "string") else "data", _OLD_WORDS.get(value, value))
 
 
 def _number(message: Any, made: Any) -> None:

@@ -13,11 +13,14 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from trocar.crtk.bus import Bus
-from trocar.crtk.robot import Robot
 from trocar.crtk.standins.turns import Turns
 from trocar.errors import TrocarError
+
+if TYPE_CHECKING:
+    from trocar.crtk.robot import Robot
 
 APIS = ("1", "2.0", "2.2", "2.4")  # generations of the Python packages crtk and dvrk
 FOREVER = 1e9  # [s]

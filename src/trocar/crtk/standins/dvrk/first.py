@@ -18,6 +18,7 @@ from trocar.crtk.standins.dvrk import mtm as later_mtm
 from trocar.crtk.standins.dvrk import psm as later_psm
 from trocar.crtk.standins.dvrk import suj, system, teleop_psm
 from trocar.crtk.standins.pykdl import Frame, Rotation, Vector
+from trocar.crtk.standins.ros_variants import first_state
 
 __all__ = ["arm", "console", "ecm", "mtm", "psm", "suj", "system", "teleop_psm"]
 
@@ -44,9 +45,7 @@ class _FirstGeneration(later_arm):
 
     def get_arm_current_state(self) -> str:
         """READY when enabled and homed, UNINITIALIZED when switched off, else the state of later releases."""
-        if self.is_enabled() and self.is_homed():
-            return "READY"
-        return "UNINITIALIZED" if self.is_disabled() else str(self.operating_state())
+        return first_state(str(self.operating_state()), bool(self.is_homed()))
 
     get_arm_desired_state = get_robot_state = get_arm_current_state
 

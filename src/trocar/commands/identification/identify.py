@@ -101,7 +101,7 @@ def identify(
             tr.load_recording, arm=arm, as_recorded=True, columns=used.columns, rate=rate, namespace=namespace
         )
         if search:
-            from trocar.commands.identify_search import search_recipe
+            from trocar.commands.identification.identify_search import search_recipe
 
             search_recipe(partial(read, train), train, arm, recipe, budget, output)
         elif recalibrate is not None:

@@ -1,0 +1,1 @@
+"""Commands that identify and calibrate a robot of your own."""

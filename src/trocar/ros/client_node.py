@@ -1,0 +1,148 @@
+"""The process of rospy of a client: reads and commands a robot in ROS, at the end of a pipe."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import threading
+import time
+from dataclasses import replace
+from io import BytesIO
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from trocar.crtk.interface import Topic
+from trocar.crtk.messages import Empty, Message
+from trocar.crtk.standins.ros_conversion import from_ros, to_ros
+from trocar.crtk.standins.ros_services import ask
+from trocar.errors import TrocarError
+from trocar.ros import packages
+from trocar.ros.node import QUEUE, use_master
+from trocar.ros.protocol import Answer, Call, Command, Failed, Found, Publish, Settings
+
+NAME = "trocar_client"
+CLOCK = "clock"
+CONNECTION = 2.0  # for a subscriber to be found before a command is sent [s]
+PROBE = 2.0  # for a service to tell its type [s]
+
+
+def run(pipe: Connection, settings: Settings) -> None:
+    """Read and command until None comes or the pipe is closed. Ctrl-C is left to the other process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        packages.use_debian()
+        packages.use_generated(Path(settings.packages))
+        ClientNode(pipe, settings).serve()
+    except Exception as error:
+        with contextlib.suppress(OSError):
+            pipe.send(Failed(str(error) or type(error).__name__))
+    os._exit(0)  # rospy's threads do not all end
+
+
+class ClientNode:
+    """A ROS node that subscribes, publishes and calls as it is told."""
+
+    def __init__(self, pipe: Connection, settings: Settings) -> None:
+        use_master(settings.master, settings.address)
+        import rosgraph
+        import rospy
+
+        self._rospy, self._pipe, self._sending = rospy, pipe, threading.Lock()
+        self._classes = packages.Classes()
+        rospy.init_node(NAME, argv=[NAME], anonymous=True, disable_signals=True)
+        self._master = rosgraph.Master(rospy.get_name())
+        self._services: dict[str, str] = {}
+        self._subscribers: dict[str, Any] = {}
+        self._publishers: dict[str, Any] = {}
+        self._last: dict[str, int] = {}  # stamps given to messages that have none
+        found = self._found()
+        self._send(found)
+        if found.simulated_time:
+            rospy.Subscriber("/clock", self._classes["rosgraph_msgs/Clock"], self._tell_time, queue_size=1)
+
+    def serve(self) -> None:
+        """Do as the other process says, until it closes the pipe."""
+        with contextlib.suppress(EOFError, OSError):
+            while (said := self._pipe.recv()) is not None:
+                if isinstance(said, Topic):
+                    self._subscribe(said)
+                elif isinstance(said, tuple):
+                    self._publish(*said)
+                elif isinstance(said, Call):
+                    threading.Thread(target=self._call, args=(said,), daemon=True).start()
+        self._rospy.signal_shutdown("the client has ended")
+
+    def _found(self) -> Found:
+        """Topics and services of other nodes."""
+        own = self._rospy.get_name()
+        publishers, subscribers, services = self._master.getSystemState()
+        types = dict(self._master.getTopicTypes())
+
+        def named(groups: Any) -> dict[str, str]:
+            return {name.lstrip("/"): types[name] for name, nodes in groups if set(nodes) - {own} and name in types}
+
+        for name, nodes in services:
+            if set(nodes) - {own} and not name.endswith(("/get_loggers", "/set_logger_level")):
+                with contextlib.suppress(Exception):  # a node that has gone without saying so
+                    self._services[name.lstrip("/")] = self._service_type(name)
+        simulated_time = bool(self._rospy.get_param("/use_sim_time", False))
+        return Found(named(publishers), named(subscribers), self._services, simulated_time)
+
+    def _tell_time(self, made: Any) -> None:
+        self._send(Publish(((CLOCK, Empty(stamp=made.clock.to_nsec())),)))
+
+    def _service_type(self, name: str) -> str:
+        """Type that a service announces."""
+        import rosgraph.network as network
+
+        host, port = network.parse_http_host_and_port(self._master.lookupService(name).replace("rosrpc", "http"))
+        with socket.create_connection((host, port), timeout=PROBE) as connection:
+            probe = {"probe": "1", "md5sum": "*", "callerid": self._rospy.get_name(), "service": name}
+            network.write_ros_handshake_header(connection, probe)
+            return str(network.read_ros_handshake_header(connection, BytesIO(), 4096)["type"])
+
+    def _subscribe(self, topic: Topic) -> None:
+        def receive(made: Any) -> None:
+            with contextlib.suppress(TrocarError):  # no valid content: the same as no message
+                message = self._stamped(topic.name, made, from_ros(made, topic.ros, topic.message))
+                self._send(Publish(((topic.name, message),)))
+
+        kind = self._classes[topic.ros]
+        self._subscribers[topic.name] = self._rospy.Subscriber(
+            f"/{topic.name}", kind, receive, queue_size=QUEUE, tcp_nodelay=True
+        )
+
+    def _stamped(self, name: str, made: Any, message: Message) -> Message:
+        """The message, stamped by its arrival if its type has no header."""
+        if hasattr(made, "header"):
+            return message
+        self._last[name] = max(time.time_ns(), self._last.get(name, 0) + 1)
+        return replace(message, stamp=self._last[name])
+
+    def _publish(self, topic: Topic, command: Command) -> None:
+        if topic.name not in self._publishers:
+            publisher = self._rospy.Publisher(
+                f"/{topic.name}", self._classes[topic.ros], queue_size=QUEUE, tcp_nodelay=True
+            )
+            self._publishers[topic.name] = publisher
+            deadline = time.monotonic() + CONNECTION
+            while not publisher.get_num_connections() and time.monotonic() < deadline:
+                time.sleep(0.005)
+        self._publishers[topic.name].publish(to_ros(command.message, topic.ros, self._classes))
+
+    def _call(self, call: Call) -> None:
+        try:
+            ros = self._services[call.service]
+            kind = packages.service_class(ros)
+            service = self._rospy.ServiceProxy(f"/{call.service}", kind)
+            answer = Answer(call.number, ask(service, ros, kind._request_class(), call.arguments))
+        except Exception as error:
+            answer = Answer(call.number, None, str(error) or type(error).__name__)
+        self._send(answer)
+
+    def _send(self, said: Any) -> None:
+        with contextlib.suppress(OSError), self._sending:
+            self._pipe.send(said)

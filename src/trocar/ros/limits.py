@@ -1,0 +1,71 @@
+"""Limits on what a node of rospy takes from others, and sockets that send at once; rospy itself has neither."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+MESSAGE = 2**20  # most bytes of a message, header or request
+HANDSHAKE = 5.0  # longest time for the header of a new connection [s]
+
+
+def limit() -> None:
+    """Limit sizes and waiting times in this process; call it before rospy's init_node and before a master is made.
+
+    rospy keeps what it receives until a message is complete, whatever its length, and accepts new connections one after
+    the other: one that says nothing would keep all others waiting. A subscriber that does not ask for tcp_nodelay turns
+    it off at the publisher too, and small messages then wait for the acknowledgement of the one before.
+    """
+    import rosgraph.network
+    import rosgraph.xmlrpc
+    import rospy.impl.tcpros_base as tcp
+    import rospy.impl.tcpros_pubsub as pubsub
+    from rospy.exceptions import TransportTerminated
+
+    receive, accept, configure = tcp.recv_buff, tcp.TCPROSServer._tcp_server_callback, pubsub._configure_pub_socket
+    read_header = rosgraph.network.read_ros_handshake_header
+
+    def recv_buff(sock: Any, buffer: Any, size: int) -> int:
+        if buffer.tell() > MESSAGE:
+            raise TransportTerminated(f"a message of more than {MESSAGE} bytes")
+        return int(receive(sock, buffer, size))
+
+    def read_limited_header(sock: Any, buffer: Any, size: int) -> Any:
+        return read_header(_Limited(sock), buffer, size)
+
+    def accept_in_thread(server: Any, sock: Any, address: Any) -> None:
+        def handshake() -> None:
+            sock.settimeout(HANDSHAKE)
+            accept(server, sock, address)
+
+        threading.Thread(target=handshake, daemon=True).start()
+
+    def do_POST(handler: Any) -> None:
+        length = handler.headers.get("content-length", "")
+        if not length.isdecimal() or int(length) > MESSAGE:
+            handler.send_error(413)
+            handler.close_connection = True
+            return
+        post(handler)
+
+    tcp.recv_buff = recv_buff
+    pubsub._configure_pub_socket = lambda sock, tcp_nodelay: configure(sock, True)
+    tcp.read_ros_handshake_header = read_limited_header
+    tcp.TCPROSServer._tcp_server_callback = accept_in_thread
+    handler = rosgraph.xmlrpc.SilenceableXMLRPCRequestHandler
+    post = handler.do_POST
+    handler.do_POST = do_POST
+
+
+class _Limited:
+    """A socket from which at most a message's bytes are read."""
+
+    def __init__(self, sock: Any) -> None:
+        self._sock, self._left = sock, MESSAGE
+
+    def recv(self, size: int) -> bytes:
+        if self._left <= 0:
+            raise ValueError(f"a header of more than {MESSAGE} bytes")
+        found: bytes = self._sock.recv(size)
+        self._left -= len(found)
+        return found

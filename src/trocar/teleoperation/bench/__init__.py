@@ -1,0 +1,5 @@
+"""Experiments on teleoperation as claims with a report: `trocar teleop --bench`."""
+
+from trocar.teleoperation.bench.bench import SECTIONS, Bench, run_bench
+
+__all__ = ["SECTIONS", "Bench", "run_bench"]

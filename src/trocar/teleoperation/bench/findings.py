@@ -1,0 +1,33 @@
+"""Collected results of the bench."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.resources import files
+
+from trocar.experiments.claim_table import ClaimTable
+from trocar.report import Report
+from trocar.teleoperation.bilateral.pair_log import PairLog
+
+
+def claim_table() -> ClaimTable:
+    """The bounds of `claims.toml`."""
+    text = files("trocar.teleoperation.bench").joinpath("claims.toml").read_text(encoding="utf-8")
+    return ClaimTable("bilateral", text=text)
+
+
+@dataclass
+class Bench:
+    """A run of the bench, to which every section adds.
+
+    Attributes:
+        report: claims, figures and text. table: bounds of the claims. show: called with a short text before each step.
+        quick: coarser maps. logs: runs worth keeping as recordings, by name.
+    """
+
+    report: Report = field(default_factory=lambda: Report("Teleoperation"))
+    show: Callable[[str], None] = lambda text: None
+    quick: bool = False
+    table: ClaimTable = field(default_factory=claim_table)
+    logs: dict[str, PairLog] = field(default_factory=dict)

@@ -1,0 +1,172 @@
+"""A channel that delays, reorders and loses packets, reproducibly, with an optional play-out buffer."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from trocar.errors import TrocarError
+from trocar.spatial import Array
+
+
+@dataclass(frozen=True)
+class Exponentials:
+    """Jitter on top of the least delay: a mixture of exponential distributions.
+
+    Attributes:
+        weights: probabilities. means: of the components [s].
+    """
+
+    weights: Sequence[float]
+    means: Sequence[float]
+
+    def draw(self, rng: np.random.Generator) -> float:
+        k = int(np.searchsorted(np.cumsum(self.weights), rng.random()))
+        return float(rng.exponential(self.means[min(k, len(self.means) - 1)]))
+
+
+@dataclass(frozen=True)
+class Bursts:
+    """Lost packets between two that arrive: floor of a Pareto II variable, in a good or a bad state of the link.
+
+    Attributes:
+        good, bad: shape alpha and scale lambda [packets]. stay: probability of keeping the good, the bad state.
+    """
+
+    good: tuple[float, float]
+    bad: tuple[float, float]
+    stay: tuple[float, float] = (0.95, 0.90)
+
+    def lengths(self, rng: np.random.Generator) -> Any:
+        """Numbers of lost packets, for ever."""
+        state = 0
+        while True:
+            alpha, scale = (self.good, self.bad)[state]
+            yield int(scale * rng.pareto(alpha))
+            if rng.random() > self.stay[state]:
+                state = 1 - state
+
+
+@dataclass(frozen=True)
+class Outages:
+    """Times without any packet: good and lost periods alternate, beginning with a good one.
+
+    Attributes:
+        lost, good: two parameters of their lengths [s]. law: "uniform" (from, to) or "normal" (mean, deviation).
+        first: length of the first good period [s]. Default: drawn.
+    """
+
+    lost: tuple[float, float]
+    good: tuple[float, float]
+    law: Literal["uniform", "normal"] = "uniform"
+    first: float | None = None
+
+    def periods(self, rng: np.random.Generator) -> Any:
+        """Beginnings and ends of outages [s], for ever."""
+        draw = rng.uniform if self.law == "uniform" else rng.normal
+        t = draw(*self.good) if self.first is None else self.first
+        while True:
+            end = t + max(float(draw(*self.lost)), 0.0)
+            yield t, end
+            t = end + max(float(draw(*self.good)), 0.0)
+
+
+@dataclass
+class Channel:
+    """One direction of a network. Packets go in with `send` and come out with `receive`.
+
+    The newest packet that has arrived is in use; older ones that arrive after it are dropped. With a play-out buffer a
+    packet is in use `playout` after it was sent, neither sooner nor, if it arrived in time, later: jitter becomes a
+    constant delay, which wave variables need.
+
+    Attributes:
+        delay: least delay [s]. jitter: on top of it; a number is the mean of an exponential distribution [s].
+        loss: a number is the probability that a packet is lost. outage: times without packets.
+        seed: the same seed gives the same fate to every packet. playout: [s]; None for no buffer.
+    """
+
+    delay: float = 0.0
+    jitter: float | Exponentials = 0.0
+    loss: float | Bursts = 0.0
+    outage: Outages | None = None
+    seed: int = 0
+    playout: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("delay", "playout", "jitter", "loss"):
+            value = getattr(self, name)
+            if isinstance(value, int | float) and not (0.0 <= value < 1e6):
+                raise TrocarError(f"{name} of a channel must be finite and not negative, got {value!r}")
+        if isinstance(self.loss, int | float) and self.loss > 1.0:
+            raise TrocarError(f"loss of a channel is a probability, 0 to 1, got {self.loss!r}")
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin again, with the same seed and an empty line."""
+        delays, losses, outages = np.random.default_rng(self.seed).spawn(3)
+        self._delays, self._losses = delays, losses
+        self._burst = self.loss.lengths(losses) if isinstance(self.loss, Bursts) else None
+        self._left = next(self._burst) if self._burst else 0
+        self._outages = self.outage.periods(outages) if self.outage else None
+        self._outage = next(self._outages) if self._outages else (math.inf, math.inf)
+        self._waiting: list[tuple[float, int, Any]] = []
+        self._count, self._newest, self._value = 0, -1, None
+
+    @property
+    def constant(self) -> bool:
+        """True if every packet arrives after the same delay."""
+        return not self.jitter and not self.loss and self.outage is None
+
+    def send(self, t: float, packet: Any) -> None:
+        """Put a packet in at time t [s]."""
+        number, self._count = self._count, self._count + 1
+        jitter = self._jitter()
+        if self._lost(t):
+            return
+        arrival = t + self.delay + jitter
+        heapq.heappush(self._waiting, (max(arrival, t + (self.playout or 0.0)), number, packet))
+
+    def receive(self, t: float) -> Any:
+        """The packet in use at time t [s]; None before the first."""
+        while self._waiting and self._waiting[0][0] <= t + 1e-9:
+            _, number, packet = heapq.heappop(self._waiting)
+            if number > self._newest:
+                self._newest, self._value = number, packet
+        return self._value
+
+    def in_flight(self) -> list[tuple[float, Any]]:
+        """Times at which packets come into use [s], with the packets, of those sent and not yet received."""
+        return [(usable, packet) for usable, _, packet in sorted(self._waiting)]
+
+    def packets(self, steps: int, dt: float) -> Array:
+        """Index (steps,) of the packet in use at each step, if one is sent at every step; -1 before the first."""
+        k = np.arange(steps)
+        if self.constant:
+            return np.maximum(k - round(max(self.delay, self.playout or 0.0) / dt), -1)
+        self.reset()
+        used = np.empty(steps, dtype=int)
+        for i in k:
+            self.send(i * dt, i)
+            found = self.receive(i * dt)
+            used[i] = -1 if found is None else found
+        return used
+
+    def _jitter(self) -> float:
+        if isinstance(self.jitter, Exponentials):
+            return self.jitter.draw(self._delays)
+        return float(self._delays.exponential(self.jitter)) if self.jitter else 0.0
+
+    def _lost(self, t: float) -> bool:
+        while t >= self._outage[1] and self._outages:
+            self._outage = next(self._outages)
+        if self._burst is not None:
+            lost = self._left > 0
+            self._left = self._left - 1 if lost else next(self._burst)
+        else:
+            lost = bool(self.loss) and self._losses.random() < self.loss  # type: ignore[operator]
+        return lost or self._outage[0] <= t < self._outage[1]

@@ -1,0 +1,99 @@
+"""Launch files for RViz: well formed, and all that they name exists in a served robot."""
+
+import runpy
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from xml.etree import ElementTree
+
+import pytest
+from ruamel.yaml import YAML
+from typer.testing import CliRunner
+
+import trocar as tr
+from trocar.cli import app
+from trocar.crtk.interface import INTERFACES
+from trocar.ros.camera import CameraSettings
+from trocar.ros.launch import FILES, HERE
+from trocar.ros.scene_topics import JOINT_STATES, TF
+from trocar.simulation.export.links import ROOT
+
+SERVED = {
+    *(f"/PSM1/{topic.name}" for topic in INTERFACES["PSM"].topics),
+    *(f"/{topic.name}" for topic in (TF, JOINT_STATES, *CameraSettings("dvrk").topics)),
+    "/robot_description",
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    ran = CliRunner().invoke(app, ["serve", "--launch-files", str(tmp_path)])
+    assert ran.exit_code == 0, ran.output
+    assert [Path(line).name for line in ran.output.split()] == list(FILES)
+    return tmp_path
+
+
+def test_the_command_writes_every_file_of_the_package(folder):
+    written = {path.name for path in folder.iterdir()}
+    assert written == {path.name for path in HERE.iterdir() if path.is_file() and path.name != "__init__.py"}
+
+
+def values(part):
+    """All texts in a configuration."""
+    if isinstance(part, dict):
+        return [found for value in part.values() for found in values(value)]
+    if isinstance(part, list):
+        return [found for value in part for found in values(value)]
+    return [part] if isinstance(part, str) else []
+
+
+@pytest.mark.parametrize(("file", "plugins"), [("ros1.rviz", "rviz/"), ("ros2.rviz", "rviz_default_plugins/")])
+def test_rviz_shows_served_topics_from_the_root_link_of_the_model(folder, file, plugins):
+    view = YAML(typ="safe").load(folder / file)["Visualization Manager"]
+    assert view["Global Options"]["Fixed Frame"] == ROOT
+    assert all(display["Class"].startswith(plugins) for display in view["Displays"])
+    topics = [value for value in values(view["Displays"]) if value.startswith("/")]
+    assert topics
+    assert set(topics) <= SERVED
+    (model,) = (display for display in view["Displays"] if display["Class"].endswith("/RobotModel"))
+    assert model.get("Robot Description", "robot_description") == "robot_description"
+
+
+def test_the_launch_file_of_ros_1_starts_rviz_with_its_configuration(folder):
+    launch = ElementTree.parse(folder / "rviz_ros1.launch").getroot()
+    assert launch.tag == "launch"
+    assert [node.get("pkg") for node in launch.iter("node")] == ["robot_state_publisher", "rviz"]
+    (arguments,) = (node.get("args") for node in launch.iter("node") if node.get("pkg") == "rviz")
+    assert (folder / arguments.rpartition("$(dirname)/")[2]).is_file()
+    declared = {argument.get("name") for argument in launch.iter("arg")}
+    assert {node.get("if", "$(arg rviz)") for node in launch.iter("node")} == {f"$(arg {name})" for name in declared}
+
+
+def test_the_launch_file_of_ros_2_gives_the_exported_model_to_its_nodes(folder, tmp_path, monkeypatch):
+    """The file runs with stand-ins for the packages of launch, which only record their arguments."""
+    record = lambda *args, **named: SimpleNamespace(args=args, **named)  # noqa: E731
+    urdf = tr.simulation.export.write_model(tr.Simulator("ECM"), tmp_path / "ecm", ("urdf",))
+    (path,) = (path for path in urdf if path.suffix == ".urdf")
+    stands = {
+        "launch": {"LaunchDescription": record},
+        "launch.actions": {"DeclareLaunchArgument": record, "OpaqueFunction": record},
+        "launch.substitutions": {
+            "LaunchConfiguration": lambda name: SimpleNamespace(perform=lambda context: str(path))
+        },
+        "launch_ros": {},
+        "launch_ros.actions": {"Node": record},
+    }
+    for name, content in stands.items():
+        module = ModuleType(name)
+        vars(module).update(content)
+        monkeypatch.setitem(sys.modules, name, module)
+    made = runpy.run_path(str(folder / "rviz_ros2.launch.py"))["generate_launch_description"]()
+    argument, function = made.args[0]
+    assert argument.args == ("urdf",)
+    publisher, rviz = function.function(None)
+    assert (publisher.package, rviz.package) == ("robot_state_publisher", "rviz2")
+    assert Path(rviz.arguments[1]).is_file()
+    robot = ElementTree.fromstring(publisher.parameters[0]["robot_description"])
+    meshes = [mesh.get("filename") for mesh in robot.iter("mesh")]
+    assert meshes
+    assert all(Path(file.removeprefix("file://")).is_file() for file in meshes)

@@ -1,0 +1,67 @@
+"""`trocar teleop --bench`: claims, report, recordings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from trocar.cli import app
+from trocar.errors import TrocarError
+from trocar.teleoperation.bench import SECTIONS, Bench, run_bench
+from trocar.teleoperation.bench.bench import PREFIX
+
+
+def test_the_bench_writes_claims_and_a_report(tmp_path: Path) -> None:
+    found = CliRunner().invoke(
+        app,
+        ["teleop", "--bench", "--section", "engine", "--json", str(tmp_path / "a.json"), "--report", str(tmp_path)],
+    )
+    assert found.exit_code == 0, found.output
+    (claim,) = json.loads((tmp_path / "a.json").read_text())["claims"]
+    assert claim["holds"] is True
+    assert claim["id"].startswith("bilateral/")
+    assert "bilateral/engine" in (tmp_path / "teleoperation.html").read_text()
+
+
+def test_network_claims_hold_and_the_outage_is_kept_as_recordings(tmp_path: Path) -> None:
+    bench = run_bench(["network", "z_width"], quick=True)
+    assert bench.report.ok, bench.report.summary()
+    assert len(bench.report.claims) == 14
+    assert len(bench.report.figures) == 2
+    names = [path.name for path in bench.logs["outage"].save(tmp_path, "outage")]
+    assert names == ["outage-master.npz", "outage-slave.npz"]
+
+
+def test_every_module_of_claims_is_a_section() -> None:
+    import trocar.teleoperation
+
+    folder = Path(trocar.teleoperation.__file__).parent
+    others = {path.stem.removeprefix(PREFIX) for path in folder.glob(f"{PREFIX}*.py")}
+    assert others <= set(SECTIONS)
+    assert {"stability", "drift", "stiffness", "schemes", "network", "hybrid", "z_width"} <= set(SECTIONS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [([], "give --bench"), (["--bench", "--section", "nothing"], "section of the bench")],
+)
+def test_a_command_line_that_makes_no_sense_is_one_line(arguments: list[str], message: str) -> None:
+    found = CliRunner().invoke(app, ["teleop", *arguments])
+    assert found.exit_code == 2
+    assert message in found.output
+    assert found.output.count("\n") == 1
+
+
+def test_claims_are_written_although_a_section_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(bench: Bench) -> None:
+        raise TrocarError("no compiler")
+
+    monkeypatch.setitem(SECTIONS, "drift", broken)
+    (file := tmp_path / "a.json").write_text("left from before")
+    found = CliRunner().invoke(app, ["teleop", "--bench", "--section", "drift", "--json", str(file)])
+    assert found.exit_code == 2
+    assert "no compiler" in found.output
+    assert json.loads(file.read_text()) == {"claims": []}

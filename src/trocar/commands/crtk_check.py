@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
 from trocar.commands.options import check_positive, flag, master_uri, option
@@ -124,6 +123,8 @@ def _robot(
 
 def _subject(robot: Robot | Client | DdsClient, name: str, amplitude: float) -> Subject:
     """A device to check, with the limits of its joints and motors if it is a simulated arm: ROS does not tell them."""
+    import numpy as np
+
     from trocar.crtk import Robot
     from trocar.crtk.conformance import Subject
 

@@ -8,7 +8,8 @@ import multiprocessing
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -37,7 +38,11 @@ from trocar.ros.dds.template import Template
 
 DISTROS = ("jazzy", "humble")
 START = 60.0  # for the process of cyclonedds to begin [s]
+MOST_AT_ONCE = 20  # topics that are sampled after one control cycle, if they are of several devices
+MOST_WAITING = 100  # messages and groups of samples, while cyclonedds does not take them
 REPEATED = 1.0  # between two repetitions of operating_state, for readers that do not ask for the last one [s]
+
+Stamped = tuple[int, Message, int]  # number of the topic, message, stamp by the clock of ROS [ns]
 
 
 class Bridge:
@@ -67,7 +72,8 @@ class Bridge:
         if not (math.isfinite(rate) and 0.0 < rate <= 1500.0):
             raise TrocarError(f"the rate must be above 0 and at most 1500 Hz, got {rate}")
         check_installed()
-        self._robot, self._bus, self._period = robot, robot.bus, 1.0 / rate
+        self._robot, self._bus, self._period = robot, robot.bus, round(1e9 / rate)
+        self._due, self._pending = 0, deque[list[int]]()  # next sampling by the robot's clock [ns]; parts of this one
         self._topics = tuple(self._bus.topics.values())
         self._names = {topic.name for topic in self._topics}
         self._templates = [Template(topic.ros) for topic in self._topics]
@@ -91,6 +97,7 @@ class Bridge:
         self._threads = [threading.Thread(target=part, daemon=True) for part in (self._send, self._receive)]
         for thread in self._threads:
             thread.start()
+        robot.after_cycle.append(self._sample)
 
     def _start(self, settings: Settings) -> None:
         """Start the process of cyclonedds."""
@@ -118,6 +125,7 @@ class Bridge:
     def close(self) -> None:
         """End the node and its process."""
         self._ended.set()
+        self._robot.after_cycle.remove(self._sample)
         for subscription in self._subscriptions:
             subscription.close()
         self._said.put(None)
@@ -141,7 +149,21 @@ class Bridge:
     # -- to DDS --------------------------------------------------------------------------------------------------------
 
     def _passing(self, number: int) -> Callable[[Message], None]:
-        return lambda message: self._said.put((number, message, self._by_wall_clock(number, message)))
+        """A callback that sends an event.
+
+        Samples of the device go before a change of its operating state: a client that sees the end of a motion must
+        find the arm at its end.
+        """
+        device = self._topics[number].name.rpartition("/")[0]
+
+        def send_event(event: Message) -> None:
+            samples: list[Stamped] = []
+            if isinstance(event, OperatingState):
+                read = [n for n in tuple(self._read) if self._topics[n].name.startswith(f"{device}/")]
+                samples = self._samples(read, again=True)  # within a cycle, content can change and the stamp not
+            self._said.put([*samples, (number, event, self._by_wall_clock(number, event))])
+
+        return send_event
 
     def _by_wall_clock(self, number: int, message: Message) -> int:
         """Stamp of a message by the clock of ROS, later than the one before; call it with the bus locked.
@@ -154,33 +176,28 @@ class Bridge:
         self._stamps[number] = stamp
         return stamp
 
+    def _sample(self) -> None:
+        """Sample a part of the topics that are read, after a control cycle: no other thread has to wait for the bus."""
+        if not self._pending and self._robot.now >= self._due and self._read and self._said.qsize() < MOST_WAITING:
+            self._due = max(self._due, self._robot.now - self._period) + self._period
+            self._pending.extend(self._parts(self._read))
+        if self._pending:
+            self._said.put(self._samples(self._pending.popleft()))
+
     def _send(self) -> None:
-        """Samples at the rate, events and answers at once: the only thread that writes to the pipe."""
+        """Encode and send samples, events and answers: the only thread that writes to the pipe."""
         prioritise()
-        sample, repeat = time.perf_counter() + self._period, time.perf_counter() + REPEATED
+        repeat = time.perf_counter() + REPEATED
         while True:
-            due = min(sample, repeat) if self._read else repeat
             try:
-                said = self._said.get(timeout=max(due - time.perf_counter(), 0.0))
+                said = self._said.get(timeout=max(repeat - time.perf_counter(), 0.0))
             except queue.Empty:
-                now = time.perf_counter()
-                if now >= repeat:
-                    repeat = now + REPEATED
-                    said = self._repetitions()
-                else:
-                    sample = max(sample + self._period, now)
-                    said = self._samples(tuple(self._read))
-            if isinstance(said, tuple):
-                number, message, stamp = said
-                samples = self._last_samples(number, message).samples
-                if isinstance(message, OperatingState):
-                    self._states[number] = message, stamp
-                said = Samples((*samples, (number, self._templates[number].pack(message, stamp))))
-            elif isinstance(said, Readers):
-                self._sent.pop(said.topic, None)
-                said = self._samples((said.topic,))
-            if isinstance(said, Samples) and not said.samples:
-                continue
+                repeat = time.perf_counter() + REPEATED
+                said = self._repetitions()
+            if isinstance(said, list):
+                said = self._packed(said)
+                if not said.samples:
+                    continue
             try:
                 send(self._pipe, said)
             except OSError:
@@ -188,48 +205,43 @@ class Bridge:
             if said is None:
                 return
 
-    def _samples(self, numbers: Iterable[int]) -> Samples:
-        """Samples without those that were sent already; those of one device are of one moment.
+    def _packed(self, messages: Sequence[Stamped]) -> Samples:
+        """Bytes of messages; operating states are kept to be repeated."""
+        self._states |= {n: (message, stamp) for n, message, stamp in messages if isinstance(message, OperatingState)}
+        return Samples(tuple((n, self._templates[n].pack(message, stamp)) for n, message, stamp in messages))
 
-        The bus is locked for one device at a time: the control loop waits for as long.
-        """
-        new = []
-        for _, group in itertools.groupby(sorted(numbers, key=self._device_of), self._device_of):
-            with self._bus.lock:
-                for number in group:
-                    message = self._bus.read(self._topics[number].name)
-                    if message is None or (message.valid and message.stamp == self._sent.get(number)):
-                        continue
-                    self._sent[number] = message.stamp
-                    new.append((number, message, self._by_wall_clock(number, message)))
-        return self._packed(new)
+    def _samples(self, numbers: Iterable[int], again: bool = False) -> list[Stamped]:
+        """Samples of one moment, without those that were sent unless `again`; call it with the bus locked."""
+        new: list[Stamped] = []
+        for number in numbers:
+            message = self._bus.read(self._topics[number].name)
+            if message is None or (not again and message.valid and message.stamp == self._sent.get(number)):
+                continue
+            self._sent[number] = message.stamp
+            new.append((number, message, self._by_wall_clock(number, message)))
+        return new
 
-    def _device_of(self, number: int) -> str:
-        return self._topics[number].name.partition("/")[0]
+    def _parts(self, numbers: Iterable[int]) -> Iterator[list[int]]:
+        """Topics to sample at once: those of one device, or of several devices with few."""
+        part: list[int] = []
+        for _, device in itertools.groupby(sorted(numbers), lambda number: self._topics[number].name.partition("/")[0]):
+            own = list(device)
+            if part and len(part) + len(own) > MOST_AT_ONCE:
+                yield part
+                part = []
+            part += own
+        if part:
+            yield part
 
-    def _packed(self, messages: Iterable[tuple[int, Message, int]]) -> Samples:
-        """Bytes of messages by topic, with their stamps."""
-        return Samples(
-            tuple((number, self._templates[number].pack(message, stamp)) for number, message, stamp in messages)
-        )
-
-    def _last_samples(self, number: int, event: Message) -> Samples:
-        """Samples to send before an event: a client that sees the end of a motion must find the arm at its end."""
-        if not isinstance(event, OperatingState):
-            return Samples(())
-        device = self._topics[number].name.rpartition("/")[0]
-        return self._samples(n for n in tuple(self._read) if self._topics[n].name.startswith(f"{device}/"))
-
-    def _repetitions(self) -> Samples:
+    def _repetitions(self) -> list[Stamped]:
         """The operating states again, 1 ns later: new for a client, and not later than a command it has just sent."""
-        repeated = []
+        repeated: list[Stamped] = []
         with self._bus.lock:
             for number, (message, stamp) in self._states.items():
                 if self._stamps[number] == stamp:  # otherwise a newer one is about to be sent
                     self._stamps[number] = stamp + 1
                     repeated.append((number, message, stamp + 1))
-        self._states |= {number: (message, stamp) for number, message, stamp in repeated}
-        return self._packed(repeated)
+        return repeated
 
     # -- from DDS ------------------------------------------------------------------------------------------------------
 
@@ -263,7 +275,8 @@ class Bridge:
                 self._read.discard(said.topic)
                 return
             self._read.add(said.topic)
-            self._said.put(said)
+            with self._bus.lock:
+                self._said.put(self._samples((said.topic,), again=True))
 
     def _answer(self, call: Call) -> Answer:
         try:

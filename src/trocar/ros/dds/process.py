@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import signal
+import sys
 from multiprocessing.connection import Connection
 
 from trocar.ros.dds.protocol import Failed, Settings, send
+
+SWITCH = 3e-4  # after which a busy thread gives way to another one; Python's own 5 ms are five samples at 1000 Hz [s]
 
 
 def run(pipe: Connection, settings: Settings) -> None:
     """Serve the interface until None comes or the pipe is closed. Ctrl-C is left to the simulation."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.setswitchinterval(SWITCH)
     try:
         from trocar.ros.dds.node import Node
 

@@ -89,7 +89,9 @@ def dds_figures(
                 found[f"loop_{part}_late_percent"] = 100.0 * (robot.pace.late - late) / max(done, 1)
                 found |= {} if trips is None else figures(part, trips, rate)
                 progress(number / len(parts))
-    found["late_above_echo_percentage_points"] = found["served_late_percent"] - found["echo_late_percent"]
+    for what in ("", "loop_"):
+        difference = found[f"{what}served_late_percent"] - found[f"{what}echo_late_percent"]
+        found[f"{what}late_above_echo_percentage_points"] = difference
     return {f"dds_{name}": value for name, value in found.items()}
 
 
@@ -198,6 +200,8 @@ def measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) ->
         sent: list[dict[float, float]] = [{} for _ in lines]  # time of writing by the first position
         last, round_trips, gaps = [0.0] * len(lines), list[float](), list[float]()
         time.sleep(FOUND)
+        for reader in readers:
+            reader.take(10**4)  # what has come so far
         begin = time.perf_counter()
         for cycle in range(1, round(rate * seconds)):
             shift = SWING * np.sin(2.0 * np.pi * cycle / rate) + 1e-9 * cycle  # no two alike

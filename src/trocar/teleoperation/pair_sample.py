@@ -18,7 +18,7 @@ STILL.setflags(write=False)
 
 @dataclass(frozen=True, slots=True)
 class PairSample:
-    """What an MTM and a PSM report at one time.
+    """Reports of an MTM and a PSM at one time.
 
     Attributes:
         master, master_setpoint: measured and set-point pose of the MTM (4, 4) in the display frame.
@@ -41,7 +41,7 @@ class PairSample:
     fault: str = ""
 
     def reason(self) -> str:
-        """Why the sample must not be followed, "" if it may: a fault, a NaN, a matrix that is no rotation."""
+        """Reason why the sample must not be followed, "" if it may: a fault, a NaN, a matrix that is no rotation."""
         if self.fault:
             return self.fault
         gripper = 0.0 if self.gripper is None else self.gripper

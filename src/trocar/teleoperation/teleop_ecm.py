@@ -24,7 +24,7 @@ MASTERS = ("MTML", "MTMR")
 
 @dataclass(frozen=True, slots=True)
 class CameraSample:
-    """What both MTMs and the ECM report at one time.
+    """Reports of both MTMs and the ECM at one time.
 
     Attributes:
         left, right: measured poses (4, 4) of MTML and MTMR in HRSV. left_twist, right_twist: (6,) [m/s, rad/s].
@@ -41,7 +41,7 @@ class CameraSample:
     fault: str = ""
 
     def reason(self) -> str:
-        """Why the sample must not be followed, "" if it may."""
+        """Reason why the sample must not be followed, "" if it may."""
         if self.fault:
             return self.fault
         total = float(self.left.sum() + self.right.sum() + self.left_twist.sum() + self.right_twist.sum())

@@ -10,9 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from trocar.errors import Inaccurate, Unsolved
 from trocar.files import write_whole
 from trocar.simulation import Scene, SimulatedArm
+from trocar.spatial import Array
 
 PERIOD, KEPT = 10.0, 30  # simulated time of a row [s], rows between snapshots
 NOT_REPEATED = ("memory_mb", "seconds")  # columns that differ when a period is repeated
@@ -33,7 +36,12 @@ class Resumable(ABC):
 
     def __init__(self, subject: str, path: Path) -> None:
         self.subject, self.path = subject, path
-        self.rows: list[tuple[float, ...]] = []
+        self._table, self._count = np.empty((0, len(self.columns))), 0
+
+    @property
+    def rows(self) -> Array:
+        """Rows so far (periods, columns)."""
+        return self._table[: self._count]
 
     @abstractmethod
     def period(self, k: int) -> tuple[float, ...]:
@@ -42,33 +50,36 @@ class Resumable(ABC):
     @property
     def hours(self) -> float:
         """Simulated so far."""
-        return len(self.rows) * PERIOD / 3600
+        return self._count * PERIOD / 3600
 
     def resume(self) -> None:
         """Go back to the last snapshot, if there is one, and check that the period after it comes out again."""
         if not self.path.exists():
             return
         kept: dict[str, Any] = pickle.loads(self.path.read_bytes())
-        self.rows = kept["rows"][:-1]
+        self._table, self._count = np.array(kept["rows"]), len(kept["rows"])
         self.scene.restore(kept["before"])
-        again, told = self.period(len(self.rows)), kept["rows"][-1]
+        again, told = np.array(self.period(self._count - 1)), self.rows[-1]
         repeated = [k for k, name in enumerate(self.columns) if name not in NOT_REPEATED]
-        if any(again[k] != told[k] for k in repeated):
-            raise SystemExit(f"{self.subject}: period {len(self.rows)} does not come out again: {again} is not {told}")
-        self.rows.append(told)
+        if not np.array_equal(again[repeated], told[repeated]):
+            raise SystemExit(f"{self.subject}: period {self._count} does not come out again: {again} is not {told}")
         print(f"{self.subject}: goes on after {self.hours:.2f} h; the last period is the same to the bit", flush=True)
 
     def run(self, hours: float, seconds: float) -> None:
         """Go on until so many hours of simulated time, or for so many seconds of real time."""
-        end, began = round(hours * 3600 / PERIOD), time.perf_counter()
+        end, began = max(round(hours * 3600 / PERIOD), self._count), time.perf_counter()
+        # room for all rows, and for a copy of them as it is saved: a table that grows would look like a leak
+        self._table = np.vstack([self.rows, np.full((end - self._count, len(self.columns)), np.nan)])
+        pickle.dumps(self._table)
         with warnings.catch_warnings():
             for kind in (Inaccurate, Unsolved):
                 warnings.simplefilter("error", kind)
-            while len(self.rows) < end and time.perf_counter() - began < seconds:
+            while self._count < end and time.perf_counter() - began < seconds:
                 before = self.scene.snapshot()
-                self.rows.append(self.period(len(self.rows)))
-                last = len(self.rows) >= end or time.perf_counter() - began >= seconds
-                if len(self.rows) % KEPT == 0 or last:
+                self._table[self._count] = self.period(self._count)
+                self._count += 1
+                last = self._count >= end or time.perf_counter() - began >= seconds
+                if self._count % KEPT == 0 or last:
                     write_whole(self.path, pickle.dumps({"rows": self.rows, "before": before}))
 
 

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
-Rows = Sequence[Sequence[float]]
 
-
-def trends(columns: Sequence[str], rows: Rows) -> dict[str, dict[str, float]]:
+def trends(columns: Sequence[str], rows: ArrayLike) -> dict[str, dict[str, float]]:
     """Mean, largest size and change over the run, by a straight line, of all columns but the first.
 
     The first row is left out where there are more: the motion settles in it.
     """
-    table, found = np.array(rows[1:] if len(rows) > 1 else rows), {}
+    table, found = np.array(rows), {}
+    table = table[1:] if len(table) > 1 else table
     for name, column in zip(columns[1:], table.T[1:], strict=True):
         slope = np.polyfit(np.linspace(0.0, 1.0, len(column)), column, 1)[0] if len(column) > 2 else 0.0
         found[name] = {
@@ -34,7 +34,7 @@ def in_words(trends: Mapping[str, Mapping[str, float]]) -> str:
     )
 
 
-def figure(columns: Sequence[str], rows: Rows, hours: float, shown: Mapping[str, str]) -> Figure:
+def figure(columns: Sequence[str], rows: ArrayLike, hours: float, shown: Mapping[str, str]) -> Figure:
     """Columns over simulated hours; `shown` gives their labels."""
     table = np.array(rows)
     made = Figure(figsize=(10, 6), layout="constrained")

@@ -84,13 +84,14 @@ def serve(
         raise TrocarError(f"--host is an IP address, got {host!r}") from None
     names = [name for group in arms or [] for name in group.split(",") if name]
     if ros2:
-        unused = {"--images": images, "--speed": speed != 1.0, "--hold-when-lost": hold_when_lost, "--master": master}
+        unused = {"--images": images, "--speed": speed != 1.0, "--master": master}
         for name, given in unused.items():
             if given:
                 raise TrocarError(f"{name} goes with --ros1; leave it out with --ros2")
         from trocar.ros.dds.serving import serve as serve_ros2
+        from trocar.teleoperation import Teleoperation
 
-        serve_ros2(scene, start, names, rate, domain, interface, distro, typer.echo)
+        serve_ros2(scene, start, names, rate, domain, interface, distro, hold_when_lost, Teleoperation, typer.echo)
         return
     from trocar.crtk import Robot
     from trocar.crtk.controller.constants import PERIOD

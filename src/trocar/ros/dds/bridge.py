@@ -67,7 +67,7 @@ class Bridge:
         domain: int = 0,
         interface: str = LOOPBACK,
         distro: str = "jazzy",
-        hold_when_lost: bool = True,
+        hold_when_lost: bool = False,
     ) -> None:
         if not (math.isfinite(rate) and 0.0 < rate <= 1500.0):
             raise TrocarError(f"the rate must be above 0 and at most 1500 Hz, got {rate}")

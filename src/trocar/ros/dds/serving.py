@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 from trocar.crtk import Robot
 from trocar.errors import TrocarError, check_known
@@ -20,19 +21,25 @@ def serve(
     domain: int | None,
     interface: str,
     distro: str,
+    hold_when_lost: bool,
+    extended: Callable[[Robot], AbstractContextManager[object]],
     say: Callable[[str], object],
 ) -> None:
     """Serve a scene in real time; the options are those of `Robot` and `Bridge`.
 
     Args:
         domain: default: ROS_DOMAIN_ID, otherwise 0. say: prints a line.
+        extended: adds devices of other packages to the robot, such as `Teleoperation`, before it is served.
     """
     check_known("distribution of ROS 2", DISTROS, distro)
     number = chosen_domain(domain)
     configuration(interface)  # raises an error before the scene is loaded
     with (
         Robot(scene, speed="real", start=start, arms=arms or None) as robot,
-        Bridge(robot, rate=rate, domain=number, interface=interface, distro=distro) as bridge,
+        extended(robot),
+        Bridge(
+            robot, rate=rate, domain=number, interface=interface, distro=distro, hold_when_lost=hold_when_lost
+        ) as bridge,
     ):
         say(
             f"serving {', '.join(robot.devices)}: {len(robot.bus.topics)} topics, {len(bridge.services)} services; "

@@ -35,6 +35,6 @@ except tr.TrocarError as error:
     print(f"PSM3 cannot be where PSM2 is: {error}")
 
 try:
-    print("saved", save_png("scene_cart.png", render(scene, (248.0, -10.0), (900, 760))).name)
+    print("saved", save_png("scene_cart.png", render(scene, (248.0, -10.0), (900, 760), labels=True)).name)
 except tr.TrocarError as error:
     print(f"no picture: {error}")

@@ -88,3 +88,9 @@ def test_no_name_of_a_package_hides_its_module():
             for module in pkgutil.iter_modules(found.__path__):
                 import_module(f"{package.name}.{module.name}")
                 assert isinstance(getattr(found, module.name), ModuleType), f"{package.name}.{module.name}"
+
+
+def test_every_file_states_the_same_version():
+    from tools.release_check import versions
+
+    assert versions() == tr.__version__

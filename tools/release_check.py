@@ -2,7 +2,7 @@
 
 Builds the sdist and the wheel, installs the wheel with its extras into a new environment outside the tree, and there
 runs `trocar --version`, `trocar --help`, `trocar demo` and an import of every package of every extra. Versions in
-pyproject.toml, CITATION.cff and CHANGELOG.md must agree.
+pyproject.toml, CITATION.cff, CHANGELOG.md and the package must agree.
 """
 
 from __future__ import annotations
@@ -18,6 +18,11 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+VERSIONS = {  # where the version is stated beside pyproject.toml
+    "CITATION.cff": r"^version: (\S+)$",
+    "CHANGELOG.md": r"^## \[(\d[^\]]*)\]",
+    "src/trocar/__init__.py": r"^__version__ = \"(\S+)\"",
+}
 # run in the new environment: every distribution that an extra asks for is there, and its modules import
 IMPORTS = """
 import importlib, importlib.metadata as m, re, sys
@@ -48,10 +53,10 @@ sys.exit("\\n".join(failed))
 
 
 def versions() -> str:
-    """The version, if the three files that state it agree."""
+    """The version, if all files that state it agree."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     found = {"pyproject.toml": project["version"]}
-    for name, pattern in (("CITATION.cff", r"^version: (\S+)$"), ("CHANGELOG.md", r"^## \[(\d[^\]]*)\]")):
+    for name, pattern in VERSIONS.items():
         match = re.search(pattern, (ROOT / name).read_text("utf-8"), re.MULTILINE)
         found[name] = match[1] if match else "none"
     if len(set(found.values())) > 1:

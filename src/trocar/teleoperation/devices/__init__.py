@@ -1,0 +1,38 @@
+"""Input devices that drive a PSM: gamepad, SpaceMouse, keyboard, script.
+
+    from trocar import crtk
+    from trocar.teleoperation.devices import DeviceConsole, Gamepad, training_scene
+
+    robot = crtk.Robot(training_scene(), start="ready", speed="real")
+    console = DeviceConsole(robot, {"PSM1": Gamepad()})
+    console.start()
+    while True:
+        console.poll()
+
+Any class with the attributes and methods of `Device` is one.
+"""
+
+from trocar.teleoperation.devices.device import Device, DeviceSample
+from trocar.teleoperation.devices.device_console import DeviceConsole
+from trocar.teleoperation.devices.gamepad import Gamepad
+from trocar.teleoperation.devices.hand import Grip, Hand
+from trocar.teleoperation.devices.keyboard import Keyboard
+from trocar.teleoperation.devices.motion_log import MotionLog
+from trocar.teleoperation.devices.scripted import Scripted
+from trocar.teleoperation.devices.spacemouse import SpaceMouse
+from trocar.teleoperation.devices.training_scene import TASKS, training_scene
+
+__all__ = [
+    "TASKS",
+    "Device",
+    "DeviceConsole",
+    "DeviceSample",
+    "Gamepad",
+    "Grip",
+    "Hand",
+    "Keyboard",
+    "MotionLog",
+    "Scripted",
+    "SpaceMouse",
+    "training_scene",
+]

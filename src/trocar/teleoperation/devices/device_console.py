@@ -31,7 +31,7 @@ HEARD = 50  # messages that are kept
 
 
 class Said(NamedTuple):
-    """A message of a component: time [s], kind (error, warning, status), text."""
+    """A message of a component: time since the console was made [s], kind (error, warning, status), text."""
 
     time: float
     kind: str
@@ -74,12 +74,12 @@ class DeviceConsole:
         self._back = {psm: Channel(delay) for psm in devices}
         self._grips = CameraGrips()
         self._held: frozenset[str] = frozenset()
-        self._last, self._count = robot.time, 0
+        self._begun = self._last = robot.time
+        self._count = 0
         with self._bus.lock:
-            for psm, pair in self.pairs.items():
-                self._subscribe_errors(psm, pair)
-            if self.camera is not None:
-                self._subscribe_errors(CAMERA, self.camera)
+            for name, component in self._components().items():
+                component.output()  # what they report as they begin
+                self._subscribe_errors(name, component)
         robot.every(PERIOD, self.step)
 
     def start(self) -> None:
@@ -122,7 +122,8 @@ class DeviceConsole:
         grips = {psm: grip for psm, grip in received.items() if grip is not None}
         self._press(frozenset(self.pressed).union(*(grip.buttons for grip in grips.values())))
         for psm, grip in grips.items():
-            self._send(psm, t, self.pairs[psm].step(t, self._pair_sample(psm, grip)))
+            if not self.pairs[psm].idle:
+                self._send(psm, t, self.pairs[psm].step(t, self._pair_sample(psm, grip)))
         if self.camera is not None and grips and not self.camera.idle:
             self._send(CAMERA, t, self.camera.step(t, self._camera_sample(grips, dt)))
         self._count += 1
@@ -145,7 +146,7 @@ class DeviceConsole:
         self._held = held
         for button, down in [(button, True) for button in pressed] + [(button, False) for button in released]:
             if button == "clutch":
-                for component in (*self.pairs.values(), *([self.camera] if self.camera else [])):
+                for component in self._components().values():
                     component.clutch(down)
             elif button == "camera":
                 self._grips = CameraGrips()
@@ -161,10 +162,12 @@ class DeviceConsole:
 
     def _command(self) -> None:
         for name, command in self.console.commands().items():
-            component = self.camera if name == CAMERA else self.pairs[name]
-            assert component is not None
+            component = self._components()[name]
             if command != "disable" or component.state.desired != "DISABLED":
                 component.state_command(command)
+
+    def _components(self) -> dict[str, TeleopPSM | TeleopECM]:
+        return self.pairs | ({} if self.camera is None else {CAMERA: self.camera})
 
     def _pair_sample(self, psm: str, grip: Grip) -> PairSample:
         controller = self._robot.controllers[psm]
@@ -197,7 +200,7 @@ class DeviceConsole:
             self._bus.publish(f"{name}/{_TOPICS.get(command, command)}", _MESSAGES[command](value))
         for topic, value in output.events:
             if topic in ("error", "warning", "status"):
-                self.messages.append(Said(t, topic, str(value)))
+                self.messages.append(Said(t - self._begun, topic, str(value)))
 
     def _subscribe_errors(self, arm: str, component: TeleopPSM | TeleopECM) -> None:
         past = self._bus.read(f"{arm}/error")

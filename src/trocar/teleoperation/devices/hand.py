@@ -11,8 +11,8 @@ from scipy.spatial.transform import Rotation
 from trocar.spatial import Array, rotation_vector
 from trocar.teleoperation.devices.device import OPEN, Device, DeviceSample, problem
 
-PATIENCE = 0.25  # without a sample [s], after which a device counts as gone
-POLLING = 5e-3  # between two samples [s]
+STALE = 0.1  # age of a sample [s] from which its velocity is not used
+PATIENCE = 0.5  # age of a sample [s] from which its device counts as gone
 BLEND = 0.02  # time constant of the velocity of a device that is carried [s]
 
 
@@ -74,10 +74,10 @@ class Hand:
         if reason or sample is None:
             self.grip = Grip(self.grip.pose, gripper=self.grip.gripper, fault=f"{self.device.name} {reason}")
         else:
-            self.grip = self._moved(sample, dt)
+            self.grip = self._moved(sample, dt, stale=t - polled > STALE)
         return self.grip
 
-    def _moved(self, sample: DeviceSample, dt: float) -> Grip:
+    def _moved(self, sample: DeviceSample, dt: float, stale: bool) -> Grip:
         before = self.grip
         if sample.pose is not None:
             T = _exact(sample.pose)
@@ -87,7 +87,7 @@ class Hand:
             twist = np.zeros(6) if jumped else (1.0 - share) * before.twist + share * change / dt
         else:
             assert sample.twist is not None
-            twist = np.asarray(sample.twist, dtype=float)
+            twist = np.zeros(6) if stale else np.asarray(sample.twist, dtype=float)
             T = before.pose.copy()
             T[:3, 3] += dt * twist[:3]
             if twist[3:].any():

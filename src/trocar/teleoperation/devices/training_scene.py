@@ -24,15 +24,15 @@ JOINTS = {
 }
 
 
-def training_scene(arms: Sequence[str] = ("PSM1",), task: str = "practice") -> Scene:
+def training_scene(arms: Sequence[str] = ("PSM1",), task: str = "practice", *, contacts: bool = True) -> Scene:
     """PSMs of a Classic cart, its ECM, and the objects of a task; the time step is that of the dVRK's controllers.
 
     Args:
-        arms: names of the PSMs. task: a key of `TASKS`.
+        arms: names of the PSMs. task: a key of `TASKS`. contacts: off for a copy that is only looked at.
     """
     check_known("PSM", SET_UP, *arms)
     check_known("task", TASKS, task)
     cart = load_cart("Classic", q_setup=SET_UP)
     placed = {name: SceneArm(mount=name, q=JOINTS[name]) for name in arms} | {"ECM": SceneArm(mount="ECM")}
     objects = () if task == "none" else practice_objects(Scene(placed, cart=cart, timestep=PERIOD))
-    return Scene(placed, cart=cart, timestep=PERIOD, objects=objects)
+    return Scene(placed, cart=cart, timestep=PERIOD, objects=objects, contacts=contacts)

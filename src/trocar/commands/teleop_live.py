@@ -105,14 +105,12 @@ def _run(
         typer.echo(f"{psm}: {hand.device.name}. {hand.device.help}")
     typer.echo("Pinch to begin: close the gripper and open it. End with Ctrl-C.")
     console.start()
-    heard = 0.0
+    told = ""
     try:
         begun = time.monotonic()
         while duration is None or time.monotonic() - begun < duration:
             console.poll()
-            for said in [s for s in list(console.messages) if s.time > heard and s.kind != "status"]:
-                typer.echo(f"{said.kind}: {said.text}", err=True)
-                heard = said.time
+            told = _tell(console, told)
             if robot.error is not None:
                 raise TrocarError(f"the simulation has ended: {robot.error!r}")
             time.sleep(POLLING)
@@ -120,6 +118,16 @@ def _run(
         typer.echo("")
     if log is not None and folder is not None:
         show_written(log.save(folder))
+
+
+def _tell(console: DeviceConsole, told: str) -> str:
+    """Print the latest error or warning unless it was the last one told; returns what was told last."""
+    for said in reversed(list(console.messages)):
+        if said.kind != "status":
+            if said.text != told:
+                typer.echo(f"{said.kind}: {said.text}", err=True)
+            return said.text
+    return told
 
 
 def _open_page(

@@ -23,9 +23,15 @@ from trocar.viewer.server import PageServer
 PERIOD = 1 / 30  # real time between two pictures [s]
 PICTURE_WIDTH, PANEL_WIDTH = 560, 320  # [px]
 METRE_PER_NEWTON, LEAST_FORCE = 0.01, 0.02  # of arrows [m/N], [N]
-ARROW = 0.0012  # radius of a shaft [m]
+ARROW = 0.002  # radius of a shaft [m]
 AWAY = np.array([0.25, 0.42, 0.28])  # of the first view from the instruments [m]
 MESSAGES = 6  # shown, the latest first
+WORDS = {
+    "DISABLED": "off",
+    "SETTING_ARMS_STATE": "holds",
+    "ALIGNING_MTM": "holds; pinch to follow",
+    "ENABLED": "holds",
+}
 SAID = {"error": "#c92a2a", "warning": "#e67700", "status": "inherit"}
 
 
@@ -147,12 +153,13 @@ class TeleopPage:
         console, rows = self._console, []
         for psm, pair in console.pairs.items():
             state = pair.state
-            word = "following" if state.following else "clutched" if state.clutched else state.current.lower()
+            word = "following" if state.following else "clutched" if state.clutched else WORDS[state.current]
             force = float(np.linalg.norm(console.wrenches[psm][:3]))
             rows.append(f"<b>{psm}</b> {word}, scale {state.scale:g}, contact {force:.1f} N")
         if console.console.camera:
             rows.append("<b>ECM</b> moved by the hand")
-        for said in list(console.messages)[: -MESSAGES - 1 : -1]:
+        latest = {said.text: said for said in list(console.messages)}  # each text once
+        for said in sorted(latest.values(), reverse=True)[:MESSAGES]:
             rows.append(f'<span style="color: {SAID[said.kind]}">{said.time:.1f} s {escape(said.text)}</span>')
         if self._endoscope.error:
             rows.append(f'<span style="color: {SAID["error"]}">{escape(self._endoscope.error)}</span>')

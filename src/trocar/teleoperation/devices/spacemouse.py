@@ -67,14 +67,12 @@ def _open(index: int) -> Any:
         import pyspacemouse
     except ModuleNotFoundError as error:
         raise TrocarError(f"a SpaceMouse needs {error.name}: {INSTALL}") from error
-    except Exception as error:  # easyhid: hidapi, a library of the system, is not there
-        raise TrocarError(f"a SpaceMouse needs the library hidapi ({error}): apt install libhidapi-hidraw0") from error
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             convention = pyspacemouse.AxisConvention.HID_Z_UP
             return pyspacemouse.open(device_index=index, axis_convention=convention)
     except Exception as error:  # of HID: not there, no rights
         raise TrocarError(
-            f"no SpaceMouse can be used ({error}); plug it in, check that your user may read /dev/hidraw*, or use "
-            "--master keyboard"
+            f"no SpaceMouse can be used ({error}); plug it in, apt install libhidapi-hidraw0, check that your user may "
+            "read /dev/hidraw*, or use --master keyboard"
         ) from error

@@ -32,7 +32,7 @@ def teleop(
     scale: Annotated[float, option("S", "Motion of the PSM per motion of the hand, at most 1.")] = 0.2,
     delay: Annotated[float, option("MS", "One-way delay of the network, in milliseconds.")] = 0.0,
     task: Annotated[str, option("NAME", "practice (plate, block, needle) or none.")] = "practice",
-    duration: Annotated[float | None, option("S", "Real time, in seconds. Default: until Ctrl-C.")] = None,
+    duration: Annotated[float | None, option("S", "Time by the robot's clock, in seconds. Default: until Ctrl-C.")] = None,
     output: Annotated[
         Path | None, option("DIR", "Write a recording of each PSM to DIR at the end.", "--output", "-o")
     ] = None,

@@ -107,8 +107,8 @@ def _run(
     console.start()
     told = ""
     try:
-        begun = time.monotonic()
-        while duration is None or time.monotonic() - begun < duration:
+        begun = robot.time
+        while duration is None or robot.time - begun < duration:
             console.poll()
             told = _tell(console, told)
             if robot.error is not None:

@@ -16,7 +16,7 @@ from trocar.spatial import Array
 BUTTONS = ("clutch", "camera", "slower", "faster")  # held down, as names in a sample
 OPEN = math.radians(60.0)  # gripper angle of an open hand [rad]
 FASTEST = np.repeat([5.0, 50.0], 3)  # of a hand [m/s, rad/s]
-FARTHEST = 5.0  # of a hand from the middle of the display [m]
+FARTHEST = 5.0  # of a hand from the middle of the display, along an axis [m]
 WIDEST = math.pi  # gripper angle [rad]
 LEAST_TIME = 1e-3  # between two poses, for the speed between them [s]
 ROTATION_TOLERANCE = 1e-3  # of a rotation matrix; devices send single precision
@@ -109,12 +109,12 @@ def _pose_problem(T: Array, before: DeviceSample | None, dt: float) -> str:
         return f"sends a pose of shape {T.shape}"
     if not np.isfinite(T).all():
         return "sends a pose that is not finite"
-    R = T[:3, :3]
+    if float(np.abs(T[:3, 3]).max()) > FARTHEST:  # before anything that could overflow
+        return f"sends an impossible pose, more than {FARTHEST:g} m away"
+    R = np.clip(T[:3, :3], -2.0, 2.0)
     orthogonal = float(np.abs(R.T @ R - np.eye(3)).max()) < ROTATION_TOLERANCE and np.linalg.det(R) > 0.0
     if not orthogonal or (np.abs(T[3] - [0.0, 0.0, 0.0, 1.0]) > ROTATION_TOLERANCE).any():
         return "sends a pose that is no rotation and translation"
-    if float(np.linalg.norm(T[:3, 3])) > FARTHEST:
-        return f"sends an impossible pose, more than {FARTHEST:g} m away"
     if before is not None and before.pose is not None:
         speed = float(np.linalg.norm(T[:3, 3] - before.pose[:3, 3])) / dt
         if speed > FASTEST[0]:

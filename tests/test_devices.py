@@ -10,7 +10,7 @@ import pytest
 from tests.virtual_gamepad import SHOULDERS, virtual_gamepad
 from trocar.errors import TrocarError
 from trocar.spatial import pose, rotation
-from trocar.teleoperation.devices import DeviceSample, Gamepad, Hand, Keyboard, Scripted, SpaceMouse
+from trocar.teleoperation.devices import DeviceSample, Gamepad, Hand, Keyboard, Mouse, Scripted, SpaceMouse
 from trocar.teleoperation.devices.device import OPEN, Deadband, problem
 from trocar.teleoperation.devices.gamepad import SPEED, TURN
 from trocar.teleoperation.devices.hand import PATIENCE, STALE
@@ -221,3 +221,26 @@ def test_every_key_does_something_possible(key: str) -> None:
 def test_an_unknown_key_is_refused() -> None:
     with pytest.raises(TrocarError, match="key"):
         Keyboard().press("1")
+
+
+# -- mouse -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_hand_goes_to_a_dragged_handle_at_a_limited_speed() -> None:
+    mouse, goal = Mouse(), pose(rotation("y", 0.3), (0.03, 0.0, 0.0))
+    mouse.read(0.0)
+    mouse.carry(goal)
+    before = mouse.read(0.005)
+    for k in range(2, 60):
+        sample = mouse.read(0.005 * k)
+        assert problem(sample, before, 0.005) == ""
+        assert np.linalg.norm(sample.pose[:3, 3] - before.pose[:3, 3]) < 0.151 * 0.005
+        before = sample
+    assert np.allclose(before.pose, goal, atol=1e-9)
+    assert before.gripper == OPEN
+    mouse.place(np.eye(4))  # the handle goes back, the hand stays
+    assert np.allclose(mouse.read(1.0).pose, goal, atol=1e-9)
+    mouse.squeeze(True)
+    assert mouse.read(1.1).gripper == 0.0
+    with pytest.raises(TrocarError):
+        mouse.carry(np.full((4, 4), np.nan))

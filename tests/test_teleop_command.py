@@ -84,7 +84,7 @@ def test_a_scripted_device_drives_a_psm_and_leaves_a_recording(tmp_path: Path) -
     [
         (["--bench", "--master", "scripted"], "do not go together"),
         (["--master", "joystick"], "master 'joystick'"),
-        (["--master", "keyboard", "--no-page", "--duration", "1"], "from the page"),
+        (["--master", "keyboard", "--no-page", "--duration", "1"], "a part of the page"),
         (["--master", "scripted", "--no-page"], "needs --duration"),
         (["--master", "scripted", "--arm", "PSM7"], "arm 'PSM7'"),
         (["--master", "scripted", "--arm", "PSM1", "--arm", "PSM2"], "one --arm for each --master"),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trocar.simulation import Scene
     from trocar.teleoperation.devices import Device, DeviceConsole
 
-MASTERS = ("gamepad", "spacemouse", "keyboard", "scripted")
+MASTERS = ("gamepad", "spacemouse", "keyboard", "mouse", "scripted")
 POLLING = 5e-3  # real time between two readings of the devices [s]
 LONGEST_DELAY = 5000.0  # [ms]
 ARMS = ("PSM1", "PSM2", "PSM3")
@@ -29,7 +29,7 @@ ARMS = ("PSM1", "PSM2", "PSM3")
 def drive(
     masters: Sequence[str],
     arms: Sequence[str],
-    scale: float,
+    scale: float | None,
     delay: float,
     task: str,
     duration: float | None,
@@ -47,6 +47,8 @@ def drive(
     check_known("arm", ARMS, *arms)
     if len(set(arms)) != len(arms) or len(arms) != len(masters):
         raise TrocarError(f"give one --arm for each --master, got {len(masters)} and {', '.join(arms)}")
+    if scale is None:
+        scale = 1.0 if "mouse" in masters else 0.2  # a handle that is dragged takes the tip along
     if not (math.isfinite(scale) and 0 < scale <= 1):
         raise TrocarError(f"--scale must be above 0 and at most 1, got {scale}")
     if not 0 <= delay <= LONGEST_DELAY:
@@ -55,8 +57,9 @@ def drive(
         check_positive(duration=duration)
     elif not page:
         raise TrocarError("--no-page needs --duration: there is nothing to look at")
-    if "keyboard" in masters and not page:
-        raise TrocarError("--master keyboard takes its keys from the page: leave out --no-page")
+    for master in {"keyboard", "mouse"} & set(masters):
+        if not page:
+            raise TrocarError(f"--master {master} is a part of the page: leave out --no-page")
     if folder is not None:
         from trocar.files import check_writable
 
@@ -71,7 +74,7 @@ def drive(
 
 def _device(master: str, index: int) -> Device:
     """The device of a name; index: among those of the same kind."""
-    from trocar.teleoperation.devices import Gamepad, Keyboard, Scripted, SpaceMouse
+    from trocar.teleoperation.devices import Gamepad, Keyboard, Mouse, Scripted, SpaceMouse
 
     if master == "gamepad":
         return Gamepad(index)
@@ -79,7 +82,8 @@ def _device(master: str, index: int) -> Device:
         return SpaceMouse(index)
     if index:
         raise TrocarError(f"--master {master} can be given once")
-    return Keyboard() if master == "keyboard" else Scripted()
+    others: dict[str, type[Device]] = {"keyboard": Keyboard, "mouse": Mouse, "scripted": Scripted}
+    return others[master]()
 
 
 def _run(

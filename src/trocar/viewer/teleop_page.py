@@ -8,13 +8,14 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from trocar.crtk import Robot
 from trocar.palette import ACCENT, COLOURS, rgb
 from trocar.runtime.frame import contact_forces
-from trocar.spatial import Array, quaternion
+from trocar.spatial import Array, inverse, pose, quaternion
 from trocar.teleoperation.bilateral.channel import Channel
-from trocar.teleoperation.devices import DeviceConsole, Keyboard
+from trocar.teleoperation.devices import DeviceConsole, Keyboard, Mouse
 from trocar.teleoperation.devices.keyboard import KEYS
 from trocar.viewer.model_drawing import ModelDrawing
 from trocar.viewer.robot_endoscope import RobotEndoscope
@@ -23,6 +24,7 @@ from trocar.viewer.server import PageServer
 PERIOD = 1 / 30  # real time between two pictures [s]
 PICTURE_WIDTH, PANEL_WIDTH = 560, 320  # [px]
 METRE_PER_NEWTON, LEAST_FORCE = 0.01, 0.02  # of arrows [m/N], [N]
+HANDLE = 0.04  # size [m]
 ARROW = 0.002  # radius of a shaft [m]
 AWAY = np.array([0.25, 0.42, 0.28])  # of the first view from the instruments [m]
 MESSAGES = 6  # shown, the latest first
@@ -65,11 +67,16 @@ class TeleopPage:
             self._picture = gui.add_image(endoscope(robot.scene.data.qpos.copy()), format="jpeg")
             self._status = gui.add_html("")
         self._add_controls(gui)
-        width = {"shaft_radius": ARROW, "head_radius": 2.2 * ARROW, "head_length": 4 * ARROW}
+        width: dict[str, Any] = {"shaft_radius": ARROW, "head_radius": 2.2 * ARROW, "head_length": 4 * ARROW}
         red, green, blue = (round(255 * (x / 255) ** 2.2) for x in rgb(COLOURS[1]))  # viser expects linear RGB
         self._arrows: Any = server.scene.add_arrows(
             "/contacts", np.zeros((1, 2, 3)), (red, green, blue), visible=False, **width
         )
+        self._handles = {
+            psm: self._add_handle(psm, hand.device)
+            for psm, hand in console.hands.items()
+            if isinstance(hand.device, Mouse)
+        }
         self._thread = threading.Thread(target=self._run, name="trocar-teleop-page", daemon=True)
 
     def start(self) -> TeleopPage:
@@ -99,6 +106,38 @@ class TeleopPage:
                 command = gui.add_command(f"{key}: {name}", hotkey=key)
                 command.on_trigger(partial(_strike, keyboard, key))
 
+    def _add_handle(self, psm: str, mouse: Mouse) -> Any:
+        """A handle at the tip of a PSM that a mouse drags, and a box for the gripper."""
+        box = self._server.gui.add_checkbox(f"Close the gripper of {psm}", initial_value=False)
+        box.on_update(lambda event: mouse.squeeze(bool(event.target.value)))
+        handle = self._server.scene.add_transform_controls(f"/hand_{psm}", scale=HANDLE, depth_test=False)
+        handle.on_update(lambda event: self._drag(psm, mouse, event.target))
+        return handle
+
+    def _drag(self, psm: str, mouse: Mouse, handle: Any) -> None:
+        R = Rotation.from_quat(np.asarray(handle.wxyz), scalar_first=True).as_matrix()
+        mouse.carry(self._T_display_world(psm) @ pose(R, handle.position))
+
+    def _T_display_world(self, psm: str) -> Array:
+        """World (4, 4) in the frame of the endoscope, which the display shows."""
+        with self._robot.bus.lock:
+            T_display_base = self._robot.controllers[psm].reports.T_reference_base
+            return T_display_base @ inverse(self._robot.scene.T_world_base(psm))
+
+    def _place_handles(self) -> None:
+        """Put the handles of hands that nothing follows at the tips."""
+        if self._console.console.camera:
+            return
+        for psm, handle in self._handles.items():
+            if not self._console.pairs[psm].state.following:
+                with self._robot.bus.lock:
+                    tip = self._robot.controllers[psm].reports.setpoint_pose().copy()
+                T = inverse(self._T_display_world(psm)) @ tip
+                handle.position, handle.wxyz = T[:3, 3], quaternion(T[:3, :3])
+                mouse = self._console.hands[psm].device
+                assert isinstance(mouse, Mouse)
+                mouse.place(tip)
+
     def _press(self, button: str, event: Any) -> None:
         (self._console.pressed.add if event.target.value else self._console.pressed.discard)(button)
 
@@ -125,6 +164,7 @@ class TeleopPage:
         qpos, contacts = found
         self._drawing.update(qpos)
         self._aim(contacts)
+        self._place_handles()
         self._picture.image = self._endoscope(qpos)
         text = self._text()
         if text != self._status.content:

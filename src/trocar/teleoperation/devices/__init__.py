@@ -1,4 +1,4 @@
-"""Input devices that drive a PSM: gamepad, SpaceMouse, keyboard, script.
+"""Input devices that drive a PSM: gamepad, SpaceMouse, keyboard, mouse, script.
 
     from trocar import crtk
     from trocar.teleoperation.devices import DeviceConsole, Gamepad, training_scene
@@ -18,6 +18,7 @@ from trocar.teleoperation.devices.gamepad import Gamepad
 from trocar.teleoperation.devices.hand import Grip, Hand
 from trocar.teleoperation.devices.keyboard import Keyboard
 from trocar.teleoperation.devices.motion_log import MotionLog
+from trocar.teleoperation.devices.mouse import Mouse
 from trocar.teleoperation.devices.scripted import Scripted
 from trocar.teleoperation.devices.spacemouse import SpaceMouse
 from trocar.teleoperation.devices.training_scene import TASKS, training_scene
@@ -32,6 +33,7 @@ __all__ = [
     "Hand",
     "Keyboard",
     "MotionLog",
+    "Mouse",
     "Scripted",
     "SpaceMouse",
     "training_scene",

@@ -1,4 +1,4 @@
-"""A console whose masters are input devices: each moves a PSM of a robot, and the ECM while its camera button is held."""
+"""A console whose masters are input devices: each moves a PSM, and the ECM while its camera button is held."""
 
 from __future__ import annotations
 
@@ -54,9 +54,7 @@ class DeviceConsole:
         pressed: buttons held on a page beside those of the devices. wrenches: (6,) that the hands feel, by PSM.
     """
 
-    def __init__(
-        self, robot: Robot, devices: Mapping[str, Device], *, scale: float = 0.2, delay: float = 0.0
-    ) -> None:
+    def __init__(self, robot: Robot, devices: Mapping[str, Device], *, scale: float = 0.2, delay: float = 0.0) -> None:
         if not devices:
             raise TrocarError("a console needs at least one device")
         check_known("PSM of the robot", [name for name, kind in robot.devices.items() if kind == "PSM"], *devices)

@@ -24,7 +24,8 @@ class Gamepad:
     """The gamepad of an index among those connected.
 
     Left stick: left, right, up, down in the picture. Right stick: away, towards; turn about the line of sight.
-    Cross: pitch and yaw. Right trigger: close the gripper. Shoulders: clutch (left), camera (right). A slower, Y faster.
+    Cross: pitch and yaw. Right trigger: close the gripper. Shoulders: clutch (left), camera (right).
+    A and Y: smaller and larger scale.
     """
 
     help = (

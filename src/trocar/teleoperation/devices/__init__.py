@@ -19,9 +19,9 @@ from trocar.teleoperation.devices.hand import Grip, Hand
 from trocar.teleoperation.devices.keyboard import Keyboard
 from trocar.teleoperation.devices.motion_log import MotionLog
 from trocar.teleoperation.devices.mouse import Mouse
+from trocar.teleoperation.devices.practice import TASKS, training_scene
 from trocar.teleoperation.devices.scripted import Scripted
 from trocar.teleoperation.devices.spacemouse import SpaceMouse
-from trocar.teleoperation.devices.training_scene import TASKS, training_scene
 
 __all__ = [
     "TASKS",

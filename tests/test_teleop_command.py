@@ -96,8 +96,8 @@ def test_a_scripted_device_drives_a_psm_and_leaves_a_recording(tmp_path: Path) -
         (["--master", "scripted", "--duration", "0"], "--duration"),
         (["--master", "scripted", "--task", "surgery"], "task 'surgery'"),
         (["--master", "scripted", "--port", "70000"], "--port"),
-        (["--master", "gamepad"], "gamepad 1 was not found"),
-        (["--master", "spacemouse"], "no SpaceMouse can be used"),
+        (["--master", "gamepad", "--no-page", "--duration", "1"], "gamepad 1 was not found"),
+        (["--master", "spacemouse", "--no-page", "--duration", "1"], "no SpaceMouse can be used"),
     ],
 )
 def test_masters_that_cannot_be_used_are_one_line(arguments: list[str], message: str) -> None:

@@ -26,7 +26,7 @@ PICTURE_WIDTH, PANEL_WIDTH = 560, 320  # [px]
 METRE_PER_NEWTON, LEAST_FORCE = 0.01, 0.02  # of arrows [m/N], [N]
 HANDLE = 0.04  # size [m]
 ARROW = 0.002  # radius of a shaft [m]
-AWAY = np.array([0.25, 0.42, 0.28])  # of the first view from the instruments [m]
+AWAY = np.array([0.17, 0.28, 0.19])  # of the first view from the instruments [m]
 MESSAGES = 6  # shown, the latest first
 WORDS = {
     "DISABLED": "off",

@@ -1,4 +1,4 @@
-"""`trocar teleop --bench`: claims, report, recordings."""
+"""`trocar teleop`: devices and their recordings; `--bench`: claims, report, recordings."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from trocar.cli import app
 from trocar.errors import TrocarError
+from trocar.recording.loading import load_recording
 from trocar.teleoperation.bench import SECTIONS, Bench, run_bench
 from trocar.teleoperation.bench.bench import PREFIX
 
@@ -46,7 +47,7 @@ def test_every_module_of_claims_is_a_section() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [([], "give --bench"), (["--bench", "--section", "nothing"], "section of the bench")],
+    [([], "nothing to do: give --master"), (["--bench", "--section", "nothing"], "section of the bench")],
 )
 def test_a_command_line_that_makes_no_sense_is_one_line(arguments: list[str], message: str) -> None:
     found = CliRunner().invoke(app, ["teleop", *arguments])
@@ -65,3 +66,43 @@ def test_claims_are_written_although_a_section_fails(tmp_path: Path, monkeypatch
     assert found.exit_code == 2
     assert "no compiler" in found.output
     assert json.loads(file.read_text()) == {"claims": []}
+
+
+def test_a_scripted_device_drives_a_psm_and_leaves_a_recording(tmp_path: Path) -> None:
+    found = CliRunner().invoke(
+        app, ["teleop", "--master", "scripted", "--no-page", "--duration", "1.5", "-o", str(tmp_path)]
+    )
+    assert found.exit_code == 0, found.output
+    assert str(tmp_path / "PSM1.npz") in found.output
+    recording = load_recording(tmp_path / "PSM1.npz")
+    assert recording.extra["following"].any()
+    assert recording.provenance["teleoperation"] == "script"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--bench", "--master", "scripted"], "do not go together"),
+        (["--master", "joystick"], "master 'joystick'"),
+        (["--master", "keyboard", "--no-page", "--duration", "1"], "a part of the page"),
+        (["--master", "scripted", "--no-page"], "needs --duration"),
+        (["--master", "scripted", "--arm", "PSM7"], "arm 'PSM7'"),
+        (["--master", "scripted", "--arm", "PSM1", "--arm", "PSM2"], "one --arm for each --master"),
+        (["--master", "scripted", "--master", "scripted", "--no-page", "--duration", "1"], "can be given once"),
+        (["--master", "scripted", "--scale", "2"], "--scale"),
+        (["--master", "scripted", "--scale", "nan"], "--scale"),
+        (["--master", "scripted", "--delay", "-1"], "--delay"),
+        (["--master", "scripted", "--delay", "nan"], "--delay"),
+        (["--master", "scripted", "--duration", "0"], "--duration"),
+        (["--master", "scripted", "--task", "surgery"], "task 'surgery'"),
+        (["--master", "scripted", "--port", "70000"], "--port"),
+        (["--master", "gamepad", "--no-page", "--duration", "1"], "gamepad 1 was not found"),
+        (["--master", "spacemouse", "--no-page", "--duration", "1"], "no SpaceMouse can be used"),
+    ],
+)
+def test_masters_that_cannot_be_used_are_one_line(arguments: list[str], message: str) -> None:
+    found = CliRunner().invoke(app, ["teleop", *arguments])
+    assert found.exit_code == 2, found.output
+    (line,) = [line for line in found.output.splitlines() if line.startswith("error:")]
+    assert message in line
+    assert len(line) < 490

@@ -24,22 +24,59 @@ def teleop(
         Path | None,
         option("DIR", "With --bench: write DIR/teleoperation.html and recordings of both arms.", "--report"),
     ] = None,
+    master: Annotated[
+        list[str] | None,
+        option("DEVICE", "gamepad, spacemouse, keyboard, mouse or scripted; repeat it for two hands."),
+    ] = None,
+    arm: Annotated[list[str] | None, option("PSM", "PSM that a master drives. Default: PSM1, then PSM2.")] = None,
+    scale: Annotated[
+        float | None, option("S", "Motion of the PSM per motion of the hand, at most 1. Default: 0.2; of a mouse 1.")
+    ] = None,
+    delay: Annotated[float, option("MS", "One-way delay of the network, in milliseconds.")] = 0.0,
+    task: Annotated[str, option("NAME", "practice (plate, block, needle) or none.")] = "practice",
+    duration: Annotated[
+        float | None, option("S", "Time by the robot's clock, in seconds. Default: until Ctrl-C.")
+    ] = None,
+    output: Annotated[
+        Path | None, option("DIR", "Write a recording of each PSM to DIR at the end.", "--output", "-o")
+    ] = None,
+    port: Annotated[int, option("N", "Port of the page; 0 for any free one.")] = 8080,
+    page: Annotated[bool, flag("Serve a page with the endoscope's picture.", "--page/--no-page")] = True,
+    browser: Annotated[bool, flag("Open the page in a browser.", "--browser/--no-browser")] = True,
 ) -> None:
-    """Teleoperate a simulated slave.
+    """Teleoperate a simulated PSM.
 
-    Example: [bold]trocar teleop --bench --report results[/bold], then open results/teleoperation.html in a browser.
+    Example: [bold]trocar teleop --master gamepad[/bold], then open the address that it prints.
+    Pinch to begin: close the gripper and open it. The buttons have clutch, camera pedal and scale.
+
+    More: [bold]trocar teleop --master keyboard[/bold] (keys in the page; or [bold]mouse[/bold]);
+    [bold]trocar teleop --master gamepad --master spacemouse[/bold] (two hands, PSM1 and PSM2);
+    [bold]trocar teleop --master gamepad --delay 250 -o results[/bold] (a slow network; recordings at the end);
+    [bold]trocar teleop --master scripted[/bold] (a demonstration). Gamepad and SpaceMouse need pip install
+    'trocar\\[teleop]'.
+
+    [bold]trocar teleop --bench --report results[/bold], then open results/teleoperation.html in a browser:
 
     --bench presses a simulated MTM and PSM against walls under every bilateral scheme and passivity control, over
     delays and published network conditions. It prints each figure with its bound; exit status 1 if one is not kept.
     It takes a few minutes.
     """
-    if not bench:
-        raise TrocarError("nothing to do: give --bench")
+    if bench == bool(master):
+        raise TrocarError(
+            "--bench and --master do not go together"
+            if bench
+            else "nothing to do: give --master gamepad, spacemouse, keyboard, mouse or scripted; or --bench"
+        )
+    if master:
+        from trocar.commands.teleop_live import drive
+
+        drive(master, arm or (), scale, delay, task, duration, output, port, page, browser)
+        return
     from trocar.files import check_writable
     from trocar.teleoperation.bench import Bench, run_bench
 
-    page = None if report_folder is None else report_folder / "teleoperation.html"
-    check_writable(json_file, page)
+    html = None if report_folder is None else report_folder / "teleoperation.html"
+    check_writable(json_file, html)
     found = Bench()
     report = found.report
     try:
@@ -51,10 +88,10 @@ def teleop(
         if json_file is not None:
             report.write_json(json_file)
     Console().print(report.table())
-    if page is not None:
-        written = [report.write_html(page)]
+    if html is not None:
+        written = [report.write_html(html)]
         for name, log in found.logs.items():
-            written += log.save(page.parent, name)
+            written += log.save(html.parent, name)
         show_written(written)
     if not report.ok:
         raise typer.Exit(1)

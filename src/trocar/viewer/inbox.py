@@ -71,6 +71,10 @@ class GuiUpdateMessage(_Message):
     updates: _Updates
 
 
+class CommandTriggerMessage(_Message):
+    uuid: Name
+
+
 class FileTransferStartUpload(_Message):
     source_component_uuid: Name
     transfer_uuid: Name
@@ -88,7 +92,9 @@ class FileTransferPart(_Message):
 
 
 Handle = TransformControlsUpdateMessage | TransformControlsDragStartMessage | TransformControlsDragEndMessage
-Message = ViewerCameraMessage | GuiUpdateMessage | Handle | FileTransferStartUpload | FileTransferPart
+Message = (
+    ViewerCameraMessage | GuiUpdateMessage | CommandTriggerMessage | Handle | FileTransferStartUpload | FileTransferPart
+)
 
 
 class _Refused(Exception):
@@ -118,14 +124,20 @@ class Inbox:
     Args:
         control: the control of an identifier, None if there is none.
         node: the node of the scene of a name, None if there is none.
+        command: the command (a key of the page) of an identifier, None if there is none.
 
     Attributes:
         report: called with a text for the user when a message is refused.
         accepted, refused: numbers of messages so far, by type; of a wrong shape under "shape".
     """
 
-    def __init__(self, control: Callable[[str], Any], node: Callable[[str], Any]) -> None:
-        self._control, self._node = control, node
+    def __init__(
+        self,
+        control: Callable[[str], Any],
+        node: Callable[[str], Any],
+        command: Callable[[str], Any] = lambda uuid: None,
+    ) -> None:
+        self._control, self._node, self._command = control, node, command
         self._decoder = msgspec.msgpack.Decoder(Message)
         self._uploads: dict[str, Upload] = {}
         self.report: Callable[[str], object] = lambda text: None
@@ -170,6 +182,9 @@ class Inbox:
             problem = "is disabled" if disabled else _problem(handle, message.updates.value)
             if problem:
                 raise _Refused(f"{getattr(handle, 'label', 'a control')}: {problem}")
+        elif isinstance(message, CommandTriggerMessage):
+            if self._command(message.uuid) is None:
+                raise _Refused("a key was refused: the page has no such command")
         elif isinstance(message, FileTransferStartUpload):
             self._start_upload(message, sender)
         elif isinstance(message, FileTransferPart):

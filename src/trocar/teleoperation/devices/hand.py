@@ -1,0 +1,104 @@
+"""A hand on a device: the pose of a grip from its samples, and the reasons not to follow it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from trocar.spatial import Array, rotation_vector
+from trocar.teleoperation.devices.device import OPEN, Device, DeviceSample, problem
+
+STALE = 0.1  # age of a sample [s] from which its velocity is not used
+PATIENCE = 0.5  # age of a sample [s] from which its device counts as gone
+BLEND = 0.02  # time constant of the velocity of a device that is carried [s]
+
+
+@dataclass(frozen=True, slots=True)
+class Grip:
+    """State of a hand at one time, as it travels to the robot.
+
+    Attributes:
+        pose: (4, 4) in the display frame. twist: (6,) [m/s, rad/s]. gripper: [rad]. buttons: held.
+        fault: why it must not be followed, "" if it may.
+    """
+
+    pose: Array = field(default_factory=lambda: np.eye(4))
+    twist: Array = field(default_factory=lambda: np.zeros(6))
+    gripper: float = OPEN
+    buttons: frozenset[str] = frozenset()
+    fault: str = ""
+
+
+class Hand:
+    """Reads a device with `poll` and moves a grip with `step`; the two may belong to different threads.
+
+    A device that is deflected moves the grip at its velocity; one that is carried puts it where it is. A device that
+    fails in any way makes a grip with a `fault`, which stays where it was.
+
+    Attributes:
+        device: read. grip: as of the last step.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device, self.grip = device, Grip()
+        self._sample: tuple[float, DeviceSample | None, str] = (-math.inf, None, "")  # time, sample, reason
+        self._used: tuple[float, DeviceSample | None] = (-math.inf, None)
+        self._lost = False
+
+    def poll(self, t: float) -> None:
+        """Read the device at time t [s]."""
+        sample, reason = None, ""
+        try:
+            if not self.device.connected:
+                reason = "has gone"
+            else:
+                sample = self.device.read(t)
+                before, last = self._used[1], self._used[0]
+                # after a fault the hand may be elsewhere: following begins anew anyway
+                reason = problem(sample, None if self._lost else before, t - last)
+        except Exception as error:  # of a driver: whatever it is, the PSM must hold
+            reason = f"has failed ({type(error).__name__}: {error})"[:120]
+        self._lost = bool(reason)
+        if not reason:
+            self._used = (t, sample)
+        self._sample = (t, None if reason else sample, reason)
+
+    def step(self, t: float, dt: float) -> Grip:
+        """Grip at time t [s], dt after the last one."""
+        polled, sample, reason = self._sample
+        if not reason and t - polled > PATIENCE:
+            reason = f"has sent nothing for {PATIENCE:g} s" if math.isfinite(polled) else "has sent nothing yet"
+        if reason or sample is None:
+            self.grip = Grip(self.grip.pose, gripper=self.grip.gripper, fault=f"{self.device.name} {reason}")
+        else:
+            self.grip = self._moved(sample, dt, stale=t - polled > STALE)
+        return self.grip
+
+    def _moved(self, sample: DeviceSample, dt: float, stale: bool) -> Grip:
+        before = self.grip
+        if sample.pose is not None:
+            T = _exact(sample.pose)
+            change = np.concatenate([T[:3, 3] - before.pose[:3, 3], rotation_vector(T[:3, :3] @ before.pose[:3, :3].T)])
+            jumped = bool(before.fault)  # where a hand has been taken meanwhile is no velocity
+            share = dt / (BLEND + dt)
+            twist = np.zeros(6) if jumped else (1.0 - share) * before.twist + share * change / dt
+        else:
+            assert sample.twist is not None
+            twist = np.zeros(6) if stale else np.asarray(sample.twist, dtype=float)
+            T = before.pose.copy()
+            T[:3, 3] += dt * twist[:3]
+            if twist[3:].any():
+                T[:3, :3] = Rotation.from_rotvec(dt * twist[3:]).as_matrix() @ T[:3, :3]
+                T = _exact(T)
+        return Grip(T, twist, float(sample.gripper), frozenset(sample.buttons))
+
+
+def _exact(T: Array) -> Array:
+    """A pose (4, 4) whose rotation is one to rounding."""
+    found = np.array(T, dtype=float)
+    found[:3, :3] = Rotation.from_matrix(found[:3, :3]).as_matrix()
+    found[3] = 0.0, 0.0, 0.0, 1.0
+    return found

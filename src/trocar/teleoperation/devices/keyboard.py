@@ -1,0 +1,78 @@
+"""Keys as a device. Presses come from whoever sees the keyboard, such as the page; releases need not be known."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from trocar.errors import check_known
+from trocar.spatial import Array
+from trocar.teleoperation.devices.device import OPEN, DeviceSample
+
+SPEED, TURN = 0.05, 0.8  # of the hand while a key is down [m/s, rad/s]
+# A press moves the hand for this long [s]. A key that is held repeats 25 to 30 times a second.
+PUSH = 0.08
+FIRST = 0.25  # the least time of the first press, in which a keyboard does not repeat yet [s]
+X, Y, Z = np.eye(3)
+MOTIONS: dict[str, tuple[str, Array]] = {
+    "A": ("left", np.concatenate([SPEED * X, np.zeros(3)])),
+    "D": ("right", np.concatenate([-SPEED * X, np.zeros(3)])),
+    "W": ("up", np.concatenate([SPEED * Y, np.zeros(3)])),
+    "S": ("down", np.concatenate([-SPEED * Y, np.zeros(3)])),
+    "R": ("away", np.concatenate([SPEED * Z, np.zeros(3)])),
+    "F": ("towards you", np.concatenate([-SPEED * Z, np.zeros(3)])),
+    "Q": ("turn left", np.concatenate([np.zeros(3), -TURN * Z])),
+    "E": ("turn right", np.concatenate([np.zeros(3), TURN * Z])),
+    "I": ("pitch up", np.concatenate([np.zeros(3), -TURN * X])),
+    "K": ("pitch down", np.concatenate([np.zeros(3), TURN * X])),
+    "J": ("yaw left", np.concatenate([np.zeros(3), TURN * Y])),
+    "L": ("yaw right", np.concatenate([np.zeros(3), -TURN * Y])),
+}
+SWITCHES = {"G": "gripper", "C": "clutch", "V": "camera"}  # on with one press, off with the next
+TAPS = {"Z": "slower", "X": "faster"}
+KEYS = {key: name for key, (name, _) in MOTIONS.items()} | SWITCHES | TAPS
+
+
+class Keyboard:
+    """Keys of a keyboard; `press` may be called by any thread."""
+
+    name = "keyboard"
+    help = (
+        "A D W S: left, right, up, down; R F: away, towards; Q E: turn; I K J L: pitch, yaw; G: gripper; C: clutch; "
+        "V: camera; Z X: scale"
+    )
+
+    def __init__(self) -> None:
+        self.connected = True
+        self._lock = threading.Lock()
+        self._pressed: list[str] = []
+        self._until: dict[str, float] = {}
+        self._on: set[str] = set()
+
+    def press(self, key: str) -> None:
+        """A key was pressed, or repeats: a letter of `KEYS`."""
+        check_known("key", KEYS, key)
+        with self._lock:
+            self._pressed = [*self._pressed, key][-100:]
+
+    def read(self, t: float) -> DeviceSample:
+        """Keys pressed since the last reading move the hand for a short time."""
+        with self._lock:
+            pressed, self._pressed = self._pressed, []
+        for key in pressed:
+            if key in SWITCHES:
+                self._on ^= {SWITCHES[key]}
+            else:
+                self._until[key] = t + (PUSH if t < self._until.get(key, t) else FIRST if key in MOTIONS else PUSH)
+        down = [key for key, until in self._until.items() if t < until]
+        twist = sum((MOTIONS[key][1] for key in down if key in MOTIONS), np.zeros(6))
+        buttons = {TAPS[key] for key in down if key in TAPS} | (self._on - {"gripper"})
+        gripper = 0.0 if "gripper" in self._on else OPEN
+        return DeviceSample(np.asarray(twist), gripper=gripper, buttons=frozenset(buttons))
+
+    def feel(self, wrench: Array) -> None:
+        """Keys have no motors."""
+
+    def close(self) -> None:
+        self.connected = False

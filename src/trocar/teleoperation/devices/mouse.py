@@ -1,0 +1,77 @@
+"""A handle that a mouse drags in the page, as a device that is carried."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from trocar.spatial import Array, checked_pose, rotation_vector
+from trocar.teleoperation.devices.device import OPEN, DeviceSample
+
+SPEED, TURN = 0.15, 2.0  # at which the hand goes to the handle [m/s, rad/s]
+LONGEST = 0.05  # time of one move; readings that are farther apart are late [s]
+
+
+class Mouse:
+    """The hand moves as the handle was dragged, at a limited speed: a browser sends large steps.
+
+    `place`, `carry` and `squeeze` may be called by any thread.
+    """
+
+    name = "mouse"
+    help = "drag the handle at the instrument's tip; gripper, clutch and camera are boxes to tick"
+
+    def __init__(self) -> None:
+        self.connected = True
+        self._lock = threading.Lock()
+        self._pose, self._target, self._closed = np.eye(4), np.eye(4), False
+        self._placed = np.eye(4), np.eye(4)  # handle and hand when the handle was placed
+        self._read = -np.inf
+
+    def place(self, T: Array) -> None:
+        """The handle is put at a pose (4, 4) in the display frame, and the hand stays."""
+        T = checked_pose(T)
+        with self._lock:
+            self._placed, self._target = (T, self._pose), self._pose
+
+    def carry(self, T: Array) -> None:
+        """The handle is dragged to a pose (4, 4) in the display frame."""
+        T = checked_pose(T)
+        with self._lock:
+            handle, hand = self._placed
+            self._target = hand.copy()
+            self._target[:3, 3] += T[:3, 3] - handle[:3, 3]
+            self._target[:3, :3] = T[:3, :3] @ handle[:3, :3].T @ hand[:3, :3]
+
+    def squeeze(self, closed: bool) -> None:
+        """Close or open the gripper."""
+        self._closed = closed
+
+    def read(self, t: float) -> DeviceSample:
+        """Pose of the hand on its way to where the handle was dragged."""
+        with self._lock:
+            return self._move(t)
+
+    def _move(self, t: float) -> DeviceSample:
+        target = self._target
+        dt, self._read = min(t - self._read, LONGEST), t
+        here = self._pose
+        way, turn = target[:3, 3] - here[:3, 3], rotation_vector(target[:3, :3] @ here[:3, :3].T)
+        share = min(
+            1.0,
+            SPEED * dt / max(float(np.linalg.norm(way)), 1e-12),
+            TURN * dt / max(float(np.linalg.norm(turn)), 1e-12),
+        )
+        moved = here.copy()
+        moved[:3, 3] += share * way
+        moved[:3, :3] = Rotation.from_rotvec(share * turn).as_matrix() @ here[:3, :3]
+        self._pose = moved
+        return DeviceSample(pose=moved, gripper=0.0 if self._closed else OPEN)
+
+    def feel(self, wrench: Array) -> None:
+        """A mouse has no motors."""
+
+    def close(self) -> None:
+        self.connected = False

@@ -1,0 +1,66 @@
+"""A device that plays a function of time, for demonstrations and tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from trocar.spatial import Array
+from trocar.teleoperation.devices.device import OPEN, DeviceSample
+
+ROUND = 16.0  # duration of the demonstration [s]
+STILL = np.zeros(6)
+
+
+class Scripted:
+    """A device whose samples are a function of the time since its first reading [s].
+
+    Attributes:
+        felt: the last wrench (6,) that it was given.
+    """
+
+    name = "script"
+    help = "plays by itself: pinch, circle, press on the plate, clutch, camera"
+
+    def __init__(self, sample: Callable[[float], DeviceSample] | None = None) -> None:
+        self.connected = True
+        self.felt = np.zeros(6)
+        self._sample = sample or demonstration
+        self._begun: float | None = None
+
+    def read(self, t: float) -> DeviceSample:
+        self._begun = t if self._begun is None else self._begun
+        return self._sample(t - self._begun)
+
+    def feel(self, wrench: Array) -> None:
+        self.felt = np.array(wrench)
+
+    def close(self) -> None:
+        self.connected = False
+
+
+def demonstration(t: float) -> DeviceSample:
+    """Pinch, a circle of 40 mm of the hand, down to the plate and back, clutch, a look around; again after 16 s."""
+    s = t % ROUND
+    gripper = OPEN * (0.5 + 0.5 * math.cos(2.0 * math.pi * s)) if s < 1.0 else OPEN
+    twist, buttons = STILL, frozenset[str]()
+    if 1.0 <= s < 5.0:
+        angle = 2.0 * math.pi * (s - 1.0) / 4.0
+        twist = _along(0.02 * 2.0 * math.pi / 4.0 * math.cos(angle), 0.02 * 2.0 * math.pi / 4.0 * math.sin(angle))
+    elif 5.0 <= s < 8.0:
+        twist = _along(0.0, -0.042, 0.028)
+    elif 8.0 <= s < 11.0:
+        twist = _along(0.0, 0.042, -0.028)
+    elif 11.0 <= s < 12.0:
+        twist, buttons = _along(0.05), frozenset({"clutch"})
+    elif 12.0 <= s < 16.0:
+        twist, buttons = _along(0.03 * (1.0 if 13.0 <= s < 15.0 else -1.0)), frozenset({"camera"})
+    return DeviceSample(twist, gripper=gripper, buttons=buttons)
+
+
+def _along(*velocity: float) -> Array:
+    found = np.zeros(6)
+    found[: len(velocity)] = velocity
+    return found

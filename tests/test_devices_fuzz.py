@@ -1,0 +1,69 @@
+"""Random samples of a device: the console goes on, the PSM is only sent finite goals, and holds at what is no sample.
+
+TROCAR_FUZZ=N tries N samples instead of a few hundred, TROCAR_FUZZ_SEED=N others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tests.odd_values import INPUTS, SEED, number, numbers, python_nonsense, rounds
+from trocar import crtk
+from trocar.teleoperation.devices import DeviceConsole, DeviceSample, Scripted, training_scene
+from trocar.teleoperation.devices.device import BUTTONS, problem
+
+
+def odd_sample(rng: np.random.Generator) -> Any:
+    kind = rng.integers(8)
+    if kind == 0:
+        return python_nonsense(rng)
+    buttons = frozenset(name for name in BUTTONS if rng.integers(12) == 0)
+    gripper = number(rng) if rng.integers(4) == 0 else float(rng.uniform(0.0, 1.0))
+    if kind == 1:
+        return DeviceSample(python_nonsense(rng), python_nonsense(rng), python_nonsense(rng), python_nonsense(rng))
+    if kind == 2:
+        return DeviceSample(np.array(numbers(rng, 6)), gripper=gripper, buttons=buttons)
+    if kind == 3:
+        T = np.eye(4)
+        T[:3, :3] = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        T[:3, 3] = rng.normal(size=3) * rng.choice([0.01, 1.0, 1e200])
+        return DeviceSample(pose=T, gripper=gripper, buttons=buttons)
+    return DeviceSample(0.1 * rng.normal(size=6), gripper=gripper, buttons=buttons)
+
+
+def test_random_samples_never_move_a_psm_to_nowhere() -> None:
+    rng = np.random.default_rng(SEED)
+    robot = crtk.Robot(training_scene(task="none"), start="ready", speed="stepped")
+    device = Scripted(lambda t: odd_sample(rng))
+    console = DeviceConsole(robot, {"PSM1": device})
+    goals: list[np.ndarray] = []
+    robot.bus.subscribe("PSM1/servo_cs", lambda message: goals.append(message.T))
+    console.start()
+    pair, held = console.pairs["PSM1"].state, 0
+    for k in range(rounds(300)):
+        if k % 20 < 15:
+            console.poll()
+        else:  # now and then a usual pinch, so that there is something to break
+            device.read, read = (lambda t, k=k: DeviceSample(np.zeros(6), gripper=float(k % 2))), device.read
+            console.poll()
+            device.read = read
+        robot.step(4)
+        faulty = bool(console.hands["PSM1"].grip.fault)
+        assert not (faulty and pair.following)
+        held += faulty
+        INPUTS["device samples"] += 1
+    assert all(np.isfinite(T).all() for T in goals)
+    assert held
+    assert goals
+    assert np.isfinite(robot.scene.data.qpos).all()
+
+
+def test_every_sample_is_accepted_or_refused_with_a_short_reason() -> None:
+    rng = np.random.default_rng(SEED + 1)
+    before = DeviceSample(pose=np.eye(4))
+    reasons = [problem(odd_sample(rng), before, abs(number(rng))) for _ in range(rounds(300))]
+    assert all(len(reason) < 120 for reason in reasons)
+    assert "" in reasons
+    assert any(reasons)

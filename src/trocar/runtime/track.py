@@ -16,6 +16,7 @@ from trocar.arms import ARMS, Arm
 from trocar.arms.parameters import SETS
 from trocar.errors import TrocarError, check_known
 from trocar.recording import Recording, differences, load_recording
+from trocar.recording.loading import SUFFIXES
 from trocar.runtime import arguments
 from trocar.runtime.description import ArmDescription, SceneDescription
 from trocar.runtime.frame import ArmFrame, Frame
@@ -23,7 +24,6 @@ from trocar.runtime.settings import Settings
 from trocar.spatial import Array
 
 CHANNELS = ("q", "dq", "ddq", "tau")
-SUFFIXES = (".csv", ".npz")  # of files that are given by their content
 MOST_UNPACKED = 512 << 20  # [bytes]
 
 
@@ -49,16 +49,17 @@ class Track:
         self.completed = replace(recording, **channels, joints=names, joint_units=units, commands={})
 
     @classmethod
-    def load(cls, path: str | Path, settings: Settings | None = None) -> Track:
+    def load(cls, path: str | Path, settings: Settings | None = None, namespace: str | None = None) -> Track:
+        """A recording from a file; `namespace` is the arm in a bag that holds several."""
         path = Path(path)
-        return cls(load_recording(path, (settings or Settings()).arm), path.name, settings)
+        return cls(load_recording(path, (settings or Settings()).arm, namespace=namespace), path.name, settings)
 
     @classmethod
     def from_bytes(cls, name: str, content: bytes, settings: Settings | None = None) -> Track:
-        """A recording from the name and the content of a file, .csv or .npz."""
+        """A recording from the name and the content of one file: .csv, .npz, or a bag (.bag, .mcap, .db3)."""
         suffix = Path(name).suffix.lower()
         if suffix not in SUFFIXES:
-            raise TrocarError(f"{name!r}: a recording is a .csv or .npz file")
+            raise TrocarError(f"{name!r}: a recording is a file ending in {', '.join(SUFFIXES)}")
         if suffix == ".npz":
             _check_unpacked(name, content)
         with tempfile.TemporaryDirectory() as folder:

@@ -44,7 +44,7 @@ class JointStates:
         self._arm, self._apart = arm, jaw
         self._waiting: deque[tuple[int, tuple[str, ...], Array]] = deque(maxlen=MOST_WAITING)
         self._jaw: deque[tuple[int, Array]] = deque(maxlen=MOST_WAITING)
-        self._names: tuple[str, ...] | None = None
+        self._columns: tuple[tuple[str, ...], int] = (), 0  # that `_order` is of
         self._order: list[int] = []
         self._last = self._last_jaw = -1
 
@@ -80,8 +80,9 @@ class JointStates:
                 values = np.column_stack([values, self._jaw_at(stamp)])
                 names = (*names, JAW)
             self._waiting.popleft()
-            if names != self._names:
-                self._names, self._order = names, _order(names, values.shape[1], self._arm.joint_names)
+            if (names, values.shape[1]) != self._columns:
+                self._order = _order(names, values.shape[1], self._arm.joint_names)
+                self._columns = names, values.shape[1]
             rows.append(Row(stamp, *values[:, self._order]))
         return rows
 

@@ -53,7 +53,7 @@ class ShadowPage:
         self.table: Any = gui.add_markdown("")
         for suffix, icon in ((".npz", viser.Icon.FILE_ZIP), (".csv", viser.Icon.CSV)):
             save = gui.add_button(f"Save recording {suffix}", icon=icon)
-            save.on_click(on(lambda event, suffix=suffix: self._send(event.client, suffix)))
+            save.on_click(on(lambda event, suffix=suffix: self.send(event.client, suffix)))
         panel = gui.add_panel()
         panel.dock_left()
         panel.set_width(CURVE_PANEL)
@@ -134,7 +134,8 @@ class ShadowPage:
         residual = measured[:, j] - predicted[:, j]
         fill_plot(self.residual, f"{joint.name} residual [{joint.effort_unit}]", t, residual)
 
-    def _send(self, client: viser.ClientHandle, suffix: str) -> None:
+    def send(self, client: viser.ClientHandle, suffix: str) -> None:
+        """Send the recording so far to a browser."""
         with tempfile.TemporaryDirectory() as folder:
             path = self.shadow.recording().save(Path(folder) / f"{self.name.replace('/', '_')}{suffix}")
             client.send_file_download(path.name, path.read_bytes(), save_immediately=True)

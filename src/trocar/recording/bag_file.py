@@ -29,7 +29,7 @@ def opened_bag(path: Path) -> Any:
         from rosbags.typesys import Stores, get_typestore
     except ImportError:
         raise TrocarError(f"{path}: reading bags needs the package rosbags: pip install 'trocar[bags]'") from None
-    in_folder = path.suffix in (".db3", ".mcap") and (path.parent / "metadata.yaml").is_file()
+    in_folder = path.suffix in (".db3", ".mcap") and path.is_file() and (path.parent / "metadata.yaml").is_file()
     try:
         bag = AnyReader([path.parent if in_folder else path], default_typestore=get_typestore(Stores.ROS2_HUMBLE))
         bag.open()

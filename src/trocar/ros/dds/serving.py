@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 from trocar.crtk import Robot
 from trocar.errors import TrocarError, check_known
@@ -20,18 +21,21 @@ def serve(
     domain: int | None,
     interface: str,
     distro: str,
+    with_bags: Callable[[Robot], AbstractContextManager[None]],
     say: Callable[[str], object],
 ) -> None:
     """Serve a scene in real time; the options are those of `Robot` and `Bridge`.
 
     Args:
-        domain: default: ROS_DOMAIN_ID, otherwise 0. say: prints a line.
+        domain: default: ROS_DOMAIN_ID, otherwise 0. with_bags: records and replays, as `trocar.ros.bags.bags_of`.
+        say: prints a line.
     """
     check_known("distribution of ROS 2", DISTROS, distro)
     number = chosen_domain(domain)
     configuration(interface)  # raises an error before the scene is loaded
     with (
         Robot(scene, speed="real", start=start, arms=arms or None) as robot,
+        with_bags(robot),
         Bridge(robot, rate=rate, domain=number, interface=interface, distro=distro) as bridge,
     ):
         say(

@@ -31,19 +31,25 @@ def write_bag(path, stamps, q, dq, tau, names=("PSM1",)):
     """A .bag, .mcap or .db3 (the last two as folders) with measured_js and jaw/measured_js of every arm named."""
     ros1 = path.suffix == ".bag"
     store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
-    Header, Time, State = (store.types[f"{name}"] for name in ("std_msgs/msg/Header", "builtin_interfaces/msg/Time", KIND))
+    Header, Time, State = (
+        store.types[f"{name}"] for name in ("std_msgs/msg/Header", "builtin_interfaces/msg/Time", KIND)
+    )
     joints = tr.load_arm("PSM").joint_names
     plugin = StoragePlugin.MCAP if path.suffix == ".mcap" else StoragePlugin.SQLITE3
     with Writer1(path) if ros1 else Writer2(path, version=9, storage_plugin=plugin) as writer:
         for name in names:
-            arm, jaw = (writer.add_connection(f"/{name}/{t}", KIND, typestore=store) for t in ("measured_js", "jaw/measured_js"))
+            arm, jaw = (
+                writer.add_connection(f"/{name}/{t}", KIND, typestore=store) for t in ("measured_js", "jaw/measured_js")
+            )
             for k, stamp in enumerate(stamps.tolist()):
                 for topic, columns, when in ((arm, slice(0, 6), stamp), (jaw, slice(6, 7), stamp + JAW_LATER)):
                     time = Time(sec=when // 10**9, nanosec=when % 10**9)
                     header = Header(stamp=time, frame_id="", **({"seq": k} if ros1 else {}))
                     values = (np.ascontiguousarray(x[k, columns]) for x in (q, dq, tau))
                     position, velocity, effort = values
-                    message = State(header=header, name=list(joints[columns]), position=position, velocity=velocity, effort=effort)
+                    message = State(
+                        header=header, name=list(joints[columns]), position=position, velocity=velocity, effort=effort
+                    )
                     raw = (store.serialize_ros1 if ros1 else store.serialize_cdr)(message, KIND)
                     writer.write(topic, when, raw)
     return path

@@ -47,7 +47,7 @@ class Graph:
 
     def topics(self, which):
         """Nodes by topic: published (0) or subscribed (1)."""
-        return {name: nodes for name, nodes in self._master.getSystemState("/test")[2][which]}
+        return dict(self._master.getSystemState("/test")[2][which])
 
 
 @pytest.fixture(scope="module")

@@ -122,9 +122,7 @@ class Source:
 
     def send(self, name, stamp, joints, *values):
         position, velocity, effort = values
-        self.callbacks[name](
-            JointState(stamp=stamp, name=joints, position=position, velocity=velocity, effort=effort)
-        )
+        self.callbacks[name](JointState(stamp=stamp, name=joints, position=position, velocity=velocity, effort=effort))
 
 
 def play(source, stamps, q, dq, tau):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import trocar as tr
-from trocar.commands.options import ArmOption, JsonFile, Namespace, check_toml, flag, option
+from trocar.commands.options import ArmOption, JsonFile, check_toml, flag, option
 from trocar.commands.terminal import plain, plain_errors, progress_bar, show_table, show_written
 from trocar.errors import TrocarError
 
@@ -52,7 +52,7 @@ def identify(
     search: Annotated[bool, flag("Choose a recipe by cross-validation on TRAIN.", "--search")] = False,
     budget: Annotated[int, option("N", "With --search: largest number of recipes to try.", min=1)] = 100,
     rate: Annotated[float | None, option("HZ", "Sampling rate of a table without header. Default: 200.")] = None,
-    namespace: Namespace = None,
+    namespace: Annotated[str | None, option("NAME", "Namespace of the arm in a bag, such as PSM1.")] = None,
 ) -> None:
     """Identify the dynamic parameters of an arm from a recording.
 

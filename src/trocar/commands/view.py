@@ -101,7 +101,15 @@ def view(
             raise TrocarError("--ros1 and --ros2 watch one arm of a robot: give neither a scene nor a recording")
         name = (ros1 or ros2 or "").strip("/")
         client = _client(ros1 is not None, master, domain, interface)
-        _watch(client, name, Settings(arm=arm or "", parameters=parameters, instrument=instrument), save, host, port, browser)
+        _watch(
+            client,
+            name,
+            Settings(arm=arm or "", parameters=parameters, instrument=instrument),
+            save,
+            host,
+            port,
+            browser,
+        )
         return
     if save is not None:
         raise TrocarError("--save writes what is received from a robot: give --ros1 or --ros2")

@@ -33,6 +33,8 @@ def opened_bag(path: Path) -> Any:
     try:
         bag = AnyReader([path.parent if in_folder else path], default_typestore=get_typestore(Stores.ROS2_HUMBLE))
         bag.open()
+    except MemoryError:
+        raise _too_large(path) from None
     except Exception as error:  # whatever its parser stumbles upon: other exceptions than its own too
         raise TrocarError(f"{path}: not a bag that can be read: {error}") from None
     return bag
@@ -55,6 +57,8 @@ def read_bag(path: Path, arm: Arm, namespace: str | None = None) -> Recording:
         check_known("namespace of an arm in the bag", sorted(arms), chosen)
         try:
             rows = _rows(reader, arm, f"{chosen}/{TOPIC}".strip("/"), f"{chosen}/{JAW_TOPIC}".strip("/"))
+        except MemoryError:
+            raise _too_large(path) from None
         except Exception as error:  # the parser's again: messages are read only now
             raise TrocarError(f"{path}: {error}") from None
     if not rows:
@@ -75,3 +79,7 @@ def _rows(reader: Any, arm: Arm, topic: str, jaw: str) -> list[Row]:
         else:
             rows += states.add(stamp, message.name, *values)
     return rows + states.rest()
+
+
+def _too_large(path: Path) -> TrocarError:
+    return TrocarError(f"{path}: the bag is damaged, or unpacks to more than the memory that it may use; cut it")

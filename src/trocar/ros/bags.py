@@ -151,9 +151,7 @@ def replay(robot: Robot, path: str | os.PathLike[str], namespace: str | None = N
 
 
 @contextmanager
-def bags_of(
-    robot: Robot, record: Path | None, played: Path | None, say: Callable[[str], object]
-) -> Iterator[None]:
+def bags_of(robot: Robot, record: Path | None, played: Path | None, say: Callable[[str], object]) -> Iterator[None]:
     """Record a robot, and replay a bag to it in a thread of its own, while the context lasts. say: prints a line."""
 
     def play(path: Path) -> None:

@@ -16,6 +16,8 @@ from trocar.arms import ARMS, Arm
 from trocar.arms.parameters import SETS
 from trocar.errors import TrocarError, check_known
 from trocar.recording import Recording, differences, load_recording
+from trocar.recording.bag_file import is_bag
+from trocar.recording.bag_process import read_bag_apart
 from trocar.recording.loading import SUFFIXES
 from trocar.runtime import arguments
 from trocar.runtime.description import ArmDescription, SceneDescription
@@ -65,8 +67,10 @@ class Track:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"recording{suffix}"  # the name is the other side's, and may be anything
             path.write_bytes(content)
+            arm = (settings or Settings()).arm
             try:
-                return cls(load_recording(path, (settings or Settings()).arm), Path(name).name, settings)
+                found = read_bag_apart(path, arm) if is_bag(path) else load_recording(path, arm)
+                return cls(found, Path(name).name, settings)
             except TrocarError as error:
                 raise TrocarError(str(error).replace(str(path), Path(name).name)) from None
 

@@ -26,7 +26,7 @@ def read_bag_apart(path: Path, arm: str) -> Recording:
     """The recording of one arm in a bag, as `read_bag` reads it."""
     with tempfile.TemporaryDirectory() as folder:
         found = Path(folder) / "recording.npz"
-        command = [sys.executable, "-m", "trocar.recording.bag_process", path, arm, found, str(MEMORY)]
+        command = [sys.executable, "-m", "trocar.recording.bag_process", str(path), arm, str(found), str(MEMORY)]
         source = os.fspath(Path(__file__).parents[2])  # this package, wherever it was imported from
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])}
         try:

@@ -46,12 +46,11 @@ def filtered(recording: Recording, cutoff: float | None = None, *, causal: bool 
 
 
 def _causally_filtered(recording: Recording, cutoff: float) -> Recording:
-    tau = () if recording.tau is None else (recording.tau,)
-    lowpass, rows = CausalLowpass(cutoff), np.hstack([recording.q, recording.dq, *tau])
-    values, rates = map(np.array, zip(*map(lowpass.update, recording.t.tolist(), rows), strict=True))
-    q, dq, *tau = np.split(values, 2 + len(tau), axis=1)
-    ddq = rates[:, recording.n : 2 * recording.n]
-    return replace(recording, q=q, dq=dq, ddq=ddq, tau=tau[0] if tau else None)
+    n, measured = recording.n, [x for x in (recording.q, recording.dq, recording.tau) if x is not None]
+    lowpass = CausalLowpass(cutoff)
+    values, rates = map(np.array, zip(*map(lowpass.update, recording.t.tolist(), np.hstack(measured)), strict=True))
+    tau = None if recording.tau is None else values[:, 2 * n :]
+    return replace(recording, q=values[:, :n], dq=values[:, n : 2 * n], ddq=rates[:, n : 2 * n], tau=tau)
 
 
 def lowpass(x: Array, cutoff: float, rate: float) -> Array:

@@ -46,7 +46,7 @@ def check_arm(source: Source, namespace: str) -> None:
 def follow(shadow: Shadow, source: Source, namespace: str) -> None:
     """Give a twin every joint state of an arm, from now on."""
     check_arm(source, namespace)
-    topics = {f"{namespace}/measured_js": shadow.receive}
+    topics: dict[str, Callable[..., None]] = {f"{namespace}/measured_js": shadow.receive}
     if shadow.jaw:
         if not _published(source, f"{namespace}/{JAW}"):
             raise TrocarError(f"nobody publishes {namespace}/{JAW}, which a {shadow.arm.name} needs")

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from trocar.crtk.bus import Subscription
 from trocar.crtk.clients.instrument import PSM
@@ -38,7 +38,7 @@ from trocar.ros.dds.types import bag_name, definition, type_store
 STATES = ("measured_js", "setpoint_js", "measured_cp")  # last parts of the states that are recorded
 COMMANDS = ("servo_", "move_")  # beginnings of the last parts of commands
 CRTK = ("crtk_msgs/CartesianImpedanceHalfPlaneGains", "crtk_msgs/CartesianImpedance", "crtk_msgs/CartesianState")
-VERSION = 9  # of the format of ROS 2 bags: Jazzy's, which Humble reads too
+VERSION: Literal[9] = 9  # of the format of ROS 2 bags: Jazzy's, which Humble reads too
 
 
 class BagRecorder:

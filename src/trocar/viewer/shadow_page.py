@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import traceback
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ class ShadowPage:
         self.table: Any = gui.add_markdown("")
         for suffix, icon in ((".npz", viser.Icon.FILE_ZIP), (".csv", viser.Icon.CSV)):
             save = gui.add_button(f"Save recording {suffix}", icon=icon)
-            save.on_click(on(lambda event, suffix=suffix: self.send(event.client, suffix)))
+            save.on_click(on(partial(self._on_save, suffix)))
         panel = gui.add_panel()
         panel.dock_left()
         panel.set_width(CURVE_PANEL)
@@ -134,7 +135,10 @@ class ShadowPage:
         residual = measured[:, j] - predicted[:, j]
         fill_plot(self.residual, f"{joint.name} residual [{joint.effort_unit}]", t, residual)
 
-    def send(self, client: viser.ClientHandle, suffix: str) -> None:
+    def _on_save(self, suffix: str, event: viser.GuiEvent[Any]) -> None:
+        self.send(event.client, suffix)
+
+    def send(self, client: Any, suffix: str) -> None:
         """Send the recording so far to a browser."""
         with tempfile.TemporaryDirectory() as folder:
             path = self.shadow.recording().save(Path(folder) / f"{self.name.replace('/', '_')}{suffix}")

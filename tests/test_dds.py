@@ -17,6 +17,7 @@ from trocar.crtk import Robot
 from trocar.crtk import messages as m
 from trocar.crtk.interface import Direction
 from trocar.errors import TrocarError
+from trocar.recording import filtered
 from trocar.ros.dds.domain import check_installed, configuration
 
 pytest.importorskip("cyclonedds")
@@ -33,6 +34,9 @@ from trocar.ros.dds.qos import discovery_qos, topic_qos
 from trocar.ros.dds.samples import sample_class
 from trocar.ros.dds.services import user_data
 from trocar.ros.dds.sockets import domain_sockets
+from trocar.ros.shadow import follow
+from trocar.runtime import Settings
+from trocar.runtime.shadow import Shadow
 
 pytestmark = pytest.mark.xdist_group("dds")
 SCENE = os.path.join(os.path.dirname(__file__), "run_scripts", "psm1.toml")
@@ -52,7 +56,10 @@ def wait_for(condition, what):
 
 @pytest.fixture(scope="module")
 def robot():
-    with Robot(SCENE, speed="real", start="ready") as robot, Bridge(robot, domain=DOMAIN, hold_when_lost=True) as bridge:
+    with (
+        Robot(SCENE, speed="real", start="ready") as robot,
+        Bridge(robot, domain=DOMAIN, hold_when_lost=True) as bridge,
+    ):
         yield robot
         assert bridge.error == ""
         assert bridge.running
@@ -299,3 +306,27 @@ def test_missing_packages_are_named_with_the_way_to_get_them(monkeypatch):
     monkeypatch.setattr("trocar.ros.dds.domain.find_spec", lambda name: None)
     with pytest.raises(TrocarError, match=r"cyclonedds: pip install 'trocar\[ros2\]'"):
         check_installed()
+
+
+def endpoints(observer, kind):
+    """Participants and the topics that they write or read."""
+    found = [s for s in BuiltinDataReader(observer.entity, kind).read(10000) if s.sample_info.valid_data]
+    return {(str(s.participant_key), s.topic_name) for s in found if not s.topic_name.startswith("DCPS")}
+
+
+def test_a_twin_beside_a_served_arm_has_the_residual_of_effort_along_and_writes_no_topic(robot, participant):
+    wait_for(lambda: endpoints(participant, BuiltinTopicDcpsPublication), "writers of the robot")
+    shadow = Shadow(Settings(arm="PSM"), "PSM1/measured_js")
+    readers = {name for name, _ in endpoints(participant, BuiltinTopicDcpsSubscription)}
+    with Client(DOMAIN) as watching:
+        follow(shadow, watching, "PSM1")
+        wait_for(lambda: len(shadow) > 50, "joint states")
+        read = [one for one in endpoints(participant, BuiltinTopicDcpsSubscription) if one[0] not in readers]
+        assert {topic for _, topic in read} == {"rt/PSM1/measured_js", "rt/PSM1/jaw/measured_js"}
+        twin = {name for name, _ in read}
+        assert [topic for name, topic in endpoints(participant, BuiltinTopicDcpsPublication) if name in twin] == []
+    assert not shadow.messages.since(0)
+    received = shadow.recording()
+    smooth = filtered(received, causal=True)
+    predicted = shadow.description.mechanism().effort_along(smooth)
+    np.testing.assert_allclose(received.extra["residual_tau"], smooth.tau - predicted, rtol=0, atol=1e-9)

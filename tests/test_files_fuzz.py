@@ -19,6 +19,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 from rosbags.rosbag1 import Writer
+from rosbags.rosbag2 import StoragePlugin
+from rosbags.rosbag2 import Writer as Writer2
 from rosbags.typesys import Stores, get_typestore
 
 import trocar as tr
@@ -139,20 +141,24 @@ COVARIANCE = '[covariance]\nnames = ["a", "b"]\nlower_triangle = [\n  [1.0],\n  
 HEADER, TIME = "std_msgs/msg/Header", "builtin_interfaces/msg/Time"
 
 
-def bag() -> list[bytes]:
-    """A ROS 1 bag with the joint states of an ECM."""
-    store, kind = get_typestore(Stores.ROS1_NOETIC), "sensor_msgs/msg/JointState"
+def bag(suffix: str = ".bag") -> list[bytes]:
+    """The data file of a ROS 1 or ROS 2 bag with the joint states of an ECM."""
+    ros1, kind = suffix == ".bag", "sensor_msgs/msg/JointState"
+    store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
+    plugin = StoragePlugin.MCAP if suffix == ".mcap" else StoragePlugin.SQLITE3
     state, header, time = (store.types[name] for name in (kind, HEADER, TIME))
     values = np.array([0.1, 0.2, 0.1, 0.3])
     with TemporaryDirectory() as folder:
-        with Writer(path := Path(folder) / "sound.bag") as writer:
+        path = Path(folder) / f"sound{suffix}"
+        with Writer(path) if ros1 else Writer2(path, version=9, storage_plugin=plugin) as writer:
             connection = writer.add_connection("/ECM/measured_js", kind, typestore=store)
             for k in range(4):
-                stamp = header(seq=k, stamp=time(sec=5 + k, nanosec=0), frame_id="")
+                stamp = header(stamp=time(sec=5 + k, nanosec=0), frame_id="", **({"seq": k} if ros1 else {}))
                 joints = ["yaw", "pitch", "insertion", "roll"]
                 message = state(header=stamp, name=joints, position=values, velocity=values, effort=values)
-                writer.write(connection, 10**9 * (5 + k), store.serialize_ros1(message, kind))
-        return [path.read_bytes()]
+                encode = store.serialize_ros1 if ros1 else store.serialize_cdr
+                writer.write(connection, 10**9 * (5 + k), encode(message, kind))
+        return [(path if ros1 else next(path.glob(f"*{suffix}"))).read_bytes()]
 
 
 def geometry(arm: str) -> list[bytes]:
@@ -243,6 +249,8 @@ DOORS = {
     "recording as npz": Door(".npz", list, numbers),
     "recording as csv": Door(".csv", list, numbers),
     "bag": Door(".bag", bag, lambda path: tr.load_recording(path, "ECM")),
+    "bag as mcap": Door(".mcap", lambda: bag(".mcap"), lambda path: tr.load_recording(path, "ECM")),
+    "bag as db3": Door(".db3", lambda: bag(".db3"), lambda path: tr.load_recording(path, "ECM")),
     "table": Door(".csv", lambda: [TABLE.encode()], numbers),
     "markers": Door(".csv", lambda: [MARKERS.encode()], measured),
     "poses": Door(".csv", lambda: [POSES.encode()], read_poses),

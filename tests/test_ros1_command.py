@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from tests.test_ros1 import ONE_ARM, needs_ros
 from trocar.cli import app
 from trocar.crtk.interface import INTERFACES, Direction
+from trocar.recording import load_recording
 from trocar.ros import Client, packages
 from trocar.ros.client import devices, known_topics
 from trocar.ros.protocol import Found
@@ -36,12 +37,17 @@ def serving(tmp_path_factory):
     """A served PSM in a session of its own, with a master of its own; its URI and process."""
     folder = tmp_path_factory.mktemp("serve")
     command = [sys.executable, "-m", "trocar", "serve", str(ONE_ARM), "--ros1", "--master", "own", "--speed", SPEED]
+    bag = folder / "run.bag"
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env=environment(folder), start_new_session=True
+        [*command, "--record", str(bag)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(folder),
+        start_new_session=True,
     )
     try:
         line = process.stdout.readline()
-        yield re.search(r"ROS_MASTER_URI=(\S+);", line)[1], process
+        yield re.search(r"ROS_MASTER_URI=(\S+);", line)[1], process, bag
     finally:
         if process.poll() is None:
             process.kill()
@@ -76,10 +82,13 @@ def test_time_is_that_of_the_clock_topic(serving):
 
 @needs_ros
 def test_ctrl_c_ends_the_command_its_node_and_its_master(serving):
-    uri, process = serving
+    uri, process, bag = serving
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == 0
-    assert process.stdout.read().splitlines()[-1] == "stopped"
+    *_, stopped, recorded = process.stdout.read().splitlines()
+    assert stopped == "stopped"
+    assert re.fullmatch(rf"{re.escape(str(bag))}: \d+ messages", recorded)
+    assert len(load_recording(bag, "PSM")) > 10
     address = urlparse(uri)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((address.hostname, address.port), timeout=5)

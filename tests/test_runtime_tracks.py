@@ -113,7 +113,7 @@ def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(monkeypatch):
 def test_an_uploaded_file_that_is_no_recording_is_an_error_that_names_it():
     with pytest.raises(TrocarError, match=r"^broken\.csv, line 1"):
         Track.from_bytes("broken.csv", b"a,b\n1,2\n")
-    with pytest.raises(TrocarError, match=r"'picture\.png': a recording is a \.csv or \.npz file"):
+    with pytest.raises(TrocarError, match=r"'picture\.png': a recording is a file ending in \.npz, \.csv, \.bag"):
         Track.from_bytes("picture.png", b"")
     with pytest.raises(TrocarError, match="does not exist"):
         Track.load("nowhere.csv")

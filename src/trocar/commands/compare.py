@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import trocar as tr
-from trocar.commands.options import RecordedArm, option
+from trocar.commands.options import Namespace, RecordedArm, option
 from trocar.commands.terminal import plain_errors, show_table, show_written
 
 
@@ -17,6 +17,7 @@ def compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="Recording: csv, npz, or a ROS bag.")],
     second: Annotated[Path, typer.Argument(metavar="B", help="Recording to compare with A.")],
     arm: RecordedArm = None,
+    namespace: Namespace = None,
     output: Annotated[Path | None, option("FILE", "Write a figure (png, svg, pdf) of both.", "--output", "-o")] = None,
 ) -> None:
     """Compare two recordings of an arm, joint by joint.
@@ -33,7 +34,7 @@ def compare(
     from trocar.recording import differences
 
     check_writable(output)
-    a, b = tr.load_recording(first, arm), tr.load_recording(second, arm)
+    a, b = (tr.load_recording(path, arm, namespace=namespace) for path in (first, second))
     t, found = differences(a, b)
     figures = [f(x) for x in found.values() for f in (lambda x: np.sqrt((x**2).mean(0)), lambda x: np.abs(x).max(0))]
     rows = [(joint, *(f"{figure[j]:.2g}" for figure in figures)) for j, joint in enumerate(a.joints)]

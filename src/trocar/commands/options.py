@@ -36,6 +36,7 @@ def arm_name(name: str | None) -> str | None:
 ArmArgument = Annotated[str, typer.Argument(metavar="ARM", help=f"{ARMS}.", callback=arm_name)]
 ArmOption = Annotated[str, option("ARM", f"{ARMS}.", callback=arm_name)]
 RecordedArm = Annotated[str | None, option("ARM", f"{ARMS}, if the recording does not name it.", callback=arm_name)]
+Namespace = Annotated[str | None, option("NAME", "Arm in a bag, such as PSM1, if the bag holds several.")]
 ParameterSet = Annotated[
     str | None, option("SET", "Parameter set or file. Default: the arm's best set.", "--parameters", "-p")
 ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from trocar.commands.options import RecordedArm, check_positive, flag, option
+from trocar.commands.options import Namespace, RecordedArm, check_positive, flag, option
 from trocar.commands.terminal import plain_errors, progress_bar, show_written
 from trocar.errors import TrocarError, check_known
 
@@ -28,6 +28,7 @@ def render(
     recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="Recording: csv, npz, or a ROS bag.")],
     output: Annotated[Path, option("FILE", "Ends in .png, .gif or .mp4.", "--output", "-o")] = Path("recording.gif"),
     arm: RecordedArm = None,
+    namespace: Namespace = None,
     camera: Annotated[Camera, flag("Whole arm, from the side, or close up on the tip.")] = "iso",
     at: Annotated[float | None, option("S", "Time of the picture, in seconds. Default: the end.")] = None,
     fps: Annotated[float, option("HZ", "Frames per second of the film.")] = 25.0,
@@ -60,7 +61,7 @@ def render(
     check_writable(output)
     if arm is not None:
         check_known("arm", ARMS, arm)
-    track = Track.load(recording, Settings(arm=arm) if arm is not None else None)
+    track = Track.load(recording, Settings(arm=arm) if arm is not None else None, namespace)
     if arm is not None and track.arm.name != arm:
         raise TrocarError(f"{recording} names {track.arm.name} as its arm: leave --arm {arm} out")
     if suffix == ".png":

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,6 +40,12 @@ def serve(
     hold_when_lost: Annotated[
         bool, flag("Hold an arm in effort control when its client has gone.", "--hold-when-lost")
     ] = False,
+    record: Annotated[
+        Path | None, option("BAG", "Record measured states and motion commands to BAG: .bag, .mcap or .db3.")
+    ] = None,
+    replay: Annotated[
+        Path | None, option("BAG", "Replay the servo commands of a bag to the simulated arms, once.")
+    ] = None,
     launch_files: Annotated[
         Path | None, option("DIR", "Write launch files for RViz to DIR, and end.", "--launch-files")
     ] = None,
@@ -60,6 +69,9 @@ def serve(
 
     Example: [bold]trocar serve --ros1 --arms PSM1,ECM[/bold], [bold]trocar serve --ros2 --domain 7[/bold]
 
+    More: [bold]trocar serve --ros1 --record run.bag[/bold] (what happens, as a bag),
+    [bold]trocar serve --ros1 --replay run.bag[/bold] (its servo commands again).
+
     With --ros1 also /tf, /joint_states and robot_description for RViz; --launch-files has the files to start it.
 
     --ros1 needs a running roscore, or --master own. --ros2 needs no installation of ROS. Neither has access control:
@@ -82,7 +94,12 @@ def serve(
         ipaddress.ip_address(host)
     except ValueError:
         raise TrocarError(f"--host is an IP address, got {host!r}") from None
+    if replay is not None and not replay.exists():
+        raise TrocarError(f"--replay {replay}: there is no such bag")
     names = [name for group in arms or [] for name in group.split(",") if name]
+    from trocar.ros.bags import bags_of
+
+    with_bags = partial(bags_of, record=record, played=replay, say=typer.echo)
     if ros2:
         unused = {"--images": images, "--speed": speed != 1.0, "--master": master}
         for name, given in unused.items():
@@ -91,7 +108,12 @@ def serve(
         from trocar.ros.dds.serving import serve as serve_ros2
         from trocar.teleoperation import Teleoperation
 
-        serve_ros2(scene, start, names, rate, domain, interface, distro, hold_when_lost, Teleoperation, typer.echo)
+        @contextmanager
+        def extended(robot: Robot) -> Iterator[None]:
+            with Teleoperation(robot), with_bags(robot):
+                yield
+
+        serve_ros2(scene, start, names, rate, domain, interface, distro, hold_when_lost, extended, typer.echo)
         return
     from trocar.crtk import Robot
     from trocar.crtk.controller.constants import PERIOD
@@ -106,7 +128,7 @@ def serve(
     except TrocarError as error:
         typer.echo(f"no robot_description: {error}")
         description = ""
-    with Robot(built, speed=speed, start=start, arms=names or None) as robot, Teleoperation(robot):
+    with Robot(built, speed=speed, start=start, arms=names or None) as robot, Teleoperation(robot), with_bags(robot):
         camera = CameraSettings(scene, _endoscope(robot), rate=images) if images else None
         uri = master_uri(master)
         with Bridge(

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trocar.commands.options import Instrument, ParameterSet, RecordedArm, arm_name, flag, option
+from trocar.commands.options import (
+    Instrument,
+    Namespace,
+    ParameterSet,
+    RecordedArm,
+    arm_name,
+    flag,
+    master_uri,
+    option,
+)
 from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError
 
 if TYPE_CHECKING:
+    from trocar.ros import Client
+    from trocar.ros.dds.client import Client as DdsClient
     from trocar.runtime.settings import Settings
+    from trocar.viewer.server import PageServer
 
 
 @plain_errors()
@@ -38,6 +52,17 @@ def view(
     play: Annotated[bool, flag("Start with the simulation running.", "--play/--paused")] = True,
     browser: Annotated[bool, flag("Open the page in a browser.", "--browser/--no-browser")] = True,
     native: Annotated[bool, flag("Use MuJoCo's own window; needs a display.", "--native")] = False,
+    namespace: Namespace = None,
+    ros1: Annotated[str | None, option("/PSM1", "Watch this arm of a running ROS 1 system.")] = None,
+    ros2: Annotated[str | None, option("/PSM1", "Watch this arm of a running ROS 2 system.")] = None,
+    save: Annotated[
+        Path | None, option("FILE", "With --ros1, --ros2: write what was received to FILE.npz or .csv at the end.")
+    ] = None,
+    master: Annotated[
+        str | None, option("URI", "With --ros1: ROS master. Default: ROS_MASTER_URI or 127.0.0.1:11311.")
+    ] = None,
+    domain: Annotated[int | None, option("N", "With --ros2: domain, 0 to 101. Default: ROS_DOMAIN_ID or 0.")] = None,
+    interface: Annotated[str, option("NAME", "With --ros2: network interface, by name or IP address.")] = "lo",
 ) -> None:
     """Watch and drive an arm, a scene or a recording in the browser.
 
@@ -47,7 +72,9 @@ def view(
     More: [bold]trocar view cart_classic[/bold] (three PSMs and the endoscope's view);
     [bold]trocar view PSM --touch[/bold] (with objects to press on);
     [bold]trocar view trocar-sim/recording.npz[/bold] (play a recording);
-    [bold]trocar view measured.csv --compare simulated.csv --arm PSM[/bold] (two at once).
+    [bold]trocar view measured.csv --compare simulated.csv --arm PSM[/bold] (two at once);
+    [bold]trocar view --ros1 /PSM1 -p psm1.toml --save today.npz[/bold] (beside a robot that runs: the arm as
+    measured, its effort and the model's; commands nothing).
     On another machine: [bold]ssh -L 8080:127.0.0.1:8080 MACHINE trocar view[/bold],
     then open the printed address here; nothing to install on this side.
 
@@ -57,6 +84,7 @@ def view(
     """
     from trocar.arms import ARMS
     from trocar.errors import NearLimit, NearSingular, UnknownName
+    from trocar.recording.bag_file import is_bag
     from trocar.recording.loading import is_recording
     from trocar.runtime.practice_objects import practice_objects
     from trocar.runtime.settings import Settings
@@ -66,7 +94,28 @@ def view(
     for category in (NearSingular, NearLimit):
         warnings.simplefilter("ignore", category)
     warnings.filterwarnings("ignore", "Queued a .* on a closed connection")  # viser: a browser has just gone
+    if ros1 is not None and ros2 is not None:
+        raise TrocarError("choose one of --ros1 and --ros2")
+    if ros1 is not None or ros2 is not None:
+        if what != "PSM" or compare or touch or native or reports or namespace:
+            raise TrocarError("--ros1 and --ros2 watch one arm of a robot: give neither a scene nor a recording")
+        name = (ros1 or ros2 or "").strip("/")
+        client = _client(ros1 is not None, master, domain, interface)
+        _watch(
+            client,
+            name,
+            Settings(arm=arm or "", parameters=parameters, instrument=instrument),
+            save,
+            host,
+            port,
+            browser,
+        )
+        return
+    if save is not None:
+        raise TrocarError("--save writes what is received from a robot: give --ros1 or --ros2")
     recording = Path(what) if is_recording(Path(what)) else None
+    if namespace is not None and not any(path is not None and is_bag(path) for path in (recording, compare)):
+        raise TrocarError("--namespace names an arm of a bag: give a bag, or leave it out")
     if compare is not None and recording is None:
         raise TrocarError("--compare is a second recording: give the first one instead of an arm")
     what = arm_name(what) or what  # psm and PSM are the same
@@ -88,30 +137,25 @@ def view(
     if native:
         _native(settings, recording)
     else:
-        _serve(settings, recording, compare, reports, host, port, play, browser)
+        _serve(settings, recording, compare, namespace, reports, host, port, play, browser)
 
 
 def _serve(
     settings: Settings,
     recording: Path | None,
     compare: Path | None,
+    namespace: str | None,
     reports: Path | None,
     host: str,
     port: int,
     play: bool,
     browser: bool,
 ) -> None:
-    try:
-        from trocar.viewer.server import address, exposure, open_browser, serve, stop
-    except ModuleNotFoundError as error:
-        raise TrocarError(f"the viewer needs {error.name}: pip install 'trocar[view]'") from error
+    serve, stop = _viewer(host)
     from trocar.runtime.session import Session
     from trocar.viewer.endoscope_pane import endoscope_pane
     from trocar.viewer.viewer_page import ViewerPage
 
-    warning = exposure(host)
-    if warning:
-        typer.echo(f"warning: {warning}", err=True)
     session = Session(settings)
     with ExitStack() as running:  # what was started is ended in the opposite order
         server = serve(host, port)
@@ -128,14 +172,86 @@ def _serve(
             if recording is None and play:
                 session.play()
             # a recording that cannot be read is a message in the page; the simulation is there all the same
-            page.recordings.open(recording, compare)
-            url = address(server)
-            typer.echo(f"trocar view: {url}  (end with Ctrl-C)")
-            if browser:
-                open_browser(url)
+            page.recordings.open(recording, compare, namespace)
+            _announce(server, browser)
             page.wait()
         except KeyboardInterrupt:
             typer.echo("")
+
+
+def _viewer(host: str) -> tuple[Callable[[str, int], PageServer], Callable[[PageServer], None]]:
+    """Functions that start and stop a page's server; warns if it will be open to others."""
+    try:
+        from trocar.viewer.server import exposure, serve, stop
+    except ModuleNotFoundError as error:
+        raise TrocarError(f"the viewer needs {error.name}: pip install 'trocar[view]'") from error
+    warning = exposure(host)
+    if warning:
+        typer.echo(f"warning: {warning}", err=True)
+    return serve, stop
+
+
+def _announce(server: PageServer, browser: bool) -> None:
+    from trocar.viewer.server import address, open_browser
+
+    url = address(server)
+    typer.echo(f"trocar view: {url}  (end with Ctrl-C)")
+    if browser:
+        open_browser(url)
+
+
+def _client(ros1: bool, master: str | None, domain: int | None, interface: str) -> Client | DdsClient:
+    """A running ROS system."""
+    if ros1:
+        from trocar.ros import Client
+
+        return Client(master_uri(master))
+    from trocar.ros.dds.domain import check_installed, chosen_domain
+
+    check_installed()
+    from trocar.ros.dds.client import Client as DdsClient
+
+    return DdsClient(chosen_domain(domain), interface)
+
+
+def _watch(
+    client: Client | DdsClient,
+    name: str,
+    settings: Settings,
+    save: Path | None,
+    host: str,
+    port: int,
+    browser: bool,
+) -> None:
+    """Show an arm in ROS beside its model, until Ctrl-C."""
+    from trocar.files import check_writable
+    from trocar.recording.recording import check_suffix
+    from trocar.ros.shadow import arm_of, check_arm, follow
+    from trocar.runtime.shadow import Shadow
+
+    with ExitStack() as running:
+        running.enter_context(client)
+        if save is not None:
+            check_suffix(save)
+            check_writable(save)
+        check_arm(client, name)
+        shadow = Shadow(replace(settings, arm=settings.arm or arm_of(client, name)), f"{name}/measured_js")
+        serve, stop = _viewer(host)
+        from trocar.viewer.shadow_page import ShadowPage
+
+        server = serve(host, port)
+        running.callback(stop, server)
+        follow(shadow, client, name)
+        page = ShadowPage(server, shadow, name)
+        running.callback(page.close)
+        page.start()
+        try:
+            _announce(server, browser)
+            page.wait()
+        except KeyboardInterrupt:
+            typer.echo("")
+        if save is not None:
+            typer.echo(f"{shadow.recording().save(save)}: {len(shadow)} rows")
 
 
 def _native(settings: Settings, recording: Path | None) -> None:

@@ -1,6 +1,7 @@
 """Filters of recordings: zero-phase low-pass, differences, equally spaced times.
 
-Filters run forwards and backwards, so they have no phase. Cut-offs are where one pass falls by 3 dB, in Hz.
+Filters run forwards and backwards, so they have no phase; `causal` ones run forwards only, as they can while a robot
+moves. Cut-offs are where one pass falls by 3 dB, in Hz.
 """
 
 from __future__ import annotations
@@ -13,21 +14,24 @@ from scipy.interpolate import CubicSpline, PchipInterpolator
 from scipy.signal import butter, filtfilt
 
 from trocar.errors import TrocarError
+from trocar.recording.causal_filter import CUTOFF, ORDER, CausalLowpass
 from trocar.recording.recording import Recording
 from trocar.spatial import Array
 
-ORDER = 6
 JITTER = 0.02  # largest change of the time step that counts as uniform, as a fraction of it
-CUTOFF = 17.0  # [Hz] of the published identification (Wang et al. 2019): butter(6, 5.4 * 2 pi / 200) at 200 Hz
 FEWEST = 3 * (ORDER + 1) + 1  # rows that the filter needs
 
 
-def filtered(recording: Recording, cutoff: float | None = None) -> Recording:
+def filtered(recording: Recording, cutoff: float | None = None, *, causal: bool = False) -> Recording:
     """The recording with low-passed q, dq and tau, and ddq as the derivative of dq, at the same times.
 
     Args:
         cutoff: [Hz]. Default: 17 Hz, or 0.4 of the sampling rate if that is lower.
+        causal: filter forwards only, as while the robot moves: every channel is late by the same 36 ms. Takes any
+            sampling times; gaps count as straight lines. Default cut-off: 17 Hz.
     """
+    if causal:
+        return _causally_filtered(recording, CUTOFF if cutoff is None else cutoff)
     grid = uniform(recording)
     rate = sampling_rate(grid)
     chosen = min(CUTOFF, 0.4 * rate) if cutoff is None else cutoff
@@ -39,6 +43,14 @@ def filtered(recording: Recording, cutoff: float | None = None) -> Recording:
     if grid is not recording:
         channels = {name: CubicSpline(grid.t, x, axis=0)(recording.t) for name, x in channels.items()}
     return replace(recording, **channels)
+
+
+def _causally_filtered(recording: Recording, cutoff: float) -> Recording:
+    n, measured = recording.n, [x for x in (recording.q, recording.dq, recording.tau) if x is not None]
+    lowpass = CausalLowpass(cutoff)
+    values, rates = map(np.array, zip(*map(lowpass.update, recording.t.tolist(), np.hstack(measured)), strict=True))
+    tau = None if recording.tau is None else values[:, 2 * n :]
+    return replace(recording, q=values[:, :n], dq=values[:, n : 2 * n], ddq=rates[:, n : 2 * n], tau=tau)
 
 
 def lowpass(x: Array, cutoff: float, rate: float) -> Array:

@@ -163,7 +163,7 @@ class Recording:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write to PATH.npz or PATH.csv, whole or not at all; both hold every number exactly."""
-        return write_whole(path, npz_file.content(self) if _suffix(path) == ".npz" else csv_file.text(self))
+        return write_whole(path, npz_file.content(self) if check_suffix(path) == ".npz" else csv_file.text(self))
 
     def plot(self, title: str = "", other: Recording | None = None) -> Figure:
         """Figure of q, dq and tau, one column per joint; dashed: the reference, or `other` aligned at its first row.
@@ -178,7 +178,7 @@ class Recording:
     def load(cls, path: str | os.PathLike[str]) -> Recording:
         """Read what `save` wrote, or a CSV file with the same column names and units."""
         path = Path(path)
-        fields, lines = (npz_file.read(path), []) if _suffix(path) == ".npz" else csv_file.read(path)
+        fields, lines = (npz_file.read(path), []) if check_suffix(path) == ".npz" else csv_file.read(path)
         try:
             return cls(**fields)
         except InvalidRecording as error:
@@ -226,7 +226,8 @@ class Recording:
                 raise InvalidRecording(f"the name {shown(name)} must be a letter, then letters, digits, _ . or -")
 
 
-def _suffix(path: str | os.PathLike[str]) -> str:
+def check_suffix(path: str | os.PathLike[str]) -> str:
+    """The suffix of a recording's file; an error if there is no such format."""
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
         raise TrocarError(f"{path}: a recording is a file ending in {' or '.join(SUFFIXES)}")

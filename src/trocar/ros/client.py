@@ -128,11 +128,11 @@ class Client:
 
     def subscribe(self, name: str, callback: Callable[[Message], None]) -> _Subscription:
         """Call back with every message of a topic, beginning with the last one."""
-        self._listen(name)
-        with self._lock:
-            self._callbacks[name].append(callback)
-            if name in self._last:
-                callback(self._last[name])
+        if not self._listen(name, callback):
+            with self._lock:
+                self._callbacks[name].append(callback)
+                if name in self._last:
+                    callback(self._last[name])
         return _Subscription(self._callbacks[name], callback)
 
     def call(self, service: str, *arguments: Any) -> Any:
@@ -171,17 +171,21 @@ class Client:
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
-    def _listen(self, name: str) -> None:
-        """Open a topic, once, and give its first message time to come."""
+    def _listen(self, name: str, *callbacks: Callable[[Message], None]) -> bool:
+        """Open a topic, and give its first message time to come; False, and nothing done, if it is open already.
+
+        Callbacks that are given here miss no message.
+        """
         check_known("topic", self.topics, name)
         with self._lock:
             opened = name in self._callbacks
-            self._callbacks.setdefault(name, [])
+            self._callbacks.setdefault(name, list(callbacks))
         if not opened:
             self._send(self.topics[name])
             deadline = time.monotonic() + FIRST
             while name not in self._last and time.monotonic() < deadline:
                 time.sleep(REST)
+        return not opened
 
     def _send(self, said: Any) -> None:
         try:

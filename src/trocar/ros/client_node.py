@@ -26,6 +26,7 @@ from trocar.ros.protocol import Answer, Call, Command, Failed, Found, Publish, S
 NAME = "trocar_client"
 CLOCK = "clock"
 CONNECTION = 2.0  # for a subscriber to be found before a command is sent [s]
+UNREAD = 1000  # messages that wait to be read: recordings miss none, and rospy receives fewer at once
 PROBE = 2.0  # for a service to tell its type [s]
 
 
@@ -112,7 +113,7 @@ class ClientNode:
 
         kind = self._classes[topic.ros]
         self._subscribers[topic.name] = self._rospy.Subscriber(
-            f"/{topic.name}", kind, receive, queue_size=QUEUE, tcp_nodelay=True
+            f"/{topic.name}", kind, receive, queue_size=UNREAD, tcp_nodelay=True
         )
 
     def _stamped(self, name: str, made: Any, message: Message) -> Message:

@@ -16,6 +16,9 @@ from trocar.arms import ARMS, Arm
 from trocar.arms.parameters import SETS
 from trocar.errors import TrocarError, check_known
 from trocar.recording import Recording, differences, load_recording
+from trocar.recording.bag_file import is_bag
+from trocar.recording.bag_process import read_bag_apart
+from trocar.recording.loading import SUFFIXES
 from trocar.runtime import arguments
 from trocar.runtime.description import ArmDescription, SceneDescription
 from trocar.runtime.frame import ArmFrame, Frame
@@ -23,7 +26,6 @@ from trocar.runtime.settings import Settings
 from trocar.spatial import Array
 
 CHANNELS = ("q", "dq", "ddq", "tau")
-SUFFIXES = (".csv", ".npz")  # of files that are given by their content
 MOST_UNPACKED = 512 << 20  # [bytes]
 
 
@@ -49,23 +51,26 @@ class Track:
         self.completed = replace(recording, **channels, joints=names, joint_units=units, commands={})
 
     @classmethod
-    def load(cls, path: str | Path, settings: Settings | None = None) -> Track:
+    def load(cls, path: str | Path, settings: Settings | None = None, namespace: str | None = None) -> Track:
+        """A recording from a file; `namespace` is the arm in a bag that holds several."""
         path = Path(path)
-        return cls(load_recording(path, (settings or Settings()).arm), path.name, settings)
+        return cls(load_recording(path, (settings or Settings()).arm, namespace=namespace), path.name, settings)
 
     @classmethod
     def from_bytes(cls, name: str, content: bytes, settings: Settings | None = None) -> Track:
-        """A recording from the name and the content of a file, .csv or .npz."""
+        """A recording from the name and the content of one file: .csv, .npz, or a bag (.bag, .mcap, .db3)."""
         suffix = Path(name).suffix.lower()
         if suffix not in SUFFIXES:
-            raise TrocarError(f"{name!r}: a recording is a .csv or .npz file")
+            raise TrocarError(f"{name!r}: a recording is a file ending in {', '.join(SUFFIXES)}")
         if suffix == ".npz":
             _check_unpacked(name, content)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"recording{suffix}"  # the name is the other side's, and may be anything
             path.write_bytes(content)
+            arm = (settings or Settings()).arm
             try:
-                return cls(load_recording(path, (settings or Settings()).arm), Path(name).name, settings)
+                found = read_bag_apart(path, arm) if is_bag(path) else load_recording(path, arm)
+                return cls(found, Path(name).name, settings)
             except TrocarError as error:
                 raise TrocarError(str(error).replace(str(path), Path(name).name)) from None
 

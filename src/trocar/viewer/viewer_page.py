@@ -28,9 +28,9 @@ from trocar.viewer.panels.transport import Transport
 from trocar.viewer.plain_text import plain
 from trocar.viewer.server import PageServer
 from trocar.viewer.shown import ShownArm
+from trocar.viewer.stage import add_floor, dress, outlook
 
 DRAW, FIGURES, PLOTS = 1 / 40, 0.1, 0.25  # real time between updates of poses, numbers and curves [s]
-ZENITH, HORIZON = (0.72, 0.78, 0.85), (0.93, 0.94, 0.95)  # colours of the backdrop
 MESSAGE_TIME = 15.0  # a message stays this long [s]
 AWAY, ABOVE = 1.3, 0.1  # of the camera from several arms, and of the point it looks at above their bases [m]
 BEFORE_CART, BEFORE = np.array([0.42, 0.86, 0.28]), np.array([0.5, -0.8, 0.35])  # from the arms to the camera
@@ -63,7 +63,7 @@ class ViewerPage:
         self._closing = threading.Event()
         self._message_until, self._read, self._told = 0.0, 0, ""
         self._failures: set[str] = set()
-        self._dress()
+        dress(server.scene)
         gui = server.gui
         gui.set_panel_label("trocar")
         gui.configure_theme(show_share_button=False, show_logo=False, control_width="medium", brand_color=rgb(ACCENT))
@@ -253,18 +253,6 @@ class ViewerPage:
         if self.recordings.active and b is not None:
             self._ghost = ModelDrawing(self.server.scene, "/ghost", b.scene.spec, ghost=True)
 
-    def _dress(self) -> None:
-        """Add light and backdrop."""
-        scene = self.server.scene
-        # pale enough for dark marks, dark enough for the pale arm
-        shade = np.linspace(ZENITH, HORIZON, 128)[:, None] * np.ones((1, 2, 1))
-        scene.set_background_image(np.round(255 * shade).astype(np.uint8), format="png")
-        scene.configure_default_lights(enabled=False)
-        scene.configure_environment_map("studio", environment_intensity=0.25)
-        scene.add_light_ambient("/lights/ambient", intensity=0.3)
-        scene.add_light_directional("/lights/key", position=(1.2, -0.8, 2.2), intensity=1.1, cast_shadow=True)
-        scene.add_light_directional("/lights/fill", position=(-1.5, 1.0, 1.0), intensity=0.35)
-
     def _outlook(self) -> tuple[Array, Array]:
         """Position of the camera and the point it looks at (3,) [m] in the world."""
         if not self._shown.alone:
@@ -274,25 +262,10 @@ class ViewerPage:
             away = AWAY + float(np.linalg.norm(bases - bases.mean(axis=0), axis=1).max())
             on_cart = any(about.set_up is not None for about in arms)
             return centre + away * (BEFORE_CART if on_cart else BEFORE), centre
-        low, high = self.drawing.extent
-        centre, radius = (low + high) / 2, float(np.linalg.norm(high - low)) / 2
-        # the mechanism on the left, the instrument on the right
-        return centre + 1.95 * radius * np.array([0.78, -0.53, 0.33]), centre
+        return outlook(self.drawing.extent)
 
     def _place_camera(self) -> None:
-        low, high = self.drawing.extent
-        centre = (low + high) / 2
         camera = self.server.initial_camera
         position, look_at = self._outlook()
         camera.position, camera.look_at = tuple(position), tuple(look_at)
-        self.server.scene.add_grid(
-            "/floor",
-            width=4.0,
-            height=4.0,
-            cell_size=0.1,
-            section_size=0.5,
-            cell_color=(205, 211, 218),
-            section_color=(178, 186, 196),
-            position=(float(centre[0]), float(centre[1]), float(low[2]) - 0.1),
-            shadow_opacity=0.2,
-        )
+        add_floor(self.server.scene, self.drawing.extent)

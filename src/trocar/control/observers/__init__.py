@@ -1,11 +1,13 @@
 """Observers: estimates of external efforts, payload, tip force, collisions and faults from recorded motion and effort.
 
-`MomentumObserver` and `external_effort` give joint efforts that the model does not explain; `TipForce`, `wrist_force`,
-`estimate_payload`, `CollisionDetector`, `ContactDetector` and `FaultIsolation` interpret them.
+`MomentumObserver`, `external_effort` and, for a robot that is running, `EffortStream` give joint efforts that the model
+does not explain; `TipForce`, `wrist_force`, `estimate_payload`, `CollisionDetector`, `ContactDetector` and
+`FaultIsolation` interpret them.
 """
 
 from trocar.control.observers.collision import CollisionDetector
 from trocar.control.observers.contact import ContactDetector
+from trocar.control.observers.effort_stream import Effort, EffortStream
 from trocar.control.observers.isolation import Diagnosis, FaultIsolation
 from trocar.control.observers.momentum import MomentumObserver, external_effort, sudden_effort
 from trocar.control.observers.payload import PayloadEstimate, PayloadObserver, PointMass, estimate_payload
@@ -16,6 +18,8 @@ __all__ = [
     "CollisionDetector",
     "ContactDetector",
     "Diagnosis",
+    "Effort",
+    "EffortStream",
     "FaultIsolation",
     "MomentumObserver",
     "PayloadEstimate",

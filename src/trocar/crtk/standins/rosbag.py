@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 from trocar.crtk.standins.ros_messages import MESSAGES
 from trocar.crtk.standins.ros_time import Time
 from trocar.errors import TrocarError
+from trocar.recording.bag_file import opened_bag
 
 __all__ = ["Bag", "BagMessage"]
 
@@ -27,16 +28,9 @@ class Bag:
     def __init__(self, f: Any, mode: str = "r", **_options: Any) -> None:
         if mode != "r":
             raise TrocarError("trocar run reads bags and writes none; record with rospy.Subscriber instead")
-        try:
-            from rosbags.highlevel import AnyReader
-            from rosbags.typesys import Stores, get_typestore
-        except ImportError:
-            raise TrocarError("reading bags needs the package rosbags: pip install 'trocar[bags]'") from None
         path = Path(str(getattr(f, "name", f)))
-        folder = path.parent if path.suffix in (".db3", ".mcap") else path
         self.filename = str(path)
-        self._reader = AnyReader([folder], default_typestore=get_typestore(Stores.ROS2_HUMBLE))
-        self._reader.open()
+        self._reader = opened_bag(path)
 
     def read_messages(
         self, topics: str | Collection[str] | None = None, start_time: Any = None, end_time: Any = None

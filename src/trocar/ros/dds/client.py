@@ -179,6 +179,9 @@ class Client:
         if name in self.topics and self.topics[name].direction is Direction.event:
             late = self._open(name, callback)  # a reader of its own is what a late subscriber has
             return Subscription(lambda: self._close(late))
+        if name not in self._lines:
+            line = self._lines[name] = self._open(name, callback)  # misses no message
+            return Subscription(lambda: line.callbacks.remove(callback))
         self.read(name)
         line = self._lines[name]
         with self._lock:

@@ -63,8 +63,8 @@ class PlotPanel:
             self._bars = gui.add_html("")
             self.joint: Any = gui.add_dropdown("Joint", arm.joint_names)
             self._key = gui.add_html("")
-            self._live = {name: _plot(gui, labels) for name, labels in LIVE.items()}
-            self._recorded = {name: _plot(gui, labels) for name, labels in RECORDED.items()}
+            self._live = {name: new_plot(gui, labels) for name, labels in LIVE.items()}
+            self._recorded = {name: new_plot(gui, labels) for name, labels in RECORDED.items()}
         self._drawn: tuple[Any, ...] = ()
         self._explain(*LIVE_KEY)
 
@@ -86,7 +86,7 @@ class PlotPanel:
         equations = mechanism.inverse_dynamics(arrays["q"], arrays["dq"], arrays["ddq"], friction=friction)[:, j]
         curves = ((q, q_ref), (dq,), (tau, equations), (1e3 * (q_ref - q),), (1e3 * (tau - equations),))
         for name, values in zip(LIVE, curves, strict=True):
-            _fill(self._live[name], _title(mechanism, j, name), t, *values)
+            fill_plot(self._live[name], _title(mechanism, j, name), t, *values)
         _hide(self._recorded)
         self._explain(*LIVE_KEY)
 
@@ -117,7 +117,7 @@ class PlotPanel:
             value = f"{_title(mechanism, j, name)}: {np.interp(now, t, curves[0]):.4g} at {now:.3f} s"
             if self._drawn != drawn:
                 # without a second curve the first lies on itself: uPlot keeps the number of its series
-                _fill(plot, value, t, *curves, *(curves if len(curves) < len(RECORDED[name]) else ()))
+                fill_plot(plot, value, t, *curves, *(curves if len(curves) < len(RECORDED[name]) else ()))
             else:
                 plot.title = value
         self._drawn = drawn
@@ -144,7 +144,8 @@ def _side_by_side(pictures: Sequence[Picture]) -> Picture:
     return np.hstack([part for picture in pictures for part in (picture, gap)][:-1])
 
 
-def _plot(gui: viser.GuiApi, labels: tuple[str, ...]) -> Any:
+def new_plot(gui: viser.GuiApi, labels: tuple[str, ...]) -> Any:
+    """A plot over time of one or two curves, hidden until it is filled."""
     nothing = np.array([0.0, 1.0])
     series = [uplot.Series(label="t [s]"), uplot.Series(label=labels[0], stroke=COLOURS[0], width=2)]
     series += [uplot.Series(label=label, stroke=COLOURS[1], width=1.5, dash=(6, 3)) for label in labels[1:]]
@@ -160,7 +161,8 @@ def _plot(gui: viser.GuiApi, labels: tuple[str, ...]) -> Any:
     )
 
 
-def _fill(plot: Any, title: str, t: Array, *curves: Array) -> None:
+def fill_plot(plot: Any, title: str, t: Array, *curves: Array) -> None:
+    """Show curves over times t (N,) [s], as many as the plot has."""
     plot.title = title
     low, high = min(float(x.min()) for x in curves), max(float(x.max()) for x in curves)
     scales = _scales(low, high, float(t[0]), float(t[-1]))

@@ -11,6 +11,7 @@ from typing import Any
 
 import viser
 
+from trocar.recording.loading import SUFFIXES
 from trocar.runtime.frame import Frame
 from trocar.runtime.resimulation import resimulated
 from trocar.runtime.session import Session
@@ -19,6 +20,7 @@ from trocar.viewer.panels.films import FilmPanel
 from trocar.viewer.panels.user_actions import UserActions
 from trocar.viewer.plain_text import plain
 
+KINDS = ",".join(SUFFIXES)
 _UNITS = {"q": ("mrad", "mm"), "dq": ("mrad/s", "mm/s"), "tau": ("mN m", "mN")}  # of revolute joints, of others
 
 
@@ -43,9 +45,9 @@ class RecordingPanel:
         with gui.add_folder("Record the simulation"):
             self._record = gui.add_button("Record", icon=viser.Icon.PLAYER_RECORD, color="red")
         with gui.add_folder("Recordings"):
-            self._about = gui.add_markdown("None yet: record the simulation, or load a file (.csv, .npz).")
-            self.load_a = gui.add_upload_button("Load", icon=viser.Icon.UPLOAD, mime_type=".csv,.npz")
-            load_b = gui.add_upload_button("Compare with", icon=viser.Icon.GIT_COMPARE, mime_type=".csv,.npz")
+            self._about = gui.add_markdown("None yet: record the simulation, or load a file (.csv, .npz, a ROS bag).")
+            self.load_a = gui.add_upload_button("Load", icon=viser.Icon.UPLOAD, mime_type=KINDS)
+            load_b = gui.add_upload_button("Compare with", icon=viser.Icon.GIT_COMPARE, mime_type=KINDS)
             self._again = gui.add_button(
                 "Simulate this recording",
                 icon=viser.Icon.COPY,
@@ -78,13 +80,13 @@ class RecordingPanel:
         """True while the scene shows a recording."""
         return self.a is not None and self.source.value == "recording"
 
-    def open(self, first: Path | None, second: Path | None = None) -> None:
-        """Load recordings from files; one that cannot be read becomes a message."""
+    def open(self, first: Path | None, second: Path | None = None, namespace: str | None = None) -> None:
+        """Load recordings from files; one that cannot be read becomes a message. namespace: arm in a bag."""
         settings = self._session.frame.scene.settings
         if first is not None:
-            self._on.run(lambda: self.load(Track.load(first, settings)))
+            self._on.run(lambda: self.load(Track.load(first, settings, namespace)))
         if second is not None and self.a is not None:
-            self._on.run(lambda: self.compare(Track.load(second, settings)))
+            self._on.run(lambda: self.compare(Track.load(second, settings, namespace)))
 
     def load(self, track: Track) -> None:
         """Show a recording, from its beginning."""

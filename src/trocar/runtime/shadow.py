@@ -1,0 +1,175 @@
+"""A twin in the shadow of a robot: it shows what the robot measures and predicts its effort, and commands nothing."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from trocar.arms import Arm
+from trocar.control.observers import EffortStream
+from trocar.errors import TrocarError
+from trocar.recording import Recording
+from trocar.recording.joint_states import JAW, JointStates, Row, recording_of
+from trocar.runtime.description import ArmDescription, SceneDescription
+from trocar.runtime.frame import ArmFrame, Frame
+from trocar.runtime.messages import Messages
+from trocar.runtime.settings import Settings
+from trocar.simulation.run import EFFORT_UNIT
+from trocar.spatial import Array
+
+LONGEST = 500_000  # rows that are kept: 83 minutes at 100 Hz
+BACK = 1_000_000_000  # a stamp older than the last one by more than this begins anew [ns]
+MOST_REFUSALS = 20  # different errors of messages that are reported
+
+
+class Efforts(NamedTuple):
+    """The last seconds: times (N,) [s], efforts (N, n) [N m, N], measured (low-passed) and predicted."""
+
+    t: Array
+    measured: Array
+    predicted: Array
+
+
+class _Kept(NamedTuple):
+    row: Row
+    efforts: Array  # (2, n): measured, low-passed; predicted
+
+
+class Shadow:
+    """The twin of one arm of a running robot. One thread gives it messages; any may read.
+
+    It has no way to send anything. Efforts are those of `EffortStream`, late by 36 ms.
+
+    Args:
+        settings: of the arm. topic: where the messages come from, such as PSM1/measured_js.
+
+    Attributes:
+        scene: description of the twin. jaw: states of the jaw come apart, by `receive_jaw`.
+        messages: what the user should know.
+    """
+
+    def __init__(self, settings: Settings, topic: str = "") -> None:
+        self.settings = replace(settings, scene=None, objects=None)
+        self.scene = SceneDescription.of(self.settings.build(), self.settings)
+        self.messages = Messages()
+        self.jaw = JAW in self.arm.joint_names
+        self._topic, self._mechanism = topic, self.description.mechanism()
+        self._lock = threading.Lock()
+        self._refused: set[str] = set()
+        self._begin()
+
+    @property
+    def description(self) -> ArmDescription:
+        return self.scene.arms[self.settings.arm]
+
+    @property
+    def arm(self) -> Arm:
+        return self.description.arm
+
+    def _begin(self) -> None:
+        self._states = JointStates(self.arm, self.jaw)
+        self._stream = EffortStream(self.description.mechanism())
+        self._kept: deque[_Kept] = deque(maxlen=LONGEST)
+        self._first = self._newest = -1
+        self._heard: float | None = None
+
+    # -- from the robot ------------------------------------------------------------------------------------------------
+
+    def receive(self, stamp: int, names: Sequence[str], *state: Sequence[float]) -> None:
+        """Take a state of the arm at a time [ns]: names of joints, position, velocity and effort of each.
+
+        A message of wrong content is reported and left out. Stamp 0 marks invalid data and is left out too.
+        """
+        if stamp < self._newest - BACK and stamp > 0:
+            self.messages.post("the robot's time went back: the recording begins anew")
+            with self._lock:
+                self._begin()
+        self._newest = max(self._newest, stamp)
+        self._take(stamp, lambda: self._states.add(stamp, names, *state))
+
+    def receive_jaw(self, stamp: int, _names: Sequence[str], *state: Sequence[float]) -> None:
+        """Take a state of the jaw, as `receive` does."""
+        self._take(stamp, lambda: self._states.add_jaw(stamp, *state))
+
+    def _take(self, stamp: int, rows: Callable[[], list[Row]]) -> None:
+        if stamp <= 0:
+            return
+        try:
+            with self._lock:
+                self._heard = time.monotonic()
+                for row in rows():
+                    self._keep(row)
+        except TrocarError as error:
+            if str(error) not in self._refused and len(self._refused) < MOST_REFUSALS:
+                self._refused.add(str(error))
+                self.messages.post(f"{self._topic}: {error}", "error")
+
+    def _keep(self, row: Row) -> None:
+        if self._first < 0:
+            self._first = row.stamp
+        effort = self._stream.update(1e-9 * (row.stamp - self._first), row.q, row.dq, row.tau)
+        self._kept.append(_Kept(row, np.array(effort)))
+
+    # -- for everyone --------------------------------------------------------------------------------------------------
+
+    @property
+    def silent(self) -> float:
+        """Time since the last message [s]; infinite before the first."""
+        return np.inf if self._heard is None else time.monotonic() - self._heard
+
+    def __len__(self) -> int:
+        """Number of rows kept."""
+        return len(self._kept)
+
+    def recording(self) -> Recording:
+        """Rows received so far, with the channels `predicted_tau` and `residual_tau` as they were found live."""
+        with self._lock:
+            kept = list(self._kept)
+        if len(kept) < 2:
+            raise TrocarError(f"nothing was received from {self._topic or 'the robot'} yet")
+        efforts = np.array([one.efforts for one in kept])
+        about = {"arm": self.arm.name, "parameters": self.description.parameters.name, "topic": self._topic}
+        made = recording_of((one.row for one in kept), self.arm, about)
+        extra = {"predicted_tau": efforts[:, 1], "residual_tau": efforts[:, 0] - efforts[:, 1]}
+        return replace(made, extra=extra, extra_units=dict.fromkeys(extra, EFFORT_UNIT))
+
+    def efforts(self, seconds: float, most: int = 400) -> Efforts:
+        """Efforts of the last seconds, at most so many rows; empty arrays before the first."""
+        with self._lock:
+            since = self._newest - seconds * 1e9
+            chosen = []
+            for one in reversed(self._kept):
+                if one.row.stamp < since:
+                    break
+                chosen.append(one)
+            first = self._first
+        chosen = chosen[:: max(1, -(-len(chosen) // most))][::-1]
+        t = np.array([1e-9 * (one.row.stamp - first) for one in chosen])
+        both = np.array([one.efforts for one in chosen]).reshape(-1, 2, self.arm.n)
+        return Efforts(t, both[:, 0], both[:, 1])
+
+    def frame(self, number: int = 0) -> Frame:
+        """The arm at its last measured joints; at home before the first. For one reading thread alone."""
+        with self._lock:
+            last = self._kept[-1] if self._kept else None
+            first = self._first
+        home = np.array(self.arm.home)
+        q, dq = (home, 0.0 * home) if last is None else (last.row.q, last.row.dq)
+        tau = None if last is None else last.row.tau - self._mechanism.effort_bias
+        return Frame(
+            number=number,
+            time=0.0 if last is None else 1e-9 * (last.row.stamp - first),
+            arms=MappingProxyType(
+                {self.settings.arm: ArmFrame(q=q, dq=dq, tau=tau, T_tip=self._mechanism.forward_kinematics(q))}
+            ),
+            qpos=self.arm.E @ q,
+            scene=self.scene,
+            live=False,
+        )

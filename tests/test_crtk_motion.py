@@ -120,6 +120,10 @@ def test_the_ratio_scales_velocity_and_acceleration_of_moves(psm):
     psm.robot.step()
     assert events.warnings == ["PSM: trajectory_j_set_ratio, ratio must be within ]0;1], received 1.5"]
     assert psm.trajectory_j_get_ratio() == 0.25
+    psm.trajectory_j_set_ratio(5e-321)  # no move would ever end
+    psm.robot.step()
+    assert len(events.warnings) == 2
+    assert psm.trajectory_j_get_ratio() == 0.25
 
 
 def test_inserting_moves_the_insertion_alone(psm):

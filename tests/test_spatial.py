@@ -179,3 +179,10 @@ def test_checked_pose_refuses_other_shapes(shape):
 def test_checked_pose_refuses_what_is_not_numbers(junk):
     with pytest.raises(TrocarError):
         spatial.checked_pose(junk)
+
+
+def test_the_inverse_of_one_pose_is_that_of_a_batch_to_the_bit():
+    rng = np.random.default_rng(3)
+    T = np.tile(np.eye(4), (200, 1, 1))
+    T[:, :3, :3], T[:, :3, 3] = Rotation.random(200, rng).as_matrix(), rng.normal(size=(200, 3))
+    np.testing.assert_array_equal(np.array([spatial.inverse(one) for one in T]), spatial.inverse(T))

@@ -57,12 +57,10 @@ def mdh(a: float = 0.0, alpha: float = 0.0, d: float = 0.0, theta: float = 0.0) 
 
 def inverse(T: Array) -> Array:
     """Inverse of poses (..., 4, 4)."""
-    if T.ndim == 2:  # one pose, as in control loops
-        out = np.zeros((4, 4), dtype=T.dtype)
-        out[:3, :3] = T[:3, :3].T
-        out[:3, 3] = -out[:3, :3].dot(T[:3, 3])
-        out[3, 3] = 1.0
-        return out
+    if T.ndim == 2:  # one pose, as in control loops: in plain numbers, the same to the last bit
+        (a, b, c, x), (d, e, f, y), (g, h, i, z), _ = T.tolist()
+        p = -(a * x + d * y + g * z), -(b * x + e * y + h * z), -(c * x + f * y + i * z)
+        return np.array([[a, d, g, p[0]], [b, e, h, p[1]], [c, f, i, p[2]], [0.0, 0.0, 0.0, 1.0]])
     R_t = np.swapaxes(T[..., :3, :3], -1, -2)
     out = np.zeros_like(T)
     out[..., :3, :3] = R_t

@@ -33,7 +33,9 @@ class Output:
     events: list[Event] = field(default_factory=list)
 
     def command(self, arm: str, name: str, value: Any = None) -> None:
+        """Add a command to a device."""
         self.commands.append(Command(arm, name, value))
 
     def event(self, topic: str, value: Any) -> None:
+        """Add an event."""
         self.events.append(Event(topic, value))

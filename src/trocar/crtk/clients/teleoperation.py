@@ -57,9 +57,11 @@ class TeleopPSM(_Teleoperation):
         self.send("set_align_MTM", Bool(value=align))
 
     def lock_rotation(self, lock: bool) -> None:
+        """Lock or unlock the rotation of the instrument; unlocking aligns the master again."""
         self.send("lock_rotation", Bool(value=lock))
 
     def lock_translation(self, lock: bool) -> None:
+        """Lock or unlock the translation of the instrument."""
         self.send("lock_translation", Bool(value=lock))
 
     def alignment_offset(self) -> Array:

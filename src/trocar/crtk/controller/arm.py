@@ -27,6 +27,8 @@ from trocar.crtk.messages import Bool, Empty, Float, Message
 from trocar.errors import TrocarError
 from trocar.spatial import Array, checked_pose
 
+LEAST_RATIO = 1e-6  # of velocities and accelerations: a move at less would take years
+
 
 class ArmController(PoweredArm):
     """The dVRK's arm component.
@@ -321,7 +323,7 @@ class ArmController(PoweredArm):
 
     def set_ratio(self, ratio: float, of: str = "va") -> None:
         """Scale velocities (v) and accelerations (a) of moves that begin from now on."""
-        if not 0.0 < ratio <= 1.0:
+        if not LEAST_RATIO <= ratio <= 1.0:
             name = "set_ratio" if of == "va" else f"set_ratio_{of}"
             raise Refused(f"trajectory_j_{name}, ratio must be within ]0;1], received {ratio:g}")
         path = self.trajectory

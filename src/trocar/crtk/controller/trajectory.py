@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from ruckig import InputParameter, Result, Ruckig, Trajectory
+from ruckig import InputParameter, Result, Ruckig, RuckigError, Trajectory
 
 from trocar.errors import TrocarError
 from trocar.spatial import Array
@@ -33,7 +33,10 @@ class JointTrajectory:
         given.current_position, given.current_velocity = q.tolist(), dq.tolist()
         given.current_acceleration = [0.0] * len(q)
         given.target_position = goal.tolist()
-        result = self._generator.calculate(given, self._path)
+        try:
+            result = self._generator.calculate(given, self._path)
+        except RuckigError as error:
+            raise TrocarError(f"error while evaluating trajectory: {str(error).splitlines()[-1][:200]}") from None
         if result not in (Result.Working, Result.Finished):
             raise TrocarError(f"error while evaluating trajectory: {result}")
         self.goal, self.q, self.dq = np.array(goal), np.array(q), np.array(dq)

@@ -369,7 +369,7 @@ def test_the_tip_target_is_dragged_with_the_mouse_and_the_tip_follows(close_up):
     home.tab.get_by_role("combobox", name="Mode").click()
     home.tab.get_by_role("option", name="cartesian").click()
     until(lambda: home.arm.control.controller == "feedback linearisation", "the mode")
-    until(lambda: home.page.driving.target.visible, "the handle")
+    until(lambda: home.page.driving.tip.handle.visible, "the handle")
     home.rendered()
     T = home.arm.control.target
     directions = []

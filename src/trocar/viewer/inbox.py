@@ -71,6 +71,14 @@ class GuiUpdateMessage(_Message):
     updates: _Updates
 
 
+class GuiFormSubmitMessage(_Message):
+    uuid: Name
+
+
+class GuiFormDirtyMessage(_Message):
+    uuid: Name
+
+
 class FileTransferStartUpload(_Message):
     source_component_uuid: Name
     transfer_uuid: Name
@@ -88,7 +96,8 @@ class FileTransferPart(_Message):
 
 
 Handle = TransformControlsUpdateMessage | TransformControlsDragStartMessage | TransformControlsDragEndMessage
-Message = ViewerCameraMessage | GuiUpdateMessage | Handle | FileTransferStartUpload | FileTransferPart
+Form = GuiFormSubmitMessage | GuiFormDirtyMessage
+Message = ViewerCameraMessage | GuiUpdateMessage | Form | Handle | FileTransferStartUpload | FileTransferPart
 
 
 class _Refused(Exception):
@@ -116,7 +125,7 @@ class Inbox:
     """Passes on the messages that a page of ours can send, and reports the rest.
 
     Args:
-        control: the control of an identifier, None if there is none.
+        control, container: the control, or the folder or form, of an identifier, None if there is none.
         node: the node of the scene of a name, None if there is none.
 
     Attributes:
@@ -124,8 +133,10 @@ class Inbox:
         accepted, refused: numbers of messages so far, by type; of a wrong shape under "shape".
     """
 
-    def __init__(self, control: Callable[[str], Any], node: Callable[[str], Any]) -> None:
-        self._control, self._node = control, node
+    def __init__(
+        self, control: Callable[[str], Any], container: Callable[[str], Any], node: Callable[[str], Any]
+    ) -> None:
+        self._control, self._container, self._node = control, container, node
         self._decoder = msgspec.msgpack.Decoder(Message)
         self._uploads: dict[str, Upload] = {}
         self.report: Callable[[str], object] = lambda text: None
@@ -170,6 +181,9 @@ class Inbox:
             problem = "is disabled" if disabled else _problem(handle, message.updates.value)
             if problem:
                 raise _Refused(f"{getattr(handle, 'label', 'a control')}: {problem}")
+        elif isinstance(message, Form):
+            if not isinstance(self._container(message.uuid), viser.GuiFormHandle):
+                raise _Refused("a form was refused: there is no such form")
         elif isinstance(message, FileTransferStartUpload):
             self._start_upload(message, sender)
         elif isinstance(message, FileTransferPart):

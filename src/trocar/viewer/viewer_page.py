@@ -26,9 +26,11 @@ from trocar.viewer.panels.recordings import RecordingPanel
 from trocar.viewer.panels.reports import ReportPanel
 from trocar.viewer.panels.transport import Transport
 from trocar.viewer.plain_text import plain
+from trocar.viewer.second_arm import SecondArm
 from trocar.viewer.server import PageServer
 from trocar.viewer.shown import ShownArm
 
+CONTROLS = 260  # width of the controls [px]
 DRAW, FIGURES, PLOTS = 1 / 40, 0.1, 0.25  # real time between updates of poses, numbers and curves [s]
 ZENITH, HORIZON = (0.72, 0.78, 0.85), (0.93, 0.94, 0.95)  # colours of the backdrop
 MESSAGE_TIME = 15.0  # a message stays this long [s]
@@ -68,12 +70,16 @@ class ViewerPage:
         gui.set_panel_label("trocar")
         gui.configure_theme(show_share_button=False, show_logo=False, control_width="medium", brand_color=rgb(ACCENT))
         gui.main_panel.dock_right()
-        gui.main_panel.set_width(330)
+        gui.main_panel.set_width(CONTROLS)
         self._message = gui.add_markdown("", visible=False)
         self.transport = Transport(server, session, self._reset)
         tabs = gui.add_tab_group()
         with tabs.add_tab("Drive", viser.Icon.DEVICE_GAMEPAD_2):
             self.driving = DrivingPanel(server, session, self._shown, self.select)
+            self.second: SecondArm | None = None
+            if len(session.arms) > 1:
+                with gui.add_folder("Second arm", expand_by_default=False):
+                    self.second = SecondArm(server, session, session.arms[1], self.select_second)
         tab = tabs.add_tab("Mechanism", viser.Icon.SETTINGS)
         self.mechanism = MechanismPanel(gui, tab, session, self._shown, self._dirty.add)
         with tabs.add_tab("Recordings", viser.Icon.MOVIE):
@@ -119,9 +125,21 @@ class ViewerPage:
 
     def select(self, arm: str) -> None:
         """Show another arm; the others hold their targets, and a push on the one before ends."""
-        if arm != self._selected:
-            self.session.push(np.zeros(3), self._selected)
+        before = self._selected
+        if arm != before:
+            self.session.push(np.zeros(3), before)
             self._selected = arm
+            if self.second is not None and self.second.name == arm:
+                self.second.select(before)
+            self._dirty.add("arm")
+
+    def select_second(self, arm: str) -> None:
+        """Drive another arm as the second; with the selected one it changes places."""
+        assert self.second is not None
+        if arm == self._selected:
+            self.select(self.second.name)
+        elif arm != self.second.name:
+            self.second.select(arm)
             self._dirty.add("arm")
 
     def tell(self, text: str) -> None:
@@ -135,7 +153,10 @@ class ViewerPage:
 
     def _reset(self) -> None:
         self.session.reset()
-        self.driving.reset(ShownArm.of(self.session.settled(), self._selected))
+        frame = self.session.settled()
+        self.driving.reset(ShownArm.of(frame, self._selected))
+        if self.second is not None:
+            self.second.reset(frame)
 
     # -- the thread --------------------------------------------------------------------------------------------------
 
@@ -190,12 +211,15 @@ class ViewerPage:
         self.drawing.update(shown.frame.qpos)
         self.overlays.update(shown)
         self.driving.refresh(shown)
+        if self.second is not None:
+            self.second.update(shown.frame)
         b = self.recordings.b
         if self._ghost is not None and b is not None:
             self._ghost.update(b.frame(shown.frame.time).qpos)
+            self._ghost.hide_where_on(self.drawing)
 
     def _figures(self, shown: ShownArm) -> None:
-        self.transport.refresh(shown, self._mechanism)
+        self.transport.refresh(shown, self._mechanism, self.plots.costly)
         self.plots.refresh_bars(self._mechanism, shown.state)
         for message in self.session.messages.since(self._read):
             self._read = message.number
@@ -205,7 +229,7 @@ class ViewerPage:
             self._message_until = time.perf_counter() + MESSAGE_TIME
         if self._message.visible and time.perf_counter() > self._message_until:
             self._message.visible = False
-        if self._cameras is not None and shown.frame.live and self.server.get_clients():
+        if self._cameras is not None and self.plots.looks and shown.frame.live and self.server.get_clients():
             pictures = self._cameras(shown.frame)
             if pictures[0] is not self._seen:
                 self._seen = pictures[0]

@@ -77,10 +77,10 @@ class RawBrowser:
         """Change a control as a hand on the page does."""
         self.send({"type": "GuiUpdateMessage", "uuid": handle._impl.uuid, "updates": {"value": value, **others}})
 
-    def enter(self, entry: Any, label: str, *values: list[float]) -> None:
-        """Type into a field of an entry, value after value, and press Enter."""
-        for value in values:
-            self.set(entry.fields[label], value)
+    def enter(self, entry: Any, *values: float) -> None:
+        """Type numbers into the first fields of an entry and press Enter."""
+        for field, value in zip(entry.fields, values, strict=False):
+            self.set(field, value)
         self.send({"type": "GuiFormSubmitMessage", "uuid": entry.form._impl.uuid})
 
     def settled(self) -> None:

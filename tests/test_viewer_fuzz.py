@@ -66,6 +66,7 @@ class Messages:
         self.rng, self.page = rng, page
         slow = {control._impl.uuid for name, control in page.mechanism.controls.items() if name in SLOW}
         # films, files and rebuilt scenes take long: once in a while
+        slow.add(page.mechanism.gravity.button._impl.uuid)
         slow |= {h._impl.uuid for h in self.handles() if getattr(h, "label", "").startswith("Export")}
         self.slow = slow
         self.transfers = 0
@@ -166,10 +167,9 @@ class Messages:
             return nonsense(rng)
         if hasattr(handle, "options"):
             return self.pick(handle.options)
-        if hasattr(handle, "min") and not isinstance(handle.value, tuple):
-            return float(rng.uniform(handle.min, handle.max)) if rng.integers(3) else number(rng)
-        if isinstance(handle.value, tuple):
-            return numbers(rng, 3)
+        if hasattr(handle, "min"):
+            low, high = (-300.0, 300.0) if handle.min is None else (handle.min, handle.max)  # typed numbers have none
+            return float(rng.uniform(low, high)) if rng.integers(3) else number(rng)
         return True
 
 

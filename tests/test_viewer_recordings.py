@@ -20,7 +20,6 @@ from trocar.report import Claim, Report
 from trocar.runtime import Session, Settings, Track
 from trocar.runtime.track import difference
 from trocar.viewer.film import Film
-from trocar.viewer.panels.tip_target import PLACE
 from trocar.viewer.panels.user_actions import UserActions
 from trocar.viewer.shown import ShownArm
 
@@ -169,8 +168,8 @@ def test_a_typed_millimetre_of_the_tip_moves_the_target_along_that_axis_alone(pa
     page.session.drive("impedance")
     tip, T = page.driving.tip, page.session.settled().arms["PSM"].T_tip
     tip.show(T)
-    x, y, z = np.round(1000 * T[:3, 3])
-    tip.entry.show(PLACE, (x, y, z - 4.0))
+    z = round(1000 * T[2, 3])
+    tip.entry.fields[2].value = z - 4.0
     tip.move_as_entered()
     target = page.session.settled().arms["PSM"].control.target
     np.testing.assert_allclose(target[:3, 3], [*T[:2, 3], (z - 4.0) / 1000], rtol=0, atol=1e-12)

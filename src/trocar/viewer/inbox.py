@@ -19,7 +19,8 @@ MOST_UNFINISHED = 2 * MOST_UPLOAD  # of all files on their way, from all browser
 ROUNDING = 1e-9  # of a value that a browser puts at the end of a range
 
 Name = Annotated[str, Meta(max_length=256)]
-Number = Annotated[float, Meta(ge=-1e9, le=1e9)]  # neither NaN nor infinite
+LARGEST = 1e9
+Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]  # neither NaN nor infinite
 Metres = Annotated[float, Meta(ge=-10.0, le=10.0)]
 Part = Annotated[float, Meta(ge=-1.001, le=1.001)]  # of a unit quaternion
 Count = Annotated[int, Meta(ge=0, le=1 << 31)]
@@ -63,7 +64,7 @@ class TransformControlsDragEndMessage(_Message):
 class _Updates(msgspec.Struct, forbid_unknown_fields=True):
     """The change of a control that is allowed: of its value, and of no other attribute."""
 
-    value: bool | Number | Name | list[Number]
+    value: bool | Number | Name
 
 
 class GuiUpdateMessage(_Message):
@@ -239,11 +240,8 @@ def _problem(handle: Any, value: Any) -> str | None:
             return None if isinstance(value, bool) else f"must be True or False, got {_short(value)}"
         case viser.GuiSliderHandle():
             return _outside(value, handle.min, handle.max)
-        case viser.GuiVector3Handle():
-            if not isinstance(value, list) or len(value) != 3:
-                return f"must be three numbers, got {_short(value)}"
-            low, high = handle.min or (-math.inf,) * 3, handle.max or (math.inf,) * 3
-            return next(filter(None, map(_outside, value, low, high)), None)
+        case viser.GuiNumberHandle():
+            return _outside(value, -LARGEST, LARGEST)
         case _:
             return "cannot be changed from the browser"
 

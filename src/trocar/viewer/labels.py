@@ -9,7 +9,7 @@ import viser
 
 from trocar.spatial import Array
 
-HEIGHT, SPACING = 0.018, 0.027  # of the letters, and between lines [m]
+HEIGHT, SPACING = 0.018, 0.035  # of the letters, and between lines [m]
 ASIDE = 0.05  # of a label from what it names [m]
 LINE = 90, 98, 108
 

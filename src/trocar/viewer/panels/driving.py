@@ -22,7 +22,6 @@ from trocar.viewer.shown import ShownArm
 
 SPRING = 50.0  # stiffness of the hand that pulls at the tip [N/m]
 MOST_FORCE = 10.0  # [N]
-FORCE = "Force [N]"
 FOLDERS = {Mode.joint: "Joint targets", Mode.torque: "Efforts", Mode.cartesian: "Tip target"}
 
 
@@ -70,8 +69,9 @@ class DrivingPanel:
             self.tip = TipTarget(server, base, session, shown, on)
         with gui.add_folder("Push the tip", expand_by_default=False):
             self._hand: Any = gui.add_checkbox("Hand", False, hint="a handle that pulls at the tip like a spring")
-            field = {FORCE: (np.zeros(3), 0.1, f"in base axes, at most {MOST_FORCE:g} N along each")}
-            self.push = Entry(gui, field, ("Push", viser.Icon.HAND_FINGER), on(lambda _: self._on_force()))
+            gui.add_markdown("Force in base axes:")
+            forces = [f"{axis} [N]" for axis in "xyz"]
+            self.push = Entry(gui, forces, 0.1, ("Push", viser.Icon.HAND_FINGER), on(lambda _: self._on_force()))
             release = gui.add_button("Let go", icon=viser.Icon.HAND_OFF)
         self.grip = server.scene.add_transform_controls(
             f"{base}/hand", scale=0.7 * HANDLE, disable_rotations=True, depth_test=False, visible=False
@@ -158,19 +158,19 @@ class DrivingPanel:
 
     def _on_force(self) -> None:
         with self._lock:
-            force = self.push.value(FORCE)
+            force = self.push.values
             if np.abs(force).max() > MOST_FORCE:
-                self.push.show(FORCE, self._session.settled().arms[self._shown.name].force)
-                raise TrocarError(f"{FORCE} must be from {-MOST_FORCE:g} to {MOST_FORCE:g}, got {force.tolist()}")
+                self.push.show(self._session.settled().arms[self._shown.name].force)
+                raise TrocarError(f"forces must be from {-MOST_FORCE:g} to {MOST_FORCE:g} N, got {force.tolist()}")
             self._push(force)
-            self.push.show(FORCE, force)
+            self.push.show(force)
 
     def _push(self, force: Array) -> None:
         self._session.push(force, self._shown.name)
 
     def _let_go(self) -> None:
         self._held = False
-        self.push.show(FORCE, np.zeros(3))
+        self.push.show(np.zeros(3))
         self._push(np.zeros(3))
 
     # -- controls that depend on the arm or the controller -----------------------------------------------------------
@@ -186,7 +186,7 @@ class DrivingPanel:
         self.tip.follow(shown)
         self._show_controller(control.controller, control.gains)
         self._hand.value = self._held = False
-        self.push.show(FORCE, np.zeros(3))
+        self.push.show(np.zeros(3))
         self.joints.show(shown.state.q if shown.state.q_ref is None else shown.state.q_ref)
         if control.mode is Mode.torque:
             self.efforts.show(control.target)

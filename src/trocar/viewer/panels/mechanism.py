@@ -20,7 +20,7 @@ from trocar.viewer.panels.sliders import Sliders, inside
 from trocar.viewer.panels.user_actions import UserActions
 from trocar.viewer.shown import ShownArm
 
-GRAVITY, MOST_GRAVITY = "g [m/s²]", 20.0  # along each axis [m/s^2]
+MOST_GRAVITY = 20.0  # along each axis [m/s^2]
 SHOWN_AT_FIRST = ("remote centre", "forces")
 
 
@@ -98,10 +98,10 @@ class MechanismPanel:
                         on(lambda event: self._change("gravity", lambda: self._pitched(event.target.value)))
                     )
                 axes = "base axes" if shown.alone else "world axes, of all arms; z up"
-                g: Any = about.world_gravity.tolist()
+                gui.add_markdown(f"In {axes}:")
                 given = on(lambda _: self._change("gravity", self._entered_gravity))
-                self.gravity = Entry(gui, {GRAVITY: (g, 0.1, axes)}, ("Apply", viser.Icon.CHECK), given)
-                gui.add_markdown(f"in {axes}")
+                labels = [f"{axis} [m/s²]" for axis in "xyz"]
+                self.gravity = Entry(gui, labels, 0.01, ("Apply", viser.Icon.CHECK), given)
         self.controls = controls
         self._show()
         for name, control in controls.items():
@@ -117,7 +117,7 @@ class MechanismPanel:
         }
         for name, control in self.controls.items():
             control.value = values[name]
-        self.gravity.show(GRAVITY, np.round(about.world_gravity, 6))
+        self.gravity.show(np.round(about.world_gravity, 6))
         if about.q_setup is not None:
             self._set_up.show(np.round(about.q_setup, 6))
 
@@ -155,10 +155,10 @@ class MechanismPanel:
 
     def _entered_gravity(self) -> Array:
         """Gravity (3,) [m/s^2] in the world, as it was typed."""
-        g = self.gravity.value(GRAVITY)
+        g = self.gravity.values
         if np.abs(g).max() > MOST_GRAVITY:
             self._show()
-            raise TrocarError(f"{GRAVITY} must be from {-MOST_GRAVITY:g} to {MOST_GRAVITY:g}, got {g.tolist()}")
+            raise TrocarError(f"gravity must be from {-MOST_GRAVITY:g} to {MOST_GRAVITY:g} m/s², got {g.tolist()}")
         return g
 
     def _pitched(self, degrees: float) -> Array:

@@ -15,8 +15,8 @@ from trocar.viewer.panels.user_actions import UserActions
 from trocar.viewer.shown import ShownArm
 
 HANDLE = 0.12  # size of the handle [m]
-# whole numbers: decimals do not fit into the fields
-PLACE, TURN = "Tip [mm]", "Roll, pitch, yaw [deg]"
+FIELDS = ("x [mm]", "y [mm]", "z [mm]", "roll [deg]", "pitch [deg]", "yaw [deg]")
+DECIMALS = 1  # of the fields
 
 
 class TipTarget:
@@ -26,8 +26,8 @@ class TipTarget:
         base: node of the scene that is the base of the arm.
 
     Attributes:
-        handle: in the scene. entry: position and orientation in base axes; the orientation turns about the fixed
-            x axis, then y, then z.
+        handle: in the scene. entry: position and orientation in base axes; roll, pitch and yaw turn about the fixed
+            axes x, y and z, in this order.
     """
 
     def __init__(self, server: viser.ViserServer, base: str, session: Session, shown: ShownArm, on: UserActions):
@@ -35,12 +35,12 @@ class TipTarget:
         self._lock = threading.RLock()
         self._T = np.array(shown.state.T_tip)  # the target that is shown, exactly
         server.gui.add_markdown("Drag the handle at the tip, or type a target and press Enter:")
-        fields = {
-            PLACE: (np.zeros(3), 1.0, "position in base axes"),
-            TURN: (np.zeros(3), 1.0, "orientation: about the x, y and z axes of the base, in this order"),
-        }
         self.entry = Entry(
-            server.gui, fields, ("Move there", viser.Icon.ARROW_RIGHT), on(lambda _: self.move_as_entered())
+            server.gui,
+            FIELDS,
+            10.0**-DECIMALS,
+            ("Move there", viser.Icon.ARROW_RIGHT),
+            on(lambda _: self.move_as_entered()),
         )
         self.handle: Any = server.scene.add_transform_controls(
             f"{base}/target", scale=HANDLE, depth_test=False, visible=False
@@ -52,7 +52,8 @@ class TipTarget:
         self._arm = shown.name
         orients = shown.about.arm.tip_joints >= 6
         self.handle.disable_rotations = not orients
-        self.entry.fields[TURN].visible = orients
+        for field in self.entry.fields[3:]:
+            field.visible = orients
 
     def show(self, T: Array) -> None:
         """Put handle and fields at a pose (4, 4) in the base."""
@@ -63,14 +64,12 @@ class TipTarget:
 
     def entered(self) -> Array:
         """The pose (4, 4) in the fields; a number that was not changed keeps its decimals."""
-        T = self._T
-        place, turn = (self.entry.value(label) for label in (PLACE, TURN))
-        p = np.where(place == np.round(1000 * T[:3, 3]), T[:3, 3], place / 1000)
-        exact = np.degrees(roll_pitch_yaw(T[:3, :3]))
-        if np.array_equal(turn, np.round(exact)):
-            return pose(R=T[:3, :3], p=p)
-        roll, pitch, yaw = np.radians(np.where(turn == np.round(exact), exact, turn))
-        return pose(R=rotation("z", yaw) @ rotation("y", pitch) @ rotation("x", roll), p=p)
+        typed, exact = self.entry.values, _numbers(self._T)
+        kept = typed == np.round(exact, DECIMALS)
+        numbers = np.where(kept, exact, typed)
+        roll, pitch, yaw = np.radians(numbers[3:])
+        R = rotation("z", yaw) @ rotation("y", pitch) @ rotation("x", roll)
+        return pose(R=self._T[:3, :3] if kept[3:].all() else R, p=numbers[:3] / 1000)
 
     def move_as_entered(self) -> None:
         """Move the tip to the pose in the fields."""
@@ -106,5 +105,9 @@ class TipTarget:
             self._session.move_tip(T, self._arm)
 
     def _show_numbers(self) -> None:
-        self.entry.show(PLACE, np.round(1000 * self._T[:3, 3]))
-        self.entry.show(TURN, np.round(np.degrees(roll_pitch_yaw(self._T[:3, :3]))))
+        self.entry.show(np.round(_numbers(self._T), DECIMALS))
+
+
+def _numbers(T: Array) -> Array:
+    """Position [mm] and roll, pitch and yaw [deg] (6,) of a pose."""
+    return np.concatenate([1000 * T[:3, 3], np.degrees(roll_pitch_yaw(T[:3, :3]))])

@@ -19,7 +19,7 @@ pytest.importorskip("viser", reason="pip install 'trocar[view]'")
 from tests.raw_browser import RawBrowser, until
 from trocar.viewer import overlays
 from trocar.viewer.effort_bars import bars
-from trocar.viewer.labels import SPACING, Labels, spread
+from trocar.viewer.labels import CLOSE, NEAR, SPACING, Labels, View, apart, spread
 from trocar.viewer.model_drawing import TELLS_APART, ModelDrawing
 from trocar.viewer.pace import PATIENCE, Pace
 from trocar.viewer.panels import plots
@@ -233,6 +233,20 @@ def test_spread_heights_keep_their_order_and_distance_and_move_no_more_than_they
     np.testing.assert_allclose(found[[1, 2, 3]].mean(), heights[[1, 2, 3]].mean())
 
 
+@pytest.mark.parametrize("eye", [(1.2, -0.8, 0.5), (0.1, 1.5, 0.1), (0.3, 0.2, 1.6), (-0.4, 0.0, -0.1)])
+def test_labels_are_apart_in_the_picture_from_every_side(eye):
+    points = np.random.default_rng(3).uniform(-0.3, 0.3, (15, 3))
+    points[5:9] = points[4]  # one place
+    view = View.of(np.array(eye), np.zeros(3), np.array([0.0, 0.0, 1.0]))
+    away = apart(points, view) - view.position
+    depth = away @ view.forward
+    np.testing.assert_allclose(depth, (points - view.position) @ view.forward)
+    seen = depth > NEAR  # others are behind the camera
+    assert seen.sum() > 8
+    heights = np.sort((away @ view.up / depth)[seen])
+    assert np.diff(heights).min() >= SPACING / max(depth[seen].min(), CLOSE * np.median(depth[seen])) - 1e-9
+
+
 def test_no_two_labels_of_the_page_overlap(psm):
     psm.session.place(INSIDE)
     boxes = psm.page.mechanism.overlays
@@ -240,9 +254,15 @@ def test_no_two_labels_of_the_page_overlap(psm):
         psm.browser.set(boxes[name], True)
     labels = psm.page.overlays._labels
     until(lambda: sum(label.visible for label in labels._labels.values()) == 15, "13 bodies, g and the remote centre")
-    psm.browser.settled()
-    heights = sorted(label.position[2] for label in labels._labels.values())
-    assert np.diff(heights).min() >= SPACING - 1e-6
+
+    def gaps():
+        (client,) = psm.server.get_clients().values()
+        camera = client.camera
+        view = View.of(camera.position, camera.look_at, camera.up_direction)
+        away = np.array([label.position for label in labels._labels.values()]) - view.position
+        return np.diff(np.sort(away @ view.up / (away @ view.forward))) * (away @ view.forward).min() / SPACING
+
+    until(lambda: gaps().min() >= 1 - 1e-3, "labels that are apart")
     for name in ("labels", "gravity"):
         psm.browser.set(boxes[name], False)
     until(lambda: sum(label.visible for label in labels._labels.values()) == 1, "the remote centre alone")

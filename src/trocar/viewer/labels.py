@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import viser
 
-from trocar.spatial import Array
+from trocar.spatial import Array, unit
 
 HEIGHT, SPACING = 0.018, 0.035  # of the letters, and between lines [m]
 ASIDE = 0.05  # of a label from what it names [m]
+NEAR = 0.05  # depth below which a point is as good as behind the camera [m]
+CLOSE = 0.6  # of the usual depth: letters that are closer may touch
 LINE = 90, 98, 108
 
 
-class Labels:
-    """Labels at moving points, one above the other wherever they would overlap, with lines to what they name.
+class View(NamedTuple):
+    """Camera in the world: position [m], and unit vectors forward and up in the picture (3,)."""
 
-    The letters are as large as things of the scene, so labels that are apart are so from near and far, and from every
-    side; only a camera that looks straight down sees them in one place.
+    position: Array
+    forward: Array
+    up: Array
+
+    @classmethod
+    def of(cls, position: Array, look_at: Array, up_direction: Array) -> View:
+        forward = unit(np.asarray(look_at, dtype=float) - position)
+        right = unit(np.cross(forward, up_direction))
+        return cls(np.asarray(position, dtype=float), forward, np.cross(right, forward))
+
+
+FROM_THE_SIDE = View.of(np.array([100.0, 0.0, 0.0]), np.zeros(3), np.array([0.0, 0.0, 1.0]))
+
+
+class Labels:
+    """Labels at moving points, one above the other in the picture, with lines to what they name.
+
+    The letters are as large as things of the scene, so that labels which are apart are so from near and far.
     """
 
     def __init__(self, scene: viser.SceneApi, node: str) -> None:
@@ -46,15 +64,14 @@ class Labels:
         label.visible = visible
         self._points[name] = np.array(point, dtype=float)
 
-    def arrange(self) -> None:
-        """Spread the visible labels."""
+    def arrange(self, view: View = FROM_THE_SIDE) -> None:
+        """Spread the visible labels for a camera."""
         seen = [name for name, label in self._labels.items() if label.visible]
         self._lines.visible = bool(seen)
         if not seen:
             return
         points = np.array([self._points[name] for name in seen])
-        places = points + [ASIDE, 0.0, 0.0]
-        places[:, 2] = spread(points[:, 2], SPACING)
+        places = apart(points, view)
         for name, place in zip(seen, places, strict=True):
             self._labels[name].position = place
         self._lines.points = np.stack([points, places], axis=1).astype(np.float32)
@@ -63,6 +80,21 @@ class Labels:
         for handle in (*self._labels.values(), self._lines):
             handle.remove()
         self._labels.clear()
+
+
+def apart(points: Array, view: View) -> Array:
+    """Places (n, 3) [m] of labels at points (n, 3), at their depths, each at a height of its own in the picture."""
+    away = points - view.position
+    depth = away @ view.forward
+    seen = depth > NEAR
+    places = points + ASIDE * np.cross(view.forward, view.up)
+    if seen.any():
+        heights = away[seen] @ view.up / depth[seen]
+        # one point that is close to the camera does not drive the others out of the picture
+        near = max(float(depth[seen].min()), CLOSE * float(np.median(depth[seen])))
+        up = (spread(heights, SPACING / near) - heights) * depth[seen]
+        places[seen] += up[:, None] * view.up
+    return np.asarray(places)
 
 
 def spread(heights: Array, spacing: float) -> Array:

@@ -18,7 +18,7 @@ from trocar.palette import CAUSES, NAMED, of_cause, rgb
 from trocar.runtime.description import ArmDescription
 from trocar.runtime.frame import ArmFrame
 from trocar.spatial import Array
-from trocar.viewer.labels import Labels
+from trocar.viewer.labels import FROM_THE_SIDE, Labels, View
 from trocar.viewer.model_drawing import ModelDrawing
 from trocar.viewer.shown import ShownArm, length
 
@@ -66,13 +66,13 @@ class Overlays:
         for handle in self._handles[name]:
             handle.visible = visible
 
-    def update(self, shown: ShownArm) -> None:
-        """Move the marks that are not fixed to a body."""
+    def update(self, shown: ShownArm, view: View = FROM_THE_SIDE) -> None:
+        """Move the marks that are not fixed to a body; labels are arranged for a view."""
         state = shown.state
         tip = state.T_tip[:3, 3]
         aim(self._push, np.array([[tip, state.force]]), self._shown["forces"])
         aim(self._contacts, shown.frame.contacts, self._shown["forces"])
-        self._name_things(state)
+        self._name_things(state, view)
 
     def remove(self) -> None:
         self._labels.remove()
@@ -80,7 +80,7 @@ class Overlays:
             for handle in handles:
                 handle.remove()
 
-    def _name_things(self, state: ArmFrame) -> None:
+    def _name_things(self, state: ArmFrame, view: View) -> None:
         """Name the bodies, the remote centre and gravity where they are shown."""
         labels, drawing = self._labels, self._drawing
         for body in self._about.arm.bodies if self._shown["labels"] or self._named else ():
@@ -93,7 +93,7 @@ class Overlays:
         if self._gravity_at is not None:
             g = np.linalg.norm(self._about.world_gravity)
             labels.put("gravity", f"g {g:.3g} m/s²", self._gravity_at, self._shown["gravity"])
-        labels.arrange()
+        labels.arrange(view)
 
     def _node(self, body: str) -> str:
         return self._drawing.node(self._about.prefix + body)

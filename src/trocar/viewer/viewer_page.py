@@ -17,6 +17,7 @@ from trocar.palette import ACCENT, rgb
 from trocar.runtime.frame import Frame
 from trocar.runtime.session import Session
 from trocar.spatial import Array, quaternion
+from trocar.viewer.labels import FROM_THE_SIDE, View
 from trocar.viewer.model_drawing import ModelDrawing
 from trocar.viewer.overlays import BASE, Overlays
 from trocar.viewer.panels.driving import DrivingPanel
@@ -209,7 +210,7 @@ class ViewerPage:
         for name in wanted & set(self.mechanism.overlays):
             self.overlays.show(name, self.mechanism.shown[name])
         self.drawing.update(shown.frame.qpos)
-        self.overlays.update(shown)
+        self.overlays.update(shown, self._view())
         self.driving.refresh(shown)
         if self.second is not None:
             self.second.update(shown.frame)
@@ -240,6 +241,14 @@ class ViewerPage:
             self.plots.recorded(self.recordings.a, self.recordings.b, shown.frame.time)
         elif shown.frame.live and shown.frame.playing:
             self.plots.live(self._mechanism, self.session.history(shown.name), shown.about.friction)
+
+    def _view(self) -> View:
+        """The camera of the first browser: labels are shared, and arranged for it."""
+        for client in self.server.get_clients().values():
+            camera = client.camera
+            if np.linalg.norm(np.cross(camera.look_at - camera.position, camera.up_direction)) > 1e-6:
+                return View.of(camera.position, camera.look_at, camera.up_direction)
+        return FROM_THE_SIDE
 
     # -- parts of the scene ------------------------------------------------------------------------------------------
 

@@ -50,7 +50,7 @@ class Overlays:
         self._scene, self._drawing, self._about = scene, drawing, about
         self._shown = dict.fromkeys(NAMES, False) | shown
         self._handles: dict[str, list[Any]] = {name: [] for name in NAMES}
-        self._labels = Labels(scene, "/labels")
+        self._labels, self._named = Labels(scene, "/labels"), False  # and if the bodies had names
         self._add_joints()
         self._add_centre()
         self._add_masses()
@@ -156,7 +156,6 @@ class Overlays:
         self._handles["forces"] += [self._push, self._contacts]
         T, g = self._about.T_world_base, self._about.world_gravity
         self._gravity_at: Array | None = None
-        self._named = False
         if g.any():
             start = np.array([T[0, 3], T[1, 3], self._drawing.extent[1][2] + 0.05])
             self._gravity_at = start + 0.3 * SIZE * g / 9.81

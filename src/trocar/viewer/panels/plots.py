@@ -54,13 +54,13 @@ class PlotPanel:
     def __init__(self, server: viser.ViserServer, arm: Arm, pictures: Sequence[Picture] | None = None) -> None:
         gui = server.gui
         panel = gui.add_panel()
-        self._look = None
+        self._look: Any = None
         panel.dock_left()
         panel.set_width(WIDTH)
         with panel.add_tab("Efforts and curves", viser.Icon.CHART_BAR):
             if pictures is not None:
                 with gui.add_folder("Endoscope"):
-                    self._look: Any = gui.add_checkbox("Draw the view", True, hint="left eye above the right one")
+                    self._look = gui.add_checkbox("Draw the view", True, hint="left eye above the right one")
                     self._pictures = gui.add_image(_stacked(pictures), format="jpeg")
                     self._look.on_update(lambda _: self._show_endoscope())
             self._bars = gui.add_html("")

@@ -77,6 +77,12 @@ class RawBrowser:
         """Change a control as a hand on the page does."""
         self.send({"type": "GuiUpdateMessage", "uuid": handle._impl.uuid, "updates": {"value": value, **others}})
 
+    def enter(self, entry: Any, *values: float) -> None:
+        """Type numbers into the first fields of an entry and press Enter."""
+        for field, value in zip(entry.fields, values, strict=False):
+            self.set(field, value)
+        self.send({"type": "GuiFormSubmitMessage", "uuid": entry.form._impl.uuid})
+
     def settled(self) -> None:
         """Wait until the page has seen all messages so far: the last one is a camera at a place of its own."""
         mark = float(next(MARKS))

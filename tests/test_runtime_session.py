@@ -151,8 +151,9 @@ def test_efforts_act_as_they_are_set(session):
     np.testing.assert_allclose(only(stepped(session, TIMESTEP)).tau, tau, atol=1e-12)
 
 
-def test_gravity_compensation_makes_an_arm_without_friction_float(frictionless):
-    frictionless.drive("effort + gravity")
+@pytest.mark.parametrize("controller", controllers_of(Mode.torque))
+def test_an_arm_without_friction_floats_when_efforts_take_over(frictionless, controller):
+    frictionless.drive(controller)
     start = only(frictionless.settled()).q
     np.testing.assert_allclose(only(stepped(frictionless, 0.2)).q, start, atol=1e-4)
 

@@ -369,7 +369,7 @@ def test_the_tip_target_is_dragged_with_the_mouse_and_the_tip_follows(close_up):
     home.tab.get_by_role("combobox", name="Mode").click()
     home.tab.get_by_role("option", name="cartesian").click()
     until(lambda: home.arm.control.controller == "feedback linearisation", "the mode")
-    until(lambda: home.page.driving.target.visible, "the handle")
+    until(lambda: home.page.driving.tip.handle.visible, "the handle")
     home.rendered()
     T = home.arm.control.target
     directions = []
@@ -391,6 +391,22 @@ def test_the_tip_target_is_dragged_with_the_mouse_and_the_tip_follows(close_up):
     until(lambda: (home.arm.T_tip[:3, 3] - T[:3, 3]) @ direction > 0.6 * (way @ direction), "the tip")
     home.keep("dragged")
     home.session.pause()
+    home.page.driving.drive("PID (dVRK)")
+
+
+def test_a_typed_target_applies_on_enter_and_goes_back_when_it_is_refused(close_up):
+    home = close_up
+    home.page.driving.drive("impedance")
+    target = home.session.settled().arms["PSM"].control.target
+    field, shown = home.field("x [mm]"), f"{1000 * target[0, 3]:.1f}"
+    until(lambda: field.input_value() == shown, "the field")
+    field.fill("-400")
+    until(lambda: home.page.driving.tip.entry.values[0] == -400.0, "the number to arrive")
+    np.testing.assert_array_equal(home.session.settled().arms["PSM"].control.target, target)
+    field.press("Enter")
+    home.tab.get_by_text("unreachable").first.wait_for()
+    until(lambda: field.input_value() == shown, "the field to go back")
+    home.keep("refused")
     home.page.driving.drive("PID (dVRK)")
 
 
@@ -513,17 +529,22 @@ def test_a_scene_has_a_choice_of_arms_and_what_its_endoscope_sees(viewer, tmp_pa
         cart.tab.get_by_role("combobox", name="Arm").click()
         cart.tab.get_by_role("option", name="ECM").click()
         cart.tab.get_by_text("ECM", exact=True).first.wait_for()
-        until(lambda: cart.field("wrist_yaw [rad]").count() == 0, "the sliders of four joints")
+        wrists = cart.tab.locator("label", has_text=re.compile(r"^wrist_yaw \[rad\]$"))
+        until(lambda: wrists.count() == 1, "the sliders of four joints, and those of the second arm")
         rolled = lambda: abs(cart.arm.q[3] - 0.5) < 1e-6  # noqa: E731
         insist(lambda: cart.type("roll [rad]", 0.5), rolled, "the roll of the ECM")
         until(lambda: (np.abs(pixels(picture.screenshot()) - before).max(-1) > 30).mean() > 0.2, "the view to turn")
         cart.keep("scene")
-        for width in (800, SIZE["width"]):  # a narrow window: pictures beside the scene and its controls, not over them
+        for width in (
+            800,
+            1024,
+            SIZE["width"],
+        ):  # a narrow window: pictures beside the scene and its controls, not over them
             cart.tab.set_viewport_size({**SIZE, "width": width})
             cart.rendered()
             pane, scene = (shown.bounding_box() for shown in (picture, cart.tab.locator("canvas").first))
             assert pane["x"] + pane["width"] <= scene["x"]
-            assert scene["width"] > 100
+            assert scene["width"] >= (512 if width == 1024 else 100)
 
         # what the arms are made of, and how they hang
         cart.go("Mechanism")

@@ -23,6 +23,8 @@ from trocar.viewer.viewer_page import ViewerPage
 
 KINDS = (
     "GuiUpdateMessage",
+    "GuiFormSubmitMessage",
+    "GuiFormDirtyMessage",
     "ViewerCameraMessage",
     "TransformControlsUpdateMessage",
     "TransformControlsDragStartMessage",
@@ -33,7 +35,6 @@ KINDS = (
     "ShareUrlRequest",
     "ShareUrlDisconnect",
     "GuiButtonHoldMessage",
-    "GuiFormSubmitMessage",
     "CommandTriggerMessage",
     "SceneNodeClickMessage",
     "ScenePointerMessage",
@@ -43,7 +44,7 @@ KINDS = (
     "BackgroundImageMessage",
 )
 OURS = KINDS.index("ShareUrlRequest")
-SLOW = ("instrument", "counterweight", "friction", "gravity")  # settings whose change rebuilds the scene
+SLOW = ("instrument", "counterweight", "friction")  # settings whose change rebuilds the scene
 
 
 @pytest.fixture
@@ -65,12 +66,17 @@ class Messages:
         self.rng, self.page = rng, page
         slow = {control._impl.uuid for name, control in page.mechanism.controls.items() if name in SLOW}
         # films, files and rebuilt scenes take long: once in a while
+        slow.add(page.mechanism.gravity.button._impl.uuid)
         slow |= {h._impl.uuid for h in self.handles() if getattr(h, "label", "").startswith("Export")}
         self.slow = slow
         self.transfers = 0
 
     def handles(self):
         return list(self.page.server.gui._gui_input_handle_from_uuid.values())
+
+    def forms(self):
+        entries = (self.page.driving.tip.entry, self.page.driving.push)  # gravity is slow
+        return [entry.form._impl.uuid for entry in entries]
 
     def pick(self, values):
         return values[self.rng.integers(len(values))]
@@ -99,10 +105,12 @@ class Messages:
     def message(self):
         rng = self.rng
         kind = self.pick((KINDS[:1], KINDS[:1], KINDS[:OURS], KINDS[:OURS], KINDS[OURS:])[rng.integers(5)])
-        name = self.pick((self.page.driving.target.name, self.page.driving.grip.name, "/arm", text(rng)))
+        name = self.pick((self.page.driving.tip.handle.name, self.page.driving.grip.name, "/arm", text(rng)))
         match kind:
             case "GuiUpdateMessage":
                 found = {"uuid": (handle := self.handle())._impl.uuid, "updates": self.updates(handle)}
+            case "GuiFormSubmitMessage" | "GuiFormDirtyMessage":
+                found = {"uuid": self.pick([*self.forms(), text(rng)])}
             case "ViewerCameraMessage":
                 found = dict(CAMERA)
             case "TransformControlsUpdateMessage":
@@ -159,10 +167,9 @@ class Messages:
             return nonsense(rng)
         if hasattr(handle, "options"):
             return self.pick(handle.options)
-        if hasattr(handle, "min") and not isinstance(handle.value, tuple):
-            return float(rng.uniform(handle.min, handle.max)) if rng.integers(3) else number(rng)
-        if isinstance(handle.value, tuple):
-            return numbers(rng, 3)
+        if hasattr(handle, "min"):
+            low, high = (-300.0, 300.0) if handle.min is None else (handle.min, handle.max)  # typed numbers have none
+            return float(rng.uniform(low, high)) if rng.integers(3) else number(rng)
         return True
 
 
@@ -171,7 +178,7 @@ class Messages:
 def test_random_messages_end_nothing_and_print_nothing(page, capfd, caplog):
     rng = np.random.default_rng([SEED, 2])
     messages, browsers, inbox = Messages(page, rng), [RawBrowser(page.server) for _ in range(2)], page.server.inbox
-    known = {name: page.server.scene.get_handle_by_name(name) for name in ("/floor", page.driving.target.name)}
+    known = {name: page.server.scene.get_handle_by_name(name) for name in ("/floor", page.driving.tip.handle.name)}
     before = sum(inbox.accepted.values()) + sum(inbox.refused.values())
     count = rounds(2000)
     for k in range(count):

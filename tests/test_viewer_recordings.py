@@ -166,14 +166,15 @@ def test_the_button_simulates_the_recording_as_b_with_the_settings_of_the_mechan
 def test_a_typed_millimetre_of_the_tip_moves_the_target_along_that_axis_alone(page):
     page.session.place(np.array([0.1, 0.1, 0.14, 0.2, 0.3, -0.2, 0.0]))
     page.session.drive("impedance")
-    driving, was = page.driving, page.session.settled().arms["PSM"].T_tip[:3, 3]
-    driving.target.position = was
-    x, y, z = np.round(1000 * was)
-    driving.place.value = (x, y, z - 4.0)
-    driving.move_to_place()
+    tip, T = page.driving.tip, page.session.settled().arms["PSM"].T_tip
+    tip.show(T)
+    z = round(1000 * T[2, 3])
+    tip.entry.fields[2].value = z - 4.0
+    tip.move_as_entered()
     target = page.session.settled().arms["PSM"].control.target
-    np.testing.assert_allclose(target[:3, 3], [was[0], was[1], (z - 4.0) / 1000], rtol=0, atol=1e-12)
-    np.testing.assert_allclose(driving.target.position, target[:3, 3])
+    np.testing.assert_allclose(target[:3, 3], [*T[:2, 3], (z - 4.0) / 1000], rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(target[:3, :3], T[:3, :3])
+    np.testing.assert_allclose(tip.handle.position, target[:3, 3])
 
 
 def test_the_panel_follows_a_controller_that_someone_else_chose(page):
@@ -183,7 +184,7 @@ def test_the_panel_follows_a_controller_that_someone_else_chose(page):
     page.session.drive("impedance")
     page.driving.refresh(ShownArm.of(page.session.settled(), "PSM"))
     assert page.driving.controller.value == "impedance"
-    assert page.driving.target.visible
+    assert page.driving.tip.handle.visible
 
 
 def test_an_action_of_a_control_that_fails_is_a_message(page):

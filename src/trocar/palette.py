@@ -4,8 +4,26 @@ from __future__ import annotations
 
 # Okabe and Ito's palette, told apart with every common kind of colour blindness. Their yellow is
 # left out (too pale for lines on white); black comes last, for it looks like an axis.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+NAMED = {
+    "blue": "#0072B2",
+    "vermilion": "#D55E00",
+    "green": "#009E73",
+    "pink": "#CC79A7",
+    "sky blue": "#56B4E9",
+    "orange": "#E69F00",
+    "black": "#000000",
+}
+COLOURS = tuple(NAMED.values())
 ACCENT = COLOURS[0]
+# Causes of joint efforts and of forces, each with the name of its colour: in bars, arrows and documentation alike.
+CAUSES = {
+    "gravity": "blue",
+    "inertia": "green",
+    "Coriolis": "pink",
+    "push": "sky blue",
+    "contact": "vermilion",
+    "friction": "orange",
+}
 FONT = 'Inter, system-ui, -apple-system, "Segoe UI", Roboto, sans-serif'
 
 
@@ -13,3 +31,8 @@ def rgb(colour: str) -> tuple[int, int, int]:
     """Red, green and blue from 0 to 255 of "#rrggbb"."""
     red, green, blue = bytes.fromhex(colour.removeprefix("#"))
     return red, green, blue
+
+
+def of_cause(cause: str) -> str:
+    """The colour "#rrggbb" of a cause."""
+    return NAMED[CAUSES[cause]]

@@ -96,6 +96,18 @@ def rotation_vector(R: Array) -> Array:
     return v * scale
 
 
+def roll_pitch_yaw(R: Array) -> Array:
+    """Angles (3,) [rad] about the fixed axes x, y, z, in this order: R = Rz(yaw) Ry(pitch) Rx(roll).
+
+    Where the pitch is a quarter turn only the sum or difference of roll and yaw is determined; yaw is then 0.
+    """
+    level = float(np.hypot(R[0, 0], R[1, 0]))
+    pitch = np.arctan2(-R[2, 0], level)
+    if level < 1e-9:
+        return np.array([np.arctan2(-R[1, 2], R[1, 1]), pitch, 0.0])
+    return np.array([np.arctan2(R[2, 1], R[2, 2]), pitch, np.arctan2(R[1, 0], R[0, 0])])
+
+
 def quaternion(R: Array) -> Array:
     """Unit quaternion wxyz (..., 4) of rotation matrices (..., 3, 3)."""
     R = np.asarray(R, dtype=float)

@@ -108,7 +108,9 @@ CONTROLLERS: dict[str, ControllerKind] = {
         {},
         lambda m, _: _Efforts() + control.GravityCompensation(m),
     ),
-    "effort alone": ControllerKind(Mode.torque, "your efforts only: the arm falls", {}, lambda m, _: _Efforts()),
+    "effort alone": ControllerKind(
+        Mode.torque, "your efforts only; they start as those that hold the arm", {}, lambda m, _: _Efforts()
+    ),
 }
 
 

@@ -26,7 +26,9 @@ def within_limits(arm: SimulatedArm, q: Array) -> Array:
 
 
 class Driver:
-    """Mode, controller, gains and target of one arm; the target is to stay, or no effort, until one is set.
+    """Mode, controller, gains and target of one arm; the target is to stay until one is set.
+
+    Efforts start as those that hold the arm against gravity, less what the controller adds.
 
     Attributes:
         controller, kind: name and kind of the controller. gains: by name. law: the controller itself.
@@ -38,6 +40,7 @@ class Driver:
         self.controller, self.kind = controller, CONTROLLERS[controller]
         self.gains = self.kind.default_gains | checked
         self._arm, self.mechanism = arm, arm.mechanism
+        self.law = self.kind.make(self.mechanism, self.gains)
         self.reference: JointReference | TipReference | EffortReference
         match self.kind.mode:
             case Mode.joint:
@@ -45,8 +48,8 @@ class Driver:
             case Mode.cartesian:
                 self.reference = TipReference(self.mechanism.forward_kinematics(arm.q))
             case Mode.torque:
-                self.reference = EffortReference(arm.n)
-        self.law = self.kind.make(self.mechanism, self.gains)
+                at_rest, nothing = State(arm.time, arm.q, np.zeros(arm.n)), np.zeros(arm.n)
+                self.reference = EffortReference(self.mechanism.gravity(arm.q) - self.law(at_rest, nothing))
         self._interval = 1 if self.law.period is None else max(1, round(self.law.period / TIMESTEP))
         self._count = 0
         self.setpoint: Any = self.reference.advance()

@@ -75,8 +75,8 @@ class TipReference:
 class EffortReference:
     """Efforts (n,) [N m, N], applied as they are set."""
 
-    def __init__(self, n: int) -> None:
-        self.target = np.zeros(n)
+    def __init__(self, tau: Array) -> None:
+        self.aim(tau)
 
     def aim(self, tau: Array) -> None:
         self.target = np.array(tau)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from trocar.mechanics import Mechanism
-from trocar.plots import COLOURS
+from trocar.palette import CAUSES, of_cause
 from trocar.runtime.frame import ArmFrame
 from trocar.spatial import Array
 
 # The last is the remainder: friction, moving or at rest, and joint limits where these act.
-TERMS = ("gravity", "inertia", "Coriolis", "push", "contact", "friction")
-TERM_COLOURS = dict(zip(TERMS, (COLOURS[k] for k in (0, 2, 3, 4, 1, 5)), strict=True))
-_WIDTH, _NAME, _VALUE, _ROW, _BAR = 340, 74, 74, 26, 12  # [px]
+TERMS = tuple(CAUSES)
+_WIDTH, _NAME, _VALUE, _ROW, _BAR = 270, 62, 62, 26, 12  # [px]
 
 
 def composition(mechanism: Mechanism, state: ArmFrame) -> dict[str, Array]:
@@ -51,7 +50,7 @@ def bars(mechanism: Mechanism, state: ArmFrame) -> str:
             side = int(part[j] > 0)
             x = middle + edge[1] if side else middle - edge[0] - length
             edge[side] += length
-            rows.append(f'<rect x="{x:.2f}" y="{y}" width="{length:.2f}" height="{_BAR}" fill="{TERM_COLOURS[name]}"/>')
+            rows.append(f'<rect x="{x:.2f}" y="{y}" width="{length:.2f}" height="{_BAR}" fill="{of_cause(name)}"/>')
         x = middle + half * float(np.clip(total[j] / span[j], -1, 1))
         rows.append(f'<path d="M{x:.2f} {y - 3}v{_BAR + 6}" stroke="currentColor" stroke-width="2"/>')
         unit = joint.effort_unit
@@ -64,7 +63,7 @@ def bars(mechanism: Mechanism, state: ArmFrame) -> str:
             f"{f'&#177;{span[j]:.2g}' if room[j] > 1e-6 else ''}</text>"
         )
     legend = " ".join(
-        f'<span style="white-space:nowrap"><span style="color:{TERM_COLOURS[name]}">&#9632;</span> {name}</span>'
+        f'<span style="white-space:nowrap"><span style="color:{of_cause(name)}">&#9632;</span> {name}</span>'
         for name in TERMS
     )
     return (

@@ -19,7 +19,8 @@ MOST_UNFINISHED = 2 * MOST_UPLOAD  # of all files on their way, from all browser
 ROUNDING = 1e-9  # of a value that a browser puts at the end of a range
 
 Name = Annotated[str, Meta(max_length=256)]
-Number = Annotated[float, Meta(ge=-1e9, le=1e9)]  # neither NaN nor infinite
+LARGEST = 1e9
+Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]  # neither NaN nor infinite
 Metres = Annotated[float, Meta(ge=-10.0, le=10.0)]
 Part = Annotated[float, Meta(ge=-1.001, le=1.001)]  # of a unit quaternion
 Count = Annotated[int, Meta(ge=0, le=1 << 31)]
@@ -63,7 +64,7 @@ class TransformControlsDragEndMessage(_Message):
 class _Updates(msgspec.Struct, forbid_unknown_fields=True):
     """The change of a control that is allowed: of its value, and of no other attribute."""
 
-    value: bool | Number | Name | list[Number]
+    value: bool | Number | Name
 
 
 class GuiUpdateMessage(_Message):
@@ -72,6 +73,14 @@ class GuiUpdateMessage(_Message):
 
 
 class CommandTriggerMessage(_Message):
+    uuid: Name
+
+
+class GuiFormSubmitMessage(_Message):
+    uuid: Name
+
+
+class GuiFormDirtyMessage(_Message):
     uuid: Name
 
 
@@ -92,9 +101,9 @@ class FileTransferPart(_Message):
 
 
 Handle = TransformControlsUpdateMessage | TransformControlsDragStartMessage | TransformControlsDragEndMessage
-Message = (
-    ViewerCameraMessage | GuiUpdateMessage | CommandTriggerMessage | Handle | FileTransferStartUpload | FileTransferPart
-)
+Form = GuiFormSubmitMessage | GuiFormDirtyMessage
+Control = GuiUpdateMessage | CommandTriggerMessage | Form
+Message = ViewerCameraMessage | Control | Handle | FileTransferStartUpload | FileTransferPart
 
 
 class _Refused(Exception):
@@ -122,7 +131,7 @@ class Inbox:
     """Passes on the messages that a page of ours can send, and reports the rest.
 
     Args:
-        control: the control of an identifier, None if there is none.
+        control, container: the control, or the folder or form, of an identifier, None if there is none.
         node: the node of the scene of a name, None if there is none.
         command: the command (a key of the page) of an identifier, None if there is none.
 
@@ -134,10 +143,11 @@ class Inbox:
     def __init__(
         self,
         control: Callable[[str], Any],
+        container: Callable[[str], Any],
         node: Callable[[str], Any],
         command: Callable[[str], Any] = lambda uuid: None,
     ) -> None:
-        self._control, self._node, self._command = control, node, command
+        self._control, self._container, self._node, self._command = control, container, node, command
         self._decoder = msgspec.msgpack.Decoder(Message)
         self._uploads: dict[str, Upload] = {}
         self.report: Callable[[str], object] = lambda text: None
@@ -185,6 +195,9 @@ class Inbox:
         elif isinstance(message, CommandTriggerMessage):
             if self._command(message.uuid) is None:
                 raise _Refused("a key was refused: the page has no such command")
+        elif isinstance(message, Form):
+            if not isinstance(self._container(message.uuid), viser.GuiFormHandle):
+                raise _Refused("a form was refused: there is no such form")
         elif isinstance(message, FileTransferStartUpload):
             self._start_upload(message, sender)
         elif isinstance(message, FileTransferPart):
@@ -240,11 +253,8 @@ def _problem(handle: Any, value: Any) -> str | None:
             return None if isinstance(value, bool) else f"must be True or False, got {_short(value)}"
         case viser.GuiSliderHandle():
             return _outside(value, handle.min, handle.max)
-        case viser.GuiVector3Handle():
-            if not isinstance(value, list) or len(value) != 3:
-                return f"must be three numbers, got {_short(value)}"
-            low, high = handle.min or (-math.inf,) * 3, handle.max or (math.inf,) * 3
-            return next(filter(None, map(_outside, value, low, high)), None)
+        case viser.GuiNumberHandle():
+            return _outside(value, -LARGEST, LARGEST)
         case _:
             return "cannot be changed from the browser"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import mujoco
@@ -28,6 +29,12 @@ class BodyMesh:
     vertices: Array
     faces: Array
     rgba: Array
+
+    @cached_property
+    def corners(self) -> Array:
+        """Corners (8, 3) [m] of the box around it, in its body's frame."""
+        ends = zip(self.vertices.min(0), self.vertices.max(0), strict=True)
+        return np.array(np.meshgrid(*ends)).reshape(3, 8).T
 
 
 def body_meshes(

@@ -9,11 +9,12 @@ import mujoco
 import numpy as np
 import viser
 
-from trocar.palette import COLOURS, rgb
+from trocar.palette import NAMED, rgb
 from trocar.spatial import Array, quaternion
 from trocar.viewer.meshes import COLLISION, BodyMesh, body_meshes, geom_keys
 
-GHOST = rgb(COLOURS[1])  # of what is compared with, as its curves
+GHOST = rgb(NAMED["vermilion"])  # of what is compared with, as its curves
+TELLS_APART = 0.002  # displacement below which two drawings of a body cover each other: about a pixel [m]
 
 
 class ModelDrawing:
@@ -83,9 +84,33 @@ class ModelDrawing:
         for body, node in self._moving:
             node.position, node.wxyz = self.data.xpos[body], self.data.xquat[body]
 
+    def hide_where_on(self, other: ModelDrawing) -> None:
+        """Hide the bodies that are where another drawing has them, within about a pixel.
+
+        Drawn twice in one place, their surfaces would flicker through each other.
+        """
+        for mesh, handle in self._meshes:
+            if self._looks.get(mesh.body) != other._looks.get(mesh.body):  # another instrument, perhaps
+                handle.visible = True
+                continue
+            here, there = (
+                body.xmat.reshape(3, 3) @ mesh.corners.T + body.xpos[:, None]
+                for body in (drawing.data.body(mesh.body) for drawing in (self, other))
+            )
+            handle.visible = bool(np.linalg.norm(here - there, axis=0).max() > TELLS_APART)
+
     def node(self, body: str) -> str:
         """Name of the scene's node that moves with a body, and with all nodes below it."""
         return f"{self._root}/{body}"
+
+    def middle(self, body: str) -> Array:
+        """Middle (3,) [m] of what is visible of a body, in the world; its origin where nothing is."""
+        found = self.data.body(body)
+        corners = [mesh.corners for mesh, _ in self._meshes if mesh.body == body and mesh.group != COLLISION]
+        if not corners:
+            return np.array(found.xpos)
+        low, high = np.min(np.vstack(corners), axis=0), np.max(np.vstack(corners), axis=0)
+        return np.asarray(found.xmat.reshape(3, 3) @ ((low + high) / 2) + found.xpos)
 
     def shapes(self) -> dict[str, str]:
         """Names of the scene's nodes that are shapes, and the body of each."""

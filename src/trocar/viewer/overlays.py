@@ -14,26 +14,27 @@ from numpy.typing import ArrayLike
 
 from trocar.arms.arm import Arm, Loop
 from trocar.mechanics.workspace import Workspace
-from trocar.palette import COLOURS, rgb
+from trocar.palette import CAUSES, NAMED, of_cause, rgb
 from trocar.runtime.description import ArmDescription
+from trocar.runtime.frame import ArmFrame
 from trocar.spatial import Array
+from trocar.viewer.labels import FROM_THE_SIDE, Labels, View
 from trocar.viewer.model_drawing import ModelDrawing
 from trocar.viewer.shown import ShownArm, length
 
-DRIVEN, PASSIVE, FOLLOWER, LOOP = rgb(COLOURS[0]), rgb(COLOURS[5]), rgb(COLOURS[3]), rgb(COLOURS[1])
-PUSH, CONTACT = rgb(COLOURS[2]), rgb(COLOURS[1])
-MASS, RCM, GRAVITY = (240, 200, 40), (220, 20, 60), (110, 110, 110)
+DRIVEN, PASSIVE, FOLLOWER, LOOP = (rgb(NAMED[colour]) for colour in ("blue", "orange", "pink", "vermilion"))
+MASS, RCM = (240, 200, 40), (220, 20, 60)
 METRE_PER_NEWTON, LEAST_FORCE = 0.03, 0.05  # of arrows, whose heads are as large for the least force [m/N], [N]
 BASE = "/base"  # node of the scene that is the base of the arm
 CLOUD = 4096
 SIZE = 0.8  # of an arm, which marks scale with [m]
 
 NAMES = {
-    "joints and loops": "blue: driven joints; orange: passive ones, red the loops that carry them; pink: by cable",
+    "joints and loops": "driven joints blue, passive ones orange, moved by a cable pink; loops vermilion",
     "remote centre": "where the shaft passes through the abdominal wall, and the insertion axis",
     "centres of mass": "of every body; the volume of the ball is its mass",
-    "forces": "push (green), contacts (orange)",
-    "gravity": "direction of gravity",
+    "forces": f"push ({CAUSES['push']}), contacts ({CAUSES['contact']})",
+    "gravity": f"direction of gravity ({CAUSES['gravity']})",
     "frames": "of every body, the base and the tip",
     "workspace": "positions that the tip can reach within joint limits",
     "labels": "names of the bodies",
@@ -49,6 +50,7 @@ class Overlays:
         self._scene, self._drawing, self._about = scene, drawing, about
         self._shown = dict.fromkeys(NAMES, False) | shown
         self._handles: dict[str, list[Any]] = {name: [] for name in NAMES}
+        self._labels, self._named = Labels(scene, "/labels"), False  # and if the bodies had names
         self._add_joints()
         self._add_centre()
         self._add_masses()
@@ -64,27 +66,34 @@ class Overlays:
         for handle in self._handles[name]:
             handle.visible = visible
 
-    def update(self, shown: ShownArm) -> None:
-        """Move the marks that are not fixed to a body."""
+    def update(self, shown: ShownArm, view: View = FROM_THE_SIDE) -> None:
+        """Move the marks that are not fixed to a body; labels are arranged for a view."""
         state = shown.state
         tip = state.T_tip[:3, 3]
-        self._aim(self._push, np.array([[tip, state.force]]), self._shown["forces"])
-        self._aim(self._contacts, shown.frame.contacts, self._shown["forces"])
-        if self._shown["remote centre"] and state.rcm_error is not None:
-            self._centre.text = f"RCM, off by {length(state.rcm_error)}"
+        aim(self._push, np.array([[tip, state.force]]), self._shown["forces"])
+        aim(self._contacts, shown.frame.contacts, self._shown["forces"])
+        self._name_things(state, view)
 
     def remove(self) -> None:
+        self._labels.remove()
         for handles in self._handles.values():
             for handle in handles:
                 handle.remove()
 
-    @staticmethod
-    def _aim(arrows: Any, points_and_forces: Array, visible: bool) -> None:
-        seen = points_and_forces[np.linalg.norm(points_and_forces[:, 1], axis=1) > LEAST_FORCE]
-        if visible and len(seen):
-            ends = seen[:, 0] + METRE_PER_NEWTON * seen[:, 1]
-            arrows.points = np.stack([seen[:, 0], ends], axis=1).astype(np.float32)
-        arrows.visible = bool(visible and len(seen))
+    def _name_things(self, state: ArmFrame, view: View) -> None:
+        """Name the bodies, the remote centre and gravity where they are shown."""
+        labels, drawing = self._labels, self._drawing
+        for body in self._about.arm.bodies if self._shown["labels"] or self._named else ():
+            middle = drawing.middle(self._about.prefix + body.name)
+            labels.put(body.name, body.name.replace("_", " "), middle, self._shown["labels"])
+        self._named = self._shown["labels"]
+        if state.rcm_error is not None:
+            text = f"RCM, off by {length(state.rcm_error)}"
+            labels.put("rcm", text, self._about.T_world_base[:3, 3], self._shown["remote centre"])
+        if self._gravity_at is not None:
+            g = np.linalg.norm(self._about.world_gravity)
+            labels.put("gravity", f"g {g:.3g} m/s²", self._gravity_at, self._shown["gravity"])
+        labels.arrange(view)
 
     def _node(self, body: str) -> str:
         return self._drawing.node(self._about.prefix + body)
@@ -118,10 +127,8 @@ class Overlays:
 
     def _add_centre(self) -> None:
         if self._about.arm.has_rcm:
-            scene, name, above = self._scene, "remote centre", (0.0, 0.0, 0.03)
-            self._mark(name, scene.add_icosphere, f"{BASE}/rcm", radius=0.012 * SIZE, color=RCM)
-            label = f"{BASE}/rcm_label"
-            self._centre = self._mark(name, scene.add_label, label, "RCM", position=above, anchor="bottom-left")
+            name = "remote centre"
+            self._mark(name, self._scene.add_icosphere, f"{BASE}/rcm", radius=0.012 * SIZE, color=RCM)
             self._lines(name, f"{self._node('insertion')}/axis", [[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]], RCM, 2.0)
 
     def _add_masses(self) -> None:
@@ -140,23 +147,21 @@ class Overlays:
         self._mark("frames", add, f"{BASE}/base", **look)
         for body in arm.bodies:
             self._mark("frames", add, f"{self._node(body.name)}/axes", **look)
-            self._mark("labels", self._scene.add_label, f"{self._node(body.name)}/name", body.name)
         site = self._drawing.model.site(self._about.prefix + "tip")
         self._mark("frames", add, f"{self._node(arm.tip_body)}/tip", position=site.pos, wxyz=site.quat, **look)
 
     def _add_arrows(self) -> None:
-        add, about, width = self._scene.add_arrows, self._about, 0.006 * SIZE
-        look: dict[str, Any] = {"shaft_radius": width, "head_radius": 2 * width, "head_length": 3 * width}
-        nothing = np.zeros((1, 2, 3))
-        self._push = self._mark("forces", add, f"{BASE}/push", nothing, _linear(PUSH), visible=False, **look)
-        self._contacts = self._mark("forces", add, "/contacts", nothing, _linear(CONTACT), visible=False, **look)
-        T, g = about.T_world_base, about.world_gravity
+        self._push = arrows(self._scene, f"{BASE}/push", "push")
+        self._contacts = arrows(self._scene, "/contacts", "contact")
+        self._handles["forces"] += [self._push, self._contacts]
+        T, g = self._about.T_world_base, self._about.world_gravity
+        self._gravity_at: Array | None = None
         if g.any():
             start = np.array([T[0, 3], T[1, 3], self._drawing.extent[1][2] + 0.05])
-            end = start + 0.3 * SIZE * g / 9.81
-            self._mark("gravity", add, "/gravity", np.array([[start, end]]), _linear(GRAVITY), **look)
-            text = f"g {np.linalg.norm(g):.3g} m/s²"
-            self._mark("gravity", self._scene.add_label, "/gravity_label", text, position=end)
+            self._gravity_at = start + 0.3 * SIZE * g / 9.81
+            arrow = arrows(self._scene, "/gravity", "gravity")
+            arrow.points = np.array([[start, self._gravity_at]], dtype=np.float32)
+            self._handles["gravity"].append(arrow)
 
     def _add_cloud(self) -> None:
         points = Workspace(self._about.mechanism()).cloud(CLOUD, density="volume").points
@@ -165,6 +170,22 @@ class Overlays:
         colours = np.stack([60 + 140 * depth, 130 + 60 * depth, 230 - 100 * depth], axis=1).astype(np.uint8)
         add, look = self._scene.add_point_cloud, {"point_size": 0.004 * SIZE, "point_shape": "circle"}
         self._mark("workspace", add, f"{BASE}/workspace", points, colours, **look)
+
+
+def arrows(scene: viser.SceneApi, node: str, cause: str) -> Any:
+    """Arrows in the colour of a cause, invisible until they are aimed."""
+    width = 0.006 * SIZE
+    look: dict[str, Any] = {"shaft_radius": width, "head_radius": 2 * width, "head_length": 3 * width}
+    return scene.add_arrows(node, np.zeros((1, 2, 3)), _linear(rgb(of_cause(cause))), visible=False, **look)
+
+
+def aim(handle: Any, points_and_forces: Array, visible: bool) -> None:
+    """Draw forces [N] (k, 2, 3) at their points [m] as arrows, those that are large enough to be seen."""
+    seen = points_and_forces[np.linalg.norm(points_and_forces[:, 1], axis=1) > LEAST_FORCE]
+    if visible and len(seen):
+        ends = seen[:, 0] + METRE_PER_NEWTON * seen[:, 1]
+        handle.points = np.stack([seen[:, 0], ends], axis=1).astype(np.float32)
+    handle.visible = bool(visible and len(seen))
 
 
 def _sides(arm: Arm, loop: Loop) -> list[tuple[str, Array, Array]]:

@@ -53,7 +53,9 @@ class PageServer(viser.ViserServer):
 
     def __init__(self, host: str, port: int) -> None:
         self.access = Access(host)
-        self.inbox = Inbox(self._control, lambda name: self.scene.get_handle_by_name(name), self._command)
+        self.inbox = Inbox(
+            self._control, self._container, lambda name: self.scene.get_handle_by_name(name), self._command
+        )
         self.rate = RATE
         self._connections: set[ServerConnection] = set()
         self._guarded = False
@@ -68,6 +70,9 @@ class PageServer(viser.ViserServer):
 
     def _command(self, uuid: str) -> Any:
         return self.gui._command_handle_from_uuid.get(uuid)
+
+    def _container(self, uuid: str) -> Any:
+        return self.gui._container_handle_from_uuid.get(uuid)
 
     def _guard(self, options: dict[str, Any]) -> dict[str, Any]:
         """Options of the websocket server with the checks added."""

@@ -17,6 +17,7 @@ from trocar.palette import ACCENT, rgb
 from trocar.runtime.frame import Frame
 from trocar.runtime.session import Session
 from trocar.spatial import Array, quaternion
+from trocar.viewer.labels import FROM_THE_SIDE, View
 from trocar.viewer.model_drawing import ModelDrawing
 from trocar.viewer.overlays import BASE, Overlays
 from trocar.viewer.panels.driving import DrivingPanel
@@ -26,10 +27,12 @@ from trocar.viewer.panels.recordings import RecordingPanel
 from trocar.viewer.panels.reports import ReportPanel
 from trocar.viewer.panels.transport import Transport
 from trocar.viewer.plain_text import plain
+from trocar.viewer.second_arm import SecondArm
 from trocar.viewer.server import PageServer
 from trocar.viewer.shown import ShownArm
 from trocar.viewer.stage import add_floor, dress, outlook
 
+CONTROLS = 260  # width of the controls [px]
 DRAW, FIGURES, PLOTS = 1 / 40, 0.1, 0.25  # real time between updates of poses, numbers and curves [s]
 MESSAGE_TIME = 15.0  # a message stays this long [s]
 AWAY, ABOVE = 1.3, 0.1  # of the camera from several arms, and of the point it looks at above their bases [m]
@@ -68,12 +71,16 @@ class ViewerPage:
         gui.set_panel_label("trocar")
         gui.configure_theme(show_share_button=False, show_logo=False, control_width="medium", brand_color=rgb(ACCENT))
         gui.main_panel.dock_right()
-        gui.main_panel.set_width(330)
+        gui.main_panel.set_width(CONTROLS)
         self._message = gui.add_markdown("", visible=False)
         self.transport = Transport(server, session, self._reset)
         tabs = gui.add_tab_group()
         with tabs.add_tab("Drive", viser.Icon.DEVICE_GAMEPAD_2):
             self.driving = DrivingPanel(server, session, self._shown, self.select)
+            self.second: SecondArm | None = None
+            if len(session.arms) > 1:
+                with gui.add_folder("Second arm", expand_by_default=False):
+                    self.second = SecondArm(server, session, session.arms[1], self.select_second)
         tab = tabs.add_tab("Mechanism", viser.Icon.SETTINGS)
         self.mechanism = MechanismPanel(gui, tab, session, self._shown, self._dirty.add)
         with tabs.add_tab("Recordings", viser.Icon.MOVIE):
@@ -119,9 +126,21 @@ class ViewerPage:
 
     def select(self, arm: str) -> None:
         """Show another arm; the others hold their targets, and a push on the one before ends."""
-        if arm != self._selected:
-            self.session.push(np.zeros(3), self._selected)
+        before = self._selected
+        if arm != before:
+            self.session.push(np.zeros(3), before)
             self._selected = arm
+            if self.second is not None and self.second.name == arm:
+                self.second.select(before)
+            self._dirty.add("arm")
+
+    def select_second(self, arm: str) -> None:
+        """Drive another arm as the second; with the selected one it changes places."""
+        assert self.second is not None
+        if arm == self._selected:
+            self.select(self.second.name)
+        elif arm != self.second.name:
+            self.second.select(arm)
             self._dirty.add("arm")
 
     def tell(self, text: str) -> None:
@@ -135,7 +154,10 @@ class ViewerPage:
 
     def _reset(self) -> None:
         self.session.reset()
-        self.driving.reset(ShownArm.of(self.session.settled(), self._selected))
+        frame = self.session.settled()
+        self.driving.reset(ShownArm.of(frame, self._selected))
+        if self.second is not None:
+            self.second.reset(frame)
 
     # -- the thread --------------------------------------------------------------------------------------------------
 
@@ -188,14 +210,17 @@ class ViewerPage:
         for name in wanted & set(self.mechanism.overlays):
             self.overlays.show(name, self.mechanism.shown[name])
         self.drawing.update(shown.frame.qpos)
-        self.overlays.update(shown)
+        self.overlays.update(shown, self._view())
         self.driving.refresh(shown)
+        if self.second is not None:
+            self.second.update(shown.frame)
         b = self.recordings.b
         if self._ghost is not None and b is not None:
             self._ghost.update(b.frame(shown.frame.time).qpos)
+            self._ghost.hide_where_on(self.drawing)
 
     def _figures(self, shown: ShownArm) -> None:
-        self.transport.refresh(shown, self._mechanism)
+        self.transport.refresh(shown, self._mechanism, self.plots.costly)
         self.plots.refresh_bars(self._mechanism, shown.state)
         for message in self.session.messages.since(self._read):
             self._read = message.number
@@ -205,7 +230,7 @@ class ViewerPage:
             self._message_until = time.perf_counter() + MESSAGE_TIME
         if self._message.visible and time.perf_counter() > self._message_until:
             self._message.visible = False
-        if self._cameras is not None and shown.frame.live and self.server.get_clients():
+        if self._cameras is not None and self.plots.looks and shown.frame.live and self.server.get_clients():
             pictures = self._cameras(shown.frame)
             if pictures[0] is not self._seen:
                 self._seen = pictures[0]
@@ -216,6 +241,14 @@ class ViewerPage:
             self.plots.recorded(self.recordings.a, self.recordings.b, shown.frame.time)
         elif shown.frame.live and shown.frame.playing:
             self.plots.live(self._mechanism, self.session.history(shown.name), shown.about.friction)
+
+    def _view(self) -> View:
+        """The camera of the first browser: labels are shared, and arranged for it."""
+        for client in self.server.get_clients().values():
+            camera = client.camera
+            if np.linalg.norm(np.cross(camera.look_at - camera.position, camera.up_direction)) > 1e-6:
+                return View.of(camera.position, camera.look_at, camera.up_direction)
+        return FROM_THE_SIDE
 
     # -- parts of the scene ------------------------------------------------------------------------------------------
 

@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 import viser
 
+from trocar.errors import TrocarError
 from trocar.runtime.controllers import CONTROLLERS, Mode, controllers_of
 from trocar.runtime.session import Session
-from trocar.spatial import Array, pose
+from trocar.spatial import Array
 from trocar.viewer.overlays import BASE
+from trocar.viewer.panels.entry import Entry
 from trocar.viewer.panels.sliders import Sliders, inside
+from trocar.viewer.panels.tip_target import HANDLE, TipTarget
 from trocar.viewer.panels.user_actions import UserActions
 from trocar.viewer.shown import ShownArm
 
 SPRING = 50.0  # stiffness of the hand that pulls at the tip [N/m]
 MOST_FORCE = 10.0  # [N]
-MOST_PLACE = 2000.0  # of a typed position from the base [mm]
-HANDLE = 0.12  # size of the handle of the tip target [m]
 FOLDERS = {Mode.joint: "Joint targets", Mode.torque: "Efforts", Mode.cartesian: "Tip target"}
 
 
@@ -29,14 +30,20 @@ class DrivingPanel:
 
     Args:
         select: called with the name of the arm that the user chose.
+        base: node of the scene that is the base of the arm.
 
     Attributes:
-        mode, controller: their dropdowns. joints: sliders of the joint targets.
-        target, place: handle and typed position of the tip target. grip: handle of the hand.
+        mode, controller: their dropdowns. joints, efforts: sliders of the targets.
+        tip: target of the tip. push: the typed force. grip: handle of the hand.
     """
 
     def __init__(
-        self, server: viser.ViserServer, session: Session, shown: ShownArm, select: Callable[[str], None]
+        self,
+        server: viser.ViserServer,
+        session: Session,
+        shown: ShownArm,
+        select: Callable[[str], None],
+        base: str = BASE,
     ) -> None:
         gui = server.gui
         self._session, self._shown, on = session, shown, UserActions(session.messages)
@@ -57,25 +64,17 @@ class DrivingPanel:
         self.joints = Sliders(gui, self._folders[Mode.joint], on(lambda _: self._on_joints()))
         with self._folders[Mode.torque]:
             zero = gui.add_button("Zero", icon=viser.Icon.EQUAL)
-        self._efforts = Sliders(gui, self._folders[Mode.torque], on(lambda _: self._on_efforts()))
+        self.efforts = Sliders(gui, self._folders[Mode.torque], on(lambda _: self._on_efforts()))
         with self._folders[Mode.cartesian]:
-            gui.add_markdown("Drag the handle at the tip, or enter a target position:")
-            # whole millimetres: metres, or decimals, do not fit into the fields
-            tip = _millimetres(shown.state.T_tip)
-            self.place: Any = gui.add_vector3(
-                "Tip [mm]", tip, min=(-MOST_PLACE,) * 3, max=(MOST_PLACE,) * 3, step=1.0, hint="in base axes"
-            )
+            self.tip = TipTarget(server, base, session, shown, on)
         with gui.add_folder("Push the tip", expand_by_default=False):
             self._hand: Any = gui.add_checkbox("Hand", False, hint="a handle that pulls at the tip like a spring")
-            self._force: Any = gui.add_vector3(
-                "Force [N]", (0.0, 0.0, 0.0), min=(-10,) * 3, max=(10,) * 3, step=0.1, hint="in base axes"
-            )
+            gui.add_markdown("Force in base axes:")
+            forces = [f"{axis} [N]" for axis in "xyz"]
+            self.push = Entry(gui, forces, 0.1, ("Push", viser.Icon.HAND_FINGER), on(lambda _: self._on_force()))
             release = gui.add_button("Let go", icon=viser.Icon.HAND_OFF)
-        self.target: Any = server.scene.add_transform_controls(
-            f"{BASE}/target", scale=HANDLE, depth_test=False, visible=False
-        )
         self.grip = server.scene.add_transform_controls(
-            f"{BASE}/hand", scale=0.7 * HANDLE, disable_rotations=True, depth_test=False, visible=False
+            f"{base}/hand", scale=0.7 * HANDLE, disable_rotations=True, depth_test=False, visible=False
         )
         self._held = False  # someone drags the hand
         self._driven = control.controller  # as the last frame has it
@@ -83,11 +82,8 @@ class DrivingPanel:
         self._arm.on_update(on(lambda _: select(self._arm.value)))
         self.mode.on_update(on(lambda _: self.drive(controllers_of(Mode(self.mode.value))[0])))
         self.controller.on_update(on(lambda _: self.drive(self.controller.value)))
-        self.place.on_update(on(lambda _: self.move_to_place()))
-        self._force.on_update(on(lambda _: self._on_force()))
         zero.on_click(on(lambda _: self._zero_efforts()))
         release.on_click(on(lambda _: self._let_go()))
-        self.target.on_update(on(self._on_target))
         self.grip.on_update(on(self._on_grip))
         self._show_arm(shown)
 
@@ -102,8 +98,10 @@ class DrivingPanel:
     def reset(self, shown: ShownArm) -> None:
         """Put targets where the arm is, as after a reset or a change of mode."""
         self.joints.show(shown.state.q)
-        self._zero_efforts()
-        self._place_target(shown.state.T_tip)
+        control = shown.state.control
+        torque = control is not None and control.mode is Mode.torque
+        self.efforts.show(control.target if control is not None and torque else np.zeros(shown.about.arm.n))
+        self.tip.show(shown.state.T_tip)
 
     def refresh(self, shown: ShownArm) -> None:
         """Put handles where they belong; called as often as the arm is drawn."""
@@ -112,7 +110,7 @@ class DrivingPanel:
             self._driven = control.controller
             if self._driven != self.controller.value:
                 self._show_controller(control.controller, control.gains)
-        self.target.visible = control is not None and control.mode is Mode.cartesian
+        self.tip.handle.visible = control is not None and control.mode is Mode.cartesian
         self.grip.visible = hand = self._hand.value and control is not None
         if self._held:
             force = SPRING * (np.array(self.grip.position) - tip)
@@ -143,32 +141,15 @@ class DrivingPanel:
 
     def _on_efforts(self) -> None:
         with self._lock:
-            self._session.set_effort(list(self._efforts.values.values()), self._shown.name)
+            self._session.set_effort(list(self.efforts.values.values()), self._shown.name)
 
     def _on_gains(self) -> None:
         with self._lock:
             self._session.retune(self._gains.values, self._shown.name)
 
     def _zero_efforts(self) -> None:
-        self._efforts.show(np.zeros(self._shown.about.arm.n))
-        if self.mode.value == Mode.torque:
-            self._on_efforts()
-
-    def move_to_place(self) -> None:
-        """Move the tip to the position that was typed."""
-        R = self._session.frame.arms[self._shown.name].T_tip[:3, :3]
-        # of a target that was dragged only the number that was typed is a whole one
-        was, typed = np.array(self.target.position), np.array(self.place.value)
-        position = np.where(typed == np.round(1000 * was), was, typed / 1000)
-        self.target.position = position
-        self._session.move_tip(pose(R=R, p=position), self._shown.name)
-
-    def _on_target(self, _event: viser.TransformControlsEvent) -> None:
-        with self._lock:
-            R = viser.transforms.SO3(np.array(self.target.wxyz)).as_matrix()
-            T = pose(R=R, p=np.array(self.target.position))
-            self.place.value = _millimetres(T)
-            self._session.move_tip(T, self._shown.name)
+        self.efforts.show(np.zeros(self._shown.about.arm.n))
+        self._on_efforts()
 
     def _on_grip(self, event: viser.TransformControlsEvent) -> None:
         self._held = event.phase != "end"
@@ -177,14 +158,19 @@ class DrivingPanel:
 
     def _on_force(self) -> None:
         with self._lock:
-            self._push(np.array(self._force.value))
+            force = self.push.values
+            if np.abs(force).max() > MOST_FORCE:
+                self.push.show(self._session.settled().arms[self._shown.name].force)
+                raise TrocarError(f"forces must be from {-MOST_FORCE:g} to {MOST_FORCE:g} N, got {force.tolist()}")
+            self._push(force)
+            self.push.show(force)
 
     def _push(self, force: Array) -> None:
         self._session.push(force, self._shown.name)
 
     def _let_go(self) -> None:
         self._held = False
-        self._force.value = (0.0, 0.0, 0.0)
+        self.push.show(np.zeros(3))
         self._push(np.zeros(3))
 
     # -- controls that depend on the arm or the controller -----------------------------------------------------------
@@ -196,18 +182,15 @@ class DrivingPanel:
         self._arm.value = shown.name
         steps = {"rad": 0.001, "m": 0.0001}
         self.joints.make((j.name, j.unit, inside(j), steps[j.unit], inside(j)[0]) for j in arm.joints)
-        self._efforts.make((j.name, j.effort_unit, (-j.effort, j.effort), j.effort / 500, 0.0) for j in arm.joints)
-        self.target.disable_rotations = arm.tip_joints < 6
+        self.efforts.make((j.name, j.effort_unit, (-j.effort, j.effort), j.effort / 500, 0.0) for j in arm.joints)
+        self.tip.follow(shown)
         self._show_controller(control.controller, control.gains)
         self._hand.value = self._held = False
-        self._force.value = (0.0, 0.0, 0.0)
+        self.push.show(np.zeros(3))
         self.joints.show(shown.state.q if shown.state.q_ref is None else shown.state.q_ref)
-        self._place_target(shown.state.T_tip if shown.state.T_ref is None else shown.state.T_ref)
-
-    def _place_target(self, T: Array) -> None:
-        self.target.position = T[:3, 3]
-        self.target.wxyz = viser.transforms.SO3.from_matrix(T[:3, :3]).wxyz
-        self.place.value = _millimetres(T)
+        if control.mode is Mode.torque:
+            self.efforts.show(control.target)
+        self.tip.show(shown.state.T_tip if shown.state.T_ref is None else shown.state.T_ref)
 
     def _show_controller(self, name: str, gains: Mapping[str, float]) -> None:
         kind = CONTROLLERS[name]
@@ -223,9 +206,3 @@ class DrivingPanel:
                 for name, gain in kind.gains.items()
             )
             self._gains_folder.visible = bool(kind.gains)
-
-
-def _millimetres(T: Array) -> tuple[float, float, float]:
-    """Position of a pose, in whole [mm]."""
-    x, y, z = (float(np.round(1000 * value)) for value in T[:3, 3])
-    return x, y, z

@@ -11,13 +11,16 @@ import numpy as np
 import viser
 
 from trocar.arms import gravity_vector, instruments
+from trocar.errors import TrocarError
 from trocar.runtime.session import PATIENCE, Session
 from trocar.spatial import Array
 from trocar.viewer.overlays import NAMES
+from trocar.viewer.panels.entry import Entry
 from trocar.viewer.panels.sliders import Sliders, inside
 from trocar.viewer.panels.user_actions import UserActions
 from trocar.viewer.shown import ShownArm
 
+MOST_GRAVITY = 20.0  # along each axis [m/s^2]
 SHOWN_AT_FIRST = ("remote centre", "forces")
 
 
@@ -27,7 +30,7 @@ class MechanismPanel:
     Args:
         draw: called with the name of what is to be redrawn; `shown`, `opacity` and `collision` have the values.
 
-    Attributes: controls: of the arm, by the setting that each changes.
+    Attributes: controls: of the arm, by the setting that each changes. gravity: the typed vector.
     """
 
     def __init__(
@@ -95,10 +98,10 @@ class MechanismPanel:
                         on(lambda event: self._change("gravity", lambda: self._pitched(event.target.value)))
                     )
                 axes = "base axes" if shown.alone else "world axes, of all arms; z up"
-                g: Any = about.world_gravity.tolist()
-                look: Any = {"min": (-20,) * 3, "max": (20,) * 3, "step": 0.1, "hint": axes}
-                controls["gravity"] = gui.add_vector3("g [m/s²]", g, **look)
-                gui.add_markdown(f"in {axes}")
+                gui.add_markdown(f"In {axes}:")
+                given = on(lambda _: self._change("gravity", self._entered_gravity))
+                labels = [f"{axis} [m/s²]" for axis in "xyz"]
+                self.gravity = Entry(gui, labels, 0.01, ("Apply", viser.Icon.CHECK), given)
         self.controls = controls
         self._show()
         for name, control in controls.items():
@@ -111,10 +114,10 @@ class MechanismPanel:
             "counterweight": about.counterweight,
             "friction": about.friction,
             "instrument": about.arm.instrument,
-            "gravity": np.round(about.world_gravity, 6),
         }
         for name, control in self.controls.items():
             control.value = values[name]
+        self.gravity.show(np.round(about.world_gravity, 6))
         if about.q_setup is not None:
             self._set_up.show(np.round(about.q_setup, 6))
 
@@ -149,6 +152,14 @@ class MechanismPanel:
                 return None
             arm, key = next(iter(self._wanted))
             return arm, key, self._wanted.pop((arm, key))
+
+    def _entered_gravity(self) -> Array:
+        """Gravity (3,) [m/s^2] in the world, as it was typed."""
+        g = self.gravity.values
+        if np.abs(g).max() > MOST_GRAVITY:
+            self._show()
+            raise TrocarError(f"gravity must be from {-MOST_GRAVITY:g} to {MOST_GRAVITY:g} m/s², got {g.tolist()}")
+        return g
 
     def _pitched(self, degrees: float) -> Array:
         """Gravity (3,) [m/s^2] in the world for a base that is pitched by an angle."""

@@ -19,7 +19,7 @@ from trocar.runtime.track import Track
 from trocar.spatial import Array
 from trocar.viewer.effort_bars import bars
 
-WIDTH, WIDTH_WITH_PICTURES = 340, 400  # of the panel [px]
+WIDTH = 244  # of the panel [px]; with the controls it takes half of a window of 1024 px
 HEIGHT = 150  # of a plot [px]
 GAP = 6  # between pictures [px]
 MOST_POINTS = 1000
@@ -54,13 +54,18 @@ class PlotPanel:
     def __init__(self, server: viser.ViserServer, arm: Arm, pictures: Sequence[Picture] | None = None) -> None:
         gui = server.gui
         panel = gui.add_panel()
+        self._look: Any = None
         panel.dock_left()
-        panel.set_width(WIDTH if pictures is None else WIDTH_WITH_PICTURES)
+        panel.set_width(WIDTH)
         with panel.add_tab("Efforts and curves", viser.Icon.CHART_BAR):
             if pictures is not None:
-                with gui.add_folder("Endoscope, left and right"):
-                    self._pictures = gui.add_image(_side_by_side(pictures), format="jpeg")
+                with gui.add_folder("Endoscope"):
+                    self._look = gui.add_checkbox("Draw the view", True, hint="left eye above the right one")
+                    self._pictures = gui.add_image(_stacked(pictures), format="jpeg")
+                    self._look.on_update(lambda _: self._show_endoscope())
             self._bars = gui.add_html("")
+            self._draw: Any = gui.add_checkbox("Draw curves", True)
+            self._draw.on_update(lambda _: self.clear())
             self.joint: Any = gui.add_dropdown("Joint", arm.joint_names)
             self._key = gui.add_html("")
             self._live = {name: new_plot(gui, labels) for name, labels in LIVE.items()}
@@ -68,8 +73,21 @@ class PlotPanel:
         self._drawn: tuple[Any, ...] = ()
         self._explain(*LIVE_KEY)
 
+    @property
+    def looks(self) -> bool:
+        """The view of the endoscope is drawn."""
+        return self._look is not None and bool(self._look.value)
+
+    @property
+    def costly(self) -> list[str]:
+        """What is drawn and could be left out, the most expensive first."""
+        return [name for name, on in (("the endoscope's view", self.looks), ("curves", self._draw.value)) if on]
+
     def show_pictures(self, pictures: Sequence[Picture]) -> None:
-        self._pictures.image = _side_by_side(pictures)
+        self._pictures.image = _stacked(pictures)
+
+    def _show_endoscope(self) -> None:
+        self._pictures.visible = self.looks
 
     def refresh_bars(self, mechanism: Mechanism, state: ArmFrame) -> None:
         self._bars.content = bars(mechanism, state)
@@ -78,7 +96,7 @@ class PlotPanel:
         """Show the last seconds; `mechanism` belongs to the caller, `friction` says if the engine simulates it."""
         arrays = history.arrays()
         t = arrays["t"]
-        if len(t) < 2:
+        if len(t) < 2 or not self._draw.value:
             return
         self._drawn = ()
         j = self._joint(mechanism)
@@ -104,7 +122,7 @@ class PlotPanel:
         drawn = (id(a), id(b), j)
         rows = np.unique(np.linspace(0, len(a.t) - 1, MOST_POINTS).astype(int))
         t = a.t[rows] if b is None else a.t[rows][a.t[rows] <= b.duration]
-        if len(t) < 2:
+        if len(t) < 2 or not self._draw.value:
             return
         for name, plot in self._recorded.items():
             channel = _CHANNEL.get(name, "q")
@@ -139,9 +157,10 @@ class PlotPanel:
         return names.index(self.joint.value)
 
 
-def _side_by_side(pictures: Sequence[Picture]) -> Picture:
-    gap = np.full((pictures[0].shape[0], GAP, 3), 255, dtype=np.uint8)
-    return np.hstack([part for picture in pictures for part in (picture, gap)][:-1])
+def _stacked(pictures: Sequence[Picture]) -> Picture:
+    """The left eye above the right one: beside each other they would be too small in a narrow panel."""
+    gap = np.full((GAP, pictures[0].shape[1], 3), 255, dtype=np.uint8)
+    return np.vstack([part for picture in pictures for part in (picture, gap)][:-1])
 
 
 def new_plot(gui: viser.GuiApi, labels: tuple[str, ...]) -> Any:

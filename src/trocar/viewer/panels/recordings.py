@@ -171,7 +171,7 @@ class RecordingPanel:
     def _describe(self) -> None:
         lines = [
             f"**{place}**: {plain(track.name)}, {track.arm.name}, {track.duration:.2f} s, {len(track.t)} rows"
-            for place, track in (("A", self.a), ("B (ghost)", self.b))
+            for place, track in (("A", self.a), ("B (ghost, where it differs from A)", self.b))
             if track is not None
         ]
         self._about.content = "  \n".join(lines)

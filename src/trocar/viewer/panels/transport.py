@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
 import viser
@@ -12,6 +13,7 @@ from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.mechanics.singularities import singularity
 from trocar.runtime.session import SPEEDS, Session
+from trocar.viewer.pace import Pace
 from trocar.viewer.panels.user_actions import UserActions
 from trocar.viewer.plain_text import plain
 from trocar.viewer.shown import ShownArm, length
@@ -33,6 +35,7 @@ class Transport:
         self._lock = threading.Lock()
         self._status = gui.add_markdown("")
         self._warning = gui.add_markdown("", visible=False)
+        self._pace, self._slow = Pace(), gui.add_markdown("", visible=False)
         with gui.add_folder(None) as self._buttons:
             self.play = gui.add_button("Play", icon=viser.Icon.PLAYER_PLAY, color="green")
             self._step = gui.add_button_group("Step", tuple(STEPS))
@@ -57,8 +60,8 @@ class Transport:
     def show(self, visible: bool) -> None:
         self._buttons.visible = visible
 
-    def refresh(self, shown: ShownArm, mechanism: Mechanism) -> None:
-        """Show the figures of this moment; `mechanism` belongs to the caller."""
+    def refresh(self, shown: ShownArm, mechanism: Mechanism, costly: Sequence[str] = ()) -> None:
+        """Show the figures of this moment; `mechanism` belongs to the caller. costly: see `Pace.advice`."""
         frame = shown.frame
         label = "Pause" if frame.playing else "Play"
         if frame.live and self.play.label != label:
@@ -68,6 +71,8 @@ class Transport:
         self._status.content = self._text(shown)
         self._warning.content = warning = self._singular(shown, mechanism)
         self._warning.visible = bool(warning)
+        self._slow.content = advice = self._pace.advice(frame, time.monotonic(), costly)
+        self._slow.visible = bool(advice)
 
     def _text(self, shown: ShownArm) -> str:
         frame, state, about = shown.frame, shown.state, shown.about

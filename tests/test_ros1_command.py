@@ -18,7 +18,8 @@ from tests.test_ros1 import ONE_ARM, needs_ros
 from trocar.cli import app
 from trocar.crtk.interface import INTERFACES, Direction
 from trocar.ros import Client, packages
-from trocar.ros.client import devices, known_topics
+from trocar.ros.client import known_topics
+from trocar.ros.devices import devices
 from trocar.ros.protocol import Found
 from trocar.ros.rates import ros1_figures
 

@@ -42,6 +42,7 @@ from trocar.ros.scene_messages import message_to_ros
 NODE = "dvrk"
 PATIENCE = 10.0  # for the answer of the simulation to a call [s]
 WATCHED = 0.2  # between two looks whether the process shall end [s]
+COLLECTED = 3e-4  # between two looks at what has come: commands that come together are passed on together [s]
 THREADS = 4  # for calls of services
 WINDOW = 0.1  # over which commands are counted [s]
 MOST_COMMANDS = 800  # within a window; who sends more waits, and old samples are dropped
@@ -142,6 +143,7 @@ class Node:
 
     def _listen(self) -> None:
         while not self._ending:
+            time.sleep(COLLECTED)
             for number in self._participant.wait(WATCHED):
                 with contextlib.suppress(DDSException):  # whatever a sample does, the next one must be heard
                     self._handlers[number]()

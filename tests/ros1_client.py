@@ -137,8 +137,9 @@ assert isinstance(jacobian, Float64MultiArray)
 found["jacobian"] = [*(d.size for d in jacobian.layout.dim), len(jacobian.data)]
 
 # Scene: frames, joints of the model, images
-wait_for(lambda: received("tf", device=""), "tf")
-frames = received("tf", device="")[-1].transforms
+for name in ("tf", "tf_static"):
+    wait_for(lambda name=name: received(name, device=""), name)
+frames = [one for name in ("tf", "tf_static") for one in received(name, device="")[-1].transforms]
 found["frames"] = {
     one.child_frame_id: [
         one.header.frame_id,

@@ -34,6 +34,7 @@ from trocar.ros.dds.qos import discovery_qos, topic_qos
 from trocar.ros.dds.samples import sample_class
 from trocar.ros.dds.services import user_data
 from trocar.ros.dds.sockets import domain_sockets
+from trocar.ros.scene_topics import DESCRIPTION, JOINT_STATES, TF, TF_STATIC
 from trocar.ros.shadow import follow
 from trocar.runtime import Settings
 from trocar.runtime.shadow import Shadow
@@ -43,6 +44,7 @@ SCENE = os.path.join(os.path.dirname(__file__), "run_scripts", "psm1.toml")
 DOMAIN = 1 + os.getpid() % 80  # other test runs on this machine have others
 PATIENCE = 20.0  # [s]
 JOINTS = "sensor_msgs/JointState"
+SCENE_TOPICS = (TF, JOINT_STATES, TF_STATIC, DESCRIPTION)
 
 
 def wait_for(condition, what):
@@ -58,8 +60,9 @@ def wait_for(condition, what):
 def robot():
     with (
         Robot(SCENE, speed="real", start="ready") as robot,
-        Bridge(robot, domain=DOMAIN, hold_when_lost=True) as bridge,
+        Bridge(robot, domain=DOMAIN, hold_when_lost=True, description="<robot/>") as bridge,
     ):
+        assert bridge.topics == (*robot.bus.topics.values(), *SCENE_TOPICS)  # and no clock
         yield robot
         assert bridge.error == ""
         assert bridge.running
@@ -78,7 +81,8 @@ def participant(robot):
 
 
 def test_every_topic_and_service_of_the_bus_is_there_with_its_type_and_durability(robot, client):
-    assert dict(client.topics) == dict(robot.bus.topics)
+    scene = {topic.name: topic for topic in (JOINT_STATES, DESCRIPTION)}  # of types that the interface has
+    assert dict(client.topics) == {**robot.bus.topics, **scene}
     assert set(client.services) == set(robot.bus.services)
     assert client.services["PSM1/inverse_kinematics"] == "crtk_msgs/QueryInverseKinematics"
     assert client.devices == robot.devices
@@ -121,7 +125,7 @@ def test_the_node_is_announced_with_all_of_its_endpoints(robot, participant):
     commands = [topic for topic in robot.bus.topics.values() if topic.direction is Direction.command]
     services = len(robot.bus.services)
     assert len(node.reader_gid_seq) == len(commands) + services
-    assert len(node.writer_gid_seq) == len(robot.bus.topics) - len(commands) + services
+    assert len(node.writer_gid_seq) == len(robot.bus.topics) + len(SCENE_TOPICS) - len(commands) + services
     (info,) = (info for info in infos if node in info.node_entities_info_seq)
     prefix = bytes(info.gid.data)[:12]
     assert {bytes(gid.data)[:12] for gid in node.reader_gid_seq + node.writer_gid_seq} == {prefix}
@@ -286,6 +290,8 @@ def test_other_machines_are_not_announced_to_by_default():
         (["--ros2", "--interface", 'lo"/>'], "'lo\"/>' is unknown"),
         (["--ros2", "--distro", "foxy"], "'foxy' is unknown"),
         (["--ros2", "--arms", "PSM9"], "'PSM9' is unknown"),
+        (["--ros2", "--images", "5"], "--images needs an ECM"),
+        (["--ros2", "--master", "own"], "--master goes with --ros1"),
     ],
 )
 def test_wrong_options_are_one_line_and_status_2(options, said):

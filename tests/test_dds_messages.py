@@ -8,17 +8,20 @@ import pytest
 from tests import odd_values
 from trocar.crtk import messages as m
 from trocar.crtk.interface import INTERFACES
-from trocar.crtk.standins.ros_conversion import to_ros
 from trocar.crtk.standins.ros_time import Time
 from trocar.errors import TrocarError
+from trocar.ros.camera import CameraSettings
 from trocar.ros.dds import cdr, types
 from trocar.ros.dds.template import Template
+from trocar.ros.scene_messages import CameraInfo, Image, Transforms, message_to_ros
+from trocar.ros.scene_topics import CLOCK, TF
 
 TOPIC_TYPES = {topic.ros for interface in INTERFACES.values() for topic in interface.topics}
+SCENE_TYPES = {topic.ros for topic in (TF, CLOCK, *CameraSettings("dvrk").topics)}
 SERVICE_TYPES = {service.ros for interface in INTERFACES.values() for service in interface.services}
-ALL_TYPES = sorted(TOPIC_TYPES | {f"{name}_{part}" for name in SERVICE_TYPES for part in ("Request", "Response")}) + [
-    types.PARTICIPANT_INFO
-]
+ALL_TYPES = sorted(
+    TOPIC_TYPES | SCENE_TYPES | {f"{name}_{part}" for name in SERVICE_TYPES for part in ("Request", "Response")}
+) + [types.PARTICIPANT_INFO]
 ROUNDS = odd_values.rounds(20)
 TEXTS = ("", "a", "yaw", "PSM1_base", "Ünïcode", "x" * 33)
 
@@ -67,7 +70,7 @@ def in_rosbags(message, name):
         elif field.kind not in types.PRIMITIVES and field.kind != "string":
             one = field.length is None
             value = in_rosbags(value, field.kind) if one else [in_rosbags(x, field.kind) for x in value]
-        values[field.name] = value
+        values[field.ros] = value
     return store.types[types.bag_name(name)](**values)
 
 
@@ -137,6 +140,9 @@ def sample_messages():
         ("geometry_msgs/TwistStamped", m.Twist(vector=rng.normal(size=6))),
         ("geometry_msgs/WrenchStamped", m.Wrench(vector=rng.normal(size=6), frame_id="abc")),
         ("std_msgs/Float64MultiArray", m.Matrix(values=rng.normal(size=(6, 4)))),
+        ("tf2_msgs/TFMessage", Transforms(frames=(("base_link", "ECM", T), ("ECM", "ECM_left_optical", np.eye(4))))),
+        ("rosgraph_msgs/Clock", m.Empty()),
+        ("sensor_msgs/Image", Image(height=1, width=2, data=bytes(range(6)), frame_id="ECM_left_optical")),
         ("crtk_msgs/OperatingState", m.OperatingState(state="ENABLED", is_homed=True, is_busy=False)),
     ]
 
@@ -146,8 +152,18 @@ def test_a_packed_template_gives_the_bytes_of_the_encoder_whatever_came_before()
     for stamp in (1, 1_700_000_000_000_000_003):
         for ros, message in sample_messages():
             template = templates.setdefault(ros, Template(ros))
-            wanted = cdr.encode(to_ros(dataclasses.replace(message, stamp=stamp), ros), ros)
+            wanted = cdr.encode(message_to_ros(dataclasses.replace(message, stamp=stamp), ros), ros)
             assert template.pack(message, stamp) == wanted, ros
+
+
+def test_a_camera_has_the_fields_of_ros_2_in_lower_case():
+    info = CameraInfo(width=64, height=48, fx=50.0, fy=51.0, cx=32.0, cy=24.0, distortion=(0.0,) * 5, baseline=0.005)
+    ros = "sensor_msgs/CameraInfo"
+    found = types.type_store().deserialize_cdr(Template(ros).pack(info, 3), types.bag_name(ros))
+    assert (found.width, found.height, found.distortion_model) == (64, 48, "plumb_bob")
+    assert list(found.k) == [50.0, 0.0, 32.0, 0.0, 51.0, 24.0, 0.0, 0.0, 1.0]
+    assert list(found.p) == [50.0, 0.0, 32.0, -0.25, 0.0, 51.0, 24.0, 0.0, 0.0, 0.0, 1.0, 0.0]
+    assert "float64[9] k\n" in types.definition(ros)
 
 
 def test_a_template_replaces_numbers_without_encoding_again(monkeypatch):

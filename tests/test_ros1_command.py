@@ -19,7 +19,8 @@ from trocar.cli import app
 from trocar.crtk.interface import INTERFACES, Direction
 from trocar.recording import load_recording
 from trocar.ros import Client, packages
-from trocar.ros.client import devices, known_topics
+from trocar.ros.client import known_topics
+from trocar.ros.devices import devices
 from trocar.ros.protocol import Found
 from trocar.ros.rates import ros1_figures
 

@@ -10,18 +10,16 @@ import pytest
 from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
-import trocar as tr
 from trocar.cli import app
 from trocar.crtk.interface import INTERFACES
 from trocar.ros.camera import CameraSettings
 from trocar.ros.launch import FILES, HERE
-from trocar.ros.scene_topics import JOINT_STATES, TF
+from trocar.ros.scene_topics import DESCRIPTION, JOINT_STATES, TF
 from trocar.simulation.export.links import ROOT
 
 SERVED = {
     *(f"/PSM1/{topic.name}" for topic in INTERFACES["PSM"].topics),
-    *(f"/{topic.name}" for topic in (TF, JOINT_STATES, *CameraSettings("dvrk").topics)),
-    "/robot_description",
+    *(f"/{topic.name}" for topic in (TF, JOINT_STATES, DESCRIPTION, *CameraSettings("dvrk").topics)),
 }
 
 
@@ -69,31 +67,52 @@ def test_the_launch_file_of_ros_1_starts_rviz_with_its_configuration(folder):
     assert {node.get("if", "$(arg rviz)") for node in launch.iter("node")} == {f"$(arg {name})" for name in declared}
 
 
-def test_the_launch_file_of_ros_2_gives_the_exported_model_to_its_nodes(folder, tmp_path, monkeypatch):
-    """The file runs with stand-ins for the packages of launch, which only record their arguments."""
-    record = lambda *args, **named: SimpleNamespace(args=args, **named)  # noqa: E731
-    urdf = tr.simulation.export.write_model(tr.Simulator("ECM"), tmp_path / "ecm", ("urdf",))
-    (path,) = (path for path in urdf if path.suffix == ".urdf")
+def record(*args, **named):
+    return SimpleNamespace(args=args, **named)
+
+
+class Listener:
+    """A node of rclpy that gets the last message of its topic at once, if it is served and the reader asks for it."""
+
+    def create_subscription(self, kind, topic, callback, qos):
+        if topic == f"/{DESCRIPTION.name}" and DESCRIPTION.latched and qos.durability == "transient_local":
+            callback(SimpleNamespace(data="<robot/>"))
+
+    def destroy_node(self):
+        pass
+
+
+def test_the_launch_file_of_ros_2_gives_the_served_model_to_robot_state_publisher(folder, monkeypatch):
+    """The file runs with stand-ins for the packages of launch and rclpy, which only record their arguments."""
+    executor = SimpleNamespace(add_node=lambda node: None, spin_once=lambda timeout_sec: None)
+    given = {"use_sim_time": "true"}
     stands = {
         "launch": {"LaunchDescription": record},
         "launch.actions": {"DeclareLaunchArgument": record, "OpaqueFunction": record},
-        "launch.substitutions": {
-            "LaunchConfiguration": lambda name: SimpleNamespace(perform=lambda context: str(path))
-        },
+        "launch.conditions": {"IfCondition": record},
+        "launch.substitutions": {"LaunchConfiguration": lambda name: record(name, perform=lambda context: given[name])},
         "launch_ros": {},
         "launch_ros.actions": {"Node": record},
+        "rclpy": {
+            "Context": record,
+            "create_node": lambda *_, **named: Listener(),
+            "init": record,
+            "shutdown": record,
+        },
+        "rclpy.executors": {"SingleThreadedExecutor": lambda context: executor},
+        "rclpy.qos": {"DurabilityPolicy": SimpleNamespace(TRANSIENT_LOCAL="transient_local"), "QoSProfile": record},
+        "std_msgs": {},
+        "std_msgs.msg": {"String": record},
     }
     for name, content in stands.items():
         module = ModuleType(name)
         vars(module).update(content)
         monkeypatch.setitem(sys.modules, name, module)
     made = runpy.run_path(str(folder / "rviz_ros2.launch.py"))["generate_launch_description"]()
-    argument, function = made.args[0]
-    assert argument.args == ("urdf",)
+    *arguments, function = made.args[0]
+    assert {argument.args[0] for argument in arguments} == {"rviz", *given}
     publisher, rviz = function.function(None)
     assert (publisher.package, rviz.package) == ("robot_state_publisher", "rviz2")
+    assert publisher.parameters == [{"robot_description": "<robot/>", "use_sim_time": True}]
+    assert rviz.condition.args[0].args == ("rviz",)
     assert Path(rviz.arguments[1]).is_file()
-    robot = ElementTree.fromstring(publisher.parameters[0]["robot_description"])
-    meshes = [mesh.get("filename") for mesh in robot.iter("mesh")]
-    assert meshes
-    assert all(Path(file.removeprefix("file://")).is_file() for file in meshes)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +15,7 @@ from trocar.errors import TrocarError, check_known
 
 if TYPE_CHECKING:
     from trocar.crtk import Robot
+    from trocar.simulation import Scene
 
 OWN_MASTER = "own"
 STARTS = ("ready", "off")
@@ -33,9 +32,7 @@ def serve(
     ] = None,
     rate: Annotated[float, option("HZ", "Rate of state topics, at most 1500.")] = 100.0,
     start: Annotated[str, option("STATE", "ready: enabled and homed; off: as after switching on.")] = "ready",
-    speed: Annotated[
-        float, option("FACTOR", "Simulated per real time; other than 1 with /clock and use_sim_time.")
-    ] = 1.0,
+    speed: Annotated[float, option("FACTOR", "Simulated per real time; other than 1: time is that of /clock.")] = 1.0,
     images: Annotated[float, option("HZ", "Publish images of the endoscope at this rate. Default: none.")] = 0.0,
     hold_when_lost: Annotated[
         bool, flag("Hold an arm in effort control when its client has gone.", "--hold-when-lost")
@@ -50,10 +47,11 @@ def serve(
         Path | None, option("DIR", "Write launch files for RViz to DIR, and end.", "--launch-files")
     ] = None,
     master: Annotated[
-        str | None, option("URI", "ROS master; own: start one. Default: ROS_MASTER_URI or 127.0.0.1:11311.")
+        str | None,
+        option("URI", "With --ros1: ROS master; own: start one. Default: ROS_MASTER_URI or 127.0.0.1:11311."),
     ] = None,
     host: Annotated[
-        str, option("ADDRESS", "IP address to announce. Any but 127.x.x.x opens the node to the network.")
+        str, option("ADDRESS", "With --ros1: IP address to announce. Any but 127.x.x.x opens the node to the network.")
     ] = "127.0.0.1",
     domain: Annotated[
         int | None, option("N", "With --ros2: domain, 0 to 101. Default: ROS_DOMAIN_ID or 0.", "--domain")
@@ -72,7 +70,7 @@ def serve(
     More: [bold]trocar serve --ros1 --record run.bag[/bold] (what happens, as a bag),
     [bold]trocar serve --ros1 --replay run.bag[/bold] (its servo commands again).
 
-    With --ros1 also /tf, /joint_states and robot_description for RViz; --launch-files has the files to start it.
+    Also /tf, /joint_states and robot_description for RViz; --launch-files has the files to start it.
 
     --ros1 needs a running roscore, or --master own. --ros2 needs no installation of ROS. Neither has access control:
     whoever reaches the node's ports can command the simulated robot, so it listens on this machine only unless --host
@@ -100,50 +98,37 @@ def serve(
     from trocar.ros.bags import bags_of
 
     with_bags = partial(bags_of, record=record, played=replay, say=typer.echo)
+    uri, number = "", 0
     if ros2:
-        unused = {"--images": images, "--speed": speed != 1.0, "--master": master}
-        for name, given in unused.items():
-            if given:
-                raise TrocarError(f"{name} goes with --ros1; leave it out with --ros2")
-        from trocar.ros.dds.serving import serve as serve_ros2
-        from trocar.teleoperation import Teleoperation
-
-        @contextmanager
-        def extended(robot: Robot) -> Iterator[None]:
-            with Teleoperation(robot), with_bags(robot):
-                yield
-
-        serve_ros2(scene, start, names, rate, domain, interface, distro, hold_when_lost, extended, typer.echo)
-        return
+        if master:
+            raise TrocarError("--master goes with --ros1; leave it out with --ros2")
+        number = _checked_domain(domain, interface, distro)
+    else:
+        uri = master_uri(master)
     from trocar.crtk import Robot
     from trocar.crtk.controller.constants import PERIOD
-    from trocar.ros import Bridge, CameraSettings, write_description
+    from trocar.ros import Bridge, CameraSettings
+    from trocar.ros.dds.bridge import Bridge as Bridge2
     from trocar.simulation import load_scene
     from trocar.teleoperation import Teleoperation
 
     built = load_scene(scene, timestep=PERIOD)
     check_known("arm of the scene", built.arms, *names)
-    try:
-        description = write_description(built)
-    except TrocarError as error:
-        typer.echo(f"no robot_description: {error}")
-        description = ""
+    description = _description(built)
     with Robot(built, speed=speed, start=start, arms=names or None) as robot, Teleoperation(robot), with_bags(robot):
-        camera = CameraSettings(scene, _endoscope(robot), rate=images) if images else None
-        uri = master_uri(master)
-        with Bridge(
-            robot,
-            rate=rate,
-            address=host,
-            master="" if uri == OWN_MASTER else uri,
-            description=description,
-            speed=speed,
-            camera=camera,
-            hold_when_lost=hold_when_lost,
-        ) as bridge:
+        options: Any = {"rate": rate, "speed": speed, "description": description, "hold_when_lost": hold_when_lost}
+        options["camera"] = CameraSettings(scene, _endoscope(robot), rate=images) if images else None
+        bridge: Bridge | Bridge2
+        if ros2:
+            bridge = Bridge2(robot, domain=number, interface=interface, distro=distro, **options)
+            place = f"ROS_DOMAIN_ID={number} on {interface}"
+        else:
+            bridge = Bridge(robot, address=host, master="" if uri == OWN_MASTER else uri, **options)
+            place = f"ROS_MASTER_URI={bridge.master}"
+        with bridge:
             typer.echo(
                 f"serving {', '.join(robot.devices)}: {len(bridge.topics)} topics, {len(bridge.services)} services; "
-                f"ROS_MASTER_URI={bridge.master}; Ctrl-C ends it"
+                f"{place}; Ctrl-C ends it"
             )
             try:
                 while bridge.running and robot.error is None:
@@ -152,6 +137,28 @@ def serve(
                 typer.echo("stopped")
                 return
             raise TrocarError(bridge.error or f"the simulation has ended: {robot.error!r}")
+
+
+def _checked_domain(domain: int | None, interface: str, distro: str) -> int:
+    """The domain to serve; wrong options of ROS 2 raise an error before the scene is loaded."""
+    from trocar.ros.dds.bridge import DISTROS
+    from trocar.ros.dds.domain import check_installed, chosen_domain, configuration
+
+    check_installed()
+    check_known("distribution of ROS 2", DISTROS, distro)
+    configuration(interface)
+    return chosen_domain(domain)
+
+
+def _description(scene: Scene) -> str:
+    """URDF of a scene; "" if it has none."""
+    from trocar.ros import write_description
+
+    try:
+        return write_description(scene)
+    except TrocarError as error:
+        typer.echo(f"no robot_description: {error}")
+        return ""
 
 
 def _endoscope(robot: Robot) -> str:

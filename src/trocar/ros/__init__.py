@@ -11,9 +11,11 @@ rospy runs in a process of its own: it would share the interpreter lock with the
 - `bridge` is the side of the simulation: it samples topics that somebody reads, and carries out commands and calls.
 - `node` is the process of rospy. `packages` makes the classes of crtk_msgs and cisst_msgs for it; `limits` bounds what
   it takes from others.
-- `scene_topics` and `scene_messages` are /tf, /joint_states, /clock; `camera` renders images in a third process.
 - `client` and `client_node` are the other way round: a robot in ROS as a bus. `shadow` lets a twin follow its arm.
 - `bags` records a simulated robot to bags, and replays their servo commands.
+
+For ROS 1 and ROS 2 (`dds`) alike: `scene_topics` and `scene_messages` are /tf, /joint_states, /clock and the model,
+`camera` renders images in a third process, `devices` finds the devices among topics.
 
 The processes talk over pipes with the small values of `protocol`.
 """

@@ -16,7 +16,7 @@ from trocar.crtk.messages import Empty, Message, OperatingState, String
 from trocar.crtk.robot import Robot
 from trocar.errors import TrocarError
 from trocar.ros import node
-from trocar.ros.camera import Camera, CameraSettings, moment
+from trocar.ros.camera import Camera, CameraSettings
 from trocar.ros.packages import cache
 from trocar.ros.protocol import (
     LOOPBACK,
@@ -33,10 +33,8 @@ from trocar.ros.protocol import (
     Refused,
     Settings,
 )
-from trocar.ros.scene_topics import JOINT_STATES, TF, SceneTopics
+from trocar.ros.scene_topics import INTERVALS, SceneTopics
 
-# Least time between two samples of topics that are slower than the others [ns]; the dVRK sends frames at 50 Hz.
-INTERVALS = {TF.name: 15_000_000, JOINT_STATES.name: 15_000_000}
 MOTIONS = ("servo_", "move_", "hold", "free")  # beginnings of the last part of a topic that moves an arm
 EFFORTS = ("servo_jf", "servo_cf", "servo_cs", "servo_ci")
 SHORTEST = 1.0 / 1500  # time between two samples [s]
@@ -84,8 +82,7 @@ class Bridge:
         self._topics = self._bus.topics
         scene = SceneTopics(robot, clock=self._simulated_time)
         self._scene = {topic.name: source for topic, source in scene.sources.items()}
-        self._images = camera.topics if camera else ()
-        self.topics = (*self._topics.values(), *scene.sources, *self._images)
+        self.topics = (*self._topics.values(), *scene.sources, *scene.fixed, *(camera.topics if camera else ()))
         self.services = tuple(
             Service(f"{device}/{service.name}", service.ros)
             for device, kind in robot.devices.items()
@@ -96,7 +93,6 @@ class Bridge:
         self._stamps: dict[str, int] = {}  # of the last message of a topic, by the wall clock
         self._moved_by: dict[str, str] = {}  # last motion command of an arm
         self._camera: Camera | None = None
-        self._pictured = 0.0  # when pictures were last asked for
         self._said: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._ended = threading.Event()
         self.error = ""
@@ -107,6 +103,9 @@ class Bridge:
         for name, topic in self._topics.items():
             if topic.direction is Direction.event:
                 self._subscriptions.append(self._bus.subscribe(name, self._passing(name)))
+        with self._bus.lock:
+            for topic, message in scene.fixed.items():
+                self._passing(topic.name)(message)
         self._threads = [threading.Thread(target=part, daemon=True) for part in (self._send, self._receive)]
         for thread in self._threads:
             thread.start()
@@ -225,20 +224,11 @@ class Bridge:
 
     def _look(self) -> None:
         """Ask the camera for pictures, if somebody reads them and it has time."""
-        camera, settings, now = self._camera, self._camera_settings, time.perf_counter()
-        if camera is None or settings is None or now < self._pictured + 1.0 / settings.rate:
-            return
-        read = frozenset(topic.name for topic in self._images) & self._read
-        if read and camera.idle:
-            self._pictured = now
-            with self._bus.lock:
-                stamp = self._by_wall_clock(settings.namespace, Empty(stamp=self._robot.now)).stamp
-                asked = moment(self._robot, stamp, read)
-            camera.ask(asked)
-        if camera.error:
-            self._camera = None
-            camera.close()
-            self._bus.publish("system/warning", String(value=f"system: no images of the endoscope: {camera.error}"))
+        if self._camera is not None:
+            self._camera.look(self._robot, self._read, self._stamp_of_images)
+
+    def _stamp_of_images(self) -> int:
+        return self._by_wall_clock("images", Empty(stamp=self._robot.now)).stamp
 
     def _last_samples(self, name: str, event: Message) -> tuple[tuple[str, Message], ...]:
         """Samples to send before an event: a client that sees the end of a motion must find the arm at its end."""

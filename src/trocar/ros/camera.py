@@ -7,6 +7,8 @@ import io
 import multiprocessing
 import os
 import signal
+import time
+from collections.abc import Callable, Set
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
 from typing import Any
@@ -19,7 +21,7 @@ from trocar.appearance import Picture
 from trocar.appearance.endoscope_camera import BASELINE, VIEW, StereoEndoscope
 from trocar.appearance.lens import Lens
 from trocar.crtk.interface import Direction, Topic
-from trocar.crtk.messages import Message
+from trocar.crtk.messages import Message, String
 from trocar.crtk.robot import Robot
 from trocar.errors import TrocarError
 from trocar.ros.protocol import Failed, Publish
@@ -87,12 +89,31 @@ class Camera:
     def __init__(self, settings: CameraSettings, node: Connection) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, other = context.Pipe()
+        self._topics, self._interval = frozenset(topic.name for topic in settings.topics), 1.0 / settings.rate
         self._busy = True  # until the process has made its scene
+        self._due = 0.0
+        self._reported = False
         self.error = ""
         self._process = context.Process(target=run, args=(other, node, settings), name="trocar-camera", daemon=True)
         self._process.start()
         other.close()
         node.close()
+
+    def look(self, robot: Robot, read: Set[str], stamp: Callable[[], int]) -> None:
+        """Ask for pictures of this moment, if some of their topics are read, the last ones are done and it is time.
+
+        Args:
+            read: topics that have readers. stamp: of this moment, called with the bus locked [ns].
+        """
+        topics, now = self._topics & read, time.perf_counter()
+        if topics and now >= self._due and self.idle:
+            self._due = now + self._interval
+            with robot.bus.lock:
+                asked = moment(robot, stamp(), topics)
+            self.ask(asked)
+        if self.error and not self._reported:
+            self._reported = True
+            robot.bus.publish("system/warning", String(value=f"system: no images of the endoscope: {self.error}"))
 
     @property
     def idle(self) -> bool:

@@ -12,10 +12,11 @@ from concurrent.futures import Future
 from types import MappingProxyType
 from typing import Any, Self
 
-from trocar.crtk.interface import INTERFACES, Direction, Topic
+from trocar.crtk.interface import Direction, Topic
 from trocar.crtk.messages import Message
 from trocar.errors import TrocarError, check_known
 from trocar.ros import client_node
+from trocar.ros.devices import BY_TYPE, devices, listed
 from trocar.ros.packages import cache
 from trocar.ros.protocol import LOOPBACK, START, Answer, Call, Command, Failed, Found, Publish, Settings
 
@@ -23,23 +24,6 @@ FIRST = 0.5  # for the first message of a topic that was not read before [s]
 PATIENCE = 10.0  # for the answer of a service [s]
 ENDED = "the connection with ROS has ended"
 REST = 0.001  # between two looks at a condition [s]
-
-# Kinds of devices by a topic that only they have, and kinds that have the same with more; the first that fits counts.
-KINDS = {
-    "jaw/measured_js": "PSM",
-    "gripper/measured_js": "MTM",
-    "endoscope_type": "ECM",
-    "trajectory_j/ratio": "ARM",
-    "set_reference_arm": "SUJ",
-    "power_on": "SYSTEM",
-    "teleop/enable": "CONSOLE",
-    "coag": "FOOT_PEDALS",
-    "alignment_offset": "TELEOP_PSM",
-    "local/measured_cp": "SUJ_ARM",
-}
-# Topics of the table by name and by type in ROS.
-_BY_NAME = {(t.name, t.ros): t for interface in INTERFACES.values() for t in interface.topics}
-_BY_TYPE = {t.ros: t for interface in INTERFACES.values() for t in interface.topics}
 
 
 class _Subscription:
@@ -218,30 +202,12 @@ def known_topics(found: Found) -> dict[str, Topic]:
     topics: dict[str, Topic] = {}
     for seen, direction in ((found.published, Direction.state), (found.subscribed, Direction.command)):
         for name, ros in seen.items():
-            if ros not in _BY_TYPE:
+            if ros not in BY_TYPE:
                 continue
-            listed = _listed(name, ros)
-            right = listed is not None and (listed.direction is Direction.command) == (direction is Direction.command)
-            if right and listed is not None:
-                topics[name] = Topic(name, listed.message, listed.direction, ros)
+            known = listed(name, ros)
+            right = known is not None and (known.direction is Direction.command) == (direction is Direction.command)
+            if right and known is not None:
+                topics[name] = Topic(name, known.message, known.direction, ros)
             elif name not in topics:
-                topics[name] = Topic(name, _BY_TYPE[ros].message, direction, ros)
+                topics[name] = Topic(name, BY_TYPE[ros].message, direction, ros)
     return topics
-
-
-def _listed(name: str, ros: str) -> Topic | None:
-    """The topic of the table that a name ends in, below a device."""
-    parts = name.split("/")
-    endings = ("/".join(parts[k:]) for k in range(1, len(parts)))
-    return next((_BY_NAME[ending, ros] for ending in endings if (ending, ros) in _BY_NAME), None)
-
-
-def devices(topics: Mapping[str, Topic]) -> dict[str, str]:
-    """Kind of interface of every device among topics."""
-    found: dict[str, str] = {}
-    for own, kind in KINDS.items():
-        for name in topics:
-            device = name.removesuffix(f"/{own}")
-            if device and device != name:
-                found.setdefault(device, kind)
-    return found

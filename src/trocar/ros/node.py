@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from trocar.crtk.interface import Direction, Service, Topic
-from trocar.crtk.standins.ros_conversion import from_ros, to_ros
+from trocar.crtk.standins.ros_conversion import from_ros
 from trocar.crtk.standins.ros_services import answer
 from trocar.errors import TrocarError
 from trocar.ros import limits, packages
 from trocar.ros.protocol import Answer, Call, Command, Failed, Lost, Publish, Readers, Ready, Refused, Settings
-from trocar.ros.scene_messages import SCENE_TYPES, scene_to_ros
+from trocar.ros.scene_messages import message_to_ros
 
 NAME = "dvrk"
 QUEUE = 100  # messages that wait for a slow reader, as in the dVRK's bridge
@@ -121,9 +121,8 @@ class Node:
     # -- topics --------------------------------------------------------------------------------------------------------
 
     def _publish(self, name: str, message: Any) -> None:
-        ros, convert = self._types[name], scene_to_ros if self._types[name] in SCENE_TYPES else to_ros
         with contextlib.suppress(self._rospy.ROSException):  # raised while the node shuts down
-            self._publishers[name].publish(convert(message, ros, self._classes))
+            self._publishers[name].publish(message_to_ros(message, self._types[name], self._classes))
 
     def _publisher(self, topic: Topic) -> Any:
         """Events are latched; readers of states are reported, so that nothing is sampled that nobody reads."""

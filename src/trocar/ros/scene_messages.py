@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from trocar.crtk.messages import Empty, Message
-from trocar.crtk.standins.ros_conversion import set_orientation, set_xyz
+from trocar.crtk.standins.ros_conversion import set_orientation, set_xyz, to_ros
+from trocar.crtk.standins.ros_messages import MESSAGES
 from trocar.spatial import Array
 
 
@@ -53,8 +54,10 @@ class CameraInfo(Message):
     baseline: float
 
 
-def scene_to_ros(message: Message, ros_type: str, classes: Mapping[str, Any]) -> Any:
-    """One of these messages as a message of ROS, made of `classes`."""
+def message_to_ros(message: Message, ros_type: str, classes: Mapping[str, Any] = MESSAGES) -> Any:
+    """One of these messages, or a message of the bus, as a message of ROS; see `to_ros`."""
+    if ros_type not in _FILL:
+        return to_ros(message, ros_type, classes)
     made = classes[ros_type]()
     if hasattr(made, "header"):
         _set_header(made.header, message)
@@ -106,4 +109,3 @@ _FILL: dict[str, Callable[[Any, Any, Mapping[str, Any]], None]] = {
     "sensor_msgs/CompressedImage": _fill_compressed,
     "sensor_msgs/CameraInfo": _fill_camera,
 }
-SCENE_TYPES = frozenset(_FILL)

@@ -11,7 +11,7 @@ import pooch
 
 from trocar.appearance.endoscope_camera import BASELINE, R_TIP_OPTICAL
 from trocar.crtk.interface import JOINTS, Direction, Topic
-from trocar.crtk.messages import Empty, JointState, Message
+from trocar.crtk.messages import Empty, JointState, Message, String
 from trocar.crtk.robot import Robot
 from trocar.files import write_whole
 from trocar.ros.scene_messages import Transforms
@@ -21,8 +21,12 @@ from trocar.simulation.export.links import ROOT, flat, independent_values
 from trocar.spatial import Array, inverse, pose
 
 TF = Topic("tf", Transforms, Direction.state, "tf2_msgs/TFMessage")
+TF_STATIC = Topic("tf_static", Transforms, Direction.event, "tf2_msgs/TFMessage")
 JOINT_STATES = Topic("joint_states", JOINTS[0], Direction.state, JOINTS[1])
 CLOCK = Topic("clock", Empty, Direction.state, "rosgraph_msgs/Clock")
+DESCRIPTION = Topic("robot_description", String, Direction.event, "std_msgs/String")  # a parameter in ROS 1
+# Least time between two samples of topics that are slower than the others [ns]; the dVRK sends frames at 50 Hz.
+INTERVALS = {TF.name: 15_000_000, JOINT_STATES.name: 15_000_000}
 EYES = {"left": BASELINE / 2, "right": -BASELINE / 2}  # of the cameras along x of the endoscope's tip [m]
 
 
@@ -32,18 +36,34 @@ def optical_frame(arm: str, eye: str) -> str:
 
 
 class SceneTopics:
-    """Sources of the topics; call them with the bus locked.
+    """Content of the topics: sources of those that change, to call with the bus locked, and messages of fixed ones.
 
     /tf has the frames of the dVRK (the tip of an arm is named as the arm, in the frame of its measured_cp), and the
     frames they hang on, down to the root link of the exported model. /joint_states has the joints of that model as they
-    are simulated, also while an arm is off.
+    are simulated, also while an arm is off. /tf_static has the cameras of the endoscopes.
+
+    Args:
+        clock: publish the robot's clock. description: URDF to publish; "" for none.
     """
 
-    def __init__(self, robot: Robot, *, clock: bool) -> None:
+    def __init__(self, robot: Robot, *, clock: bool, description: str = "") -> None:
         self._robot = robot
         self.sources: dict[Topic, Callable[[], Message]] = {TF: self.frames, JOINT_STATES: self.joints}
         if clock:
             self.sources[CLOCK] = lambda: Empty(stamp=robot.now)
+        self.fixed: dict[Topic, Message] = {TF_STATIC: self._cameras()}
+        if description:
+            self.fixed[DESCRIPTION] = String(stamp=robot.now, value=description)
+
+    def _cameras(self) -> Transforms:
+        """Frames of the cameras of every endoscope, in the frame of its tip."""
+        arms = [name for name, controller in self._robot.controllers.items() if controller.arm.carries == "endoscope"]
+        frames = tuple(
+            (name, optical_frame(name, eye), pose(R_TIP_OPTICAL, [aside, 0.0, 0.0]))
+            for name in arms
+            for eye, aside in EYES.items()
+        )
+        return Transforms(stamp=self._robot.now, frames=frames)
 
     def frames(self) -> Transforms:
         """Frames of all arms that know where they are."""
@@ -58,9 +78,6 @@ class SceneTopics:
             assert tip is not None
             if tip.valid:
                 found[name] = tip.frame_id, tip.T  # type: ignore[attr-defined]
-                if controller.arm.carries == "endoscope":
-                    for eye, aside in EYES.items():
-                        found[optical_frame(name, eye)] = name, pose(R_TIP_OPTICAL, [aside, 0.0, 0.0])
         frames = tuple((parent, child, T) for child, (parent, T) in found.items())
         return Transforms(stamp=robot.now, frames=frames)
 

@@ -11,13 +11,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 from trocar.crtk.bus import Subscription
 from trocar.crtk.interface import INTERFACES, RATE, Direction, Service
-from trocar.crtk.messages import Message, OperatingState, String
+from trocar.crtk.messages import Empty, Message, OperatingState, String
 from trocar.crtk.robot import Robot
 from trocar.errors import TrocarError
+from trocar.ros.camera import Camera, CameraSettings
 from trocar.ros.dds import process
 from trocar.ros.dds.domain import LOOPBACK, check_installed
 from trocar.ros.dds.priority import prioritise
@@ -35,6 +37,7 @@ from trocar.ros.dds.protocol import (
     send,
 )
 from trocar.ros.dds.template import Template
+from trocar.ros.scene_topics import INTERVALS, SceneTopics
 
 DISTROS = ("jazzy", "humble")
 START = 60.0  # for the process of cyclonedds to begin [s]
@@ -52,11 +55,15 @@ class Bridge:
         robot: in real time, or advanced by the caller. rate: of state topics [Hz].
         domain: ROS_DOMAIN_ID of the clients. interface: network interface, by name or IP address.
         distro: "jazzy" or "humble", as the node must be announced; jazzy stands for all from Iron on.
+        description: URDF for the topic robot_description; "" for none.
+        speed: of the robot relative to real time. Other than 1: stamps are by the robot's clock, which is published as
+            /clock. 1: stamps are by the wall clock.
+        camera: publish images of an endoscope.
         hold_when_lost: let an arm hold its position when a client has gone that commanded an effort. False: the arm
             keeps the effort, as the robot does.
 
     Attributes:
-        services: as they are offered. error: why the node ended, if it did.
+        topics, services: as they are offered. error: why the node ended, if it did.
     """
 
     def __init__(
@@ -67,16 +74,31 @@ class Bridge:
         domain: int = 0,
         interface: str = LOOPBACK,
         distro: str = "jazzy",
+        description: str = "",
+        speed: float = 1.0,
+        camera: CameraSettings | None = None,
         hold_when_lost: bool = False,
     ) -> None:
         if not (math.isfinite(rate) and 0.0 < rate <= 1500.0):
             raise TrocarError(f"the rate must be above 0 and at most 1500 Hz, got {rate}")
+        if not (math.isfinite(speed) and speed > 0.0):
+            raise TrocarError(f"the speed must be positive, got {speed}")
         check_installed()
         self._robot, self._bus, self._period = robot, robot.bus, round(1e9 / rate)
         self._due, self._pending = 0, deque[list[int]]()  # next sampling by the robot's clock [ns]; parts of this one
-        self._topics = tuple(self._bus.topics.values())
-        self._names = {topic.name for topic in self._topics}
-        self._templates = [Template(topic.ros) for topic in self._topics]
+        self._simulated_time = speed != 1.0
+        scene = SceneTopics(robot, clock=self._simulated_time, description=description)
+        served = self._bus.topics
+        self.topics = (*served.values(), *scene.sources, *scene.fixed, *(camera.topics if camera else ()))
+        self._sources: dict[int, Callable[[], Message | None]] = {}  # of topics that are sampled, by number
+        for number, topic in enumerate(self.topics):
+            if topic in scene.sources:
+                self._sources[number] = scene.sources[topic]
+            elif topic.name in served:
+                self._sources[number] = partial(self._bus.read, topic.name)
+        self._names = {topic.name: number for number, topic in enumerate(self.topics)}
+        self._intervals = {self._names[name]: interval for name, interval in INTERVALS.items()}
+        self._templates = [Template(topic.ros) for topic in self.topics]
         self.services = tuple(
             Service(f"{device}/{service.name}", service.ros)
             for device, kind in robot.devices.items()
@@ -85,13 +107,17 @@ class Bridge:
         self._states: dict[int, tuple[Message, int]] = {}  # operating states as they were sent last, with their stamps
         self._read: set[int] = set()
         self._sent: dict[int, int] = {}  # stamp of the last sample of a state topic, by the robot's clock
-        self._stamps = [0] * len(self._topics)  # of the last message of a topic, by the wall clock
+        self._stamps = [0] * len(self.topics)  # of the last message of a topic, by the wall clock
         self._said: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._ended = threading.Event()
         self.error = ""
-        self._start(Settings(self._topics, self.services, domain, interface, distro, hold_when_lost))
+        self._camera: Camera | None = None
+        self._start(Settings(self.topics, self.services, domain, interface, distro, hold_when_lost), camera)
         self._subscriptions: list[Subscription] = []
-        for number, topic in enumerate(self._topics):
+        with self._bus.lock:
+            fixed = [(self._names[topic.name], message) for topic, message in scene.fixed.items()]
+            self._said.put([(number, message, self._by_wall_clock(number, message)) for number, message in fixed])
+        for number, topic in enumerate(served.values()):
             if topic.direction is Direction.event:
                 self._subscriptions.append(self._bus.subscribe(topic.name, self._passing(number)))
         self._threads = [threading.Thread(target=part, daemon=True) for part in (self._send, self._receive)]
@@ -99,13 +125,18 @@ class Bridge:
             thread.start()
         robot.after_cycle.append(self._sample)
 
-    def _start(self, settings: Settings) -> None:
-        """Start the process of cyclonedds."""
+    def _start(self, settings: Settings, camera: CameraSettings | None) -> None:
+        """Start the process of cyclonedds, and that of the camera, which sends its images to it."""
         context = multiprocessing.get_context("spawn")
         self._pipe, other = context.Pipe()
-        self._process = context.Process(target=process.run, args=(other, settings), name="trocar-ros2", daemon=True)
+        shown, drawn = context.Pipe(duplex=False) if camera else (None, None)
+        arguments = other, settings, shown
+        self._process = context.Process(target=process.run, args=arguments, name="trocar-ros2", daemon=True)
         self._process.start()
         other.close()
+        if shown is not None and drawn is not None and camera is not None:
+            shown.close()
+            self._camera = Camera(camera, drawn)
         try:
             said = receive(self._pipe) if self._pipe.poll(START) else Failed(f"no answer within {START:.0f} s")
         except EOFError:
@@ -139,6 +170,8 @@ class Bridge:
             self._process.kill()
             self._process.join()
         self._pipe.close()
+        if self._camera is not None:
+            self._camera.close()
 
     def __enter__(self) -> Self:
         return self
@@ -154,16 +187,20 @@ class Bridge:
         Samples of the device go before a change of its operating state: a client that sees the end of a motion must
         find the arm at its end.
         """
-        device = self._topics[number].name.rpartition("/")[0]
+        device = self.topics[number].name.rpartition("/")[0]
 
         def send_event(event: Message) -> None:
             samples: list[Stamped] = []
             if isinstance(event, OperatingState):
-                read = [n for n in tuple(self._read) if self._topics[n].name.startswith(f"{device}/")]
+                read = [n for n in tuple(self._read) if self.topics[n].name.startswith(f"{device}/")]
                 samples = self._samples(read, again=True)  # within a cycle, content can change and the stamp not
             self._said.put([*samples, (number, event, self._by_wall_clock(number, event))])
 
         return send_event
+
+    def _lag(self) -> int:
+        """The clock of ROS less the robot's [ns]."""
+        return 0 if self._simulated_time else time.time_ns() - self._robot.now
 
     def _by_wall_clock(self, number: int, message: Message) -> int:
         """Stamp of a message by the clock of ROS, later than the one before; call it with the bus locked.
@@ -172,7 +209,7 @@ class Bridge:
         """
         if not message.valid:
             return 0
-        stamp = max(message.stamp - self._robot.now + time.time_ns(), self._stamps[number] + 1)
+        stamp = max(message.stamp + self._lag(), self._stamps[number] + 1)
         self._stamps[number] = stamp
         return stamp
 
@@ -195,6 +232,7 @@ class Bridge:
                 repeat = time.perf_counter() + REPEATED
                 said = self._repetitions()
             if isinstance(said, list):
+                self._look()
                 said = self._packed(said)
                 if not said.samples:
                     continue
@@ -205,6 +243,16 @@ class Bridge:
             if said is None:
                 return
 
+    def _look(self) -> None:
+        """Ask the camera for pictures, if somebody reads them and it has time."""
+        if self._camera is not None:
+            self._camera.look(
+                self._robot, {self.topics[number].name for number in tuple(self._read)}, self._image_stamp
+            )
+
+    def _image_stamp(self) -> int:
+        return self._by_wall_clock(len(self.topics) - 1, Empty(stamp=self._robot.now))  # all have that of the last one
+
     def _packed(self, messages: Sequence[Stamped]) -> Samples:
         """Bytes of messages; operating states are kept to be repeated."""
         self._states |= {n: (message, stamp) for n, message, stamp in messages if isinstance(message, OperatingState)}
@@ -214,17 +262,23 @@ class Bridge:
         """Samples of one moment, without those that were sent unless `again`; call it with the bus locked."""
         new: list[Stamped] = []
         for number in numbers:
-            message = self._bus.read(self._topics[number].name)
+            if number not in self._sources or (not again and self._robot.now < self._next(number)):
+                continue
+            message = self._sources[number]()
             if message is None or (not again and message.valid and message.stamp == self._sent.get(number)):
                 continue
             self._sent[number] = message.stamp
             new.append((number, message, self._by_wall_clock(number, message)))
         return new
 
+    def _next(self, number: int) -> int:
+        """Least stamp of the next sample of a topic, by the robot's clock [ns]."""
+        return self._sent.get(number, 0) + self._intervals.get(number, 0)
+
     def _parts(self, numbers: Iterable[int]) -> Iterator[list[int]]:
         """Topics to sample at once: those of one device, or of several devices with few."""
         part: list[int] = []
-        for _, device in itertools.groupby(sorted(numbers), lambda number: self._topics[number].name.partition("/")[0]):
+        for _, device in itertools.groupby(sorted(numbers), lambda number: self.topics[number].name.partition("/")[0]):
             own = list(device)
             if part and len(part) + len(own) > MOST_AT_ONCE:
                 yield part
@@ -263,7 +317,7 @@ class Bridge:
         if isinstance(said, Commands):
             for number, message in said.messages:
                 try:
-                    self._bus.publish(self._topics[number].name, message)
+                    self._bus.publish(self.topics[number].name, message)
                 except Exception as error:  # whatever a message does, the next one must be heard
                     self._warn(number, str(error) or type(error).__name__)
         elif isinstance(said, Refused):
@@ -282,14 +336,14 @@ class Bridge:
         try:
             result = self._bus.call(call.service, *call.arguments)
             if isinstance(result, Message) and result.valid:
-                result = replace(result, stamp=result.stamp - self._robot.now + time.time_ns())
+                result = replace(result, stamp=result.stamp + self._lag())
             return Answer(call.number, result)
         except Exception as error:
             return Answer(call.number, None, str(error) or type(error).__name__)
 
     def _warn(self, number: int, reason: str) -> None:
         """Say on the device's `warning` why a command was refused; a device without one ignores it."""
-        device, _, command = self._topics[number].name.rpartition("/")
+        device, _, command = self.topics[number].name.rpartition("/")
         while device and f"{device}/warning" not in self._names:
             device, _, part = device.rpartition("/")
             command = f"{part}/{command}"

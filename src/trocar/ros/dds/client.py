@@ -17,7 +17,7 @@ from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsPublication, B
 from cyclonedds.core import DDSException
 from cyclonedds.qos import Policy
 
-from trocar.crtk.interface import INTERFACES, Direction, Topic
+from trocar.crtk.interface import Direction, Topic
 from trocar.crtk.messages import Message
 from trocar.crtk.standins.ros_conversion import from_ros, to_ros
 from trocar.crtk.standins.ros_services import ask
@@ -29,6 +29,7 @@ from trocar.ros.dds.qos import service_qos, topic_qos
 from trocar.ros.dds.samples import REQUEST_HEADER, sample_class
 from trocar.ros.dds.services import identity
 from trocar.ros.dds.types import message_class, reply_name, request_name, ros_name, topic_name
+from trocar.ros.devices import BY_TYPE, devices, listed
 
 DISCOVERY = 1.0  # without a new endpoint: all are known [s]
 LONGEST_DISCOVERY = 15.0  # [s]
@@ -36,22 +37,6 @@ FIRST = 2.0  # for the first message of a topic, and for the first reader of a c
 PATIENCE = 10.0  # for the answer of a service [s]
 WATCHED = 0.1  # between two looks whether the client was closed [s]
 REST = 0.001  # between two looks at a condition [s]
-
-# Kinds of devices by a topic that only they have, and kinds that have the same with more; the first that fits counts.
-KINDS = {
-    "jaw/measured_js": "PSM",
-    "gripper/measured_js": "MTM",
-    "endoscope_type": "ECM",
-    "trajectory_j/ratio": "ARM",
-    "set_reference_arm": "SUJ",
-    "power_on": "SYSTEM",
-    "teleop/enable": "CONSOLE",
-    "coag": "FOOT_PEDALS",
-    "alignment_offset": "TELEOP_PSM",
-    "local/measured_cp": "SUJ_ARM",
-}
-_BY_NAME = {(t.name, t.ros): t for interface in INTERFACES.values() for t in interface.topics}
-_BY_TYPE = {t.ros: t for interface in INTERFACES.values() for t in interface.topics}
 
 Callback = Callable[[Message], None]
 
@@ -310,31 +295,13 @@ def _topic(dds: str, written: tuple[str, bool] | None, read: str | None) -> Topi
     """
     ros = written[0] if written else read or ""
     name = dds.removeprefix("rt/")
-    listed = _listed(name, ros)
-    command = read and (not written or (listed is not None and listed.direction is Direction.command))
-    if ros not in _BY_TYPE:
+    known = listed(name, ros)
+    command = read and (not written or (known is not None and known.direction is Direction.command))
+    if ros not in BY_TYPE:
         return None
     kept = written is not None and written[1]
     direction = Direction.command if command else Direction.event if kept else Direction.state
-    return replace(listed or _BY_TYPE[ros], name=name, direction=direction)
-
-
-def _listed(name: str, ros: str) -> Topic | None:
-    """The topic of the table that a name ends in, below a device."""
-    parts = name.split("/")
-    endings = ("/".join(parts[k:]) for k in range(1, len(parts)))
-    return next((_BY_NAME[ending, ros] for ending in endings if (ending, ros) in _BY_NAME), None)
-
-
-def devices(topics: Mapping[str, Topic]) -> dict[str, str]:
-    """Kind of interface of every device among topics."""
-    found: dict[str, str] = {}
-    for own, kind in KINDS.items():
-        for name in topics:
-            device = name.removesuffix(f"/{own}")
-            if device and device != name:
-                found.setdefault(device, kind)
-    return found
+    return replace(known or BY_TYPE[ros], name=name, direction=direction)
 
 
 def connected(domain: int | None, interface: str) -> Client:

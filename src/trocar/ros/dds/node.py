@@ -16,6 +16,7 @@ from cyclonedds.core import DDSException
 from trocar.crtk.interface import Direction, Topic
 from trocar.crtk.messages import Empty, Message
 from trocar.errors import TrocarError
+from trocar.ros.dds.cdr import encode
 from trocar.ros.dds.commands import ABSOLUTE, EFFORTS, MOTIONS, decoded, device_of
 from trocar.ros.dds.graph import announce
 from trocar.ros.dds.participant import Participant, taken
@@ -35,10 +36,13 @@ from trocar.ros.dds.qos import topic_qos
 from trocar.ros.dds.samples import sample_class
 from trocar.ros.dds.services import ServiceServer
 from trocar.ros.dds.types import topic_name
+from trocar.ros.protocol import Publish
+from trocar.ros.scene_messages import message_to_ros
 
 NODE = "dvrk"
 PATIENCE = 10.0  # for the answer of the simulation to a call [s]
 WATCHED = 0.2  # between two looks whether the process shall end [s]
+COLLECTED = 3e-4  # between two looks at what has come: commands that come together are passed on together [s]
 THREADS = 4  # for calls of services
 WINDOW = 0.1  # over which commands are counted [s]
 MOST_COMMANDS = 800  # within a window; who sends more waits, and old samples are dropped
@@ -48,8 +52,9 @@ MOST_REFUSALS = 2  # of a topic within a window
 class Node:
     """The ROS 2 node `dvrk`."""
 
-    def __init__(self, pipe: Connection, settings: Settings) -> None:
+    def __init__(self, pipe: Connection, settings: Settings, pictures: Connection | None = None) -> None:
         self._pipe, self._sending, self._ending = pipe, threading.Lock(), False
+        self._pictures = pictures
         self._topics, self._hold_when_lost = settings.topics, settings.hold_when_lost
         self._numbers = {topic.name: number for number, topic in enumerate(settings.topics)}
         self._participant = Participant(settings.domain, settings.interface)
@@ -80,6 +85,8 @@ class Node:
         """Pass on what the simulation sends, until it closes the pipe."""
         listening = threading.Thread(target=self._listen, daemon=True)
         listening.start()
+        if self._pictures is not None:
+            threading.Thread(target=self._pass_on, args=(self._pictures,), daemon=True).start()
         try:
             while (said := receive(self._pipe)) is not None:
                 if isinstance(said, Samples):
@@ -112,10 +119,21 @@ class Node:
     def _publish(self, said: Samples) -> None:
         for number, cdr in said.samples:
             writer, kind = self._writers[number]
-            try:
+            with contextlib.suppress(DDSException):  # a reader does not keep up: it misses this sample
                 writer.write(kind(cdr))
-            except DDSException:
-                continue  # a reader does not keep up: it misses this sample
+
+    def _pass_on(self, pictures: Connection) -> None:
+        """Publish the messages of the camera, until its process ends."""
+        with contextlib.suppress(EOFError, OSError):
+            while not self._ending:
+                said: Publish = pictures.recv()
+                numbers = [self._numbers[name] for name, _ in said.messages]
+                types = [self._topics[number].ros for number in numbers]
+                packed = [
+                    encode(message_to_ros(message, ros), ros)
+                    for (_, message), ros in zip(said.messages, types, strict=True)
+                ]
+                self._publish(Samples(tuple(zip(numbers, packed, strict=True))))
 
     # -- from DDS ------------------------------------------------------------------------------------------------------
 
@@ -125,6 +143,7 @@ class Node:
 
     def _listen(self) -> None:
         while not self._ending:
+            time.sleep(COLLECTED)
             for number in self._participant.wait(WATCHED):
                 with contextlib.suppress(DDSException):  # whatever a sample does, the next one must be heard
                     self._handlers[number]()

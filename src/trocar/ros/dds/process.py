@@ -11,14 +11,14 @@ from trocar.ros.dds.protocol import Failed, Settings, send
 SWITCH = 3e-4  # after which a busy thread gives way to another one; Python's own 5 ms are five samples at 1000 Hz [s]
 
 
-def run(pipe: Connection, settings: Settings) -> None:
+def run(pipe: Connection, settings: Settings, pictures: Connection | None = None) -> None:
     """Serve the interface until None comes or the pipe is closed. Ctrl-C is left to the simulation."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.setswitchinterval(SWITCH)
     try:
         from trocar.ros.dds.node import Node
 
-        node = Node(pipe, settings)
+        node = Node(pipe, settings, pictures)
     except Exception as error:
         send(pipe, Failed(str(error) or type(error).__name__))
         return

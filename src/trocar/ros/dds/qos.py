@@ -9,12 +9,14 @@ from trocar.crtk.interface import Direction
 from trocar.ros.dds.types import type_hash
 
 DEPTH = 100  # messages that are kept for slow and for late readers, as in the dVRK's bridge
+IMAGES = 2  # the same of images, which are large
 SERVICE_DEPTH = 10  # of ROS 2 services
 BLOCKING = 10.0  # longest wait of a writer for a reader that does not keep up [ms]
 
 
-def topic_qos(ros_type: str, direction: Direction, depth: int = DEPTH) -> Qos:
+def topic_qos(ros_type: str, direction: Direction) -> Qos:
     """QoS of both ends of a topic: events are kept for late readers, states and commands are not."""
+    depth = IMAGES if "Image" in ros_type else DEPTH
     return _qos(depth, direction is Direction.event, f"typehash={type_hash(ros_type)};".encode())
 
 

@@ -48,7 +48,7 @@ def _of(cls: Any, data: bytes, **_options: object) -> Any:
 
 def _members(name: str) -> dict[str, Any]:
     header = _HEADER if name.endswith(("_Request", "_Response")) else {}
-    return header | {field.name: _member(field) for field in fields(name)}
+    return header | {field.ros: _member(field) for field in fields(name)}
 
 
 def _member(field: Field) -> Any:

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from trocar.crtk.messages import EMPTY, JointState, Message
-from trocar.crtk.standins.ros_conversion import to_ros
 from trocar.ros.dds.cdr import HEADER, encode
 from trocar.ros.dds.types import fields
+from trocar.ros.scene_messages import message_to_ros
 from trocar.spatial import Array, quaternion
 
 STAMP = struct.Struct("<iI")
@@ -62,7 +62,7 @@ class Template:
     def pack(self, message: Message, stamp: int) -> bytes:
         """Bytes of a message with another stamp [ns]."""
         if self._numbers is None:
-            return encode(to_ros(replace(message, stamp=stamp), self._type), self._type)
+            return encode(message_to_ros(replace(message, stamp=stamp), self._type), self._type)
         numbers = self._numbers(message)
         key = (message.frame_id, getattr(message, "name", ()), [values.shape for values in numbers])
         if key != self._key:
@@ -76,7 +76,7 @@ class Template:
 
     def _make(self, message: Message, numbers: tuple[Array, ...]) -> None:
         """Encode a message, and note where its numbers are: they are its end."""
-        self._bytes = bytearray(encode(to_ros(message, self._type), self._type))
+        self._bytes = bytearray(encode(message_to_ros(message, self._type), self._type))
         if isinstance(message, JointState):
             self._places = _places(numbers, self._after_names(message))
         else:
@@ -86,7 +86,7 @@ class Template:
     def _after_names(self, message: JointState) -> int:
         """Position of the first length in a message of joints: without numbers, three lengths are its end."""
         bare = replace(message, position=EMPTY, velocity=EMPTY, effort=EMPTY)
-        return len(encode(to_ros(bare, self._type), self._type)) - 3 * LENGTH
+        return len(encode(message_to_ros(bare, self._type), self._type)) - 3 * LENGTH
 
 
 def _places(sequences: tuple[Array, ...], at: int) -> list[tuple[int, int]]:

@@ -1,7 +1,8 @@
 """Message types of ROS 2: their fields, their names in DDS and their hashes.
 
-The fields are those of `trocar.crtk.standins.ros_messages` with the three differences of ROS 2: a header has no
-sequence number, a time is two integers, and a message without fields has one unused byte.
+The fields are those of `trocar.crtk.standins.ros_messages` with the four differences of ROS 2: a header has no
+sequence number, a time is two integers, a message without fields has one unused byte, and names of fields are in lower
+case (`k` of a camera is the attribute `K`).
 
 A type is named as in the table of the interface, `sensor_msgs/JointState`. The two parts of a service are
 `crtk_msgs/QueryForwardKinematics_Request` and `_Response`.
@@ -37,13 +38,18 @@ class Field(NamedTuple):
     """A field of a message.
 
     Attributes:
-        kind: primitive, "string", "time" or the name of a message. length: None for one value, 0 for a sequence of any
-            length, n for an array of n.
+        name: of the attribute. kind: primitive, "string", "time" or the name of a message.
+        length: None for one value, 0 for a sequence of any length, n for an array of n.
     """
 
     name: str
     kind: str
     length: int | None = None
+
+    @property
+    def ros(self) -> str:
+        """Its name in ROS 2."""
+        return self.name.lower()
 
 
 @dataclass
@@ -163,9 +169,9 @@ def reply_name(service: str) -> str:
 def definition(name: str) -> str:
     """Text of the .msg file of a type in ROS 2."""
     lines = []
-    for key, kind, length in fields(name):
-        shown = "builtin_interfaces/Time" if kind == "time" else kind
-        lines.append(f"{shown}{'' if length is None else f'[{length or str()}]'} {key}\n")
+    for part in fields(name):
+        shown = "builtin_interfaces/Time" if part.kind == "time" else part.kind
+        lines.append(f"{shown}{'' if part.length is None else f'[{part.length or str()}]'} {part.ros}\n")
     return "".join(lines)
 
 

@@ -533,7 +533,7 @@ def test_set_up_joints_that_cannot_be_are_refused(q, message):
 
 
 def test_the_fixed_joints_the_dvrk_lists_for_its_ecm_are_not_asked_for():
-    with pytest.raises(TrocarError, match=r"ECM has 4 set-up joints .* fixed joints the dVRK lists as 0 are left out"):
+    with pytest.raises(TrocarError, match=r"ECM has 4 set-up joints .* omit the fixed joints that the dVRK lists as 0"):
         load_cart("Classic", q_setup={"ECM": [0.6647, 0.5782, -1.2662, 3.7818, 0.0, 0.0]})
 
 

@@ -101,7 +101,7 @@ def test_a_parameter_file_reads_back_to_the_last_digit(derived, tmp_path):
         (("mass = ", "weight = "), r"bodies\.yaw has no field 'mass'"),
         (("com = [", "com = [1.0, "), r"bodies\.yaw: 'com' must be 3 finite"),
         (("Fv = ", "Fw = "), "Fw.* is unknown"),
-        (("motors = {", "joints = { yaw = 1.0 }\nmotors = {"), "either 'joints' or 'motors'"),
+        (("motors = {", "joints = { yaw = 1.0 }\nmotors = {"), "needs 'joints' or 'motors'"),
         (('arm = "PSM"', 'arm = "ECM"'), "holds parameters of ECM, not of PSM"),
         (("[bodies.yaw]", "[bodies.yaw"), "not valid TOML"),
         (('geometry = "wang2019"\n', ""), "has no field 'geometry'"),

@@ -100,7 +100,7 @@ HEADER = "t [s],q_a [rad],dq_a [rad/s]\n"
         ("t [s],x [rad]\n0,1\n", "line 1: no column gives a joint position"),
         ("t [s],q_a [rad],q_a [rad]\n0,1,2\n", "line 1: column 'q_a' occurs twice"),
         (HEADER.replace("\n", ",tip[1] [m]\n") + "0,1,2,3\n", "line 1: column 'tip[1]' is out of order"),
-        (HEADER.replace("\n", ",dq_b [rad/s]\n") + "0,1,2,3\n", "'dq_b' would read as a joint's"),
+        (HEADER.replace("\n", ",dq_b [rad/s]\n") + "0,1,2,3\n", "'dq_b' would be read as a joint channel"),
     ],
 )
 def test_a_bad_csv_is_one_error_with_file_and_line(tmp_path: Path, text: str, message: str) -> None:
@@ -156,7 +156,7 @@ def with_value(name: str, index: tuple[int, ...], value: float) -> dict[str, Any
         ({"commands": {"speed": np.zeros((N, 2))}}, "command 'speed' is unknown", None),
         ({"extra": {"tip": np.full((N, 3), np.inf)}}, r"row 0: tip\[0\] is inf", 0),
         ({"extra": {"tip": np.zeros(3)}, "extra_units": {}}, r"tip must have shape \(6,\)", None),
-        ({"extra": {"q_yaw": np.zeros(N)}, "extra_units": {}}, "would read as a joint's", None),
+        ({"extra": {"q_yaw": np.zeros(N)}, "extra_units": {}}, "would be read as a joint channel", None),
         ({"extra": {"a,b": np.zeros(N)}, "extra_units": {}}, "the name 'a,b'", None),
         ({"extra_units": {"tipp": "m"}}, "Did you mean 'tip'", None),
         ({"joints": ("yaw", "yaw")}, "different names", None),

@@ -90,7 +90,7 @@ def test_a_missing_number_with_a_reason_is_neither_true_nor_false(note: str, mis
         ({"ours": None}, "note is ''; allowed: 'not run: ...' or 'not reproducible: ...'"),
         ({"ours": None, "note": "not run: "}, "note is 'not run: '; allowed:"),
         ({"published": None}, "note is ''; allowed:"),
-        ({"note": "not run: no data"}, "both numbers are there"),
+        ({"note": "not run: no data"}, "both numbers are given"),
     ],
 )
 def test_a_wrong_field_is_named_with_what_is_allowed(changes: dict[str, Any], message: str) -> None:
@@ -338,7 +338,7 @@ def test_claims_are_counted_by_the_evidence_that_they_are(tmp_path: Path) -> Non
         "fit",
         "own",
     ]
-    assert "a bound of our own" in report.write_html(tmp_path / "page.html").read_text()
+    assert "our own bound" in report.write_html(tmp_path / "page.html").read_text()
     with pytest.raises(TrocarError, match="kind is 'guess'"):
         claim(kind="guess")
 

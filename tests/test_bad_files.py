@@ -177,7 +177,7 @@ ARM = '[arms.A]\narm = "PSM"\n'
 @pytest.mark.parametrize("name", ["..", ".hidden", "a/b", "a\nb", "", "\\\\", "x" * 61, " x", "a\tb"])
 def test_an_arm_whose_name_is_no_file_name_is_refused(tmp_path: Path, name: str) -> None:
     (path := tmp_path / "scene.toml").write_text(f"[arms.{json.dumps(name)}]\narm = 'PSM'\n")
-    assert "the name of an arm in a scene starts with a letter or digit" in refused(tr.load_scene, path)
+    assert "the name of an arm in a scene must start with a letter or digit" in refused(tr.load_scene, path)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_an_arm_whose_name_is_no_file_name_is_refused(tmp_path: Path, name: str)
     [
         ("mass = 1e300", "object 1: 'mass' must be at most 10000 [kg] in magnitude, got 1e+300"),
         ("mass = -1.0", "object 1: 'mass' must be at least 0 [kg], got -1"),
-        ("mass = 1e-300", "MuJoCo refuses the model"),
+        ("mass = 1e-300", "MuJoCo rejects the model"),
         (
             "mass = 0.1\nsize = [0.1, 0.1, 1e-13]",
             "object 1: 'size' must be at least 1e-06 m in each direction, got [0.1,",

@@ -145,8 +145,8 @@ def test_another_number_of_joints_is_refused(mech: tr.Mechanism, joints: int) ->
         CartesianFeedbackLinearisation(mech, joints=joints)
 
 
-def test_a_joint_reference_is_refused(mech: tr.Mechanism) -> None:
-    with pytest.raises(TrocarError, match=r"follows a CartesianPath.*type Setpoint"):
+def test_a_joint_reference_is_rejected(mech: tr.Mechanism) -> None:
+    with pytest.raises(TrocarError, match=r"needs a CartesianPath.*type Setpoint"):
         tr.simulate(simulator(), CartesianFeedbackLinearisation(mech), None, 0.01)
 
 
@@ -422,8 +422,8 @@ def test_default_gains_of_hybrid_control_need_no_knowledge_of_the_surface_nor_a_
     np.testing.assert_allclose(force[rec.t > (1.5 if stiffness < 1e3 else 0.3)], 1.5, atol=0.01)
 
 
-def test_hybrid_control_refuses_what_is_no_selection(mech: tr.Mechanism) -> None:
-    for axes, message in (([1, 0, 0], "True or False"), ([False] * 3, "selects no axis"), ([True], "three of")):
+def test_hybrid_control_rejects_invalid_force_axes(mech: tr.Mechanism) -> None:
+    for axes, message in (([1, 0, 0], "three booleans"), ([False] * 3, "selects no axis"), ([True], "three booleans")):
         with pytest.raises(TrocarError, match=message):
             HybridForcePosition(mech, axes, [0, 0, 0], lambda: np.zeros(6))
     with pytest.raises(TrocarError, match="force must be three"):

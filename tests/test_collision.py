@@ -162,7 +162,7 @@ def test_levers_bound_the_way_of_the_shapes():
         (lambda: CollisionScene({"a": ARM}, bases={"b": np.eye(4)}), "'b' is unknown"),
         (lambda: CollisionScene(ARM).contact(HOME[:3]), "has 7 joints, got q of shape"),
         (lambda: CollisionScene(ARM).contact(HOME * np.nan), "not finite"),
-        (lambda: CollisionScene(ARM).clearance(HOME), "one arm and no obstacles"),
+        (lambda: CollisionScene(ARM).clearance(HOME), "one arm without obstacles"),
     ],
 )
 def test_bad_input_is_refused(make, message):

@@ -298,10 +298,10 @@ def test_a_light_body_gives_way_by_the_stiffness_stated():
         (lambda: SoftSlab("a", (0.1, 0.1, 0.1), young=-1.0), "young of a must be positive"),
         (lambda: probe([SLAB]), 'needs accuracy="discrete"'),
         (lambda: probe([PLATE, PLATE]), "two objects are called 'plate'"),
-        (lambda: probe([PLATE]).contact_wrench("nose"), 'about is "tip"'),
-        (lambda: setattr(probe([PLATE]).objects["plate"], "pose", np.eye(4)), "not free to be moved"),
+        (lambda: probe([PLATE]).contact_wrench("nose"), 'about must be "tip"'),
+        (lambda: setattr(probe([PLATE]).objects["plate"], "pose", np.eye(4)), "cannot be moved"),
         (lambda: ForceSensor(probe([]), 0.0), "cutoff of a force sensor"),
-        (lambda: HybridForcePosition(MECH, [True] * 3, [0, 0, 0], lambda: np.zeros(3), ki=1.0), "ki goes with a kf"),
+        (lambda: HybridForcePosition(MECH, [True] * 3, [0, 0, 0], lambda: np.zeros(3), ki=1.0), "ki requires kf"),
     ],
 )
 def test_bad_input_is_refused(make, message):

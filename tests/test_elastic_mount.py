@@ -112,10 +112,10 @@ def test_set_up_joints_that_turn_the_base_keep_the_mount_level_at_home():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"pivot": (0, 0)}, "pivot of an ElasticMount is three finite numbers"),
-        ({"rotation": (1, 1, 0)}, "rotation of an ElasticMount is three stiffnesses > 0"),
-        ({"translation": (1, 1)}, "translation of an ElasticMount is three stiffnesses"),
-        ({"loss": -1.0}, "loss of an ElasticMount is a time >= 0"),
+        ({"pivot": (0, 0)}, "pivot of an ElasticMount must be three finite numbers"),
+        ({"rotation": (1, 1, 0)}, "rotation of an ElasticMount must be three stiffnesses > 0"),
+        ({"translation": (1, 1)}, "translation of an ElasticMount must be three stiffnesses"),
+        ({"loss": -1.0}, "loss of an ElasticMount must be a time >= 0"),
         ({"rotation": (np.inf,) * 3}, "without a finite stiffness is rigid"),
     ],
 )

@@ -82,13 +82,13 @@ def test_a_counterweight_whose_cable_broke_falls_to_the_end_of_its_guide_and_is_
     [
         (MotorLoss(motor="yow"), "Did you mean 'yaw'"),
         (MotorLoss(motor="yaw", remaining=1.0), r"\[0, 1\)"),
-        (EncoderBias(motor="yaw", bias=0.0), "other than 0"),
+        (EncoderBias(motor="yaw", bias=0.0), "finite and not 0"),
         (CableBreak(cable="yaw"), "give rotor="),
-        (MotorLoss(motor="yaw", at=np.nan), "finite time"),
-        ("motor loss", "a fault is"),
+        (MotorLoss(motor="yaw", at=np.nan), "must be finite"),
+        ("motor loss", "a fault must be"),
     ],
 )
-def test_faults_that_cannot_be_are_refused(fault, message):
+def test_invalid_faults_are_rejected(fault, message):
     with pytest.raises(TrocarError, match=message):
         Simulator("PSM").inject(fault)
 

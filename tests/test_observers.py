@@ -177,7 +177,7 @@ def test_online_the_mass_comes_in_and_is_forgotten(psm):
 def test_an_effort_that_a_mass_cannot_have_is_refused():
     with pytest.raises(TrocarError, match="no effect"):
         estimate_payload(np.ones((10, 3)), np.zeros((10, 3)), np.eye(3), window=5)
-    with pytest.raises(TrocarError, match="do not go together"):
+    with pytest.raises(TrocarError, match="inconsistent shapes"):
         estimate_payload(np.ones((10, 3)), np.zeros((10, 2)), np.eye(3), window=5)
     with pytest.raises(TrocarError, match="window"):
         estimate_payload(np.ones((10, 3)), np.ones((10, 3)), np.eye(3), window=11)
@@ -227,7 +227,7 @@ def test_an_alarm_is_a_residual_beyond_all_that_were_seen():
     assert detector.first(t, r) is None
     r[3, 2] += 2.0
     assert detector.first(t, r) == pytest.approx(0.3)
-    with pytest.raises(TrocarError, match="do not vary"):
+    with pytest.raises(TrocarError, match="some residuals are constant"):
         ResidualStatistics.of(np.ones((5, 2)))
 
 
@@ -273,7 +273,7 @@ def test_contacts_are_the_same_step_by_step_and_known_only_from_the_past():
 def test_steps_that_are_no_contact_and_recordings_that_are_too_short_are_told():
     detector = ContactDetector(wandering(4000), 1 / 200, least=(3.0, 0.0))
     assert detector.smallest[0] == pytest.approx(3.0)
-    with pytest.raises(TrocarError, match="too few"):
+    with pytest.raises(TrocarError, match="too short"):
         ContactDetector(wandering(400), 1 / 200)
     with pytest.raises(TrocarError, match="folds"):
         ContactDetector(wandering(4000), 1 / 200, folds=np.zeros(3))

@@ -82,7 +82,7 @@ def test_no_path_is_said_so():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: plan(SCENE, START, START), "nowhere to go"),
+        (lambda: plan(SCENE, START, START), "start and goal are equal"),
         (lambda: plan(SCENE, START, GOAL * 10), r"via point 1: joint 1 \(yaw\) violates"),
         (lambda: plan(SCENE, START[:3], GOAL[:3]), "PSM has 7 joints"),
         (lambda: plan(SCENE, START, GOAL, joints=0), "differ in joint 1"),

@@ -200,7 +200,7 @@ def test_a_long_report_has_a_table_of_contents(tmp_path: Path) -> None:
     report = Report("Paper", [claim(id=f"c{k}", ours=1e3 if k == 7 else 2.0) for k in range(60)])
     report.add_figure(Figure(figsize=(1, 1)), "Tip over time. More words.")
     page = report.write_html(tmp_path / "page.html").read_text()
-    for target, text in (("failed", "What failed"), ("figure-1", "Tip over time"), ("claims", "All 60 claims")):
+    for target, text in (("failed", "Failed claims"), ("figure-1", "Tip over time"), ("claims", "All 60 claims")):
         assert f'<a href="#{target}">{text}</a>' in page
         assert page.count(f'id="{target}"') == 1
     assert report.failures() == ["c7: ours 1000, published = 2 ± 0.5 mm"]
@@ -256,7 +256,7 @@ def test_a_page_says_first_what_fails_and_why(tmp_path: Path) -> None:
     assert "good" not in section
     assert page.index("</section>") < page.index("The text.") < page.index('<table id="claims">')
     assert Page(page).open == []
-    assert "What failed" not in Report("Paper", claims[:1]).write_html(tmp_path / "page.html").read_text()
+    assert "Failed claims" not in Report("Paper", claims[:1]).write_html(tmp_path / "page.html").read_text()
 
 
 def test_a_note_that_claims_in_a_row_have_in_common_stands_once(tmp_path: Path) -> None:

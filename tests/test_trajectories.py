@@ -369,7 +369,7 @@ def test_every_kind_of_violation_is_found_at_its_first_time():
 
 def test_limits_may_be_given_and_an_endless_reference_needs_a_duration():
     reference = sinusoid(PSM.arm.home, [0.1, 0, 0, 0, 0, 0, 0], 1.0)
-    with pytest.raises(TrocarError, match="give check_path a duration"):
+    with pytest.raises(TrocarError, match="pass a duration"):
         check_path(PSM, reference)
     assert check_path(PSM, hold(PSM.arm.home), 1.0)
     tight = np.full(7, 0.1)
@@ -396,7 +396,7 @@ BAD = {
     "count": (lambda: quintic_spline([0.0, 1.0], VIA), "4 via points need as many times, got 2"),
     "nan": (lambda: quintic_spline(TIMES, VIA * [[1], [1], [np.nan], [1]]), "via point 2 has a value that is NaN"),
     "ends": (lambda: cubic_spline(TIMES, VIA, "free"), "'free' is unknown"),
-    "natural": (lambda: cubic_spline(TIMES, VIA, "natural", dq0=[0, 0]), "no velocities"),
+    "natural": (lambda: cubic_spline(TIMES, VIA, "natural", dq0=[0, 0]), "does not accept end velocities"),
     "limits": (
         lambda: cubic_spline([0, 1, 2], OUTSIDE, arm=PSM.arm),
         r"via point 2: joint 2 \(pitch\) violates -0\.925025 <= 1\.2 <= 0\.925025",
@@ -419,7 +419,7 @@ BAD = {
     "line duration": (lambda: line(T0, T1, 0.0), "duration must be positive"),
     "pose": (lambda: screw(T0, 2 * T1, 1.0), "0 0 0 1"),
     "axis": (lambda: circle(T0, [0, 0, 0], 1.0, axis=(0, 0, 0)), "axis must be a direction"),
-    "no radius": (lambda: circle(T0, T0[:3, 3], 1.0), "no radius"),
+    "no radius": (lambda: circle(T0, T0[:3, 3], 1.0), "zero radius"),
     "spiral": (lambda: spiral(T0, -1.0, 1.0, 0.0, 1.0), "radius must be positive"),
     "no turns": (lambda: spiral(T0, 0.01, 0.0, 0.01, 1.0), "angle must be finite and not 0"),
     "step": (lambda: through(PSM, line(T0, T1, 1.0), Q0, step=0.0), "step must be positive"),

@@ -79,8 +79,9 @@ class ArmKinematics:
     def jacobian(self, q: ArrayLike, frame: str = "tip", variant: Variant = "base") -> Array:
         """Jacobian of a frame, linear rows first [m, rad per joint unit].
 
-        "tip": (..., 6, m) with m = 6 for a PSM (without the jaw), 4 for an ECM, 7 for an MTM. Other frames:
-        (..., 6, n). variant: "base" (frame origin, base axes), "body" (frame axes) or "spatial" (base origin, base axes).
+        "tip": (..., 6, m), m = 6 for a PSM (without the jaw), 4 for an ECM, 7 for an MTM. Other frames:
+        (..., 6, n). variant: "base" (frame origin, base axes), "body" (frame axes) or "spatial" (base origin, base
+        axes).
         """
         q = self.checked_state(q)
         if q.ndim == 1 and frame == "tip" and variant == "base":

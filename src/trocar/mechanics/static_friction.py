@@ -12,7 +12,7 @@ from trocar.spatial import Array
 
 
 def friction_share(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike) -> float:
-    """Fraction of static friction used by an unbalanced effort (n,) [N m, N] at rest at q (n,); above 1, the arm slides.
+    """Fraction of static friction used by an unbalanced effort (n,) [N m, N] at rest at q (n,); above 1 the arm slides.
 
     This is the smallest x with `effort = A' f` and `|f_i| <= x F_i`. F_i is the Coulomb friction of drive i with the
     steady effort of its Dahl elements. It is infinite if the effort acts on a joint without friction.

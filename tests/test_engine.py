@@ -326,7 +326,7 @@ def test_divergence_is_an_error_with_the_last_state_saved():
 
     with pytest.raises(tr.Diverged, match=r"diverged at t = .* last state is in .*last_state\.npz") as caught:
         run()
-    path = str(caught.value).split(" is in ")[1].split(". Efforts")[0]
+    path = str(caught.value).split(" is in ")[1].split(". The usual causes")[0]
     assert {"t", "q_tree", "dq_tree", "tau"} <= set(np.load(path))
 
 

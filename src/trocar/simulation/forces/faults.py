@@ -124,7 +124,7 @@ class FaultInjection:
             rotor.memory = state
 
     def _drop_counterweight(self) -> None:
-        """Cut its cable; the counterweight falls to the end of its guide, as long as its normal travel."""
+        """Cut its cable; the counterweight falls to the end of its guide, which spans its normal travel."""
         model, name = self._stepped.engine.model, str(self._arm.counterweight)
         (joint, ratio), *_ = self._arm.body(name).coupling.items()
         limits = self._arm.joints[self._arm.joint_names.index(joint)]
@@ -173,7 +173,7 @@ class _Rotor:
         Im = known if fault.rotor is None else fault.rotor
         if Im is None or not Im > 0:
             raise TrocarError(
-                f"the rotor inertia of motor {fault.cable} is not known separately from its link: give rotor= [kg m^2, kg]"
+                f"the rotor inertia of motor {fault.cable} is not known apart from its link; give rotor= [kg m^2, kg]"
             )
         self.Im, self.dt = float(Im), float(stepped.engine.model.opt.timestep)
         self.Fv, self.Fc = (

@@ -141,9 +141,9 @@ def geometry_file(tmp_path: Path, old: str = "", new: str = "") -> Path:
     [
         ("l_back = ", "l_back = 1e300 # ", "lengths: 'l_back' must be at most 100 [m or rad] in magnitude, got 1e+300"),
         ("l_back = ", "l_bak = 1\nl_back = ", "lengths: field 'l_bak' is unknown. Did you mean 'l_back'?"),
-        ('frames = "gondokaryono2019"', "frames = []", "'frames' must be a text that is not empty, got []"),
+        ('frames = "gondokaryono2019"', "frames = []", "'frames' must be a non-empty string, got []"),
         ('source = "a test"', 'source = "a test"\nnotes = 1', "field 'notes' is unknown"),
-        ("l_back = ", "l_back = 0.0 # ", "do not make a PSM: float division by zero"),
+        ("l_back = ", "l_back = 0.0 # ", "do not form a valid PSM: float division by zero"),
         ("[lengths]", "lengths = 3\n[sigma]", "'lengths' must be a table [lengths], got 3"),
     ],
 )

@@ -386,7 +386,7 @@ HEADER = "t [s],q_pitch [rad],end_x [mm],end_y [mm],end_z [mm],end_qw,end_qx,end
 def test_markers_are_written_in_units_that_are_read_as_they_are(tmp_path, units):
     body = np.eye(4)[None]
     markers = Markers(t=[0.0], q=[[0.0, 0.0, 0.1]], joints=["yaw", "pitch", "insertion"], poses={"end": body})
-    with pytest.raises(TrocarError, match=r"^joint_units are rad or m for each of yaw, pitch, insertion, got"):
+    with pytest.raises(TrocarError, match=r"^joint_units must be rad or m for each of yaw, pitch, insertion, got"):
         markers.save(tmp_path / "markers.csv", units)
     assert not any(tmp_path.iterdir())
 
@@ -410,7 +410,7 @@ def test_millimetres_and_gaps_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (HEADER, "line 2: the file ends without a row of numbers"),
+        (HEADER, "line 2: the file has no row of numbers"),
         (f"{HEADER}\n0,0,1,0,0,1,0,0\n", "line 2: 8 values, but the header names 9"),
         (f"{HEADER}\n0,0,x,0,0,1,0,0,0\n", "line 2: 'x' in column 'end_x .mm.' is not a number"),
         (f"{HEADER}\n0,0,1,0,0,2,0,0,0\n", "line 2: the quaternion of 'end' has length 2, not 1"),
@@ -418,7 +418,7 @@ def test_millimetres_and_gaps_are_read(tmp_path):
         (f"{HEADER}\n0,0,1,0,0,1,0,0,0\n0,0,1,0,0,1,0,0,0\n", "line 3: the time does not increase"),
         (f"{HEADER.replace(' [mm]', '')}\n0,0,1,0,0,1,0,0,0\n", r"column 'end_x' needs its unit: \[m\], \[mm\]"),
         (f"{HEADER.replace(',end_qz', '')}\n0,0,1,0,0,1,0,0\n", "the pose of 'end' lacks the column 'end_qz'"),
-        (f"{HEADER},speed\n0,0,1,0,0,1,0,0,0,1\n", "column 'speed' is none of"),
+        (f"{HEADER},speed\n0,0,1,0,0,1,0,0,0,1\n", "column 'speed' is not one of"),
         ("q_pitch [rad]\n0\n", "the column 't .s.' is missing"),
     ],
 )
@@ -463,7 +463,7 @@ def test_a_parameter_file_names_its_geometry_file_from_where_it_lies(tmp_path):
         ("l_back = 0.15", "", "length 'l_back' is missing"),
         ("l_back = 0.15", "l_bak = 0.15", "'l_bak' is unknown. Did you mean 'l_back'"),
         ("l_back = 0.15", "l_back = inf", "'l_back' must be a finite number"),
-        ("l_back = 0.15", "l_back = 0.01", "lengths of geometry .* do not make a PSM"),
+        ("l_back = 0.15", "l_back = 0.01", "lengths of geometry .* do not form a valid PSM"),
         ('"PSM"', '"ECM"', "holds the geometry of ECM, not of PSM"),
         ('frames = "gondokaryono2019"', 'frames = "mine"', "frames 'mine' is unknown"),
         ('frames = "gondokaryono2019"', 'frames = "gondokaryono2019"\nparameters = "wang2019"', "in these frames"),

@@ -115,7 +115,7 @@ def test_at_a_singularity_rates_are_bounded_and_one_warning_is_given(mech: tr.Me
     T = mech.forward_kinematics(q)
     law = CartesianKinematic(mech, joints=6)
     motion = TipMotion(moved(T), np.full(6, 0.1), np.zeros(6))
-    with pytest.warns(NearSingular, match="PSM is next to a singularity") as caught:
+    with pytest.warns(NearSingular, match="PSM is near a singularity") as caught:
         rates = [law.rate(State(0.0, q, np.zeros(7)), motion) for _ in range(3)]
     assert len(caught) == 1
     v = motion.twist + 15.0 * np.array([*STEP, 0, 0, 0])

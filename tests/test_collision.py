@@ -155,7 +155,7 @@ def test_levers_bound_the_way_of_the_shapes():
         (lambda: CollisionScene(ARM, [Sphere((0, 0, 0), 0.0)]), "radius must be positive"),
         (lambda: CollisionScene(ARM, [Box((0, 0, 0), (1, 1, -1))]), "size of a box must be three positive lengths"),
         (lambda: CollisionScene(ARM, [Box((0, 0, 0), (1, 1, 1), 2 * np.eye(3))]), "not a rotation"),
-        (lambda: CollisionScene(ARM, [Sphere((0, 0), 0.1)]), "a point is three finite numbers"),
+        (lambda: CollisionScene(ARM, [Sphere((0, 0), 0.1)]), "a point must be three finite numbers"),
         (lambda: CollisionScene(ARM, [Capsule((0, 0, 0), (0, 0, 0), 0.1)]), "two different ends"),
         (lambda: CollisionScene({}), "needs an arm"),
         (lambda: CollisionScene("PSM"), "an Arm or a Simulator, got str"),

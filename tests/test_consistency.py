@@ -80,7 +80,7 @@ def test_a_box_of_uniform_density_is_the_mean_over_its_points():
 def test_an_infeasible_programme_is_an_error_not_a_result():
     priors = prior("PSM")
     priors["insertion"] = Prior(priors["insertion"].P, largest_mass=0.1)  # its mass is identified: 0.363 kg
-    with pytest.raises(tr.TrocarError, match="no consistent set found: the solver says 'infeasible"):
+    with pytest.raises(tr.TrocarError, match="no consistent set found: the solver returned 'infeasible"):
         equivalent(tr.load_mechanism("PSM", "wang2019_published"), priors)
 
 

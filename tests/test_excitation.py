@@ -262,7 +262,7 @@ def test_coefficients_come_back_from_their_file(found, ecm, tmp_path):
     again = files.load_coefficients(path, ecm.arm)
     np.testing.assert_array_equal(again.a, found.motion.a)
     assert json.loads(path.read_text())["condition_number"] == found.condition_number
-    with pytest.raises(TrocarError, match="excitation of ECM, not of PSM"):
+    with pytest.raises(TrocarError, match="excitation for ECM, not for PSM"):
         files.load_coefficients(path, tr.load_arm("PSM"))
     path.write_text("{}")
     with pytest.raises(TrocarError, match="does not hold the coefficients"):

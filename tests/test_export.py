@@ -379,7 +379,7 @@ def test_a_body_named_as_the_base_is_refused(sim):
 
 def test_objects_are_refused():
     scene = tr.load_scene("psm", objects=[needle("needle", np.eye(4))])
-    with pytest.raises(tr.TrocarError, match="leave out the objects needle"):
+    with pytest.raises(tr.TrocarError, match="remove the objects needle"):
         model_files(scene)
 
 

@@ -254,7 +254,7 @@ def test_short_and_one_way_recordings_are_refused(simulated):
     t = np.array(simulated.t)
     q, dq = np.array(simulated.q), np.array(simulated.dq)
     q[:, 0], dq[:, 0] = 0.05 * t - 0.5, 0.05
-    with pytest.raises(TrocarError, match="yaw never turns back"):
+    with pytest.raises(TrocarError, match="yaw never reverses"):
         identify(replace(simulated, q=q, dq=dq), "PSM")
     with pytest.raises(TrocarError, match="no effort"):
         identify(replace(simulated, tau=None), "PSM")

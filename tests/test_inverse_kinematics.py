@@ -224,7 +224,7 @@ def test_the_warning_counts_and_names_the_singular_poses():
     q[0, 2, 2] = q[1, 1, 2] = 0.0156 + 5e-4
     with pytest.warns(tr.NearSingular, match=r"2 of 6 solutions \(first at index \(0, 2\)\)"):
         mech.inverse_kinematics(pose_of(mech, q), q)
-    with pytest.warns(tr.NearSingular, match="^the solution is next to a singularity"):
+    with pytest.warns(tr.NearSingular, match="^the solution is near a singularity"):
         mech.inverse_kinematics(pose_of(mech, q[0, 2]), q[0, 2])
 
 

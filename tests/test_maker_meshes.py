@@ -88,7 +88,7 @@ def test_a_folder_that_is_no_checkout_is_refused(tmp_path, monkeypatch):
 
 def test_a_checkout_without_readable_meshes_is_refused(checkout):
     (checkout / "meshes/arms/Classic/PSM/PSM_yaw.stl").rename(checkout / "meshes/arms/Classic/PSM/PSM_yaw.dae")
-    with pytest.raises(tr.TrocarError, match=r"no mesh of PSM that can be read .*PSM_yaw.dae"):
+    with pytest.raises(tr.TrocarError, match=r"no readable mesh of PSM .*PSM_yaw.dae"):
         tr.Simulator("PSM")
 
 

@@ -183,7 +183,7 @@ def test_the_gripper_is_set_by_hand_within_its_range(mech):
     sim = tr.Simulator(mech.arm.name)
     sim.gripper = 0.5
     assert sim.gripper == 0.5
-    with pytest.raises(tr.TrocarError, match=r"opens from 0 to 1\.047 rad, got 2\.0"):
+    with pytest.raises(tr.TrocarError, match=r"opening of the gripper must be 0 to 1\.047 rad, got 2\.0"):
         sim.gripper = 2.0
     with pytest.raises(tr.TrocarError, match="PSM has no gripper"):
         tr.Simulator("PSM").gripper = 0.1

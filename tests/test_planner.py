@@ -75,7 +75,7 @@ def test_no_path_is_said_so():
     """A sheet in the plane of yaw = 0 above the remote centre, where the column is at every pitch and insertion."""
     sheet = CollisionScene(PSM.arm, {"sheet": Box((0.0, 0.0, 0.4), (1e-3, 2.0, 0.6))})
     start, goal = START - [0.5, 0, 0, 0, 0, 0, 0], GOAL + [0.5, 0, 0, 0, 0, 0, 0]
-    with pytest.raises(PlanningFailed, match=r"no path in 60 iterations \(\d+ places reached from the start"):
+    with pytest.raises(PlanningFailed, match=r"no path in 60 iterations \(\d+ states reached from the start"):
         plan(sheet, start, goal, iterations=60)
 
 

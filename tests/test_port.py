@@ -112,7 +112,7 @@ def test_a_port_goes_back_with_reset_and_snapshot():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Port(offset=(0, 0)), "offset of a port is three"),
+        (lambda: Port(offset=(0, 0)), "offset of a port must be three"),
         (lambda: Port(stiffness=-1.0), "stiffness of a port"),
         (lambda: Port(friction=np.nan), "friction of a port"),
         (lambda: tr.Simulator("MTML", port=Port()), "no remote centre"),

@@ -87,7 +87,7 @@ HEADER = "t [s],q_a [rad],dq_a [rad/s]\n"
     ("text", "message"),
     [
         ("", "line 1: the file ends before a header"),
-        (HEADER, "line 2: the file ends without a row"),
+        (HEADER, "line 2: the file has no row"),
         (HEADER + "0,1,2\n1,2\n", "line 3: 2 values, but the header names 3 columns"),
         (HEADER + "0,1,2\n\n1,x,2\n", "line 4: 'x' in column 'q_a [rad]' is not a number"),
         (HEADER + "0,1,2\n1,nan,2\n", "line 3: row 1: q of a is nan"),

@@ -244,7 +244,7 @@ def test_a_heavier_instrument_weighs_what_it_should():
         (lambda: tr.load_mechanism("PSM_Si", "zhou2024"), "Did you mean 'zhou2025'"),
         (lambda: derive_si.derive("PSM", "zhou2025"), "PSM_Si"),
         (lambda: coefficients(tr.load_mechanism("PSM")), "no such closed form"),
-        (lambda: fit_gravity(np.zeros((4, 3)), np.zeros((4, 3))), "do not tell the 8 numbers apart"),
+        (lambda: fit_gravity(np.zeros((4, 3)), np.zeros((4, 3))), "do not determine the 8 numbers"),
         (lambda: fit_gravity(np.zeros((4, 2)), np.zeros((4, 3))), r"must be \(N, 3 or more\)"),
         (lambda: fit_gravity(np.full((9, 3), np.nan), np.zeros((9, 3))), "finite"),
         (lambda: identify_si(*np.zeros((4, 500, 7)), gravity=np.zeros(3)), "excite every joint"),

@@ -129,7 +129,7 @@ def player(arm: Arm, csv_name: str, rate: float) -> str:
     )
 
 
-_PLAYER = '''"""Execute {csv} on a dVRK {arm} and record the motion. Needs ROS and the dVRK's Python package, not trocar.
+_PLAYER = '''"""Execute {csv} on a dVRK {arm} and record it. Needs ROS and the dVRK's Python package, not trocar.
 
     python3 play.py --arm {default} --scale 0.3 --output measured.csv
 

@@ -55,7 +55,7 @@ def nearest(arm: Arm, T: Array, q_seed: Array, shape: tuple[int, ...]) -> Array:
     lost = np.flatnonzero(~np.isfinite(best_cost))
     if lost.size:
         raise Unreachable(_index(lost[0], shape), _reason(arm, found, int(lost[0]), q_seed), others=lost.size - 1)
-    _warn(NearSingular, singular, shape, "next to a singularity: joint rates grow without bound there")
+    _warn(NearSingular, singular, shape, "near a singularity: joint rates grow without bound there")
     outside = _excess(arm, best).max(-1) > ROUNDING
     _warn(NearLimit, outside, shape, f"outside a joint limit, by less than {LIMIT_TOLERANCE:g}")
     return best

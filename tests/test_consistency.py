@@ -30,7 +30,7 @@ def divergence(inertias, priors):
     return total
 
 
-def test_the_committed_file_is_what_the_programme_gives(derived):
+def test_the_committed_file_is_reproduced_by_the_program(derived):
     """The same torque, and as near the prior: along directions that cost nothing the solver may end anywhere near."""
     committed = load_parameters("PSM", "wang2019")
     assert derived.drives == committed.drives
@@ -45,7 +45,7 @@ def test_the_committed_file_is_what_the_programme_gives(derived):
         np.testing.assert_allclose(barycentric(derived.inertias[name]), barycentric(body), rtol=1e-3, atol=1e-5)
 
 
-def test_the_committed_file_says_how_it_was_derived():
+def test_the_committed_file_documents_its_derivation():
     assert head("PSM", "wang2019") == derive_wang2019.COMMENTS
 
 
@@ -77,14 +77,14 @@ def test_a_box_of_uniform_density_is_the_mean_over_its_points():
     np.testing.assert_allclose(box(2.0, lower, upper), 2.0 * points.T @ points / len(points), atol=2e-3)
 
 
-def test_an_infeasible_programme_is_an_error_not_a_result():
+def test_an_infeasible_program_is_an_error_not_a_result():
     priors = prior("PSM")
     priors["insertion"] = Prior(priors["insertion"].P, largest_mass=0.1)  # its mass is identified: 0.363 kg
     with pytest.raises(tr.TrocarError, match="no consistent set found: the solver returned 'infeasible"):
         equivalent(tr.load_mechanism("PSM", "wang2019_published"), priors)
 
 
-def test_a_parameter_file_reads_back_to_the_last_digit(derived, tmp_path):
+def test_a_parameter_file_reads_back_exactly(derived, tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(to_toml(derived, ["comment"]))
     again = load_parameters("PSM", path)

@@ -26,7 +26,7 @@ def moment(mechanism, q):
 
 
 @pytest.mark.parametrize("arm", ["PSM", "ECM"])
-def test_the_mount_turns_by_the_shift_of_the_weight_over_its_stiffness(arm):
+def test_the_mount_rotates_by_the_weight_shift_over_its_stiffness(arm):
     stiff = tuple(100 * k for k in MOUNT.rotation)  # or the weight tilts with the mount and bends it further
     sim = tr.Simulator(arm, SET, elastic_mount=tr.ElasticMount(pivot=tuple(PIVOT), rotation=stiff))
     q, home = AWAY[arm], np.array(sim.arm.home)
@@ -42,7 +42,7 @@ def test_the_mount_turns_by_the_shift_of_the_weight_over_its_stiffness(arm):
 
 
 @pytest.mark.parametrize("arm", ["PSM", "ECM"])
-def test_an_arm_put_away_from_home_stands_still_on_its_mount(arm):
+def test_an_arm_placed_away_from_home_rests_on_its_mount(arm):
     sim = tr.Simulator(arm, SET, elastic_mount=MOUNT, contacts=False)
     sim.reset(AWAY[arm])
     before = sim.rcm_error()
@@ -119,11 +119,11 @@ def test_set_up_joints_that_turn_the_base_keep_the_mount_level_at_home():
         ({"rotation": (np.inf,) * 3}, "without a finite stiffness is rigid"),
     ],
 )
-def test_a_mount_that_cannot_be_is_refused(options, message):
+def test_an_invalid_mount_is_rejected(options, message):
     with pytest.raises(tr.TrocarError, match=message):
         tr.ElasticMount(**({"pivot": (0, 0, 0), "rotation": (1.0, 1.0, 1.0)} | options))
 
 
-def test_an_arm_on_an_elastic_mount_is_not_exported():
+def test_exporting_an_elastic_mount_is_an_error():
     with pytest.raises(tr.TrocarError, match="elastic_mount"):
         model_files(tr.Simulator("ECM", SET, elastic_mount=MOUNT))

@@ -104,7 +104,7 @@ def test_friction_false_drops_all_of_it(file):
 
 
 @pytest.mark.parametrize("accuracy", ACCURACIES)
-def test_pushed_below_breakaway_it_moves_a_little_and_then_stands(file, accuracy):
+def test_a_push_below_breakaway_causes_a_small_displacement_only(file, accuracy):
     # the arm is damped: by its own friction its slow vibration on these springs would take a minute to die out
     damped = {"yaw": {"Fv": 1.0}, "pitch": {"Fv": 1.0}, "insertion": {"Fv": 10.0}}
     path = file(memory_set(**damped))
@@ -152,7 +152,7 @@ def test_the_published_pid_is_stable_on_friction_with_memory(memory, accuracy):
 
 
 @pytest.mark.parametrize("accuracy", ACCURACIES)
-def test_a_snapshot_repeats_the_run_bit_by_bit(full, accuracy):
+def test_a_run_from_a_snapshot_is_bit_exact(full, accuracy):
     sim = tr.Simulator("PSM", full, accuracy=accuracy)
     sim.reset(HOLD)
     efforts = np.random.default_rng(0).normal(size=(60, 7)) * [1, 1, 3, 0.05, 0.05, 0.05, 0.02]
@@ -237,7 +237,7 @@ def test_friction_by_position_holds_up_to_its_closed_form_and_no_further(file):
 # -- bad input ------------------------------------------------------------------------------------------------------
 
 
-def test_an_element_that_a_step_cannot_follow_is_refused(file):
+def test_an_element_too_stiff_for_the_timestep_is_rejected(file):
     path = file(memory_set(roll={"hysteresis": (Dahl(1e-6, 2e-3),)}))
     with pytest.raises(tr.TrocarError, match=r"too stiff for a timestep of 0\.001 s.*'roll'"):
         tr.Simulator("PSM", path)
@@ -246,12 +246,12 @@ def test_an_element_that_a_step_cannot_follow_is_refused(file):
 @pytest.mark.parametrize(
     "change", [{"hysteresis": (Dahl(1e-3, 1e-3, -1e-3),)}, {"Fc": 1e-3, "Fx": 1e-3, "terms": ("Fc", "Fx")}]
 )
-def test_friction_that_is_not_passive_is_refused(file, change):
+def test_friction_that_is_not_passive_is_rejected(file, change):
     with pytest.raises(tr.TrocarError, match="friction of drive 'roll' is not passive"):
         tr.Simulator("PSM", file(memory_set(roll=change)))
 
 
-def test_bad_memory_is_refused(memory):
+def test_bad_memory_is_rejected(memory):
     sim = tr.Simulator("PSM", memory)
     for bad in (1.5, [0.0, 0.0], np.nan):
         with pytest.raises(tr.TrocarError, match="each in"):

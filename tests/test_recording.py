@@ -52,7 +52,7 @@ def assert_same(a: Recording, b: Recording) -> None:
 
 @pytest.mark.parametrize("suffix", ["npz", "csv"])
 @pytest.mark.parametrize("changes", [{}, {"ddq": None, "tau": None, "commands": {}, "extra": {}, "extra_units": {}}])
-def test_a_file_gives_back_every_number(tmp_path: Path, suffix: str, changes: dict[str, Any]) -> None:
+def test_every_number_survives_saving_and_loading(tmp_path: Path, suffix: str, changes: dict[str, Any]) -> None:
     recording = Recording(**fields(**changes))
     path = recording.save(tmp_path / f"file.{suffix}")
     assert_same(Recording.load(path), recording)
@@ -67,7 +67,7 @@ def test_the_csv_header_has_names_and_units(tmp_path: Path) -> None:
         assert title in header
 
 
-def test_a_csv_of_another_writer_is_read(tmp_path: Path) -> None:
+def test_a_csv_from_another_program_is_read(tmp_path: Path) -> None:
     path = tmp_path / "other.csv"
     path.write_bytes(
         "\ufeff# robot: PSM1 of the lab\r\ndq_a [rad/s], q_a [rad], t [s]\r\n\r\n1, 2, 0\r\n3,4,0.5\r\n".encode()
@@ -125,7 +125,7 @@ def test_a_bad_npz_is_one_error_with_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["file.txt", "file"])
-def test_other_suffixes_are_refused(tmp_path: Path, name: str) -> None:
+def test_other_suffixes_are_rejected(tmp_path: Path, name: str) -> None:
     with pytest.raises(TrocarError, match=r"ending in \.npz or \.csv"):
         Recording(**fields()).save(tmp_path / name)
     with pytest.raises(TrocarError, match=r"ending in \.npz or \.csv"):
@@ -167,7 +167,7 @@ def with_value(name: str, index: tuple[int, ...], value: float) -> dict[str, Any
         ({"provenance": {"a: b": 1}}, "without a colon", None),
     ],
 )
-def test_what_is_no_recording_is_refused(changes: dict[str, Any], message: str, row: int | None) -> None:
+def test_invalid_recordings_are_rejected(changes: dict[str, Any], message: str, row: int | None) -> None:
     with pytest.raises(TrocarError, match=message) as caught:
         Recording(**fields(**({"extra_units": {}} if "extra" in changes else {}) | changes))
     assert getattr(caught.value, "row", None) == row
@@ -184,7 +184,7 @@ def test_arrays_are_copied_and_read_only() -> None:
         recording.extra["new"] = np.zeros(N)  # type: ignore[index]
 
 
-def test_between_takes_the_rows_of_a_span_from_every_channel() -> None:
+def test_between_selects_the_rows_of_a_time_span_in_every_channel() -> None:
     recording = Recording(**fields())
     part = recording.between(recording.t[1], recording.t[3])
     assert len(part) == 3

@@ -137,7 +137,7 @@ def grid(reference, count=2001):
 
 
 @pytest.mark.parametrize("jerk", [None, 30.0])
-def test_least_time_motion_uses_the_published_limits_and_keeps_them(arm_mechanism, jerk):
+def test_time_optimal_motion_reaches_but_never_exceeds_the_published_limits(arm_mechanism, jerk):
     arm = arm_mechanism.arm
     low, high = arm.lower + 1e-3, arm.upper - 1e-3
     reference = time_optimal(arm, [low, high], jerk=jerk)
@@ -181,7 +181,7 @@ def test_several_via_points_are_chained_with_stops_on_straight_lines():
             np.testing.assert_allclose(q, a + share * (b - a), atol=1e-12)
 
 
-def test_end_velocities_of_least_time_motion_are_met():
+def test_time_optimal_motion_meets_its_end_velocities():
     dq1 = np.array([0.4, 0, 0, 0, 0, 0, 0])
     reference = time_optimal(PSM.arm, [Q0, Q0 + 0.05], dq1=dq1, jerk=50.0)
     np.testing.assert_allclose(reference(reference.end - 1e-9).dq, dq1, atol=1e-6)
@@ -218,7 +218,7 @@ def test_interpolation_begins_and_ends_at_its_poses(name):
     np.testing.assert_array_equal(path(path.end + 1.0).twist, 0.0)
 
 
-def test_a_line_is_straight_and_a_screw_is_not_but_turns_alike():
+def test_a_line_is_straight_and_a_screw_has_the_same_rotation():
     for s in (0.3, 0.6):
         T, S = PATHS["line"](0.2 + 1.5 * s).T, PATHS["screw"](0.2 + 1.5 * s).T
         way = T1[:3, 3] - T0[:3, 3]
@@ -277,7 +277,7 @@ def test_other_arms_follow_paths_too(name):
             assert at.q[3] == reference(0.0).q[3]
 
 
-def test_the_ecm_follows_a_path_of_its_own_manifold_and_refuses_others():
+def test_the_ecm_follows_paths_on_its_manifold_only():
     ecm = tr.load_mechanism("ECM")
     q = np.array([0.2, 0.1, 0.12, 0.3])
     T = ecm.forward_kinematics(q)
@@ -289,7 +289,7 @@ def test_the_ecm_follows_a_path_of_its_own_manifold_and_refuses_others():
         through(ecm, line(T, T[:3, 3] + [0.03, 0, 0], 1.0), q)
 
 
-def test_a_path_that_leaves_the_limits_says_when_and_which_joint():
+def test_a_path_that_leaves_the_limits_reports_time_and_joint():
     deep = T0[:3, 3] * 2.2
     with pytest.raises(LeavesReach, match=r"at t = [\d.]+ s: joint 3 \(insertion\) violates") as caught:
         through(PSM, line(T0, deep, 2.0), Q0)
@@ -427,13 +427,13 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_input_is_refused(name):
+def test_bad_input_is_rejected(name):
     make, message = BAD[name]
     with pytest.raises(TrocarError, match=message):
         make()
 
 
-def test_small_turns_keep_their_digits():
+def test_small_rotations_are_accurate():
     """Near no turn at all the screw and the line agree."""
     T = turned(T0, rotation("y", 1e-7), (0.02, 0.0, 0.0))
     a, b = line(T0, T, 1.0)(0.4).T, screw(T0, T, 1.0)(0.4).T

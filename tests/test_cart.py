@@ -477,7 +477,7 @@ def test_a_remaining_distance_can_be_tolerated(carts):
 def test_tilting_an_arm_on_vertical_joints_is_an_error(carts, name, arm):
     cart = carts[name]
     rcm, tilt = cart.T_world_base(arm)[:3, 3], cart.fixed_tilt(arm)
-    pattern = rf"{arm} turn about vertical axes only, .* {np.degrees(tilt):.4g} deg from straight down \(0 asked\)"
+    pattern = rf"{arm} turn about vertical axes only, .* {np.degrees(tilt):.4g} deg from straight down \(0 requested\)"
     with pytest.raises(tr.Unreachable, match=pattern):
         cart.place(arm, rcm, [0, 0, -1])
     asked = tilt - 0.1

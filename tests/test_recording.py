@@ -126,9 +126,9 @@ def test_a_bad_npz_is_one_error_with_the_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["file.txt", "file"])
 def test_other_suffixes_are_rejected(tmp_path: Path, name: str) -> None:
-    with pytest.raises(TrocarError, match=r"ending in \.npz or \.csv"):
+    with pytest.raises(TrocarError, match=r"must end in \.npz or \.csv"):
         Recording(**fields()).save(tmp_path / name)
-    with pytest.raises(TrocarError, match=r"ending in \.npz or \.csv"):
+    with pytest.raises(TrocarError, match=r"must end in \.npz or \.csv"):
         Recording.load(tmp_path / name)
     assert not list(tmp_path.iterdir())
 

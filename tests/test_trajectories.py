@@ -408,7 +408,7 @@ BAD = {
     "frequency": (lambda: fourier([0.0], [[1.0]], [[1.0]], 0.0), "frequency must be positive"),
     "jerk": (lambda: time_optimal(PSM.arm, [Q0, Q0 + 0.1], jerk=0.0), "jerk must be positive"),
     "scale": (lambda: time_optimal(PSM.arm, [Q0, Q0 + 0.1], scale=1.5), "fraction in"),
-    "same": (lambda: time_optimal(PSM.arm, [Q0, Q0]), "via points 0 and 1 are the same"),
+    "same": (lambda: time_optimal(PSM.arm, [Q0, Q0]), "via points 0 and 1 are equal"),
     "too fast": (lambda: time_optimal(PSM.arm, [Q0, Q0 + 0.1], dq0=[9, 0, 0, 0, 0, 0, 0]), r"dq0: joint 1 \(yaw\)"),
     "overshoot": (
         lambda: time_optimal(PSM.arm, [PSM.arm.home, PSM.arm.upper], dq1=[1.0, 0.0, -0.1, 0, 0, 0, 0]),

@@ -61,7 +61,7 @@ def _contents(report: Report) -> list[str]:
     captions = [caption for _, caption in (*report.clips, *report.figures)]
     if len(captions) + len(report.claims) / 10 < LONG:
         return []
-    links = [("failed", "What failed")] if report.failures() else []
+    links = [("failed", "Failed claims")] if report.failures() else []
     for k, caption in enumerate(captions, start=1):
         start = caption.partition(". ")[0].rstrip(".")
         links.append((f"figure-{k}", start if len(start) <= _LINK else start[: _LINK - 1].rstrip() + "…"))

@@ -338,7 +338,7 @@ def test_claims_are_counted_by_kind_of_evidence(tmp_path: Path) -> None:
         "fit",
         "own",
     ]
-    assert "our own bound" in report.write_html(tmp_path / "page.html").read_text()
+    assert "a bound chosen by us" in report.write_html(tmp_path / "page.html").read_text()
     with pytest.raises(TrocarError, match="kind is 'guess'"):
         claim(kind="guess")
 

@@ -14,11 +14,11 @@ Kind = Literal["engine", "log", "fit", "one-sided", "own"]
 
 RELATIONS: tuple[str, ...] = get_args(Relation)
 KINDS: dict[str, str] = {
-    "engine": "our engine or equations match a printed number or track a logged signal",
+    "engine": "our engine or equations give a printed number or track a logged signal",
     "log": "a printed number recomputed from its authors' log or table",
     "fit": "our number was fitted to the data it is compared with",
     "one-sided": "our number stays below or above a printed one",
-    "own": "our own bound; the source prints no number",
+    "own": "a bound chosen by us; the source prints no number",
 }
 JSON_KEYS = ("id", "published", "ours", "unit", "relation", "tolerance", "holds", "kind", "source", "note")
 REASONS = ("not run: ", "not reproducible: ")

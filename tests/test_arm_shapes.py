@@ -1,4 +1,4 @@
-"""The shapes are where the links are, weigh nothing, and the jaws touch when they should."""
+"""The shapes follow the links and have no mass, and the jaws touch when they should."""
 
 import mujoco
 import numpy as np
@@ -36,7 +36,7 @@ def drawn(name, geometry):
 
 
 def hits(model, data, body, point, direction):
-    """Whether a line through a point along a direction meets a visual shape of a body."""
+    """True if a line through a point along a direction meets a visual shape of a body."""
     model.geom_group[:] = np.where((model.geom_bodyid == model.body(body).id) & (model.geom_contype == 0), 1, 0)
     only = np.array([0, 1, 0, 0, 0, 0], dtype=np.uint8)
     start = point - 0.3 * direction

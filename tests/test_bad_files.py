@@ -1,4 +1,4 @@
-"""Files that once ended in a traceback, in a wrong answer or in all of the memory: each is one clear line now."""
+"""Files that once caused a traceback, a wrong result or memory exhaustion: each is now a clear one-line error."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ def repacked(path: Path, entries: dict[str, bytes], compression: int = zipfile.Z
 
 
 def npy(shape: str, data: bytes, descr: str = "'<f8'") -> bytes:
-    """An array in NumPy's format with a header that says what it likes."""
+    """An array in NumPy's format with an arbitrary header."""
     header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".encode()
     header += b" " * (63 - (10 + len(header)) % 64) + b"\n"
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + data

@@ -1,4 +1,4 @@
-"""Calibration from markers: exact poses give exact lengths, noisy ones stay within their noise, bad ones are told."""
+"""Calibration from markers: exact poses give exact lengths, noisy ones stay within their noise, errors are reported."""
 
 from dataclasses import replace
 
@@ -286,7 +286,7 @@ def test_registration_needs_rotations_about_two_axes():
         register(mechanism, q, mechanism.forward_kinematics(q))
 
 
-# What is wrong with markers, told plainly
+# Errors in marker files
 
 
 @pytest.mark.parametrize(

@@ -211,7 +211,7 @@ def test_the_cad_of_the_classic_cart_has_psm2_in_the_same_pose(carts, seed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_cad_of_the_classic_cart_has_the_remote_centre_of_the_ecm_in_the_same_place(carts, seed):
-    """Its last frame is turned about z, by the convention of the CAD; place and z axis are what tells."""
+    """The last frame is rotated about z by the convention of the CAD; only position and z axis are compared."""
     q = random_set_up(carts["Classic"], "ECM", seed)
     T = FLOOR @ carts["Classic"].moved({"ECM": q}).T_world_base("ECM")
     np.testing.assert_allclose(T[:3, 2:], cad_ecm(q)[:3, 2:], atol=5e-4)

@@ -1,4 +1,4 @@
-"""Controllers of the tip: linear transients, wanted stiffness and force, and what they refuse."""
+"""Controllers of the tip: linear transients, commanded stiffness and force, and rejected input."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def test_the_transient_of_the_position_is_linear(mech: tr.Mechanism, kp: float, 
 
 @pytest.mark.parametrize("joints", [3, 6])
 def test_every_state_is_linearised(mech: tr.Mechanism, joints: int) -> None:
-    """J ddq + J_dot dq = a, whatever the joints left out do."""
+    """J ddq + J_dot dq = a, for any motion of the joints outside the task."""
     rng = np.random.default_rng(1)
     dq = 0.5 * rng.normal(size=7)
     T = mech.forward_kinematics(Q)

@@ -27,7 +27,7 @@ BESIDE = {
 
 @pytest.mark.parametrize("margin", [5e-3, 2e-2, 5e-2])
 def test_margin_and_distance_queries_agree(margin):
-    """Distances are of another algorithm of MuJoCo's than contacts."""
+    """MuJoCo computes distances and contacts by different algorithms."""
     arm = tr.load_arm("PSM")
     scene = CollisionScene(arm, {"box": Box((0.0, 0.0, -0.12), (0.03, 0.06, 0.08))})
     states = np.random.default_rng(1).uniform(arm.lower, arm.upper, (400, arm.n))
@@ -84,7 +84,7 @@ def test_link_poses_match_the_simulator():
 
 
 def test_an_arm_does_not_collide_with_itself():
-    """Its links overlap by design: the shaft runs through the column."""
+    """The links of an arm overlap by design: the shaft runs through the column."""
     scene = CollisionScene(ARM)
     rng = np.random.default_rng(0)
     assert not any(scene.collides(q) for q in rng.uniform(ARM.lower, ARM.upper, (50, 7)))

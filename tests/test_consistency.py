@@ -1,4 +1,4 @@
-"""The consistent set is what the documented programme gives, and a programme that fails is an error."""
+"""The consistent set is reproduced by the documented program, and a failing program is an error."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ def derived():
 
 
 def divergence(inertias, priors):
-    """What the programme minimises: tr Q - log det Q over the links, Q in units of the prior."""
+    """Objective of the program: tr Q - log det Q over the links, Q in units of the prior."""
     total = 0.0
     for name, body in inertias.items():
         if name in priors and name != "counterweight":  # which is found by itself
@@ -31,7 +31,7 @@ def divergence(inertias, priors):
 
 
 def test_the_committed_file_is_reproduced_by_the_program(derived):
-    """The same torque, and as near the prior: along directions that cost nothing the solver may end anywhere near."""
+    """The same torque and distance from the prior; along flat directions of the cost the solver may stop anywhere."""
     committed = load_parameters("PSM", "wang2019")
     assert derived.drives == committed.drives
     arm = tr.load_arm("PSM", committed.geometry)

@@ -148,7 +148,7 @@ def test_forces_of_different_objects_are_reported_separately():
 
 
 def test_contacts_of_the_shaft_count_and_load_the_joints_there():
-    """A fixed rod beside the shaft, 50 mm below the remote centre, is pushed by yaw: effort = force times 50 mm."""
+    """A fixed rod next to the shaft, 50 mm below the remote centre, is pushed by yaw: effort = force times 50 mm."""
     psm = tr.load_mechanism("PSM")
     q = np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.0])
     rod = Solid("rod", Capsule((0.0091, -0.05, -0.05), (0.0091, 0.05, -0.05), 0.005), friction=0.0, torsional=0.0)

@@ -1,4 +1,4 @@
-"""The ECM as a machine: its endoscope weighs what it should, its controller is stable, its brakes hold."""
+"""The ECM: weight of its endoscope, stability of its controller, holding of its brakes."""
 
 import numpy as np
 import pytest

@@ -16,7 +16,7 @@ AWAY = {"PSM": np.array([0.5, -0.4, 0.15, 0.2, 0.3, 0, 0]), "ECM": np.array([0.5
 
 
 def moment(mechanism, q):
-    """Of the weight of all links about the pivot (3,), base axes [N m]."""
+    """Moment of the weight of all links about the pivot (3,), base axes [N m]."""
     total = np.zeros(3)
     poses = mechanism.poses(q)
     for body, inertia in mechanism.parameters.inertias.items():

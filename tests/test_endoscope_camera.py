@@ -1,4 +1,4 @@
-"""The cameras at the tip of the ECM see what geometry says they see."""
+"""The cameras at the tip of the ECM agree with projective geometry."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Excitation: exact gradients, limits at all times, files that play."""
+"""Excitation: exact gradients, limits at all times, executable files."""
 
 import itertools
 import json
@@ -137,7 +137,7 @@ def test_the_smooth_objective_bounds_the_condition_number_from_above(psm):
 
 
 def test_a_motion_on_the_edge_of_the_search_is_within_its_limits_at_all_times(psm):
-    """The tightened grid is a bound, not a hope: random motions scaled to its edge never leave the limits."""
+    """The tightened grid is a strict bound: random motions scaled to its edge never leave the limits."""
     limits = excitation_limits(psm.arm)
     problem = ExcitationProblem(Criterion(psm), limits, 6, 0.18)
     for seed in range(20):
@@ -316,7 +316,7 @@ FAKE_CRTK = """
 
 
 def test_the_script_executes_the_rows_through_the_dvrks_interface(psm, tmp_path):
-    """Against stand-ins for the dVRK's packages that do exactly what they are told."""
+    """Uses ideal stand-ins for the dVRK's packages."""
     rng = np.random.default_rng(0)
     centre = np.array([0.1, 0.0, 0.15, 0.0, 0.0, 0.0, 0.5])
     motion = fourier(centre, *(0.05 * rng.normal(size=(2, 2, 7)) * [1, 1, 0.1, 1, 1, 1, 1]), 0.5)

@@ -1,4 +1,4 @@
-"""Exports: what other programs load is the arm that trocar simulates, and the committed models are up to date."""
+"""Exports: other programs load the arm that trocar simulates, and the committed models are up to date."""
 
 import re
 import xml.etree.ElementTree as ElementTree
@@ -109,7 +109,7 @@ def run(sim, model, steps, stiffened):
 
 @pytest.fixture(scope="module")
 def told(sim, folder, tmp_path_factory):
-    """The simulator and its export with as much friction as MJCF can tell: none where it varies with load or place."""
+    """The simulator and its export with all friction that MJCF can express: none that varies with load or position."""
     if not any(drive.hysteresis or drive.Fx or drive.mu for drive in sim.parameters.drives):
         return sim, folder
     smooth, path = Simulator(sim.arm.name, friction=False), tmp_path_factory.mktemp("smooth")
@@ -126,7 +126,7 @@ def test_mjcf_moves_as_the_simulator_does(told):
 
 
 def test_mjcf_without_stiffening_moves_nearly_the_same(told):
-    """The same without the stiffer constraints that no file can hold: the README warns of the difference.
+    """Without the stiffer constraints, which no file can express: the README warns of the difference.
 
     The jaws, squeezed together in this motion, give most; without friction they bounce, each model in its own way.
     """
@@ -210,7 +210,7 @@ def test_mjcf_of_the_psm_rests_without_gravity_and_effort():
 
 
 def weight_alone(sim):
-    """The mechanism without springs, cables and constant forces, which URDF has no place for."""
+    """The mechanism without springs, cables and constant forces, which URDF cannot express."""
     drives = tuple(replace(drive, K=0.0, K2=0.0, K0=0.0) for drive in sim.parameters.drives)
     return tr.Mechanism(sim.arm, replace(sim.parameters, drives=drives, elastics=()), gravity=sim.gravity_vector)
 
@@ -220,7 +220,7 @@ def rotors(mech):
 
 
 def test_urdf_with_mimic_joints_in_pinocchio_has_tip_and_dynamics_of_the_mechanism(sim, folder):
-    """Pinocchio's joints are the dVRK's: same number, same order. What the file adds, 1e-12 kg a link, is not felt."""
+    """Pinocchio's joints are the dVRK's: same number, same order. The added 1e-12 kg per link is negligible."""
     mech = weight_alone(sim)
     model = pin.buildModelFromUrdf(str(folder / f"{sim.arm.name.lower()}.urdf"), mimic=True)
     model.gravity.linear[:] = sim.gravity_vector

@@ -114,7 +114,7 @@ def test_an_explicit_integrator_brings_the_sdf_home_under_its_controllers(sim, f
 
 
 def test_without_the_discs_the_explicit_integrator_is_unstable(tmp_path):
-    """The inertia that the README speaks of is needed."""
+    """The inertia mentioned in the README is needed."""
     write_model(Simulator("PSM"), tmp_path, ["sdf"])
     sdf = SdfModel(tmp_path / "model.sdf")
     model = sdf.mujoco()

@@ -1,4 +1,4 @@
-"""Faults in the simulator do what they say, and residuals tell them apart."""
+"""Faults in the simulator have the stated effects, and residuals distinguish them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Friction with memory and friction that grows with load: closed forms, the equations, the engine."""
+"""Hysteretic and load-dependent friction: closed forms, the equations, the engine."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Friction with memory, position and load in the engine, against the equations and closed forms."""
+"""Friction that depends on memory, position and load in the engine, against the equations and closed forms."""
 
 from dataclasses import replace
 
@@ -93,7 +93,7 @@ def test_springs_linear_and_quadratic_are_the_same_in_both_engines(full):
 
 
 def test_friction_false_drops_all_of_it(file):
-    """What is left is bit for bit the arm that never had it."""
+    """The result is bit-for-bit the arm without hysteresis."""
     base, added = load_parameters("PSM"), memory_set(pitch={"Fx": 0.01, "mu": 0.1, "terms": ("Fv", "Fo", "Fx", "mu")})
     bare, sim = tr.Simulator("PSM", file(base), friction=False), tr.Simulator("PSM", file(added), friction=False)
     for _ in range(20):
@@ -126,7 +126,7 @@ def test_a_push_below_breakaway_causes_a_small_displacement_only(file, accuracy)
 
 @pytest.mark.parametrize("accuracy", ACCURACIES)
 def test_a_vibration_about_rest_only_loses_energy(file, accuracy):
-    """The stiffest elements at 1 ms, and nothing else that damps: a force held wrongly over a step would feed it."""
+    """The stiffest elements at 1 ms, and nothing else that damps: a force held wrongly over a step would add energy."""
     path = file(without_viscosity(memory_set()))
     sim = tr.Simulator("PSM", path, accuracy=accuracy)
     mech = tr.load_mechanism("PSM", path)

@@ -1,4 +1,4 @@
-"""Simulated recordings with known answers through the same pipeline that real ones take."""
+"""Simulated recordings with known parameters, run through the pipeline of real ones."""
 
 from dataclasses import replace
 
@@ -73,7 +73,7 @@ def truth():
 
 @pytest.fixture(scope="module")
 def simulated(truth):
-    """Fifteen seconds of the invented arm, along a known motion; friction has its memory."""
+    """Fifteen seconds of the invented arm, along a known motion, with hysteretic friction."""
     recipe = load_recipe("PSM")
     model = replace(recipe, template=truth).mechanism()
     t, q, dq, ddq = motion(15.0)

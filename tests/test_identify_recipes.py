@@ -1,4 +1,4 @@
-"""Recipes: those of arms that none was chosen for, files of them, and the search for one."""
+"""Recipes: general ones, recipe files, and the search for a recipe."""
 
 from dataclasses import replace
 
@@ -59,7 +59,7 @@ def motion(arm, seed):
 
 
 def moved(mechanism, seed, duration=14.0):
-    """What such a robot records along a motion."""
+    """Recording of such a robot along a motion."""
     path, t = motion(mechanism.arm, seed), np.arange(round(duration * RATE)) / RATE
     points = [path(float(time)) for time in t]
     q, dq, ddq = (np.array([getattr(point, name) for point in points]) for name in ("q", "dq", "ddq"))
@@ -74,7 +74,7 @@ def recorded(arm, t, q, dq, tau):
 
 @pytest.fixture(scope="module")
 def ecm():
-    """A simulated recording of an invented ECM whose friction has a memory."""
+    """A simulated recording of an invented ECM with hysteretic friction."""
     return moved(invented("ECM", memory=True), 0, 10.0)
 
 
@@ -275,7 +275,7 @@ def test_delayed_efforts_are_fitted_in_time_and_predicted_with_the_delay(ecm):
 
 
 def test_slow_rows_are_scored_but_not_fitted():
-    """Sudden friction, which elements with memory meet everywhere but at reversals."""
+    """Coulomb friction, which Dahl elements match everywhere except at reversals."""
     recording, table = moved(invented("ECM"), 0), recipe_table("ECM")
     table["filters"]["slower_than"] = 0.05
     found = identify(recording, "ECM", recipe=recipe_of("ECM", table), cross_validate=False)

@@ -1,4 +1,4 @@
-"""Every published instrument: its numbers, its kinematics, its coupling, its simulation; and files that are wrong."""
+"""Every published instrument: its numbers, its kinematics, its coupling, its simulation; and invalid files."""
 
 import re
 import tomllib
@@ -47,7 +47,7 @@ def mechanism(arm, name):
 
 
 def data(name):
-    """What the file says, read without the package's own reader."""
+    """Content of the file, read without the package's reader."""
     return tomllib.loads(files("trocar.arms").joinpath("data", "instruments", f"{name}.toml").read_text())
 
 

@@ -17,7 +17,7 @@ COUNT = 20_000
 
 
 def solved(mech, T, seed=None, ignoring=(tr.NearSingular, tr.NearLimit)):
-    """Solutions of a batch that may hold poses next to a singularity."""
+    """Solutions of a batch that may contain poses near a singularity."""
     with warnings.catch_warnings():
         for category in ignoring:
             warnings.simplefilter("ignore", category)
@@ -31,7 +31,7 @@ def largest_errors(mech, T, q):
 
 
 def excess(mech, q):
-    """How far the tip joints of q are outside their limits at most; negative inside."""
+    """Largest distance of the tip joints of q outside their limits; negative inside."""
     arm, m = mech.arm, mech.arm.tip_joints
     return np.maximum(arm.lower - q, q - arm.upper)[..., :m].max()
 

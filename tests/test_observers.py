@@ -139,7 +139,7 @@ def test_a_point_given_in_the_base_is_there_at_zero_joints(psm):
 
 
 def test_the_mass_and_its_deviation_are_right_under_correlated_noise(psm, free):
-    """Noise that lasts 20 ms: the estimate's error is its deviation, nine times of ten within two of them."""
+    """Noise that lasts 20 ms: the estimate's error is within two deviations in nine of ten cases."""
     unit = PointMass.at(psm, "end", (0.0, 0.0, 0.535)).effort(free.q, free.dq, free.ddq)[:, :3]
     rng, sd = np.random.default_rng(3), np.array([0.03, 0.05, 0.14])
     errors = []
@@ -251,7 +251,7 @@ def test_a_step_smaller_than_the_drift_is_found_within_a_tenth_of_a_second():
 
 
 def test_the_smallest_step_exceeds_the_threshold_without_disturbances():
-    """Foretold efforts and a step: the statistic is the step over the smallest one, whatever the threshold."""
+    """Predictable efforts and a step: the statistic is the step over the smallest one, for any threshold."""
     detector = ContactDetector(wandering(4000), 1 / 200, joints=(1,))
     tau = np.zeros((200, 2))
     tau[:, 1] = detector._constant[0] / (1.0 - detector._weights[:, 0].sum())  # what the past foretells of itself

@@ -1,4 +1,4 @@
-"""A robot of one's own: an Arm and its Parameters are accepted wherever the name of an arm is."""
+"""A custom robot: an Arm and its Parameters are accepted wherever the name of an arm is."""
 
 from dataclasses import replace
 

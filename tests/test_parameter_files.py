@@ -25,7 +25,7 @@ def written(tmp_path: Path, arm: str, old: str, new: str) -> Path:
     ("arm", "old", "new", "message"),
     [
         ("PSM", 'geometry = "wang2019"', "geometry = 3", "'geometry' must be a non-empty string, got 3"),
-        ("PSM", 'arm = "PSM"', "arm = []", "'arm' must be a text"),
+        ("PSM", 'arm = "PSM"', "arm = []", "'arm' must be a non-empty string"),
         ("PSM", "joints = { yaw = 1.0 }", "joints = 1", "drives.yaw: 'joints' must hold weights by name"),
         ("PSM", "joints = { yaw = 1.0 }", 'joints = { yaw = "a" }', "drives.yaw.joints: 'yaw' must be a finite number"),
         ("PSM", "joints = { yaw = 1.0 }", "joints = { yaw = nan }", "drives.yaw.joints: 'yaw' must be a finite number"),

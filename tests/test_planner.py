@@ -1,4 +1,4 @@
-"""The planner: around a box that the straight way runs into, looked through by the collision engine."""
+"""The planner: paths around a box that blocks the straight path, checked by the collision engine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCENE = CollisionScene(PSM.arm, {"box": Box((0.0, 0.0, -0.12), (0.03, 0.06, 0.08
 
 @pytest.mark.parametrize("wrist", [0.0, 0.5])
 def test_the_path_goes_around_a_box(wrist):
-    """In three joints, and in six where the wrist is to turn as well."""
+    """In three joints, and in six if the wrist must turn as well."""
     goal = GOAL.copy()
     goal[3:6] = wrist
     straight = check_path(PSM, time_optimal(PSM.arm, [START, goal]), contacts=SCENE)

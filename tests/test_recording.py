@@ -1,4 +1,4 @@
-"""Recordings: what they refuse, and that files give back every number."""
+"""Recordings: rejected input, and exact saving and loading."""
 
 from __future__ import annotations
 

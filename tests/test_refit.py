@@ -1,4 +1,4 @@
-"""The refitted sets of PSM and MTM: what the recordings give, better on other recordings, and fit for the engine."""
+"""The refitted sets of PSM and MTM: reproducible, better on other recordings, and usable in the engine."""
 
 import os
 from dataclasses import replace
@@ -61,7 +61,7 @@ def on_the_column(mechanism):
 @needs_recordings
 @pytest.mark.parametrize("family", ARMS)
 def test_the_committed_file_is_reproduced_from_the_recording(family, tmp_path):
-    """The same effort; single numbers that the recording does not show may differ by what the solver leaves open."""
+    """The same effort; single numbers that the recording does not excite may differ within the solver tolerance."""
     path = tmp_path / "again.toml"
     found = refit(family, DATA, cross_validate=False)
     path.write_text(text(family, found), encoding="utf-8")

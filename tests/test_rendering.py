@@ -1,4 +1,4 @@
-"""Pictures show the arm where it is, and taking them changes nothing."""
+"""Pictures show the arm at its position, and rendering changes nothing."""
 
 import gc
 import importlib

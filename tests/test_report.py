@@ -1,4 +1,4 @@
-"""Claims judge themselves, and every form of a report says the same."""
+"""Claims evaluate themselves, and all formats of a report agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An arm left alone rests: what holds it is friction, and the bias of its effort measurement moves nothing."""
+"""An arm without commands rests: friction holds it, and the bias of its effort measurement moves nothing."""
 
 from dataclasses import replace
 

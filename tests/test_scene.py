@@ -358,7 +358,7 @@ def test_the_command_reports_errors_in_one_line(tmp_path):
 
 
 def test_a_simulator_is_a_scene_of_one_arm():
-    """The same bits, whether stepped as a simulator or through its scene, and names without a prefix."""
+    """Stepping as a simulator or through its scene is bit-identical, and names have no prefix."""
     sim, other = tr.Simulator("PSM"), tr.Simulator("PSM")
     q = np.array([0.2, -0.1, 0.12, 0.5, 0.3, -0.2, 0.4])
     tau = np.array([0.3, -0.2, 1.0, 0.01, 0.02, -0.01, 0.01])

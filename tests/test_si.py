@@ -1,4 +1,4 @@
-"""The da Vinci Si arms: gravity in closed form, sets that can exist, an engine that equals the equations."""
+"""The da Vinci Si arms: gravity in closed form, physical sets, agreement of engine and equations."""
 
 import json
 import re
@@ -149,7 +149,7 @@ def test_free_motion_of_the_closed_chain_is_that_of_the_equations(name):
     q, dq = np.array(sim.arm.home) + 0.1 * np.eye(sim.n)[1], np.zeros(sim.n)
     sim.reset(q, dq)
     h = sim.timestep
-    for _ in range(300):  # Runge-Kutta 4 of the equations beside it
+    for _ in range(300):  # Runge-Kutta 4 of the equations for comparison
         f = lambda q, dq: (dq, mech.forward_dynamics(q, dq, np.zeros(sim.n)))  # noqa: E731
         k1 = f(q, dq)
         k2 = f(q + h / 2 * k1[0], dq + h / 2 * k1[1])

@@ -1,4 +1,4 @@
-"""Filters have the cut-off they say, differences are exact where they can be, and bad samples are not believed."""
+"""Filters have the stated cut-off, differences are exact for polynomials, and bad samples are replaced."""
 
 from dataclasses import replace
 

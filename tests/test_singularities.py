@@ -1,4 +1,4 @@
-"""Singular sets: the closed forms are the determinants, vanish where the rank drops, and are as far as they say."""
+"""Singular sets: the closed forms equal the determinants, vanish where the rank drops, and give true distances."""
 
 import itertools
 from dataclasses import replace
@@ -19,7 +19,7 @@ from trocar.mechanics.singularities import (
 
 @pytest.fixture
 def mechanism(arm_mechanism):
-    """Each arm in turn: the tip is that of the serial table, whatever the geometry of the links."""
+    """Each arm in turn: the tip is that of the serial table, for any link geometry."""
     return arm_mechanism
 
 
@@ -35,7 +35,7 @@ def with_lengths(mechanism, a_wrist, d_roll):
 
 
 def numeric(mechanism, q):
-    """The determinant that the closed form is of, and the product of column norms that bounds its rounding error."""
+    """The determinant of the closed form, and the product of column norms that bounds its rounding error."""
     J = mechanism.jacobian(q)
     J_t = np.swapaxes(J, -1, -2)
     gram = {6: J, 4: J_t @ J, 7: J @ J_t}[mechanism.arm.tip_joints]

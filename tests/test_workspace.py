@@ -1,4 +1,4 @@
-"""Workspace: what the joints reach is what the closed form says, and volumes agree however they are found."""
+"""Workspace: joint sampling agrees with the closed form, and volumes agree between methods."""
 
 from dataclasses import replace
 
@@ -44,7 +44,7 @@ def test_every_tip_of_a_state_within_limits_is_within_reach(workspace, random_st
 
 
 def excess_along(directions, p, arm, a=0.0091, offset=-0.0156):
-    """How far [m] depth and wrist bend are outside their limits if the shaft of a PSM points along directions."""
+    """Distance [m] of depth and wrist bend outside their limits if the shaft of a PSM points along directions."""
     along = directions @ p
     across = np.linalg.norm(p - along[:, None] * directions, axis=-1)
     L = along - np.sqrt(np.maximum(0.0, a * a - across * across))
@@ -55,7 +55,7 @@ def excess_along(directions, p, arm, a=0.0091, offset=-0.0156):
 
 @pytest.mark.parametrize("name", ["PSM", "PSM_Si"])
 def test_every_point_within_reach_has_a_state(name):
-    """By searching yaw and pitch ever more finely, at points far from any sampled tip: those at the edges."""
+    """Search yaw and pitch on ever finer grids, at points far from any sampled tip: those at the edges."""
     workspace = Workspace(tr.load_mechanism(name))
     arm = workspace.mechanism.arm
     points = workspace.volume(0.01, grids=2).points
@@ -75,7 +75,7 @@ def test_every_point_within_reach_has_a_state(name):
 
 
 def test_position_and_pose_tests_agree_on_what_is_out_of_reach(workspace):
-    """A pose at a point out of reach is out of reach, in whatever orientation."""
+    """A pose at an unreachable point is unreachable in every orientation."""
     low, high = workspace.box
     points = np.random.default_rng(0).uniform(low - 0.05, high + 0.05, (300, 3))
     out = points[~workspace.contains(points)]

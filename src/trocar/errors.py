@@ -12,7 +12,7 @@ MESSAGE = 480  # most characters of a message
 class TrocarError(ValueError):
     """Base of every error raised on purpose; a ValueError, so plain scripts can catch that.
 
-    Its message is one line of at most MESSAGE characters, whatever was given.
+    Its message is always one line of at most MESSAGE characters.
     """
 
     def __init__(self, message: object = "") -> None:

@@ -147,7 +147,7 @@ def _wrist(sketch: Sketch, incoming: float) -> None:
 
 
 def _stirrup(sketch: Sketch) -> None:
-    """From the tilt axis (z, y up) down, outwards below the arm, and up to the swivel axis."""
+    """The link from the tilt axis (z, y up) down, outwards below the arm, and up to the swivel axis."""
     out, low = -0.310, -0.181
     sketch.rod([0, 0, -0.350], [0, 0, out - 0.020], 0.048, "cast")
     sketch.rod([0, 0, out], [0, low, out], 0.040, "cast", round_ends=True)

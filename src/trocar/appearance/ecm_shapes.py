@@ -49,7 +49,7 @@ def _base(sketch: Sketch, pitch: Array) -> None:
 
 
 def _yaw(sketch: Sketch, pitch: Array) -> None:
-    """An eight-sided housing on the yaw axis, and the two drums of the pitch drive beside the front bar."""
+    """An eight-sided housing on the yaw axis, and the two drums of the pitch drive next to the front bar."""
     y, face = pitch[1], pitch[1] - YAW_REACH
     turns = np.radians(np.arange(0, 360, 45) + 22.5)
     ring = np.array([[0.078 * np.cos(a), 0.0, 0.074 * np.sin(a) - 0.012] for a in turns])

@@ -58,7 +58,7 @@ class Inertia:
 class Dahl:
     """Friction with memory, after Dahl: effort (F + slope s) z along a drive's coordinate s.
 
-    z is in [-1, 1] and follows the path, whatever the speed: z+ = d + (z - d) exp(-|ds| / delta), d = sign(ds).
+    z is in [-1, 1] and depends on the path but not on the speed: z+ = d + (z - d) exp(-|ds| / delta), d = sign(ds).
     After a reversal the effort needs a few delta to change sign, like the friction of cables.
 
     Attributes:

@@ -144,7 +144,7 @@ def _size(fields: Fields) -> Array:
 
 
 def _pose(fields: Fields) -> Array:
-    """From a position [m] and roll, pitch, yaw about the fixed axes x, y, z [rad]."""
+    """Pose from a position [m] and roll, pitch, yaw about the fixed axes x, y, z [rad]."""
     roll, pitch, yaw = fields.vector("rpy", 3, (0.0, 0.0, 0.0))
     R = rotation("z", yaw) @ rotation("y", pitch) @ rotation("x", roll)
     return pose(R, fields.vector("position", 3, (0.0, 0.0, 0.0)))

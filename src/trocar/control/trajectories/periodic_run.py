@@ -13,7 +13,7 @@ from trocar.errors import TrocarError
 
 
 class PeriodicRun(Trajectory):
-    """From `home` to the motion, `periods` of it, and back home, without leaving its path or exceeding its speeds.
+    """Reference from `home` to the motion, through `periods` of it, and back, on its path and within its speeds.
 
     The motion starts and ends with a slowed clock: q(theta(t)) with theta' from 0 to 1. So positions stay on the
     path and velocities never exceed those of the motion. The moves from and to home are straight lines in joint

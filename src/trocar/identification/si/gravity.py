@@ -4,7 +4,7 @@ Yaw q1, pitch q2 and insertion q3 carry the arm's first moment, in base axes,
 
     S = (D c1 - Z s1,  Y,  D s1 + Z c1),   Z = C + A c2 + B s2 - m3 q3 c2,   Y = A s2 - B c2 - m3 q3 s2  (+ a constant)
 
-so its gravity is tau = -d(g . S)/dq with five numbers, whatever the links, the mounting and the gravity vector g:
+so its gravity is tau = -d(g . S)/dq with five numbers, for any links, mounting and gravity vector g:
 D, C, A, B [kg m] and m3 [kg]. A drive may add a constant force to each joint (a fourth kind of number, K0).
 """
 

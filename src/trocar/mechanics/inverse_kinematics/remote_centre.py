@@ -105,7 +105,7 @@ def _pivot(s: Array, q1_seed: Array) -> tuple[Array, Array, Array, Array]:
 
 
 def _signs(arm: Arm, joint: int, cosine: Array) -> list[Array | float]:
-    """Signs to try for a joint that is fixed up to a half turn: one where its range cannot hold both."""
+    """Signs to try for a joint that is determined up to a half turn: only one if its range cannot contain both."""
     if max(-arm.lower[joint], arm.upper[joint]) < np.pi / 2 - 2e-3:
         return [np.where(cosine >= 0.0, 1.0, -1.0)]
     return [1.0, -1.0]

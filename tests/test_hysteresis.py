@@ -188,7 +188,7 @@ def test_bad_motions_and_states_are_rejected(mech):
         ({"q": q, "dt": 0.0}, "positive time step"),
         ({"q": q, "dt": -np.arange(400.0)}, "increasing times"),
         ({"q": q, "dt": 1e-3, "z0": 1.5}, r"\[-1, 1\]"),
-        ({"q": q, "dt": 1e-3, "z0": [0.0, 0.0]}, "of them"),
+        ({"q": q, "dt": 1e-3, "z0": [0.0, 0.0]}, "one state or"),
     ]:
         with pytest.raises(tr.TrocarError, match=message):
             mech.friction_along(**given)

@@ -43,7 +43,7 @@ class Unreachable(TrocarError):
 
 
 class NearSingular(UserWarning):
-    """The solution is at or next to a singularity: it fits the pose, but joint rates are unbounded there."""
+    """The solution is at or near a singularity: it matches the pose, but joint rates are unbounded there."""
 
 
 class Unsolved(UserWarning):

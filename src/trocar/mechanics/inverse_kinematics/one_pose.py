@@ -94,7 +94,7 @@ class OneGimballed:
     def __call__(self, T: Array, platform: float, seed: Array) -> Array | None:
         """Joints (7,) of a tip pose (4, 4) in the base at a platform angle [rad], nearest to the seed.
 
-        None if there are none within limits, or next to a singularity.
+        None if there are none within limits, or near a singularity.
         """
         r0, r1, r2, _ = T.tolist()
         x, y, v = r0[3], r1[3], r2[3]

@@ -112,7 +112,8 @@ def identify(
 
     Args:
         arm: name of the arm, or a custom `Arm`. parameters: known set of a custom arm.
-        recipe: Default: the arm's built-in recipe. cross_validate: False leaves cv_relative_error NaN and saves time.
+        recipe: recipe to use. Default: the built-in one of the arm.
+        cross_validate: False leaves cv_relative_error NaN and saves time.
         progress: called with the completed fraction.
     """
     start = time.perf_counter()

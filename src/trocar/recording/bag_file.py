@@ -1,6 +1,6 @@
 """Recordings from ROS 1 and ROS 2 bags that hold the dVRK's `measured_js` (sensor_msgs/JointState).
 
-A PSM publishes its jaw separately, as `jaw/measured_js`; it is interpolated to the times of the arm.
+A PSM publishes its jaw apart, as `jaw/measured_js`: it is interpolated to the times of the arm.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ TOPIC = "measured_js"
 
 
 def is_bag(path: Path) -> bool:
-    """True for a ROS 1 bag, the folder of a ROS 2 bag, or its data file."""
+    """A ROS 1 bag, a ROS 2 bag's folder, or its data file."""
     return path.suffix in SUFFIXES or os.path.isfile(path / "metadata.yaml")
 
 
 def read_bag(path: Path, arm: Arm, namespace: str | None = None) -> Recording:
-    """The joint states of one arm, matched by joint name, or by position if the bag names none of the joints.
+    """The joint states of one arm; joints of the bag are matched by name, or by place if it names none of them.
 
     Args:
-        namespace: namespace of the arm, such as PSM1; needed if the bag holds several arms.
+        namespace: of the arm, such as PSM1; needed if the bag holds several.
     """
     try:
         from rosbags.highlevel import AnyReader
@@ -42,21 +42,21 @@ def read_bag(path: Path, arm: Arm, namespace: str | None = None) -> Recording:
     bag = AnyReader([folder], default_typestore=get_typestore(Stores.ROS2_HUMBLE))
     try:
         bag.open()
-    except Exception as error:  # the parser also raises exceptions other than its own
-        raise TrocarError(f"{path}: not a readable bag: {error}") from None
+    except Exception as error:  # whatever its parser stumbles upon: other exceptions than its own too
+        raise TrocarError(f"{path}: not a bag that can be read: {error}") from None
     with closing(bag) as reader:
         topics = {c.topic: c for c in reader.connections if c.topic.split("/")[-1] == TOPIC}
         arms = {topic.strip("/").removesuffix(TOPIC).strip("/") for topic in topics if "/jaw/" not in topic}
         if not arms:
             raise TrocarError(f"{path}: no topic ends in {TOPIC}; topics: {', '.join(sorted(reader.topics))}")
         if namespace is None and len(arms) > 1:
-            raise TrocarError(f"{path}: several arms ({', '.join(sorted(arms))}); choose one with --namespace")
+            raise TrocarError(f"{path}: several arms ({', '.join(sorted(arms))}); say which (--namespace)")
         chosen = next(iter(arms)) if namespace is None else namespace.strip("/")
         check_known("namespace of an arm in the bag", sorted(arms), chosen)
         try:
             states = _states(reader, topics, f"{chosen}/{TOPIC}")
             jaw = _states(reader, topics, f"{chosen}/jaw/{TOPIC}")
-        except Exception as error:  # messages are parsed only here
+        except Exception as error:  # the parser's again: messages are read only now
             raise TrocarError(f"{path}: {error}") from None
     if states is None:
         raise TrocarError(f"{path}: the topic {chosen}/{TOPIC} holds no message")
@@ -79,13 +79,13 @@ def read_bag(path: Path, arm: Arm, namespace: str | None = None) -> Recording:
 
 
 def _states(reader: Any, topics: dict[str, Any], topic: str) -> tuple[list[str], Array, Array, Array, Array] | None:
-    """Names, times (N,), position, velocity and effort (N, k) of a topic; None if the topic does not exist."""
+    """Names, times (N,), position, velocity and effort (N, k) of a topic; None if it is not there."""
     connections = [c for name, c in topics.items() if name.strip("/") == topic]
     t, rows, names = [], [], []
     for connection, stamp, raw in reader.messages(connections=connections) if connections else ():
         message = reader.deserialize(raw, connection.msgtype)
         if not len(message.position) == len(message.velocity) == len(message.effort):
-            raise TrocarError(f"{topic}: a message lacks the position, velocity or effort of a joint")
+            raise TrocarError(f"{topic}: a message has no position, velocity and effort of every joint")
         sent = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
         t.append(sent if sent > 0 else 1e-9 * stamp)
         rows.append([message.position, message.velocity, message.effort])
@@ -93,7 +93,7 @@ def _states(reader: Any, topics: dict[str, Any], topic: str) -> tuple[list[str],
     if not rows:
         return None
     times, table = np.array(t), np.array(rows)
-    later = np.concatenate([[True], np.diff(times) > 0])  # drop messages that were sent twice
+    later = np.concatenate([[True], np.diff(times) > 0])  # messages sent twice
     return names, times[later], *table[later].transpose(1, 0, 2)
 
 

@@ -1,6 +1,6 @@
 """Filters of recordings: zero-phase low-pass, differences, equally spaced times.
 
-Filters run forwards and backwards, so they have zero phase. Cut-offs are the -3 dB frequency of one pass, in Hz.
+Filters run forwards and backwards, so they have no phase. Cut-offs are where one pass falls by 3 dB, in Hz.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from trocar.recording.recording import Recording
 from trocar.spatial import Array
 
 ORDER = 6
-JITTER = 0.02  # largest relative variation of a uniform time step
+JITTER = 0.02  # largest change of the time step that counts as uniform, as a fraction of it
 CUTOFF = 17.0  # [Hz] of the published identification (Wang et al. 2019): butter(6, 5.4 * 2 pi / 200) at 200 Hz
-FEWEST = 3 * (ORDER + 1) + 1  # minimum rows for the filter
+FEWEST = 3 * (ORDER + 1) + 1  # rows that the filter needs
 
 
 def filtered(recording: Recording, cutoff: float | None = None) -> Recording:

@@ -162,7 +162,7 @@ class Recording:
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to PATH.npz or PATH.csv atomically; both store every number exactly."""
+        """Write to PATH.npz or PATH.csv, whole or not at all; both hold every number exactly."""
         return write_whole(path, npz_file.content(self) if _suffix(path) == ".npz" else csv_file.text(self))
 
     def plot(self, title: str = "", other: Recording | None = None) -> Figure:

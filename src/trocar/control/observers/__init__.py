@@ -1,7 +1,7 @@
 """Observers: estimates of external efforts, payload, tip force, collisions and faults from recorded motion and effort.
 
-`MomentumObserver` and `external_effort` compute the joint efforts that the model does not explain; `TipForce`,
-`wrist_force`, `estimate_payload`, `CollisionDetector`, `ContactDetector` and `FaultIsolation` interpret them.
+`MomentumObserver` and `external_effort` give joint efforts that the model does not explain; `TipForce`, `wrist_force`,
+`estimate_payload`, `CollisionDetector`, `ContactDetector` and `FaultIsolation` interpret them.
 """
 
 from trocar.control.observers.collision import CollisionDetector

@@ -1,4 +1,4 @@
-"""The shapes are where the links are, weigh nothing, and the jaws touch when they should."""
+"""The shapes follow the links and have no mass, and the jaws touch when they should."""
 
 import mujoco
 import numpy as np
@@ -36,7 +36,7 @@ def drawn(name, geometry):
 
 
 def hits(model, data, body, point, direction):
-    """Whether a line through a point along a direction meets a visual shape of a body."""
+    """True if a line through a point along a direction meets a visual shape of a body."""
     model.geom_group[:] = np.where((model.geom_bodyid == model.body(body).id) & (model.geom_contype == 0), 1, 0)
     only = np.array([0, 1, 0, 0, 0, 0], dtype=np.uint8)
     start = point - 0.3 * direction
@@ -56,7 +56,7 @@ def test_shapes_change_no_mass_and_no_inertia(sim):
             np.testing.assert_array_equal(getattr(model, name), getattr(bare, name), err_msg=name)
 
 
-def test_shapes_are_drawn_once_for_arms_that_are_alike_and_anew_for_others():
+def test_shapes_are_drawn_once_for_equal_arms():
     assert drawing(tr.load_arm("PSM")) is drawing(tr.load_arm("PSM"))
     assert drawing(tr.load_arm("PSM")) is not drawing(tr.load_arm("PSM", "gondokaryono2019"))
     assert drawing(tr.load_arm("PSM")) is not drawing(tr.load_arm("PSM", instrument="400178"))
@@ -71,7 +71,7 @@ def test_normals_are_those_of_the_faces_up_to_a_sharp_edge_and_round_over_a_blun
     np.testing.assert_allclose(rod[2][sides, :2], rod[0][sides, :2] / 0.1, atol=1e-6)  # radial, as on a cylinder
 
 
-def test_a_carved_solid_is_closed_and_has_the_volume_of_what_is_left():
+def test_a_carved_solid_is_closed_and_has_the_right_volume():
     solid = hull(rounded_box((0, 1), (0, 1), (0, 1), 0.05)) - bar([0.5, 0.5, -1], [0.5, 0.5, 2], 0.2, 64)
     vertices, faces, _ = triangles(solid)
     a, b, c = np.moveaxis(vertices[faces], 1, 0)
@@ -80,7 +80,7 @@ def test_a_carved_solid_is_closed_and_has_the_volume_of_what_is_left():
     assert volume == pytest.approx(1.0 - np.pi * 0.04, abs=0.01)
 
 
-def test_links_of_one_arm_do_not_collide_but_meet_an_ordinary_object(sim):
+def test_links_of_one_arm_collide_with_objects_but_not_with_each_other(sim):
     spec = sim.spec.copy()
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=[0.05, 0.05, 0.01], pos=[0, 0, -0.1])
     model = spec.compile()
@@ -106,7 +106,7 @@ def test_every_link_longer_than_a_millimetre_is_drawn(name, geometry):
 
 
 @pytest.mark.parametrize(("name", "geometry"), MECHANISMS, ids=map("-".join, MECHANISMS))
-def test_what_is_seen_does_not_collide_and_what_collides_is_simple(name, geometry):
+def test_visual_shapes_do_not_collide_and_collision_shapes_are_simple(name, geometry):
     _, model = drawn(name, geometry)
     collides = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
     np.testing.assert_array_equal(collides, model.geom_group == COLLISION_GROUP)
@@ -159,7 +159,7 @@ def test_closed_jaws_touch(sim):
         assert sim.data.ncon == 1
 
 
-def test_jaws_closed_without_squeezing_push_with_no_force(sim):
+def test_jaws_closed_without_squeezing_exert_no_force(sim):
     sim.reset(sim.arm.home)
     assert not (sim.data.efc_type == mujoco.mjtConstraint.mjCNSTR_CONTACT_FRICTIONLESS).any()
 
@@ -182,7 +182,7 @@ def test_stepping_gives_no_engine_warning(sim):
     assert sim.loop_error() < 1e-4
 
 
-def test_a_drawing_that_fails_is_not_kept(monkeypatch):
+def test_a_failed_drawing_is_not_cached(monkeypatch):
     arm = tr.load_arm("PSM", instrument="PROGRASP_FORCEPS_400093")
     monkeypatch.setattr(arm_shapes, "_DRAWN", {})
 

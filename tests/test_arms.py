@@ -90,7 +90,7 @@ def test_all_loops_close(mechanism, states):
     assert mechanism.loop_residual(states).max() < 1e-12
 
 
-def test_loop_residual_sees_a_link_that_does_not_follow(mechanism):
+def test_loop_residual_detects_a_link_that_does_not_follow(mechanism):
     """With one closure point moved by 1 mm the residual is 1 mm, at every state."""
     loop = mechanism.arm.loops[0]
     moved = dataclasses.replace(loop, point_a=(loop.point_a[0] + 1e-3, *loop.point_a[1:]))
@@ -157,7 +157,7 @@ def test_joints_of_a_master_turn_about_its_axes_at_zero(name):
 
 
 @pytest.mark.parametrize("name", REMOTE_CENTRE)
-def test_the_shaft_points_where_yaw_and_pitch_say(name, random_states):
+def test_the_shaft_direction_follows_from_yaw_and_pitch(name, random_states):
     mech = tr.load_mechanism(name)
     q = random_states(mech, 20)
     q1, q2, q3 = q[:, 0], q[:, 1], q[:, 2]
@@ -528,7 +528,7 @@ def test_bodies_are_listed_depth_first(mechanism):
         assert below == set(range(i, i + len(below)))
 
 
-def test_bodies_in_another_order_are_refused():
+def test_bodies_that_are_not_depth_first_are_rejected():
     """The branches of the back bar may change places; one may not interrupt another."""
     arm = tr.load_arm("PSM")
     names = [b.name for b in arm.bodies]

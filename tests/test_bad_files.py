@@ -1,4 +1,4 @@
-"""Files that once ended in a traceback, in a wrong answer or in all of the memory: each is one clear line now."""
+"""Files that once caused a traceback, a wrong result or memory exhaustion: each is now a clear one-line error."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ PSM, MTM = "parameters/psm_wang2019.toml", "parameters/mtm_wang2019.toml"
         ("joints = { yaw = 1.0 }", "joints = {}", "'joints' must hold weights by name"),
     ],
 )
-def test_a_parameter_file_names_table_key_value_and_what_is_allowed(
+def test_an_error_in_a_parameter_file_names_table_key_value_and_allowed_range(
     tmp_path: Path, old: str, new: str, said: str
 ) -> None:
     path = changed(tmp_path, PSM, old, new)
@@ -96,7 +96,7 @@ def test_stiffness_offsets_and_friction_by_position_keep_their_sign(tmp_path: Pa
 
 
 @pytest.mark.parametrize("arm", ["PSM", "MTML"])
-def test_a_published_set_that_is_not_physical_says_so_and_is_not_simulated(tmp_path: Path, arm: str) -> None:
+def test_a_published_set_marked_as_not_physical_cannot_be_simulated(tmp_path: Path, arm: str) -> None:
     published = load_parameters(arm, "wang2019_published")
     assert not published.physical
     assert min(drive.Im for drive in published.drives) < 0
@@ -106,7 +106,7 @@ def test_a_published_set_that_is_not_physical_says_so_and_is_not_simulated(tmp_p
     assert "'Im' must not be negative" in refused(load_parameters, arm, path)
 
 
-def test_a_set_with_negative_friction_is_not_simulated_even_if_it_says_so(tmp_path: Path) -> None:
+def test_a_set_with_negative_friction_cannot_be_simulated_even_if_marked_physical(tmp_path: Path) -> None:
     path = changed(tmp_path, PSM, 'arm = "PSM"', 'arm = "PSM"\nphysical = false')
     path.write_text(path.read_text().replace("\nFc = ", "\nFc = -", 1))
     tr.load_mechanism("PSM", path)
@@ -120,7 +120,7 @@ def test_a_set_with_negative_friction_is_not_simulated_even_if_it_says_so(tmp_pa
         ("upper = 3.3802", "upper = -3.3802", "elastics.platform_cable: has lower -1.4687 > upper -3.3802"),
     ],
 )
-def test_an_elastic_element_that_cannot_be_is_named(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_an_invalid_elastic_element_is_named(tmp_path: Path, old: str, new: str, said: str) -> None:
     assert said in refused(tr.load_mechanism, "MTML", changed(tmp_path, MTM, old, new))
 
 
@@ -141,9 +141,9 @@ def geometry_file(tmp_path: Path, old: str = "", new: str = "") -> Path:
     [
         ("l_back = ", "l_back = 1e300 # ", "lengths: 'l_back' must be at most 100 [m or rad] in magnitude, got 1e+300"),
         ("l_back = ", "l_bak = 1\nl_back = ", "lengths: field 'l_bak' is unknown. Did you mean 'l_back'?"),
-        ('frames = "gondokaryono2019"', "frames = []", "'frames' must be a text that is not empty, got []"),
+        ('frames = "gondokaryono2019"', "frames = []", "'frames' must be a non-empty string, got []"),
         ('source = "a test"', 'source = "a test"\nnotes = 1', "field 'notes' is unknown"),
-        ("l_back = ", "l_back = 0.0 # ", "do not make a PSM: float division by zero"),
+        ("l_back = ", "l_back = 0.0 # ", "do not form a valid PSM: float division by zero"),
         ("[lengths]", "lengths = 3\n[sigma]", "'lengths' must be a table [lengths], got 3"),
     ],
 )
@@ -175,9 +175,9 @@ ARM = '[arms.A]\narm = "PSM"\n'
 
 
 @pytest.mark.parametrize("name", ["..", ".hidden", "a/b", "a\nb", "", "\\\\", "x" * 61, " x", "a\tb"])
-def test_an_arm_whose_name_is_no_file_name_is_refused(tmp_path: Path, name: str) -> None:
+def test_an_arm_name_that_is_not_a_file_name_is_rejected(tmp_path: Path, name: str) -> None:
     (path := tmp_path / "scene.toml").write_text(f"[arms.{json.dumps(name)}]\narm = 'PSM'\n")
-    assert "the name of an arm in a scene starts with a letter or digit" in refused(tr.load_scene, path)
+    assert "the name of an arm in a scene must start with a letter or digit" in refused(tr.load_scene, path)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_an_arm_whose_name_is_no_file_name_is_refused(tmp_path: Path, name: str)
     [
         ("mass = 1e300", "object 1: 'mass' must be at most 10000 [kg] in magnitude, got 1e+300"),
         ("mass = -1.0", "object 1: 'mass' must be at least 0 [kg], got -1"),
-        ("mass = 1e-300", "MuJoCo refuses the model"),
+        ("mass = 1e-300", "MuJoCo rejects the model"),
         (
             "mass = 0.1\nsize = [0.1, 0.1, 1e-13]",
             "object 1: 'size' must be at least 1e-06 m in each direction, got [0.1,",
@@ -230,25 +230,25 @@ def test_the_scene_command_uses_the_time_step_of_the_file(
     ],
     ids=["lists", "tables", "table", "key", "digits", "null"],
 )
-def test_toml_without_end_is_one_line(tmp_path: Path, text: str, said: str) -> None:
+def test_endlessly_nested_toml_is_a_one_line_error(tmp_path: Path, text: str, said: str) -> None:
     (path := tmp_path / "x.toml").write_text(text)
     assert said in refused(read_toml, path, "recipe")
     for read in (tr.load_scene, lambda path: tr.load_mechanism("PSM", path), lambda path: load_recipe("PSM", path)):
         refused(read, path)
 
 
-def test_json_without_end_is_one_line(tmp_path: Path) -> None:
+def test_endlessly_nested_json_is_a_one_line_error(tmp_path: Path) -> None:
     (path := tmp_path / "x.json").write_text("[" * DEEP)
     assert "is nested too deeply" in refused(read_json, path, "excitation")
     path.write_text("9" * 5000)
     assert "is not valid JSON" in refused(read_json, path, "excitation")
 
 
-def test_a_file_without_end_is_read_up_to_a_size() -> None:
+def test_an_endless_file_is_read_up_to_a_size_limit() -> None:
     assert "is too large: more than 3 MB" in refused(read_whole, "/dev/zero", "recipe", 3_000_000)
 
 
-def test_a_path_that_is_none_is_one_line(tmp_path: Path) -> None:
+def test_an_invalid_path_is_a_one_line_error(tmp_path: Path) -> None:
     for path in (tmp_path, "a\0b.toml", "x" * 5000 + ".toml"):
         assert "cannot be read" in refused(read_toml, path, "recipe")
 
@@ -274,7 +274,7 @@ def repacked(path: Path, entries: dict[str, bytes], compression: int = zipfile.Z
 
 
 def npy(shape: str, data: bytes, descr: str = "'<f8'") -> bytes:
-    """An array in NumPy's format with a header that says what it likes."""
+    """An array in NumPy's format with an arbitrary header."""
     header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".encode()
     header += b" " * (63 - (10 + len(header)) % 64) + b"\n"
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + data
@@ -290,7 +290,7 @@ def npy(shape: str, data: bytes, descr: str = "'<f8'") -> bytes:
         (b"", "not a recording"),
     ],
 )
-def test_an_npz_header_that_claims_too_much_is_refused(tmp_path: Path, array: bytes, said: str) -> None:
+def test_an_npz_header_that_claims_too_much_is_rejected(tmp_path: Path, array: bytes, said: str) -> None:
     path = repacked(recording().save(tmp_path / "x.npz"), {"t.npy": array})
     assert said in refused(tr.Recording.load, path)
 
@@ -352,7 +352,7 @@ def test_a_comment_nested_without_end_is_text(tmp_path: Path) -> None:
     assert tr.Recording.load(path).provenance["note"].startswith("[[")
 
 
-def test_digits_grouped_by_underscores_are_refused(tmp_path: Path) -> None:
+def test_digits_grouped_by_underscores_are_rejected(tmp_path: Path) -> None:
     (path := tmp_path / "x.csv").write_text("t [s],q_a [rad],dq_a [rad/s]\n0,1_0,0\n")
     assert "line 2: '1_0' in column 'q_a [rad]' is not a number" in refused(tr.Recording.load, path)
 
@@ -381,7 +381,7 @@ def test_a_description_of_other_types_is_one_line(tmp_path: Path, about: dict[st
         ("excite", "--arm", "ECM", "--rate", "1e12"),
     ],
 )
-def test_a_run_that_needs_more_memory_than_there_is_says_how_much_before_it_starts(
+def test_a_run_that_exceeds_the_memory_fails_before_it_starts_with_the_size(
     tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     result = CliRunner().invoke(app, [*command, "-o", str(tmp_path / "out")])
@@ -391,7 +391,7 @@ def test_a_run_that_needs_more_memory_than_there_is_says_how_much_before_it_star
     assert not list(tmp_path.iterdir())
 
 
-def test_simulate_says_how_much_memory_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_simulate_reports_the_memory_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     sim = tr.Simulator("ECM")
     assert "rows of ECM needs" in refused(tr.simulate, sim, lambda *_: np.zeros(4), None, 1e9)
     monkeypatch.setattr(files, "memory", lambda: 1_000_000)
@@ -400,7 +400,7 @@ def test_simulate_says_how_much_memory_it_needs(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize(("text", "expected"), [("1000\n", 1000), ("max\n", None), (f"{10**30}\n", None), ("", None)])
-def test_the_memory_of_a_container_counts(
+def test_the_memory_limit_of_a_container_applies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, expected: int | None
 ) -> None:
     monkeypatch.setattr(files, "CONTAINER", tmp_path / "missing")
@@ -410,7 +410,9 @@ def test_the_memory_of_a_container_counts(
     assert files.memory() == (expected or machine)
 
 
-def test_no_memory_in_the_middle_of_a_command_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_running_out_of_memory_in_a_command_is_a_one_line_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     def fail(*_: object, **__: object) -> None:
         raise MemoryError("Unable to allocate 9 TiB")
 
@@ -483,7 +485,7 @@ def test_the_last_five_divergences_are_kept(temporary: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(("number", "said"), [("0", "is not saved (TROCAR_DIVERGED_STATES = 0)"), ("x", "got 'x'")])
-def test_no_state_is_saved_if_none_is_wanted(
+def test_saving_the_diverged_state_can_be_disabled(
     temporary: Path, monkeypatch: pytest.MonkeyPatch, number: str, said: str
 ) -> None:
     monkeypatch.setenv("TROCAR_DIVERGED_STATES", number)

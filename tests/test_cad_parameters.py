@@ -32,7 +32,7 @@ def mech(name):
     return tr.load_mechanism(name, SET)
 
 
-def test_the_committed_file_is_what_the_programme_gives(name, derived):
+def test_the_committed_file_is_reproduced_by_the_program(name, derived):
     parameters, _ = derived
     committed = load_parameters(name, SET)
     assert parameters.drives == committed.drives
@@ -56,7 +56,7 @@ JOINTS = {
 }
 
 
-def test_our_joints_are_where_the_cad_has_them(name):
+def test_our_joints_coincide_with_those_of_the_cad(name):
     arm = tr.load_arm(name, SET)
     T, table = poses_at_zero(arm.bodies), read(f"cad_{name.lower()}")
     base = 0.4864 if name == "PSM" else 0.6126
@@ -133,7 +133,7 @@ def test_a_repair_is_the_least_change():
             assert np.linalg.norm(other - S0) >= note.change
 
 
-def test_the_set_without_counterweight_mass_is_the_same_without_it():
+def test_removing_the_counterweight_changes_nothing_if_it_has_no_mass():
     """Their simulation has no counterweight: nothing is there to be removed."""
     with_, without = (tr.load_mechanism("PSM", SET, counterweight=c) for c in (True, False))
     q = np.array([0.3, 0.2, 0.1, 0.1, 0.2, 0.1, 0.3])
@@ -145,12 +145,12 @@ def test_the_set_without_counterweight_mass_is_the_same_without_it():
     np.testing.assert_array_equal(a.q, b.q)
 
 
-def test_damping_is_a_tenth_on_every_joint_of_the_psm_and_nothing_else_rubs():
+def test_the_only_friction_of_the_psm_is_a_damping_of_a_tenth_on_every_joint():
     mech = tr.load_mechanism("PSM", SET)
     np.testing.assert_allclose(mech.friction(np.zeros(7), np.arange(7.0)), 0.1 * np.arange(7.0), atol=1e-15)
 
 
-def test_an_instrument_without_the_links_of_the_set_is_refused():
+def test_an_instrument_without_the_links_of_the_set_is_rejected():
     with pytest.raises(
         tr.TrocarError, match=r"inertias of finger_left, finger_right, which PSM with PERMANENT_CAUTERY_HOOK"
     ):

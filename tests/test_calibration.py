@@ -1,4 +1,4 @@
-"""Calibration from markers: exact poses give exact lengths, noisy ones stay within their noise, bad ones are told."""
+"""Calibration from markers: exact poses give exact lengths, noisy ones stay within their noise, errors are reported."""
 
 from dataclasses import replace
 
@@ -146,7 +146,7 @@ def test_exact_poses_give_exact_lengths_rcm_and_base(arm, geometry):
 
 
 @pytest.mark.parametrize(("arm", "seed"), [("PSM", 0), ("PSM", 1), ("ECM", 0), ("ECM", 1)])
-def test_noise_of_a_fifth_of_a_millimetre_leaves_less_than_a_tenth(arm, seed):
+def test_noise_of_a_fifth_of_a_millimetre_causes_errors_below_a_tenth(arm, seed):
     capture, markers, mechanism = captured(arm, duration=60.0, noise=NOISE, occlusion=0.1, seed=seed)
     found = calibrate(markers, arm)
     assert distance_error(found, mechanism.arm) < 1e-4
@@ -173,7 +173,7 @@ def test_one_pose_of_each_link_would_be_worse(noisy):
     assert theirs > 1e-4
 
 
-def test_a_machine_of_ones_own_is_found_written_and_simulated(tmp_path):
+def test_a_custom_machine_is_calibrated_written_and_simulated(tmp_path):
     base = published("PSM")["gondokaryono2019"]
     change = {"l_back": 1.3e-3, "l_bottom": -0.8e-3, "a_front": 0.5e-3, "a_insertion": -0.4e-3, "beta2": 0.004}
     own = Geometry(
@@ -205,10 +205,10 @@ def test_the_zero_of_the_pitch_is_found_from_the_insertion():
     assert found.geometry.lengths["a_insertion"] == pytest.approx(0.043, abs=1e-9)
 
 
-def test_without_the_insertion_the_zero_of_the_joint_is_trusted_and_said_so():
+def test_without_the_insertion_the_pitch_zero_is_assumed_with_a_note():
     found = calibrate(captured(still=("insertion",))[1])
     assert found.lengths.pitch_offset is None
-    assert any("zero of the pitch" in note for note in found.notes)
+    assert any("pitch zero" in note for note in found.notes)
     assert found.geometry.lengths["a_insertion"] == pytest.approx(0.043, abs=1e-9)
 
 
@@ -221,7 +221,7 @@ def test_the_papers_five_links_with_a_still_yaw_give_lengths_but_no_rcm():
     assert any("about one axis only" in note for note in found.notes)
 
 
-def test_lengths_that_no_marked_link_shows_are_kept():
+def test_lengths_without_marked_links_are_kept():
     found = calibrate(captured(bodies=("yaw", "back", "front", "bottom", "end", "insertion"))[1])
     assert "l_back_top" not in found.lengths.sigma
     assert found.geometry.lengths["l_back_top"] == 0.1842
@@ -258,7 +258,7 @@ def test_hand_eye_solves_ax_xb():
     ("arm", "offsets"),
     [("PSM", {"pitch": 0.02, "insertion": 0.002, "roll": -0.03, "wrist_pitch": 0.01}), ("ECM", {"pitch": -0.015})],
 )
-def test_registration_finds_base_markers_and_the_offsets_that_can_be_told(arm, offsets):
+def test_registration_finds_base_markers_and_identifiable_offsets(arm, offsets):
     mechanism = tr.load_mechanism(arm)
     _, q = calibration_motion(mechanism.arm, 10.0)
     capture = MotionCapture(mechanism.arm, ["tip"])
@@ -286,13 +286,13 @@ def test_registration_needs_rotations_about_two_axes():
         register(mechanism, q, mechanism.forward_kinematics(q))
 
 
-# What is wrong with markers, told plainly
+# Errors in marker files
 
 
 @pytest.mark.parametrize(
     "pair", [("back", "front"), ("top", "bottom"), ("back", "end"), ("yaw", "bottom")], ids="-".join
 )
-def test_links_with_each_others_names_are_named(exact, pair):
+def test_swapped_link_names_are_reported(exact, pair):
     a, b = pair
     with pytest.raises(tr.TrocarError, match=r"the markers of '\w+' and '\w+' are swapped") as error:
         calibrate(exact[1].renamed({a: b, b: a}))
@@ -317,26 +317,26 @@ def with_jump(markers):
     return replace(markers, poses={**markers.poses, "front": front, "end": end})
 
 
-def test_bodies_that_swap_for_a_while_are_told_with_their_rows(exact):
+def test_temporarily_swapped_bodies_are_reported_with_their_rows(exact):
     with pytest.raises(Jump, match=r"in 40 of 600 rows, from line 300 \(t = 3\.000 s\)") as error:
         calibrate(with_jump(exact[1]))
     assert np.flatnonzero(error.value.rows).tolist() == list(range(300, 340))
 
 
-def test_jumps_can_be_left_out(exact):
+def test_rows_with_jumps_can_be_dropped(exact):
     found = calibrate(with_jump(exact[1]), drop_jumps=True)
     assert found.dropped == 40
     assert distance_error(found, exact[2].arm) < 1e-9
 
 
-def test_too_little_pitch_is_told(exact):
+def test_too_little_pitch_is_reported(exact):
     markers = exact[1]
     few = markers.without(np.abs(markers.joint("pitch")) > 0.05)
     with pytest.raises(TooLittleMotion, match=r"the pitch moves by 0\.\d+ rad, too little to find axes"):
         calibrate(few)
 
 
-def test_links_seen_together_too_rarely_are_told(exact):
+def test_links_seen_together_too_rarely_are_reported(exact):
     markers = exact[1]
     front = markers.poses["front"].copy()
     front[5:] = np.nan
@@ -344,9 +344,9 @@ def test_links_seen_together_too_rarely_are_told(exact):
         calibrate(replace(markers, poses={**markers.poses, "front": front}))
 
 
-def test_a_moving_yaw_without_markers_is_told(exact):
+def test_a_moving_yaw_without_markers_is_reported(exact):
     poses = {body: T for body, T in exact[1].poses.items() if body != "yaw"}
-    with pytest.raises(tr.TrocarError, match="no markers are on the yaw link"):
+    with pytest.raises(tr.TrocarError, match="the yaw link has no markers"):
         calibrate(replace(exact[1], poses=poses))
 
 
@@ -383,15 +383,15 @@ HEADER = "t [s],q_pitch [rad],end_x [mm],end_y [mm],end_z [mm],end_qw,end_qx,end
 
 
 @pytest.mark.parametrize("units", [["furlong"] * 3, ["deg", "rad", "m"], ["rad", "rad", "mm"], ["rad", "rad"], "rad"])
-def test_markers_are_written_in_units_that_are_read_as_they_are(tmp_path, units):
+def test_marker_units_read_back_unchanged(tmp_path, units):
     body = np.eye(4)[None]
     markers = Markers(t=[0.0], q=[[0.0, 0.0, 0.1]], joints=["yaw", "pitch", "insertion"], poses={"end": body})
-    with pytest.raises(TrocarError, match=r"^joint_units are rad or m for each of yaw, pitch, insertion, got"):
+    with pytest.raises(TrocarError, match=r"^joint_units must be rad or m for each of yaw, pitch, insertion, got"):
         markers.save(tmp_path / "markers.csv", units)
     assert not any(tmp_path.iterdir())
 
 
-def test_markers_with_a_name_that_could_not_be_read_are_not_written(tmp_path):
+def test_marker_names_that_cannot_be_read_back_are_rejected(tmp_path):
     markers = Markers(t=[0.0], q=[[0.0]], joints=["yaw, left"], poses={"end": np.eye(4)[None]})
     with pytest.raises(TrocarError, match="not written: column 'q_yaw, left"):
         markers.save(tmp_path / "markers.csv", ["rad"])
@@ -410,7 +410,7 @@ def test_millimetres_and_gaps_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (HEADER, "line 2: the file ends without a row of numbers"),
+        (HEADER, "line 2: the file has no row of numbers"),
         (f"{HEADER}\n0,0,1,0,0,1,0,0\n", "line 2: 8 values, but the header names 9"),
         (f"{HEADER}\n0,0,x,0,0,1,0,0,0\n", "line 2: 'x' in column 'end_x .mm.' is not a number"),
         (f"{HEADER}\n0,0,1,0,0,2,0,0,0\n", "line 2: the quaternion of 'end' has length 2, not 1"),
@@ -418,11 +418,11 @@ def test_millimetres_and_gaps_are_read(tmp_path):
         (f"{HEADER}\n0,0,1,0,0,1,0,0,0\n0,0,1,0,0,1,0,0,0\n", "line 3: the time does not increase"),
         (f"{HEADER.replace(' [mm]', '')}\n0,0,1,0,0,1,0,0,0\n", r"column 'end_x' needs its unit: \[m\], \[mm\]"),
         (f"{HEADER.replace(',end_qz', '')}\n0,0,1,0,0,1,0,0\n", "the pose of 'end' lacks the column 'end_qz'"),
-        (f"{HEADER},speed\n0,0,1,0,0,1,0,0,0,1\n", "column 'speed' is none of"),
+        (f"{HEADER},speed\n0,0,1,0,0,1,0,0,0,1\n", "column 'speed' is not one of"),
         ("q_pitch [rad]\n0\n", "the column 't .s.' is missing"),
     ],
 )
-def test_a_bad_file_is_told_with_its_line(tmp_path, text, words):
+def test_an_invalid_file_is_reported_with_its_line(tmp_path, text, words):
     file = tmp_path / "m.csv"
     file.write_text(text)
     with pytest.raises(tr.TrocarError, match=words):
@@ -445,7 +445,7 @@ def test_a_geometry_file_without_parameters_gives_kinematics(tmp_path):
     assert mechanism.arm.sources["geometry"] == "a test"
 
 
-def test_a_parameter_file_names_its_geometry_file_from_where_it_lies(tmp_path):
+def test_the_geometry_path_is_relative_to_the_parameter_file(tmp_path):
     from trocar.arms.parameter_file import to_toml
     from trocar.arms.parameters import load_parameters
 
@@ -463,24 +463,24 @@ def test_a_parameter_file_names_its_geometry_file_from_where_it_lies(tmp_path):
         ("l_back = 0.15", "", "length 'l_back' is missing"),
         ("l_back = 0.15", "l_bak = 0.15", "'l_bak' is unknown. Did you mean 'l_back'"),
         ("l_back = 0.15", "l_back = inf", "'l_back' must be a finite number"),
-        ("l_back = 0.15", "l_back = 0.01", "lengths of geometry .* do not make a PSM"),
+        ("l_back = 0.15", "l_back = 0.01", "lengths of geometry .* do not form a valid PSM"),
         ('"PSM"', '"ECM"', "holds the geometry of ECM, not of PSM"),
         ('frames = "gondokaryono2019"', 'frames = "mine"', "frames 'mine' is unknown"),
         ('frames = "gondokaryono2019"', 'frames = "gondokaryono2019"\nparameters = "wang2019"', "in these frames"),
         ("[lengths]", "[lengths", "is not valid TOML"),
     ],
 )
-def test_a_bad_geometry_file_is_told(tmp_path, old, new, words):
+def test_an_invalid_geometry_file_is_reported(tmp_path, old, new, words):
     with pytest.raises(tr.TrocarError, match=words):
         tr.load_mechanism("PSM", own_file(tmp_path, old, new))
 
 
-def test_a_geometry_file_that_is_not_there_is_told(tmp_path):
+def test_a_missing_geometry_file_is_reported(tmp_path):
     with pytest.raises(tr.TrocarError, match=r"no.toml cannot be read: No such file"):
         tr.load_arm("PSM", tmp_path / "no.toml")
 
 
-def test_the_command_writes_geometry_and_picture_and_tells_what_it_found(tmp_path, exact):
+def test_the_command_writes_geometry_and_picture_and_prints_the_result(tmp_path, exact):
     file = exact[1].save(tmp_path / "markers.csv", UNITS)
     run = CliRunner().invoke(app, ["calibrate", str(file), "-o", str(tmp_path / "psm.toml")])
     assert run.exit_code == 0, run.output
@@ -498,7 +498,7 @@ def test_the_command_writes_geometry_and_picture_and_tells_what_it_found(tmp_pat
         (["no.csv", "-o", "geometry.txt"], "is a file NAME.toml, got geometry.txt"),
     ],
 )
-def test_the_command_refuses_in_one_line(tmp_path, monkeypatch, arguments, words):
+def test_the_command_reports_errors_in_one_line(tmp_path, monkeypatch, arguments, words):
     monkeypatch.chdir(tmp_path)
     run = CliRunner().invoke(app, ["calibrate", *arguments])
     assert run.exit_code == 2
@@ -510,12 +510,12 @@ def test_the_command_refuses_in_one_line(tmp_path, monkeypatch, arguments, words
     ("options", "words"),
     [({"noise": -1.0}, "noise"), ({"occlusion": 1.0}, "occlusion"), ({"bodies": ["knee"]}, "'knee' is unknown")],
 )
-def test_cameras_refuse_what_cannot_be(options, words):
+def test_invalid_camera_options_are_rejected(options, words):
     with pytest.raises(tr.TrocarError, match=words):
         MotionCapture(tr.load_arm("PSM"), **options)
 
 
-def test_occlusion_is_the_share_asked_for_and_comes_in_bursts():
+def test_occlusion_has_the_requested_share_and_comes_in_bursts():
     _, markers, _ = captured(duration=100.0, occlusion=0.2, bodies=("end",), still=("insertion",))
     hidden = ~markers.seen("end")
     assert hidden.mean() == pytest.approx(0.2, abs=0.05)

@@ -136,14 +136,14 @@ def published_base(name, arm, q):
 
 @every_arm
 @pytest.mark.parametrize("seed", range(5))
-def test_remote_centres_are_where_the_published_tables_put_them(carts, name, arm, seed):
+def test_remote_centres_match_the_published_tables(carts, name, arm, seed):
     q = random_set_up(carts[name], arm, seed)
     T = carts[name].moved({arm: q}).T_world_base(arm)
     np.testing.assert_allclose(T, published_base(name, arm, q), atol=1e-14)
 
 
 @every_arm
-def test_a_cart_is_where_the_dvrk_simulates_it_unless_told(carts, name, arm):
+def test_the_default_set_up_joints_are_those_of_the_dvrks_simulated_cart(carts, name, arm):
     np.testing.assert_allclose(carts[name].q_setup[arm], PUBLISHED[name, arm][3], atol=5.1e-5)  # four digits typed
     np.testing.assert_allclose(
         carts[name].T_world_base(arm), published_base(name, arm, carts[name].q_setup[arm]), atol=1e-14
@@ -211,7 +211,7 @@ def test_the_cad_of_the_classic_cart_has_psm2_in_the_same_pose(carts, seed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_cad_of_the_classic_cart_has_the_remote_centre_of_the_ecm_in_the_same_place(carts, seed):
-    """Its last frame is turned about z, by the convention of the CAD; place and z axis are what tells."""
+    """The last frame is rotated about z by the convention of the CAD; only position and z axis are compared."""
     q = random_set_up(carts["Classic"], "ECM", seed)
     T = FLOOR @ carts["Classic"].moved({"ECM": q}).T_world_base("ECM")
     np.testing.assert_allclose(T[:3, 2:], cad_ecm(q)[:3, 2:], atol=5e-4)
@@ -247,7 +247,7 @@ def test_row_7_of_table_3_as_printed_puts_the_ecm_elsewhere(carts):
         ("Si", "PSM3", -15),
     ],
 )
-def test_mounting_pitch_is_the_one_the_dvrk_configures_whatever_the_set_up_joints(carts, name, arm, degrees):
+def test_mounting_pitch_is_that_of_the_dvrk_for_all_set_up_joints(carts, name, arm, degrees):
     assert np.degrees(carts[name].mounting(arm)) == pytest.approx(degrees, abs=1e-12)
     cart = carts[name].moved({arm: random_set_up(carts[name], arm)})
     assert np.degrees(cart.mounting(arm)) == pytest.approx(degrees, abs=1e-12)
@@ -269,7 +269,7 @@ def test_up_of_psm1_in_the_simulated_classic_cart(carts):
 
 
 def test_a_base_that_also_rolls_has_no_mounting_pitch(carts):
-    with pytest.raises(TrocarError, match=r"base of PSM1 is not only pitched: up is \(0.2218, 0.1050, 0.9694\)"):
+    with pytest.raises(TrocarError, match=r"base of PSM1 is not purely pitched: up is \(0.2218, 0.1050, 0.9694\)"):
         carts["Classic"].mounting("PSM1")
 
 
@@ -375,7 +375,7 @@ def test_set_up_poses_go_from_the_column_to_the_base(carts, name, arm):
 
 @every_arm
 @pytest.mark.parametrize("seed", range(6))
-def test_a_port_that_some_set_up_joints_reach_is_reached(carts, name, arm, seed):
+def test_a_reachable_port_is_reached(carts, name, arm, seed):
     cart = carts[name]
     there = cart.moved({arm: random_set_up(cart, arm, seed)})
     rcm, shaft = there.T_world_base(arm)[:3, 3], there.shaft(arm)
@@ -404,7 +404,7 @@ def test_a_port_at_the_limits_of_the_joints_is_reached(carts, name, arm):
 
 
 @every_arm
-def test_placing_an_arm_where_it_is_moves_nothing(carts, name, arm):
+def test_placing_an_arm_at_its_current_position_moves_nothing(carts, name, arm):
     cart = carts[name]
     found = cart.place(arm, cart.T_world_base(arm)[:3, 3], cart.shaft(arm))
     np.testing.assert_allclose(found.q_setup, cart.q_setup[arm], atol=1e-12)
@@ -420,7 +420,7 @@ def test_a_small_move_of_the_port_is_a_small_move_of_the_joints(carts, name, arm
     assert np.abs(found.q_setup - inner).max() < 0.1
 
 
-def test_without_a_direction_only_the_place_counts(carts):
+def test_without_a_direction_only_the_position_is_matched(carts):
     cart = carts["Si"]
     rcm = cart.T_world_base("PSM1")[:3, 3] + [0.02, 0.0, 0.01]
     found = cart.place("PSM1", rcm)
@@ -451,9 +451,9 @@ def test_the_jacobian_of_a_chain_is_the_derivative_of_its_base(carts):
             np.testing.assert_allclose(J[3:, i], [W[2, 1], W[0, 2], W[1, 0]], atol=1e-8)
 
 
-def test_a_port_out_of_reach_says_what_is_left(carts):
+def test_the_error_of_an_unreachable_port_reports_the_remaining_distance(carts):
     with pytest.raises(
-        tr.Unreachable, match=r"no set-up joints of PSM1 were found that come nearer than .* mm and .* deg"
+        tr.Unreachable, match=r"no set-up joints of PSM1 were found with an error below .* mm and .* deg"
     ) as caught:
         carts["Classic"].place("PSM1", [3.0, 3.0, 0.5], [0, 0, -1])
     assert caught.value.index == ()
@@ -461,11 +461,11 @@ def test_a_port_out_of_reach_says_what_is_left(carts):
     cart = carts["Si"]
     rcm = cart.T_world_base("PSM1")[:3, 3]
     short = 0.4 - (0.512 - cart.q_setup["PSM1"][0])
-    with pytest.raises(tr.Unreachable, match=rf"nearer than {1e3 * short:.3g} mm, with column at the limit"):
+    with pytest.raises(tr.Unreachable, match=rf"with an error below {1e3 * short:.3g} mm, with column at the limit"):
         cart.place("PSM1", rcm + [0, 0, 0.4])
 
 
-def test_what_is_left_may_be_allowed(carts):
+def test_a_remaining_distance_can_be_tolerated(carts):
     cart = carts["Si"]
     rcm = cart.T_world_base("PSM1")[:3, 3]
     found = cart.place("PSM1", rcm + [0, 0, 0.4], position_tolerance=0.2)
@@ -474,10 +474,10 @@ def test_what_is_left_may_be_allowed(carts):
 
 
 @pytest.mark.parametrize(("name", "arm"), VERTICAL_ONLY)
-def test_an_arm_on_vertical_joints_says_that_it_cannot_tilt(carts, name, arm):
+def test_tilting_an_arm_on_vertical_joints_is_an_error(carts, name, arm):
     cart = carts[name]
     rcm, tilt = cart.T_world_base(arm)[:3, 3], cart.fixed_tilt(arm)
-    pattern = rf"{arm} turn about vertical axes only, .* {np.degrees(tilt):.4g} deg from straight down \(0 asked\)"
+    pattern = rf"{arm} turn about vertical axes only, .* {np.degrees(tilt):.4g} deg from straight down \(0 requested\)"
     with pytest.raises(tr.Unreachable, match=pattern):
         cart.place(arm, rcm, [0, 0, -1])
     asked = tilt - 0.1
@@ -527,17 +527,17 @@ def test_column_travel_is_the_published_one(carts):
         ("up", r"set-up joints of PSM1 must be 6 numbers"),
     ],
 )
-def test_set_up_joints_that_cannot_be_are_refused(q, message):
+def test_invalid_set_up_joints_are_rejected(q, message):
     with pytest.raises(TrocarError, match=message):
         load_cart("Classic", q_setup={"PSM1": q})
 
 
-def test_the_fixed_joints_the_dvrk_lists_for_its_ecm_are_not_asked_for():
-    with pytest.raises(TrocarError, match=r"ECM has 4 set-up joints .* fixed joints the dVRK lists as 0 are left out"):
+def test_the_fixed_joints_of_the_dvrks_ecm_are_omitted():
+    with pytest.raises(TrocarError, match=r"ECM has 4 set-up joints .* omit the fixed joints that the dVRK lists as 0"):
         load_cart("Classic", q_setup={"ECM": [0.6647, 0.5782, -1.2662, 3.7818, 0.0, 0.0]})
 
 
-def test_unknown_names_are_refused_with_the_known_ones(carts):
+def test_unknown_names_are_rejected_with_the_known_ones(carts):
     with pytest.raises(UnknownName, match=r"cart 'classic' is unknown. Did you mean 'Classic'\? Known: Classic, Si"):
         load_cart("classic")
     for wrong in ({"q_setup": {"PSM4": np.zeros(6)}}, {"instruments": {"PSM4": "400006"}}):
@@ -567,7 +567,7 @@ def test_a_placement_needs_numbers(carts, arguments, message):
         carts["Classic"].place("PSM1", [0.0, 1.0, 1.0], position_tolerance=0.0)
 
 
-def test_batches_that_do_not_fit_are_refused(carts):
+def test_batches_that_do_not_fit_are_rejected(carts):
     with pytest.raises(TrocarError, match=r"batch axes do not fit together: q \(2, 7\), q_ecm \(3, 4\)"):
         carts["Classic"].T_view_tip("PSM1", np.zeros((2, 7)), np.zeros((3, 4)))
 

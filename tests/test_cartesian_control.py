@@ -1,4 +1,4 @@
-"""Controllers of the tip: linear transients, wanted stiffness and force, and what they refuse."""
+"""Controllers of the tip: linear transients, commanded stiffness and force, and rejected input."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_at_a_singularity_rates_are_bounded_and_one_warning_is_given(mech: tr.Me
     T = mech.forward_kinematics(q)
     law = CartesianKinematic(mech, joints=6)
     motion = TipMotion(moved(T), np.full(6, 0.1), np.zeros(6))
-    with pytest.warns(NearSingular, match="PSM is next to a singularity") as caught:
+    with pytest.warns(NearSingular, match="PSM is near a singularity") as caught:
         rates = [law.rate(State(0.0, q, np.zeros(7)), motion) for _ in range(3)]
     assert len(caught) == 1
     v = motion.twist + 15.0 * np.array([*STEP, 0, 0, 0])
@@ -127,7 +127,7 @@ def test_at_a_singularity_rates_are_bounded_and_one_warning_is_given(mech: tr.Me
 
 
 @pytest.mark.parametrize("name", ["ECM", "ECM_Si"])
-def test_an_arm_without_a_wrist_refuses_poses(name: str) -> None:
+def test_pose_control_of_an_arm_without_a_wrist_is_rejected(name: str) -> None:
     mech = tr.load_mechanism(name)
     for make in (
         lambda: CartesianKinematic(mech, joints=6),
@@ -140,13 +140,13 @@ def test_an_arm_without_a_wrist_refuses_poses(name: str) -> None:
 
 
 @pytest.mark.parametrize("joints", [4, 7, 0])
-def test_another_number_of_joints_is_refused(mech: tr.Mechanism, joints: int) -> None:
+def test_another_number_of_joints_is_rejected(mech: tr.Mechanism, joints: int) -> None:
     with pytest.raises(TrocarError, match=r"3 \(position.*or 6 \(pose\)"):
         CartesianFeedbackLinearisation(mech, joints=joints)
 
 
-def test_a_joint_reference_is_refused(mech: tr.Mechanism) -> None:
-    with pytest.raises(TrocarError, match=r"follows a CartesianPath.*type Setpoint"):
+def test_a_joint_reference_is_rejected(mech: tr.Mechanism) -> None:
+    with pytest.raises(TrocarError, match=r"needs a CartesianPath.*type Setpoint"):
         tr.simulate(simulator(), CartesianFeedbackLinearisation(mech), None, 0.01)
 
 
@@ -165,7 +165,7 @@ def test_the_kinematic_error_decays_exponentially(mech: tr.Mechanism, joints: in
     assert np.abs(errors[:, rows] - decay**0.9 * errors[0, rows]).max() > 0.015 * size
 
 
-def test_kinematic_control_of_the_position_leaves_the_wrist_alone(mech: tr.Mechanism) -> None:
+def test_kinematic_position_control_does_not_move_the_wrist(mech: tr.Mechanism) -> None:
     motion = fixed(moved(mech.forward_kinematics(Q)))(0.0)
     dq = CartesianKinematic(mech, joints=3).rate(State(0.0, Q, np.zeros(7)), motion)
     np.testing.assert_array_equal(dq[3:], 0.0)
@@ -173,7 +173,7 @@ def test_kinematic_control_of_the_position_leaves_the_wrist_alone(mech: tr.Mecha
 
 
 @pytest.mark.parametrize("name", ["PSM", "MTML"])
-def test_kinematic_rates_move_the_tip_as_asked(name: str) -> None:
+def test_kinematic_rates_move_the_tip_as_commanded(name: str) -> None:
     mech = tr.load_mechanism(name)
     q = Q if name == "PSM" else np.array([0.1, 0.2, 0.1, 0.3, 0.6, 0.4, 0.2])
     twist = np.array([0.01, 0.02, -0.03, 0.1, -0.2, 0.3])
@@ -220,7 +220,7 @@ def test_the_inner_loop_makes_the_arm_follow(mech: tr.Mechanism, inner: str) -> 
     assert np.linalg.norm(slack.extra["tip"] - slack.commands["tip_position"], axis=1).max() > 2e-3
 
 
-def test_without_an_inner_loop_kinematic_control_gives_no_effort(mech: tr.Mechanism) -> None:
+def test_kinematic_control_without_an_inner_loop_is_an_error(mech: tr.Mechanism) -> None:
     with pytest.raises(TrocarError, match=r"needs an inner loop.*servo\(kv\)"):
         tr.simulate(simulator(), CartesianKinematic(mech), fixed(mech.forward_kinematics(Q)), 0.01)
 
@@ -243,7 +243,7 @@ def test_the_transient_of_the_position_is_linear(mech: tr.Mechanism, kp: float, 
 
 @pytest.mark.parametrize("joints", [3, 6])
 def test_every_state_is_linearised(mech: tr.Mechanism, joints: int) -> None:
-    """J ddq + J_dot dq = a, whatever the joints left out do."""
+    """J ddq + J_dot dq = a, for any motion of the joints outside the task."""
     rng = np.random.default_rng(1)
     dq = 0.5 * rng.normal(size=7)
     T = mech.forward_kinematics(Q)
@@ -282,7 +282,7 @@ def test_a_master_with_seven_joints_takes_a_pose_and_comes_to_rest() -> None:
     assert np.abs(sim.dq).max() < 1e-2
 
 
-def test_friction_is_compensated_at_the_rates_asked_for(mech: tr.Mechanism) -> None:
+def test_friction_is_compensated_at_the_commanded_rates(mech: tr.Mechanism) -> None:
     T = mech.forward_kinematics(Q)
     twist = np.array([0.02, 0.01, -0.03, 0, 0, 0])
     dq = np.zeros(7)
@@ -324,7 +324,7 @@ def test_impedance_deflects_by_force_over_stiffness(mech: tr.Mechanism, stiffnes
     np.testing.assert_allclose(sim.tip_pose()[:3, 3] - rest[:3, 3], F / stiffness[:3], rtol=5e-3)
 
 
-def test_what_holds_the_wrist_does_not_lean_on_the_spring(mech: tr.Mechanism) -> None:
+def test_holding_the_wrist_does_not_load_the_spring(mech: tr.Mechanism) -> None:
     law = CartesianImpedance(mech, 1000.0, 0.0)
     motion = fixed(moved(mech.forward_kinematics(Q)))(0.0)
     bent = Q - [0, 0, 0, 0.1, 0.1, 0.1, 0.1]
@@ -382,7 +382,7 @@ class Wall:
         return wrench
 
 
-def test_hybrid_control_pushes_with_the_wanted_force_while_it_slides(mech: tr.Mechanism) -> None:
+def test_hybrid_control_keeps_the_commanded_force_while_sliding(mech: tr.Mechanism) -> None:
     sim = simulator()
     T = sim.tip_pose()
     wall = Wall(sim, T[2, 3] - 0.001, 2000.0)
@@ -411,7 +411,7 @@ def test_the_integral_of_hybrid_control_overcomes_a_wrong_model(mech: tr.Mechani
 
 
 @pytest.mark.parametrize("stiffness", [500.0, 5e3, 5e4])
-def test_default_gains_of_hybrid_control_need_no_knowledge_of_the_surface_nor_a_right_model(stiffness: float) -> None:
+def test_default_gains_of_hybrid_control_work_on_unknown_surfaces_with_model_errors(stiffness: float) -> None:
     sim = simulator()
     wall = Wall(sim, sim.tip_pose()[2, 3], stiffness)
     wrong = tr.load_mechanism("PSM", "wang2019", gravity=(0.0, 0.0, -6.0))
@@ -422,8 +422,8 @@ def test_default_gains_of_hybrid_control_need_no_knowledge_of_the_surface_nor_a_
     np.testing.assert_allclose(force[rec.t > (1.5 if stiffness < 1e3 else 0.3)], 1.5, atol=0.01)
 
 
-def test_hybrid_control_refuses_what_is_no_selection(mech: tr.Mechanism) -> None:
-    for axes, message in (([1, 0, 0], "True or False"), ([False] * 3, "selects no axis"), ([True], "three of")):
+def test_hybrid_control_rejects_invalid_force_axes(mech: tr.Mechanism) -> None:
+    for axes, message in (([1, 0, 0], "three booleans"), ([False] * 3, "selects no axis"), ([True], "three booleans")):
         with pytest.raises(TrocarError, match=message):
             HybridForcePosition(mech, axes, [0, 0, 0], lambda: np.zeros(6))
     with pytest.raises(TrocarError, match="force must be three"):
@@ -444,7 +444,7 @@ def test_saturation_is_respected(mech: tr.Mechanism) -> None:
     assert "limits=[0.5" in repr(Saturated(ConstantEffort(limits), limits))
 
 
-def test_a_soft_start_is_continuous_and_then_leaves_the_effort_alone(mech: tr.Mechanism) -> None:
+def test_a_soft_start_is_continuous_and_then_passes_the_effort_unchanged(mech: tr.Mechanism) -> None:
     setpoint = Setpoint(Q, Q, Q)
     soft = SoftStart(ConstantEffort([2.0, -1.0]), 0.4)
     t = 3.0 + np.linspace(0.0, 0.6, 601)
@@ -475,7 +475,7 @@ def test_options_add_and_keep_period_and_memory(mech: tr.Mechanism) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["csv", "npz"])
-def test_a_recording_keeps_the_tip_and_what_was_asked_of_it(mech: tr.Mechanism, tmp_path: Path, suffix: str) -> None:
+def test_a_recording_contains_the_tip_and_its_reference(mech: tr.Mechanism, tmp_path: Path, suffix: str) -> None:
     sim = simulator()
     path = line(sim.tip_pose(), sim.tip_pose()[:3, 3] + STEP, 0.05)
     rec = tr.simulate(sim, CartesianFeedbackLinearisation(mech), path, 0.05)

@@ -43,7 +43,7 @@ def test_rows_become_claims_with_the_values_of_their_row(table):
     assert second.holds
 
 
-def test_an_entry_may_have_the_published_numbers_of_another(table):
+def test_an_entry_may_reuse_the_published_numbers_of_another(table):
     assert [claim.published for claim in table.claims("the same/{row}", [1.0, 1.0])] == [0.57, 3.3]
 
 
@@ -61,12 +61,12 @@ def test_a_missing_number_has_its_reason_as_note(table):
     assert claims[1].note == "not run: no {data}"
 
 
-def test_the_wrong_number_of_results_is_refused(table):
+def test_the_wrong_number_of_results_is_rejected(table):
     with pytest.raises(ValueError, match=r"shorter|longer"):
         table.claims("the same/{row}", [1.0])
 
 
-def test_an_unknown_claim_is_refused_by_name(table):
+def test_an_unknown_claim_is_rejected_by_name(table):
     with pytest.raises(UnknownName, match="sizes"):
         table.claim("sizes", 1.0)
 
@@ -81,7 +81,7 @@ def test_an_unknown_claim_is_refused_by_name(table):
         ('["{row}"]\nrelation = "equal"\nsource = "x"\nrows = [1, 2]\npublished = [1.0]', "1 values for 2 rows"),
     ],
 )
-def test_a_malformed_entry_is_refused_by_name(text, message):
+def test_a_malformed_entry_is_rejected_by_name(text, message):
     with pytest.raises(TrocarError, match=message):
         ClaimTable("someone2020", text=text)
 

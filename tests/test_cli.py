@@ -298,7 +298,7 @@ def test_sim_saves_a_picture_where_it_can(monkeypatch: pytest.MonkeyPatch, tmp_p
         (["--amplitude", "0.6"], "--amplitude is a fraction"),
         (["--frequency", "0"], "--frequency must be positive"),
         (["--duration", "-1"], "--duration must be positive"),
-        (["--timestep", "0.001"], "Timesteps that would do: 0.000666666667"),
+        (["--timestep", "0.001"], "Possible timesteps: 0.000666666667"),
         (["--parameters", "wang2019_published"], "is not physical"),
         (["--start", "0,0"], "--start takes 7 numbers"),
         (["--start", "0,0,0.1,0,0,0,nan"], "--start takes 7 numbers"),

@@ -26,8 +26,8 @@ BESIDE = {
 
 
 @pytest.mark.parametrize("margin", [5e-3, 2e-2, 5e-2])
-def test_what_is_within_a_margin_is_what_the_distance_says(margin):
-    """Distances are of another algorithm of MuJoCo's than contacts."""
+def test_margin_and_distance_queries_agree(margin):
+    """MuJoCo computes distances and contacts by different algorithms."""
     arm = tr.load_arm("PSM")
     scene = CollisionScene(arm, {"box": Box((0.0, 0.0, -0.12), (0.03, 0.06, 0.08))})
     states = np.random.default_rng(1).uniform(arm.lower, arm.upper, (400, arm.n))
@@ -60,7 +60,7 @@ def test_a_contact_is_found_where_the_distance_is_negative(name):
     assert touching == [scene.clearance(q).distance < 0 for q in states]
 
 
-def test_the_depth_is_quoted():
+def test_the_error_reports_the_depth():
     scene = CollisionScene(ARM, [Sphere((0.02, 0.0, -0.04), 0.02)])
     found = scene.contact(HOME)
     assert found.distance == pytest.approx(-SHAFT, abs=1e-6)
@@ -69,7 +69,7 @@ def test_the_depth_is_quoted():
     assert str(apart) == "roll of PSM is 26 mm from obstacle 'sphere'"
 
 
-def test_links_are_where_the_simulator_has_them():
+def test_link_poses_match_the_simulator():
     sim = tr.Simulator("PSM")
     scene = CollisionScene(sim, [BESIDE["sphere"]])
     rng = np.random.default_rng(0)
@@ -84,7 +84,7 @@ def test_links_are_where_the_simulator_has_them():
 
 
 def test_an_arm_does_not_collide_with_itself():
-    """Its links overlap by design: the shaft runs through the column."""
+    """The links of an arm overlap by design: the shaft runs through the column."""
     scene = CollisionScene(ARM)
     rng = np.random.default_rng(0)
     assert not any(scene.collides(q) for q in rng.uniform(ARM.lower, ARM.upper, (50, 7)))
@@ -98,7 +98,7 @@ def test_an_arm_does_not_collide_with_itself():
 
 
 @pytest.mark.parametrize("name", list(tr.ARMS))
-def test_every_arm_can_be_looked_at(name):
+def test_every_arm_can_be_checked(name):
     """Also those without dynamic parameters: an obstacle at the tip is touched, one far away is not."""
     arm = tr.load_arm(name)
     q = np.array(arm.home)
@@ -131,13 +131,13 @@ def test_two_arms_move_by_their_own_joints_in_their_own_bases():
         np.testing.assert_allclose(scene.data.body(f"{name}/wrist_pitch").xpos, expected, atol=1e-12)
 
 
-def test_obstacles_and_two_arms_are_told_apart():
+def test_obstacles_and_arms_are_distinguished():
     scene = CollisionScene({"left": ARM, "right": ARM}, {"ball": BESIDE["sphere"]}, {"right": pose(p=[0.4, 0.0, 0.0])})
     found = scene.clearance(np.concatenate([HOME, HOME]))
     assert (found.first, found.second) == ("roll of left", "obstacle 'ball'")
 
 
-def test_levers_bound_the_way_of_the_shapes():
+def test_levers_bound_the_displacement_of_the_shapes():
     scene = CollisionScene(ARM, [BESIDE["sphere"]])
     levers = scene.levers()
     assert levers[2] == pytest.approx(1.0)  # the insertion carries everything along
@@ -155,16 +155,16 @@ def test_levers_bound_the_way_of_the_shapes():
         (lambda: CollisionScene(ARM, [Sphere((0, 0, 0), 0.0)]), "radius must be positive"),
         (lambda: CollisionScene(ARM, [Box((0, 0, 0), (1, 1, -1))]), "size of a box must be three positive lengths"),
         (lambda: CollisionScene(ARM, [Box((0, 0, 0), (1, 1, 1), 2 * np.eye(3))]), "not a rotation"),
-        (lambda: CollisionScene(ARM, [Sphere((0, 0), 0.1)]), "a point is three finite numbers"),
+        (lambda: CollisionScene(ARM, [Sphere((0, 0), 0.1)]), "a point must be three finite numbers"),
         (lambda: CollisionScene(ARM, [Capsule((0, 0, 0), (0, 0, 0), 0.1)]), "two different ends"),
         (lambda: CollisionScene({}), "needs an arm"),
         (lambda: CollisionScene("PSM"), "an Arm or a Simulator, got str"),
         (lambda: CollisionScene({"a": ARM}, bases={"b": np.eye(4)}), "'b' is unknown"),
         (lambda: CollisionScene(ARM).contact(HOME[:3]), "has 7 joints, got q of shape"),
         (lambda: CollisionScene(ARM).contact(HOME * np.nan), "not finite"),
-        (lambda: CollisionScene(ARM).clearance(HOME), "one arm and no obstacles"),
+        (lambda: CollisionScene(ARM).clearance(HOME), "one arm without obstacles"),
     ],
 )
-def test_bad_input_is_refused(make, message):
+def test_bad_input_is_rejected(make, message):
     with pytest.raises(TrocarError, match=message):
         make()

@@ -185,7 +185,7 @@ def test_gravity_names_the_line_of_bad_poses(tmp_path: Path, content: bytes, mes
 
 def test_gravity_takes_a_table_saved_by_a_spreadsheet(tmp_path: Path) -> None:
     (tmp_path / "poses.csv").write_text("\ufeff" + POSES + "0,0,0.1,0,0,1\n", encoding="utf-8")
-    assert "these 1 poses do not tell" in line(call("gravity", tmp_path / "poses.csv"))
+    assert "these 1 poses do not determine" in line(call("gravity", tmp_path / "poses.csv"))
 
 
 def test_gravity_writes_nothing_if_one_of_its_outputs_is_wrong(tmp_path: Path) -> None:

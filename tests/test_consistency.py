@@ -1,4 +1,4 @@
-"""The consistent set is what the documented programme gives, and a programme that fails is an error."""
+"""The consistent set is reproduced by the documented program, and a failing program is an error."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ def derived():
 
 
 def divergence(inertias, priors):
-    """What the programme minimises: tr Q - log det Q over the links, Q in units of the prior."""
+    """Objective of the program: tr Q - log det Q over the links, Q in units of the prior."""
     total = 0.0
     for name, body in inertias.items():
         if name in priors and name != "counterweight":  # which is found by itself
@@ -30,8 +30,8 @@ def divergence(inertias, priors):
     return total
 
 
-def test_the_committed_file_is_what_the_programme_gives(derived):
-    """The same torque, and as near the prior: along directions that cost nothing the solver may end anywhere near."""
+def test_the_committed_file_is_reproduced_by_the_program(derived):
+    """The same torque and distance from the prior; along flat directions of the cost the solver may stop anywhere."""
     committed = load_parameters("PSM", "wang2019")
     assert derived.drives == committed.drives
     arm = tr.load_arm("PSM", committed.geometry)
@@ -45,7 +45,7 @@ def test_the_committed_file_is_what_the_programme_gives(derived):
         np.testing.assert_allclose(barycentric(derived.inertias[name]), barycentric(body), rtol=1e-3, atol=1e-5)
 
 
-def test_the_committed_file_says_how_it_was_derived():
+def test_the_committed_file_documents_its_derivation():
     assert head("PSM", "wang2019") == derive_wang2019.COMMENTS
 
 
@@ -77,14 +77,14 @@ def test_a_box_of_uniform_density_is_the_mean_over_its_points():
     np.testing.assert_allclose(box(2.0, lower, upper), 2.0 * points.T @ points / len(points), atol=2e-3)
 
 
-def test_an_infeasible_programme_is_an_error_not_a_result():
+def test_an_infeasible_program_is_an_error_not_a_result():
     priors = prior("PSM")
     priors["insertion"] = Prior(priors["insertion"].P, largest_mass=0.1)  # its mass is identified: 0.363 kg
-    with pytest.raises(tr.TrocarError, match="no consistent set found: the solver says 'infeasible"):
+    with pytest.raises(tr.TrocarError, match="no consistent set found: the solver returned 'infeasible"):
         equivalent(tr.load_mechanism("PSM", "wang2019_published"), priors)
 
 
-def test_a_parameter_file_reads_back_to_the_last_digit(derived, tmp_path):
+def test_a_parameter_file_reads_back_exactly(derived, tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(to_toml(derived, ["comment"]))
     again = load_parameters("PSM", path)
@@ -101,7 +101,7 @@ def test_a_parameter_file_reads_back_to_the_last_digit(derived, tmp_path):
         (("mass = ", "weight = "), r"bodies\.yaw has no field 'mass'"),
         (("com = [", "com = [1.0, "), r"bodies\.yaw: 'com' must be 3 finite"),
         (("Fv = ", "Fw = "), "Fw.* is unknown"),
-        (("motors = {", "joints = { yaw = 1.0 }\nmotors = {"), "either 'joints' or 'motors'"),
+        (("motors = {", "joints = { yaw = 1.0 }\nmotors = {"), "needs 'joints' or 'motors'"),
         (('arm = "PSM"', 'arm = "ECM"'), "holds parameters of ECM, not of PSM"),
         (("[bodies.yaw]", "[bodies.yaw"), "not valid TOML"),
         (('geometry = "wang2019"\n', ""), "has no field 'geometry'"),

@@ -42,7 +42,7 @@ def setpoint(mech: tr.Mechanism) -> Setpoint:
 
 
 @pytest.mark.parametrize("name", list(tr.ARMS))
-def test_the_pid_does_the_work_its_motors_do(name: str) -> None:
+def test_the_pid_acts_in_motor_coordinates(name: str) -> None:
     """tau.dq = tau_motor.dq_motor, tau_motor from the published gains on the motors' errors."""
     arm = tr.load_arm(name)
     rng = np.random.default_rng(0)
@@ -57,7 +57,7 @@ def test_the_pid_does_the_work_its_motors_do(name: str) -> None:
     assert tau @ (C @ any_motion) == pytest.approx(tau_motor @ any_motion, rel=1e-9)
 
 
-def test_the_integral_grows_with_the_error_and_reset_forgets_it(mech: tr.Mechanism) -> None:
+def test_the_integral_grows_with_the_error_and_reset_clears_it(mech: tr.Mechanism) -> None:
     pid = JointPID(mech.arm, kp=0.0, kd=0.0, ki=2.0)
     C = mech.arm.motors.coupling
     e_motor = np.linspace(-1.0, 1.0, 7)
@@ -96,7 +96,7 @@ def test_the_delay_shifts_the_effort_by_samples(mech: tr.Mechanism) -> None:
 
 
 @pytest.mark.parametrize("delay", [-1, 0.5])
-def test_a_delay_is_a_number_of_samples(mech: tr.Mechanism, delay: float) -> None:
+def test_the_delay_must_be_a_number_of_samples(mech: tr.Mechanism, delay: float) -> None:
     with pytest.raises(TrocarError, match="number of samples"):
         JointPID(mech.arm, delay=delay)  # type: ignore[arg-type]
 
@@ -161,18 +161,18 @@ def test_controllers_of_different_periods_do_not_add(mech: tr.Mechanism) -> None
 
 
 @pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf, np.ones((2, 2))])
-def test_bad_gains_are_refused(bad: object) -> None:
+def test_bad_gains_are_rejected(bad: object) -> None:
     with pytest.raises(TrocarError, match="kd"):
         JointPD(1.0, bad)  # type: ignore[arg-type]
 
 
-def test_gains_of_another_length_are_refused(mech: tr.Mechanism) -> None:
+def test_gains_of_another_length_are_rejected(mech: tr.Mechanism) -> None:
     with pytest.raises(TrocarError, match=r"kp must be one number or an array \(7,\)"):
         JointPID(mech.arm, kp=np.ones(6))
 
 
 @pytest.mark.parametrize("period", [0.0, -1.0, np.nan])
-def test_bad_periods_are_refused(period: float) -> None:
+def test_bad_periods_are_rejected(period: float) -> None:
     with pytest.raises(TrocarError, match="period must be positive"):
         JointPD(1.0, 1.0, period=period)
 
@@ -212,7 +212,7 @@ def test_a_step_jumps_at_its_time() -> None:
     assert reference(0.5).dq == 0.0
 
 
-def test_bad_references_are_refused() -> None:
+def test_bad_references_are_rejected() -> None:
     with pytest.raises(TrocarError, match="lengths differ: q0 2, q1 3"):
         step_to(np.zeros(2), np.zeros(3))
     with pytest.raises(TrocarError, match="q must be an array"):

@@ -9,7 +9,7 @@ import pytest
 import trocar as tr
 
 
-def test_a_blow_up_is_one_error_and_leaves_no_file_in_the_working_folder(
+def test_divergence_is_one_error_and_leaves_no_file_in_the_working_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -160,7 +160,7 @@ def test_friction_opposes_motion_in_its_own_coordinates():
     assert ((mech.friction(q, dq) * dq).sum(-1) >= 0).all()
 
 
-def test_the_bias_of_the_measured_effort_is_no_force():
+def test_the_bias_of_the_measured_effort_is_not_a_force():
     mech = tr.load_mechanism("PSM")
     q = np.array(mech.arm.home)
     assert mech.effort_bias[0] == pytest.approx(-0.3000027)
@@ -195,7 +195,7 @@ def test_forward_dynamics_inverts_inverse_dynamics(friction):
     np.testing.assert_allclose(mech.forward_dynamics(q[0], dq[0], tau[0], friction=friction), ddq[0], atol=1e-8)
 
 
-def test_forward_dynamics_refuses_a_set_that_is_not_physical():
+def test_forward_dynamics_rejects_a_set_that_is_not_physical():
     mech = tr.load_mechanism("PSM", "wang2019_published")
     with pytest.raises(tr.TrocarError, match=r"mass matrix is not positive definite .* 'wang2019_published'"):
         mech.forward_dynamics(mech.arm.home, np.zeros(7), np.zeros(7))
@@ -240,7 +240,7 @@ REFERENCE = json.loads((Path(__file__).parent / "golden" / "psm_reference.json")
 
 
 @pytest.mark.parametrize("parameters", ["wang2019", "wang2019_published"])
-def test_the_authors_implementation_is_met(parameters):
+def test_the_authors_implementation_is_reproduced(parameters):
     mech = tr.load_mechanism("PSM", parameters)
     without = tr.load_mechanism("PSM", parameters, counterweight=False)
     for row in REFERENCE:
@@ -262,6 +262,6 @@ def test_the_consistent_set_has_the_torque_of_the_published_one(counterweight, t
     assert np.abs(difference[:, :3]).max() < tolerance
 
 
-def test_mechanisms_without_parameters_say_so():
+def test_dynamics_without_parameters_are_an_error():
     with pytest.raises(tr.TrocarError, match="PSM in geometry 'gondokaryono2019' has no dynamic parameters"):
         tr.Mechanism(tr.load_arm("PSM", "gondokaryono2019")).gravity(np.zeros(7))

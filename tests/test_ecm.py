@@ -1,4 +1,4 @@
-"""The ECM as a machine: its endoscope weighs what it should, its controller is stable, its brakes hold."""
+"""The ECM: weight of its endoscope, stability of its controller, holding of its brakes."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def test_masses_are_those_of_the_gravity_compensation():
     assert tr.load_mechanism("ECM").parameters.inertias["roll"].mass == 1.5
 
 
-def test_the_direction_of_view_changes_no_dynamics():
+def test_the_viewing_direction_does_not_change_the_dynamics():
     q, dq = HOLD, np.array([0.3, -0.2, 0.05, 0.5])
     for a, b in zip(*(tr.load_mechanism("ECM", instrument=s).terms(q, dq) for s in ("straight", "up")), strict=True):
         np.testing.assert_array_equal(a, b)
@@ -62,7 +62,7 @@ def test_gravity_is_within_what_the_motors_can_hold_with_every_endoscope():
         ("PSM", "HD", "PSM carries no endoscope, got endoscope='HD'; leave it out"),
     ],
 )
-def test_a_wrong_endoscope_is_refused(arm, endoscope, message):
+def test_a_wrong_endoscope_is_rejected(arm, endoscope, message):
     with pytest.raises(tr.TrocarError, match=message):
         tr.load_mechanism(arm, endoscope=endoscope)
 
@@ -74,7 +74,7 @@ def test_the_ecm_has_no_counterweight_to_leave_out():
 
 @pytest.mark.parametrize("endoscope", ["HD", "none"])
 @pytest.mark.parametrize("friction", [True, False])
-def test_the_published_pid_is_stable_whatever_the_endoscope(endoscope, friction):
+def test_the_published_pid_is_stable_with_every_endoscope(endoscope, friction):
     sim = tr.Simulator("ECM", timestep=1 / 1500, endoscope=endoscope, friction=friction)
     start = np.array(sim.arm.home)
     goal = start + [0.1, -0.1, 0.01, 0.2]
@@ -106,7 +106,7 @@ def test_brakes_hold_the_weight_of_the_arm_and_10_newton_at_the_tip(accuracy, en
     assert sim.rcm_error() < 1e-7
 
 
-def test_released_the_arm_falls():
+def test_the_arm_falls_when_the_brakes_are_released():
     sim = tr.Simulator("ECM")
     sim.reset(HOLD)
     sim.brakes = True
@@ -153,7 +153,7 @@ def test_a_braked_arm_can_be_placed_elsewhere_and_reset_releases_it():
     assert not sim.brakes
 
 
-def test_a_snapshot_remembers_the_brakes():
+def test_a_snapshot_includes_the_brakes():
     sim = tr.Simulator("ECM")
     sim.reset(HOLD)
     sim.brakes = True
@@ -181,7 +181,7 @@ def test_brakes_are_on_the_three_heavy_joints_of_the_arms_that_have_them():
         assert tr.load_arm(arm).brakes == expected
 
 
-def test_an_arm_without_brakes_refuses():
+def test_engaging_missing_brakes_is_an_error():
     sim = tr.Simulator("PSM")
     assert sim.brakes is False
     with pytest.raises(tr.TrocarError, match="PSM has no brakes"):

@@ -16,7 +16,7 @@ AWAY = {"PSM": np.array([0.5, -0.4, 0.15, 0.2, 0.3, 0, 0]), "ECM": np.array([0.5
 
 
 def moment(mechanism, q):
-    """Of the weight of all links about the pivot (3,), base axes [N m]."""
+    """Moment of the weight of all links about the pivot (3,), base axes [N m]."""
     total = np.zeros(3)
     poses = mechanism.poses(q)
     for body, inertia in mechanism.parameters.inertias.items():
@@ -26,7 +26,7 @@ def moment(mechanism, q):
 
 
 @pytest.mark.parametrize("arm", ["PSM", "ECM"])
-def test_the_mount_turns_by_the_shift_of_the_weight_over_its_stiffness(arm):
+def test_the_mount_rotates_by_the_weight_shift_over_its_stiffness(arm):
     stiff = tuple(100 * k for k in MOUNT.rotation)  # or the weight tilts with the mount and bends it further
     sim = tr.Simulator(arm, SET, elastic_mount=tr.ElasticMount(pivot=tuple(PIVOT), rotation=stiff))
     q, home = AWAY[arm], np.array(sim.arm.home)
@@ -42,7 +42,7 @@ def test_the_mount_turns_by_the_shift_of_the_weight_over_its_stiffness(arm):
 
 
 @pytest.mark.parametrize("arm", ["PSM", "ECM"])
-def test_an_arm_put_away_from_home_stands_still_on_its_mount(arm):
+def test_an_arm_placed_away_from_home_rests_on_its_mount(arm):
     sim = tr.Simulator(arm, SET, elastic_mount=MOUNT, contacts=False)
     sim.reset(AWAY[arm])
     before = sim.rcm_error()
@@ -112,18 +112,18 @@ def test_set_up_joints_that_turn_the_base_keep_the_mount_level_at_home():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"pivot": (0, 0)}, "pivot of an ElasticMount is three finite numbers"),
-        ({"rotation": (1, 1, 0)}, "rotation of an ElasticMount is three stiffnesses > 0"),
-        ({"translation": (1, 1)}, "translation of an ElasticMount is three stiffnesses"),
-        ({"loss": -1.0}, "loss of an ElasticMount is a time >= 0"),
+        ({"pivot": (0, 0)}, "pivot of an ElasticMount must be three finite numbers"),
+        ({"rotation": (1, 1, 0)}, "rotation of an ElasticMount must be three stiffnesses > 0"),
+        ({"translation": (1, 1)}, "translation of an ElasticMount must be three stiffnesses"),
+        ({"loss": -1.0}, "loss of an ElasticMount must be a time >= 0"),
         ({"rotation": (np.inf,) * 3}, "without a finite stiffness is rigid"),
     ],
 )
-def test_a_mount_that_cannot_be_is_refused(options, message):
+def test_an_invalid_mount_is_rejected(options, message):
     with pytest.raises(tr.TrocarError, match=message):
         tr.ElasticMount(**({"pivot": (0, 0, 0), "rotation": (1.0, 1.0, 1.0)} | options))
 
 
-def test_an_arm_on_an_elastic_mount_is_not_exported():
+def test_exporting_an_elastic_mount_is_an_error():
     with pytest.raises(tr.TrocarError, match="elastic_mount"):
         model_files(tr.Simulator("ECM", SET, elastic_mount=MOUNT))

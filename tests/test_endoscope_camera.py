@@ -1,4 +1,4 @@
-"""The cameras at the tip of the ECM see what geometry says they see."""
+"""The cameras at the tip of the ECM agree with projective geometry."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def at(image, pixel):
 # -- optics ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_distorted_lens_and_its_inverse_undo_each_other():
+def test_undistort_inverts_distort():
     lens = Lens.of_view(np.radians(70.0), distortion=WIDE)
     v, u = np.mgrid[:480:40, :640:40]
     pixels = np.stack([u, v], axis=-1).astype(float)
@@ -63,12 +63,12 @@ def test_projection_is_that_of_the_intrinsics_matrix():
 @pytest.mark.parametrize(
     "bad", [{"fx": 0.0}, {"width": 0}, {"cx": np.nan}, {"distortion": (0.1,)}, {"distortion": (np.inf, 0, 0, 0, 0)}]
 )
-def test_impossible_lenses_are_refused(bad):
+def test_invalid_lenses_are_rejected(bad):
     with pytest.raises(TrocarError):
         Lens(**bad)
 
 
-def test_a_distortion_that_folds_over_is_refused():
+def test_a_distortion_that_folds_over_is_rejected():
     with pytest.raises(TrocarError, match="folds over"):
         Lens.of_view(np.radians(90.0), distortion=(-0.6, 0.0, 0.0, 0.0, 0.0)).rays([[0.0, 0.0]])
 
@@ -137,7 +137,7 @@ def test_a_thirty_degree_scope_looks_thirty_degrees_up_or_down():
         assert np.sign(up_in_image) == (1.0 if scope == "up" else -1.0)
 
 
-def test_a_distorted_image_has_things_where_the_lens_puts_them():
+def test_a_distorted_image_matches_the_lens():
     place, lens = (-0.03, 0.02, 0.08), Lens.of_view(np.radians(60.0), 320, 240, distortion=WIDE)
     seen = with_ball(place, lens=lens).view("left")
     p = np.array(place) + [BASELINE / 2, 0.0, 0.0]
@@ -173,7 +173,7 @@ def test_the_view_follows_the_endoscope_and_the_set_up_joints():
     assert (np.abs(seen.rgb.astype(int) - before).max(-1) > 20).mean() > 0.01
 
 
-def test_cameras_that_cannot_be_are_refused(cart, eyes):
+def test_invalid_cameras_are_rejected(cart, eyes):
     with pytest.raises(TrocarError, match="PSM1 is a PSM"):
         StereoEndoscope(cart, "PSM1")
     with pytest.raises(UnknownName, match="ECM2"):
@@ -186,7 +186,7 @@ def test_cameras_that_cannot_be_are_refused(cart, eyes):
         eyes.view("left").mask("PSM9")
 
 
-def test_an_endoscope_made_after_set_up_joints_were_moved_shows_them_where_they_are():
+def test_an_endoscope_created_after_a_set_up_move_shows_the_new_positions():
     scene = tr.load_scene("cart_classic")
     early = endoscope(scene, lens=SMALL)
     early.pair()

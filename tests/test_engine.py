@@ -80,7 +80,7 @@ def held_against_a_wrench(mech, steps):
     return sim, wrench
 
 
-def test_a_force_at_the_tip_is_felt_at_the_joints_as_the_jacobian_says(mech):
+def test_a_tip_force_acts_on_the_joints_through_the_jacobian(mech):
     sim, _ = held_against_a_wrench(mech, 20)
     np.testing.assert_allclose(sim.q, HOLD, atol=1e-7)
 
@@ -193,7 +193,7 @@ def test_motor_limits_clamp_the_effort_that_acts_and_is_reported():
     np.testing.assert_allclose(sim.tau[:3], [3.3161, -3.3161, 9.8779], atol=1e-3)
 
 
-def test_a_snapshot_is_come_back_to_bit_by_bit(mech):
+def test_restoring_a_snapshot_is_bit_exact(mech):
     sim = tr.Simulator("PSM")
     sim.reset(HOLD)
     sim.apply_wrench([1.0, 0, 0, 0, 0, 0])
@@ -225,7 +225,7 @@ def test_two_simulators_run_the_same_way():
 
 
 @pytest.mark.parametrize("transmission", [tr.Cable(stiffness=5e5, damping=200.0), "mirrored"])
-def test_other_transmissions_carry_the_counterweight_too(mech, transmission):
+def test_other_transmissions_also_carry_the_counterweight(mech, transmission):
     sim = tr.Simulator("PSM", friction=False, transmission=transmission)
     sim.reset(HOLD)
     for _ in range(1000):
@@ -290,7 +290,7 @@ def test_smaller_rotors_would_make_it_unstable():
         tr.simulate(sim, JointPID(sim.arm, delay=1), step_to(HOLD, HOLD + [0, 0, 0, 0.2, 0.2, 0.2, 0], 0.0), 1.0)
 
 
-def test_encoders_of_elastic_drives_are_off_by_the_measured_compliance():
+def test_encoders_of_elastic_drives_deviate_by_the_measured_compliance():
     sim = tr.Simulator("PSM", timestep=1 / 1500, compliance=tr.Compliance())
     start = np.array([0.4, 0.3, 0.15, 0, 0, 0, 0])
     sim.reset(start)
@@ -301,7 +301,7 @@ def test_encoders_of_elastic_drives_are_off_by_the_measured_compliance():
     np.testing.assert_array_equal(sim.measured_q[2:], sim.q[2:])
 
 
-def test_an_elastic_drive_passes_on_to_the_link_all_that_the_motor_gives(mech):
+def test_an_elastic_drive_transmits_the_full_motor_effort_to_the_link(mech):
     """At rest and without friction the motors carry the weight of the links, no more and no less."""
     sim = tr.Simulator("PSM", timestep=1 / 1500, compliance=tr.Compliance(damping=2.0), friction=False)
     sim.reset([0.4, 0.3, 0.15, 0, 0, 0, 0.3])
@@ -310,7 +310,7 @@ def test_an_elastic_drive_passes_on_to_the_link_all_that_the_motor_gives(mech):
     np.testing.assert_allclose(sim.tau[:2], mech.gravity(sim.q)[:2], atol=1e-4)
 
 
-def test_without_compliance_encoders_tell_the_truth():
+def test_without_compliance_encoders_are_exact():
     sim = tr.Simulator("PSM")
     sim.step(np.ones(7) * 0.01)
     np.testing.assert_array_equal(sim.measured_q, sim.q)
@@ -326,11 +326,11 @@ def test_divergence_is_an_error_with_the_last_state_saved():
 
     with pytest.raises(tr.Diverged, match=r"diverged at t = .* last state is in .*last_state\.npz") as caught:
         run()
-    path = str(caught.value).split(" is in ")[1].split(". Efforts")[0]
+    path = str(caught.value).split(" is in ")[1].split(". The usual causes")[0]
     assert {"t", "q_tree", "dq_tree", "tau"} <= set(np.load(path))
 
 
-def test_the_engine_refuses_what_cannot_be():
+def test_the_engine_rejects_invalid_options():
     with pytest.raises(tr.TrocarError, match=r"link '.*' is not physical: smallest eigenvalue"):
         tr.Simulator("PSM", parameters="wang2019_published")
     with pytest.raises(tr.TrocarError, match=r"joint 3 \(insertion\) violates 0 <= 0\.3 <= 0\.24"):
@@ -347,14 +347,14 @@ def test_the_engine_refuses_what_cannot_be():
         tr.Simulator("PSM", timestep=0.1)
 
 
-def test_dummy_masses_of_the_wrist_are_not_felt():
+def test_dummy_masses_of_the_wrist_are_negligible():
     sim = tr.Simulator("PSM")
     bodies = load_parameters("PSM").inertias
     dummies = [b.name for b in sim.arm.bodies if b.name not in bodies]
     assert sum(float(sim.model.body(name).mass[0]) for name in dummies) < 1e-6
 
 
-def test_fingers_put_into_each_other_are_let_through(mech):
+def test_overlapping_fingers_do_not_collide(mech):
     sim = tr.Simulator("PSM", friction=False, limits=False)
     q = np.array([0.3, 0.2, 0.1, 0.1, 0.2, 0.1, -0.5])
     sim.reset(q)
@@ -373,7 +373,7 @@ def test_closing_fingers_meet_unless_contact_is_off(mech, contacts):
     assert (sim.q[6] > -0.05) == contacts
 
 
-def test_forces_that_are_not_solved_for_are_told_once():
+def test_an_unconverged_solver_warns_once():
     sim = tr.Simulator("PSM")
     sim.reset(np.array([0.2, -0.1, 0.12, 0.5, 0.3, -0.2, 0.4]), dq=np.full(7, 0.3))
     sim._engine._most = 1  # friction that turns round takes more
@@ -384,7 +384,7 @@ def test_forces_that_are_not_solved_for_are_told_once():
 
 
 @pytest.mark.parametrize("arm", ["PSM", "ECM_Si", "MTMR"])
-def test_leaving_out_what_is_only_seen_changes_nothing_else(arm):
+def test_removing_visual_shapes_changes_nothing_else(arm):
     """Every array of the compiled model is that of a model whose shapes were deleted one by one, but for looks."""
     spec = tr.Simulator(arm).spec
     deleted = spec.copy()
@@ -400,7 +400,7 @@ def test_leaving_out_what_is_only_seen_changes_nothing_else(arm):
             np.testing.assert_array_equal(getattr(found, name), value, err_msg=name)
 
 
-def test_a_step_too_long_for_its_stops_is_told_once_with_the_number():
+def test_a_timestep_too_long_for_the_stops_warns_once_with_the_violation():
     sim = tr.Simulator("MTMR", timestep=0.01, friction=False)
     sim.reset(sim.arm.home)
     size = np.array([2.0, 2.0, 6.0, 0.04, 0.04, 0.04, 0.04])

@@ -1,4 +1,4 @@
-"""Excitation: exact gradients, limits at all times, files that play."""
+"""Excitation: exact gradients, limits at all times, executable files."""
 
 import itertools
 import json
@@ -118,7 +118,7 @@ def test_the_derivatives_of_motor_efforts_are_exact_friction_by_load_and_springs
     np.testing.assert_allclose(smooth, exact, rtol=1e-9, atol=1e-9 * np.abs(exact).max())
 
 
-def test_the_slope_of_the_room_for_efforts_is_that_of_the_coefficients(ecm):
+def test_the_derivative_of_the_effort_margin_by_the_coefficients_is_exact(ecm):
     problem = ExcitationProblem(Criterion(ecm), excitation_limits(ecm.arm), 3, 0.18)
     x = problem.random(np.random.default_rng(0))
     d, h = np.random.default_rng(1).normal(size=x.shape), 1e-7
@@ -137,7 +137,7 @@ def test_the_smooth_objective_bounds_the_condition_number_from_above(psm):
 
 
 def test_a_motion_on_the_edge_of_the_search_is_within_its_limits_at_all_times(psm):
-    """The tightened grid is a bound, not a hope: random motions scaled to its edge never leave the limits."""
+    """The tightened grid is a strict bound: random motions scaled to its edge never leave the limits."""
     limits = excitation_limits(psm.arm)
     problem = ExcitationProblem(Criterion(psm), limits, 6, 0.18)
     for seed in range(20):
@@ -146,7 +146,7 @@ def test_a_motion_on_the_edge_of_the_search_is_within_its_limits_at_all_times(ps
         assert limits.violation(q, dq)[0] <= 1e-12
 
 
-def test_the_search_betters_its_start_within_the_limits(ecm, found):
+def test_the_search_improves_its_start_within_the_limits(ecm, found):
     limits = excitation_limits(ecm.arm)
     problem = ExcitationProblem(Criterion(ecm), limits, 4, 0.18)
     rng = np.random.default_rng(1)
@@ -157,14 +157,14 @@ def test_the_search_betters_its_start_within_the_limits(ecm, found):
     assert limits.violation(q, dq)[0] <= 0.0
 
 
-def test_a_search_goes_on_from_an_earlier_result_and_does_not_lose_it(ecm, found):
+def test_a_search_continues_from_an_earlier_result_and_never_gets_worse(ecm, found):
     more = excite(
         Criterion(ecm), excitation_limits(ecm.arm), harmonics=4, starts=1, iterations=0.05, first=found.motion
     )
     assert more.condition_number <= 1.02 * found.condition_number
 
 
-def test_when_time_runs_out_the_best_so_far_is_returned_be_it_the_start(ecm, monkeypatch):
+def test_when_time_runs_out_the_best_motion_so_far_is_returned(ecm, monkeypatch):
     # a clock that goes on by a second whenever it is looked at: what is found does not depend on the machine's speed
     monkeypatch.setattr(search, "time", SimpleNamespace(monotonic=itertools.count().__next__))
     criterion, limits = Criterion(ecm), excitation_limits(ecm.arm)
@@ -186,7 +186,7 @@ def test_the_determinant_objective_finds_a_motion_too(ecm):
     assert problem.objective(problem.coefficients(result.motion), 2.0)[0] < problem.objective(begun, 2.0)[0]
 
 
-def test_efforts_stay_within_the_part_asked_for_where_they_would_not_otherwise(ecm, found):
+def test_efforts_are_limited_to_the_requested_fraction(ecm, found):
     strength = ecm.arm.motors.effort
     part = 0.9 * float((found.effort / strength).max())
     limits = excitation_limits(ecm.arm, effort=part)
@@ -200,7 +200,7 @@ def test_efforts_stay_within_the_part_asked_for_where_they_would_not_otherwise(e
     assert 0.9 * part < use < 1.005 * part
 
 
-def test_an_arm_that_cannot_be_held_within_its_efforts_is_told(ecm):
+def test_an_arm_that_cannot_be_held_within_its_efforts_is_reported(ecm):
     with pytest.raises(TrocarError, match=r"motor pitch needs .* to hold the arm in the middle"):
         excite(Criterion(ecm), excitation_limits(ecm.arm, effort=0.2), starts=1)
     with pytest.raises(TrocarError, match="above 0 and at most 1"):
@@ -216,12 +216,12 @@ def test_an_arm_that_cannot_be_held_within_its_efforts_is_told(ecm):
         ({"yow": (-1.0, 1.0, 1.0)}, "Did you mean 'yaw'"),
     ],
 )
-def test_impossible_limits_are_told(psm, change, message):
+def test_impossible_limits_are_reported(psm, change, message):
     with pytest.raises(TrocarError, match=message):
         excitation_limits(psm.arm, change)
 
 
-def test_limits_of_joints_and_discs_that_exclude_each_other_are_told(psm):
+def test_limits_of_joints_and_discs_that_exclude_each_other_are_reported(psm):
     limits = excitation_limits(psm.arm, {"wrist_pitch": (1.0, 1.3, 1.0)})
     far = limits.names.index("disc_3")
     limits.lower[far], limits.upper[far] = -0.3, 0.3
@@ -229,7 +229,7 @@ def test_limits_of_joints_and_discs_that_exclude_each_other_are_told(psm):
         excite(Criterion(psm), limits, starts=1)
 
 
-def test_what_a_motion_does_not_excite_is_named(psm):
+def test_unexcited_parameters_are_named(psm):
     q, dq, ddq = (x.copy() for x in states(psm, 40))
     for x in (dq, ddq):
         x[:, 3] = 0.0
@@ -257,12 +257,12 @@ def test_a_run_starts_and_ends_at_rest_and_keeps_to_the_motions_path_and_speeds(
     np.testing.assert_allclose(run(begin + 1.0).q, found.motion(1.0).q, atol=1e-12)
 
 
-def test_coefficients_come_back_from_their_file(found, ecm, tmp_path):
+def test_coefficients_read_back_from_their_file(found, ecm, tmp_path):
     path = files.save_coefficients(tmp_path / "e.json", ecm.arm, found, excitation_limits(ecm.arm))
     again = files.load_coefficients(path, ecm.arm)
     np.testing.assert_array_equal(again.a, found.motion.a)
     assert json.loads(path.read_text())["condition_number"] == found.condition_number
-    with pytest.raises(TrocarError, match="excitation of ECM, not of PSM"):
+    with pytest.raises(TrocarError, match="excitation for ECM, not for PSM"):
         files.load_coefficients(path, tr.load_arm("PSM"))
     path.write_text("{}")
     with pytest.raises(TrocarError, match="does not hold the coefficients"):
@@ -315,8 +315,8 @@ FAKE_CRTK = """
 """
 
 
-def test_the_script_plays_the_rows_through_the_dvrks_own_interface(psm, tmp_path):
-    """Against stand-ins for the dVRK's packages that do exactly what they are told."""
+def test_the_script_executes_the_rows_through_the_dvrks_interface(psm, tmp_path):
+    """Uses ideal stand-ins for the dVRK's packages."""
     rng = np.random.default_rng(0)
     centre = np.array([0.1, 0.0, 0.15, 0.0, 0.0, 0.0, 0.5])
     motion = fourier(centre, *(0.05 * rng.normal(size=(2, 2, 7)) * [1, 1, 0.1, 1, 1, 1, 1]), 0.5)
@@ -337,7 +337,7 @@ def test_the_script_plays_the_rows_through_the_dvrks_own_interface(psm, tmp_path
         np.testing.assert_allclose(measured.dq, float(scale) * plan.dq[rows], atol=0.05)
 
 
-def test_the_command_searches_rehearses_and_writes_files_to_play(tmp_path):
+def test_the_command_searches_rehearses_and_writes_all_files(tmp_path):
     options = ("--arm", "ECM", "--harmonics", 3, "--frequency", 0.5, "--starts", 1, "--seconds", 1, "--periods", 1)
     run = call("excite", *options, "-o", tmp_path)
     assert run.exit_code == 0, run.output
@@ -384,7 +384,7 @@ def test_the_script_of_any_arm_reads_its_rows(name, tmp_path):
     assert script["N"] + script["JAW"] == arm.n
 
 
-def test_the_command_tells_what_is_wrong(tmp_path):
+def test_the_command_reports_errors(tmp_path):
     run = call("excite", "--limit", "yaw=1", "-o", tmp_path)
     assert run.exit_code == 2
     assert "JOINT=LOW,HIGH,SPEED" in run.output
@@ -404,7 +404,7 @@ def played(arm, motion):
     return simulate(sim, JointPID(sim.arm, delay=1), run, run.duration, every=10).between(*run.full_speed)
 
 
-def test_an_ecms_base_parameters_come_back_from_its_motion_and_what_is_hardly_shown_is_known(ecm, found):
+def test_the_base_parameters_of_an_ecm_are_recovered_and_weakly_excited_ones_are_known(ecm, found):
     run = played("ECM", found.motion)
     moving = (np.abs(run.dq) > 1e-3).all(1)  # where the engine's Coulomb friction slides
     Y = ecm.regressor(run.q, run.dq, run.ddq)[moving]
@@ -424,7 +424,7 @@ def test_an_ecms_base_parameters_come_back_from_its_motion_and_what_is_hardly_sh
     assert (result.train_relative_error[:3] < 0.2).all()
 
 
-def test_a_masters_motion_is_found_played_and_identified():
+def test_a_motion_of_a_master_is_found_executed_and_identified():
     mtm = tr.load_mechanism("MTMR")
     limits = excitation_limits(mtm.arm)
     motion = excite(Criterion(mtm), limits, harmonics=4, frequency=0.2, starts=1, iterations=0.04).motion

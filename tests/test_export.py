@@ -1,4 +1,4 @@
-"""Exports: what other programs load is the arm that trocar simulates, and the committed models are up to date."""
+"""Exports: other programs load the arm that trocar simulates, and the committed models are up to date."""
 
 import re
 import xml.etree.ElementTree as ElementTree
@@ -65,7 +65,7 @@ def followers(sim, folder):
 # -- committed models --------------------------------------------------------------------------------------------------
 
 
-def test_committed_models_are_what_export_writes(sim):
+def test_committed_models_match_the_export(sim):
     assert_committed(model_files(sim), sim.arm.name.lower())
 
 
@@ -109,7 +109,7 @@ def run(sim, model, steps, stiffened):
 
 @pytest.fixture(scope="module")
 def told(sim, folder, tmp_path_factory):
-    """The simulator and its export with as much friction as MJCF can tell: none where it varies with load or place."""
+    """The simulator and its export with all friction that MJCF can express: none that varies with load or position."""
     if not any(drive.hysteresis or drive.Fx or drive.mu for drive in sim.parameters.drives):
         return sim, folder
     smooth, path = Simulator(sim.arm.name, friction=False), tmp_path_factory.mktemp("smooth")
@@ -125,8 +125,8 @@ def test_mjcf_moves_as_the_simulator_does(told):
     np.testing.assert_allclose(exported, simulated, atol=1e-9)
 
 
-def test_mjcf_as_it_is_moves_nearly_so(told):
-    """The same without the stiffer constraints that no file can hold: the README warns of the difference.
+def test_mjcf_without_stiffening_moves_nearly_the_same(told):
+    """Without the stiffer constraints, which no file can express: the README warns of the difference.
 
     The jaws, squeezed together in this motion, give most; without friction they bounce, each model in its own way.
     """
@@ -154,7 +154,7 @@ def test_mjcf_keeps_every_drive(sim, folder):
     assert (model.geom_group == 3).sum() == (drawn.geom_group == 3).sum()
 
 
-def test_mjcf_keeps_a_quadratic_stiffness_and_names_friction_that_it_cannot_hold(tmp_path):
+def test_mjcf_keeps_a_quadratic_stiffness_and_lists_unsupported_friction(tmp_path):
     best = Simulator("PSM").parameters
     first = best.drives[0]
     drive = replace(first, K=0.3, K2=0.7, terms=(*first.terms, "K", "K2"), hysteresis=(Dahl(1e-2, 1e-2),))
@@ -210,7 +210,7 @@ def test_mjcf_of_the_psm_rests_without_gravity_and_effort():
 
 
 def weight_alone(sim):
-    """The mechanism without springs, cables and constant forces, which URDF has no place for."""
+    """The mechanism without springs, cables and constant forces, which URDF cannot express."""
     drives = tuple(replace(drive, K=0.0, K2=0.0, K0=0.0) for drive in sim.parameters.drives)
     return tr.Mechanism(sim.arm, replace(sim.parameters, drives=drives, elastics=()), gravity=sim.gravity_vector)
 
@@ -220,7 +220,7 @@ def rotors(mech):
 
 
 def test_urdf_with_mimic_joints_in_pinocchio_has_tip_and_dynamics_of_the_mechanism(sim, folder):
-    """Pinocchio's joints are the dVRK's: same number, same order. What the file adds, 1e-12 kg a link, is not felt."""
+    """Pinocchio's joints are the dVRK's: same number, same order. The added 1e-12 kg per link is negligible."""
     mech = weight_alone(sim)
     model = pin.buildModelFromUrdf(str(folder / f"{sim.arm.name.lower()}.urdf"), mimic=True)
     model.gravity.linear[:] = sim.gravity_vector
@@ -293,7 +293,7 @@ def test_urdf_names_meshes_that_exist(sim, folder):
     assert named == {f"assets/{path.name}" for path in (folder / "assets").iterdir()}
 
 
-def test_srdf_speaks_of_what_the_urdf_has(sim, folder):
+def test_srdf_refers_to_joints_and_links_of_the_urdf(sim, folder):
     urdf, srdf = xml(sim, folder, "urdf"), xml(sim, folder, "srdf")
     links = {link.get("name") for link in urdf.iter("link")}
     joints = {joint.get("name") for joint in urdf.iter("joint")}
@@ -309,7 +309,7 @@ def test_srdf_speaks_of_what_the_urdf_has(sim, folder):
     assert {group.get("name") for group in srdf.iter("group")} >= ({"arm", "jaw"} if sim.arm.name == "PSM" else {"arm"})
 
 
-def test_srdf_says_which_shapes_of_the_urdf_collide(sim, folder):
+def test_srdf_lists_colliding_shapes_of_the_urdf(sim, folder):
     """Checked with MuJoCo's own reading of the URDF, at other states than those the matrix was sampled at."""
     model = mujoco.MjModel.from_xml_path(str(folder / f"{sim.arm.name.lower()}.urdf"))
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_FILTERPARENT
@@ -349,7 +349,7 @@ def test_rviz_looks_from_a_frame_of_the_urdf(sim, folder):
 # -- the command and bad input -----------------------------------------------------------------------------------------
 
 
-def test_the_command_writes_the_formats_asked_for(tmp_path):
+def test_the_command_writes_the_requested_formats(tmp_path):
     done = CliRunner().invoke(app, ["export", "MTMR", "-f", "urdf", "-o", str(tmp_path), "--no-picture"])
     assert done.exit_code == 0, done.output
     written = {path.name for path in (tmp_path / "mtmr").iterdir()}
@@ -358,14 +358,14 @@ def test_the_command_writes_the_formats_asked_for(tmp_path):
 
 
 @pytest.mark.parametrize(("arguments", "said"), [(["PSN"], "PSM"), (["PSM", "-f", "usd"], "usd")])
-def test_the_command_refuses_what_it_cannot_write(arguments, said, tmp_path):
+def test_the_command_rejects_unsupported_exports(arguments, said, tmp_path):
     done = CliRunner().invoke(app, ["export", *arguments, "-o", str(tmp_path)])
     assert done.exit_code != 0
     assert said in done.output
     assert not list(tmp_path.rglob("*.xml"))
 
 
-def test_a_body_named_as_the_base_is_refused(sim):
+def test_a_body_named_base_is_rejected(sim):
     bodies = tuple(replace(body, name="base") if body.parent is None else body for body in sim.arm.bodies)
     first = sim.arm.bodies[0].name
     bodies = tuple(replace(body, parent="base") if body.parent == first else body for body in bodies)
@@ -377,18 +377,18 @@ def test_a_body_named_as_the_base_is_refused(sim):
         model_files(Simulator(arm, replace(sim.parameters, inertias=inertias)))
 
 
-def test_objects_are_refused():
+def test_objects_are_rejected():
     scene = tr.load_scene("psm", objects=[needle("needle", np.eye(4))])
-    with pytest.raises(tr.TrocarError, match="leave out the objects needle"):
+    with pytest.raises(tr.TrocarError, match="remove the objects needle"):
         model_files(scene)
 
 
-def test_an_unknown_format_lists_those_there_are(sim):
+def test_an_unknown_format_lists_the_known_ones(sim):
     with pytest.raises(tr.TrocarError, match=", ".join(FORMATS)):
         model_files(sim, ["usd"])
 
 
-def test_the_makers_meshes_are_never_exported(sim, monkeypatch):
+def test_the_manufacturers_meshes_are_never_exported(sim, monkeypatch):
     monkeypatch.setenv("TROCAR_DVRK_MODEL", "/somewhere")
     with pytest.raises(tr.TrocarError, match="TROCAR_DVRK_MODEL"):
         model_files(sim)

@@ -24,7 +24,7 @@ def cart(request, tmp_path_factory):
     return scene, folder, request.param
 
 
-def test_committed_carts_are_what_export_writes(cart):
+def test_committed_carts_match_the_export(cart):
     _, folder, name = cart
     files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     assert_committed(files, name)
@@ -136,7 +136,7 @@ def test_a_scene_without_a_cart_is_written_under_its_name(tmp_path):
         np.testing.assert_allclose(T, scene.T_world_tip(arm), atol=1e-9)
 
 
-def test_the_command_writes_a_cart_and_refuses_options_that_its_scene_fixes(tmp_path):
+def test_the_command_writes_a_cart_and_rejects_options_fixed_by_its_scene(tmp_path):
     runner = CliRunner()
     done = runner.invoke(app, ["export", "cart_classic", "-f", "mjcf", "-o", str(tmp_path), "--no-picture"])
     assert done.exit_code == 0, done.output

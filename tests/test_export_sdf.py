@@ -114,7 +114,7 @@ def test_an_explicit_integrator_brings_the_sdf_home_under_its_controllers(sim, f
 
 
 def test_without_the_discs_the_explicit_integrator_is_unstable(tmp_path):
-    """The inertia that the README speaks of is needed."""
+    """The inertia mentioned in the README is needed."""
     write_model(Simulator("PSM"), tmp_path, ["sdf"])
     sdf = SdfModel(tmp_path / "model.sdf")
     model = sdf.mujoco()
@@ -176,7 +176,7 @@ def test_gravity_of_a_pitched_arm_is_downwards_in_the_world(sim, folder):
     np.testing.assert_allclose(T[:3, :3] @ sim.gravity_vector, [0.0, 0.0, -9.81], atol=1e-9)
 
 
-def test_world_chooses_the_engine_that_enforces_mimic_joints(sim, folder):
+def test_world_selects_the_engine_that_enforces_mimic_joints(sim, folder):
     world = ElementTree.parse(folder / "world.sdf").getroot().find("world")
     engine = world.find("plugin[@name='gz::sim::systems::Physics']/engine/filename").text
     assert engine == "gz-physics-bullet-featherstone-plugin"
@@ -210,7 +210,7 @@ def test_sdf_passes_the_check_of_sdformat(sim, folder, file, tmp_path):
     assert "Error Code" not in said
 
 
-def test_drake_reads_the_sdf_and_moves_it_alike(sim, folder):
+def test_drake_reads_the_sdf_and_gives_the_same_motion(sim, folder):
     """Drake has a parser (sdformat of 1.11) and an engine of its own; it has no dry friction."""
     drake = pytest.importorskip("pydrake.multibody.plant", reason="pip install drake")
     from pydrake.multibody.parsing import Parser

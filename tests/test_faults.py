@@ -1,4 +1,4 @@
-"""Faults in the simulator do what they say, and residuals tell them apart."""
+"""Faults in the simulator have the stated effects, and residuals distinguish them."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def held(fault, duration=0.4):
     return sim, simulate(sim, JointPID(sim.arm), hold(q), duration)
 
 
-def test_without_faults_it_is_the_simulator():
+def test_without_faults_the_simulation_is_unchanged():
     sim, recording = held(None)
     plain = Simulator("PSM", timestep=1 / 1500)
     plain.reset(recording.q[0])
@@ -30,7 +30,7 @@ def test_without_faults_it_is_the_simulator():
     np.testing.assert_allclose(sim.tau, sim.delivered)
 
 
-def test_a_lost_motor_reports_an_effort_that_does_not_act():
+def test_a_lost_motor_reports_its_full_effort():
     sim = Simulator("PSM", timestep=1 / 1500)
     sim.inject(MotorLoss(motor="pitch", at=0.2, remaining=0.25))
     motion = sinusoid(sim.arm.home, [0.3, 0.3, 0, 0, 0, 0, 0], 1.0)
@@ -43,7 +43,7 @@ def test_a_lost_motor_reports_an_effort_that_does_not_act():
     np.testing.assert_array_equal(recording.extra["applied_tau"][-1], sim.delivered)
 
 
-def test_a_biased_encoder_is_off_by_its_bias_in_position_and_right_in_speed():
+def test_an_encoder_bias_affects_position_but_not_speed():
     sim, _ = held(EncoderBias(motor="yaw", at=0.2, bias=0.01))
     healthy, _ = held(None)
     assert sim.measured_q[0] - sim.q[0] == pytest.approx(0.01)
@@ -61,7 +61,7 @@ def test_a_disc_whose_cable_broke_turns_alone():
     assert abs(recording.q[-1, 4] - 0.2) < 0.02  # its motor is still held
 
 
-def test_a_counterweight_whose_cable_broke_falls_to_the_end_of_its_guide_and_is_hung_up_again_by_a_reset():
+def test_a_counterweight_with_a_broken_cable_falls_to_the_end_of_its_guide_until_reset():
     sim, recording = held(CableBreak(cable="counterweight", at=0.2), duration=1.0)
     assert sim.tree_positions["counterweight"] == pytest.approx(0.0, abs=5e-3)
     late, early = recording.t > 0.9, (recording.t > 0.15) & (recording.t < 0.2)
@@ -82,13 +82,13 @@ def test_a_counterweight_whose_cable_broke_falls_to_the_end_of_its_guide_and_is_
     [
         (MotorLoss(motor="yow"), "Did you mean 'yaw'"),
         (MotorLoss(motor="yaw", remaining=1.0), r"\[0, 1\)"),
-        (EncoderBias(motor="yaw", bias=0.0), "other than 0"),
+        (EncoderBias(motor="yaw", bias=0.0), "finite and not 0"),
         (CableBreak(cable="yaw"), "give rotor="),
-        (MotorLoss(motor="yaw", at=np.nan), "finite time"),
-        ("motor loss", "a fault is"),
+        (MotorLoss(motor="yaw", at=np.nan), "must be finite"),
+        ("motor loss", "a fault must be"),
     ],
 )
-def test_faults_that_cannot_be_are_refused(fault, message):
+def test_invalid_faults_are_rejected(fault, message):
     with pytest.raises(TrocarError, match=message):
         Simulator("PSM").inject(fault)
 
@@ -107,14 +107,14 @@ def isolation():
 
 
 @pytest.mark.parametrize(("fault", "kind", "part"), faults(quick=True), ids=lambda x: x if isinstance(x, str) else "")
-def test_a_model_that_is_off_names_the_fault_and_the_part(isolation, fault, kind, part):
+def test_faults_are_isolated_with_an_inaccurate_model(isolation, fault, kind, part):
     found = isolation.diagnosis(watched(2.0, (fault,)))
     assert found is not None
     assert (found.kind, found.part) == (kind, part), found
     assert 1.0 <= found.time < 1.6
 
 
-def test_a_healthy_run_is_left_alone_and_a_push_is_not_taken_for_a_fault(isolation):
+def test_a_healthy_run_has_no_fault_and_a_push_is_not_a_fault(isolation):
     assert isolation.diagnosis(watched(2.0, phase=0.2)) is None
     found = isolation.diagnosis(watched(2.6, force=np.array([0.0, 2.0, 0.0])))
     assert found is not None
@@ -122,6 +122,6 @@ def test_a_healthy_run_is_left_alone_and_a_push_is_not_taken_for_a_fault(isolati
     assert found.part is None
 
 
-def test_a_recording_too_short_to_judge_is_refused(isolation):
+def test_a_recording_too_short_for_isolation_is_rejected(isolation):
     with pytest.raises(TrocarError, match="too short"):
         isolation.diagnosis(watched(0.1))

@@ -29,7 +29,7 @@ def test_a_file_is_replaced_and_gets_the_usual_permissions(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("function", ["fsync", "replace"])
-def test_a_failure_leaves_the_old_content_and_no_debris(
+def test_a_failure_keeps_the_old_content_and_leaves_no_temporary_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str
 ) -> None:
     path = tmp_path / "file"
@@ -45,14 +45,14 @@ def test_a_failure_leaves_the_old_content_and_no_debris(
     assert os.listdir(tmp_path) == ["file"]
 
 
-def test_a_folder_is_refused(tmp_path: Path) -> None:
+def test_a_folder_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(OSError, match="folder"):
         write_whole(tmp_path / "folder", "x")
     assert os.listdir(tmp_path) == ["folder"]
 
 
-def test_a_link_keeps_pointing_at_its_file(tmp_path: Path) -> None:
+def test_a_symbolic_link_is_kept(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "file")
     write_whole(tmp_path / "link", "x")
     assert (tmp_path / "link").is_symlink()

@@ -1,4 +1,4 @@
-"""Friction with memory and friction that grows with load: closed forms, the equations, the engine."""
+"""Hysteretic and load-dependent friction: closed forms, the equations, the engine."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ def mechanism(parameters, **options):
 # -- one element --------------------------------------------------------------------------------------------------
 
 
-def test_the_states_are_those_of_the_path_whatever_its_speed():
+def test_the_states_depend_on_the_path_but_not_on_its_speed():
     path = np.concatenate([np.linspace(0, 8, 41), np.linspace(8, -3, 56)[1:], np.linspace(-3, 1, 21)[1:]]) * 1e-3
     slow = dahl_states(path, 3e-3)
     finer = np.interp(np.linspace(0, len(path) - 1, 10 * (len(path) - 1) + 1), np.arange(len(path)), path)
@@ -87,7 +87,7 @@ def test_regressor_times_parameters_is_inverse_dynamics_with_every_term(mech):
     np.testing.assert_allclose(mech.forward_dynamics(q, dq, tau, friction=True), ddq, rtol=1e-7, atol=1e-7)
 
 
-def test_the_regressor_along_a_motion_carries_the_memory(mech):
+def test_the_regressor_along_a_motion_includes_the_memory(mech):
     q, dq, ddq, t = motion(mech)
     expected = mech.inverse_dynamics(q, dq, ddq) + mech.friction_along(q, t, dq, z0=0.5) + mech.effort_bias
     np.testing.assert_allclose(mech.regressor_along(q, dq, ddq, z0=0.5) @ mech.parameter_vector, expected, atol=1e-10)
@@ -149,7 +149,7 @@ def test_friction_grows_with_the_load_along_the_drive():
 # -- files and bad input --------------------------------------------------------------------------------------------
 
 
-def test_the_file_reads_back_to_the_last_digit(tmp_path):
+def test_the_file_reads_back_exactly(tmp_path):
     path = tmp_path / "full.toml"
     path.write_text(to_toml(full_set()))
     assert load_parameters("PSM", path).drives == full_set().drives
@@ -168,7 +168,7 @@ def test_the_file_reads_back_to_the_last_digit(tmp_path):
         ("Fy = 0.1", "unknown"),
     ],
 )
-def test_a_bad_line_is_named_with_its_place(tmp_path, line, message):
+def test_an_error_names_the_line(tmp_path, line, message):
     path = tmp_path / "bad.toml"
     path.write_text(to_toml(load_parameters("PSM")).replace("Fv = 0.0905326", f"Fv = 0.0905326\n{line}"))
     with pytest.raises(tr.TrocarError, match=message) as error:
@@ -176,19 +176,19 @@ def test_a_bad_line_is_named_with_its_place(tmp_path, line, message):
     assert "drives.yaw" in str(error.value)
 
 
-def test_load_on_several_joints_is_refused():
+def test_load_on_several_joints_is_rejected():
     with pytest.raises(tr.TrocarError, match="one joint or one motor"):
         Drive(name="finger", joints={"wrist_yaw": 1.0, "jaw": 0.5}, mu=0.1)
 
 
-def test_bad_motions_and_states_are_refused(mech):
+def test_bad_motions_and_states_are_rejected(mech):
     q = motion(mech)[0]
     for given, message in [
         ({"q": q[0], "dt": 1e-3}, "two samples"),
         ({"q": q, "dt": 0.0}, "positive time step"),
         ({"q": q, "dt": -np.arange(400.0)}, "increasing times"),
         ({"q": q, "dt": 1e-3, "z0": 1.5}, r"\[-1, 1\]"),
-        ({"q": q, "dt": 1e-3, "z0": [0.0, 0.0]}, "of them"),
+        ({"q": q, "dt": 1e-3, "z0": [0.0, 0.0]}, "one state or"),
     ]:
         with pytest.raises(tr.TrocarError, match=message):
             mech.friction_along(**given)

@@ -1,4 +1,4 @@
-"""Friction with memory, position and load in the engine, against the equations and closed forms."""
+"""Friction that depends on memory, position and load in the engine, against the equations and closed forms."""
 
 from dataclasses import replace
 
@@ -93,7 +93,7 @@ def test_springs_linear_and_quadratic_are_the_same_in_both_engines(full):
 
 
 def test_friction_false_drops_all_of_it(file):
-    """What is left is bit for bit the arm that never had it."""
+    """The result is bit-for-bit the arm without hysteresis."""
     base, added = load_parameters("PSM"), memory_set(pitch={"Fx": 0.01, "mu": 0.1, "terms": ("Fv", "Fo", "Fx", "mu")})
     bare, sim = tr.Simulator("PSM", file(base), friction=False), tr.Simulator("PSM", file(added), friction=False)
     for _ in range(20):
@@ -104,7 +104,7 @@ def test_friction_false_drops_all_of_it(file):
 
 
 @pytest.mark.parametrize("accuracy", ACCURACIES)
-def test_pushed_below_breakaway_it_moves_a_little_and_then_stands(file, accuracy):
+def test_a_push_below_breakaway_causes_a_small_displacement_only(file, accuracy):
     # the arm is damped: by its own friction its slow vibration on these springs would take a minute to die out
     damped = {"yaw": {"Fv": 1.0}, "pitch": {"Fv": 1.0}, "insertion": {"Fv": 10.0}}
     path = file(memory_set(**damped))
@@ -126,7 +126,7 @@ def test_pushed_below_breakaway_it_moves_a_little_and_then_stands(file, accuracy
 
 @pytest.mark.parametrize("accuracy", ACCURACIES)
 def test_a_vibration_about_rest_only_loses_energy(file, accuracy):
-    """The stiffest elements at 1 ms, and nothing else that damps: a force held wrongly over a step would feed it."""
+    """The stiffest elements at 1 ms, and nothing else that damps: a force held wrongly over a step would add energy."""
     path = file(without_viscosity(memory_set()))
     sim = tr.Simulator("PSM", path, accuracy=accuracy)
     mech = tr.load_mechanism("PSM", path)
@@ -152,7 +152,7 @@ def test_the_published_pid_is_stable_on_friction_with_memory(memory, accuracy):
 
 
 @pytest.mark.parametrize("accuracy", ACCURACIES)
-def test_a_snapshot_repeats_the_run_bit_by_bit(full, accuracy):
+def test_a_run_from_a_snapshot_is_bit_exact(full, accuracy):
     sim = tr.Simulator("PSM", full, accuracy=accuracy)
     sim.reset(HOLD)
     efforts = np.random.default_rng(0).normal(size=(60, 7)) * [1, 1, 3, 0.05, 0.05, 0.05, 0.02]
@@ -237,7 +237,7 @@ def test_friction_by_position_holds_up_to_its_closed_form_and_no_further(file):
 # -- bad input ------------------------------------------------------------------------------------------------------
 
 
-def test_an_element_that_a_step_cannot_follow_is_refused(file):
+def test_an_element_too_stiff_for_the_timestep_is_rejected(file):
     path = file(memory_set(roll={"hysteresis": (Dahl(1e-6, 2e-3),)}))
     with pytest.raises(tr.TrocarError, match=r"too stiff for a timestep of 0\.001 s.*'roll'"):
         tr.Simulator("PSM", path)
@@ -246,15 +246,15 @@ def test_an_element_that_a_step_cannot_follow_is_refused(file):
 @pytest.mark.parametrize(
     "change", [{"hysteresis": (Dahl(1e-3, 1e-3, -1e-3),)}, {"Fc": 1e-3, "Fx": 1e-3, "terms": ("Fc", "Fx")}]
 )
-def test_friction_that_is_not_passive_is_refused(file, change):
+def test_friction_that_is_not_passive_is_rejected(file, change):
     with pytest.raises(tr.TrocarError, match="friction of drive 'roll' is not passive"):
         tr.Simulator("PSM", file(memory_set(roll=change)))
 
 
-def test_bad_memory_is_refused(memory):
+def test_bad_memory_is_rejected(memory):
     sim = tr.Simulator("PSM", memory)
     for bad in (1.5, [0.0, 0.0], np.nan):
         with pytest.raises(tr.TrocarError, match="each in"):
             sim.hysteresis = bad
-    with pytest.raises(tr.TrocarError, match="has memory"):
+    with pytest.raises(tr.TrocarError, match="no hysteretic friction"):
         tr.Simulator("PSM").hysteresis = 0.0

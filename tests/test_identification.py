@@ -1,4 +1,4 @@
-"""Simulated recordings with known answers through the same pipeline that real ones take."""
+"""Simulated recordings with known parameters, run through the pipeline of real ones."""
 
 from dataclasses import replace
 
@@ -73,7 +73,7 @@ def truth():
 
 @pytest.fixture(scope="module")
 def simulated(truth):
-    """Fifteen seconds of the invented arm, along a known motion; friction has its memory."""
+    """Fifteen seconds of the invented arm, along a known motion, with hysteretic friction."""
     recipe = load_recipe("PSM")
     model = replace(recipe, template=truth).mechanism()
     t, q, dq, ddq = motion(15.0)
@@ -91,7 +91,7 @@ WEIGHTS = 1.0 / np.array([1.0, 1.0, 1.0, 0.01, 0.05, 0.03, 0.03])
 
 
 @pytest.mark.parametrize(("cutoff", "accuracy"), [(np.inf, 1e-6), (16.965, 1e-3)])
-def test_base_parameters_come_back_exactly_and_through_the_filters(mech, cutoff, accuracy):
+def test_base_parameters_are_recovered_exactly_and_through_the_filters(mech, cutoff, accuracy):
     """Without filters the recorded acceleration is used; with them it is differentiated from the velocity."""
     t, q, dq, ddq = motion(8.0)
     tau = mech.inverse_dynamics(q, dq, ddq, friction=True) + mech.effort_bias
@@ -104,7 +104,7 @@ def test_base_parameters_come_back_exactly_and_through_the_filters(mech, cutoff,
     assert np.abs((found.values - true) * share).max() < accuracy * np.abs(true * share).max()
 
 
-def test_three_standard_deviations_hold_the_truth_with_noise_and_quantisation(mech):
+def test_the_truth_is_within_three_standard_deviations_with_noise_and_quantisation(mech):
     """Twenty recordings: positions in encoder counts, velocities in whole counts per second, white noise of effort."""
     t, q, dq, ddq = motion(6.0, rate=100.0)
     tau = mech.inverse_dynamics(q, dq, ddq, friction=True) + mech.effort_bias
@@ -131,7 +131,7 @@ def test_correlated_noise_counts_for_more_than_white_noise():
     assert noise_variance(smooth) == pytest.approx(1.0, rel=0.15)
 
 
-def test_a_simulated_arm_with_hysteresis_is_found_and_its_file_works(simulated, truth, tmp_path):
+def test_a_simulated_arm_with_hysteresis_is_identified_and_its_file_loads(simulated, truth, tmp_path):
     found = identify(simulated, "PSM")
     assert found.status == "optimal"
     assert (found.train_relative_error < 0.06).all()
@@ -176,7 +176,7 @@ def test_recalibration_follows_friction_that_has_changed(simulated, truth):
     assert [d.Im for d in found.parameters.drives] == [d.Im for d in changed.drives]
 
 
-def test_the_quick_estimate_agrees_with_the_consistent_one(simulated):
+def test_the_fast_estimate_agrees_with_the_consistent_one(simulated):
     recipe = load_recipe("PSM")
     mechanism = recipe.mechanism()
     signals = prepared(recipe, simulated)
@@ -189,7 +189,7 @@ def test_the_quick_estimate_agrees_with_the_consistent_one(simulated):
     assert bins(signals, None).max() == 23
 
 
-def test_constraints_that_nothing_meets_are_an_error(simulated):
+def test_infeasible_constraints_are_an_error(simulated):
     recipe = load_recipe("PSM")
     mechanism = recipe.mechanism()
     problem = problem_of(recipe, mechanism, np.eye(7), prepared(recipe, simulated))
@@ -243,18 +243,18 @@ def held(j, value=0.0):
         ({"tau": lambda x: np.clip(x, -0.3, 0.3)}, "saturated"),
     ],
 )
-def test_what_is_wrong_with_a_recording_is_said(simulated, changes, message):
+def test_invalid_recordings_are_reported(simulated, changes, message):
     with pytest.raises(TrocarError, match=message):
         identify(spoiled(simulated, **changes), "PSM")
 
 
-def test_short_and_one_way_recordings_are_refused(simulated):
+def test_short_and_one_way_recordings_are_rejected(simulated):
     with pytest.raises(TrocarError, match="too short"):
         identify(simulated.between(0.0, 2.0), "PSM")
     t = np.array(simulated.t)
     q, dq = np.array(simulated.q), np.array(simulated.dq)
     q[:, 0], dq[:, 0] = 0.05 * t - 0.5, 0.05
-    with pytest.raises(TrocarError, match="yaw never turns back"):
+    with pytest.raises(TrocarError, match="yaw never reverses"):
         identify(replace(simulated, q=q, dq=dq), "PSM")
     with pytest.raises(TrocarError, match="no effort"):
         identify(replace(simulated, tau=None), "PSM")

@@ -52,7 +52,7 @@ def identified(tmp_path_factory):
 
 
 @needs_recordings
-def test_the_real_arm_is_met_where_it_was_not_fitted_and_is_consistent(identified):
+def test_the_real_arm_is_predicted_on_another_recording_by_a_consistent_set(identified):
     figures = json.loads((identified / "figures.json").read_text())
     assert tuple(figures) == KEYS
     assert figures["solver_status"] == "optimal"
@@ -64,7 +64,7 @@ def test_the_real_arm_is_met_where_it_was_not_fitted_and_is_consistent(identifie
 
 
 @needs_recordings
-def test_the_real_arm_is_met_where_a_quarter_of_its_motion_was_left_out():
+def test_the_real_arm_is_predicted_on_a_held_out_quarter_of_its_motion():
     """The quarter is left out in all repetitions, with gaps of a twelfth on both sides."""
     recipe = load_recipe("PSM")
     mechanism, recording = recipe.mechanism(), load_recording(ONE, "PSM", as_recorded=True)
@@ -105,7 +105,7 @@ def test_the_report_is_written(identified):
 
 
 @needs_recordings
-def test_ten_seconds_bring_the_twin_to_another_day(identified):
+def test_ten_seconds_recalibrate_the_twin_to_another_day(identified):
     base = load_parameters("PSM", identified / "psm.toml")
     found = recalibrate(base, load_recording(NO_WEIGHT, "PSM", as_recorded=True), seconds=10.0)
     assert (found.rms_after[:3] <= (0.05, 0.10, 0.14)).all()
@@ -113,7 +113,7 @@ def test_ten_seconds_bring_the_twin_to_another_day(identified):
 
 
 @needs_recordings
-def test_the_twin_in_the_engine_takes_the_effort_of_the_equations_and_goes_where_the_arm_went(identified):
+def test_the_simulated_twin_needs_the_predicted_effort_and_follows_the_recorded_motion(identified):
     found = servoed(identified / "psm.toml", load_recording(ONE, "PSM", as_recorded=True), 6.0)
     assert (found.engine <= 1.1 * found.equations).all()
     ahead, steady = forward_prediction(
@@ -133,7 +133,7 @@ def test_the_twin_in_the_engine_takes_the_effort_of_the_equations_and_goes_where
     assert (3 * own[0] <= steady[0]).all()
 
 
-def test_a_failed_identification_writes_no_parameters_and_says_so_in_the_json(tmp_path):
+def test_a_failed_identification_writes_no_parameters_and_reports_it_in_the_json(tmp_path):
     table = tmp_path / "still.csv"
     np.savetxt(table, np.full((2000, 21), 0.1), delimiter=",")
     result = run(table, "--json", tmp_path / "figures.json", "-o", tmp_path / "none.toml")

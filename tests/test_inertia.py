@@ -62,7 +62,7 @@ def test_a_body_in_the_world_is_the_body_of_its_moved_points(points):
     np.testing.assert_allclose(ours.I, moved.I, atol=1e-13)
 
 
-def test_equations_3_and_4_of_ferro_2022_hold_with_two_slips_corrected(points):
+def test_equations_3_and_4_of_ferro_2022_hold_after_two_corrections(points):
     """(3) prints the base origin p_0 for the link origin; (4) yields the inertia about the world origin."""
     masses, positions = points
     T_world_0 = pose(R=rotation("z", 1.2), p=[0.1, 0.2, 0.3])
@@ -79,7 +79,7 @@ def test_equations_3_and_4_of_ferro_2022_hold_with_two_slips_corrected(points):
     assert np.abs(equation_4 - ours.I).max() > 0.1
 
 
-def test_the_published_set_is_refused_with_link_and_eigenvalue():
+def test_the_published_set_is_rejected_with_link_and_eigenvalue():
     with pytest.raises(tr.TrocarError, match=r"link 'counterweight' .* eigenvalue .* -1\.\d+e-06"):
         check_consistent({"counterweight": load_parameters("PSM", "wang2019_published").inertias["counterweight"]})
 

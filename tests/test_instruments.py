@@ -1,4 +1,4 @@
-"""Every published instrument: its numbers, its kinematics, its coupling, its simulation; and files that are wrong."""
+"""Every published instrument: its numbers, its kinematics, its coupling, its simulation; and invalid files."""
 
 import re
 import tomllib
@@ -47,7 +47,7 @@ def mechanism(arm, name):
 
 
 def data(name):
-    """What the file says, read without the package's own reader."""
+    """Content of the file, read without the package's reader."""
     return tomllib.loads(files("trocar.arms").joinpath("data", "instruments", f"{name}.toml").read_text())
 
 
@@ -98,14 +98,14 @@ def test_an_instrument_is_found_by_number_and_by_name_and_fits_one_generation(ca
         load_instrument(number, other)
 
 
-def test_the_counterpart_of_a_refused_instrument_is_named():
+def test_the_counterpart_of_a_rejected_instrument_is_suggested():
     with pytest.raises(tr.TrocarError, match=r"Did you mean LARGE_NEEDLE_DRIVER_420006\?"):
         tr.load_mechanism("PSM_Si", instrument="400006")
     with pytest.raises(tr.TrocarError, match=r"\(40xxxx\)$"):  # there is no Classic stapler
         tr.load_mechanism("PSM", instrument="410298")
 
 
-def test_an_unknown_name_gets_the_nearest():
+def test_an_unknown_name_suggests_the_nearest():
     with pytest.raises(UnknownName, match="Did you mean 'PROGRASP_FORCEPS_400093'"):
         tr.load_mechanism("PSM", instrument="PROGRASP_FORCEPS")
     with pytest.raises(UnknownName, match="Did you mean '420006_GEARED'"):
@@ -152,7 +152,7 @@ def arm_of(number):
 
 
 @pytest.mark.parametrize("number", COUPLINGS)
-def test_couplings_are_those_of_the_dvrk_signs_and_all(number):
+def test_couplings_are_those_of_the_dvrk_including_signs(number):
     np.testing.assert_array_equal(load_instrument(number, arm_of(number)).coupling, COUPLINGS[number])
 
 
@@ -166,7 +166,7 @@ def test_lengths_and_limits_are_those_of_the_dvrk(number):
 
 
 @pytest.mark.parametrize("case", ALL, ids=ident)
-def test_a_geared_roll_turns_the_other_way_and_all_else_is_the_same(case):
+def test_a_geared_roll_only_reverses_the_roll(case):
     arm, name = case
     tool = load_instrument(name, arm)
     assert np.sign(tool.coupling[0, 0]) == (1.0 if name.endswith("_GEARED") else -1.0)
@@ -188,7 +188,7 @@ def test_the_coupling_inverts_and_moves_efforts_by_its_transpose(case):
 
 
 @pytest.mark.parametrize("case", ALL, ids=ident)
-def test_every_file_says_where_it_comes_from_and_what_is_assumed(case):
+def test_every_file_names_its_source_and_assumptions(case):
     tool = load_instrument(case[1], case[0])
     assert tool.source == f"sawIntuitiveResearchKit 2.4, share/tool/{case[1]}.json"
     measured = {"006": 0.0102, "093": 0.0286, "172": 0.0210, "183": 0.0160768, "194": 0.0164, "327": 0.0222}
@@ -221,7 +221,7 @@ def test_forward_kinematics_is_the_product_of_the_rows(case, random_states):
 
 
 @pytest.mark.parametrize("case", RIGID, ids=ident)
-def test_inverse_kinematics_brings_back_random_states(case, random_states):
+def test_inverse_kinematics_recovers_random_states(case, random_states):
     mech = mechanism(*case)
     q = random_states(mech, 300, seed=4)
     T = mech.forward_kinematics(q)
@@ -269,7 +269,7 @@ def test_the_jacobian_of_a_snake_wrist_is_the_derivative_of_its_pose(name, rando
 
 
 @pytest.mark.parametrize("case", RIGID, ids=ident)
-def test_the_wrist_is_singular_where_its_lengths_say(case, random_states):
+def test_the_wrist_singularity_follows_from_its_lengths(case, random_states):
     """det J = -cos q2 . L . (L cos q5 + a), L the depth of the wrist pitch axis."""
     arm, name = case
     mech, entry = mechanism(arm, name), data(name)
@@ -338,7 +338,7 @@ def test_the_simulator_steps_with_an_instrument_of_each_family(number):
 
 
 @pytest.mark.parametrize("number", FAMILIES)
-def test_the_engine_accelerates_as_the_equations_say(number):
+def test_the_engine_and_the_equations_give_the_same_acceleration(number):
     options = {"friction": False, "accuracy": "exact", "contacts": False, "limits": False}
     sim, mech = tr.Simulator("PSM", instrument=number, **options), tr.load_mechanism("PSM", instrument=number)
     q, dq = np.array([0.2, 0.1, 0.12, 0.3, 0.2, -0.2, 0.1]), np.array([0.3, -0.2, 0.05, 0.5, -0.4, 0.3, 0.2])
@@ -350,7 +350,7 @@ def test_the_engine_accelerates_as_the_equations_say(number):
 
 
 @pytest.mark.parametrize("case", ALL, ids=ident)
-def test_shapes_end_where_the_jaws_of_the_instrument_end(case):
+def test_shapes_end_at_the_end_of_the_jaws(case):
     arm = tr.load_arm(case[0], instrument=case[1])
     spec = mujoco.MjSpec()
     for body in arm.bodies:
@@ -406,7 +406,7 @@ def mounted(tmp_path):
     return load
 
 
-def test_a_file_of_ones_own_is_mounted_by_its_path(mounted, tmp_path):
+def test_a_custom_instrument_file_is_loaded_by_its_path(mounted, tmp_path):
     mech = mounted("a_wrist = 0.0091", "a_wrist = 0.02")
     assert mech.arm.instrument == "my_gripper"
     q = np.array([0.1, 0.2, 0.12, 0.3, 0.0, 0.0, 0.0])
@@ -447,14 +447,14 @@ def test_home_is_within_the_limits_of_jaws_that_do_not_close(mounted):
         ("d_roll = 0.4162", "d_roll = ", "is not valid TOML"),
     ],
 )
-def test_a_file_that_is_wrong_is_named_with_its_field(mounted, old, new, problem):
+def test_an_invalid_file_is_named_with_its_field(mounted, old, new, problem):
     with pytest.raises(tr.TrocarError) as caught:
         mounted(old, new)
     assert "my_gripper.toml" in str(caught.value)
     assert problem in str(caught.value)
 
 
-def test_a_file_that_does_not_exist_or_does_not_fit_is_refused(mounted):
+def test_a_missing_or_unsuitable_file_is_rejected(mounted):
     with pytest.raises(tr.TrocarError, match=r"instrument file nowhere\.toml cannot be read: No such file"):
         tr.load_mechanism("PSM", instrument="nowhere.toml")
     with pytest.raises(tr.TrocarError, match="my_gripper is one of the da Vinci Classic instruments"):

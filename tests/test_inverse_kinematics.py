@@ -17,7 +17,7 @@ COUNT = 20_000
 
 
 def solved(mech, T, seed=None, ignoring=(tr.NearSingular, tr.NearLimit)):
-    """Solutions of a batch that may hold poses next to a singularity."""
+    """Solutions of a batch that may contain poses near a singularity."""
     with warnings.catch_warnings():
         for category in ignoring:
             warnings.simplefilter("ignore", category)
@@ -31,7 +31,7 @@ def largest_errors(mech, T, q):
 
 
 def excess(mech, q):
-    """How far the tip joints of q are outside their limits at most; negative inside."""
+    """Largest distance of the tip joints of q outside their limits; negative inside."""
     arm, m = mech.arm, mech.arm.tip_joints
     return np.maximum(arm.lower - q, q - arm.upper)[..., :m].max()
 
@@ -77,7 +77,7 @@ def test_no_solution_is_farther_from_the_seed_than_the_state_the_pose_came_from(
     assert (ours - known).max() < 1e-6
 
 
-def test_the_seed_itself_comes_back_from_its_own_pose(arm_mechanism, random_states):
+def test_the_pose_of_the_seed_is_solved_by_the_seed(arm_mechanism, random_states):
     mech = arm_mechanism
     q = random_states(mech, 2000)
     q = q[q[:, 2] > 0.03] if mech.arm.carries == "instrument" else q  # away from the singularities
@@ -112,7 +112,7 @@ def test_a_batch_is_the_same_as_one_pose_at_a_time(arm_mechanism, random_states)
         np.testing.assert_allclose(batched[i], solved(mech, T[i], seed[i]), atol=1e-12)
 
 
-def test_one_seed_serves_a_whole_batch(arm_mechanism, random_states):
+def test_one_seed_can_be_used_for_a_whole_batch(arm_mechanism, random_states):
     mech = arm_mechanism
     q = random_states(mech, 5)
     expected = solved(mech, pose_of(mech, q), np.tile(q[0], (5, 1)))
@@ -185,7 +185,7 @@ SINGULARITIES = [wrist_at_the_remote_centre, wrist_folded_back_onto_the_remote_c
 @pytest.mark.parametrize("offset", [0.0, 1e-13, 1e-11, 1e-9, -1e-9])
 @pytest.mark.parametrize("singular", SINGULARITIES)
 @pytest.mark.parametrize("name", ["PSM", "PSM_Si"])
-def test_poses_at_and_next_to_a_singularity_are_solved_from_their_own_state(name, singular, offset, random_states):
+def test_poses_at_and_near_a_singularity_are_solved_from_their_own_state(name, singular, offset, random_states):
     mech = tr.load_mechanism(name)
     q = singular(mech, random_states(mech, 100)) + offset * np.array([0, 0, 1, 0, 1, 0, 0])
     T = pose_of(mech, q)
@@ -198,7 +198,7 @@ def test_poses_at_and_next_to_a_singularity_are_solved_from_their_own_state(name
 @pytest.mark.parametrize("kind", ["near", "far", "home"])
 @pytest.mark.parametrize("offset", [0.0, 1e-9])
 @pytest.mark.parametrize("singular", SINGULARITIES)
-def test_poses_at_and_next_to_a_singularity_are_solved_from_any_seed(singular, offset, kind, random_states):
+def test_poses_at_and_near_a_singularity_are_solved_from_any_seed(singular, offset, kind, random_states):
     """The joint that is free at the singularity is chosen such that the others stay within limits."""
     mech = tr.load_mechanism("PSM")
     q = singular(mech, random_states(mech, 100)) + offset * np.array([0, 0, 1, 0, 1, 0, 0])
@@ -209,7 +209,7 @@ def test_poses_at_and_next_to_a_singularity_are_solved_from_any_seed(singular, o
     assert max(largest_errors(mech, T, solution)) < 1e-9
 
 
-def test_a_singular_pose_keeps_the_seeds_value_of_the_joint_that_is_free():
+def test_a_singular_pose_keeps_the_free_joint_of_the_seed():
     mech = tr.load_mechanism("PSM")
     q = np.array([0.1, 0.2, 0.0156, 0.0, 0.3, 0.1, 0.0])
     seed = q + np.array([0, 0, 0, 0, 0.05, 0, 0])
@@ -224,7 +224,7 @@ def test_the_warning_counts_and_names_the_singular_poses():
     q[0, 2, 2] = q[1, 1, 2] = 0.0156 + 5e-4
     with pytest.warns(tr.NearSingular, match=r"2 of 6 solutions \(first at index \(0, 2\)\)"):
         mech.inverse_kinematics(pose_of(mech, q), q)
-    with pytest.warns(tr.NearSingular, match="^the solution is next to a singularity"):
+    with pytest.warns(tr.NearSingular, match="^the solution is near a singularity"):
         mech.inverse_kinematics(pose_of(mech, q[0, 2]), q[0, 2])
 
 
@@ -369,7 +369,7 @@ def test_a_pose_outside_a_limit_is_unreachable_and_the_error_names_the_joint(bey
     assert mech.inverse_kinematics_all(pose_of(mech, state(5e-3)), state(0.0)) == []
 
 
-def test_a_pose_out_of_reach_says_how_deep_it_would_be():
+def test_the_error_of_an_unreachable_pose_reports_its_depth():
     mech = tr.load_mechanism("PSM")
     T = pose_of(mech, mech.arm.home)
     T[2, 3] = -1.0
@@ -377,7 +377,7 @@ def test_a_pose_out_of_reach_says_how_deep_it_would_be():
         mech.inverse_kinematics(T)
 
 
-def test_a_master_pose_out_of_reach_says_how_far_the_arm_spans():
+def test_the_error_of_an_unreachable_master_pose_reports_the_span_of_the_arm():
     mech = tr.load_mechanism("MTML")
     T = pose_of(mech, mech.arm.home)
     T[1, 3] = -1.0
@@ -418,7 +418,7 @@ def test_damped_least_squares_agrees_with_the_closed_form(arm_mechanism, random_
         np.testing.assert_allclose(numeric, mech.inverse_kinematics(T, seed), atol=1e-6)
 
 
-def test_damped_least_squares_says_how_short_it_stopped(arm_mechanism):
+def test_damped_least_squares_reports_the_remaining_error(arm_mechanism):
     mech = arm_mechanism
     T = np.tile(pose_of(mech, mech.arm.home), (3, 1, 1))
     T[1, :3, 3] *= 10.0
@@ -430,7 +430,7 @@ def test_damped_least_squares_says_how_short_it_stopped(arm_mechanism):
 
 
 @pytest.mark.parametrize("name", ["PSM", "PSM_Si"])
-def test_one_pose_in_plain_numbers_is_the_batch_form(name, random_states):
+def test_the_scalar_solution_of_one_pose_equals_the_batch_form(name, random_states):
     mech = tr.load_mechanism(name)
     solve, q = one_pose.solver(mech.arm), random_states(mech, 300)
     for seed in (near_seeds(mech, q), seeds_of("far", mech, q, random_states)):
@@ -482,7 +482,7 @@ def test_a_master_is_solved_in_closed_form_at_a_platform_angle(name, random_stat
     assert shifted > 30
 
 
-def test_a_platform_angle_without_solution_is_refused():
+def test_a_platform_angle_without_solution_is_rejected():
     master, psm = tr.load_mechanism("MTML"), tr.load_mechanism("PSM")
     T = pose_of(master, master.arm.home)
     far = T.copy()
@@ -499,7 +499,7 @@ def test_a_platform_angle_without_solution_is_refused():
         psm.inverse_kinematics_at_platform(pose_of(psm, psm.arm.home), 0.0)
 
 
-def test_pose_and_jacobian_at_once_are_the_single_ones(arm_mechanism, random_states):
+def test_pose_and_jacobian_in_one_call_equal_separate_calls(arm_mechanism, random_states):
     for q in random_states(arm_mechanism, 5):
         T, J = arm_mechanism.pose_and_jacobian(q)
         np.testing.assert_allclose(T, arm_mechanism.forward_kinematics(q), rtol=0, atol=1e-13)

@@ -35,7 +35,7 @@ def cart(request):
     return tr.load_cart(request.param)
 
 
-def test_every_arm_of_a_cart_is_where_the_cart_says(cart):
+def test_every_arm_of_a_cart_is_placed_by_the_cart(cart):
     q = {name: 0.3 * cart.arm(name).upper for name in cart.arms}
     _, data = placed(*kinematic_cart(cart, q))
     for name in cart.arms:
@@ -68,7 +68,7 @@ def test_a_cart_stands_on_its_floor(cart):
 
 
 @pytest.mark.parametrize("name", ["PSM", "PSM_Si", "ECM", "ECM_Si", "MTML", "MTMR"])
-def test_an_arm_without_dynamics_can_be_looked_at(name):
+def test_an_arm_without_dynamics_can_be_drawn(name):
     arm = tr.load_arm(name)
     q = 0.4 * arm.upper
     _, data = placed(*kinematic_arm(arm, q))
@@ -95,7 +95,7 @@ def test_the_two_masters_are_mirror_images():
     np.testing.assert_allclose(*seen, atol=1e-6)
 
 
-def test_what_is_not_on_the_cart_is_named():
+def test_unknown_arms_of_a_cart_are_named():
     cart = tr.load_cart("Classic")
     with pytest.raises(tr.TrocarError, match="PSM4"):
         kinematic_cart(cart, {"PSM4": np.zeros(7)})

@@ -206,7 +206,7 @@ def test_tree_configuration_is_linear_in_the_joints(mechanism, random_states):
 
 
 @pytest.mark.parametrize("name", ["PSM", "PSM_Si"])
-def test_psm_is_singular_where_the_closed_form_says(name, random_states):
+def test_psm_is_singular_where_the_closed_form_vanishes(name, random_states):
     """det J = -cos q2 L (L cos q5 + a), L the depth of the wrist below the remote centre."""
     mech = tr.load_mechanism(name)
     q = random_states(mech, 200)
@@ -215,7 +215,7 @@ def test_psm_is_singular_where_the_closed_form_says(name, random_states):
     np.testing.assert_allclose(np.linalg.det(mech.jacobian(q)), expected, atol=1e-14)
 
 
-def test_one_state_goes_another_way_than_a_batch_and_arrives_at_the_same(mechanism, random_states):
+def test_one_state_and_a_batch_agree(mechanism, random_states):
     for q in random_states(mechanism, 20):
         np.testing.assert_allclose(
             mechanism.forward_kinematics(q), mechanism.forward_kinematics(q[None])[0], atol=1e-14

@@ -102,7 +102,7 @@ def test_a_recording_in_joints_is_not_converted_again() -> None:
         moving("PSM").in_joints("PSM")
 
 
-def test_columns_that_do_not_fit_the_arm_are_refused() -> None:
+def test_columns_that_do_not_fit_the_arm_are_rejected() -> None:
     motors = in_motors(moving("PSM"), "PSM")
     with pytest.raises(TrocarError, match="'yaw' is unknown"):
         motors.in_joints("MTML")
@@ -117,7 +117,7 @@ def test_columns_that_do_not_fit_the_arm_are_refused() -> None:
         short.in_joints("PSM")
 
 
-def test_an_unknown_space_is_refused() -> None:
+def test_an_unknown_space_is_rejected() -> None:
     with pytest.raises(TrocarError, match="'cables' is unknown"):
         replace(moving("PSM"), space="cables")
 
@@ -142,7 +142,7 @@ def test_effort_along_a_recording_without_accelerations_is_that_of_its_filtered_
     np.testing.assert_array_equal(found, mechanism.effort_along(filtered(replace(recording, ddq=None))))
 
 
-def test_models_refuse_a_recording_in_motor_columns_or_of_another_arm() -> None:
+def test_models_reject_recordings_in_motor_columns_or_of_another_arm() -> None:
     mechanism, motors = tr.load_mechanism("PSM"), in_motors(moving("PSM"), "PSM")
     for predict in (mechanism.effort_along, lambda recording: external_effort(mechanism, recording)):
         with pytest.raises(TrocarError, match=r"motor columns .*in_joints\('PSM'\)"):
@@ -154,7 +154,7 @@ def test_models_refuse_a_recording_in_motor_columns_or_of_another_arm() -> None:
     )
 
 
-def test_one_row_is_no_motion() -> None:
+def test_a_recording_of_one_row_is_rejected() -> None:
     with pytest.raises(TrocarError, match="one row"):
         tr.load_mechanism("PSM").effort_along(moving("PSM", 1))
 
@@ -167,6 +167,6 @@ def test_a_folder_is_a_recording_if_it_holds_a_ros_2_bag(tmp_path: Path) -> None
     assert not is_recording(Path("PSM"))
 
 
-def test_an_arm_that_a_foreign_file_names_otherwise_is_ignored(tmp_path: Path) -> None:
+def test_the_arm_name_in_a_foreign_file_is_ignored(tmp_path: Path) -> None:
     path = replace(moving("ECM"), provenance={"arm": ["our", "ECM"]}).save(tmp_path / "ecm.csv")
     assert tr.load_recording(path).joints == moving("ECM").joints

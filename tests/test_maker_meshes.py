@@ -63,7 +63,7 @@ def test_a_mesh_replaces_the_shapes_of_its_body_where_the_checkout_puts_it(check
     assert np.abs(np.linalg.norm(corners[:, None] - expected, axis=-1)).min(axis=0).max() < 1e-7
 
 
-def test_all_else_is_as_without_a_checkout(checkout, monkeypatch):
+def test_everything_else_is_as_without_a_checkout(checkout, monkeypatch):
     with_meshes = tr.Simulator("PSM")
     monkeypatch.delenv("TROCAR_DVRK_MODEL")
     without = tr.Simulator("PSM")
@@ -80,15 +80,15 @@ def test_all_else_is_as_without_a_checkout(checkout, monkeypatch):
     np.testing.assert_array_equal(with_meshes.q, without.q)
 
 
-def test_a_folder_that_is_no_checkout_is_refused(tmp_path, monkeypatch):
+def test_a_folder_that_is_not_a_checkout_is_rejected(tmp_path, monkeypatch):
     monkeypatch.setenv("TROCAR_DVRK_MODEL", str(tmp_path))
     with pytest.raises(tr.TrocarError, match=r"has no urdf/Classic/ECM_base.*unset"):
         kinematic_arm(tr.load_arm("ECM"))
 
 
-def test_a_checkout_without_readable_meshes_is_refused(checkout):
+def test_a_checkout_without_readable_meshes_is_rejected(checkout):
     (checkout / "meshes/arms/Classic/PSM/PSM_yaw.stl").rename(checkout / "meshes/arms/Classic/PSM/PSM_yaw.dae")
-    with pytest.raises(tr.TrocarError, match=r"no mesh of PSM that can be read .*PSM_yaw.dae"):
+    with pytest.raises(tr.TrocarError, match=r"no readable mesh of PSM .*PSM_yaw.dae"):
         tr.Simulator("PSM")
 
 

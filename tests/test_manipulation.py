@@ -77,7 +77,7 @@ def test_the_tip_moves_on_a_straight_line_to_a_pose_in_the_world_while_the_other
         np.testing.assert_allclose(scene.arms[name].q, q, atol=1e-3)
 
 
-def test_a_pose_out_of_reach_is_refused_before_anything_moves():
+def test_a_pose_out_of_reach_is_rejected_before_anything_moves():
     scene = tr.Simulator("PSM").scene
     arm = next(iter(scene.arms))
     with pytest.raises(Unreachable):

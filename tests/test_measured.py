@@ -68,7 +68,7 @@ def log(session, name):
 
 @needs_logs
 @pytest.mark.parametrize("session", [1, 2, 8])
-def test_the_model_torque_in_the_authors_logs_is_met_to_print_precision(session):
+def test_the_model_torque_in_the_authors_logs_is_reproduced_to_print_precision(session):
     """Sessions 1 and 2 evaluate their model at the commanded velocity, 8 at the backward difference of position."""
     mech = tr.load_mechanism("PSM", "wang2019")
     q, ddq = log(session, "qmsr"), log(session, "qddmsr")

@@ -23,7 +23,7 @@ def test_the_counterweight_balances_the_tool_from_the_first_step():
 
 
 @pytest.mark.parametrize("timestep", [1e-3, 5e-3])
-def test_the_tool_feels_the_inertia_of_the_counterweight_one_period_late(timestep):
+def test_the_inertia_of_the_counterweight_acts_on_the_tool_one_period_late(timestep):
     sim = mirrored(timestep)
     tool = sim.mechanism.parameters.inertias["insertion"].mass
     rates = []
@@ -47,7 +47,7 @@ def test_the_counterweight_follows_at_its_rate():
     assert sim.q[2] - sim.tree_positions["counterweight"] == pytest.approx(0.05 * speed, rel=0.02)
 
 
-def test_a_snapshot_keeps_the_force_on_its_way():
+def test_a_snapshot_includes_the_delayed_force():
     sim = mirrored()
     for _ in range(13):
         sim.step(sim.mechanism.gravity(HOLD) + FORCE)

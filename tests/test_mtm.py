@@ -38,7 +38,7 @@ def test_the_mass_matrix_is_positive_definite_everywhere(mech):
     assert np.linalg.eigvalsh(mech.mass_matrix(q)).min() > 5e-6
 
 
-def test_the_published_one_is_not():
+def test_the_published_mass_matrix_is_not_positive_definite():
     mech = tr.load_mechanism("MTMR", "wang2019_published")
     q = np.random.default_rng(1).uniform(mech.arm.lower, mech.arm.upper, (200, 7))
     assert np.linalg.eigvalsh(mech.mass_matrix(q)).min() < -1e-4
@@ -46,14 +46,14 @@ def test_the_published_one_is_not():
         tr.Simulator("MTMR", "wang2019_published")
 
 
-def test_the_published_model_has_73_base_parameters_beside_its_cable():
+def test_the_published_model_has_73_base_parameters_besides_its_cable():
     mech = tr.load_mechanism("MTMR", "wang2019_published")
     assert len(mech.parameter_vector) == 122 + 1
     assert len(mech.base_parameters) == 73 + 1
 
 
 @pytest.mark.parametrize("parameters", ["wang2019", "wang2019_refit", "wang2019_published"])
-def test_equations_hang_together(parameters):
+def test_the_equations_are_consistent(parameters):
     mech = tr.load_mechanism("MTML", parameters)
     q, dq, ddq = states(mech)
     M, c, g = mech.terms(q, dq)
@@ -70,7 +70,7 @@ def test_equations_hang_together(parameters):
         np.testing.assert_allclose(g[:, j], slope, atol=1e-7)
 
 
-def test_a_cable_at_one_position_pulls_as_in_a_batch(mech):
+def test_the_effort_of_a_cable_is_the_same_for_one_state_and_a_batch(mech):
     cable = mech.elastics.elements[1]
     q = np.zeros((9, 7))
     q[:, 3] = np.linspace(-3.5, 3.5, 9)  # also beyond the range it was measured in
@@ -78,14 +78,14 @@ def test_a_cable_at_one_position_pulls_as_in_a_batch(mech):
     np.testing.assert_allclose(Elastics([cable], mech.arm).effort(q)[:, 3], one, atol=1e-15)
 
 
-def test_cables_do_not_pull_beyond_what_was_measured(mech):
+def test_cable_efforts_are_constant_outside_the_measured_range(mech):
     q = np.zeros((3, 7))
     q[:, 3] = 3.3802, 3.4, 3.57
     effort = mech.elastics.effort(q)[:, 3]
     np.testing.assert_array_equal(effort[1:], effort[0])
 
 
-def test_the_committed_set_is_what_the_programme_gives():
+def test_the_committed_set_is_reproduced_by_the_program():
     derived, comments = derive_wang2019.derive_mtm()
     committed = load_parameters("MTMR", "wang2019")
     check_consistent(committed.inertias)
@@ -170,7 +170,7 @@ def test_it_is_stable_under_the_published_pid_with_one_sample_of_delay(mech):
     assert sim.loop_error() < 1e-7
 
 
-def test_it_holds_still_when_weight_springs_and_offsets_are_carried(mech):
+def test_the_arm_rests_under_gravity_compensation(mech):
     sim = tr.Simulator(mech.arm.name)
     sim.reset(START)
     hold = mech.inverse_dynamics(START, np.zeros(7), np.zeros(7), friction=True)
@@ -183,7 +183,7 @@ def test_the_gripper_is_set_by_hand_within_its_range(mech):
     sim = tr.Simulator(mech.arm.name)
     sim.gripper = 0.5
     assert sim.gripper == 0.5
-    with pytest.raises(tr.TrocarError, match=r"opens from 0 to 1\.047 rad, got 2\.0"):
+    with pytest.raises(tr.TrocarError, match=r"opening of the gripper must be 0 to 1\.047 rad, got 2\.0"):
         sim.gripper = 2.0
     with pytest.raises(tr.TrocarError, match="PSM has no gripper"):
         tr.Simulator("PSM").gripper = 0.1

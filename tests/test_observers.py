@@ -64,12 +64,12 @@ def pushed():
 # -- momentum ----------------------------------------------------------------------------------------------------------
 
 
-def test_nothing_pushes_and_the_observer_sees_nothing(psm, free):
+def test_without_external_force_the_residual_is_zero(psm, free):
     r = MomentumObserver(psm, 20.0, friction=False).along(free)
     assert np.abs(r[10:]).max() < 2e-3
 
 
-def test_the_observer_comes_to_the_effort_of_a_force_at_the_tip(psm, pushed):
+def test_the_observer_converges_to_the_effort_of_a_tip_force(psm, pushed):
     wrench = np.array([0.5, -1.0, 2.0, 0.01, 0.02, -0.01])
     efforts = np.swapaxes(psm.jacobian(pushed.q), 1, 2) @ wrench
     late = pushed.t > 0.6
@@ -81,7 +81,7 @@ def test_the_observer_comes_to_the_effort_of_a_force_at_the_tip(psm, pushed):
     np.testing.assert_allclose(r[late, :6], lfilter([1 - a], [1, -a], efforts, axis=0)[late], atol=4e-3)
 
 
-def test_step_by_step_is_the_same_as_along_a_recording_memory_of_friction_included():
+def test_stepping_the_observer_equals_running_it_along_a_recording_including_hysteresis():
     mechanism = Mechanism(tr.load_arm("PSM"), memory_set())
     t = np.arange(60) / 200
     rows = [MOTION(x) for x in t]
@@ -109,7 +109,7 @@ def test_the_filter_is_exact_for_a_constant_effort(psm):
     np.testing.assert_allclose(r, missing * (1 - np.exp(-K * 0.5)), atol=1e-12)
 
 
-def test_an_observer_that_was_not_started_or_has_no_efforts_says_so(psm, free):
+def test_an_observer_without_initial_state_or_efforts_is_an_error(psm, free):
     with pytest.raises(TrocarError, match="reset"):
         MomentumObserver(psm).update(np.zeros(7), np.zeros(7), np.zeros(7), 0.01)
     with pytest.raises(TrocarError, match="no efforts"):
@@ -132,14 +132,14 @@ def test_the_effort_of_a_point_mass_is_that_of_the_regressor(psm, random_states,
     np.testing.assert_allclose(PointMass(psm, body, point).effort(q, dq, ddq), expected, atol=1e-12)
 
 
-def test_a_place_given_in_the_base_is_there_when_the_joints_are_zero(psm):
+def test_a_point_given_in_the_base_is_there_at_zero_joints(psm):
     place = PointMass.at(psm, "end", (0.0, 0.0, 0.535))
     T = psm.pose(np.zeros(7), "end")
     np.testing.assert_allclose(T[:3, :3] @ place.point + T[:3, 3], [0, 0, 0.535], atol=1e-12)
 
 
 def test_the_mass_and_its_deviation_are_right_under_correlated_noise(psm, free):
-    """Noise that lasts 20 ms: the estimate's error is its deviation, nine times of ten within two of them."""
+    """Noise that lasts 20 ms: the estimate's error is within two deviations in nine of ten cases."""
     unit = PointMass.at(psm, "end", (0.0, 0.0, 0.535)).effort(free.q, free.dq, free.ddq)[:, :3]
     rng, sd = np.random.default_rng(3), np.array([0.03, 0.05, 0.14])
     errors = []
@@ -154,7 +154,7 @@ def test_the_mass_and_its_deviation_are_right_under_correlated_noise(psm, free):
     assert np.std(errors) < 2.0
 
 
-def test_online_the_mass_comes_in_and_is_forgotten(psm):
+def test_the_online_estimate_finds_a_mass_and_forgets_it(psm):
     place = PointMass.at(psm, "end", (0.0, 0.0, 0.535))
     K, dt = 18.8, 1 / 200
     observer = MomentumObserver(psm, K, friction=False)
@@ -174,10 +174,10 @@ def test_online_the_mass_comes_in_and_is_forgotten(psm):
     assert 0 < payload.deviation < 0.1
 
 
-def test_an_effort_that_a_mass_cannot_have_is_refused():
+def test_efforts_that_a_mass_cannot_cause_are_rejected():
     with pytest.raises(TrocarError, match="no effect"):
         estimate_payload(np.ones((10, 3)), np.zeros((10, 3)), np.eye(3), window=5)
-    with pytest.raises(TrocarError, match="do not go together"):
+    with pytest.raises(TrocarError, match="inconsistent shapes"):
         estimate_payload(np.ones((10, 3)), np.zeros((10, 2)), np.eye(3), window=5)
     with pytest.raises(TrocarError, match="window"):
         estimate_payload(np.ones((10, 3)), np.ones((10, 3)), np.eye(3), window=11)
@@ -186,7 +186,7 @@ def test_an_effort_that_a_mass_cannot_have_is_refused():
 # -- force and collisions ----------------------------------------------------------------------------------------------
 
 
-def test_force_and_wrench_come_back_from_the_efforts_they_make(psm, random_states):
+def test_force_and_wrench_are_recovered_from_their_efforts(psm, random_states):
     q = random_states(psm, 10)
     q[:, 2] = np.clip(q[:, 2], 0.1, None)
     F = np.array([1.0, -2.0, 0.5])
@@ -206,7 +206,7 @@ def test_the_covariance_of_the_force_is_that_of_its_samples(psm):
     np.testing.assert_allclose(np.cov(found.value.T), found.covariance[0], rtol=0.05, atol=2e-3)
 
 
-def test_at_the_remote_centre_and_without_a_wrist_point_forces_are_refused(psm):
+def test_forces_at_the_remote_centre_or_without_a_wrist_point_are_rejected(psm):
     at_rcm = np.array([0, 0, 0.0156, 0, 0, 0, 0.0])
     with pytest.raises(TrocarError, match="remote centre"):
         wrist_force(psm, at_rcm, np.ones(7), np.eye(3))
@@ -216,7 +216,7 @@ def test_at_the_remote_centre_and_without_a_wrist_point_forces_are_refused(psm):
         tip_wrench(tr.load_mechanism("ECM"), np.zeros(4), np.ones(4), np.eye(4))
 
 
-def test_an_alarm_is_a_residual_beyond_all_that_were_seen():
+def test_a_residual_beyond_all_contact_free_ones_is_an_alarm():
     rng = np.random.default_rng(0)
     quiet = rng.normal(size=(1000, 3)) * [0.1, 0.2, 0.3] + 1.0
     detector = CollisionDetector(ResidualStatistics.of(quiet, [0, 2]))
@@ -227,7 +227,7 @@ def test_an_alarm_is_a_residual_beyond_all_that_were_seen():
     assert detector.first(t, r) is None
     r[3, 2] += 2.0
     assert detector.first(t, r) == pytest.approx(0.3)
-    with pytest.raises(TrocarError, match="do not vary"):
+    with pytest.raises(TrocarError, match="some residuals are constant"):
         ResidualStatistics.of(np.ones((5, 2)))
 
 
@@ -238,7 +238,7 @@ def wandering(rows, seed=0):
     return slow + np.random.default_rng(seed).normal(size=(rows, 2)) * [0.1, 0.2]
 
 
-def test_a_step_is_found_within_a_tenth_of_a_second_though_efforts_wander_farther_than_it():
+def test_a_step_smaller_than_the_drift_is_found_within_a_tenth_of_a_second():
     detector = ContactDetector(wandering(4000), 1 / 200)
     assert detector.margin >= 1.3
     assert not detector.alarms(wandering(4000, seed=1)).any()
@@ -250,8 +250,8 @@ def test_a_step_is_found_within_a_tenth_of_a_second_though_efforts_wander_farthe
         assert 2.0 <= detector.first(t, tau) <= 2.1
 
 
-def test_the_smallest_step_passes_the_threshold_where_there_is_nothing_else():
-    """Foretold efforts and a step: the statistic is the step over the smallest one, whatever the threshold."""
+def test_the_smallest_step_exceeds_the_threshold_without_disturbances():
+    """Predictable efforts and a step: the statistic is the step over the smallest one, for any threshold."""
     detector = ContactDetector(wandering(4000), 1 / 200, joints=(1,))
     tau = np.zeros((200, 2))
     tau[:, 1] = detector._constant[0] / (1.0 - detector._weights[:, 0].sum())  # what the past foretells of itself
@@ -261,7 +261,7 @@ def test_the_smallest_step_passes_the_threshold_where_there_is_nothing_else():
     assert seen[119] == pytest.approx(3.0, rel=1e-9)
 
 
-def test_contacts_are_the_same_step_by_step_and_known_only_from_the_past():
+def test_contact_alarms_are_causal_and_the_same_step_by_step():
     detector = ContactDetector(wandering(4000), 1 / 200)
     tau = wandering(600, seed=3)
     tau[300:, 0] += 1.0
@@ -270,10 +270,10 @@ def test_contacts_are_the_same_step_by_step_and_known_only_from_the_past():
     np.testing.assert_array_equal(detector.alarms(tau[:350]), together[:350])
 
 
-def test_steps_that_are_no_contact_and_recordings_that_are_too_short_are_told():
+def test_small_steps_are_ignored_and_short_recordings_are_rejected():
     detector = ContactDetector(wandering(4000), 1 / 200, least=(3.0, 0.0))
     assert detector.smallest[0] == pytest.approx(3.0)
-    with pytest.raises(TrocarError, match="too few"):
+    with pytest.raises(TrocarError, match="too short"):
         ContactDetector(wandering(400), 1 / 200)
     with pytest.raises(TrocarError, match="folds"):
         ContactDetector(wandering(4000), 1 / 200, folds=np.zeros(3))
@@ -281,7 +281,7 @@ def test_steps_that_are_no_contact_and_recordings_that_are_too_short_are_told():
         ContactDetector(wandering(4000), 0.05)
 
 
-def test_steps_of_one_newton_are_found_within_a_tenth_of_a_second_by_models_that_are_off_by_up_to_a_twentieth():
+def test_one_newton_steps_are_found_within_a_tenth_of_a_second_with_five_percent_model_error():
     from trocar.experiments.wang2019.contact import contact_claims
 
     claims = contact_claims(Context(data=None, video=None, progress=lambda text: None, quick=True))
@@ -289,7 +289,7 @@ def test_steps_of_one_newton_are_found_within_a_tenth_of_a_second_by_models_that
     assert all(c.holds for c in claims), claims
 
 
-def test_where_sensors_are_noisy_fewer_steps_are_found_but_more_than_by_thresholds_alone():
+def test_with_noisy_sensors_fewer_steps_are_found_but_more_than_by_thresholds():
     from tools.contact_table import detections
 
     found = detections(0.05, seeds=(0,), phases=(1.4,), noise=True, seconds=10.0)
@@ -327,7 +327,7 @@ def test_weights_and_forces_on_the_real_robot_with_the_model_of_another_recordin
     assert claims["wang2019/payload/105 g on the insertion column"].tolerance == 5.0
 
 
-def test_without_recordings_the_claims_say_so():
+def test_without_recordings_the_claims_are_skipped_with_a_reason():
     from trocar.experiments.wang2019.payload import payload_claims
     from trocar.experiments.wang2019.recordings import identified_arm
     from trocar.experiments.wang2019.tip_force import tip_force_claims

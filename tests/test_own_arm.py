@@ -1,4 +1,4 @@
-"""A robot of one's own: an Arm and its Parameters are accepted wherever the name of an arm is."""
+"""A custom robot: an Arm and its Parameters are accepted wherever the name of an arm is."""
 
 from dataclasses import replace
 
@@ -157,14 +157,14 @@ def test_both_engines_give_the_same_acceleration(mech):
         np.testing.assert_allclose(mech.inverse_dynamics(q, dq, sim.ddq), tau, atol=2e-5)
 
 
-def test_a_parameter_file_of_an_own_arm_reads_back(mech, tmp_path):
+def test_a_parameter_file_of_a_custom_arm_reads_back(mech, tmp_path):
     path = tmp_path / "own.toml"
     path.write_text(to_toml(mech.parameters), encoding="utf-8")
     read = tr.load_mechanism(mech.arm, path)
     np.testing.assert_array_equal(read.parameter_vector, mech.parameter_vector)
 
 
-def test_it_is_drawn_exported_and_excited(mech):
+def test_a_custom_arm_can_be_drawn_exported_and_excited(mech):
     spec, qpos = kinematic_arm(mech.arm)
     assert spec.compile().nq == len(qpos) == 5
     files = model_files(tr.Simulator(mech.arm, mech.parameters))
@@ -174,7 +174,7 @@ def test_it_is_drawn_exported_and_excited(mech):
     np.testing.assert_allclose(limits.upper, [0.9, 0.9, 0.2875])
 
 
-def test_limit_errors_have_one_form(mech):
+def test_limit_errors_have_the_same_format(mech):
     sim = tr.Simulator(mech.arm, mech.parameters)
     with pytest.raises(tr.TrocarError, match=r"joint 3 \(slide\) violates 0\.05 <= 0\.4 <= 0\.3 m$"):
         sim.reset([0.0, 0.0, 0.4])
@@ -187,10 +187,10 @@ def test_limit_errors_have_one_form(mech):
     ("call", "message"),
     [
         (lambda: tr.load_mechanism(own_arm(), "wang2019"), "parameter set of Own 'wang2019' is unknown"),
-        (lambda: tr.load_mechanism(own_arm(), own_parameters(arm="PSM")), "is of PSM, not of Own"),
+        (lambda: tr.load_mechanism(own_arm(), own_parameters(arm="PSM")), "is for PSM, not for Own"),
         (lambda: tr.load_mechanism(own_arm(), own_parameters(geometry="x")), "geometry 'x', the arm has 'own'"),
         (lambda: tr.load_mechanism(own_arm(), instrument="400006"), "with its instrument; leave instrument"),
-        (lambda: tr.load_mechanism("PSM", own_parameters()), "is of Own, not of PSM"),
+        (lambda: tr.load_mechanism("PSM", own_parameters()), "is for Own, not for PSM"),
         (lambda: tr.Simulator(own_arm()), "Own has no dynamic parameters"),
         (lambda: tr.Simulator(own_arm(), own_parameters(), compliance=tr.Compliance()), "no drive compliance is known"),
         (lambda: own_arm(driven={"pitch": "rod", "yaw": "rod"}), "'yaw' of Own does not move 'rod'"),
@@ -203,7 +203,7 @@ def test_mistakes_are_named(call, message):
         call()
 
 
-def test_a_rotor_over_two_branches_is_refused():
+def test_a_rotor_over_two_branches_is_rejected():
     """MuJoCo's mass matrix has no entry for crank and slide, which hang side by side."""
     coupling = np.eye(3)
     coupling[2, 1] = 0.1

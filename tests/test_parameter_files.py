@@ -24,8 +24,8 @@ def written(tmp_path: Path, arm: str, old: str, new: str) -> Path:
 @pytest.mark.parametrize(
     ("arm", "old", "new", "message"),
     [
-        ("PSM", 'geometry = "wang2019"', "geometry = 3", "'geometry' must be a text that is not empty, got 3"),
-        ("PSM", 'arm = "PSM"', "arm = []", "'arm' must be a text"),
+        ("PSM", 'geometry = "wang2019"', "geometry = 3", "'geometry' must be a non-empty string, got 3"),
+        ("PSM", 'arm = "PSM"', "arm = []", "'arm' must be a non-empty string"),
         ("PSM", "joints = { yaw = 1.0 }", "joints = 1", "drives.yaw: 'joints' must hold weights by name"),
         ("PSM", "joints = { yaw = 1.0 }", 'joints = { yaw = "a" }', "drives.yaw.joints: 'yaw' must be a finite number"),
         ("PSM", "joints = { yaw = 1.0 }", "joints = { yaw = nan }", "drives.yaw.joints: 'yaw' must be a finite number"),
@@ -49,7 +49,7 @@ def written(tmp_path: Path, arm: str, old: str, new: str) -> Path:
             'joint = "wrist_pich"',
             "joint of MTML 'wrist_pich' is unknown",
         ),
-        ("MTML", 'joint = "wrist_pitch"', "joint = 3", "'joint' must be a text that is not empty, got 3"),
+        ("MTML", 'joint = "wrist_pitch"', "joint = 3", "'joint' must be a non-empty string, got 3"),
     ],
 )
 def test_a_mistake_is_named(tmp_path: Path, arm: str, old: str, new: str, message: str) -> None:

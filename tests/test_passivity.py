@@ -30,7 +30,7 @@ def stored(drives, s, z):
     return (0.5 * (drives.F + drives.slope * s[..., drives.owner]) * drives.delta * z**2).sum(-1)
 
 
-def test_friction_gives_back_no_more_than_it_stores(mech):
+def test_friction_returns_no_more_energy_than_it_stores(mech):
     """At random states: any posture within the limits, any velocity, any memory."""
     drives, arm = mech.drives, mech.arm
     rng = np.random.default_rng(0)
@@ -76,7 +76,7 @@ def test_energy_is_balanced_along_a_motion():
         ({"Fv": -1e-3, "terms": ("Fv",)}, "Fv"),
     ],
 )
-def test_friction_that_could_give_energy_is_refused(change, what):
+def test_friction_that_could_generate_energy_is_rejected(change, what):
     arm, base = tr.load_arm("PSM"), tr.load_mechanism("PSM").parameters.drives
     roll = next(d for d in base if d.name == "roll")
     check_dissipative(Drives(base, arm), arm)
@@ -84,7 +84,7 @@ def test_friction_that_could_give_energy_is_refused(change, what):
         check_dissipative(Drives([replace(roll, **change)], arm), arm)
 
 
-def test_every_set_that_can_be_identified_is_passive():
+def test_every_identified_set_is_passive():
     """Identified friction is a sum, with weights that are not negative, of these."""
     recipe = load_recipe("PSM")
     mechanism = recipe.mechanism()

@@ -1,4 +1,4 @@
-"""The planner: around a box that the straight way runs into, looked through by the collision engine."""
+"""The planner: paths around a box that blocks the straight path, checked by the collision engine."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SCENE = CollisionScene(PSM.arm, {"box": Box((0.0, 0.0, -0.12), (0.03, 0.06, 0.08
 
 
 @pytest.mark.parametrize("wrist", [0.0, 0.5])
-def test_it_goes_around_a_box(wrist):
-    """In three joints, and in six where the wrist is to turn as well."""
+def test_the_path_goes_around_a_box(wrist):
+    """In three joints, and in six if the wrist must turn as well."""
     goal = GOAL.copy()
     goal[3:6] = wrist
     straight = check_path(PSM, time_optimal(PSM.arm, [START, goal]), contacts=SCENE)
@@ -45,7 +45,7 @@ def test_the_same_seed_gives_the_same_path_and_another_seed_another():
     assert a.shape != c.shape or not np.allclose(a, c)
 
 
-def test_a_free_straight_way_is_taken():
+def test_a_free_straight_path_is_taken():
     away = START - [0.3, 0.0, 0.02, 0, 0, 0, 0]
     found = plan(SCENE, START, away)
     np.testing.assert_array_equal(found.via, [START, away])
@@ -63,7 +63,7 @@ def test_the_simulated_arm_follows_a_plan():
     assert not any(SCENE.collides(q) for q in rec.q)
 
 
-def test_ends_that_collide_are_named_with_what_they_touch():
+def test_a_colliding_start_or_goal_is_named_with_its_obstacle():
     inside = np.array([0.0, 0.0, 0.16, 0.0, 0.0, 0.0, 0.0])
     with pytest.raises(PlanningFailed, match=r"the start is not free: \w+ of PSM overlaps obstacle 'box'"):
         plan(SCENE, inside, GOAL)
@@ -71,18 +71,18 @@ def test_ends_that_collide_are_named_with_what_they_touch():
         plan(SCENE, START, inside)
 
 
-def test_no_path_is_said_so():
+def test_a_failed_search_is_reported():
     """A sheet in the plane of yaw = 0 above the remote centre, where the column is at every pitch and insertion."""
     sheet = CollisionScene(PSM.arm, {"sheet": Box((0.0, 0.0, 0.4), (1e-3, 2.0, 0.6))})
     start, goal = START - [0.5, 0, 0, 0, 0, 0, 0], GOAL + [0.5, 0, 0, 0, 0, 0, 0]
-    with pytest.raises(PlanningFailed, match=r"no path in 60 iterations \(\d+ places reached from the start"):
+    with pytest.raises(PlanningFailed, match=r"no path in 60 iterations \(\d+ states reached from the start"):
         plan(sheet, start, goal, iterations=60)
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: plan(SCENE, START, START), "nowhere to go"),
+        (lambda: plan(SCENE, START, START), "start and goal are equal"),
         (lambda: plan(SCENE, START, GOAL * 10), r"via point 1: joint 1 \(yaw\) violates"),
         (lambda: plan(SCENE, START[:3], GOAL[:3]), "PSM has 7 joints"),
         (lambda: plan(SCENE, START, GOAL, joints=0), "differ in joint 1"),
@@ -91,6 +91,6 @@ def test_no_path_is_said_so():
         (lambda: plan(CollisionScene({"a": PSM.arm, "b": PSM.arm}), START, GOAL), "the planner moves one arm"),
     ],
 )
-def test_bad_input_is_refused(make, message):
+def test_bad_input_is_rejected(make, message):
     with pytest.raises(TrocarError, match=message):
         make()

@@ -23,12 +23,12 @@ def test_style_sets_the_colours_inside_and_restores_them_outside() -> None:
 
 
 @pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
-def test_the_suffix_chooses_the_format(tmp_path: Path, suffix: str, magic: bytes) -> None:
+def test_the_suffix_selects_the_format(tmp_path: Path, suffix: str, magic: bytes) -> None:
     path = plots.save(Figure(), tmp_path / f"figure.{suffix}")
     assert path.read_bytes().startswith(magic)
 
 
-def test_a_format_that_does_not_exist_leaves_no_file(tmp_path: Path) -> None:
+def test_an_unknown_format_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="nonsense"):
         plots.save(Figure(), tmp_path / "figure.nonsense")
     assert os.listdir(tmp_path) == []

@@ -68,7 +68,7 @@ def test_the_wall_damps_a_cannula_that_moves():
     assert wrench[3:] @ tr.load_mechanism("PSM").jacobian(sim.q)[3:, 0] < 0  # against the turn
 
 
-def test_the_seal_rubs_along_and_about_the_shaft():
+def test_the_seal_has_friction_along_and_about_the_shaft():
     sim = tr.Simulator("PSM", friction=False, port=Port(friction=2.0, viscous=5.0))
     mech = tr.load_mechanism("PSM")
     sim.reset(np.array([0.1, 0.0, 0.1, 0, 0, 0, 0]))
@@ -84,7 +84,7 @@ def test_the_seal_rubs_along_and_about_the_shaft():
     np.testing.assert_allclose((sim.tau - mech.gravity(sim.q))[2:4], [-force, -torque], rtol=2e-3)
 
 
-def test_the_seal_holds_a_shaft_that_is_pulled_too_little():
+def test_the_seal_holds_the_shaft_below_its_friction():
     sim = tr.Simulator("PSM", friction=False, port=Port(friction=2.0))
     q = np.array([0.0, 0.0, 0.1, 0, 0, 0, 0])
     tau = tr.load_mechanism("PSM").gravity(q) + [0, 0, 1.5, 0, 0, 0, 0]
@@ -95,7 +95,7 @@ def test_the_seal_holds_a_shaft_that_is_pulled_too_little():
     assert sim.seal_friction()[0] == pytest.approx(-1.5, rel=1e-3)
 
 
-def test_a_port_goes_back_with_reset_and_snapshot():
+def test_reset_and_snapshots_restore_a_port():
     sim, mech = at_rest("PSM", Port(offset=(0.01, 0, 0.02)))
     state = sim.snapshot()
     after = []
@@ -112,7 +112,7 @@ def test_a_port_goes_back_with_reset_and_snapshot():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Port(offset=(0, 0)), "offset of a port is three"),
+        (lambda: Port(offset=(0, 0)), "offset of a port must be three"),
         (lambda: Port(stiffness=-1.0), "stiffness of a port"),
         (lambda: Port(friction=np.nan), "friction of a port"),
         (lambda: tr.Simulator("MTML", port=Port()), "no remote centre"),
@@ -120,6 +120,6 @@ def test_a_port_goes_back_with_reset_and_snapshot():
         (lambda: tr.Simulator("PSM").seal_friction(), "has no port"),
     ],
 )
-def test_bad_input_is_refused(make, message):
+def test_bad_input_is_rejected(make, message):
     with pytest.raises(TrocarError, match=message):
         make()

@@ -1,4 +1,4 @@
-"""Recordings: what they refuse, and that files give back every number."""
+"""Recordings: rejected input, and exact saving and loading."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def assert_same(a: Recording, b: Recording) -> None:
 
 @pytest.mark.parametrize("suffix", ["npz", "csv"])
 @pytest.mark.parametrize("changes", [{}, {"ddq": None, "tau": None, "commands": {}, "extra": {}, "extra_units": {}}])
-def test_a_file_gives_back_every_number(tmp_path: Path, suffix: str, changes: dict[str, Any]) -> None:
+def test_every_number_survives_saving_and_loading(tmp_path: Path, suffix: str, changes: dict[str, Any]) -> None:
     recording = Recording(**fields(**changes))
     path = recording.save(tmp_path / f"file.{suffix}")
     assert_same(Recording.load(path), recording)
@@ -67,7 +67,7 @@ def test_the_csv_header_has_names_and_units(tmp_path: Path) -> None:
         assert title in header
 
 
-def test_a_csv_of_another_writer_is_read(tmp_path: Path) -> None:
+def test_a_csv_from_another_program_is_read(tmp_path: Path) -> None:
     path = tmp_path / "other.csv"
     path.write_bytes(
         "\ufeff# robot: PSM1 of the lab\r\ndq_a [rad/s], q_a [rad], t [s]\r\n\r\n1, 2, 0\r\n3,4,0.5\r\n".encode()
@@ -87,7 +87,7 @@ HEADER = "t [s],q_a [rad],dq_a [rad/s]\n"
     ("text", "message"),
     [
         ("", "line 1: the file ends before a header"),
-        (HEADER, "line 2: the file ends without a row"),
+        (HEADER, "line 2: the file has no row"),
         (HEADER + "0,1,2\n1,2\n", "line 3: 2 values, but the header names 3 columns"),
         (HEADER + "0,1,2\n\n1,x,2\n", "line 4: 'x' in column 'q_a [rad]' is not a number"),
         (HEADER + "0,1,2\n1,nan,2\n", "line 3: row 1: q of a is nan"),
@@ -100,7 +100,7 @@ HEADER = "t [s],q_a [rad],dq_a [rad/s]\n"
         ("t [s],x [rad]\n0,1\n", "line 1: no column gives a joint position"),
         ("t [s],q_a [rad],q_a [rad]\n0,1,2\n", "line 1: column 'q_a' occurs twice"),
         (HEADER.replace("\n", ",tip[1] [m]\n") + "0,1,2,3\n", "line 1: column 'tip[1]' is out of order"),
-        (HEADER.replace("\n", ",dq_b [rad/s]\n") + "0,1,2,3\n", "'dq_b' would read as a joint's"),
+        (HEADER.replace("\n", ",dq_b [rad/s]\n") + "0,1,2,3\n", "'dq_b' would be read as a joint channel"),
     ],
 )
 def test_a_bad_csv_is_one_error_with_file_and_line(tmp_path: Path, text: str, message: str) -> None:
@@ -125,10 +125,10 @@ def test_a_bad_npz_is_one_error_with_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["file.txt", "file"])
-def test_other_suffixes_are_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(TrocarError, match=r"ending in \.npz or \.csv"):
+def test_other_suffixes_are_rejected(tmp_path: Path, name: str) -> None:
+    with pytest.raises(TrocarError, match=r"must end in \.npz or \.csv"):
         Recording(**fields()).save(tmp_path / name)
-    with pytest.raises(TrocarError, match=r"ending in \.npz or \.csv"):
+    with pytest.raises(TrocarError, match=r"must end in \.npz or \.csv"):
         Recording.load(tmp_path / name)
     assert not list(tmp_path.iterdir())
 
@@ -156,7 +156,7 @@ def with_value(name: str, index: tuple[int, ...], value: float) -> dict[str, Any
         ({"commands": {"speed": np.zeros((N, 2))}}, "command 'speed' is unknown", None),
         ({"extra": {"tip": np.full((N, 3), np.inf)}}, r"row 0: tip\[0\] is inf", 0),
         ({"extra": {"tip": np.zeros(3)}, "extra_units": {}}, r"tip must have shape \(6,\)", None),
-        ({"extra": {"q_yaw": np.zeros(N)}, "extra_units": {}}, "would read as a joint's", None),
+        ({"extra": {"q_yaw": np.zeros(N)}, "extra_units": {}}, "would be read as a joint channel", None),
         ({"extra": {"a,b": np.zeros(N)}, "extra_units": {}}, "the name 'a,b'", None),
         ({"extra_units": {"tipp": "m"}}, "Did you mean 'tip'", None),
         ({"joints": ("yaw", "yaw")}, "different names", None),
@@ -167,7 +167,7 @@ def with_value(name: str, index: tuple[int, ...], value: float) -> dict[str, Any
         ({"provenance": {"a: b": 1}}, "without a colon", None),
     ],
 )
-def test_what_is_no_recording_is_refused(changes: dict[str, Any], message: str, row: int | None) -> None:
+def test_invalid_recordings_are_rejected(changes: dict[str, Any], message: str, row: int | None) -> None:
     with pytest.raises(TrocarError, match=message) as caught:
         Recording(**fields(**({"extra_units": {}} if "extra" in changes else {}) | changes))
     assert getattr(caught.value, "row", None) == row
@@ -184,7 +184,7 @@ def test_arrays_are_copied_and_read_only() -> None:
         recording.extra["new"] = np.zeros(N)  # type: ignore[index]
 
 
-def test_between_takes_the_rows_of_a_span_from_every_channel() -> None:
+def test_between_selects_the_rows_of_a_time_span_in_every_channel() -> None:
     recording = Recording(**fields())
     part = recording.between(recording.t[1], recording.t[3])
     assert len(part) == 3

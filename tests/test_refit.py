@@ -1,4 +1,4 @@
-"""The refitted sets of PSM and MTM: what the recordings give, better on other recordings, and fit for the engine."""
+"""The refitted sets of PSM and MTM: reproducible, better on other recordings, and usable in the engine."""
 
 import os
 from dataclasses import replace
@@ -60,8 +60,8 @@ def on_the_column(mechanism):
 
 @needs_recordings
 @pytest.mark.parametrize("family", ARMS)
-def test_the_committed_file_is_what_the_recording_gives(family, tmp_path):
-    """The same effort; single numbers that the recording does not show may differ by what the solver leaves open."""
+def test_the_committed_file_is_reproduced_from_the_recording(family, tmp_path):
+    """The same effort; single numbers that the recording does not excite may differ within the solver tolerance."""
     path = tmp_path / "again.toml"
     found = refit(family, DATA, cross_validate=False)
     path.write_text(text(family, found), encoding="utf-8")
@@ -109,7 +109,7 @@ def test_unseen_recordings_are_predicted_better_than_by_the_published_set(file, 
 
 
 @needs_recordings
-def test_rows_left_out_of_the_fit_are_predicted_better_than_the_published_sets_fit_their_own():
+def test_held_out_rows_are_predicted_better_than_the_published_sets_fit_their_own_data():
     recording = load_recording(RECORDINGS / "psm" / "measured_trajectory" / "one_results.csv", "PSM", as_recorded=True)
     left_out = read_toml(committed("PSM"), "set")["residuals"]["cv_relative_error"]
     assert (np.array(left_out) < errors("PSM", "wang2019_published", recording)).all()
@@ -129,7 +129,7 @@ def test_the_set_is_consistent_and_rests_in_the_engine(arm):
 
 
 @pytest.mark.parametrize("arm", ["PSM", "MTMR"])
-def test_the_engine_accelerates_as_the_equations(arm):
+def test_engine_and_equations_give_the_same_acceleration(arm):
     sim = tr.Simulator(arm, parameters=NAME, friction=False, limits=False, accuracy="exact")
     sim.reset(START[arm])
     tau = sim.mechanism.gravity(START[arm]) + 0.01 * np.array([1.0, -1.0, 2.0, 0.1, -0.1, 0.1, 0.05])

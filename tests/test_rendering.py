@@ -1,4 +1,4 @@
-"""Pictures show the arm where it is, and taking them changes nothing."""
+"""Pictures show the arm at its position, and rendering changes nothing."""
 
 import gc
 import importlib
@@ -55,7 +55,7 @@ def test_a_picture_is_not_empty(sim, camera):
 
 
 @pytest.mark.parametrize("camera", ["iso", "side"])
-def test_the_arm_is_seen_where_it_is(sim, camera):
+def test_the_arm_is_drawn_at_its_position(sim, camera):
     """Between two postures the picture changes where the moving links project to, and not at the fixed base."""
     sim.reset(TURNED)
     other = render(sim, camera, SIZE).astype(int)
@@ -79,7 +79,7 @@ def test_the_close_up_follows_the_tip(sim):
         assert wrist[2] > 1.3 * wrist[0]
 
 
-def test_a_trace_is_drawn_where_it_is(sim):
+def test_a_trace_is_drawn_at_its_position(sim):
     sim.reset(HOME)
     ends = np.array([[0.1, -0.1, -0.1], [0.1, 0.15, 0.2]])
     before, after = (
@@ -98,12 +98,12 @@ def test_a_trace_needs_points(points):
         Trace(points)
 
 
-def test_too_long_a_trace_is_refused(sim):
+def test_too_long_a_trace_is_rejected(sim):
     with pytest.raises(TrocarError, match="at most 4000 points"):
         render(sim, "iso", SIZE, traces=[Trace(np.zeros((4001, 3)))])
 
 
-def test_a_camera_of_your_own_is_used(sim):
+def test_a_custom_camera_is_used(sim):
     sim.reset(HOME)
     mine = view(sim, "iso")
     ours = render(sim, "iso", SIZE, shadows=False)
@@ -147,7 +147,7 @@ def test_size_may_change_between_pictures_and_the_same_state_gives_the_same_pict
 
 
 @pytest.mark.usefixtures("sim")
-def test_a_forgotten_simulator_takes_its_scene_with_it():
+def test_the_studio_of_a_deleted_simulator_is_freed():
     gc.collect()
     before = len(rendering._STUDIOS.by_scene)
     other = Simulator("PSM")
@@ -158,7 +158,7 @@ def test_a_forgotten_simulator_takes_its_scene_with_it():
     assert len(rendering._STUDIOS.by_scene) == before
 
 
-def test_unknown_camera_and_empty_size_are_refused():
+def test_unknown_camera_and_empty_size_are_rejected():
     sim = Simulator("PSM")
     with pytest.raises(UnknownName, match="iso, side, cart, tip"):
         render(sim, "front")
@@ -193,7 +193,7 @@ def test_gif_holds_every_frame_at_the_given_rate(tmp_path):
         assert film.info["duration"] == 50
 
 
-def test_mp4_without_ffmpeg_says_what_to_do(tmp_path, monkeypatch):
+def test_mp4_without_ffmpeg_names_the_remedy(tmp_path, monkeypatch):
     monkeypatch.setattr(films.shutil, "which", lambda name: None)
     monkeypatch.setattr(films.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(TrocarError, match=r"install it .*or write a \.gif"):
@@ -201,7 +201,7 @@ def test_mp4_without_ffmpeg_says_what_to_do(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_bad_films_are_refused(tmp_path):
+def test_bad_films_are_rejected(tmp_path):
     with pytest.raises(TrocarError, match="at least one frame"):
         render_video(tmp_path / "film.gif", [])
     with pytest.raises(TrocarError, match="fps"):
@@ -210,7 +210,7 @@ def test_bad_films_are_refused(tmp_path):
         render_video(tmp_path / "film.avi", frames())
 
 
-def test_simulators_drawn_in_turn_are_each_seen_as_they_are(sim):
+def test_simulators_drawn_in_turn_show_their_own_state(sim):
     other = Simulator("MTML")
     sim.reset(HOME)
     render(sim, "iso", SIZE, shadows=False)

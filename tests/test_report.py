@@ -1,4 +1,4 @@
-"""Claims judge themselves, and every form of a report says the same."""
+"""Claims evaluate themselves, and all formats of a report agree."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ def test_a_claim_holds_up_to_its_tolerance_and_no_further(relation: str, ours: f
 
 @pytest.mark.parametrize("relation", ["equal", "at_most", "at_least"])
 @pytest.mark.parametrize("ours", [math.nan, math.inf, -math.inf])
-def test_a_number_that_is_not_finite_never_holds(relation: str, ours: float) -> None:
+def test_a_number_that_is_not_finite_always_fails(relation: str, ours: float) -> None:
     assert claim(relation=relation, ours=ours).holds is False
 
 
 @pytest.mark.parametrize("note", ["not run: no data", "not reproducible: the source gives no units"])
 @pytest.mark.parametrize("missing", ["ours", "published"])
-def test_a_missing_number_with_a_reason_is_neither_true_nor_false(note: str, missing: str) -> None:
+def test_a_missing_number_with_a_reason_is_skipped(note: str, missing: str) -> None:
     assert claim(**{missing: None, "note": note}).holds is None
 
 
@@ -90,10 +90,10 @@ def test_a_missing_number_with_a_reason_is_neither_true_nor_false(note: str, mis
         ({"ours": None}, "note is ''; allowed: 'not run: ...' or 'not reproducible: ...'"),
         ({"ours": None, "note": "not run: "}, "note is 'not run: '; allowed:"),
         ({"published": None}, "note is ''; allowed:"),
-        ({"note": "not run: no data"}, "both numbers are there"),
+        ({"note": "not run: no data"}, "both numbers are given"),
     ],
 )
-def test_a_wrong_field_is_named_with_what_is_allowed(changes: dict[str, Any], message: str) -> None:
+def test_an_invalid_field_is_named_with_the_allowed_values(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)) as caught:
         claim(**changes)
     assert str(caught.value).startswith(f"claim {changes.get('id', 'paper/error')!r}: ")
@@ -112,7 +112,7 @@ def test_numbers_of_numpy_become_plain_ones() -> None:
     assert given.holds is True
 
 
-def test_two_claims_of_one_id_are_refused() -> None:
+def test_duplicate_claim_ids_are_rejected() -> None:
     with pytest.raises(TrocarError, match="'paper/error' is already in the report 'Paper'"):
         Report("Paper", [claim(), claim(ours=1.0)])
 
@@ -126,7 +126,7 @@ def test_a_report_is_ok_until_a_claim_fails() -> None:
     assert report.summary() == "1 passed, 1 failed, 1 skipped (1 not run)"
 
 
-def test_what_a_source_rules_out_is_counted_apart_from_what_was_not_run() -> None:
+def test_not_reproducible_claims_are_counted_separately_from_those_not_run() -> None:
     ruled_out = claim(id="c", ours=None, note="not reproducible: no units are printed")
     report = Report("Paper", [claim(id="a"), not_run(id="b"), ruled_out, claim(id="d", ours=9.0)])
     assert [entry.verdict for entry in report.claims] == ["passed", "not run", "not reproducible", "failed"]
@@ -192,7 +192,7 @@ def test_the_table_shows_published_and_ours_side_by_side() -> None:
         ({"published": 3.0, "relation": "equal", "tolerance": 0.5}, "= 3 ± 0.5"),
     ],
 )
-def test_a_bound_is_written_as_one_number_where_nothing_was_printed(fields: dict[str, Any], text: str) -> None:
+def test_our_own_bounds_are_written_as_one_number(fields: dict[str, Any], text: str) -> None:
     assert claim(**fields).expected() == text
 
 
@@ -200,7 +200,7 @@ def test_a_long_report_has_a_table_of_contents(tmp_path: Path) -> None:
     report = Report("Paper", [claim(id=f"c{k}", ours=1e3 if k == 7 else 2.0) for k in range(60)])
     report.add_figure(Figure(figsize=(1, 1)), "Tip over time. More words.")
     page = report.write_html(tmp_path / "page.html").read_text()
-    for target, text in (("failed", "What failed"), ("figure-1", "Tip over time"), ("claims", "All 60 claims")):
+    for target, text in (("failed", "Failed claims"), ("figure-1", "Tip over time"), ("claims", "All 60 claims")):
         assert f'<a href="#{target}">{text}</a>' in page
         assert page.count(f'id="{target}"') == 1
     assert report.failures() == ["c7: ours 1000, published = 2 ± 0.5 mm"]
@@ -247,7 +247,7 @@ def test_html_is_one_file_with_its_figures_inside(tmp_path: Path) -> None:
     assert "@import" not in page.text
 
 
-def test_a_page_says_first_what_fails_and_why(tmp_path: Path) -> None:
+def test_a_page_lists_failed_claims_and_reasons_first(tmp_path: Path) -> None:
     claims = [claim(id="good"), claim(id="bad", ours=9.75, note="its <engine> slips")]
     page = Report("Paper", claims, paragraphs=["The text."]).write_html(tmp_path / "page.html").read_text()
     section = page[page.index('<section class="failing"') : page.index("</section>")]
@@ -256,10 +256,10 @@ def test_a_page_says_first_what_fails_and_why(tmp_path: Path) -> None:
     assert "good" not in section
     assert page.index("</section>") < page.index("The text.") < page.index('<table id="claims">')
     assert Page(page).open == []
-    assert "What failed" not in Report("Paper", claims[:1]).write_html(tmp_path / "page.html").read_text()
+    assert "Failed claims" not in Report("Paper", claims[:1]).write_html(tmp_path / "page.html").read_text()
 
 
-def test_a_note_that_claims_in_a_row_have_in_common_stands_once(tmp_path: Path) -> None:
+def test_consecutive_claims_share_one_note(tmp_path: Path) -> None:
     notes = ("same", "same", "other", "same")
     claims = [claim(id=f"claim {k}", note=note) for k, note in enumerate(notes)]
     page = Report("Paper", claims).write_html(tmp_path / "page.html").read_text()
@@ -271,7 +271,7 @@ def test_a_page_without_claims_counts_none(tmp_path: Path) -> None:
     assert "0 hold" not in Report("Pictures").write_html(tmp_path / "page.html").read_text()
 
 
-def test_figures_are_as_wide_as_they_were_made(tmp_path: Path) -> None:
+def test_figures_keep_their_width(tmp_path: Path) -> None:
     report = Report("Paper", figures=[(Figure(figsize=(w, 2)), f"{w}") for w in (4, 8)])
     attributes = Page(report.write_html(tmp_path / "page.html").read_text()).attributes
     narrow, wide = (int(value or 0) for tag, name, value in attributes if (tag, name) == ("img", "width"))
@@ -305,13 +305,13 @@ def test_the_page_holds_its_clips(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["missing.gif", "page.html"])
-def test_a_clip_that_is_no_film_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_clip_that_is_not_a_film_is_rejected(tmp_path: Path, name: str) -> None:
     (tmp_path / "page.html").write_text("")
     with pytest.raises(TrocarError, match="clip of a report"):
         Report("Title").add_clip(tmp_path / name, "caption")
 
 
-def test_claims_are_counted_by_the_evidence_that_they_are(tmp_path: Path) -> None:
+def test_claims_are_counted_by_kind_of_evidence(tmp_path: Path) -> None:
     report = Report(
         "Paper",
         [
@@ -338,7 +338,7 @@ def test_claims_are_counted_by_the_evidence_that_they_are(tmp_path: Path) -> Non
         "fit",
         "own",
     ]
-    assert "a bound of our own" in report.write_html(tmp_path / "page.html").read_text()
+    assert "a bound chosen by us" in report.write_html(tmp_path / "page.html").read_text()
     with pytest.raises(TrocarError, match="kind is 'guess'"):
         claim(kind="guess")
 

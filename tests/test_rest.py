@@ -1,4 +1,4 @@
-"""An arm left alone rests: what holds it is friction, and the bias of its effort measurement moves nothing."""
+"""An arm without commands rests: friction holds it, and the bias of its effort measurement moves nothing."""
 
 from dataclasses import replace
 
@@ -69,7 +69,7 @@ def heavier(mech: tr.Mechanism, factor: float) -> tr.Mechanism:
 
 
 @pytest.mark.parametrize("name", ["ECM", "MTMR"])
-def test_compensated_by_a_wrong_model_it_moves_where_the_error_exceeds_static_friction(name: str) -> None:
+def test_an_arm_compensated_by_a_wrong_model_moves_where_the_error_exceeds_static_friction(name: str) -> None:
     sim = tr.Simulator(name)
     mech, verdicts = sim.mechanism, []
     for factor in (1.05, 1.10):
@@ -102,7 +102,7 @@ def frictionless(mech: tr.Mechanism) -> tr.Mechanism:
     return tr.Mechanism(mech.arm, replace(mech.parameters, drives=drives))
 
 
-def test_friction_with_memory_gives_way_before_it_holds() -> None:
+def test_hysteretic_friction_yields_elastically_before_it_holds() -> None:
     base = load_parameters("PSM")
     damped = {"yaw": 4.0, "pitch": 4.0, "insertion": 6.0}  # its vibration on these springs would take long to die out
     drives = tuple(

@@ -84,7 +84,7 @@ def test_load_dependent_friction_and_cables_are_those_of_the_arm_alone(name):
         assert arm.time == 0.0, one
 
 
-def test_a_wrench_in_base_axes_does_to_an_arm_what_it_does_alone(cart):
+def test_a_wrench_in_base_axes_acts_on_an_arm_as_it_does_alone(cart):
     cart.reset()
     arm, sim = cart.arms["PSM1"], Simulator("PSM", gravity=cart.cart.gravity("PSM1"))
     sim.reset(arm.q)
@@ -127,7 +127,7 @@ def test_links_of_one_arm_do_not_touch_each_other_but_an_object_stops_them():
     assert scene.arms["A"].contact_wrench(of="block")[2] > 1.0
 
 
-def test_snapshots_bring_a_scene_back_to_the_last_bit(cart):
+def test_restoring_a_scene_snapshot_is_bit_exact(cart):
     cart.reset()
     before, ends = cart.snapshot(), []
     for _ in range(2):
@@ -162,7 +162,7 @@ def test_every_arm_follows_its_own_reference_under_its_own_controller(cart):
 # -- place -----------------------------------------------------------------------------------------------------------
 
 
-def test_arms_are_where_the_cart_has_them(cart):
+def test_arms_are_placed_by_the_cart(cart):
     cart.reset()
     for name, arm in cart.arms.items():
         np.testing.assert_allclose(cart.T_world_tip(name), cart.cart.T_world_tip(name, arm.q), rtol=0, atol=1e-8)
@@ -185,7 +185,7 @@ def test_set_up_joints_move_the_arm_and_turn_its_gravity():
     np.testing.assert_allclose(scene.arms["PSM1"].q, sim.q, rtol=0, atol=1e-9)
 
 
-def test_set_up_joints_that_would_make_arms_overlap_are_refused_and_nothing_moves(cart):
+def test_set_up_joints_that_would_make_arms_overlap_are_rejected_and_nothing_moves(cart):
     cart.reset()
     before = cart.T_world_tip("PSM3")
     with pytest.raises(TrocarError, match=r"of PSM. overlaps .* of PSM. by .* mm there"):
@@ -195,7 +195,7 @@ def test_set_up_joints_that_would_make_arms_overlap_are_refused_and_nothing_move
         tr.load_scene("psm").set_up("PSM", [0.0])
 
 
-def test_the_masters_are_where_the_console_has_them():
+def test_the_masters_are_placed_by_the_console():
     scene = tr.load_scene("masters")
     c = np.sqrt(3) / 2
     R = np.array([[-1, 0, 0], [0, c, 0.5], [0, 0.5, -c]])
@@ -216,7 +216,7 @@ def scene_file(tmp_path, text):
 
 
 @pytest.mark.parametrize("mass", [1e-4, 2e-3, 0.1])
-def test_a_free_thing_of_a_scene_file_lies_still_however_light(tmp_path, mass):
+def test_a_free_object_of_a_scene_file_rests_at_any_mass(tmp_path, mass):
     text = f"""
         [arms.PSM]
         arm = "PSM"
@@ -250,14 +250,14 @@ def test_a_free_thing_of_a_scene_file_lies_still_however_light(tmp_path, mass):
         ('[arms.A]\narm = "PSM"\nq = [0, 1]', "A: q"),
         ('[arms.A]\narm = "PSM"\nq = [0, 0, 3, 0, 0, 0, 0]', "A: joint 3 (insertion) violates"),
         ('[arms.A]\narm = "PSM"\nposition = [0, "x", 0]', "arms.A: 'position' must be 3 finite numbers"),
-        ('[arms.A]\nmount = "PSM1"', "A: hangs on mount 'PSM1', but the scene has no cart"),
+        ('[arms.A]\nmount = "PSM1"', "A: is on mount 'PSM1', but the scene has no cart"),
         ('cart = "Classic"\n[arms.A]\nmount = "PSM4"', "A: arm of the Classic cart 'PSM4' is unknown"),
         (
             'cart = "Classic"\n[arms.A]\nmount = "ECM"\narm = "PSM"',
             "A: the Classic cart carries a ECM at ECM, not a PSM",
         ),
         ('cart = "Clasic"\n[arms.A]\nmount = "ECM"', "'cart': 'Clasic' is unknown. Did you mean 'Classic'?"),
-        ("[arms.A]\nq = [0]", "A: arm= says which it is"),
+        ("[arms.A]\nq = [0]", "A: needs arm="),
         ("", "a scene needs at least one arm"),
         ("[arms", "the scene file scene.toml is not valid TOML"),
         ("arms = 3", "scene.toml: 'arms' must hold tables [arms.NAME], got 3"),
@@ -270,7 +270,7 @@ def test_a_free_thing_of_a_scene_file_lies_still_however_light(tmp_path, mass):
         ('[arms.A]\narm = "PSM"\n[arms.B]\narm = "PSM"\nposition = [0.02, 0, 0]', r"of A overlaps .* of B by"),
     ],
 )
-def test_a_bad_scene_file_is_told_plainly(tmp_path, text, said):
+def test_an_invalid_scene_file_is_a_clear_error(tmp_path, text, said):
     with pytest.raises(TrocarError) as caught:
         tr.load_scene(scene_file(tmp_path, text))
     message = str(caught.value).replace(str(tmp_path) + "/", "")
@@ -305,7 +305,7 @@ position = [0.0, 0.0, 0.5]
     assert scene.objects["ball"].pose[2, 3] == pytest.approx(0.5 - 9.81 / 2 * 0.1**2, abs=1e-3)
 
 
-def test_efforts_are_asked_of_every_arm_and_of_no_other(cart):
+def test_efforts_are_required_for_exactly_the_arms_of_the_scene(cart):
     tau = {name: np.zeros(arm.n) for name, arm in cart.arms.items()}
     with pytest.raises(TrocarError, match="no efforts for ECM"):
         cart.step({name: value for name, value in tau.items() if name != "ECM"})
@@ -321,7 +321,7 @@ def test_efforts_are_asked_of_every_arm_and_of_no_other(cart):
         tr.load_scene("nowhere.toml")
 
 
-def test_a_scene_that_blows_up_names_the_arm(cart):
+def test_a_diverging_scene_names_the_arm(cart):
     cart.reset()
     tau = {name: np.zeros(arm.n) for name, arm in cart.arms.items()}
 
@@ -345,7 +345,7 @@ def test_the_command_writes_a_recording_of_every_arm(tmp_path):
         assert len(tr.Recording.load(tmp_path / f"{name}.npz")) == 30
 
 
-def test_the_command_says_in_one_line_what_is_wrong(tmp_path):
+def test_the_command_reports_errors_in_one_line(tmp_path):
     for arguments, said in (
         (["cart"], "scene 'cart' is unknown"),
         (["psm", "--amplitude", "2"], "--amplitude is a fraction"),
@@ -358,7 +358,7 @@ def test_the_command_says_in_one_line_what_is_wrong(tmp_path):
 
 
 def test_a_simulator_is_a_scene_of_one_arm():
-    """The same bits, whether stepped as a simulator or through its scene, and names without a prefix."""
+    """Stepping as a simulator or through its scene is bit-identical, and names have no prefix."""
     sim, other = tr.Simulator("PSM"), tr.Simulator("PSM")
     q = np.array([0.2, -0.1, 0.12, 0.5, 0.3, -0.2, 0.4])
     tau = np.array([0.3, -0.2, 1.0, 0.01, 0.02, -0.01, 0.01])

@@ -1,4 +1,4 @@
-"""The da Vinci Si arms: gravity in closed form, sets that can exist, an engine that equals the equations."""
+"""The da Vinci Si arms: gravity in closed form, physical sets, agreement of engine and equations."""
 
 import json
 import re
@@ -86,7 +86,7 @@ def test_the_insertion_carries_half_of_the_carriage():
 
 
 @pytest.mark.parametrize(("arm", "name"), SETS)
-def test_the_committed_file_is_what_the_programme_gives(arm, name):
+def test_the_committed_file_is_reproduced_by_the_program(arm, name):
     derived, committed = derive_si.derive(arm, name), load_parameters(arm, name)
     assert derived.drives == committed.drives
     assert list(derived.inertias) == list(committed.inertias)
@@ -97,11 +97,11 @@ def test_the_committed_file_is_what_the_programme_gives(arm, name):
 
 
 @pytest.mark.parametrize(("arm", "name"), SETS)
-def test_the_committed_file_says_how_it_was_derived(arm, name):
+def test_the_committed_file_documents_its_derivation(arm, name):
     assert derive_si.comments(load_parameters(arm, name)) == head(arm, name)
 
 
-def test_every_link_could_exist_and_the_mass_matrix_is_positive_definite(mech):
+def test_every_link_is_physical_and_the_mass_matrix_is_positive_definite(mech):
     for body in mech.parameters.inertias.values():
         assert np.linalg.eigvalsh(pseudo_inertia(barycentric(body)))[0] > 1e-8
     assert np.linalg.eigvalsh(mech.mass_matrix(states(mech, 500))).min() > 1e-6
@@ -149,7 +149,7 @@ def test_free_motion_of_the_closed_chain_is_that_of_the_equations(name):
     q, dq = np.array(sim.arm.home) + 0.1 * np.eye(sim.n)[1], np.zeros(sim.n)
     sim.reset(q, dq)
     h = sim.timestep
-    for _ in range(300):  # Runge-Kutta 4 of the equations beside it
+    for _ in range(300):  # Runge-Kutta 4 of the equations for comparison
         f = lambda q, dq: (dq, mech.forward_dynamics(q, dq, np.zeros(sim.n)))  # noqa: E731
         k1 = f(q, dq)
         k2 = f(q + h / 2 * k1[0], dq + h / 2 * k1[1])
@@ -209,7 +209,7 @@ def test_the_published_pid_is_stable_with_one_sample_of_delay(name):
 @pytest.mark.parametrize(
     "case", [{}, {"mounting": -0.8}, {"added_mass": 0.1}, {"parameters": "saw"}, {"gravity": (2, 1, -9)}]
 )
-def test_an_arm_compensated_with_its_own_model_stays_where_a_hand_leaves_it(case):
+def test_an_arm_compensated_with_its_own_model_stays_in_place(case):
     mech, sim = tr.load_mechanism("PSM_Si", **case), tr.Simulator("PSM_Si", contacts=False, **case)
     sim.reset(HOLD)
     sim.apply_wrench([0, 25.0, 0, 0, 0, 0])
@@ -223,7 +223,7 @@ def test_an_arm_compensated_with_its_own_model_stays_where_a_hand_leaves_it(case
     assert np.abs(sim.q - left)[:3].max() < 1e-5
 
 
-def test_feed_forward_is_gravity_where_the_arm_is_asked_to_be():
+def test_feed_forward_is_gravity_at_the_reference_position():
     mech = tr.load_mechanism("PSM_Si")
     asked, is_ = HOLD, HOLD + 0.05
     state, setpoint = State(0.0, is_, np.zeros(7)), Setpoint(asked, np.zeros(7), np.zeros(7))
@@ -231,7 +231,7 @@ def test_feed_forward_is_gravity_where_the_arm_is_asked_to_be():
     np.testing.assert_array_equal(GravityCompensation(mech)(state, setpoint), mech.gravity(is_))
 
 
-def test_a_heavier_instrument_weighs_what_it_should():
+def test_a_heavier_instrument_adds_its_weight():
     a, b = (tr.load_mechanism("PSM_Si", added_mass=mass) for mass in (0.2, 0.0))
     assert a.gravity([0, 0, 0.1, 0, 0, 0, 0])[2] - b.gravity([0, 0, 0.1, 0, 0, 0, 0])[2] == pytest.approx(-9.81 * 0.2)
 
@@ -244,14 +244,14 @@ def test_a_heavier_instrument_weighs_what_it_should():
         (lambda: tr.load_mechanism("PSM_Si", "zhou2024"), "Did you mean 'zhou2025'"),
         (lambda: derive_si.derive("PSM", "zhou2025"), "PSM_Si"),
         (lambda: coefficients(tr.load_mechanism("PSM")), "no such closed form"),
-        (lambda: fit_gravity(np.zeros((4, 3)), np.zeros((4, 3))), "do not tell the 8 numbers apart"),
+        (lambda: fit_gravity(np.zeros((4, 3)), np.zeros((4, 3))), "do not determine the 8 numbers"),
         (lambda: fit_gravity(np.zeros((4, 2)), np.zeros((4, 3))), r"must be \(N, 3 or more\)"),
         (lambda: fit_gravity(np.full((9, 3), np.nan), np.zeros((9, 3))), "finite"),
         (lambda: identify_si(*np.zeros((4, 500, 7)), gravity=np.zeros(3)), "excite every joint"),
         (lambda: identify_si(*np.zeros((4, 500, 6)), gravity=np.zeros(3)), r"must all be \(N, 7\)"),
     ],
 )
-def test_bad_input_is_refused_with_the_reason(call, message):
+def test_bad_input_is_rejected_with_the_reason(call, message):
     with pytest.raises(tr.TrocarError, match=message):
         call()
 
@@ -325,7 +325,7 @@ def test_the_exported_masses_are_the_published_ones_but_for_the_insertion():
         fitted_links(np.array([0, 0, 0, 0, -1.0]))
 
 
-def test_the_command_fits_writes_and_names_what_is_wrong(tmp_path):
+def test_the_command_fits_and_writes_and_reports_errors(tmp_path):
     table = table_two()
     lines = [",".join(f"{v:g}" for v in (*q, *tau)) for q, tau in zip(table.q, table.GC_torque, strict=True)]
     poses, out, toml = tmp_path / "poses.csv", tmp_path / "gravity.json", tmp_path / "mine.toml"
@@ -354,7 +354,7 @@ def test_the_columns_are_those_of_table_one():
     assert sum(n.endswith(".Fc") for n in names) == len(DRIVES)
 
 
-def test_identification_finds_the_gravity_of_a_clean_motion_and_sets_that_can_exist():
+def test_identification_recovers_gravity_from_clean_motion_with_physical_sets():
     truth = tr.load_mechanism("PSM_Si", "zhou2025_measured")
     rng, arm = np.random.default_rng(0), truth.arm
     q = rng.uniform(arm.lower, arm.upper, (1500, 7))

@@ -1,4 +1,4 @@
-"""Filters have the cut-off they say, differences are exact where they can be, and bad samples are not believed."""
+"""Filters have the stated cut-off, differences are exact for polynomials, and bad samples are replaced."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ def smooth():
     return recording(t, np.column_stack([np.sin(1.3 * t), np.cos(2.1 * t)]))
 
 
-def test_forward_and_backward_the_filter_halves_the_amplitude_at_its_cutoff():
+def test_the_zero_phase_filter_halves_the_amplitude_at_its_cutoff():
     t = np.arange(8000) / RATE
     middle = slice(3000, 5000)
     filtered = lowpass(np.sin(2 * np.pi * 6.0 * t), 6.0, RATE)[middle]
@@ -42,7 +42,7 @@ def test_forward_and_backward_the_filter_halves_the_amplitude_at_its_cutoff():
     np.testing.assert_allclose(lowpass(slow, 6.0, RATE)[middle], slow[middle], atol=1e-4)
 
 
-def test_a_cutoff_above_half_the_rate_is_refused():
+def test_a_cutoff_above_half_the_rate_is_rejected():
     with pytest.raises(TrocarError, match="needs more than 240 samples"):
         lowpass(np.zeros(500), 120.0, RATE)
 
@@ -65,7 +65,7 @@ def test_repeated_rows_are_found_and_interpolated(smooth):
     assert np.abs(q - smooth.q).max() > 5e-3
 
 
-def test_an_arm_that_stops_stays_where_it_is(smooth):
+def test_an_arm_that_stops_keeps_its_position(smooth):
     q, dq = np.array(smooth.q), np.array(smooth.dq)
     q[1200:], dq[1200:] = q[1200], 0.0
     stopped = prepare(replace(smooth, q=q, dq=dq), [np.inf] * 2, np.inf, 0.5)
@@ -73,7 +73,7 @@ def test_an_arm_that_stops_stays_where_it_is(smooth):
     np.testing.assert_array_equal(stopped.dq[1201:], 0.0)
 
 
-def test_a_recording_without_motion_is_refused(smooth):
+def test_a_recording_without_motion_is_rejected(smooth):
     still = replace(smooth, q=np.zeros_like(smooth.q), dq=np.zeros_like(smooth.dq))
     with pytest.raises(TrocarError, match="nothing moves"):
         prepare(still, [np.inf] * 2, np.inf, 0.5)
@@ -91,20 +91,20 @@ def test_jitter_is_resampled_and_a_gap_is_an_error(smooth):
         uniform(recording(t, np.sin(t)))
 
 
-def test_a_late_effort_is_brought_forward(smooth):
+def test_a_delayed_effort_is_shifted_back(smooth):
     late = np.column_stack([np.interp(smooth.t - 0.05, smooth.t, x) for x in smooth.tau.T])
     found = prepare(replace(smooth, tau=late), [np.inf] * 2, np.inf, 0.5, delay=0.05)
     np.testing.assert_allclose(found.tau[found.used], smooth.tau[found.used], atol=1e-9)
 
 
-def test_slow_rows_can_be_left_out(smooth):
+def test_slow_rows_can_be_excluded(smooth):
     found = prepare(smooth, [np.inf] * 2, np.inf, 0.5)
     fast = found.faster_than(0.1)
     assert (np.abs(found.dq[found.used][fast]) >= 0.1 * np.abs(found.dq).max(0)).all()
     assert 500 < fast.sum() < 1800
 
 
-def test_the_period_of_a_motion_is_found_and_a_motion_without_has_none():
+def test_the_period_of_a_motion_is_found_and_is_none_without_repetition():
     t = np.arange(5000) / RATE
     repeats = prepare(recording(t, np.sin(2 * np.pi * t / 6.0) + np.cos(4 * np.pi * t / 6.0)), [np.inf], np.inf, 1.0)
     assert period(repeats) == 1200
@@ -112,7 +112,7 @@ def test_the_period_of_a_motion_is_found_and_a_motion_without_has_none():
     assert period(chirp) is None
 
 
-def test_no_row_is_judged_by_a_fit_to_it_or_to_its_neighbours():
+def test_held_out_rows_and_their_neighbours_are_never_fitted():
     t = np.arange(5000) / RATE
     signals = prepare(recording(t, np.sin(2 * np.pi * t / 6.0)), [np.inf], np.inf, 1.0)
     bin_of_row = bins(signals, period(signals))
@@ -126,7 +126,7 @@ def test_no_row_is_judged_by_a_fit_to_it_or_to_its_neighbours():
     assert (judged_often == SHIFTS).all()
 
 
-def test_a_filtered_recording_keeps_its_times_and_slow_motion_and_has_its_acceleration(smooth):
+def test_filtering_keeps_times_and_slow_motion_and_adds_acceleration(smooth):
     rng = np.random.default_rng(0)
     noisy = replace(smooth, dq=smooth.dq + 1e-2 * rng.standard_normal(smooth.dq.shape))
     found = filtered(noisy)
@@ -141,7 +141,7 @@ def test_a_filtered_recording_keeps_its_times_and_slow_motion_and_has_its_accele
     np.testing.assert_allclose(filtered(uneven).q[middle], smooth.q[middle], atol=2e-3)
 
 
-def test_a_slow_recording_is_filtered_below_its_own_rate(smooth):
+def test_the_cutoff_of_a_slow_recording_is_below_its_rate(smooth):
     slow = replace(smooth, t=10.0 * smooth.t)  # 20 Hz
     np.testing.assert_allclose(filtered(slow).q[50:-50], slow.q[50:-50], atol=1e-3)
     with pytest.raises(TrocarError, match="needs more than 34 samples per second"):

@@ -117,14 +117,14 @@ def test_the_effort_is_held_between_calls(substeps: int) -> None:
 
 
 @pytest.mark.parametrize("period", [1 / 1500, 0.5e-3, 1.5e-3])
-def test_a_period_that_does_not_fit_is_refused_with_timesteps_that_do(sim: Simulator, period: float) -> None:
+def test_an_unsuitable_period_is_rejected_with_suitable_timesteps(sim: Simulator, period: float) -> None:
     with pytest.raises(TrocarError, match=r"not a whole multiple of the timestep 0\.001 s") as caught:
         simulate(sim, Counting(period), None, 0.01)
     assert f"{period:.9g}, {period / 2:.9g}, {period / 3:.9g}" in str(caught.value)
     assert sim.time == 0.0
 
 
-def test_tau_is_measured_with_its_bias_beside_what_acted_and_what_was_asked() -> None:
+def test_measured_applied_and_commanded_efforts_are_recorded() -> None:
     sim = Simulator("PSM", "wang2019", motor_limits=True)
     limit = sim.arm.motors.effort[0]
     recording = simulate(sim, ConstantEffort([100.0, 0, 0, 0, 0, 0, 0]), None, 0.005)
@@ -180,7 +180,7 @@ def test_progress_ends_at_one(sim: Simulator) -> None:
     assert seen[-1] == 1.0
 
 
-def test_the_provenance_says_what_was_simulated(sim: Simulator, tmp_path: Path) -> None:
+def test_the_provenance_describes_the_simulation(sim: Simulator, tmp_path: Path) -> None:
     recording = simulate(sim, ConstantEffort(np.zeros(7)), None, 0.002)
     about = recording.provenance
     assert (about["source"], about["arm"], about["parameters"]) == ("simulation", "PSM", "wang2019")
@@ -195,18 +195,18 @@ def test_the_provenance_says_what_was_simulated(sim: Simulator, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("duration", [0.0, -1.0, np.nan, np.inf])
-def test_bad_durations_are_refused(sim: Simulator, duration: float) -> None:
+def test_bad_durations_are_rejected(sim: Simulator, duration: float) -> None:
     with pytest.raises(TrocarError, match="duration must be positive"):
         simulate(sim, ConstantEffort(np.zeros(7)), None, duration)
 
 
 @pytest.mark.parametrize("every", [0, -1, 1.5])
-def test_bad_thinning_is_refused(sim: Simulator, every: float) -> None:
+def test_bad_thinning_is_rejected(sim: Simulator, every: float) -> None:
     with pytest.raises(TrocarError, match="every must be"):
         simulate(sim, ConstantEffort(np.zeros(7)), None, 0.01, every=every)  # type: ignore[arg-type]
 
 
-def test_a_reference_outside_the_limits_is_refused(sim: Simulator) -> None:
+def test_a_reference_outside_the_limits_is_rejected(sim: Simulator) -> None:
     goal = CENTRE.copy()
     goal[2] = 0.3
     with pytest.raises(TrocarError, match=r"at t = .* joint 3 \(insertion\) violates 0 <= 0\.\d+ <= 0\.24"):
@@ -215,7 +215,7 @@ def test_a_reference_outside_the_limits_is_refused(sim: Simulator) -> None:
         simulate(sim, ConstantEffort(np.zeros(7)), hold(np.zeros(6)), 0.05)
 
 
-def test_an_effort_of_another_length_is_refused(sim: Simulator) -> None:
+def test_an_effort_of_another_length_is_rejected(sim: Simulator) -> None:
     with pytest.raises(TrocarError, match="7 values"):
         simulate(sim, ConstantEffort(np.zeros(6)), None, 0.01)
 
@@ -239,6 +239,6 @@ def test_a_reference_that_reuses_its_arrays_is_recorded_and_limited_at_every_ste
         simulate(sim, rest, reference, 0.5)
 
 
-def test_an_arm_of_a_scene_is_not_run_alone(sim: Simulator) -> None:
+def test_an_arm_of_a_scene_cannot_be_run_alone(sim: Simulator) -> None:
     with pytest.raises(TrocarError, match="a Simulator or a Scene, got SimulatedArm"):
         simulate(sim.scene.arms["PSM"], lambda state, setpoint: np.zeros(7), None, 0.1)  # type: ignore[call-overload]

@@ -1,4 +1,4 @@
-"""Singular sets: the closed forms are the determinants, vanish where the rank drops, and are as far as they say."""
+"""Singular sets: the closed forms equal the determinants, vanish where the rank drops, and give true distances."""
 
 import itertools
 from dataclasses import replace
@@ -19,7 +19,7 @@ from trocar.mechanics.singularities import (
 
 @pytest.fixture
 def mechanism(arm_mechanism):
-    """Each arm in turn: the tip is that of the serial table, whatever the geometry of the links."""
+    """Each arm in turn: the tip is that of the serial table, for any link geometry."""
     return arm_mechanism
 
 
@@ -35,7 +35,7 @@ def with_lengths(mechanism, a_wrist, d_roll):
 
 
 def numeric(mechanism, q):
-    """The determinant that the closed form is of, and the product of column norms that bounds its rounding error."""
+    """The determinant of the closed form, and the product of column norms that bounds its rounding error."""
     J = mechanism.jacobian(q)
     J_t = np.swapaxes(J, -1, -2)
     gram = {6: J, 4: J_t @ J, 7: J @ J_t}[mechanism.arm.tip_joints]
@@ -67,7 +67,7 @@ def test_the_closed_form_is_the_determinant(mechanism, random_states, where):
 
 
 @pytest.mark.parametrize(("a_wrist", "d_roll"), [(0.0, 0.4162), (0.0107, 0.4162), (0.0112, 0.467), (0.08, 0.3)])
-def test_it_holds_for_every_wrist_and_roll_length(a_wrist, d_roll):
+def test_the_closed_form_holds_for_every_wrist_and_roll_length(a_wrist, d_roll):
     mechanism = with_lengths(tr.load_mechanism("PSM"), a_wrist, d_roll)
     for q in (far_states(mechanism), 0.2 * far_states(mechanism, seed=4)):
         expected, scale = numeric(mechanism, q)
@@ -234,7 +234,7 @@ def test_factor_ranges_are_those_of_a_dense_sample(mechanism, random_states):
         assert max(values.min() - low, high - values.max()) < 0.02 * (high - low)
 
 
-def test_with_wider_limits_more_sets_come_inside():
+def test_wider_limits_contain_more_singular_sets():
     psm = tr.load_mechanism("PSM")
     wide = {"pitch": (-2.0, 1.0), "wrist_pitch": (-0.5, 2.0)}
     joints = tuple(
@@ -267,12 +267,12 @@ def test_batches_keep_their_axes(mechanism, random_states):
 
 
 @pytest.mark.parametrize("length", [0.0, -0.1, np.nan, np.inf, "0.1"])
-def test_a_length_that_is_none_is_refused(length):
+def test_an_invalid_length_is_rejected(length):
     with pytest.raises(tr.TrocarError, match="length must be a positive number"):
         singularity(tr.load_mechanism("ECM"), np.zeros(4), length)
 
 
-def test_a_state_of_the_wrong_size_is_refused():
+def test_a_state_of_the_wrong_size_is_rejected():
     with pytest.raises(tr.TrocarError, match="has 4 values"):
         singularity(tr.load_mechanism("ECM"), np.zeros(5))
 

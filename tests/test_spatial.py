@@ -60,7 +60,7 @@ def test_quaternion_is_scipys_up_to_sign(rotvecs):
     np.testing.assert_allclose((ours * sign)[small], expected[small], rtol=1e-6, atol=1e-16)
 
 
-def test_quaternion_of_one_matrix_is_that_of_a_batch_to_the_last_bit(rotvecs):
+def test_quaternion_of_one_matrix_is_bit_identical_to_that_of_a_batch(rotvecs):
     matrices = Rotation.from_rotvec(rotvecs).as_matrix()
     one_by_one = np.array([spatial.quaternion(R) for R in matrices])
     np.testing.assert_array_equal(one_by_one, spatial.quaternion(matrices))
@@ -75,7 +75,7 @@ def test_rotation_vector_inverts_the_exponential(rotvecs):
     np.testing.assert_allclose(ours * flip, rotvecs, atol=atol)
 
 
-def test_rotation_vector_keeps_its_digits_next_to_zero(rng, axes):
+def test_rotation_vector_is_accurate_near_zero(rng, axes):
     tiny = axes * rng.uniform(1e-15, 1e-9, (200, 1))
     ours = spatial.rotation_vector(Rotation.from_rotvec(tiny).as_matrix())
     np.testing.assert_allclose(ours, tiny, rtol=1e-9)
@@ -125,7 +125,7 @@ def test_mdh_quarter_turns_are_exact(alpha, theta):
     assert set(np.abs(R).ravel()) == {0.0, 1.0}
 
 
-def test_checked_pose_returns_a_good_pose_as_it_is(poses):
+def test_checked_pose_returns_a_valid_pose_unchanged(poses):
     np.testing.assert_array_equal(spatial.checked_pose(poses.tolist()), poses)
 
 
@@ -170,13 +170,13 @@ def test_checked_pose_names_the_row_of_a_batch(fault, message, poses):
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (4,), (), (2, 4, 3)])
-def test_checked_pose_refuses_other_shapes(shape):
+def test_checked_pose_rejects_other_shapes(shape):
     with pytest.raises(TrocarError, match=r"shape \(\.\.\., 4, 4\), got"):
         spatial.checked_pose(np.zeros(shape))
 
 
 @pytest.mark.parametrize("junk", ["pose", [[1.0], [1.0, 2.0]], None, {"R": 1}])
-def test_checked_pose_refuses_what_is_not_numbers(junk):
+def test_checked_pose_rejects_values_that_are_not_numbers(junk):
     with pytest.raises(TrocarError):
         spatial.checked_pose(junk)
 

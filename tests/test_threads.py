@@ -46,7 +46,7 @@ def queries(mech: tr.Mechanism) -> dict[str, Callable[[np.ndarray, np.ndarray], 
 
 
 @pytest.mark.parametrize("name", ["PSM", "ECM", "PSM_Si"])
-def test_threads_get_the_bits_that_one_thread_gets(name: str) -> None:
+def test_results_are_bit_identical_in_several_threads(name: str) -> None:
     mech = tr.load_mechanism(name)
     rng = np.random.default_rng(0)
     arm = mech.arm
@@ -65,7 +65,7 @@ def test_threads_get_the_bits_that_one_thread_gets(name: str) -> None:
     assert not wrong
 
 
-def test_what_is_returned_is_no_view_of_what_is_kept() -> None:
+def test_returned_arrays_are_copies() -> None:
     mech = tr.load_mechanism("PSM")
     q, dq = np.array(mech.arm.home), np.ones(7)
     for name, query in queries(mech).items():

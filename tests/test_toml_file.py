@@ -20,7 +20,7 @@ CONTENT = {
 }
 
 
-def test_what_is_written_reads_back_bit_for_bit():
+def test_values_read_back_bit_for_bit():
     text = toml_text(CONTENT, ["A comment.", "", "Another."])
     assert text.startswith("# A comment.\n#\n# Another.\n\nname = ")
     assert text.endswith("\n")

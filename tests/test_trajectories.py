@@ -137,7 +137,7 @@ def grid(reference, count=2001):
 
 
 @pytest.mark.parametrize("jerk", [None, 30.0])
-def test_least_time_motion_uses_the_published_limits_and_keeps_them(arm_mechanism, jerk):
+def test_time_optimal_motion_reaches_but_never_exceeds_the_published_limits(arm_mechanism, jerk):
     arm = arm_mechanism.arm
     low, high = arm.lower + 1e-3, arm.upper - 1e-3
     reference = time_optimal(arm, [low, high], jerk=jerk)
@@ -181,7 +181,7 @@ def test_several_via_points_are_chained_with_stops_on_straight_lines():
             np.testing.assert_allclose(q, a + share * (b - a), atol=1e-12)
 
 
-def test_end_velocities_of_least_time_motion_are_met():
+def test_time_optimal_motion_meets_its_end_velocities():
     dq1 = np.array([0.4, 0, 0, 0, 0, 0, 0])
     reference = time_optimal(PSM.arm, [Q0, Q0 + 0.05], dq1=dq1, jerk=50.0)
     np.testing.assert_allclose(reference(reference.end - 1e-9).dq, dq1, atol=1e-6)
@@ -218,7 +218,7 @@ def test_interpolation_begins_and_ends_at_its_poses(name):
     np.testing.assert_array_equal(path(path.end + 1.0).twist, 0.0)
 
 
-def test_a_line_is_straight_and_a_screw_is_not_but_turns_alike():
+def test_a_line_is_straight_and_a_screw_has_the_same_rotation():
     for s in (0.3, 0.6):
         T, S = PATHS["line"](0.2 + 1.5 * s).T, PATHS["screw"](0.2 + 1.5 * s).T
         way = T1[:3, 3] - T0[:3, 3]
@@ -277,7 +277,7 @@ def test_other_arms_follow_paths_too(name):
             assert at.q[3] == reference(0.0).q[3]
 
 
-def test_the_ecm_follows_a_path_of_its_own_manifold_and_refuses_others():
+def test_the_ecm_follows_paths_on_its_manifold_only():
     ecm = tr.load_mechanism("ECM")
     q = np.array([0.2, 0.1, 0.12, 0.3])
     T = ecm.forward_kinematics(q)
@@ -289,7 +289,7 @@ def test_the_ecm_follows_a_path_of_its_own_manifold_and_refuses_others():
         through(ecm, line(T, T[:3, 3] + [0.03, 0, 0], 1.0), q)
 
 
-def test_a_path_that_leaves_the_limits_says_when_and_which_joint():
+def test_a_path_that_leaves_the_limits_reports_time_and_joint():
     deep = T0[:3, 3] * 2.2
     with pytest.raises(LeavesReach, match=r"at t = [\d.]+ s: joint 3 \(insertion\) violates") as caught:
         through(PSM, line(T0, deep, 2.0), Q0)
@@ -369,7 +369,7 @@ def test_every_kind_of_violation_is_found_at_its_first_time():
 
 def test_limits_may_be_given_and_an_endless_reference_needs_a_duration():
     reference = sinusoid(PSM.arm.home, [0.1, 0, 0, 0, 0, 0, 0], 1.0)
-    with pytest.raises(TrocarError, match="give check_path a duration"):
+    with pytest.raises(TrocarError, match="pass a duration"):
         check_path(PSM, reference)
     assert check_path(PSM, hold(PSM.arm.home), 1.0)
     tight = np.full(7, 0.1)
@@ -396,7 +396,7 @@ BAD = {
     "count": (lambda: quintic_spline([0.0, 1.0], VIA), "4 via points need as many times, got 2"),
     "nan": (lambda: quintic_spline(TIMES, VIA * [[1], [1], [np.nan], [1]]), "via point 2 has a value that is NaN"),
     "ends": (lambda: cubic_spline(TIMES, VIA, "free"), "'free' is unknown"),
-    "natural": (lambda: cubic_spline(TIMES, VIA, "natural", dq0=[0, 0]), "no velocities"),
+    "natural": (lambda: cubic_spline(TIMES, VIA, "natural", dq0=[0, 0]), "does not accept end velocities"),
     "limits": (
         lambda: cubic_spline([0, 1, 2], OUTSIDE, arm=PSM.arm),
         r"via point 2: joint 2 \(pitch\) violates -0\.925025 <= 1\.2 <= 0\.925025",
@@ -408,7 +408,7 @@ BAD = {
     "frequency": (lambda: fourier([0.0], [[1.0]], [[1.0]], 0.0), "frequency must be positive"),
     "jerk": (lambda: time_optimal(PSM.arm, [Q0, Q0 + 0.1], jerk=0.0), "jerk must be positive"),
     "scale": (lambda: time_optimal(PSM.arm, [Q0, Q0 + 0.1], scale=1.5), "fraction in"),
-    "same": (lambda: time_optimal(PSM.arm, [Q0, Q0]), "via points 0 and 1 are the same"),
+    "same": (lambda: time_optimal(PSM.arm, [Q0, Q0]), "via points 0 and 1 are equal"),
     "too fast": (lambda: time_optimal(PSM.arm, [Q0, Q0 + 0.1], dq0=[9, 0, 0, 0, 0, 0, 0]), r"dq0: joint 1 \(yaw\)"),
     "overshoot": (
         lambda: time_optimal(PSM.arm, [PSM.arm.home, PSM.arm.upper], dq1=[1.0, 0.0, -0.1, 0, 0, 0, 0]),
@@ -419,7 +419,7 @@ BAD = {
     "line duration": (lambda: line(T0, T1, 0.0), "duration must be positive"),
     "pose": (lambda: screw(T0, 2 * T1, 1.0), "0 0 0 1"),
     "axis": (lambda: circle(T0, [0, 0, 0], 1.0, axis=(0, 0, 0)), "axis must be a direction"),
-    "no radius": (lambda: circle(T0, T0[:3, 3], 1.0), "no radius"),
+    "no radius": (lambda: circle(T0, T0[:3, 3], 1.0), "zero radius"),
     "spiral": (lambda: spiral(T0, -1.0, 1.0, 0.0, 1.0), "radius must be positive"),
     "no turns": (lambda: spiral(T0, 0.01, 0.0, 0.01, 1.0), "angle must be finite and not 0"),
     "step": (lambda: through(PSM, line(T0, T1, 1.0), Q0, step=0.0), "step must be positive"),
@@ -427,13 +427,13 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_input_is_refused(name):
+def test_bad_input_is_rejected(name):
     make, message = BAD[name]
     with pytest.raises(TrocarError, match=message):
         make()
 
 
-def test_small_turns_keep_their_digits():
+def test_small_rotations_are_accurate():
     """Near no turn at all the screw and the line agree."""
     T = turned(T0, rotation("y", 1e-7), (0.02, 0.0, 0.0))
     a, b = line(T0, T, 1.0)(0.4).T, screw(T0, T, 1.0)(0.4).T

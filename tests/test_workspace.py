@@ -1,4 +1,4 @@
-"""Workspace: what the joints reach is what the closed form says, and volumes agree however they are found."""
+"""Workspace: joint sampling agrees with the closed form, and volumes agree between methods."""
 
 from dataclasses import replace
 
@@ -44,7 +44,7 @@ def test_every_tip_of_a_state_within_limits_is_within_reach(workspace, random_st
 
 
 def excess_along(directions, p, arm, a=0.0091, offset=-0.0156):
-    """How far [m] depth and wrist bend are outside their limits if the shaft of a PSM points along directions."""
+    """Distance [m] of depth and wrist bend outside their limits if the shaft of a PSM points along directions."""
     along = directions @ p
     across = np.linalg.norm(p - along[:, None] * directions, axis=-1)
     L = along - np.sqrt(np.maximum(0.0, a * a - across * across))
@@ -55,7 +55,7 @@ def excess_along(directions, p, arm, a=0.0091, offset=-0.0156):
 
 @pytest.mark.parametrize("name", ["PSM", "PSM_Si"])
 def test_every_point_within_reach_has_a_state(name):
-    """By searching yaw and pitch ever more finely, at points far from any sampled tip: those at the edges."""
+    """Search yaw and pitch on ever finer grids, at points far from any sampled tip: those at the edges."""
     workspace = Workspace(tr.load_mechanism(name))
     arm = workspace.mechanism.arm
     points = workspace.volume(0.01, grids=2).points
@@ -75,7 +75,7 @@ def test_every_point_within_reach_has_a_state(name):
 
 
 def test_position_and_pose_tests_agree_on_what_is_out_of_reach(workspace):
-    """A pose at a point out of reach is out of reach, in whatever orientation."""
+    """A pose at an unreachable point is unreachable in every orientation."""
     low, high = workspace.box
     points = np.random.default_rng(0).uniform(low - 0.05, high + 0.05, (300, 3))
     out = points[~workspace.contains(points)]
@@ -101,7 +101,7 @@ def test_a_pose_exactly_on_a_singular_set_is_found():
     assert Workspace(psm).contains_pose(psm.forward_kinematics(q))
 
 
-def test_the_edges_of_a_psm_are_where_its_lengths_put_them():
+def test_the_workspace_boundary_of_a_psm_follows_from_its_lengths():
     workspace = Workspace(tr.load_mechanism("PSM"))
     deepest = 0.240 - 0.0156 + 0.0091
     assert workspace.contains([0.0, 0.0, -deepest + 1e-6])
@@ -140,7 +140,7 @@ def test_a_grid_holds_every_corner_of_the_limits():
 @pytest.mark.parametrize(
     ("name", "third", "density"), [("ECM", 0.35, "volume"), ("MTML", 0.8, "volume"), ("ECM", 0.35, "joints")]
 )
-def test_uniform_in_volume_is_uniform_in_volume(name, third, density):
+def test_volume_density_samples_are_uniform_in_volume(name, third, density):
     """The share of a uniform cloud in a ball is that of its volume; uniform in the joints it is not."""
     mechanism = tr.load_mechanism(name)
     workspace = Workspace(mechanism)
@@ -264,7 +264,7 @@ def test_a_shared_volume_is_that_of_a_lens():
     assert b.contains(ab.points).all()
 
 
-def test_moving_both_arms_together_moves_what_they_share():
+def test_moving_both_arms_together_moves_their_shared_workspace():
     psm = tr.load_mechanism("PSM")
     pair = [pose(p=[x, 0.0, 0.0]) for x in (-0.08, 0.08)]
     still = shared_volume([Workspace(psm, T) for T in pair], 0.02)
@@ -283,7 +283,7 @@ def test_deep_inside_the_dexterity_of_a_psm_is_that_of_its_three_wrist_joints():
     np.testing.assert_allclose(deep, expected, atol=0.02)
 
 
-def test_the_dexterous_part_is_a_part_that_shrinks_with_what_is_asked():
+def test_the_dexterous_volume_shrinks_with_the_required_share():
     workspace = Workspace(tr.load_mechanism("PSM"))
     values = [workspace.dexterous_volume(s, 0.03, orientations=32, grids=2).value for s in (0.02, 0.35, 0.9)]
     assert workspace.volume(0.03, grids=2).value >= values[0] > values[1] > values[2] == 0.0
@@ -342,7 +342,7 @@ def test_an_ecm_has_no_dexterity():
         Workspace(tr.load_mechanism("ECM")).dexterity([0.0, 0.0, -0.1])
 
 
-def test_no_points_are_no_answers():
+def test_empty_input_gives_empty_output():
     workspace = Workspace(tr.load_mechanism("PSM"))
     assert workspace.contains(np.zeros((0, 3))).shape == (0,)
     assert workspace.contains(np.zeros((2, 5, 3))).shape == (2, 5)

@@ -22,7 +22,7 @@ SETS = {"PSM_Si": ("zhou2025", "zhou2025_measured", "saw"), "ECM_Si": ("saw",)}
 
 LINKS = """- links: of least divergence from the published masses with CAD tensors (links_si.toml), with exactly the
   gravity coefficients D, C, A, B = {coefficients} kg m, m3 = {m3} kg. Only these are measured.
-- the two bars and the carriage take their mass from the links beside them."""
+- the two bars and the carriage take their mass from the adjacent links."""
 COMMENTS = {
     ("PSM_Si", "zhou2025"): """Dynamic parameters of the da Vinci Si PSM: the authors' identified gravity. SI units.
 
@@ -35,8 +35,8 @@ COMMENTS = {
 - wrist: friction and stiffness of the Classic instrument (Wang et al. 2019) without offsets.""",
     ("PSM_Si", "zhou2025_measured"): """Dynamic parameters of the da Vinci Si PSM as Table II measured it. SI units.
 
-- gravity: the middle of the non-drift bounds, which friction leaves alone; not the authors' model. To compensate an
-  arm with this set by the set zhou2025 is their experiment.
+- gravity: the middle of the non-drift bounds, which friction does not affect; not the authors' model. Their
+  experiment compensates an arm that has this set with the set zhou2025.
 {links}
 - all else as in zhou2025.""",
     ("PSM_Si", "saw"): """Dynamic parameters of the da Vinci Si PSM: the dVRK's own gravity compensation. SI units.

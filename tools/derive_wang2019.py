@@ -24,7 +24,7 @@ Derived by `python -m tools.derive_wang2019 PSM FILE` (see tools/consistent_link
 - counterweight: as published, moved by the least change that makes it positive definite;
 - drives: friction and stiffness as published; the negative rotor inertias of the wrist are replaced by positive
   ones at the four instrument discs. Yaw, pitch and insertion carry theirs inside the link inertias.
-Wrist links have no inertia of their own: that of the instrument is inside the link "insertion".""".splitlines()
+Wrist links have no inertia; that of the instrument is part of the link "insertion".""".splitlines()
 
 
 # Rotor inertia of the last four motors of an MTM, at their actuators [kg m^2]: not published. The least, in round

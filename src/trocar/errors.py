@@ -1,18 +1,18 @@
-"""Errors and warnings of trocar: each says what was given, what is allowed and what to do."""
+"""Errors and warnings of trocar. Each message states what was given, what is allowed and what to do."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable
 
-LISTED = 25  # names that a message lists
+LISTED = 25  # most names listed in a message
 MESSAGE = 480  # most characters of a message
 
 
 class TrocarError(ValueError):
     """Base of every error raised on purpose; a ValueError, so plain scripts can catch that.
 
-    Its message is one line of at most MESSAGE characters, whatever was given.
+    Its message is always one line of at most MESSAGE characters.
     """
 
     def __init__(self, message: object = "") -> None:
@@ -43,46 +43,46 @@ class Unreachable(TrocarError):
 
 
 class NearSingular(UserWarning):
-    """The solution is at or next to a singularity: it fits the pose, but joint rates are unbounded there."""
+    """The solution is at or near a singularity: it matches the pose, but joint rates are unbounded there."""
 
 
 class Unsolved(UserWarning):
-    """The engine stopped looking for the forces of constraints and contacts at its limit of iterations."""
+    """The constraint solver reached its iteration limit before it converged."""
 
 
 class Inaccurate(UserWarning):
-    """The step is too long for what happens: loops are open or stops overrun by more than they should be."""
+    """The time step is too long: loop closures or joint stops are violated by more than their tolerance."""
 
 
 class NearLimit(UserWarning):
-    """The solution lies outside a joint limit, within the tolerance limits are checked with."""
+    """The solution lies outside a joint limit, but within the tolerance of the limit check."""
 
 
 def check_type(what: str, value: object, types: type | tuple[type, ...], allowed: str) -> None:
-    """Raise an error unless a value is of a type; `allowed` says in words what to give."""
+    """Raise an error unless the value has the given type; `allowed` describes the accepted values in the message."""
     if not isinstance(value, types):
         raise TrocarError(f"{what} must be {allowed}, got {shown(value)}")
 
 
 def shown(value: object, length: int = 80) -> str:
-    """A value as it would be typed, shortened to `length` characters on one line, for messages."""
+    """The repr of a value, shortened to `length` characters on one line, for messages."""
     if isinstance(value, list | tuple) and len(value) > length:
-        value = value[:length]  # a list of millions is not formatted only to be cut
+        value = value[:length]  # do not format a list of millions only to cut it
     try:
         text = " ".join(repr(value).split())
-    except (ValueError, RecursionError):  # an integer of thousands of digits, lists in lists without end
+    except (ValueError, RecursionError):  # an integer of thousands of digits, or deeply nested lists
         text = f"<{type(value).__name__}>"
     return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
 def _one_line(text: str) -> str:
-    """The text with line breaks and control characters as escapes, cut in the middle if it is too long."""
+    """The text with line breaks and control characters escaped, and the middle cut out if it is too long."""
     plain = text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
     return plain if len(plain) <= MESSAGE else f"{plain[: MESSAGE - 165]} ... {plain[-160:]}"
 
 
 def check_known(kind: str, known: Collection[str], *names: object) -> None:
-    """Raise `UnknownName` for the first of the names that is not among the known ones."""
+    """Raise `UnknownName` for the first name that is not in the known ones."""
     for name in names:
         if not isinstance(name, str) or name not in known:
             raise UnknownName(kind, name, known)

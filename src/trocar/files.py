@@ -1,4 +1,4 @@
-"""Files written whole or not at all, and read up to a size: a reader never meets half a result."""
+"""Atomic file writes and size-limited reads: a reader never sees a partial result."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from typing import Any, BinaryIO
 from trocar.errors import TrocarError
 
 TEXT_SIZE = 4 * 2**20  # most bytes of a TOML or JSON file; the largest that trocar writes have 200 kB
-CONTAINER = Path("/sys/fs/cgroup/memory.max")  # its limit, where there is one
+CONTAINER = Path("/sys/fs/cgroup/memory.max")  # memory limit of the container, if there is one
 
 _temporaries: set[Path] = set()  # files being written; SIGTERM removes them
-_creating = threading.RLock()  # held while one is made: SIGTERM finds either no file yet, or one that it knows
+_creating = threading.RLock()  # held while one is created, so that SIGTERM sees either no file or a registered one
 
 
 def check_writable(*paths: str | os.PathLike[str] | None) -> None:
-    """Raise an OSError unless every path (None is skipped) can be written as a file, its missing folders made.
+    """Raise an OSError unless every path (None is skipped) can be written as a file once missing folders are created.
 
-    Called before long work, so that its result is not lost for want of a place; nothing is made.
+    Called before long computations, so that their result can be saved. This check creates nothing.
     """
     for path in (Path(path) for path in paths if path is not None):
         if path.is_dir():
@@ -43,25 +43,25 @@ def check_writable(*paths: str | os.PathLike[str] | None) -> None:
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes | str) -> Path:
-    """Write `data` (text as UTF-8) to `path` in one step, making missing folders; return the path.
+    """Write `data` (text as UTF-8) to `path` atomically, creating missing folders; return the path.
 
-    The data go to a temporary file in the same folder, which then takes the place of `path`.
-    On failure `path` keeps its old content and the temporary file is removed. A process that is killed leaves it: the
-    next writer of `path` removes it.
+    The data go to a temporary file in the same folder, which then replaces `path`.
+    On failure `path` keeps its old content and the temporary file is removed. A process that is killed leaves the
+    temporary file behind; the next writer of `path` removes it.
     """
     path = Path(path)
     content = data.encode() if isinstance(data, str) else data
     if path.exists() and not path.is_file() and not path.is_dir():
-        # A device or a pipe, such as /dev/stdout: it must be written to, never replaced.
+        # A device or a pipe, such as /dev/stdout, must be written to, never replaced.
         with _named(path):
             path.write_bytes(content)
         return path
 
     check_writable(path)
-    # Resolved, so that a link keeps pointing at the file it names.
+    # Resolve the path, so that a symbolic link is kept and its target is replaced.
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
-    start = f".{target.name[:40]}."  # names end at 255 bytes
+    start = f".{target.name[:40]}."  # file names are limited to 255 bytes
     temporary = target.with_name(f"{start}{secrets.token_hex(8)}.tmp")
     with _named(path), _removed_on_termination():
         _remove_stale(target.parent, re.compile(re.escape(start) + r"[0-9a-f]{16}\.tmp"))
@@ -79,23 +79,23 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> Path:
 
 
 def _created(temporary: Path) -> BinaryIO:
-    """A new file, open and locked: without a lock another writer would take it for one that was left behind."""
+    """A new file, open and locked. Without the lock another writer would treat it as stale and remove it."""
     while True:
         with _creating:
             _temporaries.add(temporary)
             # open() rather than tempfile: the result gets the usual permissions, not 0600.
             stream = open(temporary, "xb")  # noqa: SIM115 - closed by the caller
-        with suppress(OSError):  # file systems without locks: nobody removes anything there
+        with suppress(OSError):  # on file systems without locks, no writer removes stale files
             fcntl.flock(stream, fcntl.LOCK_EX)
         if temporary.exists():
             return stream
-        stream.close()  # it was removed before it was locked
+        stream.close()  # another writer removed it before it was locked
 
 
 def _remove_stale(folder: Path, name: re.Pattern[str]) -> None:
-    """Remove the temporary files of this name that no living writer has locked."""
+    """Remove the temporary files of this name that no running writer has locked."""
     names: list[str] = []
-    with suppress(OSError):  # a folder may be written to and not read
+    with suppress(OSError):  # a folder can be writable but not readable
         names = os.listdir(folder)
     for found in filter(name.fullmatch, names):
         with suppress(OSError), open(folder / found, "rb+") as stream:
@@ -105,7 +105,7 @@ def _remove_stale(folder: Path, name: re.Pattern[str]) -> None:
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Make an error of the system name this file, instead of a temporary one or none."""
+    """Make an OSError name this file instead of a temporary one or none."""
     try:
         yield
     except OSError as error:
@@ -115,8 +115,8 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a rename survive a power failure, where the file system can."""
-    with suppress(OSError):  # some file systems cannot; the file itself is complete
+    """Make a rename survive a power failure, if the file system supports it."""
+    with suppress(OSError):  # not supported by some file systems; the file itself is complete
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -126,7 +126,7 @@ def _sync_folder(folder: Path) -> None:
 
 @contextmanager
 def _removed_on_termination() -> Iterator[None]:
-    """Within it, SIGTERM removes the temporary files before it ends the process."""
+    """Context manager in which SIGTERM removes the temporary files before it ends the process."""
     ours = remove_temporaries_on_termination()
     try:
         yield
@@ -136,9 +136,9 @@ def _removed_on_termination() -> Iterator[None]:
 
 
 def remove_temporaries_on_termination() -> bool:
-    """Make SIGTERM remove the temporary files of every thread before it ends the process; the command line does so.
+    """Make SIGTERM remove the temporary files of every thread before it ends the process; used by the command line.
 
-    Returns False, and changes nothing, if the program handles SIGTERM itself or another thread than the main one asks.
+    Returns False, and changes nothing, if the program handles SIGTERM itself or the caller is not the main thread.
     """
     main = threading.current_thread() is threading.main_thread()
     if free := main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
@@ -155,11 +155,11 @@ def _terminate(number: int, _: FrameType | None) -> None:
 
 
 def read_whole(path: str | os.PathLike[str], what: str, most: int = TEXT_SIZE) -> bytes:
-    """The bytes of a file. A file that cannot be read, or has more than `most` bytes, raises an error naming `what`."""
+    """Read the bytes of a file. Raise an error naming `what` if it is unreadable or longer than `most` bytes."""
     parts, total = [], 0
     try:
         with open(path, "rb") as stream:
-            while total <= most and (part := stream.read(2**20)):  # a device can have no end
+            while total <= most and (part := stream.read(2**20)):  # a device can be endless
                 parts.append(part)
                 total += len(part)
     except OSError as error:
@@ -192,13 +192,13 @@ def memory() -> int:
 
 
 def check_memory(needed: float, what: str, remedy: str) -> None:
-    """Raise an error if `needed` bytes are more than the memory of this machine; called before they are used."""
+    """Raise an error if `needed` bytes exceed the memory of this machine; called before allocating them."""
     if needed > memory():
         raise TrocarError(f"{what} needs {size(needed)} of memory; this machine has {size(memory())}. {remedy}")
 
 
 def size(bytes: float) -> str:
-    """Number of bytes in words: "1.5 GB"."""
+    """Human-readable number of bytes: "1.5 GB"."""
     for unit in ("bytes", "kB", "MB", "GB", "TB"):
         if bytes < 1000 or unit == "TB":
             break
@@ -207,5 +207,5 @@ def size(bytes: float) -> str:
 
 
 def write_json(path: str | os.PathLike[str], content: Mapping[str, Any]) -> Path:
-    """Write JSON, whole or not at all; a number that is not finite is an error."""
+    """Write JSON atomically; a number that is not finite is an error."""
     return write_whole(path, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")

@@ -1,7 +1,7 @@
-"""One look for all figures.
+"""Common style of all figures.
 
-Make figures as `matplotlib.figure.Figure` objects inside `with style():`; nothing here opens a
-window, uses pyplot or chooses a backend.
+Create figures as `matplotlib.figure.Figure` objects inside `with style():`. This module opens no
+window, uses no pyplot and selects no backend.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _RC: dict[Any, Any] = {
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Figures made inside have trocar's look; the settings outside are left as they were."""
+    """Context manager that applies trocar's figure style and restores the previous settings on exit."""
     with matplotlib.rc_context(_RC):
         yield
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
-    """Write the figure, whole or not at all, in the format of the suffix (png, svg, pdf)."""
+    """Write the figure atomically, in the format given by the suffix (png, svg, pdf)."""
     path = Path(path)
     buffer = io.BytesIO()
     with style():

@@ -33,7 +33,7 @@ def rotation(axis: str, angle: ArrayLike) -> Array:
 
 
 def pose(R: ArrayLike | None = None, p: ArrayLike | None = None) -> Array:
-    """Pose (4, 4) from a rotation (3, 3) and a position (3,) [m]; identity where not given."""
+    """Pose (4, 4) from a rotation (3, 3) and a position (3,) [m]; default: identity."""
     T = np.eye(4)
     if R is not None:
         T[:3, :3] = R
@@ -45,8 +45,8 @@ def pose(R: ArrayLike | None = None, p: ArrayLike | None = None) -> Array:
 def mdh(a: float = 0.0, alpha: float = 0.0, d: float = 0.0, theta: float = 0.0) -> Array:
     """Constant modified-DH step Rx(alpha) Tx(a) Rz(theta) Tz(d) as a pose (4, 4).
 
-    Quarter turns are exact (no 6e-17 left over from cos(pi/2)), so that chains which are equal on paper
-    are equal to the last digit.
+    Quarter turns are exact (cos(pi/2) is 0, not 6e-17), so that chains that are mathematically equal
+    are also bit-for-bit equal.
     """
     Rx, Rz = _exact_quarters(rotation("x", alpha)), _exact_quarters(rotation("z", theta))
     T = np.eye(4)
@@ -84,7 +84,7 @@ def skew(v: Array) -> Array:
 def rotation_vector(R: Array) -> Array:
     """Rotation vector (..., 3) [rad] of rotation matrices; exact near 0 and defined at pi.
 
-    Through the quaternion of largest component, so that neither end loses digits.
+    Computed through the quaternion of largest component, which stays accurate near both 0 and pi.
     """
     q = quaternion(R)
     w, v = q[..., :1], q[..., 1:]
@@ -127,7 +127,7 @@ def quaternion(R: Array) -> Array:
 
 
 def _one_quaternion(R: Array) -> Array:
-    """The same of one matrix (3, 3), to the last bit: in plain numbers, ten times as fast, for streams of poses."""
+    """Bit-for-bit the same for one matrix (3, 3), in scalar arithmetic: ten times as fast, for streams of poses."""
     (a, b, c), (d, e, f), (g, h, i) = R.tolist()
     trace = a + e + i
     squares = [1.0 + trace, 1.0 + 2.0 * a - trace, 1.0 + 2.0 * e - trace, 1.0 + 2.0 * i - trace]
@@ -150,7 +150,7 @@ def pose_error(T_target: Array, T: Array) -> Array:
 
 
 def real_array(what: str, value: object, shape: str = "") -> Array:
-    """`value` as an array of floats; an error that names it for text, complex, masked or missing values."""
+    """`value` as an array of floats; text, complex, masked or missing values raise an error that names it."""
     try:
         raw = np.asarray(value)
     except ValueError:
@@ -175,7 +175,7 @@ def finite(what: str, value: object, shape: tuple[int, ...], allowed: str) -> Ar
 
 
 def numbers(what: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """`value` as numbers of shape `(..., *shape)`, or an error that calls it `what`."""
+    """`value` as numbers of shape `(..., *shape)`; errors name it `what`."""
     wanted = f"(..., {', '.join(map(str, shape))})"
     array = real_array(what, value, f" of shape {wanted}")
     if array.shape[-len(shape) :] != shape:
@@ -184,7 +184,7 @@ def numbers(what: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
 
 
 def checked_pose(T: ArrayLike) -> Array:
-    """T as an array (..., 4, 4) of proper rigid poses, or an error that names the offending one."""
+    """T as an array (..., 4, 4) of valid rigid poses; an error names the first invalid one."""
     if type(T) is np.ndarray and T.shape == (4, 4) and T.dtype == float and _is_pose(T):
         return T
     T = numbers("a pose", T, (4, 4))
@@ -209,7 +209,7 @@ def checked_pose(T: ArrayLike) -> Array:
 
 
 def _is_pose(T: Array) -> bool:
-    """True if one pose (4, 4) is proper; in plain numbers, for control loops. NaN compares false."""
+    """True if one pose (4, 4) is valid; in scalar arithmetic, for control loops. NaN compares false."""
     (a, b, c, _), (d, e, f, _), (g, h, i, _), last = T.tolist()
     small = ROTATION_TOLERANCE
     return bool(

@@ -1,7 +1,7 @@
 """Appearance of the robot: shapes of arms, carts and instruments, cameras, pictures and films.
 
-`render` takes a picture of a simulator, scene, arm or cart; `save_png` and `render_video` write files;
-`StereoEndoscope` is the camera of an ECM; `kinematic_arm` and `kinematic_cart` are MuJoCo models to look at.
+`render` draws a picture of a simulator, scene, arm or cart; `save_png` and `render_video` write files;
+`StereoEndoscope` is the camera of an ECM; `kinematic_arm` and `kinematic_cart` are MuJoCo models for viewing.
 """
 
 from trocar.appearance.endoscope_camera import StereoEndoscope

@@ -1,4 +1,4 @@
-"""Shapes of the links: simple, recognisable, our own.
+"""Shapes of the links: simple, recognisable and original.
 
 They change no mass and no inertia. Visual shapes are in geom group 2, collision shapes in group 3.
 """
@@ -24,14 +24,14 @@ from trocar.errors import check_known
 from trocar.spatial import Array
 
 SHORTEST = 1e-3  # links shorter than this do not collide [m]
-DRUM, TIP_RADIUS = 0.012, 0.003  # of plain shapes [m]
+DRUM, TIP_RADIUS = 0.012, 0.003  # sizes of plain shapes [m]
 
 
 _DRAWN: dict[Hashable, Drawing] = {}
 
 
 def add_shapes(spec: mujoco.MjSpec, arm: Arm) -> None:
-    """Add visual and collision shapes to the bodies of an arm; the maker's meshes where TROCAR_DVRK_MODEL has some."""
+    """Add visual and collision shapes to the bodies of an arm; meshes from TROCAR_DVRK_MODEL replace visual ones."""
     drawing(arm).put_on(spec)
     folder = maker_meshes.checkout()
     if folder is not None:
@@ -39,7 +39,7 @@ def add_shapes(spec: mujoco.MjSpec, arm: Arm) -> None:
 
 
 def drawing(arm: Arm) -> Drawing:
-    """Our own shapes of an arm, visual and collision; drawn once for all models of arms that are alike."""
+    """Built-in shapes of an arm, visual and collision; drawn once for all models of equal arms."""
     key = (
         (arm.name, arm.look, arm.instrument, arm.tip_body, arm.jaw_length, arm.T_body_tip.tobytes(), arm.loops),
         tuple((body.name, body.parent, body.placement.tobytes()) for body in arm.bodies),
@@ -47,13 +47,13 @@ def drawing(arm: Arm) -> Drawing:
     if key not in _DRAWN:
         drawn = Drawing()
         _draw(drawn, arm)
-        _DRAWN.setdefault(key, drawn)  # whole, or not at all: a failed drawing is not kept, two threads get the same
+        _DRAWN.setdefault(key, drawn)  # stored only when complete; two threads get the same drawing
     return _DRAWN[key]
 
 
 def _draw(drawing: Drawing, arm: Arm) -> None:
     check_known(f"look of {arm.name}", LOOKS, arm.look)
-    if arm.look == "psm":  # with collision shapes and an instrument of its own
+    if arm.look == "psm":  # draws its own collision shapes and instrument
         add_psm(drawing, arm)
         return
     instrument = instrument_bodies(arm)
@@ -67,7 +67,7 @@ def _draw(drawing: Drawing, arm: Arm) -> None:
 
 
 def _add_visible_bars(drawing: Drawing, arm: Arm) -> None:
-    """Plain bars with a drum at every revolute joint, for arms without shapes of their own."""
+    """Plain bars with a drum at every revolute joint, for arms without specific shapes."""
     for body in arm.bodies:
         _add_bars(drawing, arm, body, "aluminium")
         sketch = Sketch(drawing, body.name)
@@ -106,7 +106,7 @@ def _joints_of(arm: Arm, body: Body) -> list[Array]:
 
 
 def _radius(arm: Arm, body: Body, length: float) -> float:
-    """Radius of a bar [m]: slender, and as thin as a scope where it passes through the remote centre."""
+    """Radius of a bar [m]: slender, and as thin as an endoscope if it passes through the remote centre."""
     if arm.has_rcm and body.name == "insertion":
         return 1.5 * SHAFT_RADIUS
     return float(np.clip(0.08 * length, 0.004, 0.016))

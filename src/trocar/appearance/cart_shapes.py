@@ -1,8 +1,8 @@
 """Shapes of a patient cart: feet, column, and the set-up joints of every arm.
 
 The set-up joints are drawn on one body each, in its joint frame, from the published table: a post on every vertical
-axis, a tube along the link. Sizes that no table gives are those of the real machine's covers, to about 5 mm; of the Si
-cart none are published, and its shapes are simple ones of our own. Nothing here collides.
+axis, a tube along the link. Sizes that no table gives are those of the real machine's covers, to about 5 mm; none are
+published for the Si cart, and its shapes are our own simple ones. None of these shapes collides.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ from trocar.appearance.sketch import Drawing, Sketch
 from trocar.arms.suj import SetUpArm
 from trocar.spatial import Array, inverse
 
-FLOOR = {"Classic": -0.167, "Si": -0.167}  # of the world of the cart [m]; of the Si cart not published
+FLOOR = {
+    "Classic": -0.167,
+    "Si": -0.167,
+}  # height of the floor in the world of the cart [m]; not published for the Si cart
 POST, TUBE = 0.060, 0.046  # radii [m]
-BELOW, ABOVE = 0.0575, 0.110  # a post from the tube's axis: to its face with the link before, to its dome [m]
+BELOW, ABOVE = 0.0575, 0.110  # a post from the tube's axis: to its face with the previous link, to its dome [m]
 LEVEL = 1e-9
 
 
@@ -36,7 +39,7 @@ def cart_drawing(name: str) -> Drawing:
             feet += hull(rounded_box(0.330, (y - 0.075, y + 0.075), (floor + 0.020, floor + 0.115), 0.010))
         sketch.solid(feet, "cast")
         column = hull(rounded_box(0.085, (-0.187, -0.015), (floor + 0.110, 1.730), 0.012))
-        for side in (-1.0, 1.0):  # the slots in which the carriers run
+        for side in (-1.0, 1.0):  # the slots of the carriers
             column -= block((side * 0.080, side * 0.1), (-0.125, -0.075), (floor + 0.250, 1.600))
         column -= block(0.025, (-0.020, 0.0), (floor + 0.250, 1.600))
         column += lathe([(floor + 0.110, 0.125), (floor + 0.122, 0.125), (floor + 0.126, 0.118)]).translate(
@@ -68,7 +71,7 @@ def cart_drawing(name: str) -> Drawing:
 
 
 def set_up_drawing(facts: SetUpArm, prefix: str) -> Drawing:
-    """Every link of the set-up joints of one arm, each in its joint frame; `prefix` of the names of their bodies."""
+    """Every link of the set-up joints of one arm, each in its joint frame; `prefix`: prefix of their body names."""
     drawing = Drawing()
     names = [body.name for body in facts.bodies]
     for i, name in enumerate(names):
@@ -97,7 +100,7 @@ def _dome(sketch: Sketch, p: Array, low: float, high: float, radius: float, look
 
 
 def _seam(sketch: Sketch, p: Array, radius: float) -> None:
-    """The gap between two covers that turn on each other about z: a dark ring."""
+    """The gap between two covers that rotate against each other about z: a dark ring."""
     sketch.rod(p - [0, 0, 0.0015], p + [0, 0, 0.0015], radius + 0.0006, "dark")
 
 
@@ -144,7 +147,7 @@ def _wrist(sketch: Sketch, incoming: float) -> None:
 
 
 def _stirrup(sketch: Sketch) -> None:
-    """From the tilt axis (z, y up) down, outwards below the arm, and up to the swivel axis."""
+    """The link from the tilt axis (z, y up) down, outwards below the arm, and up to the swivel axis."""
     out, low = -0.310, -0.181
     sketch.rod([0, 0, -0.350], [0, 0, out - 0.020], 0.048, "cast")
     sketch.rod([0, 0, out], [0, low, out], 0.040, "cast", round_ends=True)
@@ -160,7 +163,7 @@ def _saddle(sketch: Sketch) -> None:
 
 
 def _mount(sketch: Sketch, incoming: float, T_last_base: Array, arm: str) -> None:
-    """The post of the last vertical axis and the arm's mount, in whatever direction that looks."""
+    """The post of the last vertical axis and the arm's mount, in its direction."""
     reach = -np.sign(incoming) * (abs(incoming) - BELOW)
     mount = Sketch(sketch.drawing, sketch.body, sketch.T_body_drawing @ T_last_base)
     if arm == "ECM":

@@ -1,4 +1,4 @@
-"""Solids to draw with: hulls of points, and outlines extruded or turned, which are added to and carved from each other.
+"""Solids for drawing: hulls of points and extruded or revolved outlines, combined by adding and carving.
 
 All are plain geometry, in metres; manifold3d keeps them closed.
 """
@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 
 from trocar.spatial import Array
 
-SEGMENTS = 16  # of a circle in an outline
-CREASE = np.cos(np.radians(40.0))  # edges sharper than this are drawn as edges, others as a round surface
-# One number for a rounded direction, different for each: to find equal ones by sorting numbers, not rows.
+SEGMENTS = 16  # segments of a circle in an outline
+CREASE = np.cos(np.radians(40.0))  # edges sharper than this are drawn as edges, others as smooth surfaces
+# Hash of a rounded direction, so that equal ones are found by sorting numbers instead of rows.
 KEY = np.sqrt([2.0, 3.0, 5.0]) / 10.0
 
 Interval = tuple[float, float]
@@ -31,7 +31,7 @@ def ends(span: Span) -> Interval:
 
 
 def triangles(solid: Manifold) -> tuple[Array, Array, Array]:
-    """Vertices (V, 3) [m], faces (F, 3) and normals (V, 3) of a solid; a vertex at an edge is there for every side."""
+    """Vertices (V, 3) [m], faces (F, 3) and normals (V, 3) of a solid; edge vertices are repeated for every side."""
     mesh = solid.to_mesh64()
     vertices, faces = np.asarray(mesh.vert_properties), np.asarray(mesh.tri_verts, dtype=np.int64)
     normals = corner_normals(vertices, faces)
@@ -41,9 +41,9 @@ def triangles(solid: Manifold) -> tuple[Array, Array, Array]:
 
 
 def corner_normals(vertices: Array, faces: Array) -> Array:
-    """Normals (3 F, 3) at the corners of triangles (F, 3): one over flat edges, parted at sharp ones.
+    """Normals (3 F, 3) at the corners of triangles (F, 3): shared across flat edges, split at sharp ones.
 
-    MuJoCo's own have one normal at a vertex, and an edge looks round. The weight of a triangle is the area of the
+    MuJoCo's normals are one per vertex, which makes edges look round. The weight of a triangle is the area of the
     flat face that it is part of: large faces look flat up to their rounded edges.
     """
     a, b, c = (vertices[faces[:, k]] for k in range(3))
@@ -94,7 +94,7 @@ _TURN: dict[str, list[list[float]]] = {
 
 
 def polygon(points: Sequence[tuple[float, float]], radius: float = 0.0) -> CrossSection:
-    """An outline through points (u, v) [m] in either sense, its corners rounded by `radius`."""
+    """An outline through points (u, v) [m] in either orientation, with corners rounded by `radius`."""
     section = CrossSection([np.asarray(points, dtype=float)], FillRule.NonZero)
     if section.area() <= 0.0:
         section = CrossSection([np.asarray(points, dtype=float)[::-1]], FillRule.NonZero)
@@ -109,25 +109,25 @@ def rectangle(u: Span, v: Span, radius: float) -> CrossSection:
 
 def rounded(section: CrossSection, radius: float) -> CrossSection:
     """A section [m] whose corners, outer and inner, are rounded."""
-    # in millimetres: the kit of sections counts lengths below a micrometre as nothing
+    # in millimetres: the section library treats lengths below a micrometre as zero
     outer = section.scale((1e3, 1e3)).offset(-1e3 * radius, JoinType.Round, 2.0, SEGMENTS)
     inner = outer.offset(2e3 * radius, JoinType.Round, 2.0, SEGMENTS)
     return inner.offset(-1e3 * radius, JoinType.Round, 2.0, SEGMENTS).scale((1e-3, 1e-3))
 
 
 def lathe(profile: Sequence[tuple[float, float]], axis: str = "z", sides: int = 24) -> Manifold:
-    """A profile (position on the axis, radius) [m], closed along the axis and turned about it; it may have a waist."""
+    """A profile (position on the axis, radius) [m], closed along the axis and revolved about it; it may be concave."""
     (first, _), (last, _) = profile[0], profile[-1]
     points = [(0.0, first), *((radius, position) for position, radius in profile), (0.0, last)]
     return polygon(points).revolve(sides).transform(_ALONG[axis])
 
 
-# the same, with u and v swapped about y: the sense of rotation is kept
+# the same, with u and v swapped about y, so that the orientation is kept
 _ALONG = {**_TURN, "y": [[0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]]}
 
 
 def bar(a: ArrayLike, b: ArrayLike, radius: float, sides: int = 16) -> Manifold:
-    """A round bar from point a to point b [m]: to be added, or taken away for a hole."""
+    """A round bar from point a to point b [m]: to add, or to subtract for a hole."""
     a, along = np.asarray(a, dtype=float), np.asarray(b, dtype=float) - np.asarray(a, dtype=float)
     length = float(np.linalg.norm(along))
     z = along / length
@@ -138,7 +138,7 @@ def bar(a: ArrayLike, b: ArrayLike, radius: float, sides: int = 16) -> Manifold:
 
 
 def block(x: Span, y: Span, z: Span) -> Manifold:
-    """A box between two values of each coordinate [m]: to be added, or taken away for a pocket."""
+    """A box between two values of each coordinate [m]: to add, or to subtract for a pocket."""
     low, high = np.array([ends(x), ends(y), ends(z)]).T
     return Manifold.cube(high - low).translate(low)
 
@@ -186,9 +186,9 @@ def plate(circles: Iterable[Circle], thickness: Span, axis: str = "x", bevel: fl
 
 
 def turned(profile: Sequence[tuple[float, float]], arc: Interval = (0.0, 2.0 * np.pi), axis: str = "y") -> Array:
-    """Points (n, 3) of a profile (position on the axis, radius) [m] turned about the axis y or z through an arc [rad].
+    """Points (n, 3) of a profile (position on the axis, radius) [m] revolved about y or z through an arc [rad].
 
-    The angle is counted in the plane of x and the third coordinate, from x.
+    The angle is measured from x, in the plane of x and the third coordinate.
     """
     i = "xyz".index(axis)
     other = 3 - i

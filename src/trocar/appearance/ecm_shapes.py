@@ -1,8 +1,8 @@
 """Shapes of the Classic ECM: base, yaw housing with two drums, parallelogram, scope column, carriage and camera.
 
 Drawn in the base frame at q = 0 (origin at the remote centre, z up, the mechanism at -y), from the joint positions of
-the arm's own geometry. Sizes that no table gives are those of the real machine's covers, to about 5 mm. What collides
-is drawn elsewhere (see `arm_shapes`).
+the arm's own geometry. Sizes that no table gives are those of the real machine's covers, to about 5 mm. Collision
+shapes are in `arm_shapes`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SCOPE_RADIUS = 0.006  # [m]; 12 mm endoscope
 YAW_REACH = 0.199  # pitch axis to the mounting face of the base [m]
 COLUMN_TOP, COLUMN_FOOT = 0.570, 0.045  # [m] above the remote centre
 FRONT_X, BOTTOM_X, COLUMN_X = 0.030, 0.025, 0.026  # half widths across the linkage [m]
-FENDER_X, DRUM_X = 0.050, (0.052, 0.088)  # half width of the front bar's foot, and the drums beside it [m]
+FENDER_X, DRUM_X = 0.050, (0.052, 0.088)  # half width of the front bar's foot, and the drums next to it [m]
 
 
 def add_ecm(drawing: Drawing, arm: Arm) -> None:
@@ -37,7 +37,7 @@ def add_ecm(drawing: Drawing, arm: Arm) -> None:
 
 
 def _base(sketch: Sketch, pitch: Array) -> None:
-    """A cast foot that steps out to its mounting plane, a flange towards the yaw axis."""
+    """A cast foot that widens to its mounting plane, with a flange towards the yaw axis."""
     face = pitch[1] - YAW_REACH
     foot = rounded_box(0.079, (face - 0.155, face), (-0.102, -0.062), 0.008)
     flank = rounded_box(0.062, (face - 0.130, face), (-0.056, -0.030), 0.010)
@@ -49,7 +49,7 @@ def _base(sketch: Sketch, pitch: Array) -> None:
 
 
 def _yaw(sketch: Sketch, pitch: Array) -> None:
-    """An eight-sided housing on the yaw axis, and the two drums of the pitch drive beside the front bar."""
+    """An eight-sided housing on the yaw axis, and the two drums of the pitch drive next to the front bar."""
     y, face = pitch[1], pitch[1] - YAW_REACH
     turns = np.radians(np.arange(0, 360, 45) + 22.5)
     ring = np.array([[0.078 * np.cos(a), 0.0, 0.074 * np.sin(a) - 0.012] for a in turns])
@@ -134,7 +134,7 @@ def _column(sketch: Sketch, y: float) -> None:
         sketch.box((x - 0.004, x + 0.004), (ahead - 0.001, ahead + 0.003), run, "steel")
     sketch.box(0.011, (ahead - 0.006, ahead - 0.0045), run, "dark")
     sketch.rod([0, ahead - 0.001, run[0]], [0, ahead - 0.001, run[1]], 0.003, "steel")
-    # a dog-leg to the side and down, round the insertion axis
+    # a dog-leg to the side and down, around the insertion axis
     heel = rounded_box(0.022, (y - 0.010, ahead), (COLUMN_FOOT - 0.010, COLUMN_FOOT + 0.018), 0.004)
     toe = rounded_box(0.017, (-0.040, -0.010), (0.014, 0.044), 0.004)
     clamp = lathe([(0.012, 0.0155), (0.016, 0.018), (0.040, 0.018), (0.046, 0.014)])
@@ -154,11 +154,11 @@ def _carriage(sketch: Sketch, z: float, column: float) -> None:
 def add_endoscope(sketch: Sketch, z: float, T_base_tip: Array) -> None:
     """Shaft to the tip, sterile adapter `z` [m] above the remote centre, coupling rings and camera head.
 
-    The end of the shaft is cut square to where it looks: at a slant on a 30 degree endoscope.
+    The end of the shaft is cut perpendicular to the viewing direction: oblique on a 30 degree endoscope.
     """
     end, look = T_base_tip[:3, 3], T_base_tip[:3, 2]
     ring = turned([(end[2], SCOPE_RADIUS)], axis="z")
-    ring[:, 2] -= ((ring - end) @ look) / look[2]  # slid along the shaft on to the plane of the window
+    ring[:, 2] -= ((ring - end) @ look) / look[2]  # shifted along the shaft to the plane of the window
     ring[:, 2] += max(0.0, float(end[2] - ring[:, 2].min()))
     sketch.hull([ring, turned([(z + 0.002, SCOPE_RADIUS)], axis="z")], "steel")
     sketch.rod([0, 0, end[2] + 0.012], [0, 0, end[2] + 0.016], SCOPE_RADIUS + 1e-4, "dark")

@@ -1,6 +1,6 @@
 """The stereo endoscope: two cameras at the tip of an ECM, with colour, depth, segmentation and point clouds.
 
-A 0 or 30 degree endoscope is the ECM's `instrument` ("straight", "up", "down"), which turns the direction of view.
+A 0 or 30 degree endoscope is the ECM's `instrument` ("straight", "up", "down"), which sets the viewing direction.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from trocar.spatial import Array, pose
 
 BASELINE = 5e-3  # between the two cameras [m]; ASSUMED, of the order of a da Vinci endoscope's, which is not published
 VIEW = np.radians(60.0)  # horizontal angle of view; ASSUMED
-NEAR, FAR = 2e-3, 5.0  # what is seen lies between [m]
+NEAR, FAR = 2e-3, 5.0  # clipping distances [m]
 # The tip of the ECM has x left, y up, z away; the optical frame x right, y down, z away.
 R_TIP_OPTICAL = np.diag([-1.0, -1.0, 1.0])
 BACKGROUND = "background"
@@ -34,8 +34,8 @@ class View:
     """Picture, depth and segmentation of one camera.
 
     Attributes:
-        rgb: (height, width, 3). depth: (height, width) [m] along the optical axis; infinite where there is nothing.
-        segmentation: (height, width), of each pixel the number in `labels` of what is seen there: "PSM1/wrist_yaw".
+        rgb: (height, width, 3). depth: (height, width) [m] along the optical axis; infinite for the background.
+        segmentation: (height, width), index in `labels` of what each pixel shows, such as "PSM1/wrist_yaw".
         T_world_camera: optical frame (4, 4) in the world: x right, y down, z away. lens: its intrinsics.
     """
 
@@ -47,14 +47,14 @@ class View:
     lens: Lens
 
     def mask(self, name: str) -> NDArray[np.bool_]:
-        """(height, width) where a link ("PSM1/wrist_yaw"), a whole arm ("PSM1") or an object is seen."""
+        """Mask (height, width) of a link ("PSM1/wrist_yaw"), a whole arm ("PSM1") or an object."""
         wanted = [k for k, label in enumerate(self.labels) if label == name or label.startswith(f"{name}/")]
         if not wanted:
             raise UnknownName("thing in the scene", name, sorted({label.split("/")[0] for label in self.labels}))
         return np.isin(self.segmentation, wanted)
 
     def point_cloud(self) -> tuple[Array, Picture]:
-        """Points (N, 3) [m] in the optical frame and their colours (N, 3), of all pixels that see something."""
+        """Points (N, 3) [m] in the optical frame and their colours (N, 3), of all pixels that are not background."""
         seen = np.isfinite(self.depth)
         v, u = np.nonzero(seen)
         rays = self.lens.rays(np.stack([u, v], axis=-1).astype(float))
@@ -64,13 +64,13 @@ class View:
 class StereoEndoscope:
     """Two parallel cameras at the tip of an ECM in a scene. Any thread may use them.
 
-    The first picture in a thread takes longer: OpenGL lets a thread draw only with what it has made itself. The scene
+    The first picture in a thread takes longer, because OpenGL resources belong to one thread. The scene
     must not be stepped meanwhile.
 
     Args:
-        arm: name of the ECM in the scene. lens: of both cameras; None for 640 x 480 and 60 degrees (assumed).
-        baseline: between the cameras [m]; assumed.
-        shadows, samples: cost time without a graphics card: shadows, and samples of every pixel (0 for one).
+        arm: name of the ECM in the scene. lens: of both cameras. Default: 640 x 480 and 60 degrees (assumed).
+        baseline: distance between the cameras [m]; assumed.
+        shadows: draw shadows. samples: samples per pixel (0 means one). Both are slow without a graphics card.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class StereoEndoscope:
         self.scene, self.arm, self.baseline, self.shadows = scene, arm, baseline, shadows
         self.lens = Lens.of_view(VIEW) if lens is None else lens
         self._samples, self._own = samples, threading.local()
-        # a distorted image is sampled from a pinhole's, wide enough to hold all of it
+        # a distorted image is sampled from a pinhole image that is wide enough to contain it
         self._pinhole, self._map = _wider(self.lens)
 
     def T_world_camera(self, eye: str) -> Array:
@@ -101,7 +101,7 @@ class StereoEndoscope:
         return self.scene.T_world_tip(self.arm) @ pose(R_TIP_OPTICAL, [aside, 0.0, 0.0])
 
     def view(self, eye: str) -> View:
-        """Picture, depth and segmentation of one camera now."""
+        """Current picture, depth and segmentation of one camera."""
         T = self.T_world_camera(eye)
         stage = self._arrange()
         rgb, depth = self._render(stage.studio, T, segment=False)
@@ -113,7 +113,7 @@ class StereoEndoscope:
         return View(rgb, depth, segmentation, stage.labels, T, self.lens)
 
     def pair(self) -> tuple[Picture, Picture]:
-        """Colour images (height, width, 3) of the left and the right camera now: what a surgeon sees, and no more."""
+        """Colour images (height, width, 3) of the left and the right camera, as a surgeon sees them."""
         studio = self._arrange().studio
         images = [self._render(studio, self.T_world_camera(eye), depth=False)[0] for eye in ("left", "right")]
         left, right = images if self._map is None else [self._map.smooth(image) for image in images]
@@ -125,7 +125,7 @@ class StereoEndoscope:
         return np.hstack([left, np.full((left.shape[0], gap, 3), 255, dtype=np.uint8), right])
 
     def _arrange(self) -> _Stage:
-        """The stage of this thread with what is in view: most of the machine is behind an endoscope."""
+        """The studio of this thread, with only the geoms in view: most of the robot is behind the endoscope."""
         scene, lens = self.scene, self._pinhole
         if not hasattr(self._own, "stage"):
             self._own.stage = _Stage(new_studio(scene, self._samples))
@@ -145,9 +145,9 @@ class StereoEndoscope:
 
     def _render(self, studio: Studio, T: Array, *, segment: bool = False, depth: bool = True) -> tuple[Picture, Array]:
         """Pixels and depth [m] of the pinhole camera at T, upright."""
-        for camera in studio.scene.camera:  # MuJoCo draws the mean of two
+        for camera in studio.scene.camera:  # MuJoCo draws the mean of two cameras
             _aim(camera, T, self._pinhole)
-        # MuJoCo's headlight is where its own camera was
+        # MuJoCo's headlight is still at its own camera
         for light in studio.scene.lights[: studio.scene.nlight]:
             if light.headlight:
                 light.pos, light.dir = T[:3, 3], T[:3, 2]
@@ -162,8 +162,8 @@ class _Stage:
     """A studio of one thread.
 
     Attributes:
-        labels: names of what can be seen. groups: of geoms, as MuJoCo would draw them.
-        cart: whose set-up joints the studio shows.
+        labels: names of everything visible. groups: geom groups, as MuJoCo would draw them.
+        cart: cart whose set-up joints the studio shows.
     """
 
     def __init__(self, studio: Studio) -> None:
@@ -173,7 +173,7 @@ class _Stage:
         self.groups = studio.model.geom_group.copy()
 
     def label_of_id(self) -> NDArray[np.int32]:
-        """Label of each number that a segmented picture has for colour; 0 is the background."""
+        """Label of each number in a segmented picture; 0 is the background."""
         scene = self.studio.scene
         found = np.zeros(scene.ngeom + 2, dtype=np.int32)
         for geom in scene.geoms[: scene.ngeom]:
@@ -183,7 +183,7 @@ class _Stage:
 
 
 def _labels(model: mujoco.MjModel) -> tuple[tuple[str, ...], list[int]]:
-    """Names of what can be seen, and of each geom the number of its own."""
+    """Names of everything visible, and the label index of each geom."""
     bodies = [model.body(body).name.removeprefix("object/") if body else "surroundings" for body in model.geom_bodyid]
     names = tuple(dict.fromkeys((BACKGROUND, *bodies)))
     return names, [names.index(body) for body in bodies]
@@ -200,7 +200,7 @@ def _in_view(lens: Lens, T: Array, centres: Array, radii: Array) -> NDArray[np.b
 
 
 def _aim(camera: mujoco.MjvGLCamera, T: Array, lens: Lens) -> None:
-    """MuJoCo's camera at an optical frame in the world, with the frustum that its intrinsics make."""
+    """MuJoCo's camera at an optical frame in the world, with the frustum of its intrinsics."""
     camera.pos, camera.forward, camera.up = T[:3, 3], T[:3, 2], -T[:3, 1]
     left, right = (NEAR * (edge - lens.cx) / lens.fx for edge in (-0.5, lens.width - 0.5))
     top, bottom = (NEAR * (lens.cy - edge) / lens.fy for edge in (-0.5, lens.height - 0.5))
@@ -228,19 +228,19 @@ class _Map:
         self._nearest = np.rint(v).astype(int) * width + np.rint(u).astype(int)
 
     def smooth(self, image: Picture) -> Picture:
-        """Linear in both directions."""
+        """Bilinear interpolation."""
         flat = image.reshape(-1, 3).astype(np.float32)
         a, b, i, w = self._weight_u, self._weight_v, self._low, self._width
         mixed = (1 - b) * ((1 - a) * flat[i] + a * flat[i + 1]) + b * ((1 - a) * flat[i + w] + a * flat[i + w + 1])
         return np.rint(mixed).astype(np.uint8)
 
     def nearest(self, image: NDArray) -> NDArray:
-        """The nearest pixel: distances and numbers are not to be mixed."""
+        """The nearest pixel: distances and labels must not be interpolated."""
         return np.asarray(image.reshape(-1)[self._nearest])
 
 
 def _wider(lens: Lens) -> tuple[Lens, _Map | None]:
-    """The pinhole whose image holds all of a distorted one, and the map to it; the lens itself where it is one."""
+    """The pinhole whose image contains the whole distorted one, and the map to it; a pinhole lens is returned as is."""
     if not lens.distorted:
         return lens, None
     v, u = np.mgrid[: lens.height, : lens.width]

@@ -1,4 +1,4 @@
-"""Pictures as files: PNG, and films of many."""
+"""Image files: PNG pictures and films."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def render_video(path: str | os.PathLike[str], frames: Iterable[Picture], fps: f
         raise TrocarError(f"fps must be positive, got {fps!r}")
     suffix = Path(path).suffix.lower()
     check_known("film format", (".gif", ".mp4"), suffix)
-    # one at a time: a minute of film at full size would be gigabytes of images
+    # one at a time: a minute of film at full size is gigabytes of images
     images = _of_one_size(frames)
     return write_whole(path, _gif(images, fps) if suffix == ".gif" else _mp4(images, fps))
 
 
 def _of_one_size(frames: Iterable[Picture]) -> Iterator[Picture]:
-    """The frames, one or more, all of the shape of the first."""
+    """The frames, at least one, checked to have the same shape."""
     shape = None
     for frame in frames:
         shape = frame.shape if shape is None else shape
@@ -54,7 +54,7 @@ def _of_one_size(frames: Iterable[Picture]) -> Iterator[Picture]:
     else:
         if shape is not None:
             return
-    raise TrocarError("a film needs at least one frame, all of one size")
+    raise TrocarError("a film needs at least one frame, all of the same size")
 
 
 def _gif(images: Iterator[Picture], fps: float) -> bytes:
@@ -81,7 +81,7 @@ def _mp4(images: Iterator[Picture], fps: float) -> bytes:
         with log.open("wb") as errors, subprocess.Popen(command, stdin=subprocess.PIPE, stderr=errors) as process:
             assert process.stdin is not None
             try:
-                # a broken pipe is ffmpeg giving up: its log says why
+                # ffmpeg closed the pipe; its log gives the reason
                 with contextlib.suppress(BrokenPipeError):
                     for image in itertools.chain([first], images):
                         process.stdin.write(image.tobytes())

@@ -1,4 +1,4 @@
-"""The OpenGL context that pictures are drawn in, with or without a display."""
+"""The OpenGL context for drawing, with or without a display."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CONTEXTS = threading.local()  # OpenGL lets a context be current in one thread 
 
 
 def gl_context() -> Any:
-    """The OpenGL context of this thread; where there is no display, one that needs none (EGL)."""
+    """The OpenGL context of this thread; without a display, an EGL context."""
     if not hasattr(_CONTEXTS, "own"):
         _CONTEXTS.own = _new_gl_context()
     return _CONTEXTS.own
@@ -31,7 +31,7 @@ def _new_gl_context() -> Any:
     try:
         # MuJoCo chooses its context class when it is first imported, which may be before the variable was set.
         module = importlib.import_module(f"mujoco.{backend}") if backend in ("egl", "osmesa") else mujoco
-        context = module.GLContext(64, 64)  # pictures have a buffer of their own
+        context = module.GLContext(64, 64)  # pictures use a separate buffer
         context.make_current()
     except Exception as error:  # each platform fails in its own way: ImportError, AttributeError, RuntimeError, ...
         raise TrocarError(

@@ -1,8 +1,8 @@
 """Shapes of a wristed instrument: shaft, wrist, two jaws or one blade. The same on every PSM.
 
 Drawn in the frame of the wrist at q = 0 with base-like axes: the shaft comes from +z, the jaws point to -z; the
-wrist pitch axis is x, the wrist yaw axis y. Wrist and jaw lengths are the instrument's, the look of its jaws is that of
-its kind; all else is that of a large needle driver, shaft diameter 8 mm, or 5 mm with a snake wrist.
+wrist pitch axis is x, the wrist yaw axis y. Wrist and jaw lengths are the instrument's, and its jaws look like those of
+its kind; everything else is from a large needle driver, shaft diameter 8 mm, or 5 mm with a snake wrist.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from trocar.arms import Arm
 from trocar.spatial import Array, pose
 
 SHAFT_RADIUS = 0.004  # [m]
-SNAKE_SCALE = 5.0 / 8.0  # of a 5 mm shaft
+SNAKE_SCALE = 5.0 / 8.0  # relative size of a 5 mm shaft
 # Base axes at q = 0 in the frame of an ordinary wrist yaw body, and of every finger.
 T_FINGER_DRAWING = pose(R=[[-1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, -1.0, 0.0]])
 SHORTEST_WRIST = 2e-3  # [m]
 # Where the jaw faces begin, from the yaw axis: behind it the fingers are hubs that pass each other [m].
 JAW_ROOT = 0.003
-TOOTH = 0.0006  # from tooth to tooth of a gripping face [m]
-JAW_END = 0.0008  # radius of a finger's end: as thick as it is seen there [m]
-# The fingers are seen to touch when closer than TOUCH but push each other only when they overlap, and at jaw 0 there
-# is a clearance above rounding [m]: the home position, closed without squeezing, is a touch without force. Jaws that
+TOOTH = 0.0006  # tooth pitch of a gripping face [m]
+JAW_END = 0.0008  # radius of a finger's end, equal to its visible thickness [m]
+# The fingers count as touching when closer than TOUCH but push each other only when they overlap; at jaw 0 there
+# is a clearance above rounding [m], so the home position, closed without squeezing, is a touch without force. Jaws that
 # are open by 0.02 rad are 0.2 mm apart.
 TOUCH, CLEARANCE = 1e-5, 1e-7
-# Squeezing: the first 0.5 mm of overlap is soft, in place of the cables' elasticity.
+# Squeezing: the first 0.5 mm of overlap is soft, which stands for the elasticity of the cables.
 SQUEEZE_SOLREF, SQUEEZE_SOLIMP = (0.005, 1.0), (0.0, 0.95, 5e-4, 0.5, 2.0)
 JAW = {**VISUAL, "group": 5}  # the hidden shapes of the jaws' contact with each other
 GRIP = {"condim": 4, "friction": [1.0, 0.005, 0.0001]}
@@ -42,7 +42,7 @@ class Jaw:
     """Visible differences of a jaw from that of a large needle driver: factors of its sizes, and looks.
 
     Attributes:
-        bend: how far the tip is to one side [m]. insert: material of the gripping face. window: True for a slot.
+        bend: lateral offset of the tip [m]. insert: material of the gripping face. window: True for a slot.
     """
 
     width: float = 1.0
@@ -54,7 +54,7 @@ class Jaw:
     window: bool = False
 
 
-# by a part of the instrument's name, the first that fits
+# by part of the instrument's name; the first match applies
 JAWS: dict[str, Jaw] = {
     "NEEDLE": Jaw(),
     "CURVED_SCISSORS": Jaw(width=0.6, thickness=0.55, bend=0.0016, look="bright", insert=None),
@@ -71,7 +71,7 @@ JAWS: dict[str, Jaw] = {
 
 
 def jaw_of(instrument: str) -> Jaw:
-    """The jaw of an instrument by its name; that of a needle driver where the name says nothing."""
+    """The jaw of an instrument by its name. Default: that of a needle driver."""
     return next((jaw for part, jaw in JAWS.items() if part in instrument), Jaw())
 
 
@@ -110,10 +110,10 @@ def add_instrument(drawing: Drawing, arm: Arm, shaft_top: float) -> None:
 
 
 def _add_jaw_contact(drawing: Drawing, left: Sketch, right: Sketch, length: float) -> None:
-    """Let the fingers push each other apart, however far they are squeezed together.
+    """Make the fingers push each other apart at any depth of overlap.
 
-    Two thin blades that overlap deeply would find it shorter to pass through each other. So their contact is between
-    a ball in the left jaw and a block behind the face of the right one, so large that its face is always nearest.
+    Two thin blades that overlap deeply would be pushed out on the wrong side. So their contact is between a ball
+    in the left jaw and a block behind the face of the right one, so large that its face is always nearest.
     """
     radius, deep = 0.001, 0.02  # [m]
     ball = [-radius - CLEARANCE, 0.0, -0.95 * length]
@@ -170,7 +170,7 @@ def _wrist(sketch: Sketch, reach: float) -> None:
 def _finger(sketch: Sketch, side: float, length: float, jaw: Jaw) -> None:
     """Hub on the yaw pin and a tapered blade on one side (-1, +1) of the plane x = 0, to `length` [m]."""
     hub = plate([([0, 0, 0], 0.0023)], (side * 5e-5, side * 0.0016), "y", 0.0002, sides=24)
-    # the blade is thickest just beyond its root, and may bend to one side towards its tip
+    # the blade is thickest just beyond its root and may bend sideways towards its tip
     sections = [
         _section(side, JAW_ROOT, 0.0017 * jaw.root, 0.0014 * jaw.root, 0.0),
         _section(side, 0.45 * length, 0.0021 * jaw.thickness, 0.0016 * jaw.width, 0.1 * jaw.bend),
@@ -193,7 +193,7 @@ def _finger(sketch: Sketch, side: float, length: float, jaw: Jaw) -> None:
         if jaw.window:
             insert -= hull(slot)
         sketch.solid(insert, jaw.insert)
-    # Flat where it grips, with a round end: corners would take turns in touching a surface as the shaft tilts.
+    # Flat gripping face with a round end: with corners, the contact point would jump as the shaft tilts.
     flat = length - 2.0 * JAW_END
     sketch.box((0.0, side * 0.0016), 0.0013, (-JAW_ROOT, -flat), {**COLLISION, **GRIP})
     sketch.ball([side * JAW_END, 0.0, JAW_END - length], JAW_END, {**COLLISION, **GRIP})

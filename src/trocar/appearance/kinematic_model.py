@@ -15,8 +15,8 @@ from trocar.errors import TrocarError
 from trocar.mechanics.cart import Cart
 from trocar.spatial import Array, quaternion
 
-# MuJoCo needs some mass on every moving body. Links without inertia of their own get this: too little to be felt
-# (1e-10 N on the insertion), the rotors of their motors carry the inertia.
+# MuJoCo needs some mass on every moving body. Links without inertia get this negligible one
+# (1e-10 N on the insertion); the rotors of their motors provide the inertia.
 DUMMY_MASS, DUMMY_INERTIA = 1e-12, 1e-13
 BASE = "base"  # body that carries an arm in a model with several
 SET_UP = "set_up_"  # prefix of the bodies of set-up joints, which are visual only
@@ -25,7 +25,7 @@ SET_UP = "set_up_"  # prefix of the bodies of set-up joints, which are visual on
 def add_link(
     spec: mujoco.MjSpec, body: Body, root: mujoco.MjsBody | None = None
 ) -> tuple[mujoco.MjsBody, mujoco.MjsJoint]:
-    """A link on its parent with its joint, and next to no mass; `root` carries the first one. Default: the world."""
+    """Add a link with its joint and negligible mass to its parent; `root` (default: the world) carries the first."""
     parent = (root or spec.worldbody) if body.parent is None else spec.body(body.parent)
     link = parent.add_body(
         name=body.name,
@@ -40,7 +40,7 @@ def add_link(
 
 
 def kinematic_arm(arm: Arm, q: ArrayLike | None = None) -> tuple[mujoco.MjSpec, Array]:
-    """The links of an arm with their shapes, and `qpos` (bodies,) for its joints q (n,) [rad, m]; None for home."""
+    """The links of an arm with their shapes, and `qpos` (bodies,) for its joints q (n,) [rad, m]. Default: home."""
     spec = mujoco.MjSpec()
     spec.modelname = arm.name
     for body in arm.bodies:
@@ -80,7 +80,7 @@ def attach_arm(spec: mujoco.MjSpec, arm: mujoco.MjSpec, name: str, T_world_base:
 
 
 def collide_with_others(arm: mujoco.MjSpec, k: int, count: int) -> None:
-    """Let arm k of `count` touch objects (bit 0 of the masks) and all other arms, but not itself."""
+    """Make arm k of `count` collide with objects (bit 0 of the masks) and all other arms, but not with itself."""
     for geom in arm.geoms:
         if geom.contype or geom.conaffinity:
             geom.contype = 1 | 2 << k
@@ -88,10 +88,10 @@ def collide_with_others(arm: mujoco.MjSpec, k: int, count: int) -> None:
 
 
 def add_patient_cart(spec: mujoco.MjSpec, cart: Cart, mounts: Mapping[str, str]) -> None:
-    """Add the shapes of a cart, and of the set-up joints of the arms on it where they are now.
+    """Add the shapes of a cart, and of the set-up joints of its arms in their current positions.
 
     Args:
-        mounts: place on the cart (PSM1, PSM2, PSM3 or ECM) of each arm, by the arm's name in the model.
+        mounts: mount on the cart (PSM1, PSM2, PSM3 or ECM) of each arm, by the arm's name in the model.
     """
     cart_drawing(cart.name).put_on(spec)
     for name, mount in mounts.items():

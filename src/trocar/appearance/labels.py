@@ -12,7 +12,7 @@ from trocar.appearance.films import Picture
 from trocar.palette import ACCENT
 from trocar.spatial import Array
 
-LETTERS = 34  # height of a picture over that of its letters
+LETTERS = 34  # ratio of picture height to letter height
 GAP = 4  # around a name, and between two [pixels]
 
 

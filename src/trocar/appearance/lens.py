@@ -12,7 +12,7 @@ from trocar.spatial import Array
 
 Distortion = tuple[float, float, float, float, float]
 UNDISTORTED: Distortion = (0.0, 0.0, 0.0, 0.0, 0.0)
-ITERATIONS, SETTLED = 50, 1e-14  # of the inverse of the distortion; settled in normalised coordinates
+ITERATIONS, SETTLED = 50, 1e-14  # of the inverse of the distortion; convergence in normalised coordinates
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,18 +34,18 @@ class Lens:
 
     def __post_init__(self) -> None:
         if min(self.width, self.height) < 1 or (self.width, self.height) != (int(self.width), int(self.height)):
-            raise TrocarError(f"a lens has whole numbers of pixels, got {self.width} x {self.height}")
+            raise TrocarError(f"a lens needs a whole number of pixels, got {self.width} x {self.height}")
         values = np.array([self.fx, self.fy, self.cx, self.cy])
         if not np.isfinite(values).all() or min(self.fx, self.fy) <= 0:
             raise TrocarError(f"focal lengths must be positive and the principal point finite [pixels], got {values}")
         if len(self.distortion) != 5 or not np.isfinite(self.distortion).all():
-            raise TrocarError(f"distortion is five finite numbers k1, k2, p1, p2, k3, got {self.distortion!r}")
+            raise TrocarError(f"distortion must be five finite numbers k1, k2, p1, p2, k3, got {self.distortion!r}")
 
     @classmethod
     def of_view(cls, angle: float, width: int = 640, height: int = 480, distortion: Distortion = UNDISTORTED) -> Lens:
-        """Square pixels, the axis in the middle, and a horizontal angle of view [rad]."""
+        """A pinhole with square pixels, a centred axis and a horizontal angle of view [rad]."""
         if not 0 < angle < np.pi:
-            raise TrocarError(f"a pinhole's angle of view is between 0 and pi [rad], got {angle!r}")
+            raise TrocarError(f"a pinhole's angle of view must be between 0 and pi [rad], got {angle!r}")
         f = float(width / 2 / np.tan(angle / 2))
         return cls(
             width=width, height=height, fx=f, fy=f, cx=(width - 1) / 2, cy=(height - 1) / 2, distortion=distortion
@@ -80,7 +80,7 @@ class Lens:
         return np.stack([a * radial + shift_a, b * radial + shift_b], axis=-1)
 
     def undistort(self, x: Array) -> Array:
-        """The inverse of `distort`; refuses coordinates that no ray comes out at."""
+        """The inverse of `distort`; raises an error for coordinates that no ray reaches."""
         if not self.distorted:
             return x
         found = np.array(x, dtype=float)

@@ -1,7 +1,7 @@
-"""The maker's meshes in place of our own shapes, from a user's own checkout of `dvrk_model` (jhu-dvrk/dvrk_model).
+"""The manufacturer's meshes instead of the built-in shapes, from a checkout of `dvrk_model` (jhu-dvrk/dvrk_model).
 
-Set the environment variable TROCAR_DVRK_MODEL to that folder. Where each mesh belongs is read from the checkout's own
-URDF (xacro) files, at q = 0. Only what is seen changes. None of those meshes is part of trocar, and no export has them.
+Set the environment variable TROCAR_DVRK_MODEL to that folder. The place of each mesh is read from the URDF (xacro)
+files of the checkout, at q = 0. Only the appearance changes. Those meshes are not part of trocar or of any export.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from trocar.errors import TrocarError
 from trocar.spatial import Array, inverse, pose, quaternion, rotation
 
 VARIABLE = "TROCAR_DVRK_MODEL"
-READABLE = (".stl", ".STL", ".obj", ".OBJ")  # what MuJoCo reads; Collada (.dae) it does not
+READABLE = (".stl", ".STL", ".obj", ".OBJ")  # formats that MuJoCo reads; it does not read Collada (.dae)
 
 
 @dataclass(frozen=True)
 class Description:
-    """Place of an arm's description in the checkout.
+    """Location of an arm's description in the checkout.
 
     Attributes:
-        file: xacro file. macros: those of its macros that make up the arm.
-        root: link whose frame is our base frame, turned by `turn` about z [rad].
-        links: our body (None for what is fixed) by the checkout's name of a link, in its version 2.5.
+        file: xacro file. macros: its macros that make up the arm.
+        root: link whose frame is our base frame, rotated by `turn` about z [rad].
+        links: our body (None for fixed links) by link name in version 2.5 of the checkout.
     """
 
     file: str
@@ -110,19 +110,19 @@ class MakerMesh:
 
 
 def checkout() -> Path | None:
-    """The folder that TROCAR_DVRK_MODEL names; None where it is not set."""
+    """The folder given by TROCAR_DVRK_MODEL; None if it is not set."""
     folder = os.environ.get(VARIABLE)
     return Path(folder) if folder else None
 
 
 def replace_shapes(spec: mujoco.MjSpec, arm: Arm, folder: Path) -> None:
-    """Put the checkout's meshes in the place of our visible shapes, on the bodies that it has a mesh for."""
+    """Replace the built-in visual shapes by the checkout's meshes, on bodies that have one."""
     meshes, T_base = maker_meshes(arm, folder), poses_at_zero(arm.bodies)
     bodies = {mesh.body: spec.worldbody if mesh.body is None else spec.body(mesh.body) for mesh in meshes}
     for body in bodies.values():
         for geom in [g for g in body.geoms if g.group == VISUAL["group"]]:
             spec.delete(geom)
-    # a shell: a scanned or exported surface need not be closed, and weighs nothing here anyway
+    # a shell: an exported surface need not be closed, and has no mass here anyway
     shell, kind = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL, mujoco.mjtGeom.mjGEOM_MESH
     for i, mesh in enumerate(meshes):
         name = f"maker_{i}"
@@ -133,7 +133,7 @@ def replace_shapes(spec: mujoco.MjSpec, arm: Arm, folder: Path) -> None:
 
 
 def maker_meshes(arm: Arm, folder: Path) -> list[MakerMesh]:
-    """Every mesh of an arm in a checkout that can be read; raises where the folder has none."""
+    """Every readable mesh of an arm in a checkout; raises an error if there is none."""
     described = DESCRIPTIONS[arm.name]
     source = folder / described.file
     if not source.is_file():
@@ -150,13 +150,13 @@ def maker_meshes(arm: Arm, folder: Path) -> list[MakerMesh]:
             elif link in T:
                 found.append(MakerMesh(body, path, T[link] @ T_link_mesh, scale))
     if not found:
-        named = f" ({', '.join(missing[:3])}, ... are not there as .stl or .obj)" if missing else ""
-        raise TrocarError(f"{VARIABLE}={folder} has no mesh of {arm.name} that can be read{named}")
+        named = f" ({', '.join(missing[:3])}, ... are missing as .stl or .obj)" if missing else ""
+        raise TrocarError(f"{VARIABLE}={folder} has no readable mesh of {arm.name}{named}")
     return found
 
 
 def _readable(folder: Path, filename: str) -> Path | None:
-    """The file of a package:// address, or one of the same name in a format that can be read."""
+    """The file of a package:// address, or one of the same name in a readable format."""
     path = folder / filename.split("package://dvrk_model/")[-1]
     candidates = [path, *(path.with_suffix(suffix) for suffix in READABLE)]
     return next((p for p in candidates if p.suffix in READABLE and p.is_file()), None)
@@ -213,7 +213,7 @@ def _origin(element: ElementTree.Element) -> Array:
 
 
 def _numbers(text: str) -> tuple[float, float, float]:
-    """Three numbers; of xacro's expressions those of pi that occur there, such as ${-PI/2}, and a minus before one."""
+    """Three numbers; of xacro's expressions, only those of pi that occur there, such as ${-PI/2}, are supported."""
     words = re.findall(r"-?\$\{[^}]*\}|\S+", text)
     if len(words) != 3:
         return 0.0, 0.0, 0.0  # a parameter of the macro, such as ${xyz}, whose default is zero

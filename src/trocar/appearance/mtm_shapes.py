@@ -2,7 +2,7 @@
 
 Drawn in the base frame at q = 0 (origin at the shoulder, z up, the forearm towards -y), from the joint positions of
 the arm's own geometry. Sizes that no table gives are those of the real machine's covers, to about 5 mm. The two
-masters are mirror images of each other. What collides is drawn elsewhere (see `arm_shapes`).
+masters are mirror images of each other. Collision shapes are in `arm_shapes`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from trocar.arms import Arm
 from trocar.spatial import Array
 
 PANEL = 0.190  # top panel above the shoulder [m]
-BRACKET_X, CRANK_X = -0.106, -0.056  # the bracket hangs, and the crank turns, beside the upper arm [m]
+BRACKET_X, CRANK_X = -0.106, -0.056  # lateral positions of the bracket and the crank next to the upper arm [m]
 
 
 def add_mtm(drawing: Drawing, arm: Arm) -> None:
@@ -64,7 +64,7 @@ def _panel(sketch: Sketch, side: float) -> None:
 
 
 def _outer_yaw(sketch: Sketch, side: float) -> None:
-    """A shelf under the panel and a long bracket beside the arm that carries the shoulder axis."""
+    """A shelf under the panel and a long bracket next to the arm that carries the shoulder axis."""
     shelf: list[Circle] = [
         ([0.012 * side, -0.010, 0], 0.034),
         ([0.002 * side, 0.030, 0], 0.042),

@@ -1,7 +1,7 @@
 """Shapes of the Classic PSM: cast base, boat-shaped yaw housing, parallelogram, insertion column and carriage.
 
 Everything is drawn in the base frame at q = 0 (origin at the remote centre, z up, the mechanism at -y), from the
-joint positions of the arm's own geometry; so the published frame conventions do not matter here. Sizes that no
+joint positions of the arm's own geometry; so it does not depend on the published frame conventions. Sizes that no
 table gives are those of the real machine's covers, to about 5 mm.
 """
 
@@ -18,7 +18,7 @@ from trocar.appearance.sketch import COLLISION, Drawing, Skeleton, Sketch
 from trocar.arms import Arm
 from trocar.spatial import Array
 
-# Half widths across the linkage [m]: back plates, and the forks of the two long bars that pass beside the column.
+# Half widths across the linkage [m]: back plates, and the forks of the two long bars that pass the column.
 BACK_X, FORK_X = 0.050, 0.043
 BASE_DEPTH = 0.152  # yaw axis to the mounting plane [m]
 COLUMN = {"top": 0.395, "behind": 0.026, "ahead": 0.017, "half_width": 0.037}  # about the joint of the bottom bar [m]
@@ -128,7 +128,7 @@ def _back(sketch: Sketch, pitch: Array, bottom: Array, top: Array) -> None:
 
 
 def _counterweight(sketch: Sketch, bottom: Array) -> None:
-    """Block between the back plates. It starts low in the boat: it climbs by up to the insertion's 0.24 m."""
+    """Block between the back plates. It starts low in the boat, because it climbs by up to the insertion's 0.24 m."""
     y, z = bottom[1] + 0.006, -0.068
     sketch.hull(rounded_box(0.030, (y - 0.017, y + 0.017), (z - 0.034, z + 0.034), 0.003), "tungsten")
     for x in (-0.012, 0.012):
@@ -143,7 +143,7 @@ def _bottom(sketch: Sketch, back: Array, end: Array, height: float) -> None:
     section = rectangle(0.048, (low - 0.02, high), 0.007)
     inside = rectangle(0.0468, (low - 0.04, high - 0.003), 0.005)
     cover = prism(section, (begin, stop), "y") - prism(inside, (begin - 0.01, stop + 0.01), "y")
-    # the side view: the far end is cut at a slant, the top shorter, and the top reaches over the joints at the back
+    # side view: the far end is cut obliquely, with a shorter top that reaches over the joints at the back
     slant = 0.55 * (high - low)
     outline = [(begin + 0.020, low), (stop, low), (stop, low + 0.45 * (high - low)), (stop - slant, high + 1e-3)]
     outline += [(begin, high + 1e-3), (begin, high - 0.012), (begin + 0.020, high - 0.016)]
@@ -236,7 +236,7 @@ def add_carriage(sketch: Sketch, z: float, rail: float) -> None:
     """Carriage on the rail at y = `rail` [m], sterile adapter with its four discs, and the instrument's housing."""
     low, high = z + CARRIAGE[0], z + CARRIAGE[1]
     sketch.hull(rounded_box(0.034, (rail + 0.001, rail + 0.008), (low + 0.008, high - 0.004), 0.003), "column")
-    # the adapter: a tray with a rim that stands round the end of the instrument
+    # the adapter: a tray with a rim around the end of the instrument
     tray = hull(rounded_box(0.041, (rail + 0.007, rail + 0.013), (low + 0.001, high), 0.003))
     rim = rounded_box(0.038, (rail + 0.008, rail + 0.026), (low + 0.004, high - 0.003), 0.004)
     inside = rounded_box(0.035, (rail + 0.013, rail + 0.040), (low - 0.02, high - 0.006), 0.004)

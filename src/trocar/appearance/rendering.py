@@ -1,6 +1,6 @@
 """Pictures without a window: of a simulator, a scene, an arm or a cart.
 
-Light, backdrop and floor are added to a copy of the model: the simulated one is never touched.
+Light, background and floor are added to a copy of the model; the simulated one is never changed.
 """
 
 from __future__ import annotations
@@ -32,13 +32,16 @@ CAMERAS: dict[str, tuple[float, float]] = {
     "cart": (248.0, -10.0),
     "tip": (122.0, -10.0),
 }
-TIP_DISTANCE, TIP_FOCUS = 0.043, 0.002  # of the camera "tip" from the wrist, and of its focus above the tip [m]
-CLOSE = 0.25  # of any other close-up from the tip [m]
+TIP_DISTANCE, TIP_FOCUS = (
+    0.043,
+    0.002,
+)  # distance of the camera "tip" from the wrist, and height of its focus above the tip [m]
+CLOSE = 0.25  # distance of any other close-up from the tip [m]
 CART_LIGHT = np.array([-0.7, -1.3, -2.2])  # direction of the key light on a cart: from the front, where its arms are
 
 
 class PicturedScene(Protocol):
-    """A scene as pictures need it; `trocar.simulation.Scene` is one."""
+    """Interface of a scene for drawing; `trocar.simulation.Scene` implements it."""
 
     spec: mujoco.MjSpec
     data: mujoco.MjData
@@ -56,7 +59,7 @@ class PicturedScene(Protocol):
 
 
 class OfScene(Protocol):
-    """Whatever holds a scene, such as a `Simulator`."""
+    """An object with a scene, such as a `Simulator`."""
 
     @property
     def scene(self) -> PicturedScene: ...
@@ -75,27 +78,27 @@ def render(
     shadows: bool = True,
     labels: bool = False,
 ) -> Picture:
-    """Image (height, width, 3) of a simulator or scene as it is now, or of an arm or cart at given joints.
+    """Image (height, width, 3) of a simulator or scene in its current state, or of an arm or cart at given joints.
 
-    Any thread may call it. A scene that another thread steps meanwhile is drawn as it happens to be.
+    Any thread may call it. If another thread steps the scene meanwhile, the drawn state is undefined.
 
     Args:
-        camera: "iso", "side", "cart" or "tip" (close-up of wrist and jaws, which it follows), a direction (azimuth,
-            elevation) [deg] of your own, or a camera such as `view` returns. Default: "cart" with a cart, else "iso".
+        camera: "iso", "side", "cart" or "tip" (close-up that follows wrist and jaws), a custom direction (azimuth,
+            elevation) [deg], or a camera from `view`. Default: "cart" with a cart, else "iso".
         size: (width, height) [pixels].
-        at: arm of a scene whose tip is looked at, from `distance` [m]. zoom: above 1 for a closer view of the whole.
+        at: arm of a scene whose tip is in the centre, seen from `distance` [m]. zoom: above 1 for a closer view.
         q: joints (n,) of an `Arm`, or by name those of a `Cart` [rad, m]. Default: home.
         traces: lines to draw, such as the path of the tip.
-        shadows: False takes a third of the time where no graphics card helps; close-ups never have shadows.
+        shadows: False takes a third of the time without a graphics card; close-ups never have shadows.
         labels: write the name of every arm of a scene at its first link.
     """
     check_size(size)
     if sum(len(trace.points) for trace in traces) > TRACE_SEGMENTS:
-        raise TrocarError(f"the traces of a picture have at most {TRACE_SEGMENTS} points together; leave some out")
+        raise TrocarError(f"the traces of a picture can have at most {TRACE_SEGMENTS} points in total; remove some")
     if isinstance(subject, Arm | Cart):
         return _render_model(subject, camera, size, zoom, q, traces, shadows)
     if q is not None:
-        raise TrocarError("q is for pictures of an Arm or a Cart; a simulator or scene is drawn as it is")
+        raise TrocarError("q is for pictures of an Arm or a Cart; a simulator or scene is drawn in its current state")
     scene = _scene(subject)
     # at the scale of the jaws the shadow map is too coarse
     near = camera == "tip" or (at is not None and (distance or CLOSE) <= CLOSE)
@@ -107,7 +110,7 @@ def render(
 
 
 def _first_links(scene: PicturedScene) -> dict[str, Array]:
-    """Point (3,) in the world of every arm's first moving link: they stand apart where tips crowd together."""
+    """Point (3,) in the world of every arm's first moving link; these are farther apart than the tips."""
     return {
         name: (scene.T_world_base(name) @ arm.body_pose(arm.arm.bodies[0].name))[:3, 3]
         for name, arm in scene.arms.items()
@@ -119,12 +122,12 @@ def view(
     camera: str | tuple[float, float] | None = None,
     size: tuple[int, int] = (960, 720),
 ) -> mujoco.MjvCamera:
-    """The camera that `render` would use, to be changed and given back to it."""
+    """The camera that `render` would use; change it and pass it to `render`."""
     return _camera(_scene(subject), camera, size, None, None, 1.0)
 
 
 def new_studio(scene: PicturedScene, samples: int = 8) -> Studio:
-    """Light, backdrop and floor around a copy of a scene.
+    """Light, background and floor around a copy of a scene.
 
     The floor is that of the cart, or one below a single arm that is mounted upright.
     """
@@ -144,7 +147,7 @@ def new_studio(scene: PicturedScene, samples: int = 8) -> Studio:
 
 
 class _Studios(threading.local):
-    """Studios by scene, in every thread its own: OpenGL lets a thread draw with what it has made itself."""
+    """Studios by scene and thread, because OpenGL resources belong to one thread."""
 
     def __init__(self) -> None:
         self.by_scene: weakref.WeakKeyDictionary[Any, Studio] = weakref.WeakKeyDictionary()
@@ -154,7 +157,7 @@ _STUDIOS = _Studios()
 
 
 def studio(scene: PicturedScene) -> Studio:
-    """The studio of a scene, made once in every thread that asks for it."""
+    """The studio of a scene, created once per thread."""
     if scene not in _STUDIOS.by_scene:
         _STUDIOS.by_scene[scene] = new_studio(scene)
     return _STUDIOS.by_scene[scene]
@@ -187,7 +190,7 @@ def _camera(
     direction = _direction(camera, scene.cart is not None)
     if at is None and camera == "tip":
         if len(scene.arms) > 1:
-            raise TrocarError(f"at= names the arm whose tip is looked at: {', '.join(scene.arms)}")
+            raise TrocarError(f"at= must name the arm whose tip is shown: {', '.join(scene.arms)}")
         at = next(iter(scene.arms))
     if at is None:
         return studio(scene).view(direction, zoom, size[0] / size[1])
@@ -217,7 +220,7 @@ def _render_model(
         from_where: mujoco.MjvCamera = camera
         if not isinstance(camera, mujoco.MjvCamera):
             from_where = place.view(_direction(camera, cart), zoom, size[0] / size[1])
-        # lit from above, over the viewer's left shoulder
+        # light from above, over the viewer's left shoulder
         azimuth = math.radians(from_where.azimuth - 40.0)
         place.model.light("key").dir = np.array([np.cos(azimuth), np.sin(azimuth), -1.4]) / math.hypot(1.0, 1.4)
         return place.picture(qpos, from_where, size, traces, shadows)

@@ -2,7 +2,7 @@
 
 Drawn in the base frame at q = 0 (origin at the remote centre, z up, the mechanism at -y), from the joint positions of
 the arm's own geometry. No drawing of the covers is published: their sizes are ours, in the proportions of the machine.
-What collides is drawn elsewhere (see `arm_shapes`).
+Collision shapes are in `arm_shapes`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from trocar.spatial import Array
 
 BACK_X, MIDDLE_X, SPAR_X = 0.040, 0.034, 0.030  # half widths of the covers [m]
 SPAR_FOOT = 0.050  # [m] above the remote centre
-BAR: Interval = (-0.050, -0.042)  # the hidden bars run beside the covers
+BAR: Interval = (-0.050, -0.042)  # the hidden bars run next to the covers
 
 
 def add_si(drawing: Drawing, arm: Arm) -> None:

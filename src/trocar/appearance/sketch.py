@@ -1,6 +1,6 @@
-"""A small drawing kit: primitives, hulls and carved solids on the bodies of a model, in coordinates easy to think in.
+"""A small drawing kit: primitives, hulls and carved solids on the bodies of a model, in convenient coordinates.
 
-Visual geoms are in group 2 and touch nothing; collision geoms are in group 3. None has mass: the inertia of a body
+Visual geoms are in group 2 and do not collide; collision geoms are in group 3. None has mass: the inertia of a body
 is a measured parameter, not a consequence of its shape.
 """
 
@@ -36,8 +36,8 @@ MATERIALS: dict[str, tuple[tuple[float, float, float], float, float]] = {
 
 VISUAL: dict[str, Any] = {"group": 2, "contype": 0, "conaffinity": 0, "mass": 0.0}
 
-# Contacts settle in 5 ms without bouncing, and are fully hard at 0.1 mm of penetration. The two masks have no bit in
-# common: the links of an arm, made to pass each other, do not collide among themselves, but with all that is ordinary.
+# Contacts settle in 5 ms without bouncing, and are fully hard at 0.1 mm of penetration. The two masks have no common
+# bit: the links of an arm, which pass each other by design, collide only with geoms that have MuJoCo's default masks.
 COLLISION: dict[str, Any] = {
     "group": 3,
     "contype": 1,
@@ -54,11 +54,11 @@ BASE = np.eye(4)  # drawing frame of most shapes
 
 @dataclass
 class Drawing:
-    """Shapes of an arm or a cart, drawn once and put on every model of it.
+    """Shapes of an arm or a cart, drawn once and added to every model of it.
 
     Attributes:
-        base: name of what is fixed, in the names of meshes.
-        meshes, geoms, pairs: what is added to a model, in order; geoms with the body that carries them, "" the base.
+        base: name of the fixed part, in the names of meshes.
+        meshes, geoms, pairs: additions to a model, in order; geoms with the body that carries them, "" for the base.
     """
 
     base: str = "base"
@@ -67,7 +67,7 @@ class Drawing:
     pairs: list[dict[str, Any]] = field(default_factory=list)
 
     def put_on(self, spec: mujoco.MjSpec) -> None:
-        """Add all of it to a model with these bodies."""
+        """Add all shapes to a model with these bodies."""
         add_materials(spec)
         for mesh in self.meshes:
             spec.add_mesh(**mesh)

@@ -1,6 +1,6 @@
-"""Studio: a copy of a model with light, backdrop and floor, cameras that frame it, and lines drawn into it.
+"""Studio: a copy of a model with light, background and floor, cameras that frame it, and lines drawn into it.
 
-The simulated model is never touched.
+The simulated model is never changed.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from trocar.appearance.sketch import VISUAL
 from trocar.errors import TrocarError
 from trocar.spatial import Array, quaternion
 
-ABOVE, BELOW, FLOOR = (0.90, 0.92, 0.94), (0.64, 0.70, 0.77), (0.72, 0.74, 0.76)  # backdrop from top to foot; floor
-FRAME = 1.06  # a view is this much wider than what it shows
-ASPECT = 4 / 3  # width of a picture over its height, unless said otherwise
-MARGIN = 0.15  # floor below the lowest point of the arm at home [m]
-SHADOW = (1.6, 4.0)  # radius of where shadows are drawn, over that of what is seen: without and with a floor
-TRACE_SEGMENTS = 4000  # of all lines in one picture
+ABOVE, BELOW, FLOOR = (0.90, 0.92, 0.94), (0.64, 0.70, 0.77), (0.72, 0.74, 0.76)  # background from top to bottom; floor
+FRAME = 1.06  # width of a view relative to its content
+ASPECT = 4 / 3  # default ratio of picture width to height
+MARGIN = 0.15  # distance of the floor below the lowest point of the arm at home [m]
+SHADOW = (1.6, 4.0)  # radius of the shadow map relative to that of the view: without and with a floor
+TRACE_SEGMENTS = 4000  # most segments of all lines in one picture
 
 
 @dataclass(frozen=True)
@@ -41,22 +41,22 @@ class Trace:
     def __post_init__(self) -> None:
         points = np.asarray(self.points, dtype=float)
         if points.ndim != 2 or points.shape[1] != 3 or not np.isfinite(points).all():
-            raise TrocarError(f"a trace goes through finite points (N, 3) [m], got shape {points.shape}")
+            raise TrocarError(f"a trace needs finite points (N, 3) [m], got shape {points.shape}")
         object.__setattr__(self, "points", points)
 
 
 def check_size(size: tuple[int, int]) -> None:
-    """Refuse what is no size (width, height) [pixels] of a picture."""
+    """Raise an error unless this is a valid size (width, height) [pixels] of a picture."""
     if len(size) != 2 or min(size) < 1:
-        raise TrocarError(f"size is (width, height) in pixels, got {size!r}")
+        raise TrocarError(f"size must be (width, height) in pixels, got {size!r}")
 
 
 class Studio:
-    """A copy of a model with light, backdrop and floor, and what is needed to draw it.
+    """A copy of a model with light, background and floor, and the resources to draw it.
 
     Args:
-        home: qpos that the view is chosen for. floor: its height [m]; "below" for one below the arm, on a plinth.
-        samples: of every pixel, for smooth edges; 0 for one.
+        home: qpos that determines the view. floor: its height [m]; "below" for one below the arm, on a plinth.
+        samples: samples per pixel, for smooth edges; 0 means one.
     """
 
     def __init__(self, spec: mujoco.MjSpec, home: Array, floor: float | str | None, samples: int = 8) -> None:
@@ -84,7 +84,7 @@ class Studio:
         """A camera that sees the whole model at home from a direction (azimuth, elevation) [deg].
 
         Args:
-            zoom: above 1 for a closer view, which may leave something out. aspect: width over height.
+            zoom: above 1 for a closer view, which may crop the model. aspect: width over height.
         """
         camera = mujoco.MjvCamera()
         camera.azimuth, camera.elevation = direction
@@ -93,7 +93,7 @@ class Studio:
         right = np.array([np.sin(azimuth), -np.cos(azimuth), 0.0])
         half = math.tan(math.radians(self.model.vis.global_.fovy) / 2) / FRAME
         x, y, depth = (self.corners @ axis for axis in (right, np.cross(right, ahead), ahead))
-        # the camera's place across, and how far back: the nearest from which no corner is outside the four planes
+        # lateral position and distance of the camera: the nearest for which no corner is outside the four planes
         sides = [((x - half * aspect * depth).max(), (x + half * aspect * depth).min(), half * aspect)]
         sides += [((y - half * depth).max(), (y + half * depth).min(), half)]
         back = max((high - low) / (2 * slope) for high, low, slope in sides)
@@ -120,13 +120,13 @@ class Studio:
         return self.drawn()[0]
 
     def update(self, camera: mujoco.MjvCamera, shadows: bool) -> None:
-        """Bring the scene up to the model as it is arranged now."""
+        """Update the scene to the current model state."""
         everything = mujoco.mjtCatBit.mjCAT_ALL
         mujoco.mjv_updateScene(self.model, self.data, self.options, None, camera, everything, self.scene)
         self.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = shadows
 
     def drawn(self, depth: bool = False) -> tuple[Picture, NDArray[np.float32] | None]:
-        """Image (height, width, 3) of the scene, upright, and OpenGL's depth (height, width) if wanted."""
+        """Image (height, width, 3) of the scene, upright, and OpenGL's depth (height, width) if requested."""
         assert self.size is not None
         width, height = self.size
         image = np.empty((height, width, 3), dtype=np.uint8)
@@ -165,17 +165,17 @@ class Studio:
             self.model.vis.global_.offwidth, self.model.vis.global_.offheight = size
             self.context = mujoco.MjrContext(self.model, mujoco.mjtFontScale.mjFONTSCALE_100)
             self.size = size
-        # every time: another studio may have drawn since
+        # every time, because another studio may have drawn since
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self.context)
 
 
 def _dressed(scene: mujoco.MjSpec, low: Array, high: Array) -> mujoco.MjSpec:
-    """A copy of a specification with a light and a backdrop; `low`, `high` (3,) are the model's corners [m]."""
+    """A copy of a specification with a light and a background; `low`, `high` (3,) are the model's corners [m]."""
     spec = scene.copy()
     spec.visual.headlight.ambient = [0.36, 0.36, 0.37]
     spec.visual.headlight.diffuse = [0.32, 0.32, 0.33]
     spec.visual.headlight.specular = [0.10, 0.10, 0.10]
-    spec.visual.rgba.haze = [*(np.array(ABOVE) + BELOW) / 2, 1.0]  # the backdrop at the horizon
+    spec.visual.rgba.haze = [*(np.array(ABOVE) + BELOW) / 2, 1.0]  # the background at the horizon
     spec.visual.quality.shadowsize = 4096
     spec.visual.map.znear = 0.005  # times the model's extent: the close-up is at 5 cm
     spec.add_texture(
@@ -197,7 +197,7 @@ def _dressed(scene: mujoco.MjSpec, low: Array, high: Array) -> mujoco.MjSpec:
         specular=[0.3, 0.3, 0.3],
         castshadow=True,
     )
-    # a second one from the other side, so that what the first leaves in shadow keeps its shape
+    # a second light from the other side, so that shapes stay visible in the shadow of the first
     spec.worldbody.add_light(
         name="fill",
         type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,

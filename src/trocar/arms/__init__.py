@@ -1,4 +1,4 @@
-"""Arms: the facts of every robot, with their sources; nothing here is computed from them.
+"""Arms: data of every robot, with sources. Nothing here is computed from them.
 
 `load_arm` returns an `Arm` (its joints, bodies, loops, motors and gains); `ARMS` lists the names. `geometries` and
 `published` give the published link lengths, `instruments` the instruments and endoscopes.
@@ -32,14 +32,14 @@ def load_arm(
     geometry: str | PathLike[str] | Geometry | None = None,
     instrument: str | PathLike[str] | None = None,
 ) -> Arm:
-    """Facts of an arm.
+    """Load the data of an arm.
 
     Args:
         name: PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR.
-        geometry: published geometry, or a geometry file (NAME.toml, as `trocar calibrate` writes it); None for the
-            arm's default.
-        instrument: number, name or file (NAME.toml) of an instrument (PSM, PSM_Si) or endoscope (ECM, ECM_Si); None
-            for the default. `arms.instruments.names(arm)` lists them.
+        geometry: published geometry, or a geometry file (NAME.toml, written by `trocar calibrate`). Default: the arm's
+            default geometry.
+        instrument: number, name or file (NAME.toml) of an instrument (PSM, PSM_Si) or endoscope (ECM, ECM_Si).
+        Default: the arm's default one. `arms.instruments.names(arm)` lists them.
     """
     check_known("arm", ARMS, name)
     if instrument is not None and name not in instruments.GENERATIONS:
@@ -52,8 +52,8 @@ def load_arm(
     except (
         ValueError,
         ZeroDivisionError,
-    ) as error:  # of lengths in a file: say, a bar shorter than its distance from the insertion axis
-        raise TrocarError(f"the lengths of geometry {geometry} do not make a {name}: {error}") from None
+    ) as error:  # inconsistent lengths in a file, such as a bar shorter than its distance from the insertion axis
+        raise TrocarError(f"the lengths of geometry {geometry} do not form a valid {name}: {error}") from None
 
 
 def geometries(name: str) -> tuple[str, ...]:

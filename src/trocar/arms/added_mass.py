@@ -1,7 +1,7 @@
-"""Another instrument as a load: no source gives what instruments weigh, so what is known is a difference.
+"""A heavier or lighter instrument, given as a mass difference, since no source publishes instrument masses.
 
-The instrument of a set is part of its body "insertion". Another one adds to that body, or takes from it, at its
-centre of mass and with its radii of gyration: mass and inertia are scaled.
+The instrument of a set is part of its body "insertion". The difference is added at that body's centre of mass with
+its radii of gyration: mass and inertia are scaled by the same factor.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from trocar.errors import TrocarError
 
 
 def with_added_mass(parameters: Parameters | None, arm: Arm, mass: float) -> Parameters:
-    """The set with an instrument heavier (+) or lighter (-) by `mass` [kg] than its own."""
+    """A copy of the set with an instrument that is heavier (+) or lighter (-) by `mass` [kg]."""
     body = None if parameters is None else parameters.inertias.get("insertion")
     if parameters is None or body is None or arm.carries != "instrument":
         raise TrocarError(
             f"{arm.name} carries no instrument whose mass could differ; an ECM takes endoscope=, a mass [kg]"
         )
     if isinstance(mass, bool) or not (np.isfinite(mass) and body.mass + mass > 0):
-        raise TrocarError(f"added_mass must be finite and above {-body.mass:.3g} kg, all that there is, got {mass!r}")
+        raise TrocarError(
+            f"added_mass must be finite and above {-body.mass:.3g} kg (the body's whole mass), got {mass!r}"
+        )
     scale = (body.mass + mass) / body.mass
     heavier = Inertia(mass=body.mass + mass, com=body.com.copy(), I=scale * body.I)
     return replace(parameters, inertias={**parameters.inertias, "insertion": heavier})

@@ -1,9 +1,9 @@
-"""Facts of a robot arm: plain and frozen, no algorithms.
+"""Data of a robot arm: plain frozen dataclasses, no algorithms.
 
-An arm is described twice, on purpose. `serial` is the dVRK's own table, which defines the tip. `bodies` is the
+An arm is deliberately described twice. `serial` is the dVRK's own table, which defines the tip. `bodies` is the
 real mechanism: a tree of every moving link whose joints follow the independent joints q through a constant
-matrix, `q_tree = E q`, with the loops of its parallelograms listed apart. Every tree joint is zero where q is
-zero, so the constant offsets of the published tables are inside the placements.
+matrix, `q_tree = E q`, with the loops of its parallelograms listed separately. Every tree joint is zero when q is
+zero, so the constant offsets of the published tables are part of the placements.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ class LimitedJoint:
 
     @property
     def unit(self) -> str:
-        """Unit of its position: "rad" or "m"."""
+        """Unit of the joint position: "rad" or "m"."""
         return "rad" if self.kind == "revolute" else "m"
 
     @property
     def effort_unit(self) -> str:
-        """Unit of its effort: "N m" or "N"."""
+        """Unit of the joint effort: "N m" or "N"."""
         return "N m" if self.kind == "revolute" else "N"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Joint(LimitedJoint):
-    """An independent joint; effort, velocity and acceleration are its largest [N m, rad/s, rad/s^2; N, m/s, m/s^2]."""
+    """An independent joint with its largest effort, velocity and acceleration [N m, rad/s, rad/s^2; N, m/s, m/s^2]."""
 
     effort: float
     velocity: float
@@ -92,7 +92,7 @@ class Jointed:
         return None
 
     def check_within_limits(self, q: Array, what: str = "") -> None:
-        """Raise an error that names joint and limits if q (n,) is outside them; `what` is put before it."""
+        """Raise an error that names joint and limits if q (n,) is outside them; `what` is its prefix."""
         if found := self.violation(q):
             raise TrocarError(f"{what}: {found}" if what else found)
 
@@ -136,7 +136,7 @@ def prismatic(name: str, parent: str | None, placement: Array, coupling: Mapping
 
 @dataclass(frozen=True, kw_only=True)
 class Loop:
-    """A revolute joint that closes a kinematic loop: a point of body_a stays on a point of body_b [m]."""
+    """A revolute joint that closes a kinematic loop: a point of body_a coincides with a point of body_b [m]."""
 
     name: str
     body_a: str
@@ -147,12 +147,12 @@ class Loop:
 
 @dataclass(frozen=True, kw_only=True)
 class Motors:
-    """Actuators in their own order; `q = coupling @ q_motor`, `tau_motor = coupling.T @ tau`.
+    """Actuators in actuator order; `q = coupling @ q_motor`, `tau_motor = coupling.T @ tau`.
 
     Attributes:
-        names: of the actuators.
+        names: actuator names.
         gear: motor angle per actuator coordinate [rad/rad, rad/m].
-        torque_constant: [N m/A]. current: largest [A]. encoder_counts: per motor turn, empty where not published.
+        torque_constant: [N m/A]. current: largest [A]. encoder_counts: per motor turn, empty if not published.
     """
 
     names: tuple[str, ...]
@@ -164,7 +164,7 @@ class Motors:
 
     @classmethod
     def of(cls, joints: Sequence[Joint], coupling: Array | None = None) -> Motors:
-        """One motor per joint, `motor_NAME`, as strong as the joint. coupling: (n, n); default: each drives its own."""
+        """One motor per joint, `motor_NAME`, with the joint's largest effort. coupling: (n, n); default: identity."""
         one = (1.0,) * len(joints)
         return cls(
             names=tuple(f"motor_{joint.name}" for joint in joints),
@@ -182,7 +182,7 @@ class Motors:
 
 @dataclass(frozen=True, kw_only=True)
 class Gains:
-    """Published PID gains in actuator coordinates [N m/rad, N m s/rad, ...; N/m where prismatic]."""
+    """Published PID gains in actuator coordinates [N m/rad, N m s/rad, ...; N/m if prismatic]."""
 
     kp: tuple[float, ...] = ()
     ki: tuple[float, ...] = ()
@@ -209,7 +209,7 @@ class ExcitationRanges:
     Attributes:
         joints: (lower, upper, velocity) by joint [rad, rad/s; m, m/s]. motors: likewise, of motors.
         frequency: base frequency of periodic motions [Hz].
-        redundant_links: links whose inertia the motors hardly tell from that of the others.
+        redundant_links: links whose inertia is nearly indistinguishable from that of other links in motor effort.
     """
 
     joints: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
@@ -220,29 +220,29 @@ class ExcitationRanges:
 
 @dataclass(frozen=True, kw_only=True)
 class Arm(Jointed):
-    """Facts of one arm with one instrument, in one geometry.
+    """Data of one arm with one instrument, in one geometry.
 
-    Only `name`, `joints`, `bodies` and `tip_body` have no default: a robot of your own needs no more.
+    Only `name`, `joints`, `bodies` and `tip_body` are required; a custom robot needs no more.
 
     Attributes:
-        geometry, instrument: names of the link lengths and of what is mounted.
+        geometry, instrument: names of the set of link lengths and of the mounted instrument.
         joints: independent joints q; the first `tip_joints` of them (default: all) move the tip.
         serial: kinematic table as a chain of bodies; `T_last_tip` is the tip in its last frame. Default: the bodies
             from the base to `tip_body`, and `T_body_tip`.
         bodies: every moving link, depth-first; `tip_body` carries the tip at `T_body_tip`.
-        jaw_length: hinge to the end of the jaws, or of the blade of an instrument without [m]; 0 without instrument.
-        carries: what is mounted at the tip: "instrument" (with a wrist), "endoscope" or None.
-        wrist_point: frame whose position the first three joints alone decide, and which a force on the wrist acts at.
+        jaw_length: hinge to the end of the jaws, or of the blade if there are no jaws [m]; 0 without instrument.
+        carries: kind of tool at the tip: "instrument" (with a wrist), "endoscope" or None.
+        wrist_point: frame positioned by the first three joints alone; forces on the wrist act there.
         loops: closures of the parallelograms. counterweight: name of that body, if any.
-        driven: the body at which each joint is actuated and measured (default: the body with its name); the others
-            are carried along, by a loop or
-        transmissions: by a cable or gear, body -> the body it follows.
+        driven: the body at which each joint is actuated and measured (default: the body with its name). Other bodies
+            follow through a loop or a transmission.
+        transmissions: cables and gears, body -> the body it follows.
         has_rcm: the base frame is the remote centre of motion (RCM), and the body "insertion" slides through it.
-        brakes: joints that have one. gripper: range of a master's gripper [rad], which is measured but not driven.
-        home: joint values the robot homes to (default: 0, or the nearest limit).
+        brakes: joints with a brake. gripper: range of a master's gripper [rad], which is measured but not driven.
+        home: joint values of the home position (default: 0, or the nearest limit).
         mounting: default pitch of the base about x [rad].
         motors: default: one for each joint. gains: published PID gains; empty if there are none.
-        excitation: ranges for identification. deflections: of elastic drives, by joint, where measured.
+        excitation: ranges for identification. deflections: measured deflections of elastic drives, by joint.
         look: shapes drawn for its links: "psm", "ecm", "mtm", "si", or "bars" for plain bars between the joints.
         dvrk_class, dvrk_name: class of the dVRK's Python package that drives it, and its usual name there.
         sources: where each block of numbers comes from.
@@ -280,7 +280,7 @@ class Arm(Jointed):
     sources: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        # Depth-first order is what Pinocchio's mass matrix needs: a body's parent is on the branch that ends
+        # Pinocchio's mass matrix needs depth-first order: a body's parent is on the branch that ends
         # at the body listed just before it.
         branch: list[str | None] = [None]
         for body in self.bodies:
@@ -288,7 +288,7 @@ class Arm(Jointed):
                 raise TrocarError(f"bodies of {self.name} are not listed depth-first at '{body.name}'")
             branch = [*branch[: branch.index(body.parent) + 1], body.name]
         self._fill_in_defaults()
-        # Mobility: every planar loop takes two freedoms away, every transmission one.
+        # Mobility: every planar loop removes two degrees of freedom, every transmission one.
         freedom = len(self.bodies) - 2 * len(self.loops) - len(self.transmissions)
         if freedom != self.n:
             raise TrocarError(f"{self.name} has {self.n} joints but its mechanism {freedom} degrees of freedom")
@@ -308,7 +308,9 @@ class Arm(Jointed):
             object.__setattr__(self, name, value)
         for joint, name in self.driven.items():
             if joint not in self.body(name).coupling:
-                raise TrocarError(f"joint '{joint}' of {self.name} does not move '{name}', the body it is driven at")
+                raise TrocarError(
+                    f"joint '{joint}' of {self.name} does not move '{name}', the body at which it is driven"
+                )
 
     @property
     def joint_units(self) -> tuple[str, ...]:
@@ -317,7 +319,7 @@ class Arm(Jointed):
 
     @cached_property
     def structure(self) -> Structure | None:
-        """The structure of the serial table that closed forms are known for; None if it is another one."""
+        """Structure of the serial table if closed forms are known for it, otherwise None."""
         return structure(self)
 
     @cached_property
@@ -351,7 +353,7 @@ class Arm(Jointed):
 
 
 def gravity_vector(arm: Arm, gravity: ArrayLike | None = None, mounting: float | None = None) -> Array:
-    """Gravity (3,) [m/s^2] in base axes: given as such, or from a mounting pitch [rad], or the arm's default.
+    """Gravity (3,) [m/s^2] in base axes: as given, or from a mounting pitch [rad]. Default: the arm's mounting.
 
     With the arm pitched by p about x, up is (0, sin p, cos p) in the base frame, as in the dVRK.
     """
@@ -372,7 +374,7 @@ def poses_at_zero(bodies: Sequence[Body]) -> dict[str, Array]:
 
 
 def closure(name: str, bodies: Sequence[Body], body_a: str, point_a: tuple[float, float, float], body_b: str) -> Loop:
-    """Loop that pins `point_a` of body_a to the place of body_b that it touches at q = 0."""
+    """Loop that pins `point_a` of body_a to the coincident point of body_b at q = 0."""
     T = poses_at_zero(bodies)
     p = inverse(T[body_b]) @ T[body_a] @ np.array([*point_a, 1.0])
     x, y, z = (float(c) for c in p[:3])

@@ -25,7 +25,7 @@ def ecm(which: str | PathLike[str] | Geometry | None = None, instrument: str | P
 
 
 def ecm_si(which: str | PathLike[str] | Geometry | None = None, instrument: str | PathLike[str] | None = None) -> Arm:
-    """The Si ECM: the parallelogram of the Si PSM, an insertion without the half-way carriage."""
+    """The Si ECM: the parallelogram of the Si PSM, and an insertion without the half-way carriage."""
     table = read("ecm_si")
     shape = geometry("ECM_Si", table, which, "saw")
     l = shape.lengths
@@ -78,7 +78,7 @@ def _gondokaryono2019(l: Mapping[str, float], d_insertion: float) -> tuple[tuple
     """Table 5, corrected. Their frames 3 and 5 are one link, the front bar.
 
     Frame 0 is at y = d_yaw - l_bottom of the RCM. As for the PSM, beta1 and the depth of frame 9 follow from the
-    condition that the insertion axis meets the RCM where the dVRK has it.
+    condition that the insertion axis passes through the dVRK's RCM.
     """
     beta1, beta2 = math.asin(l["a_insertion"] / l["l_front"]), l["beta2"]
     d_9 = l["l_front"] * math.cos(beta1) + d_insertion

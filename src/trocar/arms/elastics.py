@@ -12,7 +12,7 @@ from trocar.arms.file_fields import LONGEST, Fields
 class CableTorque:
     """Effort of cables on a joint as a polynomial of its position [N m], highest power first, times `amplitude`.
 
-    Beyond `lower` and `upper`, the range it was measured in [rad], the effort stays what it is there.
+    Outside the measured range `lower` to `upper` [rad], the effort is that at the nearest end of the range.
     """
 
     name: str

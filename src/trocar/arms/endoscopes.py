@@ -1,7 +1,7 @@
-"""Endoscopes as a load: what the camera of an ECM weighs, and where.
+"""Endoscopes as a load: mass and centre of mass of the camera on an ECM.
 
-The dVRK's gravity compensation knows an endoscope by its mass and its centre of mass, on the insertion axis behind the
-insertion frame. Its inertia is that of a cylinder about that point, the camera head; the thin shaft is not in it.
+The dVRK's gravity compensation describes an endoscope by its mass and its centre of mass, on the insertion axis behind
+the insertion frame. Its inertia is that of a cylinder about that point, the camera head, without the thin shaft.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from trocar.errors import TrocarError, check_known
 
 
 def endoscope_masses(arm: str) -> dict[str, float]:
-    """Mass [kg] of every type of endoscope that an ECM or ECM_Si carries; empty for other arms."""
+    """Mass [kg] of every endoscope type of an ECM or ECM_Si; empty for other arms."""
     return dict(read(arm.lower())["endoscopes"]["mass"]) if GENERATIONS.get(arm) == "endoscopes" else {}
 
 
@@ -40,8 +40,10 @@ def endoscope_inertia(arm: Arm, endoscope: str | float) -> Inertia:
 
 
 def with_endoscope(parameters: Parameters | None, arm: Arm, endoscope: str | float) -> Parameters:
-    """The set with another endoscope on the arm."""
+    """A copy of the set with the given endoscope on the arm."""
     body = endoscope_inertia(arm, endoscope)
     if parameters is None:
-        raise TrocarError(f"{arm.name} has no dynamic parameters in which an endoscope could weigh anything")
+        raise TrocarError(
+            f"{arm.name} has no dynamic parameters, so an endoscope's mass has no effect; leave endoscope out"
+        )
     return replace(parameters, inertias={**parameters.inertias, "roll": body})

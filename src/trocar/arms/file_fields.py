@@ -11,16 +11,16 @@ import numpy as np
 from trocar.errors import TrocarError, check_known, shown
 from trocar.spatial import ROTATION_TOLERANCE, Array
 
-# No number of an arm or a scene is larger, in SI units: a larger one is a slip of the unit or of the exponent.
+# Largest plausible number of an arm or a scene, in SI units; a larger one has a wrong unit or exponent.
 LARGEST = 1e6
 LIGHTEST, HEAVIEST = 1e-9, 1e4  # [kg]
-LONGEST = 100.0  # [m], and [rad] of angles that stand among lengths
+LONGEST = 100.0  # [m], and [rad] for angles listed among lengths
 
 _MISSING: Any = object()
 
 
 class Fields:
-    """The fields of one file. Each is checked as it is read; `check_all_read` then finds misspelt ones.
+    """The fields of one file. Each is checked when it is read; `check_all_read` then reports misspelt ones.
 
     Attributes:
         path: the file, and the table in it. name: name of the file, without its suffix.
@@ -65,7 +65,7 @@ class Fields:
         return Fields(value, f"{self.path}: {key}")
 
     def tables(self, key: str) -> dict[str, Fields]:
-        """The fields of the tables [key.NAME], by name; none if there is no `key`."""
+        """The fields of the tables [key.NAME], by name; empty if there is no `key`."""
         entries = self._get(key, {})
         if not isinstance(entries, dict):
             raise self._error(key, f"must hold tables [{key}.NAME], got {shown(entries)}")
@@ -75,7 +75,7 @@ class Fields:
         return {name: Fields(entry, f"{self.path}: {key}.{name}") for name, entry in entries.items()}
 
     def __iter__(self) -> Iterator[str]:
-        """Names of the fields that there are."""
+        """Names of the fields in the table."""
         return iter(self._table)
 
     def __contains__(self, key: str) -> bool:
@@ -113,7 +113,7 @@ class Fields:
     def invertible(self, key: str, size: int) -> Array:
         C = self._array(key, (size, size))
         if np.linalg.cond(C) > 1e6:
-            raise self._error(key, "is singular: some motion of the motors would move no joint")
+            raise self._error(key, "is singular: some motor motion would move no joint")
         return C
 
     def limits(self, key: str) -> dict[str, float]:
@@ -142,7 +142,7 @@ class Fields:
     def text(self, key: str) -> str:
         value = self._get(key)
         if not (isinstance(value, str) and value.strip()):
-            raise self._error(key, f"must be a text that is not empty, got {shown(value)}")
+            raise self._error(key, f"must be a non-empty string, got {shown(value)}")
         return value
 
     def is_text(self, key: str) -> bool:
@@ -163,7 +163,7 @@ class Fields:
     def words(self, key: str, default: Sequence[str] = ()) -> tuple[str, ...]:
         value = self._get(key, default)
         if not (isinstance(value, list | tuple) and all(isinstance(word, str) for word in value)):
-            raise self._error(key, f"must be a list of texts, got {shown(value)}")
+            raise self._error(key, f"must be a list of strings, got {shown(value)}")
         return tuple(value)
 
     def _nested(self, key: str, allowed: Sequence[str]) -> Fields:
@@ -213,7 +213,7 @@ def _in(unit: str) -> str:
 
 
 def _even(value: Any) -> bool:
-    """True if nested lists are as long as each other, so that they make an array."""
+    """True if nested lists have equal lengths, so that they form an array."""
     if not isinstance(value, list | tuple):
         return True
     kinds = {len(v) if isinstance(v, list) else None for v in value}

@@ -1,15 +1,15 @@
-"""Geometry: the link lengths of one arm, published or measured on a machine of one's own and kept in a file.
+"""Geometry: the link lengths of one arm, published or measured on your own robot and stored in a file.
 
     name = "bench PSM"
     arm = "PSM"
-    frames = "gondokaryono2019"       # the published geometry whose links and frames the lengths are of
-    parameters = "gondokaryono2019"   # dynamic parameters that go with it, in the same frames; may be left out
+    frames = "gondokaryono2019"       # published geometry that defines the links and frames
+    parameters = "gondokaryono2019"   # dynamic parameters in the same frames; optional
     source = "where the numbers come from"
 
-    [lengths]                         # every length that the published geometry has [m, rad]
+    [lengths]                         # every length of the published geometry [m, rad]
     l_back = 0.1502
 
-The tables of what was measured along with the lengths, which `trocar calibrate` adds, are not read.
+`trocar calibrate` adds tables of other measured quantities, which are not read.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Geometry:
     """Link lengths of an arm.
 
     Attributes:
-        name: of this geometry. arm: what it is of. frames: published geometry whose links and frames it has.
-        lengths: by the name they have there [m, rad]. source: where they come from.
+        name: name of this geometry. arm: name of the arm. frames: published geometry that defines its links and frames.
+        lengths: by their name in that geometry [m, rad]. source: origin of the numbers.
         parameters: dynamic parameter set in the same frames; None for kinematics only.
     """
 
@@ -53,7 +53,7 @@ def is_geometry_file(path: str | PathLike[str]) -> bool:
 
 
 def read_geometry(path: str | PathLike[str], arm: str, published: Mapping[str, Mapping[str, Any]]) -> Geometry:
-    """A geometry file of an arm whose published geometries are given; every length must be there."""
+    """Read a geometry file of an arm, given its published geometries; every length must be present."""
     table, place = read_toml(path, "geometry file"), fspath(path)
     for key in ("arm", "frames", "source", "lengths"):
         if key not in table:
@@ -89,10 +89,10 @@ def length_names(published: Mapping[str, Any]) -> tuple[str, ...]:
 def to_toml(
     geometry: Geometry, comments: Sequence[str] = (), measured: Mapping[str, Mapping[str, object]] | None = None
 ) -> str:
-    """TOML text that `read_geometry` reads back to the last digit.
+    """TOML text that `read_geometry` reads back exactly.
 
     Args:
-        measured: further tables of numbers and lists (MEASURED), written below the lengths and not read.
+        measured: additional tables of numbers and lists (MEASURED), written below the lengths and ignored when read.
     """
     check_known("table of a geometry file", MEASURED, *(measured or {}))
     content: dict[str, Any] = {key: getattr(geometry, key) for key in ("name", "arm", "frames")}

@@ -1,4 +1,4 @@
-"""Instruments and endoscopes: what is mounted on the insertion carriage. Each is one file in `data/instruments`."""
+"""Instruments and endoscopes mounted on the insertion carriage, one file each in `data/instruments`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WRIST_VELOCITY, WRIST_ACCELERATION = np.radians(1080.0), np.radians(720.0)
 WRIST_JOINTS = ("roll", "wrist_pitch", "wrist_yaw", "jaw")
 WRISTS = ("pitch-yaw", "snake")
 
-# What fits on which arm, and how it is numbered.
+# Instruments that fit each arm, and their numbering.
 GENERATIONS = {
     "PSM": "da Vinci Classic instruments (40xxxx)",
     "PSM_Si": "da Vinci S and Si instruments (42xxxx, 41xxxx)",
@@ -40,7 +40,7 @@ class Instrument:
     """A wristed instrument of a PSM.
 
     Attributes:
-        wrist: "pitch-yaw", or "snake": pitch, yaw, yaw, pitch, each half of its joint.
+        wrist: "pitch-yaw", or "snake": pitch, yaw, yaw, pitch, each axis turning half of its joint.
         d_roll: insertion frame to the (first) wrist pitch axis along the shaft [m].
         a_wrist: distance of neighbouring wrist axes [m].
         coupling: (4, 4), `q = coupling @ q_motor` for roll, wrist_pitch, wrist_yaw, jaw.
@@ -48,7 +48,7 @@ class Instrument:
         jaws: False for a single blade; the jaw joint then turns a disc that moves nothing.
         jaw_length: hinge to the end of the jaws or blade [m]. jaw_hinge: the hinge on the tip's z axis [m].
         engage_lower, engage_upper: (4,) the joints are swept between these to engage the discs [rad].
-        assumed: fields that no source gives.
+        assumed: fields that are in no source.
     """
 
     name: str
@@ -91,9 +91,9 @@ class Instrument:
     def jaw_bodies(self) -> tuple[Body, ...]:
         """Two fingers at -jaw/2 and +jaw/2 from the last wrist body, the second carried by the first.
 
-        One after the other, not side by side: an engine can then give the rotor of a motor that drives both its
-        inertia in both. For the same reason the idle disc of a blade, which turns with the jaw joint and moves
-        nothing, is listed at the end of the chain.
+        In series, not in parallel, so that an engine can apply the inertia of a rotor that drives both fingers to
+        both. For the same reason the idle disc of a blade, which turns with the jaw joint and moves nothing, is at
+        the end of the chain.
         """
         T_wrist_hinge = self.T_wrist_tip @ shift(z=self.jaw_hinge) @ inverse(pose(R=R_YAW_TIP))
         if not self.jaws:
@@ -105,30 +105,30 @@ class Instrument:
 
     @property
     def first(self) -> str:
-        """The first wrist body: its axis is at the end of the shaft."""
+        """The first wrist body, whose axis is at the end of the shaft."""
         return {"pitch-yaw": "wrist_pitch", "snake": "wrist_pitch_1"}[self.wrist]
 
     @cached_property
     def last(self) -> str:
-        """The last wrist body: it carries the tip."""
+        """The last wrist body, which carries the tip."""
         return {"pitch-yaw": "wrist_yaw", "snake": "wrist_pitch_2"}[self.wrist]
 
     @property
     def driven(self) -> dict[str, str]:
-        """The body at which a joint is actuated, where it has another name."""
+        """The body at which a joint is actuated, for bodies whose name differs from the joint's."""
         half = {"wrist_pitch": "wrist_pitch_1", "wrist_yaw": "wrist_yaw_1"} if self.wrist == "snake" else {}
         return {**half, "jaw": "finger_right" if self.jaws else "idle_disc"}
 
     @property
     def transmissions(self) -> dict[str, str]:
-        """Bodies that follow another one by a cable."""
+        """Bodies that follow another body through a cable."""
         wrist = {"wrist_pitch_2": "wrist_pitch_1", "wrist_yaw_2": "wrist_yaw_1"} if self.wrist == "snake" else {}
         return wrist | ({"finger_left": "finger_right"} if self.jaws else {})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Endoscope:
-    """A scope of an ECM: `d_roll` insertion frame to tip [m], `T_roll_tip` view frame in the roll frame."""
+    """An endoscope of an ECM: `d_roll` insertion frame to tip [m], `T_roll_tip` view frame in the roll frame."""
 
     name: str
     d_roll: float
@@ -137,7 +137,7 @@ class Endoscope:
 
 
 def names(arm: str | None = None) -> tuple[str, ...]:
-    """Names of the instruments or endoscopes that come with trocar, of all arms or those that fit one."""
+    """Names of the built-in instruments and endoscopes, of all arms or those that fit one."""
     if arm is None:
         return tuple(_files())
     check_known("arm that carries an instrument", GENERATIONS, arm)
@@ -194,7 +194,7 @@ def load_endoscope(key: str | PathLike[str], arm: str) -> Endoscope:
 
 
 def _fields(key: str | PathLike[str], arm: str) -> Fields:
-    """The file of an instrument that fits the arm, or an error that says what would."""
+    """The file of an instrument that fits the arm, or an error that suggests one."""
     key = fspath(key) if isinstance(key, PathLike) else str(key)
     if key.endswith(".toml"):
         fields = Fields(read_toml(key, "instrument file"), key)
@@ -221,14 +221,14 @@ def _arms(fields: Fields) -> tuple[str, ...]:
 
 
 def _counterpart(name: str, arm: str) -> str:
-    """The instrument for this arm with the same last three digits, as the end of a sentence."""
+    """Suggestion of the instrument for this arm with the same last three digits, to end an error message."""
     digits = re.search(r"\d(\d{3})(_GEARED)?$", name)
     same = [other for other in names(arm) if digits and other.endswith(digits[1])]
     return f". Did you mean {same[0]}?" if same else ""
 
 
 def _number(name: str) -> str:
-    """The last part of a name, by which instruments are ordered; a name without a number is its own."""
+    """Instrument number: the last part of a name, or the whole name if it has no number."""
     match = re.search(r"_(\d{6}(_GEARED)?)$", name)
     return match[1] if match else name
 

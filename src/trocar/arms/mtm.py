@@ -14,7 +14,7 @@ from trocar.spatial import mdh
 
 
 def mtm(arm: str, which: str | PathLike[str] | Geometry | None = None) -> Arm:
-    """`arm` is "MTML" or "MTMR": the same mechanism with other joint limits."""
+    """`arm` is "MTML" or "MTMR": the same mechanism with different joint limits."""
     table = read("mtm")
     shape = geometry(arm, table, which, "wang2019")
     a, lengths = table["serial"], {**table["serial"], **shape.lengths}

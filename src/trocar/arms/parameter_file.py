@@ -1,4 +1,4 @@
-"""Writing a parameter set as a file that `load_parameters` reads back to the last digit."""
+"""Write a parameter set to a file that `load_parameters` reads back exactly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trocar.toml_file import toml_text
 
 
 def to_toml(parameters: Parameters, comments: Sequence[str] = ()) -> str:
-    """TOML text of a set, with comment lines on top. Numbers are written so that they read back exactly."""
+    """TOML text of a set, with comment lines at the top. Numbers read back exactly."""
     content: dict[str, Any] = {key: getattr(parameters, key) for key in ("name", "arm", "geometry", "source")}
     if not parameters.physical:
         content["physical"] = False

@@ -1,4 +1,4 @@
-"""Dynamic parameters of an arm: link inertias and drives, read from files that say where they come from."""
+"""Dynamic parameters of an arm: link inertias and drives, read from files that name their source."""
 
 from __future__ import annotations
 
@@ -19,14 +19,18 @@ from trocar.spatial import Array
 from trocar.toml_file import read_toml
 
 DRIVE_TERMS = ("Im", "Fv", "Fc", "Fo", "K0", "K", "K2", "Fx", "mu")
-NOT_NEGATIVE = ("Im", "Fv", "Fc")  # terms of a drive that can exist; mu is never negative, K, K2 and Fx have a sign
-# Fields of a parameter file; the last three are what `trocar identify` adds.
+NOT_NEGATIVE = (
+    "Im",
+    "Fv",
+    "Fc",
+)  # required of a physical drive; mu is never negative, K, K2 and Fx may have either sign
+# Fields of a parameter file; the last three are added by `trocar identify`.
 FILE_FIELDS = (
     *("name", "arm", "geometry", "source", "physical", "bodies", "drives", "elastics"),
     *("provenance", "residuals", "covariance"),
 )
 
-# The best set of each arm, and what else it has; all are files in data/parameters.
+# Parameter sets of each arm, the best one first; all are files in data/parameters.
 SETS: dict[str, tuple[str, ...]] = {
     "PSM": ("wang2019", "wang2019_refit", "wang2019_published", "gondokaryono2019"),
     "ECM": ("gondokaryono2019",),
@@ -54,11 +58,11 @@ class Inertia:
 class Dahl:
     """Friction with memory, after Dahl: effort (F + slope s) z along a drive's coordinate s.
 
-    z is in [-1, 1] and follows the path, whatever the speed: z+ = d + (z - d) exp(-|ds| / delta), d = sign(ds).
-    After a reversal the effort needs a few delta to turn round, as that of cables does.
+    z is in [-1, 1] and depends on the path but not on the speed: z+ = d + (z - d) exp(-|ds| / delta), d = sign(ds).
+    After a reversal the effort needs a few delta to change sign, like the friction of cables.
 
     Attributes:
-        delta: distance over which z turns [rad, m]. F: effort in steady sliding [N m, N].
+        delta: distance over which z changes [rad, m]. F: effort in steady sliding [N m, N].
         slope: its change with position [N m/rad, N/m].
     """
 
@@ -81,19 +85,19 @@ class Drive:
 
     It adds `a (Im s'' + Fv s' + (Fc + Fx s + mu |g_s|) sign(s') + K0 + K s + K2 s^2)` and the efforts of its Dahl
     elements to the joint efforts. Rotors, joint friction, cable stiffness and the coupled friction of a wrist are all
-    of this form. The effort that a robot reports differs from the effort that acts by the bias `a Fo`.
+    of this form. The effort that a robot reports differs from the acting effort by the bias `a Fo`.
 
     Attributes:
         joints, motors: weights of s by joint name or by actuator name (one of the two).
         Im: inertia [kg m^2, kg]. Fv: viscous friction [N m s/rad, N s/m]. Fc: Coulomb friction [N m, N].
         Fo: bias of the measured effort [N m, N]. It is not a force and moves nothing.
-        K0: constant force [N m, N], K: stiffness [N m/rad, N/m]; of a potential, so they are part of gravity.
-        K2: quadratic position effort [N m/rad^2, N/m^2]; of a potential, like K. Fx: Coulomb friction per position
+        K0: constant force [N m, N], K: stiffness [N m/rad, N/m]; both derive from a potential and count as gravity.
+        K2: quadratic position effort [N m/rad^2, N/m^2], a potential term like K. Fx: Coulomb friction per position
             [N m/rad, N/m].
         mu: Coulomb friction per load [1]. The load g_s is the effort of all potentials (weight, springs, cables) along
-            s: what the transmission carries at rest. It is defined for a drive on one joint or one motor.
-        hysteresis: friction with memory, elements in parallel.
-        terms: which of the scalar terms the model has; the regressor has a column for each.
+            s, which the transmission carries at rest. It is defined for a drive on one joint or one motor.
+        hysteresis: Dahl elements in parallel.
+        terms: scalar terms in the model; the regressor has a column for each.
     """
 
     name: str
@@ -143,14 +147,14 @@ class Drive:
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """A parameter set. It is tied to the arm and the geometry it was identified or drawn in.
+    """A parameter set, tied to the arm and the geometry in which it was identified or designed.
 
     Attributes:
-        inertias: by body name; bodies left out have none. drives: in file order.
+        inertias: by body name; omitted bodies have no inertia. drives: in file order.
         elastics: springs and cables that are not linear in a joint.
-        source: where the numbers come from. path: the file, empty if there is none.
-        physical: False for a set that its authors published with negative rotor inertias or friction, or with links
-            that cannot exist. It predicts efforts and cannot be simulated.
+        source: origin of the numbers. path: the file, empty if there is none.
+        physical: False for a set that was published with negative rotor inertias or friction, or with links that are
+            not physical. Such a set predicts efforts but cannot be simulated.
     """
 
     name: str = "own"
@@ -174,15 +178,15 @@ class Parameters:
 
 
 def load_parameters(arm: str, name: str | Path | Parameters | None = None) -> Parameters:
-    """A parameter set by name, from a file by its path, or as it is. Default: the arm's best set."""
+    """Load a parameter set by name or file path; a set is returned unchanged. Default: the arm's best set."""
     if isinstance(name, Parameters):
         if stem(name.arm) != stem(arm):
-            raise TrocarError(f"the parameter set '{name.name}' is of {name.arm}, not of {arm}")
+            raise TrocarError(f"the parameter set '{name.name}' is for {name.arm}, not for {arm}")
         return replace(name, arm=arm)
     known = SETS.get(arm, ())
     if name is None:
         if not known:
-            raise TrocarError(f"{arm} has no dynamic parameters yet: its kinematics work, its dynamics do not")
+            raise TrocarError(f"{arm} has no dynamic parameters yet: only its kinematics are available")
         name = known[0]
     if str(name) in known:
         return _named(arm, str(name))
@@ -220,14 +224,14 @@ def _read(file: Path) -> Parameters:
         try:
             found.check_drives()
         except TrocarError as error:
-            raise TrocarError(f"{path}: {error}; a published set that has such values says physical = false") from None
+            raise TrocarError(f"{path}: {error}; a published set with such values must set physical = false") from None
     return found
 
 
 def _inertia(fields: Fields) -> Inertia:
     xx, xy, xz, yy, yz, zz = fields.vector("inertia", 6, unit="kg m^2")
     I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    mass = fields.number("mass", least=LIGHTEST, most=HEAVIEST, unit="kg")  # a body without mass is left out
+    mass = fields.number("mass", least=LIGHTEST, most=HEAVIEST, unit="kg")  # omit bodies without mass
     com = fields.vector("com", 3, most=LONGEST, unit="m")
     fields.check_all_read()
     return Inertia(mass=mass, com=com, I=I)
@@ -247,7 +251,7 @@ def _drive(name: str, fields: Fields) -> Drive:
 def drive_coordinate(fields: Fields) -> dict[str, dict[str, float]]:
     """Weights of a drive's coordinate as its file gives them: {"joints": weights} or {"motors": weights} by name."""
     if ("joints" in fields) == ("motors" in fields):
-        raise fields.error("needs either 'joints' or 'motors' with the weights of its coordinate")
+        raise fields.error("needs 'joints' or 'motors' with the weights of its coordinate")
     space = "joints" if "joints" in fields else "motors"
     weights = fields.numbers_by_name(space, "weights by name, such as { yaw = 1.0 }")
     if not any(weights.values()):

@@ -16,7 +16,7 @@ from trocar.spatial import Array, mdh
 
 
 def psm(which: str | PathLike[str] | Geometry | None = None, instrument: str | PathLike[str] | None = None) -> Arm:
-    """The Classic PSM in one of its two published geometries (default: the one it was identified in), or a file's."""
+    """The Classic PSM in a published geometry (default: the one of the identified set) or one from a file."""
     table = read("psm")
     shape = geometry("PSM", table, which, "wang2019")
     build = {"wang2019": _wang2019, "gondokaryono2019": _gondokaryono2019}[shape.frames]
@@ -76,7 +76,7 @@ def with_instrument(
 
 
 def _wang2019(l: Mapping[str, float], d_insertion: float) -> tuple[tuple[Body, ...], tuple[Loop, ...], Array]:
-    """Frames of Wang et al.; their frame 3 is rigid on 2 and left out. Frame 0 is at y = -l_2L2 of the RCM."""
+    """Frames of Wang et al.; their frame 3 is fixed to frame 2 and omitted. Frame 0 is at y = -l_2L2 of the RCM."""
     T_2_3 = mdh(a=l["l_2L3"], theta=HALF_PI)
     T_0 = shift(y=-l["l_2L2"])
     up, down = {"pitch": 1.0}, {"pitch": -1.0}
@@ -107,8 +107,8 @@ def _wang2019(l: Mapping[str, float], d_insertion: float) -> tuple[tuple[Body, .
 def _gondokaryono2019(l: Mapping[str, float], d_insertion: float) -> tuple[tuple[Body, ...], tuple[Loop, ...], Array]:
     """Table 4, corrected. Their frames 3, 5 and 10 are one link, the back bar.
 
-    Frame 0 is at y = -(l_bottom + a_back) of the RCM. Two numbers are not taken as rounded in print but from the
-    condition that the insertion axis meets the RCM: beta1, and the depth of frame 9.
+    Frame 0 is at y = -(l_bottom + a_back) of the RCM. Two numbers, beta1 and the depth of frame 9, are not the
+    rounded printed ones but follow from the condition that the insertion axis passes through the RCM.
     """
     beta1, beta2 = math.asin(l["a_insertion"] / l["l_back"]), l["beta2"]
     d_9 = l["l_back"] * math.cos(beta1) + d_insertion

@@ -14,7 +14,7 @@ from trocar.spatial import Array, mdh, rotation
 
 
 def psm_si(which: str | PathLike[str] | Geometry | None = None, instrument: str | PathLike[str] | None = None) -> Arm:
-    """The PSM of a da Vinci Si; its carriage slides half of the insertion, the instrument the other half on it."""
+    """The PSM of a da Vinci Si: carriage and instrument each slide by half of the insertion, one on the other."""
     table = read("psm_si")
     shape = geometry("PSM_Si", table, which, "zhou2025")
     l = shape.lengths
@@ -33,8 +33,8 @@ def psm_si(which: str | PathLike[str] | Geometry | None = None, instrument: str 
 def si_parallelogram(l: Mapping) -> tuple[tuple[Body, ...], tuple[Loop, ...]]:
     """Links of a Si arm from the yaw to the end link, shared by PSM_Si and ECM_Si.
 
-    Table I lists only the three pitch links. What keeps them parallel is drawn as two bars: one from the yaw link
-    holds the middle link level, one from the first pitch link holds the end link parallel to it. Frame 0 is at
+    Table I lists only the three pitch links. Two bars model the mechanism that keeps them parallel: one from the yaw
+    link holds the middle link level, one from the first pitch link holds the end link parallel to it. Frame 0 is at
     y = -(l_1L + l_2L1) of the RCM.
     """
     T_0 = shift(y=-(l["l_1L"] + l["l_2L1"]))
@@ -44,9 +44,9 @@ def si_parallelogram(l: Mapping) -> tuple[tuple[Body, ...], tuple[Loop, ...]]:
     up, down = {"pitch": 1.0}, {"pitch": -1.0}
     T_1_2, T_2_middle = T_1_1p @ mdh(a=l["l_1L"], theta=-HALF_PI), T_2_2p @ mdh(alpha=-HALF_PI, theta=HALF_PI)
     T_middle_end = T_2pp_2ppp @ mdh(alpha=-HALF_PI)
-    # Each bar starts beside a joint by the same step as it ends beside the next one: a parallelogram, which could fold
-    # over where it is flat. So the step is square to the link in the middle of the pitch range; at its ends the two are
-    # 16 degrees apart.
+    # Each bar is offset from both joints of its link by the same step: a parallelogram, which could fold over where it
+    # is flat. So the step is perpendicular to the link in the middle of the pitch range; at the ends of the range the
+    # two are 16 degrees apart.
     w, middle = l["assumed"]["bar_offset"], l["assumed"]["bar_square_at"]
     beside_back = shift(*_square_to(T_2_middle[:3, 3], middle, w))
     beside_middle = shift(*_square_to(T_2_middle[:3, :3] @ T_middle_end[:3, 3], -middle, w))
@@ -68,6 +68,6 @@ def si_parallelogram(l: Mapping) -> tuple[tuple[Body, ...], tuple[Loop, ...]]:
 
 
 def _square_to(link: Array, turned: float, length: float) -> tuple[float, float]:
-    """A step (x, y) of some length, square to a link (3,) after it has turned about z by an angle [rad]."""
+    """A step (x, y) of the given length, perpendicular to a link (3,) that is rotated about z by an angle [rad]."""
     x, y, _ = rotation("z", turned) @ link
     return -length * y / math.hypot(x, y), length * x / math.hypot(x, y)

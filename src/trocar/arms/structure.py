@@ -1,6 +1,6 @@
-"""Serial structures that have closed forms, recognised from the rows of an arm's kinematic table.
+"""Serial structures with closed-form kinematics, recognised from the rows of an arm's kinematic table.
 
-Arms do not declare a structure: their table has one or not. Arms without one are solved numerically.
+Arms do not declare their structure; it is detected in the table. Arms with no known structure are solved numerically.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HALF_PI = np.pi / 2
 class Shaft:
     """A shaft that yaws and pitches about a remote centre, slides through it and rolls.
 
-    Its end is at depth L = q3 + offset [m] below the remote centre.
+    The end of the shaft is at depth L = q3 + offset [m] below the remote centre.
     """
 
     offset: float
@@ -43,9 +43,9 @@ class WristedShaft(Shaft):
 
 @dataclass(frozen=True)
 class SnakeShaft(Shaft):
-    """A shaft that ends in a wrist of pitch, yaw, yaw, pitch, each axis half of its joint (some PSM instruments).
+    """A shaft that ends in a wrist of pitch, yaw, yaw, pitch, each turning half of its joint (some PSM instruments).
 
-    `length` [m] is from the first wrist axis to the last. Inverse kinematics have a near guess but no closed form.
+    `length` [m] is from the first wrist axis to the last. Inverse kinematics have an initial guess but no closed form.
     """
 
     length: float
@@ -68,7 +68,7 @@ Structure = Shaft | GimballedArm
 
 
 def structure(arm: Arm) -> Structure | None:
-    """The structure of the serial table, with its lengths; None if it is another one."""
+    """The structure of the serial table, with its lengths; None if it is not a known one."""
     rows = [body.placement for body in arm.serial]
     single = [dict(body.coupling) == {name: 1.0} for body, name in zip(arm.serial, arm.joint_names, strict=False)]
     if len(rows) == arm.tip_joints == arm.n == 7 and all(single):

@@ -1,7 +1,7 @@
 """Set-up joints (SUJ): the passive arms of the patient cart that carry the PSMs and the ECM to the patient.
 
-They are braked during surgery. What they decide is where the remote centres of motion (RCM) are and how each arm
-is tilted against gravity.
+They are braked during surgery. They determine the positions of the remote centres of motion (RCM) and the tilt of
+each arm with respect to gravity.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ CARTS = ("Classic", "Si")
 
 @dataclass(frozen=True, kw_only=True)
 class SetUpArm(Jointed):
-    """Facts of the set-up joints of one arm of a cart.
+    """Data of the set-up joints of one arm of a cart.
 
     Attributes:
-        name: PSM1, PSM2, PSM3 or ECM. arm: what it carries, a name of `ARMS`.
-        joints: from the column outwards; passive, with a brake each. bodies: the link behind each of them, as a chain.
+        name: PSM1, PSM2, PSM3 or ECM. arm: the carried arm, a name of `ARMS`.
+        joints: from the column outwards; passive, each with a brake. bodies: the link moved by each joint, as a chain.
         T_world_column: first frame of the chain in the world of the cart (z up, y to its front, x towards PSM2).
         T_last_base: base of the carried arm, which is its RCM frame, in the frame of the last body.
-        q_simulated: joint values the dVRK simulates its cart with [m, rad].
+        q_simulated: joint values of the dVRK's simulated cart [m, rad].
     """
 
     name: str

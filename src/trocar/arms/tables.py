@@ -1,4 +1,4 @@
-"""Reading the number files in `arms/data`, and the parts that several arms build from them the same way."""
+"""Reading the data files in `arms/data`, and building the parts that several arms have in common."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def stem(arm: str) -> str:
-    """Name of the data files of an arm; the masters, which differ in their joint limits only, share theirs."""
+    """Name of the data files of an arm; the two masters, which differ in joint limits only, share one."""
     return "mtm" if arm in ("MTML", "MTMR") else arm.lower()
 
 
@@ -34,13 +34,13 @@ def read(name: str) -> dict[str, Any]:
 
 
 def built(kind: type[T], entry: Mapping[str, Any], **given: Any) -> T:
-    """A dataclass from the entries of a table that are its fields, lists as tuples, and further fields."""
+    """Build a dataclass from the entries of a table that are its fields (lists as tuples) and the given fields."""
     names = {field.name for field in fields(kind)} - set(given)  # type: ignore[arg-type]
     return kind(**{name: _tuples(value) for name, value in entry.items() if name in names}, **given)
 
 
 def shared_facts(name: str, table: Mapping[str, Any], shape: Geometry, coupling: Array) -> dict[str, Any]:
-    """Fields of an `Arm` that every arm takes from its file the same way."""
+    """Fields of an `Arm` that are read from the file in the same way for every arm."""
     coupling.setflags(write=False)
     bends = {name: entry for name, entry in table.get("deflections", {}).items() if isinstance(entry, dict)}
     found = {key: table[key]["source"] for key in ("serial", "arm", "motors", "gains")}
@@ -67,7 +67,7 @@ def _tuples(value: Any) -> Any:
 def geometry(
     arm: str, table: Mapping[str, Any], which: str | PathLike[str] | Geometry | None, default: str
 ) -> Geometry:
-    """A geometry of an arm: a published one by its name, one from a file (NAME.toml), or as it is."""
+    """Geometry of an arm: a published one by name, one from a file (NAME.toml), or a `Geometry` unchanged."""
     if isinstance(which, Geometry):
         return which
     name, published = default if which is None else fspath(which), table["geometry"]

@@ -1,8 +1,8 @@
 """Calibration: joint axes, link lengths, remote centre and pose of an arm from motion capture.
 
-`calibrate` does all of it from `trocar.recording.Markers` and returns a `Calibration`, which writes a geometry file.
-`calibration_motion` is a motion to record. The steps are here too: `revolute_axis`, `measured_linkage`, `fit_lengths`,
-`pivot`, `register` and `hand_eye`.
+`calibrate` runs all steps on `trocar.recording.Markers` and returns a `Calibration`, which writes a geometry file.
+`calibration_motion` is a motion to record. The single steps are available too: `revolute_axis`, `measured_linkage`,
+`fit_lengths`, `pivot`, `register` and `hand_eye`.
 """
 
 from trocar.calibration.axes import Axis, Jump, TooLittleMotion, revolute_axis

@@ -1,7 +1,7 @@
-"""Joint axes from relative motion: where two links turn about each other (Gondokaryono et al. 2019, section 2.4).
+"""Joint axes from the relative motion of two links (Gondokaryono et al. 2019, section 2.4).
 
 A point on the axis is fixed in both links: R_i g_b + p_i = g_a for every pose (R_i, p_i) of link b in link a. These are
-the equations of pivot calibration; for a revolute joint they leave the place along the axis open.
+the equations of pivot calibration; for a revolute joint they do not determine the position along the axis.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from trocar.errors import TrocarError
 from trocar.spatial import Array, unit
 
 MIN_ROWS = 10
-MIN_TURN = 0.15  # [rad] of relative motion, below which noise decides where the axis is
+MIN_TURN = 0.15  # [rad] of relative motion, below which noise dominates the axis
 MIN_SLIDE = 0.02  # [m] likewise for a sliding joint
-FAR = 8.0  # rows this many times worse than the median row have swapped markers, not noise
-FLOOR = 1e-6  # [m, rad] below which nothing is called an outlier
-TRUSTED = 0.6  # of the rows: the best ones decide what is an outlier
-SAMPLE = 200  # rows that are enough for that
+FAR = 8.0  # rows with errors this many times the median are outliers (swapped markers), not noise
+FLOOR = 1e-6  # [m, rad] errors below this are never outliers
+TRUSTED = 0.6  # fraction of the rows, the best ones, that define outliers
+SAMPLE = 200  # number of rows used for that
 
 
 class TooLittleMotion(TrocarError):
-    """Links that hardly move against each other: their axis cannot be found."""
+    """Links that move too little relative to each other: their axis cannot be found."""
 
 
 class WrongSlide(TrocarError):
-    """A link that slides by another amount than its joint."""
+    """A link whose sliding distance differs from its joint value."""
 
 
 class Jump(TrocarError):
-    """Rows in which a body is somewhere else. `rows`: mask over the rows of the fit."""
+    """Rows in which a tracked body jumps. `rows`: mask over the rows of the fit."""
 
     def __init__(self, message: str, rows: Array) -> None:
         self.rows = rows
@@ -45,8 +45,8 @@ class Axis:
 
     Attributes:
         g_a, h_a: a point on it and its direction in the frame of a's markers [m, -]. g_b, h_b: in that of b's.
-        turn: how far b turned [rad]. rms: of what is left of R g_b + p - g_a [m].
-        covariance_a, covariance_b: (3, 3) of the points, as the noise of the rows has it [m^2].
+        turn: rotation range of b [rad]. rms: of the residual R g_b + p - g_a [m].
+        covariance_a, covariance_b: (3, 3) of the points, from the noise of the rows [m^2].
     """
 
     g_a: Array
@@ -59,7 +59,7 @@ class Axis:
     covariance_b: Array
 
     def flipped(self) -> Axis:
-        """The same line, pointing the other way."""
+        """The same line with the opposite direction."""
         return replace(self, h_a=-self.h_a, h_b=-self.h_b)
 
 
@@ -71,7 +71,7 @@ def revolute_axis(T_a_b: Array, what: str = "the links") -> Axis:
     turn = float(np.ptp(_about(mean, T_a_b[:, :3, :3]) @ direction))
     if turn < MIN_TURN:
         raise TooLittleMotion(
-            f"{what} turn by {turn:.3f} rad against each other, too little to find their axis "
+            f"{what} rotate by {turn:.3f} rad relative to each other, too little to find their axis "
             f"(at least {MIN_TURN} rad): move the joint further"
         )
     jumps = _jumps(T_a_b)
@@ -81,7 +81,7 @@ def revolute_axis(T_a_b: Array, what: str = "the links") -> Axis:
 
 
 def _jumps(T: Array) -> Array:
-    """(N,): rows far off the axis that most of them share (least trimmed squares, on a part of a long recording)."""
+    """Mask (N,) of rows far off the common axis (least trimmed squares, on a part of a long recording)."""
     part = T[:: max(1, len(T) // SAMPLE)]
     best: Array = np.arange(len(part))
     for _ in range(6):
@@ -103,7 +103,7 @@ def _fitted(T: Array) -> Axis:
     mean, h_b = _mean_and_spread(R)
     h_a = mean @ h_b
     B_a, B_b = across(h_a), across(h_b)
-    # in the plane across the axis: circles about one centre, seen from both links
+    # in the plane normal to the axis: circles about one centre, seen from both links
     A = np.concatenate([B_a.T @ R @ B_b, np.broadcast_to(-np.eye(2), (len(T), 2, 2))], axis=2).reshape(-1, 4)
     x = np.linalg.lstsq(A, -(p @ B_a).ravel(), rcond=None)[0]
     g_b = B_b @ x[:2]
@@ -125,7 +125,7 @@ def _fitted(T: Array) -> Axis:
 
 
 def _misfit(axis: Axis, fitted: Array, every: Array) -> Array:
-    """(N, 2): how far each pose is from turning about an axis that was fitted to some poses [m, rad]."""
+    """Deviation (N, 2) of each pose from a rotation about an axis fitted to some poses [m, rad]."""
     mean = Rotation.from_matrix(fitted[:, :3, :3]).mean().as_matrix()
     v = _about(mean, every[:, :3, :3])
     off_axis = np.linalg.norm(v - np.outer(v @ axis.h_b, axis.h_b), axis=1)
@@ -134,7 +134,7 @@ def _misfit(axis: Axis, fitted: Array, every: Array) -> Array:
 
 
 def _mean_and_spread(R: Array) -> tuple[Array, Array]:
-    """Mean (3, 3) of rotations and the direction (3,) they spread along."""
+    """Mean (3, 3) of rotations and the direction (3,) of their largest spread."""
     mean = Rotation.from_matrix(R).mean().as_matrix()
     return mean, np.linalg.svd(_about(mean, R), full_matrices=False)[2][0]
 
@@ -158,12 +158,12 @@ def sliding_direction(T_a_b: Array, value: Array, what: str = "the links") -> Ar
     if abs(np.linalg.norm(slope) - 1.0) > 0.1:
         raise WrongSlide(
             f"{what} slide by {np.linalg.norm(slope):.3f} m per m of the joint's value, 1 expected: "
-            "markers on another link, or joint values in another unit?"
+            "are the markers on another link, or the joint values in another unit?"
         )
     return slope / np.linalg.norm(slope)
 
 
 def across(h: Array) -> Array:
-    """(3, 2): an orthonormal basis e1, e2 of the plane across a unit vector, e1 x e2 = h."""
+    """(3, 2): an orthonormal basis e1, e2 of the plane normal to a unit vector, e1 x e2 = h."""
     first = unit(np.cross(h, np.eye(3)[int(np.argmin(np.abs(h)))]))
     return np.stack([first, np.cross(h, first)], axis=1)

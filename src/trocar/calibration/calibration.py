@@ -1,4 +1,4 @@
-"""Calibration of one arm: from markers on its links to a geometry file, its remote centre and its place."""
+"""Calibration of one arm from markers on its links: geometry file, remote centre and base pose."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from trocar.spatial import Array, unit
 
 FRAMES = "gondokaryono2019"
 LINKS = ("yaw", "back", "front", "bottom", "top", "end", "insertion", "tip")
-STRANGE = 0.010  # [m] from the published axes: another arm, or markers on other links than their names say
-MOST_DROPPED = 0.3  # of the rows
-PERIODS = (7.3, 5.9, 9.7, 6.1, 4.3, 3.7, 5.3)  # [s] of the joints: they do not repeat together
-REACH = 0.8  # of the way from the middle of a joint's range to its limits, at most 0.8 rad
+STRANGE = 0.010  # [m] from the published axes: beyond it, the arm or the marker names are wrong
+MOST_DROPPED = 0.3  # largest fraction of dropped rows
+PERIODS = (7.3, 5.9, 9.7, 6.1, 4.3, 3.7, 5.3)  # [s] of the joints: the combined motion does not repeat
+REACH = 0.8  # fraction of the distance from the middle of a joint's range to its limits, at most 0.8 rad
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,10 +40,10 @@ class Calibration:
     Attributes:
         arm: PSM or ECM. source: the markers' file.
         linkage: axes and distances. lengths: the geometry that fits them.
-        rcm: fixed point of the end link in the camera frame; None where the yaw did not move.
+        rcm: fixed point of the end link in the camera frame; None if the yaw did not move.
         T_camera_base: (4, 4) base of the arm in the camera frame, from RCM, yaw and pitch axis; None likewise.
-        registration: by hand-eye calibration, where the tip has markers.
-        dropped: rows left out because a body jumped. notes: what could not be found, and why.
+        registration: by hand-eye calibration, if the tip has markers.
+        dropped: number of rows dropped because a body jumped. notes: missing results and the reasons.
     """
 
     arm: str
@@ -62,7 +62,7 @@ class Calibration:
         return self.lengths.geometry
 
     def write(self, path: str | PathLike[str]) -> Path:
-        """Write a geometry file that `load_arm` and `load_mechanism` take, whole or not at all."""
+        """Write a geometry file for `load_arm` and `load_mechanism` atomically."""
         frames = self.geometry.frames
         geometry = replace(
             self.geometry,
@@ -72,7 +72,7 @@ class Calibration:
         )
         kept = [name for name in length_names(geometry.lengths) if name not in self.lengths.sigma]
         comments = [
-            f"Calibrated from markers: the axes are {1e3 * self.lengths.rms:.3f} mm (rms) off these lengths. SI units.",
+            f"Calibrated from markers: the axes fit these lengths to {1e3 * self.lengths.rms:.3f} mm (rms). SI units.",
             f"Kept as published: {', '.join(kept) or 'nothing'}.",
             *self.notes,
         ]
@@ -102,14 +102,14 @@ def calibration_motion(arm: Arm, duration: float = 60.0, rate: float = 100.0) ->
 
 
 def calibrate(markers: Markers, arm: str = "PSM", frames: str = FRAMES, *, drop_jumps: bool = False) -> Calibration:
-    """Axes, lengths, remote centre and place of an arm from markers on its links.
+    """Axes, lengths, remote centre and base pose of an arm from markers on its links.
 
     Args:
         markers: of yaw, back, front, bottom, top and end link while yaw and pitch move; of the insertion, while it
             moves, for the zero of the pitch; of the tip, for hand-eye registration. Without markers on the yaw link
             the yaw must be still, and the remote centre is not found.
-        arm: PSM or ECM (Classic). frames: published geometry whose lengths are looked for.
-        drop_jumps: leave rows out in which a body is suddenly elsewhere; otherwise they are an error.
+        arm: PSM or ECM (Classic). frames: published geometry whose lengths are fitted.
+        drop_jumps: drop rows in which a tracked body jumps; otherwise they are an error.
     """
     check_known("arm that can be calibrated", ARMS, arm)
     check_known(f"{markers.source}: marked link", LINKS, *markers.poses)
@@ -120,7 +120,7 @@ def calibrate(markers: Markers, arm: str = "PSM", frames: str = FRAMES, *, drop_
     notes: list[str] = []
     lengths = fit_lengths(linkage, frames)
     if linkage.insertion is None:
-        notes.append("The zero of the pitch is the joint's: the insertion is not marked or does not move.")
+        notes.append("The pitch zero is that of the joint sensor: the insertion has no markers or does not move.")
     rcm, T_camera_base = _centre(linkage, markers, notes)
     registration = None
     if "tip" in markers.poses:
@@ -149,7 +149,7 @@ def _linkage(markers: Markers, arm: str, frames: str, drop_jumps: bool) -> tuple
         try:
             return measured_linkage(markers, arm), markers
         except WrongSlide:
-            # most likely the end link is not the end link
+            # most likely the markers of the end link are on another link
             links = {body: T for body, T in markers.poses.items() if body != "insertion"}
             without = replace(markers, poses=links)
             _check_names(measured_linkage(without, arm), without, arm, frames)
@@ -166,7 +166,7 @@ def _linkage(markers: Markers, arm: str, frames: str, drop_jumps: bool) -> tuple
 
 
 def _check_names(linkage: Linkage, markers: Markers, arm: str, frames: str) -> None:
-    """Links that are named as they are: a swap of two is a linkage too, but not that of the arm."""
+    """Check that links are named correctly: with two swapped, the linkage closes too but is not that of the arm."""
     distance = published_misfit(linkage, frames)
     if distance < STRANGE:
         return
@@ -178,15 +178,15 @@ def _check_names(linkage: Linkage, markers: Markers, arm: str, frames: str) -> N
         if published_misfit(swapped, frames) < STRANGE:
             raise TrocarError(f"{markers.source}: the markers of '{a}' and '{b}' are swapped; rename their columns")
     raise TrocarError(
-        f"{markers.source}: the axes are {1e3 * distance:.0f} mm from those of the {arm} ({frames}): is it another "
-        "arm, are markers on other links than their names say, or has the pitch the opposite sign?"
+        f"{markers.source}: the axes are {1e3 * distance:.0f} mm from those of the {arm} ({frames}): is it "
+        "another arm, are markers on the wrong links, or does the pitch have the opposite sign?"
     )
 
 
 def _centre(linkage: Linkage, markers: Markers, notes: list[str]) -> tuple[Pivot | None, Array | None]:
     """The remote centre, and the base of the arm, in the camera frame."""
     if "end" not in markers.poses:
-        notes.append("No remote centre: the end link is not marked.")
+        notes.append("No remote centre: the end link has no markers.")
         return None, None
     try:
         rcm = pivot(markers.poses["end"][markers.seen("end")], "the end link")
@@ -194,11 +194,11 @@ def _centre(linkage: Linkage, markers: Markers, notes: list[str]) -> tuple[Pivot
         notes.append(f"No remote centre: {error}.")
         return None, None
     if linkage.u_yaw is None:
-        notes.append("No place of the base: the yaw link is not marked, or does not move.")
+        notes.append("No base pose: the yaw link has no markers or does not move.")
         return rcm, None
     rows = markers.seen("yaw")
     R = markers.poses["yaw"][rows, :3, :3]
     u = unit((R @ linkage.u_yaw).mean(0))
-    # the pitch axis of every row, turned back to yaw 0
+    # the pitch axis of every row, rotated back to yaw 0
     back = Rotation.from_rotvec(-markers.joint("yaw")[rows, None] * u)
     return rcm, base_from_axes(rcm.post, u, back.apply(R @ linkage.h_yaw).mean(0))

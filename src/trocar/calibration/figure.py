@@ -1,4 +1,4 @@
-"""A calibration as one figure: the axes in the pitch plane, the distances beside the published ones, the RCM."""
+"""A calibration as one figure: the axes in the pitch plane, the distances compared with the published ones, the RCM."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LINKS = ("3-4", "3-6", "4-c1", "3-7", "6-8", "7-c2", "8-c2", "8-rcm")
 
 
 def calibration_figure(calibration: Calibration) -> Figure:
-    """Left the axes and links, in the middle what differs from the published lengths, right the cloud of the RCM."""
+    """Left: axes and links. Middle: differences from the published lengths. Right: point cloud of the RCM."""
     with style():
         figure = Figure(figsize=(12.0, 4.4))
         figure.suptitle(f"{calibration.arm}: {calibration.source}", x=0.01, ha="left", fontsize="large")
@@ -31,7 +31,7 @@ def calibration_figure(calibration: Calibration) -> Figure:
 
 
 def _plane(axes: Any, calibration: Calibration) -> None:
-    """Measured axes on those of the published geometry, as the arm's base has them (y to the right, z up)."""
+    """Measured axes over those of the published geometry, in base axes (y to the right, z up)."""
     arm = load_arm(calibration.arm, calibration.geometry.frames)
     model, layout = plane_points(arm, np.zeros(arm.n)), calibration.linkage.layout
     R = rotation("z", orientation(calibration.linkage, arm))[:2, :2]
@@ -57,7 +57,7 @@ def _distances(axes: Any, calibration: Calibration) -> None:
     axes.axvline(0.0, color="k", lw=0.8)
     axes.set_yticks(y, names)
     axes.invert_yaxis()
-    axes.set(title="measured less published (bars: 3 sigma)", xlabel="[mm]")
+    axes.set(title="measured minus published (bars: 3 sigma)", xlabel="[mm]")
 
 
 def _cloud(axes: Any, points: Array, spread: float) -> None:

@@ -1,4 +1,4 @@
-"""From axes in the pitch plane to the link lengths (the DH parameters) of a geometry."""
+"""Link lengths (the DH parameters) of a geometry from axes in the pitch plane."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from trocar.mechanics.arm_kinematics import batch_last
 from trocar.mechanics.kinematics import Tree
 from trocar.spatial import Array, rotation
 
-# Lengths that the axes decide, by arm and frames. The others stay: where frame 0 is along the yaw axis (a_back, d_yaw),
-# and the counterweight.
+# Lengths that the axes determine, by arm and frames. The others are kept: the position of frame 0 along the yaw axis
+# (a_back, d_yaw), and the counterweight.
 FREE: dict[tuple[str, str], tuple[str, ...]] = {
     ("PSM", "gondokaryono2019"): ("a_front", "l_back", "l_back_top", "l_bottom", "a_insertion", "beta2"),
     ("PSM", "wang2019"): ("l_2L1", "l_2L2", "l_2L3", "l_2H1", "l_2H2"),
     ("ECM", "gondokaryono2019"): ("a_2", "a_back", "l_front", "l_front_top", "l_bottom", "a_insertion", "beta2"),
 }
 SAME = {"l_2L3": "l_3"}  # lengths that are equal by construction: the second follows the first
-LEVER = 0.3  # [m] a direction that is off by an angle counts as a point off by this much times it
+LEVER = 0.3  # [m] an angular error of a direction is weighted as a distance by this lever
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,9 +31,9 @@ class Lengths:
     """Link lengths that fit the axes.
 
     Attributes:
-        geometry: with the lengths. sigma: standard deviation of those that were fitted [m, rad]; the others were kept.
-        pitch_offset: true pitch less the joint's value [rad]; None where the insertion's direction is not known, and
-            the joint's zero was trusted.
+        geometry: with the lengths. sigma: standard deviation of the fitted ones [m, rad]; the others were kept.
+        pitch_offset: true pitch minus the joint's value [rad]; None if the insertion's direction is not known and
+            the joint's zero was assumed.
         rms: distance of the axes from the geometry's [m].
     """
 
@@ -86,14 +86,14 @@ def fit_lengths(linkage: Linkage, frames: str) -> Lengths:
 
 
 def free_lengths(arm: str, frames: str) -> tuple[str, ...]:
-    """Lengths that axes decide."""
+    """Lengths that the axes determine."""
     if (arm, frames) not in FREE:
         raise UnknownName(f"frames that can be calibrated for {arm}", frames, [f for a, f in FREE if a == arm])
     return FREE[arm, frames]
 
 
 def misfit(linkage: Linkage, arm: Arm, angle: float, pitch_offset: float = 0.0) -> Array:
-    """Distances (k,) [m] of measured axes, turned by an angle, from an arm's, each link where it fits best."""
+    """Distances (k,) [m] of measured axes, rotated by an angle, from an arm's, with each link at its best fit."""
     q = np.zeros(arm.n)
     q[1] = pitch_offset
     model = plane_points(arm, q)
@@ -110,7 +110,7 @@ def misfit(linkage: Linkage, arm: Arm, angle: float, pitch_offset: float = 0.0) 
 
 
 def orientation(linkage: Linkage, arm: Arm) -> float:
-    """Angle [rad] that turns the measured plane onto an arm's."""
+    """Angle [rad] that rotates the measured plane onto an arm's."""
     model = plane_points(arm, np.zeros(arm.n))
     total = 0j
     for points in linkage.points.values():

@@ -1,4 +1,4 @@
-"""The double parallelogram as its parallel axes in the pitch plane, and the distances between them.
+"""The double parallelogram: its parallel axes in the pitch plane, and the distances between them.
 
 Every axis is known on both links that it joins, so distances are taken between axes on one link.
 """
@@ -14,7 +14,7 @@ from trocar.arms import load_arm
 from trocar.calibration.axes import Axis
 from trocar.spatial import Array
 
-ARMS = ("PSM", "ECM")  # with a double parallelogram whose axes the paper numbers
+ARMS = ("PSM", "ECM")  # arms with a double parallelogram whose axes are numbered in the paper
 DISTANCES = ("3-4", "3-6", "4-c1", "6-c1", "3-7", "6-8", "7-c2", "6-7", "8-c2", "8-rcm", "3-rcm")
 
 
@@ -34,15 +34,15 @@ def axes_of(arm: str) -> dict[str, tuple[str, str]]:
 class Linkage:
     """Axes of the linkage in the pitch plane.
 
-    Plane coordinates turn counter-clockwise with positive pitch; one orientation for all links, that of pitch value 0.
+    Counter-clockwise rotation in the plane is positive pitch. All links share one orientation, that at pitch 0.
 
     Attributes:
         arm: PSM or ECM. axes: by number.
-        points: link -> axis -> (2,) place in the plane [m]; the origin is each link's own.
+        points: link -> axis -> (2,) position in the plane [m], with a separate origin for each link.
         sigma: likewise, standard deviation of a coordinate [m].
-        insertion: direction of the insertion in the plane (2,), where it moved; likewise yaw, the yaw axis.
-        h_yaw: pitch axis (3,) in the frame of the yaw link's markers; u_yaw: yaw axis likewise, where it moved.
-        seen: share of the rows in which each body is seen.
+        insertion: direction of the insertion in the plane (2,), if it moved; likewise yaw, the yaw axis.
+        h_yaw: pitch axis (3,) in the frame of the yaw link's markers; u_yaw: yaw axis likewise, if it moved.
+        seen: fraction of the rows in which each body is seen.
     """
 
     arm: str
@@ -69,7 +69,7 @@ class Linkage:
 
     @property
     def layout(self) -> dict[str, Array]:
-        """Axes (2,) [m] at pitch 0, axis 3 at the origin; links put together at their joints, loops left open."""
+        """Axes (2,) [m] at pitch 0, axis 3 at the origin; links joined at their joints, loops left open."""
         place = {"3": np.zeros(2)}
         for link, joint in self._chain():
             points = self.points.get(link, {})
@@ -96,6 +96,6 @@ class Linkage:
         return place[joint] + points[axis] - points[joint]
 
     def _chain(self) -> list[tuple[str, str]]:
-        """Links in an order in which each is joined to one before it, with the axis that does."""
+        """Links ordered so that each is joined to an earlier one, with the axis that joins them."""
         axes = axes_of(self.arm)
         return [("yaw", "3"), *((axes[number][1], number) for number in ("3", "4", "6", "7", "8"))]

@@ -1,4 +1,4 @@
-"""Pivot calibration: the point that stays put while a body turns about it (Gondokaryono et al. 2019, section 4.1)."""
+"""Pivot calibration: the fixed point of a rotating body (Gondokaryono et al. 2019, section 4.1)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from trocar.calibration.axes import MIN_ROWS, TooLittleMotion
 from trocar.spatial import Array
 
-# Smallest singular value of [R -1] over that of the whole, per row. A turn of 0.15 rad about a second axis gives 0.03.
+# Smallest allowed relative singular value of [R -1], per row. A turn of 0.15 rad about a second axis gives 0.03.
 MIN_SPREAD = 0.02
 
 
@@ -19,8 +19,8 @@ class Pivot:
 
     Attributes:
         post: (3,) in the reference frame, tip: (3,) in the body's frame [m] (their b_post and b_tip).
-        points: (N, 3) R_i tip + p_i, where each row has it [m].
-        covariance: (3, 3) of `post`, as the noise of the rows has it [m^2].
+        points: (N, 3) R_i tip + p_i, the point in each row [m].
+        covariance: (3, 3) of `post`, from the noise of the rows [m^2].
     """
 
     post: Array
@@ -32,7 +32,7 @@ class Pivot:
     def rms(self) -> Array:
         """(3,) root mean square of each coordinate about `post` [m].
 
-        Their eq. (5) lacks the 1/n: as printed it is no mean but grows with the square root of the number of rows.
+        Their eq. (5) lacks the factor 1/n: as printed, the value grows with the square root of the number of rows.
         """
         return np.sqrt(np.mean((self.points - self.post) ** 2, axis=0))
 
@@ -51,7 +51,7 @@ def pivot(T: Array, what: str = "the body") -> Pivot:
     U, s, Vt = np.linalg.svd(A, full_matrices=False)
     if s[-1] < MIN_SPREAD * np.sqrt(len(T)):
         raise TooLittleMotion(
-            f"{what} turns about one axis only, or hardly at all: a fixed point needs rotations about two axes "
+            f"{what} rotates about one axis only, or hardly at all: a fixed point needs rotations about two axes "
             "(move yaw and pitch)"
         )
     x = Vt.T @ ((U.T @ -p.ravel()) / s)

@@ -1,8 +1,8 @@
-"""From markers to the axes of a linkage, projected on the plane across their mean direction (section 2.4).
+"""Axes of a linkage from markers, projected on the plane normal to their mean direction (section 2.4).
 
 Every axis is found from the two links it joins, in both their frames, so that a distance between two axes of one link
 needs no pose of that link. (The paper moves every axis to the camera frame with one pose of each link, at joint
-position 0: that pose's noise, times its lever, is then in the distance.)
+position 0: the noise of that pose, times its lever, then enters the distance.)
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from trocar.spatial import Array, inverse, rotation, unit
 
 TURNING = ("back", "front", "end")  # links that turn with the pitch; yaw, bottom and top keep their orientation
 STILL = ("bottom", "top")
-SLOPE_TOLERANCE = 0.1  # [rad/rad] between how far a link turns with the pitch and how far it should
+SLOPE_TOLERANCE = 0.1  # [rad/rad] allowed deviation of a link's rotation per pitch
 
 
 def measured_linkage(markers: Markers, arm: str) -> Linkage:
@@ -33,7 +33,9 @@ def measured_linkage(markers: Markers, arm: str) -> Linkage:
             axes[number] = _axis(markers, poses, a, b, h_yaw)
     if not axes:
         marked = ", ".join(sorted(markers.poses)) or "nothing"
-        raise TrocarError(f"{markers.source}: no two neighbouring links are marked ({marked}), so there is no axis")
+        raise TrocarError(
+            f"{markers.source}: no two neighbouring links have markers ({marked}), so no axis can be found"
+        )
     planes = {}
     for link in bodies:
         own = [axis.h_a for n, axis in axes.items() if axes_of(arm)[n][0] == link]
@@ -41,7 +43,7 @@ def measured_linkage(markers: Markers, arm: str) -> Linkage:
         if own:
             planes[link] = across(unit(np.mean(own, axis=0)))
     if "yaw" not in planes:
-        raise TrocarError(f"{markers.source}: nothing joined to the yaw link is marked; mark 'back' or 'front'")
+        raise TrocarError(f"{markers.source}: no neighbour of the yaw link has markers; mark 'back' or 'front'")
     turns = {link: _turn(markers, poses, planes, link, pitch) for link in planes}
     points: dict[str, dict[str, Array]] = {link: {} for link in planes}
     sigma: dict[str, dict[str, float]] = {link: {} for link in planes}
@@ -66,24 +68,24 @@ def measured_linkage(markers: Markers, arm: str) -> Linkage:
 
 
 def _with_yaw(markers: Markers) -> dict[str, Array]:
-    """The poses; without markers on the yaw link, the camera frame stands for it if the yaw is still."""
+    """The poses; without markers on the yaw link, the camera frame replaces it if the yaw does not move."""
     if "yaw" in markers.poses:
         return dict(markers.poses)
     if "yaw" not in markers.joints or np.ptp(markers.joint("yaw")) > 1e-3:
         raise TrocarError(
-            f"{markers.source}: the yaw moves and no markers are on the yaw link; mark it, or keep the yaw still"
+            f"{markers.source}: the yaw moves but the yaw link has no markers; mark it, or keep the yaw still"
         )
     return {"yaw": np.tile(np.eye(4), (len(markers), 1, 1)), **markers.poses}
 
 
 def _relative(poses: dict[str, Array], a: str, b: str) -> tuple[Array, Array]:
-    """Poses (M, 4, 4) of b in a where both are seen, and those rows."""
+    """Poses (M, 4, 4) of b in a in rows that show both, and those rows."""
     rows = np.isfinite(poses[a] + poses[b]).all((1, 2))
     return inverse(poses[a][rows]) @ poses[b][rows], rows
 
 
 def _pitch_direction(markers: Markers, poses: dict[str, Array], bodies: list[str], pitch: Array) -> Array:
-    """Pitch axis (3,) in the yaw link, about which links turn with positive pitch; every link is checked to follow."""
+    """Pitch axis (3,) in the yaw link, about which links turn with positive pitch; checks that every link follows."""
     if np.ptp(pitch) < MIN_TURN:
         raise TooLittleMotion(
             f"{markers.source}: the pitch moves by {np.ptp(pitch):.3f} rad, too little to find axes "
@@ -97,20 +99,20 @@ def _pitch_direction(markers: Markers, poses: dict[str, Array], bodies: list[str
         mean = Rotation.from_matrix(T[:, :3, :3]).mean().as_matrix()
         v = Rotation.from_matrix(mean.T @ T[:, :3, :3]).as_rotvec()
         dq = pitch[rows] - pitch[rows].mean()
-        # robust against a few jumps: the median of slopes from the mean, where the pitch is far from it
+        # robust against a few jumps: the median slope relative to the mean, over rows far from it
         far = np.abs(dq) >= np.median(np.abs(dq))
         slope = mean @ np.median(v[far] / dq[far, None], axis=0)
         expected = 1.0 if body in TURNING else 0.0
         if abs(np.linalg.norm(slope) - expected) > SLOPE_TOLERANCE:
             raise TrocarError(
                 f"{markers.source}: '{body}' turns by {np.linalg.norm(slope):.2f} rad per rad of pitch, {expected:g} "
-                "expected: its markers are on another link (two bodies swapped?), or the joint values are not of this "
-                "motion"
+                "expected: its markers are on another link (two bodies swapped?), or the joint values are not "
+                "those of this motion"
             )
         if body in TURNING:
             found.append(slope)
     if not found:
-        raise TrocarError(f"{markers.source}: none of the links that turn with the pitch is marked: back, front, end")
+        raise TrocarError(f"{markers.source}: no link that turns with the pitch has markers; mark back, front or end")
     return unit(np.mean(found, axis=0))
 
 
@@ -125,8 +127,8 @@ def _axis(markers: Markers, poses: dict[str, Array], a: str, b: str, h_yaw: Arra
         whole[np.flatnonzero(rows)[jump.rows]] = True
         lines = np.asarray(markers.lines)[whole]
         raise Jump(
-            f"{markers.source}: {jump}, from line {lines[0]} (t = {markers.t[whole][0]:.3f} s) on: markers swapped "
-            "or a body mistaken for another? Leave these rows out (drop_jumps=True, --drop-jumps), or correct them",
+            f"{markers.source}: {jump}, from line {lines[0]} (t = {markers.t[whole][0]:.3f} s) on: were "
+            "markers swapped or bodies confused? Drop these rows (drop_jumps=True, --drop-jumps), or correct them",
             whole,
         ) from None
     T_yaw, _ = _relative(poses, "yaw", a)

@@ -1,7 +1,8 @@
 """Pose of an arm's base in the camera frame, by axes or by hand-eye calibration; offsets of the joints.
 
-Hand-eye: markers of unknown place on the tip, T_camera_marker = T_camera_base T_base_tip(q) T_tip_marker. Motions
-between rows give A X = X B with X = T_tip_marker (Park and Martin 1994), a least-squares fit over all rows the rest.
+Hand-eye: markers at an unknown place on the tip, T_camera_marker = T_camera_base T_base_tip(q) T_tip_marker. Motions
+between rows give A X = X B with X = T_tip_marker (Park and Martin 1994); a least-squares fit over all rows gives the
+rest.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.spatial import Array, inverse, pose, pose_error, unit
 
-LEVER = 0.1  # [m] a rotation that is off by an angle counts as a point off by this much times it
-MOST_ROWS = 200  # of a long recording, evenly taken: the fit is of a few numbers
+LEVER = 0.1  # [m] an angular error is weighted as a distance by this lever
+MOST_ROWS = 200  # of a long recording, evenly spaced: enough to fit a few numbers
 
 
 @dataclass(frozen=True, kw_only=True)
 class Registration:
-    """An arm in front of the cameras.
+    """Registration of an arm in front of the cameras.
 
     Attributes:
         T_camera_base: (4, 4) the base (RCM) frame of the arm. T_tip_marker: (4, 4) the markers on the tip.
-        offsets: true value less reading of each joint that can be told [rad, m]. The others (always the first joint,
-            which turns like the base, and the last one, which turns like the markers) are taken to be 0.
-        position_rms, rotation_rms: of what is left [m, rad].
+        offsets: true value minus reading of each identifiable joint [rad, m]. The others (always the first joint,
+            which moves like the base, and the last one, which moves like the markers) are assumed to be 0.
+        position_rms, rotation_rms: rms of the residuals [m, rad].
     """
 
     T_camera_base: Array
@@ -56,7 +57,7 @@ def hand_eye(A: Array, B: Array) -> Array:
     s = np.linalg.svd(a, compute_uv=False)
     if len(a) < 2 or s[1] < 0.05 * np.sqrt(len(a)):
         raise TooLittleMotion("hand-eye calibration needs rotations about two axes; move more joints")
-    R = Rotation.align_vectors(a, b)[0].as_matrix()  # the axes of A are those of B, turned by X
+    R = Rotation.align_vectors(a, b)[0].as_matrix()  # the axes of A are those of B, rotated by X
     C = (A[:, :3, :3] - np.eye(3)).reshape(-1, 3)
     d = (B[:, :3, 3] @ R.T - A[:, :3, 3]).ravel()
     return pose(R, np.linalg.lstsq(C, d, rcond=None)[0])
@@ -69,7 +70,7 @@ def register(mechanism: Mechanism, q: Array, T_camera_marker: Array) -> Registra
     rows = np.unique(np.linspace(0, len(q) - 1, min(len(q), MOST_ROWS)).astype(int))
     q, T_cm = mechanism.checked_state(q)[rows], T_camera_marker[rows]
     T_bt = mechanism.forward_kinematics(q)
-    # motions over half the recording: large ones
+    # motions over half the recording, which are large
     other = np.roll(np.arange(len(q)), len(q) // 2)
     X = hand_eye(inverse(T_bt) @ T_bt[other], inverse(T_cm) @ T_cm[other])
     T_cb = T_cm @ inverse(T_bt @ X)
@@ -104,7 +105,7 @@ def register(mechanism: Mechanism, q: Array, T_camera_marker: Array) -> Registra
 
 
 def _told(residual: Callable[[Array], Array], m: int) -> Array:
-    """Joints whose offset no move of base, markers and earlier joints can imitate."""
+    """Joints whose offset is not equivalent to a move of base, markers and earlier joints."""
     h = 1e-6
     J = np.stack([(residual(h * e) - residual(-h * e)) / (2 * h) for e in np.eye(12 + m)], axis=1)
     scale = np.linalg.norm(J, axis=0)

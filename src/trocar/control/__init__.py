@@ -1,8 +1,8 @@
-"""Control: controllers turn a reference and a state into an effort.
+"""Control: controllers compute an effort from a reference and a state.
 
 Joint space: `JointPID` (the dVRK's own), `JointPD`, `ComputedTorque`, `GravityCompensation`, `VelocityServo`; in the
-space of the tip the `Cartesian...` controllers and `HybridForcePosition`. Controllers add up with `+`. References are
-functions of time, such as `hold` and `sinusoid`; `trocar.control.trajectories` has more. `trocar.control.observers`
+space of the tip the `Cartesian...` controllers and `HybridForcePosition`. Controllers are summed with `+`. References
+are functions of time, such as `hold` and `sinusoid`; `trocar.control.trajectories` has more. `trocar.control.observers`
 estimates external forces, payloads and faults.
 """
 

@@ -14,18 +14,19 @@ from trocar.spatial import Array
 class CartesianFeedbackLinearisation(TipController):
     """tau = M ddq + c + g [+ f] with J ddq = a_ref + kd (v_ref - v) + kp (p_ref - p) - J_dot dq.
 
-    As eqs. 6 and 7 of Ferro et al. 2022: with a perfect model the error of the tip obeys e'' + kd e' + kp e = 0.
+    Eqs. 6 and 7 of Ferro et al. 2022. With a perfect model the error of the tip obeys e'' + kd e' + kp e = 0.
     With joints=6 the orientation follows the same law in small angles; its error is twice the vector part of the error
-    quaternion, in base axes. Joints that the task leaves out (with 3 the wrist, always the jaw) are held where they
-    are at the first call, as critically damped oscillators of frequency `hold`, and the tip is freed of what they do.
+    quaternion, in base axes. Joints outside the task (the wrist with joints=3, always the jaw) are held at their
+    positions of the first call, as critically damped oscillators of frequency `hold`; their effect on the tip is
+    cancelled.
 
     Args:
-        mechanism: the model, which need not be the one simulated.
+        mechanism: the controller's model, which may differ from the simulated one.
         kp: [1/s^2]. kd: [1/s]. One number, or (joints,) in base axes.
         joints: 3 for the position by the first three joints, 6 for the pose.
-        friction: add the model's friction and offset, at the joint rates asked for.
-        hold: [rad/s]; well below 1 / period.
-        period: [s]; None for every step.
+        friction: add the model's friction and offset, at the commanded joint rates.
+        hold: [rad/s]; must be well below 1 / period.
+        period: [s]. Default: every step.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A tip that yields like a spring and a damper."""
+"""Impedance control: the tip behaves like a spring and a damper."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.spatial import Array
 
-Wrench = Callable[[], ArrayLike]  # of the surroundings on the tip: force (3,) [N], or with moment (6,) [N m], base axes
+Wrench = Callable[[], ArrayLike]  # of the environment on the tip: force (3,) [N], or with moment (6,) [N m], base axes
 
 
 class CartesianImpedance(TipController):
-    """tau = J' (K e + D e') + c + g: the tip deflects by K^-1 F under a force F, with the inertia that the arm has.
+    """tau = J' (K e + D e') + c + g: the tip deflects by K^-1 F under a force F, with the arm's natural inertia.
 
-    With an `inertia` B and the measured wrench F on the tip it also feels like that mass, along a moving reference too:
-    B (a_ref - a) + D e' + K e + F = 0.
+    With an `inertia` B and the measured wrench F on the tip, it also has that apparent mass, along a moving reference
+    too: B (a_ref - a) + D e' + K e + F = 0.
 
-    e is the position error and, of six values, twice the vector part of the error quaternion, in base axes. The first
-    three joints make the force of a position task; the joints left out are held as in
+    e is the position error and, for pose tasks, twice the vector part of the error quaternion, in base axes. The first
+    three joints produce the force of a position task; the other joints are held as in
     `CartesianFeedbackLinearisation`. Friction and offsets of the drives are not compensated and add to the deflection.
 
     Args:
-        mechanism: the model, which need not be the one simulated.
+        mechanism: the controller's model, which may differ from the simulated one.
         stiffness, damping: K [N/m, N m/rad], D [N s/m, N m s/rad]: one number or (3,) or (3, 3) for the position,
             (6,) or (6, 6) for the pose; both of the same kind.
-        inertia: B [kg, kg m^2], likewise and positive; it needs `wrench`.
-        wrench: measures force (3,) or force and moment (6,) of the surroundings on the tip [N, N m], base axes.
-        hold: [rad/s]. period: [s]; None for every step.
+        inertia: B [kg, kg m^2], of the same shape and positive; it needs `wrench`.
+        wrench: measures force (3,) or force and moment (6,) of the environment on the tip [N, N m], base axes.
+        hold: [rad/s]. period: [s]. Default: every step.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class CartesianImpedance(TipController):
             M, c, g = task.mechanism.terms(state.q, state.dq)
             tau = c + g
             tau[:m] += tip.J[:, :m].T @ force
-            # by their own inertia alone: what holds the wrist must not lean on the joints that are the spring
+            # hold the wrist by its own inertia only, so that the reaction does not load the joints of the spring
             tau[m:] += M[m:, m:] @ task.held(state)[m:]
             return tau
         load = measured(self._wrench)
@@ -78,7 +78,7 @@ class CartesianImpedance(TipController):
 
 
 def measured(wrench: Wrench) -> Array:
-    """Force and moment (6,) [N, N m] that a sensor gives; without a moment it is 0."""
+    """Force and moment (6,) [N, N m] of a sensor; a missing moment is 0."""
     load = np.asarray(wrench(), dtype=float)
     if load.shape not in ((3,), (6,)) or not np.isfinite(load).all():
         raise TrocarError(f"the measured wrench must be 3 or 6 finite numbers [N, N m], got {load!r}")
@@ -92,8 +92,8 @@ def _matrix(values: ArrayLike, name: str, rows: int) -> Array:
         K = np.diag(np.broadcast_to(K, rows))
     if K.shape != (rows, rows) or rows not in (3, 6):
         raise TrocarError(
-            f"{name} must be one number, (3,) or (3, 3) for the position, (6,) or (6, 6) for the pose, as the "
-            f"stiffness is; got shape {np.shape(values)}"
+            f"{name} must be one number, (3,) or (3, 3) for the position, (6,) or (6, 6) for the pose, like the "
+            f"stiffness; got shape {np.shape(values)}"
         )
     if not (np.isfinite(K).all() and np.allclose(K, K.T) and np.linalg.eigvalsh(K)[0] >= -1e-9 * np.abs(K).max()):
         raise TrocarError(f"{name} must be finite, symmetric and not negative, got {K.tolist()}")

@@ -15,18 +15,18 @@ from trocar.spatial import Array
 
 
 class CartesianKinematic(TipController):
-    """dq = J^-1 [v_ref + kp e + ki int(e); w_ref + kp_orientation e_o], as eq. 5 of Ferro et al. 2022.
+    """dq = J^-1 [v_ref + kp e + ki int(e); w_ref + kp_orientation e_o], eq. 5 of Ferro et al. 2022.
 
     e is the position error and e_o the vector part of the error quaternion, sin(angle / 2) about its axis, both in
     base axes. The position error decays as exp(-kp t), a small angle as exp(-kp_orientation t / 2).
 
-    `rate` gives dq, for a robot that takes velocities or for a kinematic simulation. As a controller of efforts it
+    `rate` returns dq, for a velocity-controlled robot or a kinematic simulation. To control efforts it
     needs an inner loop in the joints: `CartesianKinematic(mech).servo(kv)`.
 
     Args:
         joints: 3 for the position by the first three joints, the others at rest; 6 for the pose.
-        kp: [1/s], ki: [1/s^2], one number or (3,) in base axes. kp_orientation: [1/s]; None for 2 kp, which makes
-            angles decay as positions do.
+        kp: [1/s], ki: [1/s^2], one number or (3,) in base axes. kp_orientation: [1/s]. Default: 2 kp, so that
+            angles decay as fast as positions.
     """
 
     def __init__(
@@ -48,8 +48,8 @@ class CartesianKinematic(TipController):
 
     def reset(self) -> None:
         super().reset()
-        self._integral, self._time = np.zeros(3), np.nan  # of e [m s]; of the last call [s]
-        self._q: Array | None = None  # rates integrated, for the inner loop
+        self._integral, self._time = np.zeros(3), np.nan  # integral of e [m s]; time of the last call [s]
+        self._q: Array | None = None  # integrated rates, for the inner loop
         if self.inner is not None:
             self.inner.reset()
 
@@ -65,11 +65,11 @@ class CartesianKinematic(TipController):
         return self._task.all_rates(tip.J, v)
 
     def servo(self, inner: Controller | ArrayLike) -> CartesianKinematic:
-        """The same law as a controller of efforts, through an inner loop at the joints, whose period it takes.
+        """The same law as an effort controller, through an inner joint loop whose period it takes.
 
         Args:
-            inner: gains kv of a `VelocityServo`, or a controller in the joints: its setpoint is dq and, from where the
-                run starts, the integral of dq. Add gravity compensation to a loop that has no integral term.
+            inner: gains kv of a `VelocityServo`, or a controller in the joints: its setpoint is dq and
+                the integral of dq from the start of the run. Add gravity compensation to a loop without integral term.
         """
         loop = CartesianKinematic(self._task.mechanism, self.kp, self.ki, self.joints, self.kp_orientation)
         loop.inner = inner if isinstance(inner, Controller) else VelocityServo(inner)
@@ -79,7 +79,7 @@ class CartesianKinematic(TipController):
     def __call__(self, state: State, setpoint: TipMotion) -> Array:
         if self.inner is None:
             raise TrocarError(
-                "CartesianKinematic gives joint rates (`rate`); for efforts it needs an inner loop: "
+                "CartesianKinematic computes joint rates (`rate`); for efforts it needs an inner loop: "
                 "CartesianKinematic(...).servo(kv), kv [N m s/rad, N s/m]"
             )
         elapsed = 0.0 if np.isnan(self._time) else state.t - self._time

@@ -15,11 +15,11 @@ class ComputedTorque(Controller):
     With a perfect model every joint error obeys e'' + kd e' + kp e = 0: kp = w^2, kd = 2 w is critically damped.
 
     Args:
-        mechanism: the model, which need not be the one simulated.
+        mechanism: the controller's model, which may differ from the simulated one.
         kp: [1/s^2]. kd: [1/s]. One number for all joints, or (n,).
         friction: add the model's friction f at the reference velocity. (At the measured velocity its sign would
-            follow the noise and make the joint chatter.)
-        period: [s]; None for every step.
+            follow the noise and cause chattering.)
+        period: [s]. Default: every step.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ class State(NamedTuple):
 class Setpoint:
     """The reference at one time: positions, velocities and accelerations (n,) [rad, m, and per s, s^2].
 
-    Velocities and accelerations that are left out are zero.
+    Omitted velocities and accelerations are zero.
     """
 
     q: Array
@@ -44,11 +44,11 @@ class Setpoint:
 class Controller(ABC):
     """Effort (n,) [N m, N] from a state and a setpoint. Controllers add: `JointPID(arm) + GravityCompensation(mech)`.
 
-    The setpoint is a `Setpoint` for controllers in the joints, a `TipMotion` for those of the tip.
+    The setpoint is a `Setpoint` for controllers in the joints, a `TipMotion` for tip controllers.
 
     Attributes:
-        period: time between two calls [s], during which the effort is held; None for a controller that has no
-            clock of its own and is called at every step.
+        period: time between two calls [s], during which the effort is held; None for a controller without a
+            fixed period, which is called at every step.
     """
 
     period: float | None = None
@@ -57,13 +57,13 @@ class Controller(ABC):
     def __call__(self, state: State, setpoint: Any) -> Array: ...
 
     def reset(self) -> None:  # noqa: B027 - most controllers have no memory
-        """Forget the past, before a new run."""
+        """Clear the controller's memory before a new run."""
 
     def __add__(self, other: Controller) -> Sum:
         return Sum(self, other) if isinstance(other, Controller) else NotImplemented
 
     def __repr__(self) -> str:
-        """Name and public settings, as a recording keeps them."""
+        """Name and public settings, as stored in a recording."""
         settings = {name: value for name, value in vars(self).items() if not name.startswith("_")}
         texts = [
             f"{name}={value.tolist() if isinstance(value, np.ndarray) else value!r}" for name, value in settings.items()
@@ -72,9 +72,9 @@ class Controller(ABC):
 
 
 class Sum(Controller):
-    """Sum of the efforts of several controllers, which all run at one period.
+    """Sum of the efforts of several controllers that run at the same period.
 
-    A controller without a period of its own takes that of the others.
+    A controller without a fixed period uses that of the others.
     """
 
     def __init__(self, *parts: Controller) -> None:
@@ -84,7 +84,7 @@ class Sum(Controller):
         periods = {part.period for part in self._parts if part.period is not None}
         if len(periods) > 1:
             listed = ", ".join(f"{type(p).__name__} {p.period:.6g} s" for p in self._parts if p.period)
-            raise TrocarError(f"controllers of different periods cannot be added: {listed}")
+            raise TrocarError(f"controllers with different periods cannot be added: {listed}")
         self.period = periods.pop() if periods else None
 
     def __call__(self, state: State, setpoint: Any) -> Array:
@@ -112,13 +112,13 @@ def checked_gains(values: ArrayLike, name: str, n: int | None = None) -> Array:
 
 
 def checked_mechanism(mechanism: Mechanism) -> Mechanism:
-    """A mechanism, or an error that says how to get one."""
+    """Check that the value is a mechanism; the error explains how to load one."""
     check_type("mechanism", mechanism, Mechanism, "a Mechanism, such as tr.load_mechanism('PSM')")
     return mechanism
 
 
 def checked_positive(value: Any, name: str, unit: str = "s") -> float:
-    """A positive and finite number; `unit` is for the error message."""
+    """Check that a number is positive and finite; `unit` is for the error message."""
     if not (isinstance(value, int | float | np.integer | np.floating) and 0 < value < LONGEST):
         raise TrocarError(f"{name} must be positive and finite{unit and f' [{unit}]'}, got {shown(value)}")
     return float(value)

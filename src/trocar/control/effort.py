@@ -1,4 +1,4 @@
-"""Open loop: efforts that do not look at the state."""
+"""Open-loop control: efforts that do not depend on the state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trocar.spatial import Array, real_array
 
 
 class ConstantEffort(Controller):
-    """The same effort (n,) always [N m, N]."""
+    """A constant effort (n,) [N m, N]."""
 
     def __init__(self, tau: ArrayLike) -> None:
         self.tau = real_array("tau", tau).copy()

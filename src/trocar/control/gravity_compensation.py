@@ -1,4 +1,4 @@
-"""Carrying the arm's own weight, so that it floats."""
+"""Gravity compensation: the motors carry the arm's weight, so that it floats."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from trocar.spatial import Array
 class GravityCompensation(Controller):
     """tau = g(q): weight, springs, cables and constant forces.
 
-    Alone it is the free mode: the arm stays where a hand leaves it. Added to position control it takes the weight off
-    it: at the measured position, or with feed_forward=True at the one asked for, which no measurement disturbs.
+    Alone it is the free mode: the arm can be moved by hand and stays where it is left. Added to position control it
+    cancels the weight at the measured position, or with feed_forward=True at the reference position, which is free of
+    measurement noise.
 
     Args:
-        mechanism: the model to compensate with, which need not be the one simulated. Its mounting, instrument and
-            endoscope are those that are compensated.
-        period: [s]; None for every step.
+        mechanism: the controller's model, which may differ from the simulated one. Its mounting, instrument and
+            endoscope are compensated.
+        period: [s]. Default: every step.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Pushing along some axes, moving along the others."""
+"""Hybrid force/position control: force along some axes, position along the others."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.spatial import Array
 
-# defaults of the force axes: feedback of the force error beyond feeding it forward [1], its integral [1/s], damping
+# defaults of the force axes: force-error feedback in addition to the feed-forward [1], its integral [1/s], damping
 FEEDBACK, INTEGRAL, FORCE_KD = 1.5, 60.0, 110.0
 POSITION_KD = 60.0  # [1/s]
 
 
 class HybridForcePosition(TipController):
-    """Force along the axes selected, position along the others, axes of the base; the first three joints do it.
+    """Force along the selected base axes, position along the others, by the first three joints.
 
-    The measured wrench is cancelled and the tip's motion linearised. Then, with F the force of the tip on its
-    surroundings and v its velocity,
+    The measured wrench is cancelled and the tip's motion linearised. Then, with F the force of the tip on the
+    environment and v its velocity,
 
         position axes:  a = a_ref + kd (v_ref - v) + kp (p_ref - p)
         force axes:     a = kf (F_ref - F) + ki int(F_ref - F) - kd v
 
-    With m the inertia of the tip along the force axes, kf = (1 + g) / m is the force itself fed forward and an error of
-    it fed back g times; ki = G / m. On a surface of stiffness k and damping d
+    With m the inertia of the tip along the force axes, kf = (1 + g) / m feeds the force forward and feeds its error
+    back with gain g; ki = G / m. On a surface of stiffness k and damping d
 
         m F'' + (m kd + d) F' + (1 + g) k F + G k int F = ...
 
-    which is stable for every k if G < (1 + g) kd: no gain needs to know the surface. The defaults are such gains,
+    which is stable for every k if G < (1 + g) kd: no gain depends on the surface. The defaults satisfy this,
     g = 1.5 and G = 60 /s, with m from the model at every call; kd is 110 /s on force axes and 60 /s on the others. On a
     surface of 5 N/mm or more the PSM settles within 0.2 s; on a soft one, 0.5 N/mm, it overshoots by half and takes
     1.5 s. On a hard one the sensor's bandwidth is the limit (`ForceSensor`, 50 Hz). In free space the tip approaches at
     kf F_ref / kd and faster by ki.
 
     Args:
-        mechanism: the model, which need not be the one simulated.
+        mechanism: the controller's model, which may differ from the simulated one.
         force_axes: (3,) of bool: x, y, z of the base.
-        force: F_ref (3,) [N]: what the tip pushes with; read on the force axes only.
-        wrench: measures force (3,) or force and moment (6,) of the surroundings on the tip [N, N m], base axes: -F.
-        kp: [1/s^2], kd: [1/s], kf: [1/kg], ki: [1/(kg s)]. Without kf the gains above; with it, ki is 0 and kd 60 /s
-            unless they are given.
-        friction: add the model's friction and offset, at the joint rates asked for.
-        hold: [rad/s], of the joints left out. period: [s]; None for every step.
+        force: F_ref (3,) [N], force of the tip on the environment; used on the force axes only.
+        wrench: measures force (3,) or force and moment (6,) of the environment on the tip [N, N m], base axes: -F.
+        kp: [1/s^2], kd: [1/s], kf: [1/kg], ki: [1/(kg s)]. Default: the gains above; if only kf is given, ki is 0 and
+            kd is 60 /s.
+        friction: add the model's friction and offset, at the commanded joint rates.
+        hold: [rad/s], for the joints outside the task. period: [s]. Default: every step.
     """
 
     def __init__(
@@ -67,14 +67,14 @@ class HybridForcePosition(TipController):
         super().__init__(mechanism, 3, hold, period)
         axes = np.array(force_axes)
         if axes.shape != (3,) or axes.dtype != bool:
-            raise TrocarError(f"force_axes is three of True or False, for x, y, z of the base, got {force_axes!r}")
+            raise TrocarError(f"force_axes must be three booleans, for x, y, z of the base, got {force_axes!r}")
         if not axes.any():
             raise TrocarError("force_axes selects no axis; for position alone use CartesianFeedbackLinearisation")
         self.force_axes, self.force = axes, np.array(force, dtype=float)
         if self.force.shape != (3,) or not np.isfinite(self.force).all():
             raise TrocarError(f"force must be three finite numbers [N], got {force!r}")
         if kf is None and ki is not None:
-            raise TrocarError("ki goes with a kf: give both, or neither for gains that fit the arm")
+            raise TrocarError("ki requires kf: give both, or neither for the default gains")
         damping = np.where(axes & (kf is None), FORCE_KD, POSITION_KD) if kd is None else kd
         self.kp, self.kd = checked_gains(kp, "kp", 3), checked_gains(damping, "kd", 3)
         self.kf = None if kf is None else float(checked_gains(kf, "kf", 1))
@@ -84,7 +84,7 @@ class HybridForcePosition(TipController):
 
     def reset(self) -> None:
         super().reset()
-        self._integral, self._time = np.zeros(3), np.nan  # of the force error [N s]; of the last call [s]
+        self._integral, self._time = np.zeros(3), np.nan  # integral of the force error [N s]; time of the last call [s]
 
     def __call__(self, state: State, setpoint: TipMotion) -> Array:
         tip = self._task.tip(state, setpoint)
@@ -102,7 +102,7 @@ class HybridForcePosition(TipController):
         )
 
     def _push(self, state: State, J: Array, short: Array) -> Array:
-        """Acceleration (3,) on the force axes for a force that is `short` (3,) [N] of the one wanted."""
+        """Acceleration (3,) on the force axes for a force error `short` (3,) [N]."""
         if self.kf is not None and self.ki is not None:
             return self.kf * short + self.ki * self._integral
         axes, a = self.force_axes, np.zeros(3)

@@ -1,4 +1,4 @@
-"""Proportional and derivative feedback in joint space: of position, or of velocity."""
+"""Position and velocity feedback in joint space."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class JointPD(Controller):
 
     Args:
         kp: [N m/rad, N/m]. kd: [N m s/rad, N s/m]. One number for all joints, or (n,).
-        period: [s]; None for every step.
+        period: [s]. Default: every step.
     """
 
     def __init__(self, kp: ArrayLike, kd: ArrayLike, period: float | None = None) -> None:
         self.kp, self.kd = checked_gains(kp, "kp"), checked_gains(kd, "kd")
         if self.kp.ndim and self.kd.ndim and len(self.kp) != len(self.kd):
-            raise TrocarError(f"kp has {len(self.kp)} gains and kd {len(self.kd)}; give one number or one each")
+            raise TrocarError(f"kp has {len(self.kp)} gains and kd {len(self.kd)}; give one number or one per joint")
         self.period = checked_period(period)
 
     def __call__(self, state: State, setpoint: Setpoint) -> Array:
@@ -35,13 +35,13 @@ class JointPD(Controller):
 
 
 class VelocityServo(JointPD):
-    """tau = kv (dq_ref - dq) + kp (q_ref - q); with kp = 0 the position is left to drift.
+    """tau = kv (dq_ref - dq) + kp (q_ref - q); with kp = 0 the position may drift.
 
-    The torque is explicit: it is held over a step, so kv must stay well below 2 M / timestep for each joint.
+    The torque is held over a step, so kv must stay well below 2 M / timestep for each joint.
 
     Args:
         kv: [N m s/rad, N s/m]. kp: [N m/rad, N/m]. One number for all joints, or (n,).
-        period: [s]; None for every step.
+        period: [s]. Default: every step.
     """
 
     def __init__(self, kv: ArrayLike, kp: ArrayLike = 0.0, period: float | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The dVRK's own controller: a PID per actuator at 1500 Hz."""
+"""The dVRK's joint controller: one PID per actuator at 1500 Hz."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from trocar.spatial import Array
 class JointPID(Controller):
     """tau_motor = kp e + ki int(e) + kd e', e = q_motor_ref - q_motor, tau = coupling^-T tau_motor.
 
-    The dVRK closes its loops on the actuators: q = coupling q_motor. Period and gains are the arm's published ones.
+    The dVRK closes its loops on the actuators: q = coupling q_motor. Default period and gains: those published for the
+    arm.
 
     Args:
-        kp, ki, kd: (n,) in actuator coordinates, instead of the arm's [N m/rad, N m/(rad s), N m s/rad; N/m, ...].
-        delay: samples between measuring and acting; the robot has 1. Until the first effort arrives it is zero.
-        clamp: limit tau_motor to what the motors can give; the integral of a motor at its limit waits.
+        kp, ki, kd: (n,) in actuator coordinates. Default: the arm's gains [N m/rad, N m/(rad s), N m s/rad; N/m, ...].
+        delay: samples between measurement and actuation (1 on the robot). Until then the effort is zero.
+        clamp: limit tau_motor to the motors' largest effort; the integral of a saturated motor is frozen (anti-windup).
     """
 
     def __init__(
@@ -40,20 +41,20 @@ class JointPID(Controller):
         self.ki = checked_gains(gains.ki if ki is None else ki, "ki", arm.n)
         self.kd = checked_gains(gains.kd if kd is None else kd, "kd", arm.n)
         if delay != int(delay) or delay < 0:
-            raise TrocarError(f"delay is a number of samples, 0 or more, got {delay!r}")
+            raise TrocarError(f"delay must be a number of samples >= 0, got {delay!r}")
         self.delay, self.clamp = int(delay), clamp
         self.period: float = 1.0 / gains.rate
         self._motor_from_joint = np.linalg.inv(arm.motors.coupling)
         self._limit = arm.motors.effort if clamp else np.full(arm.n, np.inf)
         self._n = arm.n
-        # Without integral and limits the law is linear: the same gains, of the joints.
+        # Without integral and limits the law is linear, so the gains can be mapped to the joints.
         self._linear = not clamp and not self.ki.any()
         A = self._motor_from_joint
         self._kp, self._kd = (A.T @ (np.broadcast_to(k, arm.n)[:, None] * A) for k in (self.kp, self.kd))
         self.reset()
 
     def reset(self) -> None:
-        self._integral = np.zeros(self._n)  # of e [rad s, m s]
+        self._integral = np.zeros(self._n)  # integral of e [rad s, m s]
         self._pending = deque([np.zeros(self._n)] * self.delay)
 
     def __call__(self, state: State, setpoint: Setpoint) -> Array:

@@ -1,4 +1,4 @@
-"""Controllers around controllers: limited effort, and a gentle start."""
+"""Wrappers of controllers: effort limits and a soft start."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trocar.spatial import Array
 class Saturated(Controller):
     """The effort of a controller, clipped joint by joint to -limits ... limits: one number or (n,) [N m, N].
 
-    The controller does not know: an integral in it goes on growing.
+    There is no anti-windup: an integral term of the wrapped controller keeps growing.
     """
 
     def __init__(self, controller: Controller, limits: ArrayLike) -> None:
@@ -30,9 +30,9 @@ class Saturated(Controller):
 
 
 class SoftStart(Controller):
-    """The effort of a controller, faded in from 0 over `duration` [s] after its first call, without a jump of its rate.
+    """The effort of a controller, faded in smoothly from 0 over `duration` [s] after its first call.
 
-    Leave gravity compensation outside, or the arm drops at first: `SoftStart(JointPD(...), 0.5) + GravityCompensation`.
+    Keep gravity compensation outside, or the arm drops at first: `SoftStart(JointPD(...), 0.5) + GravityCompensation`.
     """
 
     def __init__(self, controller: Controller, duration: float) -> None:

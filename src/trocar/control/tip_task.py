@@ -1,6 +1,6 @@
-"""The shared part of the tip controllers: tip error, Jacobian, and the joint motion that gives a tip motion.
+"""The shared part of the tip controllers: tip error, Jacobian, and the joint motion that produces a tip motion.
 
-Six-vectors are linear first, in base axes, of the tip's own origin.
+Six-vectors are linear first, in base axes, at the tip origin.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from trocar.mechanics import Mechanism
 from trocar.mechanics.singularities import LENGTH
 from trocar.spatial import Array, quaternion
 
-HOLD = 100.0  # natural frequency of the joints that are held, critically damped [rad/s]
+HOLD = 100.0  # natural frequency of the held joints, critically damped [rad/s]
 
 
 @dataclass(frozen=True, slots=True)
 class TipState:
-    """Error (k,) of the tip to the wanted motion, its rate (k,), and the Jacobian (k, m)."""
+    """Tip error (k,) relative to the reference motion, its rate (k,), and the Jacobian (k, m)."""
 
     e: Array
     de: Array
@@ -31,18 +31,19 @@ class TipState:
 
 
 class TipTask:
-    """The part of the tip's motion that is controlled, and the joints that do it.
+    """The controlled part of the tip's motion and the joints that control it.
 
     Args:
         joints: 3 for the position, by the first three joints; 6 for the pose, by every joint that moves the tip
-            (6 of a PSM, 7 of an MTM, which solves by least rates). An ECM, with four joints, has no free pose.
-        hold: natural frequency [rad/s] with which the other joints are held where they are at the first call.
+            (6 for a PSM; 7 for an MTM, which minimises the joint rates). An ECM, with four joints, cannot control the
+            pose.
+        hold: natural frequency [rad/s] at which the other joints are held at their positions of the first call.
     """
 
     def __init__(self, mechanism: Mechanism, joints: int, hold: float = HOLD) -> None:
         arm = checked_mechanism(mechanism).arm
         if joints not in (3, 6):
-            raise TrocarError(f"joints is 3 (position, by the first three joints) or 6 (pose), got {joints!r}")
+            raise TrocarError(f"joints must be 3 (position, by the first three joints) or 6 (pose), got {joints!r}")
         if arm.tip_joints < joints:
             raise TrocarError(
                 f"{arm.name} moves its tip with {arm.tip_joints} joints and cannot take any pose: joints=6 needs an "
@@ -63,10 +64,10 @@ class TipTask:
         self._posture: Array | None = None
 
     def tip(self, state: State, motion: object) -> TipState:
-        """Error and its rate of the tip to a wanted motion, with the whole Jacobian (rows, m)."""
+        """Tip error and its rate relative to a reference motion, with the full Jacobian (rows, m)."""
         if not isinstance(motion, TipMotion):
             raise TrocarError(
-                "a controller of the tip follows a CartesianPath, or a function t -> TipMotion; "
+                "a tip controller needs a CartesianPath, or a function t -> TipMotion; "
                 f"got a setpoint of type {type(motion).__name__}"
             )
         J = self.mechanism.jacobian(state.q)[: self.rows]
@@ -77,7 +78,7 @@ class TipTask:
         """Rates (columns,) of the task's joints with J x = v, v (rows,); damped near a singularity, with one warning.
 
         Damped: s / (s^2 + d^2) instead of 1 / s for singular values s of the scaled Jacobian below 0.05, d^2 growing
-        from 0 to 0.05^2 as s goes to 0. `preferred`: what a redundant arm does where the tip leaves it free.
+        from 0 to 0.05^2 as s goes to 0. `preferred`: rates of a redundant arm in the null space of the task.
         """
         S = self._row_scale[:, None] * J[:, : self.columns] * self._column_scale
         U, s, V = np.linalg.svd(S, full_matrices=False)
@@ -93,11 +94,11 @@ class TipTask:
         return self._column_scale * x
 
     def all_rates(self, J: Array, v: Array) -> Array:
-        """Rates (n,) of all joints with J x = v; those outside the task rest."""
+        """Rates (n,) of all joints with J x = v; zero for joints outside the task."""
         return np.pad(self.joint_rates(J, v), (0, self.mechanism.n - self.columns))
 
     def acceleration(self, state: State, J: Array, a: Array) -> Array:
-        """Joint accelerations (n,) with which the tip accelerates by a (rows,), the other joints being held."""
+        """Joint accelerations (n,) that accelerate the tip by a (rows,) while the other joints are held."""
         ddq = self.held(state)
         rest = J[:, self.columns :] @ ddq[self.columns : J.shape[1]]
         damped = -2.0 * self.hold * state.dq[: self.columns] if self.columns > self.rows else None
@@ -105,13 +106,13 @@ class TipTask:
         return ddq
 
     def inertia(self, state: State, J: Array) -> Array:
-        """Inertia (rows, rows) of the tip, the joints outside the task being held; of a task with as many joints."""
+        """Inertia (rows, rows) of the tip with other joints held; the task needs as many joints as rows."""
         inverse = np.linalg.inv(J[:, : self.columns])
         M = self.mechanism.mass_matrix(state.q)[: self.columns, : self.columns]
         return np.asarray(inverse.T @ M @ inverse)
 
     def held(self, state: State) -> Array:
-        """Accelerations (n,) that hold the joints outside the task where they were at first; 0 for the others."""
+        """Accelerations (n,) that hold the joints outside the task at their first positions; 0 for the others."""
         if self._posture is None:
             self._posture = state.q.copy()
         ddq = self.hold**2 * (self._posture - state.q) - 2.0 * self.hold * state.dq
@@ -123,7 +124,7 @@ class TipTask:
         m = J.shape[1]
         if not self._serial:
             return self.mechanism.jacobian_dot(state.q, state.dq)[: self.rows] @ state.dq[:m]
-        # in a serial chain joint i turns every later column: with v_i, w_i the columns times their rates and
+        # in a serial chain joint i rotates every later column: with v_i, w_i the columns times their rates and
         # W_i the sum of all earlier w, J_dot dq is the sum of (2 W_i + w_i) x v_i, below W_i x w_i
         v, w = (self.mechanism.jacobian(state.q) * state.dq[:m]).reshape(2, 3, m)
         W = np.cumsum(w, axis=1) - w
@@ -134,7 +135,7 @@ class TipTask:
         if not self._warned:
             self._warned = True
             warnings.warn(
-                f"the tip of {self.mechanism.arm.name} is next to a singularity (smallest singular value {sigma:.2g}): "
+                f"the tip of {self.mechanism.arm.name} is near a singularity (smallest singular value {sigma:.2g}): "
                 "its motion is damped there and lags behind",
                 NearSingular,
                 stacklevel=4,
@@ -142,7 +143,7 @@ class TipTask:
 
 
 class TipController(Controller):
-    """A controller of the tip through a `TipTask`."""
+    """Base of tip controllers that use a `TipTask`."""
 
     def __init__(self, mechanism: Mechanism, joints: int, hold: float = HOLD, period: float | None = None) -> None:
         self._task, self.hold, self.period = TipTask(mechanism, joints, hold), hold, checked_period(period)
@@ -153,7 +154,7 @@ class TipController(Controller):
     def _effort(
         self, state: State, J: Array, a: Array, load: Array | None = None, friction_at: Array | None = None
     ) -> Array:
-        """Effort (n,) that accelerates the tip by a (rows,), the joints left out being held.
+        """Effort (n,) that accelerates the tip by a (rows,) while the joints outside the task are held.
 
         Args:
             load: measured wrench (6,) on the tip to cancel [N, N m].
@@ -172,7 +173,7 @@ class TipController(Controller):
 def tip_error(T_ref: Array, T: Array) -> Array:
     """(6,): position error [m], then twice the vector part of the error quaternion (2 sin(angle / 2) about the axis).
 
-    For small angles that is the rotation vector [rad]. It takes T to T_ref the shorter way, in base axes.
+    For small angles that is the rotation vector [rad]. It points from T to T_ref the shorter way, in base axes.
     """
     h = quaternion(T_ref[:3, :3] @ T[:3, :3].T)
     return np.concatenate([T_ref[:3, 3] - T[:3, 3], (-2.0 if h[0] < 0 else 2.0) * h[1:]])

@@ -1,4 +1,4 @@
-"""Identification: from recordings of a robot to its dynamic parameters.
+"""Identification of dynamic parameters from recordings of a robot.
 
     found = identify(load_recording("one_results.csv", "PSM", as_recorded=True), "PSM")
     write_whole("mine.toml", identified_text(found, "one_results.csv"))

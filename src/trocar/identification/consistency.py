@@ -1,6 +1,6 @@
-"""Physically consistent link inertias: of all bodies that can exist, those nearest to a prior.
+"""Physically consistent link inertias: of all realisable bodies, those nearest to a prior.
 
-The effort depends on few combinations of the link parameters (base parameters). Where these are known, the rest follows
+The effort depends on few combinations of the link parameters (base parameters). If these are known, the rest follows
 from minimising over the 4 x 4 pseudo-inertias P_k of the links
 
     sum_k  tr(P0_k^-1 P_k) - log det P_k        (divergence from the prior P0_k, such as a box of uniform density)
@@ -86,18 +86,18 @@ def nearest_to_prior(names: list[str], B: Array, target: Array, priors: Mapping[
 
 
 def solve(problem: cp.Problem, failure: str = "no consistent set found", advice: str = "") -> str:
-    """Solve a convex programme. Returns the solver's status; any other than optimal is an error."""
+    """Solve a convex program. Returns the solver's status; any status other than optimal is an error."""
     try:
         problem.solve(solver=cp.CLARABEL)
     except cp.SolverError as error:
         raise TrocarError(f"{failure}: {error}") from None
     if problem.status != "optimal":
-        raise TrocarError(f"{failure}: the solver says '{problem.status}'{advice}")
+        raise TrocarError(f"{failure}: the solver returned '{problem.status}'{advice}")
     return str(problem.status)
 
 
 def projected(phi: Array, A: Array, b: Array) -> Array:
-    """The solver meets its equations to 1e-9; the nearest point of A phi = b meets them to rounding."""
+    """Project phi on A phi = b, which the solver satisfies only to 1e-9."""
     for _ in range(2):
         phi = phi + np.linalg.pinv(A, rcond=1e-9) @ (b - A @ phi)
     return phi

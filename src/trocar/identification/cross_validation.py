@@ -1,6 +1,6 @@
-"""Cross-validation by phase: a recording that repeats its motion must not be judged on motion it was fitted to.
+"""Cross-validation by phase: a recording that repeats its motion must not be tested on motion it was fitted to.
 
-The period is cut into intervals; one of them, in all its repetitions, is left out with a guard gap on both sides
+The period is divided into intervals; one of them, in all its repetitions, is held out with a guard gap on both sides
 (memory of filters and friction), and predicted from the rest. Each of `FOLDS` intervals is tried from `SHIFTS` starting
 points.
 """
@@ -18,11 +18,11 @@ from trocar.identification.signals import Signals
 from trocar.spatial import Array
 
 FOLDS, SHIFTS = 8, 3
-REPEATS_WITHIN = 0.05  # of the spread of the motion
+REPEATS_WITHIN = 0.05  # largest difference of repetitions, relative to the spread of the motion
 
 
 def period(signals: Signals) -> int | None:
-    """Rows after which the motion repeats itself, or None."""
+    """Period of the motion in rows, or None if it does not repeat."""
     q = signals.q - signals.q.mean(0)
     spread = q.std(0)
     q = q[:, spread > 1e-9] / spread[spread > 1e-9]
@@ -37,7 +37,7 @@ def period(signals: Signals) -> int | None:
     lags = np.arange(rows)
     overlap = rows - lags
     distance = (power[overlap] + power[-1] - power[lags] - 2 * product) / (overlap * q.shape[1])
-    far = np.flatnonzero(distance[:longest] > 0.5)  # the motion has gone somewhere else
+    far = np.flatnonzero(distance[:longest] > 0.5)  # lags at which the motion is clearly different
     start = int(far[0]) if far.size else longest
     near = start + np.flatnonzero(distance[start:longest] < 2 * REPEATS_WITHIN**2)
     if near.size == 0:
@@ -47,9 +47,9 @@ def period(signals: Signals) -> int | None:
 
 
 def bins(signals: Signals, repeats: int | None) -> Array:
-    """(N,) phase bin of each used row, 0 to FOLDS * SHIFTS - 1, of a motion that repeats after that many rows.
+    """(N,) phase bin of each used row, 0 to FOLDS * SHIFTS - 1, of a motion with this period in rows.
 
-    One that never repeats counts as one period.
+    A motion that does not repeat counts as one period.
     """
     rows = np.flatnonzero(signals.used)
     span = repeats if repeats is not None else rows[-1] - rows[0] + 1
@@ -58,7 +58,7 @@ def bins(signals: Signals, repeats: int | None) -> Array:
 
 
 def folds(bin_of_row: Array, periodic: bool) -> Iterator[tuple[Array, Array]]:
-    """(fitted, judged) rows of every fold; a guard of one bin on each side of what is judged is in neither."""
+    """(fitted, held-out) rows of every fold; a guard of one bin on each side of the held-out bins is in neither."""
     count = FOLDS * SHIFTS
     for start in range(count if periodic else count - SHIFTS + 1):
         left_out = start + np.arange(-1, SHIFTS + 1)
@@ -68,10 +68,10 @@ def folds(bin_of_row: Array, periodic: bool) -> Iterator[tuple[Array, Array]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Validation:
-    """Prediction errors on rows that were not fitted.
+    """Prediction errors on held-out rows.
 
     Attributes:
-        square, total: (FOLDS, n) of each interval of the motion, the squared error and the squared effort.
+        square, total: (FOLDS, n) squared error and squared effort of each interval of the motion.
     """
 
     square: Array
@@ -79,7 +79,7 @@ class Validation:
 
     @property
     def error(self) -> Array:
-        """(n,) relative error of every column."""
+        """Relative error (n,) of every column."""
         return np.asarray(np.sqrt(self.square.sum(0) / self.total.sum(0)))
 
     @property
@@ -89,12 +89,12 @@ class Validation:
 
     @property
     def standard_errors(self) -> Array:
-        """(n,) of `error`, from leaving out one interval at a time (jackknife)."""
+        """Standard error (n,) of `error`, by leaving out one interval at a time (jackknife)."""
         return _jackknife(self._without_each())
 
     @property
     def standard_error(self) -> float:
-        """Of `mean`, the same way."""
+        """Standard error of `mean`, computed in the same way."""
         return float(_jackknife(self._without_each().mean(1)))
 
     def _without_each(self) -> Array:
@@ -113,7 +113,7 @@ def cross_validated(
     periodic: bool,
     progress: Callable[[float], None] | None = None,
 ) -> Validation:
-    """Errors where the problem was not fitted; `grams` are those of the bins (Design.grams)."""
+    """Held-out errors of a problem; `grams` are those of the bins (Design.grams)."""
     count = FOLDS * SHIFTS
     square = np.zeros((FOLDS, problem.tau.shape[1]))
     total = np.zeros_like(square)

@@ -1,9 +1,9 @@
-"""The linear problem: efforts = X theta, in coordinates theta that are well scaled and say which signs are allowed.
+"""The linear problem: efforts = X theta, in well-scaled coordinates theta with known sign constraints.
 
 Links are in units of their prior: the pseudo-inertia of body k is P = r Q r' with P0 = r r' its prior and Q symmetric
 (ten numbers, orthonormal), so that Q = 1 is the prior. Friction elements, viscous terms and rotors are not negative. An
 element whose friction changes with position has two coordinates: its values half a delta beyond both ends of the joint
-limits (or of the recording, where that is wider). Where both are positive the element is passive: it gives back no more
+limits (or of the recording, if that is wider). If both are positive the element is passive: it returns no more
 energy than it stores (docs/dynamics.md). Coordinates other than those of links are scaled to columns of unit norm.
 """
 
@@ -30,7 +30,7 @@ _SYMMETRIC = np.triu_indices(4)
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """Regressor and efforts of the rows that are fitted.
+    """Regressor and efforts of the fitted rows.
 
     Attributes:
         names: (p,) of the parameters phi. M: (p, k), phi = M theta. theta_prior: (k,).
@@ -56,7 +56,7 @@ class Design:
         return np.array([term.partition(".")[2] in POSITIVE for term in self.terms])
 
     def weighted(self, weights: Weights) -> Design:
-        """The same problem with other weights."""
+        """A copy of the problem with different weights."""
         return replace(self, penalty=penalties(weights, self.terms))
 
     def gram(self, rows: Array) -> tuple[Array, Array]:
@@ -66,7 +66,7 @@ class Design:
         return X.T @ X, X.T @ rest
 
     def grams(self, bin_of_row: Array, fitted: Array) -> list[tuple[Array, Array]]:
-        """`gram` of each bin of rows, of those rows (N,) only that are fitted at all."""
+        """`gram` of each bin of rows, restricted to fitted rows (N,)."""
         return [self.gram((bin_of_row == b) & fitted) for b in range(bin_of_row.max() + 1)]
 
     def predicted(self, theta: Array) -> Array:
@@ -82,7 +82,7 @@ def design(
     tau: Array,
     s: Array,
 ) -> Design:
-    """From the regressor Y (N, n, p) in the columns of the efforts tau (N, n), and the drives' coordinates s (N, m)."""
+    """Build from the regressor Y (N, n, p) in the columns of efforts tau (N, n), and drive coordinates s (N, m)."""
     names = mechanism.parameter_names
     place = {name: i for i, name in enumerate(names)}
     parameters = mechanism.parameters
@@ -99,7 +99,7 @@ def design(
     }
     for name, i in place.items():
         owner, _, term = name.partition(".")
-        if term in NAMES or term.endswith("slope"):  # of a link; made together with its F
+        if term in NAMES or term.endswith("slope"):  # a link's parameter; a slope is handled together with its F
             continue
         slope = place.get(name.removesuffix("F") + "slope")
         entries = [{i: 1.0}]
@@ -134,7 +134,7 @@ def design(
 
 
 def _link_columns(link: str, P0: Array, place: Mapping[str, int]) -> Iterator[Array]:
-    """(p,) parameters phi that each of a link's ten coordinates stands for."""
+    """Parameters phi (p,) of each of a link's ten coordinates."""
     basis = in_units_of(P0)
     for a, b in zip(*_SYMMETRIC, strict=True):
         E = np.zeros((4, 4))
@@ -145,7 +145,7 @@ def _link_columns(link: str, P0: Array, place: Mapping[str, int]) -> Iterator[Ar
 
 
 def penalties(weights: Weights, terms: tuple[str, ...]) -> Array:
-    """(k,): of link coordinates the second order of tr Q - log det Q at 1, of others the weight of their kind."""
+    """Penalties (k,): second order of tr Q - log det Q at 1 for links, the weight of their kind for others."""
 
     def penalty(term: str) -> float:
         _, _, kind = term.partition(".")
@@ -156,7 +156,7 @@ def penalties(weights: Weights, terms: tuple[str, ...]) -> Array:
 
 
 def with_values(template: Parameters, names: tuple[str, ...], phi: Array) -> Parameters:
-    """The template with the numbers of phi; elements without friction are left out."""
+    """The template with the numbers of phi; elements with zero friction are omitted."""
     value = dict(zip(names, (float(x) for x in phi), strict=True))
     inertias: dict[str, Inertia] = {
         link: standard(np.array([value[f"{link}.{x}"] for x in NAMES])) for link in template.inertias

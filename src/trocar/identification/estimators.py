@@ -1,9 +1,9 @@
-"""Estimators in the coordinates of a Design: the quick one (quadratic prior, signs) and the consistent one.
+"""Estimators in the coordinates of a Design: a fast one (quadratic prior, signs) and the consistent one.
 
 Both minimise the squared relative error of all columns, plus penalties. `consistent` has the log-det divergence of
-every link from its prior and demands what bodies must have: positive definite pseudo-inertia (the log det sees to
-that), mass below its limit, centre of mass in its box, rotors above the least. `expanded` has the second order of that
-divergence and no demands on links: a non-negative least-squares problem, for cross-validation.
+every link from its prior and requires realisable bodies: positive definite pseudo-inertia (ensured by the log det),
+mass below its limit, centre of mass in its box, rotors above their minimum. `expanded` has the second order of that
+divergence and no constraints on links: a non-negative least-squares problem, for cross-validation.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from trocar.spatial import Array
 
 
 def expanded(problem: Design, G: Array, h: Array) -> Array:
-    """theta (k,) from X'X and X'(tau - X theta_prior) of the rows to be fitted."""
+    """theta (k,) from X'X and X'(tau - X theta_prior) of the fitted rows."""
     A = G + np.diag(problem.penalty)
     h = h + A @ problem.theta_prior
     N, F = np.flatnonzero(problem.positive), np.flatnonzero(~problem.positive)
     inner = cho_factor(A[np.ix_(F, F)])
-    # Free coordinates are eliminated; what is left has non-negative unknowns only.
+    # Free coordinates are eliminated; the remaining unknowns are non-negative.
     coupling = A[np.ix_(N, F)]
     S = A[np.ix_(N, N)] - coupling @ cho_solve(inner, coupling.T)
     L = np.linalg.cholesky(S)
@@ -51,7 +51,7 @@ def consistent(
     """
     count = 10 * len(problem.links)
     penalty = np.where(np.arange(len(h)) < count, 0.0, problem.penalty)
-    # Condensed: |R theta - d|^2 differs from the objective by a constant. Unexcited directions are kept out of R.
+    # Condensed: |R theta - d|^2 differs from the objective by a constant. Unexcited directions are excluded from R.
     values, axes = np.linalg.eigh(G + np.diag(penalty))
     kept = values > 1e-13 * values[-1]
     R = np.sqrt(values[kept])[:, None] * axes[:, kept].T
@@ -79,10 +79,11 @@ def consistent(
         constraints.append(problem.M[rotors] @ theta >= np.array(list(least_rotors.values())))
     objective = cp.sum_squares(R @ theta - d) + prior_weight * divergence
     advice = (
-        ". Constraints that no model can meet (masses, boxes of the prior), or a recording that does not fit the arm, "
-        "are the usual causes"
+        ". The usual causes are constraints that no model can satisfy (masses, boxes of the prior), or a recording of "
+        "another arm"
     )
     status = solve(cp.Problem(cp.Minimize(objective), constraints), "no physically consistent parameters", advice)
     found = np.asarray(theta.value)
-    # The solver meets its bounds to 1e-9: friction that is zero at an end of its range must not push there.
+    # The solver satisfies its bounds to 1e-9: friction that is zero at an end of its range must not become negative
+    # there.
     return np.where(problem.positive, np.maximum(found, 0.0), found), status

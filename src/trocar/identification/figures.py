@@ -26,7 +26,7 @@ def effort_labels(names: Sequence[str], units: Sequence[str]) -> tuple[str, ...]
 
 
 def effort_figure(signals: Signals, predicted: Array, columns: tuple[str, ...], title: str) -> Figure:
-    """Effort of every column over time, and what is left; predicted (N, n) at every row."""
+    """Effort of every column over time, and its residual; predicted (N, n) at every row."""
     used = signals.used
     t = signals.t[used]
     shown = t <= t[0] + 15.0
@@ -40,7 +40,7 @@ def effort_figure(signals: Signals, predicted: Array, columns: tuple[str, ...], 
             axes.set_ylabel(columns[j])
             axes.yaxis.set_label_coords(-0.09, 0.5)
         figure.axes[0].set_title(title)
-        # above the curves: they fill their axes
+        # above the curves, which fill their axes
         figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=3)
         figure.axes[-1].set_xlabel("t [s]")
     return figure
@@ -61,7 +61,7 @@ def error_figure(errors: dict[str, Array], columns: tuple[str, ...]) -> Figure:
 
 
 def _friction_table(parameters: Parameters) -> TextTable:
-    """Friction, rotor and bias of every drive; Coulomb friction includes the steady effort of its memory."""
+    """Friction, rotor and bias of every drive; Coulomb friction includes the steady effort of the Dahl elements."""
     rows: list[tuple[str, ...]] = [
         (d.name, *(f"{x:.3g}" for x in (d.Fc + sum(e.F for e in d.hysteresis), d.Fv, d.Im, d.K, d.Fo)))
         for d in parameters.drives
@@ -75,12 +75,12 @@ def _link_table(parameters: Parameters) -> TextTable:
         (link, f"{i.mass:.3g}", ", ".join(str(round(1e3 * x)) for x in i.com), f"{i.I.trace() / 2:.2g}")
         for link, i in parameters.inertias.items()
     ]
-    caption = "Links. The effort shows only combinations of these numbers; a geometric prior chooses the rest"
+    caption = "Links. The effort determines only combinations of these numbers; a geometric prior determines the rest"
     return caption, ("link", "mass [kg]", "centre of mass [mm]", "half the trace of inertia [kg m^2]"), rows
 
 
 def identification_report(found: Identified, other: Recording | None, name: str) -> Report:
-    """Errors and figures on the recording `name` that was fitted, and on another one if given."""
+    """Errors and figures on the fitted recording `name`, and on another one if given."""
     mechanism = found.mechanism()
     T = joint_from_columns(mechanism.arm, found.columns)
     labels = effort_labels(found.columns, column_units(mechanism.arm, found.columns))
@@ -92,8 +92,8 @@ def identification_report(found: Identified, other: Recording | None, name: str)
     page = Report(f"{found.parameters.arm} identified from {name}")
     page.paragraphs += [
         f"Solver status: {found.status}. Smallest eigenvalue of a pseudo-inertia "
-        f"{found.min_pseudo_inertia_eigenvalue:.2g}: above 0, every link can exist.",
-        "Friction of the wrist changes from one session to the next. On another day, refit friction alone with "
+        f"{found.min_pseudo_inertia_eigenvalue:.2g}: above 0, so every link is physical.",
+        "Friction of the wrist changes from one session to the next. On a later day, refit friction alone with "
         "trocar identify RECORDING --recalibrate PARAMETERS.toml.",
     ]
     page.add_table(

@@ -1,7 +1,7 @@
 """An identified set as a parameter file, with its provenance, residuals and covariance.
 
 `load_mechanism` and `Simulator` read the file like any other set; the tables [provenance], [residuals] and [covariance]
-show how far the set can be trusted; estimators read the covariance.
+describe the accuracy of the set; estimators read the covariance.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from trocar.toml_file import read_toml, toml_text
 
 
 def identified_text(found: Identified, recording: str) -> str:
-    """The file of an identified arm; `recording` is what it was identified from."""
+    """Text of the file of an identified arm; `recording` names its source."""
     head = [
         f"Dynamic parameters of a {found.parameters.arm}, identified by trocar from {recording}. SI units.",
         "Physically consistent: pseudo-inertias positive definite, rotors not negative, friction passive.",
@@ -61,7 +61,7 @@ def identified_text(found: Identified, recording: str) -> str:
 
 
 def recalibrated_text(found: Recalibrated, base: str, recording: str) -> str:
-    """The file of a recalibrated arm."""
+    """Text of the file of a recalibrated arm."""
     head = [
         f"Dynamic parameters of a {found.parameters.arm}: {base} with friction and effort bias refitted by trocar to",
         f"{recording}. SI units.",
@@ -81,7 +81,7 @@ def recalibrated_text(found: Recalibrated, base: str, recording: str) -> str:
 def covariance(path: str | Path) -> tuple[tuple[str, ...], Array]:
     """Names (k,) and covariance (k, k) of the parameters in a file that `trocar identify` wrote.
 
-    Takes the `path` of loaded `Parameters` too, which of a set that trocar ships is the name of its file.
+    Also accepts the `path` of loaded `Parameters`, which is a plain file name for built-in sets.
     """
     shipped = DATA / "parameters" / path
     table = read_toml(path if Path(path).exists() or not shipped.exists() else shipped, "parameter file").get(
@@ -93,7 +93,9 @@ def covariance(path: str | Path) -> tuple[tuple[str, ...], Array]:
     names = fields.words("names")
     rows = fields.rows("lower_triangle", range(1, len(names) + 1), "rows of a lower triangle", most=np.inf)
     if [len(row) for row in rows] != list(range(1, len(names) + 1)):
-        raise fields.error(f"'lower_triangle' needs one more number in every row, {len(names)} rows, one for each name")
+        raise fields.error(
+            f"'lower_triangle' needs {len(names)} rows, one per name, each with one more number than the last"
+        )
     C = np.zeros((len(rows), len(rows)))
     for i, row in enumerate(rows):
         C[i, : i + 1] = C[: i + 1, i] = row
@@ -105,5 +107,5 @@ def _text(parameters: Parameters, source: str, head: Sequence[str], tables: Mapp
 
 
 def _rounded(values: Array) -> list[float]:
-    """Six digits: enough for what is itself an estimate."""
+    """A number with six digits, enough for an estimate."""
     return [float(f"{v:.6g}") for v in values]

@@ -14,11 +14,11 @@ from trocar.spatial import Array
 
 @dataclass(frozen=True)
 class BaseEstimate:
-    """Base parameters of least squares.
+    """Least-squares estimate of base parameters.
 
     Attributes:
-        names: (b,) of the column that each stands for; others of the model are lumped in.
-        values, standard_deviations: (b,). covariance: (b, b). residual: (N, n) effort not explained.
+        names: (b,) name of the column of each; other parameters of the model are lumped in.
+        values, standard_deviations: (b,). covariance: (b, b). residual: (N, n) unexplained effort.
     """
 
     names: tuple[str, ...]
@@ -36,7 +36,7 @@ def base_estimate(
 ) -> BaseEstimate:
     """Minimise the sum over joints of weights^2 |tau - Y phi|^2, Y (N, n, p), tau (N, n), weights (n,) or None for 1.
 
-    The residual of each joint is taken as noise that stays correlated over the time it shows.
+    The residual of each joint is treated as noise with the correlation time that it shows.
     """
     N, n = tau.shape
     w = np.ones(n) if weights is None else weights
@@ -52,7 +52,7 @@ def base_estimate(
     if s[-1] < 1e-8 * s[0]:
         v = np.linalg.svd(R)[2][-1]
         worst = [chosen[i] for i in np.argsort(-np.abs(v))[:3] if abs(v[i]) > 0.2]
-        raise TrocarError(f"the recording does not tell {', '.join(worst)} apart: excite them independently")
+        raise TrocarError(f"the recording cannot separate {', '.join(worst)}: excite them independently")
     inverse = np.linalg.inv(R.T @ R)
     theta = np.linalg.lstsq(flat / scale, (tau * w).ravel(), rcond=None)[0]
     residual = tau - (X @ (theta / scale)) / w
@@ -64,9 +64,9 @@ def base_estimate(
 
 
 def noise_variance(residual: Array) -> float:
-    """Variance of the noise that, white, would disturb slow signals as much as this residual (N,) does.
+    """Variance of the white noise that would disturb slow signals as much as this residual (N,).
 
-    The variance times the sum of its autocorrelation, up to where that first falls below zero.
+    It is the variance times the sum of the autocorrelation, up to its first negative value.
     """
     e = residual - residual.mean()
     length = len(e)

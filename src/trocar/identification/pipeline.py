@@ -1,4 +1,4 @@
-"""From a recording to a physically consistent parameter set."""
+"""Identification of a physically consistent parameter set from a recording."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from trocar.spatial import Array
 
 @dataclass(frozen=True, kw_only=True)
 class Identified:
-    """An identified arm and how well it meets the recording.
+    """An identified arm with its errors on the recording.
 
     Attributes:
-        parameters: the set, as `load_mechanism` and `Simulator` take it from its file.
-        columns: joints or motors that efforts are given in.
-        train_relative_error, cv_relative_error, raw_relative_error: (n,) on the rows fitted; on rows left out; on the
-            unfiltered effort. train_rms: (n,) [N m, N]. validation: the folds of cv_relative_error, None without.
-        names, covariance: of the parameters that are not zero, (k,) and (k, k).
-        status: of the solver. seconds: wall time.
+        parameters: the set, as `load_mechanism` and `Simulator` read it from its file.
+        columns: joints or motors of the effort columns.
+        train_relative_error, cv_relative_error, raw_relative_error: (n,) on the fitted rows; on held-out rows; on the
+            unfiltered effort. train_rms: (n,) [N m, N]. validation: the folds of cv_relative_error, or None.
+        names, covariance: of the non-zero parameters, (k,) and (k, k).
+        status: solver status. seconds: wall time.
     """
 
     recipe: Recipe
@@ -59,13 +59,13 @@ class Identified:
         return Mechanism(self.recipe.arm, self.parameters)
 
     def prepared(self, recording: Recording) -> Signals:
-        """Another recording, filtered as the one that was fitted."""
+        """Another recording, filtered like the fitted one."""
         return prepared(self.recipe, recording)
 
     def efforts(self, recording: Recording) -> Array:
         """Predicted effort at every row of another recording, in its columns [N m, N].
 
-        With a recipe that takes recorded efforts to be late it is that of the motion, `recorded_efforts` is as late.
+        It is not delayed; `recorded_efforts` includes the delay of recorded efforts that the recipe assumes.
         """
         T = joint_from_columns(self.recipe.arm, tuple(recording.joints))
         return efforts(self.mechanism(), T, self.prepared(recording))
@@ -75,19 +75,19 @@ class Identified:
         return shifted(self.prepared(recording).t, self.efforts(recording), -self.recipe.delay)
 
     def relative_error(self, recording: Recording) -> Array:
-        """(n,) on another recording: filtered effort, ends cut."""
+        """Relative error (n,) on another recording: filtered effort, ends cut off."""
         check(recording, self.recipe.arm)
         signals = self.prepared(recording)
         return relative_error(signals.tau[signals.used], self.efforts(recording)[signals.used])
 
     @property
     def rotor_inertia(self) -> dict[str, float]:
-        """By drive [kg m^2]."""
+        """Rotor inertias by drive [kg m^2]."""
         return {d.name: d.Im for d in self.parameters.drives if "Im" in d.terms}
 
     @property
     def min_pseudo_inertia_eigenvalue(self) -> float:
-        """Smallest over the links; positive where bodies can exist."""
+        """Smallest eigenvalue over all links; positive if every body is physical."""
         return min(
             float(np.linalg.eigvalsh(pseudo_inertia(barycentric(body)))[0])
             for body in self.parameters.inertias.values()
@@ -108,12 +108,13 @@ def identify(
     cross_validate: bool = True,
     progress: Callable[[float], None] | None = None,
 ) -> Identified:
-    """Identify an arm from a recording, by its recipe.
+    """Identify an arm from a recording, with a recipe.
 
     Args:
-        arm: name of the arm, or an `Arm` of your own. parameters: known set of an arm of your own.
-        recipe: another than the arm's own. cross_validate: False leaves cv_relative_error NaN and saves time.
-        progress: called with the fraction done.
+        arm: name of the arm, or a custom `Arm`. parameters: known set of a custom arm.
+        recipe: recipe to use. Default: the built-in one of the arm.
+        cross_validate: False leaves cv_relative_error NaN and saves time.
+        progress: called with the completed fraction.
     """
     start = time.perf_counter()
     tell = progress or (lambda fraction: None)
@@ -174,7 +175,7 @@ def problem_of(recipe: Recipe, mechanism: Mechanism, T: Array, signals: Signals)
 
 
 def _covariance(problem: Design, theta: Array) -> tuple[tuple[str, ...], Array]:
-    """Names and covariance of the parameters not at zero; the residual of each column counts as correlated noise."""
+    """Names and covariance of the parameters not at zero; with the residual of each column as correlated noise."""
     free = np.flatnonzero(~problem.positive | (theta > 1e-9))
     residual = problem.tau - problem.X @ theta
     G, V = np.zeros((2, len(theta), len(theta)))

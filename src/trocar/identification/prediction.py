@@ -1,4 +1,4 @@
-"""Predicted efforts: a model along prepared signals, in the columns of the recording, and its errors."""
+"""Predicted efforts of a model along filtered signals, in the columns of the recording, and their errors."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from trocar.spatial import Array
 
 
 def regressor(mechanism: Mechanism, T: Array, signals: Signals, cutoff: float = np.inf) -> Array:
-    """Y (N, n, p) with column efforts = Y phi; q = T q_columns. Memory of friction runs from the first row.
+    """Y (N, n, p) with column efforts = Y phi; q = T q_columns. Dahl friction starts relaxed at the first row.
 
-    With a cutoff [Hz] its columns are filtered as the effort is, so that steps of friction look the same in both.
+    With a cutoff [Hz] its columns are filtered like the effort, so that steps of friction look the same in both.
     """
     Y = mechanism.regressor_along(*(x @ T.T for x in (signals.q, signals.dq, signals.ddq)))
     return lowpass(np.asarray(T.T @ Y), cutoff, signals.rate)
@@ -29,10 +29,10 @@ def efforts(mechanism: Mechanism, T: Array, signals: Signals) -> Array:
 
 
 def relative_error(measured: Array, predicted: Array) -> Array:
-    """(n,): norm over the rows (axis 0) of measured - predicted, relative to that of the measured effort."""
+    """Relative error (n,): norm over the rows (axis 0) of measured - predicted, divided by that of measured."""
     return np.asarray(np.linalg.norm(measured - predicted, axis=0) / np.linalg.norm(measured, axis=0))
 
 
 def root_mean_square(measured: Array, predicted: Array) -> Array:
-    """(n,): root mean square difference over the rows [N m, N]."""
+    """Root mean square difference (n,) over the rows [N m, N]."""
     return np.asarray(np.sqrt(((measured - predicted) ** 2).mean(axis=0)))

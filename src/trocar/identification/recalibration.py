@@ -1,8 +1,8 @@
 """Recalibration: friction and effort bias of a known arm, refitted to a few seconds of a new recording.
 
 Friction of cables and the bias of the measured effort change from day to day; masses, rotors, springs and constant
-forces do not. They are held. Friction elements, viscous terms and biases are fitted anew, held to their old values as
-strongly as the recipe holds them to zero.
+forces do not and are held fixed. Friction elements, viscous terms and biases are refitted, regularised towards their
+old values as strongly as the recipe regularises them towards zero.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Recalibrated:
     """A set with new friction, and its errors on the new recording before and after.
 
     Attributes:
-        before, after: (n,) relative errors on the rows after the ones that were fitted; where all were, on those.
-        rms_after: (n,) the latter as root mean square [N m, N]. judged: errors are on rows that were not fitted.
+        before, after: (n,) relative errors on the rows after the fitted ones; if all rows were fitted, on those.
+        rms_after: (n,) the latter as root mean square [N m, N]. judged: True if the errors are on held-out rows.
     """
 
     parameters: Parameters
@@ -47,17 +47,17 @@ class Recalibrated:
 def recalibrate(
     base: Parameters, recording: Recording, seconds: float | None = None, recipe: Recipe | None = None
 ) -> Recalibrated:
-    """Refit friction and effort bias of a set to the first `seconds` of a recording [s], None for all of it.
+    """Refit friction and effort bias of a set to the first `seconds` of a recording [s]. Default: all of it.
 
     Args:
-        recipe: that the set was identified by; None for the arm's own.
+        recipe: recipe with which the set was identified. Default: the arm's built-in recipe.
     """
     recipe = recipe or load_recipe(base.arm)
     _check_structure(recipe, base)
     mechanism, T, signals = checked(recipe, recording)
     first = float(signals.t[0])
     if seconds is not None and seconds < SHORTEST:
-        raise TrocarError(f"{seconds:g} s are too few to recalibrate from; take {SHORTEST:g} s or more")
+        raise TrocarError(f"{seconds:g} s are too few to recalibrate from; use {SHORTEST:g} s or more")
     early = signals.t - first <= (np.inf if seconds is None else seconds)
     fitted, later = signals.used & early, signals.used & ~early
     problem = problem_of(recipe, mechanism, T, replace(signals, used=fitted))
@@ -111,7 +111,7 @@ def _check_structure(recipe: Recipe, base: Parameters) -> None:
     used, known = ({dahl.delta for d in p.drives for dahl in d.hysteresis} for p in (base, recipe.template))
     if theirs != ours or not used <= known or set(base.inertias) != set(recipe.template.inertias):
         raise TrocarError(
-            f"'{base.name}' ({base.path}) was not identified by this recipe, so its friction cannot be refitted; "
-            "identify the arm once (trocar identify TRAIN -o BASE.toml) and recalibrate that, or name the recipe it "
-            "was identified by (--recipe)"
+            f"'{base.name}' ({base.path}) was not identified with this recipe, so its friction cannot be refitted; "
+            "identify the arm once (trocar identify TRAIN -o BASE.toml) and recalibrate that, or give the recipe "
+            "it was identified with (--recipe)"
         )

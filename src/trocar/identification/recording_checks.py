@@ -1,4 +1,4 @@
-"""Checks of a recording before anything is fitted to it: units, rate, duration, saturation, excitation."""
+"""Checks of a recording before fitting: units, rate, duration, saturation, excitation."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from trocar.recording.motor_columns import joint_from_columns
 from trocar.spatial import Array
 
 SHORTEST = 4.0  # [s] of motion to fit
-FLAT_ROWS = 8  # an effort that stays at its largest value for so many rows is cut off there
+FLAT_ROWS = 8  # an effort that stays at its largest value for this many rows is saturated
 
 
 def check(recording: Recording, arm: Arm) -> None:
-    """Raise an error that names cause and remedy: too short, other units, another rate, no effort."""
+    """Raise an error with cause and remedy: too short, wrong units, wrong rate, no effort."""
     if recording.tau is None:
         raise TrocarError("the recording has no effort: a column tau of every joint is needed")
     duration = float(recording.t[-1] - recording.t[0])
@@ -33,7 +33,7 @@ def check(recording: Recording, arm: Arm) -> None:
 
 
 def check_excitation(recording: Recording, signals: Signals) -> None:
-    """Raise where a joint does not move enough for its parameters to show."""
+    """Raise an error if a joint moves too little to identify its parameters."""
     for j, name in enumerate(recording.joints):
         q, dq = signals.q[signals.used, j], signals.dq[signals.used, j]
         resolution = 1e-3 if recording.joint_units[j] == "rad" else 1e-4
@@ -45,7 +45,7 @@ def check_excitation(recording: Recording, signals: Signals) -> None:
         moving = dq[np.abs(dq) > 0.05 * np.abs(dq).max()]
         if (moving > 0).all() or (moving < 0).all():
             raise TrocarError(
-                f"{name} never turns back: its friction and offset cannot be told apart, and its inertia not seen; "
+                f"{name} never reverses: its friction and offset cannot be separated, and its inertia is not excited; "
                 "record a motion that reverses (trocar excite)"
             )
         if np.std(dq) < 0.02 * np.abs(dq).mean() or np.std(signals.ddq[signals.used, j]) < 1e-6:
@@ -57,13 +57,13 @@ def _check_range(joint: Joint, q: Array) -> None:
     if joint.kind == "prismatic":
         if largest > 1.0:
             raise TrocarError(
-                f"q of {joint.name} reaches {largest:.4g}: not metres; it looks like millimetres, divide by 1000"
+                f"q of {joint.name} reaches {largest:.4g}: not metres but probably millimetres; divide by 1000"
             )
         return
     limit = 1.5 * max(abs(joint.lower), abs(joint.upper), 1.0)
     if largest > limit:
-        # no joint of any arm turns further than a full turn
-        causes = ["it is of another arm (--arm)", "it is in degrees (multiply by pi/180)"]
+        # no joint of any arm exceeds a full turn
+        causes = ["it is from another arm (--arm)", "it is in degrees (multiply by pi/180)"]
         likely, other = causes if largest < 2 * np.pi else reversed(causes)
         raise TrocarError(
             f"q of {joint.name} reaches {largest:.4g}, more than the {limit:.3g} rad that the arm allows. Check the "
@@ -72,7 +72,7 @@ def _check_range(joint: Joint, q: Array) -> None:
 
 
 def _check_rate(name: str, unit: str, recording: Recording, j: int) -> None:
-    """The slope of the difference of q over dq tells units of dq and the sampling rate."""
+    """Check units of dq and sampling rate by the slope of the difference of q over dq."""
     rate = sampling_rate(recording)
     steps = 5
     difference = (recording.q[steps:, j] - recording.q[:-steps, j]) * rate / steps
@@ -107,5 +107,5 @@ def _check_saturation(recording: Recording) -> None:
                 unit = UNITS["tau"][recording.joint_units[j]]
                 raise TrocarError(
                     f"the effort of {name} stays at {sign * top:.4g} {unit} for {longest} rows: the motor is saturated "
-                    "there, and effort says nothing about the arm; record a slower motion or cut those rows"
+                    "there, and its effort carries no information; record a slower motion or cut those rows"
                 )

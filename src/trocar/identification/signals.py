@@ -1,7 +1,7 @@
-"""Signals: from a recording to the motion and effort that a model is fitted to.
+"""Signals: the filtered motion and effort of a recording, to which a model is fitted.
 
-Filters run forwards and backwards, so they have no phase. Cut-offs are where one pass falls by 3 dB, in Hz. Positions
-of rows that repeat the one before (a reader quicker than the robot) are interpolated, not believed.
+Filters run forwards and backwards, so they have zero phase. Cut-offs are the -3 dB frequency of one pass, in Hz.
+Positions of rows that repeat the previous one (a reader faster than the robot) are replaced by interpolation.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Signals:
     Attributes:
         rate: samples per second [Hz]. t: (N,) [s].
         q, dq, ddq: (N, n) filtered motion. tau: (N, n) filtered effort. raw: (N, n) effort as recorded.
-        used: (N,) rows that are fitted and scored. repeated: (N,) rows that repeat the one before.
+        used: (N,) rows that are fitted and scored. repeated: (N,) rows that repeat the previous one.
     """
 
     rate: float
@@ -38,7 +38,7 @@ class Signals:
     repeated: Array
 
     def faster_than(self, fraction: float) -> Array:
-        """Mask of the used rows in which every column moves at this fraction of its largest speed or faster."""
+        """Mask of the used rows in which every column moves at least at this fraction of its largest speed."""
         return np.asarray((np.abs(self.dq) >= fraction * np.abs(self.dq).max(0)).all(1)[self.used])
 
 
@@ -53,12 +53,12 @@ def prepare(
     """Filter a recording.
 
     Args:
-        motion_cutoffs: of each column, and `effort_cutoff` [Hz]; infinity leaves a signal as it is.
-        trim: time cut at both ends, where filters and friction have no past [s].
-        delay: time by which the recorded effort is late [s].
+        motion_cutoffs: for each column, and `effort_cutoff` [Hz]; infinity leaves a signal unchanged.
+        trim: time cut off at both ends, where filters and friction have no history [s].
+        delay: delay of the recorded effort [s].
     """
     if recording.tau is None:
-        raise TrocarError("the recording has no effort: a column tau of every joint is needed to identify anything")
+        raise TrocarError("the recording has no effort: every joint needs a column tau for identification")
     recording = uniform(recording)
     rate = sampling_rate(recording)
     repeated = repeated_rows(recording)
@@ -75,5 +75,5 @@ def prepare(
 
 
 def shifted(t: Array, x: Array, delay: float) -> Array:
-    """x (N, n) at t + delay, between the rows by straight lines; beyond the ends it keeps its last value."""
+    """x (N, n) at t + delay, linearly interpolated; constant beyond the ends."""
     return x if delay == 0 else np.column_stack([np.interp(t + delay, t, column) for column in x.T])

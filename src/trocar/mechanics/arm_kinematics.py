@@ -17,15 +17,15 @@ from trocar.mechanics.pinocchio_tree import PinocchioChain
 from trocar.spatial import Array, checked_pose, real_array
 
 FLOAT = np.dtype(float)
-LARGEST = 1e60  # of a position, velocity, acceleration or effort: products of five do not overflow
-FARTHEST = 1e6  # of a seed [rad, m]: beyond, its distance to a solution has no digits left
+LARGEST = 1e60  # largest position, velocity, acceleration or effort: products of five do not overflow
+FARTHEST = 1e6  # largest seed value [rad, m]: beyond it, the distance to a solution has no significant digits
 
 
 class ArmKinematics:
     """Kinematics of an arm. SI units, radians, base axes; arguments may have leading batch axes.
 
     Attributes:
-        arm: the facts it is made from. links: motion and Jacobians of every body of the tree.
+        arm: data of the arm. links: motion and Jacobians of every body of the tree.
     """
 
     def __init__(self, arm: Arm) -> None:
@@ -42,7 +42,7 @@ class ArmKinematics:
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """Frames that `pose` and `jacobian` know: base, tip, rcm (not MTM) and every body."""
+        """Frames accepted by `pose` and `jacobian`: base, tip, rcm (not MTM) and every body."""
         return ("base", "tip", *(("rcm",) if self.arm.has_rcm else ()), *self.links.names)
 
     def tree_configuration(self, q: ArrayLike) -> Array:
@@ -79,8 +79,9 @@ class ArmKinematics:
     def jacobian(self, q: ArrayLike, frame: str = "tip", variant: Variant = "base") -> Array:
         """Jacobian of a frame, linear rows first [m, rad per joint unit].
 
-        "tip": (..., 6, m) with m = 6 for PSM (the jaw left out), 4 ECM, 7 MTM. Other frames: (..., 6, n).
-        variant: "base" (frame origin, base axes), "body" (frame axes) or "spatial" (base origin, base axes).
+        "tip": (..., 6, m), m = 6 for a PSM (without the jaw), 4 for an ECM, 7 for an MTM. Other frames:
+        (..., 6, n). variant: "base" (frame origin, base axes), "body" (frame axes) or "spatial" (base origin, base
+        axes).
         """
         q = self.checked_state(q)
         if q.ndim == 1 and frame == "tip" and variant == "base":
@@ -112,15 +113,15 @@ class ArmKinematics:
 
         `trocar.mechanics.singularities` has other lengths, singular values and the distance to each singular set.
         """
-        from trocar.mechanics.singularities import manipulability  # which is built on this class
+        from trocar.mechanics.singularities import manipulability  # imported here: that module imports this class
 
         return manipulability(self, q)
 
     def effort_of_tip_force(self, q: ArrayLike, force: ArrayLike) -> Array:
         """Joint efforts (..., n) [N m, N] equivalent to a force at the tip, J' f.
 
-        The motors add this effort to push with the force f on the surroundings; an outer force f on the tip acts on the
-        joints in the same way. force: (..., 3) [N] or, with a moment, (..., 6) [N, N m], in base axes. The jaw gets 0.
+        The motors add this effort to exert the force f on the environment; an external force f on the tip has the same
+        effect on the joints. force: (..., 3) [N] or, with a moment, (..., 6) [N, N m], in base axes. The jaw gets 0.
         """
         J = self.jacobian(q)
         f = real_array("force", force, " of shape (..., 3) or (..., 6)")
@@ -135,15 +136,15 @@ class ArmKinematics:
         return np.concatenate([tau, np.zeros((*tau.shape[:-1], self.n - tau.shape[-1]))], axis=-1)
 
     def inverse_kinematics(self, T: ArrayLike, q_seed: ArrayLike | None = None) -> Array:
-        """Joints (..., n) within limits that bring the tip to T (..., 4, 4), nearest to the seed.
+        """Joints (..., n) within limits that place the tip at T (..., 4, 4), nearest to the seed.
 
-        In closed form where the structure of the arm has one; otherwise by damped least squares, from the seed first
-        and then from starts all over the limits, to 1e-9 m and 1e-8 rad. For instruments with a snake wrist one start
-        is the closed form of a wrist without length (give a seed if the wrist is within 1 cm of the port). The default
-        seed is the home position with the jaw at 0; the jaw is the seed's. For the redundant MTM, nearest means the
-        least sum of squared joint differences over its one-parameter family.
+        Uses the closed form if the arm's structure has one; otherwise damped least squares, from the seed first
+        and then from starts spread over the limits, to 1e-9 m and 1e-8 rad. For instruments with a snake wrist one
+        start is the closed form of a wrist without length (give a seed if the wrist is within 1 cm of the port). The
+        default seed is the home position with the jaw at 0; the jaw is copied from the seed. For the redundant MTM,
+        nearest means the least sum of squared joint differences over its one-parameter family.
 
-        Raises Unreachable (with index and reason), also for an ECM orientation off its manifold by over 1e-6 rad.
+        Raises Unreachable (with index and reason), also if an ECM orientation is more than 1e-6 rad off its manifold.
         Warns NearSingular and NearLimit.
         """
         T = checked_pose(T)
@@ -157,8 +158,8 @@ class ArmKinematics:
     def inverse_kinematics_at_platform(self, T: ArrayLike, platform: float, q_seed: ArrayLike | None = None) -> Array:
         """Joints (7,) of an MTM for one pose T (4, 4) with the wrist platform at an angle [rad], nearest to the seed.
 
-        In closed form. Default seed: the home position. Raises Unreachable where no joints within limits give the pose
-        at this angle, or only singular ones; `inverse_kinematics` searches the angle.
+        Uses the closed form. Default seed: the home position. Raises Unreachable if no joints within limits, or only
+        singular ones, give the pose at this angle; `inverse_kinematics` searches for the angle.
         """
         T, arm = checked_pose(T), self.arm
         if self._at_platform is None:
@@ -178,7 +179,7 @@ class ArmKinematics:
     def inverse_kinematics_all(self, T: ArrayLike, q_seed: ArrayLike | None = None) -> list[Array]:
         """Every solution (n,) within limits of one pose T (4, 4), nearest to the seed (or home) first.
 
-        Empty if unreachable. For the MTM one per branch, its redundancy resolved towards the seed.
+        Empty if unreachable. An MTM has one per branch, with its redundancy resolved towards the seed.
         """
         T = checked_pose(T)
         if T.ndim != 2:
@@ -186,9 +187,9 @@ class ArmKinematics:
         return ik.all_branches(self.arm, T, self._seeds(q_seed, ())[0])
 
     def inverse_kinematics_numeric(self, T: ArrayLike, q_seed: ArrayLike) -> Array:
-        """As `inverse_kinematics`, by damped least squares from the seed: any arm, local, slower.
+        """Like `inverse_kinematics`, by damped least squares from the seed only: for any arm, but local and slower.
 
-        Raises Unreachable with the error that is left if it does not converge.
+        Raises Unreachable with the remaining error if it does not converge.
         """
         return self._solved(ik.nearest_by_descent, T, q_seed)
 
@@ -217,7 +218,7 @@ class ArmKinematics:
         return np.linalg.norm(np.cross(T[..., :3, 2], T[..., :3, 3]), axis=-1)
 
     def _seeds(self, q_seed: ArrayLike | None, batch: tuple[int, ...]) -> Array:
-        """Seeds (N, n), one per pose; without one the home position with the jaw at 0."""
+        """Seeds (N, n), one per pose. Default: the home position with the jaw at 0."""
         seed = ik.default_seed(self.arm) if q_seed is None else self.checked_state(q_seed, "q_seed")
         if not batch and seed.ndim == 1 and seed.dot(seed) < FARTHEST**2:
             return seed[None]
@@ -237,7 +238,7 @@ class ArmKinematics:
         return self.links.index(frame), np.eye(4)
 
     def checked_states(self, **values: ArrayLike) -> tuple[Array, ...]:
-        """Named states, checked and of one common batch shape."""
+        """Named states, checked and broadcast to a common batch shape."""
         checked = {name: self.checked_state(value, name) for name, value in values.items()}
         if all(value.ndim == 1 for value in checked.values()):
             return tuple(checked.values())
@@ -248,8 +249,8 @@ class ArmKinematics:
             raise TrocarError(f"batch axes do not fit together: {shapes}") from None
 
     def checked_state(self, q: ArrayLike, what: str = "q") -> Array:
-        """q as finite numbers (..., n), or an error that names joint and row."""
-        # one state in a plain array needs no conversion: control loops come this way
+        """q as finite numbers (..., n); errors name joint and row."""
+        # fast path for control loops: one state in a plain array needs no conversion
         if type(q) is np.ndarray and q.dtype is FLOAT and q.shape == (self.n,) and q.dot(q) < LARGEST**2:
             return q
         q = real_array(what, q, f" of shape (..., {self.n})")
@@ -260,14 +261,14 @@ class ArmKinematics:
         return q
 
     def checked_joints(self, q: ArrayLike, what: str = "q") -> Array:
-        """q as finite numbers (n,), one state, or an error that names joint and row."""
+        """q as finite numbers (n,), one state; errors name joint and row."""
         q = self.checked_state(q, what)
         if q.ndim != 1:
             raise TrocarError(f"{what} of {self.arm.name} must be one state ({self.n},), got shape {q.shape}")
         return q
 
     def _check_size(self, q: Array, what: str, largest: float) -> None:
-        """Raise an error that names row and joint where a value is not finite or so large that results are useless."""
+        """Raise an error that names row and joint if a value is not finite or too large for useful results."""
         fine = np.abs(q) < largest  # False for NaN
         if fine.all():
             return

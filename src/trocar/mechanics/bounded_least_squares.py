@@ -8,7 +8,7 @@ import numpy as np
 
 from trocar.spatial import Array
 
-# q (N, n) and the rows (N,) that they belong to -> residual (N, k) and its Jacobian (N, k, n)
+# q (N, n) and their row indices (N,) -> residual (N, k) and its Jacobian (N, k, n)
 Residual = Callable[[Array, Array], tuple[Array, Array]]
 
 LEAST, MOST = 1e-14, 1e8  # damping, relative to the largest diagonal entry of J'J
@@ -17,10 +17,10 @@ LEAST, MOST = 1e-14, 1e8  # damping, relative to the largest diagonal entry of J
 def bounded_least_squares(
     residual: Residual, q: Array, lower: Array, upper: Array, tolerance: float, iterations: int
 ) -> tuple[Array, Array]:
-    """Joints (N, n) of least residual, descended to from every start without leaving the limits, and its norm (N,).
+    """Joints (N, n) that minimise the residual within limits from every start, and the residual norm (N,).
 
-    One damping per start: smaller after a step that helps, larger after one that does not. A joint at a limit that the
-    descent pushes against is held. A start is left alone once its residual is within the tolerance.
+    Each start has its own damping, reduced after a successful step and raised after a failed one. A joint at a limit
+    that the descent pushes against is held. A start is finished once its residual is within the tolerance.
     """
     q = np.clip(q, lower, upper)
     r, J = residual(q, np.arange(len(q)))
@@ -40,7 +40,7 @@ def bounded_least_squares(
         r_trial, J_trial = residual(trial, rows)
         better = np.linalg.norm(r_trial, axis=-1) < np.linalg.norm(r[rows], axis=-1)
         q[rows[better]], r[rows[better]], J[rows[better]] = trial[better], r_trial[better], J_trial[better]
-        # a step that rounds to nothing, or one at the largest damping, would fail for ever
+        # a step that rounds to zero, or one at the largest damping, would fail forever
         stuck[rows] = ~better & ((damping[rows] >= MOST) | (trial == q[rows]).all(-1))
         damping[rows] = np.clip(damping[rows] * np.where(better, 0.2, 5.0), LEAST, MOST)
     return q, np.linalg.norm(r, axis=-1)

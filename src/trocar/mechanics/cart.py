@@ -18,7 +18,7 @@ from trocar.spatial import Array, finite, inverse, unit
 
 
 class Cart:
-    """The four arms of a patient cart at given set-up joints. Immutable: `moved` gives another cart.
+    """The four arms of a patient cart at given set-up joints. Immutable: `moved` returns a new cart.
 
     World: z up, y from the column to the front of the cart, x towards PSM2, as in the dVRK. The base of each arm is
     its remote centre of motion (RCM). ECM_view is the tip of the ECM: x left, y up, z away in the image of a
@@ -26,7 +26,7 @@ class Cart:
 
     Attributes:
         name: "Classic" or "Si". q_setup: set-up joints (n,) of each arm [m, rad].
-        instruments: instrument or endoscope by arm; arms left out have their default.
+        instruments: instrument or endoscope by arm; omitted arms have their default.
     """
 
     def __init__(
@@ -56,16 +56,16 @@ class Cart:
         return tuple(self._chains)
 
     def arm(self, arm: str) -> Arm:
-        """Facts of an arm with the instrument that it carries; its equations: `load_mechanism(..., gravity=)`."""
+        """Data of an arm with its mounted instrument; for its equations see `load_mechanism(..., gravity=)`."""
         self._chain(arm)
         return self._arms[arm].arm
 
     def set_up(self, arm: str) -> SetUpArm:
-        """Facts of the set-up joints of an arm: names, limits, geometry, source."""
+        """Data of the set-up joints of an arm: names, limits, geometry, source."""
         return self._chain(arm).facts
 
     def moved(self, q_setup: Mapping[str, ArrayLike]) -> Cart:
-        """The same cart with the set-up joints of some arms at other values [m, rad]."""
+        """A copy of the cart with new set-up joint values of some arms [m, rad]."""
         facts = {arm: chain.facts for arm, chain in self._chains.items()}
         return Cart(self.name, facts, {**self.q_setup, **_by_arm("q_setup", q_setup)}, self.instruments)
 
@@ -106,11 +106,13 @@ class Cart:
     def mounting(self, arm: str) -> float:
         """Mounting pitch [rad] of an arm: up is (0, sin p, cos p) in its base.
 
-        Raises where the set-up joints also roll the base, so that no pitch describes it (Classic PSMs).
+        Raises if the set-up joints also roll the base, so that no pitch describes it (Classic PSMs).
         """
         x, y, z = self.up(arm)
         if abs(x) > 1e-9:
-            raise TrocarError(f"the base of {arm} is not only pitched: up is ({x:.4f}, {y:.4f}, {z:.4f}); use gravity")
+            raise TrocarError(
+                f"the base of {arm} is not purely pitched: up is ({x:.4f}, {y:.4f}, {z:.4f}); use gravity"
+            )
         return float(np.arctan2(y, z))
 
     def shaft(self, arm: str) -> Array:
@@ -121,7 +123,7 @@ class Cart:
         """Angle [rad] from straight down to the shaft of an arm that no set-up joint can change.
 
         None for the Classic PSMs, which have a joint with a horizontal axis. The other arms have vertical axes only:
-        their joints choose the heading of the shaft and nothing else of its direction.
+        their joints set only the heading of the shaft.
         """
         return self._chain(arm).fixed_tilt()
 
@@ -134,19 +136,19 @@ class Cart:
         position_tolerance: float = 1e-6,
         direction_tolerance: float = 1e-6,
     ) -> Placement:
-        """Set-up joints that bring the RCM of an arm to a point of the world, pointing somewhere.
+        """Set-up joints that place the RCM of an arm at a point of the world, with a given shaft direction.
 
-        Least squares within the joint limits from the present set-up joints, 1 m counting as 1 rad; if that gets
-        stuck, from other starts, and the solution nearest the present joints is taken.
+        Solves least squares within the joint limits from the current set-up joints, 1 m weighted as 1 rad. If that gets
+        stuck, other starts are tried and the solution nearest to the current joints is taken.
 
         Args:
             arm: PSM1, PSM2, PSM3 or ECM.
             rcm: position (3,) [m] in the world.
             shaft: direction (3,) of insertion at q = 0 in the world, of any length; None leaves it free. The arm may
-                still turn about it. Where `fixed_tilt` is not None only the heading can be chosen.
-            position_tolerance, direction_tolerance: what may be left [m], [rad].
+                still turn about it. If `fixed_tilt` is not None, only the heading can be chosen.
+            position_tolerance, direction_tolerance: largest allowed errors [m], [rad].
 
-        Raises Unreachable with what is left. The cart itself does not move: `cart.moved({arm: found.q_setup})`.
+        Raises Unreachable with the remaining error. The cart itself does not move: `cart.moved({arm: found.q_setup})`.
         """
         chain = self._chain(arm)
         target = finite("rcm", rcm, (3,), "three finite numbers [m] in the world")
@@ -154,7 +156,7 @@ class Cart:
         if shaft is not None:
             direction = finite("shaft", shaft, (3,), "three finite numbers in the world")
             if np.linalg.norm(direction) == 0.0:
-                raise TrocarError("shaft is the zero vector: it has no direction; leave it out if any will do")
+                raise TrocarError("shaft is the zero vector and has no direction; leave it out to allow any direction")
             direction = unit(direction)
         for what, value in (("position_tolerance", position_tolerance), ("direction_tolerance", direction_tolerance)):
             if not (np.isfinite(value) and value > 0.0):
@@ -176,9 +178,9 @@ def load_cart(
 
     Args:
         name: "Classic" (arms PSM and ECM) or "Si" (arms PSM_Si and ECM_Si).
-        instruments: number or name of the instrument or endoscope, by arm; arms left out have their default.
-        q_setup: set-up joints [m, rad] by arm, from the column outwards; arms left out are where the dVRK simulates
-            them.
+        instruments: number or name of the instrument or endoscope, by arm; omitted arms have their default.
+        q_setup: set-up joints [m, rad] by arm, from the column outwards. Default for omitted arms: the values of the
+            dVRK's simulated cart.
     """
     return Cart(name, set_up_arms(name), q_setup, instruments)
 

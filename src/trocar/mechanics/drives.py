@@ -18,11 +18,11 @@ class Drives:
     """All drives of an arm as arrays; q, dq, ddq are (..., n), efforts come back as (..., n).
 
     Attributes:
-        A: (m, n), s = A q. L: (m, n), load along each drive = L g; rows of drives without mu are zero.
+        A: (m, n), s = A q. L: (m, n), load along each drive = L g; rows of drives with no mu are zero.
         Im, Fv, Fc, Fo, K0, K, K2, Fx, mu: (m,). bias: (n,), Fo in the joints [N m, N].
-        owner, delta, F, slope: (k,) of the Dahl elements, in the order of the drives. S: (m, k), sums them by drive.
-        loaded: whether any friction depends on load.
-        names, values: of the columns of the regressor, such as `yaw.Fc` and `yaw.hysteresis[0].F`.
+        owner, delta, F, slope: (k,) of the Dahl elements, in drive order. S: (m, k), sums them by drive.
+        loaded: True if any friction depends on load.
+        names, values: names and values of the regressor's columns, such as `yaw.Fc` and `yaw.hysteresis[0].F`.
     """
 
     def __init__(self, drives: Sequence[Drive], arm: Arm) -> None:
@@ -71,7 +71,7 @@ class Drives:
         return self.stiffness + np.einsum("mi,...m,mj->...ij", self.A, 2.0 * self.K2 * (q @ self.A.T), self.A)
 
     def add_springs(self, g: Array, q: Array) -> None:
-        """Add the spring efforts of one state to g (n,) in place; few entries, so quicker than a product."""
+        """Add the spring efforts of one state to g (n,) in place; faster than a matrix product for few entries."""
         for i, j, k in self._springs:
             g[i] += k * q[j]
         for i, constant in self._constants:
@@ -87,7 +87,7 @@ class Drives:
     # -- friction ------------------------------------------------------------------------------------------------
 
     def coulomb(self, q: Array, load: Array | None) -> Array:
-        """Coulomb friction (..., m) of every drive, Fc + Fx s + mu |L load| [N m, N]; load (..., n) is gravity's."""
+        """Coulomb friction (..., m) of every drive, Fc + Fx s + mu |L load| [N m, N]; load (..., n): gravity."""
         F = self.Fc + self.Fx * (q @ self.A.T)
         return F if load is None else F + self.mu * np.abs(load @ self.L.T)
 
@@ -104,13 +104,13 @@ class Drives:
         """z (T, k) of the Dahl elements along a motion q (T, n), from z0 (k,) at its start (zero if None)."""
         z0 = np.zeros(len(self.owner)) if z0 is None else np.asarray(z0, dtype=float)
         if z0.shape not in ((), self.owner.shape) or not (np.abs(z0) <= 1.0).all():
-            raise TrocarError(f"z0 is one state or {len(self.owner)} of them, each in [-1, 1], got {z0!r}")
+            raise TrocarError(f"z0 must be one state or {len(self.owner)} states, each in [-1, 1], got {z0!r}")
         return dahl_states((q @ self.A.T)[..., self.owner], self.delta, z0)
 
     # -- regressor -----------------------------------------------------------------------------------------------
 
     def regressor(self, q: Array, dq: Array, ddq: Array, load: Array | None, z: Array | None = None) -> Array:
-        """Columns (..., n, k) for the drive parameters. The load is taken as given: mu |g| is not linear in masses."""
+        """Columns (..., n, k) for the drive parameters. The load is held fixed: mu |g| is not linear in masses."""
         s, ds, dds = (x @ self.A.T for x in (q, dq, ddq))
         sign = np.sign(ds)
         one = np.ones_like(s)
@@ -125,10 +125,10 @@ class Drives:
 
 
 def check_dissipative(drives: Drives, arm: Arm) -> None:
-    """Raise an error that names the drive whose friction can give energy within the joint limits.
+    """Raise an error that names the first drive whose friction can generate energy within the joint limits.
 
-    A Dahl element stores V = F(s) delta z^2 / 2 with F(s) = F + slope s. It never gives back more where
-    F(s) >= |slope| delta / 2, that is, where F(s) is not negative half a delta beyond the limits either.
+    A Dahl element stores V = F(s) delta z^2 / 2 with F(s) = F + slope s. It is passive where
+    F(s) >= |slope| delta / 2, that is, if F(s) is not negative up to half a delta beyond the limits.
     """
     corners = drives.A * arm.lower, drives.A * arm.upper
     low, high = np.minimum(*corners).sum(1), np.maximum(*corners).sum(1)
@@ -146,5 +146,5 @@ def check_dissipative(drives: Drives, arm: Arm) -> None:
                 where = f" at s = {s:.4g}" if per else ""
                 raise TrocarError(
                     f"friction of drive '{drives.drives[i].name}' is not passive: {what} is {least:.3g}{where}, within "
-                    f"the joint limits{' and half a delta' if margin else ''}; bound it when it is identified"
+                    f"the joint limits{' and half a delta' if margin else ''}; constrain it in the identification"
                 )

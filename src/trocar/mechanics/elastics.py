@@ -26,9 +26,9 @@ class Elastics:
         return bool(self.elements)
 
     def effort(self, q: Array) -> Array:
-        """(..., n) [N m, N], on the side of gravity: what the motors must hold."""
+        """Efforts (..., n) [N m, N] with the sign of gravity: the motors must hold them."""
         tau = np.zeros(q.shape[:-1] + (self._n,))
-        if q.ndim == 1:  # one state, as in control loops
+        if q.ndim == 1:  # fast path for one state, as in control loops
             for element, j in zip(self.elements, self._joints, strict=True):
                 unit = cable_effort(element, float(q[j])) if isinstance(element, CableTorque) else None
                 tau[j] += element.amplitude * (_unit_effort(element, q[j]) if unit is None else unit)
@@ -38,7 +38,7 @@ class Elastics:
         return tau
 
     def energy(self, q: Array) -> Array:
-        """(...) [J]; that of a cable is zero at q = 0."""
+        """Energy (...) [J]; that of a cable is zero at q = 0."""
         total = np.zeros(q.shape[:-1])
         for element, j in zip(self.elements, self._joints, strict=True):
             total = total + element.amplitude * _unit_energy(element, q[..., j])

@@ -12,11 +12,11 @@ from trocar.spatial import Array
 def dahl_states(s: ArrayLike, delta: ArrayLike, z0: ArrayLike = 0.0) -> Array:
     """z (T, ...) of Dahl elements along paths s (T, ...) [rad, m], time first.
 
-    z+ = d + (z - d) exp(-|ds| / delta), d = sign(ds): exact where s is monotone between samples, and the same at any
-    speed.
+    z+ = d + (z - d) exp(-|ds| / delta), d = sign(ds): exact if s is monotone between samples, and independent
+    of speed.
 
     Args:
-        delta: of each path [rad, m]; broadcasts against the trailing axes, as z0 does.
+        delta: delta of each path [rad, m]; broadcasts against the trailing axes, like z0.
         z0: state at the first sample, in [-1, 1].
     """
     s, delta = np.asarray(s, dtype=float), np.asarray(delta, dtype=float)

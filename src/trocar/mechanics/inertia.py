@@ -1,8 +1,9 @@
-"""Inertial parameters of a body: standard, barycentric and as a 4 x 4 pseudo-inertia.
+"""Inertial parameters of a body: standard, barycentric and 4 x 4 pseudo-inertia.
 
 Standard: mass m, centre of mass c, inertia about c. Barycentric, in which the dynamics are linear:
 phi = (m, m c_x, m c_y, m c_z, L_xx, L_xy, L_xz, L_yy, L_yz, L_zz) with L the inertia about the link origin.
-Pseudo-inertia: P = [[tr(L)/2 - L, m c], [m c', m]]; a body can exist exactly if P is positive semidefinite.
+Pseudo-inertia: P = [[tr(L)/2 - L, m c], [m c', m]]; a body is physically realisable if and only if P is positive
+semidefinite.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def from_pseudo_inertia(P: Array) -> Array:
 
 
 def in_world(body: Inertia, T_world_link: Array) -> Inertia:
-    """The same body in world axes: centre of mass in the world frame [m], inertia about that centre [kg m^2].
+    """The body in world axes: centre of mass in the world frame [m], inertia about that centre [kg m^2].
 
     Ferro et al. 2022 need this for their engine; as printed, their eq. (3) adds the base origin p_0 where the link
     origin p_i belongs, and their eq. (4) gives the inertia about the world origin, not about the centre of mass.
@@ -62,7 +63,7 @@ def in_world(body: Inertia, T_world_link: Array) -> Inertia:
 
 
 def check_consistent(inertias: Mapping[str, Inertia]) -> None:
-    """Raise an error that names link and eigenvalue where a body could not exist."""
+    """Raise an error that names link and eigenvalue if a body is not physically realisable."""
     for name, body in inertias.items():
         smallest = float(np.linalg.eigvalsh(pseudo_inertia(barycentric(body)))[0])
         if smallest <= 0:

@@ -1,8 +1,8 @@
 """Motion and Jacobians of a tree of bodies whose joints are linear in q, for whole batches of states at once.
 
-Inside, the batch is the LAST axis: vectors are (3, N), rotations (3, 3, N), so that every operation runs along
+Internally the batch is the LAST axis: vectors are (3, N), rotations (3, 3, N), so that every operation runs along
 contiguous memory. `Mechanism` turns its (..., n) arguments into that layout and back. Base axes throughout.
-Complex states go through too: that is how derivatives are taken (`mechanics.regressor`).
+Complex states are supported, for complex-step derivatives (`mechanics.regressor`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ VARIANTS = ("base", "body", "spatial")
 
 @dataclass(frozen=True)
 class Motion:
-    """Motion of all bodies of a tree: lists by body, of empty arrays where not asked for."""
+    """Motion of all bodies of a tree: lists by body; quantities that were not requested are empty arrays."""
 
     R: list[Array]  # (3, 3, N)
     p: list[Array]  # (3, N), body origin [m]
@@ -52,7 +52,7 @@ class Tree:
         self._p = [b.placement[:3, 3] for b in bodies]
 
     def index(self, name: str) -> int:
-        """Place of a body in the tree."""
+        """Index of a body in the tree."""
         check_known("body", self.names, name)
         return self.names.index(name)
 
@@ -71,7 +71,7 @@ class Tree:
         ddq: Array | None = None,
         only: Sequence[int] | None = None,
     ) -> Motion:
-        """Poses of all bodies, or of those in `only`; velocities with dq, accelerations with ddq too. (n, N)."""
+        """Poses of all bodies, or those in `only`, for q (n, N); velocities if dq and accelerations if ddq is given."""
         bodies = range(len(self.names)) if only is None else only
         nothing: list[Array] = [np.empty(0)] * len(self.names)
         R, p, w, v, dw, dv = (nothing.copy() for _ in range(6))
@@ -118,7 +118,7 @@ class Tree:
     def jacobian(self, m: Motion, body: int, T: Array, variant: Variant = "base", rate: bool = False) -> Array:
         """Jacobian (6, n, N) of the frame T (4, 4) of a body; with `rate` its exact time derivative along the motion.
 
-        Its twist is: "base", velocity of the frame origin and angular velocity, both in base axes; "body", the
+        Variants of its twist: "base", velocity of the frame origin and angular velocity, both in base axes; "body", the
         same in the frame's own axes; "spatial", velocity of the point at the base origin, in base axes.
         The derivative is the product rule applied to the same columns.
         """

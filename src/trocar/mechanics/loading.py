@@ -1,4 +1,4 @@
-"""Loading a mechanism: an arm by name, or one of your own, in the geometry of its parameter set."""
+"""Loading a mechanism: a built-in arm by name or a custom one, in the geometry of its parameter set."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ def load_mechanism(
     endoscope: str | float | None = None,
     added_mass: float = 0.0,
 ) -> Mechanism:
-    """The equations of an arm.
+    """Load the equations of motion of an arm.
 
     Args:
-        arm: PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR, or an `Arm` of your own.
-        parameters: parameter set, or its name, or the path of a parameter file; it carries its geometry. Default: the
-            arm's best set; an arm of your own without one has kinematics only, and so has a published geometry that
-            has no dynamic parameters. A geometry file (as `trocar calibrate` writes it) gives its lengths, with the
+        arm: PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR, or a custom `Arm`.
+        parameters: parameter set, its name, or the path of a parameter file; it defines the geometry. Default: the
+            arm's best set. A custom arm without a set, and a published geometry without dynamic parameters, have
+            kinematics only. A geometry file (written by `trocar calibrate`) gives the link lengths, with the
             parameters that it names.
-        counterweight: False removes that body's mass and inertia and nothing else (arms that have one).
-        instrument: number, name or file (NAME.toml) of the instrument or endoscope; None for the default.
+        counterweight: False removes only the mass and inertia of the counterweight (arms that have one).
+        instrument: number, name or file (NAME.toml) of the instrument or endoscope. Default: the arm's default.
         gravity: vector [m/s^2] in base axes, or `mounting`: pitch of the base about x [rad].
-        rotor_inertia: overrides the inertia of the instrument's motors, at the discs [kg m^2].
-        endoscope: what an ECM carries, by type (ECM: SD, HD, custom, none; ECM_Si: HD) or mass [kg]; None for the
-            set's own (ECM: SD). Its direction of view is the `instrument`.
-        added_mass: by how much the instrument is heavier (+) or lighter (-) than the one of the set [kg].
+        rotor_inertia: overrides the inertia of the instrument motors, referred to the discs [kg m^2].
+        endoscope: endoscope of an ECM, by type (ECM: SD, HD, custom, none; ECM_Si: HD) or mass [kg]. Default: that
+            of the set (ECM: SD). `instrument` selects its viewing direction.
+        added_mass: mass of the instrument relative to that of the set, heavier (+) or lighter (-) [kg].
     """
     facts, found = load_set(arm, parameters, instrument, rotor_inertia, endoscope, added_mass)
     return Mechanism(facts, found, counterweight=counterweight, gravity=gravity, mounting=mounting)
@@ -57,7 +57,7 @@ def load_set(
     endoscope: str | float | None = None,
     added_mass: float = 0.0,
 ) -> tuple[Arm, Parameters | None]:
-    """An arm in the geometry of a parameter set, and that set (None where there is only a geometry)."""
+    """An arm in the geometry of a parameter set, and that set (None if there is only a geometry)."""
     if not isinstance(arm, Arm):
         check_known("arm", ARMS, arm)
     if parameters is not None:
@@ -92,7 +92,7 @@ def load_set(
 def _geometry_and_set(
     name: str, parameters: str | Path | Parameters | None
 ) -> tuple[str | Path | Geometry | None, Parameters | None]:
-    """Geometry and parameter set of an arm that trocar knows by its name."""
+    """Geometry and parameter set of a built-in arm."""
     check_known("arm", ARMS, name)
     sets, shapes = SETS.get(name, ()), geometries(name)
     if isinstance(parameters, str | Path):
@@ -112,7 +112,7 @@ def _geometry_and_set(
     if parameters is None and not sets:
         return None, None
     found = load_parameters(name, parameters)
-    # a set of one's own names its geometry file from where it lies
+    # a user's set gives the path of its geometry file relative to its own folder
     beside = Path(found.path).parent / found.geometry
     return beside if beside.suffix == ".toml" else found.geometry, found
 
@@ -128,7 +128,7 @@ def _check_bodies(arm: Arm, parameters: Parameters) -> None:
 
 def _with_rotors(parameters: Parameters | None, arm: str, Im: float) -> Parameters:
     if parameters is None or not any("Im" in d.terms and d.motors for d in parameters.drives):
-        raise TrocarError(f"this parameter set of {arm} has no rotors at motors; leave rotor_inertia out")
+        raise TrocarError(f"this parameter set of {arm} has no rotors on motors; leave rotor_inertia out")
     if not (np.isfinite(Im) and Im > 0):
         raise TrocarError(f"rotor_inertia must be positive [kg m^2], got {Im!r}")
     drives = tuple(replace(d, Im=float(Im)) if "Im" in d.terms and d.motors else d for d in parameters.drives)

@@ -23,7 +23,7 @@ from trocar.recording import Recording, filtered
 from trocar.recording.filters import FEWEST
 from trocar.spatial import Array, pose, real_array
 
-SHORTEST = 1e-30  # between two samples [s]: velocities of a shorter one overflow
+SHORTEST = 1e-30  # shortest time between two samples [s]: velocities over a shorter one overflow
 
 
 class Mechanism(ArmKinematics):
@@ -34,8 +34,8 @@ class Mechanism(ArmKinematics):
     g. The effort that a robot reports is tau + effort_bias.
 
     Attributes:
-        arm: the facts it is made from. parameters: its inertias and drives, None if the arm has none.
-        counterweight: whether that body has its mass. gravity_vector: (3,) [m/s^2] in base axes.
+        arm: data of the arm. parameters: its inertias and drives, None if the arm has none.
+        counterweight: False if the mass of the counterweight is removed. gravity_vector: (3,) [m/s^2] in base axes.
     """
 
     def __init__(
@@ -79,8 +79,8 @@ class Mechanism(ArmKinematics):
         return self._mass_and_gravity(q)[1]
 
     def terms(self, q: ArrayLike, dq: ArrayLike) -> tuple[Array, Array, Array]:
-        """M, c and g together, for less than their sum."""
-        # one state in plain arrays needs no conversion: control loops come this way
+        """M, c and g in one call, faster than three calls."""
+        # fast path for control loops: one state in plain arrays needs no conversion
         if not (
             (type(q) is type(dq) is np.ndarray and q.dtype is dq.dtype is FLOAT)
             and (q.shape == dq.shape == (self.n,) and q.dot(q) + dq.dot(dq) < LARGEST**2)
@@ -100,7 +100,7 @@ class Mechanism(ArmKinematics):
     def friction(self, q: ArrayLike, dq: ArrayLike) -> Array:
         """f (..., n): viscous and Coulomb (sign(0) = 0) efforts [N m, N].
 
-        Friction with memory has its value in steady sliding, z = sign(s'); `friction_along` runs it over a motion.
+        Dahl friction has its steady-sliding value, z = sign(s'); `friction_along` integrates it along a motion.
         """
         q, dq = self.checked_states(q=q, dq=dq)
         return self.drives.friction(q, dq, self._load(q))
@@ -112,16 +112,16 @@ class Mechanism(ArmKinematics):
 
         Args:
             dt: time between samples, or the times (T,) [s]. dq: rates (T, n); None for central differences of q.
-            z0: state of each Dahl element at the first sample, in the order of the drives; None for 0, relaxed.
+            z0: state of each Dahl element at the first sample, in drive order. Default: 0, relaxed.
         """
         q = self.checked_state(q)
         if q.ndim != 2 or len(q) < 2:
-            raise TrocarError(f"q along a motion is (T, {self.n}) with two samples or more, got shape {q.shape}")
+            raise TrocarError(f"q along a motion must be (T, {self.n}) with at least two samples, got shape {q.shape}")
         if dq is None:
             t = real_array("dt", dt)
             steps = np.diff(t) if t.ndim else t
             if t.shape not in ((), (len(q),)) or not ((steps > SHORTEST) & (steps < LARGEST)).all():
-                raise TrocarError(f"dt is a positive time step or {len(q)} increasing times [s], got {shown(dt)}")
+                raise TrocarError(f"dt must be a positive time step or {len(q)} increasing times [s], got {shown(dt)}")
             dq = np.gradient(q, t, axis=0)
         q, dq = self.checked_states(q=q, dq=dq)
         return self.drives.friction(q, dq, self._load(q), self.drives.states(q, z0))
@@ -130,12 +130,12 @@ class Mechanism(ArmKinematics):
         """Measured effort (N, n) that the model predicts along a recording in joints [N m, N].
 
         Dynamics, friction with its memory (relaxed at the first row) and `effort_bias`. A recording without ddq is
-        measured: its motion is that of `trocar.recording.filtered`, 17 Hz, because differences of raw velocities are
-        mostly noise (fewer than 22 rows cannot be filtered and are differentiated as they are).
+        treated as measured: `trocar.recording.filtered` smooths its motion at 17 Hz, because differences of raw
+        velocities are mostly noise (fewer than 22 rows cannot be filtered and are differentiated directly).
         """
         recording.check_joints(self.arm)
         if len(recording) < 2:
-            raise TrocarError("one row is no motion: a recording needs two or more")
+            raise TrocarError("a recording of one row has no motion; at least two rows are needed")
         if recording.ddq is None and len(recording) >= FEWEST:
             recording = filtered(recording)
         ddq = np.gradient(recording.dq, recording.t, axis=0) if recording.ddq is None else recording.ddq
@@ -156,7 +156,7 @@ class Mechanism(ArmKinematics):
         """Derivatives (3, ..., n, n) of `inverse_dynamics` without friction by q, dq and ddq; exact.
 
         Entry [..., i, j]: of the effort of joint i by joint j [N m or N per rad or m, with s and s^2 for dq and ddq].
-        The last is the mass matrix; the first at rest, with dq and ddq zero, is that of `gravity`.
+        The last is the mass matrix; the first, at rest with dq and ddq zero, is the derivative of `gravity`.
         """
         q, dq, ddq = self.checked_states(q=q, dq=dq, ddq=ddq)
         states = zip(*(x.reshape(-1, self.n) for x in (q, dq, ddq)), strict=True)
@@ -183,12 +183,12 @@ class Mechanism(ArmKinematics):
         return np.linalg.solve(M, rest[..., None])[..., 0]
 
     def kinetic_energy(self, q: ArrayLike, dq: ArrayLike) -> Array:
-        """(...) [J], rotors included."""
+        """Kinetic energy (...) [J], rotors included."""
         q, dq = self.checked_states(q=q, dq=dq)
         return 0.5 * np.einsum("...i,...ij,...j->...", dq, self.mass_matrix(q), dq)
 
     def potential_energy(self, q: ArrayLike) -> Array:
-        """(...) [J]: weight, zero with every centre of mass at the base origin, and springs."""
+        """Potential energy (...) [J]: springs, and weight (zero with every centre of mass at the base origin)."""
         q = self.checked_state(q)
         motion = self.links.motion(batch_last(q))
         weight = np.zeros(motion.p[0].shape[-1])
@@ -200,13 +200,13 @@ class Mechanism(ArmKinematics):
     def regressor(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
         """Y (..., n, p): Y @ parameter_vector = inverse_dynamics(friction=True) + effort_bias; `parameter_names`.
 
-        Friction with memory is in steady sliding. Friction that grows with load takes the load of this set as given.
+        Dahl friction is in steady sliding. Load-dependent friction uses the load of this set as a constant.
         """
         q, dq, ddq = self.checked_states(q=q, dq=dq, ddq=ddq)
         return self._regressor(q, dq, ddq)
 
     def regressor_along(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, z0: ArrayLike | None = None) -> Array:
-        """Y (T, n, p) along a motion q (T, n), with the memory that `friction_along` runs."""
+        """Y (T, n, p) along a motion q (T, n), with the Dahl states of `friction_along`."""
         q, dq, ddq = self.checked_states(q=q, dq=dq, ddq=ddq)
         return self._regressor(q, dq, ddq, self.drives.states(q, z0))
 
@@ -228,12 +228,12 @@ class Mechanism(ArmKinematics):
         return np.moveaxis(Y, -1, 0), np.moveaxis(D, (1, 4), (4, 1))
 
     def _load(self, q: Array) -> Array | None:
-        """Gravity efforts, where friction depends on them."""
+        """Gravity efforts if friction depends on them, otherwise None."""
         return self.gravity(q) if self.drives.loaded else None
 
     @property
     def effort_bias(self) -> Array:
-        """(n,): effort that the robot reports less the effort that acts [N m, N], read-only; `Fo` of the drives."""
+        """(n,): reported effort minus acting effort [N m, N], read-only; `Fo` of the drives."""
         return self.drives.bias
 
     @cached_property
@@ -248,7 +248,7 @@ class Mechanism(ArmKinematics):
 
     @cached_property
     def parameter_names(self) -> tuple[str, ...]:
-        """(p,): such as `back.mx` or `yaw.Fc`."""
+        """Parameter names (p,), such as `back.mx` or `yaw.Fc`."""
         links = [f"{self.links.names[i]}.{name}" for i in self.tree_inertia.massive for name in NAMES]
         return (*links, *self.drives.names, *(f"{element.name}.amplitude" for element in self.elastics.elements))
 
@@ -271,14 +271,14 @@ class Mechanism(ArmKinematics):
     def _needed(self) -> Parameters:
         if self.parameters is None:
             raise TrocarError(
-                f"{self.arm.name} in geometry '{self.arm.geometry}' has no dynamic parameters: its kinematics work, "
-                "its dynamics do not"
+                f"{self.arm.name} in geometry '{self.arm.geometry}' has no dynamic parameters: only its "
+                "kinematics are available"
             )
         return self.parameters
 
     @cached_property
     def tree_inertia(self) -> TreeInertia:
-        """Masses [kg], centres of mass [m] and inertias about them [kg m^2] in link frames; zero where left out."""
+        """Masses [kg], centres of mass [m] and inertias about them [kg m^2] in link frames; zero for omitted bodies."""
         count = len(self.arm.bodies)
         mass, com, I = np.zeros(count), np.zeros((count, 3)), np.zeros((count, 3, 3))
         for name, body in self._needed.inertias.items():

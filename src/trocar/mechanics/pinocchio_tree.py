@@ -1,7 +1,7 @@
 """One state at a time, for control loops: Pinocchio's recursions, projected on the independent joints by E.
 
-A hundred times as quick as a batch of one. Pinocchio computes in a work space, `Data`; every thread has its own, so
-that one mechanism can serve many threads.
+A hundred times as fast as a batch of one. Pinocchio computes in a workspace, `Data`; every thread has its own, so
+that several threads can share one mechanism.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from trocar.spatial import Array
 
 
 class _WorkSpace(threading.local):
-    """Pinocchio's `Data` of a model, made anew in every thread that asks for it."""
+    """Pinocchio's `Data` of a model, created once per thread."""
 
     def __init__(self, model: pin.Model) -> None:
         self.model, self.data = model, model.createData()
@@ -44,12 +44,12 @@ class PinocchioChain:
         return np.array(pin.updateFramePlacement(self.model, self._own.data, self._tip).homogeneous)
 
     def jacobian(self, q: Array) -> Array:
-        """(6, m) of the tip, velocity of its origin first, base axes."""
+        """Jacobian (6, m) of the tip, linear rows first, base axes."""
         axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
         return pin.computeFrameJacobian(self.model, self._own.data, self._E.dot(q), self._tip, axes).dot(self._E_tip)
 
     def pose_and_jacobian(self, q: Array) -> tuple[Array, Array]:
-        """`pose` and `jacobian` of the same joints at once."""
+        """`pose` and `jacobian` of the same joints in one call."""
         model, data = self.model, self._own.data
         pin.computeJointJacobians(model, data, self._E.dot(q))
         T = np.array(pin.updateFramePlacement(model, data, self._tip).homogeneous)
@@ -58,14 +58,14 @@ class PinocchioChain:
 
 
 class PinocchioTree:
-    """A Pinocchio model, `q_tree = E q`, of the bodies that matter or the whole (depth-first, as `Arm` guarantees)."""
+    """A Pinocchio model, `q_tree = E q`, of the bodies with inertia or of all (depth-first, as `Arm` guarantees)."""
 
     def __init__(self, bodies: Sequence[Body], inertia: TreeInertia, E: Array, g: Array, whole: bool = False) -> None:
         carrying = list(range(len(bodies))) if whole else _carrying(bodies, inertia)
         self.model, index = _model([bodies[i] for i in carrying])
         for i in carrying:
-            # by parameters: the other constructor refuses published inertias that are not positive definite; it
-            # divides by the mass, which a body that only carries others need not have
+            # FromDynamicParameters divides by the mass, which may be zero for a body that only carries others; the
+            # other constructor rejects published inertias that are not positive definite
             massive = i in inertia.massive
             link = pin.Inertia.FromDynamicParameters(_dynamic_parameters(inertia, i)) if massive else pin.Inertia.Zero()
             self.model.appendBodyToJoint(index[bodies[i].name], link, pin.SE3.Identity())
@@ -76,7 +76,7 @@ class PinocchioTree:
 
     @property
     def data(self) -> pin.Data:
-        """The work space of this thread."""
+        """The workspace of this thread."""
         return self._own.data
 
     def mass_matrix(self, q: Array) -> Array:
@@ -88,19 +88,19 @@ class PinocchioTree:
         return self._E_t.dot(pin.computeGeneralizedGravity(self.model, self._own.data, self._E.dot(q)))
 
     def inverse_dynamics(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """(n,) by Newton-Euler."""
+        """Effort (n,) by Newton-Euler."""
         E = self._E
         return self._E_t @ pin.rnea(self.model, self._own.data, E @ q, E @ dq, E @ ddq)
 
     def inverse_dynamics_derivatives(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """(3, n, n): of `inverse_dynamics` by q, dq and ddq."""
+        """Derivatives (3, n, n) of `inverse_dynamics` by q, dq and ddq."""
         E = self._E
         by_q, by_dq, M = pin.computeRNEADerivatives(self.model, self._own.data, E @ q, E @ dq, E @ ddq)
-        upper = np.triu(M)  # all that Pinocchio fills
+        upper = np.triu(M)  # Pinocchio fills the upper triangle only
         return np.array([self._E_t @ part @ E for part in (by_q, by_dq, upper + np.triu(upper, 1).T)])
 
     def terms(self, q: Array, dq: Array) -> tuple[Array, Array, Array]:
-        """M (n, n), c (n,) and g (n,) in one go; `dot` because `@` costs twice as much on arrays this small."""
+        """M (n, n), c (n,) and g (n,) in one call; `dot` because `@` costs twice as much on arrays this small."""
         E, E_t, model, data = self._E, self._E_t, self.model, self._own.data
         q_tree = E.dot(q)
         M = E_t.dot(pin.crba(model, data, q_tree)).dot(E)
@@ -125,7 +125,7 @@ def _se3(T: Array) -> pin.SE3:
 
 
 def _carrying(bodies: Sequence[Body], inertia: TreeInertia) -> list[int]:
-    """Indices of the bodies that have inertia or carry one that has; the rest (a massless wrist) does nothing."""
+    """Indices of the bodies that have inertia or carry one that has; the rest (a massless wrist) has no effect."""
     names = [body.name for body in bodies]
     wanted = set(inertia.massive)
     for i in reversed(range(len(bodies))):

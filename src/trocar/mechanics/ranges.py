@@ -1,4 +1,4 @@
-"""Ranges of the quantities that closed forms are written in, over intervals of the joints."""
+"""Ranges of the terms in the closed forms, over intervals of the joints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def distance_range(lengths: GimballedArm, q2: Range, q3: Range) -> Range:
     """Smallest and largest u [m] over a box of q2, q3: the signed distance of the gimbal from the yaw axis."""
     psi = (q3[0] + lengths.gamma, q3[1] + lengths.gamma)
     found: list[float] = []
-    # extremes lie on an edge of the box, or where both derivatives vanish: cos q2 = 0
+    # extrema lie on an edge of the box, or where both derivatives vanish: cos q2 = 0
     stationary = HALF_PI + np.pi * np.arange(np.ceil(q2[0] / np.pi - 0.5), np.floor(q2[1] / np.pi - 0.5) + 1)
     for value in (*q2, *stationary):
         cosines = cosine_range(value + psi[0], value + psi[1])

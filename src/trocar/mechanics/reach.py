@@ -1,13 +1,13 @@
 """Reach of the tip of an arm, in its base: points within reach, and exact volumes.
 
-Closed forms for the structures that have one, a search for all others.
+Uses closed forms for the structures that have one and a search for all others.
 
 With a remote centre, the wrist pitch axis is at depth L along the shaft and the tip a wrist length a from it. A point
 at distance rho from the remote centre is reached if the triangle (L, a, rho) closes for some depth and bend of the
 wrist within limits, with an angle psi between point and shaft, and if some shaft direction within the limits of yaw
-and pitch is at that angle. The roll turns fully, so nothing else matters. The angles psi form an interval (one ahead
-of and one behind the remote centre) and so do the angles between a point and the shaft directions: two intervals to
-compare.
+and pitch is at that angle. The roll turns fully, so there is no other condition. The angles psi form an interval (one
+ahead of and one behind the remote centre) and so do the angles between a point and the shaft directions: two intervals
+to compare.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from trocar.mechanics.inverse_kinematics.descent import SerialChain, sobol, solv
 from trocar.mechanics.ranges import HALF_PI, Range, cosine_range, distance_range
 from trocar.spatial import Array
 
-DEPTH = 1e-9  # [m] a point this far beyond a limit still counts as on it
+DEPTH = 1e-9  # [m] a point this far beyond a limit still counts as within it
 ANGLE = 1e-7  # [rad] likewise; the angles lose half their digits where the triangle is flat
 
 
-SEARCH = 1e-6  # [m] a point that the tip comes this near to is reached, where there is no closed form
-BATCH = 1 << 14  # points times starts that are searched at once
-CORNERS = 1 << 14  # states that a bounding box is found from, where there is no closed form
-MARGIN = 0.05  # by which that box is larger, relative to its diagonal
+SEARCH = 1e-6  # [m] without a closed form, a point counts as reached within this distance of the tip
+BATCH = 1 << 14  # points times starts searched at once
+CORNERS = 1 << 14  # number of states that determine a bounding box if there is no closed form
+MARGIN = 0.05  # margin of that box, relative to its diagonal
 
 
 def reaches(arm: Arm, p: Array) -> Array:
-    """Mask (N,) of the points p (N, 3) [m] in the base that the tip reaches within limits, in some orientation."""
+    """Mask (N,) of the points p (N, 3) [m] in the base that the tip reaches within limits, in any orientation."""
     lengths, bend = arm.structure, float(max(-arm.lower[4], arm.upper[4])) if arm.n > 4 else 0.0
     if not arm.T_last_tip[:3, 3].any():
         match lengths:
@@ -59,7 +59,7 @@ def wrist_volume(arm: Arm) -> float:
 
 
 def bounding_box(arm: Arm) -> tuple[Array, Array]:
-    """Lower and upper corner (3,) [m] in the base of a box around all that the tip reaches."""
+    """Lower and upper corner (3,) [m] in the base of a box that contains all points the tip reaches."""
     lengths = arm.structure
     if not isinstance(lengths, GimballedArm | RollingShaft | WristedShaft):
         return _sampled_box(arm)
@@ -80,7 +80,7 @@ def bounding_box(arm: Arm) -> tuple[Array, Array]:
 
 
 def _search_reaches(arm: Arm, p: Array) -> Array:
-    """By damped least squares on the position alone, from home and from starts all over the limits."""
+    """Search by damped least squares on the position alone, from home and from starts spread over the limits."""
     m = arm.tip_joints
     lower, upper = arm.lower[:m], arm.upper[:m]
     found = np.zeros(len(p), bool)
@@ -105,12 +105,12 @@ def _sampled_box(arm: Arm) -> tuple[Array, Array]:
 
 
 def _shaft_reaches(arm: Arm, offset: float, a: float, bend: float, p: Array) -> Array:
-    """For a roll of a full turn and a wrist of length a [m] that bends by at most a quarter turn [rad]."""
+    """Closed form for a roll of a full turn and a wrist of length a [m] that bends by at most a quarter turn [rad]."""
     q1, q2, q3 = _limits(arm)
     L = (q3[0] + offset - DEPTH, q3[1] + offset + DEPTH)
     rho = np.linalg.norm(p, axis=-1)
     nearest, farthest = _angles_to_shaft(p, q1, q2)
-    # the wrist cannot bend further than brings the tip to a right angle with the point
+    # bending is useful only until the tip is at a right angle to the point
     most = np.minimum(bend, np.arcsin(np.minimum(1.0, rho / a))) if a else np.full_like(rho, bend)
     along = np.sqrt(np.maximum(0.0, rho * rho - (a * np.sin(most)) ** 2))
     found = np.zeros(len(p), bool)
@@ -125,7 +125,7 @@ def _shaft_reaches(arm: Arm, offset: float, a: float, bend: float, p: Array) -> 
 
 def _apex(rho: Array, L: Array, a: float) -> Array:
     """Angle [rad] at the remote centre of the triangle with sides rho and |L| there and a opposite; L is signed."""
-    # Heron's formula, as a product: exact where the triangle is flat
+    # Heron's formula as a product, which is accurate for a flat triangle
     square = (L + a - rho) * (L + a + rho) * (rho - L + a) * (rho + L - a)
     return np.asarray(np.arctan2(np.sqrt(np.maximum(0.0, square)), np.sign(L) * (rho * rho + L * L - a * a)))
 
@@ -152,7 +152,7 @@ def _offsets(angle: Array, limits: Range) -> tuple[Array, Array]:
 
 
 def _gimballed_reaches(arm: Arm, lengths: GimballedArm, p: Array) -> Array:
-    """The four gimbal axes meet in the tip, so the arm alone decides: two sides of the yaw axis, two elbows."""
+    """The four gimbal axes intersect in the tip, so only the arm matters: two sides of the yaw axis, two elbows."""
     a_2, r = lengths.upper_arm, lengths.r
     yaw, shoulder, elbow = _limits(arm)
     rho, v = np.hypot(p[:, 0], p[:, 1]), p[:, 2]
@@ -179,7 +179,7 @@ def _shaft_volume(arm: Arm, lengths: Shaft) -> float:
     d = lengths.offset
     (y_low, y_high), (low, high), q3 = _limits(arm)
     if max(-low, high) > HALF_PI:
-        raise TrocarError(f"the pitch of {arm.name} goes beyond a quarter turn: directions would count twice")
+        raise TrocarError(f"the pitch of {arm.name} exceeds a quarter turn: directions would count twice")
     turn = min(y_high - y_low, 2 * np.pi)
     L_low, L_high = q3[0] + d, q3[1] + d
     total = turn * (np.sin(high) - np.sin(low)) * (L_high**3 - L_low**3) / 3
@@ -196,7 +196,7 @@ def _gimballed_volume(arm: Arm, lengths: GimballedArm) -> float:
     psi = (q3[0] + lengths.gamma, q3[1] + lengths.gamma)
     one_branch = distance_range(lengths, q2, q3)[0] >= 0.0 and cosine_range(*psi)[0] >= 0.0
     if not one_branch or y_high - y_low > 2 * np.pi:
-        raise TrocarError(f"the limits of {arm.name} hold a singularity: points would count twice")
+        raise TrocarError(f"the limits of {arm.name} contain a singularity: points would count twice")
     step_sine = np.sin(q2[1]) - np.sin(q2[0])
     upper = (np.cos(q2[0]) - np.cos(q2[1])) * (np.sin(psi[1]) - np.sin(psi[0]))
     # cos(q2 + psi) cos psi = (cos(q2 + 2 psi) + cos q2) / 2

@@ -1,7 +1,7 @@
 """Rigid-body dynamics of a tree for whole batches of states, projected on the independent joints by E.
 
 Pinocchio has no batch; these are its two recursions (Newton-Euler and composite bodies) written over arrays with the
-batch last, in base axes with moments about the base origin, so that nothing is rotated from link to link.
+batch last, in base axes with moments about the base origin, so that no quantity is rotated from link to link.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from trocar.mechanics.kinematics import Motion, Tree, apply, cross, into
 from trocar.spatial import Array, skew
 
-_COMPLEX_STEP = 1e-100  # no difference is taken, so nothing is lost however small it is
+_COMPLEX_STEP = 1e-100  # no difference is taken, so the step can be arbitrarily small
 
 
 class TreeInertia:
@@ -106,10 +106,10 @@ def regressor(tree: Tree, bodies: list[int], q: Array, dq: Array, ddq: Array, g:
 def regressor_derivatives(
     tree: Tree, bodies: list[int], q: Array, dq: Array, ddq: Array, g: Array
 ) -> tuple[Array, Array]:
-    """Y as `regressor`, and its derivatives (3, n, n, 10 len(bodies), N) by q, dq and ddq of each joint.
+    """Y of `regressor`, and its derivatives (3, n, n, 10 len(bodies), N) by q, dq and ddq of each joint.
 
-    By complex steps: exact to rounding, for the regressor is analytic in the state. Joints that move none of the
-    bodies are left at zero.
+    Uses complex steps, which are exact to rounding because the regressor is analytic in the state. Entries of joints
+    that move none of the bodies stay zero.
     """
     n, N = q.shape
     moving = [j for j in range(n) if any(tree.E[i, j] for b in bodies for i in tree.path(b))]
@@ -150,7 +150,7 @@ def _inertia_columns(w: Array) -> Array:
 
 
 def _body_jacobian(tree: Tree, motion: Motion, body: int) -> Array:
-    """(6, n, N) of a body's own frame, in its own axes."""
+    """Jacobian (6, n, N) of a body frame, in the axes of the body."""
     J = np.zeros((6, tree.n, motion.p[body].shape[-1]), dtype=motion.p[body].dtype)
     for i in tree.path(body):
         z = motion.R[i][:, 2]

@@ -1,4 +1,4 @@
-"""Base parameters: which combinations of the parameters the effort depends on."""
+"""Base parameters: the parameter combinations on which the effort depends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class BaseParameters:
 
     Attributes:
         independent: (b,) indices of columns of the regressor that are independent.
-        B: (b, p), turns all parameters into base parameters.
+        B: (b, p), maps all parameters to base parameters.
     """
 
     independent: Array
@@ -30,7 +30,7 @@ class BaseParameters:
 def base_parameters(
     regressor: Callable[[Array, Array, Array], Array], lower: Array, upper: Array, states: int = 400
 ) -> BaseParameters:
-    """By rank-revealing QR of the regressor stacked over random states.
+    """Base parameters by rank-revealing QR of the regressor stacked over random states.
 
     The rank is read from the singular values of the column-scaled stack, at a gap that must be wide.
     """
@@ -40,13 +40,13 @@ def base_parameters(
     W = regressor(q, dq, ddq)
     W = W.reshape(-1, W.shape[-1])
     scale = np.linalg.norm(W, axis=0)
-    seen = scale > 1e-10 * scale.max()  # the others are zero columns, up to rounding
+    seen = scale > 1e-10 * scale.max()  # the other columns are zero up to rounding
     W = np.where(seen, W, 0.0) / np.where(seen, scale, 1.0)
     R, order = qr(W, mode="r", pivoting=True)
-    values = np.linalg.svd(R[: W.shape[1]], compute_uv=False)  # those of W: it is tall, and R small
+    values = np.linalg.svd(R[: W.shape[1]], compute_uv=False)  # equal to those of W, which is tall while R is small
     rank = int((values > 1e-9 * values[0]).sum())
     independent, dependent = np.sort(order[:rank]), order[rank:]
-    # columns in the order of `independent`, so that names stay in reading order
+    # keep columns in the order of `independent`, so that names stay in reading order
     Q, R1 = np.linalg.qr(W[:, independent])
     K = solve_triangular(R1, Q.T @ W[:, dependent])
     B = np.zeros((rank, W.shape[1]))

@@ -1,4 +1,4 @@
-"""Kinematics of the set-up joints of one arm: where its remote centre is, and which joints bring it elsewhere."""
+"""Kinematics of the set-up joints of one arm: position of its remote centre, and the inverse problem."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from trocar.mechanics.kinematics import Motion, Tree
 from trocar.spatial import Array
 
 UP = np.array([0.0, 0.0, 1.0])  # in the world
-STARTS = 256  # other starts, where the descent from the present pose gets stuck
+STARTS = 256  # number of other starts, used if the descent from the current pose gets stuck
 ITERATIONS = 100
 SETTLED = 1e-12  # residual [m, rad] at which a descent stops
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Set-up joints that bring a remote centre to a place.
+    """Set-up joints that place a remote centre at a target.
 
     Attributes:
         arm: PSM1, PSM2, PSM3 or ECM. q_setup: (n,) [m, rad], for `Cart.moved`.
         T_world_base: (4, 4), base (RCM) frame of the arm in the world.
-        position_error: distance of the RCM from the one asked for [m].
-        direction_error: angle of the shaft from the one asked for [rad]; 0 where none was.
+        position_error: distance of the RCM from the target [m].
+        direction_error: angle of the shaft from the target [rad]; 0 if no direction was requested.
     """
 
     arm: str
@@ -41,7 +41,7 @@ class Placement:
 class SetUpChain:
     """Kinematics of the set-up joints of one arm, in the world of the cart.
 
-    The shaft of an arm is the direction its instrument or scope is inserted in at q = 0: -z of its base.
+    The shaft of an arm is the insertion direction of its instrument or endoscope at q = 0: -z of its base.
     """
 
     def __init__(self, facts: SetUpArm) -> None:
@@ -75,7 +75,7 @@ class SetUpChain:
         return float(_angle(_shaft(self.T_world_base(q)), -UP))
 
     def checked(self, q_setup: ArrayLike) -> Array:
-        """Joint values (n,) as a read-only array, or an error that names the joint."""
+        """Joint values (n,) as a read-only array; errors name the joint."""
         facts = self.facts
         names = ", ".join(facts.joint_names)
         try:
@@ -83,7 +83,7 @@ class SetUpChain:
         except (TypeError, ValueError):
             raise TrocarError(f"set-up joints of {facts.name} must be {facts.n} numbers ({names})") from None
         if q.shape != (facts.n,):
-            more = "; fixed joints the dVRK lists as 0 are left out here" if q.ndim == 1 and q.size > facts.n else ""
+            more = "; omit the fixed joints that the dVRK lists as 0" if q.ndim == 1 and q.size > facts.n else ""
             raise TrocarError(f"{facts.name} has {facts.n} set-up joints ({names}), got shape {q.shape}{more}")
         for i, (joint, value) in enumerate(zip(facts.joints, q, strict=True)):
             if not np.isfinite(value):
@@ -100,7 +100,7 @@ class SetUpChain:
         position_tolerance: float,
         direction_tolerance: float,
     ) -> Placement:
-        """Joints within limits that bring the RCM to `rcm` [m] with the shaft along the unit vector `shaft`."""
+        """Joints within limits that place the RCM at `rcm` [m] with the shaft along the unit vector `shaft`."""
         tilt = self.fixed_tilt()
         if shaft is not None and tilt is not None:
             asked = float(_angle(shaft, -UP))
@@ -108,8 +108,8 @@ class SetUpChain:
                 raise Unreachable(
                     (),
                     f"the set-up joints of {self.facts.name} turn about vertical axes only, so its shaft stays "
-                    f"{np.degrees(tilt):.4g} deg from straight down ({np.degrees(asked):.4g} asked): "
-                    "they choose its heading, not its tilt",
+                    f"{np.degrees(tilt):.4g} deg from straight down ({np.degrees(asked):.4g} requested): "
+                    "they set its heading, not its tilt",
                 )
         found = self._nearest(q_start, rcm, shaft, position_tolerance, direction_tolerance)
         if found.position_error > position_tolerance or found.direction_error > direction_tolerance:
@@ -119,7 +119,7 @@ class SetUpChain:
     def _nearest(
         self, q_start: Array, rcm: Array, shaft: Array | None, position_tolerance: float, direction_tolerance: float
     ) -> Placement:
-        """The descent from the present pose if it arrives, else the nearest one that does, else the best."""
+        """Solution from the current pose if it converges, else the nearest converged one, else the best."""
         facts = self.facts
 
         def residual(q: Array, _: Array) -> tuple[Array, Array]:
@@ -157,7 +157,7 @@ class SetUpChain:
         q, facts = found.q_setup, self.facts
         stops = [j.name for j, x, y in zip(facts.joints, q - facts.lower, facts.upper - q, strict=True) if x * y <= 0.0]
         at = f", with {' and '.join(stops)} at the limit" if stops else ""
-        return f"no set-up joints of {facts.name} were found that come nearer than {left}{at}"
+        return f"no set-up joints of {facts.name} were found with an error below {left}{at}"
 
     def _pose(self, motion: Motion, body: int, T_body_frame: Array, q_setup: Array) -> Array:
         T = self.facts.T_world_column @ self._tree.frame(motion, body, T_body_frame)
@@ -169,5 +169,5 @@ def _shaft(T_world_base: Array) -> Array:
 
 
 def _angle(a: Array, b: Array) -> Array:
-    """Angle (...) between unit vectors [rad], exact near 0 and pi."""
+    """Angle (...) between unit vectors [rad], accurate near 0 and pi."""
     return np.asarray(2.0 * np.arctan2(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1)))

@@ -7,9 +7,9 @@ The determinant of the tip Jacobian factors for all dVRK arms (derived in docs/s
     GimballedArm (MTM)   det JJ'  = 2 (a_2 r u cos(q3 + gamma))^2 (cos^2 q6 + sin^2 q5 sin^2 q6)
                          u = a_2 sin q2 + r cos(q2 + q3 + gamma)     distance of the wrist from the yaw axis
 
-Each factor is named after what meets there. Any other arm has its determinant and its singular values, numerically, and
-neither factors nor routes. To compare m with rad, and to give the Jacobian one unit, lengths are
-divided by a characteristic length, 0.1 m unless told otherwise: about the reach of a wrist or hand.
+Each factor is named after the axes or points that meet there. For any other arm the determinant and the singular
+values are computed numerically, without factors or routes. To compare m with rad, and to give the Jacobian one unit,
+lengths are divided by a characteristic length (default: 0.1 m, about the reach of a wrist or hand).
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ Moves = dict[tuple[str, tuple[str, ...]], Array]  # (factor, joints) -> move (..
 
 @dataclass(frozen=True)
 class Route:
-    """The least move of the named joints, all others held, that ends on a singular set.
+    """The shortest move of the named joints, with all others held, onto a singular set.
 
     Attributes:
-        factor: which set. joints: which joints move.
-        move: (..., len(joints)) [rad, m], signed; infinite where these joints cannot reach the set.
+        factor: name of the set. joints: joints that move.
+        move: (..., len(joints)) [rad, m], signed; infinite if these joints cannot reach the set.
         distance: (...) [m]: length of the move, with angles times the characteristic length.
     """
 
@@ -54,8 +54,8 @@ class Singularity:
     Attributes:
         determinant: (...) of `measure` ("det J", "det J'J" or "det JJ'"), in m and rad.
         factors: each zero exactly on its own singular set; empty if the arm has no closed form.
-        routes: ways to the sets. nearest: (...) name of the factor with the shortest. distance: (...) its length [m].
-            Without a closed form there are none, `nearest` is empty text and `distance` is NaN.
+        routes: ways to the sets. nearest: (...) factor of the shortest route. distance: (...) its length [m].
+            Without a closed form there are no routes, `nearest` is an empty string and `distance` is NaN.
         smallest_singular_value: (...) of the scaled Jacobian: its distance (2-norm) to a singular matrix.
         length: characteristic length [m].
     """
@@ -75,10 +75,10 @@ class SingularSet:
     """One singular set and the part of it within the joint limits.
 
     Attributes:
-        name: of its factor. condition: where that is zero. meaning: what coincides there.
+        name: name of its factor. condition: equation of the set. meaning: geometric meaning.
         factor_range: smallest and largest value of the factor within limits, exact.
-        inside: whether any of it lies within limits.
-        joint_ranges: by joint, bounds [rad, m] of the part within limits; empty if none does.
+        inside: True if any part of it lies within limits.
+        joint_ranges: by joint, bounds [rad, m] of the part within limits; empty if there is none.
     """
 
     name: str
@@ -95,8 +95,8 @@ class SingularSet:
 def singularity(mechanism: ArmKinematics, q: ArrayLike, length: float = LENGTH) -> Singularity:
     """Determinant, factors and distances at states q (..., n), also outside the limits.
 
-    A distance moves one joint at a time, so it bounds the shortest way in joint space from above (the gimbal of an
-    MTM needs two joints at once, and there it is the shortest way).
+    A distance moves one joint at a time, so it is an upper bound of the shortest path in joint space (the gimbal of an
+    MTM needs two joints at once; there it is the shortest path).
     """
     q = mechanism.checked_state(q)
     length = positive("length", length)
@@ -144,7 +144,7 @@ def manipulability(mechanism: ArmKinematics, q: ArrayLike, length: float = LENGT
 
 
 def condition_number(mechanism: ArmKinematics, q: ArrayLike, length: float = LENGTH) -> Array:
-    """Largest over smallest singular value (...) of the scaled Jacobian: 1 is isotropic, infinite singular."""
+    """Largest over smallest singular value (...) of the scaled Jacobian: 1 if isotropic, infinite if singular."""
     values = singular_values(mechanism, q, length)
     with np.errstate(divide="ignore"):
         return values[..., 0] / values[..., -1]
@@ -341,13 +341,13 @@ def _onto(value: Array, target: Array | float, period: float) -> Array:
 
 
 def _either(value: Array, target: Array) -> Array:
-    """Shortest move of an angle onto +target or -target, up to whole turns; infinite where target is NaN."""
+    """Shortest move of an angle onto +target or -target, up to whole turns; infinite if the target is NaN."""
     up, down = _onto(value, target, 2 * np.pi), _onto(value, -target, 2 * np.pi)
     return np.where(np.isnan(target), np.inf, np.where(np.abs(up) <= np.abs(down), up, down))
 
 
 def positive(what: str, value: float) -> float:
-    """A length [m] as a float, or an error that calls it `what`."""
+    """A length [m] as a float; errors name it `what`."""
     if not (isinstance(value, int | float | np.number) and np.isfinite(value) and value > 0):
         raise TrocarError(f"{what} must be a positive number [m], got {value!r}")
     return float(value)

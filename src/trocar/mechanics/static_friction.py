@@ -1,4 +1,4 @@
-"""Static friction: the efforts under which an arm at rest stays at rest, and how far it gives way under them."""
+"""Static friction: the efforts under which an arm stays at rest, and its small displacement under them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from trocar.spatial import Array
 
 
 def friction_share(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike) -> float:
-    """Share of static friction that an unbalanced effort (n,) [N m, N] takes at rest at q (n,): above 1 the arm slides.
+    """Fraction of static friction used by an unbalanced effort (n,) [N m, N] at rest at q (n,); above 1 the arm slides.
 
-    The smallest x with `effort = A' f` and `|f_i| <= x F_i`. F_i is the Coulomb friction of drive i with the steady
-    effort of its Dahl elements. Infinite if the effort acts where there is no friction.
+    This is the smallest x with `effort = A' f` and `|f_i| <= x F_i`. F_i is the Coulomb friction of drive i with the
+    steady effort of its Dahl elements. It is infinite if the effort acts on a joint without friction.
     """
     q, effort = _one_state(mechanism, q, effort)
     drives = mechanism.drives
@@ -24,11 +24,11 @@ def friction_share(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike) -> flo
 
 
 def presliding(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike) -> Array:
-    """Distance (n,) [rad, m] by which joints at rest at q (n,) give way to an effort (n,) [N m, N] that friction holds.
+    """Displacement (n,) [rad, m] of joints at rest at q (n,) under an effort (n,) [N m, N] that friction holds.
 
-    Zero where Coulomb friction alone holds it. Otherwise friction with memory is elastic before it slides:
-    `effort = A' F (1 - exp(-|s| / delta)) sign(s)`, `s = A dq`, from relaxed elements, if the effort grows
-    slowly. Potentials count as constant over that distance.
+    Zero if Coulomb friction alone holds the effort. Otherwise Dahl friction is elastic before it slides:
+    `effort = A' F (1 - exp(-|s| / delta)) sign(s)`, `s = A dq`, starting from relaxed elements, if the effort
+    grows slowly. Potentials are taken as constant over that distance.
     """
     q, effort = _one_state(mechanism, q, effort)
     share = friction_share(mechanism, q, effort)
@@ -46,19 +46,19 @@ def presliding(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike) -> Array:
     stiffness = A.T @ ((F / drives.delta)[:, None] * A)
     found = root(excess, np.linalg.lstsq(stiffness, effort, rcond=None)[0], tol=1e-12)
     if np.abs(found.fun).max() > 1e-6 * np.abs(effort).max():
-        raise TrocarError(f"no position of rest was found: {found.message}")
+        raise TrocarError(f"no rest position was found: {found.message}")
     return np.asarray(found.x)
 
 
 def _one_state(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike) -> tuple[Array, Array]:
     q, effort = mechanism.checked_states(q=q, effort=effort)
     if q.ndim != 1:
-        raise TrocarError(f"q and effort are one state ({mechanism.n},), got shape {q.shape}")
+        raise TrocarError(f"q and effort must be one state ({mechanism.n},), got shape {q.shape}")
     return q, effort
 
 
 def _share(A: Array, F: Array, effort: Array) -> float:
-    """Smallest x with A' f = effort and |f_i| <= x F_i, by a linear programme in (f / F, x)."""
+    """Smallest x with A' f = effort and |f_i| <= x F_i, by a linear program in (f / F, x)."""
     A, F = A[F > 0], F[F > 0]
     m, n = A.shape
     found = linprog(
@@ -72,5 +72,5 @@ def _share(A: Array, F: Array, effort: Array) -> float:
     if found.status == 2:  # infeasible
         return float("inf")
     if found.status != 0:
-        raise TrocarError(f"the linear programme of static friction ended with: {found.message}")
+        raise TrocarError(f"the linear program of static friction ended with: {found.message}")
     return float(found.x[-1])

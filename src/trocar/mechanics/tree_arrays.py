@@ -1,8 +1,8 @@
-"""A mechanism as plain read-only arrays: all that code generators and other engines need, without any algorithm.
+"""A mechanism as plain read-only arrays: all data that code generators and other engines need, without algorithms.
 
 The equations of motion follow from these arrays alone, with s = A q of the drives and z the states of Dahl friction:
 
-    q_tree = E q                                          every tree joint is zero where q is zero
+    q_tree = E q                                          every tree joint is zero when q is zero
     tau    = E' tau_tree + A' (Im s'' + K0 + K s + K2 s^2) + springs(q) + cables(q) + f
     f      = A' (Fv s' + (Fc + Fx s + mu |L g|) sign(s') + sum over its elements of (F + slope s) z)
 
@@ -26,7 +26,7 @@ from trocar.spatial import Array
 
 
 class _ReadOnly:
-    """A value whose arrays cannot be written to."""
+    """Base of dataclasses with read-only arrays."""
 
     def __post_init__(self) -> None:
         for field in fields(self):  # type: ignore[arg-type]
@@ -39,12 +39,12 @@ class _ReadOnly:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DriveArrays(_ReadOnly):
-    """Drives along s = A q: m of them, with k Dahl elements in all. Units are those of s: rad and N m, or m and N.
+    """Drives along s = A q: m drives with k Dahl elements in total. Units follow s: rad and N m, or m and N.
 
     Attributes:
-        names: (m). A: (m, n), weights of s in the joints. L: (m, n), load along s = L g; zero where mu is.
+        names: (m). A: (m, n), weights of s in the joints. L: (m, n), load along s = L g; zero where mu is zero.
         Im: (m,) inertia [kg m^2, kg]. Fv: viscous [N m s/rad, N s/m]. Fc: Coulomb [N m, N].
-        Fo: bias of the measured effort, which is in no equation of motion; K0: constant force [N m, N].
+        Fo: bias of the measured effort, not part of the equations of motion; K0: constant force [N m, N].
         K: stiffness [N m/rad, N/m]. K2: quadratic [N m/rad^2, N/m^2]. Fx: Coulomb per position [N m/rad, N/m].
         mu: Coulomb per load [1].
         dahl_drive: (k,) index of the drive of each element. dahl_delta: [rad, m]. dahl_F: [N m, N].
@@ -87,7 +87,7 @@ class SpringArrays(_ReadOnly):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CableArrays(_ReadOnly):
-    """Cable efforts, one entry each: `polyval(coefficients, clip(q[joint], lower, upper))` [N m], on gravity's side.
+    """Cable efforts, one entry each: `polyval(coefficients, clip(q[joint], lower, upper))` [N m], signed like gravity.
 
     Attributes:
         joint: (c,) index in q. lower, upper: [rad].
@@ -102,7 +102,7 @@ class CableArrays(_ReadOnly):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LoopArrays(_ReadOnly):
-    """Loop closures, one entry each: point a of body a stays on point b of body b [m].
+    """Loop closures, one entry each: point a of body a coincides with point b of body b [m].
 
     Attributes:
         body_a, body_b: (l,) indices of bodies. point_a, point_b: (l, 3) [m], each in the frame of its body.
@@ -126,7 +126,7 @@ class TreeArrays(_ReadOnly):
         axes: (N, 3) joint axis in the body's frame: z for all.
         E: (N, n), q_tree = E q.
         mass: (N,) [kg]. com: (N, 3) centre of mass in the body's frame [m]. inertia: (N, 3, 3) about it, in the
-            body's axes [kg m^2]. Zero for bodies without inertia of their own.
+            body's axes [kg m^2]. Zero for bodies without inertia.
         gravity: (3,) [m/s^2], base axes.
         tip_body: index of the body with the tip, T_body_tip: (4, 4) the tip in its frame; the first tip_joints
             joints move it.
@@ -159,7 +159,7 @@ class TreeArrays(_ReadOnly):
 
 
 def tree_arrays(arm: Arm, inertia: TreeInertia, gravity: Array, drives: Drives, elastics: Elastics) -> TreeArrays:
-    """The arrays of a mechanism, from its parts."""
+    """Build the arrays of a mechanism from its parts."""
     names = tuple(body.name for body in arm.bodies)
     return TreeArrays(
         names=names,

@@ -1,4 +1,4 @@
-"""Workspace of an arm: clouds of tips, volumes, dexterity, and the part that several arms share."""
+"""Workspace of an arm: point clouds of the tip, volumes, dexterity, and the part shared by several arms."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_VOXELS = 100_000_000
 
 @dataclass(frozen=True)
 class Cloud:
-    """Joint states q (N, n) within limits and where they put the tip: points (N, 3) [m] in the world."""
+    """Joint states q (N, n) within limits and their tip positions: points (N, 3) [m] in the world."""
 
     q: Array
     points: Array
@@ -37,11 +37,11 @@ class Cloud:
 
 @dataclass(frozen=True)
 class Volume:
-    """A volume found by counting voxels.
+    """A volume estimated by counting voxels.
 
     Attributes:
-        value: [m^3], mean over grids shifted at random, each of which is an unbiased estimate. error: its standard
-            error [m^3]. voxel: edge of a voxel [m].
+        value: [m^3], mean over randomly shifted grids, each an unbiased estimate. error: standard
+            error of the mean [m^3]. voxel: edge of a voxel [m].
         convergence: (voxel [m], value [m^3], error [m^3]) of coarser grids, then of this one.
         points: (N, 3) centres of the counted voxels of one grid, in the world [m].
     """
@@ -57,7 +57,7 @@ class Workspace:
     """Reach of the tip of one arm within its joint limits.
 
     Points and poses are in the world, in which the base of the arm (PSM, ECM: its remote centre) is at `T_world_base`;
-    without one, world and base are the same. Lengths in m.
+    by default, world and base are the same. Lengths in m.
     """
 
     def __init__(self, mechanism: ArmKinematics, T_world_base: ArrayLike | None = None) -> None:
@@ -67,14 +67,14 @@ class Workspace:
             raise TrocarError(f"T_world_base must be one pose (4, 4), got shape {self.T_world_base.shape}")
 
     def cloud(self, count: int, method: Method = "sobol", density: Density = "joints", seed: int = 0) -> Cloud:
-        """States within limits and their tips; joints that do not move the tip stay at home.
+        """Sample states within limits and their tip positions; joints that do not move the tip stay at home.
 
         Args:
-            count: how many, at most. Even sampling rounds down: "sobol" to a power of 2, "grid" to equal numbers of
-                values per joint.
+            count: largest number of states. Even sampling rounds down: "sobol" to a power of 2, "grid" to equal numbers
+                of values per joint.
             method: "sobol" (scrambled), "random", or "grid" (limits included).
-            density: uniform in the joints, or in volume: exactly so for the wrist pitch axis of a PSM and the tip of
-                an ECM or MTM (which returns fewer states: some are rejected).
+            density: uniform in the joints, or in volume. Volume density is exact for the wrist pitch axis of a PSM and
+                the tip of an ECM or MTM; it returns fewer states because some are rejected.
         """
         arm = self.mechanism.arm
         moving = _moving(self.mechanism)
@@ -91,9 +91,9 @@ class Workspace:
         return Cloud(q, _moved(self.T_world_base, np.concatenate(tips)))
 
     def contains(self, points: ArrayLike) -> Array:
-        """Mask (...) of the points (..., 3) [m] that the tip reaches in some orientation.
+        """Mask (...) of the points (..., 3) [m] that the tip reaches in any orientation.
 
-        In closed form, or by search to 1e-6 m.
+        Uses the closed form, or a search to 1e-6 m.
         """
         points = _checked_points(points)
         p = _moved(inverse(self.T_world_base), points.reshape(-1, 3))
@@ -118,13 +118,13 @@ class Workspace:
         return shared_volume([self], voxel, grids, seed)
 
     def dexterity(self, points: ArrayLike, orientations: int = 128, seed: int = 0) -> Array:
-        """Share (...), from 0 to 1, of all orientations that the tip can take at points (..., 3) [m].
+        """Fraction (...), from 0 to 1, of all orientations that the tip can take at points (..., 3) [m].
 
         The orientations are an even (Sobol) sample of all rotations, the same at every point.
         """
         arm = self.mechanism.arm
         if arm.tip_joints < 6:
-            raise TrocarError(f"{arm.name} moves its tip with {arm.tip_joints} joints: it cannot choose an orientation")
+            raise TrocarError(f"{arm.name} moves its tip with {arm.tip_joints} joints and cannot choose an orientation")
         points = _checked_points(points)
         flat, R = points.reshape(-1, 3), _rotations(orientations, seed)
         share = np.empty(len(flat))
@@ -138,9 +138,9 @@ class Workspace:
 
     @cached_property
     def spherical_dexterity(self) -> float:
-        """Dexterity of a PSM whose wrist had no length, the same at every point; exact.
+        """Dexterity of a PSM with a wrist of zero length, the same at every point; exact.
 
-        The volume element of rotations is cos q5 dq4 dq5 dq6, that of all together 8 pi^2.
+        The volume element of rotations is cos q5 dq4 dq5 dq6, and its integral over all rotations is 8 pi^2.
         """
         arm = self.mechanism.arm
         if not isinstance(arm.structure, WristedShaft | SnakeShaft):
@@ -151,7 +151,7 @@ class Workspace:
     def dexterous_volume(
         self, share: float, voxel: float = 0.015, orientations: int = 128, grids: int = 4, seed: int = 0
     ) -> Volume:
-        """Volume in which the tip can take at least that share of all orientations."""
+        """Volume in which the tip can take at least the given fraction of all orientations."""
         if not 0.0 < share <= 1.0:
             raise TrocarError(f"share must be above 0 and at most 1, got {share!r}")
         return _counted([self], voxel, grids, seed, lambda p: self.dexterity(p, orientations, seed) >= share)
@@ -181,7 +181,7 @@ def _counted(
     high = np.min([w.box[1] for w in workspaces], axis=0)
     size = np.maximum(0.0, high - low)
     if np.prod(size / voxel + 1) > MOST_VOXELS:
-        raise TrocarError(f"{np.prod(size / voxel):.1e} voxels of {voxel:g} m are too many; take larger ones")
+        raise TrocarError(f"{np.prod(size / voxel):.1e} voxels of {voxel:g} m are too many; use larger ones")
     rng = np.random.default_rng(seed)
     rows: list[tuple[float, float, float]] = []
     for edge in (4.0 * voxel, 2.0 * voxel, voxel):
@@ -202,7 +202,7 @@ def _counted(
 
 
 def _moving(mechanism: ArmKinematics) -> list[int]:
-    """Joints that move the tip, as against those that only turn it."""
+    """Joints that translate the tip, as opposed to those that only rotate it."""
     arm = mechanism.arm
     q = np.random.default_rng(0).uniform(arm.lower, arm.upper, (8, arm.n))
     return [int(j) for j in np.flatnonzero(np.abs(mechanism.jacobian(q)[:, :3]).max((0, 1)) > 1e-9)]
@@ -230,7 +230,7 @@ def _even_in_volume(mechanism: ArmKinematics, q: Array, unit: Array, seed: int) 
 
 
 def _thinned(q: Array, weight: Array, seed: int) -> Array:
-    """A part of the states, each kept with a probability that is in proportion to its weight."""
+    """Rejection sampling: keep each state with a probability proportional to its weight."""
     return np.asarray(q[np.random.default_rng(seed).uniform(0.0, weight.max(), len(q)) < weight])
 
 
@@ -264,7 +264,7 @@ def _moved(T: Array, points: Array) -> Array:
 
 
 def _chunks(values: Array) -> Iterator[Array]:
-    """Rows in turn, at least one (perhaps empty) part."""
+    """Chunks of rows, in order; at least one chunk, which may be empty."""
     for start in range(0, max(1, len(values)), CHUNK):
         yield values[start : start + CHUNK]
 
@@ -272,5 +272,5 @@ def _chunks(values: Array) -> Iterator[Array]:
 def _checked_points(points: ArrayLike) -> Array:
     p = numbers("points", points, (3,))
     if not np.isfinite(p).all():
-        raise TrocarError("points hold a value that is NaN or infinite")
+        raise TrocarError("points contain a value that is NaN or infinite")
     return p

@@ -11,8 +11,8 @@ UNITS: dict[str, dict[str, str]] = {
     "ddq": {"rad": "rad/s^2", "m": "m/s^2"},
     "tau": {"rad": "N m", "m": "N"},
 }
-SPACES = ("joints", "motors")  # what the columns are positions of
-# Commands that are not of the joints: columns and unit.
+SPACES = ("joints", "motors")  # coordinates of the columns
+# Commands that are not joint channels: columns and unit.
 TIP_COMMANDS: dict[str, tuple[str, str]] = {"tip_position": ("xyz", "m")}
 
 NAME = re.compile(r"[A-Za-z][\w.-]*")

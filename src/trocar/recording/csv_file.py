@@ -1,7 +1,7 @@
 """Recordings as CSV: provenance in comment lines, then a header of names and units, then the numbers.
 
-Every number is written as the shortest text that reads back as the same number. A file of another origin reads too,
-if its header has the same names and units, such as `t [s],q_yaw [rad],dq_yaw [rad/s]`.
+Every number is written as the shortest text that reads back as the same number. Files from other programs
+can be read if their header has the same names and units, such as `t [s],q_yaw [rad],dq_yaw [rad/s]`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _VECTOR_COLUMN = re.compile(r"(.+)\[(\d+)\]")
 
 
 def text(recording: Recording) -> str:
-    """The file's text."""
+    """The text of the file."""
     lines = [_FIRST_LINE]
     if recording.space != "joints":
         lines.append(f"# space: {recording.space}")
@@ -52,7 +52,7 @@ def read(path: Path) -> tuple[dict[str, Any], list[int]]:
 
 
 def _json_or_text(value: str) -> Any:
-    """Comments of other writers need not be JSON."""
+    """Decode a comment value; comments of other programs need not be JSON."""
     try:
         return json.loads(value)
     except (ValueError, RecursionError):
@@ -60,7 +60,7 @@ def _json_or_text(value: str) -> Any:
 
 
 def _header(titles: list[str], place: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Fields that follow from the titles, and the columns of each channel, by field ("commands", "extra" or "" for the
+    """Fields derived from the titles, and the columns of each channel by field ("commands", "extra", or "" for the
     recording's own channels) and name."""
     found: dict[str, int] = {}
     units: dict[str, str] = {}

@@ -12,14 +12,14 @@ from trocar.spatial import Array
 
 
 class CsvTable:
-    """A file whose header is read and whose rows are parsed by `numbers`.
+    """A CSV file with its header read; `numbers` parses the rows.
 
     Attributes:
-        comments: comment lines without their #. titles: of the columns. place: file and line of the header.
+        comments: comment lines without their #. titles: column titles. place: file and line of the header.
     """
 
     def __init__(self, path: Path, example: str) -> None:
-        """`example` of a header is quoted if the file has none."""
+        """`example` is a sample header, quoted in the error message if the file has no header."""
         try:
             # The numbers of a row take several times the memory of its text.
             text = read_whole(path, "table", memory() // 16).decode("utf-8-sig").splitlines()
@@ -37,14 +37,14 @@ class CsvTable:
     def numbers(self, empty: float | None = None) -> tuple[Array, list[int]]:
         """Rows (N, columns) and the line of each; `empty` is the value of empty cells, None if they are errors."""
         if not self._rows:
-            raise TrocarError(f"{self._end}: the file ends without a row of numbers")
+            raise TrocarError(f"{self._end}: the file has no row of numbers")
         rows = []
         for place, _, line in self._rows:
             cells = line.split(",")
             if len(cells) != len(self.titles):
                 raise TrocarError(f"{place}: {len(cells)} values, but the header names {len(self.titles)} columns")
             try:
-                if "_" in line:  # 1_0 is 10 to Python, and a slip in a table
+                if "_" in line:  # Python reads 1_0 as 10; in a table it is a typing error
                     raise ValueError
                 rows.append([float(cell) for cell in cells])
             except ValueError:

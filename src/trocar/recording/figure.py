@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from trocar.recording.recording import Recording
 
 _ROWS = (("q", "position"), ("dq", "velocity"), ("tau", "effort"))
-# Smallest range of a y axis by unit: a joint that is held is a line, not its rounding error filling the picture.
+# Smallest range of a y axis by unit, so that a joint at rest is drawn as a line and not as magnified rounding error.
 _LEAST = {"rad": 0.01, "m": 1e-3, "rad/s": 0.01, "m/s": 1e-3, "N m": 0.01, "N": 0.1}
 
 
@@ -41,7 +41,7 @@ def recording_figure(recording: Recording, title: str, other: Recording | None =
             grid[0, j].set_title(joint)
             grid[-1, j].set_xlabel("t [s]")
         lines, labels = grid[0, 0].get_legend_handles_labels()
-        if len(lines) > 1:  # beside the curves, never on them
+        if len(lines) > 1:  # outside the axes, so that it never covers the curves
             figure.legend(lines, labels, loc="outside upper right", ncols=2, fontsize="small")
     return figure
 
@@ -53,7 +53,7 @@ def _label(recording: Recording, other: Recording | None) -> str:
 
 
 def _widen(axes: Axes, least: float) -> None:
-    """Widen the y axis to a range of at least `least`, and write its numbers out instead of as an offset."""
+    """Widen the y axis to a range of at least `least`, and write tick labels without an offset."""
     low, high = axes.get_ylim()
     if high - low < least:
         middle = (low + high) / 2

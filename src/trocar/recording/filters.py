@@ -58,15 +58,15 @@ def lowpass(x: Array, cutoff: float, rate: float) -> Array:
     if np.isinf(cutoff):
         return x
     if not 0 < cutoff < 0.5 * rate:
-        raise TrocarError(f"a cut-off of {cutoff} Hz needs more than {2 * cutoff:g} samples per second, not {rate:g}")
+        raise TrocarError(f"a cut-off of {cutoff} Hz needs more than {2 * cutoff:g} samples per second, got {rate:g}")
     b, a = butter(ORDER, cutoff, fs=rate)
     if len(x) <= 3 * max(len(a), len(b)):
-        raise TrocarError(f"{len(x)} rows are too few to filter; record a few seconds at least")
+        raise TrocarError(f"{len(x)} rows are too few to filter; record at least a few seconds")
     return np.asarray(filtfilt(b, a, x, axis=0))
 
 
 def derivative(x: Array, rate: float) -> Array:
-    """Central difference of five points over time (axis 0); the two rows at each end take the nearest value."""
+    """Five-point central difference over time (axis 0); the two rows at each end copy the nearest value."""
     dx = np.empty_like(x)
     dx[2:-2] = (x[:-4] - 8 * x[1:-3] + 8 * x[3:-1] - x[4:]) * rate / 12
     dx[:2], dx[-2:] = dx[2], dx[-3]
@@ -74,7 +74,7 @@ def derivative(x: Array, rate: float) -> Array:
 
 
 def repeated_rows(recording: Recording) -> Array:
-    """(N,) rows in which every position is exactly that of the row before."""
+    """Mask (N,) of rows in which every position equals that of the previous row exactly."""
     return np.concatenate([[False], (np.diff(recording.q, axis=0) == 0).all(1)])
 
 
@@ -84,9 +84,9 @@ def sampling_rate(recording: Recording) -> float:
 
 
 def uniform(recording: Recording) -> Recording:
-    """The recording on equally spaced times; one that already has them comes back as it is.
+    """The recording resampled to equally spaced times; returned unchanged if it already has them.
 
-    Gaps are interpolated: where one is longer than a tenth of a second there is nothing to know, and that is an error.
+    Gaps are interpolated. A gap longer than a tenth of a second is an error, because the motion in it is unknown.
     """
     if len(recording) < 3:
         raise TrocarError(f"the recording is too short: {len(recording)} rows")
@@ -119,13 +119,13 @@ def uniform(recording: Recording) -> Recording:
 
 
 def refilled(x: Array, repeated: Array) -> Array:
-    """Repeated rows interpolated between those that are not; monotone, so that noise does not overshoot."""
+    """Replace repeated rows by monotone interpolation between the others, so that noise does not overshoot."""
     if not repeated.any():
         return x
     rows = np.arange(len(x))
     known = rows[~repeated]
     if len(known) < 2:
-        raise TrocarError("nothing moves in the recording: every position stays where it began")
-    filled = np.array(x)  # after the last of them the arm stands still: what is recorded there stays
+        raise TrocarError("nothing moves in the recording: every position is constant")
+    filled = np.array(x)  # after the last new row the arm is at rest; keep the recorded values
     filled[: known[-1]] = PchipInterpolator(known, x[known], axis=0)(rows[: known[-1]])
     return filled

@@ -35,7 +35,7 @@ def load_recording(
 ) -> Recording:
     """Load a recording of one arm, in the joints of that arm.
 
-    Reads .npz and .csv as `Recording.save` writes them, a .csv of other origin with the same column names and units,
+    Reads .npz and .csv as `Recording.save` writes them, a .csv of other origin with the same names and units,
     a table without header as Wang et al. 2019 published it (q, dq and tau of every column, SI units), and ROS 1 or
     ROS 2 bags that hold `measured_js` (needs the extra `bags`).
 
@@ -47,12 +47,12 @@ def load_recording(
         namespace: arm in a bag, such as PSM1; needed if the bag holds several.
     """
     check_type("path", path, (str, os.PathLike), "the path of a recording")
-    check_type("the path of a recording", path, (str, os.PathLike), "a text or a path")
+    check_type("the path of a recording", path, (str, os.PathLike), "a string or a path")
     path = Path(path)
-    if not os.path.exists(path):  # False also for a name that is too long, at which Path.exists fails
-        raise TrocarError(f"the recording {path} does not exist; trocar sim makes one")
+    if not os.path.exists(path):  # also False for a name that is too long, for which Path.exists raises
+        raise TrocarError(f"the recording {path} does not exist; `trocar sim` writes one")
     if arm is not None:
-        load_arm(arm)  # an unknown name is reported before anything about the file
+        load_arm(arm)  # report an unknown arm before any problem of the file
     if is_bag(path):
         return read_bag(path, load_arm(_named(path, arm)), namespace)
     if path.suffix.lower() == ".csv" and is_table(path):

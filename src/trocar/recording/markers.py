@@ -1,6 +1,6 @@
-"""Markers: poses of marked links over time, as a motion-capture system has them, with the joint values.
+"""Markers: poses of marked links over time from a motion-capture system, with the joint values.
 
-A CSV file with a header of names and units; further columns are refused, comment lines begin with #:
+The file is CSV with a header of names and units. Other columns are rejected; comment lines begin with #:
 
     t [s], q_yaw [rad], q_pitch [rad], q_insertion [m], end_x [m], end_y [m], end_z [m], end_qw, end_qx, end_qy, end_qz
 
@@ -27,7 +27,7 @@ from trocar.spatial import Array, quaternion
 
 POSITION, ORIENTATION = ("x", "y", "z"), ("qw", "qx", "qy", "qz")
 FARTHEST = 1e3  # [m] from the cameras
-UNIT_NORM = 1e-2  # how far a quaternion may be from length 1
+UNIT_NORM = 1e-2  # largest deviation of a quaternion's length from 1
 _TITLE = re.compile(r"(?P<name>[A-Za-z][\w.-]*?)\s*(\[(?P<unit>[^\]]*)\])?")
 _UNITS: dict[str, tuple[str | None, ...]] = {
     "t": ("s",),
@@ -46,7 +46,7 @@ class Markers:
         t: (N,) times, increasing [s]. q: (N, n) joint values [rad, m]. joints: their names.
         poses: (N, 4, 4) pose of every body of markers in the camera frame, by the link's name; NaN where not seen.
         lines: (N,) line of each row in the file it was read from; row numbers otherwise.
-        source: the file, or what made it.
+        source: the file, or the origin of the data.
     """
 
     t: Array
@@ -86,29 +86,29 @@ class Markers:
         return self.q[:, list(self.joints).index(name)]
 
     def seen(self, *bodies: str) -> Array:
-        """(N,): the rows in which all these bodies are seen."""
+        """Mask (N,) of rows in which all these bodies are seen."""
         found = [np.isfinite(self.poses[body]).all((-1, -2)) for body in bodies]
         return np.logical_and.reduce(found) if found else np.ones(len(self), dtype=bool)
 
     def longest_gap(self, body: str) -> float:
-        """Longest time without seeing a body [s]."""
+        """Longest time for which a body is not seen [s]."""
         times = self.t[self.seen(body)]
         return float(np.diff(np.concatenate([self.t[:1], times, self.t[-1:]])).max())
 
     def renamed(self, names: Mapping[str, str]) -> Markers:
-        """The same with bodies called otherwise: old name -> new name."""
+        """A copy with renamed bodies: old name -> new name."""
         poses = {names.get(body, body): T for body, T in self.poses.items()}
         return replace(self, poses=poses)
 
     def without(self, rows: Array) -> Markers:
-        """The same without some rows, a mask (N,)."""
+        """A copy without the rows of a mask (N,)."""
         poses = {body: T[~rows] for body, T in self.poses.items()}
         return replace(self, t=self.t[~rows], q=self.q[~rows], poses=poses, lines=np.asarray(self.lines)[~rows])
 
     def save(self, path: str | os.PathLike[str], joint_units: Sequence[str]) -> Path:
-        """Write a CSV file, whole or not at all; every number reads back as it is. joint_units: rad or m of each."""
+        """Write a CSV file atomically; every number reads back exactly. joint_units: rad or m for each joint."""
         if len(joint_units) != len(self.joints) or not set(joint_units) <= {"rad", "m"}:
-            raise TrocarError(f"joint_units are rad or m for each of {', '.join(self.joints)}, got {joint_units!r}")
+            raise TrocarError(f"joint_units must be rad or m for each of {', '.join(self.joints)}, got {joint_units!r}")
         titles = ["t [s]", *(f"q_{name} [{unit}]" for name, unit in zip(self.joints, joint_units, strict=True))]
         columns = [self.t[:, None], self.q]
         for body, T in self.poses.items():
@@ -116,14 +116,14 @@ class Markers:
             seen, numbers = self.seen(body), np.full((len(self), 7), np.nan)
             numbers[seen] = np.concatenate([T[seen, :3, 3], quaternion(T[seen, :3, :3])], axis=1)
             columns.append(numbers)
-        _columns(titles, f"{path}, not written")  # names that could not be read back
+        _columns(titles, f"{path}, not written")  # reject names that could not be read back
         rows = np.concatenate(columns, axis=1).tolist()
         lines = [",".join("" if value != value else repr(value) for value in row) for row in rows]
         return write_whole(path, "\n".join([",".join(titles), *lines]) + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Markers:
-        """Read a CSV file as described above."""
+        """Read a CSV file in the format of the module docstring."""
         path = Path(path)
         file = CsvTable(path, "t [s],q_pitch [rad],back_x [m],...")
         columns, scales = _columns(file.titles, file.place)
@@ -133,7 +133,9 @@ class Markers:
         t, q = table[:, columns["t"]], table[:, [columns[f"q_{joint}"] for joint in joints]]
         for name, values in (("t", t[:, None]), ("joint", q)):
             for row in np.flatnonzero(~np.isfinite(values).all(1)):
-                raise TrocarError(f"{path}, line {lines[row]}: a {name} value is missing; only markers may be")
+                raise TrocarError(
+                    f"{path}, line {lines[row]}: a {name} value is missing; only marker cells may be empty"
+                )
         for row in np.flatnonzero(np.diff(t) <= 0):
             raise TrocarError(f"{path}, line {lines[row + 1]}: the time does not increase")
         bodies = dict.fromkeys(name.rsplit("_", 1)[0] for name in columns if name != "t" and not name.startswith("q_"))
@@ -142,7 +144,7 @@ class Markers:
 
 
 def _columns(titles: list[str], place: str) -> tuple[dict[str, int], Array]:
-    """Column of every name, and factors that bring the columns to SI units."""
+    """Column of every name, and factors that convert the columns to SI units."""
     columns: dict[str, int] = {}
     scales = np.ones(len(titles))
     for i, title in enumerate(titles):
@@ -154,7 +156,7 @@ def _columns(titles: list[str], place: str) -> tuple[dict[str, int], Array]:
         allowed = next((units for pattern, units in _UNITS.items() if re.fullmatch(pattern, name)), None)
         if allowed is None:
             raise TrocarError(
-                f"{place}: column {title!r} is none of t, q_JOINT, LINK_x ... LINK_z, LINK_qw ... LINK_qz"
+                f"{place}: column {title!r} is not one of t, q_JOINT, LINK_x ... LINK_z, LINK_qw ... LINK_qz"
             )
         if unit not in allowed:
             units = ", ".join(f"[{u}]" for u in allowed if u) if allowed[0] else "none"
@@ -178,7 +180,7 @@ def _poses(body: str, table: Array, columns: dict[str, int], lines: Sequence[int
         raise TrocarError(
             f"{path}, line {lines[far[0]]}: '{body}' is more than {FARTHEST:g} m away; is its unit right?"
         )
-    with np.errstate(over="ignore"):  # of a number that is no part of a unit quaternion
+    with np.errstate(over="ignore"):  # entries far too large for a unit quaternion
         norm = np.linalg.norm(wxyz, axis=1)
     bad = np.flatnonzero(seen & (np.abs(norm - 1.0) > UNIT_NORM))
     if bad.size:

@@ -33,16 +33,16 @@ def joint_from_columns(arm: Arm, columns: Sequence[str]) -> Array:
 
 
 def column_units(arm: Arm, columns: Sequence[str]) -> tuple[str, ...]:
-    """Unit of each column, "rad" or "m": that of the first joint the column moves."""
+    """Unit of each column, "rad" or "m": the unit of the first joint that the column moves."""
     T = joint_from_columns(arm, columns)
     return tuple(arm.joint_units[int(np.flatnonzero(T[:, j])[0])] for j in range(arm.n))
 
 
 def space_of(arm: Arm, columns: Sequence[str]) -> str:
-    """ "motors" if a column is a motor and no joint of the arm, otherwise "joints"."""
+    """ "motors" if any column is a motor and not a joint of the arm, otherwise "joints"."""
     return "motors" if set(columns) & (set(arm.motors.names) - set(arm.joint_names)) else "joints"
 
 
 def table_columns(arm: Arm) -> tuple[str, ...]:
-    """Columns of a table without header: those of the published tables of this arm, otherwise its joints."""
+    """Columns of a table without header: as in the published tables of this arm, or its joints if there are none."""
     return tuple(read(stem(arm.name)).get("recordings", {}).get("columns", arm.joint_names))

@@ -18,13 +18,13 @@ from trocar.recording.channels import UNITS
 if TYPE_CHECKING:
     from trocar.recording.recording import Recording
 
-# Entries may unpack to this many bytes, or to this many times the bytes of the file: numbers do not shrink further,
-# and a zip bomb costs no more time and memory than a recording does.
+# Entries may unpack to this many bytes, or to this many times the size of the file. Numbers do not compress better,
+# so a zip bomb costs no more time and memory than a recording.
 UNPACKED, RATIO = 2**28, 200
 
 
 def content(recording: Recording) -> bytes:
-    """The file's bytes."""
+    """The bytes of the file."""
     arrays: dict[str, Any] = {"t": recording.t}
     arrays |= {name: getattr(recording, name) for name in UNITS if getattr(recording, name) is not None}
     arrays |= {f"command/{name}": value for name, value in recording.commands.items()}
@@ -45,7 +45,7 @@ def read(path: Path) -> dict[str, Any]:
     """The fields of a recording."""
     content = read_whole(path, "recording", memory() // 2)
     if not zipfile.is_zipfile(io.BytesIO(content)):
-        raise TrocarError(f"{path}: not a recording: not an .npz file, or one that was cut off")
+        raise TrocarError(f"{path}: not a recording: not an .npz file, or a truncated one")
     try:
         arrays = _arrays(content)
         about = json.loads(str(arrays.pop("about")))
@@ -53,7 +53,7 @@ def read(path: Path) -> dict[str, Any]:
         raise TrocarError(f"{path}: not a recording: it has no entry 'about'") from None
     except RecursionError:
         raise TrocarError(f"{path}: not a recording: 'about' is nested too deeply") from None
-    except Exception as error:  # whatever the readers of zip, npy and JSON stumble upon
+    except Exception as error:  # any exception of the zip, npy and JSON readers
         raise TrocarError(f"{path}: not a recording: {error}") from None
     known = {"joints": list, "joint_units": list, "space": str, "extra_units": dict, "provenance": dict}
     if isinstance(about, dict):
@@ -75,7 +75,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def _arrays(content: bytes) -> dict[str, Any]:
-    """The arrays of an .npz file. Sizes are checked before anything is unpacked, so a small file stays small."""
+    """The arrays of an .npz file. Sizes are checked before unpacking, so a small file cannot exhaust the memory."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         entries = archive.infolist()
         total = sum(entry.file_size for entry in entries)
@@ -89,7 +89,7 @@ def _arrays(content: bytes) -> dict[str, Any]:
 
 
 def _array(data: bytes) -> Any:
-    """An array in NumPy's format, whose header must say how many bytes follow it."""
+    """Read an array in NumPy's format; the size in its header must match the number of bytes that follow."""
     stream = io.BytesIO(data)
     version = np.lib.format.read_magic(stream)
     read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]

@@ -31,7 +31,7 @@ SUFFIXES = (".npz", ".csv")
 
 
 class InvalidRecording(TrocarError):
-    """Arrays that do not make a recording. `row` is the offending row, None where there is no single one."""
+    """Arrays that do not form a valid recording. `row` is the offending row, None if there is no single one."""
 
     def __init__(self, message: str, row: int | None = None) -> None:
         self.row = row
@@ -48,9 +48,9 @@ class Recording:
         ddq, tau: (N, n) acceleration and effort of the step that starts at t [rad/s^2, m/s^2; N m, N]; or None.
         joints: n names. joint_units: unit of each position, "rad" or "m"; the other units follow.
         space: "joints", or "motors" if a column is the position of an actuator; `in_joints` converts.
-        commands: (N, n) channels that were asked for, named q, dq, ddq or tau; or tip_position (N, 3) [m].
+        commands: (N, n) commanded channels, named q, dq, ddq or tau; or tip_position (N, 3) [m].
         extra: other channels (N,) or (N, k) by name. extra_units: their units; a channel left out has none.
-        provenance: where it comes from (arm, parameters, controller, ...); values that JSON can hold.
+        provenance: origin of the recording (arm, parameters, controller, ...); JSON-compatible values.
     """
 
     t: Array
@@ -70,7 +70,7 @@ class Recording:
         for name in ("joints", "joint_units"):
             value = getattr(self, name)
             if not isinstance(value, list | tuple):
-                raise InvalidRecording(f"{name} must be a list of texts, got {shown(value)}")
+                raise InvalidRecording(f"{name} must be a list of strings, got {shown(value)}")
             object.__setattr__(self, name, tuple(value))
         for name in ("commands", "extra", "extra_units", "provenance"):
             check_type(name, getattr(self, name), Mapping, "a mapping by name")
@@ -143,7 +143,7 @@ class Recording:
             raise TrocarError(f"the recording has the joints {given}; {arm.name} has {wanted}")
 
     def in_joints(self, arm: str | Arm) -> Recording:
-        """The same motion and efforts in the joints of the arm; for a recording in motor columns.
+        """Convert a recording in motor columns to the joints of the arm, motion and efforts alike.
 
         Commands are converted too. A column may be a motor or a joint; together they must determine every joint.
         """
@@ -168,15 +168,15 @@ class Recording:
     def plot(self, title: str = "", other: Recording | None = None) -> Figure:
         """Figure of q, dq and tau, one column per joint; dashed: the reference, or `other` aligned at its first row.
 
-        A matplotlib figure: `trocar.plots.save(recording.plot(), "recording.png")`; a notebook shows it by itself.
+        A matplotlib figure: `trocar.plots.save(recording.plot(), "recording.png")`; a notebook displays it directly.
         """
-        from trocar.recording.figure import recording_figure  # matplotlib, for those who plot
+        from trocar.recording.figure import recording_figure  # imported here: matplotlib is needed for plotting only
 
         return recording_figure(self, title, other)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Recording:
-        """Read what `save` wrote, or a CSV file with the same column names and units."""
+        """Read a file written by `save`, or a CSV file with the same column names and units."""
         path = Path(path)
         fields, lines = (npz_file.read(path), []) if check_suffix(path) == ".npz" else csv_file.read(path)
         try:
@@ -188,7 +188,7 @@ class Recording:
             raise TrocarError(f"{path}: {error}") from None
 
     def _channels(self, change: Callable[[str, Array], Array]) -> dict[str, Any]:
-        """The joint channels that there are, each changed."""
+        """Apply a function to every joint channel that is present."""
         present = {name: getattr(self, name) for name in UNITS}
         return {name: change(name, value) for name, value in present.items() if value is not None}
 
@@ -205,7 +205,9 @@ class Recording:
         if array.ndim not in (1, 2) or array.shape[0] != self.t.size or array.size == 0:
             raise InvalidRecording(f"{name} must have shape ({self.t.size},) or ({self.t.size}, k), got {array.shape}")
         if array.ndim == 1 and (name == "t" or JOINT_COLUMN.fullmatch(name)):
-            raise InvalidRecording(f"the channel name {shown(name)} would read as a joint's; choose another")
+            raise InvalidRecording(
+                f"the channel name {shown(name)} would be read as a joint channel; choose another name"
+            )
         _check_finite(name, array, ())
         return array
 
@@ -230,7 +232,7 @@ def check_suffix(path: str | os.PathLike[str]) -> str:
     """The suffix of a recording's file; an error if there is no such format."""
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
-        raise TrocarError(f"{path}: a recording is a file ending in {' or '.join(SUFFIXES)}")
+        raise TrocarError(f"{path}: the file name of a recording must end in {' or '.join(SUFFIXES)}")
     return suffix
 
 
@@ -254,11 +256,11 @@ def _check_finite(name: str, array: Array, joints: Sequence[str]) -> None:
 
 
 def _plain(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """The mapping as a file gives it back: tuples become lists."""
+    """The mapping as it is read back from a file: tuples become lists."""
     for key in provenance:
         if not isinstance(key, str) or not re.fullmatch(r"\w[^:\n\r]*", key):
             raise InvalidRecording(f"the provenance key {shown(key)} must be one line of text without a colon")
     try:
         return dict(json.loads(json.dumps(dict(provenance), allow_nan=False)))
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidRecording(f"provenance holds what JSON cannot: {error}") from None
+        raise InvalidRecording(f"provenance is not JSON-compatible: {error}") from None

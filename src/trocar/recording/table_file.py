@@ -1,4 +1,4 @@
-"""Tables of numbers without header, as identification recordings were published: q, dq and tau of every column."""
+"""Tables of numbers without header, the format of published identification recordings: q, dq, tau of every column."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trocar.recording.motor_columns import column_units, space_of, table_columns
 from trocar.recording.recording import InvalidRecording, Recording
 
 LINE = 100_000  # most characters of the first line
-RATE = 200.0  # [Hz], of the tables of Wang et al. 2019
+RATE = 200.0  # [Hz], sampling rate of the tables of Wang et al. 2019
 
 
 def is_table(path: Path) -> bool:
@@ -28,7 +28,7 @@ def is_table(path: Path) -> bool:
 
 
 def read_table(path: Path, arm: Arm, columns: Sequence[str] | None = None, rate: float | None = None) -> Recording:
-    """A table of 3 n columns, q (n), dq (n), tau (n); SI units.
+    """Read a table of 3 n columns, q (n), dq (n), tau (n), in SI units.
 
     Args:
         columns: n joints or motors of the arm. Default: those of the published tables of this arm.
@@ -49,7 +49,7 @@ def read_table(path: Path, arm: Arm, columns: Sequence[str] | None = None, rate:
     if rows.shape[1] != 3 * n:
         raise TrocarError(
             f"{path}: {rows.shape[1]} columns; a table without header needs {3 * n}, positions, velocities and efforts "
-            f"of {', '.join(columns)}. For another layout write a header such as 't [s],q_yaw [rad],...'"
+            f"of {', '.join(columns)}. For any other layout, add a header such as 't [s],q_yaw [rad],...'"
         )
     bad = np.argwhere(~np.isfinite(rows))
     if bad.size:

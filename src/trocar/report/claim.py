@@ -1,4 +1,4 @@
-"""A claim: one published number beside ours."""
+"""A claim: one published number compared with ours."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Kind = Literal["engine", "log", "fit", "one-sided", "own"]
 
 RELATIONS: tuple[str, ...] = get_args(Relation)
 KINDS: dict[str, str] = {
-    "engine": "our engine or equations equal a printed number or track a logged signal",
-    "log": "a printed number computed again from its authors' log or table",
+    "engine": "our engine or equations give a printed number or track a logged signal",
+    "log": "a printed number recomputed from its authors' log or table",
     "fit": "our number was fitted to the data it is compared with",
     "one-sided": "our number stays below or above a printed one",
-    "own": "a bound of our own: nothing was printed",
+    "own": "a bound chosen by us; the source prints no number",
 }
 JSON_KEYS = ("id", "published", "ours", "unit", "relation", "tolerance", "holds", "kind", "source", "note")
 REASONS = ("not run: ", "not reproducible: ")
@@ -26,18 +26,18 @@ REASONS = ("not run: ", "not reproducible: ")
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """One published number beside ours.
+    """One published number compared with ours.
 
     Attributes:
         id: unique name, such as `ferro2022/tip_error`.
-        published: the number of the source, in `unit`; None where the source gives none.
-        ours: the number obtained here, in `unit`; None if it was not obtained. NaN and infinity never hold.
+        published: the number from the source, in `unit`; None if the source gives none.
+        ours: the number computed here, in `unit`; None if it was not computed. NaN and infinity always fail.
         unit: unit of published, ours and tolerance; empty for a pure number.
-        relation: required of ours to published: equal, at_most or at_least.
+        relation: required relation of ours to published: equal, at_most or at_least.
         tolerance: allowed excess over the relation, >= 0, in `unit`.
-        kind: the evidence that it is, one of `KINDS`. "engine" with a relation other than equal becomes "one-sided".
-        source: of the published number (publication, table, page).
-        note: remark; with a number missing, the reason: "not run: ..." or "not reproducible: ...".
+        kind: kind of evidence, one of `KINDS`. "engine" with a relation other than equal becomes "one-sided".
+        source: source of the published number (publication, table, page).
+        note: remark; if a number is missing, the reason: "not run: ..." or "not reproducible: ...".
     """
 
     id: str
@@ -76,7 +76,7 @@ class Claim:
 
     @property
     def holds(self) -> bool | None:
-        """True if ours has the relation to published; None if one of the two is missing."""
+        """True if ours satisfies the relation to published; None if one of the two is missing."""
         if self.published is None or self.ours is None:
             return None
         if not math.isfinite(self.ours):
@@ -89,7 +89,7 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """`passed`, `failed`, or why it was skipped: `not run` or `not reproducible`."""
+        """`passed`, `failed`, or the reason for skipping: `not run` or `not reproducible`."""
         if self.holds is None:
             return self.note.partition(":")[0]
         return "passed" if self.holds else "failed"
@@ -105,7 +105,7 @@ class Claim:
     def expected(self) -> str:
         """The published number with relation and tolerance, such as `= 1.2 ± 0.1` or `≤ 3 + 0.5`.
 
-        A bound of our own, or about a published 0, is one number: `≤ 0.001`.
+        Our own bounds, and bounds around a published 0, are one number: `≤ 0.001`.
         """
         if self.published is None:
             return "-"
@@ -127,14 +127,14 @@ class Claim:
         given = any(self.note.startswith(r) and self.note != r for r in REASONS)
         if self.published is None or self.ours is None:
             if not given:
-                raise self._error("note", "'not run: ...' or 'not reproducible: ...' where a number is missing")
+                raise self._error("note", "'not run: ...' or 'not reproducible: ...' if a number is missing")
         elif given:
-            raise self._error("note", "a remark: both numbers are there, so the claim is judged")
+            raise self._error("note", "a remark that is no reason for skipping, because both numbers are given")
 
     def _error(self, name: str, allowed: str) -> TrocarError:
         return TrocarError(f"claim {self.id!r}: {name} is {getattr(self, name)!r}; allowed: {allowed}")
 
 
 def number(value: float | None) -> str:
-    """Six digits, as in tables and pages."""
+    """A number with six digits, for tables and pages."""
     return "-" if value is None else f"{value:.6g}"

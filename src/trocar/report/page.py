@@ -1,4 +1,4 @@
-"""The page of a report: one HTML file that needs no other. Failed claims come first, then text, figures and claims."""
+"""The page of a report: one self-contained HTML file. Failed claims come first, then text, figures and claims."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from trocar.report.report import Report
 
 _FIGURE_DPI = 200
-LONG = 6  # figures, and tens of claims, from which a report has a table of contents
-_LINK = 90  # characters of a caption in the table of contents
-_SCREEN_DPI = 95  # at which a figure of 10 inches fills the page
+LONG = 6  # number of figures, or tens of claims, from which a report gets a table of contents
+_LINK = 90  # most characters of a caption in the table of contents
+_SCREEN_DPI = 95  # a 10-inch-wide figure fills the page at this resolution
 
 
 def html(report: Report) -> str:
-    """The whole page."""
+    """The complete HTML page."""
     title = escape(report.title)
     parts = [
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>',
@@ -61,7 +61,7 @@ def _contents(report: Report) -> list[str]:
     captions = [caption for _, caption in (*report.clips, *report.figures)]
     if len(captions) + len(report.claims) / 10 < LONG:
         return []
-    links = [("failed", "What failed")] if report.failures() else []
+    links = [("failed", "Failed claims")] if report.failures() else []
     for k, caption in enumerate(captions, start=1):
         start = caption.partition(". ")[0].rstrip(".")
         links.append((f"figure-{k}", start if len(start) <= _LINK else start[: _LINK - 1].rstrip() + "…"))
@@ -71,7 +71,7 @@ def _contents(report: Report) -> list[str]:
 
 
 def _failing(claims: list[Claim]) -> list[str]:
-    """The claims that failed, with their reasons: not to be looked for among those that passed."""
+    """The failed claims with their reasons, listed at the top so that they are easy to find."""
     items = []
     for claim in claims:
         if claim.holds is False:
@@ -79,12 +79,14 @@ def _failing(claims: list[Claim]) -> list[str]:
             note = f" <span>{escape(claim.note)}</span>" if claim.note else ""
             items.append(f"<li><b>{escape(claim.id)}</b>: {escape(numbers)}.{note}</li>")
     return (
-        ['<section class="failing" id="failed"><h2>What failed</h2>\n<ul>', *items, "</ul></section>"] if items else []
+        ['<section class="failing" id="failed"><h2>Failed claims</h2>\n<ul>', *items, "</ul></section>"]
+        if items
+        else []
     )
 
 
 def _evidence(report: Report) -> list[str]:
-    """Table of the claims that passed, by kind: a bound of our own is worth less than a printed number that is met."""
+    """Table of passed claims by kind of evidence: meeting our own bound counts less than matching a printed number."""
     if not report.claims:
         return []
     head = "".join(f"<th>{heading}</th>" for heading in ("evidence", "passed", "failed", "skipped", "meaning"))
@@ -101,7 +103,7 @@ def _table(claims: list[Claim]) -> list[str]:
     headings = ("claim", "published", "ours", "unit", "", "note and source")
     head = '<table id="claims">\n<thead><tr>' + "".join(f"<th>{heading}</th>" for heading in headings) + "</tr></thead>"
     rows = []
-    # a note that several claims in a row have in common stands once beside them
+    # consecutive claims with the same note share one cell
     for _, together in groupby(claims, key=lambda claim: (claim.note, claim.source)):
         first, *others = together
         rows += [_row(first, 1 + len(others)), *(_row(claim) for claim in others)]
@@ -109,7 +111,7 @@ def _table(claims: list[Claim]) -> list[str]:
 
 
 def _row(claim: Claim, span: int = 0) -> str:
-    """A row, with the note of `span` claims from here."""
+    """One table row; its note cell spans `span` claims."""
     kind = {True: "passed", False: "failed", None: "skipped"}[claim.holds]
     text = f"{escape(claim.note)}<br>" if claim.note else ""
     note = f'<td class="note" rowspan="{span}">{text}<cite>{escape(claim.source)}</cite></td>' if span else ""
@@ -125,7 +127,7 @@ def _row(claim: Claim, span: int = 0) -> str:
 def _figure(figure: Figure, caption: str) -> str:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=_FIGURE_DPI)
-    # by its own width, so that text is of one size in all figures
+    # scaled by its own width, so that text has the same size in all figures
     return _image(buffer.getvalue(), "png", caption, round(figure.get_figwidth() * _SCREEN_DPI))
 
 
@@ -136,7 +138,7 @@ def _image(data: bytes, kind: str, caption: str, width: int | None = None) -> st
     return f'<figure><img alt="{text}"{wide} {source}><figcaption>{text}</figcaption></figure>'
 
 
-# On a narrow screen each row of the table becomes a block with its own labels.
+# On a narrow screen each table row becomes a block with its own labels.
 _CSS = (
     f":root {{ --accent: {ACCENT}; --font: {FONT}; }}"
     + """

@@ -1,4 +1,4 @@
-"""Claims with text and figures: a table for the terminal, JSON, one HTML file."""
+"""A report: claims with text and figures, as a terminal table, JSON or one HTML file."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Report:
         title: heading of the report.
         claims: the claims in order, with unique ids.
         figures: matplotlib figures with their captions.
-        clips: films (.gif) with their captions; the HTML file holds copies.
-        paragraphs: plain text. tables: of text, each with a caption and headings.
+        clips: films (.gif) with their captions; the HTML file embeds copies.
+        paragraphs: plain text. tables: text tables, each with a caption and headings.
             The page shows text, tables, clips, figures and claims, in this order.
     """
 
@@ -51,7 +51,7 @@ class Report:
             self.add_claim(claim)
 
     def add_claim(self, claim: Claim) -> None:
-        """Append a claim; its id must be new to this report."""
+        """Append a claim; its id must be unique in this report."""
         if any(claim.id == other.id for other in self.claims):
             raise TrocarError(f"claim {claim.id!r} is already in the report {self.title!r}; ids must be unique")
         self.claims.append(claim)
@@ -65,10 +65,10 @@ class Report:
         self.tables.append((caption, tuple(headings), [tuple(row) for row in rows]))
 
     def add_clip(self, path: str | Path, caption: str) -> None:
-        """Append a film, a .gif that has been written, with its caption."""
+        """Append a film, an existing .gif file, with its caption."""
         path = Path(path)
         if path.suffix != ".gif" or not path.is_file():
-            raise TrocarError(f"a clip of a report is a .gif that is there, got {str(path)!r}")
+            raise TrocarError(f"a clip of a report must be an existing .gif file, got {str(path)!r}")
         self.clips.append((path, caption))
 
     @property
@@ -85,7 +85,7 @@ class Report:
         return f"{text} ({reasons})" if reasons else text
 
     def failures(self) -> list[str]:
-        """One line for every claim that failed: its id, our number and the published one."""
+        """One line per failed claim: its id, our number and the published one."""
         return [
             f"{claim.id}: ours {number(claim.ours)}, published {claim.expected()} {claim.unit}".rstrip()
             for claim in self.claims
@@ -101,7 +101,7 @@ class Report:
         return rows
 
     def evidence_table(self) -> Table:
-        """`evidence` as a rich table for the terminal, with what each kind means."""
+        """`evidence` as a rich table for the terminal, with a description of each kind."""
         table = Table(title=Text("Evidence", style="bold"), title_justify="left")
         table.add_column("kind")
         for column in ("passed", "failed", "skipped"):
@@ -114,14 +114,14 @@ class Report:
     def table(self) -> Table:
         """The claims as a rich table for the terminal, published and ours side by side.
 
-        Notes are numbered and stand below: in a column they would leave no width for the numbers.
+        Notes are numbered and printed below the table: in a column they would leave no room for the numbers.
         """
         notes = list(dict.fromkeys(claim.note for claim in self.claims if claim.note))
         footer = [self.summary(), *(f"{number}: {note}" for number, note in enumerate(notes, start=1))]
         table = Table(
             title=Text(self.title, style="bold"),
             title_justify="left",
-            # Text, not str, here and below: square brackets in a note are no markup.
+            # Text, not str, here and below: square brackets in a note are not markup.
             caption=Text("\n".join(footer)),
             caption_justify="left",
         )
@@ -148,9 +148,9 @@ class Report:
         return {"claims": [claim.to_json() for claim in self.claims]}
 
     def write_json(self, path: str | Path) -> Path:
-        """Write `to_json()` to `path`, whole or not at all."""
+        """Write `to_json()` to `path` atomically."""
         return write_json(path, self.to_json())
 
     def write_html(self, path: str | Path) -> Path:
-        """Write the report as one HTML file that needs no other, whole or not at all."""
+        """Write the report atomically as one self-contained HTML file."""
         return write_whole(path, html(self))

@@ -1,4 +1,4 @@
-"""Simulation: arms as closed chains in MuJoCo, their surroundings, and the loop that runs a controller.
+"""Simulation: arms as closed chains in MuJoCo, their environment, and the loop that runs a controller.
 
 `Simulator` is one arm, `load_scene` several arms in one model; `simulate` runs a controller and returns a `Recording`.
 Objects to touch (`Solid`, `SoftSlab`, `needle`, `Port`), faults (`MotorLoss`, `EncoderBias`, `CableBreak`), motion

@@ -29,11 +29,11 @@ class ArmOptions:
 
     Attributes:
         parameters: a physically consistent parameter set, its name, or a parameter file. Default: the arm's best set.
-        counterweight: False removes the mass and inertia of the counterweight and nothing else.
-        friction: False removes viscous and Coulomb friction, and friction with memory.
-        transmission: how the counterweight follows the insertion: "rigid", an elastic `Cable`, or "mirrored" (a
-            motor makes it follow, and its force reaches the tool 10 ms later, as in Ferro et al. 2022).
-        compliance: elastic drives of yaw and pitch with motors of their own; `measured_q` then reads the motors.
+        counterweight: False removes only the mass and inertia of the counterweight.
+        friction: False removes viscous, Coulomb and Dahl friction.
+        transmission: link between counterweight and insertion: "rigid", an elastic `Cable`, or "mirrored" (a motor
+            moves the counterweight, and its force reaches the tool 10 ms later, as in Ferro et al. 2022).
+        compliance: elastic drives of yaw and pitch with separate motors; `measured_q` then reads the motors.
         elastic_mount: springs between the fixed base and the arm. Default: a rigid mount.
         port: body wall and seal around the instrument.
         limits: enforce the joint limits. motor_limits: clamp efforts to the motors' limits.
@@ -66,7 +66,7 @@ class ArmOptions:
         return cls(**options)
 
     def load(self, name: str | Arm) -> LoadedArm:
-        """The arm of this name, or one of your own, with its parameters; raises where it lacks what an option needs."""
+        """The named or custom arm with its parameters; raises if the arm does not support an option."""
         arm, parameters = load_set(
             name, self.parameters, self.instrument, self.rotor_inertia, self.endoscope, self.added_mass
         )
@@ -77,14 +77,14 @@ class ArmOptions:
         if self.transmission != "rigid" and arm.counterweight is None:
             raise TrocarError(f"{arm.name} has no counterweight for transmission={self.transmission!r}")
         if self.port is not None and not arm.has_rcm:
-            raise TrocarError(f"{arm.name} has no remote centre of motion for a port to be near")
+            raise TrocarError(f"{arm.name} has no remote centre of motion, which port needs; leave port out")
         compliance = None if self.compliance is None else self.compliance.of(arm)
         return LoadedArm(arm, parameters, replace(self, compliance=compliance))
 
 
 @dataclass(frozen=True)
 class LoadedArm:
-    """An arm ready to be simulated: its facts, its dynamic parameters and the options it was loaded with."""
+    """An arm ready to be simulated: its data, its dynamic parameters and the options it was loaded with."""
 
     arm: Arm
     parameters: Parameters
@@ -92,5 +92,5 @@ class LoadedArm:
 
     @property
     def elastic_motors(self) -> int:
-        """Number of joints in the model beside those of the tree: the motors of elastic drives."""
+        """Number of joints in the model besides those of the tree: the motors of elastic drives."""
         return 0 if self.options.compliance is None else len(self.options.compliance.deflections)

@@ -1,4 +1,4 @@
-"""The rows of a MuJoCo model that belong to one arm: the whole model, or part of one with several arms."""
+"""The rows of a MuJoCo model that belong to one arm: the whole model, or part of a model with several arms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ArmSlice:
     """Indices of one arm in a MuJoCo model, and its base frame.
 
     Args:
-        prefix: of its names in the model; "" where the arm is alone and its base is the world.
+        prefix: prefix of its names in the model; "" if the arm is alone and its base is the world.
         extra: number of joints that follow those of the arm's tree.
 
     Attributes:
@@ -30,13 +30,13 @@ class ArmSlice:
         self.q = _following(first.qposadr[0], count)
         self.v = _following(first.dofadr[0], count)
         self.u = _following(model.actuator(prefix + arm.motors.names[0]).id, arm.n)
-        for i, body in enumerate(arm.bodies):  # the maps between joints and links rely on it
+        for i, body in enumerate(arm.bodies):  # the maps between joints and links rely on this order
             assert self.dof(body.name) == i, (prefix, body.name)
         links = {self.body(body.name) for body in arm.bodies}
         self.pairs = [k for k, g in enumerate(model.pair_geom1) if int(model.geom_bodyid[g]) in links]
 
     def dof(self, joint: str) -> int:
-        """Number of a joint among those of this arm."""
+        """Index of a joint among those of this arm."""
         return int(self.engine.model.joint(self.prefix + joint).dofadr[0]) - self.v.start
 
     def joint(self, name: str) -> int:
@@ -61,7 +61,7 @@ class ArmSlice:
         return pose(data.xmat[self.base].reshape(3, 3), data.xpos[self.base])
 
     def in_base(self, R: Array, p: Array) -> Array:
-        """Pose (4, 4) in the arm's base of what MuJoCo has at R (9,), p (3,) in the world."""
+        """Pose (4, 4) in the arm's base of an item that MuJoCo has at R (9,), p (3,) in the world."""
         T = np.eye(4)
         T[:3, :3], T[:3, 3] = R.reshape(3, 3), p
         if self.base:

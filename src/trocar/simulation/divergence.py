@@ -1,4 +1,4 @@
-"""Divergence of a simulation: the error, the last state on disk, and where MuJoCo's warnings go."""
+"""Divergence of a simulation: the error, saving the last state, and the handling of MuJoCo's warnings."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ PREFIX, STATE = "trocar-diverged-", "last_state.npz"  # folder in the temporary 
 
 
 class Diverged(TrocarError):
-    """The simulation produced accelerations that are not finite or absurdly large."""
+    """The simulation produced accelerations that are not finite or implausibly large."""
 
 
 def save_states(data: mujoco.MjData, tau: Array) -> str:
     """Write time, positions, velocities, accelerations and efforts to an .npz file in the temporary folder.
 
-    Returns where the state is, or why it is not saved, in words. Of the files of this user the last five are kept; the
-    environment variable TROCAR_DIVERGED_STATES sets another number, 0 for none.
+    Returns a sentence with the path, or with the reason why the state is not saved. The last five files of a user are
+    kept; the environment variable TROCAR_DIVERGED_STATES changes this number, 0 disables saving.
     """
     kept = os.environ.get(KEPT, "5")
     if not kept.isdecimal():
@@ -48,7 +48,7 @@ def save_states(data: mujoco.MjData, tau: Array) -> str:
 
 def _remove_older(newest: Path, kept: int) -> None:
     """Remove all but the last `kept` saved states of this user."""
-    with suppress(OSError):  # another process may be removing them too
+    with suppress(OSError):  # another process may be removing them concurrently
         found = [path for path in newest.parent.glob(f"{PREFIX}*") if path != newest]
         ours = [(path.stat().st_mtime_ns, path) for path in found if path.stat().st_uid == os.getuid()]
         for _, folder in sorted(ours)[: max(0, len(ours) + 1 - kept)]:
@@ -60,7 +60,7 @@ def _remove_older(newest: Path, kept: int) -> None:
 def log_mujoco_warnings() -> None:
     """Send MuJoCo's warnings to Python's log instead of MUJOCO_LOG.TXT in the working folder.
 
-    MuJoCo has one handler for the whole process: one that is already set stays.
+    MuJoCo has one handler per process; an existing handler is kept.
     """
     if mujoco.get_mju_user_warning() is None:
         mujoco.set_mju_user_warning(lambda message: logging.getLogger("mujoco").warning(message))

@@ -17,23 +17,23 @@ from trocar.spatial import Array
 if TYPE_CHECKING:
     from trocar.simulation.stepped_arm import Memory, SteppedArm
 
-IMPEDANCE = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # of constraints: as hard as MuJoCo allows
-# Scale applied to MuJoCo's inverse weights; smaller means stiffer constraints. Measured: below 1e-2 dry friction and
-# the implicit integrator no longer work together.
+IMPEDANCE = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # solimp of constraints: as hard as MuJoCo allows
+# Scale applied to MuJoCo's inverse weights; smaller means stiffer constraints. Measured: below 1e-2, dry friction and
+# the implicit integrator are incompatible.
 STIFFENING = {"fast": 1e-1, "exact": 1e-2, "discrete": 1e-1}
-# An acceleration beyond this, squared and summed, is a simulation that has blown up [(rad/s^2)^2].
+# A sum of squared accelerations beyond this counts as divergence [(rad/s^2)^2].
 RUNAWAY = 1e18
-CHECKED = 20  # steps between two looks at loops and stops
-# A time within this fraction of a step from a whole number of steps is that number of steps.
+CHECKED = 20  # steps between two checks of loops and stops
+# Tolerance, as a fraction of a step, when a time is rounded to a whole number of steps.
 WHOLE = 1e-5
-OPEN = 1e-4  # gap of a loop that is worth a warning [m]
-OVERRUN, OVERRUN_SLIDE = 0.2, 5e-3  # of a stop [rad], [m]
+OPEN = 1e-4  # loop gap above which a warning is issued [m]
+OVERRUN, OVERRUN_SLIDE = 0.2, 5e-3  # stop violation above which a warning is issued [rad], [m]
 STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The whole state of a simulation, which decides its future; `memories` of every arm by name."""
+    """The complete state of a simulation, which determines its future; `memories` of every arm by name."""
 
     state: Array
     tau: Array
@@ -60,12 +60,12 @@ class Engine:
         self._limited, self._range = model.jnt_qposadr[limited], model.jnt_range[limited].copy()
         self._overrun = np.where(slides, OVERRUN_SLIDE, OVERRUN)
         self._limited_joints = [(j, "m" if slide else "rad") for j, slide in zip(limited, slides, strict=True)]
-        # constraints stiffer than MuJoCo's impedance allows, by scaling the inverse weights they are relative to
+        # make constraints stiffer than MuJoCo's impedance allows, by scaling the inverse weights they refer to
         for weights in (model.body_invweight0, model.dof_invweight0, model.tendon_invweight0):
             weights[:] *= STIFFENING[accuracy]
 
     def update(self) -> None:
-        """Bring poses up to the state: after a step MuJoCo's are those at its start."""
+        """Update poses to the current state: after a step, MuJoCo's poses are those at its start."""
         if not self.posed:
             mujoco.mj_kinematics(self.model, self.data)
             self.posed = True
@@ -76,11 +76,11 @@ class Engine:
         self.posed = True
 
     def rest(self) -> None:
-        """No step was taken from here: no acceleration is known."""
+        """Clear the acceleration, which is unknown before the first step."""
         self.qacc = np.zeros(self.model.nv)
 
     def advance(self, arms: Sequence[SteppedArm]) -> bool:
-        """One step; False if it blew up."""
+        """Advance one step; return False if it diverged."""
         model, data = self.model, self.data
         if self._exact:
             mujoco.mj_forward(model, data)
@@ -95,18 +95,18 @@ class Engine:
         else:
             mujoco.mj_step(model, data)
             qacc = self._qacc_view
-        # MuJoCo adds up timesteps, and rounds each sum the same way: 0.2 ms would be lost or gained in a day
+        # MuJoCo accumulates timesteps with a systematic rounding error of 0.2 ms per day
         timestep, time = self._option.timestep, data.time
         steps = round(time / timestep)
         if abs(time - steps * timestep) < WHOLE * timestep:
             data.time = steps * timestep
         self.qacc, self.posed = qacc, False
-        sound: bool = qacc.dot(qacc) < RUNAWAY  # not so for nan
+        sound: bool = qacc.dot(qacc) < RUNAWAY  # False for NaN
         if self._iterations[0] >= self._most and sound:
             self._warn(
                 Unsolved,
-                f"the forces of constraints and contacts were not solved for within {self._most} iterations",
-                "a smaller timestep or softer contacts help",
+                f"the constraint solver did not converge within {self._most} iterations",
+                "use a smaller timestep or softer contacts",
             )
         self._steps += 1
         if self._steps % CHECKED == 0 and sound:
@@ -114,11 +114,11 @@ class Engine:
         return sound
 
     def _check(self) -> None:
-        """Warn where loops are open or stops overrun by more than an accurate step would let them."""
+        """Warn if loop gaps or stop violations are larger than an accurate step allows."""
         data, model = self.data, self.model
         gap = np.abs(data.efc_pos[: data.ne][self._loop[data.efc_id[: data.ne]]]).max(initial=0.0)
         if gap > OPEN:
-            self._warn(Inaccurate, f"a loop is open by {1e3 * gap:.2g} mm", "take a smaller timestep")
+            self._warn(Inaccurate, f"a loop is open by {1e3 * gap:.2g} mm", "use a smaller timestep")
         q = data.qpos[self._limited]
         over = np.maximum(self._range[:, 0] - q, q - self._range[:, 1])
         if len(q) and (over > self._overrun).any():
@@ -127,20 +127,20 @@ class Engine:
             self._warn(
                 Inaccurate,
                 f"{model.joint(joint).name} is {over[k]:.2g} {unit} beyond its stop",
-                "take a smaller timestep or less effort",
+                "use a smaller timestep or less effort",
             )
 
     def _warn(self, kind: type[UserWarning], what: str, remedy: str) -> None:
-        """Warn once for each kind in the life of the engine."""
+        """Warn once per kind and engine."""
         if kind not in self._told:
             self._told.add(kind)
             dt, t = self.model.opt.timestep, self.data.time
             warnings.warn(f"{what} at t = {t:.4g} s, with a timestep of {dt:.3g} s: {remedy}", kind, stacklevel=5)
 
     def _runge_kutta(self, pulled: Sequence[tuple[SteppedArm, Callable[[Array, Array], Array]]]) -> None:
-        """MuJoCo's step of fourth order, with the forces of cables and elastic drives at each of its four stages.
+        """Fourth-order Runge-Kutta step with the forces of cables and elastic drives evaluated at each stage.
 
-        MuJoCo's own would hold them over the step, which is of first order.
+        MuJoCo's own step would hold these forces constant, which is first order.
         """
         model, data = self.model, self.data
         h, t, q, v = model.opt.timestep, data.time, data.qpos.copy(), data.qvel.copy()

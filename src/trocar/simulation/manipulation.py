@@ -17,7 +17,7 @@ from trocar.simulation.run import simulate
 from trocar.simulation.scene import Scene
 from trocar.spatial import Array, checked_pose, inverse, pose
 
-KP, KD = 2500.0, 100.0  # of computed torque [1/s^2, 1/s]: critically damped, 50 rad/s
+KP, KD = 2500.0, 100.0  # gains of computed torque [1/s^2, 1/s]: critically damped, 50 rad/s
 JAW_DAMPING = 2e-4  # [N m s] while the jaw is under effort control
 GRIP_REACH = 0.0075  # default distance of the object along the jaws, from their axis [m]
 
@@ -27,8 +27,8 @@ class Grasp:
     """Result of `pick_up`.
 
     Attributes:
-        object: name of the object that both fingers hold; None if there is none.
-        force: between the jaws, as commanded [N]. effort: of the jaw [N m].
+        object: name of the object held by both fingers; None if there is none.
+        force: commanded force between the jaws [N]. effort: effort of the jaw [N m].
         recordings: by arm, from the start of the approach to the end of the lift.
     """
 
@@ -65,8 +65,8 @@ def move_tip(
     The time scaling is a quintic. Raises Unreachable before anything moves if the line leaves the workspace.
 
     Args:
-        scene: starts from its current state; time goes on. duration: [s].
-        jaw: opening to reach at the end [rad]; default: as it is. grip: close the jaw with this effort [N m] instead.
+        scene: continues from its current state and time. duration: [s].
+        jaw: opening at the end [rad]. Default: unchanged. grip: close the jaw with this effort [N m] instead.
 
     Returns recordings by arm.
     """
@@ -79,7 +79,7 @@ def move_tip(
     opening = None
     if jaw is not None or grip is not None:
         if "jaw" not in names:
-            raise TrocarError(f"{arm} is a {moving.arm.name}: it has no jaw")
+            raise TrocarError(f"{arm} is a {moving.arm.name}: an arm without a jaw")
         k = names.index("jaw")
         opening = quintic(start, start + (0.0 if jaw is None else jaw - start[k]) * np.eye(len(names))[k], duration)
     T_start = moving.mechanism.forward_kinematics(start)
@@ -118,13 +118,13 @@ def pick_up(
 ) -> Grasp:
     """Approach an object with open jaws, close them to a force, and lift it.
 
-    The tip frame has z along the jaws, and the jaws open in its xz plane. T_world_object (4, 4) is the wanted frame of
-    the jaws, with its origin at the object: the tip stops `reach` [m] before it and arrives along its z axis.
+    The tip frame has z along the jaws, and the jaws open in its xz plane. T_world_object (4, 4) is the target frame of
+    the jaws, with its origin at the object: the tip approaches along its z axis and stops `reach` [m] before it.
 
     Args:
         force: between the jaws at the object [N]; the jaw's effort is force times reach.
-        approach: distance from which the jaws come straight on [m]. lift: way back along z with the object [m].
-        opening: of the jaws before they close [rad]. duration: of each of the four phases [s].
+        approach: length of the straight approach [m]. lift: retraction along z with the object [m].
+        opening: jaw opening before closing [rad]. duration: duration of each of the four phases [s].
     """
     T, force, reach = (
         checked_pose(T_world_object),

@@ -1,4 +1,4 @@
-"""`simulate`: a simulator or a scene, controllers and references make recordings."""
+"""`simulate`: run a simulator or a scene under controllers and return recordings."""
 
 from __future__ import annotations
 
@@ -69,23 +69,23 @@ def simulate(
 ) -> Recording | dict[str, Recording]:
     """Run a simulator or a scene from its current state, each arm under a controller that follows a reference.
 
-    Controllers and recording see the encoders (`measured_q`), which is the truth unless drives are elastic or faulty.
+    Controllers and recording use the encoders (`measured_q`), which are exact unless drives are elastic or faulty.
     Row k of the recording: q, dq at t_k with tau, ddq of the step that starts at t_k, and the commands in force then.
-    tau is the effort as the robot reports it (`measured_tau`), the channel "applied_tau" (N, n) the one that acted.
+    tau is the effort as the robot reports it (`measured_tau`), the channel "applied_tau" (N, n) the effort that acted.
 
     Args:
-        sim: a `Simulator`; or a `Scene`, for which controllers and references are dictionaries by arm (every arm needs
-            a controller) and so is what is returned.
-        controller: `(state, setpoint) -> effort (n,)`. Its `reset()`, where it has one, is called first. With a
-            `period` [s] it is called at that interval and its effort held; without one, at every step.
-        reference: `t -> Setpoint`, t being the simulated time. Default: hold the position at the start. Positions
-            outside the joint limits are refused, unless the arm is simulated without limits. Or `t -> TipMotion`, such
-            as a `CartesianPath`, for a controller of the tip: the recording then has the command "tip_position"
+        sim: a `Simulator`; or a `Scene`, for which controllers, references and the result are dictionaries by arm
+            (every arm needs a controller).
+        controller: `(state, setpoint) -> effort (n,)`. Its `reset()`, if it has one, is called first. With a
+            `period` [s] it is called at that interval and its effort is held; otherwise at every step.
+        reference: `t -> Setpoint`, t being the simulated time. Default: hold the initial position. Positions
+            outside the joint limits are rejected, unless the arm is simulated without limits. Or `t -> TipMotion`, such
+            as a `CartesianPath`, for a tip controller: the recording then has the command "tip_position"
             (N, 3) instead of q, dq and ddq, and the channel "tip" (N, 3) [m], in the base. The engine then enforces
             the joint limits.
-        duration: [s]; as many steps as cover it.
-        progress: called about a hundred times with the fraction done, the last time with 1.
-        every: record every so many steps.
+        duration: [s], rounded up to whole steps.
+        progress: called about a hundred times with the completed fraction, finally with 1.
+        every: record every n-th step.
         diagnostics: also record the tip position "tip" (N, 3), "loop_error" (N,) and, for arms with a remote centre of
             motion, "rcm_error" (N,) [m].
     """
@@ -97,7 +97,9 @@ def simulate(
         arms: Mapping[str, SimulatedArm] = {alone: sim}
         controllers, references = {alone: controller}, {alone: reference}
     elif not isinstance(sim, Scene):
-        raise TrocarError(f"simulate runs a Simulator or a Scene, got {type(sim).__name__}; an arm runs with its scene")
+        raise TrocarError(
+            f"simulate needs a Simulator or a Scene, got {type(sim).__name__}; for one arm, pass its scene"
+        )
     else:
         scene, alone, arms = sim, None, sim.arms
         controllers, references = dict(controller), dict(reference or {})
@@ -131,15 +133,15 @@ def _check_names(scene: Scene, controllers: Mapping[str, object], references: Ma
 
 
 def _check_memory(rows: int, arms: Mapping[str, SimulatedArm], diagnostics: bool) -> None:
-    """Raise an error before a run whose recordings would not fit into memory."""
-    # While a run is made into a recording: rows of states, efforts, link accelerations and commands, and as much again.
+    """Raise an error if the recordings of a run would not fit into memory."""
+    # Peak while the recording is built: rows of states, efforts, link accelerations and commands, twice.
     numbers = sum(2 * (11 * arm.n + len(arm.arm.bodies)) + 40 * diagnostics for arm in arms.values())
     what = f"recording {rows:.3g} rows of {', '.join(arm.arm.name for arm in arms.values())}"
     check_memory(8.0 * numbers * rows, what, "Simulate a shorter duration or record fewer steps (every=)")
 
 
 class _Run:
-    """One arm, its controller and its reference, and the rows of the recording that they make."""
+    """One arm, its controller and its reference, and the recorded rows."""
 
     def __init__(
         self,
@@ -162,13 +164,13 @@ class _Run:
         if hasattr(controller, "reset"):
             controller.reset()
         self._times: list[float] = []
-        # q, dq, efforts asked for, efforts that the motors gave and accelerations of the links, side by side; the last
-        # two are mapped to the joints at the end, all rows at once
+        # columns: q, dq, commanded efforts, delivered motor efforts and link accelerations; the last two are mapped
+        # to the joints at the end, all rows at once
         self._rows = np.empty((-(-steps // every), 4 * sim.n + len(stepped.qvel)))
         self._next_row = iter(self._rows).__next__
-        self._reported: dict[int, Array] = {}  # motor efforts as reported, by row, where there are faults
-        self._kept: Setpoint | TipMotion | None = None  # the last one written, if nobody can change it
-        self._fresh: list[int] = []  # rows at which a setpoint was written; it holds until the next of them
+        self._reported: dict[int, Array] = {}  # reported motor efforts by row, if there are faults
+        self._kept: Setpoint | TipMotion | None = None  # the last setpoint written, if it is read-only
+        self._fresh: list[int] = []  # rows at which a setpoint was written; it applies until the next such row
         first = self._setpoint_at(sim.time)
         self._tip = isinstance(first, TipMotion)
         wanted = {"tip_position": 3} if self._tip else dict.fromkeys(("q", "dq", "ddq"), sim.n)
@@ -177,7 +179,7 @@ class _Run:
         self._extra: dict[str, list[Any]] = {name: [] for name in self._diagnostics}
 
     def command(self, i: int, time: float) -> None:
-        """Give the engine the effort of step i, and keep the diagnostics of its start."""
+        """Pass the effort of step i to the engine, and record the diagnostics at its start."""
         sim = self._sim
         self._state = state = State(time, sim.measured_q, sim.measured_dq)
         if i % self._interval == 0:
@@ -189,7 +191,7 @@ class _Run:
         self._command(self._effort)
 
     def record(self) -> None:
-        """Keep the step just taken."""
+        """Record the last step."""
         (t, q, dq), stepped = self._state, self._stepped
         np.concatenate((q, dq, self._effort, stepped.ctrl, stepped.engine.qacc[self._v]), out=self._next_row())
         if stepped.faults is not None:
@@ -209,7 +211,7 @@ class _Run:
         self._kept = None if setpoint.q.flags.writeable else setpoint
 
     def recording(self) -> Recording:
-        """The recording of all steps kept."""
+        """The recording of all recorded steps."""
         arm, extra = self._sim.arm, {name: np.array(values) for name, values in self._extra.items()}
         q, dq, effort, ctrl, qacc = np.split(self._rows, np.arange(1, 5) * arm.n, axis=1)
         reported = ctrl.copy()
@@ -252,11 +254,11 @@ def provenance(sim: SimulatedArm, controller: object) -> dict[str, Any]:
     }
 
 
-_version = cache(version)  # reads a file: once for all runs
+_version = cache(version)  # reads a file, so only once
 
 
 def _diagnostics(sim: SimulatedArm, wanted: bool, tip: bool) -> dict[str, Callable[[SimulatedArm], float | Array]]:
-    """Channels to record: the tip if it is commanded, and the diagnostics that this arm has if they are wanted."""
+    """Channels to record: the tip if it is commanded, and the arm's diagnostics if requested."""
     found: dict[str, Callable[[SimulatedArm], float | Array]] = {}
     if wanted or tip:
         found["tip"] = lambda sim: sim.tip_pose()[:3, 3]
@@ -268,7 +270,7 @@ def _diagnostics(sim: SimulatedArm, wanted: bool, tip: bool) -> dict[str, Callab
 
 
 def _checked(reference: AnyReference | None, sim: SimulatedArm) -> Callable[[float], Any]:
-    """The reference, refusing to leave the joint limits where there are any; None holds the position at the start."""
+    """The reference, checked against the joint limits if they are enforced; None holds the initial position."""
     if reference is None:
         return hold(sim.q)
     limited = sim.options.limits and isinstance(reference(sim.time), Setpoint)
@@ -276,7 +278,7 @@ def _checked(reference: AnyReference | None, sim: SimulatedArm) -> Callable[[flo
 
 
 class _Limited:
-    """A reference that refuses to leave the joint limits."""
+    """A reference that raises an error outside the joint limits."""
 
     def __init__(self, reference: Callable[[float], Any], arm: Arm) -> None:
         self._reference, self._arm = reference, arm
@@ -287,11 +289,11 @@ class _Limited:
     def __call__(self, t: float) -> Setpoint:
         setpoint: Setpoint = self._reference(t)
         q = setpoint.q
-        if setpoint is self._checked and not q.flags.writeable:  # a reference that holds
+        if setpoint is self._checked and not q.flags.writeable:  # a constant reference
             return setpoint
         if q.shape != (self._arm.n,):
             raise TrocarError(f"{self._arm.name} has {self._arm.n} joints, the reference gives q of shape {q.shape}")
-        for (low, high), value in zip(self._limits, q.tolist(), strict=True):  # quicker than numpy for so few
+        for (low, high), value in zip(self._limits, q.tolist(), strict=True):  # faster than numpy for so few values
             if not low <= value <= high:
                 self._arm.check_within_limits(q, f"the reference at t = {t:.6g} s")
                 raise TrocarError(f"the reference at t = {t:.6g} s is not finite: {q}")
@@ -311,6 +313,6 @@ def _steps_per_call(period: float | None, timestep: float) -> int:
     choices = ", ".join(f"{period / k:.9g}" for k in (1, 2, 3))
     raise TrocarError(
         f"the controller runs every {period:.9g} s ({1 / period:g} Hz), which is not a whole multiple of the "
-        f"timestep {timestep:.9g} s. Timesteps that would do: {choices}, ... s; "
+        f"timestep {timestep:.9g} s. Possible timesteps: {choices}, ... s; "
         f"for instance Simulator(..., timestep=1 / {1 / period:g})"
     )

@@ -33,7 +33,7 @@ from trocar.spatial import Array, checked_pose, inverse, pose, quaternion, rotat
 WORLD_GRAVITY = np.array([0.0, 0.0, -GRAVITY])
 LONGEST_NAME = 60  # [characters]
 MOST_ARMS = 30  # bits of MuJoCo's collision masks
-OVERLAP = 1e-6  # [m] by which things may start inside each other
+OVERLAP = 1e-6  # [m] allowed overlap at the start
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +41,9 @@ class SceneArm(ArmOptions):
     """One arm of a scene: its `ArmOptions`, its place and its start.
 
     Attributes:
-        arm: PSM, PSM_Si, ECM, ECM_Si, MTML, MTMR or an `Arm` of your own; left out on a cart, which carries its own.
-        base: T_world_base (4, 4). Default: the origin, tilted by the arm's usual mounting.
-        mount: PSM1, PSM2, PSM3 or ECM, where the arm hangs on the scene's cart instead.
+        arm: PSM, PSM_Si, ECM, ECM_Si, MTML, MTMR or a custom `Arm`; omit it on a cart, which defines its arms.
+        base: T_world_base (4, 4). Default: the origin, tilted by the arm's default mounting.
+        mount: PSM1, PSM2, PSM3 or ECM, for an arm on the scene's cart; instead of base.
         q: joints (n,) at the start [rad, m]. Default: home.
     """
 
@@ -54,10 +54,10 @@ class SceneArm(ArmOptions):
 
 
 class Scene:
-    """Several arms with their real mechanisms, stepped together. World: z up; that of the cart, where there is one.
+    """Several arms with their real mechanisms, stepped together. World: z up; that of the cart, if there is one.
 
-    Arms touch each other and the objects; links of one arm, made to pass each other, do not touch among themselves.
-    Set-up joints are braked: they hold whatever the load, and only `set_up` moves them.
+    Arms collide with each other and with objects; links of one arm, which pass each other by design, do not.
+    Set-up joints are braked: they hold any load, and only `set_up` moves them.
 
     Args:
         arms: by name. cart: "Classic", "Si" or a `Cart`, for arms with a mount.
@@ -65,14 +65,15 @@ class Scene:
         timestep: [s].
         accuracy: "fast" (implicit, first order), "exact" (Runge-Kutta 4, loops 100 times stiffer, about 3.5 times
             the cost) or "discrete" (MuJoCo's integrator for models with soft bodies).
-        contacts: False switches contact off. overlaps: True allows starts at which an arm overlaps something, such as
-            a tip that is already pressed into an object.
+        contacts: False disables contact. overlaps: True allows initial states with overlaps, such as a tip that is
+            already pressed into an object.
         gravity: (3,) in the world [m/s^2]. Default: 9.81 downwards.
 
     Attributes:
-        arms: by name; each has what a `Simulator` has (q, dq, tau, tip_pose(), apply_wrench(), ...), in its own base.
+        arms: by name; each has the interface of a `Simulator` (q, dq, tau, tip_pose(), apply_wrench(), ...), in its
+            base.
         stepped: the engine's side of every arm. objects: by name.
-        cart: as its set-up joints are now. gravity: (3,) in the world [m/s^2].
+        cart: with its current set-up joints. gravity: (3,) in the world [m/s^2].
         model, data: MuJoCo's. spec: the specification of `model`, with all visual shapes (`model` has none).
 
     Names in the model are prefixed by the arm's name and a slash, except for a single arm whose base is the world.
@@ -93,7 +94,7 @@ class Scene:
         if not arms:
             raise TrocarError("a scene needs at least one arm")
         if len(arms) > MOST_ARMS:
-            raise TrocarError(f"a scene holds {MOST_ARMS} arms at most, got {len(arms)}")
+            raise TrocarError(f"a scene can have at most {MOST_ARMS} arms, got {len(arms)}")
         self.cart = load_cart(cart, instruments=carried(arms)) if isinstance(cart, str) else cart
         self._given, self._contacts_on, self._overlaps = dict(arms), contacts, overlaps
         self.gravity = three_numbers(WORLD_GRAVITY if gravity is None else gravity, "gravity", "in the world [m/s^2]")
@@ -101,7 +102,7 @@ class Scene:
         self.reset()
 
     def _assemble(self, objects: Sequence[Object], timestep: float, accuracy: str) -> None:
-        """Build the model and all that refers to it."""
+        """Build the model and everything that refers to it."""
         loaded = {name: _loaded(name, given, self.cart) for name, given in self._given.items()}
         bases = {name: self.T_world_base(name) for name in loaded}
         prefixed = len(loaded) > 1 or not np.array_equal(next(iter(bases.values())), np.eye(4))
@@ -120,7 +121,7 @@ class Scene:
         try:
             model = simulated(self.spec, alone=len(loaded) == 1).compile()
         except ValueError as error:
-            raise TrocarError(f"MuJoCo refuses the model: {error}") from None
+            raise TrocarError(f"MuJoCo rejects the model: {error}") from None
         self._engine = engine = Engine(model, accuracy)
         self.model, self.data = engine.model, engine.data
         self.stepped = {
@@ -131,7 +132,7 @@ class Scene:
         set_stiffness(self.model, objects, tips)
         self.objects = {thing.name: PlacedObject(thing, self.model, self.data) for thing in objects}
         self.arms = {name: SimulatedArm(stepped, self.objects) for name, stepped in self.stepped.items()}
-        # read at every step
+        # cached, because they are read at every step
         self._items, self._all = tuple(self.stepped.items()), tuple(self.stepped.values())
         # arm and name of every body of an arm, by its id
         self._owner = {stepped.slice.base: (name, f"base of {name}") for name, stepped in self._items if prefixed} | {
@@ -154,7 +155,7 @@ class Scene:
         return float(self.model.opt.timestep)
 
     def T_world_base(self, arm: str) -> Array:
-        """Base (4, 4) of an arm in the world; of PSMs and ECMs its origin is the remote centre."""
+        """Base (4, 4) of an arm in the world; for PSMs and ECMs its origin is the remote centre."""
         given = self._given[self._known(arm)]
         if given.mount is not None and self.cart is not None:
             return self.cart.T_world_base(given.mount)
@@ -164,7 +165,7 @@ class Scene:
         return pose(rotation("x", kind.mounting))
 
     def mount(self, arm: str) -> str | None:
-        """Place of an arm on the scene's cart: PSM1, PSM2, PSM3 or ECM; None if it is not on the cart."""
+        """Mount of an arm on the scene's cart: PSM1, PSM2, PSM3 or ECM; None if it is not on the cart."""
         return self._given[self._known(arm)].mount
 
     def T_world_tip(self, arm: str) -> Array:
@@ -183,16 +184,16 @@ class Scene:
     ) -> dict[str, Recording]:
         """Move the tip of an arm on a straight line to T_world (4, 4) in `duration` [s]; the other arms hold.
 
-        jaw: opening at the end [rad]; default: as it is. Returns recordings by arm; see `manipulation.move_tip`.
+        jaw: opening at the end [rad]. Default: unchanged. Returns recordings by arm; see `manipulation.move_tip`.
         """
-        from trocar.simulation.manipulation import move_tip  # which runs scenes
+        from trocar.simulation.manipulation import move_tip  # imported here: that module runs scenes
 
         return move_tip(self, arm, T_world, duration, jaw=jaw)
 
     def reset(self, q: Mapping[str, ArrayLike] | None = None, dq: Mapping[str, ArrayLike] | None = None) -> None:
-        """Start at time 0 with joints q and rates dq (n,) by arm; arms left out start as the scene has them, at rest.
+        """Start at time 0 with joints q and rates dq (n,) by arm; omitted arms start at the scene's q, at rest.
 
-        Raises where an arm overlaps anything, unless the scene allows `overlaps`.
+        Raises an error if an arm overlaps anything, unless the scene allows `overlaps`.
         """
         q, dq = q or {}, dq or {}
         for name in (*q, *dq):
@@ -209,10 +210,10 @@ class Scene:
             self._check_apart("at the start", "choose another q, base or set-up joints")
 
     def set_up(self, arm: str, q_setup: ArrayLike) -> None:
-        """Set-up joints (n,) [m, rad] of an arm on the cart, by hand: brakes released, links moved, brakes engaged.
+        """Move the set-up joints (n,) [m, rad] of an arm on the cart, as by hand: release brakes, move, engage brakes.
 
-        The arm keeps its joints and its time and finds itself elsewhere, under gravity of another direction. The motion
-        itself is not simulated. Refuses a place where it overlaps anything, and stays.
+        The arm keeps its joints and its time; its base pose and the direction of gravity change. The motion
+        itself is not simulated. Raises an error, and does not move, if the arm would overlap anything.
         """
         mount = self._given[self._known(arm)].mount
         if self.cart is None or mount is None:
@@ -229,8 +230,8 @@ class Scene:
     def changed(self, arms: Mapping[str, Mapping[str, Any]] | None = None, gravity: ArrayLike | None = None) -> Scene:
         """A copy of this scene in its current state, with some options of arms (see `SceneArm`) or gravity replaced.
 
-        Joints keep positions (within the limits of the copy) and velocities, objects their places; time goes on.
-        Wrenches and faults end, friction with memory is relaxed. Raises where an arm would overlap anything new.
+        Joints keep positions (within the limits of the copy) and velocities, objects their poses; time continues.
+        Wrenches and faults are removed, Dahl friction is relaxed. Raises an error if an arm would overlap anything new.
 
         Example: scene.changed({"PSM1": {"instrument": "400093", "friction": False}})
         """
@@ -252,7 +253,7 @@ class Scene:
             was, arm = self.arms[name], stepped.loaded.arm
             q = np.clip(was.q, arm.lower, arm.upper) if stepped.loaded.options.limits else was.q
             stepped.start(q, was.dq)
-        # objects come last; they are the same in both
+        # objects come last and are the same in both
         q, v = (max(getattr(stepped.slice, of).stop for stepped in self._all) for of in "qv")
         if self.model.nq > q:
             other.data.qpos[q - self.model.nq :] = self.data.qpos[q:]
@@ -261,7 +262,7 @@ class Scene:
         for contact, of_arm in other._contacts():
             new = frozenset((contact.first, contact.second)) not in touched
             if of_arm and new and contact.distance < -OVERLAP:
-                raise TrocarError(f"{contact} with that: move the arm away first")
+                raise TrocarError(f"{contact} with these options; move the arm away first")
         return other
 
     def step(self, tau: Mapping[str, ArrayLike]) -> None:
@@ -276,7 +277,7 @@ class Scene:
         self.advance()
 
     def advance(self) -> None:
-        """Advance one timestep under the efforts that `SteppedArm.command` gave every arm."""
+        """Advance one timestep under the efforts set by `SteppedArm.command` for every arm."""
         if not self._engine.advance(self._all):
             self._raise_diverged()
 
@@ -285,7 +286,7 @@ class Scene:
         return [contact for contact, _ in self._contacts()]
 
     def _contacts(self) -> list[tuple[Contact, bool]]:
-        """Contacts, deepest first, and whether an arm takes part; the jaws of one instrument are left out."""
+        """Contacts, deepest first, with a flag if an arm is involved; the jaws of one instrument are excluded."""
         found = []
         for contact in self.data.contact[: self.data.ncon]:
             (first_arm, first), (second_arm, second) = (self._called(int(geom)) for geom in contact.geom)
@@ -295,14 +296,14 @@ class Scene:
         return sorted(found, key=lambda entry: entry[0].distance)
 
     def snapshot(self) -> Snapshot:
-        """A copy of the whole state, for `restore`; set-up joints are not part of it."""
+        """A copy of the complete state, for `restore`; set-up joints are not included."""
         state = np.empty(mujoco.mj_stateSize(self.model, STATE))
         mujoco.mj_getState(self.model, self.data, state, STATE)
         memories = {name: stepped.memory for name, stepped in self._items}
         return Snapshot(state, self.data.ctrl.copy(), self._engine.qacc.copy(), memories)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Go back to a snapshot of this scene; what follows is the same to the last bit."""
+        """Restore a snapshot of this scene; the continuation is bit-for-bit the same."""
         mujoco.mj_setState(self.model, self.data, snapshot.state, STATE)
         self.data.ctrl[:], self._engine.qacc = snapshot.tau, snapshot.ddq.copy()
         for name, stepped in self._items:
@@ -318,7 +319,7 @@ class Scene:
         return found
 
     def _hang(self, arm: str) -> None:
-        """Put the base of an arm where the cart has it now."""
+        """Move the base of an arm to its current pose on the cart."""
         T, stepped = self.T_world_base(arm), self.stepped[arm]
         self.model.body_pos[stepped.slice.base] = T[:3, 3]
         self.model.body_quat[stepped.slice.base] = quaternion(T[:3, :3])
@@ -345,7 +346,7 @@ class Scene:
                 raise TrocarError(f"{contact} {where}: {remedy}")
 
     def _called(self, geom: int) -> tuple[str | None, str]:
-        """The arm that a geom belongs to, if any, and what it is called; -1 is a soft object's."""
+        """The arm of a geom, if any, and its name; -1 is a geom of a soft object."""
         if geom < 0:
             return None, "a soft object"
         body = int(self.model.geom_bodyid[geom])
@@ -361,7 +362,7 @@ class Scene:
         runaway = [name for name, qacc in accelerations.items() if not qacc.dot(qacc) < RUNAWAY]
         raise Diverged(
             f"the simulation of {' and '.join(runaway) or 'an object'} diverged at t = {self.time:.4f} s; {saved}. "
-            "Efforts too large for the step, or a controller that is unstable at it, are the usual causes"
+            "The usual causes are efforts too large for the timestep, or a controller that is unstable at it"
         )
 
 
@@ -371,23 +372,23 @@ def carried(arms: Mapping[str, SceneArm]) -> dict[str, str]:
 
 
 def _loaded(name: str, given: SceneArm, cart: Cart | None) -> LoadedArm:
-    """An arm of the scene with its parameters, or an error that names it."""
-    # recordings are files of this name
+    """Load an arm of the scene with its parameters; errors name the arm."""
+    # recordings are saved under this name
     plain = isinstance(name, str) and name[:1].isalnum() and name.isprintable() and not set(name) & set("/\\")
     if not plain or len(name) > LONGEST_NAME:
         raise TrocarError(
-            "the name of an arm in a scene starts with a letter or digit, has no '/', '\\' or line break and at most "
-            f"{LONGEST_NAME} characters, got {shown(name)}"
+            "the name of an arm in a scene must start with a letter or digit, have no '/', '\\' or line break and "
+            f"at most {LONGEST_NAME} characters, got {shown(name)}"
         )
     try:
         if given.mount is None:
             if given.arm is None:
-                raise TrocarError(f"arm= says which it is: {', '.join(ARMS)}; or mount= where it hangs on the cart")
+                raise TrocarError(f"needs arm= ({', '.join(ARMS)}) or, on a cart, mount=")
             return given.load(given.arm)
         if given.base is not None:
-            raise TrocarError("has base and mount; an arm on a cart is where its set-up joints put it")
+            raise TrocarError("has both base and mount; leave base out for an arm on the cart")
         if cart is None:
-            raise TrocarError(f"hangs on mount {given.mount!r}, but the scene has no cart")
+            raise TrocarError(f"is on mount {given.mount!r}, but the scene has no cart")
         carried = cart.set_up(given.mount).arm
         if given.arm not in (None, carried):
             raise TrocarError(f"the {cart.name} cart carries a {carried} at {given.mount}, not a {given.arm}")

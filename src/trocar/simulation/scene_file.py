@@ -1,4 +1,4 @@
-"""Scenes from files: arms, where they are, where they start, and objects, in TOML. SI units, radians."""
+"""Scenes from TOML files: arms with their placement and initial state, and objects. SI units, radians."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ BUILT_IN = ("psm", "cart_classic", "cart_si", "masters", "dvrk", "dvrk_si")
 FILES = ("parameters", "instrument")  # fields of an arm that may name a file
 FLAGS, NUMBERS = ("counterweight", "friction", "limits", "motor_limits"), ("rotor_inertia", "added_mass")
 ARM_FIELDS = ("arm", "mount", "position", "rpy", "q", *FILES, "endoscope", *FLAGS, *NUMBERS)
-SMALLEST = 1e-6  # [m], of an object
+SMALLEST = 1e-6  # smallest size of an object [m]
 SHAPES = ("box", "sphere", "cylinder", "capsule", "needle", "slab")
 
 
 def load_scene(source: str | PathLike[str], **options: Any) -> Scene:
-    """A scene from a file (NAME.toml), or a built-in one: psm, cart_classic, cart_si, masters, dvrk, dvrk_si.
+    """Load a scene from a file (NAME.toml), or a built-in one: psm, cart_classic, cart_si, masters, dvrk, dvrk_si.
 
     Args:
-        options: timestep, accuracy, contacts of `Scene`, in place of what the file says; objects, beside its own.
+        options: timestep, accuracy and contacts of `Scene` override the file; objects are added to those of the file.
     """
     table, name = _read(source)
     folder = Path(name).parent if name.endswith(".toml") else Path()
@@ -45,7 +45,7 @@ def load_scene(source: str | PathLike[str], **options: Any) -> Scene:
 
 
 def timestep_of(source: str | PathLike[str]) -> float | None:
-    """The time step that a scene asks for [s]; None if it leaves it to the program that runs it."""
+    """The time step that a scene specifies [s]; None if it specifies none."""
     table, name = _read(source)
     return Fields(table, name).number("timestep") if "timestep" in table else None
 
@@ -77,7 +77,7 @@ def _scene(table: Mapping[str, Any], name: str, folder: Path, options: Mapping[s
         q_setup = {mount: joints.numbers(mount) for mount in joints}
         cart = load_cart(kind, q_setup=q_setup, instruments=carried(arms))
     elif "set_up" in table:
-        raise TrocarError(f"{name}: 'set_up' are joints of a cart, but the file names no cart")
+        raise TrocarError(f"{name}: 'set_up' needs a cart, but the file names no cart")
     try:
         things = [*objects, *options.get("objects", ())]
         return Scene(arms, cart=cart, **{**chosen, **options, "objects": things})
@@ -144,7 +144,7 @@ def _size(fields: Fields) -> Array:
 
 
 def _pose(fields: Fields) -> Array:
-    """From a position [m] and roll, pitch, yaw about the fixed axes x, y, z [rad]."""
+    """Pose from a position [m] and roll, pitch, yaw about the fixed axes x, y, z [rad]."""
     roll, pitch, yaw = fields.vector("rpy", 3, (0.0, 0.0, 0.0))
     R = rotation("z", yaw) @ rotation("y", pitch) @ rotation("x", roll)
     return pose(R, fields.vector("position", 3, (0.0, 0.0, 0.0)))

@@ -1,4 +1,4 @@
-"""One simulated arm: its state, what it measures, what acts on it, what its mechanism does."""
+"""One simulated arm: state, measurements, applied forces and mechanism."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from trocar.spatial import Array, finite
 class SimulatedArm:
     """An arm with its real mechanism in a MuJoCo model. Poses and wrenches are in its base.
 
-    An arm of a `Scene`, or a `Simulator`.
+    It is an arm of a `Scene`, or a `Simulator`.
 
     Attributes:
-        arm, parameters, options: its facts, dynamic parameters and `ArmOptions`.
-        model, data: MuJoCo's, of all that is simulated together. objects: what can be touched, by name.
+        arm, parameters, options: its data, dynamic parameters and `ArmOptions`.
+        model, data: MuJoCo's model and data of the whole simulation. objects: objects that can be touched, by name.
         accuracy: see `Scene`.
     """
 
@@ -36,7 +36,7 @@ class SimulatedArm:
         self.arm, self.parameters, self.options = loaded.arm, loaded.parameters, loaded.options
         self.model, self.data, self.accuracy, self.objects = engine.model, engine.data, engine.accuracy, objects
         self._stepped, self._engine, self._slice = stepped, engine, arm_slice
-        # read at every step
+        # cached, because they are read at every step
         self._D, self._D_measured, self._qpos, self._qvel = stepped.D, stepped.D_measured, stepped.qpos, stepped.qvel
         self._contacts = InstrumentContacts(arm_slice)
         self._tip = arm_slice.site("tip")
@@ -94,37 +94,37 @@ class SimulatedArm:
 
     @property
     def ddq(self) -> Array:
-        """Joint accelerations (n,) at the start of the step just taken [rad/s^2, m/s^2]."""
+        """Joint accelerations (n,) at the start of the last step [rad/s^2, m/s^2]."""
         return self._D.dot(self._engine.qacc[self._slice.v])
 
     @property
     def tau(self) -> Array:
-        """Joint efforts (n,) of the step just taken, as the amplifiers report them [N m, N]."""
+        """Joint efforts (n,) of the last step, as the amplifiers report them [N m, N]."""
         return self._stepped.joint_from_motor.dot(self._stepped.reported)
 
     @property
     def measured_tau(self) -> Array:
-        """Joint efforts (n,) of the step just taken, as the robot reports them: `tau` + `mechanism.effort_bias`."""
+        """Joint efforts (n,) of the last step, as the robot reports them: `tau` + `mechanism.effort_bias`."""
         return self.tau + self.mechanism.effort_bias
 
     @property
     def delivered(self) -> Array:
-        """Joint efforts (n,) that acted in the step just taken [N m, N]: `tau`, unless a motor is faulty."""
+        """Joint efforts (n,) that acted in the last step [N m, N]: `tau`, unless a motor is faulty."""
         return self._stepped.joint_from_motor.dot(self._stepped.ctrl)
 
     def inject(self, *faults: Fault) -> None:
-        """Let these faults happen from now on, instead of any others; no argument ends them all.
+        """Inject these faults from now on, replacing earlier ones; no argument removes all.
 
-        `measured_q`, `measured_dq` and `tau` are then what encoders and amplifiers report, `q`, `dq` and `delivered`
-        the truth. `reset` lets the faults begin anew.
+        `measured_q`, `measured_dq` and `tau` are then the reported values, and `q`, `dq` and `delivered`
+        the true ones. `reset` restarts the faults.
         """
         self._stepped.inject(faults)
 
     @property
     def hysteresis(self) -> Array:
-        """State z (k,) of every Dahl element, in the order of the drives, each in [-1, 1]. Set it to start from it.
+        """State z (k,) of every Dahl element, in the order of the drives, each in [-1, 1]. Can be set.
 
-        `reset` relaxes them all to 0. Empty where no friction has memory.
+        `reset` relaxes them all to 0. Empty if the arm has no Dahl friction.
         """
         memory = self._stepped.forces.hysteresis
         return np.zeros(0) if memory is None else memory.states(self._qpos)
@@ -133,7 +133,7 @@ class SimulatedArm:
     def hysteresis(self, z: ArrayLike) -> None:
         memory = self._stepped.forces.hysteresis
         if memory is None:
-            raise TrocarError(f"no friction of this {self.arm.name} has memory")
+            raise TrocarError(f"this {self.arm.name} has no hysteretic friction")
         memory.set_states(z, self._qpos)
 
     @property
@@ -143,10 +143,10 @@ class SimulatedArm:
 
     @property
     def brakes(self) -> bool:
-        """True if the brakes are engaged. Set it to engage or release them; an arm without brakes refuses.
+        """True if the brakes are engaged. Set it to engage or release them; raises an error for an arm without brakes.
 
-        Engaged, they hold their joints where these are, whatever the load: the limit of a real brake is not published.
-        Efforts go on acting. `reset` releases them.
+        Engaged brakes hold their joints in place under any load: the limit of a real brake is not published.
+        Efforts keep acting. `reset` releases the brakes.
         """
         return self._stepped.brakes.engaged
 
@@ -161,7 +161,7 @@ class SimulatedArm:
 
     @property
     def gripper(self) -> float:
-        """Opening of a master's gripper [rad]: the surgeon's fingers set it, no motor does. Other arms refuse."""
+        """Opening of a master's gripper [rad]: set by the surgeon's fingers, not by a motor. Other arms raise."""
         return self._gripper_checked(self._stepped.gripper)
 
     @gripper.setter
@@ -173,13 +173,13 @@ class SimulatedArm:
             raise TrocarError(f"{self.arm.name} has no gripper; an instrument's jaw is the last joint of q")
         lower, upper = self.arm.gripper
         if not lower <= opening <= upper:
-            raise TrocarError(f"the gripper opens from {lower:g} to {upper:.4g} rad, got {opening!r}")
+            raise TrocarError(f"the opening of the gripper must be {lower:g} to {upper:.4g} rad, got {opening!r}")
         return opening
 
     def place(self, q: ArrayLike, dq: ArrayLike | None = None) -> None:
         """Set joint positions within limits directly, without dynamics and without resetting time (kinematic mode).
 
-        Fingers put into each other (jaw below 0) pass through each other until they are placed apart.
+        Overlapping fingers (jaw below 0) do not collide until they are placed apart.
         """
         mechanism = self.mechanism
         q = mechanism.checked_joints(q)
@@ -188,7 +188,7 @@ class SimulatedArm:
         self._stepped.put(q, np.zeros(self.n) if dq is None else mechanism.checked_joints(dq, "dq"))
         self._engine.forward()
 
-    # -- what the mechanism does -----------------------------------------------------------------------------------
+    # -- mechanism -------------------------------------------------------------------------------------------------
 
     def tip_pose(self) -> Array:
         """Tip pose (4, 4) in the base, of the simulated closed chain."""
@@ -219,9 +219,9 @@ class SimulatedArm:
         return max((math.dist(places[a].tolist(), places[b].tolist()) for a, b in self._sites), default=0.0)
 
     def apply_wrench(self, wrench: ArrayLike, body: str = "tip") -> None:
-        """Apply a force [N] and moment [N m] (6,), base axes, until it is changed; zeros end it.
+        """Apply a force [N] and moment [N m] (6,), base axes, until it is changed; zeros remove it.
 
-        It acts at the tip (the origin of `tip_pose`), or at the origin of the link named.
+        It acts at the tip (the origin of `tip_pose`), or at the origin of the named link.
         """
         wrench = finite("a wrench", wrench, (6,), "six finite numbers, force then moment")
         self._check_body(body, TIP)
@@ -232,14 +232,14 @@ class SimulatedArm:
         check_known(f"body of {self.arm.name}", known, body)
 
     def loop_forces(self) -> dict[str, Array]:
-        """Force (3,) [N], base axes, that each loop closure puts on its second body, in the step just taken.
+        """Force (3,) [N], base axes, of each loop closure on its second body, in the last step.
 
-        In the plane of the linkage: the component along the pitch axis is not determined by a planar mechanism.
+        It lies in the plane of the linkage: a planar mechanism does not determine the component along the pitch axis.
         """
         return constraint_forces.loop_forces(self._slice)
 
     def cannula_wrench(self) -> Array:
-        """Wrench (6,) [N, N m] of the end link on the instrument's carriage through its guide, in the step just taken.
+        """Wrench (6,) [N, N m] of the end link on the instrument's carriage through its guide, in the last step.
 
         Base axes, moment about the remote centre of motion. The motor's and the counterweight's pull along the guide
         is part of it.
@@ -249,11 +249,11 @@ class SimulatedArm:
         return constraint_forces.guide_wrench(self._slice)
 
     def contact_wrench(self, about: str | ArrayLike = "tip", of: str | None = None) -> Array:
-        """Wrench (6,) [N, N m] of all objects, or of the one named, on the instrument, in the step just taken.
+        """Wrench (6,) [N, N m] of all objects, or of the named one, on the instrument, in the last step.
 
-        Base axes, moment about the "tip", the "trocar" (the remote centre) or a point (3,) of the base [m]. It is what
-        a sensor between the instrument and what it touches would give: contacts of shaft, wrist and jaws are in it,
-        those of the rest of the arm are not.
+        Base axes, moment about the "tip", the "trocar" (the remote centre) or a point (3,) of the base [m]. It
+        corresponds to a sensor between the instrument and the touched object: contacts of shaft, wrist and jaws are
+        included, those of the rest of the arm are not.
         """
         if of is not None and of not in self.objects:
             raise UnknownName("object", of, self.objects)
@@ -262,7 +262,9 @@ class SimulatedArm:
         elif isinstance(about, str) and about == "trocar" and self.arm.has_rcm:
             point = np.zeros(3)
         elif isinstance(about, str) or np.shape(about) != (3,):
-            raise TrocarError(f'about is "tip", "trocar" for arms with a remote centre, or a point (3,), got {about!r}')
+            raise TrocarError(
+                f'about must be "tip", "trocar" for arms with a remote centre, or a point (3,), got {about!r}'
+            )
         else:
             point = np.asarray(about, dtype=float)
         origin = self.data.xpos[self._slice.base]
@@ -272,15 +274,15 @@ class SimulatedArm:
         return np.concatenate([self._slice.to_base(found[:3]), self._slice.to_base(found[3:])])
 
     def contact_effort(self) -> Array:
-        """Joint efforts (n,) [N m, N] that all contacts of objects with the arm amount to, in the step just taken."""
+        """Joint efforts (n,) [N m, N] of all contacts of objects with the arm, in the last step."""
         return self._contacts.effort()
 
     def friction_effort(self) -> Array:
-        """Joint efforts (n,) [N m, N] that friction, stiction included, takes in the step just taken."""
+        """Joint efforts (n,) [N m, N] of friction, including stiction, in the last step."""
         return constraint_forces.friction_effort(self._slice, self._stepped.forces.friction(self._qpos, self._qvel))
 
     def port_wrench(self) -> Array:
-        """Wrench (6,) [N, N m] of the body wall on the cannula in the step just taken, about the remote centre."""
+        """Wrench (6,) [N, N m] of the body wall on the cannula in the last step, about the remote centre."""
         return self._with_port().wrench.copy()
 
     def seal_friction(self) -> Array:
@@ -290,5 +292,5 @@ class SimulatedArm:
     def _with_port(self) -> PortForces:
         port = self._stepped.forces.port
         if port is None:
-            raise TrocarError("this simulator has no port: Simulator(..., port=Port(...))")
+            raise TrocarError("this simulator has no port; create it with Simulator(..., port=Port(...))")
         return port

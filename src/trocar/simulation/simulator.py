@@ -20,7 +20,7 @@ from trocar.simulation.objects.assembly import Object
 from trocar.simulation.scene import Scene, SceneArm
 from trocar.simulation.simulated_arm import SimulatedArm
 
-# Where the simulators of the other engines are: rooms above this one, loaded when they are asked for.
+# Simulators of the other engines, in packages of a higher layer, imported on demand.
 ENGINES = {"reduced": "trocar.batch.reduced_simulator:ReducedSimulator"}
 
 
@@ -28,13 +28,13 @@ class Simulator(SimulatedArm):
     """Dynamics of one arm with its real mechanism, in MuJoCo. The world is the arm's base.
 
     Args:
-        name: PSM, PSM_Si, ECM, ECM_Si, MTML, MTMR, or an `Arm` of your own.
+        name: PSM, PSM_Si, ECM, ECM_Si, MTML, MTMR, or a custom `Arm`.
         parameters: parameter set, its name or a file. Default: the arm's best set.
         engine: "mujoco", or "reduced": compiled equations of the independent joints, ten times faster, without loops,
             objects and contact; see `trocar.batch.reduced_simulator`.
         timestep, accuracy, objects, contacts: as for `Scene`; poses of objects are in the base.
         gravity, mounting: as for `load_mechanism`.
-        options: further fields of `ArmOptions`: counterweight, friction, transmission, compliance, elastic_mount,
+        options: other fields of `ArmOptions`: counterweight, friction, transmission, compliance, elastic_mount,
             port, limits, motor_limits, instrument, rotor_inertia, endoscope, added_mass.
 
     Attributes:
@@ -42,7 +42,7 @@ class Simulator(SimulatedArm):
     """
 
     def __new__(cls, *args: Any, engine: str = "mujoco", **options: Any) -> Simulator:
-        """A simulator of the engine that is asked for."""
+        """Create a simulator of the requested engine."""
         check_known("engine", ("mujoco", *ENGINES), engine)
         if engine in ENGINES and cls is Simulator:
             module, _, name = ENGINES[engine].partition(":")
@@ -83,7 +83,7 @@ class Simulator(SimulatedArm):
         return self.scene.spec
 
     def reset(self, q: ArrayLike, dq: ArrayLike | None = None) -> None:
-        """Start at q (n,) with rates dq (n,) at time 0, every link placed where the closed mechanism has it."""
+        """Start at q (n,) with rates dq (n,) at time 0, with every link placed by the closed mechanism."""
         self.scene.reset({self._name: q}, None if dq is None else {self._name: dq})
 
     def step(self, tau: ArrayLike) -> None:
@@ -92,9 +92,9 @@ class Simulator(SimulatedArm):
         self.scene.advance()
 
     def snapshot(self) -> Snapshot:
-        """A copy of the whole state, for `restore`."""
+        """A copy of the complete state, for `restore`."""
         return self.scene.snapshot()
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Go back to a snapshot of this simulator; what follows is the same to the last bit."""
+        """Restore a snapshot of this simulator; the continuation is bit-for-bit the same."""
         self.scene.restore(snapshot)

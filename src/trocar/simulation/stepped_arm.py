@@ -1,4 +1,4 @@
-"""One arm as a scene steps it: motors, forces outside the model, brakes, wrenches, faults, and their memory."""
+"""The stepping of one arm in a scene: motors, forces outside the model, brakes, wrenches, faults, and their memory."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class Memory:
     """State of an arm outside the engine; together with the engine's it determines the future."""
 
     wrenches: dict[str, Array]
-    held: Array  # where the brakes hold, engaged or not
+    held: Array  # holding positions of the brakes, engaged or not
     forces: tuple[Any, ...]
     faults: Any
 
 
 class SteppedArm:
-    """The engine's side of an arm. A scene steps it through `command`, `act_ahead`, `start` and `memory`.
+    """The engine side of an arm. A scene steps it through `command`, `act_ahead`, `start` and `memory`.
 
-    `SimulatedArm` is the user's side: it reads what is here.
+    `SimulatedArm` is the user's interface, which reads this state.
 
     Attributes:
         loaded: arm, parameters and options. slice: the arm's rows of the MuJoCo model.
@@ -45,7 +45,7 @@ class SteppedArm:
         qpos, qvel, ctrl: views of MuJoCo's data (links, then motors of elastic drives; motors).
         D, E: q = D qpos and qpos = E q. D_measured: positions at the encoders = D_measured qpos.
         motor_from_joint, joint_from_motor: maps of efforts.
-        forces, wrenches, brakes: what acts in addition to the motors. faults: None while there are none.
+        forces, wrenches, brakes: forces in addition to the motors. faults: None if there are none.
         gripper: opening of a master's gripper [rad].
     """
 
@@ -53,7 +53,7 @@ class SteppedArm:
         arm, options, data = loaded.arm, loaded.options, engine.data
         self.loaded, self.engine = loaded, engine
         self.slice = arm_slice = ArmSlice(engine, arm, prefix, extra=loaded.elastic_motors)
-        # attributes of MjData cost a look-up each; these are views that stay valid
+        # attribute access of MjData is slow; these views stay valid
         self.ctrl, self._applied = data.ctrl[arm_slice.u], data.qfrc_applied[arm_slice.v]
         self.qpos, self.qvel = data.qpos[arm_slice.q], data.qvel[arm_slice.v]
         motors = loaded.elastic_motors
@@ -82,18 +82,18 @@ class SteppedArm:
         return Mechanism(loaded.arm, loaded.parameters, counterweight=loaded.options.counterweight, gravity=gravity)
 
     def set_gravity(self, gravity: Array) -> None:
-        """Change gravity (3,) in base axes [m/s^2]: the base was turned."""
+        """Change gravity (3,) in base axes [m/s^2] after the base was rotated."""
         self.mechanism = self._mechanism(gravity)
         self.forces.take(self.mechanism)
         if self._mount is not None:
             self._mount.preload()
 
     def command(self, tau: ArrayLike) -> None:
-        """Set joint efforts tau (n,) [N m, N] and all other forces for the step about to be taken."""
+        """Set joint efforts tau (n,) [N m, N] and all other forces for the next step."""
         ctrl = self.ctrl
         try:
-            self.motor_from_joint.dot(tau, ctrl)  # straight into data.ctrl
-        except RuntimeWarning:  # 0 times infinity, where warnings are errors
+            self.motor_from_joint.dot(tau, ctrl)  # written directly to data.ctrl
+        except RuntimeWarning:  # 0 times infinity, if warnings are errors
             ctrl[:] = np.nan
         except (TypeError, ValueError):
             arm, given = self.loaded.arm, getattr(tau, "shape", None) or tau
@@ -105,17 +105,17 @@ class SteppedArm:
             np.clip(ctrl, -self._motor_limits, self._motor_limits, out=ctrl)
         if self.faults is not None:
             self.faults.deliver(ctrl)
-        if self.wrenches.by_place:  # cheaper than asking for its truth
+        if self.wrenches.by_place:  # cheaper than bool()
             self.wrenches.act()
         if self._state_forces:
             self.forces.act(self.qpos, self.qvel, self._applied)
 
     def act_ahead(self) -> bool:
-        """Move friction with memory half a step ahead, for a Runge-Kutta step; False where there is none."""
+        """Move Dahl friction half a step ahead, for a Runge-Kutta step; return False if there is none."""
         return self.forces.act_ahead(self.qvel, self._applied)
 
     def start(self, q: Array, dq: Array) -> None:
-        """Forget the past and stand at q (n,) with rates dq (n,), in data that were reset."""
+        """Clear all memory and start at q (n,) with rates dq (n,); MuJoCo's data were reset."""
         self.wrenches.clear()
         self.forces.reset()
         self._applied[:] = self.forces.constant
@@ -124,7 +124,7 @@ class SteppedArm:
         self.put(q, dq)
 
     def put(self, q: Array, dq: Array) -> None:
-        """Place every link where the closed mechanism has it at q (n,) with rates dq (n,)."""
+        """Place every link as in the closed mechanism at q (n,) with rates dq (n,)."""
         arm, model = self.loaded.arm, self.engine.model
         overlapping = "jaw" in arm.joint_names and q[arm.joint_names.index("jaw")] < 0
         if self.slice.pairs:
@@ -142,19 +142,19 @@ class SteppedArm:
         self.forces.place(self.qpos)
 
     def inject(self, faults: Sequence[Fault]) -> None:
-        """Let these faults happen, instead of any others."""
+        """Inject these faults, replacing earlier ones."""
         if self.faults is not None:
             self.faults.reset()
         self.faults = FaultInjection(self, tuple(faults)) if faults else None
 
     @property
     def reported(self) -> Array:
-        """Motor efforts (n,) of the step just taken, as the amplifiers report them [N m, N]."""
+        """Motor efforts (n,) of the last step, as the amplifiers report them [N m, N]."""
         return self.ctrl if self.faults is None else self.faults.reported
 
     @property
     def memory(self) -> Memory:
-        """State outside the engine. Set it to go back to it."""
+        """State outside the engine. Assign it to restore a snapshot."""
         return Memory(
             wrenches=self.wrenches.memory,
             held=self.brakes.held,

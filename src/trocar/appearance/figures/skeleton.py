@@ -1,4 +1,4 @@
-"""Line drawings of an arm: every link between its own joints, in a plane or in space."""
+"""Line drawings of an arm: every link between its joints, in a plane or in space."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def draw(
 
     Args:
         axes: 3-D axes, or 2-D ones for a projection.
-        T_world_base: pose of the base in the axes drawn in. Default: base axes.
+        T_world_base: pose of the base in the figure's axes. Default: base axes.
         dimensions: axes to draw. Default: all in space, y and z in a plane.
-        look: further settings of the lines.
+        look: other line settings.
     """
     if dimensions is None:
         dimensions = (0, 1, 2) if hasattr(axes, "get_zlim") else (1, 2)
@@ -68,7 +68,7 @@ def link_points(mechanism: Mechanism, q: ArrayLike) -> dict[str, Array]:
     arm, T = mechanism.arm, mechanism.poses(q)
     points: dict[str, list[Array]] = {body.name: [T[body.name][:3, 3]] for body in arm.bodies}
     for body in arm.bodies:
-        # a sliding child marks its guide: where it is on the parent, not where it started
+        # a sliding child marks its guide by its current position on the parent
         if body.parent is not None and body.name != arm.counterweight:
             points[body.parent].append(T[body.name][:3, 3])
     for loop in arm.loops:

@@ -28,7 +28,7 @@ LIMITS, SINGULAR, SHARED = "white", COLOURS[1], COLOURS[2]
 def cloud_figure(mechanism: Mechanism, count: int = 16384, voxel: float = 0.01, seed: int = 0) -> Figure:
     """Tips within the joint limits, uniform in volume, in space and along each base axis, with the mechanism at home.
 
-    Coloured by the manipulability relative to the largest: dark tips are next to a singularity.
+    Coloured by the manipulability relative to the largest: dark tips are near a singularity.
     """
     workspace = Workspace(mechanism)
     cloud = workspace.cloud(count, density="volume", seed=seed)

@@ -1,4 +1,4 @@
-"""Collisions: residuals farther out than they ever are without contact."""
+"""Collision detection: residuals beyond the largest contact-free ones."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from trocar.control.controller import checked_positive
 from trocar.control.observers.residuals import ResidualStatistics
 from trocar.spatial import Array
 
-MARGIN = 1.3  # times the largest residual without contact
+MARGIN = 1.3  # threshold relative to the largest contact-free residual
 
 
 class Detector(ABC):
-    """Alarms along efforts or residuals."""
+    """Detector of alarms along efforts or residuals."""
 
     @abstractmethod
     def alarms(self, efforts: ArrayLike) -> Array:
-        """(N,) True where rows (N, n) of efforts [N m, N] are alarms."""
+        """Mask (N,) of alarms along efforts (N, n) [N m, N]."""
 
     def first(self, t: ArrayLike, efforts: ArrayLike) -> float | None:
         """Time [s] of the first alarm along efforts (N, n) at times t (N,); None if there is none."""
@@ -28,14 +28,14 @@ class Detector(ABC):
 
 
 class CollisionDetector(Detector):
-    """Alarm where the residual of a joint is larger than any without contact, by a margin.
+    """Raises an alarm if the residual of a joint exceeds the largest contact-free one by a margin.
 
     Args:
-        statistics: of residuals along motions like those to be watched, at the same bandwidth, without contact.
-        margin: threshold as a multiple of their largest.
+        statistics: of contact-free residuals along similar motions, at the same bandwidth.
+        margin: threshold as a multiple of the largest of them.
 
     Attributes:
-        threshold: (k,) of the joints looked at, from the mean [N m, N].
+        threshold: (k,) of the monitored joints, relative to the mean [N m, N].
     """
 
     def __init__(self, statistics: ResidualStatistics, margin: float = MARGIN) -> None:

@@ -1,8 +1,8 @@
-"""Contacts: steps of the external effort that its own past does not foretell.
+"""Contact detection: steps of the external effort that its past does not predict.
 
-Errors of a model come with the motion: they are smooth, and an autoregression of the effort's past foretells them. What
-it cannot foretell is white. A step of the effort leaves a known mark in that, and a generalised likelihood ratio test
-looks for this mark: begun at any time within the last tenth of a second, of any size.
+Model errors vary with the motion: they are smooth, and an autoregressive model of the effort predicts them. The
+prediction error is white. A step of the effort has a known signature in it, and a generalised likelihood ratio test
+searches for this signature, of any size, starting at any time within the last tenth of a second.
 """
 
 from __future__ import annotations
@@ -16,30 +16,34 @@ from trocar.control.observers.collision import MARGIN, Detector
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 
-BLOCK, MEMORY, WINDOW = 0.02, 0.3, 0.1  # [s] of a mean, of the past that foretells, and in which a step has begun
+BLOCK, MEMORY, WINDOW = (
+    0.02,
+    0.3,
+    0.1,
+)  # [s] averaging time, memory of the prediction, and search window of a step's start
 FOLDS = 8
-RIDGE = 1e-6  # relative to the variance of the efforts: without noise, the past is nearly dependent
+RIDGE = 1e-6  # relative to the variance of the efforts; without noise the regressors are nearly collinear
 
 
 class ContactDetector(Detector):
-    """Alarm where the external effort of a joint steps more than it ever does without contact.
+    """Raises an alarm if the external effort of a joint steps by more than it does without contact.
 
-    Efforts are averaged over `BLOCK`; the statistic of a joint is the size of the step, found within the last `WINDOW`,
-    over its standard deviation. How far beyond the largest statistic without contact the threshold has to lie is found
-    by cross-validation: parts of the motion are left out, and the detector of the others must be silent there. A margin
-    below `MARGIN` is not believed.
+    Efforts are averaged over `BLOCK`. The statistic of a joint is the size of the step found within the last `WINDOW`,
+    divided by its standard deviation. The margin of the threshold above the largest contact-free statistic is found
+    by cross-validation: a detector fitted to the other parts of the motion must raise no alarm on a held-out part. The
+    margin is at least `MARGIN`.
 
     Args:
-        efforts: (N, n) `external_effort` of motions like those to be watched, without contact [N m, N].
-        dt: time step [s]. joints: columns to watch. Default: all.
-        folds: (N,) which part each row belongs to; eighths without. Parts of a motion that repeats are those of its
+        efforts: (N, n) `external_effort` of similar motions without contact [N m, N].
+        dt: time step [s]. joints: columns to monitor. Default: all.
+        folds: (N,) part of each row. Default: eighths of the recording. For a periodic motion, use parts of its
             phase.
-        least: steps that are no contact, one number or (k,) [N m, N]; where there is no noise, any other would be one.
+        least: largest step that is not a contact, one number or (k,) [N m, N]; needed for data without noise.
 
     Attributes:
         margin: threshold over the largest statistic without contact; found by cross-validation, `MARGIN` at least.
-        crossed: what cross-validation alone asks for. threshold: (k,).
-        smallest: (k,) step [N m, N] that passes the threshold within `WINDOW` if nothing else happens.
+        crossed: margin from cross-validation alone. threshold: (k,).
+        smallest: (k,) smallest step [N m, N] that exceeds the threshold within `WINDOW` without other disturbances.
     """
 
     def __init__(
@@ -61,7 +65,9 @@ class ContactDetector(Detector):
         x = self._blocks(tau)
         if len(x) < FOLDS * 2 * (self._order + self._length):
             least = FOLDS * 2 * (self._order + self._length) * BLOCK
-            raise TrocarError(f"{len(x) * BLOCK:.3g} s without contact are too few to know them by; take {least:.3g} s")
+            raise TrocarError(
+                f"{len(x) * BLOCK:.3g} s without contact are too short to fit the detector; use at least {least:.3g} s"
+            )
         part = np.arange(len(tau)) * FOLDS // len(tau) if folds is None else np.asarray(folds)
         if part.shape != (len(tau),):
             raise TrocarError(f"folds must be one number for each of {len(tau)} rows, got shape {part.shape}")
@@ -79,12 +85,12 @@ class ContactDetector(Detector):
         self.reset()
 
     def reset(self) -> None:
-        """Forget the past of `update`; the next alarm can come `MEMORY` later."""
+        """Clear the memory of `update`; the next alarm is possible after `MEMORY`."""
         self._sum, self._count = np.zeros(len(self.joints)), 0
         self._past: list[Array] = []
 
     def update(self, effort: ArrayLike) -> bool:
-        """True if there is an alarm after a step with the external effort (n,), `MomentumObserver.raw` [N m, N]."""
+        """Process the external effort (n,) of one step, `MomentumObserver.raw` [N m, N]; True if there is an alarm."""
         self._sum = self._sum + np.asarray(effort, dtype=float)[list(self.joints)]
         self._count += 1
         if self._count == self.rows:
@@ -95,7 +101,7 @@ class ContactDetector(Detector):
         return bool((self._statistics(np.array(self._past))[-1] > self.threshold).any())
 
     def statistics(self, efforts: ArrayLike) -> Array:
-        """(N, k) at each row of efforts (N, n), of the blocks that are complete there; zero until `MEMORY` is full."""
+        """Statistics (N, k) at each row of efforts (N, n), from completed blocks; zero until `MEMORY` is full."""
         tau = np.asarray(efforts, dtype=float)
         known = np.repeat(self._statistics(self._blocks(tau)), self.rows, axis=0)
         ahead = np.zeros((self.rows - 1, len(self.joints)))
@@ -108,11 +114,13 @@ class ContactDetector(Detector):
         """(B, k) means over whole blocks."""
         count = len(tau) // self.rows
         if count <= self._order:
-            raise TrocarError(f"{len(tau) * self.dt:.3g} s are too short; contacts need more than {MEMORY:g} s of past")
+            raise TrocarError(
+                f"{len(tau) * self.dt:.3g} s are too short; contact detection needs more than {MEMORY:g} s of history"
+            )
         return np.asarray(tau[: count * self.rows, list(self.joints)].reshape(count, self.rows, -1).mean(1))
 
     def _fit(self, x: Array, chosen: Array) -> None:
-        """Autoregression of each joint from the chosen rows of x[order:], its deviation, and the mark of a step."""
+        """Autoregression of each joint from chosen rows of x[order:], its deviation, and the signature of a step."""
         p, k = self._order, x.shape[1]
         self._weights, self._constant, self._deviation = np.empty((p, k)), np.empty(k), np.empty(k)
         for j in range(k):
@@ -123,17 +131,17 @@ class ContactDetector(Detector):
             self._weights[:, j], self._constant[j] = a, now.mean() - a @ centre
             self._deviation[j] = (now - self._constant[j] - past @ a).std()
         if not (self._deviation > 0).all():
-            raise TrocarError("some efforts do not vary at all: there is nothing to compare others with")
+            raise TrocarError("some efforts are constant, so no detector can be fitted to them")
         absorbed = np.vstack([np.zeros(k), np.cumsum(self._weights, axis=0)])
         self._mark = 1.0 - absorbed[np.minimum(np.arange(self._length), p)]
 
     def _statistics(self, x: Array) -> Array:
-        """(B, k) of blocks x (B, k)."""
+        """Statistics (B, k) of blocks x (B, k)."""
         p, found = self._order, np.zeros_like(x)
         for j in range(x.shape[1]):
             foretold = sliding_window_view(x[:-1, j], p)[:, ::-1] @ self._weights[:, j] + self._constant[j]
             white = (x[p:, j] - foretold) / self._deviation[j]
-            for begun in range(1, self._length + 1):  # blocks ago, this one included
+            for begun in range(1, self._length + 1):  # number of blocks since the step began, including the current one
                 mark = self._mark[:begun, j]
                 size = lfilter(mark[::-1], [1.0], white) / np.linalg.norm(mark)
                 np.maximum(found[p:, j], np.abs(size), out=found[p:, j])

@@ -1,4 +1,4 @@
-"""Fault isolation: each fault leaves its own mark on efforts and positions."""
+"""Fault isolation: each fault has its own signature in efforts and positions."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from trocar.spatial import Array
 Kind = Literal["encoder bias", "motor loss", "cable break", "external force"]
 
 BANDWIDTH = 20.0  # [rad/s] of the observer
-SETTLED, JUDGED = 0.1, 0.3  # [s] after an alarm from which on residuals are judged, and for how long
-START = 5.0  # time constants of the observer, at the start of a recording, that are left out
-SLIP = 0.2  # [rad] of a motor's shaft: farther from the integral of its speed within 0.1 s, its encoder is off
-SHARE = 0.3  # largest part of a mark that may be left unexplained
+SETTLED, JUDGED = 0.1, 0.3  # [s] delay after an alarm before residuals are evaluated, and duration of the evaluation
+START = 5.0  # observer time constants ignored at the start of a recording
+SLIP = 0.2  # [rad] of the motor shaft: largest drift from the integrated speed within 0.1 s of a healthy encoder
+SHARE = 0.3  # largest fraction of a signature that may stay unexplained
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Diagnosis:
     """A fault found in a recording.
 
     Attributes:
-        kind: what. part: the motor, or "counterweight" for its cable; None for an external force.
-        time: of the alarm [s]. text: the evidence.
+        kind: kind of fault. part: the motor, or "counterweight" for its cable; None for an external force.
+        time: time of the alarm [s]. text: the evidence.
     """
 
     kind: Kind
@@ -41,17 +41,17 @@ class Diagnosis:
 
 
 class FaultIsolation:
-    """Tells faults apart by residuals, all in the coordinates of the motors.
+    """Distinguishes faults by residuals in motor coordinates.
 
-    - An encoder that is off: position and the integral of speed part.
-    - A motor that is lost: the arm moves as if its effort were zero, r = -tau.
-    - A cable between an instrument's disc and its joint: the motor's effort is that of the disc alone, the joint would
-      need that of the model.
-    - The counterweight's cable: r is the effort that the counterweight took.
-    - Otherwise something pushes.
+    - Encoder bias: position and integrated speed disagree.
+    - Lost motor: the arm moves as if the motor's effort were zero, r = -tau.
+    - Broken cable between an instrument's disc and its joint: the motor's effort is that of the disc alone, not that
+      of the model.
+    - Broken counterweight cable: r is the effort that the counterweight carried.
+    - Otherwise: an external force.
 
     Args:
-        mechanism: the model. healthy: a recording without fault or contact, of motions like those to be watched.
+        mechanism: the model. healthy: a recording without fault or contact, of similar motions.
         held: as for `MomentumObserver.along`.
     """
 
@@ -63,7 +63,7 @@ class FaultIsolation:
         self.statistics = ResidualStatistics.of(r[settled])
         self._limit = MARGIN * self.statistics.largest
         arm = mechanism.arm
-        # motors whose own inertia is known: without it, a loose one looks like a push that takes its load
+        # motors with known rotor inertia; without it, a loose motor looks like an external force that carries its load
         self._alone = {arm.motors.names.index(name) for d in mechanism.drives.drives if d.Im > 0 for name in d.motors}
         self._without = (
             Mechanism(arm, mechanism.parameters, counterweight=False, gravity=mechanism.gravity_vector)
@@ -99,17 +99,17 @@ class FaultIsolation:
         return float(recording.t[k]), i, float(away[k, i])
 
     def _alarm(self, recording: Recording) -> tuple[float, Array] | None:
-        """Time of the first residual beyond its limit, and the residuals of the motors."""
+        """Time of the first residual beyond its limit, and the motor residuals."""
         r, settled = self._residuals(recording)
         found = np.flatnonzero((np.abs(r - self.statistics.mean) > self._limit).any(1) & settled)
         return (float(recording.t[found[0]]), r) if found.size else None
 
     def _residuals(self, recording: Recording) -> tuple[Array, Array]:
-        """(N, motors), and the rows (N,) past the observer's own transient, which starts at zero."""
+        """Residuals (N, motors), and a mask (N,) of the rows after the observer's initial transient."""
         r = self._observer.along(recording, self.held) @ self._coupling
         settled = recording.t >= recording.t[0] + START / BANDWIDTH
         if not settled.any():
-            raise TrocarError(f"a recording of less than {START / BANDWIDTH:g} s is too short to look for faults")
+            raise TrocarError(f"a recording shorter than {START / BANDWIDTH:g} s is too short for fault isolation")
         return r, settled
 
     def _judge(self, recording: Recording, time: float, r: Array) -> Diagnosis:
@@ -117,24 +117,24 @@ class FaultIsolation:
         rows = (recording.t >= time + SETTLED) & (recording.t <= time + SETTLED + JUDGED)
         a = np.exp(-BANDWIDTH * float(np.diff(recording.t).mean()))
         tau = lfilter([1.0 - a], [1.0, -a], (recording.tau - self.mechanism.effort_bias) @ self._coupling, axis=0)[rows]
-        tau = tau + self.statistics.mean  # takes off a bias that the model does not know
+        tau = tau + self.statistics.mean  # removes a bias that is not in the model
         rotor = lfilter([1.0 - a], [1.0, -a], self._rotor_effort(recording), axis=0)[rows]
         r = (r - self.statistics.mean)[rows]
         model = r + tau
         names = self.mechanism.arm.motors.names
         size = np.abs(r).mean(0) / self._limit
-        # each mark: unexplained share times how small the residual there is beside the largest, share, what it is
+        # candidates: (unexplained fraction, weighted by the largest residual over the one there; fraction; diagnosis)
         marks: list[tuple[float, float, Kind, str, str]] = []
         if self._without is not None:
             q, dq = recording.q[rows], recording.dq[rows]
             zero = np.zeros_like(q)
             took = self.mechanism.inverse_dynamics(q, dq, zero) - self._without.inverse_dynamics(q, dq, zero)
             took = took @ self._coupling
-            most = int((np.abs(took).mean(0) / self._limit).argmax())  # the motor that misses it most
+            most = int((np.abs(took).mean(0) / self._limit).argmax())  # the motor most affected by its loss
             left = _rms((r - took)[:, most]) / max(_rms(took[:, most]), self._limit[most])
             text = f"{left:.0%} of it is not the counterweight's effort"
             marks.append((left, left, "cable break", "counterweight", text))
-        for i in np.flatnonzero(size > 0.5):  # the one at fault need not be the first beyond its limit
+        for i in np.flatnonzero(size > 0.5):  # the faulty motor need not be the first beyond its limit
             small = size.max() / size[i]
             lost = _rms(model[:, i]) / max(_rms(tau[:, i]), self._limit[i])
             text = f"{names[i]} moves as with {lost:.0%} of its effort"
@@ -151,7 +151,7 @@ class FaultIsolation:
         return Diagnosis(kind, part, time, text)
 
     def _rotor_effort(self, recording: Recording) -> Array:
-        """(N, motors) effort of motors that turn nothing but themselves: friction and inertia of their own."""
+        """Effort (N, motors) of unloaded motors: only their own friction and inertia."""
         motor = np.linalg.inv(self._coupling).T
         ds = recording.dq @ motor
         dds = np.gradient(ds, recording.t, axis=0)

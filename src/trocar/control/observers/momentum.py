@@ -1,4 +1,4 @@
-"""Generalised momentum observer: the efforts that act on an arm beside its motors, without measured accelerations."""
+"""Generalised momentum observer: estimates external efforts on an arm without measured accelerations."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from trocar.mechanics import Mechanism
 from trocar.recording import Recording
 from trocar.spatial import Array
 
-UNEVEN = 1e-3  # relative change of the time step from which on a recording is stepped through one by one
+UNEVEN = 1e-3  # relative variation of the time step above which a recording is processed step by step
 
 
 class MomentumObserver:
-    """Residual r (n,) that follows the external effort: r' = K (tau_ext - r), M ddq + c + g + f = tau + tau_ext.
+    """Estimates the external effort by a residual r (n,): r' = K (tau_ext - r), M ddq + c + g + f = tau + tau_ext.
 
     Over a step, momentum p = M dq changes by mean(M) (dq - dq_before) + (M - M_before) mean(dq), an identity. The
-    second term is M' dq, which the balance p' = tau + M' dq - c - g - f + tau_ext takes out again. That leaves
+    second term is M' dq, which cancels in the balance p' = tau + M' dq - c - g - f + tau_ext. That leaves
 
         tau_ext = mean(M) (dq - dq_before) / dt + mean(c + g + f) - tau,    r = a r + (1 - a) tau_ext,  a = e^(-K dt):
 
-    the exact solution of the filter for an effort that is constant over the step. Friction with memory goes along.
-    Efforts are given as the robot reports them; the model's `effort_bias` is taken off.
+    the exact solution of the filter for an effort that is constant over the step. Dahl friction is integrated along.
+    Efforts are those reported by the robot; the model's `effort_bias` is subtracted.
 
     Args:
         mechanism: the model. bandwidth: K, one number or (n,) [rad/s].
-        friction: False if the efforts have none.
+        friction: False if the efforts contain no friction.
 
     Attributes:
-        residual: r (n,) [N m, N], on the joints, positive where it pushes them forward.
+        residual: r (n,) [N m, N], on the joints; positive if it pushes them forward.
         raw: tau_ext (n,) of the last step, unfiltered.
     """
 
@@ -45,7 +45,7 @@ class MomentumObserver:
         self._before: tuple[Array, Array, Array, Array] | None = None
 
     def reset(self, q: ArrayLike, dq: ArrayLike, z0: ArrayLike | None = None) -> None:
-        """Start at a state, with no external effort; z0: state of friction with memory, None for relaxed."""
+        """Start at a state, with no external effort; z0: state of the Dahl elements. Default: relaxed."""
         q, dq = self.mechanism.checked_joints(q), self.mechanism.checked_joints(dq, "dq")
         self._z = self.mechanism.drives.states(q[None], z0)[-1]
         self._before = (q, dq, *self._terms(q, dq))
@@ -55,7 +55,7 @@ class MomentumObserver:
         """The residual at a state reached dt [s] after the last one under the measured effort tau (n,) [N m, N]."""
         q, dq, tau = (self.mechanism.checked_joints(x, name) for name, x in (("q", q), ("dq", dq), ("tau", tau)))
         if self._before is None:
-            raise TrocarError("the observer does not know where the motion began: call reset(q, dq) first")
+            raise TrocarError("the observer has no initial state; call reset(q, dq) first")
         dt = checked_positive(dt, "dt")
         q0, dq0, M0, rest0 = self._before
         self._z = self.mechanism.drives.states(np.stack([q0, q]), self._z)[-1]
@@ -69,7 +69,7 @@ class MomentumObserver:
     def along(self, recording: Recording, held: bool = True) -> Array:
         """Residuals (N, n) along a recording with efforts, zero at its first row.
 
-        held: the effort of a row acts until the next, as in a simulation; False for measured efforts, sampled with q.
+        held: True if the effort of a row acts until the next, as in a simulation; False for measured efforts.
         """
         raw = external_effort(self.mechanism, recording, held, self.friction)
         dt = np.diff(recording.t)
@@ -95,22 +95,22 @@ class MomentumObserver:
 def sudden_effort(
     mechanism: Mechanism, recording: Recording, fast: float = 20.0, slow: float = 2.0, held: bool = True
 ) -> Array:
-    """Residuals (N, n) less what they were shortly before: an observer at `fast` less one at `slow` [rad/s].
+    """High-pass residuals (N, n): an observer with bandwidth `fast` minus one with `slow` [rad/s].
 
-    A contact comes at once, errors of the model come with the motion. A step shows within 1 / fast and fades within
-    1 / slow; at 20 and 2 rad/s, seven tenths of it are seen after 0.1 s.
+    A contact is sudden, while model errors vary with the motion. A step appears within 1 / fast and fades within
+    1 / slow; at 20 and 2 rad/s, seven tenths of it are visible after 0.1 s.
     """
     quick, lazy = (MomentumObserver(mechanism, K).along(recording, held) for K in (fast, slow))
     return quick - lazy
 
 
 def external_effort(mechanism: Mechanism, recording: Recording, held: bool = True, friction: bool = True) -> Array:
-    """tau_ext (N, n) that acted between each row and the one before [N m, N]; zero at the first row."""
+    """tau_ext (N, n) that acted between each row and the previous one [N m, N]; zero at the first row."""
     if recording.tau is None:
         raise TrocarError("the recording has no efforts")
     recording.check_joints(mechanism.arm)
     if len(recording) < 2:
-        raise TrocarError("one row is no motion: a recording needs two or more")
+        raise TrocarError("a recording of one row has no motion; at least two rows are needed")
     q, dq, tau = recording.q, recording.dq, recording.tau - mechanism.effort_bias
     M, c, g = mechanism.terms(q, dq)
     rest = c + g

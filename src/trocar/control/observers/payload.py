@@ -14,7 +14,7 @@ from trocar.spatial import Array
 
 @dataclass(frozen=True, eq=False)
 class PointMass:
-    """A place on a link where a mass is fixed: `point` (3,) [m] in the frame of the body."""
+    """A point on a link where a mass is attached: `point` (3,) [m] in the frame of the body."""
 
     mechanism: Mechanism
     body: str
@@ -22,13 +22,13 @@ class PointMass:
 
     @classmethod
     def at(cls, mechanism: Mechanism, body: str, point_at_zero: ArrayLike) -> PointMass:
-        """A place of the body that is at `point_at_zero` (3,) [m] in the base when q = 0."""
+        """The point of the body that is at `point_at_zero` (3,) [m] in the base at q = 0."""
         T = mechanism.pose(np.zeros(mechanism.n), body)
         x, y, z = (float(v) for v in T[:3, :3].T @ (np.asarray(point_at_zero, dtype=float) - T[:3, 3]))
         return cls(mechanism, body, (x, y, z))
 
     def effort(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
-        """Joint effort (..., n) per mass that carries it through a motion [N m/kg, N/kg]: J' (a - g) at the point."""
+        """Joint effort (..., n) per mass along a motion [N m/kg, N/kg]: J' (a - g) at the point."""
         mech = self.mechanism
         q, dq, ddq = mech.checked_states(q=q, dq=dq, ddq=ddq)
         r = mech.pose(q, self.body)[..., :3, :3] @ np.array(self.point)
@@ -48,11 +48,11 @@ def _cross_columns(J: Array, r: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class PayloadEstimate:
-    """A mass and how sure it is.
+    """An estimated mass with its uncertainty.
 
     Attributes:
-        mass: [kg]. deviation: its standard deviation [kg], correlation in time of the residuals taken into account.
-        explained: part of the residuals' weighted square that the mass explains (R^2).
+        mass: [kg]. deviation: its standard deviation [kg], including the time correlation of the residuals.
+        explained: fraction of the weighted sum of squared residuals explained by the mass (R^2).
         windows: (W,) masses of consecutive windows [kg].
     """
 
@@ -68,19 +68,19 @@ def estimate_payload(
     """Least squares fit of a mass to unexplained efforts, weighted by their covariance when there is no load.
 
     Args:
-        efforts: (N, k) measured less modelled [N m, N]. unit: (N, k) efforts per mass, `PointMass.effort`.
+        efforts: (N, k) measured minus modelled [N m, N]. unit: (N, k) efforts per mass, `PointMass.effort`.
         covariance: (k, k) of the efforts without load. window: rows of a window.
         memory: rows over which residuals are correlated, for the deviation. Default: a tenth of all rows.
     """
     e, y, S = (np.asarray(x, dtype=float) for x in (efforts, unit, covariance))
     if e.ndim != 2 or e.shape != y.shape or S.shape != (e.shape[1], e.shape[1]):
-        raise TrocarError(f"efforts {e.shape}, unit {y.shape} and covariance {S.shape} do not go together")
+        raise TrocarError(f"efforts {e.shape}, unit {y.shape} and covariance {S.shape} have inconsistent shapes")
     if not 1 <= window <= len(e):
         raise TrocarError(f"a window of {window} rows does not fit {len(e)} rows")
     weighted = np.linalg.solve(S, y.T).T
     score, information = (weighted * e).sum(1), (weighted * y).sum(1)
     if information.sum() <= 0:
-        raise TrocarError("the mass has no effect on these efforts: it cannot be estimated from them")
+        raise TrocarError("the mass has no effect on these efforts and cannot be estimated from them")
     mass = score.sum() / information.sum()
     # Newey and West: variance of a sum of correlated terms
     u = score - mass * information
@@ -99,17 +99,18 @@ def estimate_payload(
 
 
 class PayloadObserver:
-    """A mass from residuals as they come, forgetting the past with a time constant.
+    """Online estimate of a mass from residuals, with exponential forgetting.
 
-    The residual is that of a `MomentumObserver`; the efforts per mass go through the same filter, so that both are
-    delayed alike.
+    The residual is that of a `MomentumObserver`; the efforts per mass go through the same filter, so that both have
+    the same delay.
 
     Args:
-        point: where the mass is. covariance: (k, k) of the residuals of `joints` without load.
+        point: position of the mass. covariance: (k, k) of the residuals of `joints` without load.
         bandwidth: of the momentum observer [rad/s]. forgetting: time constant [s].
 
     Attributes:
-        mass: [kg], 0 at first. deviation: [kg], infinite at first; as if residuals were correlated over 1 / bandwidth.
+        mass: [kg], initially 0. deviation: [kg], initially infinite; it assumes residuals correlated over 1 /
+            bandwidth.
     """
 
     def __init__(
@@ -123,7 +124,7 @@ class PayloadObserver:
         self.point, self.bandwidth, self.forgetting, self.joints = point, float(bandwidth), float(forgetting), joints
         self._weight = np.linalg.inv(np.asarray(covariance, dtype=float))
         if self._weight.shape != (len(joints), len(joints)) or not (bandwidth > 0 and forgetting > 0):
-            raise TrocarError("covariance must be of the joints looked at, bandwidth and forgetting positive")
+            raise TrocarError("covariance must match the monitored joints; bandwidth and forgetting must be positive")
         self.reset()
 
     def reset(self) -> None:
@@ -140,7 +141,7 @@ class PayloadObserver:
         """The mass [kg] after a step of dt [s], given the effort per mass (n,) that `update` computes."""
         kept = np.exp(-self.bandwidth * dt)
         now, r = (np.asarray(x, dtype=float)[list(self.joints)] for x in (unit, residual))
-        self._unit = kept * self._unit - (1.0 - kept) * now  # a load is an external effort of the other sign
+        self._unit = kept * self._unit - (1.0 - kept) * now  # a load is an external effort of opposite sign
         fade = np.exp(-dt / self.forgetting)
         self._score = fade * self._score + dt * float(self._unit @ self._weight @ r)
         self._information = fade * self._information + dt * float(self._unit @ self._weight @ self._unit)

@@ -1,4 +1,4 @@
-"""Statistics of the residuals of a healthy arm, with which every alarm compares."""
+"""Statistics of the residuals of a healthy arm, the reference of every alarm."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ResidualStatistics:
     """Residuals of some joints without load, contact or fault.
 
     Attributes:
-        joints: columns of the residuals looked at. mean: (k,). covariance: (k, k).
+        joints: monitored columns of the residuals. mean: (k,). covariance: (k, k).
         largest: (k,) largest distance from the mean [N m, N].
     """
 
@@ -36,7 +36,7 @@ class ResidualStatistics:
         mean, covariance = r.mean(0), np.atleast_2d(np.cov(r.T))
         largest = np.abs(r - mean).max(0)
         if not (largest > 0).all():
-            raise TrocarError("some residuals do not vary at all: there is nothing to compare others with")
+            raise TrocarError("some residuals are constant, so they have no statistics to compare with")
         return cls(chosen, mean, covariance, largest)
 
     def excess(self, residuals: ArrayLike) -> Array:

@@ -1,7 +1,7 @@
 """Trajectories: functions of time [s] that return a `Setpoint`, with exact derivatives.
 
 Joint space: `hold`, `step_to`, `sinusoid`, `fourier`, `cubic`, `quintic`, their splines, and `time_optimal`. Tip paths:
-`line`, `circle`, `spiral` and `screw`, followed by `through`. `check_path` checks a path before it is played.
+`line`, `circle`, `spiral` and `screw`, followed by `through`. `check_path` checks a path before it is executed.
 """
 
 from trocar.control.trajectories.checks import Contacts, PathCheck, Violation, check_path

@@ -1,4 +1,4 @@
-"""A motion checked before it is played: limits, singularities and collisions on a dense grid of times."""
+"""Checks of a motion before it is executed: limits, singularities and collisions on a dense grid of times."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Contacts(Protocol):
     """A collision query, such as `trocar.simulation.planning.collision.CollisionScene`."""
 
     def contact(self, q: Array) -> object | None:
-        """The contact at q (n,), or None; its text is quoted."""
+        """The contact at q (n,), or None; its text appears in the report."""
 
 
 @dataclass(frozen=True)
 class Violation:
-    """The first time that a motion breaks a rule.
+    """The first violation of a limit by a motion.
 
     Attributes:
         kind: "position", "velocity", "acceleration", "singularity" or "collision".
-        time: [s]. joint: name of the joint, None where no single one is to blame. text: the whole story.
+        time: [s]. joint: name of the joint, None if no single joint is responsible. text: full description.
     """
 
     kind: str
@@ -49,9 +49,9 @@ class PathCheck:
     """The result of `check_path`; true if there is no violation.
 
     Attributes:
-        violations: the first of each kind, in the order of time.
+        violations: the first of each kind, ordered by time.
         peak_velocity, peak_acceleration: (n,) largest fraction of the limit used by each joint.
-        singularity: smallest value of `singularity` on the way, and singularity_time [s].
+        singularity: smallest value of `singularity` along the motion, at singularity_time [s].
         samples: number of times checked.
     """
 
@@ -95,7 +95,7 @@ def check_path(
     Args:
         duration, start: [s]. Default: those of the reference.
         velocity, acceleration: limits (n,) instead of the arm's published ones [rad/s, m/s, rad/s^2, m/s^2].
-        near_singular: value of `singularity` below which the arm is too near one.
+        near_singular: smallest allowed value of `singularity`.
         contacts: collision query to use.
     """
     arm = mechanism.arm
@@ -147,7 +147,7 @@ def _times(reference: Reference, duration: float | None, start: float | None, st
     begin = float(getattr(reference, "start", 0.0) if start is None else start)
     length = getattr(reference, "duration", None) if duration is None else duration
     if length is None:
-        raise TrocarError("this reference has no end of its own: give check_path a duration [s]")
+        raise TrocarError("this reference has no end; pass a duration [s] to check_path")
     count = int(np.ceil(checked_positive(length, "duration") / checked_positive(step, "step")))
     return np.linspace(begin, begin + length, count + 1)
 

@@ -1,4 +1,4 @@
-"""From a path of the tip to a motion of the joints."""
+"""Joint motion along a path of the tip."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.mechanics.singularities import singular_values
 from trocar.spatial import Array, pose_error
 
-TASK = 6  # a tip has six freedoms
-HELD = 3  # joint that stays where it is on an arm with more than six: the MTM's wrist platform
-JUMP = 0.05  # [rad, m] that a joint may deviate in one interval from what its velocities at both ends say
+TASK = 6  # degrees of freedom of a tip
+HELD = 3  # joint held fixed on an arm with more than six: the MTM's wrist platform
+JUMP = 0.05  # [rad, m] largest deviation of a joint over one interval from the prediction by its end velocities
 
 
 class LeavesReach(Unreachable):
@@ -30,10 +30,10 @@ class LeavesReach(Unreachable):
 
 
 class Following(Trajectory):
-    """Joints that carry the tip along a path; made by `through`.
+    """Joint motion that carries the tip along a path; created by `through`.
 
     Attributes:
-        path: the tip's. times: (k,) [s] and via: (k, n) [rad, m]: joints that the branch was followed through.
+        path: path of the tip. times: (k,) [s] and via: (k, n) [rad, m]: joint positions along the followed branch.
     """
 
     def __init__(self, mechanism: ArmKinematics, path: CartesianPath, q_seed: ArrayLike | None, step: float) -> None:
@@ -58,7 +58,7 @@ class Following(Trajectory):
         return self._setpoint(t, (1.0 - s) * self.via[k] + s * self.via[k + 1])
 
     def _next(self, t: float, q_seed: ArrayLike | None, last: Setpoint | None) -> Setpoint:
-        """Follow the branch from one time to the next; where solutions jump, say so."""
+        """Follow the branch from one time to the next; raise an error if the solution jumps."""
         if last is None:
             q = self._solution(t, q_seed, first=True)
             return self._setpoint(t, q)
@@ -71,7 +71,7 @@ class Following(Trajectory):
             raise LeavesReach(
                 t,
                 f"joint {j + 1} ({joint.name}) would jump from {last.q[j]:.6g} to {setpoint.q[j]:.6g}; "
-                f"its limits are {joint.lower:g} and {joint.upper:g}. Next to a singularity a slower path may help",
+                f"its limits are {joint.lower:g} and {joint.upper:g}. Near a singularity a slower path may help",
             )
         return setpoint
 
@@ -90,7 +90,7 @@ class Following(Trajectory):
         rates, *_ = np.linalg.lstsq(J, wanted, rcond=1e-12)
         left = float(np.abs(J @ rates - wanted).max())
         if left > 1e-6 * max(1.0, float(np.abs(wanted).max())):
-            raise LeavesReach(t, f"the {what} asked for is not one that {self.mechanism.arm.name} can have here")
+            raise LeavesReach(t, f"{self.mechanism.arm.name} cannot produce the requested {what} here")
         return rates
 
     def _solution(self, t: float, seed: ArrayLike | None, first: bool = False) -> Array:
@@ -106,14 +106,14 @@ class Following(Trajectory):
             return self._newton(t, T, np.array(seed, dtype=float))
 
     def _newton(self, t: float, T: Array, q: Array) -> Array:
-        """Solution next to q with the held joint where it is."""
+        """Solution near q with the held joint fixed."""
         for _ in range(20):
             error = pose_error(T, self.mechanism.forward_kinematics(q))
             if np.abs(error).max() < 1e-13:
                 break
             q = q.copy()
             q[self._moving] += np.linalg.lstsq(self.mechanism.jacobian(q)[:, self._moving], error, rcond=1e-12)[0]
-            if np.abs(error).max() < 1e-9:  # that step was quadratic: what is left is rounding
+            if np.abs(error).max() < 1e-9:  # convergence is quadratic, so the rest is rounding
                 break
         else:
             name = self.mechanism.arm.joint_names[HELD]
@@ -127,7 +127,7 @@ class Following(Trajectory):
         k = int(sigma.argmin())
         if sigma[k] < NEAR_SINGULAR:
             warnings.warn(
-                f"the path passes next to a singularity at t = {self.times[k]:.4g} s (smallest singular value "
+                f"the path passes near a singularity at t = {self.times[k]:.4g} s (smallest singular value "
                 f"{sigma[k]:.2g}): joint rates grow without bound there",
                 NearSingular,
                 stacklevel=4,
@@ -137,16 +137,16 @@ class Following(Trajectory):
 def through(
     mechanism: ArmKinematics, path: CartesianPath, q_seed: ArrayLike | None = None, *, step: float = 0.02
 ) -> Following:
-    """The joint motion (a reference) that carries the tip along a path.
+    """Joint motion (a reference) that carries the tip along a path.
 
-    Positions by inverse kinematics, velocities and accelerations through J and its time derivative: exact at every
-    time, not interpolated. The jaw stays at the seed's. On the redundant MTM the wrist platform stays where the
-    first solution puts it. The ECM's four joints only follow poses of its own manifold.
+    Positions come from inverse kinematics, velocities and accelerations from J and its time derivative; all are exact
+    at every time, not interpolated. The jaw keeps the seed's value. On the redundant MTM the wrist platform keeps the
+    angle of the first solution. An ECM, with four joints, only follows poses on its manifold.
 
     Args:
-        q_seed: (n,) to begin near [rad, m]. Default: home. Every solution is the seed of the next.
-        step: interval [s] at which the path is followed beforehand.
+        q_seed: (n,) seed of the first solution [rad, m]. Default: home. Every solution is the seed of the next.
+        step: interval [s] at which the branch is followed in advance.
 
-    Raises LeavesReach, with the time, where the path leaves the workspace or a joint limit. Warns NearSingular.
+    Raises LeavesReach, with the time, if the path leaves the workspace or a joint limit. Warns NearSingular.
     """
     return Following(mechanism, path, q_seed, checked_positive(step, "step"))

@@ -1,4 +1,4 @@
-"""Motion in the least time under limits of velocity, acceleration and jerk, by Ruckig (Berscheid and Kröger 2021)."""
+"""Time-optimal motion under velocity, acceleration and jerk limits, by Ruckig (Berscheid and Kröger 2021)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from trocar.spatial import Array
 
 
 class TimeOptimal(Trajectory):
-    """Rest-to-rest motions from one via point to the next, each in the least time.
+    """Time-optimal rest-to-rest motions between via points.
 
     Attributes:
-        via: (k, n) [rad, m]. times: (k,) when it is there [s]. segments: Ruckig's trajectories between them.
-        velocity, acceleration, jerk: (n,) limits kept [rad/s, m/s, ...]; the jerk may be infinite.
+        via: (k, n) [rad, m]. times: (k,) of arrival [s]. segments: Ruckig's trajectories between them.
+        velocity, acceleration, jerk: (n,) limits [rad/s, m/s, ...]; the jerk limit may be infinite.
     """
 
     def __init__(
@@ -55,20 +55,20 @@ def time_optimal(
     dq1: ArrayLike | None = None,
     t0: float = 0.0,
 ) -> TimeOptimal:
-    """Through via points (k, n) [rad, m] in the least time within the arm's published velocities and accelerations.
+    """Time-optimal motion through via points (k, n) [rad, m] within the arm's published velocities and accelerations.
 
     It stops at every via point between the first and the last.
 
     Args:
-        jerk: largest jerk, one for all joints or (n,) [rad/s^3, m/s^3]; None for none: acceleration may jump.
+        jerk: largest jerk, one for all joints or (n,) [rad/s^3, m/s^3]. Default: no limit, so acceleration may jump.
         scale: fraction of the published velocities and accelerations to use, in (0, 1].
-        straight: joints move in proportion, on straight lines in joint space; False only makes them arrive together.
-        dq0, dq1: velocities (n,) at both ends, 0 where not given [rad/s, m/s].
-        t0: when it starts [s].
+        straight: move on straight lines in joint space; False only makes all joints arrive together.
+        dq0, dq1: velocities (n,) at both ends [rad/s, m/s]. Default: 0.
+        t0: start time [s].
     """
     points = checked_via(via, arm)
     if not 0.0 < scale <= 1.0:
-        raise TrocarError(f"scale is a fraction in (0, 1] of the arm's limits, got {scale!r}")
+        raise TrocarError(f"scale must be a fraction in (0, 1] of the arm's limits, got {scale!r}")
     n = arm.n
     jerks = np.array(np.inf if jerk is None else jerk, dtype=float)
     jerks = np.full(n, jerks) if jerks.ndim == 0 else jerks
@@ -91,15 +91,15 @@ def time_optimal(
         same = np.flatnonzero(~np.diff(points, axis=0).any(axis=1))
         if same.size:
             i = int(same[0])
-            raise TrocarError(f"via points {i} and {i + 1} are the same: nowhere to go")
+            raise TrocarError(f"via points {i} and {i + 1} are equal; remove one")
     motion = TimeOptimal(points, limits, v0, v1, straight, t0)
-    if v0.any() or v1.any():  # from rest to rest it cannot overshoot
+    if v0.any() or v1.any():  # a rest-to-rest motion cannot overshoot
         _check_overshoot(arm, motion)
     return motion
 
 
 def _check_overshoot(arm: Arm, motion: TimeOptimal) -> None:
-    # not by Ruckig's own position_extrema, which misses turning points under infinite jerk (0.19)
+    # Ruckig's position_extrema is not used: it misses turning points under infinite jerk (0.19)
     q = np.array([motion(t).q for t in np.linspace(motion.start, motion.end, 1000)])
     low, high = q.min(0), q.max(0)
     outside = np.flatnonzero(np.maximum(arm.excess(low), arm.excess(high)) > LIMIT_TOLERANCE)

@@ -1,6 +1,6 @@
 """Paths of the tip in space: poses (4, 4) in the base as functions of time, with velocities and accelerations.
 
-Six-vectors are linear first [m, rad per s, s^2], in base axes, of the tip's own origin: what `J dq` gives.
+Six-vectors are linear first [m, rad per s, s^2], in base axes, at the tip origin, like `J dq`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from trocar.errors import TrocarError, check_known
 from trocar.spatial import Array, checked_pose, pose, rotation_vector, skew
 
 ROUNDING = 1e-12
-# Progress s in [0, 1] of the normalised time u in [0, 1], with its two derivatives.
+# Progress s in [0, 1] as a function of normalised time u in [0, 1], with its first two derivatives.
 SCALINGS: dict[str, Callable[[float], tuple[float, float, float]]] = {
     "quintic": lambda u: (u**3 * (10 - 15 * u + 6 * u**2), 30 * (u * (1 - u)) ** 2, 60 * u * (1 - u) * (1 - 2 * u)),
     "cubic": lambda u: (u**2 * (3 - 2 * u), 6 * u * (1 - u), 6 - 12 * u),
@@ -39,10 +39,10 @@ class TipMotion:
 
 @dataclass(frozen=True)
 class CartesianPath:
-    """A curve of tip poses and how it is run through; before and after, the tip rests at its ends.
+    """A curve of tip poses with its time scaling; before and after, the tip rests at its ends.
 
     Attributes:
-        geometry: pose and its derivatives at a progress s in [0, 1].
+        geometry: pose and its derivatives as a function of progress s in [0, 1].
         duration: [s]. start: [s]. scaling: "quintic" (velocity and acceleration 0 at the ends), "cubic" (velocity 0)
             or "constant" (starts and ends in motion).
     """
@@ -75,9 +75,9 @@ class CartesianPath:
 
 
 def line(T0: ArrayLike, T1: ArrayLike, duration: float, *, scaling: str = "quintic", t0: float = 0.0) -> CartesianPath:
-    """Straight from pose T0 to pose T1 (4, 4), turning about one fixed axis by the shorter way (slerp).
+    """Straight line from pose T0 to pose T1 (4, 4), rotating about one fixed axis the shorter way (slerp).
 
-    T1 may be a position (3,) [m]: the orientation stays that of T0.
+    T1 may be a position (3,) [m]; the orientation of T0 is then kept.
     """
     T0 = _pose(T0)
     T1 = pose(T0[:3, :3], vector(T1, "T1")) if np.shape(T1) == (3,) else _pose(T1)
@@ -95,9 +95,9 @@ def line(T0: ArrayLike, T1: ArrayLike, duration: float, *, scaling: str = "quint
 
 
 def screw(T0: ArrayLike, T1: ArrayLike, duration: float, *, scaling: str = "quintic", t0: float = 0.0) -> CartesianPath:
-    """From pose T0 to pose T1 (4, 4) by one turn about and slide along a fixed axis: exp(s log(T1 T0^-1)) T0.
+    """Screw motion from pose T0 to pose T1 (4, 4) about and along a fixed axis: exp(s log(T1 T0^-1)) T0.
 
-    Unlike `line` the tip moves on a helix, and the same motion results whichever point of the body is called the tip.
+    Unlike `line` the tip moves on a helix, and the motion does not depend on the choice of the tip point on the body.
     """
     T0, T1 = _pose(T0), _pose(T1)
     turn = rotation_vector(T1[:3, :3] @ T0[:3, :3].T)
@@ -125,7 +125,7 @@ def circle(
     scaling: str = "quintic",
     t0: float = 0.0,
 ) -> CartesianPath:
-    """Around `centre` (3,) [m] about `axis` by `angle` [rad], from the position of T0 (4, 4), whose orientation stays.
+    """Circle around `centre` (3,) [m] about `axis` by `angle` [rad], from the position of T0 (4, 4), orientation kept.
 
     If T0 lies off the plane of the centre, the circle is about the nearest point of the axis.
     """
@@ -136,7 +136,7 @@ def circle(
     arm = T0[:3, 3] - middle
     arm = arm - n * (n @ arm)
     if np.linalg.norm(arm) < 1e-9:
-        raise TrocarError("the circle has no radius: T0 lies on its axis")
+        raise TrocarError("the circle has zero radius: T0 lies on its axis")
     return _helix(T0, arm, n, angle, 0.0, duration, scaling, t0)
 
 
@@ -153,7 +153,7 @@ def spiral(
 ) -> CartesianPath:
     """p = p0 + radius (cos a - 1, sin a) + rise s along the axis, a = 2 pi turns s, from T0 (4, 4), orientation kept.
 
-    As the spirals of Ferro et al. 2022, but beginning at the tip. radius, rise: [m]. turns: negative turns back.
+    Like the spirals of Ferro et al. 2022, but starting at the tip. radius, rise: [m]. turns: negative reverses.
     """
     n = _direction(axis)
     across = np.eye(3)[np.abs(n).argmin()]
@@ -165,7 +165,7 @@ def spiral(
 def _helix(
     T0: Array, arm: Array, n: Array, angle: float, rise: float, duration: float, scaling: str, t0: float
 ) -> CartesianPath:
-    """Turn `arm`, which ends at the position of T0, about n by `angle`, while rising along n."""
+    """Rotate `arm`, which ends at the position of T0, about n by `angle`, while rising along n."""
     if not (np.isfinite(angle) and np.isfinite(rise)) or angle == 0.0:
         raise TrocarError(f"the angle must be finite and not 0 and the rise finite, got {angle!r} rad, {rise!r} m")
     side, up = np.cross(n, arm), rise * n

@@ -1,4 +1,4 @@
-"""References without an end: standing still, a step, a sinusoid and Fourier series."""
+"""References without an end: rest, a step, a sinusoid and Fourier series."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def sinusoid(centre: ArrayLike, amplitude: ArrayLike, frequency: ArrayLike) -> R
 class Fourier:
     """q = centre + sum over k = 1..K of a_k / (k w) sin(k w t) - b_k / (k w) cos(k w t), w = 2 pi frequency.
 
-    The form identification uses (Swevers et al. 1997): a and b are the amplitudes of the velocities.
+    This is the form used in identification (Swevers et al. 1997): a and b are velocity amplitudes.
 
     Args:
         centre: (n,) [rad, m]. a, b: (K, n) [rad/s, m/s]. frequency: of the first harmonic [Hz].
 
     Attributes:
-        duration: one period, 1 / frequency [s]; the motion goes on for ever. start: 0.
+        duration: one period, 1 / frequency [s]; the motion continues forever. start: 0.
     """
 
     def __init__(self, centre: ArrayLike, a: ArrayLike, b: ArrayLike, frequency: float) -> None:

@@ -1,4 +1,4 @@
-"""A periodic motion from rest to rest: there, up to speed along its own path, some periods, and back."""
+"""A periodic motion from rest to rest: approach, speed-up along its own path, some periods, and return."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from trocar.errors import TrocarError
 
 
 class PeriodicRun(Trajectory):
-    """From `home` to the motion, `periods` of it, and back home, without leaving its path or exceeding its speeds.
+    """Reference from `home` to the motion, through `periods` of it, and back, on its path and within its speeds.
 
-    The motion starts and ends by running its own clock slower: q(theta(t)) with theta' from 0 to 1. So positions and
-    velocities stay those of the motion, whatever its speed at any one time. The ways from and to home are straight
-    lines in joint space that take as long as they need at half the motion's largest velocities.
+    The motion starts and ends with a slowed clock: q(theta(t)) with theta' from 0 to 1. So positions stay on the
+    path and velocities never exceed those of the motion. The moves from and to home are straight lines in joint
+    space at no more than half the motion's largest velocities.
 
     Args:
-        motion: periodic. periods: whole number of them at full speed. home: (n,) [rad, m].
-        ramp: time to get up to speed [s].
+        motion: periodic. periods: whole number of periods at full speed. home: (n,) [rad, m].
+        ramp: time to reach full speed [s].
 
     Attributes:
-        full_speed: (start, end) of the periods at full speed [s]: what identification uses.
+        full_speed: (start, end) of the periods at full speed [s], used for identification.
     """
 
     def __init__(self, motion: Fourier, periods: int, home: ArrayLike, ramp: float = 2.0) -> None:
@@ -60,7 +60,7 @@ class PeriodicRun(Trajectory):
         return Setpoint(s.q, rate * s.dq, rate**2 * s.ddq + change * s.dq)
 
     def _clock(self, elapsed: float) -> tuple[float, float, float]:
-        """theta, theta' and theta'' while speeding up; theta is 0 at the end of it."""
+        """theta, theta' and theta'' during the speed-up; theta is 0 at its end."""
         u, T = elapsed / self.ramp, self.ramp
         return (
             T * (u**4 * (2.5 - 3.0 * u + u * u) - 0.5),
@@ -70,7 +70,7 @@ class PeriodicRun(Trajectory):
 
 
 def _straight(q0: ArrayLike, q1: ArrayLike, speeds: ArrayLike, t0: float) -> Polynomial:
-    """Rest to rest at no more than half of the speeds; a quintic's peak is 15/8 of its mean."""
+    """Rest-to-rest move at no more than half of the speeds; a quintic's peak is 15/8 of its mean."""
     way = np.abs(np.subtract(q1, q0))
     duration = max(0.5, float((3.75 * way / np.maximum(speeds, 1e-3 * np.max(speeds))).max()))
     return quintic(q0, q1, duration, t0=t0)

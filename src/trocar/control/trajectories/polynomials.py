@@ -36,10 +36,10 @@ class Segment:
 
 
 class Polynomial(Trajectory):
-    """Polynomials in time, one after the other.
+    """A sequence of polynomials in time.
 
     Attributes:
-        segments: the polynomials. via: (k, n) positions at their ends [rad, m]. times: (k,) of those [s].
+        segments: the polynomials. via: (k, n) positions at their ends [rad, m]. times: (k,) of the via points [s].
     """
 
     def __init__(self, times: Array, first: Setpoint, last: Setpoint, coefficients: Array) -> None:
@@ -66,7 +66,7 @@ def cubic(
     dq0: ArrayLike | None = None,
     dq1: ArrayLike | None = None,
 ) -> Polynomial:
-    """From q0 with velocity dq0 to q1 with velocity dq1 in `duration` [s] from t0; velocities 0 where not given.
+    """Cubic from q0 with velocity dq0 to q1 with velocity dq1 in `duration` [s] from t0. Default velocities: 0.
 
     Before and after it stays at q0 and q1, at rest: a velocity at an end jumps there.
     """
@@ -90,7 +90,7 @@ def quintic(
     ddq0: ArrayLike | None = None,
     ddq1: ArrayLike | None = None,
 ) -> Polynomial:
-    """From q0 to q1 in `duration` [s] from t0, with the least jerk; velocities and accelerations 0 where not given.
+    """Quintic from q0 to q1 in `duration` [s] from t0, of minimum jerk. Default velocities and accelerations: 0.
 
     Before and after it stays at q0 and q1, at rest: a velocity at an end jumps there.
     """
@@ -112,14 +112,14 @@ def cubic_spline(
     """Cubics through via points (k, n) [rad, m] at times (k,) [s], with continuous velocity and acceleration.
 
     Args:
-        ends: "clamped" (velocities dq0, dq1 at the ends, 0 where not given) or "natural" (acceleration 0 there).
-        arm: refuse via points outside its joint limits.
+        ends: "clamped" (velocities dq0, dq1 at the ends, default 0) or "natural" (acceleration 0 there).
+        arm: reject via points outside its joint limits.
     """
     points = checked_via(via, arm)
     instants = checked_times(times, len(points))
     if ends == "natural":
         if dq0 is not None or dq1 is not None:
-            raise TrocarError("a natural spline has no velocities to give at its ends; use ends='clamped'")
+            raise TrocarError("a natural spline does not accept end velocities; use ends='clamped'")
         spline = CubicSpline(instants, points, bc_type="natural")
     elif ends == "clamped":
         _, v0, v1 = vectors(via=points[0], dq0=dq0, dq1=dq1)
@@ -137,7 +137,7 @@ def cubic_spline(
 def quintic_spline(times: ArrayLike, via: ArrayLike, *, arm: Arm | None = None) -> Polynomial:
     """Quintics through via points (k, n) [rad, m] at times (k,) [s], from rest to rest, continuous up to snap.
 
-    Velocity and acceleration are 0 at both ends. arm: refuse via points outside its joint limits.
+    Velocity and acceleration are 0 at both ends. arm: reject via points outside its joint limits.
     """
     points = checked_via(via, arm)
     instants = checked_times(times, len(points))

@@ -17,15 +17,15 @@ from trocar.spatial import Array, real_array
 Reference = Callable[[float], Setpoint]
 
 
-# Smallest singular value of the Jacobian, linear rows in units of 0.1 m, below which a path is called near singular.
+# Smallest singular value of the Jacobian, linear rows in units of 0.1 m, below which a path counts as near singular.
 NEAR_SINGULAR = 0.05
 
 
 class Trajectory(ABC):
-    """A reference with a beginning and an end; before and after it stays where it begins and ends, at rest.
+    """A reference with a beginning and an end; before and after, it rests at its end points.
 
     Attributes:
-        start: when it begins [s]. duration: how long it lasts [s].
+        start: start time [s]. duration: [s].
     """
 
     start: float
@@ -48,7 +48,7 @@ class Trajectory(ABC):
         """Setpoint at a time in (0, duration) after the start [s]."""
 
     def _bounded(self, start: float, duration: float, first: Setpoint, last: Setpoint) -> None:
-        """Set the times and the setpoints at both ends, which arithmetic would only meet to rounding."""
+        """Set the times and the setpoints at both ends exactly, free of rounding."""
         self.start, self.duration = checked_time(start, "t0"), checked_positive(duration, "duration")
         self._first, self._last = first, last
         self._before, self._after = at_rest(first.q), at_rest(last.q)
@@ -58,7 +58,7 @@ class Trajectory(ABC):
 
 
 def at_rest(q: Array) -> Setpoint:
-    """At q (n,), not moving."""
+    """Setpoint at q (n,), at rest."""
     q = q.copy()
     zero = np.zeros_like(q)
     for array in (q, zero):
@@ -76,7 +76,7 @@ def vector(values: ArrayLike, name: str) -> Array:
 
 
 def vectors(**values: ArrayLike | None) -> tuple[Array, ...]:
-    """Arrays (n,) of one length; zeros for None, which the first cannot be."""
+    """Arrays (n,) of equal length; None means zeros, except for the first."""
     arrays: list[Array] = []
     for name, value in values.items():
         if value is None and not arrays:
@@ -108,7 +108,7 @@ def checked_times(times: ArrayLike, count: int) -> Array:
 
 
 def checked_via(via: ArrayLike, arm: Arm | None = None) -> Array:
-    """Via points (k, n) of two or more rows, inside the joint limits of the arm, if one is given."""
+    """Via points (k, n) of at least two rows, checked against the joint limits of the arm if one is given."""
     try:
         array = np.array(via, dtype=float)
     except (TypeError, ValueError) as error:

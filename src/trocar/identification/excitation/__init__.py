@@ -1,1 +1,1 @@
-"""Excitation: motions of least condition number within the limits of an arm, and files to play them."""
+"""Excitation: motions of minimum condition number within the limits of an arm, and files to execute them."""

@@ -16,23 +16,23 @@ from trocar.spatial import Array
 Objective = Literal["condition", "determinant"]
 OBJECTIVES: tuple[Objective, ...] = ("condition", "determinant")
 
-# Coulomb friction turns round within this part of a drive's top speed while searching: sign() has no gradient.
+# Width of the smoothed sign of Coulomb friction in the search, relative to a drive's top speed: sign() has no gradient.
 SOFT_SIGN = 0.01
 
 
 class Criterion:
-    """Base parameters of an arm and how well motions show them, in motor efforts.
+    """Base parameters of an arm and their excitation by motions, in motor efforts.
 
-    Rows of the regressor are efforts of the motors (what currents measure), every column is divided by its range over
-    the motion, as Wang et al. 2019 do. Friction with memory counts as Coulomb friction.
+    Rows of the regressor are motor efforts (measured by currents); every column is divided by its range over
+    the motion, as in Wang et al. 2019. Dahl friction is treated as Coulomb friction.
 
     Args:
-        without: links to leave out of the parameters.
+        without: links excluded from the parameters.
         objective: "condition", the condition number; or "determinant", -log det of the information matrix with
-            efforts in parts of the motors' limits (D-optimality; needs no column scaling).
+            efforts relative to the motors' limits (D-optimality; needs no column scaling).
 
     Attributes:
-        names: of the independent parameters, one per column.
+        names: names of the independent parameters, one per column.
     """
 
     def __init__(self, mechanism: Mechanism, without: Sequence[str] = (), objective: Objective = "condition") -> None:
@@ -72,15 +72,15 @@ class Criterion:
         return float(np.linalg.cond(self.matrix(q, dq, ddq)))
 
     def unexcited(self, q: Array, dq: Array, ddq: Array, count: int = 3) -> list[str]:
-        """The parameters that a motion shows least: largest entries of the last singular vector."""
+        """The least excited parameters of a motion: largest entries of the last singular vector."""
         vector = np.linalg.svd(self.matrix(q, dq, ddq))[2][-1]
         return [self.names[i] for i in np.argsort(-np.abs(vector))[:count]]
 
     def gradient(self, q: Array, dq: Array, ddq: Array, p: float = 16.0) -> tuple[float, Array]:
         """The smooth objective of states (N, n) and its gradient (3, N, n) by q, dq and ddq, column ranges included.
 
-        "condition": log of |W|_p |W^+|_p in Schatten norms, an upper bound of the condition number that tends to it
-        with growing p. "determinant": -log det(W'W) / b.
+        "condition": log of |W|_p |W^+|_p in Schatten norms, an upper bound of the condition number that converges
+        to it with growing p. "determinant": -log det(W'W) / b.
         """
         W, backward = self._with_derivatives(q, dq, ddq)
         N, n = q.shape
@@ -90,7 +90,7 @@ class Criterion:
         A = flat / r
         U, sigma, Vt = np.linalg.svd(A, full_matrices=False)
         if sigma[-1] <= 0:
-            raise TrocarError("the motion does not move the arm: its regressor has no rank")
+            raise TrocarError("the motion does not move the arm: its regressor is zero")
         if self.objective == "condition":
             log = np.log(sigma)
             large, small = np.exp(p * (log - log[0])), np.exp(-p * (log - log[-1]))
@@ -110,7 +110,7 @@ class Criterion:
         return float(value), backward((dflat * weights).reshape(N, n, len(self)))
 
     def _ranges(self, W: Array) -> tuple[Array, Array, Array]:
-        """Largest less smallest entry of each column, and the rows where they are."""
+        """Largest minus smallest entry of each column, and their rows."""
         top, bottom = W.argmax(0), W.argmin(0)
         columns = np.arange(W.shape[1])
         r = W[top, columns] - W[bottom, columns]
@@ -120,7 +120,7 @@ class Criterion:
         return r, top, bottom
 
     def _regressor(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """(N, n, p) of all parameters, in motor efforts, Coulomb friction with its sign."""
+        """Regressor (N, n, p) of all parameters, in motor efforts, with the exact sign of Coulomb friction."""
         links = self.mechanism.regressor(q, dq, ddq)[..., : self._links]
         drives = self._drive_factors(q, dq, ddq, np.sign(dq @ self._A.T))
         Y = np.concatenate([links, drives, self.mechanism.elastics.regressor(q)], axis=-1)
@@ -172,6 +172,6 @@ class Criterion:
 
 
 def _terms(terms: Sequence[str], hysteresis: Sequence[object]) -> tuple[str, ...]:
-    """The terms that are columns here: friction with memory as Coulomb friction, friction by load not at all."""
+    """Terms with a column here: Dahl friction as Coulomb friction; load-dependent friction is excluded."""
     kept = [term for term in terms if term != "mu"]
     return (*kept, "Fc") if hysteresis and "Fc" not in kept else tuple(kept)

@@ -1,4 +1,4 @@
-"""Motor efforts along a motion by the arm's own model, with derivatives; an excitation keeps them within limits."""
+"""Motor efforts along a motion by the arm's model, with derivatives; an excitation keeps them within limits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trocar.spatial import Array
 class MotorEfforts:
     """Effort of each motor along a motion, from weight, inertia and friction: C' tau of the arm's parameters [N m, N].
 
-    Includes rotors, springs and load-dependent friction. Friction with memory counts as in steady sliding.
+    Includes rotors, springs and load-dependent friction. Dahl friction has its steady-sliding value.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
@@ -22,13 +22,13 @@ class MotorEfforts:
         self._width = SOFT_SIGN * np.abs(drives.A) @ [joint.velocity for joint in mechanism.arm.joints]
 
     def __call__(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """(N, n) of states (N, n), Coulomb friction with its sign."""
+        """Motor efforts (N, n) of states (N, n), with the exact sign of Coulomb friction."""
         return self.mechanism.inverse_dynamics(q, dq, ddq, friction=True) @ self._coupling
 
     def with_derivatives(self, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array]:
-        """(N, n) with Coulomb friction that turns round smoothly, and derivatives (3, N, n, n) by q, dq and ddq.
+        """Motor efforts (N, n) with smoothed Coulomb friction, and derivatives (3, N, n, n) by q, dq and ddq.
 
-        Exact: the mechanism's derivatives, those of friction by hand.
+        The derivatives are exact: those of the mechanism, and analytic ones of friction.
         """
         mechanism, drives, A = self.mechanism, self.mechanism.drives, self.mechanism.drives.A
         s, ds = q @ A.T, dq @ A.T

@@ -1,4 +1,4 @@
-"""Files of an excitation: its coefficients, the motion as rows to play, and a script that plays it on a dVRK."""
+"""Files of an excitation: its coefficients, the sampled motion, and a script that executes it on a dVRK."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from trocar.spatial import Array
 def save_coefficients(
     path: Path, arm: Arm, found: Excitation, limits: ExcitationLimits, rehearsed: Array | None = None
 ) -> Path:
-    """The Fourier series with its figures, as JSON; `load_coefficients` reads it to go on searching.
+    """The Fourier series with its figures, as JSON; `load_coefficients` reads it to continue a search.
 
     Args:
         rehearsed: (n,) largest effort of each motor in a rehearsal [N m, N].
@@ -77,14 +77,14 @@ def load_coefficients(path: Path, arm: Arm) -> Fourier:
     except (ValueError, TypeError, OverflowError) as error:
         raise TrocarError(f"{what}: {error}") from None
     if table.get("arm") != arm.name or motion.centre.size != arm.n:
-        raise TrocarError(f"{path} is an excitation of {table.get('arm')}, not of {arm.name}")
+        raise TrocarError(f"{path} is an excitation for {table.get('arm')}, not for {arm.name}")
     return motion
 
 
 def rows(
     arm: Arm, run: PeriodicRun, rate: float, efforts: Mapping[str, Mapping[str, float]] | None = None
 ) -> Recording:
-    """The whole run, sampled at `rate` [Hz]: t, q, dq, ddq in the dVRK's joint order; `efforts` in its head."""
+    """The whole run, sampled at `rate` [Hz]: t, q, dq, ddq in the dVRK's joint order, with `efforts` in the header."""
     if not (math.isfinite(rate) and rate > 0):
         raise TrocarError(f"rate must be positive [Hz], got {rate!r}")
     count = run.duration * rate + 1
@@ -112,10 +112,10 @@ def rows(
 
 
 def player(arm: Arm, csv_name: str, rate: float) -> str:
-    """Text of a Python script that plays the rows on a real dVRK and writes what it measures."""
+    """Text of a Python script that executes the rows on a real dVRK and records the measurements."""
     jaw = "jaw" in arm.joint_names
     if not arm.dvrk_class:
-        raise TrocarError(f"{arm.name} is no arm of the dVRK: no script can play the motion on it")
+        raise TrocarError(f"{arm.name} is not an arm of the dVRK, so there is no script for it")
     return _PLAYER.format(
         arm=arm.name,
         csv=csv_name,
@@ -129,12 +129,12 @@ def player(arm: Arm, csv_name: str, rate: float) -> str:
     )
 
 
-_PLAYER = '''"""Play {csv} on a dVRK {arm} and record what it does. Needs ROS and the dVRK's Python package, not trocar.
+_PLAYER = '''"""Execute {csv} on a dVRK {arm} and record it. Needs ROS and the dVRK's Python package, not trocar.
 
     python3 play.py --arm {default} --scale 0.3 --output measured.csv
 
-Look at the motion in simulation first, keep a hand on the emergency stop, and begin with --scale 0.3: the path is the
-same, the speed that much lower. Nothing may be within reach of the arm; an instrument is mounted as for teleoperation.
+Check the motion in simulation first, keep a hand on the emergency stop, and begin with --scale 0.3, which keeps the
+path and reduces the speed. Clear the workspace of the arm; mount an instrument as for teleoperation.
 """
 
 import argparse

@@ -11,9 +11,9 @@ from trocar.arms import Arm
 from trocar.errors import TrocarError, check_known
 from trocar.spatial import Array
 
-RANGE = 0.9  # part of a joint's range that is used where nothing is published
-SPEED = 0.8  # part of its trajectory velocity
-EFFORT = 0.75  # part of each motor's effort; the rest is for the controller and for what the model does not know
+RANGE = 0.9  # fraction of a joint's range that is used if no range is published
+SPEED = 0.8  # fraction of its trajectory velocity
+EFFORT = 0.75  # fraction of each motor's effort; the rest is for the controller and for model errors
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -21,9 +21,9 @@ class ExcitationLimits:
     """lower <= A q <= upper and |A dq| <= velocity, row by row; |tau_motor| <= effort, motor by motor.
 
     Attributes:
-        names: of the rows: joints, then motors that several joints move.
+        names: names of the rows: joints, then motors coupled to several joints.
         A: (r, n). lower, upper: (r,) [rad, m]. velocity: (r,) [rad/s, m/s].
-        motors: their names. effort: (n,) [N m, N]; infinite where there is none.
+        motors: their names. effort: (n,) [N m, N]; infinite if there is no limit.
     """
 
     names: tuple[str, ...]
@@ -58,9 +58,9 @@ class ExcitationLimits:
         return 0.5 * (self.upper - self.lower)
 
     def violation(self, q: Array, dq: Array) -> tuple[float, str]:
-        """Largest excess over a limit along states (N, n), as a fraction of that limit's half range; where it is.
+        """Largest excess over a limit along states (N, n), as a fraction of that limit's half range, and its name.
 
-        Negative where everything is inside.
+        Negative if everything is inside.
         """
         position = (np.abs(q @ self.A.T - self.middle) / self.half - 1.0).max(0)
         velocity = (np.abs(dq @ self.A.T) / self.velocity - 1.0).max(0)
@@ -73,22 +73,22 @@ class ExcitationLimits:
 def excitation_limits(
     arm: Arm, changes: Mapping[str, tuple[float, float, float]] | None = None, effort: float = EFFORT
 ) -> ExcitationLimits:
-    """Limits for an arm: its excitation ranges where it has some, otherwise parts of the joint ranges and velocities.
+    """Limits for an arm: its excitation ranges if it has some, otherwise fractions of the joint ranges and velocities.
 
-    Motors that move several joints, such as the discs of an instrument, are limited where the arm has ranges for them.
+    Motors that move several joints, such as the discs of an instrument, are limited if the arm has ranges for them.
 
     Args:
-        changes: joint name -> (lower, upper, velocity) to use instead; they may not leave the joint's own range.
-        effort: part of each motor's largest effort that a motion may need, above 0 and at most 1.
+        changes: joint name -> (lower, upper, velocity) to use instead; they must be within the joint's range.
+        effort: allowed fraction of each motor's largest effort, above 0 and at most 1.
     """
     if not 0.0 < effort <= 1.0:
-        raise TrocarError(f"the part of the motors' effort must be above 0 and at most 1, got {effort!r}")
+        raise TrocarError(f"the fraction of the motors' effort must be above 0 and at most 1, got {effort!r}")
     chosen = {}
     for joint in arm.joints:
         middle, half = 0.5 * (joint.lower + joint.upper), 0.5 * (joint.upper - joint.lower)
         usual = middle - RANGE * half, middle + RANGE * half, SPEED * joint.velocity
         lower, upper, velocity = arm.excitation.joints.get(joint.name, usual)
-        # an instrument may leave a joint less room than its excitation range
+        # an instrument may restrict a joint to less than its excitation range
         chosen[joint.name] = max(lower, joint.lower), min(upper, joint.upper), velocity
     changes = changes or {}
     check_known(f"joint of {arm.name}", arm.joint_names, *changes)
@@ -97,7 +97,7 @@ def excitation_limits(
         lower, upper, _ = chosen[joint.name]
         if lower < joint.lower - 1e-9 or upper > joint.upper + 1e-9:
             raise TrocarError(
-                f"{joint.name} may move from {joint.lower:g} to {joint.upper:g}; asked for {lower:g} to {upper:g}"
+                f"{joint.name} may move from {joint.lower:g} to {joint.upper:g}, got {lower:g} to {upper:g}"
             )
     motor_from_joint = zip(arm.motors.names, np.linalg.inv(arm.motors.coupling), strict=True)
     ranges = arm.excitation.motors

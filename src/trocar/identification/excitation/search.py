@@ -16,8 +16,8 @@ from trocar.identification.excitation.effort import MotorEfforts
 from trocar.identification.excitation.limits import ExcitationLimits
 from trocar.spatial import Array
 
-SAMPLES = 12  # of the criterion, per harmonic and period, and one more: 73 for six harmonics, as Wang et al. 2019
-GRID = 20  # of the limits, per harmonic and period
+SAMPLES = 12  # samples of the criterion per harmonic and period, plus one: 73 for six harmonics, as in Wang et al. 2019
+GRID = 20  # samples of the limits per harmonic and period
 DENSE = 2000  # samples per period on which a result is checked
 NORMS = ((2.0, 60), (16.0, 100))  # Schatten norm and iterations of each stage of a start
 
@@ -28,11 +28,12 @@ class Excitation:
 
     Attributes:
         motion: the Fourier series, a reference.
-        condition_number: of its regressor, columns divided by their ranges. parameters: number of columns.
+        condition_number: condition number of its regressor, columns divided by their ranges. parameters: number of
+            columns.
         violation: largest excess over a limit on the dense grid, efforts included, relative; not positive.
         effort: (n,) largest effort of each motor on the dense grid, by the arm's model [N m, N].
-        starts: condition number that each start came to, in order (infinite: outside the limits).
-        iterations: spent in all. seconds: spent in all.
+        starts: final condition number of each start, in order (infinite: outside the limits).
+        iterations: total number. seconds: total time.
     """
 
     motion: Fourier
@@ -60,19 +61,20 @@ def excite(
 ) -> Excitation:
     """Fourier series of least condition number (or largest determinant) within the limits, from several starts.
 
-    Each start is a random motion within the limits, bettered by SLSQP with exact gradients, column scaling included;
+    Each start is a random motion within the limits, optimised by SLSQP with exact gradients, column scaling included;
     first in the Frobenius norm, which is smooth, then in a Schatten norm near the spectral one. Limits of position and
     velocity are linear in the coefficients. They are imposed on a grid of 20 times per harmonic, tightened by
     cos(pi/20): a trigonometric polynomial cannot exceed its values on the grid by more, so the motion is within them
     at all times. Efforts of the motors, by the model of the criterion's mechanism, are imposed at the criterion's
-    samples; a result that exceeds them between is drawn towards the middle until it does not on the dense grid.
+    samples; a result that exceeds them in between is shrunk towards the middle until it satisfies them on the dense
+    grid.
 
     Args:
-        harmonics: of the series. frequency: of the first [Hz].
+        harmonics: number of harmonics in the Fourier series. frequency: of the first [Hz].
         starts: number of starts. iterations: multiple of 60 and 100 of SLSQP in the two stages of a start.
-        seconds: budget; what is best then is returned.
-        first: motion to go on from, before the random ones, as the result of an earlier search.
-        progress: called with the fraction done.
+        seconds: time budget; the best result so far is then returned.
+        first: initial motion before the random ones, such as the result of an earlier search.
+        progress: called with the completed fraction.
 
     Raises TrocarError if no start ends within the limits.
     """
@@ -90,7 +92,7 @@ def excite(
             break
     if search.best is None:
         raise TrocarError(
-            f"none of {len(ends)} starts ended within the limits; wider limits, more iterations or more seconds may do"
+            f"none of {len(ends)} starts ended within the limits; use wider limits, more iterations or more seconds"
         )
     motion = problem.motion(search.best)
     return Excitation(
@@ -117,7 +119,7 @@ class ExcitationProblem:
     def __init__(self, criterion: Criterion, limits: ExcitationLimits, harmonics: int, frequency: float) -> None:
         arm = criterion.mechanism.arm
         if limits.A.shape[1] != arm.n:
-            raise TrocarError(f"{arm.name} has {arm.n} joints, the limits are of {limits.A.shape[1]}")
+            raise TrocarError(f"{arm.name} has {arm.n} joints, the limits are for {limits.A.shape[1]}")
         if harmonics != int(harmonics) or harmonics < 1:
             raise TrocarError(f"harmonics must be a whole number, 1 or more, got {harmonics!r}")
         if not (np.isfinite(frequency) and frequency > 0):
@@ -125,7 +127,7 @@ class ExcitationProblem:
         self.criterion, self.limits, self.K, self.frequency = criterion, limits, int(harmonics), float(frequency)
         unknowns, rows = (2 * self.K + 1) * arm.n, (self.K * SAMPLES + 1) * arm.n
         if rows < len(criterion):
-            raise TrocarError(f"{unknowns} coefficients cannot show {len(criterion)} parameters; use more harmonics")
+            raise TrocarError(f"{unknowns} coefficients cannot excite {len(criterion)} parameters; use more harmonics")
         n = arm.n
         joints = [limits.names.index(name) for name in arm.joint_names]
         self._middle = limits.middle[joints]
@@ -151,8 +153,8 @@ class ExcitationProblem:
         held = np.abs(self._efforts(*(x[None] for x in (self._middle, *np.zeros((2, n)))))[0]) / limits.effort
         if held.max() >= 1.0:
             raise TrocarError(
-                f"motor {limits.motors[int(held.argmax())]} needs {held.max():.0%} of the effort allowed to hold the "
-                "arm in the middle of its limits; move them or allow more effort"
+                f"motor {limits.motors[int(held.argmax())]} needs {held.max():.0%} of the allowed effort to hold the "
+                "arm in the middle of its limits; move the limits or allow more effort"
             )
         slopes = np.vstack([-self._G, self._G])
         self.constraints = (
@@ -171,7 +173,7 @@ class ExcitationProblem:
         return value, dX.ravel()
 
     def effort_room(self, x: Array) -> tuple[Array, Array]:
-        """Effort left to each motor at every sample, as a fraction of its limit; and the derivative by x."""
+        """Effort margin of each motor at every sample, as a fraction of its limit, and its derivative by x."""
         if self._room is not None and np.array_equal(self._room[0], x):
             return self._room[1:]
         u, du = self._efforts.with_derivatives(*self._states(x))
@@ -194,13 +196,13 @@ class ExcitationProblem:
         return max(self.limits.violation(q, dq)[0], float((self.effort(x) / self.limits.effort).max()) - 1.0)
 
     def inside(self, x: Array) -> Array:
-        """x, drawn towards the middle by what it is outside the limits: rounding, or efforts between the samples."""
+        """x shrunk towards the middle by its limit violation, due to rounding or to efforts between the samples."""
         d = self._G @ x
         room = 1.0 - np.sign(d) * self._h
         return self._within_efforts(x * min(1.0, 1.0 / float((np.abs(d) / room).max())))
 
     def _within_efforts(self, x: Array) -> Array:
-        """The largest part of x, to 1/1000, whose efforts are within limits; x itself if there is none."""
+        """The largest multiple of x up to 1, to 1/1000, whose efforts are within limits; x itself if there is none."""
         if self._strong_enough(x):
             return x
         low, high = 0.0, 1.0
@@ -225,10 +227,10 @@ class ExcitationProblem:
         return fourier(self._middle + X[0], X[1 : self.K + 1], X[self.K + 1 :], self.frequency)
 
     def coefficients(self, motion: Fourier) -> Array:
-        """x of a motion, which may have fewer harmonics or another frequency."""
+        """Coefficients x of a motion, which may have fewer harmonics or a different frequency."""
         if motion.centre.size != self.n or len(motion.a) > self.K:
             raise TrocarError(
-                f"the motion to go on from has {motion.centre.size} joints and {len(motion.a)} harmonics, "
+                f"the initial motion has {motion.centre.size} joints and {len(motion.a)} harmonics, "
                 f"this search {self.n} and {self.K}"
             )
         X = np.zeros((2 * self.K + 1, self.n))
@@ -259,7 +261,7 @@ class _OutOfTime(Exception):
 
 
 class _Descents:
-    """Descents from several starts under one budget; `best` is the best x within the limits so far."""
+    """Optimisation from several starts under one budget; `best` is the best x within the limits so far."""
 
     def __init__(
         self, problem: ExcitationProblem, deadline: float, progress: Callable[[float], None] | None, budget: float
@@ -271,7 +273,7 @@ class _Descents:
         self.iterations, self.over, self._planned = 0, False, 0.0
 
     def descend(self, x: Array, stages: Sequence[tuple[float, int]]) -> float:
-        """The least condition number at the end of a stage of a descent from x."""
+        """The smallest condition number at the end of a stage of the optimisation from x."""
         self._last, least = x, np.inf
         for p, count in stages:
             before = self.iterations
@@ -310,7 +312,7 @@ class _Descents:
             self.progress(min(1.0, max(done, spent)))
 
     def _take(self, x: Array) -> float:
-        """Keep x if it is the best; its condition number, infinite outside the limits."""
+        """Keep x if it is the best; return its condition number, infinite outside the limits."""
         if not np.isfinite(x).all() or self.problem.violation(x) > 0.0:
             return np.inf
         condition = self.problem.condition_number(x)

@@ -1,1 +1,1 @@
-"""Recipes: the terms of an arm's model and how each is identified; search for a recipe by cross-validation."""
+"""Recipes: the model terms of an arm with their identification settings; search for a recipe by cross-validation."""

@@ -8,17 +8,17 @@ from functools import partial
 from typing import Any
 
 Table = Mapping[str, Any]
-Change = tuple[str, dict[str, Any]]  # what is changed, in words, and the changed recipe
+Change = tuple[str, dict[str, Any]]  # description of the change, and the changed recipe
 
 STEP = 3.0  # factor between weights
 CUTOFF_STEP = 1.4
 DELAYS = (0.0, 0.005, 0.01)  # [s]
 SLOWER_THAN = (0.0, 0.01, 0.03)
-FEW = 3  # Dahl elements of a thinned row
+FEW = 3  # number of Dahl elements of a thinned row
 
 
 def alternatives(table: Table) -> list[Callable[[Table], Iterator[Change]]]:
-    """Groups of changes, in the order they are tried; each starts from the recipe found so far."""
+    """Groups of changes in trial order; each starts from the best recipe so far."""
     drives = [name for name, entry in table["drives"].items() if "hysteresis" in entry]
     return [
         *(partial(_weight, key=key) for key in ("friction", "prior", "other")),
@@ -34,7 +34,7 @@ def alternatives(table: Table) -> list[Callable[[Table], Iterator[Change]]]:
 
 
 def simpler(table: Table) -> list[Change]:
-    """Changes that take parameters away."""
+    """Changes that remove parameters."""
     found = list(_deltas(table))
     for name, entry in table["drives"].items():
         if "slope" in entry:
@@ -50,7 +50,7 @@ def _weight(table: Table, key: str) -> Iterator[Change]:
 
 
 def _cutoffs(table: Table, columns: range | list[int]) -> Iterator[Change]:
-    """Motion cut-offs of some columns, not beyond the effort's: what is faster than that is not asked for."""
+    """Motion cut-offs of some columns, not beyond the effort's cut-off, above which nothing is fitted."""
     highest = max(table["filters"]["effort"], *table["filters"]["motion"])
     for factor in (CUTOFF_STEP, 1 / CUTOFF_STEP):
         values = list(table["filters"]["motion"])
@@ -78,7 +78,7 @@ def _deltas(table: Table) -> Iterator[Change]:
 
 
 def _thinned(row: list[float], count: int) -> list[float]:
-    """`count` of the elements, spread evenly over them."""
+    """`count` of the elements, evenly spaced."""
     return [row[round((k + 0.5) * len(row) / count - 0.5)] for k in range(count)] if len(row) > count else list(row)
 
 
@@ -91,7 +91,7 @@ def _term(table: Table, drive: str, term: str) -> Iterator[Change]:
 
 
 def _slope(table: Table, drive: str) -> Iterator[Change]:
-    """Friction that changes with position: of no element, of the widest but one, of the wider half."""
+    """Position-dependent friction: for no element, for the second widest, for the wider half."""
     entry = table["drives"][drive]
     row = table["deltas"][entry["hysteresis"]]
     if entry.get("slope"):
@@ -118,11 +118,11 @@ def _without(table: Table, drive: str, term: str) -> Change:
 def _without_slope(table: Table, drive: str) -> Change:
     changed = deepcopy(dict(table))
     del changed["drives"][drive]["slope"]
-    return f"{drive}: friction the same everywhere", changed
+    return f"{drive}: friction independent of position", changed
 
 
 def _with(table: Table, value: Any, *path: str) -> dict[str, Any]:
-    """A copy of the table with another value at a path of keys."""
+    """A copy of the table with a new value at a path of keys."""
     changed = entry = deepcopy(dict(table))
     for key in path[:-1]:
         entry = entry[key]

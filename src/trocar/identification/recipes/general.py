@@ -1,9 +1,9 @@
-"""A recipe for arms that none was chosen for: the drives of the arm's own parameter set, with memory.
+"""A general recipe for arms without a built-in one: the drives of the arm's parameter set, with Dahl friction.
 
 Coulomb friction becomes a row of Dahl elements. Friction that depends on position or load and quadratic stiffness are
-left out: they need a recording to show that they pay (`trocar identify --search`). Links are held to those of the set.
-A constant effort is a force K0 where the set has that and no bias, otherwise a bias Fo of the measured effort: a
-recording cannot tell the two apart.
+left out: a recording must show that they reduce the error (`trocar identify --search`). Links are regularised towards
+those of the set. A constant effort is a force K0 if the set has one and no bias, otherwise a bias Fo of the measured
+effort: a recording cannot distinguish the two.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from trocar.arms.parameters import Drive, Parameters
 from trocar.identification.consistency import Prior
 from trocar.mechanics.inertia import barycentric, pseudo_inertia
 
-RADIUS = 0.02  # a link is taken as at least this thick, so that its prior can change in all directions [m]
+RADIUS = 0.02  # minimum thickness of a link, so that its prior can change in all directions [m]
 LEAST_ROTOR = 1e-6  # [kg m^2, kg]
-DELTAS = {  # of the Dahl elements [rad, m], three to a decade
+DELTAS = {  # deltas of the Dahl elements [rad, m], three per decade
     "rad": [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1],
     "m": [0.00002, 0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002],
 }
 
 
 def general_table(robot: Arm, known: Parameters) -> dict[str, Any]:
-    """The recipe as a table, for any arm with parameters."""
+    """The general recipe as a table, for any arm with parameters."""
     return {
         "arm": robot.name,
         "geometry": known.geometry,
@@ -39,7 +39,7 @@ def general_table(robot: Arm, known: Parameters) -> dict[str, Any]:
 
 
 def prior_of_set(known: Parameters) -> dict[str, Prior]:
-    """Links as a parameter set has them, thickened by RADIUS; masses and centres of mass are not limited."""
+    """Priors from the links of a parameter set, thickened by RADIUS; masses and centres of mass are not limited."""
     found = {}
     for name, body in known.inertias.items():
         P = pseudo_inertia(barycentric(body))
@@ -58,7 +58,7 @@ def _drives(known: Parameters, robot: Arm) -> dict[str, Any]:
         row = drive.row(robot)
         direction = row / np.linalg.norm(row)
         same = [name for name, other in directions.items() if abs(other @ direction) > 1 - 1e-9]
-        if same:  # two sorts of friction along one coordinate cannot be told apart
+        if same:  # two friction terms along one coordinate cannot be distinguished
             entry = found[same[0]]
             entry["terms"] += [term for term in ("Im", "K") if term in drive.terms and term not in entry["terms"]]
         else:

@@ -1,4 +1,4 @@
-"""Recipes: the structure of an arm's model, and the filters and weights by which it is identified.
+"""Recipes: the structure of an arm's model, and the filters and weights of its identification.
 
 A recipe is a TOML table. Those of the PSM and the MTMs are `arms/data/recipe_ARM.toml`, chosen by cross-validation on a
 published recording. Other arms get a general one (`general_recipe.py`). `trocar identify --search` writes a new one.
@@ -24,7 +24,7 @@ from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import from_pseudo_inertia, standard
 from trocar.toml_file import read_toml
 
-RECIPES = ("PSM", "MTML", "MTMR")  # arms with a recipe of their own
+RECIPES = ("PSM", "MTML", "MTMR")  # arms with a built-in recipe
 FIELDS = ("arm", "geometry", "prior", "columns", "rate", "filters", "weights", "deltas", "drives", "elastics")
 WEIGHTS = ("prior", "friction", "other")
 FILTERS = ("effort", "motion", "trim", "delay", "slower_than")
@@ -36,8 +36,8 @@ class Weights:
     """Strength of each penalty, relative to the sum over the joints of the squared relative error.
 
     Attributes:
-        prior: of links. friction: of friction elements and viscous terms. other: of biases, constant forces, springs
-            and rotors.
+        prior: for links. friction: for friction elements and viscous terms. other: for biases, constant forces,
+            springs and rotors.
         held: factors on the last two, such as `pitch.K2` or `disc_3.hysteresis` (all elements of that drive).
     """
 
@@ -49,18 +49,18 @@ class Weights:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """Model structure, filters and weights by which one arm is identified.
+    """Model structure, filters and weights for the identification of one arm.
 
     Attributes:
-        name: origin, in words. arm: the arm to identify, in the geometry of the template.
+        name: origin of the recipe. arm: the arm to identify, in the geometry of the template.
         columns, rate: names and samples per second [Hz] of a table without header; None for the published layout.
-        effort_cutoff, motion_cutoffs: of the zero-phase filters [Hz]. trim: cut at both ends [s].
-        delay: time by which recorded efforts are taken to be late [s].
-        slower_than: rows are not fitted (but judged) where any column is slower than this fraction of its top speed.
+        effort_cutoff, motion_cutoffs: of the zero-phase filters [Hz]. trim: time cut off at both ends [s].
+        delay: assumed delay of recorded efforts [s].
+        slower_than: rows in which any column is slower than this fraction of its top speed are scored but not fitted.
         weights: of the penalties. least_rotors: smallest rotor inertia by drive [kg m^2].
         priors: prior knowledge of each link.
-        template: the structure of the model as a parameter set: link inertias are the prior's, numbers of drives are
-            placeholders, and every column of its regressor is to be identified.
+        template: the structure of the model as a parameter set: link inertias are those of the prior, numbers of drives
+            are placeholders, and every column of its regressor is identified.
     """
 
     name: str
@@ -85,13 +85,13 @@ class Recipe:
 def load_recipe(
     arm: str | Arm, path: str | Path | None = None, parameters: str | Path | Parameters | None = None
 ) -> Recipe:
-    """The recipe of an arm, or one from a file.
+    """Load the recipe of an arm, or one from a file.
 
-    parameters: known set of an arm of your own: gives the drives of its general recipe and the prior of its links.
+    parameters: known set of a custom arm, which gives the drives of its general recipe and the prior of its links.
     """
     if isinstance(arm, Arm):
         if path is not None or parameters is None:
-            raise TrocarError(f"{arm.name} is given as an Arm: it has a general recipe, for which give its parameters")
+            raise TrocarError(f"{arm.name} is a custom Arm, which needs a general recipe: give its parameters")
         known = load_parameters(arm.name, parameters)
         return _recipe(arm, general_table(arm, known), prior_of_set(known), f"general recipe for {arm.name}")
     return recipe_of(arm, recipe_table(arm, path), path)
@@ -146,7 +146,7 @@ def _recipe(robot: Arm, table: Mapping[str, Any], priors: Mapping[str, Prior], w
         slower_than=filters.number("slower_than", 0.0, least=0.0, most=1.0),
         weights=Weights(
             held={key: factor for name, entry in entries.items() for key, factor in _held(name, entry).items()},
-            **{key: weights.positive(key) for key in WEIGHTS},  # the estimate is not unique without them
+            **{key: weights.positive(key) for key in WEIGHTS},  # without them the estimate is not unique
         ),
         least_rotors={
             name: entry.number("least_Im", least=0.0) for name, entry in entries.items() if "least_Im" in entry
@@ -175,7 +175,7 @@ def _held(drive: str, entry: Fields) -> dict[str, float]:
 
 
 def _drive(name: str, entry: Fields, spectra: Mapping[str, tuple[float, ...]]) -> Drive:
-    """A drive whose numbers are placeholders; a slope of one marks the elements that have one."""
+    """A drive with placeholder numbers; a slope of 1 marks elements with position-dependent friction."""
     entry.check_known(DRIVE_KEYS)
     terms = entry.words("terms")
     check_known(f"{entry.path}: term", DRIVE_TERMS, *terms)
@@ -184,7 +184,7 @@ def _drive(name: str, entry: Fields, spectra: Mapping[str, tuple[float, ...]]) -
     spectrum = spectra[entry.choice("hysteresis", tuple(spectra), "")] if "hysteresis" in entry else ()
     sloping = entry.numbers("slope") if "slope" in entry else ()
     if any(delta not in spectrum for delta in sloping):
-        raise entry.error(f"'slope' lists deltas that have one, of {shown(spectrum)}, got {shown(sloping)}")
+        raise entry.error(f"'slope' must list deltas from {shown(spectrum)}, got {shown(sloping)}")
     try:
         coordinate: dict[str, Any] = {**drive_coordinate(entry)}
         elements = tuple(Dahl(delta, 0.0, float(delta in sloping)) for delta in spectrum)

@@ -1,11 +1,11 @@
-"""Choosing a recipe for one's own arm: by cross-validation on the recording that is given, and on nothing else.
+"""Search for a recipe for your own arm, by cross-validation on the given recording only.
 
-First a descent: one setting of the recipe is changed at a time, and the change is kept where the error on rows left out
-falls. Then the one-standard-error rule: of all recipes that are as good as the best but for its standard error, the one
-with the fewest parameters (of those, the one of least error) is chosen, and it is made simpler as long as that holds.
+First a descent: one setting of the recipe is changed at a time, and the change is kept if the held-out error falls.
+Then the one-standard-error rule: of all recipes within one standard error of the best, the one with the fewest
+parameters (among those, the one of least error) is chosen, and it is simplified as long as that holds.
 
-The cut-off of the effort is not searched: it says which effort is to be met, and errors at two of them do not compare.
-The order is fixed, and a part of the budget is kept for the second half: the same search finds the same recipe.
+The cut-off of the effort is not searched: it defines the fitted effort, and errors at two cut-offs are not comparable.
+The order is fixed, and part of the budget is reserved for the second half, so that the search is reproducible.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from trocar.identification.recording_checks import check_excitation
 from trocar.identification.signals import Signals
 from trocar.recording import Recording
 
-LEAST_GAIN = 1e-3  # of the error: a smaller one is not worth a change
+LEAST_GAIN = 1e-3  # smallest relative reduction of the error that is worth a change
 PASSES = 3
-DESCENT = 0.7  # of the budget, at most
+DESCENT = 0.7  # largest fraction of the budget
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """A recipe that was tried.
+    """A tested recipe.
 
     Attributes:
-        change: difference from the best recipe before it, in words. table: the recipe.
-        validation: its errors where it was not fitted. parameters: how many the model has that it does not share with
-            every recipe (friction, springs, biases, rotors).
+        change: description of the difference from the previous best recipe. table: the recipe.
+        validation: its held-out errors. parameters: number of parameters that are not common to all recipes
+            (friction, springs, biases, rotors).
     """
 
     change: str
@@ -54,7 +54,7 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """Result of a search. finished: it converged before its budget was spent."""
+    """Result of a search. finished: True if it converged within its budget."""
 
     trials: tuple[Trial, ...]
     finished: bool
@@ -75,7 +75,7 @@ class Found:
 
     @property
     def chosen(self) -> Trial:
-        """The one of fewest parameters within the bound; of those, the one of least error."""
+        """The trial with the fewest parameters within the bound; among those, the one of least error."""
         return min((t for t in self.trials if t.error <= self.bound), key=lambda t: (t.parameters, t.error))
 
 
@@ -90,7 +90,7 @@ class _RecipeSearch:
     problems: dict[str, tuple[Design, Signals]] = field(default_factory=dict)
 
     def trial(self, change: str, table: Mapping[str, Any]) -> Trial | None:
-        """Try a recipe, or know it already; None where the budget is spent or the recording does not allow it."""
+        """Test a recipe, or look it up; None if the budget is exhausted or the recording does not allow it."""
         key = json.dumps(table, sort_keys=True)
         if key in self.tried:
             return self.tried[key]
@@ -110,7 +110,7 @@ class _RecipeSearch:
         return found
 
     def _problem(self, recipe: Recipe, table: Mapping[str, Any]) -> tuple[Design, Signals]:
-        """The regressor does not change with the weights, and takes longest: the last one is kept."""
+        """The problem of a recipe. The last regressor is cached: it is slow and does not depend on the weights."""
         key = json.dumps({name: part for name, part in table.items() if name != "weights"}, sort_keys=True)
         if key not in self.problems:
             mechanism, T, signals = checked(recipe, self.recording)
@@ -133,10 +133,10 @@ def search(
     """Search from a recipe (`recipe_table`).
 
     Args:
-        budget: most recipes to try. progress: called with the number of recipes tried and the last of them.
+        budget: largest number of recipes to test. progress: called with the number of tested recipes and the last one.
     """
     if budget < 1:
-        raise TrocarError(f"the budget of a search is the number of recipes to try, at least 1, got {budget}")
+        raise TrocarError(f"the budget of a search must be a number of recipes >= 1, got {budget}")
     run = _RecipeSearch(recording, arm, budget, progress or (lambda number, trial: None))
     run.budget = max(1, round(DESCENT * budget))
     here = run.trial("as it was", deepcopy(dict(table)))
@@ -164,7 +164,7 @@ def _descend(run: _RecipeSearch, here: Trial) -> bool:
 
 
 def _simplify(run: _RecipeSearch) -> bool:
-    """Take away what is not needed to stay within one standard error of the best."""
+    """Remove terms while the error stays within one standard error of the best."""
     chosen = Found(trials=tuple(run.trials), finished=False).chosen
     while True:
         options = [run.trial(*change) for change in simpler(chosen.table)]

@@ -4,7 +4,7 @@ Yaw q1, pitch q2 and insertion q3 carry the arm's first moment, in base axes,
 
     S = (D c1 - Z s1,  Y,  D s1 + Z c1),   Z = C + A c2 + B s2 - m3 q3 c2,   Y = A s2 - B c2 - m3 q3 s2  (+ a constant)
 
-so its gravity is tau = -d(g . S)/dq with five numbers, whatever the links, the mounting and the gravity vector g:
+so its gravity is tau = -d(g . S)/dq with five numbers, for any links, mounting and gravity vector g:
 D, C, A, B [kg m] and m3 [kg]. A drive may add a constant force to each joint (a fourth kind of number, K0).
 """
 
@@ -50,9 +50,9 @@ def gravity_regressor(q: ArrayLike, gravity: ArrayLike = LEVEL) -> Array:
 
 
 def coefficient_rows(mechanism: Mechanism) -> Array:
-    """(5, p): rows that turn `parameter_vector` into the coefficients; drives have no part in them."""
+    """Matrix (5, p) that maps `parameter_vector` to the coefficients; drives do not contribute."""
     if mechanism.arm.name not in ARMS:
-        raise TrocarError(f"{mechanism.arm.name} has no such closed form; it is that of {' and '.join(ARMS)}")
+        raise TrocarError(f"{mechanism.arm.name} has no such closed form; only {' and '.join(ARMS)} have it")
     arm = mechanism.arm
     q = np.random.default_rng(0).uniform(arm.lower, arm.upper, (60, arm.n))
     level = Mechanism(arm, mechanism.parameters, gravity=LEVEL)
@@ -69,12 +69,12 @@ def coefficients(mechanism: Mechanism) -> Array:
 
 @dataclass(frozen=True)
 class GravityFit:
-    """Least squares of static efforts.
+    """Least-squares fit of static efforts.
 
     Attributes:
         coefficients: (5,) D, C, A, B [kg m], m3 [kg]. K0: (3,) constant forces [N m, N], zero if not fitted.
         covariance: of both, (5 or 8, 5 or 8), from the residuals of each joint.
-        q, tau, gravity: what was fitted: poses (N, 3), efforts (N, 3), gravity in base axes (3,).
+        q, tau, gravity: the fitted data: poses (N, 3), efforts (N, 3), gravity in base axes (3,).
     """
 
     coefficients: Array
@@ -91,16 +91,16 @@ class GravityFit:
 
     @cached_property
     def residual(self) -> Array:
-        """(N, 3) [N m, N]: measured less predicted."""
+        """Residual (N, 3) [N m, N]: measured minus predicted."""
         return np.asarray(self.tau - self.predicted(self.q))
 
     @property
     def rms(self) -> Array:
-        """(3,) of the residual."""
+        """Root mean square (3,) of the residual."""
         return np.asarray(np.sqrt((self.residual**2).mean(0)))
 
     def left_out(self) -> Array:
-        """(N, 3): efforts of each pose predicted from all others."""
+        """Efforts (N, 3) of each pose predicted from all others."""
         rows = []
         for k in range(len(self.q)):
             others = np.arange(len(self.q)) != k
@@ -113,8 +113,8 @@ def fit_gravity(q: ArrayLike, tau: ArrayLike, *, gravity: ArrayLike = LEVEL, off
     """The five coefficients, and with `offsets` three constant forces K0, from poses held at rest.
 
     Args:
-        q: (N, 3 or more), yaw, pitch [rad], insertion [m]. tau: (N, 3 or more) efforts that held them [N m, N]. Static
-            friction is in them: take the mean of two efforts, having come from either side.
+        q: (N, 3 or more), yaw, pitch [rad], insertion [m]. tau: (N, 3 or more) efforts that held them [N m, N]. They
+            include static friction: use the mean of two efforts, approached from both sides.
         gravity: (3,) in base axes [m/s^2].
     """
     q, tau, gravity = (np.asarray(x, dtype=float) for x in (q, tau, gravity))
@@ -131,12 +131,12 @@ def fit_gravity(q: ArrayLike, tau: ArrayLike, *, gravity: ArrayLike = LEVEL, off
     values = np.linalg.svd(W / np.maximum(np.linalg.norm(W, axis=0), 1e-300), compute_uv=False)
     if len(W) < count or values[-1] < 1e-4 * values[0]:
         raise TrocarError(
-            f"these {len(q)} poses do not tell the {count} numbers apart (smallest singular value {values[-1]:.2g}): "
-            "take poses that differ in yaw, pitch and insertion, four or more"
+            f"these {len(q)} poses do not determine the {count} numbers (smallest singular value {values[-1]:.2g}): "
+            "use four or more poses that differ in yaw, pitch and insertion"
         )
     x = np.linalg.lstsq(W, tau.reshape(-1), rcond=None)[0]
     residual = (tau.reshape(-1) - W @ x).reshape(-1, 3)
-    # each joint has a scatter of its own; the numbers are shared out over the joints evenly
+    # each joint has its own scatter; the degrees of freedom are divided evenly over the joints
     free = max(1.0, len(q) - count / 3)
     variance = np.tile((residual**2).sum(0) / free, len(q))
     pinv = np.linalg.pinv(W)

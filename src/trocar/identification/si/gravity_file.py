@@ -2,7 +2,7 @@
 
 The dVRK compensates gravity with a kinematic file whose links carry `mass`, `cx`, `cy`, `cz`. Its masses are kept,
 except that of the insertion, which is m3; its centres of mass are moved by the least first moment that gives the fitted
-coefficients. Constant forces have no place in that file: they are listed beside it.
+coefficients. That file cannot express constant forces; they are listed separately.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ error, each joint in units of its scatter, is minimised with
 
     mass > 0,  centre of mass in a box about the link,  friction, rotors and stiffness >= 0,
 
-and physically consistent pseudo-inertias, which the paper does not ask for. Combinations that no motion shows follow
-the prior. `EXTENDED` lists terms that the arm has and Table I has not: rotors of the first three joints (without them
+and physically consistent pseudo-inertias, which the paper does not require. Combinations that no motion excites follow
+the prior. `EXTENDED` lists terms of the arm that Table I lacks: rotors of the first three joints (without them
 the insertion would have to be as heavy as it is inert), friction that grows with load (yaw, pitch) or with depth.
 """
 
@@ -30,7 +30,7 @@ from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import NAMES, barycentric, pseudo_inertia
 from trocar.spatial import Array
 
-# Table I: which rows have link inertia, motor inertia, friction, stiffness. Ours by their frame.
+# Table I: rows with link inertia, motor inertia, friction, stiffness. Our names by their frame.
 LINKS = {"yaw": "1", "back": "2", "middle": "2''", "end": "2''''", "insertion": "3"}
 DRIVES: dict[str, tuple[str, dict[str, float], dict[str, float], tuple[str, ...]]] = {
     "yaw": ("1", {"yaw": 1.0}, {}, ("Fv", "Fc", "K0")),
@@ -48,12 +48,12 @@ TermsByDrive = Mapping[str, tuple[str, ...]]
 EXTENDED: TermsByDrive = {"yaw": ("Im", "mu"), "pitch": ("Im", "mu"), "insertion": ("Im", "Fx")}
 SIGNED = ("K0", "Fx")  # all other terms must not be negative
 WEIGHT = 1e-6  # of the prior, against a squared error of 1 per sample and joint
-SLOWEST = (0.01, 0.01, 0.002, 0.02, 0.02, 0.02, 0.02)  # below this rate the sign of friction is not known [rad/s, m/s]
+SLOWEST = (0.01, 0.01, 0.002, 0.02, 0.02, 0.02, 0.02)  # below this rate the sign of friction is unknown [rad/s, m/s]
 
 
 @dataclass(frozen=True)
 class IdentifiedSi:
-    """A parameter set, relative error of the effort of each joint on the data it was fitted to, and solver's word."""
+    """A parameter set, the relative error of each joint's effort on the fitted data, and the solver status."""
 
     parameters: Parameters
     relative_error: Array
@@ -83,7 +83,7 @@ def identify_si(
     """The set that explains efforts tau (N, 7) of a motion, in joint coordinates; gravity (3,) in base axes [m/s^2].
 
     Friction that grows with load is linear in its parameters for a given load: a few `rounds`, each with the gravity of
-    the one before.
+    the previous one.
 
     Args:
         added: terms of the drives beyond those of Table I.
@@ -106,7 +106,7 @@ def identify_si(
         rows = (Y / scatter[:, None])[moving]
         R: Array = np.linalg.qr(np.c_[rows, (tau / scatter)[moving]] / np.sqrt(len(q)), mode="r")  # type: ignore[assignment]
         values, status = _solve(mechanism, R)
-        # the solver meets a bound to 1e-9
+        # the solver satisfies bounds to 1e-9
         kept = np.where(_bounded(mechanism), np.maximum(values, 0.0), values)
         parameters = with_values(parameters, mechanism.parameter_names, kept)
     error = np.where(moving, tau - Y @ values, 0.0)

@@ -14,7 +14,7 @@ from trocar.spatial import Array, inverse, mdh, rotation
 
 
 def links(arm_name: str) -> tuple[dict[str, Inertia], dict[str, Inertia]]:
-    """Published masses (with CAD tensors) in our link frames, and the prior: with bars and carriage beside them."""
+    """Published masses (with CAD tensors) in our link frames, and the prior, which adds bars and carriage."""
     arm, table = load_arm(arm_name), read("links_si")
     ours, theirs = poses_at_zero(arm.bodies), saw_frames(arm_name)
     turned, published = _cad_tensors(), {}

@@ -1,7 +1,7 @@
-"""Parameter sets of the da Vinci Si arms, completed from what is published.
+"""Parameter sets of the da Vinci Si arms, completed from published data.
 
-That fixes the five gravity coefficients of an arm (see static_gravity.py) and nothing else. The links are completed to
-bodies that can exist: pseudo-inertias of least divergence from a prior (published masses with CAD tensors) that have
+The data determine only the five gravity coefficients of an arm (see gravity.py). The links are completed to
+physical bodies: pseudo-inertias of least divergence from a prior (published masses with CAD tensors) that have
 exactly these coefficients.
 """
 
@@ -24,7 +24,8 @@ from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import barycentric, pseudo_inertia, standard
 from trocar.spatial import Array
 
-# ASSUMED rotors of such motors, to be multiplied by gear squared [kg m^2]; at the discs as on the Classic PSM.
+# ASSUMED rotors of such motors, to be multiplied by the squared gear ratio [kg m^2]; at the discs as on the Classic
+# PSM.
 ROTORS = {"PSM_Si": (1e-5, 1e-5, 1e-6), "ECM_Si": (1e-5, 1e-5, 1e-6, 1e-6)}
 DISC_ROTOR = 1e-4 / 11.71**2
 # ASSUMED: viscous friction per Coulomb friction [s/rad, s/rad, s/m], that of the Classic PSM (Wang et al. 2019).
@@ -35,7 +36,7 @@ ENDOSCOPE = "HD"
 
 
 def completed(arm_name: str, name: str, fit: GravityFit | None) -> Parameters:
-    """The set of an arm with the gravity and constant forces of a fit; None for the gravity of the published masses."""
+    """The set of an arm with the gravity and constant forces of a fit; Default: the gravity of the published masses."""
     arm, published, prior = load_arm(arm_name), *links(arm_name)
     bare = Parameters(
         name=name,
@@ -94,7 +95,7 @@ def _drive(name: str, joints: dict[str, float], **terms: float) -> Drive:
 
 
 def _wrist_drive(drive: Drive, disc: float) -> Drive:
-    """The Classic's, without its bias and constant force, which belong to one arm."""
+    """The Classic's drives without bias and constant force, which are specific to one arm."""
     terms: dict[str, Any] = {term: getattr(drive, term) for term in drive.terms if term not in ("Fo", "K0")}
     if "Im" in terms:
         terms["Im"] = disc

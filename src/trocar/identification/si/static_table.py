@@ -27,16 +27,16 @@ class StaticTable:
 
     @property
     def middle(self) -> Array:
-        """Centre of the non-drift band: what gravity asks for if friction is symmetric."""
+        """Centre of the non-drift band: the gravity effort if friction is symmetric."""
         return 0.5 * (self.lower + self.upper)
 
     @property
     def half_band(self) -> Array:
-        """Half of its width: static friction."""
+        """Half the width of the non-drift band: static friction."""
         return 0.5 * (self.upper - self.lower)
 
     def inside(self, tau: Array) -> Array:
-        """(5, 3): whether efforts lie within the bounds."""
+        """Mask (5, 3) of efforts within the bounds."""
         return (tau >= self.lower) & (tau <= self.upper)
 
 
@@ -62,7 +62,7 @@ def measured() -> GravityFit:
 
 
 def static_friction() -> Array:
-    """(3, 2): Coulomb friction at no load and its growth, from the half-bands.
+    """Coulomb friction at no load and its growth (3, 2), from the half-bands.
 
     Yaw and pitch: [N m], per load. Insertion: [N] at q3 = 0, per depth [N/m].
     """

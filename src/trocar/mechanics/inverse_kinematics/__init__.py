@@ -1,6 +1,6 @@
-"""From a tip pose to joints: all branches, and the choice among them.
+"""Inverse kinematics: all branches, and the choice among them.
 
-Branches are in closed form where the structure of the arm has one, and found by damped least squares otherwise.
+Branches are in closed form if the arm's structure has one, and are found by damped least squares otherwise.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ CLOSED_FORMS: dict[type, Callable[[Arm, Array, Array], list[Branch]]] = {
 
 
 def branches(arm: Arm, T: Array, q_seed: Array, everywhere: bool = False) -> list[Branch]:
-    """Solutions of poses T (N, 4, 4), limits not looked at; `everywhere` as for `numeric`."""
+    """Solutions of poses T (N, 4, 4), ignoring limits; `everywhere` as for `numeric`."""
     closed_form = CLOSED_FORMS.get(type(arm.structure))
     return closed_form(arm, T, q_seed) if closed_form else numeric(arm, T, q_seed, everywhere)
 
 
 def nearest_by_descent(arm: Arm, T: Array, q_seed: Array, shape: tuple[int, ...]) -> Array:
-    """As `nearest`, by damped least squares from the seed alone, for any arm."""
+    """Like `nearest`, by damped least squares from the seed alone, for any arm."""
     m = arm.tip_joints
     found = refined(arm, T, q_seed, q_seed, arm.lower[:m], arm.upper[:m])
     if found.failure:
@@ -55,7 +55,7 @@ def nearest(arm: Arm, T: Array, q_seed: Array, shape: tuple[int, ...]) -> Array:
     lost = np.flatnonzero(~np.isfinite(best_cost))
     if lost.size:
         raise Unreachable(_index(lost[0], shape), _reason(arm, found, int(lost[0]), q_seed), others=lost.size - 1)
-    _warn(NearSingular, singular, shape, "next to a singularity: joint rates grow without bound there")
+    _warn(NearSingular, singular, shape, "near a singularity: joint rates grow without bound there")
     outside = _excess(arm, best).max(-1) > ROUNDING
     _warn(NearLimit, outside, shape, f"outside a joint limit, by less than {LIMIT_TOLERANCE:g}")
     return best
@@ -73,9 +73,9 @@ def default_seed(arm: Arm) -> Array:
 
 
 def _solutions(arm: Arm, T: Array, q_seed: Array, found: list[Branch]) -> tuple[Array, Array, Array]:
-    """As `_choice`; at a singularity, joints that are free there are moved to bring the others within limits."""
+    """Like `_choice`; at a singularity, free joints are moved to bring the others within limits."""
     best, best_cost, singular = _choice(arm, found, q_seed)
-    # joints of the wrist that the closed form takes from the seed at a singularity
+    # wrist joints that the closed form copies from the seed at a singularity
     for joint in (4, 5) if isinstance(arm.structure, WristedShaft) else ():
         at_singularity = np.logical_or.reduce([branch.near_singular for branch in found])
         lost = np.flatnonzero(~np.isfinite(best_cost) & at_singularity)
@@ -90,7 +90,7 @@ def _solutions(arm: Arm, T: Array, q_seed: Array, found: list[Branch]) -> tuple[
 
 
 def _choice(arm: Arm, found: list[Branch], q_seed: Array) -> tuple[Array, Array, Array]:
-    """Nearest solution within limits, its squared distance (infinite if there is none), whether near singular."""
+    """Nearest solution within limits, its squared distance (infinite if there is none), and a near-singular flag."""
     N = len(q_seed)
     best, best_cost, singular = found[0].q, np.full(N, np.inf), np.zeros(N, bool)
     for branch in found:
@@ -107,7 +107,7 @@ def _choice(arm: Arm, found: list[Branch], q_seed: Array) -> tuple[Array, Array,
 def all_branches(arm: Arm, T: Array, q_seed: Array) -> list[Array]:
     """Every solution within limits of one pose T (4, 4), as (n,) arrays, nearest to the seed first.
 
-    A redundant arm has infinitely many. Of an MTM, there is one per branch, the nearest to the seed.
+    A redundant arm has infinitely many; for an MTM, the one nearest to the seed is returned for each branch.
     """
     found: list[Array] = []
     for branch in branches(arm, T[None], q_seed[None], everywhere=True):
@@ -121,12 +121,12 @@ def all_branches(arm: Arm, T: Array, q_seed: Array) -> list[Array]:
 
 
 def _excess(arm: Arm, q: Array) -> Array:
-    """Distance of each tip joint outside its limits [rad, m], 0 inside; the jaw is no tip joint."""
+    """Distance of each tip joint outside its limits [rad, m], 0 inside; the jaw is not a tip joint."""
     return arm.excess(q[..., : arm.tip_joints])
 
 
 def _wide(arm: Arm) -> list[int]:
-    """Revolute tip joints whose range holds more than one turn."""
+    """Revolute tip joints whose range exceeds one turn."""
     span = arm.upper - arm.lower
     return [j for j in range(arm.tip_joints) if arm.joints[j].kind == "revolute" and span[j] > 2 * np.pi]
 
@@ -137,7 +137,7 @@ def _nearest_turns(arm: Arm, q: Array, q_seed: Array) -> Array:
         turns = np.stack([q[:, j] + 2 * np.pi * k for k in (-2, -1, 0, 1, 2)], axis=-1)
         far = np.abs(turns - q_seed[:, j : j + 1])
         outside = np.maximum(arm.lower[j] - turns, turns - arm.upper[j])
-        # within limits before within tolerance, within tolerance before outside
+        # prefer within limits to within tolerance, and within tolerance to outside
         far += np.where(outside > LIMIT_TOLERANCE, 1e4, np.where(outside > ROUNDING, 1e2, 0.0))
         q[:, j] = np.take_along_axis(turns, far.argmin(-1)[:, None], axis=-1)[:, 0]
     return q
@@ -152,7 +152,7 @@ def _turns(arm: Arm, q: Array) -> list[Array]:
 
 
 def _reason(arm: Arm, found: list[Branch], row: int, q_seed: Array) -> str:
-    """Why no branch of this pose serves: that of the branch which violates its limits least."""
+    """Reason why a pose has no solution, taken from the branch with the smallest limit violation."""
     options = [b for b in found if row not in b.failure]
     if not options:
         return found[0].failure[row]

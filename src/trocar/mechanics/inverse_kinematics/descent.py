@@ -12,13 +12,13 @@ from trocar.mechanics.kinematics import Tree
 from trocar.spatial import Array, pose_error
 
 LENGTH = 0.1  # makes a rotation error comparable with a position error: the reach of a wrist [m]
-CONVERGED = 1e-9  # [m], a rotation of 1 rad counting as LENGTH
+CONVERGED = 1e-9  # [m], with a rotation of 1 rad weighted as LENGTH
 ITERATIONS = 300
 STARTS = 16  # spread evenly over the joint limits (a power of 2)
 
 
 class SerialChain:
-    """Tip pose and Jacobian of the serial table of an arm over its tip joints."""
+    """Tip pose and Jacobian of an arm's serial table as functions of its tip joints."""
 
     def __init__(self, arm: Arm) -> None:
         self._arm, self._tree = arm, Tree(arm.serial, arm.joint_names)
@@ -35,9 +35,9 @@ class SerialChain:
 def solved(
     arm: Arm, T: Array, start: Array, lower: Array, upper: Array, length: float = LENGTH, tolerance: float = 1e-10
 ) -> tuple[Array, Array]:
-    """Tip joints (N, m) between bounds that damped least squares reaches from starts (N, m), and the error left [m].
+    """Tip joints (N, m) between bounds found by damped least squares from starts (N, m), and the error left [m].
 
-    The error is the norm of the position error and of the rotation error times `length` [m]; 0 for position alone.
+    The error is the norm of the position error and of the rotation error times `length` [m]; use 0 for position only.
     """
     chain, weight = SerialChain(arm), np.array([1.0] * 3 + [length] * 3)
 
@@ -63,7 +63,7 @@ def refined(arm: Arm, T: Array, start: Array, q_seed: Array, lower: Array, upper
 
 
 def numeric(arm: Arm, T: Array, q_seed: Array, everywhere: bool = False) -> list[Branch]:
-    """Branches of any arm: from the seed, and from starts all over the limits for poses that it does not solve.
+    """Branches of any arm: from the seed, and from starts spread over the limits for poses not solved from the seed.
 
     everywhere: use all starts for all poses, to find more than one solution.
     """

@@ -1,6 +1,6 @@
-"""Inverse kinematics of the MTM: closed form but for one number, the redundant wrist platform angle.
+"""Inverse kinematics of the MTM: closed form except for the redundant wrist platform angle.
 
-The four wrist axes meet in one point, so the position alone gives q1, q2, q3. The orientation leaves one degree of
+The four wrist axes intersect in one point, so the position alone gives q1, q2, q3. The orientation leaves one degree of
 freedom: for every platform angle q4 there is one (q5, q6, q7). Among those within limits the solution nearest to the
 seed is taken, in the sense of the smallest sum of squared joint differences [rad].
 """
@@ -50,7 +50,7 @@ def gimballed(arm: Arm, T: Array, q_seed: Array) -> list[Branch]:
             }
             near = (np.abs(u) < NEAR) | (np.abs(np.sin(elbow)) < NEAR) | (np.cos(wrist[:, 2]) < NEAR)
             branches.append(Branch(np.concatenate([arm_q, wrist], axis=-1), near, {**unfound, **failure}))
-    if not branches:  # nothing within limits: report the ordinary one
+    if not branches:  # no branch within limits: report the regular one
         branches.append(Branch(np.concatenate([arm_q, q_seed[:, 3:]], axis=-1), np.zeros(len(T), bool), failure))
     return branches
 
@@ -74,7 +74,7 @@ def _wrist(arm: Arm, R_3: Array, q_seed: Array) -> tuple[Array, Array]:
     best, left, right = _lowest_minima(q4, cost, count=4)
     rows = np.arange(len(R_3))[:, None]
     middle = q4[rows, best]
-    # either side on its own, so that infeasible angles drive the search towards the feasible middle
+    # search each side separately, so that infeasible angles drive the search towards the feasible middle
     refined = [
         _golden_section(R_3, a, b, lower, upper, q_seed, ties_left)
         for a, b, ties_left in ((left, middle, False), (middle, right, True))
@@ -108,7 +108,7 @@ def _family(R_3: Array, q4: Array, lower: Array, upper: Array, q_seed: Array) ->
 def _samples(R_3: Array, lower: Array, upper: Array, q4_seed: Array) -> Array:
     """Platform angles (N, B): an even grid, the seed, and every angle at which q5, q6 or q7 reaches a limit.
 
-    With those, neither a range of feasible angles narrower than the grid is missed nor a jump of the cost. With
+    So neither a feasible range narrower than the grid nor a jump of the cost is missed. With
     (x, y, z) the roll axis below joint 3, sin q6 = x sin q4 - y cos q4 and tan q5 = z / (x cos q4 + y sin q4), so
     their limits are where a sine or cosine of q4 - phi has a given value; that of q7 where a tangent of q4 has.
     """
@@ -143,7 +143,7 @@ def _cost(R_3: Array, q4: Array, lower: Array, upper: Array, q_seed: Array) -> A
 def _lowest_minima(x: Array, cost: Array, count: int) -> tuple[Array, Array, Array]:
     """Indices (N, count) of the lowest local minima of cost over sorted x, and the different x on either side."""
     index = np.arange(x.shape[1])
-    rises = x[:, 1:] > x[:, :-1] + 1e-12  # clipped and turned edges are equal up to rounding
+    rises = x[:, 1:] > x[:, :-1] + 1e-12  # clipped and wrapped edges are equal up to rounding
     first = np.maximum.accumulate(np.where(np.pad(rises, ((0, 0), (1, 0))), index, 0), axis=1)
     last = np.pad(rises, ((0, 0), (0, 1)))
     last = np.minimum.accumulate(np.where(last, index, x.shape[1] - 1)[:, ::-1], axis=1)[:, ::-1]
@@ -173,7 +173,7 @@ def _golden_section(
 
 
 def _nearest_turn(angle: Array, target: Array | float, lower: float, upper: float) -> Array:
-    """The angle plus whole turns that is nearest to the target, moved by whole turns into the limits if it can be."""
+    """The angle plus whole turns nearest to the target, moved by whole turns into the limits if possible."""
     turn = 2.0 * np.pi
     angle = angle + turn * np.round((target - angle) / turn)
     angle = angle + turn * np.ceil(np.maximum(lower - angle, 0.0) / turn)

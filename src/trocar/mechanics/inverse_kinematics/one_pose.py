@@ -1,8 +1,8 @@
-"""Closed-form inverse kinematics of one pose in plain numbers, for control loops.
+"""Closed-form inverse kinematics of one pose in scalar arithmetic, for control loops.
 
 The batch forms of `remote_centre` and `master` take arrays, which costs hundreds of microseconds for a single pose.
-These take the ordinary case only: strictly within limits and away from singularities. They return None otherwise, and
-the caller asks the batch form, which knows every case and says why a pose has no solution.
+These handle the regular case only: strictly within limits and away from singularities. They return None otherwise,
+and the caller uses the batch form, which handles every case and reports why a pose has no solution.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from trocar.mechanics.inverse_kinematics.remote_centre import NEAR
 from trocar.spatial import Array, inverse
 
 TURN = 2.0 * math.pi
-HALF_TURN_RANGE = math.pi / 2 - 2e-3  # a joint that stays below it is fixed by its sine alone [rad]
+HALF_TURN_RANGE = math.pi / 2 - 2e-3  # a joint that stays below it is determined by its sine alone [rad]
 
 Solver = Callable[[Array, Array], Array | None]
 
@@ -46,7 +46,7 @@ class OneWristed:
         self._both = [max(-low, high) >= HALF_TURN_RANGE for low, high in self._limits]
 
     def __call__(self, T: Array, seed: Array) -> Array | None:
-        """Joints (n,) of a tip pose (4, 4) in the base; the jaw is the seed's."""
+        """Joints (n,) of a tip pose (4, 4) in the base; the jaw is copied from the seed."""
         r0, r1, r2, _ = (T @ self._T_tip_6).tolist()
         x0, y0, z0, p0 = r0
         x1, y1, z1, p1 = r1
@@ -94,7 +94,7 @@ class OneGimballed:
     def __call__(self, T: Array, platform: float, seed: Array) -> Array | None:
         """Joints (7,) of a tip pose (4, 4) in the base at a platform angle [rad], nearest to the seed.
 
-        None if there are none within limits, or next to a singularity.
+        None if there are none within limits, or near a singularity.
         """
         r0, r1, r2, _ = T.tolist()
         x, y, v = r0[3], r1[3], r2[3]
@@ -125,7 +125,7 @@ class OneGimballed:
         return self._limits[3][0] <= platform <= self._limits[3][1]
 
     def wrist(self, R: Array, q: Array, platform: float) -> Array | None:
-        """Joints 4 to 7 (4,) that give the tip an orientation R (3, 3) with joints 1 to 3 where they are in q (7,)."""
+        """Joints 4 to 7 (4,) that give the tip an orientation R (3, 3) with joints 1 to 3 as in q (7,)."""
         if not self._has(platform):
             return None
         near = q.tolist()
@@ -139,7 +139,7 @@ class OneGimballed:
 def wrist_angles(T: Array, q1: float, q23: float, platform: float) -> tuple[float, float, float] | None:
     """Joints 5 to 7 [rad] for the orientation of T, given joint 1, the sum of 2 and 3, and the platform angle.
 
-    None where the wrist is singular, |q6| near pi/2. The formulas are those of `master`.
+    None if the wrist is singular, |q6| near pi/2. The formulas are those of `master`.
     """
     R = T.tolist()
     s1, c1, s23, c23 = math.sin(q1), math.cos(q1), math.sin(q23), math.cos(q23)

@@ -13,15 +13,15 @@ import numpy as np
 from trocar.arms import Arm
 from trocar.spatial import Array, inverse
 
-# Below this the quantity that fixes a joint is rounding error, and the joint is copied from the seed [m].
+# Below this the quantity that determines a joint is rounding error, and the joint is copied from the seed [m].
 VANISHING = 1e-12
-# Nearer than this to a singular set a solution is reported as such [m; cos q2 dimensionless].
+# A solution nearer than this to a singular set is reported as near-singular [m; cos q2 dimensionless].
 NEAR = 1e-3
 
 
 @dataclass(frozen=True)
 class Branch:
-    """One solution per pose: joints q (N, n), whether it is near a singularity, whether no solution exists."""
+    """One solution per pose: joints q (N, n), with masks of near-singular and of unreachable poses."""
 
     q: Array
     near_singular: Array
@@ -32,9 +32,9 @@ def wristed(arm: Arm, T: Array, q_seed: Array) -> list[Branch]:
     """Branches of a PSM: offset wrist of length a between the pitch and yaw axes.
 
     The yaw axis z6 and the shaft span a plane through the remote centre that also holds x5, the direction from the
-    pitch to the yaw axis. So x5 is along the part of p normal to z6: that is q6, up to a half turn. The rest of the
+    pitch to the yaw axis. So x5 is along the part of p normal to z6, which gives q6 up to a half turn. The rest of the
     wrist is a planar triangle: p - a x5 = L s gives L up to sign, and q5. Joint ranges of less than a half turn
-    settle both signs; wider ones give one branch for each.
+    determine both signs; wider ones give one branch for each.
     """
     d_roll, a = float(arm.serial[3].placement[2, 3]), float(arm.serial[5].placement[0, 3])
     return offset_wrist(arm, T @ inverse(arm.T_last_tip), q_seed, d_roll, a)
@@ -71,7 +71,7 @@ def offset_wrist(arm: Arm, T_6: Array, q_seed: Array, d_roll: float, a: float) -
 def rolling(arm: Arm, T: Array, q_seed: Array, tolerance: float = 1e-6) -> list[Branch]:
     """The one branch of an ECM: the position gives yaw, pitch and insertion, the orientation the roll.
 
-    Four joints cannot take every pose: the scope axis must point away from the remote centre.
+    Four joints cannot reach every pose: the scope axis must point away from the remote centre.
     """
     d_insertion = float(arm.serial[2].placement[:3, 3] @ arm.serial[2].placement[:3, 2])
     d_roll = float(arm.serial[3].placement[2, 3])
@@ -105,7 +105,7 @@ def _pivot(s: Array, q1_seed: Array) -> tuple[Array, Array, Array, Array]:
 
 
 def _signs(arm: Arm, joint: int, cosine: Array) -> list[Array | float]:
-    """Signs to try for a joint that is fixed up to a half turn: one where its range cannot hold both."""
+    """Signs to try for a joint that is determined up to a half turn: only one if its range cannot contain both."""
     if max(-arm.lower[joint], arm.upper[joint]) < np.pi / 2 - 2e-3:
         return [np.where(cosine >= 0.0, 1.0, -1.0)]
     return [1.0, -1.0]

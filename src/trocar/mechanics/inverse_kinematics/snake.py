@@ -1,7 +1,7 @@
-"""Inverse kinematics of a shaft with a snake wrist: pitch, yaw, yaw, pitch, each half of its joint.
+"""Inverse kinematics of a shaft with a snake wrist: pitch, yaw, yaw, pitch, each axis turning half of its joint.
 
 There is no closed form. But the wrist is short and bends by less than 45 degrees, so that a wrist with both axes at
-its middle is a near guess, which damped least squares makes exact.
+its middle is a good initial guess, which damped least squares refines.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from trocar.mechanics.inverse_kinematics.descent import refined
 from trocar.mechanics.inverse_kinematics.remote_centre import Branch, offset_wrist
 from trocar.spatial import Array, inverse, mdh
 
-LARGEST_BEND = np.pi  # of the wrist while searching [rad]; a larger one is outside any limit
+LARGEST_BEND = np.pi  # largest bend of the wrist in the search [rad]; a larger one is outside any limit
 
 
 def snaked(arm: Arm, T: Array, q_seed: Array) -> list[Branch]:
     """One branch per start: the seed, and every branch of the wrist without length.
 
-    With the wrist within 1 cm of the port its length is not small against the depth: the guess is then not near, and up
-    to 1 pose in 100 needs a seed of its own.
+    With the wrist within 1 cm of the port its length is not small relative to the depth: the guess is then poor, and up
+    to 1 pose in 100 needs a specific seed.
     """
     starts = [q_seed, *(branch.q for branch in _guesses(arm, T, q_seed))]
-    # limits are for the caller to check: a step must be free to cross them
+    # the caller checks the limits: a step must be able to cross them
     bound = np.array([np.inf] * 4 + [LARGEST_BEND] * 2)
     return [refined(arm, T, start, q_seed, -bound, bound) for start in starts]
 

@@ -1,4 +1,4 @@
-"""Export: simulated arms and carts as files for other programs (MJCF, URDF with SRDF, SDF, RViz), a folder for each.
+"""Export: simulated arms and carts as files for other programs (MJCF, URDF with SRDF, SDF, RViz), one folder each.
 
 `write_model` writes the folder, `model_files` returns its contents.
 """

@@ -1,7 +1,7 @@
-"""Pairs of links of one arm that a planner need not test: by adjacency, and by sampling the collision shapes.
+"""Pairs of links of one arm that a planner need not test, found by adjacency and by sampling the collision shapes.
 
 The reasons are those of MoveIt's setup assistant. A pair that collides at some states only has the reason User: within
-its joint limits no link of a da Vinci arm hits another, they lie side by side where our simple shapes overlap.
+its joint limits no link of a da Vinci arm hits another; where the simple shapes overlap, the real links are adjacent.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def collision_matrix(arm: Arm, home: Array, joined: Iterable[tuple[str, str]]) -
     """Reason not to test each pair of bodies that have collision shapes: Adjacent, Always, Default, Never or User.
 
     Args:
-        home: joints (n,) [rad, m] for Default. joined: pairs with a joint between them, in the tree that is exported;
-            names that are no bodies are links without a shape.
+        home: joints (n,) [rad, m] for Default. joined: pairs with a joint between them, in the exported tree;
+            names that are not bodies are links without a shape.
     """
     model = _solids(arm)
     solid = [body.name for body in arm.bodies if model.body(body.name).geomnum[0]]
@@ -50,7 +50,7 @@ def collision_matrix(arm: Arm, home: Array, joined: Iterable[tuple[str, str]]) -
 
 
 def _solids(arm: Arm) -> mujoco.MjModel:
-    """The links with the shapes of the URDF, where a capsule is a cylinder over its whole length; all of them touch."""
+    """The links with the shapes of the URDF, where a capsule is a cylinder of its full length; all can collide."""
     spec, _ = kinematic_arm(arm)
     for part in (*spec.pairs, *(geom for geom in spec.geoms if not geom.contype), *spec.meshes):
         spec.delete(part)

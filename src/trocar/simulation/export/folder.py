@@ -41,26 +41,28 @@ language governing permissions and limitations under the License.
 def model_files(
     model: Simulator | Scene, formats: Sequence[str] = FORMATS, name: str | None = None
 ) -> dict[str, bytes]:
-    """Contents of the model folder of a simulated arm or a scene, by path within it; without the picture.
+    """Contents of the model folder of a simulated arm or a scene, by path within it; without the image.
 
     Args:
-        name: of the model and its files. Default: that of the arm, "cart_classic" or "cart_si" for a scene on a cart,
-            "scene" for other scenes. A scene is written as its arms stand now, its set-up joints braked there.
+        name: name of the model and its files. Default: the arm's name, "cart_classic" or "cart_si" for a scene on a
+            cart, "scene" for other scenes. A scene is written in its current state, with the set-up joints fixed.
     """
     check_known("format", FORMATS, *formats)
     if maker_meshes.checkout() is not None:
         raise TrocarError(
-            f"unset {maker_meshes.VARIABLE} to export: the maker's meshes are not ours to pass on, and a folder"
-            " without them would not be what is shown"
+            f"unset {maker_meshes.VARIABLE} to export: the manufacturer's meshes may not be redistributed, and a"
+            " folder without them would differ from the displayed model"
         )
     scene = model if isinstance(model, Scene) else model.scene
     if scene.objects:
-        raise TrocarError(f"only arms and carts are exported; leave out the objects {', '.join(scene.objects)}")
+        raise TrocarError(f"only arms and carts can be exported; remove the objects {', '.join(scene.objects)}")
     for arm in scene.arms.values():
         if arm.options.elastic_mount is not None:
-            raise TrocarError(f"no format here describes the elastic_mount of {arm.arm.name}; export it without one")
+            raise TrocarError(f"no export format supports the elastic_mount of {arm.arm.name}; leave elastic_mount out")
         if BASE in [body.name for body in arm.arm.bodies]:
-            raise TrocarError(f"{arm.arm.name} has a body named '{BASE}', which exports call the fixed base: rename it")
+            raise TrocarError(
+                f"{arm.arm.name} has a body named '{BASE}', the name that exports give to the fixed base; rename it"
+            )
     chosen = tuple(one for one in FORMATS if one in formats)
     name = model_name(model) if name is None else name
     start = {arm: simulated.q for arm, simulated in scene.arms.items()}
@@ -71,7 +73,7 @@ def model_files(
     texts: dict[str, str] = {"README.md": readme(scene, name, chosen), "LICENSE": LICENSE, "CHANGELOG.md": CHANGELOG}
     if "mjcf" in chosen:
         below = lowest if scene.cart is not None else float(centre[2]) - 0.75 * extent
-        floor = None if scene.gravity[:2].any() else below  # none below an arm that is mounted at a slant
+        floor = None if scene.gravity[:2].any() else below  # no floor below an arm with a tilted mounting
         texts |= {
             f"{file}.xml": mjcf(scene, name, title, start, seen),
             "scene.xml": lit_scene(file, centre, extent, floor),
@@ -95,7 +97,7 @@ def model_files(
 def write_model(
     model: Simulator | Scene, folder: str | Path, formats: Sequence[str] = FORMATS, name: str | None = None
 ) -> list[Path]:
-    """Write the model folder of a simulated arm or a scene; every file whole or not at all."""
+    """Write the model folder of a simulated arm or a scene; every file is written atomically."""
     return [write_whole(Path(folder) / path, content) for path, content in model_files(model, formats, name).items()]
 
 
@@ -107,13 +109,13 @@ def model_name(model: Simulator | Scene) -> str:
 
 
 def _title(scene: Scene) -> str:
-    """The arms and the source of their numbers, in a sentence or more."""
+    """Sentences that name the arms and the sources of their numbers."""
     sets = {arm.arm.name: arm.parameters for arm in scene.arms.values()}
     return " ".join(f"{name} with {parameters.name}: {parameters.source}." for name, parameters in sets.items())
 
 
 def _extent(scene: Scene, start: Mapping[str, Array], seen: list[Mesh]) -> tuple[Array, float, float]:
-    """Centre (3,), size and lowest height of the box around what is seen at `start` [m]."""
+    """Centre (3,), size and lowest height of the bounding box of all visible shapes at `start` [m]."""
     poses = {BASE: np.eye(4), **scene.fixed_poses()}
     for name, q in start.items():
         prefix = scene.stepped[name].slice.prefix

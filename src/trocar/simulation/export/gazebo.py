@@ -1,4 +1,4 @@
-"""Gazebo's own elements of an SDF model: position controllers, stereo cameras, a world to start in."""
+"""Gazebo-specific elements of an SDF model: position controllers, stereo cameras, a world to start in."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def frame_text(T: Array) -> str:
 
 
 def upright(scene: Scene) -> Array | None:
-    """Pose (4, 4) in Gazebo's world, z up, of a model whose own gravity is pitched; None where it is upright."""
+    """Pose (4, 4) in Gazebo's world, z up, of a model with tilted gravity; None if it is upright."""
     down = scene.gravity / max(float(np.linalg.norm(scene.gravity)), 1e-9)
     pitch = math.atan2(-down[1], -down[2])
     return None if abs(pitch) < 1e-12 else pose(rotation("x", pitch))
@@ -40,10 +40,10 @@ def upright(scene: Scene) -> Array | None:
 def add_controllers(
     model: Element, scene: Scene, start: Mapping[str, Array], inertias: Mapping[str, Mapping[str, Inertia]]
 ) -> None:
-    """A position controller for every independent joint, which holds `start` until it is told otherwise.
+    """A position controller for every independent joint, which holds `start` until it receives a command.
 
-    A PID of BANDWIDTH for the inertia that the joint of this file has at `start`, with the weight there as
-    feed-forward, limited to the joint's effort.
+    A PID of BANDWIDTH for the joint's inertia in this file at `start`, with the weight there as feed-forward,
+    limited to the joint's effort.
     """
     for name, simulated in scene.arms.items():
         arm, prefix, q = simulated.arm, scene.stepped[name].slice.prefix, start[name]

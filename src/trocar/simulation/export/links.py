@@ -1,4 +1,4 @@
-"""Arms as a tree of links whose joints each follow one independent joint at most: what URDF and SDF can say."""
+"""Arms as a tree of links whose joints each follow at most one independent joint, as URDF and SDF require."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from trocar.simulation.scene import Scene
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.spatial import Array, inverse
 
-# Links whose inertia is inside another's (the wrist's is in the link "insertion") still need some for a parser.
+# Parsers need some inertia also for links whose inertia is part of another (the wrist's is in the link "insertion").
 LIGHT = Inertia(mass=DUMMY_MASS, com=np.zeros(3), I=DUMMY_INERTIA * np.eye(3))
 ROOT, TIP = "base_link", "tip_link"
 
 
 @dataclass(frozen=True)
 class FixedLink:
-    """A link that does not move: the base of an arm, a set-up joint. T_root: its pose (4, 4) in the root link."""
+    """A fixed link: the base of an arm, a set-up joint. T_root: its pose (4, 4) in the root link."""
 
     name: str
     T_root: Array
@@ -32,16 +32,17 @@ class FixedLink:
 
 @dataclass(frozen=True)
 class Link:
-    """A link with the joint that carries it.
+    """A link with its joint.
 
     Attributes:
         arm: name of its arm in the scene. body: its name in the arm.
-        name, parent: of the links.
+        name, parent: names of the link and its parent.
         T_parent: its joint frame in the parent; the joint acts about or along z.
-        joint: name of that joint, an independent joint's where it is driven.
-        follows: (independent joint's name in this tree, factor), or None where it is independent itself.
+        joint: name of that joint; the independent joint's name if it is driven.
+        follows: (independent joint's name in this tree, factor), or None if it is independent itself.
         lower, upper: [rad, m]. effort, velocity: limits [N m, N; rad/s, m/s]. damping, friction: of the joint itself.
-        inertia: in the link frame; None where it is inside another link's. meshes: what is seen. solids: what collides.
+        inertia: in the link frame; None if it is part of another link's. meshes: visual shapes. solids: collision
+            shapes.
     """
 
     arm: str
@@ -64,7 +65,7 @@ class Link:
 
 
 def fixed_links(scene: Scene, meshes: list[Mesh]) -> list[FixedLink]:
-    """The root first, then bases of arms and set-up joints, which are braked."""
+    """The root first, then bases of arms and set-up joints, which are fixed."""
     poses = {BASE: np.eye(4), **scene.fixed_poses()}
     return [
         FixedLink(ROOT if body == BASE else link_name(body), T, tuple(mesh for mesh in meshes if mesh.link == body))
@@ -122,11 +123,11 @@ def own_inertias(simulated: SimulatedArm) -> dict[str, Inertia]:
 
 
 def leaders_first(tree: list[Link]) -> list[Link]:
-    """The same tree in a form in which every joint comes after the one that it follows.
+    """The same tree, arranged so that every joint comes after the one it follows.
 
     Pinocchio builds joints depth-first, siblings in the alphabetical order of their names, and a mimic joint must come
-    after its leader. A leader on a link that follows it (the jaw, carried by a finger) becomes the joint of a link
-    of its own without inertia, which both fingers follow. A follower that would still come too early is named
+    after its leader. A leader on a link that follows it (the jaw, carried by a finger) becomes the joint of a
+    separate link without inertia, which both fingers follow. A follower that would still come too early is named
     after its leader: "pitch_back" comes after "pitch", "back" would not.
     """
     found = list(tree)
@@ -156,7 +157,7 @@ def leaders_first(tree: list[Link]) -> list[Link]:
 
 
 def _before_their_leaders(tree: list[Link]) -> dict[str, str]:
-    """Leaders, by the link that follows, which a depth-first walk, siblings by joint name, meets after the follower."""
+    """Leaders, by follower, that a depth-first walk (siblings by joint name) visits after the follower."""
     children: dict[str, list[Link]] = {}
     for link in tree:
         children.setdefault(link.parent, []).append(link)
@@ -174,7 +175,7 @@ def _before_their_leaders(tree: list[Link]) -> dict[str, str]:
 
 
 def _ancestors(tree: list[Link], link: Link) -> list[Link]:
-    """The links that carry a link, from it to the base."""
+    """The ancestors of a link, from its parent to the base."""
     by_name = {other.name: other for other in tree}
     found = []
     while link.parent in by_name:
@@ -189,7 +190,7 @@ def flat(name: str) -> str:
 
 
 def link_name(body: str) -> str:
-    """Name of the link of a body: in these formats a joint may not be named as a link is."""
+    """Name of the link of a body: in these formats a joint and a link may not share a name."""
     return f"{flat(body)}_link"
 
 
@@ -207,11 +208,11 @@ def independent_values(arm: Arm, q: Array) -> dict[str, float]:
 
 
 def _carrier(arm: Arm, body: Body) -> tuple[str | None, dict[str, float]]:
-    """The link to hang a body on, and how it then moves: by one joint.
+    """The parent link of a body in the exported tree, and its motion by a single joint.
 
-    A body that moves with two joints, such as the crank of a master (shoulder + elbow), is hung on a neighbour on the
-    same axis that already moves with one of them. A driven slide that makes half of its joint's way on another slide
-    (the Si insertion) is hung on what carries both, so that its joint is the arm's.
+    A body that moves with two joints, such as the crank of a master (shoulder + elbow), is attached to a neighbour on
+    the same axis that already moves with one of them. A driven slide that makes half of its joint's travel on another
+    slide (the Si insertion) is attached to the carrier of both, so that its joint is the arm's.
     """
     if len(body.coupling) == 1:
         (joint, factor), *_ = body.coupling.items()
@@ -230,11 +231,13 @@ def _carrier(arm: Arm, body: Body) -> tuple[str | None, dict[str, float]]:
         rest = {name: value for name, value in rest.items() if abs(value) > 1e-12}
         if on_axis and len(rest) == 1:
             return other.name, rest
-    raise TrocarError(f"link '{body.name}' of {arm.name} moves with several joints: no tree of mimic joints can say so")
+    raise TrocarError(
+        f"link '{body.name}' of {arm.name} moves with several joints, which a tree of mimic joints cannot express"
+    )
 
 
 def _parents_first(arm: Arm) -> list[Body]:
-    """The bodies in an order in which the carrier of each comes before it."""
+    """The bodies, ordered so that each comes after its carrier."""
     waiting, order = list(arm.bodies), []
     done: set[str | None] = {None}
     while waiting:

@@ -15,8 +15,8 @@ from trocar.appearance.sketch import VISUAL
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 
-BASE = "base"  # the link of what is fixed
-SIDES, FEW, SLENDER = 20, 12, 0.0045  # of a cylinder; of one whose radius is below this [m]
+BASE = "base"  # name of the fixed link
+SIDES, FEW, SLENDER = 20, 12, 0.0045  # sides of a cylinder; of a thin one; radius below which it is thin [m]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def meshes(spec: mujoco.MjSpec, kinds: Mapping[str, str] | None = None) -> list[
     """Every visible shape of a model, merged by link and material, in the order of the links.
 
     Args:
-        kinds: what to call the arms of a scene in names of files, by arm: {"PSM1": "psm", "PSM2": "psm"}.
+        kinds: names of the arms in file names, by arm: {"PSM1": "psm", "PSM2": "psm"}.
     """
     model = spec.copy().compile()
     parts: dict[tuple[str, str], list[Array]] = {}
@@ -72,7 +72,7 @@ def meshes(spec: mujoco.MjSpec, kinds: Mapping[str, str] | None = None) -> list[
 def _named(
     link: str, material: str, triangles: Array, kinds: Mapping[str, str] | None, named: dict[str, Array]
 ) -> Mesh:
-    """A mesh with the name of an equal one in `named`, to which it is added, or with a name of its own."""
+    """A mesh with the name of an equal one in `named`, or with a new name, under which it is added."""
     arm, slash, body = link.rpartition("/")
     kind = (kinds or {}).get(arm, arm)
     for name in (f"{kind}_{body}_{material}", f"{arm}_{body}_{material}") if slash else (f"{body}_{material}",):

@@ -1,6 +1,6 @@
-"""Arms as MJCF, in the layout of a model folder: NAME.xml with everything that acts, scene.xml with light and floor.
+"""Arms as MJCF, in the layout of a model folder: NAME.xml with the complete dynamics, scene.xml with light and floor.
 
-Written out from the specification that the simulator itself compiles, number by number, with default classes.
+Written from the specification that the simulator compiles, with the same numbers and with default classes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def mjcf(scene: Scene, name: str, title: str, start: Mapping[str, Array], meshes
     """Text of NAME.xml. `ctrl` is the actuator effort; constant forces of the drives are the actuators' bias.
 
     Args:
-        title: says which arms and parameters these are. start: joints (n,) of every arm in the key frame "home".
+        title: describes the arms and parameters. start: joints (n,) of every arm in the key frame "home".
     """
     spec = scene.spec
     stiff = (2.0 * scene.timestep, 1.0)
@@ -79,9 +79,10 @@ def _options(root: Element, spec: mujoco.MjSpec) -> None:
 
 
 def lit_scene(name: str, centre: Array, extent: float, floor: float | None) -> str:
-    """Text of scene.xml: the arm with light, backdrop and perhaps a floor.
+    """Text of scene.xml: the arm with light, background and an optional floor.
 
-    `centre` (3,) and `extent` are those of what is seen, `floor` is the height of the floor [m]; None for no floor.
+    `centre` (3,) and `extent` are those of the visible shapes, `floor` is the height of the floor [m]; None for no
+    floor.
     """
     root = Element("mujoco", model=f"{name} scene")
     add(root, "include", file=f"{name}.xml")
@@ -143,7 +144,7 @@ def _body(parent: Element, body: mujoco.MjsBody, meshes: list[Mesh]) -> None:
     if body.joints:
         full = np.asarray(body.fullinertia)
         tensor = {"fullinertia": full} if np.isfinite(full).all() and full.any() else {"diaginertia": body.inertia}
-        add(element, "inertial", pos=np.nan_to_num(body.ipos), mass=body.mass, **tensor)  # not a number where never set
+        add(element, "inertial", pos=np.nan_to_num(body.ipos), mass=body.mass, **tensor)  # NaN if never set
     for joint in body.joints:
         slide = joint.type == mujoco.mjtJoint.mjJNT_SLIDE
         add(

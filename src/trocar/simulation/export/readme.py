@@ -1,4 +1,4 @@
-"""README of a model folder: how the numbers came about, step by step, and what the files leave out."""
+"""README of a model folder: the derivation of the numbers, step by step, and the limits of the formats."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _steps(simulated: SimulatedArm) -> list[str]:
         "Loops are `connect` constraints between sites; what a cable makes a link follow is a `joint` equality. A drive"
         " on one joint is that joint's damping, friction loss, armature and stiffness; one on several is a fixed"
         " tendon. A constant force is the bias of an actuator. The numeric `effort_bias` is no force: it is the joint"
-        " effort that the robot reports less the one that acts.",
+        " effort that the robot reports minus the one that acts.",
         "Collision shapes are boxes, capsules and spheres. Meshes are drawn by trocar; none comes from the maker.",
     ]
 
@@ -107,7 +107,7 @@ def _left_out(kinds: dict[str, SimulatedArm], formats: tuple[str, ...], alone: b
     lines = []
     if "mjcf" in formats:
         lines.append(
-            f"MJCF: trocar's simulator makes all constraints stiffer than a file can say, by multiplying"
+            f"MJCF: trocar's simulator makes all constraints stiffer than a file can express, by multiplying"
             f" `model.body_invweight0`, `dof_invweight0` and `tendon_invweight0` by {STIFFENING['fast']:g} after"
             " loading. Do the same for the same motion to the last digits; without it loops, dry friction and squeezed"
             " jaws give a little more."
@@ -136,7 +136,7 @@ def _left_out_of_mjcf(simulated: SimulatedArm, of: str) -> list[str]:
 
 
 def _rotors(simulated: SimulatedArm, of: str) -> str:
-    """The rotor inertias that URDF has no place for, in joint coordinates."""
+    """The rotor inertias, which URDF cannot express, in joint coordinates."""
     drives, names = simulated.mechanism.drives, simulated.arm.joint_names
     R = drives.A.T @ np.diag(drives.Im) @ drives.A
     entries = [
@@ -147,15 +147,15 @@ def _rotors(simulated: SimulatedArm, of: str) -> str:
     ]
     return (
         f"URDF: the rotor inertias{of}; add them to the mass matrix [kg m^2, kg]: {', '.join(entries) or 'none'}."
-        " Links whose inertia is inside another's weigh 1e-12 kg: enough for a parser, felt by nothing."
+        " Links whose inertia is inside another's weigh 1e-12 kg: enough for a parser, negligible in the dynamics."
     )
 
 
 def _about_sdf(kinds: dict[str, SimulatedArm], alone: bool) -> list[str]:
     """The section on the SDF model."""
     lines = [
-        "`<mimic>` of SDF 1.11 carries what loops and cables make follow. Gazebo Harmonic and later enforce it with the"
-        " engine bullet-featherstone, which `world.sdf` chooses; the default engine, dartsim, does not (gz-physics"
+        "`<mimic>` of SDF 1.11 replaces loops and cables. Gazebo Harmonic and later enforce it with the"
+        " engine bullet-featherstone, which `world.sdf` selects; the default engine, dartsim, does not (gz-physics"
         " issue 432), and no engine of Gazebo closes loops of joints (gz-physics issue 25). Drake reads `drake:mimic`.",
         "Gazebo starts every joint at 0. A `JointPositionController` for every joint of the dVRK (a PID of"
         f" {BANDWIDTH:g} rad/s for the joint's inertia, with its weight at home as `cmd_offset`) moves it to the home"

@@ -1,7 +1,7 @@
-"""Inertia for links that have none of their own, so that an explicit integrator can step them.
+"""Inertia for links without inertia, so that an explicit integrator can step them.
 
-The inertia of the PSM's wrist was identified as part of the link "insertion"; what its joints feel is that of their
-motors, for which SDF has no word. Discs on these links stand for the rotors.
+The inertia of the PSM's wrist was identified as part of the link "insertion"; its joints move the inertia of
+their motors, which SDF cannot express. Discs on these links represent the rotors.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from trocar.simulation.export.links import own_inertias
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.spatial import Array
 
-DISC = np.diag([0.51, 0.51, 1.0])  # inertia of a disc, as a share of that about its axis; 0.5 if it had no thickness
+DISC = np.diag([0.51, 0.51, 1.0])  # inertia of a disc relative to that about its axis; 0.5 for zero thickness
 LEAST_MASS, LEAST = 1e-4, 1e-8  # [kg], [kg m^2] of such a link
 
 
 def with_discs(simulated: SimulatedArm) -> dict[str, Inertia]:
     """Inertia of every body: that of the parameters, or that of a disc about the joint's axis.
 
-    The moments of the discs are those, none negative, with which the mass matrix of the joints that drive these
-    links comes closest to that of their rotors at q = 0.
+    The non-negative moments of the discs are fitted so that the mass matrix of the joints that drive these
+    links is closest to that of their rotors at q = 0.
     """
     arm, given = simulated.arm, own_inertias(simulated)
     bare = [body.name for body in arm.bodies if body.name not in given]
@@ -37,7 +37,7 @@ def with_discs(simulated: SimulatedArm) -> dict[str, Inertia]:
         rotors = rotors[np.ix_(joints, joints)]
         columns = [_rates(arm, name)[:, joints] for name in turning]
         upper = np.triu_indices(len(joints))
-        # between absolute and relative errors: each joint then has the inertia of its rotor within a factor of two
+        # weights between absolute and relative errors: each joint then has its rotor inertia within a factor of two
         size = np.outer(np.diag(rotors), np.diag(rotors))[upper] ** 0.25
         design = np.stack([(W.T @ DISC @ W)[upper] / size for W in columns], axis=1)
         moments |= dict(zip(turning, nnls(design, rotors[upper] / size)[0], strict=True))

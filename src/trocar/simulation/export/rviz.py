@@ -54,6 +54,6 @@ Visualization Manager:
 
 
 def rviz(name: str, centre: Array, extent: float) -> str:
-    """Text of NAME.rviz; `centre` (3,) and `extent` of what is seen [m]."""
+    """Text of NAME.rviz; `centre` (3,) and `extent` of the visible shapes [m]."""
     x, y, z = (round(float(value), 2) for value in centre)
     return TEMPLATE.format(arm=name, base=ROOT, distance=round(1.6 * extent, 2), x=x, y=y, z=z)

@@ -1,8 +1,8 @@
 """Arms as SDF for Gazebo: a tree of links with mimic joints, position controllers and the stereo endoscope.
 
-Gazebo's engines close no kinematic loop (gz-physics issue 25). A mimic joint of SDF 1.11 carries what a loop or a
-cable makes follow: its engine bullet-featherstone enforces it, dartsim ignores it (gz-physics issue 432).
-Drake reads an element of its own, `drake:mimic`.
+Gazebo's engines do not close kinematic loops (gz-physics issue 25). A mimic joint of SDF 1.11 replaces each loop or
+cable: the engine bullet-featherstone enforces it, dartsim ignores it (gz-physics issue 432).
+Drake reads its own element, `drake:mimic`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def sdf(scene: Scene, name: str, title: str, start: Mapping[str, Array], meshes:
     """Text of model.sdf. Poses are those at q = 0, where every joint is zero.
 
     Args:
-        title: says which arms and parameters these are. start: joints (n,) of every arm that its controllers go to.
+        title: describes the arms and parameters. start: joints (n,) of every arm, the targets of its controllers.
     """
     root = Element("sdf", version=VERSION)
     root.set("xmlns:drake", DRAKE)
@@ -67,7 +67,7 @@ def sdf(scene: Scene, name: str, title: str, start: Mapping[str, Array], meshes:
         root,
         [
             f"{title} See README.md.",
-            "Mimic joints carry what loops and cables make follow: use the engine bullet-featherstone, see world.sdf.",
+            "Mimic joints replace loops and cables: use the engine bullet-featherstone, see world.sdf.",
         ],
     )
 
@@ -127,7 +127,7 @@ def _joint(model: Element, link: Link) -> None:
         add_texts(add(axis, "mimic", joint=leader), multiplier=factor, offset=0.0, reference=0.0)
         add(element, "drake:mimic", joint=leader, multiplier=factor, offset="0")
     limit = add(axis, "limit")
-    # a simulator starts joints at 0, and a start beyond a stop is a blow
+    # a simulator starts joints at 0, and a start beyond a stop causes an impact
     add_texts(limit, lower=min(link.lower, 0.0), upper=max(link.upper, 0.0))
     if link.follows is None:
         add_texts(limit, effort=link.effort, velocity=link.velocity)

@@ -34,9 +34,9 @@ def srdf(scene: Scene, name: str, start: dict[str, Array], meshes: list[Mesh]) -
 
 
 def _allowed_collisions(root: Element, scene: Scene, name: str, q: Array, tree: list[Link]) -> None:
-    """Why no pair of links of one arm needs to be tested; q (n,) are its joints at home."""
+    """Reasons to skip pairs of links of one arm in collision tests; q (n,) are its joints at home."""
     prefix = scene.stepped[name].slice.prefix
-    # a link that was added to the tree has the name of a joint, and no shape
+    # a link added to the tree has the name of a joint and no shape
     called = {link.name: link.body if link.name == link_name(prefix + link.body) else link.name for link in tree}
     joined = [(called[link.name], called[link.parent]) for link in tree if link.parent in called]
     for pair, reason in collision_matrix(scene.arms[name].arm, q, joined).items():

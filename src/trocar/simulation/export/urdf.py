@@ -29,7 +29,7 @@ from trocar.spatial import Array, pose
 
 
 def urdf(scene: Scene, name: str, title: str, meshes: list[Mesh]) -> str:
-    """Text of NAME.urdf; mesh files are named relative to it. `title` says which arms and parameters these are."""
+    """Text of NAME.urdf; mesh files are named relative to it. `title` describes the arms and parameters."""
     root = Element("robot", name=name)
     for material in sorted({mesh.material for mesh in meshes}):
         add(add(root, "material", name=material), "color", rgba=[*MATERIALS[material][0], 1.0])
@@ -52,8 +52,8 @@ def urdf(scene: Scene, name: str, title: str, meshes: list[Mesh]) -> str:
         root,
         [
             f"{title} See README.md.",
-            "A tree cannot have loops: the links they carry along are mimic joints. Rotor inertias, the friction of"
-            " coupled drives, springs and cables have no place in URDF.",
+            "A tree cannot have loops: links moved by loops have mimic joints. URDF cannot express rotor inertias, the"
+            " friction of coupled drives, springs and cables.",
         ],
     )
 
@@ -98,7 +98,7 @@ def _visuals(parent: Element, meshes: tuple[Mesh, ...]) -> None:
 
 
 def _collision(parent: Element, geom: mujoco.MjsGeom) -> None:
-    """A box as it is; a capsule, which URDF has not, as a cylinder over its whole length."""
+    """A box; or a capsule as a cylinder of its full length, because URDF has no capsule."""
     element = add(parent, "collision")
     T, size, kind = placed(geom)
     _origin(element, T)
@@ -112,7 +112,7 @@ def _collision(parent: Element, geom: mujoco.MjsGeom) -> None:
 
 
 def placed(geom: mujoco.MjsGeom) -> tuple[Array, Array, str]:
-    """Pose (4, 4) on its body, size as MuJoCo counts it (half lengths) [m], and kind of a solid.
+    """Pose (4, 4) on its body, size in MuJoCo's convention (half lengths) [m], and kind of a solid.
 
     The kind is "box", "sphere" or "capsule".
     """

@@ -1,4 +1,4 @@
-"""Small parts that every XML format needs: elements whose attributes are numbers, and text of a whole tree."""
+"""Shared parts of the XML formats: elements with numeric attributes, and the text of a whole tree."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from numpy.typing import ArrayLike
 
 from trocar.spatial import Array
 
-ROUNDING = 1e-15  # smaller numbers are zeros of rotations by a quarter turn
+ROUNDING = 1e-15  # smaller numbers are rounding errors of quarter-turn rotations
 
 
 def number(value: float) -> str:
-    """A number that reads back as the same to 15 digits."""
+    """A number as text, exact to 15 digits."""
     value = float(value)
     return "0" if abs(value) < ROUNDING else f"{value:.15g}"
 
 
 def numbers(values: ArrayLike) -> str:
-    """Numbers with blanks between."""
+    """Numbers separated by spaces."""
     return " ".join(number(value) for value in np.ravel(np.asarray(values, dtype=float)))
 
 
 def add(parent: Element, tag: str, text: str | None = None, /, **attributes: ArrayLike | None) -> Element:
-    """A child element. Attributes that are None are left out; a final underscore of a name is dropped."""
+    """Add a child element. Attributes that are None are omitted; a trailing underscore of a name is dropped."""
     element = SubElement(parent, tag)
     for name, value in attributes.items():
         if value is not None:
@@ -37,7 +37,7 @@ def add(parent: Element, tag: str, text: str | None = None, /, **attributes: Arr
 
 
 def add_texts(parent: Element, /, **texts: ArrayLike) -> None:
-    """Child elements that hold a text or numbers each, by tag."""
+    """Add child elements that each hold text or numbers, by tag."""
     for tag, value in texts.items():
         add(parent, tag, value if isinstance(value, str) else numbers(value))
 
@@ -50,7 +50,7 @@ def document(root: Element, comments: Iterable[str] = ()) -> str:
 
 
 def roll_pitch_yaw(R: Array) -> tuple[float, float, float]:
-    """Angles [rad] of R = Rz(yaw) Ry(pitch) Rx(roll), as URDF and SDF write a rotation; roll 0 where it is free."""
+    """Angles [rad] of R = Rz(yaw) Ry(pitch) Rx(roll), the convention of URDF and SDF; roll is 0 where it is free."""
     level = math.hypot(R[0, 0], R[1, 0])
     pitch = math.atan2(-R[2, 0], level)
     if level < 1e-9:

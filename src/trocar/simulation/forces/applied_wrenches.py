@@ -19,7 +19,7 @@ class _Applied(NamedTuple):
 
 
 class AppliedWrenches:
-    """Force [N] and moment [N m] (6,) in base axes, at the origin of a link or at the tip; false if there is none."""
+    """Force [N] and moment [N m] (6,) in base axes, at the origin of a link or at the tip; falsy if there is none."""
 
     def __init__(self, arm_slice: ArmSlice) -> None:
         self._slice, self._engine, self._data = arm_slice, arm_slice.engine, arm_slice.engine.data
@@ -29,7 +29,7 @@ class AppliedWrenches:
         return bool(self.by_place)
 
     def set(self, place: str, wrench: Array) -> None:
-        """Apply a wrench at "tip" or at the origin of a link from the next step on; zeros end it."""
+        """Apply a wrench at "tip" or at the origin of a link from the next step on; zeros remove it."""
         arm = self._slice.arm
         body = self._slice.body(arm.tip_body if place == TIP else place)
         self._data.xfrc_applied[body] = 0.0
@@ -40,11 +40,11 @@ class AppliedWrenches:
             self.by_place.pop(place, None)
 
     def clear(self) -> None:
-        """Forget them all, in data that were reset."""
+        """Remove all wrenches; MuJoCo's data were reset."""
         self.by_place.clear()
 
     def act(self) -> None:
-        """Write them into MuJoCo's data, about the centres of mass, for the step about to be taken."""
+        """Write the wrenches into MuJoCo's data, about the centres of mass, for the next step."""
         self._engine.update()
         data, to_world = self._data, self._slice.to_world
         for applied in self.by_place.values():
@@ -53,14 +53,14 @@ class AppliedWrenches:
             lever = data.xpos[body] + data.xmat[body].reshape(3, 3) @ point - data.xipos[body]
             force = to_world(wrench[:3])
             data.xfrc_applied[body, :3] += force
-            (x, y, z), (f, g, h) = lever.tolist(), force.tolist()  # np.cross takes longer than all the rest
+            (x, y, z), (f, g, h) = lever.tolist(), force.tolist()  # np.cross would take longer than all the rest
             data.xfrc_applied[body, 3:] += to_world(wrench[3:]) + np.array(
                 [y * h - z * g, z * f - x * h, x * g - y * f]
             )
 
     @property
     def memory(self) -> dict[str, Array]:
-        """Every wrench by its place, for a snapshot. Set it to go back to it."""
+        """Every wrench by its place, for a snapshot. Assign it to restore the snapshot."""
         return {place: applied.wrench.copy() for place, applied in self.by_place.items()}
 
     @memory.setter

@@ -22,7 +22,7 @@ from trocar.spatial import Array
 
 
 class ArmForces:
-    """Constant forces, cables, mirrored counterweight, elastic drives, friction with memory, port: generalised forces.
+    """Generalised forces of constant forces, cables, mirrored counterweight, elastic drives, Dahl friction and port.
 
     Friction that varies with position or load is set in the model instead, where it sticks and slides.
 
@@ -32,8 +32,8 @@ class ArmForces:
 
     Attributes:
         constant: (nv,) forces that act in every state [N m, N]. acts: True if any force depends on the state.
-        hysteresis: friction with memory, None without. port: body wall and seal, None without.
-        smooth: forces that follow from the state alone, of cables and elastic drives.
+        hysteresis: Dahl friction, or None. port: body wall and seal, or None.
+        smooth: forces of cables and elastic drives, which depend on the state alone.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class ArmForces:
             check_dissipative(drives, loaded.arm)
         mirror = MirroredCounterweight(arm_slice, timestep) if options.transmission == "mirrored" else None
         self.port = None if options.port is None else PortForces(arm_slice, options.port)
-        # springs are in the model; the torque of cables is a force from here
+        # springs are in the model; cable torques are applied here
         cables = [element for element in loaded.parameters.elastics if isinstance(element, CableTorque)]
         pull = CableForces(arm_slice, cables) if cables else None
         self.smooth: list[CableForces | ElasticDrives] = [source for source in (pull, elastic) if source is not None]
@@ -62,13 +62,13 @@ class ArmForces:
         self.acts = bool(self._forces) or self._varying is not None
 
     def take(self, equations: Mechanism) -> None:
-        """The equations, or those with another gravity, which friction by load needs."""
+        """The equations of the arm, replaced when gravity changes; load-dependent friction needs them."""
         drives = equations.drives
         if self._friction and (drives.mu.any() or drives.Fx.any()):
             self._varying = VaryingFriction(equations, self._slice, self._D)
 
     def act(self, qpos: Array, qvel: Array, applied: Array) -> None:
-        """Into `applied` (nv,), and friction into the model, for the step about to be taken."""
+        """Write forces to `applied` (nv,) and friction to the model, for the next step."""
         if self._forces:
             applied[:] = self.constant
             for force in self._forces:
@@ -77,25 +77,25 @@ class ArmForces:
             self._varying.update(qpos)
 
     def act_ahead(self, qvel: Array, applied: Array) -> bool:
-        """Friction with memory half a step ahead, for a Runge-Kutta step; whether there is any."""
+        """Move Dahl friction half a step ahead, for a Runge-Kutta step; return False if there is none."""
         if self.hysteresis is None:
             return False
         applied += self.hysteresis.force_ahead(qvel)
         return True
 
     def friction(self, qpos: Array, qvel: Array) -> Array:
-        """Generalised force (nv,) of friction with memory."""
+        """Generalised force (nv,) of Dahl friction."""
         return np.zeros(len(self.constant)) if self.hysteresis is None else self.hysteresis.force(qpos, qvel)
 
     def place(self, qpos: Array) -> None:
-        """The joints were put here, not moved."""
+        """Note that the joints were placed here without motion."""
         if self.hysteresis is not None:
             self.hysteresis.place(qpos)
         if self._varying is not None:
             self._varying.update(qpos)
 
     def reset(self) -> None:
-        """Forget the past."""
+        """Clear all memory."""
         if self.port is not None:
             self.port.wrench = np.zeros(6)
         for force in self._remembering:
@@ -103,11 +103,11 @@ class ArmForces:
 
     @property
     def memory(self) -> tuple[Any, ...]:
-        """State of the mirrored counterweight and of friction with memory, for a snapshot."""
+        """State of the mirrored counterweight and of Dahl friction, for a snapshot."""
         return tuple(force.memory for force in self._remembering)
 
     def recall(self, memory: tuple[Any, ...], qpos: Array) -> None:
-        """Back to a memory, with the joints at qpos."""
+        """Restore a memory, with the joints at qpos."""
         for force, remembered in zip(self._remembering, memory, strict=True):
             force.memory = remembered
         if self._varying is not None:

@@ -1,4 +1,4 @@
-"""The brakes of an arm: constraints that hold joints where they are."""
+"""The brakes of an arm: constraints that hold joints in place."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trocar.spatial import Array
 
 
 class Brakes:
-    """All brakes of an arm, engaged and released together; false where it has none."""
+    """All brakes of an arm, engaged and released together; falsy if it has none."""
 
     def __init__(self, arm_slice: ArmSlice) -> None:
         self._model, self._data, arm = arm_slice.engine.model, arm_slice.engine.data, arm_slice.arm
@@ -21,12 +21,12 @@ class Brakes:
 
     @property
     def engaged(self) -> bool:
-        """True if they hold."""
+        """True if the brakes are engaged."""
         return bool(self) and bool(self._data.eq_active[self._constraints].all())
 
     @property
     def held(self) -> Array:
-        """Position at which each holds its joint, engaged or not [rad, m]."""
+        """Holding position of each brake, engaged or not [rad, m]."""
         return np.array(self._model.eq_data[self._constraints, 0])
 
     @held.setter
@@ -34,11 +34,11 @@ class Brakes:
         self._model.eq_data[self._constraints, 0] = positions
 
     def place(self, qpos: Array) -> None:
-        """Hold at qpos, engaged or not."""
+        """Set the holding positions to qpos, engaged or not."""
         self.held = qpos[self._joints]
 
     def engage(self, qpos: Array) -> None:
-        """Hold at qpos from now on; those that hold already stay where they are."""
+        """Engage at qpos; brakes that are already engaged keep their position."""
         if not self.engaged:
             self.place(qpos)
         self._data.eq_active[self._constraints] = True

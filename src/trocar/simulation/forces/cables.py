@@ -1,4 +1,4 @@
-"""Torque of cables on joints, as generalised forces in the loop of a simulator."""
+"""Cable torques on joints, as generalised forces in the simulation loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trocar.spatial import Array
 
 
 class CableForces:
-    """Evaluates each cable at the driven body of its joint; plain numbers, because this runs at every step."""
+    """Evaluates each cable at the driven body of its joint, in scalar arithmetic because it runs at every step."""
 
     def __init__(self, arm_slice: ArmSlice, cables: Sequence[CableTorque]) -> None:
         arm = arm_slice.arm

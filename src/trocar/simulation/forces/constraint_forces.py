@@ -16,7 +16,7 @@ def loop_forces(arm_slice: ArmSlice) -> dict[str, Array]:
     forces = {}
     for loop in arm.loops:
         axis = data.xmat[arm_slice.body(loop.body_a)].reshape(3, 3)[:, 2]  # the joints of a loop are parallel
-        # the rows of a connect are the gap a - b along the world axes; the force on b is against it
+        # the rows of a connect are the gap a - b along the world axes; the force on b opposes it
         force = -data.efc_force[equality & (data.efc_id == arm_slice.equality(loop.name))]
         forces[loop.name] = arm_slice.to_base(force - axis * (axis @ force))
     return forces
@@ -34,7 +34,7 @@ def guide_wrench(arm_slice: ArmSlice) -> Array:
 
 
 def friction_effort(arm_slice: ArmSlice, applied: Array) -> Array:
-    """Joint efforts (n,) [N m, N] that friction takes: dry, viscous, and what the simulator applies."""
+    """Joint efforts (n,) [N m, N] of friction: dry, viscous, and applied by the simulator."""
     model, data, E = arm_slice.engine.model, arm_slice.engine.data, arm_slice.arm.E
     dry = np.zeros(model.nv)
     if data.nf:

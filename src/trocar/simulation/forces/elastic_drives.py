@@ -1,7 +1,7 @@
-"""Elastic drive of yaw and pitch: the encoder sits on the motor, and the link is not quite where it says.
+"""Elastic drives of yaw and pitch: the encoder is on the motor, so the link deviates from the measured position.
 
-The deflection depends on the insertion q3, `q_link = q_motor - c(q3) (tau - tau_0(q3))` (`Arm.deflections`). Here it is
-a spring between a motor and its link, with the motor's own inertia and, if wanted, backlash.
+The deflection depends on the insertion q3, `q_link = q_motor - c(q3) (tau - tau_0(q3))` (`Arm.deflections`). It is
+modelled as a spring between a motor and its link, with the motor's inertia and optional backlash.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from trocar.spatial import Array
 
 @dataclass(frozen=True, kw_only=True)
 class Compliance:
-    """Elastic drives of an arm whose deflections are known, as those of yaw and pitch of the Classic PSM.
+    """Elastic drives of an arm with known deflections, such as yaw and pitch of the Classic PSM.
 
     Attributes:
-        rotor_inertia: of each motor, at the joint [kg m^2]. Not published; assumed, large enough for the dVRK's own
+        rotor_inertia: inertia of each motor at the joint [kg m^2]. Not published; assumed, large enough for the dVRK's
             PID to be stable with one sample of delay. The identified link inertias include the rotors, so that with
             this the arm is 5 % heavier about yaw and pitch.
-        damping: of each spring [N m s/rad]; assumed.
+        damping: damping of each spring [N m s/rad]; assumed.
         backlash: dead band of each spring, from stop to stop [rad].
-        deflections: by joint; empty for those of the arm.
+        deflections: by joint. Default: those of the arm.
     """
 
     rotor_inertia: float = 1e-2
@@ -43,7 +43,7 @@ class Compliance:
         check_numbers(self, "a Compliance", positive=("rotor_inertia",), not_negative=("damping", "backlash"))
 
     def of(self, arm: Arm) -> Compliance:
-        """The same with the deflections of an arm; an error where none were measured."""
+        """A copy with the deflections of an arm; raises an error if none were measured."""
         if not self.deflections and not arm.deflections:
             raise TrocarError(f"no drive compliance is known for {arm.name}; leave compliance out or give deflections")
         return self if self.deflections else replace(self, deflections=arm.deflections)

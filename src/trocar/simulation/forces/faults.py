@@ -1,4 +1,4 @@
-"""Faults to inject into a simulated arm: a motor that loses effort, an encoder that is off, a cable that breaks."""
+"""Faults to inject into a simulated arm: loss of motor effort, encoder bias, broken cable."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Fault:
 
 @dataclass(frozen=True, kw_only=True)
 class MotorLoss(Fault):
-    """The motor gives only the fraction `remaining` of its effort, which the amplifier does not report."""
+    """The motor delivers only the fraction `remaining` of its effort; the amplifier reports the full effort."""
 
     motor: str
     remaining: float = 0.0
@@ -31,9 +31,9 @@ class MotorLoss(Fault):
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderBias(Fault):
-    """The encoder of a motor is off by `bias` [rad, m of the actuator]: counts lost, or a wrong preload.
+    """The encoder of a motor has a `bias` [rad, m of the actuator]: lost counts or a wrong preload.
 
-    Measured speeds are right: the dVRK takes them from the time between counts.
+    Measured speeds stay correct: the dVRK derives them from the time between counts.
     """
 
     motor: str
@@ -48,7 +48,7 @@ class CableBreak(Fault):
 
     Attributes:
         cable: "counterweight" or the name of a motor.
-        rotor: inertia at the actuator [kg m^2, kg]. Default: that of the parameter set, which has those of an
+        rotor: inertia at the actuator [kg m^2, kg]. Default: that of the parameter set, which is known for an
             instrument's discs only.
     """
 
@@ -66,14 +66,14 @@ class FaultInjection:
 
     def __init__(self, stepped: SteppedArm, faults: tuple[Fault, ...]) -> None:
         self._stepped, self._arm, self._faults = stepped, stepped.loaded.arm, faults
-        self._guides: dict[int, int] = {}  # joints that a fault limited, and whether they were before
+        self._guides: dict[int, int] = {}  # joints that a fault limited, and their previous setting
         self.reported = np.zeros(self._arm.n)
         for fault in faults:
             self._check(fault)
         self._rotors = {fault: _Rotor(stepped, fault) for fault in faults if _frees_motor(fault)}
 
     def reset(self) -> None:
-        """Undo what the faults did to the model, before they happen again."""
+        """Undo the changes of the faults to the model, so that they can occur again."""
         model = self._stepped.engine.model
         for joint, limited in self._guides.items():
             model.jnt_limited[joint] = limited
@@ -83,7 +83,7 @@ class FaultInjection:
             rotor.memory = (0.0, 0.0, False)
 
     def deliver(self, ctrl: Array) -> None:
-        """Turn the efforts asked of the motors into those that they deliver, in place."""
+        """Replace the commanded motor efforts by the delivered ones, in place."""
         self.reported[:] = ctrl
         stepped = self._stepped
         for fault in self._active():
@@ -114,7 +114,7 @@ class FaultInjection:
 
     @property
     def memory(self) -> list[tuple[float, float, bool]]:
-        """State of the motors that broke loose, for a snapshot. Set it to go back to it."""
+        """State of the motors that broke loose, for a snapshot. Assign it to restore the snapshot."""
         return [rotor.memory for rotor in self._rotors.values()]
 
     @memory.setter
@@ -124,7 +124,7 @@ class FaultInjection:
             rotor.memory = state
 
     def _drop_counterweight(self) -> None:
-        """Cut its cable; it falls to the end of its guide, which is as long as the way it makes with the tool."""
+        """Cut its cable; the counterweight falls to the end of its guide, which spans its normal travel."""
         model, name = self._stepped.engine.model, str(self._arm.counterweight)
         (joint, ratio), *_ = self._arm.body(name).coupling.items()
         limits = self._arm.joints[self._arm.joint_names.index(joint)]
@@ -142,20 +142,20 @@ class FaultInjection:
 
     def _check(self, fault: Fault) -> None:
         if not isinstance(fault, MotorLoss | EncoderBias | CableBreak):
-            raise TrocarError(f"a fault is a MotorLoss, an EncoderBias or a CableBreak, got {fault!r}")
+            raise TrocarError(f"a fault must be a MotorLoss, an EncoderBias or a CableBreak, got {fault!r}")
         if not np.isfinite(fault.at):
-            raise TrocarError(f"a fault happens at a finite time [s], got {fault.at!r}")
+            raise TrocarError(f"the time of a fault must be finite [s], got {fault.at!r}")
         if isinstance(fault, CableBreak) and fault.cable == "counterweight":
             options = self._stepped.loaded.options
             if self._arm.counterweight is None or options.transmission != "rigid":
-                raise TrocarError(f"no counterweight hangs on a rigid cable in this simulation of {self._arm.name}")
+                raise TrocarError(f"this simulation of {self._arm.name} has no counterweight on a rigid cable")
             return
         name = fault.cable if isinstance(fault, CableBreak) else fault.motor
         check_known(f"motor of {self._arm.name}", self._arm.motors.names, name)
         if isinstance(fault, MotorLoss) and not 0.0 <= fault.remaining < 1.0:
-            raise TrocarError(f"the effort that remains of a lost motor is in [0, 1), got {fault.remaining!r}")
+            raise TrocarError(f"the remaining effort of a lost motor must be in [0, 1), got {fault.remaining!r}")
         if isinstance(fault, EncoderBias) and not (np.isfinite(fault.bias) and fault.bias != 0.0):
-            raise TrocarError(f"the bias of an encoder is a finite number other than 0, got {fault.bias!r}")
+            raise TrocarError(f"the bias of an encoder must be finite and not 0, got {fault.bias!r}")
 
 
 def _frees_motor(fault: Fault) -> bool:
@@ -173,7 +173,7 @@ class _Rotor:
         Im = known if fault.rotor is None else fault.rotor
         if Im is None or not Im > 0:
             raise TrocarError(
-                f"the rotor inertia of motor {fault.cable} is not known apart from its link's: give rotor= [kg m^2, kg]"
+                f"the rotor inertia of motor {fault.cable} is not known apart from its link; give rotor= [kg m^2, kg]"
             )
         self.Im, self.dt = float(Im), float(stepped.engine.model.opt.timestep)
         self.Fv, self.Fc = (
@@ -192,11 +192,11 @@ class _Rotor:
         self.s, self.ds, self.free = memory
 
     def step(self, tau: float, q: Array, dq: Array) -> None:
-        """One timestep under an effort; it comes loose at the joints' state of its first."""
+        """Advance one timestep under an effort; the first step starts from the state of the joints."""
         if not self.free:
             self.s, self.ds, self.free = float(self.row @ q), float(self.row @ dq), True
         speed = self.ds + self.dt * tau / self.Im
-        # friction, implicitly: it slows, and does not turn round
+        # implicit friction: it slows the motor down but does not reverse it
         slowed = np.sign(speed) * max(abs(speed) - self.dt * self.Fc / self.Im, 0.0)
         self.ds = float(slowed / (1.0 + self.dt * self.Fv / self.Im))
         self.s += self.dt * self.ds

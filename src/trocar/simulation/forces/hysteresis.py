@@ -1,4 +1,4 @@
-"""Friction with memory in the loop of a simulator: Dahl elements as generalised forces."""
+"""Dahl friction in the simulation loop, as generalised forces."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.spatial import Array
 
-# Largest local frequency times timestep: held over a step, an elastic force is stable up to 2.
+# Largest local frequency times timestep; an elastic force held over a step is stable up to 2.
 RESOLVED = 1.0
 
 
 class Hysteresis:
-    """The states z of all Dahl elements, moved by the path that the joints take.
+    """The states z of all Dahl elements, driven by the path of the joints.
 
     A step needs the force before its path is known, so the force is held over the step and z then follows the
-    displacement exactly. Held at its value at the start, the local stiffness 2 F / delta keeps its energy with an
-    integrator that updates the velocity first (fast, discrete) up to a frequency of 2 / timestep, and gains some with
-    Runge-Kutta; held at its value half a step ahead it keeps it there too. See docs/dynamics.md.
+    displacement exactly. With the force at the start of the step, the local stiffness 2 F / delta conserves energy with
+    an integrator that updates the velocity first (fast, discrete) up to a frequency of 2 / timestep, but gains energy
+    with Runge-Kutta; with the force half a step ahead it conserves energy there too. See docs/dynamics.md.
 
     Args:
         equations: of the arm. D: (n, nv), q = D qpos. timestep: [s].
@@ -36,11 +36,11 @@ class Hysteresis:
         self._z, self._s, self._path = (np.zeros(len(drives.owner)) for _ in range(3))
 
     def reset(self) -> None:
-        """Relaxed: no effort in any element."""
+        """Relax all elements to zero effort."""
         self._z[:] = 0.0
 
     def place(self, qpos: Array) -> None:
-        """The joints were put here, not moved: z stays."""
+        """Note that the joints were placed here without motion: z is kept."""
         self._B.dot(qpos, self._s)
 
     def states(self, qpos: Array) -> Array:
@@ -52,13 +52,13 @@ class Hysteresis:
         """Start from z (k,), in the order of the drives."""
         z = np.asarray(z, dtype=float)
         if z.shape not in ((), self._z.shape) or not (np.abs(z) <= 1.0).all():
-            raise TrocarError(f"hysteresis has {len(self._z)} states, each in [-1, 1], got {z!r}")
+            raise TrocarError(f"hysteresis must be {len(self._z)} states, each in [-1, 1], got {z!r}")
         self._z[:] = z
         self.place(qpos)
 
     @property
     def memory(self) -> tuple[Array, Array]:
-        """State of all elements, for a snapshot. Set it to go back to it."""
+        """State of all elements, for a snapshot. Assign it to restore the snapshot."""
         return self._z.copy(), self._s.copy()
 
     @memory.setter
@@ -89,7 +89,7 @@ class Hysteresis:
 
 
 def _check_resolved(equations: Mechanism, timestep: float) -> None:
-    """Refuse elements that turn round in so short a distance that a step cannot follow."""
+    """Raise an error for elements with a delta too short for the timestep."""
     drives = equations.drives
     M, A = equations.mass_matrix(equations.arm.home), drives.A[drives.owner]
     stiffness = 2.0 * drives.F / drives.delta  # the steepest, right after a reversal
@@ -97,9 +97,9 @@ def _check_resolved(equations: Mechanism, timestep: float) -> None:
     if fastest * timestep > RESOLVED:
         e = int(np.argmax(stiffness * np.einsum("ki,ki->k", A, np.linalg.solve(M, A.T).T)))
         raise TrocarError(
-            f"friction with memory is too stiff for a timestep of {timestep:.3g} s: it vibrates at {fastest:.4g} "
-            f"rad/s, mostly drive '{drives.drives[drives.owner[e]].name}' with delta = {drives.delta[e]:.3g}; take "
-            f"{RESOLVED / fastest:.2g} s or less, or make it Coulomb friction (Fc)"
+            f"hysteretic friction is too stiff for a timestep of {timestep:.3g} s: it vibrates at {fastest:.4g} "
+            f"rad/s, mostly drive '{drives.drives[drives.owner[e]].name}' with delta = {drives.delta[e]:.3g}; use "
+            f"{RESOLVED / fastest:.2g} s or less, or replace it by Coulomb friction (Fc)"
         )
 
 

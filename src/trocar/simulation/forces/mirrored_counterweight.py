@@ -1,4 +1,4 @@
-"""The counterweight as Ferro et al. 2022 drive it: a motor makes it follow, and its force reaches the tool late."""
+"""The counterweight of Ferro et al. 2022: driven by a motor whose force reaches the tool with a delay."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ class Mirrored(NamedTuple):
     """State of the motor.
 
     Attributes:
-        steps: taken. force, velocity: of the motor [N] and the counterweight [m/s] in the last step. total: sum of the
-        forces in this period [N]. passed: force that the tool feels [N].
+        steps: number of steps taken. force, velocity: motor force [N] and counterweight velocity [m/s] of the last
+            step.
+        total: sum of the forces in this period [N]. passed: force on the tool [N].
     """
 
     steps: int = 0
@@ -28,9 +29,9 @@ class Mirrored(NamedTuple):
 class MirroredCounterweight:
     """A motor that follows the insertion, and whose force acts on the tool one simulation step later.
 
-    Each physics step the motor takes the counterweight to the velocity `rate` times its gap to the insertion, with
-    whatever force that needs. The tool feels the motor's mean force of the last period of 10 ms. So the counterweight's
-    inertia reaches the tool late and filtered: joint 3 oscillates after every jump.
+    In each physics step the motor gives the counterweight the velocity `rate` times its gap to the insertion, with
+    unlimited force. The mean motor force of the last 10 ms period acts on the tool. So the counterweight's
+    inertia acts on the tool delayed and filtered: joint 3 oscillates after every jump.
     """
 
     # CoppeliaSim's position control by default: velocity = 0.1 x error / physics step, which the paper sets to 5 ms
@@ -56,7 +57,7 @@ class MirroredCounterweight:
         """Generalised force on the arm's joints for the next step."""
         i, j, ratio, last = self._follower, self._leader, self._ratio, self.memory
         gap = ratio * qpos[j] - qpos[i]
-        if last.steps:  # load that the last step showed: weight, and the motion of the arm that carries it
+        if last.steps:  # load of the last step: weight, and the motion of the arm that carries it
             load = last.force - self._mass * (qvel[i] - last.velocity) / self._timestep
         else:
             load = float(self._engine.data.qfrc_bias[self._dof])

@@ -1,4 +1,4 @@
-"""The port: where the instrument enters the body, and what body wall and seal do to the arm.
+"""The port, where the instrument enters the body: forces of abdominal wall and seal on the arm.
 
 The cannula is fixed to the arm's last link before the insertion and pivots with it. The body wall holds it by a spring
 and a damper across its axis, at a point that is the remote centre only if the arm was set up well. The seal in the
@@ -25,11 +25,11 @@ class Port:
     """A port in a body wall.
 
     Attributes:
-        offset: (3,) of the hole in the relaxed wall from the arm's remote centre, base axes [m].
-        stiffness: of the wall against a cannula moved sideways [N/m]; assumed, not measured. damping: [N s/m]; assumed.
+        offset: (3,) position of the hole in the relaxed wall relative to the remote centre, base axes [m].
+        stiffness: lateral stiffness of the wall [N/m]; assumed, not measured. damping: [N s/m]; assumed.
         friction: Coulomb friction of the seal on the shaft [N]: 0.25 to 3 N, by the kind of trocar (van den Dobbelsteen
-            et al. 2007, six trocars with a 5 mm instrument). Turning, it acts at the shaft's radius.
-        viscous: [N s/m] on the sliding shaft, likewise at its radius; assumed.
+            et al. 2007, six trocars with a 5 mm instrument). In rotation it acts at the shaft's radius.
+        viscous: viscous friction on the shaft [N s/m], in rotation at its radius; assumed.
     """
 
     offset: ArrayLike = (0.0, 0.0, 0.0)
@@ -44,7 +44,7 @@ class Port:
 
 
 class PortForces:
-    """The wall's hold on the cannula, as generalised forces; the seal's are in the model."""
+    """Generalised forces of the wall on the cannula; those of the seal are in the model."""
 
     def __init__(self, arm_slice: ArmSlice, port: Port) -> None:
         self.port, self._slice, arm = port, arm_slice, arm_slice.arm
@@ -67,7 +67,7 @@ class PortForces:
         axis = data.xmat[self._insertion].reshape(3, 3)[:, 2]
         on_axis, centre = data.xpos[self._insertion], data.xpos[self._slice.base]
         hole = centre + self._slice.to_world(self._offset)
-        point = on_axis + axis * (axis @ (hole - on_axis))  # of the cannula's axis, nearest the hole
+        point = on_axis + axis * (axis @ (hole - on_axis))  # point of the cannula's axis nearest to the hole
         mujoco.mj_jac(model, data, self._J, None, point, self._cannula)
         v = self._J @ data.qvel
         F = port.stiffness * (hole - point) - port.damping * (v - axis * (axis @ v))

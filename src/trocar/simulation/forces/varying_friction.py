@@ -1,4 +1,4 @@
-"""Coulomb friction that depends on position and load, set anew in the engine's model before every step."""
+"""Coulomb friction that depends on position and load, updated in the engine's model before every step."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from trocar.spatial import Array
 class VaryingFriction:
     """Fc + Fx s + mu |g_s| of every drive, as dry friction of the joint or tendon that stands for it.
 
-    The engine's own dry friction is kept: it sticks and slides as constant Coulomb friction does. The load is that of
-    the equations at the start of the step; forces from outside do not add to it.
+    It uses the engine's dry friction, which sticks and slides like constant Coulomb friction. The load comes from
+    the equations at the start of the step; external forces do not contribute.
     """
 
     def __init__(self, equations: Mechanism, arm_slice: ArmSlice, D: Array) -> None:
@@ -44,4 +44,4 @@ class VaryingFriction:
         if self._load.size:
             friction += self._by_load.dot(np.abs(self._load.dot(self._equations.gravity(self._D.dot(qpos)))))
         for (values, index), F in zip(self._places, friction.tolist(), strict=True):
-            values[index] = max(0.0, F)  # beyond its limits a joint may leave the range where F is positive
+            values[index] = max(0.0, F)  # beyond its limits a joint can leave the range in which F is positive

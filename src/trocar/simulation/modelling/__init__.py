@@ -1,1 +1,1 @@
-"""The simulated model in pieces: an arm and its options become a MuJoCo specification."""
+"""Building the simulated model: a MuJoCo specification from an arm and its options."""

@@ -1,6 +1,6 @@
-"""From an arm and its parameters to a MuJoCo model: a body per link, loops closed by explicit constraints.
+"""MuJoCo model of an arm and its parameters: one body per link, loops closed by explicit constraints.
 
-The base frame of the arm is the world frame. Joint positions of the model are `q_tree`, zero where q is zero.
+The base frame of the arm is the world frame. Joint positions of the model are `q_tree`, zero when q is zero.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from trocar.simulation.forces.port import SEAL, Port
 from trocar.simulation.modelling.elastic_mount import add_mount
 from trocar.spatial import Array, quaternion
 
-# Of followers between the shaft and the tip, the second links of a snake wrist, which have none of their own
-# [kg m^2]. Massless, their coupling gives way to a force at the tip: with 3 N by a radian in 10 ms, with this by 1e-5.
+# Inertia of followers between the shaft and the tip, the second links of a snake wrist, which have none in the
+# parameters [kg m^2]. Without it their coupling yields by 1 rad in 10 ms under 3 N at the tip; with it, by 1e-5 rad.
 FOLLOWER_INERTIA = 1e-7
 
 INTEGRATORS = {
@@ -41,7 +41,7 @@ JOINT = {"type": mujoco.mjtEq.mjEQ_JOINT, "objtype": mujoco.mjtObj.mjOBJ_JOINT} 
 
 
 def build(loaded: LoadedArm, gravity: Array, timestep: float, accuracy: str) -> mujoco.MjSpec:
-    """The MuJoCo specification of one arm alone, its base frame being the world.
+    """The MuJoCo specification of a single arm, with its base frame as the world.
 
     Args:
         gravity: (3,) in base axes [m/s^2]. timestep: [s]. accuracy: one of `INTEGRATORS`; see `Scene`.
@@ -60,12 +60,12 @@ def build(loaded: LoadedArm, gravity: Array, timestep: float, accuracy: str) -> 
     spec.option.integrator = INTEGRATORS[accuracy]
     spec.option.gravity = gravity
     spec.option.solver = mujoco.mjtSolver.mjSOL_NEWTON
-    # small: the wrist's friction is 1e-4 of what the solver would call negligible
+    # small, because the wrist's friction is 1e-4 of the solver's default tolerance
     spec.option.tolerance = 1e-14
     spec.option.iterations = 50
-    # a state that is not finite must reach the guard of the simulator, not be reset in silence
+    # a state that is not finite must reach the simulator's check instead of being reset silently
     spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
-    # one arm is one constraint island and its shapes are simple: looking for more costs a tenth of a step
+    # one arm is one constraint island with simple shapes: searching for more costs a tenth of a step
     spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_ISLAND | mujoco.mjtDisableBit.mjDSBL_MIDPHASE
     stiff = (2.0 * timestep, 1.0)
     inertias = dict(parameters.inertias)
@@ -126,7 +126,7 @@ def _add_bodies(
 
 
 def _range(arm: Arm, body: str) -> tuple[float, float] | None:
-    """Limits of a body's joint, where it is the driven body of one independent joint."""
+    """Limits of a body's joint, if it is the driven body of one independent joint."""
     for joint in arm.joints:
         if body == arm.driven[joint.name]:
             ratio = arm.body(body).coupling[joint.name]
@@ -146,7 +146,7 @@ def _close_loops(spec: mujoco.MjSpec, arm: Arm, hard: Mapping[str, Any]) -> None
 
 
 def _add_transmissions(spec: mujoco.MjSpec, arm: Arm, kind: str | Cable, hard: Mapping[str, Any]) -> None:
-    """Bodies that follow another by a fixed ratio: rigidly, or the counterweight by an elastic cable or not at all."""
+    """Couple bodies to others by a fixed ratio: rigidly; the counterweight also by an elastic cable or not at all."""
     for follower, leader in arm.transmissions.items():
         (joint, weight), *_ = arm.body(leader).coupling.items()
         ratio = arm.body(follower).coupling[joint] / weight
@@ -163,13 +163,13 @@ def _add_transmissions(spec: mujoco.MjSpec, arm: Arm, kind: str | Cable, hard: M
 
 
 def _add_brakes(spec: mujoco.MjSpec, arm: Arm, hard: Mapping[str, Any]) -> None:
-    """Brakes, released: each would hold the joint of a driven body at a value that the simulator sets."""
+    """Add released brakes: when engaged, each holds the joint of a driven body at a value set by the simulator."""
     for joint in arm.brakes:
         spec.add_equality(name=f"brake_{joint}", name1=arm.driven[joint], active=False, **JOINT, **hard)
 
 
 def _weights(arm: Arm, row: Array) -> dict[str, float]:
-    """Bodies whose joints a coordinate s = row . q (n,) depends on, with the factor of each."""
+    """Bodies whose joints determine a coordinate s = row . q (n,), with the factor of each."""
     return {b.name: w for b, w in zip(arm.bodies, row @ arm.D, strict=True) if abs(w) > 1e-15}
 
 
@@ -184,7 +184,7 @@ class DriveElement:
 
 
 def drive_element(arm: Arm, drive: Drive) -> DriveElement:
-    """On one joint, or on a fixed tendon over several."""
+    """Create it on one joint, or on a fixed tendon over several."""
     weights = _weights(arm, drive.row(arm))
     if len(weights) == 1:
         (body, weight), *_ = weights.items()
@@ -194,9 +194,9 @@ def drive_element(arm: Arm, drive: Drive) -> DriveElement:
 
 
 def _add_drive(spec: mujoco.MjSpec, arm: Arm, drive: Drive, friction: bool, stiff: Sequence[float]) -> None:
-    """A drive's inertia, stiffness and friction.
+    """Add a drive's inertia, stiffness and friction.
 
-    The simulator applies constant forces and friction with memory as generalised forces, and sets Coulomb friction
+    The simulator applies constant forces and Dahl friction as generalised forces, and sets Coulomb friction
     that depends on position or load before every step.
     """
     stands_for = drive_element(arm, drive)
@@ -214,7 +214,7 @@ def _add_drive(spec: mujoco.MjSpec, arm: Arm, drive: Drive, friction: bool, stif
 
 
 def _check_one_branch(arm: Arm, drive: str, bodies: Mapping[str, float]) -> None:
-    """Refuse a rotor over bodies of different branches: MuJoCo would drop part of its inertia."""
+    """Reject a rotor over bodies of different branches: MuJoCo would drop part of its inertia."""
     last = max(bodies, key=lambda name: len(arm.carriers(name)))
     for body in bodies:
         if body not in arm.carriers(last):
@@ -225,7 +225,7 @@ def _check_one_branch(arm: Arm, drive: str, bodies: Mapping[str, float]) -> None
 
 
 def _add_spring(spec: mujoco.MjSpec, arm: Arm, spring: LeverSpring) -> None:
-    """A spring on a lever is what it is: a tendon between a point of the link and one of the link that carries it."""
+    """Add a spring on a lever: a tendon between a point of the link and one of its parent link."""
     body = arm.body(arm.driven[spring.joint])
     angle = np.pi + spring.offset
     fixed = body.placement @ [spring.h * np.cos(angle), spring.h * np.sin(angle), 0.0, 1.0]
@@ -238,7 +238,7 @@ def _add_spring(spec: mujoco.MjSpec, arm: Arm, spring: LeverSpring) -> None:
 
 
 def _tendon(spec: mujoco.MjSpec, name: str, weights: Mapping[str, float]) -> mujoco.MjsTendon:
-    """The fixed tendon of this name, made if there is none; a motor and the friction at its disc share one."""
+    """The fixed tendon of this name, created if needed; a motor and the friction at its disc share one."""
     existing = spec.tendon(name)
     if existing is not None:
         return existing
@@ -249,14 +249,14 @@ def _tendon(spec: mujoco.MjSpec, name: str, weights: Mapping[str, float]) -> muj
 
 
 def _add_coefficient(part: object, attribute: str, index: int, value: float) -> None:
-    """Add to a stiffness or damping, which MuJoCo keeps as a polynomial: linear, quadratic, cubic effort."""
+    """Add to a stiffness or damping, which MuJoCo stores as a polynomial: linear, quadratic, cubic effort."""
     current = np.array(getattr(part, attribute), dtype=float)
     current[index] += value
     setattr(part, attribute, current)
 
 
 def _add_seal(spec: mujoco.MjSpec, arm: Arm, port: Port, stiff: Sequence[float]) -> None:
-    """Friction of a port's seal, as tendons over what moves the shaft through it."""
+    """Friction of a port's seal, as tendons over the joints that move the shaft through it."""
     for name, joint in SEAL.items():
         if joint in arm.joint_names:
             lever = 1.0 if joint == "insertion" else SHAFT_RADIUS

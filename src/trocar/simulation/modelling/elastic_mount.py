@@ -1,4 +1,4 @@
-"""Elastic mount: an arm on a stand or on set-up joints that give way under its weight and its motion.
+"""Elastic mount: an arm on a stand or on set-up joints that deflect under its weight and motion.
 
 A rigid mechanism pivots about one point of its base. On a real cart the base itself moves: the weight of the links
 shifts as they move, the mount bends, and the remote centre of motion wanders.
@@ -18,16 +18,18 @@ from trocar.simulation.engine import Engine
 from trocar.spatial import Array
 
 MOUNT = "mount"  # body between the fixed base and the arm
-SETTLED = 1e-12  # [rad, m] of change
-LARGEST = 0.2  # [rad, m] of deflection
-MOST_ITERATIONS = 100  # to the static deflection: each leaves the weight's share of the stiffness, a tenth or so
+SETTLED = 1e-12  # change of the deflection at convergence [rad, m]
+LARGEST = 0.2  # largest deflection [rad, m]
+MOST_ITERATIONS = (
+    100  # to the static deflection: each reduces the error by the ratio of weight to stiffness, about a tenth
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ElasticMount:
     """Springs and dampers between the fixed base of an arm and the arm, about a point and along base axes.
 
-    The base frame is where the loaded mount holds the arm at home: there the deflection is zero.
+    The deflection is zero with the arm at home: the base frame is defined by the loaded mount in that state.
 
     Attributes:
         pivot: (3,) point about which the mount bends, in the base frame [m].
@@ -43,13 +45,13 @@ class ElasticMount:
 
     def __post_init__(self) -> None:
         if np.shape(self.pivot) != (3,) or not np.isfinite(self.pivot).all():
-            raise TrocarError(f"the pivot of an ElasticMount is three finite numbers [m], got {self.pivot!r}")
+            raise TrocarError(f"the pivot of an ElasticMount must be three finite numbers [m], got {self.pivot!r}")
         for name, unit in (("rotation", "N m/rad"), ("translation", "N/m")):
             value = getattr(self, name)
             if np.shape(value) != (3,) or not (np.asarray(value, dtype=float) > 0).all():
-                raise TrocarError(f"{name} of an ElasticMount is three stiffnesses > 0 [{unit}], got {value!r}")
+                raise TrocarError(f"{name} of an ElasticMount must be three stiffnesses > 0 [{unit}], got {value!r}")
         if not (np.isfinite(self.loss) and self.loss >= 0):
-            raise TrocarError(f"loss of an ElasticMount is a time >= 0 [s], got {self.loss!r}")
+            raise TrocarError(f"loss of an ElasticMount must be a time >= 0 [s], got {self.loss!r}")
         if not self.joints:
             raise TrocarError("an ElasticMount without a finite stiffness is rigid; leave elastic_mount out")
 
@@ -69,7 +71,7 @@ class ElasticMount:
 
 
 def add_mount(spec: mujoco.MjSpec, mount: ElasticMount) -> mujoco.MjsBody:
-    """The body that the first link of the arm is hung on instead of the base."""
+    """The body that carries the first link of the arm instead of the base."""
     body = spec.worldbody.add_body(
         name=MOUNT, explicitinertial=True, mass=DUMMY_MASS, inertia=np.full(3, DUMMY_INERTIA)
     )
@@ -80,10 +82,10 @@ def add_mount(spec: mujoco.MjSpec, mount: ElasticMount) -> mujoco.MjsBody:
 
 
 class MountDeflection:
-    """The state of an elastic mount: preloaded to carry the arm at home, placed where it is at rest.
+    """The state of an elastic mount: preloaded to carry the arm at home, placed at its rest position.
 
     Args:
-        prefix: of the arm's names in the model. arm: whose home is the unloaded state.
+        prefix: prefix of the arm's names in the model. arm: its home is the state without deflection.
     """
 
     def __init__(self, engine: Engine, mount: ElasticMount, arm: Arm, prefix: str) -> None:
@@ -115,12 +117,12 @@ class MountDeflection:
                 break
         if change >= SETTLED or np.abs(deflection).max() > LARGEST:
             raise TrocarError(
-                f"the elastic mount of {self._arm.name} is too soft: it does not carry it within {LARGEST} rad or m"
+                f"the elastic mount of {self._arm.name} is too soft: it deflects by more than {LARGEST} rad or m"
             )
         self._engine.data.qpos[self._q] = deflection
         self._engine.data.qvel[self._v] = 0.0
 
     def _load(self, data: mujoco.MjData) -> Array:
-        """Effort that the mount has to bear against gravity, with the arm at rest [N, N m]."""
+        """Effort of the mount against gravity, with the arm at rest [N, N m]."""
         mujoco.mj_forward(self._engine.model, data)
         return np.array(data.qfrc_bias[self._v])

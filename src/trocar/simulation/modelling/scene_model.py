@@ -1,4 +1,4 @@
-"""From loaded arms, a cart and objects to one MuJoCo specification, and the model that is simulated of it."""
+"""MuJoCo specification of loaded arms, a cart and objects, and the model compiled for simulation."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def scene_model(
     """The specification of a scene, with all visual shapes.
 
     Args:
-        bases: T_world_base (4, 4) of every arm. mounts: place on the cart of the arms on it. gravity: (3,) [m/s^2].
-        prefixed: False for one arm whose base is the world: its names are then its own, not `name/...`.
+        bases: T_world_base (4, 4) of every arm. mounts: mount of each arm on the cart. gravity: (3,) [m/s^2].
+        prefixed: False for one arm whose base is the world: its names are then not prefixed by `name/`.
     """
     models = {name: build(loaded, gravity, timestep, accuracy) for name, loaded in arms.items()}
     if objects:
@@ -45,7 +45,7 @@ def scene_model(
     add_objects(scene, objects, accuracy)
     if len(arms) > 1:
         friction_cone(scene)
-        # the arms know nothing of each other's joints: most of the matrices is zero
+        # arms are not coupled by joints, so most entries of the matrices are zero
         scene.option.jacobian = mujoco.mjtJacobian.mjJAC_SPARSE
     if not contacts:
         scene.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
@@ -61,7 +61,7 @@ def _attached(models: Mapping[str, mujoco.MjSpec], bases: Mapping[str, Array]) -
     scene.compiler.degree = False
     scene.compiler.autolimits = True
     for k, (name, model) in enumerate(models.items()):
-        for option in OPTIONS:  # all arms are built with the same
+        for option in OPTIONS:  # all arms are built with the same options
             setattr(scene.option, option, getattr(model.option, option))
         collide_with_others(model, k, len(models))
         attach_arm(scene, model, name, bases[name])
@@ -69,9 +69,9 @@ def _attached(models: Mapping[str, mujoco.MjSpec], bases: Mapping[str, Array]) -
 
 
 def simulated(spec: mujoco.MjSpec, alone: bool = True) -> mujoco.MjSpec:
-    """A copy without shapes that only cost time: visual ones, set-up joints, and those of an arm with nothing to touch.
+    """A copy without shapes that are not simulated: visual ones, set-up joints, and those of an arm without contacts.
 
-    MuJoCo discards what touches nothing when it compiles, much quicker than deleting shapes one by one.
+    MuJoCo discards shapes without contacts when it compiles, much faster than deleting them one by one.
     """
     copy = spec.copy()
     copy.compiler.discardvisual = True

@@ -1,1 +1,1 @@
-"""Objects that the instruments touch, and the contacts with them."""
+"""Objects that the instruments can touch, and their contacts."""

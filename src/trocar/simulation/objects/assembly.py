@@ -1,4 +1,4 @@
-"""Objects in a model: solver settings for contact, and contacts of a given stiffness."""
+"""Objects in a model: solver settings for contact, and contacts with a given stiffness."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from trocar.simulation.objects.solid import FIXED_PRIORITY, OBJECT, Solid
 
 Object = Solid | SoftSlab
 
-# A contact of given stiffness: MuJoCo's force is that of a spring and a damper if it is this far from hard.
+# Impedance of a contact with given stiffness: at this value MuJoCo's force is that of a spring and a damper.
 SPRING_IMPEDANCE = 0.1
-# Largest k h^2 and b h of such a contact, h the timestep: as of a time constant of two steps, MuJoCo's least.
+# Largest k h^2 and b h of such a contact, h the timestep: a time constant of two steps, MuJoCo's minimum.
 RESOLVED_K, RESOLVED_B = 0.25, 1.0
 HARDEST = 0.9999  # MuJoCo's largest impedance
-# Of a finger about its pin [kg m^2]: a gram at 3 mm. One that only follows the other has next to none in the
-# parameters, and its coupling would give way to the least contact.
+# Inertia of a finger about its pin [kg m^2]: a gram at 3 mm. A finger that only follows the other has almost none in
+# the parameters, and its coupling would yield to the slightest contact.
 FINGER_INERTIA = 1e-8
-# Needed to hold a needle: a cone that is round, and friction ten times harder than the normal contact. With the
-# pyramid and equal hardness, MuJoCo's defaults, a needle creeps out of the jaws.
+# Needed to hold a needle: an elliptic cone, and friction ten times stiffer than the normal contact. With MuJoCo's
+# defaults, a pyramid and equal stiffness, a needle creeps out of the jaws.
 IMPRATIO = 10.0
-# The solver of soft bodies reports too few iterations below about 150 at the arm's tolerance.
+# With soft bodies the solver needs about 150 iterations at the arm's tolerance.
 SOFT_ITERATIONS = 300
 
 
@@ -60,26 +60,26 @@ def firm_fingers(spec: mujoco.MjSpec, arm: Arm, with_inertia: Container[str]) ->
 
 
 def friction_cone(spec: mujoco.MjSpec) -> None:
-    """The settings of the solver for things that touch."""
+    """Solver settings for contacts."""
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     spec.option.impratio = IMPRATIO
 
 
 def set_stiffness(model: mujoco.MjModel, objects: Sequence[Object], tips: Sequence[int]) -> None:
-    """Give contacts with the bodies `tips` (ids, at the tips of arms) the stiffness and damping stated, about.
+    """Give contacts with the bodies `tips` (ids, at the tips of arms) approximately the stated stiffness and damping.
 
-    With several arms it is that for their mean weight; contacts with other bodies are of that order. Of two objects
-    that touch, the numbers of the lighter hold.
+    With several arms the values hold for their mean weight; contacts with other bodies are of that order. Between two
+    objects, the values of the lighter one apply.
 
     MuJoCo's contact force at rest is f = -(k r + b v) / R, R = W (1 - d) / d with the impedance d and the weight W of
-    the two bodies: k = K R, b = B R, whatever R. A large one, d = 0.1, makes f that of a spring and a damper, right
-    for the arm against something fixed. They would throw a body off that is so light that they turn it round within a
-    step. But with a small R acceleration is k r + b v at most, whatever the mass and however many points touch, so
-    for a free body R is so small that the timestep h resolves these two: k h^2 <= 1/4, b h <= 1. Its stiffness at
-    rest is the same; its damping is at least critical, b^2 >= 4 k, or it would hop.
+    the two bodies: k = K R, b = B R, for any R. A large R, d = 0.1, makes f that of a spring and a damper, which is
+    right for the arm against a fixed object. Such a contact would eject a body so light that its velocity is reversed
+    within a step. With a small R the acceleration is at most k r + b v, for any mass and any number of points, so
+    for a free body R is so small that the timestep h resolves both: k h^2 <= 1/4, b h <= 1. Its stiffness at
+    rest is the same; its damping is at least critical, b^2 >= 4 k, or it would bounce.
 
-    Damping must not be too large either: convex friction lifts a sliding tip by friction * b v / k. More than it is
-    pressed in, and the contact is lost every other step.
+    Damping must not be too large either: convex friction lifts a sliding tip by friction * b v / k. If that exceeds
+    its penetration, the contact is lost every other step.
     """
     h, d = model.opt.timestep, SPRING_IMPEDANCE
     free = [thing for thing in objects if isinstance(thing, Solid) and thing.mass is not None]

@@ -1,4 +1,4 @@
-"""Contacts: what touches what, and the forces of objects on an instrument, read from the engine after a step."""
+"""Contacts: touching pairs, and the forces of objects on an instrument, read from the engine after a step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trocar.spatial import Array
 
 @dataclass(frozen=True)
 class Contact:
-    """Two things nearest to each other: names, and their distance [m], negative where they overlap."""
+    """The nearest pair of shapes: names, and their distance [m], negative if they overlap."""
 
     first: str
     second: str
@@ -26,7 +26,7 @@ class Contact:
 
 
 class InstrumentContacts:
-    """Contacts of objects with an arm. The instrument is what turns with the shaft: the bodies from the roll on.
+    """Contacts of objects with an arm. The instrument is all that turns with the shaft: the bodies from the roll on.
 
     An arm without a shaft has its last body instead.
     """
@@ -36,7 +36,7 @@ class InstrumentContacts:
         self._model, self._data = arm_slice.engine.model, arm_slice.engine.data
         model = self._model
         first = "roll" if "roll" in arm.joint_names else arm.tip_body
-        # 1 for the links of the arm, 2 for those of the instrument; an entry more, at -1, for what is no geom
+        # 1 for the links of the arm, 2 for those of the instrument; one extra entry, at -1, for non-geoms
         self._member = np.zeros(model.ngeom + 1, dtype=int)
         for body in arm.bodies:
             geoms = np.flatnonzero(model.geom_bodyid == arm_slice.body(body.name))
@@ -44,7 +44,7 @@ class InstrumentContacts:
         self._E = arm.E
 
     def wrench(self, point: Array, body: int | None = None) -> Array:
-        """Force and moment (6,) about `point` (3,) on the instrument, world axes [N, N m]; of one body's contacts."""
+        """Force and moment (6,) about `point` (3,) on the instrument, world axes [N, N m]; of one body if given."""
         which, side = self._with_objects(at_least=2, body=body)
         local = np.zeros((len(which), 6))
         for k, row in zip(which, local, strict=True):
@@ -69,7 +69,7 @@ class InstrumentContacts:
         return np.asarray(self._E.T @ generalised[self._slice.v][: len(self._E)])
 
     def _with_objects(self, at_least: int, body: int | None = None) -> tuple[Array, Array]:
-        """Active contacts (k,) of the arm with something else, and the side (k,) of the arm in each: 0 or 1."""
+        """Active contacts (k,) of the arm with other objects, and the side (k,) of the arm in each: 0 or 1."""
         found = self._data.contact
         member = self._member[found.geom]
         active = (found.efc_address >= 0) & ((member > 0).sum(1) == 1) & (member.max(1) >= at_least)
@@ -83,7 +83,7 @@ class InstrumentContacts:
 
 
 def _flex_owner(model: mujoco.MjModel, flex: Array) -> Array:
-    """Body that carries the nodes of a flex; -1 where there is none."""
+    """Body that carries the nodes of a flex; -1 if there is none."""
     if not model.nflex:
         return np.full(flex.shape, -1)
     first = model.flex_vertbodyid[model.flex_vertadr]

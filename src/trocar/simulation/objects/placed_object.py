@@ -1,4 +1,4 @@
-"""Objects of a running simulation: where they are and how they move."""
+"""Objects of a running simulation: pose and velocity."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from trocar.spatial import Array, checked_pose, pose, quaternion
 
 
 class PlacedObject:
-    """An object of a scene, as it is now."""
+    """An object of a scene in its current state."""
 
     def __init__(self, thing: Solid | SoftSlab, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         self.thing, self._model, self._data = thing, model, data
         body = model.body(OBJECT + thing.name)
         self.body = int(body.id)
-        # views of its position and quaternion, and of its velocity; None where it is not free
+        # views of its position and quaternion, and of its velocity; None if it is not free
         self._qpos = self._qvel = None
         if isinstance(thing, Solid) and thing.mass is not None:
             q, v = int(model.jnt_qposadr[body.jntadr[0]]), int(model.jnt_dofadr[body.jntadr[0]])
@@ -27,7 +27,7 @@ class PlacedObject:
 
     @property
     def pose(self) -> Array:
-        """T_base_object (4, 4). Set it to move a free object, which is then at rest; fixed and soft ones refuse."""
+        """T_base_object (4, 4). Set it to move a free object, which is then at rest; others raise an error."""
         if self._qpos is None:
             return np.array(self.thing.pose, dtype=float)
         position, turn = np.split(self._qpos, [3])
@@ -38,7 +38,7 @@ class PlacedObject:
     @pose.setter
     def pose(self, T: ArrayLike) -> None:
         if self._qpos is None or self._qvel is None:
-            raise TrocarError(f"{self.thing.name} is not free to be moved")
+            raise TrocarError(f"{self.thing.name} is fixed or soft and cannot be moved")
         T = checked_pose(T)
         self._qpos[:], self._qvel[:] = [*T[:3, 3], *quaternion(T[:3, :3])], 0.0
         mujoco.mj_forward(self._model, self._data)
@@ -53,7 +53,7 @@ class PlacedObject:
 
     @property
     def vertices(self) -> Array:
-        """Nodes (k, 3) of a soft object in the base [m]; none of a rigid one."""
+        """Nodes (k, 3) of a soft object in the base [m]; empty for a rigid one."""
         if isinstance(self.thing, Solid):
             return np.empty((0, 3))
         mujoco.mj_kinematics(self._model, self._data)

@@ -1,4 +1,4 @@
-"""Solid shapes: obstacles for collision checks, and what objects around the instrument are made of."""
+"""Solid shapes: obstacles for collision checks, and parts of objects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Obstacle(Protocol):
 
 @dataclass(frozen=True)
 class Box:
-    """A box with edges of length `size` (3,) [m] about `centre` (3,) [m], turned by R (3, 3)."""
+    """A box with edges of length `size` (3,) [m] about `centre` (3,) [m], rotated by R (3, 3)."""
 
     centre: ArrayLike
     size: ArrayLike
@@ -83,10 +83,10 @@ def _radius(radius: float) -> list[float]:
 
 
 def three_numbers(values: ArrayLike, name: str, meaning: str) -> Array:
-    """A vector (3,), or an error that says what it should be."""
+    """Check a vector (3,); the error describes the expected value."""
     array = np.asarray(values, dtype=float)
     if array.shape != (3,) or not np.isfinite(array).all():
-        raise TrocarError(f"{name} is three finite numbers {meaning}, got {values!r}")
+        raise TrocarError(f"{name} must be three finite numbers {meaning}, got {values!r}")
     return array
 
 

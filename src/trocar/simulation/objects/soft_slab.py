@@ -13,7 +13,7 @@ from trocar.simulation.objects.primitives import check_numbers, sizes
 from trocar.simulation.objects.solid import FIXED_PRIORITY, HARD_SOLREF, OBJECT, OBJECT_GROUP, check_name
 from trocar.spatial import checked_pose, quaternion
 
-SOFT_SOLIMP = (0.9, 0.95, 1e-3, 0.5, 2.0)  # harder, and the solver fails to converge between light nodes and fingers
+SOFT_SOLIMP = (0.9, 0.95, 1e-3, 0.5, 2.0)  # if harder, the solver fails to converge between light nodes and fingers
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class SoftSlab:
     """A soft block of linear elastic tetrahedra whose lower face is fixed to the base. Needs accuracy="discrete".
 
     Attributes:
-        name: its own among the objects.
+        name: unique name.
         size: edges (3,) [m] along its axes. pose: T_base_slab (4, 4) of its centre; z points to the free face.
         young: [Pa]. poisson: below 0.5. damping: time constant of its viscosity [s].
         density: [kg/m^3]. spacing: largest edge of the grid [m]; the cost grows with the number of nodes.
@@ -57,7 +57,7 @@ class SoftSlab:
         """Add its bodies and geoms to a MuJoCo model."""
         size, T, count = np.asarray(self.size, dtype=float), np.asarray(self.pose, dtype=float), self.count
         base = spec.worldbody.add_body(name=OBJECT + self.name, pos=T[:3, 3], quat=quaternion(T[:3, :3]))
-        # the skin of a flex stands out by its radius: the grid is that much smaller
+        # the skin of a flex extends by its radius, so the grid is smaller by that amount
         radius = 1e-3 * float(size.min())
         spacing = (size - 2 * radius) / (np.array(count) - 1)
         flex = base.make_flex(

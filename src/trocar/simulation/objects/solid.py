@@ -15,11 +15,11 @@ from trocar.simulation.objects.primitives import Capsule, Obstacle, check_number
 from trocar.spatial import checked_pose, quaternion
 
 OBJECT = "object/"  # prefix of the names of objects in the engine's model
-OBJECT_GROUP = 0  # of their geoms: visible, and not used by arms
-# MuJoCo's contacts yield the more the lighter a body is. With the arm's own settings, jaws that squeeze a needle of
-# 0.2 g with 10 N sink 0.4 mm into it; with these 0.05 mm.
+OBJECT_GROUP = 0  # geom group of objects: visible, and not used by arms
+# MuJoCo's contacts are softer for lighter bodies. With the arm's settings, jaws that squeeze a 0.2 g needle
+# with 10 N penetrate it by 0.4 mm; with these, by 0.05 mm.
 HARD_SOLREF, HARD_SOLIMP = (0.002, 1.0), (0.99, 0.999, 1e-4, 0.5, 2.0)
-FIXED_PRIORITY = 1  # of the geoms of fixed objects; the lighter a free one is, the higher its own
+FIXED_PRIORITY = 1  # priority of the geoms of fixed objects; lighter free objects have higher ones
 STEEL = 7.9e3  # [kg/m^3]
 
 
@@ -28,13 +28,14 @@ class Solid:
     """A rigid object.
 
     Attributes:
-        name: its own among the objects.
+        name: unique name.
         shape: one solid shape, or several that move together, in coordinates of the object [m].
-        pose: T_base_object (4, 4) at reset; without one the shape is in coordinates of the base.
+        pose: T_base_object (4, 4) at reset. Default: the shape is in coordinates of the base.
         mass: [kg], spread evenly over the volume; None fixes the object to the base.
-        friction: coefficient of Coulomb friction. torsional: that of spinning about the normal [m]; 0 for none.
-        stiffness, damping: of its contact with the instrument [N/m, N s/m]; assumed. None for a contact as hard as the
-            step allows, for light things that are free or squeezed; a tip that slides over such a thing chatters.
+        friction: coefficient of Coulomb friction. torsional: coefficient of torsional friction about the normal [m].
+        stiffness, damping: of its contact with the instrument [N/m, N s/m]; assumed. None makes the contact as stiff as
+            the timestep allows, for light objects that are free or squeezed; a tip that slides over such an object
+            chatters.
         colour: (red, green, blue).
     """
 

@@ -1,6 +1,6 @@
 """Collision queries: distances of an arm's collision shapes to obstacles and to other arms, by MuJoCo.
 
-Links of one arm are made to pass each other and are not tested among themselves. Only kinematics are needed: arms
+Links of one arm pass each other by design and are not tested against each other. Only kinematics are needed, so arms
 without dynamic parameters can be checked too.
 """
 
@@ -26,14 +26,14 @@ OBSTACLE = "obstacle/"
 
 
 class CollisionScene:
-    """One or more arms among obstacles. World coordinates are the base's, for an arm that is not placed elsewhere.
+    """One or more arms among obstacles. World and base coordinates are the same unless `bases` places an arm.
 
     Args:
         arms: an Arm or simulated arm, or several by name.
-        obstacles: by name, in world coordinates; or a sequence, named by its numbers.
-        bases: poses T_world_base (4, 4) of the arms by name; identity where not given.
+        obstacles: by name, in world coordinates; or a sequence, named by index.
+        bases: poses T_world_base (4, 4) of the arms by name. Default: identity.
 
-    Joint vectors of a scene with several arms are one after the other, in the order of `arms`. Threads may share a
+    Joint vectors of several arms are concatenated in the order of `arms`. Threads may share a
     scene: one query runs at a time.
     """
 
@@ -77,10 +77,10 @@ class CollisionScene:
         return sum(arm.n for arm in self.arms.values())
 
     def contact(self, q: ArrayLike, margin: float = 0.0) -> Contact | None:
-        """The deepest contact at q (n,) [rad, m], or None; things nearer than `margin` [m] touch."""
+        """The deepest contact at q (n,) [rad, m], or None; pairs nearer than `margin` [m] count as touching."""
         with self._lock:
             self._place(q)
-            # of bodies too, or their boxes are tested without: things within the margin would go unseen
+            # the margin of bodies too: otherwise their bounding boxes are tested without it, and near pairs are missed
             self.model.geom_margin[:] = self.model.body_margin[:] = margin
             mujoco.mj_collision(self.model, self.data)
             if self.data.ncon == 0:
@@ -93,13 +93,13 @@ class CollisionScene:
             return self._contact(a, b, float(distances[k]))
 
     def collides(self, q: ArrayLike, margin: float = 0.0) -> bool:
-        """True if anything is nearer than `margin` [m] at q (n,)."""
+        """True if any pair is nearer than `margin` [m] at q (n,)."""
         return self.contact(q, margin) is not None
 
     def clearance(self, q: ArrayLike) -> Contact:
         """The nearest pair at q (n,) and its signed distance [m], negative by the depth of the overlap."""
         if not self._pairs:
-            raise TrocarError("nothing to be clear of: one arm and no obstacles")
+            raise TrocarError("a scene of one arm without obstacles has no distances; add obstacles")
         points, best, nearest = np.zeros(6), FAR, self._pairs[0]
         with self._lock:
             self._place(q)
@@ -110,7 +110,7 @@ class CollisionScene:
         return self._contact(*nearest, float(best))
 
     def levers(self) -> Array:
-        """(n,) how far the collision shapes move for each joint [m/rad, m/m]: the most at 50 places in the limits."""
+        """(n,) largest displacement of the collision shapes per joint [m/rad, m/m], over 50 states within limits."""
         rng = np.random.default_rng(0)
         low, high = (np.concatenate([getattr(arm, end) for arm in self.arms.values()]) for end in ("lower", "upper"))
         model, most = self.model, np.zeros(self.n)
@@ -141,7 +141,7 @@ class CollisionScene:
 
 
 def _collision_shapes(arm: Arm) -> mujoco.MjSpec:
-    """The links of an arm with their collision shapes only, free to be placed."""
+    """The links of an arm with only their collision shapes, as freely placed bodies."""
     spec, _ = kinematic_arm(arm)
     seen = [geom for geom in spec.geoms if not geom.contype and not geom.conaffinity]
     for part in (*spec.pairs, *seen, *spec.meshes):
@@ -150,13 +150,13 @@ def _collision_shapes(arm: Arm) -> mujoco.MjSpec:
 
 
 def _pairs(model: mujoco.MjModel) -> list[tuple[int, int]]:
-    """Pairs of geoms whose masks let them touch."""
+    """Pairs of geoms whose masks allow contact."""
     first = model.geom_contype[:, None] & model.geom_conaffinity
     return [(int(a), int(b)) for a, b in np.argwhere(np.triu(first | first.T, 1))]
 
 
 def _label(model: mujoco.MjModel, geom: int) -> str:
-    """An obstacle by its name, a link by that of its body (and of the arm, where there are several)."""
+    """Name of an obstacle, or of a link by its body (and its arm, if there are several)."""
     body = model.geom_bodyid[geom]
     if body == 0:
         return f"obstacle '{model.geom(geom).name.removeprefix(OBSTACLE)}'"
@@ -169,4 +169,4 @@ def _arm(arm: Arm | SimulatedArm) -> Arm:
         return arm.arm
     if isinstance(arm, Arm):
         return arm
-    raise TrocarError(f"a collision scene is made of an Arm or a Simulator, got {type(arm).__name__}")
+    raise TrocarError(f"a collision scene needs an Arm or a Simulator, got {type(arm).__name__}")

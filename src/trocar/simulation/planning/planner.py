@@ -1,4 +1,4 @@
-"""A path around obstacles: RRT-Connect (Kuffner and LaValle 2000) in joint space, shortened, run in the least time."""
+"""Path planning around obstacles: RRT-Connect (Kuffner and LaValle 2000) in joint space, shortened and time-optimal."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ SHORTCUTS = 150  # attempts
 
 
 class PlanningFailed(TrocarError):
-    """No path was found: an end collides, or the budget is spent."""
+    """No path was found: the start or goal collides, or the iteration budget is exhausted."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A motion from start to goal that the collision engine has looked through.
+    """A collision-checked motion from start to goal.
 
     Attributes:
         reference: the timed motion, rest to rest with a stop at every via point.
-        via: (k, n) via points [rad, m]. nodes: how many the two trees had.
+        via: (k, n) via points [rad, m]. nodes: number of nodes of both trees.
         clearance: smallest distance to an obstacle on the timed motion [m]; infinite without obstacles.
     """
 
@@ -50,18 +50,18 @@ def plan(
     jerk: ArrayLike | None = None,
     scale: float = 1.0,
 ) -> Plan:
-    """From q_start to q_goal (n,) [rad, m] around the obstacles of a scene with one arm.
+    """Plan a motion from q_start to q_goal (n,) [rad, m] around the obstacles of a scene with one arm.
 
-    Distances in joint space are those that the arm's shapes may move, in metres.
+    Distances in joint space are upper bounds of the displacement of the arm's shapes, in metres.
 
     Args:
-        joints: how many of the first joints move; as many as differ between start and goal, 3 at least, without.
-        margin: distance to keep from everything [m]; it should not be less than half the resolution.
-        resolution: largest way of any shape between two places looked at on an edge [m].
-        iterations: budget of tree extensions. seed: of the random numbers; the same seed gives the same path.
+        joints: number of leading joints that move. Default: up to the last that differs between start and goal, >= 3.
+        margin: smallest distance to all obstacles [m]; it should be at least half the resolution.
+        resolution: largest displacement of any shape between two checked states on an edge [m].
+        iterations: budget of tree extensions. seed: random seed; the same seed gives the same path.
         jerk, scale: as for `time_optimal`.
 
-    Raises PlanningFailed, which says whether start or goal collide and with what, or that the budget is spent.
+    Raises PlanningFailed, which reports a collision of start or goal, or an exhausted iteration budget.
     """
     if len(scene.arms) != 1:
         raise TrocarError(f"the planner moves one arm, the scene has {len(scene.arms)}: {', '.join(scene.arms)}")
@@ -72,7 +72,7 @@ def plan(
             raise TrocarError(f"{name} must be positive and finite [m], got {value!r}")
     differing = np.flatnonzero(ends[0] != ends[1])
     if not differing.size:
-        raise TrocarError("start and goal are the same: nowhere to go")
+        raise TrocarError("start and goal are equal; nothing to plan")
     needed = int(differing[-1]) + 1
     joints = max(3, needed) if joints is None else joints
     if not needed <= joints <= arm.n:
@@ -96,7 +96,7 @@ def plan(
 
 @dataclass(frozen=True)
 class _Space:
-    """The joints that move, free places and free straight edges; `rest` (n,) has the joints that stay."""
+    """The moving joints, with tests of free states and straight edges; `rest` (n,) has the fixed joints."""
 
     scene: CollisionScene
     rest: Array
@@ -109,20 +109,20 @@ class _Space:
         return np.concatenate([x, self.rest[self.joints :]])
 
     def distance(self, a: Array, b: Array) -> Array:
-        """Bound (...) on the way of any shape from a (..., joints) to b [m]."""
+        """Upper bound (...) of the displacement of any shape from a (..., joints) to b [m]."""
         return np.abs(a - b) @ self.levers[: self.joints]
 
     def free(self, x: Array) -> bool:
         return not self.scene.collides(self.full(x), self.margin)
 
     def edge_free(self, a: Array, b: Array) -> bool:
-        """True if the straight way from a, which is free, to b is free; tested coarsely first, then densely."""
+        """True if the straight edge from a, which is free, to b is free; tested coarsely first, then densely."""
         count = max(1, int(np.ceil(self.distance(a, b) / self.resolution)))
         return all(self.free(a + (b - a) * (k / count)) for k in _coarse_first(count))
 
 
 def _coarse_first(count: int) -> list[int]:
-    """1..count: the end, then the middle, the quarters, ..."""
+    """The numbers 1..count in bisection order: the end, then the middle, the quarters, ..."""
     return sorted(range(1, count + 1), key=lambda k: (k != count, -(k & -k)))
 
 
@@ -135,7 +135,7 @@ class _Tree:
         return len(self._parents)
 
     def grow(self, space: _Space, target: Array, greedy: bool) -> tuple[int, bool]:
-        """Steps towards the target, as far as they are free if greedy, else one: last node, whether it got there."""
+        """Extend towards the target by one step, or while free if greedy: last node, and True if it arrived."""
         near = int(space.distance(self._nodes[: len(self)], target).argmin())
         while True:
             here = self._nodes[near]
@@ -151,7 +151,7 @@ class _Tree:
                 return near, there
 
     def branch(self, node: int) -> list[Array]:
-        """From a node back to the root."""
+        """Path from a node to the root."""
         path = []
         while node >= 0:
             path.append(self._nodes[node].copy())
@@ -169,7 +169,7 @@ class _Tree:
 def _connect(
     space: _Space, start: Array, goal: Array, iterations: int, rng: np.random.Generator
 ) -> tuple[list[Array], int]:
-    """Two trees that grow towards random places and each other; the path between their roots."""
+    """Grow two trees towards random states and each other; return the path between their roots."""
     if space.edge_free(start, goal):
         return [start, goal], 2
     (arm,) = space.scene.arms.values()
@@ -186,13 +186,13 @@ def _connect(
             path = a.branch(node)[::-1] + b.branch(other)[1:]
             return (path if i % 2 == 0 else path[::-1]), len(a) + len(b)
     raise PlanningFailed(
-        f"no path in {iterations} iterations ({len(trees[0])} places reached from the start, {len(trees[1])} from the "
+        f"no path in {iterations} iterations ({len(trees[0])} states reached from the start, {len(trees[1])} from the "
         "goal). There may be none: try more iterations, a smaller margin or more joints"
     )
 
 
 def _shortened(space: _Space, path: list[Array], rng: np.random.Generator) -> list[Array]:
-    """Random shortcuts between two points of the path, then every via point that can be left out."""
+    """Apply random shortcuts between points of the path, then remove every unnecessary via point."""
     for _ in range(SHORTCUTS):
         if len(path) < 3:
             return path
@@ -208,7 +208,7 @@ def _shortened(space: _Space, path: list[Array], rng: np.random.Generator) -> li
 
 
 def _verified(space: _Space, reference: TimeOptimal) -> float:
-    """Smallest distance [m] on the timed motion, looked at so often that no shape moves more than the resolution."""
+    """Smallest distance [m] on the timed motion, sampled so that no shape moves by more than the resolution."""
     if not space.scene.obstacles:
         return np.inf
     moves = (np.ptp(reference.via, axis=0) > 0) * reference.velocity
@@ -217,6 +217,6 @@ def _verified(space: _Space, reference: TimeOptimal) -> float:
     for t in np.linspace(reference.start, reference.end, count):
         touch = space.scene.clearance(reference(float(t)).q)
         if touch.distance <= 0.0:
-            raise PlanningFailed(f"the timed motion is not free at t = {t:.4g} s: {touch}; give a larger margin")
+            raise PlanningFailed(f"the timed motion is not free at t = {t:.4g} s: {touch}; use a larger margin")
         nearest = min(nearest, touch.distance)
     return nearest

@@ -1,4 +1,4 @@
-"""A force sensor at the instrument, with the bandwidth that real ones have."""
+"""A force sensor at the instrument, with a realistic bandwidth."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from trocar.spatial import Array
 
 
 class ForceSensor:
-    """`sim.contact_wrench()` through a first-order filter; called once a step, as a controller does.
+    """`sim.contact_wrench()` through a first-order filter; to be called once per step, for example by a controller.
 
-    A controller that feeds an unfiltered contact force back makes a stiff contact chatter: the force of one step would
-    be the effort of the next.
+    Feedback of an unfiltered contact force makes a stiff contact chatter: the force of one step would be the effort of
+    the next.
 
     Args:
-        cutoff: of the filter [Hz]; math.inf for none.
+        cutoff: cut-off frequency of the filter [Hz]; math.inf for no filter.
     """
 
     def __init__(self, sim: Simulator, cutoff: float = 50.0) -> None:
@@ -28,7 +28,7 @@ class ForceSensor:
         self._time, self._wrench = math.inf, np.zeros(6)
 
     def __call__(self) -> Array:
-        """Force and moment (6,) of the surroundings on the instrument about the tip, base axes [N, N m]."""
+        """Force and moment (6,) of the environment on the instrument about the tip, base axes [N, N m]."""
         time = self._sim.time
         if time < self._time:  # the first call after a reset
             self._time, self._wrench = time, np.zeros(6)

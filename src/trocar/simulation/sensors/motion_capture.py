@@ -1,4 +1,4 @@
-"""Synthetic motion capture: cameras that see three markers on every link, with noise, and sometimes not at all."""
+"""Synthetic motion capture: cameras observe three markers on every link, with noise and occlusion."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trocar.simulation.run import simulate
 from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array, pose
 
-# A rigid body of markers, unequal sides as cameras need them; about the centroid [m].
+# A rigid body of markers about its centroid, with unequal sides so that cameras can identify them [m].
 TRIANGLE = np.array([[0.060, -0.030, 0.0], [-0.055, -0.035, 0.0], [-0.005, 0.065, 0.0]])
 BURST = 0.2  # mean time that a body stays hidden [s]
 
@@ -27,11 +27,11 @@ class MotionCapture:
     """Cameras in front of one arm.
 
     Args:
-        arm: what is looked at. bodies: links with markers, and "tip"; None for every link up to the insertion.
-        T_camera_base: (4, 4) pose of the arm's base in the camera frame; None for somewhere in front of the cameras.
+        arm: the observed arm. bodies: links with markers, and "tip". Default: every link up to the insertion.
+        T_camera_base: (4, 4) pose of the arm's base in the camera frame. Default: a pose in front of the cameras.
         noise: standard deviation of each coordinate of each marker [m].
-        occlusion: share of the time that a body is hidden, 0 to 1, in bursts.
-        seed: of noise, occlusion and of where on the links the markers are.
+        occlusion: fraction of the time that a body is hidden, 0 to 1, in bursts.
+        seed: random seed of noise, occlusion and marker positions on the links.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class MotionCapture:
         if not (np.isfinite(noise) and noise >= 0):
             raise TrocarError(f"noise must be a length >= 0 [m], got {noise!r}")
         if not 0 <= occlusion < 1:
-            raise TrocarError(f"occlusion is a share of the time, 0 <= occlusion < 1, got {occlusion!r}")
+            raise TrocarError(f"occlusion must be a fraction of the time, 0 <= occlusion < 1, got {occlusion!r}")
         self.arm, self.noise, self.occlusion = arm, noise, occlusion
         self._random = np.random.default_rng(seed)
         names = [body.name for body in arm.bodies]
@@ -59,7 +59,7 @@ class MotionCapture:
         self.T_link_markers = {body: self._mounted(body) for body in self.bodies}
 
     def observed(self, t: Array, q: Array, T_base_link: Mapping[str, Array]) -> Markers:
-        """Markers as the cameras see them: from true poses (N, 4, 4) of the links in the base, times t, joints q."""
+        """Observed markers, from true poses (N, 4, 4) of the links in the base, times t and joints q."""
         poses = {}
         for body in self.bodies:
             T = self.T_camera_base @ T_base_link[body] @ self.T_link_markers[body]
@@ -80,7 +80,7 @@ class MotionCapture:
         duration: float,
         rate: float = 100.0,
     ) -> Markers:
-        """Markers on the links of the engine while it follows a reference; `rate` of the cameras [Hz]."""
+        """Markers on the simulated links while the arm follows a reference; `rate`: frame rate [Hz]."""
         every = max(1, round(1.0 / (rate * sim.timestep)))
         found: dict[str, list[Array]] = {body: [] for body in self.bodies}
         steps = 0
@@ -102,13 +102,13 @@ class MotionCapture:
         return self.observed(recording.t, recording.q, {body: np.array(T) for body, T in found.items()})
 
     def _mounted(self, body: str) -> Array:
-        """The markers' frame on a link: turned at will, in the middle of the link's joints, 3 cm beside its plane."""
+        """The markers' frame on a link: random rotation, in the middle of the link's joints, 3 cm off its plane."""
         R = Rotation.random(rng=self._random).as_matrix()
         joints = np.zeros((1, 3)) if body == "tip" else _joints_on(self.arm, body)
         return pose(R, joints.mean(0) + [0.0, 0.0, 0.03])
 
     def _hidden(self, t: Array) -> Array:
-        """(N,): hidden or not, a chain of two states with bursts of `BURST`."""
+        """Mask (N,) of hidden rows: a two-state Markov chain with bursts of `BURST`."""
         hidden = np.zeros(len(t), dtype=bool)
         if not self.occlusion or len(t) < 2:
             return hidden
@@ -122,9 +122,9 @@ class MotionCapture:
 
 
 def poses_at_rest(sim: Simulator, bodies: Sequence[str], q: Array) -> dict[str, Array]:
-    """True poses (N, 4, 4) of links in the base, the arm standing still at each q (N, n), for `MotionCapture.observed`.
+    """True poses (N, 4, 4) of links in the base, with the arm at rest at each q (N, n), for `MotionCapture.observed`.
 
-    On an elastic mount the arm stands where the mount carries it.
+    On an elastic mount, the poses include its static deflection.
     """
     found: dict[str, list[Array]] = {body: [] for body in bodies}
     for row in q:
@@ -135,20 +135,20 @@ def poses_at_rest(sim: Simulator, bodies: Sequence[str], q: Array) -> dict[str, 
 
 
 def _joints_on(arm: Arm, body: str) -> Array:
-    """Points (k, 3) at which a link is joined to others, in its own frame [m]."""
+    """Points (k, 3) at which a link is joined to others, in the link frame [m]."""
     points = [np.zeros(3)]
     points += [child.placement[:3, 3] for child in arm.bodies if child.parent == body and child.kind == "revolute"]
     for loop in arm.loops:
         for name, point in ((loop.body_a, loop.point_a), (loop.body_b, loop.point_b)):
             if name == body:
                 points.append(np.array(point))
-    # one point where several joints are in one place
+    # coincident joints count as one point
     _, first = np.unique(np.round(np.array(points), 9), axis=0, return_index=True)
     return np.array(points)[np.sort(first)]
 
 
 def _from_markers(T: Array, error: Array) -> Array:
-    """Poses (N, 4, 4) that fit the markers best when each is seen with an error (N, 3, 3) [m] (Kabsch)."""
+    """Poses (N, 4, 4) that best fit the markers observed with errors (N, 3, 3) [m] (Kabsch)."""
     seen = TRIANGLE @ np.swapaxes(T[:, :3, :3], 1, 2) + T[:, None, :3, 3] + error
     centre, middle = seen.mean(1), TRIANGLE.mean(0)
     U, _, Vt = np.linalg.svd(np.einsum("nki,kj->nij", seen - centre[:, None], TRIANGLE - middle))

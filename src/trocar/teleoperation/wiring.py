@@ -280,7 +280,7 @@ class _Reader:
     def fault(self) -> str:
         """A joint beyond its limit, "" if there is none."""
         q = self._hardware.q
-        if not self._controller.tip_ready or ((q > self._low) & (q < self._high)).all():
+        if not self._controller.tip_ready or np.count_nonzero((q > self._low) & (q < self._high)) == len(q):
             return ""
         joint = int(np.argmax(np.maximum(self._low - q, q - self._high)))
         return f"{self.name} joint {joint + 1} ({self.joint_names[joint]}) is beyond its limit at {q[joint]:.3f} rad"

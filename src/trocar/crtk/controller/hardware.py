@@ -40,8 +40,6 @@ class Hardware:
         self._feeds = False
         self._tracks: bool | None = False  # the PID of all motors acts, of none, of some (None)
         self.model: Mechanism | None = None
-        self._q: Array = np.zeros(self.arm.n)
-        self._q_cycle = -1
 
     @property
     def sim(self) -> SimulatedArm:
@@ -67,14 +65,12 @@ class Hardware:
     @property
     def q(self) -> Array:
         """Measured positions (n,); do not change them."""
-        if self._q_cycle != self._loop.cycle:
-            self._q, self._q_cycle = self._joint_from_motor @ self._sensors.q[self.part], self._loop.cycle
-        return self._q
+        return self._loop.q[self.part]
 
     @property
     def dq(self) -> Array:
-        """Measured velocities (n,)."""
-        return self._joint_from_motor @ self._sensors.dq[self.part]
+        """Measured velocities (n,); do not change them."""
+        return self._loop.dq[self.part]
 
     @property
     def tau(self) -> Array:

@@ -52,7 +52,10 @@ def wait_for(condition, what):
 
 @pytest.fixture(scope="module")
 def robot():
-    with Robot(SCENE, speed="real", start="ready") as robot, Bridge(robot, domain=DOMAIN, hold_when_lost=True) as bridge:
+    with (
+        Robot(SCENE, speed="real", start="ready") as robot,
+        Bridge(robot, domain=DOMAIN, hold_when_lost=True) as bridge,
+    ):
         yield robot
         assert bridge.error == ""
         assert bridge.running

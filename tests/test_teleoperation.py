@@ -1,11 +1,13 @@
 """Teleoperation on a simulated robot: masters, PSMs, ECM, pedals and console on one bus."""
 
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from crtk_robot import started
 
+from trocar.commands.bench_page import looked_at
 from trocar.crtk.interface import INTERFACES
 from trocar.crtk.messages import Joy
 from trocar.errors import TrocarError
@@ -238,6 +240,31 @@ def test_timings_have_parts_that_add_up():
     assert min(value for name, value in found.items() if "engine" not in name) > 0.0  # the engine is what is left
     with pytest.raises(TrocarError, match="rounds"):
         teleop_figures(rounds=0)
+
+
+def test_timings_with_a_page_are_taken_while_it_is_open():
+    robots = []
+
+    @contextmanager
+    def page(robot):
+        robots.append((robot, robot.now))
+        yield
+        robots.append((robot, robot.now))
+
+    found = teleop_figures(rounds=1, seconds=0.02, page=page)
+    (robot, opened), (same, closed) = robots
+    assert same is robot and closed - opened == pytest.approx(0.02e9, abs=2)
+    whole = found["teleop_two_pairs_with_page_us_per_ms"]
+    assert found["teleop_two_pairs_with_page_real_time_factor"] == pytest.approx(1e3 / whole)
+    assert found["teleop_two_pairs_with_page_elapsed_real_time_factor"] > 0.0
+
+
+def test_the_page_of_the_bench_has_a_browser():
+    robot = started("PSM")
+    with looked_at(robot) as browser:
+        robot.run(0.1)
+        assert browser.is_alive()
+    assert not browser.is_alive()
 
 
 # -- faults ------------------------------------------------------------------------------------------------------------

@@ -245,7 +245,7 @@ class _Reader:
         self._low = controller.arm.lower - BEYOND_LIMIT
         self._high = controller.arm.upper + BEYOND_LIMIT
         self.joint_names = controller.arm.joint_names
-        self.name = name
+        self.name, self._is_master = name, isinstance(controller, MTMController)
 
     def measured(self) -> Array:
         """Measured pose (4, 4)."""
@@ -265,7 +265,7 @@ class _Reader:
 
     def gripper(self) -> float | None:
         """Gripper angle [rad]."""
-        return float(self._hardware.sim.gripper) if isinstance(self._controller, MTMController) else None
+        return self._hardware.gripper if self._is_master else None
 
     def tip_and_jaw(self) -> tuple[Array, float | None]:
         """Set-point of the tip's pose (4, 4) and of the jaw [rad], None without an instrument."""

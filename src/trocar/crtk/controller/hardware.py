@@ -27,7 +27,7 @@ class Hardware:
     def __init__(self, name: str, loop: ControlLoop, part: slice) -> None:
         self.name, self.bus, self.part = name, loop.bus, part
         self._loop, self._servo, self._sensors = loop, loop.servo, loop.sensors
-        self.arm = loop.scene.arms[name].arm
+        self.arm, self._stepped = loop.scene.arms[name].arm, loop.scene.stepped[name]
         self._joint_from_motor = self.arm.motors.coupling
         self._motor_from_joint = np.linalg.inv(self._joint_from_motor)
         self._effort_to_motor = np.ascontiguousarray(self._joint_from_motor.T)
@@ -59,6 +59,11 @@ class Hardware:
     def stamp(self) -> int:
         """Time of the measurement [ns]."""
         return self._loop.now
+
+    @property
+    def gripper(self) -> float:
+        """Opening of a master's gripper [rad]."""
+        return self._stepped.gripper
 
     # -- sensors -------------------------------------------------------------------------------------------------------
 

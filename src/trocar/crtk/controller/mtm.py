@@ -57,14 +57,14 @@ class MTMController(ArmController):
         return super().sources() | {"gripper/measured_js": self.gripper_js}
 
     def gripper_js(self) -> JointState:
-        angle, ready = self.hardware.sim.gripper, self.joints_ready
+        angle, ready = self.hardware.gripper, self.joints_ready
         return self.reports.joint_state(np.array([angle]), np.zeros(1), np.zeros(1), ("gripper",), valid=ready)
 
     def update(self) -> None:
         super().update()
         if not self.joints_ready:
             return
-        closed = self.hardware.sim.gripper <= GRIPPER_CLOSED
+        closed = self.hardware.gripper <= GRIPPER_CLOSED
         if closed != self._closed:
             self._closed, self._changed = closed, self.hardware.time
         if closed != self._told and self.hardware.time - self._changed > DEBOUNCE:

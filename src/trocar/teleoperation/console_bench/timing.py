@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import mujoco
@@ -54,8 +55,14 @@ class TimedTeleoperation(Teleoperation):
         self.watch.spent += time.thread_time() - begun
 
 
+Page = Callable[[Robot], AbstractContextManager[object]]
+
+
 def teleop_figures(
-    rounds: int = 3, seconds: float = 1.0, progress: Callable[[float], None] | None = None
+    rounds: int = 3,
+    seconds: float = 1.0,
+    progress: Callable[[float], None] | None = None,
+    page: Page | None = None,
 ) -> dict[str, float]:
     """Processor microseconds per simulated millisecond of a whole dVRK under teleoperation, and real-time factors.
 
@@ -64,19 +71,22 @@ def teleop_figures(
     Parts: teleoperation (samples, states, laws, commands), arms (controllers of six arms with inverse kinematics and
     gravity compensation), engine (sensors, PID, MuJoCo, bus). `mj_step` is MuJoCo's step alone in the same run, a
     yardstick for the machine and its other work. Medians over the rounds.
+
+    page: shows the robot to a browser. With it, `two_pairs_with_page` is the time while two pairs follow and the page
+    is open: the processor time of all threads of this process, and `elapsed_real_time_factor` by the clock on the wall.
     """
     if rounds < 1 or not (math.isfinite(seconds) and seconds >= 0.01):
         raise TrocarError(f"rounds must be 1 or more and seconds 0.01 or more, got {rounds} and {seconds}")
     found: dict[str, list[float]] = {}
     for i in range(rounds):
-        for name, value in (_round(seconds) | _inverse_kinematics()).items():
+        for name, value in (_round(seconds, page) | _inverse_kinematics()).items():
             found.setdefault(name, []).append(value)
         if progress is not None:
             progress((i + 1) / rounds)
     return {f"teleop_{name}": float(np.median(values)) for name, values in found.items()}
 
 
-def _round(seconds: float) -> dict[str, float]:
+def _round(seconds: float, page: Page | None = None) -> dict[str, float]:
     robot = whole_robot()
     teleoperation = TimedTeleoperation(robot, AT_ONCE)
     found = _spent(robot, teleoperation.watch, seconds, "holding")
@@ -85,6 +95,9 @@ def _round(seconds: float) -> dict[str, float]:
     pairs = [teleoperation.pairs[name] for name in ("MTMR_PSM1", "MTML_PSM2")]
     _until(robot, lambda: all(pair.state.following for pair in pairs))
     found |= _spent(robot, teleoperation.watch, seconds, "two_pairs")
+    if page is not None:
+        with page(robot):
+            found |= _spent_by_all(robot, seconds, "two_pairs_with_page")
     hands = [PUSH]
     robot.every(0.01, lambda t: _push(robot, t, hands[0]))
     found |= _spent(robot, teleoperation.watch, seconds, "two_pairs_pushed")
@@ -142,6 +155,18 @@ def _spent(robot: Robot, teleoperation: Stopwatch, seconds: float, state: str) -
     share["engine"] = whole - sum(share.values())
     found = {f"{state}_us_per_ms": whole} | {f"{state}_{part}_us_per_ms": us for part, us in share.items()}
     return found | {f"{state}_real_time_factor": 1e3 / whole}
+
+
+def _spent_by_all(robot: Robot, seconds: float, state: str) -> dict[str, float]:
+    """As `_spent` as a whole, by all threads of the process, and the real-time factor by elapsed time."""
+    begun, since = time.process_time(), time.perf_counter()
+    robot.run(seconds)
+    whole, elapsed = 1e3 * (time.process_time() - begun) / seconds, time.perf_counter() - since
+    return {
+        f"{state}_us_per_ms": whole,
+        f"{state}_real_time_factor": 1e3 / whole,
+        f"{state}_elapsed_real_time_factor": seconds / elapsed,
+    }
 
 
 def _inverse_kinematics(count: int = 200) -> dict[str, float]:

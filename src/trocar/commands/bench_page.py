@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
-from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event
 from typing import TYPE_CHECKING
 
-from trocar.commands.run_view import watched
+from trocar.commands.run_view import drawn
 from trocar.errors import TrocarError
 
 if TYPE_CHECKING:
@@ -32,9 +31,12 @@ CAMERA = {
 
 
 @contextmanager
-def looked_at(robot: Robot) -> Iterator[BaseProcess]:
-    """The page of `trocar run --view` with one browser without a screen, in a process of its own as a browser is."""
-    with watched(robot, port=0) as url:
+def looked_at(robot: Robot) -> Iterator[Callable[[], None]]:
+    """The page of `trocar run --view` with one browser without a screen, in a process of its own as a browser is.
+
+    Gives the function that brings the page up to date.
+    """
+    with drawn(robot, port=0) as (url, refresh):
         context = multiprocessing.get_context("spawn")
         connected = context.Event()
         browser = context.Process(target=_look, args=(url, connected), daemon=True)
@@ -42,7 +44,9 @@ def looked_at(robot: Robot) -> Iterator[BaseProcess]:
         try:
             if not connected.wait(PATIENCE):
                 raise TrocarError(f"no browser could open {url} within {PATIENCE:g} s")
-            yield browser
+            yield refresh
+            if not browser.is_alive():
+                raise TrocarError("the browser of the bench has lost its page")
         finally:
             browser.terminate()
             browser.join(PATIENCE)

@@ -62,8 +62,14 @@ def drawn(robot: Robot, port: int) -> Iterator[tuple[str, Callable[[], None]]]:
     server.gui.add_markdown("Pedals")
     add_pedals(server.gui, robot)
 
+    hung = robot.scene.cart
+    show(robot, drawing)
+
     def refresh() -> None:
-        show(robot, drawing)
+        nonlocal hung
+        cart = robot.scene.cart  # another object after its set-up joints were moved
+        show(robot, drawing, bases=cart is not hung)
+        hung = cart
         text = status(robot)
         if text != panel.content:
             panel.content = text
@@ -124,9 +130,10 @@ def _coloured(word: str, text: str) -> str:
     return f'<b style="color: {COLOURS.get(word, "inherit")}">{text}</b>'
 
 
-def show(robot: Robot, drawing: ModelDrawing) -> None:
-    """Draw the robot as it is now."""
+def show(robot: Robot, drawing: ModelDrawing, *, bases: bool = True) -> None:
+    """Draw the robot as it is now; `bases`: also the bases of its arms, which only set-up joints move."""
     with robot.bus.lock:
-        qpos, fixed = robot.scene.data.qpos.copy(), robot.scene.fixed_poses()
-    drawing.hang(fixed)
+        qpos, fixed = robot.scene.data.qpos.copy(), robot.scene.fixed_poses() if bases else None
+    if fixed is not None:
+        drawing.hang(fixed)
     drawing.update(qpos)

@@ -6,7 +6,7 @@ from crtk_robot import Events, busy, q_of, started
 
 from trocar.crtk import Sensors
 from trocar.crtk.controller.constants import PERIOD
-from trocar.crtk.messages import CartesianImpedance, HalfPlaneGains, Joy
+from trocar.crtk.messages import CartesianImpedance, CartesianState, HalfPlaneGains, Joy
 from trocar.spatial import rotation_vector
 
 
@@ -67,6 +67,18 @@ def test_jaw_and_tip_commands_of_one_cycle_are_both_carried_out_in_either_order(
         psm.robot.step()
         np.testing.assert_allclose(psm.jaw.setpoint_jp()[0], [angle], atol=1e-12)
         np.testing.assert_allclose(psm.setpoint_cp()[0], T, atol=1e-9)
+
+
+def test_a_twist_and_a_wrench_of_the_tip_leave_velocity_and_effort_of_the_jaw_alone(psm):
+    T, six = psm.setpoint_cp()[0], np.array([0.01, 0.0, 0.0, 0.0, 0.0, 0.0])
+    psm.robot.bus.publish("PSM/servo_cs", CartesianState(T=T, twist=six, wrench=six))
+    psm.jaw.servo_jp(0.4)
+    psm.robot.step()
+    assert psm.jaw.setpoint_jp()[0][0] == pytest.approx(0.4)
+    assert np.abs(psm.setpoint_jv()[0]).max() > 0.0
+    hardware = psm.robot.controllers["PSM"].hardware
+    assert abs(hardware.setpoint_velocity()[6]) < 1e-15
+    assert abs(hardware._effort_to_joint.dot(hardware._fed)[6]) < 1e-15
 
 
 def test_closing_the_jaw_beyond_contact_presses(psm):

@@ -131,9 +131,29 @@ def test_the_page_shows_the_robot_where_it_is_and_has_its_pedals():
         for name in names:
             body = drawing.model.body(name).id
             np.testing.assert_allclose(drawing.data.xpos[body], moved[robot.scene.model.body(name).id], atol=1e-9)
+            np.testing.assert_allclose(drawing._nodes[name].position, drawing.data.xpos[body], atol=2e-6)
         assert abs(drawing.data.xpos - before).max() > 0.02
         with watched(robot, 0) as url:
             assert url.startswith("http://127.0.0.1:")
+
+
+def test_the_page_hangs_the_arms_again_only_after_set_up_joints_have_moved(monkeypatch):
+    pytest.importorskip("viser")
+    from trocar.commands.run_view import drawn
+    from trocar.crtk import Robot
+    from trocar.viewer.model_drawing import ModelDrawing
+
+    hung = []
+    monkeypatch.setattr(ModelDrawing, "hang", lambda self, fixed: hung.append(fixed["PSM1/base"]))
+    with Robot("cart_classic", start="ready") as robot, drawn(robot, 0) as (_, refresh):
+        refresh()
+        assert len(hung) == 1
+        joints = np.array(robot.scene.cart.q_setup[robot.scene.mount("PSM1")])
+        robot.scene.set_up("PSM1", joints + 0.01)
+        refresh()
+        refresh()
+        assert len(hung) == 2
+        assert abs(hung[1] - hung[0]).max() > 1e-3
 
 
 def test_the_page_shows_operating_states_and_the_latest_messages_first():

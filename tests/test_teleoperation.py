@@ -1,11 +1,14 @@
 """Teleoperation on a simulated robot: masters, PSMs, ECM, pedals and console on one bus."""
 
+import multiprocessing
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from crtk_robot import started
 
+from trocar.commands.bench_page import looked_at
 from trocar.crtk.interface import INTERFACES
 from trocar.crtk.messages import Joy
 from trocar.errors import TrocarError
@@ -238,6 +241,29 @@ def test_timings_have_parts_that_add_up():
     assert min(value for name, value in found.items() if "engine" not in name) > 0.0  # the engine is what is left
     with pytest.raises(TrocarError, match="rounds"):
         teleop_figures(rounds=0)
+
+
+def test_timings_with_a_page_refresh_it_30_times_per_simulated_second():
+    times = []
+
+    @contextmanager
+    def page(robot):
+        yield lambda: times.append(robot.time)
+
+    found = teleop_figures(rounds=1, seconds=0.1, page=page)
+    np.testing.assert_allclose(np.diff(times), [1 / 30, 1 / 30], atol=1e-6)
+    whole = found["teleop_two_pairs_pushed_with_page_us_per_ms"]
+    assert found["teleop_two_pairs_pushed_with_page_real_time_factor"] == pytest.approx(1e3 / whole)
+
+
+def test_the_page_of_the_bench_is_open_in_a_browser():
+    robot = started("PSM")
+    before = len(multiprocessing.active_children())
+    with looked_at(robot) as refresh:
+        robot.run(0.1)
+        refresh()
+        assert len(multiprocessing.active_children()) == before + 1
+    assert len(multiprocessing.active_children()) == before
 
 
 # -- faults ------------------------------------------------------------------------------------------------------------

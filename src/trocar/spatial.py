@@ -17,6 +17,7 @@ from trocar.errors import TrocarError, shown
 Array = NDArray[Any]
 
 ROTATION_TOLERANCE = 1e-6
+_IDENTITY = np.eye(4)  # np.eye takes longer than a copy
 
 
 def rotation(axis: str, angle: ArrayLike) -> Array:
@@ -34,7 +35,7 @@ def rotation(axis: str, angle: ArrayLike) -> Array:
 
 def pose(R: ArrayLike | None = None, p: ArrayLike | None = None) -> Array:
     """Pose (4, 4) from a rotation (3, 3) and a position (3,) [m]; default: identity."""
-    T = np.eye(4)
+    T = _IDENTITY.copy()
     if R is not None:
         T[:3, :3] = R
     if p is not None:
@@ -71,7 +72,7 @@ def inverse(T: Array) -> Array:
 
 def unit(v: Array) -> Array:
     """A vector (n,) scaled to length 1."""
-    return v / np.linalg.norm(v)
+    return v / math.sqrt(v.dot(v))  # as np.linalg.norm, without its overhead
 
 
 def skew(v: Array) -> Array:
@@ -210,7 +211,7 @@ def checked_pose(T: ArrayLike) -> Array:
 
 def _is_pose(T: Array) -> bool:
     """True if one pose (4, 4) is valid; in scalar arithmetic, for control loops. NaN compares false."""
-    (a, b, c, _), (d, e, f, _), (g, h, i, _), last = T.tolist()
+    (a, b, c, x), (d, e, f, y), (g, h, i, z), last = T.tolist()
     small = ROTATION_TOLERANCE
     return bool(
         last == [0.0, 0.0, 0.0, 1.0]
@@ -221,7 +222,7 @@ def _is_pose(T: Array) -> bool:
         and abs(a * g + b * h + c * i) <= small
         and abs(d * g + e * h + f * i) <= small
         and a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g) > 0.0
-        and np.isfinite(T[:3, 3]).all()
+        and math.isfinite(x + y + z)  # a sum that overflows is left to the caller's slower checks
     )
 
 

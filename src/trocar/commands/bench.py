@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Annotated
 
 import typer
@@ -49,7 +50,7 @@ def bench(
 
     [bold]trocar bench teleop[/bold] runs the same robot under teleoperation at 1 kHz: processor time per simulated
     millisecond and real-time factor while two PSMs follow and while the masters carry the camera, by part, and the
-    inverse kinematics of one pose.
+    inverse kinematics of one pose. Where the viewer is installed, also with a page that a browser looks at.
 
     [bold]trocar bench ros1[/bold] sends commands to four simulated arms over ROS 1, 250 Hz each, and reads their state
     at 100 Hz: delays beside those of an echo that does nothing. It is skipped where ROS 1 is missing.
@@ -83,9 +84,11 @@ def bench(
 
             found = sweep_figures(rounds=rounds, progress=progress)
         elif what == "teleop":
+            from trocar.commands.bench_page import looked_at
             from trocar.teleoperation.console_bench.timing import teleop_figures
 
-            found = teleop_figures(rounds=rounds, progress=progress)
+            page = None if find_spec("viser") is None else looked_at
+            found = teleop_figures(rounds=rounds, progress=progress, page=page)
         elif what == "ros1":
             found = ros1_figures(rounds=min(rounds, ROS_ROUNDS), progress=progress)
         elif what == "dds":

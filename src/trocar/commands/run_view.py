@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from html import escape
@@ -29,6 +29,20 @@ COLOURS = {"FAULT": "#c92a2a", "error": "#c92a2a", "PAUSED": "#e67700", "warning
 @contextmanager
 def watched(robot: Robot, port: int) -> Iterator[str]:
     """A page that follows a robot, shows its states and messages and has its pedals; gives its address."""
+    with drawn(robot, port) as (url, refresh):
+        closing = threading.Event()
+        thread = threading.Thread(target=_follow, args=(refresh, closing), name="trocar-run-view", daemon=True)
+        thread.start()
+        try:
+            yield url
+        finally:
+            closing.set()
+            thread.join(timeout=10.0)
+
+
+@contextmanager
+def drawn(robot: Robot, port: int) -> Iterator[tuple[str, Callable[[], None]]]:
+    """The same page at rest; gives its address and the function that brings it up to date."""
     try:
         from trocar.viewer.model_drawing import ModelDrawing
         from trocar.viewer.server import address, serve, stop
@@ -47,16 +61,22 @@ def watched(robot: Robot, port: int) -> Iterator[str]:
     panel = server.gui.add_html(status(robot))
     server.gui.add_markdown("Pedals")
     add_pedals(server.gui, robot)
-    closing = threading.Event()
-    thread = threading.Thread(
-        target=_follow, args=(robot, drawing, panel, closing), name="trocar-run-view", daemon=True
-    )
-    thread.start()
+
+    hung = robot.scene.cart
+    show(robot, drawing)
+
+    def refresh() -> None:
+        nonlocal hung
+        cart = robot.scene.cart  # another object after its set-up joints were moved
+        show(robot, drawing, bases=cart is not hung)
+        hung = cart
+        text = status(robot)
+        if text != panel.content:
+            panel.content = text
+
     try:
-        yield address(server)
+        yield address(server), refresh
     finally:
-        closing.set()
-        thread.join(timeout=10.0)
         stop(server)
 
 
@@ -74,18 +94,15 @@ def _press(robot: Robot, pedal: str, event: Any) -> None:
     robot.bus.publish(f"console/emulate_{pedal}", Joy(buttons=(button,)))
 
 
-def _follow(robot: Robot, drawing: ModelDrawing, panel: Any, closing: threading.Event) -> None:
+def _follow(refresh: Callable[[], None], closing: threading.Event) -> None:
     while not closing.wait(PERIOD):
-        show(robot, drawing)
-        text = status(robot)
-        if text != panel.content:
-            panel.content = text
+        refresh()
 
 
 def status(robot: Robot) -> str:
     """Operating states of the arms and the latest warnings and errors, as HTML."""
     begin = robot.start_time
-    states, said = [], []
+    states, said, topics = [], [], robot.bus.topics
     with robot.bus.lock:
         for name in robot.controllers:
             state = robot.bus.read(f"{name}/operating_state")
@@ -95,7 +112,7 @@ def status(robot: Robot) -> str:
             states.append("<tr>" + "".join(f'<td style="padding-right: 1em">{cell}</td>' for cell in cells) + "</tr>")
         for name in robot.devices:
             for kind in ("warning", "error"):
-                if f"{name}/{kind}" in robot.bus.topics:
+                if f"{name}/{kind}" in topics:
                     said += [(message, kind) for message in robot.bus.history(f"{name}/{kind}")]
     said.sort(key=lambda entry: entry[0].stamp, reverse=True)
     lines = []
@@ -113,9 +130,10 @@ def _coloured(word: str, text: str) -> str:
     return f'<b style="color: {COLOURS.get(word, "inherit")}">{text}</b>'
 
 
-def show(robot: Robot, drawing: ModelDrawing) -> None:
-    """Draw the robot as it is now."""
+def show(robot: Robot, drawing: ModelDrawing, *, bases: bool = True) -> None:
+    """Draw the robot as it is now; `bases`: also the bases of its arms, which only set-up joints move."""
     with robot.bus.lock:
-        qpos, fixed = robot.scene.data.qpos.copy(), robot.scene.fixed_poses()
-    drawing.hang(fixed)
+        qpos, fixed = robot.scene.data.qpos.copy(), robot.scene.fixed_poses() if bases else None
+    if fixed is not None:
+        drawing.hang(fixed)
     drawing.update(qpos)

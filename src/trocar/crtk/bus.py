@@ -17,7 +17,7 @@ from typing import Any
 
 from trocar.crtk.interface import Direction, Interface, Topic
 from trocar.crtk.messages import Message
-from trocar.errors import TrocarError, check_known, shown
+from trocar.errors import TrocarError, UnknownName, check_known, shown
 
 Callback = Callable[[Message], None]
 KEPT = 100  # messages of an event, as the dVRK keeps for late subscribers in ROS 2
@@ -126,8 +126,7 @@ class Bus:
                 message = replace(message, stamp=max(self._now(), last) + 1)
                 line.last = message
                 line.history.append(message)
-            subscribers = tuple(line.subscribers)
-            for callback in subscribers:
+            for callback in tuple(line.subscribers):
                 callback(message)
         return message
 
@@ -177,5 +176,7 @@ class Bus:
         self._listened = tuple(line for line in lines if line.source is not None and line.subscribers)
 
     def _line(self, name: str) -> _Line:
-        check_known("topic", self._lines, name)
-        return self._lines[name]
+        try:
+            return self._lines[name]
+        except (KeyError, TypeError):  # TypeError: not even a name
+            raise UnknownName("topic", name, self._lines) from None

@@ -341,12 +341,12 @@ class Robot:
             for controller in self.controllers.values():
                 controller.update()
             lost = self._loop.act()
-            if lost.any():
+            if np.count_nonzero(lost):
                 for name, part in self._loop.parts.items():
                     if lost[part].any():
                         mask = " ".join(str(int(flag)) for flag in lost[part])
                         self.controllers[name].fault(f"PID: tracking error, mask (1 for error): {mask}")
-            if self._loop.sensors.inconsistent.any():
+            if np.count_nonzero(self._loop.sensors.inconsistent):
                 for controller in self.controllers.values():
                     controller.check_pots()
             if self._loop.cycle % PUBLISHED == 0:

@@ -41,7 +41,7 @@ class PinocchioChain:
     def pose(self, q: Array) -> Array:
         """Tip pose (4, 4) in the base."""
         pin.forwardKinematics(self.model, self._own.data, self._E.dot(q))
-        return np.array(pin.updateFramePlacement(self.model, self._own.data, self._tip).homogeneous)
+        return pin.updateFramePlacement(self.model, self._own.data, self._tip).homogeneous  # a copy
 
     def jacobian(self, q: Array) -> Array:
         """Jacobian (6, m) of the tip, linear rows first, base axes."""
@@ -52,7 +52,7 @@ class PinocchioChain:
         """`pose` and `jacobian` of the same joints in one call."""
         model, data = self.model, self._own.data
         pin.computeJointJacobians(model, data, self._E.dot(q))
-        T = np.array(pin.updateFramePlacement(model, data, self._tip).homogeneous)
+        T = pin.updateFramePlacement(model, data, self._tip).homogeneous  # a copy
         axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
         return T, pin.getFrameJacobian(model, data, self._tip, axes).dot(self._E_tip)
 

@@ -26,6 +26,7 @@ class ArmSlice:
         self.engine, self.arm, self.prefix = engine, arm, prefix
         model, count = engine.model, len(arm.bodies) + extra
         self.base = model.body(prefix + BASE).id if prefix else 0
+        self._R_world_base = engine.data.xmat[self.base].reshape(3, 3)  # a view
         first = model.joint(prefix + arm.bodies[0].name)
         self.q = _following(first.qposadr[0], count)
         self.v = _following(first.dofadr[0], count)
@@ -71,11 +72,11 @@ class ArmSlice:
 
     def to_base(self, vector: Array) -> Array:
         """A vector (3,) of the world in base axes."""
-        return self.engine.data.xmat[self.base].reshape(3, 3).T @ vector if self.base else vector
+        return self._R_world_base.T.dot(vector) if self.base else vector
 
     def to_world(self, vector: Array) -> Array:
         """A vector (3,) of the base in world axes."""
-        return self.engine.data.xmat[self.base].reshape(3, 3) @ vector if self.base else vector
+        return self._R_world_base.dot(vector) if self.base else vector
 
 
 def _following(first: int, count: int) -> slice:

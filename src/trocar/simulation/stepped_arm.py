@@ -101,6 +101,18 @@ class SteppedArm:
         if not math.isfinite(ctrl.dot(ctrl)):
             ctrl[:] = 0.0
             raise TrocarError(f"tau is not finite: {tau!r}")
+        self._act(ctrl)
+
+    def command_motors(self, efforts: Array) -> None:
+        """As `command`, with the efforts of the motors (n,) [N m, N]."""
+        self.ctrl[:] = efforts
+        if not math.isfinite(efforts.dot(efforts)):
+            self.ctrl[:] = 0.0
+            raise TrocarError(f"efforts of the motors of {self.loaded.arm.name} are not finite: {efforts!r}")
+        self._act(self.ctrl)
+
+    def _act(self, ctrl: Array) -> None:
+        """Limits, faults and the forces that are not in the model, once the motors' efforts are set."""
         if self._motor_limits is not None:
             np.clip(ctrl, -self._motor_limits, self._motor_limits, out=ctrl)
         if self.faults is not None:

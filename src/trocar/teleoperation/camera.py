@@ -38,7 +38,7 @@ def grips(left: Array, right: Array) -> Grips:
     apart, middle = right - left, 0.5 * (left + right)
     up = unit(_cross(apart, middle))
     side = unit(_cross(middle, up))
-    return Grips(middle, up, side, 0.5 * float(side @ apart), 0.5 * float(unit(middle) @ apart))
+    return Grips(middle, up, side, 0.5 * float(side.dot(apart)), 0.5 * float(unit(middle).dot(apart)))
 
 
 def goals(now: Grips, start: Grips) -> tuple[Array, Array]:
@@ -54,18 +54,22 @@ def force(goal: Array, position: Array, velocity: Array) -> Array:
 
 def joint_change(now: Grips, start: Grips, q4: float, scale: float, camera_roll_offset: float = 0.0) -> Array:
     """Change (4,) of the ECM's joints since the start [rad, m]; `q4` is its roll at the start [rad]."""
-    sideways = -_angle(start.middle, now.middle, 2, 0)
-    upwards = _angle(start.middle, now.middle, 1, 2)
-    rolled = -_angle(start.up, now.up, 0, 1)
+    (x0, y0, z0), (x, y, z) = start.middle.tolist(), now.middle.tolist()
+    (u0, v0, _), (u, v, _) = start.up.tolist(), now.up.tolist()
+    sideways, upwards, rolled = -_angle(z0, x0, z, x), _angle(y0, z0, y, z), -_angle(u0, v0, u, v)
     r = rolled + q4 + camera_roll_offset
     c, s = math.cos(r), math.sin(r)
-    inwards = scale * float(np.linalg.norm(start.middle) - np.linalg.norm(now.middle))
+    inwards = scale * (_length(start.middle) - _length(now.middle))
     return np.array([sideways * c - upwards * s, upwards * c + sideways * s, inwards, rolled])
 
 
-def _angle(a: Array, b: Array, i: int, j: int) -> float:
-    """Angle from a to b in the plane of axes i and j, from i towards j [rad]."""
-    return math.atan2(a[i] * b[j] - a[j] * b[i], a[i] * b[i] + a[j] * b[j])
+def _angle(x0: float, y0: float, x: float, y: float) -> float:
+    """Angle from (x0, y0) to (x, y) in their plane, from the first axis towards the second [rad]."""
+    return math.atan2(x0 * y - y0 * x, x0 * x + y0 * y)
+
+
+def _length(v: Array) -> float:
+    return math.sqrt(v.dot(v))  # as np.linalg.norm, without its overhead
 
 
 def _cross(a: Array, b: Array) -> Array:
@@ -76,7 +80,7 @@ def _cross(a: Array, b: Array) -> Array:
 
 def view(q: Array) -> Array:
     """Orientation (3, 3) that camera control gives the ECM at joints q (4,): Rz(q4) Ry(q1) Rx(q2)."""
-    z, y, x = float(q[3]), float(q[0]), float(q[1])
+    y, x, _, z = q.tolist()
     cz, sz, cy, sy, cx, sx = math.cos(z), math.sin(z), math.cos(y), math.sin(y), math.cos(x), math.sin(x)
     return np.array(
         [

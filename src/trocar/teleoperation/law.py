@@ -55,7 +55,7 @@ def psm_goal(
     if not translation_locked:
         goal[:3, 3] += scale * (master[:3, 3] - at.master[:3, 3])
     if not rotation_locked:
-        goal[:3, :3] = master[:3, :3] @ at.offset
+        goal[:3, :3] = master[:3, :3].dot(at.offset)
     if base is not None and at.base is not None:
         goal = inverse(base) @ at.base @ goal
     return goal

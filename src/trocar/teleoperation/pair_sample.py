@@ -45,8 +45,9 @@ class PairSample:
         if self.fault:
             return self.fault
         gripper = 0.0 if self.gripper is None else self.gripper
-        total = float(self.master.sum() + self.slave.sum() + self.twist.sum()) + gripper
-        if not math.isfinite(total):
+        master, slave, twist = self.master, self.slave, self.twist
+        squares = float(np.vdot(master, master)), float(np.vdot(slave, slave))
+        if not math.isfinite(sum(squares) + float(twist.dot(twist)) + gripper):
             given: dict[str, Any] = {
                 "MTM measured_cp": self.master,
                 "PSM setpoint_cp": self.slave,
@@ -54,9 +55,9 @@ class PairSample:
                 "MTM gripper/measured_js": gripper,
             }
             wrong = (name for name, value in given.items() if not np.isfinite(value).all())
-            return f"{next(wrong, 'the sum of all values')} has a value that is not finite"
-        for T, what in ((self.master, "MTM measured_cp"), (self.slave, "PSM setpoint_cp")):
+            return f"{next(wrong, 'the sum of all squares')} has a value that is not finite"
+        for T, square, what in ((master, squares[0], "MTM measured_cp"), (slave, squares[1], "PSM setpoint_cp")):
             p = T[:3, 3]
-            if abs(float(np.vdot(T, T) - p.dot(p)) - 4.0) > ROTATION_TOLERANCE:  # 3 of the rotation, 1 of the last row
+            if abs(square - float(p.dot(p)) - 4.0) > ROTATION_TOLERANCE:  # 3 of the rotation, 1 of the last row
                 return f"{what} is not a rotation"
         return ""

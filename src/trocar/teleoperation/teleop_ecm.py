@@ -44,10 +44,11 @@ class CameraSample:
         """Reason why the sample must not be followed, "" if it may."""
         if self.fault:
             return self.fault
-        total = float(self.left.sum() + self.right.sum() + self.left_twist.sum() + self.right_twist.sum())
-        if not math.isfinite(total):
+        poses, twists = (self.left, self.right), (self.left_twist, self.right_twist)
+        # squares are summed quicker than values
+        if not math.isfinite(sum(float(np.vdot(x, x)) for x in poses) + sum(float(x.dot(x)) for x in twists)):
             return "a pose or twist of an MTM has a value that is not finite"
-        return "" if math.isfinite(float(self.q.sum())) else "ECM setpoint_js has a value that is not finite"
+        return "" if math.isfinite(float(self.q.dot(self.q))) else "ECM setpoint_js has a value that is not finite"
 
 
 @dataclass
@@ -199,13 +200,15 @@ class TeleopECM:
             )
             for name, goal, T, twist in grip:
                 f = settings.haptic_feedback_ratio * camera.force(goal, T[:3, 3], twist[:3])
-                self._out.command(name, "body/servo_cf", np.concatenate([f, np.zeros(3)]))
+                wrench = np.zeros(6)
+                wrench[:3] = f
+                self._out.command(name, "body/servo_cf", wrench)
         q = s.q + camera.joint_change(now, s.start, s.q[3], s.scale, settings.camera_roll_offset)
         self._out.command("ECM", "servo_jp", q)
         if settings.MTM_is_haptic:
-            turned = camera.view(q) @ camera.view(s.q).T
+            turned_t = camera.view(s.q).dot(camera.view(q).T)
             for name, R in zip(MASTERS, s.R, strict=True):
-                self._out.command(name, "lock_orientation", turned.T @ R)
+                self._out.command(name, "lock_orientation", turned_t.dot(R))
 
     @staticmethod
     def _twists(sample: CameraSample) -> tuple[Array, Array]:

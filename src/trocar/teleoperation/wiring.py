@@ -245,7 +245,7 @@ class _Reader:
         self._low = controller.arm.lower - BEYOND_LIMIT
         self._high = controller.arm.upper + BEYOND_LIMIT
         self.joint_names = controller.arm.joint_names
-        self.name = name
+        self.name, self._is_master = name, isinstance(controller, MTMController)
 
     def measured(self) -> Array:
         """Measured pose (4, 4)."""
@@ -265,7 +265,7 @@ class _Reader:
 
     def gripper(self) -> float | None:
         """Gripper angle [rad]."""
-        return float(self._hardware.sim.gripper) if isinstance(self._controller, MTMController) else None
+        return self._hardware.gripper if self._is_master else None
 
     def tip_and_jaw(self) -> tuple[Array, float | None]:
         """Set-point of the tip's pose (4, 4) and of the jaw [rad], None without an instrument."""
@@ -280,7 +280,7 @@ class _Reader:
     def fault(self) -> str:
         """A joint beyond its limit, "" if there is none."""
         q = self._hardware.q
-        if not self._controller.tip_ready or ((q > self._low) & (q < self._high)).all():
+        if not self._controller.tip_ready or np.count_nonzero((q > self._low) & (q < self._high)) == len(q):
             return ""
         joint = int(np.argmax(np.maximum(self._low - q, q - self._high)))
         return f"{self.name} joint {joint + 1} ({self.joint_names[joint]}) is beyond its limit at {q[joint]:.3f} rad"

@@ -13,6 +13,7 @@ from trocar.palette import NAMED, rgb
 from trocar.spatial import Array, quaternion
 from trocar.viewer.meshes import COLLISION, BodyMesh, body_meshes, geom_keys
 
+LEAST = 1e-6  # change of a pose that is worth a message [m, -]
 GHOST = rgb(NAMED["vermilion"])  # of what is compared with, as its curves
 TELLS_APART = 0.002  # displacement below which two drawings of a body cover each other: about a pixel [m]
 
@@ -70,6 +71,7 @@ class ModelDrawing:
     def _place_fixed(self) -> None:
         """Place the bodies that are welded to the world, and list those that move."""
         self._moving = []
+        self._shown = np.full((self.model.nbody, 7), np.nan)  # poses that the page has of the bodies that move
         for name, node in self._nodes.items():
             body = self.model.body(name).id
             if self.model.body_weldid[body]:
@@ -81,8 +83,13 @@ class ModelDrawing:
         """Move every body; the model may have more joints than `qpos` has (they come last)."""
         self.data.qpos[: len(qpos)] = qpos
         mujoco.mj_kinematics(self.model, self.data)
+        poses = np.hstack([self.data.xpos, self.data.xquat])
+        # setting a pose that is not new takes viser as long as a step of a robot; never shown (NaN) counts as moved
+        moved = ~(np.abs(poses - self._shown) <= LEAST).all(1)
+        self._shown[moved] = poses[moved]
         for body, node in self._moving:
-            node.position, node.wxyz = self.data.xpos[body], self.data.xquat[body]
+            if moved[body]:
+                node.position, node.wxyz = poses[body, :3], poses[body, 3:]
 
     def hide_where_on(self, other: ModelDrawing) -> None:
         """Hide the bodies that are where another drawing has them, within about a pixel.

@@ -21,7 +21,7 @@ from trocar.crtk.controller.hardware import Hardware
 from trocar.crtk.controller.power_on import MOVING, PoweredArm
 from trocar.crtk.controller.reports import Reports
 from trocar.crtk.controller.states import ENABLED, Refused
-from trocar.crtk.controller.tip import Tip, rates, turned
+from trocar.crtk.controller.tip import Tip, body_and_spatial, rates, turned
 from trocar.crtk.interface import Direction, Interface
 from trocar.crtk.messages import Bool, Empty, Float, Message
 from trocar.errors import TrocarError
@@ -352,18 +352,20 @@ class ArmController(PoweredArm):
             return
         dq = None
         if twist is not None or wrench is not None:
-            J, R_base_reference = self.reports.tip_motion()[1], self.reports.T_reference_base[:3, :3].T
+            J, R_base_reference = self.reports.tip_motion()[1], self.reports.T_base_reference[:3, :3]
             if twist is not None:
-                dq = self.padded(rates(J, turned(R_base_reference, twist)), np.zeros(self.n))
+                dq = np.zeros(self.n)
+                dq[: self.n_tip] = rates(J, turned(R_base_reference, twist))
             if wrench is not None:
-                self._pushed = self.padded(J.T.dot(turned(R_base_reference, wrench)), np.zeros(self.n))
+                self._pushed = np.zeros(self.n)
+                self._pushed[: self.n_tip] = J.T.dot(turned(R_base_reference, wrench))
         q = self.padded(q)
         self.hardware.track(self.clipped(q), dq, asked=q)
 
     def solved(self, T: Array) -> Array | None:
         """Tip joints for a pose in the reference frame; None and an error if inverse kinematics fails."""
         seed = self.hardware.q[: self.n_tip]
-        local = self.reports.T_base_reference @ T
+        local = self.reports.T_base_reference.dot(T)
         try:
             return self.solve(local, seed)
         except TrocarError as error:
@@ -371,8 +373,8 @@ class ArmController(PoweredArm):
             return None
 
     def solve(self, local: Array, seed: Array) -> Array:
-        """Inverse kinematics (n_tip,) of a pose (4, 4) in the arm's base."""
-        distance = math.hypot(*local[:3, 3])
+        """Inverse kinematics (n_tip,) of a proper pose (4, 4) in the arm's base."""
+        distance = math.hypot(*local[:3, 3].tolist())
         if distance > c.FARTHEST:
             raise TrocarError(f"the position is {distance:g} m from the arm's base")
         if self.arm.has_rcm and distance < c.NEAREST_TO_RCM:
@@ -384,13 +386,16 @@ class ArmController(PoweredArm):
         if self.space == JOINT:
             return self.effort
         frame, w = self.wrench
-        if not w.any():
-            return self.padded(np.zeros(self.n_tip), self.effort)
-        local, body, spatial = self.reports.jacobians()
-        if frame == "body" and self.absolute_wrenches:
-            R = self.reports.T_reference_base[:3, :3] @ local[:3, :3]
-            w = np.concatenate([R.T @ w[:3], R.T @ w[3:]])
-        return self.padded((body if frame == "body" else spatial).T @ w, self.effort)
+        if not np.count_nonzero(w):
+            tau = self.effort.copy()
+            tau[: self.n_tip] = 0.0
+            return tau
+        T, J = self.reports.tip_motion()
+        if frame == "spatial":
+            return self.padded(body_and_spatial(T, J)[2].T.dot(w), self.effort)
+        # J' of the wrench in base axes is the body Jacobian's of the wrench in tip axes
+        R = self.reports.T_base_reference[:3, :3] if self.absolute_wrenches else T[:3, :3]
+        return self.padded(J.T.dot(turned(R, w)), self.effort)
 
     # -- arguments -----------------------------------------------------------------------------------------------------
 
@@ -398,7 +403,9 @@ class ArmController(PoweredArm):
         """Tip joints with those that do not move the tip, from `rest` (n,) or the setpoint."""
         if len(q) == self.n:
             return np.array(q)
-        return np.concatenate([q, (self.hardware.setpoint() if rest is None else rest)[len(q) :]])
+        found = self.hardware.setpoint() if rest is None else rest.copy()
+        found[: len(q)] = q
+        return found
 
     def checked(self, command: str, values: Array) -> Array:
         if np.shape(values) != (self.n_tip,):
@@ -408,6 +415,14 @@ class ArmController(PoweredArm):
         return np.asarray(values, dtype=float)
 
     def checked_vector(self, command: str, values: Array) -> Array:
+        # six plain numbers need no conversion: teleoperation comes this way
+        if (
+            type(values) is np.ndarray
+            and values.shape == (6,)
+            and values.dtype == float
+            and values.dot(values) < np.inf
+        ):
+            return values
         if np.shape(values) != (6,) or not np.isfinite(values).all():
             raise Refused(f"{command}, expected 6 finite values, received {values}")
         return np.asarray(values, dtype=float)

@@ -27,7 +27,7 @@ class Hardware:
     def __init__(self, name: str, loop: ControlLoop, part: slice) -> None:
         self.name, self.bus, self.part = name, loop.bus, part
         self._loop, self._servo, self._sensors = loop, loop.servo, loop.sensors
-        self.arm = loop.scene.arms[name].arm
+        self.arm, self._stepped = loop.scene.arms[name].arm, loop.scene.stepped[name]
         self._joint_from_motor = self.arm.motors.coupling
         self._motor_from_joint = np.linalg.inv(self._joint_from_motor)
         self._effort_to_motor = np.ascontiguousarray(self._joint_from_motor.T)
@@ -40,8 +40,6 @@ class Hardware:
         self._feeds = False
         self._tracks: bool | None = False  # the PID of all motors acts, of none, of some (None)
         self.model: Mechanism | None = None
-        self._q: Array = np.zeros(self.arm.n)
-        self._q_cycle = -1
 
     @property
     def sim(self) -> SimulatedArm:
@@ -62,19 +60,22 @@ class Hardware:
         """Time of the measurement [ns]."""
         return self._loop.now
 
+    @property
+    def gripper(self) -> float:
+        """Opening of a master's gripper [rad]."""
+        return self._stepped.gripper
+
     # -- sensors -------------------------------------------------------------------------------------------------------
 
     @property
     def q(self) -> Array:
         """Measured positions (n,); do not change them."""
-        if self._q_cycle != self._loop.cycle:
-            self._q, self._q_cycle = self._joint_from_motor @ self._sensors.q[self.part], self._loop.cycle
-        return self._q
+        return self._loop.q[self.part]
 
     @property
     def dq(self) -> Array:
-        """Measured velocities (n,)."""
-        return self._joint_from_motor @ self._sensors.dq[self.part]
+        """Measured velocities (n,); do not change them."""
+        return self._loop.dq[self.part]
 
     @property
     def tau(self) -> Array:

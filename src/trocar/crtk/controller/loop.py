@@ -25,6 +25,7 @@ class ControlLoop:
 
     Attributes:
         cycle: number of the present cycle, from 1. applied: (N,) actuator efforts of the last step [N m, N].
+        q, dq: (N,) measured positions and velocities of the joints, in the order of the actuators [rad, m; /s].
         parts: actuators of every arm.
     """
 
@@ -51,13 +52,14 @@ class ControlLoop:
         N = ends[-1]
         self._positions = np.zeros((N, scene.model.nq))
         self._velocities = np.zeros((N, scene.model.nv))
-        self._effort_to_joint = {}
+        self._joint_from_motor = np.zeros((N, N))
         for name, arm in zip(arms, facts, strict=True):
             stepped, part = scene.stepped[name], self.parts[name]
             A = np.linalg.inv(arm.motors.coupling) @ stepped.D_measured
             self._positions[part, stepped.slice.q] = A
             self._velocities[part, stepped.slice.v] = A
-            self._effort_to_joint[name] = np.ascontiguousarray(np.linalg.inv(arm.motors.coupling).T)
+            self._joint_from_motor[part, part] = arm.motors.coupling
+        self._driven = [(scene.stepped[name], part) for name, part in self.parts.items()]
         self._idle = tuple(name for name in scene.arms if name not in self.parts)
         self._qpos, self._qvel = scene.data.qpos, scene.data.qvel
         self.cycle = 1
@@ -77,28 +79,29 @@ class ControlLoop:
     def measure(self) -> None:
         """Read the sensors."""
         s, ds = self._positions.dot(self._qpos), self._velocities.dot(self._qvel)
-        for name, part in self.parts.items():
-            if self.scene.stepped[name].faults is not None:
+        for name, (stepped, part) in zip(self.parts, self._driven, strict=True):
+            if stepped.faults is not None:
                 arm = self.scene.arms[name]
                 encoders = np.linalg.solve(arm.arm.motors.coupling, arm.measured_q)
                 self.sensors.compare_pots(s[part], encoders, part)
                 s[part] = encoders
                 ds[part] = np.linalg.solve(arm.arm.motors.coupling, arm.measured_dq)
         self.sensors.measure(s, ds)
+        self.q, self.dq = self._joint_from_motor.dot(self.sensors.q), self._joint_from_motor.dot(self.sensors.dq)
 
     def act(self) -> Array:
         """Compute the efforts, step the engine and read the sensors; mask (N,) of the actuators that lost track."""
         servo, sensors = self.servo, self.sensors
         self.applied = servo.efforts(sensors.q, sensors.dq)
         lost = servo.lost()
-        efforts = {name: self._effort_to_joint[name].dot(self.applied[part]) for name, part in self.parts.items()}
+        for name, (stepped, part) in zip(self.parts, self._driven, strict=True):
+            efforts = self.applied[part]
+            if self._supported and not servo.on[part.start]:
+                efforts = efforts + stepped.motor_from_joint.dot(self._support(name))
+            stepped.command_motors(efforts)
         for name in self._idle:
-            efforts[name] = self._support(name)
-        if self._supported:
-            for name, part in self.parts.items():
-                if not servo.on[part.start]:
-                    efforts[name] = efforts[name] + self._support(name)
-        self.scene.step(efforts)
+            self.scene.stepped[name].command(self._support(name))
+        self.scene.advance()
         self.cycle += 1
         self.measure()
         return lost

@@ -40,7 +40,8 @@ class MTMController(ArmController):
         self.platform_gain = PLATFORM_GAIN
         super().__init__(hardware, interface)
         self._platform_limits = float(self.arm.lower[PLATFORM]), float(self.arm.upper[PLATFORM])
-        self._wrist_speed = np.array([joint.velocity for joint in self.arm.joints[WRIST]])
+        self._wrist_step_most = PERIOD * np.array([joint.velocity for joint in self.arm.joints[WRIST]])
+        self._wrist_limits = self.arm.lower[WRIST], self.arm.upper[WRIST]
         self._closed, self._told, self._changed = False, False, 0.0
         self.bus.publish(f"{self.name}/gripper/closed", Bool(value=False))
         self.bus.publish(f"{self.name}/orientation_locked", Bool(value=False))
@@ -56,17 +57,17 @@ class MTMController(ArmController):
         return super().sources() | {"gripper/measured_js": self.gripper_js}
 
     def gripper_js(self) -> JointState:
-        angle, ready = self.hardware.sim.gripper, self.joints_ready
+        angle, ready = self.hardware.gripper, self.joints_ready
         return self.reports.joint_state(np.array([angle]), np.zeros(1), np.zeros(1), ("gripper",), valid=ready)
 
     def update(self) -> None:
         super().update()
         if not self.joints_ready:
             return
-        closed, now = self.hardware.sim.gripper <= GRIPPER_CLOSED, self.hardware.time
+        closed = self.hardware.gripper <= GRIPPER_CLOSED
         if closed != self._closed:
-            self._closed, self._changed = closed, now
-        if closed != self._told and now - self._changed > DEBOUNCE:
+            self._closed, self._changed = closed, self.hardware.time
+        if closed != self._told and self.hardware.time - self._changed > DEBOUNCE:
             self._told = closed
             self.bus.publish(f"{self.name}/gripper/closed", Bool(value=bool(closed)))
             if closed:
@@ -114,17 +115,18 @@ class MTMController(ArmController):
 
         In closed form for the position as measured, with the platform on its way to where the wrist has room.
         """
-        q = np.concatenate([self.hardware.q[:PLATFORM], self._wrist])
+        q = self.hardware.q.copy()
+        q[WRIST] = self._wrist
         goal = self.tip.wrist(R, q, self._platform_goal(q))
         if goal is None:
             goal = self.tip.wrist(R, q, q[PLATFORM])
         step = self._wrist_step(R, q) if goal is None else goal - self._wrist
-        most = self._wrist_speed * PERIOD
         # all joints by the same share, so that the wrist turns along one path
-        step = step / max(1.0, float(np.max(np.abs(step) / most)))
-        wrist = np.clip(self._wrist + step, self.arm.lower[WRIST], self.arm.upper[WRIST])
+        step = step / max(1.0, *(np.abs(step) / self._wrist_step_most).tolist())
+        wrist = np.minimum(np.maximum(self._wrist + step, self._wrist_limits[0]), self._wrist_limits[1])
         # the platform's motor also turns with the elbow
-        dq = np.concatenate([self.hardware.dq[:PLATFORM], (wrist - self._wrist) / PERIOD])
+        dq = self.hardware.dq.copy()
+        dq[WRIST] = (wrist - self._wrist) / PERIOD
         q[WRIST] = self._wrist = wrist
         self.hardware.track(q, dq, joints=WRIST)
 
@@ -140,7 +142,6 @@ class MTMController(ArmController):
         In closed form while a stream of poses is followed. A distant pose is solved in steps as on the robot, which
         share the turn between the platform and the wrist; where they fail, by a search over the platform's angle.
         """
-        checked_pose(local)
         start = seed.copy()
         start[PLATFORM] = self._platform_goal(seed)
         found = self.tip.at_platform(local, start[PLATFORM], seed)
@@ -151,8 +152,9 @@ class MTMController(ArmController):
 
     def _platform_goal(self, q: Array) -> float:
         """Angle of the platform that brings the wrist's yaw towards its middle [rad]."""
-        step = min(PLATFORM_STEP, max(-PLATFORM_STEP, float(q[5]) * math.cos(q[4])))
-        return min(self._platform_limits[1], max(self._platform_limits[0], float(q[PLATFORM]) + step))
+        platform, pitch, yaw = q[PLATFORM : PLATFORM + 3].tolist()
+        step = min(PLATFORM_STEP, max(-PLATFORM_STEP, yaw * math.cos(pitch)))
+        return min(self._platform_limits[1], max(self._platform_limits[0], platform + step))
 
     # -- efforts -------------------------------------------------------------------------------------------------------
 
@@ -182,7 +184,8 @@ class MTMController(ArmController):
         q, dq = self.hardware.q, self.hardware.dq
         goal = self._platform_goal(q)
         turn = self.platform_gain * (PLATFORM_P * (goal - float(q[PLATFORM])) - PLATFORM_D * float(dq[PLATFORM]))
-        tau = tau.copy()
+        if tau is self.effort:
+            tau = tau.copy()
         tau[PLATFORM] += min(PLATFORM_MOST, max(-PLATFORM_MOST, turn))
         return tau
 

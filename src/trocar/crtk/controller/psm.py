@@ -6,6 +6,7 @@ takes the tool away or puts it back, which engages its discs anew.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -222,7 +223,7 @@ class PSMController(ClutchedArm):
         self.effort[JAW] = tau
 
     def _one(self, command: str, values: Array) -> float:
-        if np.shape(values) != (1,) or not np.isfinite(values).all():
+        if np.shape(values) != (1,) or not math.isfinite(values[0]):
             raise Refused(f"{command}, expected 1 finite value, received {values}")
         return float(values[0])
 

@@ -154,9 +154,9 @@ class Reports:
 
     def tip_motion(self) -> tuple[Array, Array]:
         """Tip pose (4, 4) in the base and its Jacobian (6, n) in base axes at the measured joints, once per cycle."""
-        stamp = self._hardware.stamp
-        if self._cache[0] != stamp:
-            self._cache = stamp, self.tip.pose_and_jacobian(self.q)
+        cycle = self._hardware.cycle
+        if self._cache[0] != cycle:
+            self._cache = cycle, self.tip.pose_and_jacobian(self.q)
         found: tuple[Array, Array] = self._cache[1]
         return found
 
@@ -166,7 +166,7 @@ class Reports:
 
     def measured_pose(self) -> Array:
         """Measured pose (4, 4) in the frame of reference, without a message."""
-        return self.T_reference_base.dot(self.tip_motion()[0])
+        return self.base_frame()[0].dot(self.tip_motion()[0])
 
     def setpoint_pose(self) -> Array:
         """Set-point pose (4, 4) in the frame of reference, without a message."""
@@ -176,7 +176,7 @@ class Reports:
         """Measured twist (6,) in axes of the frame of reference or of the tip."""
         T, J = self.tip_motion()
         v = J.dot(self._hardware.dq[: self._arm.n_tip])
-        return turned(self.T_reference_base[:3, :3] if reference else T[:3, :3].T, v)
+        return turned(self.base_frame()[0][:3, :3] if reference else T[:3, :3].T, v)
 
     def _twist(self, reference: bool) -> m.Twist:
         name = self.base_frame()[1] if reference else f"{self._arm.name}_base"
@@ -234,6 +234,8 @@ class Reports:
         if len(seed) != self._arm.n_tip:
             return m.KinematicsResult(seed, False, "incorrect number of joints")
         try:
-            return m.KinematicsResult(self._arm.solve(np.asarray(cp, dtype=float), seed), True)
+            if not np.isfinite(seed).all():
+                raise TrocarError("joint values must be finite")
+            return m.KinematicsResult(self._arm.solve(checked_pose(np.asarray(cp, dtype=float)), seed), True)
         except TrocarError:
             return m.KinematicsResult(seed, False, "inverse kinematics failed")

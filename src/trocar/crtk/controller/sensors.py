@@ -83,15 +83,18 @@ class ActuatorSensors:
         age = self._age
         age += PERIOD
         v = self.dq
-        if moved.any():
+        if np.count_nonzero(moved):
             edge = (counts - 0.5 * np.sign(steps)) * resolution  # the last boundary crossed
-            travelled = np.where(moved, s - self._true, 1.0)
+            travelled = s - self._true
+            np.putmask(travelled, ~moved, 1.0)
             since = PERIOD * (s - edge) / travelled  # time since it was crossed
-            v = np.where(moved, (edge - self._edge) / np.maximum(age - since, SHORTEST), v)
-            np.copyto(self._edge, edge, where=moved)
-            np.copyto(age, since, where=moved)
+            v = v.copy()
+            np.putmask(v, moved, (edge - self._edge) / np.maximum(age - since, SHORTEST))
+            np.putmask(self._edge, moved, edge)
+            np.putmask(age, moved, since)
         # no edge for a while: it cannot be faster than one count in that time
-        bound = np.where(moved, np.inf, resolution / np.maximum(age, SHORTEST))
+        bound = resolution / np.maximum(age, SHORTEST)
+        np.putmask(bound, moved, np.inf)
         self.dq = np.minimum(np.maximum(v, -bound), bound)
         self._counts, self._true = counts, s
         self.q = counts * resolution

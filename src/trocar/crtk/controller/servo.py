@@ -36,6 +36,8 @@ class Servo:
         self._deadband = np.concatenate([c.deadband for c in published])
         self._output = np.concatenate([c.output for c in published])
         self._output = np.where(np.isfinite(self._output), self._output, 1e300)
+        self._minus_deadband, self._minus_output, self._minus_limit = -self._deadband, -self._output, -self._limit
+        self._has_deadband = self._deadband != 0.0
         self._tracking = np.concatenate([c.tracking for c in published])
         self._integrates, self._dead = bool(self._ki.any()), bool(self._deadband.any())
         self._cutoff = np.concatenate([c.cutoff for c in published])
@@ -53,8 +55,8 @@ class Servo:
         e = self.q_ref - q
         de = self.dq_ref - dq
         if self._dead:
-            e = e - np.minimum(np.maximum(e, -self._deadband), self._deadband)
-            de *= (e != 0.0) | (self._deadband == 0.0)
+            e -= np.minimum(np.maximum(e, self._minus_deadband), self._deadband)
+            np.putmask(de, (e == 0.0) & self._has_deadband, 0.0)
         self._error = e
         tau = self._kp * e
         tau += self._kd * de
@@ -64,13 +66,13 @@ class Servo:
             tau += self._ki * self._integral
         if self.observed:
             tau += self._disturbance(dq)
-        np.minimum(np.maximum(tau, -self._output, out=tau), self._output, out=tau)
+        np.minimum(np.maximum(tau, self._minus_output, out=tau), self._output, out=tau)
         if self.observed:
             self._explained = np.where(self.on, np.clip(tau, -self._limit, self._limit), 0.0)
-        np.copyto(tau, self.effort, where=self.in_effort)
+        np.putmask(tau, self.in_effort, self.effort)
         tau += self.feed_forward
-        np.minimum(np.maximum(tau, -self._limit, out=tau), self._limit, out=tau)
-        tau *= self.on
+        np.minimum(np.maximum(tau, self._minus_limit, out=tau), self._limit, out=tau)
+        np.putmask(tau, ~self.on, 0.0)
         return tau
 
     def _disturbance(self, dq: Array) -> Array:
@@ -83,7 +85,9 @@ class Servo:
     def lost(self) -> Array:
         """Mask (N,) of the actuators whose tracking error in the last cycle was beyond the tolerance."""
         beyond: Array = np.abs(self._error) > self._tracking
-        return beyond & self.checked & ~self.clipped & self.on & ~self.in_effort if beyond.any() else beyond
+        if not np.count_nonzero(beyond):
+            return beyond
+        return beyond & self.checked & ~self.clipped & self.on & ~self.in_effort
 
     def stop(self, part: slice) -> None:
         """Switch the actuators of an arm off."""

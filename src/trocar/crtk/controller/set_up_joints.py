@@ -121,7 +121,7 @@ class SetUpJoints:
         arm = self._loop.scene.arms[self.reference]
         if self.reference not in self._loop.parts:
             return arm.q
-        return arm.arm.motors.coupling.dot(self._loop.sensors.q[self._loop.parts[self.reference]])
+        return self._loop.q[self._loop.parts[self.reference]]
 
     def _reference_tip(self, q: Array) -> Array:
         """Tip of the reference arm at joints q (n,)."""

@@ -6,6 +6,7 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+from scipy.linalg.lapack import dgesv
 
 from trocar.arms import Arm
 from trocar.arms.structure import Shaft
@@ -13,7 +14,8 @@ from trocar.errors import NearLimit, NearSingular, TrocarError
 from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.mechanics.inverse_kinematics import one_pose
 from trocar.mechanics.kinematics import Tree
-from trocar.spatial import Array, checked_pose, pose_error
+from trocar.mechanics.pinocchio_tree import PinocchioChain
+from trocar.spatial import Array, pose_error
 
 WIDER = {"revolute": 1.0, "prismatic": 0.2}  # beyond the limits, inside which a solution is looked for [rad, m]
 WIDEST = 3.0  # a revolute joint of a remote-centre arm [rad]
@@ -35,17 +37,18 @@ class Tip:
         # the dVRK solves without limits and then clips: a pose just outside is approached, not refused
         self._solver = ArmKinematics(_wider(arm)) if arm.has_rcm else self._kinematics
         self._serial = Tree(arm.serial, arm.joint_names)
+        self._chain = PinocchioChain(arm, self._serial.E[:, : self.n])  # of joints that are known to be finite
         self._one_pose, self._at_platform = one_pose.solver(arm), one_pose.platform_solver(arm)
 
     def pose(self, q: Array) -> Array:
         """(4, 4) in the base."""
-        return self._kinematics.forward_kinematics(self._full(q))
+        return self._chain.pose(q)
 
     def link_pose(self, q: Array) -> Array:
         """(4, 4) of link k for k <= n joint positions; of the tip for all n."""
         k = len(q)
         if k == self.n:
-            return self.pose(q)
+            return self._kinematics.forward_kinematics(self._full(q))
         if k == 0:
             return np.eye(4)
         padded = np.concatenate([q, np.zeros(self.arm.n - k)])
@@ -60,19 +63,21 @@ class Tip:
 
     def pose_and_jacobian(self, q: Array) -> tuple[Array, Array]:
         """Tip pose (4, 4) in the base, and its Jacobian (6, n): velocity of its origin, base axes."""
-        return self._kinematics.pose_and_jacobian(self._full(q))
+        return self._chain.pose_and_jacobian(q)
 
     def jacobians(self, q: Array) -> tuple[Array, Array, Array]:
         """Tip pose (4, 4), body Jacobian (6, n) in tip axes, spatial Jacobian (6, n) at the base origin."""
         return body_and_spatial(*self.pose_and_jacobian(q))
 
     def joints(self, T: Array, seed: Array) -> Array:
-        """Joints (n,) for a pose (4, 4) in the base, nearest to a seed (n,); raises TrocarError if there are none."""
-        checked_pose(T)
+        """Joints (n,) for a proper pose (4, 4) in the base, nearest to a seed (n,).
+
+        Raises TrocarError if there are none.
+        """
         if self._one_pose is not None:
-            quick = self._one_pose(T, self._full(seed))
+            quick = self._one_pose(T, seed)
             if quick is not None:
-                return quick[: self.n]
+                return quick
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NearSingular)
             warnings.simplefilter("ignore", NearLimit)
@@ -131,7 +136,11 @@ def turned(R: Array, six: Array) -> Array:
 
 def rates(J: Array, twist: Array) -> Array:
     """Joint rates (n,) of least length for a twist (6,); damped, so that they stay finite at a singularity."""
-    return np.asarray(J.T.dot(np.linalg.solve(J.dot(J.T) + RATE_DAMPING, twist)))
+    # LAPACK's routine below np.linalg.solve, which takes five times as long to get there
+    _, _, solved, failed = dgesv(J.dot(J.T) + RATE_DAMPING, twist)
+    if failed:
+        raise TrocarError("the Jacobian of the tip is singular")
+    return np.asarray(J.T.dot(solved))
 
 
 def wrench(J: Array, effort: Array) -> Array:

@@ -46,8 +46,8 @@ class OneWristed:
         self._both = [max(-low, high) >= HALF_TURN_RANGE for low, high in self._limits]
 
     def __call__(self, T: Array, seed: Array) -> Array | None:
-        """Joints (n,) of a tip pose (4, 4) in the base; the jaw is copied from the seed."""
-        r0, r1, r2, _ = (T @ self._T_tip_6).tolist()
+        """Joints of a tip pose (4, 4) in the base for a seed (6,) or (7,); the jaw is the seed's."""
+        r0, r1, r2, _ = T.dot(self._T_tip_6).tolist()
         x0, y0, z0, p0 = r0
         x1, y1, z1, p1 = r1
         x2, y2, z2, p2 = r2
@@ -141,22 +141,21 @@ def wrist_angles(T: Array, q1: float, q23: float, platform: float) -> tuple[floa
 
     None if the wrist is singular, |q6| near pi/2. The formulas are those of `master`.
     """
-    R = T.tolist()
+    (xa, xb, xc), (ya, yb, yc), (za, zb, zc) = T[:3, :3].tolist()
     s1, c1, s23, c23 = math.sin(q1), math.cos(q1), math.sin(q23), math.cos(q23)
     s4, c4 = math.sin(platform), math.cos(platform)
-    # rows e of the inverse of R_3 = Rz(q1 - pi/2) Rx(pi/2) Rz(q23) Rx(-pi/2), rows f of that of R_3 Rz(q4) Rx(pi/2)
-    e0, e1, e2 = (s1 * c23, -c1 * c23, s23), (c1, s1, 0.0), (-s1 * s23, c1 * s23, c23)
-    f0 = [c4 * e0[k] + s4 * e1[k] for k in range(3)]
-    f2 = [s4 * e0[k] - c4 * e1[k] for k in range(3)]
-
-    def entry(row: tuple[float, ...] | list[float], column: int) -> float:
-        return row[0] * R[0][column] + row[1] * R[1][column] + row[2] * R[2][column]
-
-    xz, yz, zz = entry(f0, 2), entry(e2, 2), entry(f2, 2)
+    # the inverse of R_3 = Rz(q1 - pi/2) Rx(pi/2) Rz(q23) Rx(-pi/2) has the rows (a0, a1, s23), (c1, s1, 0) and
+    # (-s1 s23, c1 s23, c23); that of R_3 Rz(q4) Rx(pi/2) has the row (x2, y2, z2) last
+    a0, a1 = s1 * c23, -c1 * c23
+    x2, y2, z2 = s4 * a0 - c4 * c1, s4 * a1 - c4 * s1, s4 * s23
+    xz = (c4 * a0 + s4 * c1) * xc + (c4 * a1 + s4 * s1) * yc + c4 * s23 * zc
+    yz = -s1 * s23 * xc + c1 * s23 * yc + c23 * zc
     cos6 = math.hypot(xz, yz)
     if cos6 < NEAR:
         return None
-    return math.atan2(-yz, -xz), math.atan2(zz, cos6), math.atan2(-entry(f2, 1), entry(f2, 0)) - math.pi / 2
+    yaw = math.atan2(x2 * xc + y2 * yc + z2 * zc, cos6)
+    roll = math.atan2(-(x2 * xb + y2 * yb + z2 * zb), x2 * xa + y2 * ya + z2 * za)
+    return math.atan2(-yz, -xz), yaw, roll - math.pi / 2
 
 
 def _limits(arm: Arm, joints: int) -> list[tuple[float, float]]:
@@ -170,11 +169,14 @@ def _within(
     found, cost = [], 0.0
     for angle, near, (low, high) in zip(q, seed, limits, strict=False):
         if angle < low or angle > high or high - low > TURN:
-            turns = [angle + k * TURN for k in (-2, -1, 0, 1, 2)]
-            inside = [turned for turned in turns if low <= turned <= high]
-            if not inside:
-                return None
-            angle = min(inside, key=lambda turned, near=near: abs(turned - near))  # type: ignore[misc]
+            turned = angle + round((near - angle) / TURN) * TURN
+            if not (low <= turned <= high):  # the nearest one is outside
+                turns = [angle + k * TURN for k in (-2, -1, 0, 1, 2)]
+                inside = [turned for turned in turns if low <= turned <= high]
+                if not inside:
+                    return None
+                turned = min(inside, key=lambda turned, near=near: abs(turned - near))  # type: ignore[misc]
+            angle = turned
         found.append(angle)
         cost += (angle - near) ** 2
     return found, cost

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from trocar.simulation.arm_slice import ArmSlice
 from trocar.spatial import Array
 
@@ -13,9 +11,15 @@ TIP = "tip"
 
 
 class _Applied(NamedTuple):
-    body: int
-    point: Array  # (3,) in the frame of the body [m]
     wrench: Array
+    force: Array  # (3,) in base axes [N]
+    moment: Array
+    point: tuple[float, float, float]  # in the frame of the body [m]
+    # views of MuJoCo's data: position and orientation of the body, its centre of mass, the wrench on it
+    position: Array
+    orientation: Array
+    centre: Array
+    applied: Array
 
 
 class AppliedWrenches:
@@ -32,10 +36,13 @@ class AppliedWrenches:
         """Apply a wrench at "tip" or at the origin of a link from the next step on; zeros remove it."""
         arm = self._slice.arm
         body = self._slice.body(arm.tip_body if place == TIP else place)
-        self._data.xfrc_applied[body] = 0.0
+        data = self._data
+        data.xfrc_applied[body] = 0.0
         if wrench.any():
-            point = np.array(arm.T_body_tip[:3, 3]) if place == TIP else np.zeros(3)
-            self.by_place[place] = _Applied(body, point, wrench.copy())
+            x, y, z = arm.T_body_tip[:3, 3].tolist() if place == TIP else (0.0, 0.0, 0.0)
+            kept = wrench.copy()
+            views = data.xpos[body], data.xmat[body], data.xipos[body], data.xfrc_applied[body]
+            self.by_place[place] = _Applied(kept, kept[:3], kept[3:], (x, y, z), *views)
         else:
             self.by_place.pop(place, None)
 
@@ -46,17 +53,22 @@ class AppliedWrenches:
     def act(self) -> None:
         """Write the wrenches into MuJoCo's data, about the centres of mass, for the next step."""
         self._engine.update()
-        data, to_world = self._data, self._slice.to_world
-        for applied in self.by_place.values():
-            data.xfrc_applied[applied.body] = 0.0
-        for body, point, wrench in self.by_place.values():  # the tip and the link that carries it add up
-            lever = data.xpos[body] + data.xmat[body].reshape(3, 3) @ point - data.xipos[body]
-            force = to_world(wrench[:3])
-            data.xfrc_applied[body, :3] += force
-            (x, y, z), (f, g, h) = lever.tolist(), force.tolist()  # np.cross would take longer than all the rest
-            data.xfrc_applied[body, 3:] += to_world(wrench[3:]) + np.array(
-                [y * h - z * g, z * f - x * h, x * g - y * f]
+        to_world = self._slice.to_world
+        for each in self.by_place.values():
+            each.applied[:] = 0.0
+        for _, force, moment, (u, v, w), position, orientation, centre, applied in self.by_place.values():
+            # plain numbers: arrays this small take longer
+            (px, py, pz), (cx, cy, cz) = position.tolist(), centre.tolist()
+            a, b, c, d, e, f, g, h, i = orientation.tolist()
+            x, y, z = (
+                px + (a * u + b * v + c * w) - cx,
+                py + (d * u + e * v + f * w) - cy,
+                pz + (g * u + h * v + i * w) - cz,
             )
+            fx, fy, fz = to_world(force).tolist()
+            mx, my, mz = to_world(moment).tolist()
+            # the tip and the link that carries it add up
+            applied += (fx, fy, fz, mx + (y * fz - z * fy), my + (z * fx - x * fz), mz + (x * fy - y * fx))
 
     @property
     def memory(self) -> dict[str, Array]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import mujoco
@@ -21,6 +22,7 @@ from trocar.teleoperation.settings import PSMSettings
 from trocar.teleoperation.wiring import Teleoperation
 
 MOST_WAIT = 5.0  # for masters to be aligned [s]
+PICTURES = 30  # of an open page per second
 PUSH = 1.0  # of a hand that moves a master to and fro [N]
 
 
@@ -54,8 +56,14 @@ class TimedTeleoperation(Teleoperation):
         self.watch.spent += time.thread_time() - begun
 
 
+Page = Callable[[Robot], AbstractContextManager[Callable[[], None]]]
+
+
 def teleop_figures(
-    rounds: int = 3, seconds: float = 1.0, progress: Callable[[float], None] | None = None
+    rounds: int = 3,
+    seconds: float = 1.0,
+    progress: Callable[[float], None] | None = None,
+    page: Page | None = None,
 ) -> dict[str, float]:
     """Processor microseconds per simulated millisecond of a whole dVRK under teleoperation, and real-time factors.
 
@@ -64,19 +72,23 @@ def teleop_figures(
     Parts: teleoperation (samples, states, laws, commands), arms (controllers of six arms with inverse kinematics and
     gravity compensation), engine (sensors, PID, MuJoCo, bus). `mj_step` is MuJoCo's step alone in the same run, a
     yardstick for the machine and its other work. Medians over the rounds.
+
+    page: opens a page of the robot and gives the function that brings it up to date. With it,
+    `two_pairs_pushed_with_page` is the processor time of all threads while two pairs follow pushed masters and the page
+    gets 30 pictures per simulated second.
     """
     if rounds < 1 or not (math.isfinite(seconds) and seconds >= 0.01):
         raise TrocarError(f"rounds must be 1 or more and seconds 0.01 or more, got {rounds} and {seconds}")
     found: dict[str, list[float]] = {}
     for i in range(rounds):
-        for name, value in (_round(seconds) | _inverse_kinematics()).items():
+        for name, value in (_round(seconds, page) | _inverse_kinematics()).items():
             found.setdefault(name, []).append(value)
         if progress is not None:
             progress((i + 1) / rounds)
     return {f"teleop_{name}": float(np.median(values)) for name, values in found.items()}
 
 
-def _round(seconds: float) -> dict[str, float]:
+def _round(seconds: float, page: Page | None = None) -> dict[str, float]:
     robot = whole_robot()
     teleoperation = TimedTeleoperation(robot, AT_ONCE)
     found = _spent(robot, teleoperation.watch, seconds, "holding")
@@ -88,6 +100,9 @@ def _round(seconds: float) -> dict[str, float]:
     hands = [PUSH]
     robot.every(0.01, lambda t: _push(robot, t, hands[0]))
     found |= _spent(robot, teleoperation.watch, seconds, "two_pairs_pushed")
+    if page is not None:
+        with page(robot) as refresh:
+            found |= _spent_with_page(robot, refresh, seconds)
     found["mj_step_us_per_ms"] = _bare_step(robot, seconds)
     hands[0] = 0.0
     robot.bus.publish("console/emulate_camera", Joy(buttons=(Joy.PRESSED,)))
@@ -142,6 +157,17 @@ def _spent(robot: Robot, teleoperation: Stopwatch, seconds: float, state: str) -
     share["engine"] = whole - sum(share.values())
     found = {f"{state}_us_per_ms": whole} | {f"{state}_{part}_us_per_ms": us for part, us in share.items()}
     return found | {f"{state}_real_time_factor": 1e3 / whole}
+
+
+def _spent_with_page(robot: Robot, refresh: Callable[[], None], seconds: float) -> dict[str, float]:
+    """Microseconds per millisecond of all threads of this process, and the real-time factor if they share one core."""
+    pictures, begun = max(1, round(PICTURES * seconds)), time.process_time()
+    for _ in range(pictures):
+        robot.run(1.0 / PICTURES)
+        refresh()
+    whole = 1e3 * (time.process_time() - begun) * PICTURES / pictures
+    state = "two_pairs_pushed_with_page"
+    return {f"{state}_us_per_ms": whole, f"{state}_real_time_factor": 1e3 / whole}
 
 
 def _inverse_kinematics(count: int = 200) -> dict[str, float]:

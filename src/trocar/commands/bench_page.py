@@ -1,0 +1,65 @@
+"""A page of a robot with a browser that looks at it, whose cost `trocar bench teleop` measures."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from multiprocessing.synchronize import Event
+from typing import TYPE_CHECKING
+
+from trocar.commands.run_view import drawn
+from trocar.errors import TrocarError
+
+if TYPE_CHECKING:
+    from trocar.crtk import Robot
+
+PATIENCE = 60.0  # for the browser to receive the page [s]
+CAMERA = {
+    "type": "ViewerCameraMessage",
+    "wxyz": [1, 0, 0, 0],
+    "position": [1.0, 0, 0],
+    "fov": 1.2,
+    "near": 0.01,
+    "far": 1000,
+    "image_height": 480,
+    "image_width": 640,
+    "look_at": [0, 0, 0],
+    "up_direction": [0, 0, 1],
+}
+
+
+@contextmanager
+def looked_at(robot: Robot) -> Iterator[Callable[[], None]]:
+    """The page of `trocar run --view` with one browser without a screen, in a process of its own as a browser is.
+
+    Gives the function that brings the page up to date.
+    """
+    with drawn(robot, port=0) as (url, refresh):
+        context = multiprocessing.get_context("spawn")
+        connected = context.Event()
+        browser = context.Process(target=_look, args=(url, connected), daemon=True)
+        browser.start()
+        try:
+            if not connected.wait(PATIENCE):
+                raise TrocarError(f"no browser could open {url} within {PATIENCE:g} s")
+            yield refresh
+            if not browser.is_alive():
+                raise TrocarError("the browser of the bench has lost its page")
+        finally:
+            browser.terminate()
+            browser.join(PATIENCE)
+
+
+def _look(url: str, connected: Event) -> None:
+    """Open a page as viser's browser code does; read what it sends and throw it away."""
+    import msgspec
+    from websockets.sync.client import connect
+    from websockets.typing import Subprotocol
+
+    protocol = Subprotocol(f"viser-v{version('viser')}")
+    with connect(url.replace("http:", "ws:"), subprotocols=[protocol], max_size=None) as socket:
+        socket.send(msgspec.msgpack.encode(CAMERA))
+        for _ in socket:
+            connected.set()

@@ -176,6 +176,10 @@ def test_branches_of_joint_stops_and_of_arms_at_rest_are_those_of_the_c_backend(
     assert (ends[1].stops[1, 3:6] != 0).all()
     assert np.abs(ends[1].q[:, :3] - q[:, :3]).max() < 1e-9
     np.testing.assert_allclose(np.asarray(ends[0].rows), ends[1].rows, rtol=1e-9, atol=1e-11)
+    weights = np.random.default_rng(3).normal(size=(21, 7, 9))
+    found = [x.gradients(x.state(q, dq), np.repeat(tau[None], 20, axis=0), DT, weights) for x in (arms, psm)]
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(np.asarray(ours), theirs, rtol=1e-7, atol=1e-9 * np.abs(theirs).max())
 
 
 def test_gradients_and_controllers_are_those_of_the_c_backend(psm, driver):
@@ -239,7 +243,7 @@ def test_arrays_of_a_device_are_sliced_and_copied_as_numpy_arrays_are():
         ctypes.memmove(host.ctypes.data, address, host.nbytes)
 
     array = DeviceArray(memory, memory.ctypes.data, memory.shape, memory.dtype, download)
-    for index in (0, slice(1, 2), (slice(None), slice(2, 4)), (slice(None), 3), (1, slice(2, 5), 1)):
+    for index in (0, slice(1, 2), slice(None, None, -1), slice(2, 3), (slice(None), slice(2, 4)), (slice(None), 3), (1, slice(2, 5), 1)):
         np.testing.assert_array_equal(np.asarray(array[index]), memory[index])
     assert array[1].contiguous
     assert not array[:, 2:4].contiguous

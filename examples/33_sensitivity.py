@@ -32,7 +32,9 @@ final, _ = drawn.rollout(drawn.state(np.repeat(home[:, None], SAMPLES, axis=1)),
 moved = nominal.tip_pose(final.q)[:3, 3] - nominal.tip_pose(end.q[:, 0])[:3, 3, None]  # (3, SAMPLES) [m]
 
 # The tip moves by the gradient times the change of each entry of each parameter: (..., 3, SAMPLES).
-shares = {name: by[name][..., None] * (drawn.parameters[name] - x[..., None])[..., None, :] for name, x in values.items()}
+shares = {
+    name: by[name][..., None] * (drawn.parameters[name] - x[..., None])[..., None, :] for name, x in values.items()
+}
 owners = {"mass": tree.names, "com": tree.names, "inertia": tree.names}
 elements = [tree.drives.names[d] for d in tree.drives.dahl_drive]
 owners |= {"dahl_F": elements, "dahl_slope": elements}

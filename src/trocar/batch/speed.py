@@ -31,9 +31,9 @@ def gpu_figures(
     cuda_compile_s is the time to the first result. The figures for float64, for masses of each arm and for a policy are
     those of the largest size. cuda_gradient_ms is a rollout of 100 steps of 4,096 arms and its gradient by state and
     efforts. cuda_policy_share is the share of a JAX policy with two layers of 64 neurons that sets the servo's targets
-    every 20 steps. cuda_mppi_ms is one plan of sampling control (MPPI) under motor limits: from a measured state, 16,384
-    random shifts of the setpoints of the next 60 steps, their rollouts, and the weighted mean of the shifts. Both are
-    left out where JAX has no GPU.
+    every 20 steps. cuda_mppi_ms is one plan of sampling control (MPPI) under motor limits: from a measured state,
+    16,384 random shifts of the setpoints of the next 60 steps, their rollouts, and the weighted mean of the shifts.
+    Both are left out where JAX has no GPU.
     """
     found: dict[str, float] = {}
     arms = load(arm, backend="cuda", precision="float32")

@@ -398,6 +398,19 @@ def test_gradients_by_parameters_of_smooth_motion_are_finite_differences(shared)
         np.testing.assert_allclose((found[name] * direction).sum(), (ends[0] - ends[1]) / 2e-4, rtol=1e-7)
 
 
+def test_gradients_of_an_arm_at_rest_whose_friction_is_zero_are_finite_differences():
+    """The friction force is at both of its bounds at once: they hold it, whatever the efforts."""
+    arms = batch.load("PSM")
+    home = np.array(arms.mechanism.arm.home)
+    arms = arms.with_parameters(Fc=np.zeros(len(arms.mechanism.tree.drives.Fc)))
+    efforts = np.tile(arms.mechanism.gravity(home), (3, 1))
+    weights, direction = np.random.default_rng(0).normal(size=(2, 3, 7))
+    *_, found = arms.gradients(arms.state(home), efforts, DT, weights[0])
+    step = 1e-5 * direction
+    ends = [arms.rollout(arms.state(home), efforts + x, DT)[0].q @ weights[0] for x in (step, -step)]
+    np.testing.assert_allclose((found * step).sum(), (ends[0] - ends[1]) / 2, rtol=1e-5)
+
+
 def test_gradients_of_the_end_are_those_of_a_loss_of_the_last_state_alone():
     arms = batch.load("ECM", friction=False, limits=False)
     q, dq, tau = states(arms.mechanism, 3)

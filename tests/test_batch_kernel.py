@@ -11,9 +11,9 @@ from test_batch import DT, states
 
 import trocar as tr
 from trocar import batch
+from trocar.batch import speed
 from trocar.batch.backends import cuda
 from trocar.batch.backends.device_array import DeviceArray
-from trocar.batch.speed import gpu_figures
 
 # The kernel as C++: every thread in turn.
 STUBS = """
@@ -115,6 +115,11 @@ class HostDriver:
         return (0,)
 
 
+def _nowhere(array):
+    """JAX on the processor must copy an array of the device."""
+    raise AttributeError("__cuda_array_interface__")
+
+
 @pytest.fixture
 def driver(monkeypatch, tmp_path):
     if shutil.which("g++") is None:
@@ -176,6 +181,10 @@ def test_branches_of_joint_stops_and_of_arms_at_rest_are_those_of_the_c_backend(
     assert (ends[1].stops[1, 3:6] != 0).all()
     assert np.abs(ends[1].q[:, :3] - q[:, :3]).max() < 1e-9
     np.testing.assert_allclose(np.asarray(ends[0].rows), ends[1].rows, rtol=1e-9, atol=1e-11)
+    weights = np.random.default_rng(3).normal(size=(21, 7, 9))
+    found = [x.gradients(x.state(q, dq), np.repeat(tau[None], 20, axis=0), DT, weights) for x in (arms, psm)]
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(np.asarray(ours), theirs, rtol=1e-7, atol=1e-9 * np.abs(theirs).max())
 
 
 def test_gradients_and_controllers_are_those_of_the_c_backend(psm, driver):
@@ -194,9 +203,13 @@ def test_gradients_and_controllers_are_those_of_the_c_backend(psm, driver):
         np.testing.assert_allclose(np.asarray(ours), theirs, rtol=1e-7, atol=1e-9 * np.abs(theirs).max())
 
 
-def test_figures_of_the_gpu_are_measured(driver):
-    found = gpu_figures(sizes=(3, 40), steps=2, seconds=0.0)
-    names = {"cuda_compile_s", "cuda_steps_per_s_3", "cuda_steps_per_s_40", "cuda_gradient_ms"}
+def test_figures_of_the_gpu_are_measured(driver, monkeypatch):
+    """With JAX on the processor in place of JAX on the GPU."""
+    jax = pytest.importorskip("jax")
+    monkeypatch.setattr(speed, "_jax_on_gpu", lambda: jax)
+    monkeypatch.setattr(DeviceArray, "__cuda_array_interface__", property(_nowhere))
+    found = speed.gpu_figures(sizes=(3, 40), steps=2, seconds=0.0)
+    names = {"cuda_compile_s", "cuda_steps_per_s_3", "cuda_steps_per_s_40", "cuda_gradient_ms", "cuda_mppi_ms"}
     assert names < set(found)
     assert all(np.isfinite(value) and value > 0 for value in found.values())
 
@@ -239,7 +252,15 @@ def test_arrays_of_a_device_are_sliced_and_copied_as_numpy_arrays_are():
         ctypes.memmove(host.ctypes.data, address, host.nbytes)
 
     array = DeviceArray(memory, memory.ctypes.data, memory.shape, memory.dtype, download)
-    for index in (0, slice(1, 2), (slice(None), slice(2, 4)), (slice(None), 3), (1, slice(2, 5), 1)):
+    for index in (
+        0,
+        slice(1, 2),
+        slice(None, None, 2),
+        slice(2, 3),
+        (slice(None), slice(2, 4)),
+        (slice(None), 3),
+        (1, slice(2, 5), 1),
+    ):
         np.testing.assert_array_equal(np.asarray(array[index]), memory[index])
     assert array[1].contiguous
     assert not array[:, 2:4].contiguous

@@ -2,7 +2,8 @@
 
 For outputs y(x) and weights w, the adjoint program has the gradient of w.y by every input. It computes the step again
 from its inputs, so nothing but the states has to be stored between the steps of a rollout. Where a derivative has a
-jump (|x| at 0, the bounds of friction) it takes the mean of both sides.
+jump it takes that of one side (of friction and stops: that of the bound), or the mean of both (|x| at 0). The gradients
+through shortcuts are shortcuts with the same condition.
 """
 
 from __future__ import annotations
@@ -10,16 +11,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from trocar.batch.branches import Branch, ordered
 from trocar.batch.graph import (
     Graph,
     Node,
+    above,
     absolute,
+    another,
     cos,
     exp,
     exp2,
     maximum,
     minimum,
     schedule,
+    shortcuts,
     sign,
     sin,
     sqrt,
@@ -39,9 +44,9 @@ _OPERATIONS: dict[str, Callable[..., Node]] = {
     "sqrt": sqrt,
     "abs": absolute,
     "sign": sign,
+    "above": above,
     "min": minimum,
     "max": maximum,
-    "shortcut": lambda x: x,
 }
 
 
@@ -114,11 +119,19 @@ class _Copy:
         self.given = list(given.values())
         self._nodes = given | fixed
         results = [*program.next_state, *program.outputs]
-        for node in schedule(results, stop=lambda node: node.index in given or node.index in fixed):
+        for node in schedule(results, stop=lambda node: node.index in self._nodes, branches=True):
             if node.index not in self._nodes:
-                args = self.of(node.args)
-                self._nodes[node.index] = _OPERATIONS[node.op](*args) if args else graph.constant(node.value)
+                self._nodes[node.index] = self._copied(node)
         self.results = self.of(results)
+
+    def _copied(self, node: Node) -> Node:
+        args = self.of(node.args)
+        if node.branch is not None:
+            condition, short = self.of(node.branch)
+            return shortcuts(condition, args, [short])[0]
+        if node.op in ("within", "outside"):
+            return self.graph.operation(node.op, *args)
+        return _OPERATIONS[node.op](*args) if args else self.graph.constant(node.value)
 
     def of(self, nodes: Sequence[Node]) -> list[Node]:
         return [self._nodes[node.index] for node in nodes]
@@ -126,21 +139,53 @@ class _Copy:
 
 def gradients(outputs: Sequence[Node], weights: Sequence[Node], variables: Sequence[Node]) -> list[Node]:
     """Gradient of sum(weights * outputs) by the variables, weights taken as given."""
-    graph = variables[0].graph
-    order = schedule(outputs)
-    found: dict[int, Node] = {}
-
-    def add(node: Node, value: Node) -> None:
-        if not node.is_constant:
-            found[node.index] = found[node.index] + value if node.index in found else value
-
+    found = _Sums()
     for output, weight in zip(outputs, weights, strict=True):
-        add(output, weight)
-    for node in reversed(order):
-        if node.args and node.index in found:
-            for arg, value in zip(node.args, _backwards(node, found[node.index]), strict=True):
-                add(arg, value)
-    return [found.get(variable.index, graph.zero) for variable in variables]
+        found.add(output, weight)
+    for work in reversed(ordered(outputs, ())):
+        if isinstance(work, Branch):
+            _pass_branch(work, found)
+        else:
+            found.pass_back(work)
+    return [found.of(variable) for variable in variables]
+
+
+class _Sums:
+    """Gradients by nodes, each the sum of what the operations on the node give it."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[int, Node] = {}
+        self._sums: dict[int, Node] = {}
+
+    def of(self, node: Node) -> Node:
+        return self._sums.get(node.index, node.graph.zero)
+
+    def add(self, node: Node, value: Node) -> None:
+        if not (node.is_constant or value.is_zero):
+            self.nodes[node.index] = node
+            self._sums[node.index] = self._sums[node.index] + value if node.index in self._sums else value
+
+    def pass_back(self, node: Node) -> None:
+        """Add the gradient by a node to those by its arguments."""
+        if node.args and node.index in self._sums:
+            for arg, value in zip(node.args, _backwards(node, self._sums[node.index]), strict=True):
+                self.add(arg, value)
+
+
+def _pass_branch(branch: Branch, found: _Sums) -> None:
+    """Add the gradients by the shortcuts of a branch to those by the nodes outside that it depends on."""
+    full, short = _Sums(), _Sums()
+    for node in branch.shortcuts:
+        assert node.branch is not None
+        full.add(node.args[0], found.of(node))
+        short.add(node.branch[1], found.of(node))
+    for node in reversed(branch.inside):
+        full.pass_back(node)
+    inside = {node.index for node in branch.inside}
+    nodes = [node for index, node in sorted((full.nodes | short.nodes).items()) if index not in inside]
+    values = shortcuts(another(branch.condition), [full.of(node) for node in nodes], [short.of(node) for node in nodes])
+    for node, value in zip(nodes, values, strict=True):
+        found.add(node, value)
 
 
 def _backwards(node: Node, w: Node) -> tuple[Node, ...]:
@@ -154,7 +199,7 @@ def _backwards(node: Node, w: Node) -> tuple[Node, ...]:
         case "multiply":
             return w * b, w * a
         case "divide":
-            share = w / b
+            share = w * node if a.is_constant and a.value == 1.0 else w / b
             return share, -(share * node)
         case "negate":
             return (-w,)
@@ -172,7 +217,9 @@ def _backwards(node: Node, w: Node) -> tuple[Node, ...]:
             return (w * sign(a),)
         case "sign":
             return (node.graph.zero,)
+        case "shortcut":  # of a node that is needed without its branch
+            return (w,)
         case "min" | "max":
-            first = w * (0.5 + 0.5 * sign(b - a if node.op == "min" else a - b))
-            return first, w - first
+            second = w * (above(a, b) if node.op == "min" else above(b, a))
+            return w - second, second
     raise NotImplementedError(node.op)

@@ -153,6 +153,13 @@ def sign(x: Node) -> Node:
     return _function("sign", x)
 
 
+def above(x: Node, y: Node) -> Node:
+    """1 where x is larger than y, else 0."""
+    if x.is_constant and y.is_constant:
+        return x.graph.constant(float(x.value > y.value))
+    return x.graph.operation("above", x, y)
+
+
 def minimum(x: Node, y: Node | Number) -> Node:
     return _extremum("min", min, x, x.graph.node(y))
 
@@ -194,10 +201,15 @@ def shortcuts(condition: Node, full: Sequence[Node], short: Sequence[Node]) -> l
         if value is other:
             found.append(value)
             continue
-        node = Node(value.graph, "shortcut", (value,), 0.0, "", value.fixed)
+        node = Node(value.graph, "shortcut", (value,), 0.0, "", fixed=False)
         node.branch = (condition, other)
         found.append(node)
     return found
+
+
+def another(condition: Node) -> Node:
+    """The same condition as another node: its shortcuts are a branch of their own, which comes later."""
+    return Node(condition.graph, condition.op, condition.args, 0.0, "", condition.fixed)
 
 
 def total(graph: Graph, terms: Iterable[Node]) -> Node:

@@ -39,7 +39,7 @@ class Program:
         found = {node.index: node for node in results if _varies_by_parameter(node)}
         for node in schedule(results, stop=_is_fixed, branches=True):
             if not node.fixed:
-                found |= {arg.index: arg for arg in node.args if _varies_by_parameter(arg)}
+                found |= {arg.index: arg for arg in (*node.args, *(node.branch or ())) if _varies_by_parameter(arg)}
         return list(found.values())
 
     def without_outputs(self, logged: int = 0) -> Program:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ BANDWIDTH = 15.0  # of the servo [rad/s]
 HIDDEN = 64  # neurons in each of two layers of the policy
 BETWEEN = 20  # steps between two calls of the policy
 SECONDS = 0.3  # of each measurement
+ROLLOUTS, HORIZON, TICK = 16_384, 60, 10  # of sampling control: rollouts, their steps, steps between two plans
 
 
 def gpu_figures(
@@ -29,7 +31,9 @@ def gpu_figures(
     cuda_compile_s is the time to the first result. The figures for float64, for masses of each arm and for a policy are
     those of the largest size. cuda_gradient_ms is a rollout of 100 steps of 4,096 arms and its gradient by state and
     efforts. cuda_policy_share is the share of a JAX policy with two layers of 64 neurons that sets the servo's targets
-    every 20 steps; it is left out where JAX has no GPU.
+    every 20 steps. cuda_mppi_ms is one plan of sampling control (MPPI) under motor limits: from a measured state,
+    16,384 random shifts of the setpoints of the next 60 steps, their rollouts, and the weighted mean of the shifts.
+    Both are left out where JAX has no GPU.
     """
     found: dict[str, float] = {}
     arms = load(arm, backend="cuda", precision="float32")
@@ -45,9 +49,14 @@ def gpu_figures(
     mass = arms.mechanism.tree.mass[:, None] * np.random.default_rng(0).uniform(0.8, 1.2, most)
     own = arms.with_parameters(mass=mass)
     found[f"cuda_own_masses_steps_per_s_{most}"] = most * steps / _best(_moving(own, most, steps, gains), seconds)
-    count = min(4096, most)
-    found["cuda_gradient_ms"] = 1e3 * _best(_gradient(arms, count, min(100, steps)), seconds)
-    return found | _policy_figures(arms, most, seconds, gains)
+    few = min(4096, most)
+    found["cuda_gradient_ms"] = 1e3 * _best(_gradient(arms, few, min(100, steps)), seconds)
+    jax = _jax_on_gpu()
+    if jax is not None:
+        found |= _policy_figures(jax, arms, most, seconds, gains)
+        planning = load(arm, backend="cuda", precision="float32", motor_limits=True)
+        found["cuda_mppi_ms"] = 1e3 * _best(_plan(jax, planning, min(ROLLOUTS, most), gains), seconds)
+    return found
 
 
 def _best(call: Callable[[], Any], seconds: float) -> float:
@@ -89,13 +98,54 @@ def _gradient(arms: BatchArms, size: int, steps: int) -> Callable[[], Any]:
     return lambda: arms.gradients(state, tau, TIMESTEP, weights)
 
 
-def _policy_figures(arms: BatchArms, size: int, seconds: float, gains: tuple[Array, Array]) -> dict[str, float]:
+def _jax_on_gpu() -> Any:
+    """JAX, or None where it is not installed or has no GPU."""
     try:
-        jax, jnp = import_module("jax"), import_module("jax.numpy")
+        jax = import_module("jax")
         jax.devices("gpu")
     except (ImportError, RuntimeError):
-        return {}
-    n, rng = arms.n, np.random.default_rng(3)
+        return None
+    return jax
+
+
+def _plan(jax: Any, arms: BatchArms, size: int, gains: tuple[Array, Array]) -> Callable[[], Array]:
+    """One plan of sampling control: the shift (n,) of the setpoints, from a measured state."""
+    jnp, arm = jax.numpy, arms.mechanism.arm
+    width = arm.upper - arm.lower
+    centre, spread = (arm.lower + arm.upper) / 2, 5e-3 * width
+    t = TIMESTEP * np.arange(HORIZON)[:, None]
+    ahead = jnp.asarray(centre + 0.02 * width * np.sin(6.0 * t + np.arange(arm.n)), dtype=jnp.float32)[..., None]
+    scale = jnp.asarray(spread, dtype=jnp.float32)[:, None]
+
+    @jax.jit
+    def sampled(seed: int, mean: Any) -> tuple[Any, Any]:
+        key = jax.random.PRNGKey(seed)
+        shifts = mean[:, None] + scale * jax.random.normal(key, (arm.n, size), dtype=jnp.float32)
+        return shifts, ahead + shifts
+
+    @jax.jit
+    def weighted(shifts: Any, samples: Any) -> Any:
+        cost = (((samples[:, : arm.n] - ahead[::TICK]) / scale) ** 2).sum(axis=(0, 1))
+        excess = cost - cost.min()
+        share = jnp.exp(-excess / (0.1 * jnp.median(excess) + 1e-12))
+        return shifts @ (share / share.sum())
+
+    mean, seeds = jnp.zeros(arm.n, dtype=jnp.float32), count()
+
+    def plan() -> Array:
+        state = arms.state(np.tile(centre[:, None], size), np.zeros((arm.n, size)))
+        shifts, reference = sampled(next(seeds), mean)
+        _, log = arms.rollout(state, JointPD(reference.block_until_ready(), *gains), TIMESTEP, every=TICK)
+        assert log is not None
+        return np.asarray(weighted(shifts, jnp.asarray(log.samples)))
+
+    return plan
+
+
+def _policy_figures(
+    jax: Any, arms: BatchArms, size: int, seconds: float, gains: tuple[Array, Array]
+) -> dict[str, float]:
+    jnp, n, rng = jax.numpy, arms.n, np.random.default_rng(3)
     layers = [jnp.asarray(0.1 * rng.normal(size=shape)) for shape in ((HIDDEN, 2 * n), (HIDDEN, HIDDEN), (n, HIDDEN))]
     centre = jnp.asarray((arms.mechanism.arm.lower + arms.mechanism.arm.upper) / 2)[:, None]
 

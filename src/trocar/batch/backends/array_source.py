@@ -73,4 +73,6 @@ def _expression(node: Node, args: Sequence[str]) -> str:
         return f"{args[0]} {_OPERATORS[node.op]} {args[1]}"
     if node.op == "negate":
         return f"-{args[0]}"
+    if node.op == "above":
+        return f"np.heaviside({args[0]} - {args[1]}, 0.0)"
     return f"np.{_FUNCTIONS.get(node.op, node.op)}({', '.join(args)})"

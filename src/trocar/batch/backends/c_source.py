@@ -29,6 +29,7 @@ typedef real V;
 static inline V MIN(V a, V b) { return a < b ? a : b; }
 static inline V MAX(V a, V b) { return a > b ? a : b; }
 static inline V SIGN(V a) { return (real)((a > 0) - (a < 0)); }
+static inline V ABOVE(V a, V b) { return (real)(a > b); }
 """
 
 FINITE = """\
@@ -55,6 +56,7 @@ static inline V MIN(V a, V b) { return choose((I)(a < b), a, b); }
 static inline V MAX(V a, V b) { return choose((I)(a > b), a, b); }
 static inline V ABS(V a) { return choose((I)(a < 0), -a, a); }
 static inline V SIGN(V a) { return choose((I)(a > 0), ALL(1), choose((I)(a < 0), ALL(-1), ALL(0))); }
+static inline V ABOVE(V a, V b) { return choose((I)(a > b), ALL(1), ALL(0)); }
 static inline V SQRT(V a) { V r; for (int w = 0; w < LANES; w++) r[w] = F(sqrt)(a[w]); return r; }
 #if defined(__x86_64__) && defined(__GLIBC__)
 #if BYTES == 64

@@ -28,6 +28,7 @@ typedef real V;
 #define MIN(a, b) F(fmin)(a, b)
 #define MAX(a, b) F(fmax)(a, b)
 __device__ inline V SIGN(V a) { return (a > 0 ? (real)1 : (real)0) - (a < 0 ? (real)1 : (real)0); }
+#define ABOVE(a, b) ((a) > (b) ? (real)1 : (real)0)
 struct Shared { real value[SHARED + 1]; };
 // A fixed value has a place among those of each arm, or ~place among those that all arms share. Of those of each arm
 // the first KEPT stay in registers, the others are read in every step.

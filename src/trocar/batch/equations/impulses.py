@@ -109,7 +109,6 @@ def stopped(
     acting = outside(
         [(x, *stop.limits) for x, stop in zip(reached, stops, strict=True)] + [(stop.force, 0.0, 0.0) for stop in stops]
     )
-    before = [stop.force for stop in stops]
     found = list(v)
     for stop in stops:
         stop.prepare(factor, dt)
@@ -117,7 +116,7 @@ def stopped(
     moved = [dt * x for x in found]
     full = [*found, *moved, *(x + d for x, d in zip(q, moved, strict=True)), *(stop.force for stop in stops)]
     n = len(v)
-    results = shortcuts(acting, full, [*v, *path, *reached, *before])
+    results = shortcuts(acting, full, [*v, *path, *reached, *(v[0].graph.zero for _ in stops)])
     for stop, force in zip(stops, results[3 * n :], strict=True):
         stop.force = force
     return results[:n], results[n : 2 * n], results[2 * n : 3 * n]

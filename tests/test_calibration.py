@@ -495,7 +495,7 @@ def test_the_command_writes_geometry_and_picture_and_tells_what_it_found(tmp_pat
     ("arguments", "words"),
     [
         (["no.csv"], "No such file"),
-        (["no.csv", "-o", "geometry.txt"], "is a file NAME.toml, got geometry.txt"),
+        (["no.csv", "-o", "geometry.txt"], "must be named NAME.toml, got geometry.txt"),
     ],
 )
 def test_the_command_refuses_in_one_line(tmp_path, monkeypatch, arguments, words):

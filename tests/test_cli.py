@@ -166,7 +166,7 @@ def test_video_needs_a_report_folder(register: Callable[..., None]) -> None:
     register(first=lambda _: report("first"))
     result = call("reproduce", "--video")
     assert result.exit_code == 2
-    assert "--video needs --report" in result.stderr
+    assert "--video requires --report" in result.stderr
 
 
 def test_a_json_file_that_cannot_be_written_is_status_2(register: Callable[..., None], tmp_path: Path) -> None:
@@ -295,7 +295,7 @@ def test_sim_saves_a_picture_where_it_can(monkeypatch: pytest.MonkeyPatch, tmp_p
     [
         (["PSMM"], "Did you mean 'PSM'?"),
         (["--joint", "rol"], "Did you mean 'roll'?"),
-        (["--amplitude", "0.6"], "--amplitude is a fraction"),
+        (["--amplitude", "0.6"], "--amplitude must be a fraction"),
         (["--frequency", "0"], "--frequency must be positive"),
         (["--duration", "-1"], "--duration must be positive"),
         (["--timestep", "0.001"], "Timesteps that would do: 0.000666666667"),

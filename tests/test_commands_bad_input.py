@@ -78,7 +78,7 @@ def interrupt(*_: object, **__: object) -> Report:
 def test_an_interrupted_command_is_one_line_and_status_130(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(trocar, "Simulator", interrupt)
     said = line(call("sim", "PSM", "-o", tmp_path / "out"), 130)
-    assert said == "interrupted: no file is left half written; a shorter --duration takes less time"
+    assert said == "interrupted; no partial files were written; a shorter --duration takes less time"
     assert not list(tmp_path.iterdir())
 
 
@@ -89,7 +89,7 @@ def test_reproduce_says_how_to_go_on_and_its_json_what_is_missing(
     fakes = {name: SimpleNamespace(name=name, title=name.title(), run=run) for name, run in runs.items()}
     monkeypatch.setattr(trocar.experiments, "EXPERIMENTS", fakes)
     said = line(call("reproduce", "--data", tmp_path, "--json", tmp_path / "claims.json"), 130)
-    assert said == "interrupted: go on with trocar reproduce two three"
+    assert said == "interrupted; to continue, run: trocar reproduce two three"
     claims = json.loads((tmp_path / "claims.json").read_text())["claims"]
     assert [(claim["id"], claim["holds"], claim["note"]) for claim in claims] == [
         ("two/run", None, "not run: interrupted"),
@@ -103,13 +103,13 @@ def test_reproduce_says_how_to_go_on_and_its_json_what_is_missing(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("-o", "mine.txt"), "a parameter set is a file NAME.toml, got mine.txt"),
-        (("--seconds", 3), "--seconds is for --recalibrate"),
-        (("--recalibrate", "b.toml", "--test", "t.csv"), "--test cannot go with --recalibrate"),
-        (("--recalibrate", "b.toml", "--report", "r"), "--report cannot go with --recalibrate"),
-        (("--predictions", "p.csv"), "--predictions needs --test"),
-        (("--namespace", "PSM1"), "--namespace names an arm of a bag, and train.csv is none"),
-        (("--namespace", "PSM1", "--search"), "--namespace names an arm of a bag, and train.csv is none"),
+        (("-o", "mine.txt"), "a parameter set must be named NAME.toml, got mine.txt"),
+        (("--seconds", 3), "--seconds requires --recalibrate"),
+        (("--recalibrate", "b.toml", "--test", "t.csv"), "--test cannot be combined with --recalibrate"),
+        (("--recalibrate", "b.toml", "--report", "r"), "--report cannot be combined with --recalibrate"),
+        (("--predictions", "p.csv"), "--predictions requires --test"),
+        (("--namespace", "PSM1"), "--namespace selects an arm in a bag, and train.csv is not a bag"),
+        (("--namespace", "PSM1", "--search"), "--namespace selects an arm in a bag, and train.csv is not a bag"),
     ],
 )
 def test_identify_refuses_options_that_would_do_nothing(options: tuple[object, ...], message: str) -> None:
@@ -191,7 +191,7 @@ def test_gravity_takes_a_table_saved_by_a_spreadsheet(tmp_path: Path) -> None:
 def test_gravity_writes_nothing_if_one_of_its_outputs_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "poses.csv").write_text(POSES)
     said = line(call("gravity", tmp_path / "poses.csv", "--json", tmp_path / "g.json", "-o", tmp_path / "g.txt"))
-    assert "a parameter set is a file NAME.toml" in said
+    assert "a parameter set must be named NAME.toml" in said
     assert not (tmp_path / "g.json").exists()
 
 
@@ -212,8 +212,8 @@ def motion(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("options", "message"),
     [
         (("--arm", "PSMM"), "arm 'PSMM' is unknown. Did you mean 'PSM'?"),
-        (("--arm", "ECM"), "names PSM as its arm: leave --arm ECM out"),
-        (("--fps", 1e9), "--fps is at most 240, got 1e+09"),
+        (("--arm", "ECM"), "was recorded with PSM; omit --arm ECM"),
+        (("--fps", 1e9), "--fps must be at most 240, got 1e+09"),
     ],
 )
 def test_render_refuses_what_cannot_be_of_this_recording(

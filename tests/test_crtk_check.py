@@ -398,7 +398,7 @@ def test_the_command_exits_with_1_if_a_check_fails(monkeypatch):
     ("options", "said"),
     [
         (["--amplitude", "0"], "--amplitude must be positive and finite, got 0.0"),
-        (["--unbounded"], "--unbounded needs --allow-motion"),
+        (["--unbounded"], "--unbounded requires --allow-motion"),
         (
             ["--arms", "PSM7"],
             "device of the scene 'PSM7' is unknown. Did you mean 'PSM1'? Known: PSM1, system, console, footpedals.",

@@ -124,8 +124,8 @@ def test_the_command_fetches_and_reproduce_finds_it(dataset, tmp_path, monkeypat
     assert runner.invoke(app, ["reproduce"]).exit_code == 1
     result = runner.invoke(app, ["fetch"])
     assert result.exit_code == 0, result.output
-    assert "2 files fetched, 0 were there" in result.output
-    assert "2 were there" in runner.invoke(app, ["fetch", "ours"]).output
+    assert "2 files fetched, 0 already present" in result.output
+    assert "2 already present" in runner.invoke(app, ["fetch", "ours"]).output
     assert runner.invoke(app, ["reproduce"]).exit_code == 1
     assert seen == [None, tmp_path / "cache/trocar/data"]
 

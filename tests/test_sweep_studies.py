@@ -61,12 +61,12 @@ def test_a_table_of_a_file_takes_the_place_of_the_studys(tmp_path: Path) -> None
     [
         (["monte_carol", "-o", "out"], "'monte_carol' is unknown. Did you mean 'monte_carlo'"),
         (["none.py", "-o", "out"], "none.py cannot be read"),
-        (["monte_carlo"], "name a folder"),
+        (["monte_carlo"], "no folder for the results"),
         (["monte_carlo", "-o", "out", "--table", "none.csv"], "none.csv does not exist"),
-        (["monte_carlo", "-o", "out", "-n", "5", "--table", "x.csv"], "--rows is of the study's own table"),
+        (["monte_carlo", "-o", "out", "-n", "5", "--table", "x.csv"], "--rows applies to the study's own table"),
         (["monte_carlo", "-o", "out", "-n", "0"], "rows must be"),
         (["--show", "none"], "none does not exist"),
-        (["--show", "none", "-o", "out"], "only STUDY and --report go with it"),
+        (["--show", "none", "-o", "out"], "it can be combined with STUDY and --report only"),
         (["monte_carlo", "-o", "out", "--executor", "ray", "--address", "nowhere"], "no Ray cluster at nowhere"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`trocar serve`: the simulated dVRK as a node of ROS."""
+"""`trocar serve`: the simulated dVRK as a ROS node."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ if TYPE_CHECKING:
 
 OWN_MASTER = "own"
 STARTS = ("ready", "off")
-WATCHED = 0.2  # between two looks at the simulation [s]
+WATCHED = 0.2  # interval between checks of the simulation [s]
 
 
 @plain_errors()
 def serve(
     scene: Annotated[str, typer.Argument(metavar="SCENE", help="dvrk, dvrk_si or a .toml file.")] = "dvrk",
-    ros1: Annotated[bool, flag("Serve ROS 1, by Debian's rospy.", "--ros1")] = False,
-    ros2: Annotated[bool, flag("Serve ROS 2 over DDS, by cyclonedds.", "--ros2")] = False,
+    ros1: Annotated[bool, flag("Serve ROS 1 (requires Debian's rospy).", "--ros1")] = False,
+    ros2: Annotated[bool, flag("Serve ROS 2 over DDS (requires cyclonedds).", "--ros2")] = False,
     arms: Annotated[
         list[str] | None, option("NAMES", "Arms to control, such as PSM1,ECM. Can be repeated. Default: all.")
     ] = None,
     rate: Annotated[float, option("HZ", "Rate of state topics, at most 1500.")] = 100.0,
     start: Annotated[str, option("STATE", "ready: enabled and homed; off: as after switching on.")] = "ready",
     speed: Annotated[
-        float, option("FACTOR", "Simulated per real time; other than 1 with /clock and use_sim_time.")
+        float, option("FACTOR", "Simulated over real time; other than 1: publishes /clock and sets use_sim_time.")
     ] = 1.0,
-    images: Annotated[float, option("HZ", "Publish images of the endoscope at this rate. Default: none.")] = 0.0,
+    images: Annotated[float, option("HZ", "Publish endoscope images at this rate; 0: none.")] = 0.0,
     hold_when_lost: Annotated[
-        bool, flag("Hold an arm in effort control when its client has gone.", "--hold-when-lost")
+        bool, flag("Hold an arm in effort control when its client disconnects.", "--hold-when-lost")
     ] = False,
     launch_files: Annotated[
-        Path | None, option("DIR", "Write launch files for RViz to DIR, and end.", "--launch-files")
+        Path | None, option("DIR", "Write launch files for RViz to DIR and exit.", "--launch-files")
     ] = None,
     master: Annotated[
         str | None, option("URI", "ROS master; own: start one. Default: ROS_MASTER_URI or 127.0.0.1:11311.")
     ] = None,
     host: Annotated[
-        str, option("ADDRESS", "IP address to announce. Any but 127.x.x.x opens the node to the network.")
+        str, option("ADDRESS", "IP address to announce. Any address but 127.x.x.x exposes the node to the network.")
     ] = "127.0.0.1",
     domain: Annotated[
         int | None, option("N", "With --ros2: domain, 0 to 101. Default: ROS_DOMAIN_ID or 0.", "--domain")
@@ -56,15 +56,15 @@ def serve(
         str, option("NAME", "With --ros2: jazzy (also Iron, Kilted and later) or humble.", "--distro")
     ] = "jazzy",
 ) -> None:
-    """Serve the dVRK's topics and services from a simulated robot in real time, until Ctrl-C.
+    """Serve the dVRK's ROS topics and services from a simulated robot in real time, until Ctrl-C.
 
-    Example: [bold]trocar serve --ros1 --arms PSM1,ECM[/bold], [bold]trocar serve --ros2 --domain 7[/bold]
+    Examples: [bold]trocar serve --ros1 --arms PSM1,ECM[/bold], [bold]trocar serve --ros2 --domain 7[/bold]
 
-    With --ros1 also /tf, /joint_states and robot_description for RViz; --launch-files has the files to start it.
+    --ros1 also publishes /tf, /joint_states and robot_description for RViz; --launch-files writes launch files for it.
 
-    --ros1 needs a running roscore, or --master own. --ros2 needs no installation of ROS. Neither has access control:
-    whoever reaches the node's ports can command the simulated robot, so it listens on this machine only unless --host
-    or --interface says otherwise.
+    --ros1 requires a running roscore or --master own. --ros2 requires no ROS installation. Neither has access control:
+    anyone who reaches the node's ports can command the simulated robot. Without --host or --interface the node is
+    reachable from this machine only.
     """
     if launch_files is not None:
         from trocar.ros.launch import write_launch_files
@@ -73,7 +73,7 @@ def serve(
             typer.echo(path)
         return
     if ros1 == ros2:
-        raise TrocarError("choose an interface: --ros1 or --ros2")
+        raise TrocarError("choose an interface with --ros1 or --ros2")
     check_known("start", STARTS, start)
     check_positive(rate=rate, speed=speed)
     if images:
@@ -81,13 +81,13 @@ def serve(
     try:
         ipaddress.ip_address(host)
     except ValueError:
-        raise TrocarError(f"--host is an IP address, got {host!r}") from None
+        raise TrocarError(f"--host must be an IP address, got {host!r}") from None
     names = [name for group in arms or [] for name in group.split(",") if name]
     if ros2:
         unused = {"--images": images, "--speed": speed != 1.0, "--hold-when-lost": hold_when_lost, "--master": master}
         for name, given in unused.items():
             if given:
-                raise TrocarError(f"{name} goes with --ros1; leave it out with --ros2")
+                raise TrocarError(f"{name} applies to --ros1 only; omit it with --ros2")
         from trocar.ros.dds.serving import serve as serve_ros2
 
         serve_ros2(scene, start, names, rate, domain, interface, distro, typer.echo)
@@ -120,7 +120,7 @@ def serve(
         ) as bridge:
             typer.echo(
                 f"serving {', '.join(robot.devices)}: {len(bridge.topics)} topics, {len(bridge.services)} services; "
-                f"ROS_MASTER_URI={bridge.master}; Ctrl-C ends it"
+                f"ROS_MASTER_URI={bridge.master}; press Ctrl-C to stop"
             )
             try:
                 while bridge.running and robot.error is None:
@@ -128,12 +128,12 @@ def serve(
             except KeyboardInterrupt:
                 typer.echo("stopped")
                 return
-            raise TrocarError(bridge.error or f"the simulation has ended: {robot.error!r}")
+            raise TrocarError(bridge.error or f"the simulation stopped: {robot.error!r}")
 
 
 def _endoscope(robot: Robot) -> str:
-    """The first arm of a robot that carries an endoscope."""
+    """The robot's first arm with an endoscope."""
     found = [name for name, kind in robot.devices.items() if kind == "ECM"]
     if not found:
-        raise TrocarError("--images needs an ECM, and this robot has none: leave it out")
+        raise TrocarError("--images requires an ECM and this robot has none; omit --images")
     return found[0]

@@ -300,10 +300,10 @@ def test_sim_saves_a_picture_where_it_can(monkeypatch: pytest.MonkeyPatch, tmp_p
         (["--duration", "-1"], "--duration must be positive"),
         (["--timestep", "0.001"], "Timesteps that would do: 0.000666666667"),
         (["--parameters", "wang2019_published"], "is not physical"),
-        (["--start", "0,0"], "--start takes 7 numbers"),
-        (["--start", "0,0,0.1,0,0,0,nan"], "--start takes 7 numbers"),
+        (["--start", "0,0"], "--start takes 7 comma-separated numbers"),
+        (["--start", "0,0,0.1,0,0,0,nan"], "--start takes 7 comma-separated numbers"),
         (["--start", "9,0,0.1,0,0,0,0"], "--start: joint 1 (yaw) violates"),
-        (["--push", "1,2"], "--push takes 3 numbers"),
+        (["--push", "1,2"], "--push takes 3 comma-separated numbers"),
     ],
 )
 def test_sim_refuses_in_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:

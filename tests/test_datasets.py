@@ -74,14 +74,14 @@ def test_what_an_interrupted_run_left_is_completed(server, dataset, tmp_path):
 
 def test_a_file_that_is_not_the_published_one_is_not_kept(server, dataset, tmp_path):
     (server[0] / "psm/two.csv").write_bytes(b"other\n")
-    with pytest.raises(TrocarError, match=r"1 of 2 files .* not: psm/two.csv \(not the published file"):
+    with pytest.raises(TrocarError, match=r"1 of 2 files .* missing: psm/two.csv \(differs from the published file"):
         dataset.fetch(tmp_path / "data")
     assert [path.name for path in (tmp_path / "data/recordings").rglob("*") if path.is_file()] == ["one.csv"]
 
 
 def test_a_file_that_is_gone_does_not_keep_the_others_away(server, dataset, tmp_path):
     (server[0] / "psm/one.csv").unlink()
-    with pytest.raises(TrocarError, match=r"1 of 2 files .* not: psm/one.csv \(404"):
+    with pytest.raises(TrocarError, match=r"1 of 2 files .* missing: psm/one.csv \(404"):
         dataset.fetch(tmp_path / "data")
     assert (tmp_path / "data/recordings/psm/two.csv").is_file()
 
@@ -89,7 +89,7 @@ def test_a_file_that_is_gone_does_not_keep_the_others_away(server, dataset, tmp_
 def test_no_answer_names_the_repository_and_the_place_to_put_the_files(dataset, tmp_path):
     silent = replace(dataset, url="http://127.0.0.1:9/")
     with pytest.raises(
-        TrocarError, match=r"answer \(no connection\)\. With.*https://example.org/recordings in .*recordings"
+        TrocarError, match=r"answer \(no connection\)\. .*https://example.org/recordings to .*recordings"
     ):
         silent.fetch(tmp_path / "data")
 

@@ -219,14 +219,14 @@ def test_memory_is_released_and_its_lack_is_reported_in_one_line(psm, driver):
 
 def test_a_missing_gpu_is_reported_in_one_line(driver, monkeypatch):
     monkeypatch.setattr(driver, "cuInit", lambda flags: (100,), raising=False)
-    with pytest.raises(tr.TrocarError, match=r"needs an NVIDIA GPU and its driver: .*100") as caught:
+    with pytest.raises(tr.TrocarError, match=r"requires an NVIDIA GPU and its driver: .*100") as caught:
         batch.load("PSM", backend="cuda")
     assert "\n" not in str(caught.value)
 
 
 def test_missing_cuda_bindings_are_reported_in_one_line(monkeypatch):
     monkeypatch.setattr(cuda, "MISSING", "No module named 'cuda'")
-    with pytest.raises(tr.TrocarError, match=r"needs NVIDIA's bindings .*pip install cuda-bindings") as caught:
+    with pytest.raises(tr.TrocarError, match=r"requires NVIDIA's bindings .*pip install cuda-bindings") as caught:
         batch.load("PSM", backend="cuda")
     assert "\n" not in str(caught.value)
 

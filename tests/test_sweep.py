@@ -145,7 +145,7 @@ def test_a_study_that_exits_or_returns_nonsense_fails_in_its_row_only(tmp_path: 
     [
         (lambda x: {"y": "text" if x else 1.0}, "'y' must have one type"),
         (lambda x: {"x": 1}, "'x', which is the name of a parameter"),
-        (lambda x: {"error": 1}, "kept for the sweep"),
+        (lambda x: {"error": 1}, "a reserved name"),
     ],
 )
 def test_results_that_cannot_be_a_column_stop_the_sweep(
@@ -187,15 +187,15 @@ def test_tables_of_every_kind_are_the_same_table(tmp_path: Path) -> None:
     [
         ({}, "no column"),
         ({"x": []}, "1 to 10,000,000 rows"),
-        ({"x": [1, 2], "y": [1]}, "one length"),
+        ({"x": [1, 2], "y": [1]}, "the same length"),
         ({"x": [[1], [2]]}, "list of numbers"),
         ({"x": [1, "a"]}, "list of numbers"),
         ({"x": [None]}, "list of numbers"),
         ({"x": [2**70]}, "list of numbers"),
         ({"error": [1]}, "a column of the results"),
-        ({"not a name": [1]}, "named like a Python variable"),
+        ({"not a name": [1]}, "must be a valid Python name"),
         ({"x": [1], "mass": [1]}, "does not take: 'mass'"),
-        ({"seed": [1]}, "lacks the parameter x"),
+        ({"seed": [1]}, "requires the parameter x"),
         ([{"x": 1}, {"y": 1}], "row 1 of the table"),
         (5, "must be a dictionary of columns"),
     ],
@@ -300,9 +300,9 @@ def overlapping_partition(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (damaged_partition, "damaged or half written"),
+        (damaged_partition, "damaged or incomplete"),
         (other_version, "another version of trocar: 0.0.9, not"),
-        (foreign_partition, "of another sweep"),
+        (foreign_partition, "belongs to another sweep"),
         (overlapping_partition, "overlaps another"),
         (lambda folder: (folder / "manifest.json").unlink(), "has no manifest.json"),
         (lambda folder: (folder / "manifest.json").write_text("{"), "not valid JSON"),
@@ -348,11 +348,11 @@ def test_another_table_or_study_is_refused(
 
 def test_a_sweep_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
     interrupted(tmp_path / "out")
-    with pytest.raises(TrocarError, match=r"holds this sweep already, \d+ of 40 rows are done; add --resume"):
+    with pytest.raises(TrocarError, match=r"already contains this sweep with \d+ of 40 rows done; continue it with --resume"):
         tr.sweep(drawn, TABLE, tmp_path / "out")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("mine")
-    with pytest.raises(TrocarError, match="not empty and holds no sweep"):
+    with pytest.raises(TrocarError, match="not empty and contains no sweep"):
         tr.sweep(drawn, TABLE, tmp_path / "other")
     with pytest.raises(TrocarError, match="does not exist"):
         tr.sweep(drawn, TABLE, tmp_path / "none", resume=True)
@@ -392,7 +392,7 @@ def test_a_full_disk_stops_the_sweep_which_resumes_when_there_is_room(
 
 def test_a_missing_package_is_named_with_its_pip_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(TrocarError, match=r'need ray, which is not installed: pip install "trocar\[sweep\]"'):
+    with pytest.raises(TrocarError, match=r'require ray, which is not installed: pip install "trocar\[sweep\]"'):
         tr.sweep(drawn, TABLE, tmp_path / "out", executor="ray")
     assert not (tmp_path / "out").exists()
 
@@ -468,7 +468,7 @@ def check_deadly(found: Results, words: str, rows: int = 40) -> None:
 
 def test_a_row_that_kills_its_worker_is_an_error_and_the_others_are_not_lost(tmp_path: Path) -> None:
     found = tr.sweep(deadly(tmp_path), None, tmp_path / "out", rows=40, executor="processes", workers=1, retries=1)
-    check_deadly(found, "lost: worker process was ended by SIGKILL, in 2 attempts")
+    check_deadly(found, "lost: worker process was killed by SIGKILL, in 2 attempts")
 
 
 # As long as a simulation and without its work: `python -m tools.killed_sweeps` does this with real ones.
@@ -541,10 +541,10 @@ def test_a_worker_that_cannot_start_or_load_the_study_ends_the_sweep(
     monkeypatch.setenv("OF_THE_PARENT", "1")
     study = load_study(tmp_path / "own.py")
     monkeypatch.delenv("OF_THE_PARENT")
-    with pytest.raises(TrocarError, match="No module named 'nowhere' when it was loaded"):
+    with pytest.raises(TrocarError, match="No module named 'nowhere' while loading"):
         tr.sweep(study, None, tmp_path / "a", executor="processes", workers=1)
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytest.raises(TrocarError, match="cannot start: /bin/false ended with exit status 1"):
+    with pytest.raises(TrocarError, match="cannot start: /bin/false exited with status 1"):
         tr.sweep(study, None, tmp_path / "b", executor="processes", workers=1)
     assert workers() == []
 

@@ -1,4 +1,4 @@
-"""Speed of the CUDA backend on the GPU of this machine, as `trocar bench batch --gpu` reports it."""
+"""Speed of the CUDA backend on this machine's GPU, as reported by `trocar bench batch --gpu`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from trocar.batch.loading import load
 from trocar.spatial import Array
 
 TIMESTEP = 1e-3  # [s]
-BANDWIDTH = 15.0  # of the servo [rad/s]
+BANDWIDTH = 15.0  # servo bandwidth [rad/s]
 HIDDEN = 64  # neurons in each of two layers of the policy
-BETWEEN = 20  # steps between two calls of the policy
-SECONDS = 0.3  # of each measurement
+BETWEEN = 20  # steps between calls of the policy
+SECONDS = 0.3  # duration of each measurement
 
 
 def gpu_figures(
@@ -26,10 +26,10 @@ def gpu_figures(
 ) -> dict[str, float]:
     """Steps of all arms per second under `JointPD` along sines, with sticking friction and joint limits, in float32.
 
-    cuda_compile_s is the time to the first result. The figures for float64, for masses of each arm and for a policy are
-    those of the largest size. cuda_gradient_ms is a rollout of 100 steps of 4,096 arms and its gradient by state and
-    efforts. cuda_policy_share is the share of a JAX policy with two layers of 64 neurons that sets the servo's targets
-    every 20 steps; it is left out where JAX has no GPU.
+    cuda_compile_s is the time to the first result. The figures for float64, for per-arm masses and for a policy are
+    those of the largest size. cuda_gradient_ms is a rollout of 100 steps of 4,096 arms and its gradient with respect to
+    state and efforts. cuda_policy_share is the share of time of a JAX policy with two layers of 64 neurons that sets
+    the servo's targets every 20 steps; it is omitted if JAX has no GPU.
     """
     found: dict[str, float] = {}
     arms = load(arm, backend="cuda", precision="float32")
@@ -51,7 +51,7 @@ def gpu_figures(
 
 
 def _best(call: Callable[[], Any], seconds: float) -> float:
-    """Shortest time of a call [s], after one that compiles."""
+    """Shortest time of a call [s], after a first call that compiles."""
     call()
     end, best = time.perf_counter() + seconds, np.inf
     while time.perf_counter() < end or best == np.inf:

@@ -318,5 +318,5 @@ def test_in_a_scene_the_plate_is_below_all_instruments():
 
 @pytest.mark.parametrize("what", [{"arm": "MTML"}, {"arm": "ECM"}, {"scene": "masters"}])
 def test_touching_needs_an_instrument(what):
-    with pytest.raises(TrocarError, match="--touch needs an instrument"):
+    with pytest.raises(TrocarError, match="--touch requires an instrument"):
         Session(Settings(objects=practice_objects, **what))

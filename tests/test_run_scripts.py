@@ -93,7 +93,7 @@ def test_the_script_of_the_documentation_runs(robot, script, capsys):
 @pytest.mark.parametrize(("name", "wrong"), [("api_2_0", "2.4"), ("api_2_4", "2.2"), ("api_1", "2.0")])
 def test_the_wrong_release_fails_with_a_hint(robot, name, wrong, capsys):
     assert run(robot, SCRIPTS / f"{name}.py", RUNS[name][1], wrong, RUNS[name][2]) == 1
-    assert "name it: --api 1, 2.0, 2.2 or 2.4" in capsys.readouterr().err
+    assert "choose it with --api 1, 2.0, 2.2 or 2.4" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -270,7 +270,7 @@ assert rospy.is_shutdown()
         ("sys.exit('no arm')", 1, "no arm"),
         ("raise RuntimeError('broken')", 1, "RuntimeError: broken"),
         ("raise KeyboardInterrupt", 130, "interrupted"),
-        ("input('more? ')", 1, "name a file with --input"),
+        ("input('more? ')", 1, "pass a file with --input"),
         ("import rclpy", 1, "does not offer rclpy: use crtk.ral"),
         ("import tf2_ros", 1, "does not offer tf2_ros: read poses from the arms"),
         ("from PyKDL import Tree", 1, "cannot import name 'Tree'"),

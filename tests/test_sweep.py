@@ -144,7 +144,7 @@ def test_a_study_that_exits_or_returns_nonsense_fails_in_its_row_only(tmp_path: 
     ("function", "words"),
     [
         (lambda x: {"y": "text" if x else 1.0}, "'y' must have one type"),
-        (lambda x: {"x": 1}, "'x', which is the name of a parameter"),
+        (lambda x: {"x": 1}, "'x', which is a parameter"),
         (lambda x: {"error": 1}, "a reserved name"),
     ],
 )

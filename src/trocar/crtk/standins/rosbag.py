@@ -26,12 +26,12 @@ class Bag:
 
     def __init__(self, f: Any, mode: str = "r", **_options: Any) -> None:
         if mode != "r":
-            raise TrocarError("trocar run reads bags and writes none; record with rospy.Subscriber instead")
+            raise TrocarError("trocar run cannot write bags, only read them; record with rospy.Subscriber instead")
         try:
             from rosbags.highlevel import AnyReader
             from rosbags.typesys import Stores, get_typestore
         except ImportError:
-            raise TrocarError("reading bags needs the package rosbags: pip install 'trocar[bags]'") from None
+            raise TrocarError("reading bags requires the package rosbags: pip install 'trocar[bags]'") from None
         path = Path(str(getattr(f, "name", f)))
         folder = path.parent if path.suffix in (".db3", ".mcap") else path
         self.filename = str(path)
@@ -41,7 +41,7 @@ class Bag:
     def read_messages(
         self, topics: str | Collection[str] | None = None, start_time: Any = None, end_time: Any = None
     ) -> Iterator[BagMessage]:
-        """Messages in the order in which they were recorded; those of types that are not offered are left out."""
+        """Messages in the order of recording; messages of unsupported types are skipped."""
         wanted = {topics} if isinstance(topics, str) else None if topics is None else set(topics)
         connections = [
             connection
@@ -75,7 +75,7 @@ def _ros_1_name(kind: str) -> str:
 
 
 def _message(raw: Any, kind: str) -> Any:
-    """A message of the package rosbags as one of ours, field by field."""
+    """A rosbags message converted to a stand-in, field by field."""
     made = MESSAGES[kind]()
     for name, _ in made._fields:
         if hasattr(raw, name):

@@ -275,7 +275,7 @@ def test_other_machines_are_not_announced_to_by_default():
     [
         ([], "choose an interface with --ros1 or --ros2"),
         (["--ros1", "--ros2"], "choose an interface with --ros1 or --ros2"),
-        (["--ros2", "--domain", "102"], "a ROS domain is a number from 0 to 101, got 102"),
+        (["--ros2", "--domain", "102"], "a ROS domain must be a number from 0 to 101, got 102"),
         (["--ros2", "--interface", 'lo"/>'], "'lo\"/>' is unknown"),
         (["--ros2", "--distro", "foxy"], "'foxy' is unknown"),
         (["--ros2", "--arms", "PSM9"], "'PSM9' is unknown"),
@@ -292,7 +292,7 @@ def test_wrong_options_are_one_line_and_status_2(options, said):
 def test_a_wrong_domain_of_the_environment_is_named(monkeypatch):
     monkeypatch.setenv("ROS_DOMAIN_ID", "seven")
     ran = CliRunner().invoke(app, ["serve", SCENE, "--ros2"])
-    assert "ROS_DOMAIN_ID is a number from 0 to 101, got 'seven'" in ran.stderr
+    assert "ROS_DOMAIN_ID must be a number from 0 to 101, got 'seven'" in ran.stderr
 
 
 def test_missing_packages_are_named_with_the_way_to_get_them(monkeypatch):

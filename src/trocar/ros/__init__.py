@@ -1,4 +1,4 @@
-"""The dVRK's topics and services in ROS 1, by Debian's rospy.
+"""The dVRK's topics and services in ROS 1, with Debian's rospy.
 
     with Robot("dvrk", speed="real") as robot, Bridge(robot) as bridge:
         bridge.wait()
@@ -6,15 +6,15 @@
     with Client("http://127.0.0.1:11311") as client:
         print(client.read("PSM1/measured_js"))
 
-rospy runs in a process of its own: it would share the interpreter lock with the 1500 Hz control loop otherwise.
+rospy runs in a separate process: otherwise it would share the interpreter lock with the 1500 Hz control loop.
 
-- `bridge` is the side of the simulation: it samples topics that somebody reads, and carries out commands and calls.
-- `node` is the process of rospy. `packages` makes the classes of crtk_msgs and cisst_msgs for it; `limits` bounds what
-  it takes from others.
+- `bridge` runs with the simulation: it samples topics that have readers, and executes commands and calls.
+- `node` is the rospy process. `packages` generates the classes of crtk_msgs and cisst_msgs for it; `limits` limits the
+  size of received messages.
 - `scene_topics` and `scene_messages` are /tf, /joint_states, /clock; `camera` renders images in a third process.
-- `client` and `client_node` are the other way round: a robot in ROS as a bus.
+- `client` and `client_node` work in the other direction: a robot in ROS as a bus.
 
-The processes talk over pipes with the small values of `protocol`.
+The processes exchange the small values of `protocol` over pipes.
 """
 
 from importlib import import_module
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bridge", "CameraSettings", "Client", "write_description"]
 
-# Imported when they are first used: the process of rospy needs none of them.
+# Imported on first use: the rospy process needs none of them.
 _HOME = {"Bridge": "bridge", "CameraSettings": "camera", "Client": "client", "write_description": "scene_topics"}
 
 

@@ -23,7 +23,7 @@ from trocar.spatial import Array, inverse, pose
 TF = Topic("tf", Transforms, Direction.state, "tf2_msgs/TFMessage")
 JOINT_STATES = Topic("joint_states", JOINTS[0], Direction.state, JOINTS[1])
 CLOCK = Topic("clock", Empty, Direction.state, "rosgraph_msgs/Clock")
-EYES = {"left": BASELINE / 2, "right": -BASELINE / 2}  # of the cameras along x of the endoscope's tip [m]
+EYES = {"left": BASELINE / 2, "right": -BASELINE / 2}  # positions of the cameras along x of the endoscope's tip [m]
 
 
 def optical_frame(arm: str, eye: str) -> str:
@@ -34,9 +34,9 @@ def optical_frame(arm: str, eye: str) -> str:
 class SceneTopics:
     """Sources of the topics; call them with the bus locked.
 
-    /tf has the frames of the dVRK (the tip of an arm is named as the arm, in the frame of its measured_cp), and the
-    frames they hang on, down to the root link of the exported model. /joint_states has the joints of that model as they
-    are simulated, also while an arm is off.
+    /tf has the frames of the dVRK (the tip frame has the name of the arm and the parent frame of its measured_cp) and
+    their parents down to the root link of the exported model. /joint_states has the simulated joints of that model,
+    also while an arm is off.
     """
 
     def __init__(self, robot: Robot, *, clock: bool) -> None:
@@ -46,7 +46,7 @@ class SceneTopics:
             self.sources[CLOCK] = lambda: Empty(stamp=robot.now)
 
     def frames(self) -> Transforms:
-        """Frames of all arms that know where they are."""
+        """Frames of all arms with valid poses."""
         robot, found = self._robot, dict[str, tuple[str, Array]]()
         for name, controller in robot.controllers.items():
             T_root_base = robot.scene.T_world_base(name)
@@ -74,16 +74,16 @@ class SceneTopics:
 
 
 def write_description(scene: Scene, folder: Path | None = None) -> str:
-    """URDF of the arms of a scene, which names its meshes by their full path.
+    """URDF of the arms of a scene, with the full paths of its meshes.
 
     Args:
-        folder: below which the meshes are written. Default: in the user's cache folder.
+        folder: folder for the meshes. Default: in the user's cache folder.
     """
     folder = Path(pooch.os_cache("trocar")) / "meshes" if folder is None else folder
     files = model_files(scene, ("urdf",), "dvrk")
     meshes = {path: content for path, content in files.items() if path.startswith("assets/")}
     key = hashlib.sha256(b"".join(path.encode() + meshes[path] for path in sorted(meshes))).hexdigest()[:12]
-    folder = (folder / key).resolve()  # other scenes have other meshes of the same name
+    folder = (folder / key).resolve()  # scenes may have different meshes with the same name
     for path, content in meshes.items():
         if not (folder / path).is_file():
             write_whole(folder / path, content)

@@ -1,4 +1,4 @@
-"""The simulation's side of the ROS 2 node: samples for its readers, commands and calls from its clients."""
+"""The simulation's end of the ROS 2 node: samples for readers, commands and calls from clients."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from trocar.ros.dds.protocol import (
 from trocar.ros.dds.template import Template
 
 DISTROS = ("jazzy", "humble")
-START = 60.0  # for the process of cyclonedds to begin [s]
-MOST_AT_ONCE = 20  # topics that are sampled after one control cycle, if they are of several devices
-MOST_WAITING = 100  # messages and groups of samples, while cyclonedds does not take them
-REPEATED = 1.0  # between two repetitions of operating_state, for readers that do not ask for the last one [s]
+START = 60.0  # longest start of the cyclonedds process [s]
+MOST_AT_ONCE = 20  # topics of several devices that are sampled after one control cycle
+MOST_WAITING = 100  # queued messages and groups of samples
+REPEATED = 1.0  # interval of repeating operating_state, for readers that do not request the last one [s]
 
 Stamped = tuple[int, Message, int]  # number of the topic, message, stamp by the clock of ROS [ns]
 
@@ -49,14 +49,14 @@ class Bridge:
     """The topics and services of a robot in ROS 2, until `close`.
 
     Args:
-        robot: in real time, or advanced by the caller. rate: of state topics [Hz].
+        robot: robot in real time, or advanced by the caller. rate: rate of state topics [Hz].
         domain: ROS_DOMAIN_ID of the clients. interface: network interface, by name or IP address.
-        distro: "jazzy" or "humble", as the node must be announced; jazzy stands for all from Iron on.
-        hold_when_lost: let an arm hold its position when a client has gone that commanded an effort. False: the arm
-            keeps the effort, as the robot does.
+        distro: "jazzy" (all distributions from Iron on) or "humble"; the announcement of the node depends on it.
+        hold_when_lost: an arm holds its position when a client that commanded an effort disconnects. False: the arm
+            keeps the effort, as on the robot.
 
     Attributes:
-        services: as they are offered. error: why the node ended, if it did.
+        services: offered services. error: reason for the end of the node, if it ended.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Bridge:
             for device, kind in robot.devices.items()
             for service in INTERFACES[kind].services
         )
-        self._states: dict[int, tuple[Message, int]] = {}  # operating states as they were sent last, with their stamps
+        self._states: dict[int, tuple[Message, int]] = {}  # last sent operating states with their stamps
         self._read: set[int] = set()
         self._sent: dict[int, int] = {}  # stamp of the last sample of a state topic, by the robot's clock
         self._stamps = [0] * len(self._topics)  # of the last message of a topic, by the wall clock
@@ -100,7 +100,7 @@ class Bridge:
         robot.after_cycle.append(self._sample)
 
     def _start(self, settings: Settings) -> None:
-        """Start the process of cyclonedds."""
+        """Start the cyclonedds process."""
         context = multiprocessing.get_context("spawn")
         self._pipe, other = context.Pipe()
         self._process = context.Process(target=process.run, args=(other, settings), name="trocar-ros2", daemon=True)
@@ -151,8 +151,9 @@ class Bridge:
     def _passing(self, number: int) -> Callable[[Message], None]:
         """A callback that sends an event.
 
-        Samples of the device go before a change of its operating state: a client that sees the end of a motion must
-        find the arm at its end.
+        Samples of the device are sent before a change of its operating state: a client that sees the end of a motion
+            must
+        see the arm at its goal.
         """
         device = self._topics[number].name.rpartition("/")[0]
 
@@ -160,7 +161,9 @@ class Bridge:
             samples: list[Stamped] = []
             if isinstance(event, OperatingState):
                 read = [n for n in tuple(self._read) if self._topics[n].name.startswith(f"{device}/")]
-                samples = self._samples(read, again=True)  # within a cycle, content can change and the stamp not
+                samples = self._samples(
+                    read, again=True
+                )  # within a cycle, the content may change while the stamp does not
             self._said.put([*samples, (number, event, self._by_wall_clock(number, event))])
 
         return send_event
@@ -168,7 +171,7 @@ class Bridge:
     def _by_wall_clock(self, number: int, message: Message) -> int:
         """Stamp of a message by the clock of ROS, later than the one before; call it with the bus locked.
 
-        Clients compare stamps with the time of their commands, and a robot on a busy machine falls behind.
+        Clients compare stamps with the time of their commands, and a robot on a busy machine lags behind.
         """
         if not message.valid:
             return 0
@@ -177,7 +180,7 @@ class Bridge:
         return stamp
 
     def _sample(self) -> None:
-        """Sample a part of the topics that are read, after a control cycle: no other thread has to wait for the bus."""
+        """Sample some of the topics with readers after a control cycle, so that no other thread waits for the bus."""
         if not self._pending and self._robot.now >= self._due and self._read and self._said.qsize() < MOST_WAITING:
             self._due = max(self._due, self._robot.now - self._period) + self._period
             self._pending.extend(self._parts(self._read))
@@ -206,12 +209,12 @@ class Bridge:
                 return
 
     def _packed(self, messages: Sequence[Stamped]) -> Samples:
-        """Bytes of messages; operating states are kept to be repeated."""
+        """Bytes of messages; keeps operating states for repetition."""
         self._states |= {n: (message, stamp) for n, message, stamp in messages if isinstance(message, OperatingState)}
         return Samples(tuple((n, self._templates[n].pack(message, stamp)) for n, message, stamp in messages))
 
     def _samples(self, numbers: Iterable[int], again: bool = False) -> list[Stamped]:
-        """Samples of one moment, without those that were sent unless `again`; call it with the bus locked."""
+        """Current samples, without those already sent unless `again`; call it with the bus locked."""
         new: list[Stamped] = []
         for number in numbers:
             message = self._bus.read(self._topics[number].name)
@@ -222,7 +225,7 @@ class Bridge:
         return new
 
     def _parts(self, numbers: Iterable[int]) -> Iterator[list[int]]:
-        """Topics to sample at once: those of one device, or of several devices with few."""
+        """Groups of topics to sample together: those of one device, or of several devices with few topics."""
         part: list[int] = []
         for _, device in itertools.groupby(sorted(numbers), lambda number: self._topics[number].name.partition("/")[0]):
             own = list(device)
@@ -234,7 +237,7 @@ class Bridge:
             yield part
 
     def _repetitions(self) -> list[Stamped]:
-        """The operating states again, 1 ns later: new for a client, and not later than a command it has just sent."""
+        """The operating states again, 1 ns later: new for a client, but not later than a command it has just sent."""
         repeated: list[Stamped] = []
         with self._bus.lock:
             for number, (message, stamp) in self._states.items():
@@ -264,7 +267,7 @@ class Bridge:
             for number, message in said.messages:
                 try:
                     self._bus.publish(self._topics[number].name, message)
-                except Exception as error:  # whatever a message does, the next one must be heard
+                except Exception as error:  # no message may prevent the next one from being handled
                     self._warn(number, str(error) or type(error).__name__)
         elif isinstance(said, Refused):
             self._warn(said.topic, said.reason)
@@ -288,7 +291,7 @@ class Bridge:
             return Answer(call.number, None, str(error) or type(error).__name__)
 
     def _warn(self, number: int, reason: str) -> None:
-        """Say on the device's `warning` why a command was refused; a device without one ignores it."""
+        """Publish the reason for a rejected command as the device's `warning`, if it has this topic."""
         device, _, command = self._topics[number].name.rpartition("/")
         while device and f"{device}/warning" not in self._names:
             device, _, part = device.rpartition("/")

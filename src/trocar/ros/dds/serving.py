@@ -1,4 +1,4 @@
-"""A simulated robot in ROS 2 until Ctrl-C, for `trocar serve --ros2`."""
+"""Serve a simulated robot in ROS 2 until Ctrl-C, for `trocar serve --ros2`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trocar.errors import TrocarError, check_known
 from trocar.ros.dds.bridge import DISTROS, Bridge
 from trocar.ros.dds.domain import chosen_domain, configuration
 
-WATCHED = 0.2  # between two looks at the simulation [s]
+WATCHED = 0.2  # interval between checks of the simulation [s]
 
 
 def serve(
@@ -25,7 +25,7 @@ def serve(
     """Serve a scene in real time; the options are those of `Robot` and `Bridge`.
 
     Args:
-        domain: default: ROS_DOMAIN_ID, otherwise 0. say: prints a line.
+        domain: default: ROS_DOMAIN_ID, else 0. say: function that prints a line.
     """
     check_known("distribution of ROS 2", DISTROS, distro)
     number = chosen_domain(domain)
@@ -36,7 +36,7 @@ def serve(
     ):
         say(
             f"serving {', '.join(robot.devices)}: {len(robot.bus.topics)} topics, {len(bridge.services)} services; "
-            f"ROS_DOMAIN_ID={number} on {interface}; Ctrl-C ends it"
+            f"ROS_DOMAIN_ID={number} on {interface}; press Ctrl-C to stop"
         )
         try:
             while bridge.running and robot.error is None:
@@ -44,4 +44,4 @@ def serve(
         except KeyboardInterrupt:
             say("stopped")
             return
-        raise TrocarError(bridge.error or f"the simulation has ended: {robot.error!r}")
+        raise TrocarError(bridge.error or f"the simulation stopped: {robot.error!r}")

@@ -172,7 +172,7 @@ def test_a_step_of_one_arm_is_a_step_of_a_batch(psm):
         np.testing.assert_allclose(one.rows, many.rows[:, k], rtol=1e-11, atol=1e-13)
 
 
-def test_a_step_leaves_the_state_given_as_it_was(psm):
+def test_a_step_does_not_change_its_input_state(psm):
     state = psm.state(psm.mechanism.arm.home)
     before = state.rows.copy()
     psm.step(state, np.ones(7), DT)
@@ -206,7 +206,7 @@ def test_a_load_below_coulomb_friction_moves_nothing(name):
     assert (moved(1.1)[-1, ~shared] > 1e-3).all()
 
 
-def test_friction_takes_energy(psm):
+def test_friction_dissipates_energy(psm):
     """A PSM thrown without gravity and effort comes to rest and stays."""
     arms = psm.with_parameters(gravity=np.zeros(3), K0=np.zeros(12), K=np.zeros(12))
     mech = arms.mechanism
@@ -251,7 +251,7 @@ def test_the_engine_agrees(name, tolerance):
 # -- rollouts ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_rollout_is_its_steps(psm):
+def test_a_rollout_equals_its_single_steps(psm):
     q, dq, tau = states(psm.mechanism, 9)
     efforts = tau + 0.1 * np.sin(np.arange(13))[:, None, None]
     end, log = psm.rollout(psm.state(q, dq), efforts, DT, every=3, t0=2.0)
@@ -277,7 +277,7 @@ def test_a_function_of_the_state_is_called_at_every_step(psm):
     assert log.q.shape == (5, 7, 3)
 
 
-def test_controllers_inside_the_code_are_those_of_control(psm):
+def test_generated_controllers_equal_those_of_control(psm):
     mech, arm = psm.mechanism, psm.mechanism.arm
     q_ref = np.array(arm.home) + 0.05 * np.sin(np.arange(20))[:, None] * [1, 1, 0.2, 1, 1, 1, 0.2]
     zero = np.zeros(7)
@@ -315,7 +315,7 @@ def test_computed_torque_has_the_nominal_model_or_that_of_each_arm(psm):
     np.testing.assert_allclose(commands["own"].ddq[0], ddq, atol=1e-9)
 
 
-def test_the_integral_of_a_pid_goes_on_in_the_next_rollout(psm):
+def test_the_integral_of_a_pid_continues_in_the_next_rollout(psm):
     control = batch.JointPID(np.array(psm.mechanism.arm.home) + 0.01, ki=50.0)
     start = psm.state(psm.mechanism.arm.home)
     whole, _ = psm.rollout(start, control, DT, 40)
@@ -350,7 +350,7 @@ def test_resets_put_the_masked_arms_back(psm):
 
 
 @pytest.mark.parametrize("case", ["own", "PSM with all friction"])
-def test_gradients_of_a_rollout_are_finite_differences(case):
+def test_gradients_of_a_rollout_match_finite_differences(case):
     arms = batch.load(mechanism(case), limits=False)
     q, dq, tau = states(arms.mechanism, 3)
     efforts = np.repeat(tau[None], 12, axis=0)
@@ -372,7 +372,7 @@ def test_gradients_of_a_rollout_are_finite_differences(case):
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_gradients_by_parameters_of_smooth_motion_are_finite_differences(shared):
+def test_gradients_by_parameters_of_smooth_motion_match_finite_differences(shared):
     """Without Coulomb friction, to 1e-7; parameters that all arms share have the sum of the gradients of the arms."""
     arms = batch.load("PSM", limits=False).with_parameters(Fc=np.zeros(len(mechanism("PSM").tree.drives.Fc)))
     q, dq, tau = states(arms.mechanism, 3)
@@ -463,7 +463,7 @@ def test_surfaces_may_differ_between_arms():
 # -- parameters --------------------------------------------------------------------------------------------------------
 
 
-def test_parameters_of_each_arm_are_those_of_an_arm_of_its_own(psm):
+def test_per_arm_parameters_equal_separately_loaded_arms(psm):
     """Two arms in one batch: a heavier one tilted, with more friction, and the nominal one."""
     tree, base = psm.mechanism.tree, psm.mechanism.parameters
     drives = tuple(replace(d, Fc=2.0 * d.Fc, Fv=1.5 * d.Fv) for d in base.drives)
@@ -495,7 +495,7 @@ def test_a_payload_adds_its_weight_at_the_tip(psm):
     np.testing.assert_allclose(inertia[:6, :6], 0.1 * np.einsum("kiN,kjN->ijN", J, J), atol=1e-12)
 
 
-def test_draws_share_their_code(psm):
+def test_random_parameters_share_the_generated_code(psm):
     rng = np.random.default_rng(0)
     tree = psm.mechanism.tree
     drawn = psm.with_parameters(mass=tree.mass[:, None] * rng.uniform(0.8, 1.2, (len(tree.mass), 5)))
@@ -596,14 +596,14 @@ def test_friction_that_a_step_cannot_follow_is_refused():
         stiff.step(stiff.state(np.tile(np.array(arms.mechanism.arm.home)[:, None], 2)), np.zeros(7), 1e-3)
 
 
-def test_friction_that_would_push_is_refused():
+def test_negative_friction_is_rejected():
     base = tr.load_mechanism("PSM").parameters
     drives = tuple(replace(d, Fx=-10.0) if d.name == "insertion" else d for d in base.drives)
     with pytest.raises(tr.TrocarError, match="friction of drive 'insertion'"):
         batch.load("PSM", replace(base, drives=drives))
 
 
-def test_the_command_line_writes_c_and_refuses_what_is_not_there(tmp_path):
+def test_the_command_line_writes_c_and_rejects_unknown_arms(tmp_path):
     call = CliRunner().invoke
     done = call(app, ["export", "ECM", "--c", "--timestep", "0.002", "-o", str(tmp_path)])
     assert done.exit_code == 0, done.output

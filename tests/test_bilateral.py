@@ -64,7 +64,7 @@ def test_time_domain_passivity_stabilises_the_same_start(passive: PairLog) -> No
     assert 1e3 * passive.least_margin().min() > -2.0
 
 
-def test_drift_compensation_brings_the_slave_back_in_free_motion(passive: PairLog) -> None:
+def test_drift_compensation_returns_the_slave_in_free_motion(passive: PairLog) -> None:
     in_contact, free = (1e3 * np.abs(passive.offset(t)) for t in (1.6, 3.4))
     assert in_contact[2] > 5.0  # the energy of the master does not pay for more
     assert passive.E_in_m[1600, 2] < 0.1 * 0.5 * 1000.0 * 0.01**2
@@ -75,7 +75,7 @@ def test_drift_compensation_brings_the_slave_back_in_free_motion(passive: PairLo
     assert 1e3 * plain.offset(3.0)[0] > 5.0
 
 
-def test_damping_and_wave_variables_stabilise_what_is_unstable_without(without: PairLog) -> None:
+def test_damping_and_wave_variables_stabilise_an_unstable_pair(without: PairLog) -> None:
     for control in (DampingInjection(), WaveVariables()):
         log = contact_runs([0.01], [1000.0], duration=2.0, passivity=control)
         assert 1e3 * log.oscillation(0.5)[0] < 0.2, control.name
@@ -91,7 +91,7 @@ def test_four_channels_follow_better_than_one_and_reflect_more_than_position(wit
     assert positions.F_m[-1, 2, 0] == pytest.approx(0.35, abs=0.1)  # of 6.6 N
 
 
-def test_force_sources_rank_by_what_they_know() -> None:
+def test_force_sources_rank_by_their_information() -> None:
     wrong = {}
     for source in (ContactTruth(), TipSensor(), Observed(), MeasuredEffort()):
         log = contact_runs([0.0], [1000.0], duration=1.2, force=source)
@@ -133,7 +133,7 @@ def test_after_an_outage_the_slave_holds_and_follows_again_without_a_jump() -> N
     assert (log.F_m[first + 5 : last - 5] == 0.0).all()
 
 
-def test_set_points_keep_the_move_limits_when_packets_come_in_lumps() -> None:
+def test_set_points_respect_the_move_limits_when_packets_arrive_in_bursts() -> None:
     log = pair(
         1,
         wall=False,

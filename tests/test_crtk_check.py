@@ -42,7 +42,7 @@ def test_simulated_arms_pass_every_check(name):
     ]
 
 
-def test_without_permission_no_command_is_sent_and_skipped_checks_say_why(monkeypatch):
+def test_without_permission_no_command_is_sent_and_skipped_checks_give_the_reason(monkeypatch):
     robot = started("PSM")
     subject = subject_of(robot, "PSM")
     monkeypatch.setattr(subject, "send", lambda *_: pytest.fail("a command was sent"))
@@ -405,7 +405,7 @@ def test_the_command_exits_with_1_if_a_check_fails(monkeypatch):
         ),
     ],
 )
-def test_wrong_options_of_the_command_are_one_line(options, said):
+def test_wrong_options_of_the_command_give_one_line(options, said):
     ran = call("--scene", ONE_ARM, *options)
     assert (ran.exit_code, ran.stderr.strip()) == (2, f"error: {said}")
 

@@ -141,7 +141,7 @@ def test_a_volatile_reader_gets_the_operating_state_again_and_again(participant)
     assert states[0].header.stamp.to_nsec() < states[1].header.stamp.to_nsec()
 
 
-def test_a_move_is_carried_out_and_busy_while_it_lasts(client):
+def test_a_move_is_executed_and_busy_until_it_ends(client):
     goal = np.array(client.read("PSM1/setpoint_js").position)
     goal[[0, 2]] += [0.05, 0.01]
     states, commanded = [], time.time_ns()
@@ -204,7 +204,7 @@ def test_the_last_of_a_flood_of_commands_counts(client):
     wait_for(lambda: np.allclose(client.read("PSM1/setpoint_js").position, goal, atol=1e-12), "the last command")
 
 
-def test_an_arm_whose_client_has_gone_holds(robot, participant):
+def test_an_arm_holds_after_its_client_disconnects(robot, participant):
     writer = participant.writer("rt/PSM1/servo_jf", JOINTS, topic_qos(JOINTS, Direction.command))
     wait_for(writer.get_matched_subscriptions, "the robot")
     writer.write(sample_class(JOINTS)(encode(types.message_class(JOINTS)(effort=np.zeros(6)), JOINTS)))
@@ -252,19 +252,19 @@ def test_the_bench_finds_commands_again_in_the_states_of_the_robot_and_of_the_ec
     echoing.join()
 
 
-def test_a_domain_without_a_robot_is_said():
+def test_a_domain_without_a_robot_is_reported():
     ran = CliRunner().invoke(app, ["crtk-check", "--ros2", "--domain", "99"])
     assert ran.exit_code == 2
     assert "no device was found in domain 99 on lo" in ran.stderr
 
 
-def test_sockets_hear_this_machine_only_by_default(participant):
+def test_sockets_receive_from_this_machine_only_by_default(participant):
     found = [s.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).strip(b"\0") for s in domain_sockets(DOMAIN)]
     assert len(found) >= 2
     assert set(found) == {b"lo"}
 
 
-def test_other_machines_are_not_announced_to_by_default():
+def test_the_node_is_not_announced_to_other_machines_by_default():
     assert 'name="lo"' in configuration("lo")
     assert 'address="127.0.0.1"' in configuration("127.0.0.1")
     assert "Peer" not in configuration("192.0.2.9")
@@ -281,7 +281,7 @@ def test_other_machines_are_not_announced_to_by_default():
         (["--ros2", "--arms", "PSM9"], "'PSM9' is unknown"),
     ],
 )
-def test_wrong_options_are_one_line_and_status_2(options, said):
+def test_wrong_options_give_one_line_and_status_2(options, said):
     ran = CliRunner().invoke(app, ["serve", SCENE, *options])
     assert ran.exit_code == 2
     (line,) = ran.stderr.splitlines()

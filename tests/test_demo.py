@@ -28,7 +28,7 @@ def test_every_joint_is_judged_with_and_without_counterweight(shown):
     assert all(claim.holds for claim in claims.values())
 
 
-def test_the_weight_of_the_missing_counterweight_is_felt_on_the_insertion(shown):
+def test_a_missing_counterweight_shows_in_the_insertion_effort(shown):
     _, claims, _ = shown
     assert claims["spiral, with counterweight: J3"].ours < 1e-4
     check = claims["spiral, without counterweight: J3, engine less equations"]

@@ -68,7 +68,7 @@ def fed(request, report):
     return report
 
 
-def test_only_known_claims_fail_and_most_are_judged(fed):
+def test_only_known_claims_fail_and_most_are_evaluated(fed):
     report = fed
     failing = {claim.id for claim in report.claims if claim.holds is False and not claim.id.startswith(UNTESTED)}
     known = {name for name in FAILING if any(claim.id == name and claim.ours is not None for claim in report.claims)}
@@ -109,7 +109,7 @@ def test_cells_are_compared_by_the_last_digit():
     assert not same("0.335 passed", "0.335 failed")
 
 
-def test_the_table_in_the_readme_is_what_the_reproduction_gives(report):
+def test_the_table_in_the_readme_matches_the_reproduction(report):
     if not report.claims[0].id.startswith("ferro2022/"):
         pytest.skip("the table is of Ferro et al.")
     printed = readme_table.block(README.read_text(encoding="utf-8")).partition("\n\n")[0].splitlines()

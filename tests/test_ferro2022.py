@@ -32,7 +32,7 @@ def write_log(folder, **files):
         (folder / f"{name}.txt").write_text("\n".join(", ".join(map(str, row)) + ";" for row in rows) + "\n")
 
 
-def test_a_log_is_read_with_its_time_apart_and_the_engines_sign_turned(tmp_path):
+def test_a_log_separates_the_time_and_flips_the_sign_of_the_engine_torque(tmp_path):
     rows = [[0.5 * k, *range(7)] for k in range(3)]
     write_log(tmp_path / logs.LOGS / "LogSession_1", qmsr=rows, tauMsr=rows)
     log = logs.log_of(tmp_path, 1)
@@ -51,7 +51,7 @@ def test_a_broken_log_is_refused_by_name(tmp_path, text):
         logs.log_of(tmp_path, 1)
 
 
-def test_without_data_every_claim_on_data_is_null_and_says_so(mechanism):
+def test_without_data_every_claim_on_data_is_null_with_a_reason(mechanism):
     found = logs.claims(None, mechanism, mechanism)
     assert len(found) > 20
     assert all(claim.holds is None and claim.note.startswith("not run: no data folder") for claim in found)
@@ -106,7 +106,7 @@ def test_the_replayed_motion_is_the_measured_one():
     np.testing.assert_allclose(setpoint.q, measured.q[200], atol=1e-9)
 
 
-def test_paths_have_the_velocity_and_acceleration_they_say(mechanism):
+def test_velocity_and_acceleration_of_paths_match_their_positions(mechanism):
     for path in (runs.rectilinear(mechanism), runs.spiral(mechanism, runs.SPIRAL_OF_TEXT)):
         h, t = 1e-5, 1.234
         before, here, after = (path(t + k * h) for k in (-1, 0, 1))
@@ -160,7 +160,7 @@ def test_engine_and_model_agree_on_the_spiral_and_the_tip_follows_it(mechanism, 
     assert (errors[3:] < 1e-3).all()
 
 
-def test_without_counterweight_the_insertion_is_off_by_what_the_paper_prints_for_moving_arms(mechanism, code_spiral):
+def test_without_counterweight_the_insertion_error_is_the_printed_one_for_moving_arms(mechanism, code_spiral):
     recording = runs.velocity_run(mechanism, code_spiral, counterweight=False, timestep=5e-3, hold=1e-2)
     assert 2.9 < runs.torque_errors(mechanism, recording)[2] < 3.3
 
@@ -275,7 +275,7 @@ def test_the_program_under_torque_control_is_the_logged_one_and_mirroring_shows_
 
 
 @needs_logs
-def test_every_log_of_torque_control_that_is_there_is_judged(mechanism, tmp_path):
+def test_every_available_log_of_torque_control_is_evaluated(mechanism, tmp_path):
     """Log 8 under the number of the spiral, which has the same gains, gives the same numbers."""
     (tmp_path / logs.LOGS).mkdir()
     for session in (8, 9):
@@ -291,7 +291,7 @@ def test_every_log_of_torque_control_that_is_there_is_judged(mechanism, tmp_path
             assert claim.ours == found[name.replace("log 9 (spiral)", "log 8 (rectilinear)")].ours is not None
 
 
-def test_a_plant_without_counterweight_is_off_by_its_weight(mechanism):
+def test_a_plant_without_counterweight_has_an_error_of_its_weight(mechanism):
     path = runs.regulation(mechanism, 1.0)
     recording = runs.velocity_run(mechanism, path, counterweight=False, timestep=5e-3, hold=1e-2)
     without = tr.load_mechanism("PSM", counterweight=False)
@@ -300,7 +300,7 @@ def test_a_plant_without_counterweight_is_off_by_its_weight(mechanism):
     assert runs.torque_errors(mechanism, recording)[2] == pytest.approx(abs(expected), rel=1e-2)
 
 
-def test_without_the_recording_the_excitation_is_null_and_says_so(mechanism, tmp_path):
+def test_without_the_recording_the_excitation_is_null_with_a_reason(mechanism, tmp_path):
     context = Context(data=tmp_path, video=None, progress=lambda text: None)
     report = Report("empty data folder")
     found = excitation.claims(context, report, mechanism)
@@ -317,7 +317,7 @@ def test_half_the_step_halves_the_distance_from_the_linear_error(mechanism):
     assert half == pytest.approx(whole / 2, rel=0.05)
 
 
-def test_a_clip_is_written_if_one_is_wanted(mechanism, code_spiral, tmp_path, monkeypatch):
+def test_a_clip_is_written_if_requested(mechanism, code_spiral, tmp_path, monkeypatch):
     monkeypatch.setattr(figures, "render", lambda *_, **__: np.zeros((8, 8, 3), dtype=np.uint8))
     t, q = np.arange(0.0, 0.5, 0.01), np.tile(runs.START, (50, 1))
     for video, files in ((None, []), (tmp_path, ["ferro2022-fig-5-spiral.gif"])):

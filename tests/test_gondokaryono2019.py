@@ -36,7 +36,7 @@ def test_every_table_of_frames_is_ours(table_claims):
         ("table 5/a of frame 4", "73.1 mm"),
     ],
 )
-def test_misprints_are_named_with_what_they_do(table_claims, key, words):
+def test_misprints_are_listed_with_their_effects(table_claims, key, words):
     claim = table_claims[key]
     assert claim.ours is None
     assert claim.note.startswith("not reproducible: a misprint")
@@ -128,7 +128,7 @@ def test_every_configuration_of_table_9_is_timed_in_every_way(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["2 PSM + ECM", "SUJ + 3 PSM + ECM"])
-def test_a_configuration_of_table_9_is_what_its_name_says(name):
+def test_a_configuration_of_table_9_matches_its_name(name):
     scene = timing.CONFIGURATIONS[name].scene(timing.SET)
     arms = [arm.arm.name for arm in scene.arms.values()]
     assert (arms.count("PSM"), arms.count("ECM")) == ((2, 1) if name.startswith("2") else (3, 1))

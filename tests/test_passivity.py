@@ -30,7 +30,7 @@ def stored(drives, s, z):
     return (0.5 * (drives.F + drives.slope * s[..., drives.owner]) * drives.delta * z**2).sum(-1)
 
 
-def test_friction_gives_back_no_more_than_it_stores(mech):
+def test_friction_returns_no_more_energy_than_it_stores(mech):
     """At random states: any posture within the limits, any velocity, any memory."""
     drives, arm = mech.drives, mech.arm
     rng = np.random.default_rng(0)

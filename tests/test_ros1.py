@@ -218,7 +218,7 @@ def test_a_new_subscriber_gets_the_current_sample_and_then_a_stream(seen):
 
 
 @needs_ros
-def test_a_move_is_carried_out_and_busy_while_it_lasts(seen):
+def test_a_move_is_executed_and_busy_until_it_ends(seen):
     assert seen["busy"] == [True, False]
     first, second = seen["state_stamps"]
     assert seen["commanded"] < first < second  # crtk ignores older ones
@@ -325,7 +325,7 @@ def test_an_arm_in_effort_control_holds_when_its_client_is_killed(served, seen):
 
 
 @needs_ros
-def test_nothing_is_sampled_that_nobody_reads(served, seen, monkeypatch):
+def test_topics_without_readers_are_not_sampled(served, seen, monkeypatch):
     reports, counted = served.robot.controllers["ECM"].reports, []
     jacobians = reports.jacobians
     monkeypatch.setattr(reports, "jacobians", lambda: counted.append(time.monotonic()) or jacobians())
@@ -341,7 +341,7 @@ def wait_for(condition, what):
         time.sleep(0.01)
 
 
-def test_a_camera_that_cannot_render_says_why(monkeypatch):
+def test_a_camera_that_cannot_render_reports_the_reason(monkeypatch):
     monkeypatch.setattr(camera.signal, "signal", lambda *_: None)
     monkeypatch.setattr(camera.os, "nice", lambda *_: None)
     (ours, theirs), (shown, drawn) = Pipe(), Pipe(duplex=False)
@@ -351,7 +351,7 @@ def test_a_camera_that_cannot_render_says_why(monkeypatch):
 
 
 @needs_ros
-def test_sockets_of_publishers_send_at_once_whatever_the_subscriber_asks_for(served):
+def test_publisher_sockets_send_without_delay_regardless_of_the_subscriber(served):
     """Runs in a process of its own: it changes rospy."""
     script = (
         "import sys; sys.path.insert(0, {source!r})\n"
@@ -388,7 +388,7 @@ def test_a_missing_master_is_named():
         (["--ros1", "--images", "5"], "--images requires an ECM"),
     ],
 )
-def test_wrong_options_are_one_line_and_status_2(options, said):
+def test_wrong_options_give_one_line_and_status_2(options, said):
     ran = CliRunner().invoke(app, ["serve", str(ONE_ARM), *options])
     assert ran.exit_code == 2
     (line,) = ran.stderr.splitlines()

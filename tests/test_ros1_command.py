@@ -131,7 +131,7 @@ def test_bench_compares_delays_of_the_robot_with_those_of_an_echo(monkeypatch, t
     assert found["ros1_late_commands_above_echo_percentage_points"] == pytest.approx(late)
 
 
-def test_bench_says_what_is_missing_where_there_is_no_ros(monkeypatch):
+def test_bench_without_ros_names_the_missing_packages(monkeypatch):
     monkeypatch.setattr(packages, "DEBIAN", "/nowhere")
     ran = CliRunner().invoke(app, ["bench", "ros1"])
     assert ran.exit_code == 0

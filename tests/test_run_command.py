@@ -35,7 +35,7 @@ def script(tmp_path):
     return path
 
 
-def test_a_piped_script_ends_with_its_own_status_and_all_after_it_is_its_own(script):
+def test_a_piped_script_keeps_its_exit_status_and_arguments(script):
     command = [sys.executable, "-m", "trocar", "run", "--scene", ONE_ARM, "--speed", "fast", "--pedal", "camera@1.5"]
     ran = subprocess.run(
         [*command, script, "--scene", "--help", "-a"], input="one\ntwo\n", capture_output=True, text=True, timeout=120
@@ -68,7 +68,7 @@ def test_answers_come_from_a_file_and_the_robot_may_start_without_power(script, 
         (["--scene", "dvkr"], "'dvkr' is unknown. Did you mean 'dvrk'?"),
     ],
 )
-def test_wrong_options_are_one_line_and_status_2(script, options, said):
+def test_wrong_options_give_one_line_and_status_2(script, options, said):
     ran = call("--api", "2.4", *options, script)
     assert ran.exit_code == 2
     (line,) = ran.stderr.splitlines()

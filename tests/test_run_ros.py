@@ -51,7 +51,7 @@ def same(a, b):
     )
 
 
-def test_every_message_that_the_robot_sends_has_a_form_in_ros():
+def test_every_message_of_the_robot_converts_to_ros():
     sent = {(topic.message, topic.ros) for topic in TOPICS if topic.direction is not Direction.command}
     for kind, ros in sent:
         made = to_ros(EXAMPLES[kind], ros)
@@ -61,7 +61,7 @@ def test_every_message_that_the_robot_sends_has_a_form_in_ros():
     assert to_ros(EXAMPLES[m.Matrix], "std_msgs/Float64MultiArray").layout.dim[1].size == 2
 
 
-def test_every_command_survives_the_way_through_ros():
+def test_every_command_survives_a_round_trip_through_ros():
     commands = {(topic.message, topic.ros) for topic in TOPICS if topic.direction is Direction.command}
     for kind, ros in commands:
         if kind in EXAMPLES:
@@ -189,7 +189,7 @@ def test_transformations_agree_with_kdl_and_with_each_other():
         ("import beside", "2.2", "line 1: measured_cp().p"),
     ],
 )
-def test_the_release_is_judged_from_the_source(tmp_path, source, api, reason):
+def test_the_release_is_detected_from_the_source(tmp_path, source, api, reason):
     (tmp_path / "beside.py").write_text("x = a.measured_cp().p\nimport script, beside\n")
     script = tmp_path / "script.py"
     script.write_text(source)

@@ -172,7 +172,7 @@ print([answers.get() for _ in range(3)])
     assert capsys.readouterr().out == "[(0, 0.1), (1, 0.2), (2, 0.3)]\n"
 
 
-def test_log_functions_speak_on_their_streams_and_as_often_as_they_should(robot, script, capsys):
+def test_log_functions_use_the_right_stream_and_respect_once_and_throttle(robot, script, capsys):
     text = """
 import rospy
 rospy.init_node("speaker")
@@ -236,7 +236,7 @@ print(repr(arm.measured_js()))
     assert printed[0] == printed[1] != ""
 
 
-def test_in_real_time_callbacks_run_beside_the_script(script, capsys):
+def test_in_real_time_callbacks_run_in_parallel_with_the_script(script, capsys):
     text = """
 import threading, time
 import rospy
@@ -279,7 +279,7 @@ assert rospy.is_shutdown()
         ("dvrk.psm(crtk.ral('x'), 'PSM9')", 1, "PSM9 is not in the scene, which has"),
     ],
 )
-def test_the_exit_status_is_the_scripts_and_errors_say_what_to_do(robot, script, capsys, ending, status, said):
+def test_the_exit_status_is_the_scripts_and_errors_give_hints(robot, script, capsys, ending, status, said):
     assert run(robot, script(f"import sys, rospy, crtk, dvrk\n{ending}\n")) == status
     error = capsys.readouterr().err
     assert said in error
@@ -322,7 +322,7 @@ for k in xrange(2):
     assert output.err.startswith("trocar run: the script is for Python 2 and was converted as by 2to3\n")
 
 
-def test_nothing_stays_behind(robot, script):
+def test_a_script_leaves_nothing_behind(robot, script):
     before = dict(sys.modules), sys.argv, sys.path, sys.stdin, list(sys.meta_path)
     assert run(robot, script("import rospy, crtk, dvrk, PyKDL, std_msgs.msg, tf_conversions.posemath, time\n")) == 0
     names = ("rospy", "crtk", "dvrk", "PyKDL", "std_msgs", "std_msgs.msg", "tf_conversions", "time", "threading")

@@ -95,7 +95,7 @@ def command(rng, session):
 @pytest.mark.parametrize("arm", ARMS)
 @pytest.mark.filterwarnings("ignore::trocar.errors.NearSingular", "ignore::trocar.errors.NearLimit")
 @pytest.mark.filterwarnings("ignore::trocar.errors.Unsolved", "ignore::trocar.errors.Inaccurate")  # by any force
-def test_random_commands_are_carried_out_or_refused_and_the_simulation_goes_on(arm):
+def test_random_commands_are_executed_or_rejected_and_the_simulation_continues(arm):
     rng = np.random.default_rng([SEED, ARMS.index(arm)])
     fates, failures = Counter(), []
     with Session(Settings(arm=arm)) as session:
@@ -124,7 +124,7 @@ def test_random_commands_are_carried_out_or_refused_and_the_simulation_goes_on(a
     assert fates["carried out"] > 0.1 * sum(fates.values())
 
 
-def test_sixteen_threads_at_once_give_the_bits_of_the_same_commands_in_turn(monkeypatch):
+def test_sixteen_threads_give_bit_identical_results_to_serial_commands(monkeypatch):
     """Commands of all threads go through one queue: replayed in its order, one after the other, nothing differs."""
     done, aim, step, change = [], Driver.aim, Live.step, Live.change_driver
     physics = "trocar-physics"

@@ -115,7 +115,7 @@ def test_arms_are_recorded_one_by_one(scene):
     assert scene.recorded("PSM1").q.shape[1] == 7
 
 
-def test_masters_and_a_scene_file_run_too(tmp_path):
+def test_masters_and_a_scene_file_also_run(tmp_path):
     file = tmp_path / "two.toml"
     file.write_text('[arms.A]\narm = "PSM"\n\n[arms.B]\narm = "PSM_Si"\nposition = [1.0, 0.0, 0.0]\n')
     for what, arms in (("masters", ("MTML", "MTMR")), (str(file), ("A", "B"))):
@@ -223,7 +223,7 @@ def test_set_up_joints_that_make_arms_overlap_are_refused_with_their_names_and_n
     assert len(cart.messages.since(0)) == 2  # the user is told too
 
 
-def test_the_others_keep_their_controllers_and_targets_and_a_push_goes_on(cart):
+def test_the_others_keep_their_controllers_and_targets_and_a_push_continues(cart):
     cart.drive("computed torque", arm="third")
     start = positions(cart)["third"]
     cart.move_joints(start + [0.02, 0, 0, 0, 0, 0, 0], "third")
@@ -317,6 +317,6 @@ def test_in_a_scene_the_plate_is_below_all_instruments():
 
 
 @pytest.mark.parametrize("what", [{"arm": "MTML"}, {"arm": "ECM"}, {"scene": "masters"}])
-def test_touching_needs_an_instrument(what):
+def test_touch_requires_an_instrument(what):
     with pytest.raises(TrocarError, match="--touch requires an instrument"):
         Session(Settings(objects=practice_objects, **what))

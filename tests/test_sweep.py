@@ -57,7 +57,7 @@ def serial(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return tr.sweep(drawn, TABLE, tmp_path_factory.mktemp("sweep") / "serial")
 
 
-def test_rows_hold_parameters_results_and_errors(serial: Results) -> None:
+def test_rows_contain_parameters_results_and_errors(serial: Results) -> None:
     assert serial.columns == ("row", "x", "seed", "y", "z", "v", "error")
     assert serial.outcomes == ("y", "z", "v")
     assert serial.errors == [(17, "ValueError: seventeen")]
@@ -70,7 +70,7 @@ def test_rows_hold_parameters_results_and_errors(serial: Results) -> None:
     assert len(set(serial["seed"])) == 39
 
 
-def test_processes_give_the_same_rows_and_leave_none_of_themselves(serial: Results, tmp_path: Path) -> None:
+def test_processes_give_the_same_rows_and_all_end(serial: Results, tmp_path: Path) -> None:
     found = tr.sweep(drawn, TABLE, tmp_path / "out", executor="processes", workers=2)
     assert found.table().equals(serial.table())
     assert workers() == []
@@ -200,7 +200,7 @@ def test_tables_of_every_kind_are_the_same_table(tmp_path: Path) -> None:
         (5, "must be a dictionary of columns"),
     ],
 )
-def test_a_table_that_does_not_fit_is_one_clear_line_and_no_folder(table: Any, words: str, tmp_path: Path) -> None:
+def test_a_table_that_does_not_match_gives_one_line_and_no_folder(table: Any, words: str, tmp_path: Path) -> None:
     with pytest.raises(TrocarError, match=words):
         tr.sweep(lambda x, seed: {"y": x}, table, tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -346,9 +346,11 @@ def test_another_table_or_study_is_refused(
     assert content(tmp_path / "out") == before
 
 
-def test_a_sweep_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
+def test_an_existing_sweep_is_not_overwritten(tmp_path: Path) -> None:
     interrupted(tmp_path / "out")
-    with pytest.raises(TrocarError, match=r"already contains this sweep with \d+ of 40 rows done; continue it with --resume"):
+    with pytest.raises(
+        TrocarError, match=r"already contains this sweep with \d+ of 40 rows done; continue it with --resume"
+    ):
         tr.sweep(drawn, TABLE, tmp_path / "out")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("mine")
@@ -409,7 +411,7 @@ def test_a_missing_package_is_named_with_its_pip_line(tmp_path: Path, monkeypatc
         ({"batch": 0}, "BATCH of"),
     ],
 )
-def test_wrong_options_are_one_clear_line(options: dict[str, Any], words: str, tmp_path: Path) -> None:
+def test_wrong_options_give_one_clear_line(options: dict[str, Any], words: str, tmp_path: Path) -> None:
     with pytest.raises(TrocarError, match=words):
         tr.sweep(drawn, TABLE, tmp_path / "out", **options)
 
@@ -499,7 +501,7 @@ def check_same(folder: Path, whole: Path) -> None:
     assert Results(folder).table().equals(Results(whole).table())
 
 
-def test_a_sweep_that_is_killed_three_times_has_the_rows_of_one_that_is_not(slow: Path) -> None:
+def test_a_sweep_killed_three_times_has_the_rows_of_an_uninterrupted_one(slow: Path) -> None:
     options, study, folder = ("--executor", "processes", "-j", "1"), slow / "slow.py", slow / "killed"
     done = killed_sweeps.killed(study, folder, 300, 3, *options, environment={})
     assert done[0] < done[1] < done[2] < 300

@@ -1,4 +1,4 @@
-"""Generated steps of many arms: a second derivation of the equations that must agree with the first."""
+"""Generated steps of many arms: a second derivation of the equations, which must agree with the first."""
 
 import ctypes
 import subprocess
@@ -207,7 +207,7 @@ def test_a_load_below_coulomb_friction_moves_nothing(name):
 
 
 def test_friction_dissipates_energy(psm):
-    """A PSM thrown without gravity and effort comes to rest and stays."""
+    """A PSM with an initial velocity, without gravity and effort, comes to rest and stays at rest."""
     arms = psm.with_parameters(gravity=np.zeros(3), K0=np.zeros(12), K=np.zeros(12))
     mech = arms.mechanism
     q, dq, _ = states(mech, 4)
@@ -218,13 +218,13 @@ def test_friction_dissipates_energy(psm):
 
 
 def test_joints_stop_at_their_limits(psm):
-    """Thrown at its limits with large efforts, the arm stays within."""
+    """Driven into its limits with large efforts, the arm stays within them."""
     mech = psm.mechanism
     rng = np.random.default_rng(0)
     tau = np.array(mech.arm.motors.effort)[:, None] * rng.choice([-1.0, 1.0], (7, 16))
     _, log = psm.rollout(psm.state(np.tile(np.array(mech.arm.home)[:, None], 16)), tau, DT, 2000, every=10)
     over = np.maximum(mech.arm.lower[:, None] - log.q, log.q - mech.arm.upper[:, None])
-    assert over.max() < 1e-2  # the blow of one joint moves those that are coupled to it
+    assert over.max() < 1e-2  # the impact of one joint moves coupled joints
     assert np.abs(over[-1]).min(0).max() < 1e-6  # each arm rests at a limit
     assert over[-1].max() < 1e-5
     free = batch.load("PSM", limits=False)
@@ -430,7 +430,7 @@ def test_a_tip_that_is_pressed_on_a_surface_stays_within_friction(kind):
     arms = batch.load("PSM", surfaces=[surface])
     force = np.array([[0.2, 0.4, 0.0], [0, 0, 0], [-1.0, -1.0, 0.2]])  # the third is lifted off
     tau = mech.gravity(q)[:, None] + np.vstack([mech.jacobian(q)[:3].T @ force, np.zeros(3)])
-    # the arm itself without friction, damped; its wrist is held
+    # a damped arm without friction, with its wrist held
     arms = arms.with_parameters(Fc=np.zeros(12), Fv=np.array([0.5, 0.5, 5.0] + [0.5] * 5 + [0.0] * 4))
     end, _ = arms.rollout(arms.state(np.tile(q[:, None], 3)), tau, DT, 400, log=False)
     moved = arms.tip_pose(end.q)[:3, 3] - tip[:, None]
@@ -642,7 +642,7 @@ def test_a_damaged_cache_is_built_again(monkeypatch, tmp_path):
     expected = arms.mass_matrix(q)
     (file,) = (tmp_path / "trocar" / "batch").glob("*.so")
     whole = file.read_bytes()
-    # cut short, as a copy that broke off is; under another inode, since this process has the file loaded
+    # truncated like an interrupted copy; with another inode, because this process has the file loaded
     file.unlink()
     file.write_bytes(whole[: len(whole) // 2])
     np.testing.assert_array_equal(batch.load(own_arm(), own_parameters()).mass_matrix(q), expected)

@@ -1,4 +1,4 @@
-"""The CUDA backend without a GPU: its kernel, built as C++, runs thread by thread under a driver of the host."""
+"""The CUDA backend without a GPU: its kernel, built as C++, runs thread by thread under a host driver."""
 
 import ctypes
 import shutil
@@ -37,7 +37,7 @@ POINTERS = (0, 1, 2, 3, 4, 5, 10)  # among the arguments
 
 
 class HostDriver:
-    """The calls of NVIDIA's driver that the backend uses, in the memory of the host."""
+    """The NVIDIA driver calls used by the backend, in host memory."""
 
     class CUresult(IntEnum):
         CUDA_SUCCESS = 0
@@ -232,7 +232,7 @@ def test_missing_cuda_bindings_are_reported_in_one_line(monkeypatch):
 
 
 def test_arrays_of_a_device_are_sliced_and_copied_as_numpy_arrays_are():
-    """A device whose memory is that of the host."""
+    """A device with host memory."""
     memory = np.arange(2.0 * 6 * 3).reshape(2, 6, 3)
 
     def download(host, address):

@@ -1,4 +1,4 @@
-"""The bench: it runs, and its names say what they are. No speed is tested here."""
+"""The bench runs, and names have units. Speed is not tested."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_cycle_that_begins_more_than_a_period_after_it_was_due_is_late(monkeyp
     clock, closing = [0.0], threading.Event()
 
     def cycle() -> None:
-        clock[0] += 3.5 * PERIOD if pace.cycles == 2 else 0.0  # the second one takes long
+        clock[0] += 3.5 * PERIOD if pace.cycles == 2 else 0.0  # the second cycle is slow
         if pace.cycles == 6:
             closing.set()
 
@@ -146,5 +146,5 @@ def test_cycles_run_when_due_and_a_long_lag_is_skipped(monkeypatch: pytest.Monke
     assert begun[:3] == pytest.approx(due)
     whole = 2 * PERIOD * round((clock[0] - 0.9) / (2 * PERIOD))  # 1 s was lost, of which 0.1 s are caught up
     assert pace.cycles == pytest.approx(whole / (2 * PERIOD), abs=2)
-    assert max(np.diff([0, *rests])) <= 15  # other threads get the bus also while the loop is behind
-    assert os.sched_getscheduler(0) == before  # the priority is given back
+    assert max(np.diff([0, *rests])) <= 15  # other threads also get the bus while the loop is behind
+    assert os.sched_getscheduler(0) == before  # the priority is restored

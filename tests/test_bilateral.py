@@ -42,7 +42,7 @@ def without() -> PairLog:
 
 @pytest.fixture(scope="module")
 def passive() -> PairLog:
-    """Time-domain passivity; the hand goes back from 1.7 to 2.7 s."""
+    """Time-domain passivity; the hand returns from 1.7 to 2.7 s."""
     return contact_runs([0.002, 0.01, 0.1], [1000.0], duration=3.4, back=1.7, passivity=TimeDomainPassivity())
 
 
@@ -50,7 +50,7 @@ def test_position_force_control_is_stable_at_2_ms_and_unstable_at_10_ms(without:
     oscillation = 1e3 * without.oscillation()
     assert oscillation[1] < 0.1
     assert oscillation[2] > 1.0
-    assert 1e3 * without.least_margin()[2] < -20.0  # the channel makes energy
+    assert 1e3 * without.least_margin()[2] < -20.0  # the channel generates energy
 
 
 def test_the_stiffness_felt_is_that_of_wall_and_slave_in_series(without: PairLog) -> None:
@@ -66,7 +66,7 @@ def test_time_domain_passivity_stabilises_the_same_start(passive: PairLog) -> No
 
 def test_drift_compensation_returns_the_slave_in_free_motion(passive: PairLog) -> None:
     in_contact, free = (1e3 * np.abs(passive.offset(t)) for t in (1.6, 3.4))
-    assert in_contact[2] > 5.0  # the energy of the master does not pay for more
+    assert in_contact[2] > 5.0  # the master's energy does not allow more
     assert passive.E_in_m[1600, 2] < 0.1 * 0.5 * 1000.0 * 0.01**2
     assert free.max() < 1.0
     plain = contact_runs(
@@ -129,7 +129,7 @@ def test_after_an_outage_the_slave_holds_and_follows_again_without_a_jump() -> N
     assert np.abs(log.target[last + 1] - log.target[last]).max() < 1e-6
     assert np.abs(log.x_s[-1, 2, 0]) > 0.2 * 0.03  # it followed before and after
     assert log.asked.max() <= 1.0
-    assert 0.2 * np.ptp(log.x_m[first:last, 2]) > 5e-3  # the hand went on
+    assert 0.2 * np.ptp(log.x_m[first:last, 2]) > 5e-3  # the hand kept moving
     assert (log.F_m[first + 5 : last - 5] == 0.0).all()
 
 

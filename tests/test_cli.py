@@ -44,7 +44,7 @@ def report(name: str, ours: float | None = 1.0) -> Report:
 
 @pytest.fixture
 def register(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
-    """Replace the registered experiments by the given ones; nothing comes in from the environment."""
+    """Replace the registered experiments with the given ones, independent of the environment."""
     for variable in ("TROCAR_DATA", "FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -220,13 +220,13 @@ def test_help_lists_the_commands_and_each_gives_an_example() -> None:
 
 @pytest.fixture
 def no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The figure of a recording takes a second; where it does not matter, an empty one."""
+    """Replace the figure of a recording, which takes a second, with an empty one."""
     monkeypatch.setattr(figure_module, "recording_figure", lambda *_: Figure(figsize=(1, 1)))
 
 
 @pytest.fixture
 def no_picture(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rendering is refused, as on a machine without OpenGL."""
+    """Make rendering fail, as on a machine without OpenGL."""
 
     def render(*_: object) -> None:
         raise TrocarError("no OpenGL here")

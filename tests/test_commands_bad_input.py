@@ -1,4 +1,4 @@
-"""Commands given what they cannot use: one line that names cause and remedy, the right status, nothing lost."""
+"""Commands with bad input: one line with cause and remedy, the right exit status, no data lost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def call(*arguments: object) -> Result:
 
 
 def line(result: Result, status: int = 2) -> str:
-    """The one line on stderr."""
+    """The single line on stderr."""
     assert result.exit_code == status, (result.output, result.exception)
     (said,) = result.stderr.splitlines()
     return said
@@ -31,7 +31,7 @@ def line(result: Result, status: int = 2) -> str:
 
 @pytest.fixture
 def unbuilt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No simulation is even begun."""
+    """Make any simulation fail: none must start."""
 
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("the work began before its place was looked at")
@@ -40,7 +40,7 @@ def unbuilt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trocar, "load_scene", fail)
 
 
-# Places that cannot be written
+# Unwritable outputs
 
 
 @pytest.mark.usefixtures("unbuilt")
@@ -99,7 +99,7 @@ def test_interrupted_reproduce_prints_how_to_continue_and_lists_missing_experime
     ]
 
 
-# Options that would do nothing
+# Options without effect
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_excite_names_the_invalid_number(tmp_path: Path, option: tuple[str, obje
     assert said == f"error: {name.removeprefix('--')} must be positive, got {value}"
 
 
-# Files that are something else
+# Files of the wrong kind
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_the_help_of_gravity_lists_the_units_of_its_columns() -> None:
 
 @pytest.fixture(scope="module")
 def motion(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A recording that says it is of a PSM."""
+    """A recording that names a PSM as its arm."""
     sim = trocar.simulation.Simulator("PSM", timestep=1 / 1500)
     home = hold(sim.arm.home)
     sim.reset(sim.arm.home)

@@ -1,4 +1,4 @@
-"""Published data are fetched whole and checked. A server on this machine stands for that of the authors."""
+"""Published data are fetched completely and verified. A local server replaces the authors' server."""
 
 import functools
 import hashlib
@@ -20,7 +20,7 @@ FILES = {"psm/one.csv": b"1,2,3\n", "psm/two.csv": b"4,5,6\n"}
 
 @pytest.fixture
 def server(tmp_path):
-    """Its folder, its address and the paths that were asked for."""
+    """Folder and address of the server, and the requested paths."""
     folder, asked = tmp_path / "authors", []
     for name, content in FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

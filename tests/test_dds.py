@@ -1,4 +1,4 @@
-"""The dVRK's interface in ROS 2: one served robot in a process of its own, one client of the domain in this one."""
+"""The dVRK's interface in ROS 2: a served robot in a separate process, a client in this process."""
 
 import itertools
 import json
@@ -36,7 +36,7 @@ from trocar.ros.dds.sockets import domain_sockets
 
 pytestmark = pytest.mark.xdist_group("dds")
 SCENE = os.path.join(os.path.dirname(__file__), "run_scripts", "psm1.toml")
-DOMAIN = 1 + os.getpid() % 80  # other test runs on this machine have others
+DOMAIN = 1 + os.getpid() % 80  # differs between test runs on this machine
 PATIENCE = 20.0  # [s]
 JOINTS = "sensor_msgs/JointState"
 

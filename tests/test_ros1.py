@@ -1,4 +1,4 @@
-"""The dVRK's interface in ROS 1, by Debian's rospy: one master, one served robot, client nodes of their own."""
+"""The dVRK's interface in ROS 1 with Debian's rospy: one master, one served robot, separate client nodes."""
 
 import base64
 import hashlib
@@ -104,7 +104,7 @@ def checksums(definitions):
 
 
 class Served:
-    """A robot served in ROS, and clients on Debian's packages and those that were generated."""
+    """A robot served in ROS, and clients with Debian's and with generated packages."""
 
     def __init__(self, robot, bridge, cache):
         (packages,) = (cache / "trocar" / "ros1").iterdir()
@@ -121,14 +121,14 @@ class Served:
         return [sys.executable, HERE / name]
 
     def run(self, name):
-        """What a client prints as JSON."""
+        """The JSON output of a client."""
         ran = subprocess.run(self.client(name), env=self.environment, capture_output=True, text=True, timeout=120)
         assert ran.returncode == 0, ran.stderr[-3000:]
         return json.loads(ran.stdout.splitlines()[-1])
 
 
 def add_pair(robot, name):
-    """Put a teleoperation pair on the bus, if the robot has none."""
+    """Add a teleoperation pair to the bus if the robot has none."""
     if f"{name}/scale" in robot.bus.topics:
         return
     interface = INTERFACES["TELEOP_PSM"]
@@ -156,7 +156,7 @@ def served(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def seen(served):
-    """All that one client node finds on a served robot and does with it."""
+    """Observations and actions of one client node on a served robot."""
     found = served.run("ros1_client.py")
     found["interface"] = {f"/{topic.name}": (topic.ros, topic.direction) for topic in served.bridge.topics}
     found["offered"] = {f"/{service.name}": service.ros for service in served.bridge.services}
@@ -352,7 +352,7 @@ def test_a_camera_that_cannot_render_reports_the_reason(monkeypatch):
 
 @needs_ros
 def test_publisher_sockets_send_without_delay_regardless_of_the_subscriber(served):
-    """Runs in a process of its own: it changes rospy."""
+    """Runs in a separate process, because it changes rospy."""
     script = (
         "import sys; sys.path.insert(0, {source!r})\n"
         "import socket\nfrom trocar.ros import limits\nlimits.limit()\n"

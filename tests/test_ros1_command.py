@@ -1,4 +1,4 @@
-"""`trocar serve --ros1` as a process of its own: checked over ROS by `trocar crtk-check --ros1`, ended by Ctrl-C."""
+"""`trocar serve --ros1` in a separate process: checked over ROS by `trocar crtk-check --ros1`, ended by Ctrl-C."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def environment(folder):
 
 @pytest.fixture(scope="module")
 def serving(tmp_path_factory):
-    """A served PSM in a session of its own, with a master of its own; its URI and process."""
+    """A served PSM in a separate session with its own master; URI of the master, and process."""
     folder = tmp_path_factory.mktemp("serve")
     command = [sys.executable, "-m", "trocar", "serve", str(ONE_ARM), "--ros1", "--master", "own", "--speed", SPEED]
     process = subprocess.Popen(

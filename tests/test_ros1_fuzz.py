@@ -1,4 +1,4 @@
-"""Random messages of ROS to every command of an arm, as rospy would hand them over: typed, and else anything."""
+"""Random ROS messages to every command of an arm, as rospy would pass them: typed, with any content."""
 
 import re
 
@@ -15,7 +15,7 @@ from trocar.errors import TrocarError
 from trocar.ros.client import devices, known_topics
 from trocar.ros.protocol import Found
 
-# Numbers of 1e308 overflow where they are compared with a limit; what counts is that they are refused then.
+# Numbers of 1e308 overflow in comparisons with a limit; they only have to be rejected.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning"),
     pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning"),

@@ -1,4 +1,4 @@
-"""Messages, topics and bags of the stand-ins, and the judgement of a script's release."""
+"""Messages, topics and bags of the stand-ins, and the detection of a script's release."""
 
 import copy
 import pickle

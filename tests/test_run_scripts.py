@@ -153,7 +153,7 @@ print("passed", flush=True)
     before = robot.time
     assert run(robot, script(text)) == 0, capsys.readouterr().err
     assert 1.4 < robot.time - before < 1.6
-    assert time.time() > 1e9  # this module has its own clock back
+    assert time.time() > 1e9  # this module has the real clock again
 
 
 def test_a_thread_that_blocks_in_something_else_does_not_stop_time(robot, script, capsys):

@@ -29,7 +29,7 @@ def steps(live, count):
 
 
 def test_the_runtime_does_not_know_the_page():
-    """Neither viser nor the viewer is imported, anywhere in the folder."""
+    """No module of the folder imports viser or the viewer."""
     for path in Path(trocar.runtime.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -122,7 +122,7 @@ def test_efforts_are_unknown_until_a_step_was_taken(live):
 
 
 def test_the_contact_force_equals_the_weight_of_the_object():
-    """A ball at rest on a plane: one arrow, from the contact, upwards, of its weight."""
+    """A ball at rest on a plane: one upward force at the contact, equal to its weight."""
     xml = """<mujoco><worldbody><geom type='plane' size='1 1 1'/>
       <body pos='0 0 0.0999'><freejoint/><geom type='sphere' size='0.1' mass='2'/></body></worldbody></mujoco>"""
     model = mujoco.MjModel.from_xml_string(xml)
@@ -149,7 +149,7 @@ def test_an_input_commands_the_arm_at_its_period(live):
     np.testing.assert_allclose(times, np.array([0, 10, 20]) * TIMESTEP, atol=1e-12)
     assert live.frame().arms["PSM"].control.target[0] == 0.1
     live.disconnect("policy")
-    live.disconnect("policy")  # once more is no error
+    live.disconnect("policy")  # a second time is not an error
     steps(live, 10)
     assert len(times) == 3
 

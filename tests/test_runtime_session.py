@@ -19,11 +19,11 @@ from trocar.runtime.controllers import CONTROLLERS, controllers_of
 J3 = 2
 POSE = np.array([0.1, 0.1, 0.14, 0.2, 0.3, -0.2, 0.0])  # away from the singular pose at home
 GOAL = np.array([0.2, -0.1, 0.14, 0.3, 0.2, -0.2, 0.3])
-PATIENCE = 60.0  # [s]; what is lost must fail a test, not hold it up
+PATIENCE = 60.0  # [s]; a lost answer must fail a test, not block it
 
 
 def stepped(session, seconds):
-    """The frame after so much simulated time, however long that takes."""
+    """The frame after an amount of simulated time, regardless of real time."""
     session.step(round(seconds / TIMESTEP)).result(PATIENCE)
     return session.settled()
 
@@ -73,7 +73,7 @@ def test_time_advances_only_while_playing(session):
     paused = session.settled()
     assert paused.time >= 0.05
     assert not paused.playing
-    for _ in range(20):  # rounds of the thread in each of which it could go on
+    for _ in range(20):  # iterations of the thread in which it could continue
         assert session.settled().time == paused.time
 
 
@@ -373,7 +373,7 @@ def test_a_controller_that_fails_is_replaced_and_the_arm_is_held(session, monkey
     assert not frame.playing
     assert only(frame).control.controller == "PID (dVRK)"
     session.drive("computed torque")
-    with pytest.raises(np.linalg.LinAlgError):  # stepped by hand, it is the caller's error too
+    with pytest.raises(np.linalg.LinAlgError):  # in single steps it is also the caller's error
         session.step().result(PATIENCE)
     assert len(texts(session)) == 2
     assert only(session.settled()).control.controller == "PID (dVRK)"
@@ -426,7 +426,7 @@ def test_the_end_of_the_thread_is_visible_and_refuses_commands(session):
 
 
 def test_the_error_of_every_command_reaches_its_waiting_caller(session):
-    """Whatever a command raises is the exception of its future, at once: nobody waits for a time-out."""
+    """Any exception of a command becomes that of its future immediately, without a time-out."""
     for error in (TrocarError("refused"), TimeoutError("its own"), KeyError("k"), CancelledError(), StopIteration()):
 
         def broken(live, error=error):
@@ -463,7 +463,7 @@ def test_a_command_that_ends_the_thread_releases_all_waiting_callers(session):
 
 
 def test_an_input_may_ask_the_session_that_calls_it(session):
-    """In the simulation's own thread a question is answered at once instead of waited for."""
+    """In the simulation's thread a question is answered immediately, without waiting."""
     found = []
     session.connect("policy", lambda live: found.append(session.ask(lambda same: same is live)))
     stepped(session, 3 * TIMESTEP)
@@ -499,7 +499,7 @@ def test_a_session_that_was_not_started_raises_instead_of_waiting():
 
 
 def test_two_clients_one_of_the_tip_and_one_of_the_mode_cannot_stop_the_thread(session):
-    """Targets for a mode that is no longer there are refused, one by one, and nothing else happens."""
+    """Targets for an inactive mode are rejected one by one, without other effects."""
     session.place(POSE)
     T = only(session.settled()).T_tip
     futures, modes = [], [controllers_of(mode)[0] for mode in Mode]

@@ -1,4 +1,4 @@
-"""Sweeps: the same rows from every executor, after every interruption; refusals that change nothing."""
+"""Sweeps: the same rows from every executor and after every interruption; errors change nothing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TABLE = {"x": list(range(40))}
 
 
 def drawn(x: int, seed: int) -> dict[str, Any]:
-    """A function with a row that fails."""
+    """A function that fails for one row."""
     if x == 17:
         raise ValueError("seventeen")
     return {"y": x * x, "z": float(np.random.default_rng(seed).normal()), "v": np.array([x, 0.5])}
@@ -252,11 +252,11 @@ def test_odd_arguments_give_a_result_or_one_clear_line(tmp_path: Path) -> None:
     assert len(refused) > len(ODD) * len(calls) // 2
 
 
-# Resuming and refusing
+# Resuming and rejecting
 
 
 def interrupted(folder: Path, function: Callable[..., Any] = drawn) -> None:
-    """A sweep that ends after its first partitions."""
+    """Run a sweep that is interrupted after its first partitions."""
 
     def stop(state: Any) -> None:
         if state.done > 3:
@@ -473,7 +473,7 @@ def test_a_row_that_kills_its_worker_is_an_error_and_the_others_are_not_lost(tmp
     check_deadly(found, "lost: worker process was killed by SIGKILL, in 2 attempts")
 
 
-# As long as a simulation and without its work: `python -m tools.killed_sweeps` does this with real ones.
+# As slow as a simulation but without its work; `python -m tools.killed_sweeps` uses real simulations.
 SLOW = '''"""Random numbers, slowly."""
 import time
 import numpy as np
@@ -489,7 +489,7 @@ def run(x, seed):
 
 @pytest.fixture(scope="module")
 def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a study, and its rows as a sweep that is left alone gives them."""
+    """The folder of a study, and its rows from an uninterrupted sweep."""
     place = tmp_path_factory.mktemp("slow")
     (place / "slow.py").write_text(SLOW)
     (place / "quick.py").write_text(SLOW.replace("time.sleep(0.01)", "pass"))
@@ -570,7 +570,7 @@ def test_ray_on_two_nodes_survives_a_killed_sweep_and_a_lost_node(slow: Path) ->
 def test_ray_of_this_machine_stays_on_loopback_and_leaves_nothing_behind(tmp_path: Path) -> None:
     for name in ("home", "tmp"):
         (tmp_path / name).mkdir()
-    # short, as names of sockets must be
+    # short, because socket paths are limited
     place = Path(tempfile.mkdtemp(dir="/tmp"))
     environment = {"HOME": str(tmp_path / "home"), "TMPDIR": str(place), "MPLCONFIGDIR": str(tmp_path / "tmp")}
     options = ("--executor", "ray", "-j", "1")

@@ -1,4 +1,4 @@
-"""The command `trocar sweep`, the studies that ship, and the figures of its bench."""
+"""The command `trocar sweep`, the shipped studies, and the figures of its bench."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_study_of_a_file_is_run_shown_and_reported(tmp_path: Path) -> None:
     shown = invoke("--show", tmp_path / "out")
     assert shown.exit_code == 0, shown.output
     assert "own: 5 of 5 rows, 0 failed" in shown.stdout
-    assert "largest" not in shown.stdout  # the file that a manifest names is not executed
+    assert "largest" not in shown.stdout  # a file named in a manifest is not executed
     named = invoke(study, "--show", tmp_path / "out", "--report")
     assert "largest: 16.0" in named.stdout
     page = (tmp_path / "out" / "report.html").read_text()

@@ -1,4 +1,4 @@
-"""Wang et al. 2019: our errors are taken on the rows of the published figures, and the watching model is off."""
+"""Wang et al. 2019: our errors use the rows of the published figures, and the monitoring model has errors."""
 
 import os
 from pathlib import Path
@@ -44,7 +44,7 @@ def test_our_error_uses_the_rows_and_filtered_effort_of_the_published_figure(fou
     np.testing.assert_allclose([claim.ours for claim in joints], expected, rtol=1e-3)
     assert mean.ours == pytest.approx(expected.mean(), rel=1e-3)
     assert all("first 1111 rows" in claim.note for claim in (*joints, mean))
-    assert np.abs(expected / found.train_relative_error - 1.0).max() > 0.05  # all rows would give another figure
+    assert np.abs(expected / found.train_relative_error - 1.0).max() > 0.05  # all rows would give a different number
 
 
 def test_the_monitoring_model_has_errors_and_a_known_bias_changes_nothing_else():

@@ -44,7 +44,7 @@ def test_poses_are_printed_with_z_down_and_the_last_angle_of_pose_five_is_a_copy
 def test_the_printed_torques_are_gravity_and_a_constant_at_each_joint(model):
     fit = identified()
     assert np.abs(fit.residual).max() < 0.01
-    assert np.abs(fit.left_out() - TABLE.GC_torque).max() < 0.02  # not an overfit: each pose follows from the others
+    assert np.abs(fit.left_out() - TABLE.GC_torque).max() < 0.02  # no overfitting: each pose follows from the others
     rigid = fit_gravity(TABLE.q, TABLE.GC_torque, offsets=False)
     assert np.abs(rigid.residual).max() > 0.1
     np.testing.assert_allclose(rigid.coefficients, (-0.1087, -0.3309, 1.1343, 0.4356, 0.793), atol=5e-4)
@@ -149,7 +149,7 @@ def test_the_error_of_the_identified_compensation_is_below_friction():
     assert found.status == "optimal"
     assert loop.holding_error(parameters, found.parameters).max() < 1.0
     plain = identify_si(*data, gravity=sim.mechanism.gravity_vector, added={})
-    assert loop.holding_error(parameters, plain.parameters)[:, 0].max() > 1.5  # friction taken for weight
+    assert loop.holding_error(parameters, plain.parameters)[:, 0].max() > 1.5  # friction attributed to gravity
 
 
 def test_errors_of_wrong_models_use_part_of_the_friction_and_no_model_exceeds_it(model):

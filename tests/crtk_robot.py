@@ -1,4 +1,4 @@
-"""Robots for the tests of `trocar.crtk`: scenes are built once and started anew."""
+"""Robots for the tests of `trocar.crtk`: scenes are built once and restarted."""
 
 from functools import cache
 
@@ -29,7 +29,7 @@ def q_of(arm):
 
 
 def busy(is_busy, most=5000):
-    """Turns of a loop for as long as a motion goes on; fails if it does not end."""
+    """Iterations of a loop during a motion; fails if the motion does not end."""
     for turn in range(most):
         if not is_busy():
             return
@@ -38,7 +38,7 @@ def busy(is_busy, most=5000):
 
 
 class Events:
-    """Everything that a device says."""
+    """All events of a device."""
 
     def __init__(self, robot, name):
         self.warnings, self.errors, self.states, self.goals = [], [], [], []

@@ -1,4 +1,4 @@
-"""Values for fuzz tests: right ones, nearly right ones and nonsense, from a seeded generator."""
+"""Values for fuzz tests: valid, nearly valid and nonsense, from a seeded generator."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 
 CAMPAIGN = "TROCAR_FUZZ" in os.environ
 SEED = int(os.environ.get("TROCAR_FUZZ_SEED", "0"))
-INPUTS: Counter[str] = Counter()  # tried so far, by door; a campaign prints them at its end
+INPUTS: Counter[str] = Counter()  # number of inputs so far, by interface; a campaign prints them at its end
 
 
 def rounds(usual: int) -> int:
-    """Number of tries: as usual in the tests, TROCAR_FUZZ times in a campaign."""
+    """Number of tries: the default in the tests, TROCAR_FUZZ times as many in a campaign."""
     return int(os.environ.get("TROCAR_FUZZ", usual))
 
 
@@ -54,7 +54,7 @@ def text(rng: np.random.Generator) -> str:
 
 
 def numbers(rng: np.random.Generator, n: int) -> list[float]:
-    """n numbers, mostly of a size that an arm can take; sometimes fewer, more or odd ones."""
+    """n numbers, mostly in an arm's range; sometimes fewer, more or odd ones."""
     kind = rng.integers(6)
     if kind == 0:
         return [number(rng) for _ in range(n)]

@@ -14,7 +14,7 @@ from trocar.sweep.executors.ray_cluster import LOOPBACK, STORE, temporary_folder
 
 def main() -> None:
     folder = temporary_folder()
-    os.environ["RAY_TMPDIR"] = str(folder)  # for what Cluster writes beside its session
+    os.environ["RAY_TMPDIR"] = str(folder)  # for files that Cluster writes outside its session
     (folder / "ray").mkdir()
     from ray.cluster_utils import Cluster
 
@@ -34,7 +34,7 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-# A node that is gone is noticed within a second instead of half a minute.
+# A lost node is detected within a second instead of half a minute.
 DETECTION = {
     "health_check_initial_delay_ms": 0,
     "health_check_period_ms": 300,

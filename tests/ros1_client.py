@@ -46,7 +46,7 @@ found = {}
 
 
 def check_connections(endpoints, timeout):
-    """Topics without a peer after a time; crtk.ral.check_connections waits for topics and not for services either."""
+    """Topics without a peer after some time; like crtk.ral.check_connections it ignores services."""
     deadline = time.monotonic() + timeout
     waiting = dict(endpoints)
     while waiting and time.monotonic() < deadline:

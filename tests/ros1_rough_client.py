@@ -1,4 +1,4 @@
-"""A client node that misbehaves: broken connections, spoilt, oversized and too many messages; prints JSON."""
+"""A misbehaving client node: broken connections, invalid, oversized and too many messages; prints JSON."""
 
 import http.client
 import json
@@ -50,14 +50,14 @@ def closed_by_peer(connection, data):
 
 
 class Spoilt(JointState):
-    """Of the right type and checksum, with a content that is none."""
+    """A message with the right type and checksum, but invalid content."""
 
     def serialize(self, buff):
         buff.write(bytes(random.randrange(256) for _ in range(random.randrange(64))))
 
 
 class Huge(String):
-    """As long as no command is."""
+    """A message longer than any command."""
 
     def serialize(self, buff):
         buff.write(struct.pack("<I", 3 * 2**20) + bytes(3 * 2**20))

@@ -1,4 +1,4 @@
-"""Generated steps of many arms: a second derivation of the equations that must agree with the first."""
+"""Generated steps of many arms: a second derivation of the equations, which must agree with the first."""
 
 import ctypes
 import subprocess
@@ -172,7 +172,7 @@ def test_a_step_of_one_arm_is_a_step_of_a_batch(psm):
         np.testing.assert_allclose(one.rows, many.rows[:, k], rtol=1e-11, atol=1e-13)
 
 
-def test_a_step_leaves_the_state_given_as_it_was(psm):
+def test_a_step_does_not_change_its_input_state(psm):
     state = psm.state(psm.mechanism.arm.home)
     before = state.rows.copy()
     psm.step(state, np.ones(7), DT)
@@ -206,8 +206,8 @@ def test_a_load_below_coulomb_friction_moves_nothing(name):
     assert (moved(1.1)[-1, ~shared] > 1e-3).all()
 
 
-def test_friction_takes_energy(psm):
-    """A PSM thrown without gravity and effort comes to rest and stays."""
+def test_friction_dissipates_energy(psm):
+    """A PSM with an initial velocity, without gravity and effort, comes to rest and stays at rest."""
     arms = psm.with_parameters(gravity=np.zeros(3), K0=np.zeros(12), K=np.zeros(12))
     mech = arms.mechanism
     q, dq, _ = states(mech, 4)
@@ -218,13 +218,13 @@ def test_friction_takes_energy(psm):
 
 
 def test_joints_stop_at_their_limits(psm):
-    """Thrown at its limits with large efforts, the arm stays within."""
+    """Driven into its limits with large efforts, the arm stays within them."""
     mech = psm.mechanism
     rng = np.random.default_rng(0)
     tau = np.array(mech.arm.motors.effort)[:, None] * rng.choice([-1.0, 1.0], (7, 16))
     _, log = psm.rollout(psm.state(np.tile(np.array(mech.arm.home)[:, None], 16)), tau, DT, 2000, every=10)
     over = np.maximum(mech.arm.lower[:, None] - log.q, log.q - mech.arm.upper[:, None])
-    assert over.max() < 1e-2  # the blow of one joint moves those that are coupled to it
+    assert over.max() < 1e-2  # the impact of one joint moves coupled joints
     assert np.abs(over[-1]).min(0).max() < 1e-6  # each arm rests at a limit
     assert over[-1].max() < 1e-5
     free = batch.load("PSM", limits=False)
@@ -251,7 +251,7 @@ def test_the_engine_agrees(name, tolerance):
 # -- rollouts ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_rollout_is_its_steps(psm):
+def test_a_rollout_equals_its_single_steps(psm):
     q, dq, tau = states(psm.mechanism, 9)
     efforts = tau + 0.1 * np.sin(np.arange(13))[:, None, None]
     end, log = psm.rollout(psm.state(q, dq), efforts, DT, every=3, t0=2.0)
@@ -277,7 +277,7 @@ def test_a_function_of_the_state_is_called_at_every_step(psm):
     assert log.q.shape == (5, 7, 3)
 
 
-def test_controllers_inside_the_code_are_those_of_control(psm):
+def test_generated_controllers_equal_those_of_control(psm):
     mech, arm = psm.mechanism, psm.mechanism.arm
     q_ref = np.array(arm.home) + 0.05 * np.sin(np.arange(20))[:, None] * [1, 1, 0.2, 1, 1, 1, 0.2]
     zero = np.zeros(7)
@@ -315,7 +315,7 @@ def test_computed_torque_has_the_nominal_model_or_that_of_each_arm(psm):
     np.testing.assert_allclose(commands["own"].ddq[0], ddq, atol=1e-9)
 
 
-def test_the_integral_of_a_pid_goes_on_in_the_next_rollout(psm):
+def test_the_integral_of_a_pid_continues_in_the_next_rollout(psm):
     control = batch.JointPID(np.array(psm.mechanism.arm.home) + 0.01, ki=50.0)
     start = psm.state(psm.mechanism.arm.home)
     whole, _ = psm.rollout(start, control, DT, 40)
@@ -350,7 +350,7 @@ def test_resets_put_the_masked_arms_back(psm):
 
 
 @pytest.mark.parametrize("case", ["own", "PSM with all friction"])
-def test_gradients_of_a_rollout_are_finite_differences(case):
+def test_gradients_of_a_rollout_match_finite_differences(case):
     arms = batch.load(mechanism(case), limits=False)
     q, dq, tau = states(arms.mechanism, 3)
     efforts = np.repeat(tau[None], 12, axis=0)
@@ -372,7 +372,7 @@ def test_gradients_of_a_rollout_are_finite_differences(case):
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_gradients_by_parameters_of_smooth_motion_are_finite_differences(shared):
+def test_gradients_by_parameters_of_smooth_motion_match_finite_differences(shared):
     """Without Coulomb friction, to 1e-7; parameters that all arms share have the sum of the gradients of the arms."""
     arms = batch.load("PSM", limits=False).with_parameters(Fc=np.zeros(len(mechanism("PSM").tree.drives.Fc)))
     q, dq, tau = states(arms.mechanism, 3)
@@ -443,7 +443,7 @@ def test_a_tip_that_is_pressed_on_a_surface_stays_within_friction(kind):
     arms = batch.load("PSM", surfaces=[surface])
     force = np.array([[0.2, 0.4, 0.0], [0, 0, 0], [-1.0, -1.0, 0.2]])  # the third is lifted off
     tau = mech.gravity(q)[:, None] + np.vstack([mech.jacobian(q)[:3].T @ force, np.zeros(3)])
-    # the arm itself without friction, damped; its wrist is held
+    # a damped arm without friction, with its wrist held
     arms = arms.with_parameters(Fc=np.zeros(12), Fv=np.array([0.5, 0.5, 5.0] + [0.5] * 5 + [0.0] * 4))
     end, _ = arms.rollout(arms.state(np.tile(q[:, None], 3)), tau, DT, 400, log=False)
     moved = arms.tip_pose(end.q)[:3, 3] - tip[:, None]
@@ -476,7 +476,7 @@ def test_surfaces_may_differ_between_arms():
 # -- parameters --------------------------------------------------------------------------------------------------------
 
 
-def test_parameters_of_each_arm_are_those_of_an_arm_of_its_own(psm):
+def test_per_arm_parameters_equal_separately_loaded_arms(psm):
     """Two arms in one batch: a heavier one tilted, with more friction, and the nominal one."""
     tree, base = psm.mechanism.tree, psm.mechanism.parameters
     drives = tuple(replace(d, Fc=2.0 * d.Fc, Fv=1.5 * d.Fv) for d in base.drives)
@@ -508,7 +508,7 @@ def test_a_payload_adds_its_weight_at_the_tip(psm):
     np.testing.assert_allclose(inertia[:6, :6], 0.1 * np.einsum("kiN,kjN->ijN", J, J), atol=1e-12)
 
 
-def test_draws_share_their_code(psm):
+def test_random_parameters_share_the_generated_code(psm):
     rng = np.random.default_rng(0)
     tree = psm.mechanism.tree
     drawn = psm.with_parameters(mass=tree.mass[:, None] * rng.uniform(0.8, 1.2, (len(tree.mass), 5)))
@@ -556,8 +556,8 @@ def test_states_that_are_not_finite_are_reported_with_the_arm(psm):
         (lambda arms, s: arms.step(s, np.zeros(3), DT), r"efforts and references must have shape \(7,\), got \(3,\)"),
         (lambda arms, s: arms.step(s, np.zeros(7), 0.0), "dt must be positive"),
         (lambda arms, s: arms.rollout(s, np.zeros((5, 6)), DT), r"shape \(5, 7\)"),
-        (lambda arms, s: arms.rollout(s, np.zeros(7), DT), "give steps= to hold them"),
-        (lambda arms, s: arms.rollout(s, lambda state, t: 0, DT), "need steps="),
+        (lambda arms, s: arms.rollout(s, np.zeros(7), DT), "pass steps= to hold them constant"),
+        (lambda arms, s: arms.rollout(s, lambda state, t: 0, DT), "require steps="),
         (lambda arms, s: arms.rollout(s, np.zeros(7), DT, 10**12), "a log of .* steps needs"),
         (
             lambda arms, s: arms.rollout(s, batch.JointPD(np.zeros(7), -1.0, 1.0), DT, 3),
@@ -572,7 +572,7 @@ def test_states_that_are_not_finite_are_reported_with_the_arm(psm):
         ),
         (
             lambda arms, s: arms.with_parameters(payload=[0.1, 0.2]).mass_matrix(np.zeros((7, 3))),
-            "for 2 arms, the state has 3 arms",
+            "for 2 arms, but the state has 3 arms",
         ),
         (
             lambda arms, s: arms.rollout(s, batch.JointPD(np.zeros(7), np.ones((7, 5)), 1.0), DT, 3),
@@ -594,14 +594,14 @@ def test_mistakes_are_reported_in_one_line(psm, call, message):
 
 def test_a_state_of_arms_with_other_friction_is_refused(psm):
     frictionless = batch.load("PSM", friction=False)
-    with pytest.raises(tr.TrocarError, match="other friction"):
+    with pytest.raises(tr.TrocarError, match="different friction"):
         frictionless.step(psm.state(psm.mechanism.arm.home), np.zeros(7), DT)
 
 
 def test_friction_that_a_step_cannot_follow_is_refused():
     arms = batch.load(Mechanism(tr.load_arm("PSM", "wang2019"), full_set()))
     state = arms.state(arms.mechanism.arm.home)
-    with pytest.raises(tr.TrocarError, match=r"too stiff for steps of 0.02 s: it vibrates at .* rad/s, mostly drive"):
+    with pytest.raises(tr.TrocarError, match=r"too stiff for steps of 0.02 s: it oscillates at .* rad/s, mostly drive"):
         arms.step(state, np.zeros(7), 0.02)
     arms.step(state, np.zeros(7), 1e-3)
     stiff = arms.with_parameters(dahl_delta=1e-4 * arms.parameters["dahl_delta"][:, None] * [1.0, 1e4])
@@ -609,14 +609,14 @@ def test_friction_that_a_step_cannot_follow_is_refused():
         stiff.step(stiff.state(np.tile(np.array(arms.mechanism.arm.home)[:, None], 2)), np.zeros(7), 1e-3)
 
 
-def test_friction_that_would_push_is_refused():
+def test_negative_friction_is_rejected():
     base = tr.load_mechanism("PSM").parameters
     drives = tuple(replace(d, Fx=-10.0) if d.name == "insertion" else d for d in base.drives)
     with pytest.raises(tr.TrocarError, match="friction of drive 'insertion'"):
         batch.load("PSM", replace(base, drives=drives))
 
 
-def test_the_command_line_writes_c_and_refuses_what_is_not_there(tmp_path):
+def test_the_command_line_writes_c_and_rejects_unknown_arms(tmp_path):
     call = CliRunner().invoke
     done = call(app, ["export", "ECM", "--c", "--timestep", "0.002", "-o", str(tmp_path)])
     assert done.exit_code == 0, done.output
@@ -643,7 +643,7 @@ def test_a_compiler_that_fails_is_reported_in_one_line(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("CC", "cc -DMIN=+")
     arms = batch.load(own_arm(), own_parameters())
-    with pytest.raises(tr.TrocarError, match=r"does not build the generated code: .*error") as caught:
+    with pytest.raises(tr.TrocarError, match=r"failed to build the generated code: .*error") as caught:
         arms.forward_dynamics(*np.zeros((3, 3)))
     assert "\n" not in str(caught.value)
 
@@ -655,7 +655,7 @@ def test_a_damaged_cache_is_built_again(monkeypatch, tmp_path):
     expected = arms.mass_matrix(q)
     (file,) = (tmp_path / "trocar" / "batch").glob("*.so")
     whole = file.read_bytes()
-    # cut short, as a copy that broke off is; under another inode, since this process has the file loaded
+    # truncated like an interrupted copy; with another inode, because this process has the file loaded
     file.unlink()
     file.write_bytes(whole[: len(whole) // 2])
     np.testing.assert_array_equal(batch.load(own_arm(), own_parameters()).mass_matrix(q), expected)
@@ -673,7 +673,7 @@ def test_a_cache_that_cannot_be_written_is_reported_in_one_line(monkeypatch, tmp
 
 def test_missing_jax_is_reported_in_one_line(monkeypatch):
     monkeypatch.setattr(jax_backend, "MISSING", "No module named 'jax'")
-    with pytest.raises(tr.TrocarError, match=r'needs JAX \(No module .*pip install "trocar\[batch\]"'):
+    with pytest.raises(tr.TrocarError, match=r'requires JAX \(No module .*pip install "trocar\[batch\]"'):
         batch.load("ECM", backend="jax")
 
 

@@ -62,7 +62,7 @@ def test_a_function_of_the_state_runs_inside_a_scan(pair, motion):
     np.testing.assert_allclose(results[0].rows, results[1].rows, rtol=1e-10, atol=1e-12)
 
 
-def test_gradients_by_efforts_states_and_parameters_are_finite_differences(pair, motion):
+def test_gradients_by_efforts_states_and_parameters_match_finite_differences(pair, motion):
     arms, reference = pair
     q, dq, tau = motion
     weights = np.random.default_rng(1).normal(size=(3, 4))

@@ -1,4 +1,4 @@
-"""The CUDA backend without a GPU: its kernel, built as C++, runs thread by thread under a driver of the host."""
+"""The CUDA backend without a GPU: its kernel, built as C++, runs thread by thread under a host driver."""
 
 import ctypes
 import shutil
@@ -37,7 +37,7 @@ POINTERS = (0, 1, 2, 3, 4, 5, 10)  # among the arguments
 
 
 class HostDriver:
-    """The calls of NVIDIA's driver that the backend uses, in the memory of the host."""
+    """The NVIDIA driver calls used by the backend, in host memory."""
 
     class CUresult(IntEnum):
         CUDA_SUCCESS = 0
@@ -232,20 +232,20 @@ def test_memory_is_released_and_its_lack_is_reported_in_one_line(psm, driver):
 
 def test_a_missing_gpu_is_reported_in_one_line(driver, monkeypatch):
     monkeypatch.setattr(driver, "cuInit", lambda flags: (100,), raising=False)
-    with pytest.raises(tr.TrocarError, match=r"needs an NVIDIA GPU and its driver: .*100") as caught:
+    with pytest.raises(tr.TrocarError, match=r"requires an NVIDIA GPU and its driver: .*100") as caught:
         batch.load("PSM", backend="cuda")
     assert "\n" not in str(caught.value)
 
 
 def test_missing_cuda_bindings_are_reported_in_one_line(monkeypatch):
     monkeypatch.setattr(cuda, "MISSING", "No module named 'cuda'")
-    with pytest.raises(tr.TrocarError, match=r"needs NVIDIA's bindings .*pip install cuda-bindings") as caught:
+    with pytest.raises(tr.TrocarError, match=r"requires NVIDIA's bindings .*pip install cuda-bindings") as caught:
         batch.load("PSM", backend="cuda")
     assert "\n" not in str(caught.value)
 
 
 def test_arrays_of_a_device_are_sliced_and_copied_as_numpy_arrays_are():
-    """A device whose memory is that of the host."""
+    """A device with host memory."""
     memory = np.arange(2.0 * 6 * 3).reshape(2, 6, 3)
 
     def download(host, address):

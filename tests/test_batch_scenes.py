@@ -43,7 +43,7 @@ def test_scenes_move_as_the_simulator_does(pressed):
     np.testing.assert_allclose(log.recording(1).q[0], home)
 
 
-def test_scenes_have_parameters_of_their_own(pressed):
+def test_scenes_can_have_different_parameters(pressed):
     sim, home, tau = pressed
     names = sim.mechanism.tree.names
     mass = np.repeat(sim.mechanism.tree.mass[:, None], 3, axis=1)

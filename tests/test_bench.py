@@ -1,4 +1,4 @@
-"""The bench: it runs, and its names say what they are. No speed is tested here."""
+"""The bench runs, and names have units. Speed is not tested."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_every_figure_is_positive_and_names_its_unit(found: dict[str, float]) ->
         "psm_regressor_batch_us_per_state",
     ],
 )
-def test_the_figure_is_there(found: dict[str, float], name: str) -> None:
+def test_the_figure_is_reported(found: dict[str, float], name: str) -> None:
     assert name in found
 
 
@@ -61,12 +61,12 @@ def test_the_real_time_factor_is_for_one_millisecond(found: dict[str, float]) ->
     assert found["psm_real_time_factor"] == pytest.approx(1000.0 / found["psm_step_us"])
 
 
-def test_nothing_to_time_is_refused() -> None:
+def test_zero_rounds_or_steps_are_rejected() -> None:
     with pytest.raises(TrocarError, match="1 or more"):
         figures(rounds=0)
 
 
-def test_the_ecm_steps_in_the_bench_too() -> None:
+def test_the_bench_also_steps_the_ecm() -> None:
     found = step_figures("ECM", rounds=2, steps=3)
     assert set(found) == {"ecm_mj_step_us", "ecm_step_us", "ecm_step_over_mj_step", "ecm_real_time_factor"}
     assert found["ecm_real_time_factor"] == pytest.approx(1000.0 / found["ecm_step_us"])
@@ -108,7 +108,7 @@ def test_a_cycle_that_begins_more_than_a_period_after_it_was_due_is_late(monkeyp
     clock, closing = [0.0], threading.Event()
 
     def cycle() -> None:
-        clock[0] += 3.5 * PERIOD if pace.cycles == 2 else 0.0  # the second one takes long
+        clock[0] += 3.5 * PERIOD if pace.cycles == 2 else 0.0  # the second cycle is slow
         if pace.cycles == 6:
             closing.set()
 
@@ -122,7 +122,7 @@ def test_a_cycle_that_begins_more_than_a_period_after_it_was_due_is_late(monkeyp
     assert (pace.cycles, pace.late) == (6, 2)
 
 
-def test_cycles_are_taken_when_they_are_due_and_a_long_lag_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cycles_run_when_due_and_a_long_lag_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, closing = [0.0], threading.Event()
     before = os.sched_getscheduler(0)
     begun: list[float] = []
@@ -146,5 +146,5 @@ def test_cycles_are_taken_when_they_are_due_and_a_long_lag_is_left_out(monkeypat
     assert begun[:3] == pytest.approx(due)
     whole = 2 * PERIOD * round((clock[0] - 0.9) / (2 * PERIOD))  # 1 s was lost, of which 0.1 s are caught up
     assert pace.cycles == pytest.approx(whole / (2 * PERIOD), abs=2)
-    assert max(np.diff([0, *rests])) <= 15  # other threads get the bus also while the loop is behind
-    assert os.sched_getscheduler(0) == before  # the priority is given back
+    assert max(np.diff([0, *rests])) <= 15  # other threads also get the bus while the loop is behind
+    assert os.sched_getscheduler(0) == before  # the priority is restored

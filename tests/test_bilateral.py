@@ -42,7 +42,7 @@ def without() -> PairLog:
 
 @pytest.fixture(scope="module")
 def passive() -> PairLog:
-    """Time-domain passivity; the hand goes back from 1.7 to 2.7 s."""
+    """Time-domain passivity; the hand returns from 1.7 to 2.7 s."""
     return contact_runs([0.002, 0.01, 0.1], [1000.0], duration=3.4, back=1.7, passivity=TimeDomainPassivity())
 
 
@@ -50,7 +50,7 @@ def test_position_force_control_is_stable_at_2_ms_and_unstable_at_10_ms(without:
     oscillation = 1e3 * without.oscillation()
     assert oscillation[1] < 0.1
     assert oscillation[2] > 1.0
-    assert 1e3 * without.least_margin()[2] < -20.0  # the channel makes energy
+    assert 1e3 * without.least_margin()[2] < -20.0  # the channel generates energy
 
 
 def test_the_stiffness_felt_is_that_of_wall_and_slave_in_series(without: PairLog) -> None:
@@ -64,9 +64,9 @@ def test_time_domain_passivity_stabilises_the_same_start(passive: PairLog) -> No
     assert 1e3 * passive.least_margin().min() > -2.0
 
 
-def test_drift_compensation_brings_the_slave_back_in_free_motion(passive: PairLog) -> None:
+def test_drift_compensation_returns_the_slave_in_free_motion(passive: PairLog) -> None:
     in_contact, free = (1e3 * np.abs(passive.offset(t)) for t in (1.6, 3.4))
-    assert in_contact[2] > 5.0  # the energy of the master does not pay for more
+    assert in_contact[2] > 5.0  # the master's energy does not allow more
     assert passive.E_in_m[1600, 2] < 0.1 * 0.5 * 1000.0 * 0.01**2
     assert free.max() < 1.0
     plain = contact_runs(
@@ -75,7 +75,7 @@ def test_drift_compensation_brings_the_slave_back_in_free_motion(passive: PairLo
     assert 1e3 * plain.offset(3.0)[0] > 5.0
 
 
-def test_damping_and_wave_variables_stabilise_what_is_unstable_without(without: PairLog) -> None:
+def test_damping_and_wave_variables_stabilise_an_unstable_pair(without: PairLog) -> None:
     for control in (DampingInjection(), WaveVariables()):
         log = contact_runs([0.01], [1000.0], duration=2.0, passivity=control)
         assert 1e3 * log.oscillation(0.5)[0] < 0.2, control.name
@@ -91,7 +91,7 @@ def test_four_channels_follow_better_than_one_and_reflect_more_than_position(wit
     assert positions.F_m[-1, 2, 0] == pytest.approx(0.35, abs=0.1)  # of 6.6 N
 
 
-def test_force_sources_rank_by_what_they_know() -> None:
+def test_force_sources_rank_by_their_information() -> None:
     wrong = {}
     for source in (ContactTruth(), TipSensor(), Observed(), MeasuredEffort()):
         log = contact_runs([0.0], [1000.0], duration=1.2, force=source)
@@ -129,11 +129,11 @@ def test_after_an_outage_the_slave_holds_and_follows_again_without_a_jump() -> N
     assert np.abs(log.target[last + 1] - log.target[last]).max() < 1e-6
     assert np.abs(log.x_s[-1, 2, 0]) > 0.2 * 0.03  # it followed before and after
     assert log.asked.max() <= 1.0
-    assert 0.2 * np.ptp(log.x_m[first:last, 2]) > 5e-3  # the hand went on
+    assert 0.2 * np.ptp(log.x_m[first:last, 2]) > 5e-3  # the hand kept moving
     assert (log.F_m[first + 5 : last - 5] == 0.0).all()
 
 
-def test_set_points_keep_the_move_limits_when_packets_come_in_lumps() -> None:
+def test_set_points_respect_the_move_limits_when_packets_arrive_in_bursts() -> None:
     log = pair(
         1,
         wall=False,

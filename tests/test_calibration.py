@@ -495,7 +495,7 @@ def test_the_command_writes_geometry_and_picture_and_prints_the_result(tmp_path,
     ("arguments", "words"),
     [
         (["no.csv"], "No such file"),
-        (["no.csv", "-o", "geometry.txt"], "is a file NAME.toml, got geometry.txt"),
+        (["no.csv", "-o", "geometry.txt"], "must be named NAME.toml, got geometry.txt"),
     ],
 )
 def test_the_command_reports_errors_in_one_line(tmp_path, monkeypatch, arguments, words):

@@ -25,7 +25,7 @@ def test_a_constant_delay_gives_every_packet_that_much_later() -> None:
         assert (-1 if used is None else used) == found[k]
 
 
-def test_the_same_seed_gives_every_packet_the_same_fate() -> None:
+def test_the_same_seed_gives_the_same_channel() -> None:
     one, same, other = (netfi(100, 30, 30, seed=seed, first_outage=0.3).packets(800, DT) for seed in (5, 5, 6))
     assert (one == same).all()
     assert (one != other).any()
@@ -65,7 +65,7 @@ def test_an_intermittent_link_is_lost_for_its_share_of_time() -> None:
 
 
 @pytest.mark.parametrize("options", [{"delay": -0.1}, {"loss": 1.5}, {"jitter": np.nan}, {"playout": np.inf}])
-def test_values_that_make_no_channel_are_refused(options: dict[str, Any]) -> None:
+def test_invalid_channel_values_are_rejected(options: dict[str, Any]) -> None:
     with pytest.raises(TrocarError, match=next(iter(options))):
         Channel(**options)
 

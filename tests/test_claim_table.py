@@ -1,4 +1,4 @@
-"""Claims as tables: entries become claims, and a malformed entry is refused by name."""
+"""Claims as tables: entries become claims, and errors name malformed entries."""
 
 import pytest
 

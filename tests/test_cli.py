@@ -44,7 +44,7 @@ def report(name: str, ours: float | None = 1.0) -> Report:
 
 @pytest.fixture
 def register(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
-    """Replace the registered experiments by the given ones; nothing comes in from the environment."""
+    """Replace the registered experiments with the given ones, independent of the environment."""
     for variable in ("TROCAR_DATA", "FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -88,7 +88,7 @@ def test_only_the_named_experiments_run_each_once(register: Callable[..., None],
     assert ran == ["third", "first"]
 
 
-def test_a_failing_claim_is_status_1_with_the_json_written(register: Callable[..., None], tmp_path: Path) -> None:
+def test_a_failing_claim_gives_status_1_and_writes_the_json_file(register: Callable[..., None], tmp_path: Path) -> None:
     register(first=lambda _: report("first", ours=5.0), second=lambda _: report("second"))
     result = call("reproduce", "--json", tmp_path / "claims.json")
     assert result.exit_code == 1
@@ -120,7 +120,7 @@ def test_experiments_may_not_share_claim_ids(register: Callable[..., None]) -> N
     assert "error: second: claim 'same/number' is already in the report" in result.stderr
 
 
-def test_an_unknown_name_is_status_2_with_the_nearest_one(register: Callable[..., None], tmp_path: Path) -> None:
+def test_an_unknown_name_gives_status_2_and_a_suggestion(register: Callable[..., None], tmp_path: Path) -> None:
     register(ferro2022=lambda _: report("ferro2022"), patel2018=lambda _: report("patel2018"))
     (tmp_path / "claims.json").write_text('{"claims": ["left from an earlier run"]}')
     result = call("reproduce", "ferro202", "--json", tmp_path / "claims.json")
@@ -133,7 +133,9 @@ def test_an_unknown_name_is_status_2_with_the_nearest_one(register: Callable[...
 
 
 @pytest.mark.parametrize("by_environment", [False, True])
-def test_a_missing_data_folder_is_status_2(register: Callable[..., None], tmp_path: Path, by_environment: bool) -> None:
+def test_a_missing_data_folder_gives_status_2(
+    register: Callable[..., None], tmp_path: Path, by_environment: bool
+) -> None:
     register(first=lambda _: report("first"))
     missing = tmp_path / "missing"
     environment = {"TROCAR_DATA": str(missing)} if by_environment else {}
@@ -144,7 +146,7 @@ def test_a_missing_data_folder_is_status_2(register: Callable[..., None], tmp_pa
     assert "does not exist" in result.stderr
 
 
-def test_the_context_carries_the_folders_and_the_progress(register: Callable[..., None], tmp_path: Path) -> None:
+def test_the_context_has_the_folders_and_the_progress(register: Callable[..., None], tmp_path: Path) -> None:
     seen: list[Any] = []
 
     def look(context: Any) -> Report:
@@ -162,14 +164,14 @@ def test_the_context_carries_the_folders_and_the_progress(register: Callable[...
     ]
 
 
-def test_video_needs_a_report_folder(register: Callable[..., None]) -> None:
+def test_video_requires_a_report_folder(register: Callable[..., None]) -> None:
     register(first=lambda _: report("first"))
     result = call("reproduce", "--video")
     assert result.exit_code == 2
-    assert "--video needs --report" in result.stderr
+    assert "--video requires --report" in result.stderr
 
 
-def test_a_json_file_that_cannot_be_written_is_status_2(register: Callable[..., None], tmp_path: Path) -> None:
+def test_an_unwritable_json_file_gives_status_2(register: Callable[..., None], tmp_path: Path) -> None:
     register(first=lambda _: report("first"))
     result = call("reproduce", "--json", tmp_path)
     assert result.exit_code == 2
@@ -218,13 +220,13 @@ def test_help_lists_the_commands_and_each_gives_an_example() -> None:
 
 @pytest.fixture
 def no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The figure of a recording takes a second; where it does not matter, an empty one."""
+    """Replace the figure of a recording, which takes a second, with an empty one."""
     monkeypatch.setattr(figure_module, "recording_figure", lambda *_: Figure(figsize=(1, 1)))
 
 
 @pytest.fixture
 def no_picture(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rendering is refused, as on a machine without OpenGL."""
+    """Make rendering fail, as on a machine without OpenGL."""
 
     def render(*_: object) -> None:
         raise TrocarError("no OpenGL here")
@@ -280,7 +282,7 @@ def test_sim_takes_instrument_mounting_start_and_a_push(no_picture: None, no_fig
     np.testing.assert_allclose(recording.ddq[0], want, rtol=0.02, atol=1e-3)  # the push accelerates the arm
 
 
-def test_sim_saves_a_picture_where_it_can(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_sim_saves_a_picture_if_rendering_works(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     picture = np.zeros((4, 6, 3), dtype=np.uint8)
     monkeypatch.setattr(trocar.appearance.rendering, "render", lambda *_: picture)
     result = call("sim", "-t", "hold", "-d", 0.01, "-o", tmp_path)
@@ -295,18 +297,18 @@ def test_sim_saves_a_picture_where_it_can(monkeypatch: pytest.MonkeyPatch, tmp_p
     [
         (["PSMM"], "Did you mean 'PSM'?"),
         (["--joint", "rol"], "Did you mean 'roll'?"),
-        (["--amplitude", "0.6"], "--amplitude is a fraction"),
+        (["--amplitude", "0.6"], "--amplitude must be a fraction"),
         (["--frequency", "0"], "--frequency must be positive"),
         (["--duration", "-1"], "--duration must be positive"),
         (["--timestep", "0.001"], "Possible timesteps: 0.000666666667"),
         (["--parameters", "wang2019_published"], "is not physical"),
-        (["--start", "0,0"], "--start takes 7 numbers"),
-        (["--start", "0,0,0.1,0,0,0,nan"], "--start takes 7 numbers"),
+        (["--start", "0,0"], "--start takes 7 comma-separated numbers"),
+        (["--start", "0,0,0.1,0,0,0,nan"], "--start takes 7 comma-separated numbers"),
         (["--start", "9,0,0.1,0,0,0,0"], "--start: joint 1 (yaw) violates"),
-        (["--push", "1,2"], "--push takes 3 numbers"),
+        (["--push", "1,2"], "--push takes 3 comma-separated numbers"),
     ],
 )
-def test_sim_refuses_in_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_sim_rejects_bad_options_in_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
     result = call("sim", *arguments, "-o", tmp_path / "out")
     assert result.exit_code == 2
     line = result.stderr.strip()
@@ -334,7 +336,7 @@ def test_bench_prints_and_writes_its_figures(monkeypatch: pytest.MonkeyPatch, tm
     assert call("bench", "--rounds", 0).exit_code == 2
 
 
-def test_bench_crtk_measures_the_dvrk_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_bench_crtk_measures_only_the_dvrk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(trocar.bench, "crtk_figures", lambda rounds, progress: {"crtk_dvrk_cycle_us": 100.0 * rounds})
     result = call("bench", "crtk", "--rounds", 2, "--json", tmp_path / "bench.json")
     assert result.exit_code == 0, result.output

@@ -1,4 +1,4 @@
-"""Commands given what they cannot use: one line that names cause and remedy, the right status, nothing lost."""
+"""Commands with bad input: one line with cause and remedy, the right exit status, no data lost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def call(*arguments: object) -> Result:
 
 
 def line(result: Result, status: int = 2) -> str:
-    """The one line on stderr."""
+    """The single line on stderr."""
     assert result.exit_code == status, (result.output, result.exception)
     (said,) = result.stderr.splitlines()
     return said
@@ -31,7 +31,7 @@ def line(result: Result, status: int = 2) -> str:
 
 @pytest.fixture
 def unbuilt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No simulation is even begun."""
+    """Make any simulation fail: none must start."""
 
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("the work began before its place was looked at")
@@ -40,12 +40,12 @@ def unbuilt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trocar, "load_scene", fail)
 
 
-# Places that cannot be written
+# Unwritable outputs
 
 
 @pytest.mark.usefixtures("unbuilt")
 @pytest.mark.parametrize("command", [("sim", "PSM"), ("scene", "psm"), ("export", "PSM"), ("demo",), ("excite",)])
-def test_a_folder_that_is_a_file_is_refused_before_the_work(tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_an_output_folder_that_is_a_file_is_rejected_before_the_run(tmp_path: Path, command: tuple[str, ...]) -> None:
     (tmp_path / "file").touch()
     said = line(call(*command, "-o", tmp_path / "file"))
     assert f"cannot be written: {tmp_path / 'file'} is a file, not a folder" in said
@@ -59,7 +59,7 @@ def test_identify_names_a_folder_given_for_a_file(tmp_path: Path, option: str) -
     assert set(result.stderr.splitlines()) == {f"error: {tmp_path}: is a folder; name a file"}
 
 
-def test_reproduce_looks_at_its_places_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_reproduce_checks_its_paths_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ran: list[object] = []
     fake = SimpleNamespace(name="one", title="One", run=ran.append)
     monkeypatch.setattr(trocar.experiments, "EXPERIMENTS", {"one": fake})
@@ -75,21 +75,23 @@ def interrupt(*_: object, **__: object) -> Report:
     raise KeyboardInterrupt
 
 
-def test_an_interrupted_command_is_one_line_and_status_130(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_interrupted_command_prints_one_line_and_exits_with_130(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(trocar, "Simulator", interrupt)
     said = line(call("sim", "PSM", "-o", tmp_path / "out"), 130)
-    assert said == "interrupted: no file is left half written; a shorter --duration takes less time"
+    assert said == "interrupted; no partial files were written; a shorter --duration takes less time"
     assert not list(tmp_path.iterdir())
 
 
-def test_reproduce_says_how_to_go_on_and_its_json_what_is_missing(
+def test_interrupted_reproduce_prints_how_to_continue_and_lists_missing_experiments(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     runs = {"one": lambda _: Report("One"), "two": interrupt, "three": lambda _: Report("Three")}
     fakes = {name: SimpleNamespace(name=name, title=name.title(), run=run) for name, run in runs.items()}
     monkeypatch.setattr(trocar.experiments, "EXPERIMENTS", fakes)
     said = line(call("reproduce", "--data", tmp_path, "--json", tmp_path / "claims.json"), 130)
-    assert said == "interrupted: go on with trocar reproduce two three"
+    assert said == "interrupted; to continue, run: trocar reproduce two three"
     claims = json.loads((tmp_path / "claims.json").read_text())["claims"]
     assert [(claim["id"], claim["holds"], claim["note"]) for claim in claims] == [
         ("two/run", None, "not run: interrupted"),
@@ -97,26 +99,26 @@ def test_reproduce_says_how_to_go_on_and_its_json_what_is_missing(
     ]
 
 
-# Options that would do nothing
+# Options without effect
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("-o", "mine.txt"), "a parameter set is a file NAME.toml, got mine.txt"),
-        (("--seconds", 3), "--seconds is for --recalibrate"),
-        (("--recalibrate", "b.toml", "--test", "t.csv"), "--test cannot go with --recalibrate"),
-        (("--recalibrate", "b.toml", "--report", "r"), "--report cannot go with --recalibrate"),
-        (("--predictions", "p.csv"), "--predictions needs --test"),
-        (("--namespace", "PSM1"), "--namespace names an arm of a bag, and train.csv is none"),
-        (("--namespace", "PSM1", "--search"), "--namespace names an arm of a bag, and train.csv is none"),
+        (("-o", "mine.txt"), "a parameter set must be named NAME.toml, got mine.txt"),
+        (("--seconds", 3), "--seconds requires --recalibrate"),
+        (("--recalibrate", "b.toml", "--test", "t.csv"), "--test cannot be combined with --recalibrate"),
+        (("--recalibrate", "b.toml", "--report", "r"), "--report cannot be combined with --recalibrate"),
+        (("--predictions", "p.csv"), "--predictions requires --test"),
+        (("--namespace", "PSM1"), "--namespace selects an arm in a bag, and train.csv is not a bag"),
+        (("--namespace", "PSM1", "--search"), "--namespace selects an arm in a bag, and train.csv is not a bag"),
     ],
 )
-def test_identify_refuses_options_that_would_do_nothing(options: tuple[object, ...], message: str) -> None:
+def test_identify_rejects_options_without_effect(options: tuple[object, ...], message: str) -> None:
     assert message in line(call("identify", "train.csv", *options))
 
 
-def test_a_path_that_is_no_parameter_set_is_named_as_typed(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_parameter_set_is_reported_as_typed(tmp_path: Path) -> None:
     table = tmp_path / "train.csv"
     table.write_text(("0," * 20 + "0\n") * 3)
     said = line(call("identify", table, "--recalibrate", "base.csv"))
@@ -131,20 +133,20 @@ def test_a_table_needs_a_positive_rate(tmp_path: Path, rate: object) -> None:
 
 
 @pytest.mark.parametrize("option", [("--rate", 0), ("--rate", "nan"), ("--periods", 0), ("--seed", -1)])
-def test_excite_refuses_a_number_before_the_search(tmp_path: Path, option: tuple[str, object]) -> None:
+def test_excite_rejects_bad_numbers_before_the_search(tmp_path: Path, option: tuple[str, object]) -> None:
     result = call("excite", *option, "-o", tmp_path / "out")
     assert result.exit_code == 2, result.exception
     assert option[0] in result.stderr
 
 
 @pytest.mark.parametrize("option", [("--seconds", -1.0), ("--seconds", "nan"), ("--starts", 0)])
-def test_excite_names_the_one_number_that_is_wrong(tmp_path: Path, option: tuple[str, object]) -> None:
+def test_excite_names_the_invalid_number(tmp_path: Path, option: tuple[str, object]) -> None:
     name, value = option
     said = line(call("excite", "--arm", "ECM", name, value, "-o", tmp_path / "out"))
     assert said == f"error: {name.removeprefix('--')} must be positive, got {value}"
 
 
-# Files that are something else
+# Files of the wrong kind
 
 
 @pytest.mark.parametrize(
@@ -156,7 +158,7 @@ def test_excite_names_the_one_number_that_is_wrong(tmp_path: Path, option: tuple
         (b'{"centre": [0]}', "does not hold the coefficients of an excitation: 'a' is missing"),
     ],
 )
-def test_excite_goes_on_from_nothing_but_an_excitation(tmp_path: Path, content: bytes, message: str) -> None:
+def test_excite_continues_only_from_an_excitation_file(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "junk.json").write_bytes(content)
     said = line(call("excite", "--arm", "ECM", "--from", tmp_path / "junk.json", "-o", tmp_path / "out"))
     assert f"{tmp_path / 'junk.json'} {message}" in said
@@ -164,7 +166,7 @@ def test_excite_goes_on_from_nothing_but_an_excitation(tmp_path: Path, content: 
 
 
 @pytest.mark.parametrize("name", ["junk.bag", "junk.npz", "junk.csv"])
-def test_a_recording_that_is_something_else_is_one_line(tmp_path: Path, name: str) -> None:
+def test_a_file_that_is_not_a_recording_gives_one_line(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(bytes(range(128, 256)) * 50)
     said = line(call("identify", tmp_path / name))
     assert said.startswith(f"error: {tmp_path / name}: not a")
@@ -191,17 +193,17 @@ def test_gravity_takes_a_table_saved_by_a_spreadsheet(tmp_path: Path) -> None:
 def test_gravity_writes_nothing_if_one_of_its_outputs_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "poses.csv").write_text(POSES)
     said = line(call("gravity", tmp_path / "poses.csv", "--json", tmp_path / "g.json", "-o", tmp_path / "g.txt"))
-    assert "a parameter set is a file NAME.toml" in said
+    assert "a parameter set must be named NAME.toml" in said
     assert not (tmp_path / "g.json").exists()
 
 
-def test_the_help_of_gravity_has_the_units_of_its_columns() -> None:
+def test_the_help_of_gravity_lists_the_units_of_its_columns() -> None:
     assert "rad, m, N m, N" in " ".join(call("gravity", "--help").stdout.replace("│", " ").split())
 
 
 @pytest.fixture(scope="module")
 def motion(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A recording that says it is of a PSM."""
+    """A recording that names a PSM as its arm."""
     sim = trocar.simulation.Simulator("PSM", timestep=1 / 1500)
     home = hold(sim.arm.home)
     sim.reset(sim.arm.home)
@@ -212,11 +214,11 @@ def motion(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("options", "message"),
     [
         (("--arm", "PSMM"), "arm 'PSMM' is unknown. Did you mean 'PSM'?"),
-        (("--arm", "ECM"), "names PSM as its arm: leave --arm ECM out"),
-        (("--fps", 1e9), "--fps is at most 240, got 1e+09"),
+        (("--arm", "ECM"), "was recorded with PSM; omit --arm ECM"),
+        (("--fps", 1e9), "--fps must be at most 240, got 1e+09"),
     ],
 )
-def test_render_refuses_what_cannot_be_of_this_recording(
+def test_render_rejects_options_that_do_not_fit_the_recording(
     motion: Path, tmp_path: Path, options: tuple[object, ...], message: str
 ) -> None:
     assert message in line(call("render", motion, "-o", tmp_path / "film.gif", *options))

@@ -39,7 +39,7 @@ def test_without_a_tool_the_tip_is_not_reported_and_the_jaw_does_not_move(psm):
     assert psm.move_jr([0.01, 0, 0, 0, 0, 0]).wait()  # joints need no tool
 
 
-def test_a_tool_that_is_put_in_above_the_cannula_is_engaged_by_a_sweep(psm):
+def test_a_tool_inserted_above_the_cannula_is_engaged_by_a_sweep(psm):
     robot, sweep = psm.robot, []
     assert psm.insert_jp(0.03).wait()
     psm.set_tool_present(False)
@@ -57,7 +57,7 @@ def test_a_tool_that_is_put_in_above_the_cannula_is_engaged_by_a_sweep(psm):
     assert abs(q_of(psm)[3]) < 0.01
 
 
-def test_jaw_and_tip_commands_of_one_cycle_are_both_carried_out_in_either_order(psm):
+def test_jaw_and_tip_commands_of_one_cycle_are_both_executed_in_either_order(psm):
     T = psm.setpoint_cp()[0].copy()
     for k, angle in enumerate((0.1, 0.2)):
         T[0, 3] += 1e-3
@@ -112,7 +112,7 @@ def test_a_pressed_clutch_frees_the_arm_and_its_release_holds_it(psm):
     assert events.warnings == ["PSM: arm not ready yet, manipulator clutch ignored"]
 
 
-def test_the_endoscope_is_never_drawn_into_the_cannula_by_a_pose(robot):
+def test_no_pose_pulls_the_endoscope_into_the_cannula(robot):
     ecm = robot("ECM", sensors=Sensors.ideal()).ecm()
     q = q_of(ecm)
     q[2] = 0.02

@@ -1,4 +1,4 @@
-"""Conformance checks: the simulated arms pass them, and each defect makes its own check fail."""
+"""Conformance checks: the simulated arms pass them, and each defect fails its own check."""
 
 import json
 from dataclasses import replace
@@ -42,7 +42,7 @@ def test_simulated_arms_pass_every_check(name):
     ]
 
 
-def test_without_permission_no_command_is_sent_and_skipped_checks_say_why(monkeypatch):
+def test_without_permission_no_command_is_sent_and_skipped_checks_give_the_reason(monkeypatch):
     robot = started("PSM")
     subject = subject_of(robot, "PSM")
     monkeypatch.setattr(subject, "send", lambda *_: pytest.fail("a command was sent"))
@@ -76,7 +76,7 @@ def test_an_arm_that_is_off_is_not_moved_and_its_checks_are_skipped():
 
 
 def altered(robot, monkeypatch, topic, **change):
-    """Let one state topic send something else."""
+    """Replace the samples of one state topic."""
     line = robot.bus._lines[f"PSM/{topic}"]
     source = line.source
     monkeypatch.setattr(line, "source", lambda: replace(source(), **change))
@@ -195,7 +195,7 @@ def test_a_paused_arm_that_ignores_moves_without_a_warning_fails_its_check_alone
 
 
 def without_state_command(robot, monkeypatch, word, instead):
-    """Let an arm do something else for one state command."""
+    """Replace the action of one state command."""
     arm = robot.controllers["PSM"]
     obey = arm.state_command
     monkeypatch.setattr(arm, "state_command", lambda given: instead(arm) if given == word else obey(given))
@@ -307,7 +307,7 @@ def test_defects_of_console_and_system_fail_their_checks(monkeypatch):
     bus = robot.bus
 
     def replaced(topic, event):
-        """Let a command be carried out whatever its value."""
+        """Make a command accept any value."""
         handler = lambda message: bus.publish(event, m.Float(value=message.value))  # noqa: E731
         monkeypatch.setattr(bus._lines[topic], "subscribers", [handler])
 
@@ -398,14 +398,14 @@ def test_the_command_exits_with_1_if_a_check_fails(monkeypatch):
     ("options", "said"),
     [
         (["--amplitude", "0"], "--amplitude must be positive and finite, got 0.0"),
-        (["--unbounded"], "--unbounded needs --allow-motion"),
+        (["--unbounded"], "--unbounded requires --allow-motion"),
         (
             ["--arms", "PSM7"],
             "device of the scene 'PSM7' is unknown. Did you mean 'PSM1'? Known: PSM1, system, console, footpedals.",
         ),
     ],
 )
-def test_wrong_options_of_the_command_are_one_line(options, said):
+def test_wrong_options_of_the_command_give_one_line(options, said):
     ran = call("--scene", ONE_ARM, *options)
     assert (ran.exit_code, ran.stderr.strip()) == (2, f"error: {said}")
 

@@ -1,4 +1,4 @@
-"""Random commands to an arm: whatever comes, it stays within the rules of its state machine.
+"""Random commands to an arm: it always follows the rules of its state machine.
 
 TROCAR_FUZZ sets the number of commands, TROCAR_FUZZ_SEED another series of them. A failure prints the last commands;
 the seed makes it repeatable.
@@ -25,7 +25,7 @@ FOLLOWS = {
     "FAULT": {"FAULT", "DISABLED"},
 }
 STATE_COMMANDS = ("enable", "disable", "home", "unhome", "pause", "resume", "jump")
-HURT = (0.02, 0.02)  # chance of NaN, of a wrong length
+HURT = (0.02, 0.02)  # probability of NaN, of a wrong length
 
 
 class Fuzz:
@@ -43,7 +43,7 @@ class Fuzz:
             self.robot.bus.subscribe(f"{name}/{topic}", lambda message: self.said.append(message.value))
 
     def vector(self, n, centre=0.0, width=1.0):
-        """n numbers, sometimes spoilt; and whether they are."""
+        """n numbers, sometimes invalid, and a flag for invalid ones."""
         values = centre + width * self.random.standard_normal(n)
         nan, length = self.random.random(2) < HURT
         if nan and n:
@@ -53,7 +53,7 @@ class Fuzz:
         return values, bool(nan or length)
 
     def message(self, topic):
-        """A random message of a topic, and whether its content is wrong."""
+        """A random message of a topic, and a flag for invalid content."""
         n, random = 1 if topic.name.split("/")[1].startswith("jaw") else self.arm.n_tip, self.random
         near = self.arm.hardware.setpoint()[-1:] if n == 1 else self.arm.hardware.setpoint()[: self.arm.n_tip]
         kind = topic.message
@@ -131,7 +131,7 @@ class Fuzz:
             self.robot.bus.publish(f"{name}/set_base_frame", m.Pose(T=np.eye(4)))
 
     def make_homed(self):
-        """Get the arm going again: most commands are of interest when it is homed."""
+        """Enable and home the arm again, because most commands need a homed arm."""
         for command in ("disable", "enable", "home"):
             self.robot.bus.publish(f"{self.name}/state_command", m.String(value=command))
             for _ in range(400):

@@ -1,4 +1,4 @@
-"""Hardware of the arms as the controllers see it: roll of a master, potentiometers, observers, set-up joints."""
+"""Hardware interface of the controllers: roll of a master, potentiometers, observers, set-up joints."""
 
 import numpy as np
 import pytest

@@ -198,7 +198,7 @@ def test_two_runs_of_the_same_script_are_identical(robot):
 
 
 @pytest.mark.xdist_group("wall_time")
-def test_in_real_time_a_thread_carries_out_commands(robot):
+def test_in_real_time_a_thread_executes_commands(robot):
     with robot(speed="real") as real:
         psm = real.psm("PSM")
         with pytest.raises(TrocarError, match="runs in real time"):

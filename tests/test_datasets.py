@@ -1,4 +1,4 @@
-"""Published data are fetched whole and checked. A server on this machine stands for that of the authors."""
+"""Published data are fetched completely and verified. A local server replaces the authors' server."""
 
 import functools
 import hashlib
@@ -20,7 +20,7 @@ FILES = {"psm/one.csv": b"1,2,3\n", "psm/two.csv": b"4,5,6\n"}
 
 @pytest.fixture
 def server(tmp_path):
-    """Its folder, its address and the paths that were asked for."""
+    """Folder and address of the server, and the requested paths."""
     folder, asked = tmp_path / "authors", []
     for name, content in FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ def test_every_file_is_fetched_once(server, dataset, tmp_path):
     assert server[2] == []
 
 
-def test_what_an_interrupted_run_left_is_completed(server, dataset, tmp_path):
+def test_an_interrupted_download_is_completed(server, dataset, tmp_path):
     here = tmp_path / "data/recordings/psm"
     here.mkdir(parents=True)
     (here / "one.csv").write_bytes(FILES["psm/one.csv"])
@@ -74,22 +74,22 @@ def test_what_an_interrupted_run_left_is_completed(server, dataset, tmp_path):
 
 def test_a_file_that_is_not_the_published_one_is_not_kept(server, dataset, tmp_path):
     (server[0] / "psm/two.csv").write_bytes(b"other\n")
-    with pytest.raises(TrocarError, match=r"1 of 2 files .* not: psm/two.csv \(not the published file"):
+    with pytest.raises(TrocarError, match=r"1 of 2 files .* missing: psm/two.csv \(differs from the published file"):
         dataset.fetch(tmp_path / "data")
     assert [path.name for path in (tmp_path / "data/recordings").rglob("*") if path.is_file()] == ["one.csv"]
 
 
-def test_a_file_that_is_gone_does_not_keep_the_others_away(server, dataset, tmp_path):
+def test_a_missing_file_does_not_stop_the_others(server, dataset, tmp_path):
     (server[0] / "psm/one.csv").unlink()
-    with pytest.raises(TrocarError, match=r"1 of 2 files .* not: psm/one.csv \(404"):
+    with pytest.raises(TrocarError, match=r"1 of 2 files .* missing: psm/one.csv \(404"):
         dataset.fetch(tmp_path / "data")
     assert (tmp_path / "data/recordings/psm/two.csv").is_file()
 
 
-def test_no_answer_names_the_repository_and_the_place_to_put_the_files(dataset, tmp_path):
+def test_a_failed_connection_names_the_repository_and_the_target_folder(dataset, tmp_path):
     silent = replace(dataset, url="http://127.0.0.1:9/")
     with pytest.raises(
-        TrocarError, match=r"answer \(no connection\)\. With.*https://example.org/recordings in .*recordings"
+        TrocarError, match=r"answer \(no connection\)\. .*https://example.org/recordings to .*recordings"
     ):
         silent.fetch(tmp_path / "data")
 
@@ -124,13 +124,13 @@ def test_the_command_fetches_and_reproduce_finds_it(dataset, tmp_path, monkeypat
     assert runner.invoke(app, ["reproduce"]).exit_code == 1
     result = runner.invoke(app, ["fetch"])
     assert result.exit_code == 0, result.output
-    assert "2 files fetched, 0 were there" in result.output
-    assert "2 were there" in runner.invoke(app, ["fetch", "ours"]).output
+    assert "2 files fetched, 0 already present" in result.output
+    assert "2 already present" in runner.invoke(app, ["fetch", "ours"]).output
     assert runner.invoke(app, ["reproduce"]).exit_code == 1
     assert seen == [None, tmp_path / "cache/trocar/data"]
 
 
-def test_the_command_puts_data_where_it_is_told(dataset, tmp_path, monkeypatch):
+def test_the_command_writes_data_to_the_given_folder(dataset, tmp_path, monkeypatch):
     monkeypatch.setattr("trocar.datasets.DATASETS", {"ours": dataset})
     result = CliRunner().invoke(app, ["fetch", "--to", str(tmp_path / "there")])
     assert result.exit_code == 0, result.output

@@ -1,4 +1,4 @@
-"""The dVRK's interface in ROS 2: one served robot in a process of its own, one client of the domain in this one."""
+"""The dVRK's interface in ROS 2: a served robot in a separate process, a client in this process."""
 
 import itertools
 import json
@@ -41,7 +41,7 @@ from trocar.runtime.shadow import Shadow
 
 pytestmark = pytest.mark.xdist_group("dds")
 SCENE = os.path.join(os.path.dirname(__file__), "run_scripts", "psm1.toml")
-DOMAIN = 1 + os.getpid() % 80  # other test runs on this machine have others
+DOMAIN = 1 + os.getpid() % 80  # differs between test runs on this machine
 PATIENCE = 20.0  # [s]
 JOINTS = "sensor_msgs/JointState"
 SCENE_TOPICS = (TF, JOINT_STATES, TF_STATIC, DESCRIPTION)
@@ -152,7 +152,7 @@ def test_a_volatile_reader_gets_the_operating_state_again_and_again(participant)
     assert states[0].header.stamp.to_nsec() < states[1].header.stamp.to_nsec()
 
 
-def test_a_move_is_carried_out_and_busy_while_it_lasts(client):
+def test_a_move_is_executed_and_busy_until_it_ends(client):
     goal = np.array(client.read("PSM1/setpoint_js").position)
     goal[[0, 2]] += [0.05, 0.01]
     states, commanded = [], time.time_ns()
@@ -215,7 +215,7 @@ def test_the_last_of_a_flood_of_commands_counts(client):
     wait_for(lambda: np.allclose(client.read("PSM1/setpoint_js").position, goal, atol=1e-12), "the last command")
 
 
-def test_an_arm_whose_client_has_gone_holds(robot, participant):
+def test_an_arm_holds_after_its_client_disconnects(robot, participant):
     writer = participant.writer("rt/PSM1/servo_jf", JOINTS, topic_qos(JOINTS, Direction.command))
     wait_for(writer.get_matched_subscriptions, "the robot")
     writer.write(sample_class(JOINTS)(encode(types.message_class(JOINTS)(effort=np.zeros(6)), JOINTS)))
@@ -263,19 +263,19 @@ def test_the_bench_finds_commands_again_in_the_states_of_the_robot_and_of_the_ec
     echoing.join()
 
 
-def test_a_domain_without_a_robot_is_said():
+def test_a_domain_without_a_robot_is_reported():
     ran = CliRunner().invoke(app, ["crtk-check", "--ros2", "--domain", "99"])
     assert ran.exit_code == 2
     assert "no device was found in domain 99 on lo" in ran.stderr
 
 
-def test_sockets_hear_this_machine_only_by_default(participant):
+def test_sockets_receive_from_this_machine_only_by_default(participant):
     found = [s.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).strip(b"\0") for s in domain_sockets(DOMAIN)]
     assert len(found) >= 2
     assert set(found) == {b"lo"}
 
 
-def test_other_machines_are_not_announced_to_by_default():
+def test_the_node_is_not_announced_to_other_machines_by_default():
     assert 'name="lo"' in configuration("lo")
     assert 'address="127.0.0.1"' in configuration("127.0.0.1")
     assert "Peer" not in configuration("192.0.2.9")
@@ -284,9 +284,9 @@ def test_other_machines_are_not_announced_to_by_default():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "choose an interface: --ros1 or --ros2"),
-        (["--ros1", "--ros2"], "choose an interface: --ros1 or --ros2"),
-        (["--ros2", "--domain", "102"], "a ROS domain is a number from 0 to 101, got 102"),
+        ([], "choose an interface with --ros1 or --ros2"),
+        (["--ros1", "--ros2"], "choose an interface with --ros1 or --ros2"),
+        (["--ros2", "--domain", "102"], "a ROS domain must be a number from 0 to 101, got 102"),
         (["--ros2", "--interface", 'lo"/>'], "'lo\"/>' is unknown"),
         (["--ros2", "--distro", "foxy"], "'foxy' is unknown"),
         (["--ros2", "--arms", "PSM9"], "'PSM9' is unknown"),
@@ -294,7 +294,7 @@ def test_other_machines_are_not_announced_to_by_default():
         (["--ros2", "--master", "own"], "--master goes with --ros1"),
     ],
 )
-def test_wrong_options_are_one_line_and_status_2(options, said):
+def test_wrong_options_give_one_line_and_status_2(options, said):
     ran = CliRunner().invoke(app, ["serve", SCENE, *options])
     assert ran.exit_code == 2
     (line,) = ran.stderr.splitlines()
@@ -305,7 +305,7 @@ def test_wrong_options_are_one_line_and_status_2(options, said):
 def test_a_wrong_domain_of_the_environment_is_named(monkeypatch):
     monkeypatch.setenv("ROS_DOMAIN_ID", "seven")
     ran = CliRunner().invoke(app, ["serve", SCENE, "--ros2"])
-    assert "ROS_DOMAIN_ID is a number from 0 to 101, got 'seven'" in ran.stderr
+    assert "ROS_DOMAIN_ID must be a number from 0 to 101, got 'seven'" in ran.stderr
 
 
 def test_missing_packages_are_named_with_the_way_to_get_them(monkeypatch):

@@ -1,4 +1,4 @@
-"""Random samples of command topics: whatever bytes come, they are a message of the bus or a plain error.
+"""Random samples of command topics: any bytes give a bus message or a plain error.
 
 TROCAR_FUZZ sets the number of samples. A failure prints the sample; the seed makes it repeatable.
 """
@@ -17,7 +17,7 @@ COUNT = rounds(1500)
 
 
 def damaged(sample, rng):
-    """A sample with some of its bytes changed, cut or doubled; sometimes as it was."""
+    """A sample with some bytes changed, removed or doubled; sometimes unchanged."""
     data = bytearray(sample)
     for _ in range(rng.integers(0, 4)):
         match rng.integers(4):

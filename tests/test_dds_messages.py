@@ -210,7 +210,7 @@ def test_hashes_stay_those_of_rosbags_for_jazzy():
     ],
     ids=["empty", "other encoding", "short", "long sequence", "no text", "oversized"],
 )
-def test_samples_that_are_no_message_are_refused(data, said):
+def test_samples_that_are_not_messages_are_rejected(data, said):
     with pytest.raises(TrocarError, match=said):
         cdr.decode(data, "sensor_msgs/JointState")
 

@@ -1,4 +1,4 @@
-"""The demo's table holds, and its film and figures are there."""
+"""The demo's claims pass, and its film and figures exist."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from trocar.report import Report
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
-    """Report, claims and folder of a short run, pictures left blank."""
+    """Report, claims and folder of a short run with blank pictures."""
     folder, report, done = tmp_path_factory.mktemp("demo"), Report("short"), []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spiral, "DURATION", 1.9)
@@ -28,11 +28,11 @@ def test_every_joint_is_judged_with_and_without_counterweight(shown):
     assert all(claim.holds for claim in claims.values())
 
 
-def test_the_weight_of_the_missing_counterweight_is_felt_on_the_insertion(shown):
+def test_a_missing_counterweight_shows_in_the_insertion_effort(shown):
     _, claims, _ = shown
     assert claims["spiral, with counterweight: J3"].ours < 1e-4
     check = claims["spiral, without counterweight: J3, engine less equations"]
-    assert 2.5 < float(check.note.split()[0]) < 3.4  # what is missing, said beside the printed number
+    assert 2.5 < float(check.note.split()[0]) < 3.4  # the missing weight, in the note
     assert "the paper prints 3.3 N" in check.note
 
 

@@ -342,7 +342,7 @@ def test_the_command_searches_rehearses_and_writes_all_files(tmp_path):
     run = call("excite", *options, "-o", tmp_path)
     assert run.exit_code == 0, run.output
     assert "Condition number" in run.output
-    assert "Least well excited" in run.output
+    assert "Least excited parameters" in run.output
     assert {p.name for p in tmp_path.iterdir()} == {
         "excitation.json",
         "excitation.csv",

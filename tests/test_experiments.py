@@ -1,4 +1,4 @@
-"""Every registered reproduction runs, no claim fails that is not known to, and what is null says why."""
+"""Every registered reproduction runs, only known claims fail, and missing numbers have a reason."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from trocar.experiments import EXPERIMENTS, Context
 from trocar.experiments.patel2018 import kinematics
 
 
-# One group for all tests of a publication: one worker runs them, and reproduces it once.
+# One group for all tests of a publication, so that one worker reproduces it once.
 @pytest.fixture(
     scope="module", params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in EXPERIMENTS]
 )
@@ -51,7 +51,7 @@ FAILING = {
     "gondokaryono2019/ecm/axes 6-7",
 }
 
-# In the report, judged by no test: how fast this machine is, and how busy; logs that nothing was written against.
+# In the report but not tested: speed and load of this machine; logs without a specification.
 UNTESTED = (
     "gondokaryono2019/table 9/",
     "ferro2022/time of a query",
@@ -62,13 +62,13 @@ UNTESTED = (
 
 @pytest.fixture
 def fed(request, report):
-    """A report that has what it is about: identification without a recording has nothing to judge or to draw."""
+    """A report with content: identification without a recording has no claims and no figures."""
     if request.node.callspec.params["report"] == "wang2019" and not os.environ.get("TROCAR_DATA"):
         pytest.skip("needs the recordings: TROCAR_DATA")
     return report
 
 
-def test_only_known_claims_fail_and_most_are_judged(fed):
+def test_only_known_claims_fail_and_most_are_evaluated(fed):
     report = fed
     failing = {claim.id for claim in report.claims if claim.holds is False and not claim.id.startswith(UNTESTED)}
     known = {name for name in FAILING if any(claim.id == name and claim.ours is not None for claim in report.claims)}
@@ -90,13 +90,13 @@ NUMBER = re.compile(r"\d[\d.]*(?:e-?\d+)?")
 
 
 def last_digit(text):
-    """One unit of the last digit printed: 1e-6 of 8e-6, 0.001 of 0.335."""
+    """One unit in the last printed digit: 1e-6 for 8e-6, 0.001 for 0.335."""
     mantissa, _, exponent = text.partition("e")
     return 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
 
 
 def same(printed, again):
-    """Whether two cells are the same up to one unit of the last digit of each number."""
+    """True if two cells are equal up to one unit in the last digit of each number."""
     a, b = NUMBER.findall(printed), NUMBER.findall(again)
     near = all(abs(float(x) - float(y)) <= 1.01 * last_digit(x) for x, y in zip(a, b, strict=False))
     return NUMBER.sub("#", printed) == NUMBER.sub("#", again) and near
@@ -109,7 +109,7 @@ def test_cells_are_compared_by_the_last_digit():
     assert not same("0.335 passed", "0.335 failed")
 
 
-def test_the_table_in_the_readme_is_what_the_reproduction_gives(report):
+def test_the_table_in_the_readme_matches_the_reproduction(report):
     if not report.claims[0].id.startswith("ferro2022/"):
         pytest.skip("the table is of Ferro et al.")
     printed = readme_table.block(README.read_text(encoding="utf-8")).partition("\n\n")[0].splitlines()
@@ -117,7 +117,7 @@ def test_the_table_in_the_readme_is_what_the_reproduction_gives(report):
     assert len(printed) == len(again)
     compared = 0
     for ours, theirs in zip(printed, again, strict=True):
-        if "not run" in theirs:  # needs recordings that are not here
+        if "not run" in theirs:  # requires recordings that are not available
             assert ours.split("|")[1] == theirs.split("|")[1]
         else:
             compared += 1
@@ -150,7 +150,7 @@ def test_gradient_steps_of_two_never_shrink_the_insertion_error():
 
 
 def test_decoupling_the_wrist_is_wrong_by_its_offset():
-    """Wrist bent by a right angle: the tip is a to the side and a short of where it was taken to be."""
+    """With the wrist bent by a right angle, the tip is off by a sideways and by a along the shaft."""
     mech = tr.load_mechanism("PSM")
     q = np.array([[0.0, 0.0, 0.2, 0, 0, 0, 0], [0.0, 0.0, 0.2, 0, 1.39, 0, 0]])
     straight, bent = kinematics.decoupled(mech, q)

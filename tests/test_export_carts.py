@@ -143,4 +143,4 @@ def test_the_command_writes_a_cart_and_rejects_options_fixed_by_its_scene(tmp_pa
     mujoco.MjModel.from_xml_path(str(tmp_path / "cart_classic" / "scene.xml"))
     refused = runner.invoke(app, ["export", "cart_si", "-i", "400093", "-o", str(tmp_path), "--no-picture"])
     assert refused.exit_code != 0
-    assert "leave both out" in " ".join(refused.output.split())
+    assert "omit --parameters" in " ".join(refused.output.split())

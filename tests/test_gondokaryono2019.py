@@ -1,4 +1,4 @@
-"""Gondokaryono et al. 2019: misprints do what the report says, our RCM stays put, sinusoids are tracked."""
+"""Gondokaryono et al. 2019: effects of misprints, a fixed RCM, tracked sinusoids."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_every_table_of_frames_is_ours(table_claims):
         ("table 5/a of frame 4", "73.1 mm"),
     ],
 )
-def test_misprints_are_named_with_what_they_do(table_claims, key, words):
+def test_misprints_are_listed_with_their_effects(table_claims, key, words):
     claim = table_claims[key]
     assert claim.ours is None
     assert claim.note.startswith("not reproducible: a misprint")
@@ -44,7 +44,7 @@ def test_misprints_are_named_with_what_they_do(table_claims, key, words):
 
 
 def test_printed_signs_make_another_arm():
-    """As printed, frames of Table 4 are not those of our links."""
+    """The printed frames of Table 4 differ from our links."""
     mechanism = tr.load_mechanism("PSM", "gondokaryono2019")
     q = np.array([0.3, 0.2, 0.1, 0, 0, 0, 0])
     printed, corrected = (tables.frames(tables.table_4(q, alpha_2=a))["8"] for a in (H, -H))
@@ -124,11 +124,11 @@ def test_every_configuration_of_table_9_is_timed_in_every_way(monkeypatch):
     assert holds["PSM"] is True
     assert holds["3 PSMs"] is False
     assert holds["3 PSMs (identified parameters, engine alone)"] is False
-    assert holds["SUJ + 3 PSM + ECM + Camera (shadows)"] is None  # the paper does not say
+    assert holds["SUJ + 3 PSM + ECM + Camera (shadows)"] is None  # not in the paper
 
 
 @pytest.mark.parametrize("name", ["2 PSM + ECM", "SUJ + 3 PSM + ECM"])
-def test_a_configuration_of_table_9_is_what_its_name_says(name):
+def test_a_configuration_of_table_9_matches_its_name(name):
     scene = timing.CONFIGURATIONS[name].scene(timing.SET)
     arms = [arm.arm.name for arm in scene.arms.values()]
     assert (arms.count("PSM"), arms.count("ECM")) == ((2, 1) if name.startswith("2") else (3, 1))

@@ -311,7 +311,7 @@ def test_the_command_searches_writes_a_recipe_and_uses_it(ecm, tmp_path):
     result = command(train, "--arm", "ECM", "--search", "--budget", 4, "-o", recipe)
     assert result.exit_code == 0, result.output
     assert "weight of friction" in result.output
-    assert "budget is spent" in result.output
+    assert "budget is used up" in result.output
     result = command(train, "--arm", "ECM", "--recipe", recipe, "-o", tmp_path / "mine.toml")
     assert result.exit_code == 0, result.output
     assert tr.load_mechanism("ECM", tmp_path / "mine.toml").n == 4
@@ -337,7 +337,7 @@ def test_options_that_conflict_with_a_search_are_reported(tmp_path):
     assert "-o RECIPE.toml" in command(tmp_path / "a.csv", "--search").output
     result = command(tmp_path / "a.csv", "--search", "-o", tmp_path / "r.toml", "--test", tmp_path / "b.csv")
     assert result.exit_code == 2
-    assert "--test does not go with --search" in result.output
+    assert "--test cannot be combined with --search" in result.output
 
 
 def test_found_prefers_fewer_parameters_then_less_error():

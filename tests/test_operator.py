@@ -107,7 +107,7 @@ def test_a_jigsaws_file_gives_the_path_of_the_master(tmp_path: Path, hand: str, 
 
 
 @pytest.mark.parametrize("text", ["1 2 3\n4 5 6\n", "", "a b\n", "1 " * 76 + "\n", ("nan " * 76 + "\n") * 2])
-def test_a_file_that_is_no_jigsaws_file_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_not_a_jigsaws_file_is_rejected(tmp_path: Path, text: str) -> None:
     (path := tmp_path / "other.txt").write_text(text)
     with pytest.raises(TrocarError, match=r"other\.txt"):
         jigsaws_master(path)

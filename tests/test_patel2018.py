@@ -38,7 +38,7 @@ def test_their_chain_without_limits_reaches_points_metres_away():
 
 
 def test_no_joint_values_give_both_rows_of_table_1():
-    """The first row puts the tip 2.6 m from the pitch axis: 0.1 rad moves it by 0.26 m, the table by 0.10 m."""
+    """The first row has the tip 2.6 m from the pitch axis: 0.1 rad moves it by 0.26 m, but the table has 0.10 m."""
     moved = []
     for q in kinematics.unlimited(TABLE_I[0], corrected=False):
         wrong = kinematics.table([q[0], q[1] + 0.1, q[2], 0, 0, 0], False)[-1][:3, 3]
@@ -60,4 +60,4 @@ def test_any_pose_asks_for_table_2_at_some_acceleration(point_masses):
         q = np.array(q)
         ddq = dynamics.accelerations(point_masses, q, TABLE_II)
         np.testing.assert_allclose(point_masses.inverse_dynamics(q, np.zeros(7), ddq)[:6], TABLE_II, rtol=1e-8)
-        assert np.abs(ddq[3:6]).min() > 1e5  # the wrist is so light that the table can not be of a motion
+        assert np.abs(ddq[3:6]).min() > 1e5  # the wrist is so light that the table cannot describe a motion

@@ -103,7 +103,7 @@ def test_efforts_of_a_batch_are_clipped_in_the_motors():
         lambda sim: tr.Simulator("PSM", engine="reduced", transmission="mirrored"),
     ],
 )
-def test_what_the_reduced_engine_lacks_is_reported_in_one_line(use):
+def test_missing_features_of_the_reduced_engine_are_reported_in_one_line(use):
     sim = tr.Simulator("PSM", engine="reduced")
     with pytest.raises(tr.TrocarError, match="reduced") as caught:
         use(sim)

@@ -1,4 +1,4 @@
-"""The dVRK's interface in ROS 1, by Debian's rospy: one master, one served robot, client nodes of their own."""
+"""The dVRK's interface in ROS 1 with Debian's rospy: one master, one served robot, separate client nodes."""
 
 import base64
 import hashlib
@@ -104,7 +104,7 @@ def checksums(definitions):
 
 
 class Served:
-    """A robot served in ROS, and clients on Debian's packages and those that were generated."""
+    """A robot served in ROS, and clients with Debian's and with generated packages."""
 
     def __init__(self, robot, bridge, cache):
         (packages,) = (cache / "trocar" / "ros1").iterdir()
@@ -121,14 +121,14 @@ class Served:
         return [sys.executable, HERE / name]
 
     def run(self, name):
-        """What a client prints as JSON."""
+        """The JSON output of a client."""
         ran = subprocess.run(self.client(name), env=self.environment, capture_output=True, text=True, timeout=120)
         assert ran.returncode == 0, ran.stderr[-3000:]
         return json.loads(ran.stdout.splitlines()[-1])
 
 
 def add_pair(robot, name):
-    """Put a teleoperation pair on the bus, if the robot has none."""
+    """Add a teleoperation pair to the bus if the robot has none."""
     if f"{name}/scale" in robot.bus.topics:
         return
     interface = INTERFACES["TELEOP_PSM"]
@@ -156,7 +156,7 @@ def served(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def seen(served):
-    """All that one client node finds on a served robot and does with it."""
+    """Observations and actions of one client node on a served robot."""
     found = served.run("ros1_client.py")
     found["interface"] = {f"/{topic.name}": (topic.ros, topic.direction) for topic in served.bridge.topics}
     found["offered"] = {f"/{service.name}": service.ros for service in served.bridge.services}
@@ -218,7 +218,7 @@ def test_a_new_subscriber_gets_the_current_sample_and_then_a_stream(seen):
 
 
 @needs_ros
-def test_a_move_is_carried_out_and_busy_while_it_lasts(seen):
+def test_a_move_is_executed_and_busy_until_it_ends(seen):
     assert seen["busy"] == [True, False]
     first, second = seen["state_stamps"]
     assert seen["commanded"] < first < second  # crtk ignores older ones
@@ -325,7 +325,7 @@ def test_an_arm_in_effort_control_holds_when_its_client_is_killed(served, seen):
 
 
 @needs_ros
-def test_nothing_is_sampled_that_nobody_reads(served, seen, monkeypatch):
+def test_topics_without_readers_are_not_sampled(served, seen, monkeypatch):
     reports, counted = served.robot.controllers["ECM"].reports, []
     jacobians = reports.jacobians
     monkeypatch.setattr(reports, "jacobians", lambda: counted.append(time.monotonic()) or jacobians())
@@ -341,7 +341,7 @@ def wait_for(condition, what):
         time.sleep(0.01)
 
 
-def test_a_camera_that_cannot_render_says_why(monkeypatch):
+def test_a_camera_that_cannot_render_reports_the_reason(monkeypatch):
     monkeypatch.setattr(camera.signal, "signal", lambda *_: None)
     monkeypatch.setattr(camera.os, "nice", lambda *_: None)
     (ours, theirs), (shown, drawn) = Pipe(), Pipe(duplex=False)
@@ -351,8 +351,8 @@ def test_a_camera_that_cannot_render_says_why(monkeypatch):
 
 
 @needs_ros
-def test_sockets_of_publishers_send_at_once_whatever_the_subscriber_asks_for(served):
-    """Runs in a process of its own: it changes rospy."""
+def test_publisher_sockets_send_without_delay_regardless_of_the_subscriber(served):
+    """Runs in a separate process, because it changes rospy."""
     script = (
         "import sys; sys.path.insert(0, {source!r})\n"
         "import socket\nfrom trocar.ros import limits\nlimits.limit()\n"
@@ -379,16 +379,16 @@ def test_a_missing_master_is_named():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "choose an interface: --ros1"),
+        ([], "choose an interface with --ros1"),
         (["--ros1", "--rate", "0"], "--rate must be positive and finite, got 0.0"),
         (["--ros1", "--speed", "-1"], "--speed must be positive and finite, got -1.0"),
         (["--ros1", "--images", "nan"], "--images must be positive and finite, got nan"),
         (["--ros1", "--arms", "PSM9"], "'PSM9' is unknown"),
-        (["--ros1", "--host", "nowhere"], "--host is an IP address, got 'nowhere'"),
-        (["--ros1", "--images", "5"], "--images needs an ECM"),
+        (["--ros1", "--host", "nowhere"], "--host must be an IP address, got 'nowhere'"),
+        (["--ros1", "--images", "5"], "--images requires an ECM"),
     ],
 )
-def test_wrong_options_are_one_line_and_status_2(options, said):
+def test_wrong_options_give_one_line_and_status_2(options, said):
     ran = CliRunner().invoke(app, ["serve", str(ONE_ARM), *options])
     assert ran.exit_code == 2
     (line,) = ran.stderr.splitlines()

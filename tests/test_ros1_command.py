@@ -1,4 +1,4 @@
-"""`trocar serve --ros1` as a process of its own: checked over ROS by `trocar crtk-check --ros1`, ended by Ctrl-C."""
+"""`trocar serve --ros1` in a separate process: checked over ROS by `trocar crtk-check --ros1`, ended by Ctrl-C."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def environment(folder):
 
 @pytest.fixture(scope="module")
 def serving(tmp_path_factory):
-    """A served PSM in a session of its own, with a master of its own; its URI and process."""
+    """A served PSM in a separate session with its own master; URI of the master, and process."""
     folder = tmp_path_factory.mktemp("serve")
     command = [sys.executable, "-m", "trocar", "serve", str(ONE_ARM), "--ros1", "--master", "own", "--speed", SPEED]
     bag = folder / "run.bag"
@@ -141,7 +141,7 @@ def test_bench_compares_delays_of_the_robot_with_those_of_an_echo(monkeypatch, t
     assert found["ros1_late_commands_above_echo_percentage_points"] == pytest.approx(late)
 
 
-def test_bench_says_what_is_missing_where_there_is_no_ros(monkeypatch):
+def test_bench_without_ros_names_the_missing_packages(monkeypatch):
     monkeypatch.setattr(packages, "DEBIAN", "/nowhere")
     ran = CliRunner().invoke(app, ["bench", "ros1"])
     assert ran.exit_code == 0

@@ -1,4 +1,4 @@
-"""Random messages of ROS to every command of an arm, as rospy would hand them over: typed, and else anything."""
+"""Random ROS messages to every command of an arm, as rospy would pass them: typed, with any content."""
 
 import re
 
@@ -15,7 +15,7 @@ from trocar.errors import TrocarError
 from trocar.ros.client import devices, known_topics
 from trocar.ros.protocol import Found
 
-# Numbers of 1e308 overflow where they are compared with a limit; what counts is that they are refused then.
+# Numbers of 1e308 overflow in comparisons with a limit; they only have to be rejected.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning"),
     pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning"),
@@ -52,7 +52,7 @@ def filled(rng, message):
 
 
 @pytest.mark.parametrize("name", ["PSM", "MTMR"])
-def test_messages_of_ros_are_carried_out_or_refused(name):
+def test_ros_messages_are_executed_or_rejected(name):
     rng = np.random.default_rng(SEED)
     robot = started(name)
     kind = robot.devices[name]
@@ -73,7 +73,7 @@ def test_messages_of_ros_are_carried_out_or_refused(name):
     assert outcomes["sent"] > outcomes["refused"]
 
 
-def test_requests_of_ros_are_answered_or_refused():
+def test_ros_requests_are_answered_or_rejected():
     rng = np.random.default_rng(SEED)
     robot = started("PSM")
     services = INTERFACES["PSM"].services
@@ -92,7 +92,7 @@ def test_requests_of_ros_are_answered_or_refused():
         assert isinstance(found, kind.Response)
 
 
-def test_every_message_of_the_table_comes_back_from_ros_as_it_was():
+def test_every_message_of_the_table_survives_a_round_trip_through_ros():
     rng = np.random.default_rng(SEED)
     topics = {(topic.message, topic.ros) for interface in INTERFACES.values() for topic in interface.topics}
     for message, ros in sorted(topics, key=str):

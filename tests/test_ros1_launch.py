@@ -1,4 +1,4 @@
-"""Launch files for RViz: well formed, and all that they name exists in a served robot."""
+"""Launch files for RViz are well-formed, and all names in them exist in a served robot."""
 
 import runpy
 import sys

@@ -35,7 +35,7 @@ def script(tmp_path):
     return path
 
 
-def test_a_piped_script_ends_with_its_own_status_and_all_after_it_is_its_own(script):
+def test_a_piped_script_keeps_its_exit_status_and_arguments(script):
     command = [sys.executable, "-m", "trocar", "run", "--scene", ONE_ARM, "--speed", "fast", "--pedal", "camera@1.5"]
     ran = subprocess.run(
         [*command, script, "--scene", "--help", "-a"], input="one\ntwo\n", capture_output=True, text=True, timeout=120
@@ -60,15 +60,15 @@ def test_answers_come_from_a_file_and_the_robot_may_start_without_power(script, 
         (["--api", "3"], "api '3' is unknown. Known: 1, 2.0, 2.2, 2.4."),
         (["--start", "on"], "start 'on' is unknown. Known: ready, off."),
         (["--pedal", "brake@1"], "pedal 'brake' is unknown."),
-        (["--pedal", "clutch"], "--pedal is NAME@T or NAME@T+D"),
-        (["--pedal", "clutch@-1"], "--pedal is NAME@T or NAME@T+D"),
-        (["--pedal", "clutch@nan+1"], "--pedal is NAME@T or NAME@T+D"),
+        (["--pedal", "clutch"], "--pedal must be NAME@T or NAME@T+D"),
+        (["--pedal", "clutch@-1"], "--pedal must be NAME@T or NAME@T+D"),
+        (["--pedal", "clutch@nan+1"], "--pedal must be NAME@T or NAME@T+D"),
         (["--duration", "-1"], "--duration must be positive and finite, got -1.0"),
         (["--input", "nowhere.txt"], "nowhere.txt: No such file or directory"),
         (["--scene", "dvkr"], "'dvkr' is unknown. Did you mean 'dvrk'?"),
     ],
 )
-def test_wrong_options_are_one_line_and_status_2(script, options, said):
+def test_wrong_options_give_one_line_and_status_2(script, options, said):
     ran = call("--api", "2.4", *options, script)
     assert ran.exit_code == 2
     (line,) = ran.stderr.splitlines()

@@ -1,4 +1,4 @@
-"""Messages, topics and bags of the stand-ins, and the judgement of a script's release."""
+"""Messages, topics and bags of the stand-ins, and the detection of a script's release."""
 
 import copy
 import pickle
@@ -51,7 +51,7 @@ def same(a, b):
     )
 
 
-def test_every_message_that_the_robot_sends_has_a_form_in_ros():
+def test_every_message_of_the_robot_converts_to_ros():
     sent = {(topic.message, topic.ros) for topic in TOPICS if topic.direction is not Direction.command}
     for kind, ros in sent:
         made = to_ros(EXAMPLES[kind], ros)
@@ -61,7 +61,7 @@ def test_every_message_that_the_robot_sends_has_a_form_in_ros():
     assert to_ros(EXAMPLES[m.Matrix], "std_msgs/Float64MultiArray").layout.dim[1].size == 2
 
 
-def test_every_command_survives_the_way_through_ros():
+def test_every_command_survives_a_round_trip_through_ros():
     commands = {(topic.message, topic.ros) for topic in TOPICS if topic.direction is Direction.command}
     for kind, ros in commands:
         if kind in EXAMPLES:
@@ -173,7 +173,7 @@ def test_transformations_agree_with_kdl_and_with_each_other():
         ("p = dvrk.arm('PSM1')\np, v, e, t = p.measured_js()", "2.0", "line 1: dvrk.arm() without a node"),
         ("u = crtk.utils(self, 'PSM1')", "2.0", "line 1: crtk.utils() without a node"),
         ("u = crtk.utils(self, name)\nx = a.measured_cp().p", "2.0", "line 1: crtk.utils() without a node"),
-        ("def f(ral):\n    u = crtk.utils(self, ral)", "2.4", "nothing in the script tells"),
+        ("def f(ral):\n    u = crtk.utils(self, ral)", "2.4", "the script does not show which"),
         ("r = crtk.ral('x')\np = r.arm.measured_cp().M", "2.2", "line 2: measured_cp().M"),
         ("r = crtk.ral('x')\nq = numpy.copy(a.setpoint_jp())", "2.2", "line 2: copy(setpoint_jp())"),
         ("r = crtk.ral('x')\nself.f = a.measured_cp()\nself.f.p[0] = 1", "2.2", "line 3: self.f.p, from measured_cp()"),
@@ -184,12 +184,12 @@ def test_transformations_agree_with_kdl_and_with_each_other():
         ("p = dvrk.psm(ral=r, arm_name=n, connection_timeout=1)", "2.4", "line 1: psm(connection_timeout=...)"),
         ("r = crtk.ral('x')\nq, _ = a.setpoint_jp()", "2.4", "line 2: setpoint_jp() is unpacked into 2"),
         ("r = crtk.ral('x')\nf = a.measured_cp()[0]", "2.4", "line 2: a.measured_cp()[0]"),
-        ("import rospy", "2.4", "nothing in the script tells"),
-        ("x = = 2", "2.4", "nothing in the script tells"),
+        ("import rospy", "2.4", "the script does not show which"),
+        ("x = = 2", "2.4", "the script does not show which"),
         ("import beside", "2.2", "line 1: measured_cp().p"),
     ],
 )
-def test_the_release_is_judged_from_the_source(tmp_path, source, api, reason):
+def test_the_release_is_detected_from_the_source(tmp_path, source, api, reason):
     (tmp_path / "beside.py").write_text("x = a.measured_cp().p\nimport script, beside\n")
     script = tmp_path / "script.py"
     script.write_text(source)

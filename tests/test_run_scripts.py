@@ -93,7 +93,7 @@ def test_the_script_of_the_documentation_runs(robot, script, capsys):
 @pytest.mark.parametrize(("name", "wrong"), [("api_2_0", "2.4"), ("api_2_4", "2.2"), ("api_1", "2.0")])
 def test_the_wrong_release_fails_with_a_hint(robot, name, wrong, capsys):
     assert run(robot, SCRIPTS / f"{name}.py", RUNS[name][1], wrong, RUNS[name][2]) == 1
-    assert "name it: --api 1, 2.0, 2.2 or 2.4" in capsys.readouterr().err
+    assert "choose it with --api 1, 2.0, 2.2 or 2.4" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ print("passed", flush=True)
     before = robot.time
     assert run(robot, script(text)) == 0, capsys.readouterr().err
     assert 1.4 < robot.time - before < 1.6
-    assert time.time() > 1e9  # this module has its own clock back
+    assert time.time() > 1e9  # this module has the real clock again
 
 
 def test_a_thread_that_blocks_in_something_else_does_not_stop_time(robot, script, capsys):
@@ -172,7 +172,7 @@ print([answers.get() for _ in range(3)])
     assert capsys.readouterr().out == "[(0, 0.1), (1, 0.2), (2, 0.3)]\n"
 
 
-def test_log_functions_speak_on_their_streams_and_as_often_as_they_should(robot, script, capsys):
+def test_log_functions_use_the_right_stream_and_respect_once_and_throttle(robot, script, capsys):
     text = """
 import rospy
 rospy.init_node("speaker")
@@ -236,7 +236,7 @@ print(repr(arm.measured_js()))
     assert printed[0] == printed[1] != ""
 
 
-def test_in_real_time_callbacks_run_beside_the_script(script, capsys):
+def test_in_real_time_callbacks_run_in_parallel_with_the_script(script, capsys):
     text = """
 import threading, time
 import rospy
@@ -270,7 +270,7 @@ assert rospy.is_shutdown()
         ("sys.exit('no arm')", 1, "no arm"),
         ("raise RuntimeError('broken')", 1, "RuntimeError: broken"),
         ("raise KeyboardInterrupt", 130, "interrupted"),
-        ("input('more? ')", 1, "name a file with --input"),
+        ("input('more? ')", 1, "pass a file with --input"),
         ("import rclpy", 1, "does not offer rclpy: use crtk.ral"),
         ("import tf2_ros", 1, "does not offer tf2_ros: read poses from the arms"),
         ("from PyKDL import Tree", 1, "cannot import name 'Tree'"),
@@ -279,7 +279,7 @@ assert rospy.is_shutdown()
         ("dvrk.psm(crtk.ral('x'), 'PSM9')", 1, "PSM9 is not in the scene, which has"),
     ],
 )
-def test_the_exit_status_is_the_scripts_and_errors_say_what_to_do(robot, script, capsys, ending, status, said):
+def test_the_exit_status_is_the_scripts_and_errors_give_hints(robot, script, capsys, ending, status, said):
     assert run(robot, script(f"import sys, rospy, crtk, dvrk\n{ending}\n")) == status
     error = capsys.readouterr().err
     assert said in error
@@ -322,7 +322,7 @@ for k in xrange(2):
     assert output.err.startswith("trocar run: the script is for Python 2 and was converted as by 2to3\n")
 
 
-def test_nothing_stays_behind(robot, script):
+def test_a_script_leaves_nothing_behind(robot, script):
     before = dict(sys.modules), sys.argv, sys.path, sys.stdin, list(sys.meta_path)
     assert run(robot, script("import rospy, crtk, dvrk, PyKDL, std_msgs.msg, tf_conversions.posemath, time\n")) == 0
     names = ("rospy", "crtk", "dvrk", "PyKDL", "std_msgs", "std_msgs.msg", "tf_conversions", "time", "threading")

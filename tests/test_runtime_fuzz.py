@@ -1,4 +1,4 @@
-"""Random commands to a running simulation: each is carried out or refused, and the simulation goes on.
+"""Random commands to a running simulation: each is executed or rejected, and the simulation continues.
 
 TROCAR_FUZZ=N tries N commands instead of a few hundred, TROCAR_FUZZ_SEED=N others.
 """
@@ -24,7 +24,7 @@ ARMS = ("PSM", "ECM")
 
 
 def sometimes(rng, usual, odd):
-    """Mostly a usual value, one time in four an odd one."""
+    """Usually a normal value, one time in four an odd one."""
     return odd() if rng.integers(4) == 0 else usual()
 
 
@@ -35,7 +35,7 @@ def command(rng, session):
     def odd():
         return python_nonsense(rng)
 
-    def few(steps):  # a billion steps are no mistake, but take their time
+    def few(steps):  # a billion steps are valid but slow
         return steps if not isinstance(steps, int) else min(steps, 6)
 
     def vector(size):
@@ -78,7 +78,7 @@ def command(rng, session):
         "play": lambda: ((), {}),
         "pause": lambda: ((), {}),
     }
-    # rebuilding a scene takes long: few of these
+    # rebuilding a scene is slow: only few
     weights = np.array([1.0 if name != "change" else 0.1 for name in kinds])
     name = list(kinds)[rng.choice(len(kinds), p=weights / weights.sum())]
     arguments, named = kinds[name]()
@@ -95,7 +95,7 @@ def command(rng, session):
 @pytest.mark.parametrize("arm", ARMS)
 @pytest.mark.filterwarnings("ignore::trocar.errors.NearSingular", "ignore::trocar.errors.NearLimit")
 @pytest.mark.filterwarnings("ignore::trocar.errors.Unsolved", "ignore::trocar.errors.Inaccurate")  # by any force
-def test_random_commands_are_carried_out_or_refused_and_the_simulation_goes_on(arm):
+def test_random_commands_are_executed_or_rejected_and_the_simulation_continues(arm):
     rng = np.random.default_rng([SEED, ARMS.index(arm)])
     fates, failures = Counter(), []
     with Session(Settings(arm=arm)) as session:
@@ -111,7 +111,7 @@ def test_random_commands_are_carried_out_or_refused_and_the_simulation_goes_on(a
                 failures.append((name, arguments, named, error))
             assert session.running, (name, arguments, named)
         assert failures == [], f"{len(failures)} of them"
-        session.pause()  # and it still does what it is asked for
+        session.pause()  # it still executes commands
         for input_name in session.ask(lambda live: live.inputs):
             session.disconnect(input_name)
         session.change(gravity=(0.0, 0.0, -9.81)).result(PATIENCE)
@@ -124,8 +124,8 @@ def test_random_commands_are_carried_out_or_refused_and_the_simulation_goes_on(a
     assert fates["carried out"] > 0.1 * sum(fates.values())
 
 
-def test_sixteen_threads_at_once_give_the_bits_of_the_same_commands_in_turn(monkeypatch):
-    """Commands of all threads go through one queue: replayed in its order, one after the other, nothing differs."""
+def test_sixteen_threads_give_bit_identical_results_to_serial_commands(monkeypatch):
+    """Commands of all threads go through one queue: replaying them in its order gives the same result."""
     done, aim, step, change = [], Driver.aim, Live.step, Live.change_driver
     physics = "trocar-physics"
 

@@ -29,7 +29,7 @@ def steps(live, count):
 
 
 def test_the_runtime_does_not_know_the_page():
-    """Neither viser nor the viewer is imported, anywhere in the folder."""
+    """No module of the folder imports viser or the viewer."""
     for path in Path(trocar.runtime.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -73,7 +73,7 @@ def test_a_target_of_another_mode_is_refused(live):
 # -- frames ----------------------------------------------------------------------------------------------------------
 
 
-def test_nothing_of_a_frame_can_be_changed(live):
+def test_frames_are_immutable(live):
     live.drive("impedance")
     live.push([0.1, 0.0, 0.0])
     steps(live, 2)
@@ -121,8 +121,8 @@ def test_efforts_are_unknown_until_a_step_was_taken(live):
     assert live.frame().arms["PSM"].tau is None
 
 
-def test_contact_force_is_the_weight_of_what_lies_there():
-    """A ball at rest on a plane: one arrow, from the contact, upwards, of its weight."""
+def test_the_contact_force_equals_the_weight_of_the_object():
+    """A ball at rest on a plane: one upward force at the contact, equal to its weight."""
     xml = """<mujoco><worldbody><geom type='plane' size='1 1 1'/>
       <body pos='0 0 0.0999'><freejoint/><geom type='sphere' size='0.1' mass='2'/></body></worldbody></mujoco>"""
     model = mujoco.MjModel.from_xml_string(xml)
@@ -149,7 +149,7 @@ def test_an_input_commands_the_arm_at_its_period(live):
     np.testing.assert_allclose(times, np.array([0, 10, 20]) * TIMESTEP, atol=1e-12)
     assert live.frame().arms["PSM"].control.target[0] == 0.1
     live.disconnect("policy")
-    live.disconnect("policy")  # once more is no error
+    live.disconnect("policy")  # a second time is not an error
     steps(live, 10)
     assert len(times) == 3
 
@@ -165,7 +165,7 @@ def test_an_input_that_fails_is_disconnected_and_reported(live):
     assert (message.level, "policy" in message.text, "KeyError('wrist')" in message.text) == ("error", True, True)
 
 
-def test_an_input_is_told_of_wrong_commands_by_their_exception(live):
+def test_wrong_commands_of_an_input_raise_in_the_input(live):
     live.connect("policy", lambda given: given.move_joints([np.nan] * 7))
     live.step()
     assert "q must be finite" in live.messages.since(0)[0].text
@@ -192,7 +192,7 @@ def test_every_reader_of_messages_follows_them_on_its_own():
     assert len(messages.since(0)) == 3
 
 
-def test_a_recorder_keeps_the_last_rows_at_its_interval_and_starts_anew_at_a_reset():
+def test_a_recorder_keeps_the_last_rows_at_its_interval_and_restarts_at_a_reset():
     recorder = Recorder(seconds=1.0, interval=0.1)
     for t in (0.0, 5.0, 5.01):  # of a run before
         recorder.add(t, *(np.zeros(1) for _ in Recorder.NAMES))

@@ -28,7 +28,7 @@ def positions(session):
 
 
 def pushed(session):
-    """Names of the bodies that a force from outside acts on, and those forces (3,) in the world."""
+    """Names of the bodies with external forces, and these forces (3,) in the world."""
 
     def question(live):
         model, applied = live.scene.model, live.scene.data.xfrc_applied
@@ -115,7 +115,7 @@ def test_arms_are_recorded_one_by_one(scene):
     assert scene.recorded("PSM1").q.shape[1] == 7
 
 
-def test_masters_and_a_scene_file_run_too(tmp_path):
+def test_masters_and_a_scene_file_also_run(tmp_path):
     file = tmp_path / "two.toml"
     file.write_text('[arms.A]\narm = "PSM"\n\n[arms.B]\narm = "PSM_Si"\nposition = [1.0, 0.0, 0.0]\n')
     for what, arms in (("masters", ("MTML", "MTMR")), (str(file), ("A", "B"))):
@@ -153,7 +153,7 @@ def cart_file(tmp_path_factory):
 
 @pytest.fixture
 def cart(cart_file):
-    """A session of a cart of which much will be changed."""
+    """A session of a cart for tests that change it."""
     with Session(Settings(scene=str(cart_file))) as result:
         yield result
 
@@ -168,7 +168,7 @@ def cart(cart_file):
     ],
 )
 def test_a_changed_arm_moves_as_one_of_a_scene_that_was_written_so(cart, tmp_path, changes, options):
-    """After the change, in the state that it was in, every arm goes where those of such a file go."""
+    """After the change every arm moves like in a scene loaded from such a file, from the same state."""
     cart.place(positions(cart)["PSM1"] + [0.05, 0.05, 0.005, 0.3, 0.2, 0.1, 0.0], "PSM1")
     before = stepped(cart, 0.02)
     frame = changed(cart, "PSM1", **changes)
@@ -192,7 +192,7 @@ def test_a_changed_arm_moves_as_one_of_a_scene_that_was_written_so(cart, tmp_pat
     found = cart.ask(twenty_steps)
     for name, (q, _) in found.items():
         np.testing.assert_allclose(q, written.arms[name].q, atol=1e-7, err_msg=name)
-    assert np.abs(found["PSM1"][1]).max() > 1e-5  # something moves, or this would say little
+    assert np.abs(found["PSM1"][1]).max() > 1e-5  # something moves, so the test is meaningful
 
 
 def test_gravity_is_changed_for_all_arms_of_a_scene_in_the_axes_of_the_world(cart):
@@ -220,10 +220,10 @@ def test_set_up_joints_that_make_arms_overlap_are_refused_with_their_names_and_n
     after = cart.settled().scene.arms["PSM1"]
     np.testing.assert_allclose(after.T_world_base, before.T_world_base)
     np.testing.assert_allclose(after.q_setup, SET_UP)
-    assert len(cart.messages.since(0)) == 2  # the user is told too
+    assert len(cart.messages.since(0)) == 2  # the user also gets a message
 
 
-def test_the_others_keep_their_controllers_and_targets_and_a_push_goes_on(cart):
+def test_the_others_keep_their_controllers_and_targets_and_a_push_continues(cart):
     cart.drive("computed torque", arm="third")
     start = positions(cart)["third"]
     cart.move_joints(start + [0.02, 0, 0, 0, 0, 0, 0], "third")
@@ -317,6 +317,6 @@ def test_in_a_scene_the_plate_is_below_all_instruments():
 
 
 @pytest.mark.parametrize("what", [{"arm": "MTML"}, {"arm": "ECM"}, {"scene": "masters"}])
-def test_touching_needs_an_instrument(what):
-    with pytest.raises(TrocarError, match="--touch needs an instrument"):
+def test_touch_requires_an_instrument(what):
+    with pytest.raises(TrocarError, match="--touch requires an instrument"):
         Session(Settings(objects=practice_objects, **what))

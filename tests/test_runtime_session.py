@@ -19,11 +19,11 @@ from trocar.runtime.controllers import CONTROLLERS, controllers_of
 J3 = 2
 POSE = np.array([0.1, 0.1, 0.14, 0.2, 0.3, -0.2, 0.0])  # away from the singular pose at home
 GOAL = np.array([0.2, -0.1, 0.14, 0.3, 0.2, -0.2, 0.3])
-PATIENCE = 60.0  # [s]; what is lost must fail a test, not hold it up
+PATIENCE = 60.0  # [s]; a lost answer must fail a test, not block it
 
 
 def stepped(session, seconds):
-    """The frame after so much simulated time, however long that takes."""
+    """The frame after an amount of simulated time, regardless of real time."""
     session.step(round(seconds / TIMESTEP)).result(PATIENCE)
     return session.settled()
 
@@ -63,7 +63,7 @@ def frictionless():
 # -- time ------------------------------------------------------------------------------------------------------------
 
 
-def test_time_stands_until_it_plays_and_stands_again_when_paused(session):
+def test_time_advances_only_while_playing(session):
     assert session.settled().time == 0.0
     session.play()
     deadline = time.monotonic() + PATIENCE
@@ -73,7 +73,7 @@ def test_time_stands_until_it_plays_and_stands_again_when_paused(session):
     paused = session.settled()
     assert paused.time >= 0.05
     assert not paused.playing
-    for _ in range(20):  # rounds of the thread in each of which it could go on
+    for _ in range(20):  # iterations of the thread in which it could continue
         assert session.settled().time == paused.time
 
 
@@ -82,7 +82,7 @@ def test_steps_are_exactly_as_many_as_requested(session):
     assert session.settled().time == pytest.approx(7 * TIMESTEP)
 
 
-def test_a_slow_reader_does_not_hold_the_simulation_up(session):
+def test_a_slow_reader_does_not_delay_the_simulation(session):
     session.play()
     held = session.frame
     asleep = threading.Thread(target=lambda: (session.frame, time.sleep(0.3)))
@@ -107,7 +107,7 @@ def test_a_joint_target_is_reached_through_the_controller(session):
     np.testing.assert_array_equal(state.control.target, GOAL)
 
 
-def test_place_puts_the_arm_there_at_once(session):
+def test_place_moves_the_arm_instantly(session):
     session.place(GOAL)
     np.testing.assert_allclose(only(session.settled()).q, GOAL, atol=1e-12)
 
@@ -217,7 +217,7 @@ def test_without_the_counterweight_the_insertion_carries_the_instruments_weight(
     assert without.tau[J3] == pytest.approx(g[1], abs=0.05)
 
 
-def test_a_change_leaves_the_arm_where_it_is_and_time_goes_on(session):
+def test_a_change_keeps_the_arm_in_place_and_time_continues(session):
     session.place(GOAL)
     before = stepped(session, 0.05)
     after = changed(session, friction=False)
@@ -338,7 +338,7 @@ def test_a_diverging_run_pauses_reports_it_and_goes_back_to_the_start(session):
     assert session.running
 
 
-def test_steps_that_diverge_are_the_callers_error_too(session):
+def test_diverging_steps_also_raise_in_the_caller(session):
     session.drive("effort alone")
     session.set_effort(np.full(7, 1e9))
     with pytest.raises(TrocarError, match="diverged"):
@@ -346,7 +346,7 @@ def test_steps_that_diverge_are_the_callers_error_too(session):
     np.testing.assert_allclose(only(session.settled()).q, about(session).arm.home, atol=1e-9)
 
 
-def test_an_unexpected_error_of_a_command_reaches_caller_and_user_and_the_thread_goes_on(session):
+def test_an_unexpected_error_of_a_command_reaches_caller_and_user_and_the_thread_continues(session):
     def broken(live):
         raise ZeroDivisionError("a bug")
 
@@ -374,14 +374,14 @@ def test_a_controller_that_fails_is_replaced_and_the_arm_is_held(session, monkey
     assert not frame.playing
     assert only(frame).control.controller == "PID (dVRK)"
     session.drive("computed torque")
-    with pytest.raises(np.linalg.LinAlgError):  # stepped by hand, it is the caller's error too
+    with pytest.raises(np.linalg.LinAlgError):  # in single steps it is also the caller's error
         session.step().result(PATIENCE)
     assert len(texts(session)) == 2
     assert only(session.settled()).control.controller == "PID (dVRK)"
     np.testing.assert_allclose(only(stepped(session, 0.2)).q, about(session).arm.home, atol=5e-3)
 
 
-def test_a_recovery_that_fails_too_pauses_and_the_thread_goes_on(session, monkeypatch):
+def test_a_failed_recovery_pauses_and_the_thread_continues(session, monkeypatch):
     def broken(*_):
         raise RuntimeError("worse")
 
@@ -396,7 +396,7 @@ def test_a_recovery_that_fails_too_pauses_and_the_thread_goes_on(session, monkey
     assert stepped(session, 0.01).time == pytest.approx(0.01)
 
 
-def test_a_frame_that_cannot_be_made_pauses_and_the_thread_goes_on(session, monkeypatch):
+def test_a_frame_that_cannot_be_built_pauses_and_the_thread_continues(session, monkeypatch):
     def broken(*_):
         raise RuntimeError("no frame")
 
@@ -426,8 +426,8 @@ def test_the_end_of_the_thread_is_visible_and_refuses_commands(session):
             action()
 
 
-def test_the_error_of_every_command_reaches_who_waits_for_it(session):
-    """Whatever a command raises is the exception of its future, at once: nobody waits for a time-out."""
+def test_the_error_of_every_command_reaches_its_waiting_caller(session):
+    """Any exception of a command becomes that of its future immediately, without a time-out."""
     for error in (TrocarError("refused"), TimeoutError("its own"), KeyError("k"), CancelledError(), StopIteration()):
 
         def broken(live, error=error):
@@ -453,7 +453,7 @@ def test_commands_beyond_the_queue_are_refused(monkeypatch):
     session.close()
 
 
-def test_a_command_that_ends_the_thread_leaves_nobody_waiting(session):
+def test_a_command_that_ends_the_thread_releases_all_waiting_callers(session):
     def fatal(live):
         raise SystemExit("enough")
 
@@ -464,14 +464,14 @@ def test_a_command_that_ends_the_thread_leaves_nobody_waiting(session):
 
 
 def test_an_input_may_ask_the_session_that_calls_it(session):
-    """In the simulation's own thread a question is answered at once instead of waited for."""
+    """In the simulation's thread a question is answered immediately, without waiting."""
     found = []
     session.connect("policy", lambda live: found.append(session.ask(lambda same: same is live)))
     stepped(session, 3 * TIMESTEP)
     assert found == [True] * 3
 
 
-def test_commands_after_the_end_are_refused_and_those_before_are_carried_out():
+def test_commands_before_the_end_are_executed_and_later_ones_rejected():
     session = Session(Settings(arm="PSM")).start()
     moved = session.move_joints(GOAL)
     session.close()
@@ -480,7 +480,7 @@ def test_commands_after_the_end_are_refused_and_those_before_are_carried_out():
         session.play()
 
 
-def test_closing_cuts_long_stepping_short():
+def test_closing_aborts_long_stepping():
     session = Session(Settings(arm="PSM")).start()
     steps = session.step(10**9)
     session.close()
@@ -489,7 +489,7 @@ def test_closing_cuts_long_stepping_short():
         steps.result(0)
 
 
-def test_a_session_that_was_not_started_says_so_instead_of_waiting():
+def test_a_session_that_was_not_started_raises_instead_of_waiting():
     session = Session(Settings(arm="PSM"))
     with pytest.raises(TrocarError, match=r"start\(\)"):
         session.settled()
@@ -500,7 +500,7 @@ def test_a_session_that_was_not_started_says_so_instead_of_waiting():
 
 
 def test_two_clients_one_of_the_tip_and_one_of_the_mode_cannot_stop_the_thread(session):
-    """Targets for a mode that is no longer there are refused, one by one, and nothing else happens."""
+    """Targets for an inactive mode are rejected one by one, without other effects."""
     session.place(POSE)
     T = only(session.settled()).T_tip
     futures, modes = [], [controllers_of(mode)[0] for mode in Mode]
@@ -550,7 +550,7 @@ def test_a_recording_of_the_session_is_what_the_session_did(session):
     assert (np.abs(left) <= friction + 0.02).all()
 
 
-def test_a_recording_starts_anew_at_a_reset(session):
+def test_a_recording_restarts_at_a_reset(session):
     session.record()
     stepped(session, 0.1)
     session.reset()

@@ -53,7 +53,7 @@ def test_a_track_shows_the_rows_of_its_recording_and_what_is_between(recording):
     np.testing.assert_allclose(between.qpos[: len(track.arm.bodies)], track.arm.E @ between.arms["PSM"].q)
 
 
-def test_a_recording_says_what_its_arm_is(recording):
+def test_a_recording_names_its_arm(recording):
     settings = settings_of(recording, Settings(arm="MTMR"))
     assert (settings.arm, settings.friction, settings.parameters) == ("PSM", False, "wang2019")
 
@@ -74,7 +74,7 @@ def test_joints_of_another_arm_are_named():
         Track(measured(joints=["yaw", "elbow"]), "log", Settings(arm="PSM"))
 
 
-def test_two_recordings_differ_by_what_they_differ_by(recording):
+def test_differences_of_two_recordings_are_exact(recording):
     other = replace(recording, q=recording.q + 0.01)
     found = difference(Track(recording, "a"), Track(other, "b"))
     np.testing.assert_allclose(found["q"], 0.01)
@@ -148,7 +148,7 @@ def test_a_motion_beyond_the_limits_is_simulated_within_them(recording):
 
 
 @pytest.mark.skipif(not ONE.is_file(), reason="recordings of a real PSM: see TROCAR_DATA")
-def test_a_real_robots_efforts_are_near_those_simulated_for_its_motion():
+def test_a_real_robots_efforts_are_close_to_the_simulated_ones():
     """Wang et al.'s recording: what their model leaves unexplained, and no more, is left here too."""
     track = Track.load(ONE, Settings(arm="PSM"))
     short = tr.Recording(

@@ -348,7 +348,7 @@ def test_the_command_writes_a_recording_of_every_arm(tmp_path):
 def test_the_command_reports_errors_in_one_line(tmp_path):
     for arguments, said in (
         (["cart"], "scene 'cart' is unknown"),
-        (["psm", "--amplitude", "2"], "--amplitude is a fraction"),
+        (["psm", "--amplitude", "2"], "--amplitude must be a fraction"),
         (["psm", "-d", "-1"], "duration must be positive"),
     ):
         done = CliRunner().invoke(app, ["scene", *arguments, "-o", str(tmp_path)])

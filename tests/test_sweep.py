@@ -1,4 +1,4 @@
-"""Sweeps: the same rows from every executor, after every interruption; refusals that change nothing."""
+"""Sweeps: the same rows from every executor and after every interruption; errors change nothing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TABLE = {"x": list(range(40))}
 
 
 def drawn(x: int, seed: int) -> dict[str, Any]:
-    """A function with a row that fails."""
+    """A function that fails for one row."""
     if x == 17:
         raise ValueError("seventeen")
     return {"y": x * x, "z": float(np.random.default_rng(seed).normal()), "v": np.array([x, 0.5])}
@@ -57,7 +57,7 @@ def serial(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return tr.sweep(drawn, TABLE, tmp_path_factory.mktemp("sweep") / "serial")
 
 
-def test_rows_hold_parameters_results_and_errors(serial: Results) -> None:
+def test_rows_contain_parameters_results_and_errors(serial: Results) -> None:
     assert serial.columns == ("row", "x", "seed", "y", "z", "v", "error")
     assert serial.outcomes == ("y", "z", "v")
     assert serial.errors == [(17, "ValueError: seventeen")]
@@ -70,7 +70,7 @@ def test_rows_hold_parameters_results_and_errors(serial: Results) -> None:
     assert len(set(serial["seed"])) == 39
 
 
-def test_processes_give_the_same_rows_and_leave_none_of_themselves(serial: Results, tmp_path: Path) -> None:
+def test_processes_give_the_same_rows_and_all_end(serial: Results, tmp_path: Path) -> None:
     found = tr.sweep(drawn, TABLE, tmp_path / "out", executor="processes", workers=2)
     assert found.table().equals(serial.table())
     assert workers() == []
@@ -144,8 +144,8 @@ def test_a_study_that_exits_or_returns_nonsense_fails_in_its_row_only(tmp_path: 
     ("function", "words"),
     [
         (lambda x: {"y": "text" if x else 1.0}, "'y' must have one type"),
-        (lambda x: {"x": 1}, "'x', which is the name of a parameter"),
-        (lambda x: {"error": 1}, "kept for the sweep"),
+        (lambda x: {"x": 1}, "'x', which is a parameter"),
+        (lambda x: {"error": 1}, "a reserved name"),
     ],
 )
 def test_results_that_cannot_be_a_column_stop_the_sweep(
@@ -187,20 +187,20 @@ def test_tables_of_every_kind_are_the_same_table(tmp_path: Path) -> None:
     [
         ({}, "no column"),
         ({"x": []}, "1 to 10,000,000 rows"),
-        ({"x": [1, 2], "y": [1]}, "one length"),
+        ({"x": [1, 2], "y": [1]}, "the same length"),
         ({"x": [[1], [2]]}, "list of numbers"),
         ({"x": [1, "a"]}, "list of numbers"),
         ({"x": [None]}, "list of numbers"),
         ({"x": [2**70]}, "list of numbers"),
         ({"error": [1]}, "a column of the results"),
-        ({"not a name": [1]}, "named like a Python variable"),
+        ({"not a name": [1]}, "must be a valid Python name"),
         ({"x": [1], "mass": [1]}, "does not take: 'mass'"),
-        ({"seed": [1]}, "lacks the parameter x"),
+        ({"seed": [1]}, "requires the parameter x"),
         ([{"x": 1}, {"y": 1}], "row 1 of the table"),
         (5, "must be a dictionary of columns"),
     ],
 )
-def test_a_table_that_does_not_fit_is_one_clear_line_and_no_folder(table: Any, words: str, tmp_path: Path) -> None:
+def test_a_table_that_does_not_match_gives_one_line_and_no_folder(table: Any, words: str, tmp_path: Path) -> None:
     with pytest.raises(TrocarError, match=words):
         tr.sweep(lambda x, seed: {"y": x}, table, tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -252,11 +252,11 @@ def test_odd_arguments_give_a_result_or_one_clear_line(tmp_path: Path) -> None:
     assert len(refused) > len(ODD) * len(calls) // 2
 
 
-# Resuming and refusing
+# Resuming and rejecting
 
 
 def interrupted(folder: Path, function: Callable[..., Any] = drawn) -> None:
-    """A sweep that ends after its first partitions."""
+    """Run a sweep that is interrupted after its first partitions."""
 
     def stop(state: Any) -> None:
         if state.done > 3:
@@ -300,9 +300,9 @@ def overlapping_partition(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (damaged_partition, "damaged or half written"),
+        (damaged_partition, "damaged or incomplete"),
         (other_version, "another version of trocar: 0.0.9, not"),
-        (foreign_partition, "of another sweep"),
+        (foreign_partition, "belongs to another sweep"),
         (overlapping_partition, "overlaps another"),
         (lambda folder: (folder / "manifest.json").unlink(), "has no manifest.json"),
         (lambda folder: (folder / "manifest.json").write_text("{"), "not valid JSON"),
@@ -346,13 +346,15 @@ def test_another_table_or_study_is_refused(
     assert content(tmp_path / "out") == before
 
 
-def test_a_sweep_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
+def test_an_existing_sweep_is_not_overwritten(tmp_path: Path) -> None:
     interrupted(tmp_path / "out")
-    with pytest.raises(TrocarError, match=r"holds this sweep already, \d+ of 40 rows are done; add --resume"):
+    with pytest.raises(
+        TrocarError, match=r"already contains this sweep with \d+ of 40 rows done; continue it with --resume"
+    ):
         tr.sweep(drawn, TABLE, tmp_path / "out")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("mine")
-    with pytest.raises(TrocarError, match="not empty and holds no sweep"):
+    with pytest.raises(TrocarError, match="not empty and contains no sweep"):
         tr.sweep(drawn, TABLE, tmp_path / "other")
     with pytest.raises(TrocarError, match="does not exist"):
         tr.sweep(drawn, TABLE, tmp_path / "none", resume=True)
@@ -392,7 +394,7 @@ def test_a_full_disk_stops_the_sweep_which_resumes_when_there_is_room(
 
 def test_a_missing_package_is_named_with_its_pip_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(TrocarError, match=r'need ray, which is not installed: pip install "trocar\[sweep\]"'):
+    with pytest.raises(TrocarError, match=r'require ray, which is not installed: pip install "trocar\[sweep\]"'):
         tr.sweep(drawn, TABLE, tmp_path / "out", executor="ray")
     assert not (tmp_path / "out").exists()
 
@@ -409,7 +411,7 @@ def test_a_missing_package_is_named_with_its_pip_line(tmp_path: Path, monkeypatc
         ({"batch": 0}, "BATCH of"),
     ],
 )
-def test_wrong_options_are_one_clear_line(options: dict[str, Any], words: str, tmp_path: Path) -> None:
+def test_wrong_options_give_one_clear_line(options: dict[str, Any], words: str, tmp_path: Path) -> None:
     with pytest.raises(TrocarError, match=words):
         tr.sweep(drawn, TABLE, tmp_path / "out", **options)
 
@@ -468,10 +470,10 @@ def check_deadly(found: Results, words: str, rows: int = 40) -> None:
 
 def test_a_row_that_kills_its_worker_is_an_error_and_the_others_are_not_lost(tmp_path: Path) -> None:
     found = tr.sweep(deadly(tmp_path), None, tmp_path / "out", rows=40, executor="processes", workers=1, retries=1)
-    check_deadly(found, "lost: worker process was ended by SIGKILL, in 2 attempts")
+    check_deadly(found, "lost: worker process was killed by SIGKILL, in 2 attempts")
 
 
-# As long as a simulation and without its work: `python -m tools.killed_sweeps` does this with real ones.
+# As slow as a simulation but without its work; `python -m tools.killed_sweeps` uses real simulations.
 SLOW = '''"""Random numbers, slowly."""
 import time
 import numpy as np
@@ -487,7 +489,7 @@ def run(x, seed):
 
 @pytest.fixture(scope="module")
 def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a study, and its rows as a sweep that is left alone gives them."""
+    """The folder of a study, and its rows from an uninterrupted sweep."""
     place = tmp_path_factory.mktemp("slow")
     (place / "slow.py").write_text(SLOW)
     (place / "quick.py").write_text(SLOW.replace("time.sleep(0.01)", "pass"))
@@ -499,7 +501,7 @@ def check_same(folder: Path, whole: Path) -> None:
     assert Results(folder).table().equals(Results(whole).table())
 
 
-def test_a_sweep_that_is_killed_three_times_has_the_rows_of_one_that_is_not(slow: Path) -> None:
+def test_a_sweep_killed_three_times_has_the_rows_of_an_uninterrupted_one(slow: Path) -> None:
     options, study, folder = ("--executor", "processes", "-j", "1"), slow / "slow.py", slow / "killed"
     done = killed_sweeps.killed(study, folder, 300, 3, *options, environment={})
     assert done[0] < done[1] < done[2] < 300
@@ -541,10 +543,10 @@ def test_a_worker_that_cannot_start_or_load_the_study_ends_the_sweep(
     monkeypatch.setenv("OF_THE_PARENT", "1")
     study = load_study(tmp_path / "own.py")
     monkeypatch.delenv("OF_THE_PARENT")
-    with pytest.raises(TrocarError, match="No module named 'nowhere' when it was loaded"):
+    with pytest.raises(TrocarError, match="No module named 'nowhere' while loading"):
         tr.sweep(study, None, tmp_path / "a", executor="processes", workers=1)
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytest.raises(TrocarError, match="cannot start: /bin/false ended with exit status 1"):
+    with pytest.raises(TrocarError, match="cannot start: /bin/false exited with status 1"):
         tr.sweep(study, None, tmp_path / "b", executor="processes", workers=1)
     assert workers() == []
 
@@ -568,7 +570,7 @@ def test_ray_on_two_nodes_survives_a_killed_sweep_and_a_lost_node(slow: Path) ->
 def test_ray_of_this_machine_stays_on_loopback_and_leaves_nothing_behind(tmp_path: Path) -> None:
     for name in ("home", "tmp"):
         (tmp_path / name).mkdir()
-    # short, as names of sockets must be
+    # short, because socket paths are limited
     place = Path(tempfile.mkdtemp(dir="/tmp"))
     environment = {"HOME": str(tmp_path / "home"), "TMPDIR": str(place), "MPLCONFIGDIR": str(tmp_path / "tmp")}
     options = ("--executor", "ray", "-j", "1")

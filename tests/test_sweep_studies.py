@@ -1,4 +1,4 @@
-"""The command `trocar sweep`, the studies that ship, and the figures of its bench."""
+"""The command `trocar sweep`, the shipped studies, and the figures of its bench."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_study_of_a_file_is_run_shown_and_reported(tmp_path: Path) -> None:
     shown = invoke("--show", tmp_path / "out")
     assert shown.exit_code == 0, shown.output
     assert "own: 5 of 5 rows, 0 failed" in shown.stdout
-    assert "largest" not in shown.stdout  # the file that a manifest names is not executed
+    assert "largest" not in shown.stdout  # a file named in a manifest is not executed
     named = invoke(study, "--show", tmp_path / "out", "--report")
     assert "largest: 16.0" in named.stdout
     page = (tmp_path / "out" / "report.html").read_text()
@@ -48,7 +48,7 @@ def test_a_study_of_a_file_is_run_shown_and_reported(tmp_path: Path) -> None:
     assert "5 of 5 rows" in page
 
 
-def test_a_table_of_a_file_takes_the_place_of_the_studys(tmp_path: Path) -> None:
+def test_a_table_from_a_file_replaces_the_study_table(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("push\n0.1\n0.2\n")
     study = killed_sweeps.write_study(tmp_path, steps=2)
     done = invoke(study, "-o", tmp_path / "out", "--table", tmp_path / "t.csv", "--executor", "serial")
@@ -61,16 +61,16 @@ def test_a_table_of_a_file_takes_the_place_of_the_studys(tmp_path: Path) -> None
     [
         (["monte_carol", "-o", "out"], "'monte_carol' is unknown. Did you mean 'monte_carlo'"),
         (["none.py", "-o", "out"], "none.py cannot be read"),
-        (["monte_carlo"], "name a folder"),
+        (["monte_carlo"], "no folder for the results"),
         (["monte_carlo", "-o", "out", "--table", "none.csv"], "none.csv does not exist"),
-        (["monte_carlo", "-o", "out", "-n", "5", "--table", "x.csv"], "--rows is of the study's own table"),
+        (["monte_carlo", "-o", "out", "-n", "5", "--table", "x.csv"], "--rows applies to the study's own table"),
         (["monte_carlo", "-o", "out", "-n", "0"], "rows must be"),
         (["--show", "none"], "none does not exist"),
-        (["--show", "none", "-o", "out"], "only STUDY and --report go with it"),
+        (["--show", "none", "-o", "out"], "it can be combined with STUDY and --report only"),
         (["monte_carlo", "-o", "out", "--executor", "ray", "--address", "nowhere"], "no Ray cluster at nowhere"),
     ],
 )
-def test_bad_commands_are_one_line_and_status_2(
+def test_bad_commands_give_one_line_and_status_2(
     command: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -130,7 +130,7 @@ def show(found: Results, count: int = 1) -> list[str]:
     return [f"{text}: {value}" for text, value in overview.findings(found, study)]
 
 
-def test_monte_carlo_of_no_deviation_is_the_nominal_arm_and_of_more_spreads(tmp_path: Path) -> None:
+def test_monte_carlo_without_deviation_gives_the_nominal_arm_and_spreads_with_it(tmp_path: Path) -> None:
     found = study_results(
         "monte_carlo", {"sigma": [0.0, 0.0] + [1.0] * 6 + [3.0] * 6, "speed": [1.0] * 14}, tmp_path / "a"
     )

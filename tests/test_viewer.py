@@ -210,7 +210,7 @@ def test_a_taken_port_is_status_2_with_one_line():
         (["render", "nowhere.csv", "-o", "film.avi"], ".png, .gif, .mp4"),
         (["render", "nowhere.csv", "--size", "big"], "WIDTHxHEIGHT"),
         (["render", "nowhere.csv", "--speed", "0"], "--speed must be positive"),
-        (["render", "nowhere.csv", "--at", "1"], "--at is the time of a picture"),
+        (["render", "nowhere.csv", "--at", "1"], "--at applies to pictures only"),
     ],
 )
 def test_bad_arguments_are_status_2_with_one_line(arguments, message, monkeypatch):

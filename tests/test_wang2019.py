@@ -1,4 +1,4 @@
-"""Wang et al. 2019: our errors are taken on the rows of the published figures, and the watching model is off."""
+"""Wang et al. 2019: our errors use the rows of the published figures, and the monitoring model has errors."""
 
 import os
 from pathlib import Path
@@ -29,14 +29,14 @@ def found(path):
 
 
 @measured
-def test_errors_left_out_over_all_rows_are_those_of_cross_validation(found):
+def test_held_out_errors_over_all_rows_equal_cross_validation(found):
     every_row = int(found.signals.used.sum())
     np.testing.assert_allclose(left_out_error(found, every_row), found.cv_relative_error, rtol=1e-9)
     assert np.abs(left_out_error(found, 1111) / found.cv_relative_error - 1.0).max() > 0.05
 
 
 @measured
-def test_ours_is_judged_on_the_rows_and_the_filtered_effort_of_the_published_figure(found, path):
+def test_our_error_uses_the_rows_and_filtered_effort_of_the_published_figure(found, path):
     data = wang2019.prepared_as_published("PSM", "PSM", path)  # stands in for the test recording
     *joints, mean = wang2019.ours_on_two("PSM", found, path, data)
     tau = data.signals.tau[data.signals.used][:1111]
@@ -44,10 +44,10 @@ def test_ours_is_judged_on_the_rows_and_the_filtered_effort_of_the_published_fig
     np.testing.assert_allclose([claim.ours for claim in joints], expected, rtol=1e-3)
     assert mean.ours == pytest.approx(expected.mean(), rel=1e-3)
     assert all("first 1111 rows" in claim.note for claim in (*joints, mean))
-    assert np.abs(expected / found.train_relative_error - 1.0).max() > 0.05  # all rows would give another figure
+    assert np.abs(expected / found.train_relative_error - 1.0).max() > 0.05  # all rows would give a different number
 
 
-def test_the_watching_model_is_off_and_a_known_bias_changes_nothing_else():
+def test_the_monitoring_model_has_errors_and_a_known_bias_changes_nothing_else():
     right, off, exact = tr.load_mechanism("PSM"), mismatched(1), mismatched(1, bias=0.0)
     np.testing.assert_array_equal(exact.effort_bias, right.effort_bias)
     share = np.abs(off.effort_bias - right.effort_bias) / np.abs(right.effort_bias).max()

@@ -44,7 +44,7 @@ def test_poses_are_printed_with_z_down_and_the_last_angle_of_pose_five_is_a_copy
 def test_the_printed_torques_are_gravity_and_a_constant_at_each_joint(model):
     fit = identified()
     assert np.abs(fit.residual).max() < 0.01
-    assert np.abs(fit.left_out() - TABLE.GC_torque).max() < 0.02  # not an overfit: each pose follows from the others
+    assert np.abs(fit.left_out() - TABLE.GC_torque).max() < 0.02  # no overfitting: each pose follows from the others
     rigid = fit_gravity(TABLE.q, TABLE.GC_torque, offsets=False)
     assert np.abs(rigid.residual).max() > 0.1
     np.testing.assert_allclose(rigid.coefficients, (-0.1087, -0.3309, 1.1343, 0.4356, 0.793), atol=5e-4)
@@ -76,7 +76,7 @@ def test_an_effort_that_holds_nothing_has_no_band(truth):
     assert np.isnan(runs.bound(sim, POSES[0], np.zeros(7), 1, 1, 0.05))
 
 
-def test_frames_of_table_one_are_those_of_the_arm_and_another_length_is_noticed(truth, monkeypatch):
+def test_frames_of_table_one_match_the_arm_and_a_wrong_length_is_detected(truth, monkeypatch):
     errors = frame_errors(truth, states=10)
     assert set(errors) == set(table_one.BODIES)
     assert max(errors.values()) < 1e-14
@@ -141,7 +141,7 @@ def test_the_band_of_static_friction_counts_friction_with_memory(truth):
     np.testing.assert_allclose(runs.static_band(other, q), runs.static_band(truth, q), rtol=1e-12)
 
 
-def test_a_recording_of_the_excitation_gives_a_compensation_that_friction_makes_up_for():
+def test_the_error_of_the_identified_compensation_is_below_friction():
     parameters = unlike(0)
     sim = tr.Simulator(runs.ARM, parameters, timestep=1.0 / runs.RATE, contacts=False)
     data = loop.noisy(loop.record(sim))
@@ -149,10 +149,10 @@ def test_a_recording_of_the_excitation_gives_a_compensation_that_friction_makes_
     assert found.status == "optimal"
     assert loop.holding_error(parameters, found.parameters).max() < 1.0
     plain = identify_si(*data, gravity=sim.mechanism.gravity_vector, added={})
-    assert loop.holding_error(parameters, plain.parameters)[:, 0].max() > 1.5  # friction taken for weight
+    assert loop.holding_error(parameters, plain.parameters)[:, 0].max() > 1.5  # friction attributed to gravity
 
 
-def test_a_wrong_model_uses_up_friction_and_none_at_all_more_than_there_is(model):
+def test_errors_of_wrong_models_use_part_of_the_friction_and_no_model_exceeds_it(model):
     rows = {row.name: row for row in sensitivity(model, poses=300)}
     assert rows["links 10 % too light"].held > 0.9
     assert rows["no compensation"].held < 0.1

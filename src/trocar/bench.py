@@ -1,7 +1,7 @@
-"""Speed of trocar beside the bare library calls it stands on, timed in the same run.
+"""Benchmarks of trocar against the bare library calls, timed in the same run.
 
-A ratio compares like with like on any machine: rounds of all calls are interleaved, each ratio is taken within a round,
-and the median over the rounds is reported. A figure's name says how it is made of timed calls:
+Ratios are comparable between machines: rounds of all calls are interleaved, each ratio is computed within a round, and
+the median over the rounds is reported. The name of a figure defines its relation to the timed calls:
 
     A_us, A_us_per_state    time of a call A, or per item of its batch [us]
     A_over_B                ratio of two calls
@@ -41,8 +41,8 @@ Call = Callable[[], object]
 
 TIMESTEP = 1e-3  # [s]
 STEREO_RATE = 30.0  # pairs of images [1/s]
-TURN = 0.25  # between two reversals of the moving arms of a dVRK [s]
-SWING = 0.1  # of their first joint to either side [rad]
+TURN = 0.25  # time between reversals of the moving arms of a dVRK [s]
+SWING = 0.1  # amplitude of their first joint [rad]
 
 FIGURES = (
     ("mj_step_us", "step_us", "step_over_mj_step", "real_time_factor"),
@@ -61,7 +61,7 @@ FIGURES = (
 
 @dataclass(frozen=True)
 class TimedCall:
-    """A call to time: `run` does the work of `size` units; `prepare` puts everything back, untimed."""
+    """A call to time: `run` does the work of `size` units; `prepare` resets everything and is not timed."""
 
     run: Call
     size: int
@@ -75,12 +75,12 @@ def figures(
     arm: str = "PSM",
     progress: Callable[[float], None] | None = None,
 ) -> dict[str, float]:
-    """Named figures, units in the names: `_us` microseconds per call, `_us_per_...` per item, `_over_` ratios.
+    """Figures by name, with units in the names: `_us` microseconds per call, `_us_per_...` per item, `_over_` ratios.
 
     Args:
         rounds: repetitions; the median is reported.
-        steps: calls per round of what handles one state. batch: states or poses of what handles many.
-        progress: called with the fraction done.
+        steps: calls per round of functions of one state. batch: batch size of functions of many states or poses.
+        progress: function called with the completed fraction.
     """
     if min(rounds, steps, batch) < 1:
         raise TrocarError(f"rounds, steps and batch must be 1 or more, got {rounds}, {steps} and {batch}")
@@ -92,16 +92,16 @@ def figures(
 
 
 def step_figures(arm: str, rounds: int = 15, steps: int = 400) -> dict[str, float]:
-    """The first figures of `figures`, speed of a step, for another arm."""
+    """The step figures of `figures` for another arm."""
     calls = _simulation_calls(load_mechanism(arm), steps)
     return _figures(FIGURES[0], _timed({name: calls[name] for name in ("mj_step", "step")}, rounds), arm.lower())
 
 
 def scene_figures(name: str = "cart_classic", rounds: int = 15, steps: int = 400) -> dict[str, float]:
-    """Speed of a scene with all arms held where they start, beside one PSM and the bare engine in the same run.
+    """Speed of a scene with all arms held at their start, compared with one PSM and the bare engine in the same run.
 
-    With stereo: 33 steps of 1 ms, then both images of an endoscope, 640 x 480, without shadows and multisampling; left
-    out where nothing can be rendered.
+    With stereo: 33 steps of 1 ms, then both images of an endoscope, 640 x 480, without shadows and multisampling;
+    skipped if this machine cannot render.
     """
     scene = load_scene(name, timestep=TIMESTEP)
     tau = {}
@@ -135,15 +135,15 @@ def scene_figures(name: str = "cart_classic", rounds: int = 15, steps: int = 400
 def batch_figures(
     rounds: int = 15, steps: int = 400, arms: int = 4096, arm: str = "PSM", *, jax: bool = True, gpu: bool = False
 ) -> dict[str, float]:
-    """Speed of generated steps of one arm and of many, beside MuJoCo's step of the closed chain in the same run.
+    """Speed of generated steps of one arm and of many, compared with MuJoCo's step of the closed chain in the same run.
 
     c_step_us is a step within a rollout of one arm; c_call_us and c_step_over_mj_step are the call `step` of one arm
     from Python; c_batch figures are a step of one arm in a batch, on one core; c_two_threads_speedup compares one
     thread with two.
 
     Args:
-        arms: in the batch of the processor. jax: figures of JAX too, if it is installed. gpu: those of
-            `trocar.batch.speed.gpu_figures` too.
+        arms: batch size on the CPU. jax: also time JAX if it is installed. gpu: also run
+            `trocar.batch.speed.gpu_figures`.
     """
     mech = load_mechanism(arm)
     calls = {"mj_step": _simulation_calls(mech, steps)["mj_step"]}
@@ -157,7 +157,7 @@ def batch_figures(
     calls["c_step"] = TimedCall(lambda: one.rollout(state, tau, TIMESTEP, 10 * steps, log=False), 10 * steps)
     for name, threads in (("c_batch", 1), ("c_batch_two_threads", 2)):
         loaded = batch.load(arm, threads=threads)
-        calls[name] = _rollout(loaded, many, tau, max(1, steps // 2))  # long enough for a second thread to start
+        calls[name] = _rollout(loaded, many, tau, max(1, steps // 2))  # long enough to start a second thread
     us = _timed(calls, rounds)
     found = _figures(("mj_step_us", "c_step_us", "c_call_us", "c_batch_us_per_step", "c_batch_over_mj_step"), us)
     found["c_step_over_mj_step"] = float(np.median(us["c_call"] / us["mj_step"]))
@@ -170,7 +170,7 @@ def batch_figures(
 
 
 def _jax_figures(arm: str, q: Array, tau: Array, arms: int, steps: int, rounds: int) -> dict[str, float]:
-    """Steps of all arms per second in float32, and the time until the first has run."""
+    """Steps of all arms per second in float32, and the time to the first result."""
     call = _rollout(batch.load(arm, backend="jax", precision="float32"), np.tile(q[:, None], arms), tau, steps)
     start = time.perf_counter()
     call.run()
@@ -180,7 +180,7 @@ def _jax_figures(arm: str, q: Array, tau: Array, arms: int, steps: int, rounds: 
 
 
 def _rollout(arms: batch.BatchArms, q: Array, tau: Array, steps: int) -> TimedCall:
-    """Steps of a batch that is held in place."""
+    """A timed rollout of a batch that is held in place."""
     state = arms.state(q)
     return TimedCall(lambda: arms.rollout(state, tau, TIMESTEP, steps, log=False), steps * q.shape[1])
 
@@ -188,12 +188,12 @@ def _rollout(arms: batch.BatchArms, q: Array, tau: Array, steps: int) -> TimedCa
 def crtk_figures(
     name: str = "dvrk", rounds: int = 5, seconds: float = 2.0, progress: Callable[[float], None] | None = None
 ) -> dict[str, float]:
-    """Speed of a dVRK under its 1500 Hz controllers, and the cycles that are late in real time.
+    """Speed of a dVRK under its 1500 Hz controllers, and the share of late cycles in real time.
 
     Every round times `seconds` of simulated time while all arms hold and while all move, then runs the moving robot and
-    a loop that does nothing in real time for as long each. A cycle is late that begins more than a period after it was
-    due. Speeds are medians over the rounds, shares of late cycles are over all rounds. `real_time_priority` is 1 if the
-    system gave both loops real-time priority.
+    an empty loop in real time for the same duration each. A cycle is late if it begins more than a period after it was
+    due. Speeds are medians over the rounds; shares of late cycles are over all rounds. `real_time_priority` is 1 if the
+    system granted both loops real-time priority.
     """
     if rounds < 1 or not (np.isfinite(seconds) and seconds >= PERIOD):
         raise TrocarError(f"rounds must be 1 or more and seconds {PERIOD:.2g} or more, got {rounds} and {seconds}")
@@ -211,7 +211,7 @@ def crtk_figures(
                 _swing(robot, turn)
                 time.sleep(span)
         if robot.error is not None:
-            raise TrocarError(f"the robot has stopped: {robot.error!r}")
+            raise TrocarError(f"the robot stopped: {robot.error!r}")
         paces["dvrk"].append(robot.pace)
         paces["bare_loop"].append(_bare_pace(seconds))
         if progress is not None:
@@ -227,13 +227,13 @@ def crtk_figures(
 
 
 def _turns(seconds: float) -> list[float]:
-    """Times between the reversals of moving arms [s]."""
+    """Intervals between the reversals of moving arms [s]."""
     whole = int(seconds / TURN)
     return [TURN] * whole + ([seconds - whole * TURN] if seconds > whole * TURN else [])
 
 
 def _swing(robot: Robot, turn: int) -> None:
-    """Send the first joint of all arms to the other side."""
+    """Command the first joint of all arms to the other side."""
     way = SWING if turn == 0 else 2.0 * SWING
     for name in robot.controllers:
         arm = robot.arm(name)
@@ -255,7 +255,7 @@ def _cycle_us(robot: Robot, seconds: float, *, moving: bool) -> float:
 
 
 def _bare_pace(seconds: float) -> Pace:
-    """A loop of the controllers' rate that does nothing, in its own thread."""
+    """An empty loop at the controllers' rate, in a separate thread."""
     pace, closing = Pace(), threading.Event()
     thread = threading.Thread(target=pace.keep, args=(lambda: None, closing), daemon=True)
     thread.start()
@@ -266,7 +266,7 @@ def _bare_pace(seconds: float) -> Pace:
 
 
 def _figures(names: Iterable[str], us: dict[str, Array], prefix: str = "") -> dict[str, float]:
-    """Figures by their names (see above) from times by call and round."""
+    """Compute figures from their names (see above) and the times by call and round."""
 
     def figure(name: str) -> float:
         if name.startswith("real_time_factor"):
@@ -278,7 +278,7 @@ def _figures(names: Iterable[str], us: dict[str, Array], prefix: str = "") -> di
 
 
 def _stereo(scene: Scene) -> StereoEndoscope | None:
-    """The endoscope of a scene that has one, if anything can be rendered here."""
+    """The endoscope of a scene; None if there is none or this machine cannot render."""
     try:
         stereo = StereoEndoscope(scene)
         stereo.pair()
@@ -290,7 +290,7 @@ def _stereo(scene: Scene) -> StereoEndoscope | None:
 def _timed(
     calls: dict[str, TimedCall], rounds: int, progress: Callable[[float], None] | None = None
 ) -> dict[str, Array]:
-    """Microseconds per unit of every call, one value per round; a round before the first warms up."""
+    """Microseconds per unit of every call, one value per round, after a warm-up round."""
     us = {name: np.empty(rounds) for name in calls}
     for i in range(-1, rounds):
         for name, call in calls.items():
@@ -306,7 +306,7 @@ def _timed(
 
 
 def _repeated(call: Call, count: int, prepare: Call = lambda: None) -> TimedCall:
-    """So many calls in a loop."""
+    """A function that repeats a call in a loop."""
 
     def run() -> None:
         for _ in range(count):
@@ -321,7 +321,7 @@ def _held(mech: Mechanism, q: Array) -> Array:
 
 
 def _simulation_calls(mech: Mechanism, steps: int) -> dict[str, TimedCall]:
-    """The engine, the arm held in place, jaws open; the bare call does the same steps on the same model."""
+    """Steps of the engine with the arm held in place and jaws open; the bare call does the same on the same model."""
     name = mech.arm.name
     sim = Simulator(name, timestep=TIMESTEP)
     exact = Simulator(name, timestep=TIMESTEP, accuracy="exact")
@@ -332,7 +332,7 @@ def _simulation_calls(mech: Mechanism, steps: int) -> dict[str, TimedCall]:
     bare, bare_exact = (mujoco.MjData(s.model) for s in (sim, exact))
 
     def copy(simulator: Simulator, data: mujoco.MjData) -> Call:
-        """Bring `data` to where the simulator starts: one step taken, so that efforts and loads are set."""
+        """Set `data` to the simulator's start: after one step, so that efforts and loads are set."""
 
         def prepare() -> None:
             simulator.reset(q)
@@ -354,7 +354,7 @@ def _simulation_calls(mech: Mechanism, steps: int) -> dict[str, TimedCall]:
 
 
 def _friction_calls(mech: Mechanism, steps: int) -> dict[str, TimedCall]:
-    """Steps of the arm with three Dahl elements in place of Coulomb friction, and with load-dependent friction too."""
+    """Steps of the arm with three Dahl elements instead of Coulomb friction, and also with load-dependent friction."""
 
     def with_memory(drive: Drive) -> Drive:
         elements = (Dahl(delta, drive.Fc / 3.0) for delta in (2e-3, 1e-2, 5e-2))
@@ -380,18 +380,18 @@ def _friction_calls(mech: Mechanism, steps: int) -> dict[str, TimedCall]:
 
 
 def _mechanics_calls(mech: Mechanism, steps: int, batch: int) -> dict[str, TimedCall]:
-    """The equations, for one state at a time and for a batch; the bare calls are Pinocchio's on the same tree."""
+    """Calls of the equations for one state and for a batch; the bare calls are Pinocchio's on the same tree."""
     rng = np.random.default_rng(0)
     arm = mech.arm
-    # the yardstick is the whole tree; the mechanism itself leaves massless links out
+    # the reference is the whole tree; the mechanism omits massless links
     tree = PinocchioTree(arm.bodies, mech.tree_inertia, arm.E, mech.gravity_vector, whole=True)
-    # in the middle of the limits, where every pose can be reached and no singularity is near
+    # in the middle of the limits, where every pose is reachable and singularities are far
     q = rng.uniform(0.7 * arm.lower + 0.3 * arm.upper, 0.3 * arm.lower + 0.7 * arm.upper, (batch, arm.n))
     dq, ddq = rng.normal(size=(2, batch, arm.n))
     T = mech.forward_kinematics(q)
     one, d_one, dd_one, T_one = q[0], dq[0], ddq[0], T[0]
     q_tree, dq_tree = arm.E @ one, arm.E @ d_one
-    fewer = max(1, steps // 20)  # calls that take longer are repeated less
+    fewer = max(1, steps // 20)  # slow calls are repeated less often
 
     def pinocchio() -> None:
         pin.crba(tree.model, tree.data, q_tree)

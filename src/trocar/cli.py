@@ -1,4 +1,4 @@
-"""The command line. Heavy imports stand inside the commands, so that `trocar --help` is quick."""
+"""The command line. Commands import heavy packages lazily to keep `trocar --help` fast."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def main(
 ) -> None:
     """A dynamic simulator of the da Vinci Research Kit (dVRK).
 
-    Start with [bold]trocar demo[/bold]. The help of every command has an example: [bold]trocar sim --help[/bold].
+    Start with [bold]trocar demo[/bold]. Every command's help shows an example: [bold]trocar sim --help[/bold].
     """
     remove_temporaries_on_termination()
 
@@ -73,10 +73,10 @@ def main(
 def demo(
     output: Folder = Path("trocar-demo"),
 ) -> None:
-    """Take a tour of half a minute: tables, plots and a film.
+    """Run a tour of half a minute: tables, plots and a film.
 
-    A PSM follows a spiral under torque control, with and without counterweight, compared with published figures. Then
-    checks of all arms, and pictures.
+    Simulates a PSM that follows a spiral under torque control, with and without counterweight, and compares the errors
+    with published ones. Then checks the kinematics of all arms and renders pictures.
 
     Example: [bold]trocar demo -o results[/bold], then open results/demo.html in a browser.
     Exit status 1 if a check fails.
@@ -100,7 +100,7 @@ def demo(
         raise typer.Exit(1)
 
 
-# The order of the table of contents that `trocar --help` prints.
+# In the order in which `trocar --help` lists them.
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Simulate": (sim, scene, sweep),
     "Look at it": (view, render, compare),
@@ -111,7 +111,7 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
 for panel, commands in PANELS.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)
-# Whatever follows the script is its own, options included.
+# All arguments after the script are passed to it, options included.
 app.command(rich_help_panel="Run your own scripts", context_settings={"allow_interspersed_args": False})(run)
 app.command(rich_help_panel="Run your own scripts")(serve)
 app.command(rich_help_panel="Run your own scripts")(crtk_check)
@@ -126,21 +126,21 @@ def reproduce(
     ] = None,
     data: Annotated[
         Path | None,
-        option("DIR", "Folder of measured data. Default: that of `trocar fetch`.", envvar="TROCAR_DATA"),
+        option("DIR", "Folder of measured data. Default: that of trocar fetch.", envvar="TROCAR_DATA"),
     ] = None,
     json_file: Annotated[Path | None, option("FILE", "Write every claim to FILE.", "--json")] = None,
     report_folder: Annotated[Path | None, option("DIR", "Write DIR/NAME.html.", "--report")] = None,
-    video: Annotated[bool, typer.Option("--video", help="Also render videos to DIR/video of --report.")] = False,
+    video: Annotated[bool, typer.Option("--video", help="With --report: also render videos to DIR/video.")] = False,
 ) -> None:
-    """Reproduce published results, number by number.
+    """Reproduce published results and compare every number.
 
     Example: [bold]trocar reproduce ferro2022 --data measurements --report reports[/bold],
     then open reports/ferro2022.html in a browser.
 
-    Prints each published number and ours, with tolerance and source. A claim that cannot be checked, for example
-    because data are missing, is listed with the reason and does not count as a failure.
-    Exit status 1 if a claim or an experiment fails, 2 if the command line is wrong. With --json, FILE is always written
-    completely; after Ctrl-C (status 130) it lists what was not run.
+    Prints each published number next to trocar's, with tolerance and source. A claim that cannot be checked, for
+    example because data are missing, is listed with the reason and does not count as a failure.
+    Exit status 1 if a claim or an experiment fails, 2 if the command line is wrong. With --json, FILE is always
+    complete; after Ctrl-C (status 130) it lists the experiments that were not run.
     """
     with plain_errors():
         from trocar.report import Report
@@ -157,11 +157,11 @@ def reproduce(
                 raise TrocarError(f"the data folder {str(data)!r} does not exist (--data or TROCAR_DATA)")
             data = data or _fetched()
             if video and report_folder is None:
-                raise TrocarError("--video needs --report DIR: the videos go into DIR/video")
+                raise TrocarError("--video requires --report DIR; the videos are written to DIR/video")
             video_folder = report_folder / "video" if video and report_folder is not None else None
             broken = _run_all(experiments, data, video_folder, report_folder, everything)
     finally:
-        # Also after an error: a file left from an earlier run must not pass for the result of this one.
+        # Written even after an error: a file from an earlier run must not be mistaken for this run's result.
         if json_file is not None:
             with plain_errors():
                 everything.write_json(json_file)
@@ -177,7 +177,7 @@ def reproduce(
 
 
 def _fetched() -> Path | None:
-    """The folder of fetched data, named on the terminal; None if nothing was fetched."""
+    """Return the folder of fetched data and print its path; None if nothing was fetched."""
     from trocar.datasets import fetched_folder
 
     folder = fetched_folder()
@@ -188,7 +188,7 @@ def _fetched() -> Path | None:
 
 
 def _chosen(names: list[str]) -> list[Experiment]:
-    """The experiments named, in the order given and each once; all of them for no name."""
+    """The named experiments in the given order, without duplicates; all experiments if `names` is empty."""
     from trocar.experiments import EXPERIMENTS
 
     check_known("experiment", EXPERIMENTS, *names)
@@ -204,7 +204,7 @@ def _run_all(
 ) -> bool:
     """Run the experiments, print their tables and add their claims to `everything`.
 
-    Returns whether one of them raised; the others run all the same. Ctrl-C ends all, with status 130.
+    Returns True if one of them raised; the others still run. Ctrl-C stops the whole run with exit status 130.
     """
     broken = False
     for number, experiment in enumerate(experiments, start=1):
@@ -222,13 +222,13 @@ def _run_all(
             left = experiments[number - 1 :]
             for missing in left:
                 everything.add_claim(_not_run(missing, "interrupted"))
-            typer.echo(f"interrupted: go on with trocar reproduce {' '.join(e.name for e in left)}", err=True)
+            typer.echo(f"interrupted; to continue, run: trocar reproduce {' '.join(e.name for e in left)}", err=True)
             raise typer.Exit(INTERRUPTED) from None
     return broken
 
 
 def _not_run(experiment: Experiment, reason: str) -> Claim:
-    """So that the JSON, too, says that this experiment is missing."""
+    """A claim without a number that lists an experiment as not run in the table and the JSON file."""
     from trocar.report import Claim
 
     return Claim(
@@ -244,7 +244,7 @@ def _not_run(experiment: Experiment, reason: str) -> Claim:
 
 
 def _run_one(experiment: Experiment, place: str, data: Path | None, video: Path | None) -> Report:
-    """Run one experiment while a line on the terminal shows what it is doing."""
+    """Run one experiment and show its progress on one line of the terminal."""
     from trocar.experiments import Context
 
     label = f"{place} {experiment.name}"
@@ -254,7 +254,7 @@ def _run_one(experiment: Experiment, place: str, data: Path | None, video: Path 
 
 
 def _show_failure(name: str, error: Exception) -> None:
-    """One line for an error raised on purpose, the traceback for a defect."""
+    """Print one line for a TrocarError; print the traceback first for any other exception."""
     if not isinstance(error, TrocarError):
         traceback.print_exception(error, file=sys.stderr)
     typer.echo(f"error: {name}: {error}", err=True)

@@ -7,8 +7,8 @@
     state = arms.step(state, tau, dt)
     state, log = arms.rollout(state, tau, dt)     # tau (T, n) or (T, n, N), a controller, or a function of (state, t)
 
-The equations are derived here a second time, from `mechanism.tree`, as one scalar graph (`equations/`) that every
-backend is generated from (`backends/`). See docs/batch.md.
+The equations are derived a second time here, from `mechanism.tree`, as one scalar graph (`equations/`) from which every
+backend is generated (`backends/`). See docs/batch.md.
 """
 
 from importlib import import_module
@@ -43,7 +43,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import batches of scenes on first use: they alone need MuJoCo."""
+    """Import `SceneBatch` on first use: only it needs MuJoCo."""
     if name in ("SceneBatch", "SceneState"):
         return getattr(import_module("trocar.batch.scenes"), name)
     raise AttributeError(f"module 'trocar.batch' has no attribute {name!r}")

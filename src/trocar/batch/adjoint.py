@@ -53,10 +53,10 @@ _OPERATIONS: dict[str, Callable[..., Node]] = {
 def adjoint(program: Program, by_fixed: Sequence[int] = ()) -> Program:
     """The program of the gradients of one step.
 
-    Its state is the gradient of a loss by the program's next state, which it replaces by that by the state. Its inputs
-    are the program's state and inputs, and the gradients by its outputs. Its outputs are the gradients by the inputs,
-    then by the fixed values with these indices. Its own parameters are the fixed values of the program, named by their
-    index.
+    Its state is the gradient of a loss with respect to the program's next state, which it replaces by the gradient with
+    respect to the state. Its inputs are the program's state and inputs, and the gradients with respect to its outputs.
+    Its outputs are the gradients with respect to the inputs, then to the fixed values with these indices. Its
+    parameters are the fixed values of the program, named by their index.
     """
     copy = _Copy(program)
     weights = [copy.graph.input(f"w@{k}") for k in range(len(copy.results))]
@@ -73,11 +73,11 @@ def adjoint(program: Program, by_fixed: Sequence[int] = ()) -> Program:
 
 
 def rollout_adjoint(program: Program, by_fixed: Sequence[int], own: Sequence[int]) -> Program:
-    """The program of the gradients of a loss of all states of a rollout, to be run backwards in time.
+    """The program of the gradients of a loss over all states of a rollout, to be run backwards in time.
 
-    As `adjoint`, of a program without outputs, but: the gradients by the fixed values are summed over the steps, in
-    state rows after the others; and there is one more input for each state row in `own`, the gradient of the loss by
-    that row itself, which is added.
+    Like `adjoint` for a program without outputs, with two differences: gradients with respect to the fixed values are
+    summed over the steps, in additional state rows; and each state row in `own` has an additional input, the direct
+    gradient of the loss with respect to that row, which is added.
     """
     copy = _Copy(program.without_outputs())
     states, inputs = len(program.state), len(program.inputs)
@@ -98,9 +98,9 @@ def rollout_adjoint(program: Program, by_fixed: Sequence[int], own: Sequence[int
 
 
 def preparation_adjoint(program: Program, by: Sequence[str]) -> Program:
-    """The program, without a state, of the gradients by these parameters, from those by all fixed values.
+    """A program without state that converts gradients with respect to fixed values to those of these parameters.
 
-    Its parameters are those of the program, and "by@k", the gradient by the fixed value k.
+    Its parameters are those of the program, and "by@k", the gradient with respect to the fixed value k.
     """
     inputs = {node.name: node for node in program.parameters}
     graph = program.fixed[0].graph
@@ -110,7 +110,7 @@ def preparation_adjoint(program: Program, by: Sequence[str]) -> Program:
 
 
 class _Copy:
-    """A program in another graph: its state and inputs (`given`) and its fixed values are inputs there."""
+    """A copy of a program in another graph, where its state and inputs (`given`) and its fixed values are inputs."""
 
     def __init__(self, program: Program) -> None:
         self.graph = graph = Graph()
@@ -189,7 +189,7 @@ def _pass_branch(branch: Branch, found: _Sums) -> None:
 
 
 def _backwards(node: Node, w: Node) -> tuple[Node, ...]:
-    """Gradient by each argument of an operation, from the one by its result."""
+    """Gradient with respect to each argument of an operation, from the one with respect to its result."""
     a, b = node.args[0], node.args[-1]
     match node.op:
         case "add":

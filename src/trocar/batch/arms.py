@@ -30,10 +30,11 @@ class BatchArms:
     Arrays have joints first and the batch last: (n,) for one arm, (n, N) for N arms.
 
     Attributes:
-        mechanism: the equations that the code is generated from. parameters: by name, see `with_parameters`.
-        n: number of joints. limits: whether joints stop at their limits. motor_limits: whether motors have theirs.
-        surfaces: that the tips can touch.
-        surface_values: () or (N,) of the surfaces, by the names of the generated inputs.
+        mechanism: source of the generated equations. parameters: by name, see `with_parameters`.
+        n: number of joints. limits: joints stop at their limits. motor_limits: efforts are clipped to the motors'
+            limits.
+        surfaces: surfaces that the tips can touch.
+        surface_values: values () or (N,) of the surfaces, by the names of the generated inputs.
     """
 
     def __init__(
@@ -57,10 +58,10 @@ class BatchArms:
     # -- states ------------------------------------------------------------------------------------------------------
 
     def state(self, q: Values, dq: Values | None = None) -> BatchState:
-        """Arms at rest, or moving with dq; the memory of friction is relaxed.
+        """A state of arms at rest, or moving with dq, with relaxed friction memory.
 
         Args:
-            q, dq: (n,) for one arm or (n, N) [rad, m; rad/s, m/s]. The stops bring a joint beyond its limit back.
+            q, dq: (n,) for one arm or (n, N) [rad, m; rad/s, m/s]. The stops move a joint beyond its limit back.
         """
         np_ = self.backend.arrays
         q = self._checked(q, "q")
@@ -73,7 +74,7 @@ class BatchArms:
         return BatchState(self.backend.placed(np_.concatenate([q, dq, memory])), layout)
 
     def reset(self, state: BatchState, mask: Values, q: Values, dq: Values | None = None) -> BatchState:
-        """The state with the arms in `mask` (N,) put at q (n,) or (n, N), at rest or with dq, and relaxed."""
+        """The state with the arms in `mask` (N,) reset to q (n,) or (n, N), at rest or with dq, and relaxed."""
         np_ = self.backend.arrays
         mask = np_.asarray(mask)
         if mask.shape != state.batch or mask.dtype != bool:
@@ -93,7 +94,7 @@ class BatchArms:
         """
         stepper, rows = self._stepper("effort"), state.rows
         single, kept_dt, fixed, _ = stepper.kept
-        # One arm in C takes a quarter of a microsecond: the shortest way to it.
+        # A step of one arm in C takes a quarter of a microsecond: this is the fastest way to call it.
         if single and dt == kept_dt and state.layout is stepper.layout and rows.ndim == 1:
             if type(tau) is not np.ndarray:
                 tau = np.asarray(tau, dtype=float)
@@ -111,13 +112,13 @@ class BatchArms:
         return BatchState(new, state.layout, state.integral)
 
     def in_place(self, state: BatchState, dt: float) -> Any:
-        """One arm of the C backend from a state on, which every call of the result steps: the shortest way from Python.
+        """A callable that steps one arm of the C backend in place: the fastest way from Python.
 
-        `rows` of the result is its state, `inputs` (n,) its efforts, both to be written to. A call returns -1, or 0 if
+        `rows` of the result is its state and `inputs` (n,) its efforts; both are writable. A call returns -1, or 0 if
         the state is no longer finite.
         """
         if self.backend.name != "c" or state.batch:
-            raise TrocarError("in_place() is for one arm of the C backend; use step() or rollout()")
+            raise TrocarError("in_place() supports one arm of the C backend only; use step() or rollout()")
         self._check_layout(state)
         stepper = self._stepper("effort")
         return stepper.kernel.in_place(state.rows, stepper.prepared(dt, ()))
@@ -139,15 +140,15 @@ class BatchArms:
             tau: efforts (T, n) for all arms or (T, n, N); with `steps`, also (n,) or (n, N), held; or a controller
                 `JointPD`, `JointPID` or `ComputedTorque` with references in these shapes, which runs in the generated
                 code; or a function of (state, t) that returns efforts (n,) or (n, N) and is called at every step.
-            dt: length of a step [s]. steps: number of steps. Default: that of the efforts or references.
-            every: steps between two samples. log: False records nothing. t0: time of the first step [s].
+            dt: time step [s]. steps: number of steps. Default: that of the efforts or references.
+            every: steps between samples. log: False records nothing. t0: time of the first step [s].
         """
         every = checked_count(every, "every")
         self._check_layout(state)
         if isinstance(tau, Controller):
             raise TrocarError(
-                f"a rollout takes batch.JointPD, batch.JointPID or batch.ComputedTorque, or a function of (state, t); "
-                f"{type(tau).__name__} of trocar.control is for one simulated arm"
+                f"a rollout takes batch.JointPD, batch.JointPID, batch.ComputedTorque or a function of (state, t); "
+                f"{type(tau).__name__} of trocar.control controls one simulated arm only"
             )
         if callable(tau):
             return self._stepwise(state, tau, dt, steps, every if log else 0, t0)
@@ -162,7 +163,7 @@ class BatchArms:
             count = inputs.shape[0]
         else:
             inputs, count = held_inputs(self.backend, given, self.n, state.batch), checked_count(steps, "steps")
-        if log and self.backend.name != "cuda":  # the GPU's own allocation reports
+        if log and self.backend.name != "cuda":  # on the GPU the allocation itself reports
             size = -(-count // every) * 4 * self.n * (state.batch[0] if state.batch else 1)
             check_fits(size, self.backend.dtype.itemsize, f"a log of {count} steps")
         rows, integral = state.rows, state.integral
@@ -187,20 +188,20 @@ class BatchArms:
         by_dq: Values | None = None,
         parameters: Sequence[str] = (),
     ) -> tuple[Any, ...]:
-        """Gradients of a loss of a rollout, by its first state, its efforts and parameters. (In JAX, use `jax.grad`.)
+        """Gradients of a loss over a rollout by first state, efforts and parameters. (In JAX, use `jax.grad`.)
 
         Args:
-            state, tau, dt: those of the rollout, tau (T, n) or (T, n, N).
-            by_q, by_dq: gradient of the loss by the positions and velocities (T + 1, n) or (T + 1, n, N) at the start
-                of every step and at the end; or (n,) or (n, N), at the end alone; by_dq: default zero.
+            state, tau, dt: arguments of the rollout, tau (T, n) or (T, n, N).
+            by_q, by_dq: gradient of the loss with respect to positions and velocities (T + 1, n) or (T + 1, n, N) at
+                the start of every step and at the end; or (n,) or (n, N), at the end alone; by_dq: default zero.
             parameters: names of parameters, see `with_parameters`.
 
         Returns:
-            Gradients by q and dq of the state, (n,) or (n, N), and by tau, (T, n) or (T, n, N). With `parameters`, also
-            a dictionary of the gradients by them, each of the parameter's shape: summed over the arms that share it.
+            Gradients with respect to q and dq, (n,) or (n, N), and tau, (T, n) or (T, n, N). With `parameters`, also
+            a dictionary of gradients, each with the parameter's shape and summed over the arms that share it.
         """
         if self.backend.name == "jax":
-            raise TrocarError("gradients() is for the C and CUDA backends; with JAX use jax.grad")
+            raise TrocarError("gradients() supports the C and CUDA backends only; with JAX use jax.grad")
         check_known("parameter of a batch", list(self.parameters), *parameters)
         self._check_layout(state)
         n, stepper = self.n, self._stepper("effort")
@@ -236,11 +237,11 @@ class BatchArms:
     # -- parameters --------------------------------------------------------------------------------------------------
 
     def with_parameters(self, **values: Values) -> BatchArms:
-        """These arms with other parameters, each as in `mechanism.tree` or with a trailing axis (..., N).
+        """A copy with some parameters replaced, each shaped as in `mechanism.tree` or with a trailing axis (..., N).
 
         mass, com, inertia, gravity; Im, Fv, Fc, K0, K, K2, Fx, mu of the drives; dahl_delta, dahl_F, dahl_slope;
-        payload [kg], a point mass at payload_com (3,) [m] in the tip frame. The generated code is the same unless a
-        value that was zero for all arms is so no longer.
+        payload [kg], a point mass at payload_com (3,) [m] in the tip frame. The generated code changes only if a
+        value that was zero for all arms is no longer zero.
         """
         changed = self.parameters.replaced(values, self.backend.traced)
         new = type(self)(self.mechanism, self.backend, changed, self.limits, self.surfaces, self.motor_limits)
@@ -257,7 +258,7 @@ class BatchArms:
         return self._query("forward_dynamics", q, dq, tau)
 
     def mass_matrix(self, q: Values) -> Any:
-        """M (n, n) or (n, n, N), rotors included."""
+        """Mass matrix M (n, n) or (n, n, N), including rotors."""
         M = self._query("mass_matrix", q)
         return M.reshape(self.n, self.n, *M.shape[1:])
 
@@ -273,14 +274,14 @@ class BatchArms:
         return np_.concatenate([T, zero, one]).reshape(4, 4, *T.shape[1:])
 
     def jacobian(self, q: Values) -> Any:
-        """Jacobian of the tip, (6, m) or (6, m, N): twist in base axes, linear first, by the joints that move it."""
+        """Jacobian of the tip, (6, m) or (6, m, N): twist in base axes, linear first, for the joints that move it."""
         J = self._query("jacobian", q)
         return J.reshape(6, self.mechanism.tree.tip_joints, *J.shape[1:])
 
-    # -- inside ------------------------------------------------------------------------------------------------------
+    # -- internals ---------------------------------------------------------------------------------------------------
 
     def _stepper(self, law: str, references: int = 0) -> Stepper:
-        """The compiled step of a control law with the first references given."""
+        """The compiled step of a control law that uses the first `references`."""
         found = self._steppers.get((law, references))
         if found is None:
             tree, parameters = self.mechanism.tree, self.parameters
@@ -317,7 +318,7 @@ class BatchArms:
     def _check_layout(self, state: BatchState) -> None:
         if state.layout != self._stepper("effort").layout:
             raise TrocarError(
-                "the state belongs to arms with other friction, limits or surfaces; make one with state() of these arms"
+                "the state belongs to arms with different friction, limits or surfaces; use state() of these arms"
             )
 
     def _not_finite(self, state: BatchState, arm: int, steps: int) -> NotFinite:
@@ -337,9 +338,9 @@ class BatchArms:
         every: int,
         t0: float,
     ) -> tuple[BatchState, BatchLog | None]:
-        """A rollout that asks for the efforts of every step."""
+        """A rollout with efforts from a function, called at every step."""
         if steps is None:
-            raise TrocarError("efforts from a function need steps=, the number of steps")
+            raise TrocarError("efforts from a function require steps=, the number of steps")
         kernel, fixed = self._stepper("effort").kernel, self._stepper("effort").prepared(dt, state.batch)
 
         def inputs_at(rows: Any, k: Any) -> Any:

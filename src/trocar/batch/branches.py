@@ -1,7 +1,7 @@
-"""Order of the work of a step for backends with branches: shortcuts of one condition become one branch.
+"""Order of operations in a step for backends with branches: shortcuts with the same condition become one branch.
 
-What the full values of a branch need and nothing else does is computed inside it, so that a step without it costs no
-more than its condition.
+Nodes that only the full values of a branch need are computed inside it, so a step that skips it pays only for the
+condition.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from trocar.batch.graph import Node
 
 @dataclass(frozen=True)
 class Branch:
-    """Shortcuts of one condition, and the nodes that only their full values need, in the order of their making."""
+    """Shortcuts with the same condition, and the nodes that only their full values need, in order of creation."""
 
     condition: Node
     shortcuts: Sequence[Node]
@@ -22,7 +22,7 @@ class Branch:
 
 
 def ordered(results: Sequence[Node], given: Collection[int]) -> list[Node | Branch]:
-    """Nodes and branches that the results need, arguments first. Nodes with an index in `given` are there already."""
+    """Nodes and branches that the results need, arguments first. Nodes with an index in `given` already exist."""
     always = _reached(results, given, lambda node: node.branch or node.args)
     conditions: dict[int, list[Node]] = {}
     for index in sorted(always):
@@ -32,7 +32,7 @@ def ordered(results: Sequence[Node], given: Collection[int]) -> list[Node | Bran
     known = {*given, *always}
     inside = [_reached([node.args[0] for node in nodes], known, _args) for nodes in conditions.values()]
     seen: set[int] = set()
-    for found in inside:  # a node of two branches belongs to none
+    for found in inside:  # a node needed by two branches belongs to neither
         always |= _reached([node for index, node in found.items() if index in seen], known, _args)
         seen |= set(found)
     first = {

@@ -1,6 +1,6 @@
-"""Plain C of an arm: one source and one header that need nothing but the standard library.
+"""Plain C code of an arm: one source and one header that need only the standard library.
 
-Parameters and the length of a step are constants in them; the functions allocate nothing and keep no state.
+Parameters and the time step are constants; the functions allocate nothing and keep no state.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DESCRIPTIONS = {
 
 
 def c_files(arms: BatchArms, dt: float) -> dict[str, str]:
-    """Contents of NAME.c and NAME.h of an arm for steps of dt [s], by file name."""
+    """Contents of an arm's NAME.c and NAME.h for a time step dt [s], by file name."""
     checked_positive(dt, "dt")
     mechanism = arms.mechanism
     name = mechanism.arm.name.lower()

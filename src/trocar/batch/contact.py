@@ -1,4 +1,4 @@
-"""Surfaces that the tip can touch: planes and spheres, fixed in the base frame of the arm."""
+"""Surfaces that the tip can touch: planes and spheres, fixed in the arm's base frame."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Plane(Surface):
     """The half space normal . p < offset.
 
     Attributes:
-        normal: (3,), out of the surface; made a unit vector. offset: distance of the surface from the origin along the
+        normal: (3,), pointing out of the surface; normalised. offset: distance of the surface from the origin along the
             normal [m].
     """
 

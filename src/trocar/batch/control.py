@@ -1,4 +1,4 @@
-"""Controllers that run inside a rollout, at every step, with references and gains for all arms or for each."""
+"""Controllers that run inside a rollout at every step, with references and gains shared or per arm."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class JointPD:
 
 @dataclass(frozen=True, eq=False)
 class JointPID:
-    """tau_motor = kp e + ki int(e) + kd e' in the actuators, as the dVRK's own controller; see `control.JointPID`.
+    """tau_motor = kp e + ki int(e) + kd e' in actuator space, like the dVRK's own controller; see `control.JointPID`.
 
     Args:
         q_ref, dq_ref: as for `JointPD`.
@@ -66,7 +66,7 @@ class ComputedTorque:
 
     Args:
         q_ref, dq_ref, ddq_ref: as for `JointPD`. kp: [1/s^2]. kd: [1/s]. One number, (n,), or (n, N).
-        model: "nominal", the equations of `arms.mechanism`; or "own", those of each arm with its own parameters.
+        model: "nominal", the equations of `arms.mechanism`; or "own", those with each arm's parameters.
     """
 
     q_ref: ArrayLike
@@ -93,7 +93,7 @@ class ComputedTorque:
 
 
 def _given(*references: ArrayLike | None) -> tuple[ArrayLike | None, ...]:
-    """References up to the last that is given: code without the others is shorter."""
+    """References up to the last given one; code without the others is shorter."""
     count = max(k + 1 for k, reference in enumerate(references) if k == 0 or reference is not None)
     return references[:count]
 

@@ -1,4 +1,4 @@
-"""Gradients of a loss over a rollout, by generated code that runs the steps backwards."""
+"""Gradients of a loss over a rollout, from generated code that runs the steps backwards."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from trocar.spatial import Array
 
 
 class RolloutGradients:
-    """The compiled step that keeps all states, and its adjoint.
+    """The compiled step that stores all states, and its adjoint.
 
     Args:
-        program: a step. backend: that compiles it, "c" or "cuda".
-        own: rows of the state that have a gradient of the loss of their own at every step.
-        parameters: names of the parameters to differentiate by.
+        program: a step. backend: "c" or "cuda", which compiles it.
+        own: state rows with a direct gradient of the loss at every step.
+        parameters: names of the parameters to differentiate with respect to.
     """
 
     def __init__(self, program: Program, backend: Any, own: Sequence[int], parameters: Sequence[str]) -> None:
@@ -35,14 +35,14 @@ class RolloutGradients:
             self._to_parameters = preparation_adjoint(program, self._entries)
 
     def run(self, rows: Any, fixed: Any, inputs: Any, last: Any, own: Sequence[Any]) -> tuple[Any, Any, Any, int]:
-        """Gradients by the rows (R, ...) of the first state, the inputs (T, I, ...) and the fixed values (F, ...).
+        """Gradients with respect to the first state (R, ...), the inputs (T, I, ...) and the fixed values (F, ...).
 
         Args:
-            inputs: (T, I) or (T, I, ...). last: (R, ...) gradient of the loss by the rows of the last state.
-            own: arrays (T, ..., ...) with the gradients by the rows `own` of every state but the last.
+            inputs: (T, I) or (T, I, ...). last: gradient of the loss with respect to the last state (R, ...).
+            own: gradients (T, ..., ...) with respect to the rows `own` of every state but the last.
 
         Returns:
-            The gradients, and the first arm that was not finite on the way forward, or -1.
+            The gradients, and the index of the first arm that was not finite in the forward pass, or -1.
         """
         _, states, bad = self._forward.run(rows, fixed, inputs, len(inputs), False, 1)
         if bad >= 0:
@@ -59,7 +59,7 @@ class RolloutGradients:
     def by_parameters(
         self, names: Sequence[str], given: BatchParameters, others: Any, by_fixed: Any
     ) -> dict[str, Array]:
-        """Gradients by parameters, each of its own shape, from those by the fixed values (F, ...).
+        """Gradients with respect to parameters, each with its shape, from those of the fixed values (F, ...).
 
         Args:
             others: values of the other fixed inputs, by name.

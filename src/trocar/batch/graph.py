@@ -1,9 +1,9 @@
-"""A scalar expression graph. The equations are written in it, and all backends are generated from it.
+"""A scalar expression graph, in which the equations are written and from which all backends are generated.
 
-Equal expressions are one node, so common subexpressions are shared. Constants, zeros, ones and signs are folded as the
-graph grows. A node is *fixed* if it depends on parameters alone: products and sums gather their fixed parts, which are
-then computed once for a set of parameters instead of once for every step. A *shortcut* marks a value that seldom has
-to be computed: backends with cheap branches skip it, all others ignore the mark.
+Equal expressions share one node, so common subexpressions are computed once. Constants, zeros, ones and signs are
+folded as the graph grows. A node is *fixed* if it depends on parameters only: products and sums collect their fixed
+parts, which are computed once per set of parameters instead of once per step. A *shortcut* marks a value that rarely
+has to be computed: backends with cheap branches skip it, all others ignore the mark.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FUNCTIONS: dict[str, Callable[[float], float]] = {
 
 
 class Node:
-    """One operation: `op` on `args`; `value` is the number of a constant, `name` that of an input.
+    """One operation: `op` on `args`; `value` of a constant, `name` of an input.
 
     `branch` of a shortcut: the condition under which its argument has to be computed, and its value otherwise.
     """
@@ -94,7 +94,7 @@ class Graph:
         return value if isinstance(value, Node) else self.constant(float(value))
 
     def operation(self, op: str, *args: Node) -> Node:
-        """A node as it is, without folding."""
+        """A node without folding."""
         key = (op, *(arg.index for arg in args))
         return self._made(key, op, args, fixed=all(arg.fixed for arg in args))
 
@@ -176,16 +176,16 @@ def _extremum(op: str, choose: Callable[[float, float], float], x: Node, y: Node
 
 # -- shortcuts ---------------------------------------------------------------------------------------------------------
 
-Range = tuple[Node, Number, Number]  # a value, its least and its largest
+Range = tuple[Node, Number, Number]  # a value, its minimum and its maximum
 
 
 def within(ranges: Sequence[Range]) -> Node:
-    """Condition that all values are in their ranges."""
+    """Condition: all values are within their ranges."""
     return _condition("within", ranges)
 
 
 def outside(ranges: Sequence[Range]) -> Node:
-    """Condition that one value is not in its range, or not a number."""
+    """Condition: a value is out of its range or not a number."""
     return _condition("outside", ranges)
 
 
@@ -195,7 +195,7 @@ def _condition(op: str, ranges: Sequence[Range]) -> Node:
 
 
 def shortcuts(condition: Node, full: Sequence[Node], short: Sequence[Node]) -> list[Node]:
-    """The values `full`. Unless the condition holds they equal `short` up to rounding, which may be used instead."""
+    """The values `full`. Unless the condition holds, they equal `short` up to rounding, and `short` may be used."""
     found = []
     for value, other in zip(full, short, strict=True):
         if value is other:
@@ -224,7 +224,7 @@ def total(graph: Graph, terms: Iterable[Node]) -> Node:
 
 
 def _ordered(x: Node, y: Node) -> tuple[Node, Node]:
-    """Operands of a commutative operation in one order: the fixed one first, then the older one."""
+    """Operands of a commutative operation in canonical order: the fixed one first, then the older one."""
     return (x, y) if (not x.fixed, x.index) <= (not y.fixed, y.index) else (y, x)
 
 
@@ -322,10 +322,10 @@ def _divide(x: Node, y: Node) -> Node:
 def schedule(
     outputs: Sequence[Node], stop: Callable[[Node], bool] = lambda node: False, branches: bool = False
 ) -> list[Node]:
-    """Nodes that the outputs need, in the order of their making: arguments first. Nodes with `stop` are not opened.
+    """Nodes that the outputs need, in order of creation: arguments first. Nodes with `stop` are not expanded.
 
     Args:
-        branches: with the conditions and short values of shortcuts.
+        branches: include the conditions and short values of shortcuts.
     """
     found: dict[int, Node] = {}
     pending = list(outputs)

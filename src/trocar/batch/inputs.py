@@ -1,4 +1,4 @@
-"""Efforts and references as the generated code takes them: all rows in one array."""
+"""Efforts and references in the form that the generated code takes: all rows in one array."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def inputs_over_time(backend: Any, given: Sequence[Any], n: int, batch: tuple[in
     if len(lengths) != 1 or not all(lengths):
         found = ", ".join(map(str, sorted(lengths))) or "none"
         raise TrocarError(
-            f"efforts and references need one number of steps in front, (T, {n}) or (T, {n}, N), got {found}; "
-            "give steps= to hold them"
+            f"efforts and references must share a number of steps T, (T, {n}) or (T, {n}, N), got {found}; "
+            "pass steps= to hold them constant"
         )
     (steps,) = lengths
     np = backend.arrays
     arrays = [np.zeros((steps, n), backend.dtype) if x is None else backend.array(x) for x in given]
-    return _joined(backend, arrays, (steps, n), batch, "; give steps= to hold them")
+    return _joined(backend, arrays, (steps, n), batch, "; pass steps= to hold them constant")
 
 
 def _joined(backend: Any, arrays: list[Any], shared: tuple[int, ...], batch: tuple[int, ...], remedy: str) -> Any:

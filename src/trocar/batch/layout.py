@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Layout:
-    """Numbers of rows, in this order: q and dq (n each), Coulomb friction forces, contact forces, forces of the stops,
+    """Numbers of rows, in this order: q and dq (n each), Coulomb friction forces, contact forces, stop forces,
     states of Dahl elements, memory of a controller.
     """
 
@@ -20,5 +20,5 @@ class Layout:
 
     @property
     def rows(self) -> int:
-        """Rows of a state, without those of a controller."""
+        """Number of rows of a state, without those of a controller."""
         return 2 * self.n + self.friction + self.contact + self.stops + self.dahl

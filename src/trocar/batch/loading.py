@@ -1,4 +1,4 @@
-"""Loading a batch: an arm by name or of one's own, with a backend."""
+"""Loading a batch: an arm by name or a custom arm, with a backend."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ def load(
     endoscope: str | float | None = None,
     added_mass: float = 0.0,
 ) -> BatchArms:
-    """Arms whose steps are generated code, for one arm or for thousands at once.
+    """Load arms with generated steps, for one arm or for thousands at once.
 
     Args:
-        arm: name, `Arm` of your own, or a `Mechanism`, which then has all but the options of this function.
+        arm: name, custom `Arm`, or a `Mechanism`, which then replaces the options below that build one.
         parameters: physically consistent parameter set, its name, or a file. Default: the arm's best set.
-        backend: "c", compiled at first use; "cuda", a kernel on an NVIDIA GPU; or "jax".
-        friction: False leaves all friction out. limits: stop the joints at their limits. motor_limits: clip efforts to
+        backend: "c", compiled on first use; "cuda", a kernel on an NVIDIA GPU; or "jax".
+        friction: False omits all friction. limits: stop the joints at their limits. motor_limits: clip efforts to
             those of the motors.
-        surfaces: each `Plane` and `Sphere` that the tip can touch.
+        surfaces: `Plane` and `Sphere` objects that the tip can touch.
         precision: float64 or float32. Default: float64 in C, float32 in CUDA, that of JAX's configuration in JAX.
-        threads: of the C backend, for batches and rollouts of some length.
+        threads: number of threads of the C backend, used for large batches and long rollouts.
         counterweight, instrument, gravity, mounting, rotor_inertia, endoscope, added_mass: as for `load_mechanism`.
     """
     check_known("backend", BACKENDS, backend)
@@ -73,7 +73,7 @@ def load(
             endoscope=endoscope,
             added_mass=added_mass,
         )
-    tree = mechanism.tree  # raises where there are no dynamic parameters
+    tree = mechanism.tree  # raises if there are no dynamic parameters
     if mechanism.parameters is not None:
         check_consistent(mechanism.parameters.inertias)
     if friction:
@@ -84,7 +84,7 @@ def load(
 
 def check_threads(threads: int) -> None:
     if isinstance(threads, bool) or threads != int(threads) or not 1 <= threads <= MOST_THREADS:
-        raise TrocarError(f"threads must be a whole number from 1 to {MOST_THREADS}, got {threads!r}")
+        raise TrocarError(f"threads must be an integer from 1 to {MOST_THREADS}, got {threads!r}")
 
 
 def _backend(name: str, precision: str | None, threads: int) -> Any:
@@ -93,7 +93,7 @@ def _backend(name: str, precision: str | None, threads: int) -> Any:
 
         return CBackend(precision, threads)
     if threads > 1:
-        raise TrocarError(f"threads are for the C backend, not for {name}")
+        raise TrocarError(f"threads applies to the C backend only, not to {name}")
     if name == "jax":
         from trocar.batch.backends.jax import JaxBackend
 

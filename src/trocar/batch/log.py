@@ -14,11 +14,11 @@ from trocar.recording import Recording
 
 @dataclass(frozen=True, eq=False)
 class BatchLog:
-    """Motion and efforts of all arms, in rows as in a `Recording`: q and dq at t, tau and ddq of the step from t on.
+    """Motion and efforts of all arms, in rows as in a `Recording`: q and dq at t, tau and ddq of the step from t.
 
     Attributes:
         t: (S,) times of the samples [s]. samples: (S, 4 n) or (S, 4 n, N): q, dq, tau and ddq.
-        mechanism: the equations that were stepped. backend: its name.
+        mechanism: the simulated mechanism. backend: name of the backend.
     """
 
     t: Any
@@ -50,7 +50,7 @@ class BatchLog:
         return len(self.t)
 
     def recording(self, arm: int = 0) -> Recording:
-        """The motion of one arm of the batch; tau as its robot would report it, the channel applied_tau as it acted."""
+        """The motion of one arm of the batch: tau as the robot would report it, channel applied_tau as applied."""
         samples = np.asarray(self.samples, dtype=float)
         if samples.ndim == 3:
             count = samples.shape[2]
@@ -85,14 +85,14 @@ class BatchLog:
 
 
 def check_fits(count: int, item: int, what: str) -> None:
-    """Raise an error unless `count` numbers of `item` bytes fit into the memory that is free."""
+    """Raise an error unless `count` numbers of `item` bytes fit into the free memory."""
     needed = count * item
     try:
         with open("/proc/meminfo") as lines:
             fields = dict(line.split(":", 1) for line in lines)
         available = int(fields["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError, ValueError):
-        return  # another system: the allocation itself reports
+        return  # unknown on this system: the allocation itself reports
     if needed > available:
         raise TrocarError(
             f"{what} needs {needed / 1e9:.1f} GB, {available / 1e9:.1f} GB are free; "

@@ -1,4 +1,4 @@
-"""Parameters of the arms in a batch: one value for all, or one for each arm in a trailing axis."""
+"""Parameters of the arms in a batch: one value for all, or one per arm along a trailing axis."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class BatchParameters(Mapping[str, Array]):
     mass (B,) [kg], com (B, 3) [m], inertia (B, 3, 3) [kg m^2] of the B bodies, gravity (3,) [m/s^2], terms of the
     drives (m,) and of their Dahl elements (k,); payload () [kg], a point mass in the tip frame at payload_com (3,) [m].
 
-    A value that is zero for all arms is left out of the generated code. `pattern` marks the others: parameters
-    of one pattern share their code.
+    A value that is zero for all arms is omitted from the generated code. `pattern` marks the others: parameters
+    with the same pattern share their code.
     """
 
     def __init__(self, values: Mapping[str, Array], shapes: Mapping[str, Shape]) -> None:
@@ -42,7 +42,7 @@ class BatchParameters(Mapping[str, Array]):
 
     @classmethod
     def of(cls, tree: TreeArrays, friction: bool) -> BatchParameters:
-        """The parameters of one mechanism; friction=False leaves friction out."""
+        """The parameters of one mechanism; friction=False omits friction."""
         drives = tree.drives
         values: dict[str, Any] = {name: getattr(tree, name) for name in (*INERTIA_TERMS, "gravity")}
         values |= {name: getattr(drives, name) for name in DRIVE_TERMS}
@@ -55,7 +55,7 @@ class BatchParameters(Mapping[str, Array]):
         return cls(arrays, {name: value.shape for name, value in arrays.items()})
 
     def replaced(self, changes: Mapping[str, Any], traced: Callable[[Any], bool]) -> BatchParameters:
-        """These parameters with some of them changed; every value that is not traced is checked."""
+        """A copy with some parameters changed; values that are not traced are checked."""
         check_known("parameter of a batch", list(self._values), *changes)
         values = dict(self._values)
         for name, given in changes.items():
@@ -79,14 +79,14 @@ class BatchParameters(Mapping[str, Array]):
         return graph.input(entry_name(name, index), fixed=True)
 
     def entry(self, name: str) -> Array:
-        """Value () or (N,) of the input of that name."""
+        """Value () or (N,) of the input with this name."""
         parameter, _, index = name.partition("@")
         return self._values[parameter][tuple(int(i) for i in index.split(",") if i)]
 
     def _present(self, name: str) -> Array:
         value: Any = self._values[name]
         shape = self._shapes[name]
-        if not isinstance(value, np.ndarray):  # traced: any value may come
+        if not isinstance(value, np.ndarray):  # traced: the value is unknown
             return np.ones(shape, dtype=bool)
         nonzero = np.asarray(value != 0.0)
         present = nonzero.any(axis=-1) if value.ndim > len(shape) else nonzero

@@ -1,4 +1,4 @@
-"""A program: rows in, rows out, as nodes of one graph, split into fixed values and the work of every step."""
+"""A program from input rows to output rows in one graph, split into fixed values and the operations of a step."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Program:
     """A step, or a query, of one arm. A row is a scalar of every arm.
 
     Attributes:
-        name: of the generated function.
-        state: inputs that the program replaces by `next_state`, row by row. A query has none.
-        inputs: inputs that are given for every step. outputs: rows that are reported for every step.
-        logged: number of leading state rows that are reported, as they were before the step.
+        name: name of the generated function.
+        state: inputs that the program replaces with `next_state`, row by row. A query has none.
+        inputs: inputs of every step. outputs: rows that every step returns.
+        logged: number of leading state rows that are logged, with their values before the step.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Program:
 
     @cached_property
     def fixed(self) -> list[Node]:
-        """Nodes that depend on parameters alone and are used by nodes that do not, or are results."""
+        """Nodes that depend on parameters only and that other nodes or the results use."""
         results = [*self.next_state, *self.outputs]
         found = {node.index: node for node in results if _varies_by_parameter(node)}
         for node in schedule(results, stop=_is_fixed, branches=True):
@@ -45,12 +45,12 @@ class Program:
     def without_outputs(self, logged: int = 0) -> Program:
         """This program with the same fixed values, but without outputs."""
         new = replace(self, outputs=(), logged=logged)
-        new.__dict__["fixed"] = self.fixed  # the cached property: some may serve the outputs alone
+        new.__dict__["fixed"] = self.fixed  # the cached property: only the outputs may use some of them
         return new
 
     @cached_property
     def parameters(self) -> list[Node]:
-        """Fixed inputs that the fixed nodes are computed from."""
+        """Fixed inputs that the fixed nodes depend on."""
         return [node for node in schedule(self.fixed) if node.op == "input"]
 
     def statements(
@@ -62,7 +62,8 @@ class Program:
         """Source lines of one step, and the terms for all rows of the next state and the outputs.
 
         Args:
-            statement: line that gives a name a value. expression: source of a node, given the terms of its arguments.
+            statement: line that assigns a value to a name. expression: source of a node from the terms of its
+                arguments.
             branch: lines of a branch, from the term of its condition, the names and short values of its shortcuts, the
                 lines inside, and the full values. Default: no branches, full values only.
         """
@@ -80,7 +81,7 @@ class Program:
 
     @property
     def operations(self) -> int:
-        """Operations of one step."""
+        """Number of operations in one step."""
         nodes = schedule([*self.next_state, *self.outputs], stop=_is_fixed)
         return sum(not node.fixed and bool(node.args) and node.op != "shortcut" for node in nodes)
 
@@ -92,9 +93,9 @@ def statements(
     expression: Callable[[Node, Sequence[str]], str],
     branch: BranchSource | None = None,
 ) -> tuple[list[str], list[str]]:
-    """Lines that compute the results, one per operation, and the term of each result.
+    """Source lines that compute the results, one per operation, and the term of each result.
 
-    `places` are the terms of the nodes that are given.
+    `places` are the terms of the given nodes.
     """
     terms = dict(places)
     names = (f"t{k}" for k in count())

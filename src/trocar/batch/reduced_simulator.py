@@ -1,7 +1,7 @@
-"""`Simulator(engine="reduced")`: one arm on the compiled step of its independent joints.
+"""`Simulator(engine="reduced")`: one arm, simulated by the compiled step of its independent joints.
 
-The interface is that of `Simulator`, the loops are closed by construction, and the step is that of `trocar.batch`: for
-control loops, where a step takes a microsecond instead of ten. What needs links, contact or MuJoCo itself raises
+It has the interface of `Simulator` and the step of `trocar.batch`; the loops are closed by construction. It is meant
+for control loops: a step takes a microsecond instead of ten. Functions that need links, contact or MuJoCo raise
 `NotReduced`.
 """
 
@@ -29,12 +29,12 @@ from trocar.spatial import Array, finite
 
 
 class NotReduced(TrocarError, AttributeError):
-    """A part of `Simulator` that the reduced engine lacks."""
+    """A feature of `Simulator` that the reduced engine lacks."""
 
 
 @dataclass(frozen=True)
 class ReducedSnapshot:
-    """The whole state of a reduced simulation: rows of the compiled step, velocities before the last, time, efforts."""
+    """The complete state of a reduced simulation: rows of the compiled step, previous velocities, time, efforts."""
 
     rows: Array
     before: Array
@@ -44,7 +44,7 @@ class ReducedSnapshot:
 
 
 class ReducedSimulator(Simulator):
-    """One arm in its independent joints. The arguments are those of `Simulator`, which see."""
+    """One arm in its independent joints. The arguments are those of `Simulator`."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class ReducedSimulator(Simulator):
         return 0.0
 
     def apply_wrench(self, wrench: ArrayLike, body: str = "tip") -> None:
-        """Apply a force [N] and moment [N m] (6,) at the tip, base axes, until it is changed; zeros end it."""
+        """Apply a force [N] and moment [N m] (6,) at the tip, base axes, until changed; zeros remove it."""
         if body != "tip":
             raise NotReduced(f'engine="reduced" applies wrenches at the tip only, got body {body!r}')
         wrench = finite("a wrench", wrench, (6,), "six finite numbers, force then moment")
@@ -167,7 +167,7 @@ class ReducedSimulator(Simulator):
 
 
 class _ReducedArm:
-    """The compiled arm, in the parts of the scene, of the engine and of the arm in it that `simulate` asks for.
+    """The compiled arm with the interface of scene, engine and arm that `simulate` needs.
 
     Attributes:
         q, qvel: views of the state. wrench: (6,) at the tip, or None.
@@ -205,14 +205,14 @@ class _ReducedArm:
         return (self.qvel - self._before) / self.timestep
 
     def start(self, q: Array, dq: Array) -> None:
-        """Forget the past and stand at q (n,) with rates dq (n,)."""
+        """Reset to q (n,) with rates dq (n,), without history."""
         self._step.rows[:] = self._home
         self.q[:], self.qvel[:], self._before[:] = q, dq, dq
         self.time, self.wrench = 0.0, None
         self._tau = np.zeros(len(q))
 
     def command(self, tau: ArrayLike) -> None:
-        """Set joint efforts (n,) for the step about to be taken."""
+        """Set the joint efforts (n,) of the next step."""
         effort = self._step.inputs
         try:
             effort[:] = tau
@@ -257,4 +257,4 @@ def _refuse(options: ArmOptions, accuracy: str, objects: Sequence[Any]) -> None:
     }
     for name, given in asked.items():
         if given:
-            raise NotReduced(f'engine="reduced" has no {name}; leave it out or use engine="mujoco"')
+            raise NotReduced(f'engine="reduced" has no {name}; omit it or use engine="mujoco"')

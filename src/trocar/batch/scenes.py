@@ -1,11 +1,11 @@
-"""Many scenes with contact at once: copies of a simulator in MuJoCo, stepped on the threads of the processor.
+"""Many scenes with contact at once: copies of a MuJoCo simulator, stepped in parallel threads.
 
     scenes = batch.SceneBatch(tr.Simulator("PSM", objects=[...]), threads=2)
     state = scenes.state(q, dq)                  # (n, N)
     state, log = scenes.rollout(state, tau)      # tau (T, n) or (T, n, N)
 
-Arrays are those of `BatchArms`, the mechanism is the closed chain with all its contacts, and the step is the
-simulator's. Efforts are given in advance: MuJoCo runs all steps of a world without Python.
+Arrays have the shapes of `BatchArms`, the mechanism is the closed chain with all its contacts, and the step is the
+simulator's. Efforts are given in advance: MuJoCo runs all steps of a scene without Python.
 """
 
 from __future__ import annotations
@@ -40,13 +40,14 @@ class SceneState:
 
 
 class SceneBatch:
-    """Copies of a simulated arm and of all it can touch.
+    """Copies of a simulated arm and of the objects it can touch.
 
     Args:
-        sim: a `Simulator` whose forces are all in the MuJoCo model: no friction with memory or by load, no cables.
-        threads: of the processor.
-        mass: (B, N) [kg] of the bodies in `sim.mechanism.tree.names`, for each of N scenes.
-        gravity: (3, N) [m/s^2]. friction: (N,), a factor of all coefficients of sliding friction in contacts.
+        sim: a `Simulator` with all forces in the MuJoCo model: no friction with memory, load-dependent friction or
+            cables.
+        threads: number of threads.
+        mass: masses (B, N) [kg] of the bodies in `sim.mechanism.tree.names`, for each of N scenes.
+        gravity: (3, N) [m/s^2]. friction: (N,), a factor for all sliding friction coefficients of contacts.
     """
 
     def __init__(
@@ -60,13 +61,13 @@ class SceneBatch:
     ) -> None:
         check_threads(threads)
         if sim.accuracy == "exact":
-            raise TrocarError('scenes are stepped with accuracy="fast" or "discrete", the simulator has "exact"')
+            raise TrocarError('scenes require accuracy="fast" or "discrete"; the simulator has "exact"')
         self.sim, self.mechanism = sim, sim.mechanism
         self._stepped = sim.scene.stepped[sim.arm.name]
         if self._stepped.forces.acts:
             raise TrocarError(
                 f"{sim.arm.name} has friction with memory or by load, or cables, which act outside MuJoCo's model; "
-                "scenes need parameters without them (wang2019, gondokaryono2019) or friction=False"
+                "scenes require parameters without them (wang2019, gondokaryono2019) or friction=False"
             )
         self.model, bodies = sim.model, len(self.mechanism.tree.names)
         given = {"mass": (mass, bodies), "gravity": (gravity, 3), "friction": (friction, None)}
@@ -79,14 +80,14 @@ class SceneBatch:
         self._data = [mujoco.MjData(self.model) for _ in range(max(1, int(threads)))]
 
     def state(self, q: ArrayLike, dq: ArrayLike | None = None) -> SceneState:
-        """Arms at q (n, N) with rates dq (n, N), objects where they were placed."""
+        """States with arms at q (n, N) with rates dq (n, N) and objects at their initial poses."""
         q = np.asarray(q, dtype=float)
         n = self.sim.n
         dq = np.zeros_like(q) if dq is None else np.asarray(dq, dtype=float)
         if q.ndim != 2 or q.shape[0] != n or q.shape != dq.shape:
             raise TrocarError(f"q and dq must have shape ({n}, N), got {q.shape} and {dq.shape}")
         if self._models is not None and len(self._models) != q.shape[1]:
-            raise TrocarError(f"the parameters are those of {len(self._models)} scenes, q is of {q.shape[1]}")
+            raise TrocarError(f"the parameters belong to {len(self._models)} scenes, but q has {q.shape[1]}")
         kept = self.sim.snapshot()
         rows = np.empty((q.shape[1], mujoco.mj_stateSize(self.model, STATE)))
         for k, row in enumerate(rows):
@@ -96,7 +97,7 @@ class SceneBatch:
         return SceneState(rows, q, dq)
 
     def rollout(self, state: SceneState, tau: ArrayLike, *, every: int = 1) -> tuple[SceneState, BatchLog]:
-        """The states after the steps of tau (T, n) or (T, n, N) [N m, N], and a log of every so many steps."""
+        """The states after the steps of tau (T, n) or (T, n, N) [N m, N], and a log sampled every `every` steps."""
         every = checked_count(every, "every")
         tau, (n, count) = np.asarray(tau, dtype=float), state.q.shape
         if tau.ndim not in (2, 3) or tau.shape[1:] not in ((n,), (n, count)) or not len(tau):
@@ -125,7 +126,7 @@ class SceneBatch:
         return end, BatchLog(times, samples, self.mechanism, "mujoco")
 
     def _parts(self, rows: Array) -> tuple[Array, Array]:
-        """Positions and velocities of the arm's links in states (..., S): time comes first."""
+        """Positions and velocities of the arm's links in states (..., S), which start with the time."""
         qpos, qvel = rows[..., 1 : 1 + self.model.nq], rows[..., 1 + self.model.nq :]
         return qpos[..., self._stepped.slice.q], qvel[..., : self.model.nv][..., self._stepped.slice.v]
 

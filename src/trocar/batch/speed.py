@@ -1,4 +1,4 @@
-"""Speed of the CUDA backend on the GPU of this machine, as `trocar bench batch --gpu` reports it."""
+"""Speed of the CUDA backend on this machine's GPU, as reported by `trocar bench batch --gpu`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trocar.batch.loading import load
 from trocar.spatial import Array
 
 TIMESTEP = 1e-3  # [s]
-BANDWIDTH = 15.0  # of the servo [rad/s]
+BANDWIDTH = 15.0  # servo bandwidth [rad/s]
 HIDDEN = 64  # neurons in each of two layers of the policy
 BETWEEN = 20  # steps between two calls of the policy
 SECONDS = 0.3  # of each measurement
@@ -60,7 +60,7 @@ def gpu_figures(
 
 
 def _best(call: Callable[[], Any], seconds: float) -> float:
-    """Shortest time of a call [s], after one that compiles."""
+    """Shortest time of a call [s], after a first call that compiles."""
     call()
     end, best = time.perf_counter() + seconds, np.inf
     while time.perf_counter() < end or best == np.inf:

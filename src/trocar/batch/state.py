@@ -11,7 +11,7 @@ Values: TypeAlias = Any  # an array of the backend (NumPy, JAX, GPU), or values 
 
 
 class NotFinite(TrocarError):
-    """A state that is no longer finite. `arm` is the index of the first arm concerned, None for a single arm."""
+    """A state is no longer finite. `arm` is the index of the first such arm, None for a single arm."""
 
     def __init__(self, message: str, arm: int | None) -> None:
         self.arm = arm
@@ -19,11 +19,11 @@ class NotFinite(TrocarError):
 
 
 class BatchState:
-    """Positions, velocities and the memory of friction, of one arm or of N. Not to be written to.
+    """Positions, velocities and friction memory of one arm or of N. Read-only.
 
     Attributes:
-        rows: (R,) or (R, N), one scalar of all arms in each row. layout: meaning of the rows.
-        integral: memory of a PID controller (n,) or (n, N) [rad s, m s], None before one ran.
+        rows: (R,) or (R, N), each row one scalar of all arms. layout: meaning of the rows.
+        integral: integral of a PID controller (n,) or (n, N) [rad s, m s], None before it has run.
     """
 
     __slots__ = ("integral", "layout", "rows")
@@ -48,7 +48,7 @@ class BatchState:
 
     @property
     def friction(self) -> Any:
-        """Coulomb friction forces (f,) or (f, N) on the coordinates that have some, in the last step [N m, N]."""
+        """Coulomb friction forces (f,) or (f, N) of the last step, on the coordinates with friction [N m, N]."""
         return self._part(2 * self.layout.n, self.layout.friction)
 
     @property

@@ -18,14 +18,14 @@ from trocar.mechanics import Mechanism
 
 
 class Stepper:
-    """A compiled step, and the fixed values that it was last used with.
+    """A compiled step, and its most recently used fixed values.
 
     Args:
         others: values of the other fixed inputs, by name.
 
     Attributes:
-        shape: of the efforts of one arm. kept: whether single arms can be stepped the short way, with the length of a
-            step, the fixed values for it and the gains that these hold.
+        shape: shape of the efforts of one arm. kept: True if single arms can take the fast path, and its time step,
+            fixed values and gains.
     """
 
     def __init__(
@@ -40,11 +40,11 @@ class Stepper:
         self._mechanism, self.program, self.layout, self.kernel = mechanism, program, layout, kernel
         self._parameters, self._others = parameters, others
         self.shape = (layout.n,)
-        # one tuple: threads may step with other dt
+        # one tuple, because threads may step with different dt
         self.kept: tuple[bool, float | None, Any, Mapping[str, Any] | None] = (False, None, None, None)
 
     def prepared(self, dt: Any, batch: tuple[int, ...], gains: Mapping[str, Any] | None = None) -> Any:
-        """Fixed values for steps of this length of a batch of this shape; those used last are kept.
+        """Fixed values for this time step and batch shape; the most recent ones are kept.
 
         Args:
             gains: (n,) or (n, N) by name.
@@ -84,7 +84,7 @@ def _same(gains: Mapping[str, Any] | None, kept: Mapping[str, Any] | None) -> bo
 
 
 def check_sizes(parameters: tuple[int, ...], batch: tuple[int, ...]) -> None:
-    """Raise an error unless parameters are the same for all arms or of as many arms as there are."""
+    """Raise an error unless parameters are shared by all arms or match their number."""
     if parameters and parameters != batch:
         arms = f"{batch[0]} arms" if batch else "one arm"
-        raise TrocarError(f"the parameters have values for {parameters[0]} arms, the state has {arms}")
+        raise TrocarError(f"the parameters have values for {parameters[0]} arms, but the state has {arms}")

@@ -8,14 +8,14 @@ from trocar.batch.parameters import BatchParameters
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 
-# Largest local frequency times the length of a step: held over a step, an elastic force is stable up to 2.
+# Largest product of local frequency and time step: an elastic force held over a step is stable up to 2.
 RESOLVED = 1.0
 
 
 def check_resolved(mechanism: Mechanism, parameters: BatchParameters, dt: float) -> None:
-    """Refuse steps in which a Dahl element, whose force is held over the step, turns round too fast to follow.
+    """Reject time steps that are too long for a Dahl element, whose force is held over a step.
 
-    Right after a reversal an element is a spring of 2 F / delta. The stiffest of all arms counts, at the home position.
+    Right after a reversal an element acts as a spring of 2 F / delta. The stiffest arm counts, at the home position.
     """
     F, delta = parameters["dahl_F"], parameters["dahl_delta"]
     if not all(isinstance(x, np.ndarray) for x in (F, delta)) or not F.any():
@@ -31,6 +31,6 @@ def check_resolved(mechanism: Mechanism, parameters: BatchParameters, dt: float)
         worst = int(np.argmax(stiffness * np.einsum("ki,ki->k", A, np.linalg.solve(M, A.T).T)))
         name = drives.names[int(drives.dahl_drive[worst])]
         raise TrocarError(
-            f"friction with memory is too stiff for steps of {dt:.3g} s: it vibrates at {fastest:.4g} rad/s, mostly "
+            f"friction with memory is too stiff for steps of {dt:.3g} s: it oscillates at {fastest:.4g} rad/s, mostly "
             f"drive '{name}'; use {RESOLVED / fastest:.2g} s or less, or make it Coulomb friction (Fc)"
         )

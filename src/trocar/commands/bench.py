@@ -1,4 +1,4 @@
-"""`trocar bench`: speed of trocar on this machine."""
+"""`trocar bench`: benchmarks of trocar on this machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trocar.commands.options import JsonFile, flag, option
 from trocar.commands.terminal import plain_errors, progress_bar, show_table
 from trocar.errors import TrocarError, check_known
 
-ROS_ROUNDS = 10  # of 4 s each
+ROS_ROUNDS = 10  # 4 s each
 
 
 @plain_errors()
@@ -20,43 +20,44 @@ def bench(
         str,
         typer.Argument(
             metavar="[batch|crtk|dds|ros1|sweep|teleop]",
-            help="Only: batch, generated steps of many arms; crtk, the dVRK under its controllers; dds, the dVRK in "
-            "ROS 2; ros1, delays over ROS 1; sweep, sweeps; teleop, teleoperation.",
+            help="Run one benchmark: batch (generated steps of many arms), crtk (the dVRK under its controllers), "
+            "dds (ROS 2), ros1 (ROS 1 delays), sweep or teleop.",
             show_default=False,
         ),
     ] = "",
     json_file: JsonFile = None,
     rounds: Annotated[int, option("N", "Repetitions; the median is reported.", min=1)] = 15,
-    gpu: Annotated[bool, flag("With batch: also time CUDA kernels on the first NVIDIA GPU.", "--gpu")] = False,
+    gpu: Annotated[bool, flag("With batch: also time the CUDA kernels on the first NVIDIA GPU.", "--gpu")] = False,
 ) -> None:
     """Measure how fast trocar runs on this machine.
 
-    Example: [bold]trocar bench --json figures.json[/bold]. Takes less than half a minute on an idle machine.
-    The bare library calls are measured in the same run.
+    Example: [bold]trocar bench --json figures.json[/bold]. It takes less than half a minute on an idle machine.
+    The bare calls to MuJoCo and Pinocchio are timed in the same run.
 
-    Names end in their unit: _us is microseconds per call, _us_per_state per state of a batch of 10,000,
-    _over_ is a ratio to the bare call (mj_step is MuJoCo's step, pinocchio the library calls on the same tree).
+    Names end in their unit: _us is microseconds per call, _us_per_state is microseconds per state in a batch of 10,000,
+    and _over_ is a ratio to the bare call (mj_step: MuJoCo's step; pinocchio: the library calls on the same tree).
     The real-time factor is for a timestep of 1 ms. scene_cart_classic is three PSMs and an ECM in one model; its stereo
-    images are 640 x 480 at 30 Hz, and left out where nothing can be rendered.
+    images are 640 x 480 at 30 Hz, and are skipped if this machine cannot render.
 
-    [bold]trocar bench batch[/bold] times steps in generated code: c_step_us within a rollout of one arm,
-    c_step_over_mj_step called from Python, c_batch per arm in a batch of 4,096 on one core, and JAX if it is installed.
+    [bold]trocar bench batch[/bold] times steps in generated code: c_step_us in a rollout of one arm,
+    c_step_over_mj_step called from Python, c_batch per arm in a batch of 4,096 on one core, and JAX if installed.
 
-    [bold]trocar bench crtk[/bold] runs a Classic dVRK of six arms under its 1500 Hz controllers: its real-time factor
-    while the arms hold and move, and the share of late cycles in real time beside that of a loop that does nothing.
+    [bold]trocar bench crtk[/bold] runs a Classic dVRK of six arms under its 1500 Hz controllers. It reports the
+    real-time factor while the arms hold and move, and the share of late cycles in real time next to that of an
+    empty loop.
 
-    [bold]trocar bench sweep --rounds 3[/bold] runs sweeps (half a minute a round): two workers over one, what a sweep
-    adds to a bare call, and time and memory for 100,000 rows.
+    [bold]trocar bench sweep --rounds 3[/bold] runs sweeps (half a minute per round). It reports the speed-up from one
+    to two workers, the overhead per row over a bare call, and time and memory for 100,000 rows.
 
     [bold]trocar bench teleop[/bold] runs the same robot under teleoperation at 1 kHz: processor time per simulated
     millisecond and real-time factor while two PSMs follow and while the masters carry the camera, by part, and the
     inverse kinematics of one pose. Where the viewer is installed, also with a page that a browser looks at.
 
     [bold]trocar bench ros1[/bold] sends commands to four simulated arms over ROS 1, 250 Hz each, and reads their state
-    at 100 Hz: delays beside those of an echo that does nothing. It is skipped where ROS 1 is missing.
+    at 100 Hz. It reports the delays next to those of a bare echo node. It is skipped if ROS 1 is not installed.
 
-    [bold]trocar bench dds[/bold] serves that dVRK in ROS 2 and sends commands to four arms at 1000 Hz: the time until
-    each is seen in the arm's state, and the share of states that come late, beside those of a bare echo.
+    [bold]trocar bench dds[/bold] serves that dVRK in ROS 2 and sends commands to four arms at 1000 Hz. It reports the
+    time until a command shows in the arm's state and the share of late states, next to those of a bare echo node.
     """
     from trocar.bench import batch_figures, crtk_figures, figures, scene_figures, step_figures
     from trocar.files import check_writable, write_json
@@ -64,7 +65,7 @@ def bench(
     if what:
         check_known("figures of bench:", ("batch", "crtk", "dds", "ros1", "sweep", "teleop"), what)
     if gpu and what != "batch":
-        raise TrocarError("--gpu goes with batch: trocar bench batch --gpu")
+        raise TrocarError("--gpu requires batch: trocar bench batch --gpu")
     check_writable(json_file)
     if what == "ros1":
         from trocar.ros.packages import missing

@@ -1,4 +1,4 @@
-"""`trocar compare`: differences of two recordings, joint by joint."""
+"""`trocar compare`: differences between two recordings, joint by joint."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def compare(
 
     Example: [bold]trocar compare measured.csv simulated.npz --arm PSM -o both.png[/bold].
 
-    Prints the RMS and the largest difference of position, velocity and effort. The recordings are aligned at their
-    first rows and converted to joints; B is interpolated to the rows of A, over the time that both cover.
-    To see them move, [bold]trocar view A --compare B[/bold].
+    Prints the RMS and the largest difference in position, velocity and effort. The recordings are aligned at their
+    first rows and converted to joints; B is interpolated to the rows of A over the time that both cover.
+    To watch both, run [bold]trocar view A --compare B[/bold].
     """
     import numpy as np
 
@@ -39,7 +39,7 @@ def compare(
     figures = [f(x) for x in found.values() for f in (lambda x: np.sqrt((x**2).mean(0)), lambda x: np.abs(x).max(0))]
     rows = [(joint, *(f"{figure[j]:.2g}" for figure in figures)) for j, joint in enumerate(a.joints)]
     headings = ("joint", *(f"{channel} {kind}" for channel in found for kind in ("RMS", "max")))
-    title = f"{second.name} less {first.name}: {len(t)} rows, {t[-1]:.3g} s (rad, m, s, N m, N)"
+    title = f"{second.name} minus {first.name}: {len(t)} rows, {t[-1]:.3g} s (rad, m, s, N m, N)"
     show_table(title, headings, rows)
     if output is not None:
         from trocar.plots import save

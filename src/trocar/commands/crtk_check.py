@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trocar.ros import Client
     from trocar.ros.dds.client import Client as DdsClient
 
-METRES_PER_RADIAN = 0.1  # --amplitude 0.05 is 0.05 rad or 5 mm
+METRES_PER_RADIAN = 0.1  # --amplitude 0.05 allows 0.05 rad or 5 mm
 COLOURS = {"passed": "green", "failed": "red", "skipped": "yellow"}
 
 
@@ -31,11 +31,13 @@ def crtk_check(
     ] = None,
     allow_motion: Annotated[bool, flag("Send commands that move the arms.", "--allow-motion")] = False,
     amplitude: Annotated[
-        float, option("RAD", "Largest motion of a joint; a tenth of it in metres for prismatic joints.")
+        float, option("RAD", "Largest motion of a joint; prismatic joints: a tenth of it, in metres.")
     ] = 0.05,
     unbounded: Annotated[
         bool,
-        flag("With --allow-motion: also move to a joint limit, free the arm, provoke FAULT, power off.", "--unbounded"),
+        flag(
+            "With --allow-motion: also move to a joint limit, release the arm, trigger FAULT, power off.", "--unbounded"
+        ),
     ] = False,
     ros1: Annotated[
         bool, flag("Check the arms of a running ROS 1 system instead of a simulated scene.", "--ros1")
@@ -43,7 +45,7 @@ def crtk_check(
     master: Annotated[
         str | None, option("URI", "With --ros1: ROS master. Default: ROS_MASTER_URI or 127.0.0.1:11311.")
     ] = None,
-    ros2: Annotated[bool, flag("Check the robot that runs in ROS 2, instead of a simulated one.", "--ros2")] = False,
+    ros2: Annotated[bool, flag("Check a robot running in ROS 2 instead of a simulated scene.", "--ros2")] = False,
     domain: Annotated[
         int | None, option("N", "With --ros2: domain, 0 to 101. Default: ROS_DOMAIN_ID or 0.", "--domain")
     ] = None,
@@ -56,22 +58,22 @@ def crtk_check(
 
     Example: [bold]trocar crtk-check --arms PSM1 --allow-motion --json results.json[/bold]
 
-    Topics, services, sizes, units, frames, stamps, latching, kinematics; with --allow-motion also states, moves,
-    refusals and pedals; with --unbounded also limits, power, homing and FAULT. Checks that are not permitted are listed
-    as skipped. The arms are simulated, enabled and homed, or with --ros1 or --ros2 those of a robot that runs there, in
-    whatever state they are. Exit status 1 if a check fails.
+    Checks topics, services, sizes, units, frames, time stamps, latching and kinematics; with --allow-motion also
+    states, moves, rejected commands and pedals; with --unbounded also limits, power, homing and FAULT. Checks that are
+    not permitted are listed as skipped. Simulated arms are enabled and homed first; with --ros1 or --ros2 the arms are
+    checked in their current state. Exit status 1 if a check fails.
     """
     from trocar.crtk.conformance import Permission, Result, examine
     from trocar.files import check_writable, write_json
 
     check_positive(amplitude=amplitude)
     if unbounded and not allow_motion:
-        raise TrocarError("--unbounded needs --allow-motion")
+        raise TrocarError("--unbounded requires --allow-motion")
     check_writable(json_file)
     permission = Permission.unbounded if unbounded else Permission.motion if allow_motion else Permission.read
     results: list[Result] = []
     if ros1 and ros2:
-        raise TrocarError("choose one of --ros1 and --ros2")
+        raise TrocarError("--ros1 and --ros2 exclude each other; choose one")
     in_ros = ros1 or ros2
     with _robot(scene, ros1, master, ros2, domain, interface) as robot, status_line("crtk-check") as show:
         chosen = tuple(dict.fromkeys(arms or robot.devices))
@@ -89,7 +91,7 @@ def crtk_check(
         write_json(json_file, {"scene": None if in_ros else scene, "summary": summary, "results": found})
     show_table(
         "trocar crtk-check",
-        ("device", "check", "result", "reason, or what was required"),
+        ("device", "check", "result", "reason or requirement"),
         [
             (r.arm, r.check, f"[{COLOURS[r.status]}]{r.status}[/]", (r.reason or r.requirement).replace("[", r"\["))
             for r in results
@@ -104,7 +106,7 @@ def crtk_check(
 def _robot(
     scene: str, ros1: bool, master: str | None, ros2: bool, domain: int | None, interface: str
 ) -> Robot | Client | DdsClient:
-    """The robot to check: simulated, or one in ROS."""
+    """The robot to check: simulated or in ROS."""
     if ros1:
         from trocar.ros import Client
 
@@ -122,7 +124,7 @@ def _robot(
 
 
 def _subject(robot: Robot | Client | DdsClient, name: str, amplitude: float) -> Subject:
-    """A device to check, with the limits of its joints and motors if it is a simulated arm: ROS does not tell them."""
+    """A device to check; a simulated arm has its joint and motor limits, which ROS does not publish."""
     import numpy as np
 
     from trocar.crtk import Robot

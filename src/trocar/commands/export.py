@@ -17,7 +17,7 @@ from trocar.errors import TrocarError
 def export(
     models: Annotated[
         list[str],
-        typer.Argument(metavar="MODEL...", help=f"{ARMS}; or a scene: cart_classic, cart_si, masters, a file .toml."),
+        typer.Argument(metavar="MODEL...", help=f"{ARMS}; or a scene: cart_classic, cart_si, masters or a .toml file."),
     ],
     formats: Annotated[
         list[str] | None,
@@ -27,12 +27,10 @@ def export(
     parameters: ParameterSet = None,
     instrument: Instrument = None,
     picture: Annotated[bool, flag("Also render a picture of the model (needs OpenGL).")] = True,
-    plain_c: Annotated[
-        bool, flag("Write the equations of an arm as C code, ARM.c and ARM.h, and nothing else.", "--c")
-    ] = False,
-    timestep: Annotated[float, option("S", "Length of a step of the C code, in seconds.")] = 1e-3,
+    plain_c: Annotated[bool, flag("Write only the equations of an arm as C code, ARM.c and ARM.h.", "--c")] = False,
+    timestep: Annotated[float, option("S", "With --c: time step, in seconds.")] = 1e-3,
 ) -> None:
-    """Export an arm or a whole cart as MJCF, URDF with SRDF, SDF or for RViz, or an arm as C code.
+    """Export an arm or a whole cart as MJCF, URDF with SRDF, SDF or RViz files, or an arm as C code.
 
     Example: [bold]trocar export PSM --format mjcf -o models[/bold], then open models/psm/scene.xml in MuJoCo's viewer.
 
@@ -46,7 +44,7 @@ def export(
 
     if plain_c:
         if formats:
-            raise TrocarError("--c writes C code only; leave --format out")
+            raise TrocarError("--c writes C code only; omit --format")
         for name in dict.fromkeys(models):
             _export_c(name, output / name.lower(), parameters, instrument, timestep)
         return
@@ -65,14 +63,16 @@ def export(
 
 
 def _loaded(what: str, parameters: str | None, instrument: str | None) -> tr.Simulator | tr.Scene:
-    """The arm or the scene of a name."""
+    """The arm or scene with this name."""
     from trocar.arms import ARMS
     from trocar.errors import UnknownName
     from trocar.simulation.scene_file import BUILT_IN
 
     if what in BUILT_IN or what.endswith(".toml"):
         if parameters is not None or instrument is not None:
-            raise TrocarError(f"{what} is a scene, which names its parameters and instruments itself: leave both out")
+            raise TrocarError(
+                f"{what} is a scene and defines its own parameters and instruments; omit --parameters and --instrument"
+            )
         return tr.load_scene(what)
     if what not in ARMS:
         raise UnknownName("arm or scene", what, (*ARMS, *BUILT_IN, "a .toml file"))

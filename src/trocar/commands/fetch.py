@@ -15,16 +15,17 @@ from trocar.errors import check_known
 @plain_errors()
 def fetch(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="wang2019, ferro2022. Default: all.", show_default=False)
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="wang2019 or ferro2022. Default: both.", show_default=False),
     ] = None,
-    to: Annotated[Path | None, option("DIR", "Folder for the data. Default: your cache folder.")] = None,
+    to: Annotated[Path | None, option("DIR", "Folder for the data. Default: trocar's cache folder.")] = None,
 ) -> None:
     """Download published recordings of real robots.
 
     Example: [bold]trocar fetch && trocar reproduce wang2019[/bold]
 
-    The data belong to their authors. Every file is checked by its SHA-256. Files that are there already are kept, so an
-    interrupted run continues where it stopped. With --to DIR, pass DIR to other commands by --data or TROCAR_DATA.
+    The data belong to their authors. Every file is verified by its SHA-256. Files that already exist are kept, so an
+    interrupted run continues where it stopped. With --to DIR, pass DIR to other commands with --data or TROCAR_DATA.
     """
     from trocar.datasets import DATASETS, fetched_folder
 
@@ -36,6 +37,6 @@ def fetch(
         with progress_bar(f"fetching {len(dataset.files)} files") as progress:
             new = dataset.fetch(folder, progress)
         there = len(dataset.files) - len(new)
-        typer.echo(f"{len(new)} files fetched, {there} were there: {folder / dataset.folder}")
+        typer.echo(f"{len(new)} files fetched, {there} already present: {folder / dataset.folder}")
     if to is not None:
         typer.echo(f"Use them with --data {to}, or set TROCAR_DATA.")

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how an option is declared."""
+"""Options shared by several commands, and functions that declare options."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ import typer
 from trocar.errors import TrocarError, shown
 from trocar.files import check_memory
 
-ROW = 6e3  # [bytes] for a row of one arm, from the simulation to the text of the .csv file; 5.3 kB measured for a PSM
+ROW = 6e3  # [bytes] per row of one arm, including the text of the .csv file; 5.3 kB measured for a PSM
 DEFAULT_MASTER = "http://127.0.0.1:11311"
 ARMS = "PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR"
 
 
 def option(metavar: str, text: str, *names: str, **more: Any) -> Any:
-    """An option with the name of its value and its help text; `names` if not those of the argument."""
+    """An option with a value name and a help text. `names` replace the name of the argument."""
     return typer.Option(*names, metavar=metavar, help=text, **more)
 
 
 def flag(text: str, *names: str) -> Any:
-    """An option that is on or off, or one of a few words."""
+    """An on/off option, or a choice of a few words."""
     return typer.Option(*names, help=text)
 
 
 def arm_name(name: str | None) -> str | None:
-    """The name of an arm as trocar spells it, whatever its case; other names as they are."""
+    """An arm's name in trocar's spelling, regardless of case. Other names are returned unchanged."""
     spelt = {known.lower(): known for known in ARMS.replace(" or ", ", ").split(", ")}
     return spelt.get(name.lower(), name) if isinstance(name, str) else name
 
@@ -58,12 +58,12 @@ def numbers(name: str, text: str, counts: tuple[int, ...], meaning: str) -> list
         values = []
     if len(values) not in counts or not all(map(math.isfinite, values)):
         wanted = " or ".join(map(str, counts))
-        raise TrocarError(f"--{name} takes {wanted} numbers with commas between them ({meaning}), got {shown(text)}")
+        raise TrocarError(f"--{name} takes {wanted} comma-separated numbers ({meaning}), got {shown(text)}")
     return values
 
 
 def master_uri(given: str | None) -> str:
-    """URI of the ROS master to use: the one given, the one of the environment, or the usual one of this machine."""
+    """URI of the ROS master: the given one, else ROS_MASTER_URI, else the default one on this machine."""
     return given or os.environ.get("ROS_MASTER_URI") or DEFAULT_MASTER
 
 
@@ -76,15 +76,15 @@ def check_positive(**values: float) -> None:
 
 def check_amplitude(amplitude: float) -> None:
     if not 0 <= amplitude <= 0.5:
-        raise TrocarError(f"--amplitude is a fraction of the joint range, 0 to 0.5, got {amplitude}")
+        raise TrocarError(f"--amplitude must be a fraction of the joint range, 0 to 0.5, got {amplitude}")
 
 
 def check_rows(rows: float, remedy: str) -> None:
-    """Raise an error before a run whose recordings, with their files, would not fit into memory."""
+    """Raise an error if the recordings of a run and their files would not fit into memory."""
     check_memory(rows * ROW, f"recording {rows:.3g} rows", remedy)
 
 
 def check_toml(path: Path | None, what: str) -> None:
-    """Raise an error if a file to be written is not named NAME.toml."""
+    """Raise an error unless the output file is named NAME.toml."""
     if path is not None and path.suffix != ".toml":
-        raise TrocarError(f"{what} is a file NAME.toml, got {path}")
+        raise TrocarError(f"{what} must be named NAME.toml, got {path}")

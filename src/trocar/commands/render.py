@@ -26,7 +26,9 @@ Camera = Literal["iso", "side", "tip"]
 @plain_errors()
 def render(
     recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="Recording: csv, npz, or a ROS bag.")],
-    output: Annotated[Path, option("FILE", "Ends in .png, .gif or .mp4.", "--output", "-o")] = Path("recording.gif"),
+    output: Annotated[Path, option("FILE", "Output file: .png, .gif or .mp4.", "--output", "-o")] = Path(
+        "recording.gif"
+    ),
     arm: RecordedArm = None,
     namespace: Namespace = None,
     camera: Annotated[Camera, flag("Whole arm, from the side, or close up on the tip.")] = "iso",
@@ -39,7 +41,7 @@ def render(
 
     Example: [bold]trocar render trocar-sim/recording.npz -o motion.gif[/bold].
 
-    More: [bold]trocar render motion.csv --arm PSM -o end.png --camera tip[/bold] (a picture of the end);
+    More: [bold]trocar render motion.csv --arm PSM -o end.png --camera tip[/bold] (a picture of the last row);
     [bold]trocar render motion.csv -o slow.mp4 --speed 0.25 --size 1280x960[/bold] (a film in slow motion;
     .mp4 needs ffmpeg, which comes with pip install 'trocar\\[view]' or apt install ffmpeg).
     """
@@ -47,9 +49,9 @@ def render(
     check_known("format of the output", SUFFIXES, suffix)
     check_positive(fps=fps, speed=speed)
     if fps > MOST_FPS:
-        raise TrocarError(f"--fps is at most {MOST_FPS:g}, got {fps:g}; for slow motion lower --speed")
+        raise TrocarError(f"--fps must be at most {MOST_FPS:g}, got {fps:g}; for slow motion, lower --speed")
     if at is not None and suffix != ".png":
-        raise TrocarError("--at is the time of a picture: write a .png, or leave --at out")
+        raise TrocarError("--at applies to pictures only; write a .png or omit --at")
     pixels = _size(size)
 
     from trocar.appearance import render_video, save_png
@@ -63,18 +65,17 @@ def render(
         check_known("arm", ARMS, arm)
     track = Track.load(recording, Settings(arm=arm) if arm is not None else None, namespace)
     if arm is not None and track.arm.name != arm:
-        raise TrocarError(f"{recording} names {track.arm.name} as its arm: leave --arm {arm} out")
+        raise TrocarError(f"{recording} was recorded with {track.arm.name}; omit --arm {arm}")
     if suffix == ".png":
         time = track.duration if at is None else at
         if not 0 <= time <= track.duration + 1e-9:
-            raise TrocarError(f"--at {at:g} is not within the recording, 0 to {track.duration:.6g} s")
+            raise TrocarError(f"--at {at:g} is outside the recording, 0 to {track.duration:.6g} s")
         written = save_png(output, Film(track, fps, speed, camera, pixels).picture(time))
     else:
         frames = track.duration * fps / speed
         if frames > MOST_FRAMES:
             raise TrocarError(
-                f"the film would have {frames:.3g} frames, at most {MOST_FRAMES:.0e} are drawn; "
-                "raise --speed or lower --fps"
+                f"the film would have {frames:.3g} frames; the limit is {MOST_FRAMES:.0e}; raise --speed or lower --fps"
             )
         film = Film(track, fps, speed, camera, pixels)
         with progress_bar(f"{len(film)} frames") as progress:
@@ -85,7 +86,7 @@ def render(
 def _size(text: str) -> tuple[int, int]:
     width, x, height = text.lower().partition("x")
     if not (x and width.isdecimal() and height.isdecimal() and 16 <= int(width) <= 8192 and 16 <= int(height) <= 8192):
-        raise TrocarError(f"--size is WIDTHxHEIGHT in pixels, 16 to 8192 each, such as 640x480; got {text!r}")
+        raise TrocarError(f"--size must be WIDTHxHEIGHT in pixels, 16 to 8192 each, such as 640x480; got {text!r}")
     return int(width), int(height)
 
 

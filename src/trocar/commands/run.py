@@ -1,4 +1,4 @@
-"""`trocar run`: an unmodified dVRK script with neither ROS nor a robot."""
+"""`trocar run`: run an unmodified dVRK script without ROS or a robot."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ def run(
     ] = None,
     scene: Annotated[str, option("NAME", "dvrk, dvrk_si or a .toml file.")] = "dvrk",
     api: Annotated[
-        str | None, option("RELEASE", "1, 2.0, 2.2 or 2.4 of the packages dvrk. Default: as the script's source tells.")
+        str | None,
+        option("RELEASE", "Release of the dvrk packages: 1, 2.0, 2.2 or 2.4. Default: detected from the script."),
     ] = None,
-    speed: Annotated[str, option("SPEED", "real: as a robot; fast: time passes only while the script waits.")] = "real",
+    speed: Annotated[str, option("SPEED", "real: real time; fast: time passes only while the script waits.")] = "real",
     start: Annotated[str, option("STATE", "ready: enabled and homed; off: as after switching on.")] = "ready",
     answers: Annotated[
-        Path | None, option("FILE", "What input() reads, line by line. Default: standard input.", "--input")
+        Path | None, option("FILE", "Lines that input() reads. Default: standard input.", "--input")
     ] = None,
     pedal: Annotated[
         list[str] | None,
-        option("NAME@T[+D]", "Press a pedal T seconds after the start, for D seconds (0.5). Can be repeated."),
+        option("NAME@T[+D]", "Press a pedal T seconds after the start, for D seconds (default: 0.5); can be repeated."),
     ] = None,
     duration: Annotated[
         float | None, option("S", "Stop the node after S seconds of robot time: rospy.is_shutdown() becomes true.")
@@ -45,13 +46,13 @@ def run(
     view: Annotated[bool, flag("Show the robot in the browser while the script runs.", "--view")] = False,
     port: Annotated[int, option("N", "Port of --view; 0 for any free one.")] = 8080,
 ) -> None:
-    """Run a Python script for the dVRK with neither ROS nor a robot.
+    """Run a Python script for the dVRK without ROS or a robot.
 
     Example: [bold]trocar run --speed fast my_script.py -a PSM1[/bold]
 
-    The script imports dvrk, crtk, rospy, PyKDL and the messages of ROS as usual and gets stand-ins that drive a
-    simulated robot in the same process. Everything after SCRIPT.py belongs to the script. Exit status: the script's
-    own; 2 if the command line is wrong. The script has your rights, as with python SCRIPT.py.
+    The script imports dvrk, crtk, rospy, PyKDL and ROS messages as usual and gets stand-ins that drive a simulated
+    robot in the same process. All arguments after SCRIPT.py are passed to the script. Exit status: the script's; 2 if
+    the command line is wrong. The script runs with your permissions, as with python SCRIPT.py.
     """
     from trocar.crtk.interface import PEDALS
     from trocar.crtk.standins.script_api import judge
@@ -75,7 +76,7 @@ def run(
     from trocar.crtk.standins.session import FOREVER, Session
     from trocar.teleoperation import Teleoperation
 
-    with ExitStack() as running:  # what was started is ended in the opposite order
+    with ExitStack() as running:  # stopped in reverse order
         lines = None if answers is None else running.enter_context(answers.open(encoding="utf-8"))
         robot = running.enter_context(Robot(scene, speed=speed, start=start))
         Teleoperation(robot)
@@ -104,7 +105,9 @@ def _press(text: str, pedals: tuple[str, ...]) -> tuple[str, float, float]:
     except ValueError:
         times = math.nan, math.nan
     if not all(math.isfinite(time) and time >= 0 for time in times):
-        raise TrocarError(f"--pedal is NAME@T or NAME@T+D with times in seconds, such as clutch@2+0.5, got {text!r}")
+        raise TrocarError(
+            f"--pedal must be NAME@T or NAME@T+D with times in seconds, such as clutch@2+0.5, got {text!r}"
+        )
     return name, *times
 
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from trocar.viewer.model_drawing import ModelDrawing
 
 PERIOD = 1 / 30  # real time between two pictures [s]
-AWAY = 1.1  # of the camera from the middle of the bases, beyond the farthest of them [m]
-DIRECTION = np.array([0.45, 0.8, 0.35])  # from there to the camera
-MESSAGES = 8  # shown, the latest first
+AWAY = 1.1  # distance of the camera from the centre of the bases, beyond the farthest base [m]
+DIRECTION = np.array([0.45, 0.8, 0.35])  # from the centre of the bases to the camera
+MESSAGES = 8  # number shown, newest first
 COLOURS = {"FAULT": "#c92a2a", "error": "#c92a2a", "PAUSED": "#e67700", "warning": "#e67700", "ENABLED": "#2b8a3e"}
 
 
@@ -47,7 +47,7 @@ def drawn(robot: Robot, port: int) -> Iterator[tuple[str, Callable[[], None]]]:
         from trocar.viewer.model_drawing import ModelDrawing
         from trocar.viewer.server import address, serve, stop
     except ModuleNotFoundError as error:
-        raise TrocarError(f"--view needs {error.name}: pip install 'trocar[view]'") from error
+        raise TrocarError(f"--view requires {error.name}: pip install 'trocar[view]'") from error
     server = serve(port=port)
     drawing = ModelDrawing(server.scene, "/robot", robot.scene.spec)
     patient_side = [name for name, kind in robot.devices.items() if kind in ("PSM", "ECM")]
@@ -81,7 +81,7 @@ def drawn(robot: Robot, port: int) -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 def add_pedals(gui: Any, robot: Robot) -> dict[str, Any]:
-    """A box to tick for every pedal of the console."""
+    """Add a checkbox for every pedal of the console."""
     boxes = {}
     for pedal in PEDALS:
         boxes[pedal] = gui.add_checkbox(pedal.replace("_", " "), initial_value=False)

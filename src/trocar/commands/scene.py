@@ -1,4 +1,4 @@
-"""`trocar scene`: simulate several arms in one model; recordings, a picture and the endoscope's view."""
+"""`trocar scene`: simulate several arms in one model; write recordings, a picture and the endoscope's view."""
 
 from __future__ import annotations
 
@@ -21,16 +21,14 @@ from trocar.commands.options import (
 )
 from trocar.commands.terminal import drawn, plain_errors, progress_bar, show_table, show_written
 
-TIMESTEP = 1.0 / 1500.0  # [s], of the dVRK's PID; used if the scene file gives none
+TIMESTEP = 1.0 / 1500.0  # period of the dVRK's PID [s], used if the scene file has no time step
 
 
 @plain_errors("a shorter --duration takes less time")
 def scene(
     source: Annotated[
         str,
-        typer.Argument(
-            metavar="SCENE", help="psm, cart_classic, cart_si, masters, dvrk, dvrk_si, or a file NAME.toml."
-        ),
+        typer.Argument(metavar="SCENE", help="psm, cart_classic, cart_si, masters, dvrk, dvrk_si, or a .toml file."),
     ] = "cart_classic",
     duration: Duration = 1.0,
     amplitude: Amplitude = 0.01,
@@ -43,8 +41,8 @@ def scene(
     Example: [bold]trocar scene cart_classic -d 2 --touch[/bold], then look at trocar-scene/picture.png and stereo.png.
 
     Every arm follows a small sinusoid about its initial position, under the dVRK's PID (1500 Hz, published gains)
-    with gravity compensation. With a time step in the scene file the PID runs at the nearest multiple of it.
-    docs/scenes.md describes scene files.
+    with gravity compensation. If the scene file sets a time step, the PID period is the nearest multiple of it.
+    docs/scenes.md documents the scene files.
 
     Writes ARM.npz for every arm and, if rendering works on this machine, picture.png and, with an ECM, stereo.png.
     """
@@ -70,7 +68,7 @@ def scene(
         centre = np.clip(arm.q, arm.arm.lower + way, arm.arm.upper - way)
         references[name] = sinusoid(centre, way, frequency)
         pid = tr.JointPID(arm.arm, clamp=True)
-        pid.period = max(1, round(pid.period / loaded.timestep)) * loaded.timestep  # whole steps of the file's length
+        pid.period = max(1, round(pid.period / loaded.timestep)) * loaded.timestep  # whole time steps
         controllers[name] = pid + tr.GravityCompensation(arm.mechanism)
     start = {name: reference(0.0) for name, reference in references.items()}
     loaded.reset({name: s.q for name, s in start.items()}, {name: s.dq for name, s in start.items()})
@@ -92,13 +90,13 @@ def scene(
     headings = ("arm", "kind", "parameters", "RMS error (rad)", "sliding joints (m)", "RCM error (m)")
     show_table(f"{source}, {duration:g} s", headings, rows, left=range(6))
     for contact in loaded.touching()[:3]:
-        typer.echo(f"Touching at the end: {contact}")
-    typer.echo(f"Real-time factor, control and recordings included: {loaded.time / wall:.3g}")
+        typer.echo(f"In contact at the end: {contact}")
+    typer.echo(f"Real-time factor, including control and recording: {loaded.time / wall:.3g}")
     show_written(written)
 
 
 def _pictures(loaded: tr.Scene, output: Path) -> list[Path]:
-    """The scene at the end of the simulation, and the view of the first endoscope."""
+    """Write pictures of the final scene and of the first endoscope's view."""
     from trocar.appearance import StereoEndoscope, render, save_png
 
     written = [save_png(output / "picture.png", render(loaded, labels=len(loaded.arms) > 1))]

@@ -1,4 +1,4 @@
-"""`trocar serve`: the simulated dVRK as a node of ROS."""
+"""`trocar serve`: the simulated dVRK as a ROS node."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 OWN_MASTER = "own"
 STARTS = ("ready", "off")
-WATCHED = 0.2  # between two looks at the simulation [s]
+WATCHED = 0.2  # interval between checks of the simulation [s]
 
 
 @plain_errors()
 def serve(
     scene: Annotated[str, typer.Argument(metavar="SCENE", help="dvrk, dvrk_si or a .toml file.")] = "dvrk",
-    ros1: Annotated[bool, flag("Serve ROS 1, by Debian's rospy.", "--ros1")] = False,
-    ros2: Annotated[bool, flag("Serve ROS 2 over DDS, by cyclonedds.", "--ros2")] = False,
+    ros1: Annotated[bool, flag("Serve ROS 1 (requires Debian's rospy).", "--ros1")] = False,
+    ros2: Annotated[bool, flag("Serve ROS 2 over DDS (requires cyclonedds).", "--ros2")] = False,
     arms: Annotated[
         list[str] | None, option("NAMES", "Arms to control, such as PSM1,ECM. Can be repeated. Default: all.")
     ] = None,
@@ -35,7 +35,7 @@ def serve(
     speed: Annotated[float, option("FACTOR", "Simulated per real time; other than 1: time is that of /clock.")] = 1.0,
     images: Annotated[float, option("HZ", "Publish images of the endoscope at this rate. Default: none.")] = 0.0,
     hold_when_lost: Annotated[
-        bool, flag("Hold an arm in effort control when its client has gone.", "--hold-when-lost")
+        bool, flag("Hold an arm in effort control when its client disconnects.", "--hold-when-lost")
     ] = False,
     record: Annotated[
         Path | None, option("BAG", "Record measured states and motion commands to BAG: .bag, .mcap or .db3.")
@@ -44,7 +44,7 @@ def serve(
         Path | None, option("BAG", "Replay the servo commands of a bag to the simulated arms, once.")
     ] = None,
     launch_files: Annotated[
-        Path | None, option("DIR", "Write launch files for RViz to DIR, and end.", "--launch-files")
+        Path | None, option("DIR", "Write launch files for RViz to DIR and exit.", "--launch-files")
     ] = None,
     master: Annotated[
         str | None,
@@ -63,18 +63,18 @@ def serve(
         str, option("NAME", "With --ros2: jazzy (also Iron, Kilted and later) or humble.", "--distro")
     ] = "jazzy",
 ) -> None:
-    """Serve the dVRK's topics and services from a simulated robot in real time, until Ctrl-C.
+    """Serve the dVRK's ROS topics and services from a simulated robot in real time, until Ctrl-C.
 
-    Example: [bold]trocar serve --ros1 --arms PSM1,ECM[/bold], [bold]trocar serve --ros2 --domain 7[/bold]
+    Examples: [bold]trocar serve --ros1 --arms PSM1,ECM[/bold], [bold]trocar serve --ros2 --domain 7[/bold]
 
     More: [bold]trocar serve --ros1 --record run.bag[/bold] (what happens, as a bag),
     [bold]trocar serve --ros1 --replay run.bag[/bold] (its servo commands again).
 
     Also /tf, /joint_states and robot_description for RViz; --launch-files has the files to start it.
 
-    --ros1 needs a running roscore, or --master own. --ros2 needs no installation of ROS. Neither has access control:
-    whoever reaches the node's ports can command the simulated robot, so it listens on this machine only unless --host
-    or --interface says otherwise.
+    --ros1 requires a running roscore or --master own. --ros2 requires no ROS installation. Neither has access control:
+    anyone who reaches the node's ports can command the simulated robot. Without --host or --interface the node is
+    reachable from this machine only.
     """
     if launch_files is not None:
         from trocar.ros.launch import write_launch_files
@@ -83,7 +83,7 @@ def serve(
             typer.echo(path)
         return
     if ros1 == ros2:
-        raise TrocarError("choose an interface: --ros1 or --ros2")
+        raise TrocarError("choose an interface with --ros1 or --ros2")
     check_known("start", STARTS, start)
     check_positive(rate=rate, speed=speed)
     if images:
@@ -136,7 +136,7 @@ def serve(
             except KeyboardInterrupt:
                 typer.echo("stopped")
                 return
-            raise TrocarError(bridge.error or f"the simulation has ended: {robot.error!r}")
+            raise TrocarError(bridge.error or f"the simulation stopped: {robot.error!r}")
 
 
 def _checked_domain(domain: int | None, interface: str, distro: str) -> int:
@@ -162,8 +162,8 @@ def _description(scene: Scene) -> str:
 
 
 def _endoscope(robot: Robot) -> str:
-    """The first arm of a robot that carries an endoscope."""
+    """The robot's first arm with an endoscope."""
     found = [name for name, kind in robot.devices.items() if kind == "ECM"]
     if not found:
-        raise TrocarError("--images needs an ECM, and this robot has none: leave it out")
+        raise TrocarError("--images requires an ECM and this robot has none; omit --images")
     return found[0]

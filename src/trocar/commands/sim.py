@@ -1,4 +1,4 @@
-"""`trocar sim`: one arm, one controller, one reference; recording, plot and picture."""
+"""`trocar sim`: simulate one arm under a controller; write a recording, a plot and a picture."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from trocar.errors import check_known
 if TYPE_CHECKING:
     from trocar.control import Controller, Reference
 
-BANDWIDTH = 30.0  # [rad/s] of computed torque: critically damped error dynamics
+BANDWIDTH = 30.0  # of the critically damped error dynamics under computed torque [rad/s]
 
 ControllerName = Literal["pid", "pd", "gravity", "computed-torque", "velocity", "effort"]
 TrajectoryName = Literal["hold", "step", "sinusoid", "quintic"]
@@ -40,15 +40,20 @@ def sim(
     timestep: Annotated[float | None, option("S", "Time step in seconds. Default: 0.001; pid: 1/1500.")] = None,
     parameters: options.ParameterSet = None,
     instrument: options.Instrument = None,
-    mounting: Annotated[float | None, option("DEG", "Pitch of the base, in degrees. Default: the arm's usual.")] = None,
-    start: Annotated[
-        str | None, option("Q1,Q2,...", "Joints [rad, m] to move about. Default: home, away from the limits.")
+    mounting: Annotated[
+        float | None, option("DEG", "Pitch of the base, in degrees. Default: the arm's standard mounting.")
     ] = None,
-    push: Annotated[str | None, option("FX,FY,FZ", "Constant force on the tip [N], in base axes.")] = None,
+    start: Annotated[
+        str | None,
+        option("Q1,Q2,...", "Joint positions to move about, in rad and m. Default: home, away from the limits."),
+    ] = None,
+    push: Annotated[str | None, option("FX,FY,FZ", "Constant force on the tip in N, in base axes.")] = None,
     counterweight: Annotated[bool, flag("Include the counterweight's mass.")] = True,
     friction: Annotated[bool, flag("Simulate joint friction.")] = True,
     accuracy: Annotated[Accuracy, flag("Integration scheme of the engine.")] = "fast",
-    engine: Annotated[Engine, flag("mujoco: the closed chain; reduced: compiled equations of the joints.")] = "mujoco",
+    engine: Annotated[
+        Engine, flag("mujoco: closed kinematic chain; reduced: compiled equations in joint coordinates.")
+    ] = "mujoco",
     output: options.Folder = Path("trocar-sim"),
 ) -> None:
     """Simulate one arm under a controller.
@@ -58,8 +63,8 @@ def sim(
 
     Controllers: [bold]pid[/bold], the dVRK's own (1500 Hz, on the actuators, published gains);
     [bold]pd[/bold], a quarter of these gains, joint by joint; [bold]gravity[/bold], gravity compensation only;
-    [bold]computed-torque[/bold], with the full model; [bold]velocity[/bold], follows velocities and lets
-    positions drift; [bold]effort[/bold], open loop with efforts computed in advance.
+    [bold]computed-torque[/bold], with the full model; [bold]velocity[/bold], tracks velocities and lets
+    positions drift; [bold]effort[/bold], open loop with precomputed efforts.
 
     More: [bold]trocar sim -t step --joint insertion -d 1[/bold] (a step of one joint);
     [bold]trocar sim -c gravity -t hold --no-friction[/bold] (does the arm float?);
@@ -67,8 +72,8 @@ def sim(
     [bold]trocar sim -t hold --push 0,0,2[/bold] (how stiff is the controller?);
     [bold]trocar sim ECM -i up --mounting -30[/bold] (another endoscope on a tilted arm).
 
-    Writes recording.npz, recording.csv, recording.png and, if rendering works on this machine and the engine is
-    mujoco, picture.png.
+    Writes recording.npz, recording.csv, recording.png and, with the mujoco engine and if rendering works on this
+    machine, picture.png.
     """
     import numpy as np
 
@@ -116,7 +121,7 @@ def sim(
     _show(recording, title)
     if "rcm_error" in recording.extra:
         typer.echo(f"Largest RCM error: {recording.extra['rcm_error'].max():.3g} m")
-    typer.echo(f"Real-time factor, recording included: {len(recording) * simulator.timestep / wall:.3g}")
+    typer.echo(f"Real-time factor, including recording: {len(recording) * simulator.timestep / wall:.3g}")
     show_written(written)
 
 
@@ -129,7 +134,7 @@ def _reference(
     frequency: float,
     duration: float,
 ) -> Reference:
-    """Motion about the joints `about`, moved inwards where that is near a limit; the jaw stays open."""
+    """Motion about the joint positions `about`, shifted inwards near a limit; the jaw stays open."""
     import numpy as np
 
     from trocar.control import quintic, sinusoid, step_to
@@ -155,8 +160,8 @@ def _controller(name: ControllerName, mechanism: tr.Mechanism, reference: Refere
     from trocar.control import EffortFunction, VelocityServo
 
     arm = mechanism.arm
-    # The actuators' published gains as each joint feels them. A quarter: without the coupling between the joints the
-    # full gains would be unstable on the light wrist.
+    # The published actuator gains converted to joint gains. A quarter of them: without the coupling between the joints,
+    # the full gains would be unstable on the light wrist.
     gain = 0.25 * np.linalg.inv(arm.motors.coupling) ** 2
     kp, kd = np.array(arm.gains.kp) @ gain, np.array(arm.gains.kd) @ gain
 

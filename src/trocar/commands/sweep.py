@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trocar.sweep import Progress, Results, Study
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-LOG_EVERY = 30.0  # between lines in a log file [s]
+LOG_EVERY = 30.0  # interval between lines in a log file [s]
 SHOWN_ERRORS = 5
 
 
@@ -29,7 +29,7 @@ def sweep(
     study: Annotated[
         str | None,
         typer.Argument(
-            metavar="STUDY", help="Name of a study or a Python file. Default: list them.", show_default=False
+            metavar="STUDY", help="Name of a study, or a Python file. Default: list the studies.", show_default=False
         ),
     ] = None,
     output: Annotated[Path | None, option("DIR", "Folder for the results.", "--output", "-o")] = None,
@@ -37,29 +37,27 @@ def sweep(
         int | None, option("N", "Rows of the study's table. Default: the study's own.", "--rows", "-n")
     ] = None,
     seed: Annotated[int, option("N", "Seed of the table.")] = 0,
-    table: Annotated[Path | None, option("FILE", "Table of parameters (csv, parquet) instead of the study's.")] = None,
-    executor: Annotated[str, option("serial|processes|ray", "How the rows are run.")] = "processes",
-    workers: Annotated[
-        int | None, option("N", "Worker processes. Default: one for each core.", "--workers", "-j")
+    table: Annotated[
+        Path | None, option("FILE", "Use this table of parameters (csv, parquet) instead of the study's own.")
     ] = None,
-    address: Annotated[
-        str | None, option("HOST:PORT", "Ray cluster. Default: RAY_ADDRESS, or Ray on this machine alone.")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a sweep that was interrupted.")] = False,
-    show: Annotated[Path | None, option("DIR", "Print tables and draw plots of the results in DIR.")] = None,
-    report: Annotated[bool, typer.Option("--report", help="Write a page, DIR/report.html.")] = False,
+    executor: Annotated[str, option("serial|processes|ray", "Executor of the rows.")] = "processes",
+    workers: Annotated[int | None, option("N", "Worker processes. Default: one per core.", "--workers", "-j")] = None,
+    address: Annotated[str | None, option("HOST:PORT", "Ray cluster. Default: RAY_ADDRESS, else a local Ray.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted sweep.")] = False,
+    show: Annotated[Path | None, option("DIR", "Print tables of the results in DIR and plot them.")] = None,
+    report: Annotated[bool, typer.Option("--report", help="Write DIR/report.html.")] = False,
 ) -> None:
     """Run a study over a table of parameters, on one machine or a Ray cluster.
 
     Example: [bold]trocar sweep monte_carlo -n 1000 -o results --report[/bold], then open results/report.html.
     Later: [bold]trocar sweep --show results[/bold].
 
-    Results are Parquet files in DIR/rows, one row for each simulation, with its parameters; an exception is the error
-    of its row. A sweep that was killed goes on with --resume. docs/sweeps.md shows how to write a study of your own and
-    how to run on a cluster. A study given as a file is executed: read it first. Exit status 1 if every row failed.
-    Needs pyarrow and, with --executor ray, Ray: pip install 'trocar\\[sweep]'.
+    Results are Parquet files in DIR/rows with one row per simulation and its parameters; if a row raises an exception,
+    its error is stored in that row. --resume continues a sweep that was killed. docs/sweeps.md explains how to write
+    your own study and how to run on a cluster. A study given as a file is executed: read it first. Exit status 1 if
+    every row failed. Requires pyarrow and, with --executor ray, Ray: pip install 'trocar\\[sweep]'.
     """
-    if "numpy" not in sys.modules:  # rows of all executors are equal to the last bit with one thread in each process
+    if "numpy" not in sys.modules:  # with one thread per process, all executors give bit-identical rows
         for name in THREADS:
             os.environ.setdefault(name, "1")
     from trocar.sweep import Results, load_study, read_table
@@ -68,7 +66,7 @@ def sweep(
 
     if show is not None:
         if any(x is not None for x in (output, rows, table, workers, address)) or resume:
-            raise TrocarError("--show DIR reads results that are there; only STUDY and --report go with it")
+            raise TrocarError("--show DIR reads existing results; it can be combined with STUDY and --report only")
         _show(Results(show), None if study is None else load_study(study), report)
         return
     if study is None:
@@ -76,9 +74,9 @@ def sweep(
         typer.echo("Run one: trocar sweep NAME -o DIR. Your own: trocar sweep FILE.py -o DIR, see docs/sweeps.md.")
         return
     if output is None:
-        raise TrocarError("name a folder for the results: trocar sweep STUDY -o DIR")
+        raise TrocarError("no folder for the results; run trocar sweep STUDY -o DIR")
     if table is not None and rows is not None:
-        raise TrocarError("--rows is of the study's own table; --table FILE has its own rows")
+        raise TrocarError("--rows applies to the study's own table; omit it with --table")
     chosen = load_study(study)
     with _progress(chosen.name) as progress:
         results = run_sweep(
@@ -100,7 +98,7 @@ def sweep(
 
 @contextmanager
 def _progress(name: str) -> Iterator[Callable[[Progress], None]]:
-    """A line with rows, errors and the time left on the terminal; in a log, a line now and then."""
+    """Show rows, errors and remaining time on one line of the terminal; in a log, print a line at intervals."""
     last = time.monotonic()
 
     def text(state: Progress) -> str:

@@ -14,15 +14,15 @@ from rich.table import Table
 
 from trocar.errors import TrocarError
 
-INTERRUPTED = 130  # exit status, as shells have it for Ctrl-C
+INTERRUPTED = 130  # exit status after Ctrl-C, as in shells
 _DESCRIPTION = TextColumn("{task.description}", markup=False)
 
 
 @contextmanager
 def plain_errors(remedy: str = "run it again") -> Iterator[None]:
-    """Errors made by what the user asked for are one line on stderr and exit status 2; Ctrl-C one line and 130.
+    """Turn user errors into one line on stderr and exit status 2, and Ctrl-C into one line and exit status 130.
 
-    remedy: what to do after Ctrl-C. Results are written at the end of a command, each file whole.
+    remedy: advice after Ctrl-C. Commands write their results at the end, each file atomically.
     """
     try:
         yield
@@ -35,20 +35,20 @@ def plain_errors(remedy: str = "run it again") -> Iterator[None]:
         )
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
-        typer.echo(f"interrupted: no file is left half written; {remedy}", err=True)
+        typer.echo(f"interrupted; no partial files were written; {remedy}", err=True)
         raise typer.Exit(INTERRUPTED) from None
 
 
 def plain(error: Exception) -> str:
-    """The message of an error; of one of the system, the file first and no error number."""
+    """The message of an error. For an OSError: the file, then the reason, without the error number."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return str(TrocarError(f"{error.filename}: {error.strerror}"))  # one line, however long the name
+        return str(TrocarError(f"{error.filename}: {error.strerror}"))  # TrocarError keeps it to one line
     return str(error)
 
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
-    """A bar on stderr that goes away; yields a function to be called with the fraction done."""
+    """A temporary progress bar on stderr; yields a function that takes the completed fraction."""
     with _transient(_DESCRIPTION, BarColumn(), TextColumn("{task.percentage:>3.0f} %")) as progress:
         task = progress.add_task(title, total=1.0)
         yield lambda fraction: progress.update(task, completed=fraction)
@@ -56,14 +56,14 @@ def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
 
 @contextmanager
 def status_line(title: str) -> Iterator[Callable[[str], None]]:
-    """A line on stderr that goes away; yields a function to be called with the text to show instead of the title."""
+    """A temporary status line on stderr; yields a function that replaces its text."""
     with _transient(SpinnerColumn(), _DESCRIPTION) as progress:
         task = progress.add_task(title, total=None)
         yield lambda text: progress.update(task, description=text)
 
 
 def _transient(*columns: ProgressColumn) -> Progress:
-    """Progress on stderr, leaving stdout alone, so that stdout can be redirected."""
+    """Progress on stderr, so that stdout can be redirected."""
     console = Console(stderr=True)
     return Progress(
         *columns,
@@ -71,14 +71,14 @@ def _transient(*columns: ProgressColumn) -> Progress:
         console=console,
         transient=True,
         redirect_stdout=False,
-        disable=not console.is_terminal,  # in a log it would leave empty lines
+        disable=not console.is_terminal,  # it would leave empty lines in a log
     )
 
 
 def show_table(
     title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[int] = (0,), caption: str = ""
 ) -> None:
-    """Print a table; columns are aligned right, except those whose index is in `left`."""
+    """Print a table. Columns are right-aligned, except those whose index is in `left`."""
     table = Table(title=title, title_justify="left", caption=caption or None)
     for i, heading in enumerate(headings):
         table.add_column(heading, justify="left" if i in left else "right")
@@ -94,14 +94,14 @@ def show_written(paths: Sequence[Path]) -> None:
 
 
 def save_picture(path: Path, *view: Any) -> list[Path]:
-    """Write what `render` draws of an arm or a scene as a PNG file."""
+    """Render an arm or a scene with `render` and write it as a PNG file."""
     from trocar.appearance import render, save_png
 
     return [save_png(path, render(*view))]
 
 
 def drawn(draw: Callable[..., list[Path]], *arguments: Any) -> list[Path]:
-    """The pictures that `draw` writes; if rendering fails, none, and a line on stderr gives the reason."""
+    """The pictures written by `draw`. If rendering fails: none, with the reason on stderr."""
     try:
         return draw(*arguments)
     except (TrocarError, ImportError) as error:

@@ -1,4 +1,4 @@
-"""The dVRK's own interface (CRTK) and its controllers, in process and without ROS.
+"""The dVRK's interface (CRTK) and controllers, in process and without ROS.
 
     from trocar import crtk
 
@@ -12,15 +12,15 @@
 `Robot` simulates the arms under the dVRK's 1500 Hz controllers and puts every device on one `Bus`: `PSM1/measured_js`,
 `PSM1/move_jp`, ... The table of all topics and services is `trocar.crtk.interface`, the message types are in
 `trocar.crtk.messages`. The client classes (`Arm`, `PSM`, `ECM`, `MTM`, `SUJ`, `System`, `Console`, `TeleopPSM`,
-`TeleopECM`) have the methods of the Python packages `crtk` 1.4 and `dvrk` 2.4 and use nothing but the bus and the
-robot's clock. Poses are (4, 4) arrays; getters return (value, time of measurement [s]).
+`TeleopECM`) have the methods of the Python packages `crtk` 1.4 and `dvrk` 2.4 and use only the bus and the robot's
+clock. Poses are (4, 4) arrays; getters return (value, time of measurement [s]).
 
 Time passes in one of three ways (`Robot(speed=...)`):
 
-- "fast" (default): whoever waits advances the simulation, as fast as the machine allows. Between two waits of a script
-  no time passes, and a script gives the same result in every run.
-- "real", or a number such as 0.5 (simulated per real time): a thread advances the simulation.
-- "stepped": only `robot.run(seconds)` and `robot.step(cycles)` advance it; a wait returns at once with what is.
+- "fast" (default): the waiting caller advances the simulation, as fast as the machine allows. No time passes between
+  the waits of a script, and a script gives the same result in every run.
+- "real", or a number such as 0.5 (ratio of simulated to real time): a thread advances the simulation.
+- "stepped": only `robot.run(seconds)` and `robot.step(cycles)` advance it; a wait returns immediately.
 
 For stand-ins of other interfaces: `robot.bus` (publish, subscribe, read, call), `robot.now` [ns], `robot.time` [s],
 `robot.sleep(seconds)`, `robot.wait_for(condition, timeout)`, `robot.devices` (kind of every device by name).
@@ -62,8 +62,8 @@ __all__ = [
     "TeleopPSM",
 ]
 
-# Public names by the module that defines them, imported when a name is first used: the processes of ROS need the table
-# and the messages, and no engine.
+# Public names by defining module, imported on first use: the ROS processes need the table and the messages, but no
+# engine.
 _NAMES = {
     "bus": ("Bus", "Subscription"),
     "clients.arm": ("Arm",),

@@ -1,9 +1,9 @@
-"""One bus for all devices: typed topics with stamps and latching, and services.
+"""A bus for all devices: typed topics with time stamps and latching, and services.
 
 A command goes to the device that serves the topic. An event is published when something happens; its last message is
-kept for new subscribers, and its stamps strictly increase. A state topic has a source, a function that makes the
-current sample: `read` calls it, and `publish_states` sends samples to subscribers at the topic's rate, so that a
-topic nobody listens to costs nothing.
+kept for new subscribers, and its stamps strictly increase. A state topic has a source, a function that returns the
+current sample: `read` calls it, and `publish_states` sends samples to subscribers at the topic's rate, so a topic
+without subscribers costs nothing.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from trocar.crtk.messages import Message
 from trocar.errors import TrocarError, UnknownName, check_known, shown
 
 Callback = Callable[[Message], None]
-KEPT = 100  # messages of an event, as the dVRK keeps for late subscribers in ROS 2
+KEPT = 100  # messages kept per event, as on the dVRK for late subscribers in ROS 2
 
 
 @dataclass
 class _Line:
-    """One topic at work."""
+    """State of one topic."""
 
     topic: Topic
     source: Callable[[], Message] | None = None
@@ -35,7 +35,7 @@ class _Line:
 
 
 class Subscription:
-    """A callback on a topic, until `close`."""
+    """A callback on a topic, active until `close`."""
 
     def __init__(self, bus: Bus, topic: str, callback: Callback) -> None:
         self._bus, self.topic, self._callback = bus, topic, callback
@@ -46,16 +46,16 @@ class Subscription:
 
 
 class Bus:
-    """Topics and services of all devices of a robot. Any thread may call it.
+    """Topics and services of all devices of a robot. Thread-safe.
 
-    Callbacks run in the thread that publishes: for events and states the one that advances the robot. They must be
-    quick and must not wait for the robot.
+    Callbacks run in the publishing thread: for events and states, the one that advances the robot. They must be
+    fast and must not wait for the robot.
 
     Args:
         now: the robot's clock [ns].
 
     Attributes:
-        lock: held while the robot takes a step; hold it to read several topics of one moment.
+        lock: held while the robot takes a step; hold it to read several topics at the same time.
     """
 
     def __init__(self, now: Callable[[], int]) -> None:
@@ -76,10 +76,11 @@ class Bus:
         commands: Mapping[str, Callback] | None = None,
         services: Mapping[str, Callable[..., Any]] | None = None,
     ) -> None:
-        """Put a device on the bus; every state, command and service of its interface must be served.
+        """Add a device to the bus; it must serve every state, command and service of its interface.
 
         Args:
-            device: prefix of its topics. states: sources by topic. commands: handlers by topic. services: by name.
+            device: prefix of its topics. states: sources by topic. commands: handlers by topic. services: handlers by
+                name.
         """
         states, commands, services = states or {}, commands or {}, services or {}
         wanted = {direction: {t.name for t in interface.topics if t.direction is direction} for direction in Direction}
@@ -131,7 +132,7 @@ class Bus:
         return message
 
     def read(self, name: str) -> Message | None:
-        """The current sample of a state topic, the last message of an event; None if there was none yet."""
+        """The current sample of a state topic or the last message of an event; None before the first."""
         line = self._line(name)
         with self.lock:
             return line.last if line.source is None else line.source()
@@ -142,7 +143,7 @@ class Bus:
             return tuple(self._line(name).history)
 
     def subscribe(self, name: str, callback: Callback) -> Subscription:
-        """Call back with every message of a state or event, beginning with the current or last one."""
+        """Call a function with every message of a state or event, starting with the current or last one."""
         line = self._line(name)
         with self.lock:
             line.subscribers.append(callback)
@@ -153,7 +154,7 @@ class Bus:
         return Subscription(self, name, callback)
 
     def unsubscribe(self, name: str, callback: Callback) -> None:
-        """End a subscription of `subscribe`."""
+        """End a subscription."""
         with self.lock:
             self._line(name).subscribers.remove(callback)
             self._find_listened()

@@ -1,6 +1,6 @@
 """The whole interface of the dVRK as one table: every topic and service of every kind of device.
 
-In-process clients, ROS and DDS nodes and the conformance check are made from it. Source: sawIntuitiveResearchKit 2.4
+In-process clients, ROS and DDS nodes and the conformance check use it. Source: sawIntuitiveResearchKit 2.4
 (cisst_ros_crtk bridge, system_ROS.cpp), crtk_msgs. Names are relative to the device: `measured_js` of PSM1 is
 `PSM1/measured_js`.
 """
@@ -14,11 +14,11 @@ from types import MappingProxyType
 
 from trocar.crtk import messages as m
 
-RATE = 100.0  # at which the dVRK publishes state topics [Hz]
+RATE = 100.0  # rate of state topics on the dVRK [Hz]
 
 
 class Direction(StrEnum):
-    """Who sends, and when: the robot at a rate, the robot when something happens, or the client."""
+    """Sender and timing: the robot at a fixed rate, the robot on an event, or the client."""
 
     state = "state"
     event = "event"
@@ -32,7 +32,7 @@ class Topic:
     Attributes:
         name: relative to its device, or absolute on a bus. message: its type. ros: the type in ROS.
         latched: a new subscriber receives the last message. rate: [Hz] of state topics, 0 otherwise.
-        extension: of the CRTK specification, but not served by the dVRK.
+        extension: part of the CRTK specification, but not served by the dVRK.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Interface:
         return Interface(self.topics + other.topics, self.services + other.services)
 
     def below(self, prefix: str) -> Interface:
-        """The same with all names below `prefix`."""
+        """A copy with `prefix` before all names."""
         return Interface(
             tuple(replace(topic, name=f"{prefix}/{topic.name}") for topic in self.topics),
             tuple(replace(service, name=f"{prefix}/{service.name}") for service in self.services),
@@ -77,7 +77,7 @@ class Interface:
 
     @property
     def as_extension(self) -> Interface:
-        """The same with all topics marked as extensions."""
+        """A copy with all topics marked as extensions."""
         return Interface(tuple(replace(topic, extension=True) for topic in self.topics), self.services)
 
     def topic(self, name: str) -> Topic:
@@ -225,7 +225,7 @@ CONSOLE = (
     + _command(STRING, "teleop/select", "teleop/unselect")
 )
 
-# The same pedals under the names that older public scripts subscribe to.
+# The same pedals under the names used by older public scripts.
 FOOT_PEDALS = _event(JOY, *PEDALS)
 
 TELEOP_PSM = (

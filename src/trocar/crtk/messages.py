@@ -41,7 +41,7 @@ class Message:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Empty(Message):
-    """No content: the message itself is the command or event."""
+    """A message without content: it is itself the command or event."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,7 +68,7 @@ class Floats(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class JointState(Message):
-    """Positions [rad, m], velocities and efforts [N m, N] of joints; an empty array stands for "not given"."""
+    """Positions [rad, m], velocities and efforts [N m, N] of joints; an empty array means "not given"."""
 
     name: tuple[str, ...] = ()
     position: Array = field(default_factory=lambda: EMPTY)
@@ -133,7 +133,7 @@ class Joy(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CartesianState(Message):
-    """Pose (4, 4), twist (6,) and wrench (6,) of a tip, each None where it is not given."""
+    """Pose (4, 4), twist (6,) and wrench (6,) of a tip; None if not given."""
 
     T: Array | None = None
     twist: Array | None = None
@@ -190,7 +190,7 @@ class IntervalStatistics(Message):
 
 @dataclass(frozen=True)
 class KinematicsResult:
-    """Answer of a kinematics service: `value` is a pose (4, 4) or joints (n,), whatever `result` says."""
+    """Answer of a kinematics service: `value` is a pose (4, 4) or joints (n,), also if `result` is False."""
 
     value: Array
     result: bool

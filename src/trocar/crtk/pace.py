@@ -1,4 +1,4 @@
-"""Control cycles in real time, and how many of them come late."""
+"""Control cycles in real time, and the number of late ones."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from contextlib import contextmanager, suppress
 
 from trocar.crtk.controller.constants import PERIOD
 
-MOST_LAG = 0.1  # real time that is caught up [s]
-UNBROKEN = 15  # cycles that a loop that is behind takes without a rest
-REST = 1e-3  # in which other threads can take the bus [s]
-SWITCH = 3e-4  # after which a busy Python thread gives way to the cycles; Python's own 5 ms are seven cycles [s]
+MOST_LAG = 0.1  # largest delay that is caught up [s]
+UNBROKEN = 15  # cycles without a pause while the loop catches up
+REST = 1e-3  # pause in which other threads can lock the bus [s]
+SWITCH = 3e-4  # Python's thread switch interval; its default of 5 ms is seven cycles [s]
 PRIORITY = 10  # among real-time threads, of 1 to 99
 
 
 class Pace:
     """Cycles of 1/1500 s at a speed relative to real time, each with an absolute due time.
 
-    The thread sleeps until the next cycle is due. A loop that is behind takes its cycles without a break, except for a
-    short rest every 15 cycles: threads that wait for the bus would never get it otherwise.
+    The thread sleeps until the next cycle is due. A loop that is behind runs its cycles without sleeping, except for a
+    short pause every 15 cycles: otherwise threads that wait for the bus would never get it.
 
     Attributes:
-        cycles: taken so far. late: those that began more than a period after they were due.
-        prioritised: the thread has real-time priority, as the system grants it to root and to users with a limit
+        cycles: number of cycles so far. late: number of cycles that began more than a period after they were due.
+        prioritised: the thread has real-time priority, which the system grants to root and to users with a limit
             `rtprio`. Without it other programs delay the cycles.
     """
 
@@ -36,7 +36,7 @@ class Pace:
         self.prioritised = False
 
     def keep(self, cycle: Callable[[], None], closing: threading.Event) -> None:
-        """Take every cycle when it is due, until `closing` is set."""
+        """Run every cycle when it is due, until `closing` is set."""
         with _urgent_thread() as self.prioritised:
             self._keep(cycle, closing)
 
@@ -52,7 +52,7 @@ class Pace:
                 time.sleep(REST)
                 unbroken = 0
             else:
-                due = max(due, due + behind - MOST_LAG)  # what is older is left out
+                due = max(due, due + behind - MOST_LAG)  # older cycles are dropped
                 self.late += behind > PERIOD
                 self.cycles += 1
                 unbroken += 1
@@ -62,11 +62,11 @@ class Pace:
 
 @contextmanager
 def _urgent_thread() -> Iterator[bool]:
-    """Let this thread run before others; True if the system grants it real-time priority, which children do not get."""
+    """Request real-time priority for this thread, not for child processes; True if the system grants it."""
     switch = sys.getswitchinterval()
     sys.setswitchinterval(min(SWITCH, switch))
     granted = False
-    if hasattr(os, "sched_setscheduler"):  # macOS has none
+    if hasattr(os, "sched_setscheduler"):  # missing on macOS
         before = os.sched_getscheduler(0), os.sched_getparam(0)
         with suppress(OSError):
             os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(PRIORITY))

@@ -1,4 +1,4 @@
-"""A dVRK in process: the simulated scene, the controllers of its arms, the bus and the clock."""
+"""A simulated dVRK in process: scene, arm controllers, bus and clock."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ CONTROLLERS: dict[str, type[ArmController]] = {
     "MTM": MTMController,
     "ARM": ArmController,
 }
-PUBLISHED = round(FREQUENCY / RATE)  # cycles between two samples of a state topic
-CHECKED = 3  # cycles between two looks at a condition that is waited for
-REST = 0.001  # of a waiting thread in real time [s]
+PUBLISHED = round(FREQUENCY / RATE)  # cycles between samples of a state topic
+CHECKED = 3  # cycles between checks of a condition in a wait
+REST = 0.001  # sleep of a waiting thread in real time [s]
 
-# Bases of the masters in the display frame HRSV (X left, Y up, Z away), of the dVRK's console configuration.
+# Bases of the masters in the display frame HRSV (X left, Y up, Z away), from the dVRK's console configuration.
 R_HRSV_MASTER = np.array([[-1.0, 0.0, 0.0], [0.0, np.sqrt(0.75), 0.5], [0.0, 0.5, -np.sqrt(0.75)]])
 P_HRSV_MASTER = {"MTML": (0.180, 0.400, 0.475), "MTMR": (-0.180, 0.400, 0.475)}
 
@@ -62,21 +62,21 @@ class Robot:
 
     Args:
         scene: name or file of a scene, or a `Scene` with a timestep of 1/1500 s. Built in for this: dvrk, dvrk_si.
-        speed: "fast", "real" or simulated per real time, "stepped"; see `trocar.crtk`.
-        start: "off" (arms not powered, as after switching on) or "ready" (enabled, homed, tools engaged).
-        arms: names of the arms to control. Default: all of the scene. The others are off.
+        speed: "fast", "real", "stepped" or the ratio of simulated to real time; see `trocar.crtk`.
+        start: "off" (arms without power, as after switching on) or "ready" (enabled, homed, tools engaged).
+        arms: names of the arms to control. Default: all arms of the scene. The others are off.
         sensors: imperfections of the sensors.
-        supported: an arm whose motors are off stays where it is, like an arm that is balanced or held by hand.
-            False: its weight moves it, unless it has brakes.
-        observers: the disturbance observers of the Si arms act, as on the robot.
+        supported: an arm with its motors off stays in place, as if balanced or held by hand.
+            False: gravity moves it, unless it has brakes.
+        observers: enable the disturbance observers of the Si arms, as on the robot.
 
     Attributes:
         bus: every topic and service. devices: kind of interface by device name, such as {"PSM1": "PSM"}.
-        controllers: of the arms, by name.
+        controllers: controllers of the arms, by name.
         start_time: the robot's clock when it was switched on [ns].
-        pace: how well a robot in real time keeps up.
-        error: what ended the thread of a robot in real time, if anything did.
-        after_cycle: functions to call after every control cycle, in its thread and with the bus locked: quick ones.
+        pace: timing of a robot in real time.
+        error: exception that ended the thread of a robot in real time, if any.
+        after_cycle: fast functions called after every control cycle, in its thread and with the bus locked.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Robot:
             else:
                 controller.hardware.stop()
         self._actions: tuple[tuple[float, Callable[[float], None]], ...] = ()  # calls per cycle, call
-        self._loop.cycle += 1  # what was published so far is past
+        self._loop.cycle += 1  # messages published so far are in the past
         self._clients: dict[tuple[Any, ...], Any] = {}
         self.error: BaseException | None = None
         self._closing = threading.Event()
@@ -132,7 +132,7 @@ class Robot:
         """System, console and set-up joints, and the base frames of the arms."""
         system = console.System(self.bus, self.controllers)
         masters, slaves = ([name for name, kind in self.devices.items() if kind == wanted] for wanted in ("MTM", "PSM"))
-        # the right master goes with PSM1 first, the left one with PSM2
+        # the right master drives PSM1 first, the left one PSM2
         pairs = [f"{master}_{slave}" for master in sorted(masters, reverse=True) for slave in sorted(slaves)]
         pairs.sort(key=lambda pair: pair not in ("MTMR_PSM1", "MTML_PSM2"))
         console.Console(self.bus, system, tuple(pairs))
@@ -152,7 +152,7 @@ class Robot:
 
     @property
     def scene(self) -> Scene:
-        """The simulated truth. Hold `bus.lock` to read it while a robot runs in real time."""
+        """The simulated scene (ground truth). Hold `bus.lock` to read it while a robot runs in real time."""
         return self._loop.scene
 
     @property
@@ -168,12 +168,12 @@ class Robot:
     def step(self, cycles: int = 1) -> None:
         """Advance by control cycles of 1/1500 s."""
         if self._factor:
-            raise TrocarError('this robot runs in real time: sleep() instead, or use speed="stepped"')
+            raise TrocarError('this robot runs in real time; call sleep(), or use speed="stepped"')
         for _ in range(cycles):
             self._cycle()
 
     def run(self, seconds: float) -> None:
-        """Advance by a simulated time [s], to the nearest cycle."""
+        """Advance by a simulated time [s], rounded to cycles."""
         self.step(round(seconds * FREQUENCY))
 
     def sleep(self, seconds: float) -> None:
@@ -211,7 +211,7 @@ class Robot:
     # -- clients -------------------------------------------------------------------------------------------------------
 
     def arm(self, name: str) -> Arm:
-        """Client of an arm of any kind: a `PSM`, `ECM` or `MTM` where it is one."""
+        """Client of an arm: a `PSM`, `ECM` or `MTM` for these kinds."""
         clients: dict[str, type[Arm]] = {"PSM": PSM, "ECM": ECM, "MTM": MTM, "ARM": Arm}
         check_known("arm of the robot", self.controllers, name)
         return self._client(clients[self.devices[name]], name)
@@ -229,7 +229,7 @@ class Robot:
         return self._client(MTM, self._of_kind("MTM", name))
 
     def suj(self) -> SUJ:
-        """Client of the set-up joints; raises where there is no cart."""
+        """Client of the set-up joints; raises if there is no cart."""
         if self._set_up is None:
             raise TrocarError("the arms of this scene are on no cart: there are no set-up joints")
         return self._client(SUJ)
@@ -243,11 +243,11 @@ class Robot:
         return self._client(Console)
 
     def teleop_psm(self, name: str) -> TeleopPSM:
-        """Client of a pair such as MTMR_PSM1, where `trocar.teleoperation` has put it on the bus."""
+        """Client of a pair such as MTMR_PSM1, if `trocar.teleoperation` has added it to the bus."""
         return self._client(TeleopPSM, name)
 
     def teleop_ecm(self, name: str = "MTML_MTMR_ECM") -> TeleopECM:
-        """Client of camera control, where `trocar.teleoperation` has put it on the bus."""
+        """Client of camera control, if `trocar.teleoperation` has added it to the bus."""
         return self._client(TeleopECM, name)
 
     def _of_kind(self, kind: str, name: str) -> str:
@@ -255,7 +255,7 @@ class Robot:
         return name
 
     def _client(self, kind: Callable[..., T], *name: str) -> T:
-        """The one client of a device: clients stay subscribed to its events."""
+        """The only client of a device, reused because clients stay subscribed to its events."""
         key = (kind, *name)
         if key not in self._clients:
             self._clients[key] = kind(self, *name)
@@ -265,9 +265,9 @@ class Robot:
     # -- hands ---------------------------------------------------------------------------------------------------------
 
     def press_clutch(self, arm: str, pressed: bool = True) -> None:
-        """Press or release the clutch on the carriage of a PSM or ECM: while pressed, the arm is moved by hand.
+        """Press or release the clutch on the carriage of a PSM or ECM: while pressed, the arm can be moved by hand.
 
-        A hand is a force, `scene.arms[name].apply_wrench`; a master's gripper is opened by `scene.arms[name].gripper`.
+        `scene.arms[name].apply_wrench` applies a hand's force; `scene.arms[name].gripper` opens a master's gripper.
         """
         check_known("arm of the robot", self.controllers, arm)
         controller = self.controllers[arm]
@@ -281,7 +281,7 @@ class Robot:
             self._set_up_joints(arm).press_clutch(arm, pressed)
 
     def move_set_up_joints(self, arm: str, q_setup: ArrayLike) -> None:
-        """Move the set-up joints (k,) [m, rad] of an arm by hand, at once; its SUJ clutch must be pressed."""
+        """Move the set-up joints (k,) [m, rad] of an arm by hand, instantly; its SUJ clutch must be pressed."""
         with self.bus.lock:
             self._set_up_joints(arm).move_by_hand(arm, q_setup)
 
@@ -301,15 +301,15 @@ class Robot:
         states: Mapping[str, Callable[[], Message]] | None = None,
         commands: Mapping[str, Callable[[Any], None]] | None = None,
     ) -> None:
-        """Put a device of another package on the bus, by its kind of interface."""
+        """Add a device of another package to the bus, by its kind of interface."""
         check_known("kind of device", INTERFACES, kind)
         self.bus.add(name, INTERFACES[kind], states=states, commands=commands)
         self.devices[name] = kind
 
     def every(self, period: float, action: Callable[[float], None]) -> None:
-        """Call `action(time [s])` once per period [s], at least 1/1500 s, before the arms carry out their commands.
+        """Call `action(time [s])` once per period [s], at least 1/1500 s, before the arms execute their commands.
 
-        Calls fall on control cycles: a period of 1 ms is two calls in three cycles. The bus is locked.
+        Calls coincide with control cycles: a period of 1 ms is two calls in three cycles. The bus is locked.
         """
         if not PERIOD <= period < np.inf:
             raise TrocarError(f"period must be at least 1/1500 s, got {period!r}")
@@ -373,7 +373,7 @@ def _fixed(frame: tuple[Array, str]) -> tuple[Array, str]:
 
 
 def _factor(speed: str | float) -> float:
-    """Simulated per real time; 0 where no thread advances the simulation."""
+    """Ratio of simulated to real time; 0 if no thread advances the simulation."""
     if isinstance(speed, str):
         check_known("speed", ("fast", "real", "stepped"), speed)
         return 1.0 if speed == "real" else 0.0

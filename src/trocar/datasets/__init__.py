@@ -1,6 +1,6 @@
-"""Datasets: recordings that others published, and how to fetch them.
+"""Datasets: published recordings, and functions to download them.
 
-`DATASETS` by name; `Dataset.fetch` downloads and checks the files; `fetched_folder` is the default place for them.
+`DATASETS` maps names to datasets, `Dataset.fetch` downloads and verifies files, `fetched_folder` is the default folder.
 """
 
 from trocar.datasets.dataset import DATASETS, Dataset, fetched_folder

@@ -1,7 +1,7 @@
-"""Files of a publication, from their authors' repository, each checked by its SHA-256.
+"""Files of a publication, from the authors' repository, each verified by its SHA-256.
 
-They belong to their authors and are not part of this package. A folder of them is laid out as the authors have them, so
-that a clone of their repositories and what is fetched here can take each other's place.
+They belong to their authors and are not part of this package. A data folder has the layout of the authors'
+repositories, so a clone of these repositories can replace the downloaded files.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from trocar.errors import TrocarError
 
-TIMEOUT = 30.0  # [s] without an answer
+TIMEOUT = 30.0  # longest wait for an answer [s]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +24,9 @@ class Dataset:
 
     Attributes:
         title, citation: content and authors. repository: address of the authors' repository.
-        url: of the folder that `files` are below.
-        folder: name of that folder in a data folder.
-        files: SHA-256 by path.
+        url: address of the folder that contains `files`.
+        folder: name of that folder within a data folder.
+        files: maps paths to SHA-256 checksums.
     """
 
     title: str
@@ -37,9 +37,9 @@ class Dataset:
     files: Mapping[str, str]
 
     def fetch(self, to: Path, progress: Callable[[float], None] = lambda fraction: None) -> list[Path]:
-        """Every file, below `to / folder`; returns those that were not there, or not as published.
+        """Download the files that are missing or differ to `to / folder`; returns the downloaded ones.
 
-        A file appears whole and checked or not at all, so an interrupted call is taken up by the next.
+        Only complete and verified files are saved, so the next call continues an interrupted one.
         """
         import pooch
         import requests
@@ -59,17 +59,17 @@ class Dataset:
                 missing.append(f"{name} ({error})")
             except requests.RequestException as error:
                 raise TrocarError(
-                    f"{self.url} does not answer ({_reason(error)}). With the files from {self.repository} in {root}, "
-                    "laid out as there, nothing has to be fetched"
+                    f"{self.url} does not answer ({_reason(error)}). You can copy the files of {self.repository} to "
+                    f"{root} in the same layout"
                 ) from error
-            except ValueError:  # pooch's own, of a checksum
-                missing.append(f"{name} (not the published file: its SHA-256 is not {checksum})")
+            except ValueError:  # raised by pooch for a wrong checksum
+                missing.append(f"{name} (differs from the published file: its SHA-256 should be {checksum})")
             else:
                 new.append(root / name)
         if missing:
             there = len(self.files) - len(missing)
             raise TrocarError(
-                f"{there} of {len(self.files)} files of {self.repository} are in {root}, not: {', '.join(missing)}"
+                f"{there} of {len(self.files)} files of {self.repository} are in {root}; missing: {', '.join(missing)}"
             )
         return new
 
@@ -98,8 +98,8 @@ DATASETS = {name: _load(name) for name in ("wang2019", "ferro2022")}
 
 
 def _reason(error: Exception) -> str:
-    """One or two words for a failed connection; the error itself is a dump of the library's inner objects."""
-    import requests  # as above: it takes a moment, for those who fetch
+    """A short description of a failed connection; the library's message is a dump of internal objects."""
+    import requests  # imported here because it is slow and only `fetch` needs it
 
     if isinstance(error, requests.Timeout):
         return "timed out"

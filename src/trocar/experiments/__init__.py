@@ -1,4 +1,4 @@
-"""One folder per publication: its runs, its claims (claims.toml), its figures; and the demo."""
+"""Experiments: one folder per publication with its runs, claims (claims.toml) and figures; and the demo."""
 
 from trocar.experiments import ferro2022, gondokaryono2019, patel2018, wang2019, zhou2025
 from trocar.experiments.experiment import Context, Experiment

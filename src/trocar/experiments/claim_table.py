@@ -1,6 +1,6 @@
-"""Claims of a publication as a table: `claims.toml` beside its code says what was published and how near it we must be.
+"""The table of a publication's claims, `claims.toml`: published numbers, tolerances and sources.
 
-An entry is named by the claim's id within the publication:
+The name of an entry is the claim's id within the publication:
 
     ["fig 5 spiral, {clock}/{row}"]
     rows = ["J1", "J2", "J3"]
@@ -9,12 +9,12 @@ An entry is named by the claim's id within the publication:
     tolerance = 0.01
     unit = ["N m", "N m", "N"]
     source = "Section IV-B"
-    note = "engine less model, over {seconds:g} s"
+    note = "engine minus model, over {seconds:g} s"
 
-`rows` makes one claim for each item; any other value may then be a list of as many. The code that computes our numbers
-fills in the fields in braces. `published` may name another entry and then has its numbers; where it is computed from
-several printed numbers the code gives it. `kind` is the evidence, one of `trocar.report.KINDS`. Defaults: tolerance 0,
-kind "engine", no unit, no note.
+`rows` makes one claim per item; any other value may then be a list of the same length. The code that computes our
+numbers fills in the fields in braces. `published` may name another entry to use its numbers; if it is computed from
+several printed numbers, the code provides it. `kind` is the type of evidence, one of `trocar.report.KINDS`. Defaults:
+tolerance 0, kind "engine", no unit, no note.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ DEFAULTS: dict[str, Any] = {"published": None, "tolerance": 0.0, "unit": "", "no
 
 
 class ClaimTable:
-    """The entries of `claims.toml` of a publication, made into claims."""
+    """The entries of a publication's `claims.toml`, which it turns into claims."""
 
     def __init__(self, publication: str, *, prefix: str | None = None, text: str | None = None) -> None:
         """Read the table of a publication.
 
         Args:
-            prefix: begins the id of every claim. Default: the publication and a slash.
-            text: replaces the file.
+            prefix: prefix of every claim's id. Default: the publication and a slash.
+            text: content to use instead of the file.
         """
         if text is None:
             text = files("trocar.experiments").joinpath(publication, "claims.toml").read_text(encoding="utf-8")
@@ -52,7 +52,7 @@ class ClaimTable:
             self._check(name, entry)
 
     def claim(self, name: str, ours: float | None, **fields: Any) -> Claim:
-        """The claim of an entry without rows; for `fields` see `claims`."""
+        """The claim of an entry without rows. See `claims` for `fields`."""
         (found,) = self.claims(name, [ours], **fields)
         return found
 
@@ -62,10 +62,10 @@ class ClaimTable:
         """The claims of an entry, one per row.
 
         Args:
-            ours: our number for each row, in the unit of the entry; None if none was obtained.
-            missing: reason why there is no number ("not run: ..."), which becomes the note; empty if there is one.
-            fields: values for the braces in ids and notes; also `published`, `tolerance` and `note` where the code
-                computes them. A list or tuple has one item per row, as `missing` may have.
+            ours: our number for each row, in the unit of the entry; None if not available.
+            missing: reason for a missing number ("not run: ..."), used as the note; empty if there is a number.
+            fields: values for the braces in ids and notes; also `published`, `tolerance` and `note` if the code
+                computes them. A list or tuple, also for `missing`, has one item per row.
         """
         check_known(f"claim of {self.publication}", self.entries, name)
         entry = {"rows": [""], **DEFAULTS, **self.entries[name]}

@@ -1,4 +1,4 @@
-"""An experiment: a publication, and a function that reports its claims beside ours."""
+"""An experiment: a publication and a function that compares its claims with our results."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Context:
     """Resources that an experiment may use.
 
     Attributes:
-        data: folder with the measured data. None: claims that need it are null.
+        data: folder of measured data. None: claims that need data have no number.
         video: folder to render clips into. None: no clips.
-        progress: called with a short text before each step.
-        quick: skip long simulations whose claims are also made by coarser ones, for tests.
+        progress: function called with a short text before each step.
+        quick: skip long simulations whose claims coarser ones also cover; for tests.
     """
 
     data: Path | None
@@ -38,7 +38,7 @@ class Experiment:
 
 
 def data_file(data: Path | None, path: Path) -> tuple[Path, str]:
-    """A file of the data folder, and why it cannot be read: an empty text if it can."""
+    """A file of the data folder, and the reason if it is missing; an empty text otherwise."""
     if data is None:
         return path, NO_DATA
     return data / path, "" if (data / path).is_file() else f"not run: {path.as_posix()} is not in the data"

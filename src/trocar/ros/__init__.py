@@ -1,4 +1,4 @@
-"""The dVRK's topics and services in ROS 1, by Debian's rospy.
+"""The dVRK's topics and services in ROS 1, with Debian's rospy.
 
     with Robot("dvrk", speed="real") as robot, Bridge(robot) as bridge:
         bridge.wait()
@@ -6,7 +6,7 @@
     with Client("http://127.0.0.1:11311") as client:
         print(client.read("PSM1/measured_js"))
 
-rospy runs in a process of its own: it would share the interpreter lock with the 1500 Hz control loop otherwise.
+rospy runs in a separate process: otherwise it would share the interpreter lock with the 1500 Hz control loop.
 
 - `bridge` is the side of the simulation: it samples topics that somebody reads, and carries out commands and calls.
 - `node` is the process of rospy. `packages` makes the classes of crtk_msgs and cisst_msgs for it; `limits` bounds what
@@ -17,7 +17,7 @@ rospy runs in a process of its own: it would share the interpreter lock with the
 For ROS 1 and ROS 2 (`dds`) alike: `scene_topics` and `scene_messages` are /tf, /joint_states, /clock and the model,
 `camera` renders images in a third process, `devices` finds the devices among topics.
 
-The processes talk over pipes with the small values of `protocol`.
+The processes exchange the small values of `protocol` over pipes.
 """
 
 from importlib import import_module
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bridge", "CameraSettings", "Client", "write_description"]
 
-# Imported when they are first used: the process of rospy needs none of them.
+# Imported on first use: the rospy process needs none of them.
 _HOME = {"Bridge": "bridge", "CameraSettings": "camera", "Client": "client", "write_description": "scene_topics"}
 
 

@@ -1,4 +1,4 @@
-"""The simulation's side of the ROS node: samples for its readers, commands and calls from its clients."""
+"""The simulation's end of the ROS node: samples for readers, commands and calls from clients."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ from trocar.ros.scene_topics import INTERVALS, SceneTopics
 
 MOTIONS = ("servo_", "move_", "hold", "free")  # beginnings of the last part of a topic that moves an arm
 EFFORTS = ("servo_jf", "servo_cf", "servo_cs", "servo_ci")
-SHORTEST = 1.0 / 1500  # time between two samples [s]
-PENDING = 1000  # texts that wait for the node; further ones are dropped
+SHORTEST = 1.0 / 1500  # least time between samples [s]
+PENDING = 1000  # events queued for the node; further ones are dropped
 
 
 class Bridge:
     """The topics and services of a robot in ROS 1, until `close`.
 
     Args:
-        robot: in real time, or advanced by the caller. rate: of state topics [Hz].
-        address: IP address under which other nodes find this one. A loopback address keeps others out.
+        robot: robot in real time, or advanced by the caller. rate: rate of state topics [Hz].
+        address: IP address announced to other nodes. A loopback address keeps other machines out.
         master: URI of the ROS master; "" starts one on a free port, which ends with the bridge.
         description: URDF for the parameter robot_description; "" for none.
-        speed: of the robot relative to real time. Other than 1: stamps and rates are by the robot's clock, which is
-            published as /clock, and the parameter use_sim_time is set. 1: stamps are by the wall clock.
+        speed: speed of the robot relative to real time. Other than 1: stamps and rates follow the robot's clock, which
+            is published as /clock, and the parameter use_sim_time is set. 1: stamps follow the wall clock.
         camera: publish images of an endoscope.
-        hold_when_lost: an arm whose last command was an effort or a wrench holds its position when the client that
-            sent it has gone; otherwise it keeps the effort. An arm in position control always holds.
+        hold_when_lost: an arm whose last command was an effort or a wrench holds its position when the client
+            disconnects; otherwise it keeps the effort. An arm in position control always holds.
 
     Attributes:
-        master: URI of the master in use. topics, services: as they are offered.
-        error: why the node ended, if it did.
+        master: URI of the master in use. topics, services: offered topics and services.
+        error: reason for the end of the node, if it ended.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Bridge:
             thread.start()
 
     def _start(self, settings: Settings) -> str:
-        """Start the process of rospy; the URI of its master."""
+        """Start the rospy process; returns the URI of its master."""
         context = multiprocessing.get_context("spawn")
         self._pipe, other = context.Pipe()
         shown, drawn = context.Pipe(duplex=False) if self._camera_settings else (None, None)
@@ -175,7 +175,7 @@ class Bridge:
     def _by_wall_clock(self, name: str, message: Message) -> Message:
         """The message with its stamp by the clock of ROS, later than the one before; call it with the bus locked.
 
-        Clients compare stamps with the time of their commands, and a robot on a busy machine falls behind.
+        Clients compare stamps with the time of their commands, and a robot on a busy machine lags behind.
         """
         if not message.valid or self._simulated_time:
             return message
@@ -184,7 +184,7 @@ class Bridge:
         return replace(message, stamp=stamp)
 
     def _send(self) -> None:
-        """Samples at the rate, events and answers at once: the only thread that writes to the pipe."""
+        """Send samples at the rate, events and answers immediately; the only thread that writes to the pipe."""
         due = time.perf_counter() + self._period
         while True:
             try:
@@ -206,7 +206,7 @@ class Bridge:
                 return
 
     def _samples(self, names: tuple[str, ...]) -> tuple[tuple[str, Message], ...]:
-        """Samples of one moment, without those that were sent already."""
+        """Current samples, without those already sent."""
         with self._bus.lock:
             found = [(name, self._sample(name)) for name in names]
             new = [(name, message) for name, message in found if message and not self._was_sent(name, message)]
@@ -214,7 +214,7 @@ class Bridge:
             return tuple((name, self._by_wall_clock(name, message)) for name, message in new)
 
     def _sample(self, name: str) -> Message | None:
-        """The present sample of a topic; None of an image, which comes from the camera."""
+        """The current sample of a topic; None for images, which the camera provides."""
         if name in self._scene:
             return self._scene[name]()
         return self._bus.read(name) if name in self._topics else None
@@ -231,7 +231,7 @@ class Bridge:
         return self._by_wall_clock("images", Empty(stamp=self._robot.now)).stamp
 
     def _last_samples(self, name: str, event: Message) -> tuple[tuple[str, Message], ...]:
-        """Samples to send before an event: a client that sees the end of a motion must find the arm at its end."""
+        """Samples to send before an event: a client that sees the end of a motion must see the arm at its goal."""
         if not isinstance(event, OperatingState):
             return ()
         device = name.rpartition("/")[0]
@@ -257,7 +257,7 @@ class Bridge:
             self._note_motion(said.topic)
             try:
                 self._bus.publish(said.topic, said.message)
-            except Exception as error:  # whatever a message does, the next one must be heard
+            except Exception as error:  # no message may prevent the next one from being handled
                 self._warn(said.topic, str(error) or type(error).__name__)
         elif isinstance(said, Refused):
             self._warn(said.topic, said.reason)
@@ -285,7 +285,7 @@ class Bridge:
             return Answer(call.number, None, str(error) or type(error).__name__)
 
     def _warn(self, topic: str, reason: str) -> None:
-        """Say on the device's `warning` why a command was refused; a device without one ignores it."""
+        """Publish the reason for a rejected command as the device's `warning`, if it has this topic."""
         device = self._device(topic, "warning")
         if device and self._said.qsize() < PENDING:
             command = topic.removeprefix(f"{device}/")
@@ -296,7 +296,7 @@ class Bridge:
             self._moved_by[self._device(topic, "hold")] = topic
 
     def _device(self, topic: str, serves: str) -> str:
-        """The device above a topic that also serves another one; "" if there is none."""
+        """The device of a topic that also serves another topic; "" if there is none."""
         device = topic.rpartition("/")[0]
         while device and f"{device}/{serves}" not in self._topics:
             device = device.rpartition("/")[0]

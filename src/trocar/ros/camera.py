@@ -1,4 +1,4 @@
-"""Images of the endoscope for ROS, rendered in a process of their own: the control loop never waits for a picture."""
+"""Endoscope images for ROS, rendered in a separate process: the control loop never waits for a picture."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from trocar.spatial import Array
 RATE = 10.0  # pairs of images [Hz]
 SIZE = 640, 480  # [pixels]
 QUALITY = 85  # of JPEG
-NICE = 10  # lower priority than the control loop's
+NICE = 10  # lower priority than the control loop
 RAW, COMPRESSED, INFO = "image_raw", "image_raw/compressed", "camera_info"
 
 
@@ -42,7 +42,7 @@ class CameraSettings:
     """The cameras of an endoscope.
 
     Attributes:
-        scene: name or file of the scene. arm: the ECM in it. namespace: of the topics, below which are left and right.
+        scene: name or file of the scene. arm: its ECM. namespace: namespace of the topics left and right.
         rate: largest number of pairs per second. size: (width, height) [pixels].
     """
 
@@ -75,7 +75,7 @@ class CameraSettings:
 
 @dataclass(frozen=True)
 class Moment:
-    """The scene when pictures are asked for: positions of all its joints, set-up joints by arm, and the topics read."""
+    """State of the scene for pictures: all joint positions, set-up joints by arm, and the topics with readers."""
 
     stamp: int
     qpos: Array
@@ -84,7 +84,7 @@ class Moment:
 
 
 class Camera:
-    """The process that renders, at the simulation's end. Its messages go straight to `node`."""
+    """The rendering process, controlled by the simulation. It sends its messages directly to `node`."""
 
     def __init__(self, settings: CameraSettings, node: Connection) -> None:
         context = multiprocessing.get_context("spawn")
@@ -117,17 +117,17 @@ class Camera:
 
     @property
     def idle(self) -> bool:
-        """The last pictures are done; False for good after an error."""
+        """True if the last pictures are finished; always False after an error."""
         with contextlib.suppress(OSError, EOFError):
             while self._busy and not self.error and self._pipe.poll():
                 said = self._pipe.recv()
                 self._busy, self.error = False, said.reason if isinstance(said, Failed) else ""
             return not self._busy and not self.error
-        self.error = "the process that renders has ended"
+        self.error = "the rendering process ended"
         return False
 
     def ask(self, moment: Moment) -> None:
-        """Request the pictures of a moment; call it when idle."""
+        """Request pictures of a state; call it when idle."""
         self._busy = True
         with contextlib.suppress(OSError):
             self._pipe.send(moment)
@@ -141,14 +141,14 @@ class Camera:
 
 
 def moment(robot: Robot, stamp: int, topics: frozenset[str]) -> Moment:
-    """The present moment of a robot; call it with the bus locked."""
+    """The current state of a robot; call it with the bus locked."""
     cart, mounts = robot.scene.cart, {name: robot.scene.mount(name) for name in robot.scene.arms}
     set_up = {} if cart is None else {arm: np.array(cart.q_setup[mount]) for arm, mount in mounts.items() if mount}
     return Moment(stamp, np.array(robot.scene.data.qpos), set_up, topics)
 
 
 def run(pipe: Connection, node: Connection, settings: CameraSettings) -> None:
-    """Render what is asked for until the pipe is closed. Ctrl-C is left to the simulation."""
+    """Render requested pictures until the pipe is closed. The simulation handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICE)
     try:
@@ -173,7 +173,7 @@ def run(pipe: Connection, node: Connection, settings: CameraSettings) -> None:
 
 
 def messages(settings: CameraSettings, asked: Moment, pair: tuple[Picture, Picture]) -> tuple[tuple[str, Message], ...]:
-    """The messages of a pair of pictures that somebody reads, by topic."""
+    """The messages of a pair of pictures, for topics with readers."""
     found: list[tuple[str, Message]] = []
     for (eye, aside), picture in zip(EYES.items(), pair, strict=True):
         about: dict[str, Any] = {"stamp": asked.stamp, "frame_id": optical_frame(settings.arm, eye)}

@@ -1,4 +1,4 @@
-"""Limits on what a node of rospy takes from others, and sockets that send at once; rospy itself has neither."""
+"""Limits on messages received by a rospy node, and sockets without send delay; rospy has neither."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ HANDSHAKE = 5.0  # longest time for the header of a new connection [s]
 
 
 def limit() -> None:
-    """Limit sizes and waiting times in this process; call it before rospy's init_node and before a master is made.
+    """Limit sizes and waiting times in this process; call it before rospy's init_node and before starting a master.
 
-    rospy keeps what it receives until a message is complete, whatever its length, and accepts new connections one after
-    the other: one that says nothing would keep all others waiting. A subscriber that does not ask for tcp_nodelay turns
-    it off at the publisher too, and small messages then wait for the acknowledgement of the one before.
+    rospy buffers messages of any length and accepts new connections one after the other: a silent one would block all
+    others. A subscriber that does not request tcp_nodelay also disables it at the publisher, and small messages then
+    wait for the acknowledgement of the previous one.
     """
     import rosgraph.network
     import rosgraph.xmlrpc
@@ -58,7 +58,7 @@ def limit() -> None:
 
 
 class _Limited:
-    """A socket from which at most a message's bytes are read."""
+    """A socket that limits reads to the size of a message."""
 
     def __init__(self, sock: Any) -> None:
         self._sock, self._left = sock, MESSAGE

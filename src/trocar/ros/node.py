@@ -1,4 +1,4 @@
-"""The process of rospy: publishers, subscribers and services of the whole interface, at the end of a pipe."""
+"""The rospy process: publishers, subscribers and services of the whole interface, connected by a pipe."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from trocar.ros.protocol import Answer, Call, Command, Failed, Lost, Publish, Re
 from trocar.ros.scene_messages import message_to_ros
 
 NAME = "dvrk"
-QUEUE = 100  # messages that wait for a slow reader, as in the dVRK's bridge
-IMAGES = 2  # the same of images, which are large
-PATIENCE = 10.0  # for the answer of the simulation to a call [s]
-LOOK = 0.1  # between two looks at who is still connected [s]
+QUEUE = 100  # messages queued for a slow reader, as in the dVRK's bridge
+IMAGES = 2  # the same for images, which are large
+PATIENCE = 10.0  # longest wait for the simulation's answer to a call [s]
+LOOK = 0.1  # interval between checks of connections [s]
 
 
 def run(pipe: Connection, settings: Settings, pictures: Connection | None = None) -> None:
-    """Serve the interface until None comes or the pipe is closed. Ctrl-C is left to the simulation."""
+    """Serve the interface until None arrives or the pipe is closed. The simulation handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         packages.use_debian()
@@ -44,8 +44,8 @@ def run(pipe: Connection, settings: Settings, pictures: Connection | None = None
 
 
 def use_master(master: str, address: str) -> Any:
-    """Let this process be found at an IP address and use a ROS master, or start one for ""; the one started."""
-    os.environ.pop("ROS_HOSTNAME", None)  # would come before ROS_IP
+    """Announce this process at an IP address and use a ROS master, or start one for "" and return it."""
+    os.environ.pop("ROS_HOSTNAME", None)  # takes precedence over ROS_IP
     os.environ["ROS_IP"] = address
     limits.limit()
     import rosgraph
@@ -72,7 +72,7 @@ class Node:
 
         self._rospy, self._pipe, self._sending = rospy, pipe, threading.Lock()
         self._reporting = threading.Lock()
-        self._sending.acquire()  # clients that waited for this node are heard after it is ready
+        self._sending.acquire()  # commands of waiting clients are handled after the node is ready
         self._classes = packages.Classes()
         self._numbers, self._calls = itertools.count(), dict[int, Future[Any]]()
         rospy.init_node(NAME, argv=[NAME], disable_signals=True)
@@ -82,7 +82,7 @@ class Node:
         self._types = {topic.name: topic.ros for topic in settings.topics}
         self._publishers: dict[str, Any] = {}
         self._subscribers: dict[str, Any] = {}
-        self._commanded: set[str] = set()  # topics that commands came from, until their clients have gone
+        self._commanded: set[str] = set()  # topics with commands, until their clients disconnect
         for topic in settings.topics:
             if topic.direction is Direction.command:
                 self._subscribers[topic.name] = self._subscriber(topic)
@@ -96,10 +96,10 @@ class Node:
         self._sending.release()
 
     def serve(self) -> None:
-        """Pass on what the simulation sends, until it closes the pipe."""
+        """Forward the simulation's messages until it closes the pipe."""
         self.pass_on(self._pipe)
         for name in self._parameters:
-            with contextlib.suppress(Exception):  # the master may have gone
+            with contextlib.suppress(Exception):  # the master may have stopped
                 self._rospy.delete_param(name)
         self._rospy.signal_shutdown("the simulation has ended")
         if self._master is not None:
@@ -107,7 +107,7 @@ class Node:
         os._exit(0)  # rospy's and the master's threads do not all end
 
     def pass_on(self, pipe: Connection) -> None:
-        """Publish what comes from a pipe, and answer calls, until it is closed or None comes."""
+        """Publish messages from a pipe and answer calls until it is closed or None arrives."""
         with contextlib.suppress(EOFError, OSError):  # the other process was killed
             while (said := pipe.recv()) is not None:
                 if isinstance(said, Publish):
@@ -125,7 +125,7 @@ class Node:
             self._publishers[name].publish(message_to_ros(message, self._types[name], self._classes))
 
     def _publisher(self, topic: Topic) -> Any:
-        """Events are latched; readers of states are reported, so that nothing is sampled that nobody reads."""
+        """Create a publisher. Events are latched; readers of states are reported, and only their topics are sampled."""
         readers = None if topic.latched else self._listener(topic.name)
         return self._rospy.Publisher(
             f"/{topic.name}",
@@ -151,7 +151,7 @@ class Node:
     def _report(self, name: str, new: bool) -> None:
         """Report a new reader of a topic, or that it has none left.
 
-        rospy calls from several threads, so that the end of an old connection may be told after the start of a new one.
+        rospy calls from several threads, so the end of an old connection may be reported after the start of a new one.
         """
         with self._reporting:
             if new or not self._publishers[name].get_num_connections():
@@ -169,7 +169,7 @@ class Node:
         return self._rospy.Subscriber(f"/{topic.name}", kind, receive, queue_size=QUEUE, tcp_nodelay=True)
 
     def _watch(self) -> None:
-        """Report commanded topics whose last client has gone; rospy tells nobody."""
+        """Report commanded topics whose last client has disconnected; rospy does not report it."""
         while not self._rospy.core.is_shutdown_requested():
             for name in tuple(self._commanded):
                 if not self._subscribers[name].get_num_connections():
@@ -209,7 +209,7 @@ class Node:
         try:
             with self._sending:
                 self._pipe.send(said)
-        except OSError:  # the simulation has ended: so does this process
+        except OSError:  # the simulation has ended, and this process ends too
             pass
 
     def _end(self) -> None:

@@ -1,4 +1,4 @@
-"""Values that the simulation and the process of rospy exchange; messages are those of `trocar.crtk.messages`."""
+"""Values exchanged by the simulation and the rospy process; messages are those of `trocar.crtk.messages`."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from trocar.crtk.messages import Message
 
 LOOPBACK = "127.0.0.1"
 OWN_MASTER = ""
-START = 60.0  # for a process of rospy to begin [s]
+START = 60.0  # longest start of a rospy process [s]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """All that the process of rospy needs to begin; a client has no topics and services of its own.
+    """Settings of the rospy process; a client has no topics and services.
 
     Attributes:
         address: IP address to announce; sockets are bound to it if it is a loopback one, to all interfaces otherwise.
         master: URI of the ROS master, or "" to start one on a free port.
         packages: folder for generated message packages.
-        parameters: of the ROS parameter server, set while the node runs.
+        parameters: parameters of the ROS parameter server, set while the node runs.
     """
 
     address: str
@@ -45,10 +45,10 @@ class Ready:
 
 @dataclass(frozen=True)
 class Found:
-    """Topics and services of other nodes: types in ROS by name, of topics that they publish and those they read.
+    """Topics and services of other nodes: ROS types by name, for published and for subscribed topics.
 
     Attributes:
-        simulated_time: time is that of /clock, which is reported as a topic of that name.
+        simulated_time: time follows /clock, which is reported as a topic of that name.
     """
 
     published: Mapping[str, str]
@@ -59,14 +59,14 @@ class Found:
 
 @dataclass(frozen=True)
 class Failed:
-    """The process of rospy ends, for this reason."""
+    """The rospy process ends for this reason."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Readers:
-    """A state topic has a new reader, which wants the current sample (`some`), or has lost its last one."""
+    """A state topic has a new reader, which needs the current sample (`some`), or has lost its last one."""
 
     topic: str
     some: bool
@@ -80,7 +80,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Refused:
-    """A message to a topic has no valid content."""
+    """A message to a topic has invalid content."""
 
     topic: str
     reason: str
@@ -88,7 +88,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Lost:
-    """The last client that sent commands to a topic has gone."""
+    """The last client that sent commands to a topic has disconnected."""
 
     topic: str
 
@@ -112,7 +112,7 @@ class Publish:
 
 @dataclass(frozen=True)
 class Answer:
-    """Result of a call; error: why there is none, or ""."""
+    """Result of a call; error: reason for a missing result, or ""."""
 
     number: int
     result: Any

@@ -1,4 +1,4 @@
-"""Processes of the measurement of delays over ROS 1: a client that sends at a rate, and an echo."""
+"""Processes that measure delays over ROS 1: a client that sends at a fixed rate, and an echo."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from trocar.ros.node import use_master
 from trocar.ros.protocol import LOOPBACK
 from trocar.spatial import Array
 
-RATE = 250.0  # of commands on every topic [Hz]
+RATE = 250.0  # commands on every topic [Hz]
 LINES = 4  # pairs of topics of the echo
 JOINTS = "sensor_msgs/JointState"
-SWING, FREQUENCY = 0.01, 0.5  # of the first joint about its setpoint [rad, Hz]
-CONNECTION = 10.0  # longest time for all peers to be found [s]
+SWING, FREQUENCY = 0.01, 0.5  # motion of the first joint about its setpoint [rad, Hz]
+CONNECTION = 10.0  # longest discovery of all peers [s]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def node(name: str, master: str, folder: str) -> Any:
 
 
 def echo(pipe: Connection, master: str, folder: str) -> None:
-    """Send every message back; asked, tell the delays of those since the last time [ns]."""
+    """Return every message; on request, report the delays since the last request [ns]."""
     rospy, kind = node("echo", master, folder), packages.Classes()[JOINTS]
     arrived: list[int] = []
 
@@ -67,7 +67,7 @@ def echo(pipe: Connection, master: str, folder: str) -> None:
 
 
 def client(pipe: Connection, master: str, folder: str) -> None:
-    """Do the tasks that come and return the delays of the messages read [ns]; of an arm, the time to connect [s]."""
+    """Execute tasks and return the delays of the received messages [ns]; for an arm, the time to connect [s]."""
     rospy, classes = node("client", master, folder), packages.Classes()
     pipe.send(None)
     while True:
@@ -76,7 +76,7 @@ def client(pipe: Connection, master: str, folder: str) -> None:
 
 
 def _connect(rospy: Any, classes: packages.Classes, arm: str) -> float:
-    """Time until all topics of a PSM have their peer [s]."""
+    """Time until all topics of a PSM have a peer [s]."""
     start, ends = time.perf_counter(), []
     for topic in INTERFACES["PSM"].topics:
         kind, name = classes[topic.ros], f"/{arm}/{topic.name}"
@@ -98,7 +98,7 @@ def _wait_for_peers(ends: list[Any]) -> None:
 
 
 def _stream(rospy: Any, kind: Any, task: Task) -> list[int]:
-    """Publish at the rate for a while; delays of the messages read meanwhile [ns]."""
+    """Publish at the rate for some time; returns the delays of the messages received meanwhile [ns]."""
     arrived: list[int] = []
 
     def note(message: Any) -> None:

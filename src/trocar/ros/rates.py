@@ -1,4 +1,4 @@
-"""Delays of a served robot in ROS 1, beside an echo that does nothing, in the same run."""
+"""Delays of a served robot in ROS 1, compared with a bare echo node in the same run."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def ros1_figures(
     """Delays of commands and of samples over ROS 1 while four arms are simulated in real time.
 
     A client process sends servo_jp to four arms, 250 Hz each, and reads their measured_js at 100 Hz. For comparison it
-    sends the same messages to a process that does nothing but send them back; the simulation runs then too. Short
-    rounds of both alternate, as the load of a machine changes.
+    sends the same messages to a process that only returns them, while the simulation also runs. Short rounds of both
+    alternate, because the load of a machine changes.
 
-    A command's delay is counted from the moment at which the client was due to send it until the robot, or the echo,
-    has it; it is late after a period (4 ms). A sample's delay is counted from its measurement, that of an echo from the
-    moment at which its command was due.
+    A command's delay is measured from its scheduled sending time until the robot, or the echo, receives it; it is late
+    after a period (4 ms). A sample's delay is measured from its measurement, that of an echo from the scheduled time of
+    its command.
     """
     if rounds < 1 or not (np.isfinite(seconds) and seconds > 0.0):
         raise TrocarError(f"rounds must be 1 or more and seconds positive, got {rounds} and {seconds}")
@@ -66,7 +66,7 @@ def ros1_figures(
             other.close()
             sender.close()
         if robot.error is not None or bridge.error:
-            raise TrocarError(f"the robot has stopped: {robot.error or bridge.error}")
+            raise TrocarError(f"the robot stopped: {robot.error or bridge.error}")
     return _named({name: np.concatenate(parts) for name, parts in delays.items()}, late_cycles, connected)
 
 
@@ -116,7 +116,7 @@ def _through(other: _Process, sender: _Process, arms: tuple[str, ...], seconds: 
 
 
 class _Process:
-    """A process with rospy that answers what it is asked."""
+    """A process with rospy that answers requests."""
 
     def __init__(self, run: Callable[[Connection, str, str], None], master: str) -> None:
         context = multiprocessing.get_context("spawn")

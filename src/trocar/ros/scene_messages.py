@@ -1,4 +1,4 @@
-"""Messages beside the dVRK's own that programs of ROS expect: frames, clock, images, camera parameters."""
+"""Messages in addition to the dVRK's that ROS programs expect: frames, clock, images, camera parameters."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _fill_compressed(message: CompressedImage, made: Any, classes: Mapping[str, 
 
 
 def _fill_camera(message: CameraInfo, made: Any, classes: Mapping[str, Any]) -> None:
-    """Both optical axes are parallel, so that the rectified cameras are the cameras themselves."""
+    """Camera parameters. The optical axes are parallel, so the rectified cameras equal the cameras."""
     fx, fy, cx, cy = message.fx, message.fy, message.cx, message.cy
     made.height, made.width, made.distortion_model = message.height, message.width, "plumb_bob"
     made.D, made.K = list(message.distortion), [fx, 0.0, cx, 0.0, fy, cy, 0.0, 0.0, 1.0]

@@ -66,7 +66,7 @@ class SceneTopics:
         return Transforms(stamp=self._robot.now, frames=frames)
 
     def frames(self) -> Transforms:
-        """Frames of all arms that know where they are."""
+        """Frames of all arms with valid poses."""
         robot, found = self._robot, dict[str, tuple[str, Array]]()
         for name, controller in robot.controllers.items():
             T_root_base = robot.scene.T_world_base(name)
@@ -91,16 +91,16 @@ class SceneTopics:
 
 
 def write_description(scene: Scene, folder: Path | None = None) -> str:
-    """URDF of the arms of a scene, which names its meshes by their full path.
+    """URDF of the arms of a scene, with the full paths of its meshes.
 
     Args:
-        folder: below which the meshes are written. Default: in the user's cache folder.
+        folder: folder for the meshes. Default: in the user's cache folder.
     """
     folder = Path(pooch.os_cache("trocar")) / "meshes" if folder is None else folder
     files = model_files(scene, ("urdf",), "dvrk")
     meshes = {path: content for path, content in files.items() if path.startswith("assets/")}
     key = hashlib.sha256(b"".join(path.encode() + meshes[path] for path in sorted(meshes))).hexdigest()[:12]
-    folder = (folder / key).resolve()  # other scenes have other meshes of the same name
+    folder = (folder / key).resolve()  # scenes may have different meshes with the same name
     for path, content in meshes.items():
         if not (folder / path).is_file():
             write_whole(folder / path, content)

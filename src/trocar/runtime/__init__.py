@@ -1,7 +1,7 @@
-"""A simulation that runs in real or stepped time and takes commands.
+"""A simulation that runs in real or stepped time and accepts commands.
 
-`Live` is stepped by its caller; `Session` runs it in a thread of its own, in real time. Both know a `Scene`, of one arm
-or of many. Interfaces (a web page, ROS, teleoperation) give commands, read frames and messages, and connect inputs.
+The caller steps a `Live`; a `Session` runs it in a separate thread in real time. Both simulate a `Scene` of one or more
+arms. Interfaces (a web page, ROS, teleoperation) send commands, read frames and messages, and connect inputs.
 """
 
 from trocar.runtime.controllers import CONTROLLERS, Mode

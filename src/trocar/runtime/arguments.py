@@ -1,4 +1,4 @@
-"""Checks on the arguments of commands, made before anything changes."""
+"""Checks of command arguments, made before anything changes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from trocar.runtime.settings import CHANGES
 from trocar.spatial import Array, checked_pose
 
 LARGEST = 1e12  # products of larger numbers overflow
-FARTHEST = 10.0  # from the base, along an axis: no arm reaches as far [m]
+FARTHEST = 10.0  # largest distance from the base along an axis, beyond the reach of any arm [m]
 
 
 def vector(name: str, value: ArrayLike, n: int | None = None) -> Array:
-    """A copy of n numbers in SI units (any number of them by default), finite and of a size that means something."""
+    """A copy of n numbers in SI units (default: any number of them), finite and of reasonable size."""
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError):
@@ -59,21 +59,21 @@ def number(name: str, value: float, low: float, high: float) -> float:
 
 
 def count(name: str, value: int) -> int:
-    """A whole number of at least 1."""
+    """An integer of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise TrocarError(f"{name} must be a whole number of at least 1, got {value!r}")
+        raise TrocarError(f"{name} must be an integer of at least 1, got {value!r}")
     return int(value)
 
 
 def named_numbers(what: str, given: Mapping[str, float]) -> dict[str, float]:
-    """Numbers by name."""
+    """A dictionary of numbers."""
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
         raise TrocarError(f"{what} must be numbers by name, got {given!r}")
     return {name: number(name, value, -1e6, 1e6) for name, value in given.items()}
 
 
 def text(name: str, value: str) -> str:
-    """A text."""
+    """A string."""
     if not isinstance(value, str):
         raise TrocarError(f"{name} must be a text, got {value!r}")
     return value
@@ -91,14 +91,14 @@ def gains(controller: str, given: Mapping[str, float] | None) -> dict[str, float
 
 
 def instrument(value: object) -> str | PathLike[str]:
-    """An instrument by name, or its file as a `Path`: a text that comes from outside opens no file."""
+    """An instrument by name, or its file as a `Path`: a string from outside never opens a file."""
     if isinstance(value, PathLike) or (isinstance(value, str) and not value.endswith(".toml")):
         return value
     raise TrocarError(f"instrument must be a name, or the Path of a file, got {value!r}")
 
 
 def changes(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Changes of what is simulated, by name: see `Settings.changed`."""
+    """Changes of the simulation by name; see `Settings.changed`."""
     check_known("setting", CHANGES, *given)
     checked = dict(given)
     for key in ("counterweight", "friction"):
@@ -109,6 +109,6 @@ def changes(given: Mapping[str, Any]) -> dict[str, Any]:
     if "gravity" in checked:
         checked["gravity"] = vector("gravity", checked["gravity"], 3)
     if "set_up" in checked:
-        # how many there are is up to the cart when the command is carried out
+        # the cart checks their number when the command is executed
         checked["set_up"] = vector("set_up", checked["set_up"])
     return checked

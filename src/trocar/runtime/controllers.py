@@ -1,4 +1,4 @@
-"""The controllers that can drive an arm while it runs, by name, with the ranges of their gains."""
+"""The controllers of a running arm by name, with the ranges of their gains."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from trocar.mechanics import Mechanism
 from trocar.runtime.settings import TIMESTEP
 from trocar.spatial import Array
 
-TIP_PERIOD = 3 * TIMESTEP  # a controller of the tip costs more than a step of the engine [s]
+TIP_PERIOD = 3 * TIMESTEP  # a Cartesian controller takes longer than a step of the engine [s]
 
 
 class Mode(StrEnum):
-    """The quantity that a target gives: joint positions, a tip pose or efforts."""
+    """The type of a target: joint positions, tip pose or efforts."""
 
     joint = "joint"
     cartesian = "cartesian"
@@ -37,7 +37,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class ControllerKind:
-    """A controller to choose: its mode, a description, its gains, and the function that makes it."""
+    """A selectable controller: its mode, description, gains and factory function."""
 
     mode: Mode
     about: str
@@ -56,7 +56,7 @@ def _pid(mechanism: Mechanism, gain: Mapping[str, float]) -> Controller:
 
 
 def _pd(mechanism: Mechanism, gain: Mapping[str, float]) -> Controller:
-    # the published gains are those of the actuators; each joint feels them through the coupling
+    # the published gains are actuator gains, which act on the joints through the coupling
     gains, motor_from_joint = mechanism.arm.gains, np.linalg.inv(mechanism.arm.motors.coupling)
     kp, kd = (np.array(k) @ motor_from_joint**2 for k in (gains.kp, gains.kd))
     return control.JointPD(gain["kp"] * kp, gain["kd"] * kd) + control.GravityCompensation(mechanism)
@@ -123,5 +123,5 @@ DEFAULT_CONTROLLER = controllers_of(Mode.joint)[0]
 
 
 def orients_tip(mechanism: Mechanism) -> bool:
-    """True where the arm can reach any orientation of its tip; False where only the position is free."""
+    """True if the arm can reach any tip orientation; False if it controls only the position."""
     return mechanism.arm.tip_joints >= 6

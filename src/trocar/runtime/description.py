@@ -1,4 +1,4 @@
-"""Plain facts about what is simulated, for any thread to read."""
+"""Description of the simulated scene, readable from any thread."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from trocar.spatial import Array
 
 
 class ReadOnlyArrays:
-    """Base of dataclasses whose arrays nobody can change."""
+    """Base of dataclasses with read-only arrays."""
 
     def __post_init__(self) -> None:
         for value in vars(self).values():
@@ -30,12 +30,12 @@ class ReadOnlyArrays:
 
 @dataclass(frozen=True, kw_only=True)
 class ArmDescription(ReadOnlyArrays):
-    """One arm of a scene, as it is simulated.
+    """One simulated arm of a scene.
 
     Attributes:
-        name: in the scene. prefix: of the names of its bodies in the scene's `spec`.
+        name: name in the scene. prefix: prefix of its body names in the scene's `spec`.
         gravity_vector: (3,) [m/s^2] in base axes. T_world_base: (4, 4).
-        set_up, q_setup: facts and values (k,) [m, rad] of the set-up joints; None for an arm that is not on a cart.
+        set_up, q_setup: description and positions (k,) [m, rad] of the set-up joints; None without a cart.
     """
 
     name: str
@@ -61,11 +61,11 @@ class ArmDescription(ReadOnlyArrays):
 
 @dataclass(frozen=True, kw_only=True)
 class SceneDescription:
-    """All that is simulated together; a new object whenever something of it is changed.
+    """The simulated scene; a new object after every change.
 
     Attributes:
-        settings: the settings that it was built from. spec: the model with all visual shapes; copy it to compile it.
-        arms: by name. fixed: poses (4, 4) in the world of the bodies that only set-up joints move, by name in `spec`.
+        settings: the settings it was built from. spec: the model with all visual shapes; copy it before compiling.
+        arms: by name. fixed: world poses (4, 4) of the bodies that only set-up joints move, by name in `spec`.
     """
 
     settings: Settings
@@ -75,7 +75,7 @@ class SceneDescription:
 
     @classmethod
     def of(cls, scene: Scene, settings: Settings) -> SceneDescription:
-        """Describe a scene; to be called by the thread that owns it."""
+        """Describe a scene; call it from the thread that owns the scene."""
         arms = {name: _described(scene, name) for name in scene.arms}
         fixed = {name: np.array(T) for name, T in scene.fixed_poses().items()}
         for T in fixed.values():

@@ -31,8 +31,8 @@ class Driver:
     Efforts start as those that hold the arm against gravity, less what the controller adds.
 
     Attributes:
-        controller, kind: name and kind of the controller. gains: by name. law: the controller itself.
-        mechanism: equations of the arm. reference: what moves to the target. setpoint: its latest value.
+        controller, kind: name and kind of the controller. gains: by name. law: the control law.
+        mechanism: equations of the arm. reference: smooth motion to the target. setpoint: its latest value.
     """
 
     def __init__(self, arm: SimulatedArm, controller: str, gains: Mapping[str, float] | None = None) -> None:
@@ -60,19 +60,19 @@ class Driver:
         return self.kind.mode
 
     def moved_to(self, arm: SimulatedArm) -> Driver:
-        """The same controller and target for an arm that was changed."""
+        """The same controller and target for a changed arm."""
         other = Driver(arm, self.controller, self.gains)
         target = self.reference.target
         other.reference.aim(within_limits(arm, target) if self.mode is Mode.joint else target)
         return other
 
     def retune(self, gains: Mapping[str, float]) -> None:
-        """Change gains; the reference goes on, an integral restarts at zero."""
+        """Change gains; the reference continues, an integral restarts at zero."""
         self.gains = self.gains | arguments.gains(self.controller, gains)
         self.law = self.kind.make(self.mechanism, self.gains)
 
     def aim(self, mode: Mode, target: Array) -> None:
-        """Set the target of a mode, which must be that of the controller.
+        """Set a target; its mode must match the controller's.
 
         Joint positions (n,) [rad, m] are clipped to the limits; a tip pose (4, 4) must be reachable; or efforts (n,).
         """
@@ -99,10 +99,10 @@ class Driver:
         return Workspace(self.mechanism)
 
     def _check_reachable(self, T: Array) -> None:
-        """Refuse a pose that the arm cannot take, with the reason."""
+        """Raise an error with the reason if the arm cannot reach a pose."""
         if not orients_tip(self.mechanism):
             if not self._workspace.contains(T[:3, 3]):
                 raise TrocarError("T: the position is out of reach")
             return
-        with suppress(NearSingular, NearLimit):  # where warnings are errors: the arm can take the pose all the same
+        with suppress(NearSingular, NearLimit):  # if warnings are errors: the arm can still reach the pose
             self.mechanism.inverse_kinematics(T, self._arm.q)

@@ -1,4 +1,4 @@
-"""One moment of a simulation or of a recording, to be handed from thread to thread: nothing in it can be changed."""
+"""One moment of a simulation or a recording, immutable so that threads can share it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class ControlStatus(ReadOnlyArrays):
 
 @dataclass(frozen=True, kw_only=True)
 class ArmFrame(ReadOnlyArrays):
-    """State of one arm and the forces on it. Poses and forces are in its base.
+    """State of one arm and the forces on it. Poses and forces are in its base frame.
 
     Attributes:
-        q, dq: at the time of the frame. ddq, tau: of the step just taken; None before the first step and where a
+        q, dq: at the time of the frame. ddq, tau: of the last step; None before the first step and if a
             recording has none. T_tip: (4, 4).
         control: None in a recording. q_ref: (n,) joint reference, T_ref: (4, 4) tip reference; None in other modes.
         force: (3,) push on the tip [N]. contact_effort: (n,) joint effort of contacts with objects [N m, N]; None
@@ -60,12 +60,12 @@ class Frame(ReadOnlyArrays):
     """All arms at one time.
 
     Attributes:
-        number: increases with every frame. time: simulated since the last reset, or of the recording [s].
-        arms: by name. qpos: every joint of the scene's model. scene: what is simulated.
-        contacts: (k, 2, 3) points [m] and forces [N] in world axes; where an arm touches an object, the force on the
+        number: increases with every frame. time: simulated time since the last reset, or time in the recording [s].
+        arms: by name. qpos: every joint of the scene's model. scene: description of the simulated scene.
+        contacts: (k, 2, 3) points [m] and forces [N] in world axes; if an arm touches an object, the force on the
             arm.
-        live: False in a recording. status: short texts by name, from whoever is connected to the simulation.
-        playing: time runs. speed, factor: simulated per real time, requested and achieved.
+        live: False in a recording. status: short texts by name, set by connected programs.
+        playing: time is running. speed, factor: requested and achieved ratio of simulated to real time.
     """
 
     number: int
@@ -84,14 +84,14 @@ class Frame(ReadOnlyArrays):
 def contact_forces(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
     """(k, 2, 3): contact points [m] and forces [N] in world axes, of the last step.
 
-    Between an arm and an object it is the force on the arm; otherwise the force on the second of the two.
+    Between an arm and an object, the force is the one on the arm; otherwise the one on the second geom.
     """
     found = np.zeros((data.ncon, 2, 3))
     wrench = np.zeros(6)
     for i in range(data.ncon):
         contact = data.contact[i]
         mujoco.mj_contactForce(model, data, i, wrench)
-        # the frame's rows are its axes; the force is that of the first geom on the second
+        # the rows of the frame are its axes; the first geom exerts the force on the second
         sign = -1.0 if _of_object(model, contact.geom[1]) and not _of_object(model, contact.geom[0]) else 1.0
         found[i] = contact.pos, sign * wrench[:3] @ contact.frame.reshape(3, 3)
     return found[np.linalg.norm(found[:, 1], axis=1) > 1e-6]

@@ -1,4 +1,4 @@
-"""A simulation that takes commands between its steps. No threads: whoever calls it owns it."""
+"""A simulation that accepts commands between its steps. It has no threads: the caller owns it."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from trocar.simulation import Scene, SimulatedArm
 from trocar.spatial import Array
 
 SHOWN = 8.0, 0.02  # history for plots: length and interval, simulated [s]
-LONGEST = 120.0  # a recording keeps its last seconds [s]
+LONGEST = 120.0  # a recording keeps this much of its end [s]
 
 
 class Live(Commands[None]):
-    """The arms of a scene, each under its own controller. A command that is refused raises an error.
+    """The arms of a scene, each under its own controller. A rejected command raises an error.
 
     Attributes:
-        scene: what is stepped, replaced by `change`. description: the same as plain facts.
+        scene: the simulated scene, replaced by `change`. description: its description.
         drivers: controller and target of every arm.
-        messages: what the user should know. history: of every arm, for plots.
+        messages: messages to the user. history: recent rows of every arm, for plots.
     """
 
     def __init__(self, settings: Settings | None = None, controller: str = DEFAULT_CONTROLLER) -> None:
@@ -46,16 +46,16 @@ class Live(Commands[None]):
         self.drivers = {name: Driver(arm, controller) for name, arm in self.scene.arms.items()}
         self._forces = dict.fromkeys(self.joints, np.zeros(3))
         self._recorders: dict[str, Recorder] = {}
-        self._inputs: dict[str, tuple[Callable[[Live], None], int]] = {}  # and the steps between calls
+        self._inputs: dict[str, tuple[Callable[[Live], None], int]] = {}  # source and steps between calls
         self._status: dict[str, str] = {}
         self._number = self._steps = 0
-        self._stepped = False  # a step was taken since the arms were put where they are
+        self._stepped = False  # a step was taken since the arms were placed
 
     # -- time --------------------------------------------------------------------------------------------------------
 
     @property
     def time(self) -> float:
-        """Simulated since the last reset [s]."""
+        """Simulated time since the last reset [s]."""
         return self.scene.time
 
     def step(self) -> None:
@@ -70,7 +70,7 @@ class Live(Commands[None]):
             self._keep(name, arm, states[name])
 
     def hold(self) -> None:
-        """Hold every arm where it is with the default controller, without pushes and inputs."""
+        """Hold every arm in place with the default controller, without pushes and inputs."""
         self._inputs.clear()
         for name in self.joints:
             self.push_tip(name, np.zeros(3))
@@ -82,7 +82,7 @@ class Live(Commands[None]):
         command(self)
 
     def restart(self, q: Mapping[str, Array]) -> None:
-        """Start again, some arms at q (n,) [rad, m]."""
+        """Restart, with some arms at q (n,) [rad, m]."""
         start = {name: within_limits(arm, q.get(name, self._start[name])) for name, arm in self.scene.arms.items()}
         before = self.scene.snapshot()
         try:
@@ -96,7 +96,7 @@ class Live(Commands[None]):
             self.change_driver(name, driver.controller, driver.gains)
 
     def change_driver(self, name: str, controller: str, gains: Mapping[str, float] | None = None) -> None:
-        """Give an arm a new driver, which holds it where it is."""
+        """Give an arm a new driver, which holds it in place."""
         self.drivers[name] = Driver(self.scene.arms[name], controller, gains)
 
     def put_arm(self, name: str, q: Array) -> None:
@@ -139,7 +139,7 @@ class Live(Commands[None]):
         self._recorders[name] = Recorder(LONGEST, RECORDED)
 
     def recorded(self, arm: str | None = None) -> Recording:
-        """End the recording of an arm and return it."""
+        """Stop the recording of an arm and return it."""
         name = self.name(arm)
         if name not in self._recorders:
             raise TrocarError(f"{name} is not being recorded")
@@ -151,7 +151,7 @@ class Live(Commands[None]):
         return tuple(self._recorders)
 
     def connect_input(self, name: str, source: Callable[[Live], None] | None, steps: int = 1) -> None:
-        """Call a source every so many steps; None ends it."""
+        """Call a source at an interval of steps; None disconnects it."""
         self._inputs.pop(name, None)
         if source is not None:
             self._inputs[name] = source, steps
@@ -170,7 +170,7 @@ class Live(Commands[None]):
     # -- frames ------------------------------------------------------------------------------------------------------
 
     def frame(self, playing: bool = False, speed: float = 1.0, factor: float = 0.0) -> Frame:
-        """This moment."""
+        """The current frame."""
         self._number += 1
         return Frame(
             number=self._number,
@@ -205,7 +205,7 @@ class Live(Commands[None]):
             loop_error=arm.loop_error() if arm.arm.loops else None,
         )
 
-    # -- inside ------------------------------------------------------------------------------------------------------
+    # -- internals ---------------------------------------------------------------------------------------------------
 
     def _read_inputs(self) -> None:
         for name, (source, steps) in tuple(self._inputs.items()):
@@ -218,7 +218,7 @@ class Live(Commands[None]):
                 self.messages.post(f"input {name} failed and was disconnected: {error!r}", "error")
 
     def _keep(self, name: str, arm: SimulatedArm, state: State) -> None:
-        """Put a step into the history and the recording of an arm."""
+        """Add a step to the history and the recording of an arm."""
         setpoint = self.drivers[name].setpoint
         q_ref = setpoint.q if isinstance(setpoint, Setpoint) else state.q
         for recorder in (self.history[name], self._recorders.get(name)):

@@ -1,4 +1,4 @@
-"""Messages to the user, which any number of readers can follow."""
+"""Messages to the user, for any number of readers."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Literal
 
-KEPT = 1000  # messages
+KEPT = 1000  # messages kept
 
 
 @dataclass(frozen=True)
 class Message:
-    """A text with its number, counted from 1."""
+    """A text and its number, starting at 1."""
 
     number: int
     level: Literal["info", "error"]
@@ -28,14 +28,14 @@ class Messages:
         self._count = 0
 
     def post(self, text: str, level: Literal["info", "error"] = "info") -> None:
-        """Add a message and wake those who wait for one."""
+        """Add a message and wake waiting readers."""
         with self._posted:
             self._count += 1
             self._kept.append(Message(self._count, level, text))
             self._posted.notify_all()
 
     def since(self, number: int = 0, timeout: float = 0.0) -> list[Message]:
-        """Messages after the one of that number; waits up to `timeout` [s] for the first of them."""
+        """Messages after the one with this number; waits up to `timeout` [s] for the first of them."""
         with self._posted:
             self._posted.wait_for(lambda: self._count > number, timeout)
             return [message for message in self._kept if message.number > number]

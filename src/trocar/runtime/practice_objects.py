@@ -12,15 +12,15 @@ GAP = 0.02  # between the jaws and the plate [m]
 PLATE = np.array([0.16, 0.16, 0.008])  # [m]
 BLOCK, BLOCK_MASS = 0.01, 0.002  # edge [m], [kg]
 WIRE = 1e-3  # diameter of the needle [m]
-APART = 0.03  # block and needle from the middle [m]
+APART = 0.03  # distance of block and needle from the centre [m]
 TISSUE, CLAY = (0.78, 0.42, 0.38), (0.25, 0.45, 0.65)
 
 
 def practice_objects(scene: Scene) -> tuple[Solid, ...]:
-    """Objects below all instruments of a scene as it stands now; world frame, z up."""
+    """Objects below all instruments of a scene in its current state; world frame, z up."""
     instruments = {name: arm.arm.jaw_length for name, arm in scene.arms.items() if arm.arm.jaw_length > 0}
     if not instruments:
-        raise TrocarError("--touch needs an instrument: a PSM, or a scene with one")
+        raise TrocarError("--touch requires an instrument: use a PSM or a scene with one")
     tips = np.array([scene.T_world_tip(name)[:3, 3] for name in instruments])
     x, y = tips[:, :2].mean(axis=0)
     top = float(tips[:, 2].min()) - max(instruments.values()) - GAP

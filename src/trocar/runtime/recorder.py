@@ -19,8 +19,8 @@ from trocar.spatial import Array
 class Recorder:
     """The last `seconds` of simulated time of one arm, one row every `interval` [s]; one thread writes, any may read.
 
-    Row k: q, dq at t_k with the measured tau, the applied one and ddq of the step that starts at t_k, and the joint
-    reference then.
+    Row k: q, dq at t_k, the measured tau, the applied tau and ddq of the step starting at t_k, and the joint
+    reference at t_k.
     """
 
     NAMES = ("q", "dq", "ddq", "tau", "applied_tau", "q_ref")
@@ -30,7 +30,7 @@ class Recorder:
         self._interval, self._lock = interval, threading.Lock()
 
     def add(self, t: float, *values: Array) -> None:
-        """Add values in the order of NAMES, unless it is too soon after the last row. A reset clears the rows."""
+        """Add values in the order of NAMES, unless the last row is too recent. A reset clears the rows."""
         last = self._rows[-1][0] if self._rows else -np.inf
         if last < t < last + 0.999 * self._interval:
             return

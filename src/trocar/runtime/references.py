@@ -1,4 +1,4 @@
-"""References between a target, which may jump, and a controller, which needs a smooth motion within joint limits."""
+"""Smooth references within joint limits, from targets that may jump, for controllers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JERK_TIME = 0.05  # from rest to full acceleration of a joint reference [s]
 
 
 class JointReference:
-    """Joint positions on the way to a target, time-optimal within velocity, acceleration and jerk limits."""
+    """A joint trajectory to a target, time-optimal within velocity, acceleration and jerk limits."""
 
     def __init__(self, arm: Arm, q: Array, dq: Array) -> None:
         self._generator = Ruckig(arm.n, TIMESTEP)
@@ -40,12 +40,12 @@ class JointReference:
         self._input.target_position, self._input.target_velocity = q.tolist(), [0.0] * len(q)
 
     def advance(self) -> Setpoint:
-        """The reference one timestep later."""
+        """Advance the reference by one timestep."""
         if self._arrived is not None:
             return self._arrived
         result = self._generator.update(self._input, self._output)
         if result not in (Result.Working, Result.Finished):
-            raise TrocarError(f"no motion to the joint target: {result}")
+            raise TrocarError(f"no trajectory to the joint target was found: {result}")
         self._output.pass_to_input(self._input)
         o = self._output
         setpoint = Setpoint(np.array(o.new_position), np.array(o.new_velocity), np.array(o.new_acceleration))
@@ -54,17 +54,17 @@ class JointReference:
 
 
 class TipReference:
-    """A tip pose on the way to a target, at limited speed, slowing down as it arrives."""
+    """A tip trajectory to a target at limited speed, slowing down on arrival."""
 
     def __init__(self, T: Array) -> None:
         self.T, self.target = T.copy(), T.copy()
 
     def aim(self, T: Array) -> None:
-        """Set the target (4, 4) in the base."""
+        """Set the target (4, 4) in the base frame."""
         self.target = T.copy()
 
     def advance(self) -> TipMotion:
-        """The reference one timestep later; six-vectors in base axes."""
+        """Advance the reference by one timestep; six-vectors in base axes."""
         v = _capped((self.target[:3, 3] - self.T[:3, 3]) / TIP_LAG, TIP_SPEED)
         w = _capped(rotation_vector(self.target[:3, :3] @ self.T[:3, :3].T) / TIP_LAG, TIP_TURN)
         self.T[:3, 3] += v * TIMESTEP
@@ -73,7 +73,7 @@ class TipReference:
 
 
 class EffortReference:
-    """Efforts (n,) [N m, N], applied as they are set."""
+    """Efforts (n,) [N m, N], applied unchanged."""
 
     def __init__(self, tau: Array) -> None:
         self.aim(tau)

@@ -1,4 +1,4 @@
-"""A recorded motion, followed by the simulated arm."""
+"""Simulation of an arm along a recorded motion."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trocar.simulation import simulate
 from trocar.spatial import Array
 
 RATE, CUTOFF = 200.0, 10.0  # sampling rate of the motion to follow, and its highest frequency [Hz]
-BANDWIDTH = 30.0  # of the controller that follows it [rad/s]
+BANDWIDTH = 30.0  # controller bandwidth [rad/s]
 SHORT = 30  # rows; fewer are not filtered
 
 
@@ -24,7 +24,7 @@ def resimulated(
 ) -> Track:
     """The motion of a track, below 10 Hz and within joint limits, followed by computed torque with friction.
 
-    Its efforts are those that the simulated arm needs for that motion, to be compared with the recorded ones.
+    Its efforts are those that the simulated arm needs for that motion, for comparison with the recorded ones.
     """
     settings = settings or track.settings
     scene = settings.build()
@@ -40,14 +40,14 @@ def resimulated(
 def motion(track: Track, lower: Array, upper: Array) -> Callable[[float], Setpoint]:
     """The positions of a track as a smooth reference with its derivatives, within joint limits (n,) [rad, m]."""
     q = track.completed.q
-    # a reader quicker than the robot repeats rows: those are no measurements
+    # a reader faster than the robot repeats rows, which are not measurements
     fresh = np.concatenate([[True], (np.diff(q, axis=0) != 0).any(1)])
     fresh[-1] = True
     t = np.linspace(0.0, track.duration, max(2, round(track.duration * RATE) + 1))
     dense = np.stack([np.interp(t, track.t[fresh], column) for column in q[fresh].T], axis=1)
     if len(t) > SHORT:
         dense = lowpass(dense, CUTOFF, (len(t) - 1) / track.duration)
-    # limits last: a filter overshoots
+    # clip last, because filters overshoot
     spline = CubicSpline(t, np.clip(dense, lower, upper), bc_type="natural")
     derivatives = spline.derivative(1), spline.derivative(2)
 

@@ -1,7 +1,7 @@
-"""A live simulation in a thread of its own, in real time.
+"""A live simulation in a separate thread, in real time.
 
-The thread owns the simulation. Others read `session.frame`, the latest moment, and give commands, which the thread
-carries out between two steps.
+The thread owns the simulation. Other threads read `session.frame`, the latest frame, and send commands, which the
+thread executes between steps.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from trocar.runtime.recorder import Recorder
 from trocar.runtime.settings import TIMESTEP, Settings
 from trocar.simulation import Diverged
 
-PUBLISH = 1.0 / 60.0  # real time between two frames [s]
-SLICE = 0.02  # real time spent on steps before looking at commands [s]
-MOST_LAG = 0.25  # real time that is caught up; beyond, the simulation is slower than requested [s]
+PUBLISH = 1.0 / 60.0  # real time between frames [s]
+SLICE = 0.02  # real time spent on steps before handling commands [s]
+MOST_LAG = 0.25  # largest delay that is caught up; beyond it the simulation runs slower than requested [s]
 REST = 0.002  # [s]
-SPEEDS = (0.05, 10.0)  # simulated per real time
-PATIENCE = 60.0  # to wait for an answer: rebuilding a scene on a busy machine takes its time [s]
+SPEEDS = (0.05, 10.0)  # ratio of simulated to real time
+PATIENCE = 60.0  # longest wait for an answer: rebuilding a scene on a busy machine is slow [s]
 
-MOST_WAITING = 10_000  # commands
+MOST_WAITING = 10_000  # queued commands
 
 T = TypeVar("T")
 
 
 class Session(Commands[Future[None]]):
-    """A simulation that plays, pauses, steps and takes commands from any thread.
+    """A simulation that plays, pauses, steps and accepts commands from any thread.
 
-    A command returns a future at once. Its arguments are checked in the caller's thread: a wrong one raises a
-    `TrocarError` and changes nothing. What fails later in the simulation's thread is the exception of the future and
-    a message to the user; the simulation goes on.
+    A command returns a future at once. Its arguments are checked in the caller's thread: an invalid one raises a
+    `TrocarError` and changes nothing. A later failure in the simulation's thread becomes the exception of the future
+    and a message to the user; the simulation continues.
 
     Attributes:
-        arms: names of the arms. messages: what the user should know. error: what ended the thread, if anything did.
+        arms: names of the arms. messages: messages to the user. error: exception that ended the thread, if any.
     """
 
     def __init__(self, settings: Settings | None = None, controller: str = DEFAULT_CONTROLLER) -> None:
@@ -55,9 +55,9 @@ class Session(Commands[Future[None]]):
         self.arms = tuple(self.joints)
         self.error: BaseException | None = None
         self._playing, self._speed, self._factor, self._due = False, 1.0, 0.0, 0.0
-        self._stepping = False  # a step is being taken, or has failed
+        self._stepping = False  # a step is in progress or has failed
         self._commands: queue.SimpleQueue[tuple[Callable[[Live], Any], Future[Any], bool]] = queue.SimpleQueue()
-        self._gate, self._ended = threading.Lock(), False  # no command may enter after the last was taken out
+        self._gate, self._ended = threading.Lock(), False  # no command is queued after the last was removed
         self._wake, self._closing = threading.Event(), threading.Event()
         self._frame = self._live.frame()
         self._thread = threading.Thread(target=self._run, name="trocar-physics", daemon=True)
@@ -65,12 +65,12 @@ class Session(Commands[Future[None]]):
     # -- life ----------------------------------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Start the thread that simulates."""
+        """Start the simulation thread."""
         self._thread.start()
         return self
 
     def close(self) -> None:
-        """Carry out what was asked for, except steps that are left over, and end the thread."""
+        """Execute pending commands, except remaining steps, and end the thread."""
         self._closing.set()
         self._wake.set()
         if self._thread.is_alive():
@@ -86,21 +86,21 @@ class Session(Commands[Future[None]]):
 
     @property
     def running(self) -> bool:
-        """The thread is alive and takes commands."""
+        """True if the thread is alive and accepts commands."""
         return self._thread.is_alive() and not self._ended
 
     # -- time ----------------------------------------------------------------------------------------------------------
 
     def play(self) -> Future[None]:
-        """Let time run."""
+        """Start or continue the simulation."""
         return self._do(lambda live: self._set_playing(True))
 
     def pause(self) -> Future[None]:
-        """Stop time; commands are still carried out."""
+        """Pause the simulation; commands are still executed."""
         return self._do(lambda live: self._set_playing(False))
 
     def step(self, steps: int = 1) -> Future[None]:
-        """Pause, and advance by a number of timesteps."""
+        """Pause and advance by a number of timesteps."""
         steps = arguments.count("steps", steps)
 
         def command(live: Live) -> None:
@@ -113,7 +113,7 @@ class Session(Commands[Future[None]]):
         return self._do(command)
 
     def set_speed(self, speed: float) -> Future[None]:
-        """Set the simulated time per real time."""
+        """Set the ratio of simulated to real time."""
         speed = arguments.number("speed", speed, *SPEEDS)
         return self._do(lambda live: self._set_speed(speed))
 
@@ -121,11 +121,11 @@ class Session(Commands[Future[None]]):
 
     @property
     def frame(self) -> Frame:
-        """The latest moment."""
+        """The latest frame."""
         return self._frame
 
     def recorded(self, arm: str | None = None) -> Recording:
-        """End the recording of an arm and return it."""
+        """Stop the recording of an arm and return it."""
         name = self.name(arm)
         return self.ask(lambda live: live.recorded(name))
 
@@ -135,12 +135,12 @@ class Session(Commands[Future[None]]):
         return self._live.recording
 
     def history(self, arm: str | None = None) -> Recorder:
-        """The last seconds of an arm."""
+        """The recent history of an arm."""
         return self._live.history[self.name(arm)]
 
     def ask(self, question: Callable[[Live], T], timeout: float = PATIENCE) -> T:
-        """Result (or error) of `question(live)`, run in the simulation's thread after every command given so far."""
-        if threading.current_thread() is self._thread:  # an input asks: waiting would be for ever
+        """Result (or error) of `question(live)`, run in the simulation's thread after all earlier commands."""
+        if threading.current_thread() is self._thread:  # called by an input: waiting would deadlock
             return question(self._live)
         if self._thread.ident is None:
             raise TrocarError("the simulation is not running: start() the session first")
@@ -153,16 +153,16 @@ class Session(Commands[Future[None]]):
             raise TrocarError(f"the simulation did not answer within {timeout:g} s") from None
 
     def settled(self, timeout: float = PATIENCE) -> Frame:
-        """The frame after every command given so far."""
+        """The frame after all earlier commands."""
         return self.ask(lambda live: self._publish(), timeout)
 
-    # -- inside --------------------------------------------------------------------------------------------------------
+    # -- internals -----------------------------------------------------------------------------------------------------
 
     def _do(self, command: Callable[[Live], None]) -> Future[None]:
         return self._post(command, told=False)
 
     def _post(self, command: Callable[[Live], T], told: bool) -> Future[T]:
-        """Queue a command; `told` if the caller waits for its error, so that the user need not be told too."""
+        """Queue a command. told: the caller waits for its error, so no message to the user is needed."""
         future: Future[T] = Future()
         with self._gate:
             if self._ended:
@@ -183,7 +183,7 @@ class Session(Commands[Future[None]]):
             self._end(error)
 
     def _end(self, error: BaseException | None) -> None:
-        """Take no more commands; those that are left are refused."""
+        """Accept no more commands and reject the remaining ones."""
         with self._gate:
             if self._ended:
                 return
@@ -208,7 +208,7 @@ class Session(Commands[Future[None]]):
             if closing:
                 return
             now = time.perf_counter()
-            if now - began > SLICE:  # the time that a long command took, such as a change, is not caught up
+            if now - began > SLICE:  # the duration of a long command, such as a change, is not caught up
                 last = now
             if self._playing:
                 self._due = min(self._due + (now - last) * self._speed, MOST_LAG * self._speed)
@@ -223,7 +223,7 @@ class Session(Commands[Future[None]]):
             self._wake.clear()
 
     def _obey(self) -> None:
-        """Carry out the commands given so far."""
+        """Execute the queued commands."""
         for _ in range(self._commands.qsize()):
             command, future, told = self._commands.get()
             if not future.set_running_or_notify_cancel():
@@ -233,16 +233,16 @@ class Session(Commands[Future[None]]):
             except BaseException as error:
                 try:
                     self._report(error, told)
-                finally:  # who waits finds the message posted
+                finally:  # after the message was posted, for those who wait
                     future.set_exception(error)
             else:
                 future.set_result(result)
             finally:
-                if not future.done():  # an error was lost: nobody waits for ever
-                    future.set_exception(TrocarError("the simulation did not say how the command ended"))
+                if not future.done():  # the error was lost; do not wait forever
+                    future.set_exception(TrocarError("the simulation did not report the result of the command"))
 
     def _report(self, error: BaseException, told: bool) -> None:
-        """Deal with the error of a command; one that is no `Exception` ends the thread."""
+        """Handle the error of a command; one that is not an `Exception` ends the thread."""
         if not isinstance(error, Exception):
             raise error
         if self._stepping:
@@ -251,7 +251,7 @@ class Session(Commands[Future[None]]):
             self.messages.post(_text(error), "error")
 
     def _advance(self, until: float) -> float:
-        """Take the steps that are due, for as long as there is time; returns the simulated time [s]."""
+        """Take the steps that are due within the time slice; returns the simulated time [s]."""
         began = self._live.time
         try:
             while self._due >= TIMESTEP and time.perf_counter() < until:
@@ -268,7 +268,7 @@ class Session(Commands[Future[None]]):
         self._stepping = False
 
     def _recover(self, error: Exception) -> None:
-        """Pause after a step that failed, and put the arms where they started, or hold them where they are."""
+        """Pause after a failed step and return the arms to their start, or hold them in place."""
         self._stepping = False
         self._set_playing(False)
         try:
@@ -278,7 +278,7 @@ class Session(Commands[Future[None]]):
             else:
                 self._live.hold()
                 done = f"{', '.join(self.arms)} held by {DEFAULT_CONTROLLER}"
-        except Exception as another:  # whatever it is, the thread goes on and takes commands
+        except Exception as another:  # in any case the thread continues and accepts commands
             done = f"{', '.join(self.arms)} left as they are: {_text(another)}"
         self.messages.post(f"{_text(error)}. Paused; {done}", "error")
 
@@ -287,7 +287,7 @@ class Session(Commands[Future[None]]):
         return self._frame
 
     def _publish_or_pause(self) -> None:
-        """Publish a frame; where that fails, the last one stays and time stands."""
+        """Publish a frame; if that fails, keep the last one and pause."""
         try:
             self._publish()
         except Exception as error:
@@ -302,5 +302,5 @@ class Session(Commands[Future[None]]):
 
 
 def _text(error: Exception) -> str:
-    """The message of an error that was raised on purpose; of any other also its kind."""
+    """The message of a TrocarError; for other errors also the type."""
     return str(error) if isinstance(error, TrocarError) else repr(error)

@@ -1,4 +1,4 @@
-"""Settings of a simulation: a scene or one arm, and the changes made while it runs."""
+"""Settings of a simulation: a scene or one arm, and changes made while it runs."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from trocar.arms import gravity_vector, load_arm
 from trocar.simulation import Scene, SceneArm, load_scene
 from trocar.simulation.objects.assembly import Object
 
-# The dVRK's servo runs at 1500 Hz, and every controller can be chosen while running: one step for all.
+# One time step for all controllers, which can be switched while running; the dVRK's servo runs at 1500 Hz.
 TIMESTEP = 1.0 / 1500.0  # [s]
-RECORDED = 3 * TIMESTEP  # between two rows of a recording: 500 Hz [s]
+RECORDED = 3 * TIMESTEP  # interval between rows of a recording: 500 Hz [s]
 OF_ARM = ("instrument", "counterweight", "friction")  # options that can be changed while an arm runs
 CHANGES = (*OF_ARM, "gravity", "set_up")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """A scene by name or file, or one arm whose base is the world.
+    """A scene by name or file, or one arm with its base at the world origin.
 
     Attributes:
-        arm, parameters, instrument, counterweight, friction: of an arm without a scene, as in `SceneArm`.
+        arm, parameters, instrument, counterweight, friction: options of an arm without a scene, as in `SceneArm`.
         gravity: (3,) [m/s^2] in the world. Default: 9.81 downwards; for one arm, its usual mounting.
-        scene: name or file of a scene. Default: the arm alone.
-        objects: gives objects to add to the scene as it starts, such as `practice_objects`.
+        scene: name or file of a scene. Default: only the arm.
+        objects: function that returns objects to add at the start, such as `practice_objects`.
         arms: changed options of the arms of a scene, by arm.
         set_up: changed set-up joints (n,) [m, rad] of arms on a cart, by arm.
     """
@@ -56,7 +56,7 @@ class Settings:
         return replace(self, **new)
 
     def build(self, *, contacts: bool = True) -> Scene:
-        """The scene in its initial state, at `TIMESTEP`; without contacts no overlap is refused."""
+        """The scene in its initial state with `TIMESTEP`; without contacts, overlaps are allowed."""
         scene = self._scene((), contacts)
         if self.objects is not None:
             scene = self._scene(self.objects(scene), contacts)
@@ -67,7 +67,7 @@ class Settings:
         return scene
 
     def _scene(self, objects: Sequence[Object], contacts: bool) -> Scene:
-        # a scene file may switch contacts off itself
+        # a scene file may also disable contacts
         options: dict[str, Any] = {"timestep": TIMESTEP, "objects": objects} | ({} if contacts else {"contacts": False})
         if self.scene is not None:
             return load_scene(self.scene, **options)

@@ -1,4 +1,4 @@
-"""Recordings as the motion of an arm: its state at any time, and the difference of two of them."""
+"""Recordings as motions of an arm: its state at any time, and the difference of two recordings."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ MOST_UNPACKED = 512 << 20  # [bytes]
 
 
 class Track:
-    """A recording and the arm that it moves; times run from 0 to `duration` [s].
+    """A recording and its arm; times run from 0 to `duration` [s].
 
-    Joints that were not recorded stay at home. Values between two rows are interpolated.
+    Joints that were not recorded stay at home. Values between rows are interpolated.
 
     Attributes:
-        settings: of the arm. scene: its description. mechanism: its equations, for the thread that owns the track.
-        completed: the recording with every joint of the arm.
+        settings: settings of the arm. scene: its description. mechanism: its equations, for the owning thread only.
+        completed: the recording with all joints of the arm.
     """
 
     def __init__(self, recording: Recording, name: str, settings: Settings | None = None) -> None:
@@ -65,7 +65,7 @@ class Track:
         if suffix == ".npz":
             _check_unpacked(name, content)
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"recording{suffix}"  # the name is the other side's, and may be anything
+            path = Path(folder) / f"recording{suffix}"  # the given name is untrusted
             path.write_bytes(content)
             arm = (settings or Settings()).arm
             try:
@@ -87,7 +87,7 @@ class Track:
         return float(self.t[-1])
 
     def at(self, channel: str, t: float | Array) -> Array | None:
-        """A channel (..., n) at times t (...) [s], its ends beyond the recording; None where it was not recorded."""
+        """A channel (..., n) at times t (...) [s], constant beyond its ends; None if it was not recorded."""
         values = getattr(self.completed, channel)
         if values is None:
             return None
@@ -120,23 +120,23 @@ class Track:
 
 
 def _check_unpacked(name: str, content: bytes) -> None:
-    """Refuse a small file that unpacks to a huge one."""
+    """Reject a small file that unpacks to a huge one."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as file:
             size = sum(entry.file_size for entry in file.infolist())
     except (zipfile.BadZipFile, ValueError, EOFError):
-        return  # the reader says what is wrong with it
+        return  # the reader reports the problem
     if size > MOST_UNPACKED:
         raise TrocarError(f"{name}: {size >> 20} MB when unpacked; at most {MOST_UNPACKED >> 20} MB are read")
 
 
 def settings_of(recording: Recording, default: Settings) -> Settings:
-    """Settings of the arm of a recording, from its provenance and, where that has none, from `default`."""
+    """Settings of the arm of a recording, from its provenance or, if missing, from `default`."""
     known = recording.provenance
     arm = known.get("arm", default.arm)
     check_known("the recording's arm", ARMS, arm)
     found: dict[str, Any] = {"arm": arm}
-    if arm != default.arm:  # the parameters, instrument and gravity of another arm do not fit
+    if arm != default.arm:  # parameters, instrument and gravity of another arm do not apply
         default = Settings()
     if known.get("parameters") in SETS.get(arm, ()):
         found["parameters"] = known["parameters"]
@@ -150,8 +150,10 @@ def settings_of(recording: Recording, default: Settings) -> Settings:
 
 
 def difference(a: Track, b: Track) -> dict[str, Array]:
-    """Root mean square (n,) of b - a, channel by channel, over the time that both have, on the rows of a."""
+    """RMS (n,) of b - a for each channel, over the time that both cover, at the rows of a."""
     if a.arm.joint_names != b.arm.joint_names:
-        raise TrocarError(f"{a.name} is of {a.arm.name}, {b.name} of {b.arm.name}: nothing to compare")
+        raise TrocarError(
+            f"{a.name} is a recording of {a.arm.name}, {b.name} of {b.arm.name}; choose recordings of the same arm"
+        )
     _, found = differences(a.completed, b.completed)
     return {channel: np.sqrt((x**2).mean(axis=0)) for channel, x in found.items()}

@@ -1,4 +1,4 @@
-"""Sweeps: a function over a table of parameters, by the ten thousand, on one machine or many, resumable.
+"""Sweeps: run a function over a table of parameters, on one machine or many; resumable.
 
     results = tr.sweep(function, {"kp": [10.0, 20.0], "kd": [1.0, 2.0]}, "results", executor="processes")
     results["tip_error"]
@@ -20,7 +20,7 @@ __all__ = ["Progress", "Results", "Study", "as_table", "grid", "load_study", "re
 
 
 class _CallableModule(ModuleType):
-    """The room and its main function have one name; `tr.sweep` serves as both."""
+    """Makes the module callable: `tr.sweep` is both the package and its main function."""
 
     def __call__(self, *arguments: Any, **options: Any) -> Results:
         return sweep(*arguments, **options)

@@ -1,4 +1,4 @@
-"""Arms drawn from the covariance of an identification, as parameters of `trocar.batch`."""
+"""Arms sampled from the covariance of an identification, as parameters of `trocar.batch`."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from trocar.spatial import Array
 
 DRIVE_TERMS = ("Im", "Fv", "Fc", "K0", "K", "K2", "Fx", "mu")
 NOT_NEGATIVE = ("Fv", "Fc", "mu")
-MOST_DRAWS = 200  # of one arm
+MOST_DRAWS = 200  # attempts for one arm
 _ELEMENT = re.compile(r"hysteresis\[(\d+)\]\.F")
 
 
 class DrawnArms:
-    """Draws of the parameters of an identified set: normal, with its covariance, and physically consistent.
+    """Samples of the parameters of an identified set: normal with its covariance, and physically consistent.
 
-    A draw in which a link has a pseudo-inertia that is not positive definite, or a rotor no inertia, is thrown away and
-    drawn again. Friction below zero becomes zero; the slope of a friction element changes in proportion to its force,
-    so that it stays passive. The bias Fo moves nothing and stays.
+    A sample in which a link's pseudo-inertia is not positive definite, or a rotor has no inertia, is rejected and drawn
+    again. Negative friction becomes zero; the slope of a friction element changes in proportion to its force, so that
+    it stays passive. The bias Fo has no effect on the motion and is not changed.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
         if mechanism.parameters is None or mechanism.parameters.path is None:
-            raise TrocarError(f"the {mechanism.arm.name} has no parameter file whose covariance could be drawn from")
+            raise TrocarError(f"the {mechanism.arm.name} has no parameter file with a covariance to sample from")
         self.mechanism = mechanism
         names, C = covariance(mechanism.parameters.path)
         value = dict(zip(mechanism.parameter_names, mechanism.parameter_vector, strict=True))
@@ -53,7 +53,7 @@ class DrawnArms:
         drive, _, term = name.partition(".")
         if "hysteresis" not in term:
             return term in NAMES or term in DRIVE_TERMS
-        # The set leaves out elements without friction: where one is missing, the numbers of the others do not fit.
+        # The set omits elements without friction; if one is missing, the indices of the others do not match.
         start = f"{drive}.hysteresis"
         told, there = ({x for x in given if x.startswith(start) and _ELEMENT.search(x)} for given in (names, self._all))
         return told == there and name in told
@@ -67,13 +67,13 @@ class DrawnArms:
         return {name: i for i, name in enumerate(self.names)}
 
     def draw(self, sigma: float, seed: int) -> tuple[Array, int]:
-        """Parameters (k,) at `sigma` times the covariance's standard deviations, and the number of draws it took."""
+        """Parameters (k,) at `sigma` times the covariance's standard deviations, and the number of attempts."""
         rng = np.random.default_rng(seed)
         for count in range(1, MOST_DRAWS + 1):
             phi = self.values + sigma * self._root @ rng.normal(size=self._root.shape[1])
             if self._consistent(phi):
                 return np.where(self._positive, np.maximum(phi, 0.0), phi), count
-        raise TrocarError(f"none of {MOST_DRAWS} draws at {sigma} standard deviations is physically consistent")
+        raise TrocarError(f"none of {MOST_DRAWS} samples at {sigma} standard deviations is physically consistent")
 
     def _consistent(self, phi: Array) -> bool:
         return bool((phi[self._rotors] > 0).all()) and all(
@@ -114,7 +114,7 @@ class DrawnArms:
 
 
 def _column(parameters: dict[str, Any], name: str, nominal: Array, N: int) -> Array:
-    """The parameter (m, N) of N arms, at first the nominal one (m,)."""
+    """The parameter (m, N) of N arms, initialised with the nominal one (m,)."""
     if name not in parameters:
         parameters[name] = np.repeat(np.asarray(nominal)[:, None], N, axis=-1)
     return np.asarray(parameters[name])

@@ -1,4 +1,4 @@
-"""Evaluation of a chunk of rows, in any process: the function's results and errors, encoded as a Parquet file."""
+"""Evaluation of a chunk of rows in any process: results and errors, encoded as a Parquet file."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ LONGEST_ERROR = 2000  # characters
 
 @dataclass(frozen=True)
 class Job:
-    """Everything that the chunks of one sweep have in common.
+    """Data shared by the chunks of one sweep.
 
     Attributes:
-        code: of the study's function; in the process that has it, the function itself.
-        fingerprint: of the sweep; partitions carry it.
-        batch: rows of one call; None: single values.
-        version: of trocar on the machine that started the sweep.
+        code: code of the study's function; in the process that defined it, the function itself.
+        fingerprint: fingerprint of the sweep, stored in its partitions.
+        batch: rows per call; None: single values.
+        version: version of trocar on the machine that started the sweep.
     """
 
     code: Code | Callable[..., Any]
@@ -39,7 +39,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Rows from `start` on, with their parameters. attempts: how often a worker was lost with it."""
+    """Rows from `start` on, with their parameters. attempts: number of workers lost with this chunk."""
 
     start: int
     columns: Columns
@@ -55,7 +55,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A chunk's results as the content of a Parquet file, with the number of failed rows and the time taken [s]."""
+    """A chunk's results as the content of a Parquet file, with the number of failed rows and the elapsed time [s]."""
 
     content: bytes
     errors: int
@@ -66,10 +66,10 @@ _functions: dict[str, Callable[..., Any]] = {}  # loaded in this process, by the
 
 
 def evaluate(job: Job, chunk: Chunk) -> Evaluated:
-    """Run the rows of a chunk. An exception of the function is the error of its row and no more."""
+    """Run the rows of a chunk. An exception of the function becomes the error of its row only."""
     if trocar.__version__ != job.version:
         raise TrocarError(
-            f"a worker has trocar {trocar.__version__}, the sweep was started with {job.version}; install one version"
+            f"a worker has trocar {trocar.__version__}, the sweep was started with {job.version}; install the same one"
         )
     function = _function(job)
     begin = time.perf_counter()
@@ -82,7 +82,7 @@ def evaluate(job: Job, chunk: Chunk) -> Evaluated:
 
 
 def _function(job: Job) -> Callable[..., Any]:
-    """The study's function, loaded once in a process: what it keeps between calls stays."""
+    """The study's function, loaded once per process, so it can keep data between calls."""
     if not isinstance(job.code, Code):
         return job.code
     if job.fingerprint not in _functions:
@@ -107,7 +107,7 @@ def encoded(
     arrow = optional("pyarrow")
     for name in results:
         if name in (ROW, ERROR) or name in chunk.columns:
-            raise TrocarError(f"the study returns {name!r}, which is the name of a parameter or kept for the sweep")
+            raise TrocarError(f"the study returns {name!r}, which is a parameter or a reserved name; rename the result")
     columns: dict[str, Any] = {ROW: np.arange(chunk.start, chunk.stop)}
     columns |= {name: column.tolist() if column.dtype.kind == "U" else column for name, column in chunk.columns.items()}
     columns |= {name: _arrow_column(arrow, name, values) for name, values in results.items()}
@@ -138,7 +138,7 @@ def _single(function: Callable[..., Any], columns: Columns) -> tuple[dict[str, l
             errors.append(None)
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # SystemExit too: a study that ends its process must not end the sweep
+        except BaseException as error:  # including SystemExit: a study must not end the sweep
             rows.append(None)
             errors.append(_error(error))
     names = list(dict.fromkeys(name for row in rows if row is not None for name in row))
@@ -148,11 +148,11 @@ def _single(function: Callable[..., Any], columns: Columns) -> tuple[dict[str, l
 def _row(result: Any) -> dict[str, Any]:
     """A result with plain Python values."""
     if not isinstance(result, Mapping):
-        raise TrocarError(f"a study returns a dictionary of results, got {shown(result)}")
+        raise TrocarError(f"a study must return a dictionary of results, got {shown(result)}")
     row = {}
     for name, value in result.items():
         if not isinstance(name, str) or not name:
-            raise TrocarError(f"a result has a name, got {shown(name)}")
+            raise TrocarError(f"the name of a result must be text, got {shown(name)}")
         plain = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
         if isinstance(plain, tuple):
             plain = list(plain)
@@ -166,7 +166,7 @@ def _row(result: Any) -> dict[str, Any]:
 def _batched(
     function: Callable[..., Any], columns: Columns, batch: int
 ) -> tuple[dict[str, list[Any]], list[str | None]]:
-    """Calls of `batch` rows each. If one raises, its rows are run one by one, to find the one that fails."""
+    """Run calls of `batch` rows each. If one raises, its rows are run one by one to find the failing row."""
     found: list[dict[str, list[Any]]] = []
     errors: list[str | None] = []
     for start in range(0, size(columns), batch):
@@ -199,7 +199,7 @@ def _columns_or_error(function: Callable[..., Any], columns: Columns) -> dict[st
     try:
         result = function(**columns)
         if not isinstance(result, Mapping) or not result:
-            raise TrocarError(f"a study with BATCH returns a dictionary of columns, got {shown(result)}")
+            raise TrocarError(f"a study with BATCH must return a dictionary of columns, got {shown(result)}")
         found = {name: np.asarray(column) for name, column in result.items()}
         for name, column in found.items():
             if column.ndim not in (1, 2) or len(column) != count or column.dtype.kind not in "biufU":

@@ -1,4 +1,4 @@
-"""The optional packages of sweeps; a missing one is named with its pip line."""
+"""The optional packages of sweeps; the error for a missing one gives the pip command."""
 
 from __future__ import annotations
 
@@ -29,4 +29,4 @@ def optional(name: str) -> Any:
 
 
 def _missing(package: str) -> TrocarError:
-    return TrocarError(f'sweeps need {package}, which is not installed: pip install "trocar[sweep]"')
+    return TrocarError(f'sweeps require {package}, which is not installed: pip install "trocar[sweep]"')

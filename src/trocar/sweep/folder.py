@@ -1,9 +1,9 @@
-"""The folder of a sweep: a manifest, and the rows as Parquet files that are each written whole.
+"""The folder of a sweep: a manifest, and the rows as Parquet files, each written atomically.
 
     DIR/manifest.json                         version, study, fingerprint of the table
     DIR/rows/part-000000000-000000128.parquet  rows 0 to 127
 
-A row is done when the file that holds it is there. Nothing is ever overwritten except the manifest's own copy.
+A row is done if its file exists. Nothing is ever overwritten except the manifest, by an identical copy.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from trocar.sweep.table import LARGEST, ROW
 FORMAT = 1
 _NAME = re.compile(r"part-(\d{9})-(\d{9})\.parquet")
 _STRAY = re.compile(r"\.(part-\d{9}-\d{9}\.parquet|manifest\.json)\.[0-9a-f]{16}\.tmp")
-Range = tuple[int, int]  # first row, and the one after the last
+Range = tuple[int, int]  # first row, and last row plus one
 
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """Identity of a sweep: rows of two sweeps are never mixed.
+    """Identity of a sweep, which prevents mixing the rows of two sweeps.
 
     Attributes:
-        trocar: version. study: name. source: hash of the study's source, "" if it has none of its own.
-        rows: of the table. table: its fingerprint. parameters: its columns. batch: rows of a call; 0: single values.
+        trocar: version. study: name. source: hash of the study's source, "" if unavailable.
+        rows: number of rows of the table. table: its fingerprint. parameters: its columns. batch: rows per call; 0:
     """
 
     trocar: str
@@ -49,12 +49,12 @@ class Manifest:
 
     @property
     def fingerprint(self) -> str:
-        """Identity of the sweep as it is put into every partition."""
+        """Identity of the sweep, stored in every partition."""
         return ":".join(str(x) for x in (self.format, self.trocar, self.study, self.source, self.table, self.batch))
 
     @property
     def step(self) -> int:
-        """Partitions begin at multiples of it."""
+        """Partitions begin at multiples of this number."""
         return self.batch or 1
 
 
@@ -74,11 +74,11 @@ def read_manifest(folder: Path) -> Manifest:
     """The manifest of a sweep's folder, checked field by field."""
     path = manifest_path(folder)
     if not path.is_file():
-        what = "does not exist" if not folder.exists() else "is not the folder of a sweep: it has no manifest.json"
+        what = "does not exist" if not folder.exists() else "is not a sweep folder: it has no manifest.json"
         raise TrocarError(f"{folder} {what}")
     content = read_json(path, "manifest")
     if not isinstance(content, Mapping):
-        raise TrocarError(f"{path} is not the manifest of a sweep")
+        raise TrocarError(f"{path} is not a sweep manifest")
     if content.get("format") != FORMAT:
         raise TrocarError(f"{path} has the format {shown(content.get('format'))}; this version reads {FORMAT}")
     types: dict[str, Any] = {"trocar": str, "study": str, "source": str, "table": str, "rows": int, "batch": int}
@@ -98,19 +98,19 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def check_place(folder: Path) -> None:
-    """Raise an error, before anything is made, if results cannot be written into the folder."""
+    """Raise an error, before anything is created, if results cannot be written to the folder."""
     if folder.exists() and not folder.is_dir():
         raise TrocarError(f"{folder} is a file; name a folder for the results")
     check_writable(manifest_path(folder), rows_folder(folder) / "part")
 
 
 def begin(folder: Path, manifest: Manifest, resume: bool) -> list[Range]:
-    """Make the folder of a new sweep, or check that it holds this one; return the ranges of rows that are done."""
+    """Create the folder of a new sweep, or check that it belongs to this one; return the ranges of finished rows."""
     if not manifest_path(folder).exists():
         strange = sorted(path.name for path in folder.iterdir() if not _STRAY.fullmatch(path.name))
         if strange:
             raise TrocarError(
-                f"{folder} is not empty and holds no sweep (it has {shown(strange[0])}); name a new or an empty folder"
+                f"{folder} is not empty and contains no sweep (it has {shown(strange[0])}); use a new or empty folder"
             )
         write_manifest(folder, manifest)
         rows_folder(folder).mkdir(exist_ok=True)
@@ -119,25 +119,27 @@ def begin(folder: Path, manifest: Manifest, resume: bool) -> list[Range]:
     for name, what in _REASONS.items():
         if getattr(there, name) != getattr(manifest, name):
             values = "" if name in ("source", "table") else f": {getattr(there, name)}, not {getattr(manifest, name)}"
-            raise TrocarError(f"{folder} holds another sweep: {what}{values}. Use another folder; nothing was changed")
+            raise TrocarError(
+                f"{folder} contains another sweep: {what}{values}. Use another folder; nothing was changed"
+            )
     rows_folder(folder).mkdir(exist_ok=True)
     done = check_partitions(folder, manifest)
     if done and not resume:
         count = sum(stop - start for start, stop in done)
         raise TrocarError(
-            f"{folder} holds this sweep already, {count} of {manifest.rows} rows are done; "
-            "add --resume (resume=True) to go on, or use another folder"
+            f"{folder} already contains this sweep with {count} of {manifest.rows} rows done; "
+            "continue it with --resume (resume=True), or use another folder"
         )
     for path in (*folder.iterdir(), *rows_folder(folder).iterdir()):
-        if _STRAY.fullmatch(path.name):  # left by a run that was killed while it wrote
+        if _STRAY.fullmatch(path.name):  # left by a run that was killed while writing
             path.unlink(missing_ok=True)
     return done
 
 
 _REASONS = {
     "trocar": "it was made with another version of trocar",
-    "study": "it is of another study",
-    "source": "the code of the study has changed since",
+    "study": "it belongs to another study",
+    "source": "the code of the study has changed",
     "rows": "its table has another number of rows",
     "parameters": "its table has other parameters",
     "table": "its table has other values",
@@ -146,7 +148,7 @@ _REASONS = {
 
 
 def partitions(folder: Path) -> list[tuple[Range, Path]]:
-    """Ranges and files of the partitions that are there, in order of rows."""
+    """Ranges and files of the existing partitions, in order of rows."""
     found = []
     for path in rows_folder(folder).iterdir() if rows_folder(folder).is_dir() else ():
         if match := _NAME.fullmatch(path.name):
@@ -157,7 +159,7 @@ def partitions(folder: Path) -> list[tuple[Range, Path]]:
 
 
 def check_partitions(folder: Path, manifest: Manifest) -> list[Range]:
-    """Ranges of rows that are done. A partition that is damaged, foreign or out of place is an error that names it."""
+    """Ranges of finished rows. Raises an error that names a damaged, foreign or misplaced partition."""
     done: list[Range] = []
     last = 0
     for (start, stop), path in partitions(folder):
@@ -173,32 +175,32 @@ def check_partitions(folder: Path, manifest: Manifest) -> list[Range]:
 
 
 def check_partition(path: Path, start: int, stop: int, manifest: Manifest) -> Any:
-    """Schema of a partition. An error if it is not whole, or not of this sweep."""
+    """Schema of a partition. Raises an error if it is incomplete or belongs to another sweep."""
     arrow, parquet = optional("pyarrow"), optional("pyarrow.parquet")
-    remedy = "remove it, and its rows are computed again"
+    remedy = "remove it to compute its rows again"
     try:
         with parquet.ParquetFile(path) as file:
             schema, rows = file.schema_arrow, file.metadata.num_rows
     except (arrow.ArrowException, OSError, ValueError) as error:
         reason = str(error).partition("\n")[0]
-        raise TrocarError(f"{path} is damaged or half written ({reason}); {remedy}") from None
+        raise TrocarError(f"{path} is damaged or incomplete ({reason}); {remedy}") from None
     if (schema.metadata or {}).get(FINGERPRINT) != manifest.fingerprint.encode():
-        raise TrocarError(f"{path} is of another sweep than {manifest_path(path.parents[1])}; {remedy}")
+        raise TrocarError(f"{path} belongs to another sweep than {manifest_path(path.parents[1])}; {remedy}")
     if rows != stop - start or ROW not in schema.names:
-        raise TrocarError(f"{path} has {rows} rows where its name says {stop - start}; {remedy}")
+        raise TrocarError(f"{path} has {rows} rows but should have {stop - start} by its name; {remedy}")
     return schema
 
 
 def write_partition(folder: Path, start: int, stop: int, content: bytes) -> None:
-    """Write the rows of a chunk; a partition that is there is left alone."""
+    """Write the rows of a chunk; never overwrites a partition."""
     path = partition_path(folder, start, stop)
     if path.exists():
-        raise TrocarError(f"{path} is there already; nothing was overwritten")
+        raise TrocarError(f"{path} already exists; nothing was overwritten")
     write_whole(path, content)
 
 
 def missing(done: list[Range], rows: int) -> list[Range]:
-    """Ranges of rows that are not done."""
+    """Ranges of unfinished rows."""
     found, last = [], 0
     for start, stop in [*done, (rows, rows)]:
         if start > last:
@@ -209,7 +211,7 @@ def missing(done: list[Range], rows: int) -> list[Range]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep other runs out of the folder; the lock ends with the process, however that ends."""
+    """Lock the folder against other runs; the lock is released when the process ends for any reason."""
     folder.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder, os.O_RDONLY)
     try:

@@ -1,4 +1,4 @@
-"""Tables, figures and the page of a sweep."""
+"""Tables, figures and the report page of a sweep."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from trocar.sweep.study import STUDIES, Study, load_study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PLOTTED = 12  # results in the figure of a study that draws none of its own
+PLOTTED = 12  # results in the default figure
 HEADINGS = ("result", "rows", "mean", "std", "min", "5 %", "median", "95 %", "max")
 
 
 def study_of(results: Results, given: Study | None = None) -> Study | None:
-    """The study that draws the figures: the one given, or the shipped one that the manifest names.
+    """The study that draws the figures: the given one, or the shipped one named in the manifest.
 
-    A file that a manifest names is never run: manifests come with results of others.
+    A file named in a manifest is never run, because results may come from other people.
     """
     if given is None:
         return load_study(results.manifest.study) if results.manifest.study in STUDIES else None
     if given.name != results.manifest.study:
-        raise TrocarError(f"{results.folder} is of the study {results.manifest.study}, not {given.name}")
+        raise TrocarError(f"{results.folder} belongs to the study {results.manifest.study}, not {given.name}")
     return given
 
 
 def statistics(results: Results) -> list[tuple[str, ...]]:
-    """A row of numbers for each result that is a number: see `HEADINGS`."""
+    """A row of statistics for each numeric result; see `HEADINGS`."""
     found = []
     for name in results.outcomes:
         values = numbers(results, name)
@@ -54,13 +54,13 @@ def numbers(results: Results, name: str) -> np.ndarray | None:
 
 
 def findings(results: Results, study: Study | None) -> list[tuple[str, str]]:
-    """What the study has to say about its results, as text and value."""
+    """The study's findings, as pairs of text and value."""
     own = getattr(study.module, "findings", None) if study else None
     return [(str(text), str(value)) for text, value in _called(own, results, study)] if own else []
 
 
 def figures(results: Results, study: Study | None) -> Sequence[tuple[Figure, str]]:
-    """The study's figures with captions; distributions of all results if it has none."""
+    """The study's figures with captions. Default: distributions of all results."""
     own = getattr(study.module, "figures", None) if study else None
     with style():
         return _called(own, results, study) if own else distributions(results)
@@ -78,7 +78,7 @@ def _called(function: Any, results: Results, study: Study | None) -> Any:
 
 
 def distributions(results: Results) -> list[tuple[Figure, str]]:
-    """Histograms of the results that are numbers."""
+    """Histograms of the numeric results."""
     from matplotlib.figure import Figure
 
     columns = [(name, values) for name in results.outcomes if (values := numbers(results, name)) is not None]
@@ -95,7 +95,7 @@ def distributions(results: Results) -> list[tuple[Figure, str]]:
 
 
 def report(results: Results, study: Study | None) -> Report:
-    """The page of a sweep."""
+    """The report page of a sweep."""
     manifest = results.manifest
     page = Report(study.title if study else f"Sweep of {manifest.study}")
     failed = results.errors

@@ -19,10 +19,10 @@ from trocar.sweep.table import ERROR, ROW
 
 
 class Results:
-    """The rows of a sweep that are done, in order. Also those of a sweep that still runs or was interrupted.
+    """The finished rows of a sweep, in order. The sweep may still be running or interrupted.
 
-    `results["name"]` is a column of the rows without error. The files are plain Parquet:
-    `pandas.read_parquet("DIR/rows")` and `pyarrow.dataset.dataset("DIR/rows")` read them too.
+    `results["name"]` is a column of the rows without errors. The files are plain Parquet:
+    `pandas.read_parquet("DIR/rows")` and `pyarrow.dataset.dataset("DIR/rows")` also read them.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -32,7 +32,7 @@ class Results:
         folders.check_partitions(self.folder, self.manifest)
         self._files = [path for _, path in folders.partitions(self.folder)]
         if not self._files:
-            raise TrocarError(f"{self.folder} has no row yet; resume the sweep")
+            raise TrocarError(f"{self.folder} has no finished rows yet; resume the sweep")
 
     def __repr__(self) -> str:
         return f"Results({str(self.folder)!r}: {len(self)} of {self.manifest.rows} rows of {self.manifest.study})"
@@ -60,7 +60,7 @@ class Results:
         return tuple(name for name in self.columns if name not in (ROW, ERROR, *self.manifest.parameters))
 
     def table(self, columns: list[str] | None = None) -> Any:
-        """All rows as a `pyarrow.Table`, failed ones too, or some of its columns."""
+        """All rows, including failed ones, as a `pyarrow.Table`, optionally with some columns only."""
         self._check(*(columns or ()))
         arrow = optional("pyarrow")
         try:
@@ -82,7 +82,7 @@ class Results:
         return self.table().to_pandas()
 
     def __getitem__(self, name: str) -> Any:
-        """Values (N,), or (N, k) of a column of arrays, of the N rows without error, in order."""
+        """Values (N,), or (N, k) for a column of arrays, of the N rows without errors, in order."""
         found = self.table(list(dict.fromkeys([name, ERROR])))
         values = found.filter(found[ERROR].is_null())[name].combine_chunks()
         arrow = optional("pyarrow")
@@ -92,7 +92,7 @@ class Results:
 
     @property
     def errors(self) -> list[tuple[int, str]]:
-        """Number and error of every failed row."""
+        """Row number and error of every failed row."""
         dataset = optional("pyarrow.dataset")
         found = self.dataset.to_table(columns=[ROW, ERROR], filter=dataset.field(ERROR).is_valid())
         return list(zip(found[ROW].to_pylist(), found[ERROR].to_pylist(), strict=True))
@@ -104,9 +104,9 @@ class Results:
 
 
 def unify(folder: Path) -> None:
-    """Give all partitions one schema, so that any reader of Parquet files can read them together.
+    """Give all partitions the same schema, so that any Parquet reader can read them together.
 
-    They differ if a chunk had no result of some column, because all of its rows failed, or only whole numbers.
+    Schemas differ if a chunk lacks a column because all of its rows failed, or if it has only integers.
     """
     parquet = optional("pyarrow.parquet")
     files = [path for _, path in folders.partitions(folder)]
@@ -125,7 +125,7 @@ def unify(folder: Path) -> None:
 
 
 def _common_schema(files: list[Path]) -> Any:
-    """One schema for all files: row, parameters and results in the order of first appearance, then the error."""
+    """A common schema: row, parameters and results in order of first appearance, then the error."""
     arrow, parquet = optional("pyarrow"), optional("pyarrow.parquet")
     schemas = {}
     for path in files:

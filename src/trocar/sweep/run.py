@@ -1,4 +1,4 @@
-"""The loop of a sweep, the same for every executor: chunks out, partitions in, until every row is there."""
+"""The loop of a sweep for every executor: submits chunks and writes partitions until all rows are done."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from trocar.sweep.results import Results, unify
 from trocar.sweep.study import Study, function_study, load_study
 from trocar.sweep.table import Columns, as_table, check_fits, fingerprint, size, with_seeds
 
-SHORTEST, LONGEST = 0.5, 10.0  # work of a chunk [s]
-SHARES = 20  # chunks that each worker should still get, where that makes chunks no shorter than SHORTEST
-LARGEST_CHUNK = 20_000  # rows: memory stays bounded
-GROWTH = 16  # of a chunk over the one before: the first one is a single call
+SHORTEST, LONGEST = 0.5, 10.0  # duration of a chunk [s]
+SHARES = 20  # remaining chunks per worker to aim for, unless chunks become shorter than SHORTEST
+LARGEST_CHUNK = 20_000  # rows; bounds the memory
+GROWTH = 16  # largest growth from one chunk to the next; the first is a single call
 
 
 @dataclass(frozen=True)
 class Progress:
-    """State of a running sweep: rows done, rows in all, failed rows of this run, and the time left [s] (estimated)."""
+    """State of a running sweep: rows done, total rows, failed rows of this run, and estimated time left [s]."""
 
     done: int
     rows: int
@@ -53,22 +53,22 @@ def sweep(
     retries: int = 2,
     progress: Callable[[Progress], None] | None = None,
 ) -> Results:
-    """Run a study over its table and return the results, which are kept in the folder `output`.
+    """Run a study over its table and return the results, which are stored in the folder `output`.
 
-    A row whose function raises has the exception in the column `error`. Rows whose worker dies are run again.
+    If the function raises, the column `error` of that row contains the exception. Rows of a lost worker are run again.
 
     Args:
         study: a function with the parameters as arguments, or the name or file of a study (see `load_study`).
-        table: the parameters, one row for every call: a dictionary of columns, a list of rows, a pyarrow or pandas
-            table (see also `grid`). If the function has an argument `seed` that the table lacks, each row gets its own.
+        table: the parameters, one row per call: a dictionary of columns, a list of rows, a pyarrow or pandas
+            table (see also `grid`). If the function has an argument `seed` that the table lacks, each row gets a seed.
             Default: the table of the study, with about `rows` rows.
-        executor: "serial", "processes" or "ray". The rows are the same.
-        workers: of the executor. Default: one for each core. address: of a Ray cluster. Default: this machine.
-        resume: go on with a sweep that was interrupted, in the same folder.
-        seed: of the table and of the seeds of its rows.
-        batch: with a function: call it with columns of so many rows.
-        retries: of rows whose worker died, before that becomes their error.
-        progress: called after every chunk.
+        executor: "serial", "processes" or "ray". All give the same rows.
+        workers: number of workers. Default: one per core. address: address of a Ray cluster. Default: this machine.
+        resume: continue an interrupted sweep in the same folder.
+        seed: seed of the table and of the rows' seeds.
+        batch: for a function: call it with columns of this many rows.
+        retries: retries of rows of a lost worker before the loss becomes their error.
+        progress: function called after every chunk.
     """
     if not isinstance(retries, int) or retries < 0:
         raise TrocarError(f"retries must be an integer of 0 or more, got {shown(retries)}")
@@ -81,10 +81,10 @@ def sweep(
     if "\0" in str(output):
         raise TrocarError(f"output must be a folder, got {shown(output)}")
     check_known("executor", EXECUTORS, executor)
-    check_installed("pyarrow", *(["ray"] if executor == "ray" else []))  # before anything is made
+    check_installed("pyarrow", *(["ray"] if executor == "ray" else []))  # before anything is created
     chosen = _chosen(study, batch)
     if table is None and chosen.module is None:
-        raise TrocarError("a sweep of a function needs a table: sweep(function, {'kp': [10, 20]}, 'results')")
+        raise TrocarError("a sweep of a function requires a table: sweep(function, {'kp': [10, 20]}, 'results')")
     columns = as_table(chosen.table(rows, seed) if table is None else table)
     if _takes_seed(chosen):
         columns = with_seeds(columns, seed)
@@ -103,7 +103,7 @@ def sweep(
     code = chosen.run if executor == "serial" else chosen.shippable()
     job = Job(code, chosen.batch, manifest.fingerprint, manifest.trocar)
     if resume:
-        folders.read_manifest(place)  # before a folder is made
+        folders.read_manifest(place)  # before a folder is created
     with folders.locked(place):
         done = folders.begin(place, manifest, resume)
         pending = Pending(columns, folders.missing(done, manifest.rows), manifest.step)
@@ -117,13 +117,13 @@ def sweep(
 def _chosen(study: object, batch: int | None) -> Study:
     if isinstance(study, str | Path | Study):
         if batch is not None:
-            raise TrocarError("batch goes with a function; a study has its own BATCH")
+            raise TrocarError("batch applies to functions only; a study defines BATCH")
         return study if isinstance(study, Study) else load_study(study)
     return function_study(study, batch)  # type: ignore[arg-type]
 
 
 class Pending:
-    """Rows that are still to be run, handed out in chunks that begin at multiples of `step`."""
+    """Pending rows, handed out in chunks that begin at multiples of `step`."""
 
     def __init__(self, columns: Columns, ranges: list[Range], step: int) -> None:
         self.columns, self.step, self.rows = columns, step, size(columns)
@@ -135,7 +135,7 @@ class Pending:
         return bool(self._ranges or self._again)
 
     def next(self, rows: int) -> Chunk:
-        """The next chunk, of about so many rows."""
+        """The next chunk, with about `rows` rows."""
         if self._again:
             return self._again.popleft()
         start, stop = self._ranges.popleft()
@@ -146,7 +146,7 @@ class Pending:
         return self._chunk(start, end, 0)
 
     def again(self, chunk: Chunk) -> None:
-        """Hand out a lost chunk again, one call at a time: if one of its rows ends workers, the others are not lost."""
+        """Retry a lost chunk one call at a time, so that a row that kills its worker does not affect the others."""
         for start in range(chunk.start, chunk.stop, self.step):
             self._again.append(self._chunk(start, min(start + self.step, chunk.stop), chunk.attempts + 1))
 
@@ -155,7 +155,7 @@ class Pending:
 
 
 class Pace:
-    """Size of the next chunk, from the speed of the last ones."""
+    """Size of the next chunk, from the speed of recent ones."""
 
     def __init__(self, workers: int, step: int) -> None:
         self._workers, self._step = workers, step
@@ -163,11 +163,11 @@ class Pace:
         self.seconds_per_row = math.inf
 
     def see(self, rows: int, seconds: float) -> None:
-        """A chunk of so many rows took so many seconds of a worker."""
+        """Record that a chunk of `rows` rows took this many seconds."""
         self.seconds_per_row = max(seconds, 1e-9) / rows
 
     def rows(self, left: int) -> int:
-        """Rows of the next chunk, with `left` rows not handed out yet."""
+        """Number of rows in the next chunk, with `left` pending rows."""
         if math.isinf(self.seconds_per_row):
             return self._step
         share = left * self.seconds_per_row / (SHARES * self._workers)
@@ -195,7 +195,7 @@ def _run(
                 outcome = failed(job, chunk, f"lost: {outcome.reason}, in {chunk.attempts + 1} attempts")
             else:
                 pace.see(len(chunk), outcome.seconds)
-            if pending and flying < executor.capacity:  # work for the worker before the file is written
+            if pending and flying < executor.capacity:  # give the worker new work before writing the file
                 executor.submit(pending.next(pace.rows(pending.left)))
                 flying += 1
             _keep(folder, chunk, outcome)

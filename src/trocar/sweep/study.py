@@ -1,11 +1,11 @@
-"""Studies: a function of parameters, the table that it is run over, and the figures of its results.
+"""Studies: a function of parameters, its table of parameters, and figures of the results.
 
-A study is a module. trocar ships some (`STUDIES`); any Python file with the same names is one too:
+A study is a module. trocar ships some (`STUDIES`); any Python file that defines these names is a study:
 
     run(**parameters)     results of one row, a dictionary of numbers, flags, text or 1-D arrays
-    table(rows, seed)     the parameters, a dictionary of columns; it may return fewer or more rows than asked for
-    ROWS                  rows by default
-    BATCH                 optional: `run` takes columns of so many rows and returns columns
+    table(rows, seed)     the parameters, a dictionary of columns; the number of rows may differ from `rows`
+    ROWS                  default number of rows
+    BATCH                 optional: `run` takes columns of this many rows and returns columns
     findings(results)     optional: (text, value) pairs for the terminal and the page
     figures(results)      optional: (figure, caption) pairs
 """
@@ -28,10 +28,10 @@ from trocar.sweep.extras import optional
 
 STUDIES = {
     "monte_carlo": "Tracking error of a controller over the covariance of an identification",
-    "bootstrap": "Spread of identified parameters: bootstrap beside the analytic covariance",
+    "bootstrap": "Spread of identified parameters: bootstrap against analytic covariance",
     "excitation": "Condition number of excitations over starts and frequencies",
     "gravity": "Drift under gravity compensation over mountings, tools and masses",
-    "payload": "Payload and force estimates over the friction of other days",
+    "payload": "Payload and force estimates under day-to-day changes of friction",
     "sensitivity": "Sensitivity of the tip to every parameter",
 }
 LARGEST_BATCH = 1_000_000
@@ -61,7 +61,7 @@ class Code:
 
     @property
     def fingerprint(self) -> str:
-        """Hash of the code; shipped studies change with the version of trocar only."""
+        """Hash of the code; shipped studies change only with the version of trocar."""
         text = self.text if isinstance(self.text, bytes) else self.text.encode()
         return hashlib.sha256(self.kind.encode() + text).hexdigest()
 
@@ -72,9 +72,9 @@ class Study:
 
     Attributes:
         run: the function. code: the same for other processes; None until needed for a function of this process.
-        source: hash of the source, "" where there is none: a sweep is resumed with the same code only.
-        batch: rows of one call; None: `run` takes and returns single values.
-        module: where `table`, `findings` and `figures` are looked up.
+        source: hash of the source, "" if unavailable; a sweep can only be resumed with the same code.
+        batch: rows per call; None: `run` takes and returns single values.
+        module: module that defines `table`, `findings` and `figures`.
     """
 
     name: str
@@ -86,15 +86,15 @@ class Study:
 
     @property
     def title(self) -> str:
-        """First line of the documentation."""
+        """First line of the docstring."""
         text = inspect.getdoc(self.module) if self.module is not None else inspect.getdoc(self.run)
         return (text or self.name).partition("\n")[0]
 
     def table(self, rows: int | None, seed: int) -> Mapping[str, Any]:
-        """The parameters of the study. rows: about as many; default: the study's own number."""
+        """The parameters of the study. rows: approximate number of rows. Default: the study's own number."""
         make = getattr(self.module, "table", None)
         if make is None:
-            raise TrocarError(f"the study {self.name} has no function table(rows, seed); give one, or --table FILE")
+            raise TrocarError(f"the study {self.name} has no function table(rows, seed); add one or pass --table FILE")
         wanted = getattr(self.module, "ROWS", 100) if rows is None else rows
         try:
             return make(wanted, seed)
@@ -123,7 +123,7 @@ class Study:
 
 
 def load_study(name: str | Path) -> Study:
-    """A study that trocar ships, by name, or the one of a Python file. The file is executed."""
+    """Load a shipped study by name, or a study from a Python file. The file is executed."""
     check_type("study", name, (str, Path), "a name or a file")
     if isinstance(name, str) and name in STUDIES:
         module = _shipped(name)
@@ -143,13 +143,13 @@ def load_study(name: str | Path) -> Study:
 
 
 def function_study(function: Callable[..., Any], batch: int | None) -> Study:
-    """A study of a function alone."""
+    """A study made from a function."""
     if not callable(function):
         raise TrocarError(f"the function of a sweep must be callable, got {shown(function)}")
     name = getattr(function, "__qualname__", type(function).__name__)
     try:
         text = inspect.getsource(inspect.unwrap(getattr(function, "func", function)))
-    except (OSError, TypeError):  # typed into a console
+    except (OSError, TypeError):  # defined in a console
         text = ""
     source = hashlib.sha256(text.encode()).hexdigest() if text else ""
     return Study(name, function, source, _checked_batch(batch, name))
@@ -170,7 +170,7 @@ def _shipped(name: str) -> ModuleType:
 
 
 def _executed(text: str, where: str) -> ModuleType:
-    """A module made from source text. It is registered, as dataclasses and pickle need it."""
+    """A module created from source text and registered, because dataclasses and pickle need it."""
     module = ModuleType(f"study_{hashlib.sha256(text.encode()).hexdigest()[:12]}")
     module.__file__ = where
     sys.modules[module.__name__] = module
@@ -179,7 +179,7 @@ def _executed(text: str, where: str) -> ModuleType:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise TrocarError(f"the study {where} raised {_named(error)} when it was loaded") from error
+        raise TrocarError(f"the study {where} raised {_named(error)} while loading") from error
     return module
 
 

@@ -1,4 +1,4 @@
-"""Tables of parameters: one row for every simulation of a sweep."""
+"""Tables of parameters: one row per simulation of a sweep."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import numpy as np
 from trocar.errors import TrocarError, check_type, shown, suggestion
 from trocar.sweep.extras import optional
 
-ROW, ERROR = "row", "error"  # columns that every result has: number of the row, and its error or null
+ROW, ERROR = "row", "error"  # columns of every result: row number, and error or null
 SEED = "seed"
-LARGEST = 10_000_000  # rows of a table
-LARGEST_FILE = 2 * 2**30  # [bytes] of a table read from a file
+LARGEST = 10_000_000  # most rows of a table
+LARGEST_FILE = 2 * 2**30  # largest file of a table [bytes]
 
 Columns = dict[str, np.ndarray]
 
@@ -28,7 +28,7 @@ def grid(repeats: int = 1, **values: Iterable[Any]) -> Columns:
     if not isinstance(repeats, int) or repeats < 1:
         raise TrocarError(f"repeats must be an integer of 1 or more, got {shown(repeats)}")
     if not values:
-        raise TrocarError("a grid needs at least one parameter: grid(kp=[10, 20], kd=[1, 2])")
+        raise TrocarError("a grid requires at least one parameter: grid(kp=[10, 20], kd=[1, 2])")
     axes = {}
     for name, axis in values.items():
         try:
@@ -52,10 +52,10 @@ def as_table(table: Any) -> Columns:
     check_type("table", table, Mapping, "a dictionary of columns, a list of rows, or a pyarrow or pandas table")
     columns = {name: _column(name, values) for name, values in table.items()}
     if not columns:
-        raise TrocarError("the table has no column")
+        raise TrocarError("the table has no columns")
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
-        raise TrocarError(f"the columns of the table must have one length, got {shown(lengths)}")
+        raise TrocarError(f"the columns of the table must have the same length, got {shown(lengths)}")
     _check_size(next(iter(lengths.values())))
     return columns
 
@@ -74,14 +74,14 @@ def read_table(path: str | Path) -> Columns:
         ".parquet": lambda path: optional("pyarrow.parquet").ParquetFile(path).read(),
     }
     if path.suffix not in readers:
-        raise TrocarError(f"a table is a file NAME.csv or NAME.parquet, got {path}")
+        raise TrocarError(f"a table must be a file NAME.csv or NAME.parquet, got {path}")
     try:
         found = readers[path.suffix](path)
         names = found.column_names
     except (arrow.ArrowException, OSError, ValueError) as error:
         raise TrocarError(f"the table {path} cannot be read: {error}") from None
     if len(set(names)) < len(names):
-        raise TrocarError(f"the table {path} has two columns of one name: {shown(names)}")
+        raise TrocarError(f"the table {path} has two columns with the same name: {shown(names)}")
     try:
         return as_table(found)
     except TrocarError as error:
@@ -89,7 +89,7 @@ def read_table(path: str | Path) -> Columns:
 
 
 def with_seeds(columns: Columns, seed: int) -> Columns:
-    """The table with a column `seed`, a different one for every row, unless it has one."""
+    """The table with a column `seed` that differs between rows, unless it already has one."""
     if SEED in columns:
         return columns
     drawn = np.random.SeedSequence(seed).generate_state(size(columns), np.uint64)
@@ -111,14 +111,16 @@ def fingerprint(columns: Mapping[str, np.ndarray]) -> str:
 
 
 def check_fits(columns: Mapping[str, np.ndarray], function: Callable[..., Any]) -> None:
-    """Raise an error unless the columns are the arguments of the function."""
+    """Raise an error unless the columns match the arguments of the function."""
     try:
         arguments = inspect.signature(function).parameters
     except (TypeError, ValueError):  # written in C
         return
     kinds = {argument.kind for argument in arguments.values()}
     if inspect.Parameter.VAR_POSITIONAL in kinds or inspect.Parameter.POSITIONAL_ONLY in kinds:
-        raise TrocarError("the function of a sweep takes its parameters by name: no *args, no positional-only ones")
+        raise TrocarError(
+            "the function of a sweep must take its parameters by name, without *args or positional-only ones"
+        )
     named = [name for name, a in arguments.items() if a.kind is not inspect.Parameter.VAR_KEYWORD]
     if inspect.Parameter.VAR_KEYWORD not in kinds:
         for name in columns:
@@ -126,7 +128,7 @@ def check_fits(columns: Mapping[str, np.ndarray], function: Callable[..., Any]) 
                 raise TrocarError(f"the table has a parameter that the study does not take: {suggestion(name, named)}")
     missing = [name for name in named if name not in columns and arguments[name].default is inspect.Parameter.empty]
     if missing:
-        raise TrocarError(f"the table lacks the parameter {', '.join(missing)}, which the study needs")
+        raise TrocarError(f"the study requires the parameter {', '.join(missing)}, which the table lacks")
 
 
 def _transposed(rows: list[Any] | tuple[Any, ...]) -> dict[str, list[Any]]:
@@ -142,7 +144,7 @@ def _transposed(rows: list[Any] | tuple[Any, ...]) -> dict[str, list[Any]]:
 def _column(name: object, values: Any) -> np.ndarray:
     """A column as int64, float64, bool or text."""
     if not isinstance(name, str) or not name.isidentifier():
-        raise TrocarError(f"a parameter is named like a Python variable, got {shown(name)}")
+        raise TrocarError(f"the name of a parameter must be a valid Python name, got {shown(name)}")
     if name in (ROW, ERROR):
         raise TrocarError(f"{name!r} is a column of the results and cannot be a parameter")
     try:
@@ -157,7 +159,7 @@ def _column(name: object, values: Any) -> np.ndarray:
         return np.ascontiguousarray(column, np.float64)
     if column.dtype.kind == "b":
         return column
-    texts = list(values)  # not of the array: it turns numbers between text into text
+    texts = list(values)  # from the list, because an array would convert numbers to text
     if column.dtype.kind in "UOT" and all(isinstance(text, str) for text in texts):
         if any("\0" in text or (not text.isascii() and not _encodes(text)) for text in texts):
             raise TrocarError(f"the parameter {name!r} has text that is not valid UTF-8")

@@ -1,4 +1,4 @@
-"""Speed of sweeps: two workers beside one, and what the sweep itself costs beside the bare calls, in one run."""
+"""Benchmarks of sweeps: two workers against one, and the overhead of a sweep over bare calls, in one run."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from trocar.errors import TrocarError
 from trocar.sweep.extras import optional
 from trocar.sweep.run import sweep
 
-STEPS = 20_000  # of one item of the speed-up, about 5 ms in generated code
+STEPS = 20_000  # per item of the speed-up, about 5 ms in generated code
 ITEMS = 2000  # about 10 s on one core
-LIGHT = 20_000  # items of the overhead
-MANY = 100_000  # rows of the memory
+LIGHT = 20_000  # items for the overhead
+MANY = 100_000  # rows for the memory
 
 _MEMORY = """
 import json, re, sys, time
@@ -45,7 +45,7 @@ print(json.dumps([written, time.perf_counter() - begin, peak() - few]))
 
 
 def heavy(push: float) -> dict[str, float]:
-    """Some milliseconds of a pushed PSM."""
+    """Simulate a pushed PSM; takes some milliseconds."""
     from trocar import batch
 
     arms = _kept.setdefault("arms", batch.load("PSM"))
@@ -59,16 +59,16 @@ _kept: dict[str, Any] = {}
 
 
 def light(x: float) -> dict[str, float]:
-    """Hardly any work."""
+    """Almost no work."""
     return {"y": x * x, "z": x + 1.0}
 
 
 def sweep_figures(rounds: int = 3, progress: Callable[[float], None] | None = None) -> dict[str, float]:
-    """Medians over the rounds; calls of a round are interleaved, ratios taken within it.
+    """Medians over the rounds; calls of a round are interleaved, ratios are computed within a round.
 
-    sweep_two_workers_speedup: whole sweeps of 2,000 simulations of 5 ms in processes, starts included.
-    bare_call_us, sweep_EXECUTOR_overhead_us: a call of hardly any work in a loop, and what a sweep adds to it for each
-    row (its files included, its start not: from sweeps of two lengths).
+    sweep_two_workers_speedup: whole sweeps of 2,000 simulations of 5 ms in processes, including start-up.
+    bare_call_us, sweep_EXECUTOR_overhead_us: an almost empty call in a loop, and the overhead of a sweep per row
+    (including files, excluding start-up: from sweeps of two lengths).
     sweep_100k_...: writing and reading 100,000 rows, and the growth of the peak memory over a sweep of 1,000 rows.
     """
     if rounds < 1:
@@ -83,7 +83,7 @@ def sweep_figures(rounds: int = 3, progress: Callable[[float], None] | None = No
 
     place = Path(tempfile.mkdtemp(prefix="trocar-bench-"))
     try:
-        heavy(0.0)  # compiled and cached
+        heavy(0.0)  # compiles and caches
         for k in range(rounds):
             one = _seconds(heavy, ITEMS, place, "processes", 1)
             two = _seconds(heavy, ITEMS, place, "processes", 2)

@@ -1,4 +1,4 @@
-"""A path for studies of tracking, and the path of a tip in a batch."""
+"""A path for tracking studies, and the tip path of a batch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from trocar.spatial import Array
 
-CENTRE = np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.4])  # of a PSM [rad, m]
+CENTRE = np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.4])  # centre of the path of a PSM [rad, m]
 SIZE = np.array([0.5, 0.4, 0.04, 0.8, 0.5, 0.5, 0.0])  # [rad, m]
 FREQUENCY = np.array([0.5, 0.7, 0.6, 0.9, 0.8, 1.1, 1.0])  # [Hz]
 

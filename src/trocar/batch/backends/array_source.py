@@ -28,8 +28,8 @@ def step(
     """Function from state, fixed values and inputs to the next state and the outputs, all as rows.
 
     Args:
-        barrier: applied to all values that are needed later, after every `BETWEEN_BARRIERS` operations. XLA otherwise
-            fuses everything into one kernel that computes shared values many times, and takes minutes to compile it.
+        barrier: function applied to all values needed later, after every `BETWEEN_BARRIERS` operations. Otherwise XLA
+            fuses everything into one kernel that recomputes shared values and takes minutes to compile.
     """
     lines, terms = program.statements(_statement, _expression)
     if barrier is not None:

@@ -1,4 +1,4 @@
-"""The C backend: programs as shared libraries on the processor, with NumPy arrays."""
+"""The C backend: programs as shared libraries on the CPU, with NumPy arrays."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CBackend:
     """Compiles programs with the system's C compiler.
 
     Args:
-        precision: float64 or float32; None for float64. threads: of a batch.
+        precision: float64 or float32; None for float64. threads: number of threads for a batch.
     """
 
     name = "c"
@@ -52,7 +52,7 @@ class CBackend:
         return np.zeros(shape, self.dtype)
 
     def joined(self, arrays: Sequence[Array]) -> Array:
-        """Rows of several arrays, one below the other."""
+        """Rows of several arrays, stacked."""
         return np.concatenate(arrays)
 
     def fetched(self, array: Array) -> Array:
@@ -63,10 +63,10 @@ class CBackend:
 
 
 class InPlace:
-    """One arm that every call takes one step further.
+    """One arm that advances by one step per call.
 
     Attributes:
-        rows: (R,) its state. inputs: (I,) of the next step.
+        rows: state (R,). inputs: inputs (I,) of the next step.
     """
 
     __slots__ = ("_address", "_call", "_kept", "inputs", "rows")
@@ -77,13 +77,13 @@ class InPlace:
         self._address, self._kept = pointers.ctypes.data, (pointers, fixed)
 
     def __call__(self) -> int:
-        """Step; -1 or, if the state is no longer finite, 0."""
+        """Take a step. Returns -1, or 0 if the state is no longer finite."""
         found: int = self._call(self._address)
         return found
 
 
 class CKernel:
-    """A compiled program. The code for one arm and that for many are built when they are first needed."""
+    """A compiled program. The code for one arm and for many is built on first use."""
 
     def __init__(self, program: Program, precision: str, threads: int) -> None:
         self.program, self._precision, self._threads = program, precision, threads
@@ -91,12 +91,12 @@ class CKernel:
         self._local = threading.local()
 
     def fixed(self, parameters: Sequence[Array]) -> Array:
-        """Fixed values (F,), or (F, N) if a parameter has a value for each arm."""
+        """Fixed values (F,), or (F, N) if a parameter differs between arms."""
         values = self._preparation(parameters)
         return np.array(np.broadcast_arrays(*values), dtype=self._dtype) if values else np.empty(0, self._dtype)
 
     def one(self, rows: Array, fixed: Array, inputs: Array) -> tuple[Array, int]:
-        """One step of one arm: its rows after it, and -1 or, if they are not finite, 0."""
+        """One step of one arm: its new rows, and -1, or 0 if they are not finite."""
         try:
             arm, of = self._local.scratch
         except AttributeError:
@@ -110,12 +110,12 @@ class CKernel:
         return arm.rows.copy(), bad
 
     def in_place(self, rows: Array, fixed: Array) -> InPlace:
-        """One arm with a copy of these rows, to be stepped many times."""
+        """One arm with a copy of these rows, for repeated steps."""
         copy = np.array(rows, dtype=self._dtype)
         return InPlace(self._one, copy, fixed, np.zeros(max(1, len(self.program.inputs)), self._dtype))
 
     def batch(self, fixed: Any) -> tuple[int, ...]:
-        """Shape of the batch that fixed values are for, () for any."""
+        """Batch shape that the fixed values belong to, () for any."""
         return fixed.shape[1:]
 
     def run(
@@ -125,7 +125,7 @@ class CKernel:
 
         Args:
             rows: (R,) or (R, N). fixed: (F,) or (F, N). inputs: (I,) or (I, N) if held, else (T, I) or (T, I, N).
-            every: steps between two samples of the log; 0 for no log.
+            every: steps between samples of the log; 0 for no log.
 
         Returns:
             Rows after the steps; log (S, L) or (S, L, N); index of the first arm that is not finite, or -1.
@@ -157,11 +157,11 @@ class CKernel:
         """Step all arms backwards in time.
 
         Args:
-            inputs: arrays (T, ...) or (T, ..., N) whose rows are the inputs, the last step first to be taken. Those
-                after the first may have more steps, which are ignored.
+            inputs: arrays (T, ...) or (T, ..., N) whose rows are the inputs, used from the last step to the first.
+                Those after the first may have more steps, which are ignored.
 
         Returns:
-            Rows after the steps; outputs (T, O) or (T, O, N) in the order of time; index of an arm, as `run`.
+            Rows after the steps; outputs (T, O) or (T, O, N) in order of time; index of an arm as in `run`.
         """
         batch, steps = rows.shape[1:], len(inputs[0])
         whole = [x if x.ndim == 2 + len(batch) else x[..., None] for x in inputs]

@@ -1,6 +1,6 @@
 """C source of a program: one arm at a time, or one arm in each lane of a vector.
 
-The vector form uses the vector types of GCC and Clang, which both compile to the widest instructions there are, and the
+The vector form uses the vector types of GCC and Clang, which compile to the widest available instructions, and the
 sine, cosine and exponential of glibc's vector library on x86-64; elsewhere these three are called lane by lane.
 """
 
@@ -86,8 +86,8 @@ static inline int first_bad(Finite fine) {
 }
 """
 
-# Arrays are rows of arms: element (row, arm) of x is x[row * arms + arm]. `fixed` and `input` have their own strides,
-# zero where all arms or all steps share a value. Returns the first arm whose state is not finite, or -1.
+# Arrays are rows of arms: element (row, arm) of x is x[row * arms + arm]. `fixed` and `input` have separate strides,
+# zero if all arms or all steps share a value. Returns the first arm with a state that is not finite, or -1.
 RUN = """\
 static inline V load(const real *from, long stride, long count) {
   V v;
@@ -162,7 +162,7 @@ long trocar_run(real *state, const real *fixed, long fixed_row, long fixed_arm, 
 }
 """
 
-# One arm, one step, one argument, the addresses of x, p and u: the shortest way from Python.
+# One step of one arm; one argument with the addresses of x, p and u: the fastest call from Python.
 ONE = """\
 long trocar_one(real *const *at) {
   real *x = at[0], y[OUTPUTS + 1];

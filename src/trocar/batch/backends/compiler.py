@@ -1,7 +1,7 @@
-"""The system's C compiler, and a cache of its results.
+"""The system's C compiler, and a cache of its output.
 
-A library is found by a digest of its source, of the compiler and of the processor, so it is never out of date. The file
-ends with a digest of its own content: one that is damaged is not loaded but built again.
+The key of a library is a digest of its source, the compiler and the CPU, so it is never out of date. The file ends with
+a digest of its content: a damaged file is not loaded but rebuilt.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from trocar.errors import TrocarError
 from trocar.files import write_whole
 
-# No -ffast-math: states that are not finite must be noticed.
+# No -ffast-math: states that are not finite must be detected.
 FLAGS = (
     *("-std=gnu11", "-O2", "-march=native", "-fPIC", "-shared"),
     *("-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros", "-ffp-contract=fast"),
@@ -29,7 +29,7 @@ LIBRARIES = ("-lm", "-pthread")
 
 
 class NoCompiler(TrocarError):
-    """No C compiler was found, or it fails to build the generated code."""
+    """No C compiler was found, or it cannot build the generated code."""
 
 
 def cache_folder() -> Path:
@@ -40,7 +40,7 @@ def cache_folder() -> Path:
 
 
 def library(source: str) -> ctypes.CDLL:
-    """The shared library of a C source, built unless the cache has it."""
+    """The shared library of a C source, built unless it is cached."""
     command = _compiler()
     key = "\0".join((source, *FLAGS, *LIBRARIES, _version(command), _processor()))
     path = cache_folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
@@ -78,7 +78,7 @@ def _built(source: str, command: tuple[str, ...]) -> bytes:
             if done.returncode:
                 errors = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
                 said = errors[0].strip() if errors else f"exit status {done.returncode}"
-                raise NoCompiler(f"{shlex.join(command)} does not build the generated code: {said}")
+                raise NoCompiler(f"{shlex.join(command)} failed to build the generated code: {said}")
             return target.read_bytes()
     except OSError as error:
         raise TrocarError(
@@ -114,7 +114,7 @@ def _version(command: tuple[str, ...]) -> str:
 
 @cache
 def _processor() -> str:
-    """Description of the processor, on which -march=native depends: machines may share a home folder."""
+    """Description of the CPU: -march=native depends on it, and machines may share a home folder."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -32,7 +32,7 @@ except ImportError as error:
 
 WARP = 32
 MAPPED = 2  # CU_MEMHOSTALLOC_DEVICEMAP
-ARGUMENTS = 4000  # bytes of fixed values that a kernel takes as an argument; CUDA allows 4096 for all arguments
+ARGUMENTS = 4000  # largest size of fixed values passed as a kernel argument [bytes]; CUDA allows 4096 for all arguments
 
 
 class CudaBackend:
@@ -48,8 +48,8 @@ class CudaBackend:
     def __init__(self, precision: str | None) -> None:
         if MISSING:
             raise TrocarError(
-                f'backend="cuda" needs NVIDIA\'s bindings ({MISSING}): pip install cuda-bindings nvidia-cuda-nvrtc, or '
-                'use backend="c"'
+                f'backend="cuda" requires NVIDIA\'s bindings ({MISSING}): pip install cuda-bindings '
+                'nvidia-cuda-nvrtc, or use backend="c"'
             )
         self.precision = precision or "float32"
         self.dtype = np.dtype(self.precision)
@@ -63,23 +63,23 @@ class CudaBackend:
             raise TrocarError(f"{name} must be finite")
 
     def array(self, values: Any) -> Any:
-        """An array of the host, or one of the GPU as it is."""
+        """A host array, or a GPU array without a copy."""
         given = on_device(values, self.dtype, self.device.downloaded)
         return np.asarray(values, dtype=self.dtype) if given is None else given
 
     def fetched(self, array: DeviceArray) -> Array:
-        """A copy in the memory of the host."""
+        """A copy in host memory."""
         return np.asarray(array)
 
     def placed(self, rows: Array) -> DeviceArray:
-        """Rows in the memory of the GPU."""
+        """Rows in GPU memory."""
         return self.device.uploaded(rows, self.dtype)
 
     def zeros(self, shape: Sequence[int]) -> DeviceArray:
         return self.device.zeros(shape, self.dtype)
 
     def joined(self, arrays: Sequence[Any]) -> DeviceArray:
-        """Rows of several arrays, one below the other."""
+        """Rows of several arrays, stacked."""
         return self.device.joined(arrays, self.dtype)
 
     def kernel(self, program: Program) -> CudaKernel:
@@ -87,7 +87,7 @@ class CudaBackend:
 
 
 class Device:
-    """The first GPU, with its primary context, which it shares with other libraries of the process."""
+    """The first GPU with its primary context, shared with other libraries in the process."""
 
     def __init__(self) -> None:
         try:
@@ -97,7 +97,7 @@ class Device:
             checked(driver.cuCtxSetCurrent(self._context))
         except (TrocarError, RuntimeError) as error:
             raise TrocarError(
-                f'backend="cuda" needs an NVIDIA GPU and its driver: {_line(error)}; use backend="c"'
+                f'backend="cuda" requires an NVIDIA GPU and its driver: {_line(error)}; use backend="c"'
             ) from error
         major, minor, processors = (
             checked(
@@ -108,15 +108,17 @@ class Device:
             for name in ("COMPUTE_CAPABILITY_MAJOR", "COMPUTE_CAPABILITY_MINOR", "MULTIPROCESSOR_COUNT")
         )
         self.architecture = f"sm_{major}{minor}"
-        self._few = processors * 4 * WARP  # arms that leave each of a multiprocessor's four schedulers one warp at most
+        self._few = (
+            processors * 4 * WARP
+        )  # up to this many arms, each of a multiprocessor's four schedulers has at most one warp
         self._pool: dict[int, list[int]] = {}  # free memory by size
-        # Kernels set this number when a state is not finite. It is in the memory of the host: reading it costs nothing.
+        # Kernels set this number if a state is not finite. It is in host memory, so reading it is free.
         self._bad_address = int(checked(driver.cuMemHostAlloc(8, MAPPED)))
         self._bad = ctypes.c_int32.from_address(self._bad_address)
-        self._lock = threading.Lock()  # one kernel at a time has it
+        self._lock = threading.Lock()  # used by one kernel at a time
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> DeviceArray:
-        """Memory that is free again when the array and all views of it are gone. It is kept for the next array."""
+        """Memory that returns to the pool when the array and all its views are deleted."""
         size = max(1, prod(shape)) * dtype.itemsize
         free = self._pool.get(size)
         address = free.pop() if free else self._allocated(size)
@@ -145,12 +147,12 @@ class Device:
         return int(address)
 
     def taken(self, array: Any, dtype: np.dtype[Any]) -> DeviceArray:
-        """An array of the GPU as it is, or a copy of one of the host."""
+        """A GPU array without a copy, or a copy of a host array."""
         given = on_device(array, dtype, self.downloaded)
         return self.uploaded(array, dtype) if given is None else given
 
     def uploaded(self, array: Any, dtype: np.dtype[Any]) -> DeviceArray:
-        """A copy of an array of the host."""
+        """A GPU copy of a host array."""
         host = np.ascontiguousarray(array, dtype=dtype)
         new = self.empty(host.shape, dtype)
         if host.nbytes:
@@ -158,7 +160,7 @@ class Device:
         return new
 
     def joined(self, arrays: Sequence[Any], dtype: np.dtype[Any]) -> DeviceArray:
-        """The rows of several arrays of the same batch, one below the other."""
+        """The rows of several arrays of the same batch, stacked."""
         parts = [self.taken(array, dtype) for array in arrays]
         new = self.empty((sum(map(len, parts)), *parts[0].shape[1:]), dtype)
         address = new.address
@@ -173,8 +175,8 @@ class Device:
         """Run a kernel, wait for it, and return True if all states are finite.
 
         Args:
-            before, shared, after: arguments of the kernel in this order; after the first of `after` come the inputs,
-                structures of four numbers that are one argument together. sources: number of these.
+            before, shared, after: kernel arguments in this order; the inputs follow the first of `after`,
+                structures of four numbers that form one argument. sources: number of these structures.
         """
         checked(driver.cuCtxSetCurrent(self._context))
         words = np.array([*before, *after, self._bad_address], dtype=np.int64)
@@ -192,13 +194,13 @@ class Device:
             return not self._bad.value
 
     def downloaded(self, host: Array, address: int) -> None:
-        """Fill a contiguous array of the host."""
+        """Copy to a contiguous host array."""
         checked(driver.cuCtxSetCurrent(self._context))
         checked(driver.cuMemcpyDtoH(host.ctypes.data, address, host.nbytes))
 
 
 class Memory:
-    """Memory of the GPU that goes back to its pool with this object."""
+    """GPU memory that returns to its pool when this object is deleted."""
 
     def __init__(self, address: int, size: int, pool: dict[int, list[int]]) -> None:
         self._address, self._size, self._pool = address, size, pool
@@ -212,8 +214,8 @@ class FixedValues(NamedTuple):
 
     Attributes:
         own: indices of those that differ between arms. shared: the others, an argument of the kernel.
-        memory: those that differ in tiles, in the GPU's memory; (F,) all if they are too many for an argument.
-        values: (F,) or (F, N) all, in the memory of the host.
+        memory: those that differ, in tiles, in GPU memory; all (F,) if they are too many for an argument.
+        values: all values (F,) or (F, N), in host memory.
     """
 
     own: tuple[int, ...]
@@ -226,7 +228,7 @@ class FixedValues(NamedTuple):
 
 
 class CudaKernel:
-    """A program, compiled for each form in which it is used, for batches of any size and any number of steps."""
+    """A program, compiled once per variant, for batches of any size and any number of steps."""
 
     def __init__(self, program: Program, backend: CudaBackend) -> None:
         self.program, self._backend, self._device, self._dtype = program, backend, backend.device, backend.dtype
@@ -245,7 +247,7 @@ class CudaKernel:
         return FixedValues(own, shared, memory, rows)
 
     def batch(self, fixed: FixedValues) -> tuple[int, ...]:
-        """Shape of the batch that fixed values are for, () for any."""
+        """Batch shape that the fixed values belong to, () for any."""
         return fixed.values.shape[1:]
 
     @cached_property
@@ -255,7 +257,7 @@ class CudaKernel:
     def run(
         self, rows: Any, fixed: FixedValues, inputs: Any, steps: int, held: bool, every: int = 0
     ) -> tuple[DeviceArray, DeviceArray | None, int]:
-        """Step all arms; arguments and results as in `CKernel.run`, arrays in the GPU's memory."""
+        """Step all arms; arguments and results as in `CKernel.run`, with arrays in GPU memory."""
         inputs = self._device.taken(inputs, self._dtype)
         arms = rows.shape[1] if rows.ndim == 2 else 1
         each = inputs.ndim == (1 if held else 2) + 1  # a value for each arm
@@ -321,10 +323,10 @@ def _first_bad(rows: Array) -> int:
 
 
 def compiled(source: str, architecture: str, precision: str) -> bytes:
-    """Machine code of a CUDA source, by NVRTC."""
+    """Machine code of a CUDA source, compiled by NVRTC."""
     options = [f"--gpu-architecture={architecture}".encode(), b"--std=c++17"]
     if precision == "float32":
-        options.append(b"--use_fast_math")  # states after 100 steps are as exact, in two thirds of the time
+        options.append(b"--use_fast_math")  # as accurate after 100 steps, in two thirds of the time
     try:
         program = checked(nvrtc.nvrtcCreateProgram(source.encode(), b"arm.cu", 0, [], []))
     except RuntimeError as error:
@@ -334,7 +336,7 @@ def compiled(source: str, architecture: str, precision: str) -> bytes:
         log = bytearray(checked(nvrtc.nvrtcGetProgramLogSize(program)))
         checked(nvrtc.nvrtcGetProgramLog(program, log))
         lines = [line for line in log.decode(errors="replace").splitlines() if "error" in line]
-        raise TrocarError(f"NVRTC does not compile the generated code: {lines[0] if lines else code.name}")
+        raise TrocarError(f"NVRTC failed to compile the generated code: {lines[0] if lines else code.name}")
     binary = bytearray(checked(nvrtc.nvrtcGetCUBINSize(program)))
     checked(nvrtc.nvrtcGetCUBIN(program, binary))
     checked(nvrtc.nvrtcDestroyProgram(program))
@@ -342,7 +344,7 @@ def compiled(source: str, architecture: str, precision: str) -> bytes:
 
 
 def on_device(array: Any, dtype: np.dtype[Any], download: Any) -> DeviceArray | None:
-    """An array of the GPU as it is, if it is one, contiguous and of this type; None for one of the host."""
+    """A contiguous GPU array of this type without a copy; None for a host array."""
     if isinstance(array, DeviceArray) and array.contiguous and array.dtype == dtype:
         return array
     interface = getattr(array, "__cuda_array_interface__", None)
@@ -358,7 +360,7 @@ def _line(error: Exception) -> str:
 
 
 def checked(result: tuple[Any, ...]) -> Any:
-    """Results of a call of the driver or of NVRTC; raises an error if its status is one."""
+    """Results of a call to the driver or NVRTC; raises an error if its status is an error."""
     code, *values = result
     if int(code) != 0:
         raise TrocarError(f"CUDA reports {getattr(code, 'name', code)}")

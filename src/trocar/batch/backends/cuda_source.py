@@ -123,15 +123,15 @@ trocar_run(const real *state, real *__restrict__ end, const __grid_constant__ Sh
   if (!fine) *bad = 1;
 }
 """
-TILE = 32  # arms whose values of one kind lie together: addresses differ between the values by constants
-KEPT = 128  # fixed values in the registers of a thread, of programs with at most so many rows and operations
+TILE = 32  # arms stored together for each value: addresses of different values then differ by constants
+KEPT = 128  # fixed values in registers, for programs below the size limits
 MANY_ROWS, LONG = 40, 3100
-BLOCK = 64  # threads of a block at most; 32, 64 and 128 are equally fast
-BLOCKS = 4  # of a multiprocessor at least: leaves each thread 255 registers
+BLOCK = 64  # most threads per block; 32, 64 and 128 are equally fast
+BLOCKS = 4  # fewest blocks per multiprocessor: leaves each thread 255 registers
 
 
 def tiles(values: Array) -> Array:
-    """Values (K, N) of N arms as the kernel reads them: (N / TILE, K, TILE), the last tile filled up."""
+    """Values (K, N) of N arms as the kernel reads them: (N / TILE, K, TILE), the last tile padded."""
     count, arms = values.shape
     filled = np.pad(values, ((0, 0), (0, -arms % TILE)), mode="edge")
     return np.ascontiguousarray(filled.reshape(count, -1, TILE).transpose(1, 0, 2))
@@ -139,7 +139,7 @@ def tiles(values: Array) -> Array:
 
 @dataclass(frozen=True)
 class KernelForm:
-    """A use of a program that has a kernel of its own.
+    """A variant of a program with a separate kernel.
 
     Attributes:
         own: indices of the fixed values that differ between arms. tiled: whether they do; False if they are only too
@@ -182,12 +182,12 @@ def cuda_source(program: Program, precision: str = "float32", form: KernelForm |
 
 
 def free_registers(program: Program, wide: bool) -> int:
-    """Registers of a thread for fixed values: programs that are long, have many rows or float64 need all themselves."""
+    """Registers per thread for fixed values; long programs, many rows and float64 leave none."""
     return 0 if wide or len(program.state) > MANY_ROWS or program.operations > LONG else KEPT
 
 
 def places(count: int, own: Collection[int]) -> list[int]:
-    """Place of each fixed value among those of each arm, or ~place among those that all arms share."""
+    """Index of each fixed value among the per-arm ones, or ~index among the shared ones."""
     chosen = set(own)
     ranks = {k: rank for rank, k in enumerate(sorted(chosen))}
     shared = iter(range(count))
@@ -197,7 +197,7 @@ def places(count: int, own: Collection[int]) -> list[int]:
 def branch(
     condition: str, names: Sequence[str], short: Sequence[str], inside: Sequence[str], full: Sequence[str]
 ) -> list[str]:
-    """Lines that set the names to the short values, or to the full ones where the condition holds."""
+    """Lines that assign the short values, or the full ones if the condition holds."""
     return [
         *(f"  V {name} = {value};" for name, value in zip(names, short, strict=True)),
         f"  if ({condition}) {{",

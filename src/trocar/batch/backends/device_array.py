@@ -1,4 +1,4 @@
-"""Arrays in the memory of a GPU, as far as states and logs need them: views by slices, and copies to NumPy."""
+"""Minimal GPU arrays for states and logs: views by slices, and copies to NumPy."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from trocar.spatial import Array
 
 
 class DeviceArray:
-    """An array (shape, dtype, strides as NumPy's) at an address of the GPU.
+    """An array (shape, dtype, strides as in NumPy) at a GPU address.
 
-    `np.asarray(array)` copies it to the host. Libraries that know `__cuda_array_interface__` take it as it is.
+    `np.asarray(array)` copies it to the host. Libraries with `__cuda_array_interface__` use it without a copy.
 
     Args:
-        owner: kept alive with the array. download: copies contiguous memory at an address into an array of the host.
+        owner: object kept alive with the array. download: copies contiguous memory at an address to a host array.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class DeviceArray:
         return host if dtype is None else host.astype(dtype, copy=False)
 
     def _shadow(self) -> Array:
-        """An array of this shape and these strides that is never read: NumPy's own rules for slices apply."""
+        """A dummy array with this shape and these strides, never read, to apply NumPy's slicing rules."""
         return np.lib.stride_tricks.as_strided(np.empty(1, self.dtype), self.shape, self.strides, writeable=False)
 
 

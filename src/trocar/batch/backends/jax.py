@@ -1,4 +1,4 @@
-"""The JAX backend: programs as traced functions, for jit, grad and vmap on any device that JAX has."""
+"""The JAX backend: programs as traced functions, for jit, grad and vmap on any JAX device."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ class JaxBackend:
     """Traces programs with JAX.
 
     Args:
-        precision: float64, which JAX must be configured for, or float32; None for that of JAX's configuration.
+        precision: float64, which requires JAX's x64 mode, or float32. None: JAX's default.
     """
 
     name = "jax"
 
     def __init__(self, precision: str | None) -> None:
         if MISSING:
-            raise TrocarError(f'backend="jax" needs JAX ({MISSING}): pip install "trocar[batch]"')
+            raise TrocarError(f'backend="jax" requires JAX ({MISSING}): pip install "trocar[batch]"')
         _register()
         self.arrays = jnp
         wide = bool(jax.config.read("jax_enable_x64"))
         self.precision = precision or ("float64" if wide else "float32")
         if self.precision == "float64" and not wide:
             raise TrocarError(
-                'float64 needs jax.config.update("jax_enable_x64", True) before arrays are made; or use float32'
+                'float64 requires jax.config.update("jax_enable_x64", True) before any array is created; or use float32'
             )
         self.dtype = np.dtype(self.precision)
 
     def traced(self, value: Any) -> bool:
-        """True if a value is known only when the traced function runs."""
+        """True if a value is traced and so unknown until the function runs."""
         return isinstance(value, jax.core.Tracer)
 
     def check_finite(self, array: Any, name: str) -> None:
@@ -64,7 +64,7 @@ class JaxBackend:
         return jnp.zeros(shape, self.dtype)
 
     def joined(self, arrays: Sequence[Any]) -> Any:
-        """Rows of several arrays, one below the other."""
+        """Rows of several arrays, stacked."""
         return jnp.concatenate(arrays)
 
     def fetched(self, array: Any) -> Any:
@@ -75,19 +75,19 @@ class JaxBackend:
 
 
 class JaxKernel:
-    """A program that JAX compiles at its first call, and again for every other size of batch."""
+    """A program that JAX compiles at its first call and for every new batch size."""
 
     def __init__(self, program: Program, backend: JaxBackend) -> None:
         self.program, self._backend = program, backend
 
     def fixed(self, parameters: Sequence[Any]) -> tuple[Any, ...]:
-        """Fixed values, each () or (N,). Where no parameter is traced they are constants."""
+        """Fixed values, each () or (N,); constants if no parameter is traced."""
         if any(self._backend.traced(value) for value in parameters):
             return array_source.preparation(self.program, jnp)(parameters)
         return tuple(np.asarray(x, self._backend.dtype) for x in array_source.preparation(self.program, np)(parameters))
 
     def batch(self, fixed: Any) -> tuple[int, ...]:
-        """Shape of the batch that fixed values are for, () for any."""
+        """Batch shape that the fixed values belong to, () for any."""
         return max((tuple(np.shape(value)) for value in fixed), key=len, default=())
 
     def run(
@@ -100,14 +100,14 @@ class JaxKernel:
     def run_function(
         self, rows: Any, fixed: Sequence[Any], inputs: Callable[[Any, Any], Any], steps: int, every: int = 0
     ) -> tuple[Any, Any, int]:
-        """Step all arms with inputs that are a function of the rows and the number of the step."""
+        """Step all arms with inputs computed from the rows and the step number."""
         rows, log = self._scan(rows, tuple(fixed), inputs, steps, every)
         return rows, log, self._first_bad(rows)
 
     @cached_property
     def _compiled(self) -> Any:
         def run(rows: Any, fixed: Any, inputs: Any, steps: int, held: bool, every: int) -> tuple[Any, Any]:
-            last = steps - 1  # a block that is not full asks for more
+            last = steps - 1  # an incomplete block asks for more
             return self._scan(rows, fixed, lambda _, k: inputs if held else inputs[jnp.minimum(k, last)], steps, every)
 
         return jax.jit(run, static_argnums=(3, 4, 5))
@@ -124,7 +124,7 @@ class JaxKernel:
             u = u if u.ndim == len(batch) + 1 else u[:, None]  # the same for all arms
             found = function(x, tuple(jnp.broadcast_to(u[i], batch) for i in range(len(program.inputs))))
             new = tuple(found[:count])
-            if steps % max(1, every):  # the last block is not full
+            if steps % max(1, every):  # the last block is incomplete
                 new = tuple(jnp.where(k < steps, after, before) for after, before in zip(new, x, strict=True))
             return new, jnp.stack([*x[: program.logged], *found[count:]]) if every else None
 
@@ -132,7 +132,7 @@ class JaxKernel:
             x, samples = jax.lax.scan(step, x, first + jnp.arange(every))
             return x, samples[0]
 
-        # The step stands in one place only: XLA takes seconds to compile it.
+        # The step occurs only once, because XLA takes seconds to compile it.
         x = tuple(rows[i] for i in range(count))
         if every > 1:
             x, log = jax.lax.scan(block, x, every * jnp.arange(-(-steps // every)))
@@ -143,7 +143,7 @@ class JaxKernel:
     def _differentiable(self, fixed: tuple[Any, ...], batch: tuple[int, ...]) -> Any:
         """The step as a function of tuples of rows, with generated derivatives: JAX's own take minutes to compile.
 
-        Only fixed values that are traced, because a parameter is, are differentiated.
+        Only fixed values that depend on traced parameters are differentiated.
         """
         traced = [k for k, value in enumerate(fixed) if self._backend.traced(value)]
         step, dtype = array_source.step(self.program, jnp, jax.lax.optimization_barrier), self._backend.dtype
@@ -187,7 +187,7 @@ class JaxKernel:
 
 @cache
 def _register() -> None:
-    """Make states known to JAX, so that functions of states can be transformed."""
+    """Register states with JAX so that functions of states can be transformed."""
 
     def parts(state: BatchState) -> tuple[tuple[Any, Any], Layout]:
         return (state.rows, state.integral), state.layout

@@ -21,11 +21,11 @@ class ArmEquations:
     """M(q) ddq + b(q, dq) = tau of an arm without friction, in nodes of one graph.
 
     Args:
-        tree: the mechanism as arrays: geometry and transmission become constants. parameters: become inputs.
-        graph: with inputs q and dq already. Default: a new one.
+        tree: the mechanism as arrays; geometry and transmission become constants. parameters: become inputs.
+        graph: graph that already has the inputs q and dq. Default: a new one.
 
     Attributes:
-        q, dq: (n) inputs. A: (m, n), s = A q of the drives.
+        q, dq: inputs (n). A: (m, n), drive positions s = A q.
     """
 
     def __init__(self, tree: TreeArrays, parameters: BatchParameters, graph: Graph | None = None) -> None:
@@ -50,7 +50,7 @@ class ArmEquations:
 
     @cached_property
     def M(self) -> Matrix:
-        """(n, n), rotors included."""
+        """Mass matrix (n, n), including rotors."""
         M = mass_matrix(self.frames, self._inertias, self.n)
         for d, row in enumerate(self.A):
             add_outer(M, self.parameter("Im", d), row)
@@ -58,12 +58,12 @@ class ArmEquations:
 
     @cached_property
     def b(self) -> list[Node]:
-        """(n): Coriolis, centrifugal and potential efforts."""
+        """Coriolis, centrifugal and potential efforts (n)."""
         return self._with_potentials(bias(self.frames, self._inertias, self.dq, self._gravity))
 
     @cached_property
     def g(self) -> list[Node]:
-        """(n): potential efforts alone."""
+        """Potential efforts (n) only."""
         at_rest = [self.graph.zero] * self.n
         return self._with_potentials(bias(self.frames, self._inertias, at_rest, self._gravity))
 
@@ -107,7 +107,7 @@ class ArmEquations:
     # -- potentials --------------------------------------------------------------------------------------------------
 
     def _with_potentials(self, tau: list[Node]) -> list[Node]:
-        """Efforts with those of the other potentials added: constant forces, stiffnesses, lever springs and cables."""
+        """Add the efforts of the other potentials: constant forces, stiffnesses, lever springs and cables."""
         q, tau = self.q, list(tau)
         for d, row in enumerate(self.A):
             s = self.along(row, q)
@@ -152,7 +152,7 @@ def add_outer(M: Matrix, factor: Node, row: Array) -> None:
 
 
 def carriers(tree: TreeArrays, bodies: Sequence[int]) -> list[int]:
-    """The bodies and all that carry them."""
+    """The bodies and all their ancestors."""
     found = set()
     for body in bodies:
         while body >= 0:

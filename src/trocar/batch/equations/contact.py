@@ -1,11 +1,11 @@
 """Contact of the tip with surfaces: an elastic, damped normal force and Coulomb friction that sticks.
 
 With the gap d, the normal n and the velocity v_n of the tip along it, the normal force is that of a spring and a damper
-at the end of the step, never pulling:
+at the end of the step and never pulls:
 
     f = max(0, -k (d + dt v_n) - c v_n)
 
-Both are taken implicitly, so any stiffness is stable. With v_n = free + w f, w = dt n'J M^-1 J'n, this is
+Both are implicit, so any stiffness is stable. With v_n = free + w f, w = dt n'J M^-1 J'n, this is
 f = max(0, (-k d - g free) / (1 + g w)), g = c + k dt. Friction acts along two tangents, each bounded by friction times
 the normal force.
 """
@@ -28,7 +28,7 @@ class Normal(BoundedForce):
 
     def __init__(self, a: Sequence[Node], force: Node, gap: Node, stiffness: Node, damping: Node, dt: Node) -> None:
         super().__init__(a, force)
-        # no force at a distance: out of contact the spring is as long as its gap
+        # no force at a distance: without contact the spring is unloaded
         self._spring, self._resistance = stiffness * gap, damping + stiffness * dt
 
     def _wanted(self, rate: Node) -> Node:
@@ -49,7 +49,7 @@ class Tangential(BoundedForce):
 
 
 def contact_forces(arm: ArmEquations, surfaces: Sequence[Surface], dt: Node) -> list[BoundedForce]:
-    """Normal force and two tangential ones of each surface."""
+    """Normal force and two tangential forces of each surface."""
     if not surfaces:
         return []
     tip = TipKinematics(arm)
@@ -73,12 +73,12 @@ def _gap(arm: ArmEquations, k: int, surface: Surface, p: Vector) -> tuple[Node, 
         return vector.dot(n, p) - _parameter(arm, k, "offset"), n
     centre = _vector(arm, k, "centre")
     out = p[0] - centre[0], p[1] - centre[1], p[2] - centre[2]
-    distance = sqrt(vector.dot(out, out) + 1e-24)  # the normal of the centre itself is zero, not infinite
+    distance = sqrt(vector.dot(out, out) + 1e-24)  # the normal at the centre is zero, not infinite
     return distance - _parameter(arm, k, "radius"), vector.scale(1.0 / distance, out)
 
 
 def _tangents(n: Vector) -> tuple[Vector, Vector]:
-    """Two unit vectors that make a right-handed frame with a unit vector, without a branch."""
+    """Two unit vectors that form a right-handed frame with a unit vector, without branches."""
     x, y, z = n
     s = 1.0 - 2.0 * maximum(sign(-z), 0.0)  # the sign of z, 1 at zero
     a = -1.0 / (s + z)

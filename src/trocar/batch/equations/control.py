@@ -1,4 +1,4 @@
-"""Control laws inside the step: inputs, efforts and memory.
+"""Control laws inside the step: inputs, efforts and internal state.
 
 A law takes the first `references` of q_ref, dq_ref and ddq_ref as inputs; the others are zero.
 """
@@ -18,7 +18,7 @@ from trocar.batch.parameters import ParameterNumbers
 
 @dataclass(frozen=True)
 class ControlLaw:
-    """Efforts (n) as nodes of the inputs, of the state and of the law's own memory."""
+    """Efforts (n) as nodes of the inputs, the state and the law's internal state."""
 
     inputs: Sequence[Node]
     tau: Sequence[Node]
@@ -27,19 +27,19 @@ class ControlLaw:
 
 
 def effort(arm: ArmEquations, dt: Node, references: int) -> ControlLaw:
-    """Efforts are given."""
+    """Given efforts."""
     tau = arm.inputs("tau")
     return ControlLaw(tau, tau)
 
 
 def pd(arm: ArmEquations, dt: Node, references: int) -> ControlLaw:
-    """tau = kp (q_ref - q) + kd (dq_ref - dq), gains of the joints."""
+    """tau = kp (q_ref - q) + kd (dq_ref - dq), with joint gains."""
     inputs, q_ref, dq_ref, _ = _references(arm, references)
     return ControlLaw(inputs, _feedback(arm, q_ref, dq_ref))
 
 
 def pid(arm: ArmEquations, dt: Node, references: int) -> ControlLaw:
-    """tau_motor = kp e + ki int(e) + kd e' of the actuators, tau = coupling^-T tau_motor: the dVRK's own."""
+    """tau_motor = kp e + ki int(e) + kd e' in actuator space, tau = coupling^-T tau_motor: the dVRK's controller."""
     graph, n = arm.graph, arm.n
     inputs, q_ref, dq_ref, _ = _references(arm, references)
     integral = arm.inputs("integral")
@@ -84,7 +84,7 @@ def _references(arm: ArmEquations, count: int) -> tuple[list[Node], list[Node], 
 
 
 def limited(arm: ArmEquations, law: ControlLaw) -> ControlLaw:
-    """A law whose motors reach their largest efforts at most: tau_motor = coupling' tau, clipped."""
+    """A law with efforts clipped to the motors' limits: tau_motor = coupling' tau."""
     to_motor, most = cleaned(np.linalg.inv(arm.tree.joint_from_motor)), arm.tree.motor_effort
     motor = [arm.along(column, law.tau) for column in cleaned(arm.tree.joint_from_motor).T]
     motor = [

@@ -6,12 +6,12 @@ about its origin, it needs
 
     force   m a + B h                 moment about its origin   h x a + L alpha + omega x L omega
 
-The last two terms depend on the group alone, so the L of all bodies in a group are summed first and act as one couple,
-whose effort is the couple along the axes of the groups' angles. Forces are summed from the tips to the base; the effort
-of a joint is the component along its axis, and tau = E' tau_tree.
+The last two terms depend only on the group, so the L of all bodies in a group are summed first and act as one couple,
+whose effort is its component along the axes of the groups' angles. Forces are summed from the tips to the base; the
+effort of a joint is the component along its axis, and tau = E' tau_tree.
 
-M comes from composite bodies: for each joint, the inertia of all that it carries gives the force and moment of a unit
-acceleration, which is projected on the axes of the joints before it.
+M is computed from composite bodies: for each joint, the inertia of all bodies it carries gives the force and moment of
+a unit acceleration, which are projected on the axes of the joints before it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Inertias = Mapping[int, BodyInertia]
 
 
 def bias(frames: Frames, inertias: Inertias, dq: Sequence[Node], gravity: Vector) -> list[Node]:
-    """b (n): efforts of velocities and weight at zero acceleration [N m, N]; gravity is in base axes [m/s^2]."""
+    """b (n): velocity and gravity efforts at zero acceleration [N m, N]; gravity in base axes [m/s^2]."""
     graph, bodies = frames.graph, frames.orientations.bodies
     omega, alpha = _rates(frames, dq)
     B = [_point_acceleration(w, d) for w, d in zip(omega, alpha, strict=True)]
@@ -80,7 +80,7 @@ def bias(frames: Frames, inertias: Inertias, dq: Sequence[Node], gravity: Vector
 
 
 def _rates(frames: Frames, dq: Sequence[Node]) -> tuple[list[Vector], list[Vector]]:
-    """Angular velocity of each group, and angular acceleration at zero ddq, in its own axes."""
+    """Angular velocity of each group and its angular acceleration at zero ddq, in group axes."""
     graph = frames.graph
     omega, alpha = [vector.zero(graph)], [vector.zero(graph)]
     for index, group in enumerate(frames.orientations.groups[1:], start=1):
@@ -147,7 +147,7 @@ def mass_matrix(frames: Frames, inertias: Inertias, n: int) -> Matrix:
 
 
 def _project(frames: Frames, M: Matrix, body: GroupedBody, force: Vector, moment: Vector) -> None:
-    """Add the efforts along the joint of a body and of all its carriers, per unit acceleration of that joint."""
+    """Add the efforts at the joint of a body and at all joints before it, per unit acceleration of that joint."""
     at = body
     while True:
         effort = vector.dot(frames.axis(at), moment if at.revolute else force)

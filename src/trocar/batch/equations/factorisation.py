@@ -1,6 +1,6 @@
-"""Unrolled factorisation of the mass matrix: M = L' D L, eliminated from the tips on.
+"""Unrolled factorisation of the mass matrix: M = L' D L, eliminated from the tips to the base.
 
-A row of L is zero where two branches of the tree do not move each other, and elimination in this order keeps the zeros.
+Entries of L between independent branches of the tree are zero, and elimination in this order keeps them zero.
 """
 
 from __future__ import annotations

@@ -43,11 +43,11 @@ def sticking_rows(arm: ArmEquations) -> list[StickingRow]:
 
 
 def _coulomb(arm: ArmEquations, d: int) -> Node:
-    """Fc + Fx s + mu |L g| of a drive, not below zero."""
+    """Bound Fc + Fx s + mu |L g| of a drive, not below zero."""
     Fc, Fx, mu = (arm.parameter(term, d) for term in ("Fc", "Fx", "mu"))
     bound = Fc
     if not Fx.is_zero:
-        # beyond its limits a joint may leave the range where this is positive
+        # beyond the joint limits this may become negative
         bound = maximum(Fc + Fx * arm.along(arm.A[d], arm.q), 0.0)
     if not mu.is_zero:
         bound = bound + mu * absolute(arm.along(arm.tree.drives.L[d], arm.g))
@@ -55,7 +55,7 @@ def _coulomb(arm: ArmEquations, d: int) -> Node:
 
 
 def damping(arm: ArmEquations) -> Matrix:
-    """(n, n): viscous friction of all drives."""
+    """Viscous friction (n, n) of all drives."""
     B = [[arm.graph.zero] * arm.n for _ in range(arm.n)]
     for d, row in enumerate(arm.A):
         add_outer(B, arm.parameter("Fv", d), row)
@@ -77,7 +77,7 @@ class DahlElements:
         self.z = [arm.graph.input(f"z@{e}") for e in self.index]
 
     def subtract_effort(self, tau: list[Node]) -> None:
-        """Take the friction efforts (F + slope s) z from tau."""
+        """Subtract the friction efforts (F + slope s) z from tau."""
         arm = self._arm
         by_drive: dict[int, Node] = {}
         for e, row, z in zip(self.index, self._rows, self.z, strict=True):

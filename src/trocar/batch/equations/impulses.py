@@ -1,15 +1,16 @@
-"""Coulomb friction that sticks, stops that hold, contact: forces with bounds, found by projected Gauss-Seidel sweeps.
+"""Sticking Coulomb friction, joint stops and contact: bounded forces, solved by projected Gauss-Seidel sweeps.
 
 A force f along a coordinate a.q changes the velocity over a step of length dt by dt f M^-1 a'. Friction f = -phi with
-|phi| <= F is the one that makes a.v zero, or +/-F where that is not enough. A stop is the force that keeps the velocity
-of its joint within bounds, and zero where it is within them without:
+|phi| <= F makes a.v zero, or is +/-F if that is not enough. A stop is the force that keeps the velocity of its joint
+within bounds, and zero if the velocity is within them anyway:
 
     friction    phi+ = clip(phi + a.v / w, -F, F)                               w = dt a M^-1 a'
     stop        f+   = f + (clip(v_j - w f, least, most) - v_j) / w
 
-for one coordinate after the other, each time with v+ = v + dt (f+ - f) M^-1 a': all but the stops backwards, then all.
-All begin with the forces of the step before. An arm at rest begins with the friction that balances its efforts, which
-is the answer already if the arm can stay: a load below Coulomb friction moves nothing.
+for one coordinate after the other, each time with v+ = v + dt (f+ - f) M^-1 a': first all but the stops in reverse
+order, then all. The forces of the previous step are the initial guess. For an arm at rest the initial guess is the
+friction that balances its efforts, which is already the solution if the arm stays at rest: a load below Coulomb
+friction moves nothing.
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ from trocar.batch.equations.limits import velocity_bounds
 from trocar.batch.graph import Node, absolute, maximum, minimum, outside, shortcuts, sign, within
 from trocar.spatial import Array
 
-REST = 1e-9  # velocities below this are none [rad/s, m/s]
+REST = 1e-9  # velocities below this count as rest [rad/s, m/s]
 
 
 class BoundedForce:
-    """A force along a coordinate a.q, found in the sweeps.
+    """A force along a coordinate a.q, solved in the sweeps.
 
     Attributes:
-        a: (n,) direction, numbers or nodes. force: of the step before, an input, then that of this step [N m, N].
+        a: direction (n,), numbers or nodes. force: first that of the previous step, an input, then that of this step
     """
 
     def __init__(self, a: Row, force: Node) -> None:
         self.a, self.force = a, force
 
     def prepare(self, factor: Factor, dt: Node) -> None:
-        """Velocity per unit force over a step, of all joints and along a."""
+        """Change of velocity per unit force over a step, of all joints and along a."""
         graph = dt.graph
         self._push = [dt * x for x in factor.solved([graph.node(c) for c in self.a])]
         self._yield = along(graph, self.a, self._push)
@@ -63,7 +64,7 @@ class Friction(BoundedForce):
         return maximum(minimum(self.force - rate * self._gain, self._bound), -self._bound)
 
     def hold(self, effort: list[Node], resting: Node) -> None:
-        """At rest, take over the efforts along a as far as the bound allows; `resting` is 1 at rest, else 0."""
+        """At rest, balance the efforts along a within the bound; `resting` is 1 at rest, else 0."""
         load = along(resting.graph, self.a, effort) * (1.0 / self._square)
         held = maximum(minimum(self.force - load, self._bound), -self._bound)
         change = resting * (held - self.force)
@@ -85,7 +86,7 @@ class Stop(BoundedForce):
 
 
 def swept(forces: Sequence[BoundedForce], v: Sequence[Node], factor: Factor, dt: Node) -> list[Node]:
-    """Velocities after the sweeps of friction and contact; v has the forces of the step before in it already."""
+    """Velocities after the sweeps of friction and contact; v already includes the forces of the previous step."""
     moving = [force for force in forces if not isinstance(force, Stop)]
     for force in moving:
         force.prepare(factor, dt)
@@ -100,7 +101,7 @@ def stopped(
 ) -> tuple[list[Node], list[Node], list[Node]]:
     """Velocities with the forces of the stops, the path of the joints over the step, and their positions after it.
 
-    No stop acts if none did in the step before and all joints stay within their limits without.
+    No stop acts if none acted in the previous step and all joints stay within their limits without it.
     """
     path = [dt * x for x in v]
     reached = [x + d for x, d in zip(q, path, strict=True)]
@@ -123,7 +124,7 @@ def stopped(
 
 
 def hold_at_rest(forces: Sequence[BoundedForce], effort: list[Node], v: Sequence[Node]) -> None:
-    """For an arm at rest, begin with the friction that balances its efforts, which include the forces so far."""
+    """For an arm at rest, start with the friction that balances its efforts, which include the current forces."""
     fastest = absolute(v[0])
     for x in v[1:]:
         fastest = maximum(fastest, absolute(x))

@@ -1,7 +1,7 @@
 """Joint limits: inelastic stops.
 
 A joint may reach its limit within a step but not pass it: its velocity is at least (lower - q) / dt and at most
-(upper - q) / dt. A joint that is beyond its limit, because it was put there, comes back by a tenth of the way in each
+(upper - q) / dt. A joint that was placed beyond its limit returns by a tenth of the distance in each
 step.
 """
 

@@ -1,9 +1,9 @@
-"""Orientation groups: bodies that always share an orientation, up to a constant turn.
+"""Orientation groups: bodies that always share an orientation, up to a constant rotation.
 
 The axes of a group follow from those of its parent by R_group = R_parent C Rz(angle), with C constant and the angle a
-linear form of q. Turns about parallel axes add their angles, so the bars of a parallelogram, which turn by +q2 and -q2,
-fall into one group, or into that of their parent, exactly. The PSM's thirteen bodies have two turning groups below the
-wrist. All bodies of a group share their angular velocity.
+linear form of q. Angles about parallel axes add up, so the bars of a parallelogram, which turn by +q2 and -q2, belong
+to one group, or to that of their parent, exactly. The PSM's thirteen bodies have two rotating groups before the wrist.
+All bodies of a group share their angular velocity.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class GroupedBody:
     """A body of the tree within its group.
 
     Attributes:
-        index: in the tree. parent: index in the tree, -1 for the base. revolute: turns about its axis or slides along.
+        index: in the tree. parent: index in the tree, -1 for the base. revolute: rotates about its axis; otherwise
+            slides along it.
         group: index. R: (3, 3) constant, axes of the body in axes of the group. coupling: q_tree as a form of q.
         parent_group: group of the parent. offset: (3,) origin in the parent, at zero, in axes of parent_group [m].
     """
@@ -58,10 +59,10 @@ class GroupedBody:
 
 
 class Orientations:
-    """Groups of a tree, the base being group 0, and the bodies within them, parents first.
+    """Groups of a tree, with the base as group 0, and their bodies, parents first.
 
     Args:
-        bodies: indices of the bodies that are needed, with all their carriers.
+        bodies: indices of the required bodies, with all their ancestors.
     """
 
     def __init__(self, tree: TreeArrays, bodies: Sequence[int]) -> None:
@@ -108,7 +109,7 @@ class Orientations:
 
 
 class Frames:
-    """The groups at symbolic joints: vectors and inertias from the axes of one group into those of another."""
+    """The groups at symbolic joint positions: converts vectors and inertias between the axes of groups."""
 
     def __init__(self, graph: Graph, orientations: Orientations, q: Sequence[Node]) -> None:
         self.graph, self.orientations, self.q = graph, orientations, q
@@ -127,18 +128,18 @@ class Frames:
         return vector.constant(self.graph, body.axis)
 
     def inward(self, group: int, v: Vector) -> Vector:
-        """From axes of the parent of a group into its own."""
+        """Convert from the axes of a group's parent to those of the group."""
         u = vector.product(self.orientations.groups[group].C.T, v)
         c, s = self._turns[group]
         return c * u[0] + s * u[1], c * u[1] - s * u[0], u[2]
 
     def outward(self, group: int, v: Vector) -> Vector:
-        """From axes of a group into those of its parent."""
+        """Convert from the axes of a group to those of its parent."""
         c, s = self._turns[group]
         return vector.product(self.orientations.groups[group].C, (c * v[0] - s * v[1], s * v[0] + c * v[1], v[2]))
 
     def converted(self, v: Vector, source: int, target: int) -> Vector:
-        """A vector from axes of one group into those of another."""
+        """Convert a vector from the axes of one group to those of another."""
         out, into = self._route(source, target)
         for group in out:
             v = self.outward(group, v)
@@ -147,7 +148,7 @@ class Frames:
         return v
 
     def converted_symmetric(self, S: Symmetric, source: int, target: int) -> Symmetric:
-        """A symmetric matrix from axes of one group into those of another."""
+        """Convert a symmetric matrix from the axes of one group to those of another."""
         out, into = self._route(source, target)
         for group in out:
             S = vector.turned_about_z(*self._turns[group], S)
@@ -168,9 +169,9 @@ class Frames:
 
 
 def _axes(axis: Array) -> Array:
-    """A rotation whose z is along an axis, in either direction; the axes of the parent in another order if it is one.
+    """A rotation with z along an axis, in either direction; a permutation of the parent's axes if possible.
 
-    Axes in another order have exact zeros, which fold.
+    Permutations have exact zeros, which fold.
     """
     k = int(np.argmax(np.abs(axis)))
     z = axis * np.sign(axis[k])

@@ -1,4 +1,4 @@
-"""Programs that answer a question about a state and step nothing."""
+"""Programs that compute quantities of a state without a step."""
 
 from __future__ import annotations
 

@@ -35,12 +35,12 @@ def step_program(
     references: int = 0,
     motor_limits: bool = False,
 ) -> tuple[Program, Layout]:
-    """The step of an arm. Outputs of each step: q and dq before it, tau and ddq of it.
+    """The step of an arm. Outputs: q and dq before the step, tau and ddq during it.
 
     Args:
-        parameters: those that are zero for all arms are left out. limits: stop the joints at their limits.
-        control: one of `CONTROLS`: the inputs, and the efforts that follow from them.
-        surfaces: planes and spheres that the tip can touch. references: number that a control law takes.
+        parameters: those that are zero for all arms are omitted. limits: stop the joints at their limits.
+        control: one of `CONTROLS`, which defines the inputs and the efforts.
+        surfaces: planes and spheres that the tip can touch. references: number of references of the control law.
         motor_limits: clip efforts to those of the motors.
     """
     arm = ArmEquations(tree, parameters)

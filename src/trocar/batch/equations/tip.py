@@ -13,7 +13,7 @@ class TipKinematics:
     """The bodies that carry the tip, at the arm's joints.
 
     Attributes:
-        position: of the tip in base axes [m]. axes: x, y and z of the tip frame in base axes.
+        position: position of the tip in base axes [m]. axes: x, y and z of the tip frame in base axes.
     """
 
     def __init__(self, arm: ArmEquations) -> None:

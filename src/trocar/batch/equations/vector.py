@@ -14,11 +14,11 @@ Vector = tuple[Node, Node, Node]
 Symmetric = tuple[Node, Node, Node, Node, Node, Node]
 
 UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
-_CLEAN = 1e-12  # placements are products of cosines: entries this near to -1, 0 or 1 are meant to be that
+_CLEAN = 1e-12  # placements are products of cosines: entries this close to -1, 0 or 1 are rounded to them
 
 
 def cleaned(values: Array) -> Array:
-    """The array with entries next to -1, 0 and 1 made exact, so that they fold."""
+    """The array with entries close to -1, 0 and 1 rounded, so that they fold."""
     values = np.asarray(values, dtype=float)
     near = np.clip(np.round(values), -1.0, 1.0)
     return np.where(np.abs(values - near) < _CLEAN, near, values) + 0.0

@@ -1,1 +1,1 @@
-"""Commands that identify and calibrate a robot of your own."""
+"""Commands that identify and calibrate your own robot."""

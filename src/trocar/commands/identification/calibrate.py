@@ -1,4 +1,4 @@
-"""`trocar calibrate`: link lengths, remote centre and place of one's own arm, from motion capture."""
+"""`trocar calibrate`: link lengths, remote centre and base pose of your own arm, from motion capture."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ def calibrate(
     file: Annotated[Path, typer.Argument(metavar="MARKERS.csv", help="Poses of marked links; see above.")],
     output: Annotated[Path, option("FILE.toml", "Geometry file to write.", "--output", "-o")] = Path("geometry.toml"),
     arm: Annotated[str, option("ARM", "PSM or ECM (Classic).")] = "PSM",
-    frames: Annotated[str, option("NAME", "Published geometry to fit; PSM also: wang2019.")] = "gondokaryono2019",
+    frames: Annotated[
+        str, option("NAME", "Published geometry to adjust; for a PSM also wang2019.")
+    ] = "gondokaryono2019",
     drop_jumps: Annotated[bool, flag("Drop rows in which a tracked body jumps.", "--drop-jumps")] = False,
     plot: Annotated[Path | None, option("FILE", "Figure (png, svg, pdf). Default: next to the output.")] = None,
 ) -> None:
-    """Find the link lengths of your own arm by motion capture.
+    """Calibrate the link lengths of your own arm by motion capture.
 
     Example: [bold]trocar calibrate markers.csv -o my_psm.toml[/bold], then
     [bold]trocar sim PSM --parameters my_psm.toml[/bold], or load_mechanism("PSM", "my_psm.toml").
 
     MARKERS.csv has the columns [bold]t \\[s], q_yaw \\[rad], q_pitch \\[rad], q_insertion \\[m][/bold] and, for every
     marked link (yaw, back, front, bottom, top, end, insertion, tip), its rigid body of markers in the camera frame:
-    [bold]end_x \\[m], end_y \\[m], end_z \\[m], end_qw, end_qx, end_qy, end_qz[/bold] (or \\[mm]; cells empty where
-    not seen). Move yaw, pitch and insertion through most of their range, for a minute or so.
+    [bold]end_x \\[m], end_y \\[m], end_z \\[m], end_qw, end_qx, end_qy, end_qz[/bold] (or \\[mm]; leave cells
+    empty while a body is not visible). Move yaw, pitch and insertion through most of their range for about a minute.
 
     Method: Gondokaryono et al. 2019, sections 2.4 and 4.1. See docs/calibration.md.
     """
@@ -76,9 +78,11 @@ def _show(markers: Markers, found: Calibration) -> None:
 
 def _summary(found: Calibration) -> list[str]:
     gaps = ", ".join(f"{name} {1e3 * gap:.3f}" for name, gap in found.linkage.gaps.items())
-    lines = [f"Axes off the fitted lengths: {1e3 * found.lengths.rms:.3f} mm rms; loops open by [mm]: {gaps}"]
+    lines = [
+        f"Residual of the axes to the fitted lengths: {1e3 * found.lengths.rms:.3f} mm rms; loop gaps [mm]: {gaps}"
+    ]
     if found.lengths.pitch_offset is not None:
-        lines.append(f"Pitch offset (true less reading): {1e3 * found.lengths.pitch_offset:.3f} mrad")
+        lines.append(f"Pitch offset (true minus reading): {1e3 * found.lengths.pitch_offset:.3f} mrad")
     if found.rcm is not None:
         x, y, z = 1e3 * found.rcm.post
         a, b, c = 1e3 * found.rcm.rms
@@ -86,7 +90,7 @@ def _summary(found: Calibration) -> list[str]:
     if found.registration is not None:
         offsets = ", ".join(f"{name} {1e3 * value:.3f}" for name, value in found.registration.offsets.items())
         left = f"{1e3 * found.registration.position_rms:.3f} mm, {1e3 * found.registration.rotation_rms:.3f} mrad"
-        lines.append(f"Hand-eye, what is left: {left}; joint offsets [mrad, mm]: {offsets or 'none can be told'}")
+        lines.append(f"Hand-eye residual: {left}; joint offsets [mrad, mm]: {offsets or 'not observable'}")
     if found.dropped:
-        lines.append(f"Rows left out because a body jumped: {found.dropped}")
+        lines.append(f"Rows dropped because a body jumped: {found.dropped}")
     return [*lines, *found.notes]

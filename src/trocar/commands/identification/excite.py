@@ -1,4 +1,4 @@
-"""`trocar excite`: a motion that excites an arm's parameters, rehearsed in simulation, as files a dVRK can play."""
+"""`trocar excite`: find an excitation motion, rehearse it in simulation and write files that a dVRK can play."""
 
 from __future__ import annotations
 
@@ -32,16 +32,18 @@ def excite(
     frequency: Annotated[
         float | None, option("HZ", "Frequency of the first harmonic. Default: 0.18; MTM: 0.1.")
     ] = None,
-    periods: Annotated[int, option("N", "Periods at full speed.", min=1)] = 5,
+    periods: Annotated[int, option("N", "Number of periods at full speed.", min=1)] = 5,
     objective: Annotated[
-        Objective, flag("Smallest condition number, or largest determinant (D-optimal).")
+        Objective, flag("condition: smallest condition number; determinant: largest determinant (D-optimal).")
     ] = "condition",
     links: Annotated[Links, flag("Inertias to excite; reduced omits two nearly redundant bars of a PSM.")] = "reduced",
     limit: Annotated[
         list[str] | None, option("JOINT=LOW,HIGH,SPEED", "Limits of a joint; can be repeated. Default: the arm's.")
     ] = None,
-    effort: Annotated[float, option("PART", "Largest part of a motor's effort to use, by the arm's model.")] = 0.75,
-    starts: Annotated[int, option("N", "Random motions to start from; the best result is kept.")] = 4,
+    effort: Annotated[
+        float, option("FRACTION", "Largest fraction of a motor's effort limit to use, computed from the arm's model.")
+    ] = 0.75,
+    starts: Annotated[int, option("N", "Number of random starts; the best result is kept.")] = 4,
     seconds: Annotated[float, option("S", "Time limit of the search, in seconds.")] = 120.0,
     seed: Annotated[int, option("N", "Seed of the random motions.", min=0)] = 0,
     go_on: Annotated[Path | None, option("FILE", "Continue from an earlier excitation.json.", "--from")] = None,
@@ -54,13 +56,14 @@ def excite(
     Example: [bold]trocar excite --arm PSM -o excitation[/bold], then look at excitation/rehearsal.png and, next to the
     robot, [bold]python3 excitation/play.py --arm PSM1 --scale 0.3[/bold].
 
-    The motion is a Fourier series. At all times it keeps the limits of position and velocity, also those of coupled
-    motors, and uses at most 75 % of any motor's effort (--effort) by the arm's own model of weight, inertia and
-    friction. Each start takes up to 160 iterations: about 20 s for the PSM, a minute for an MTM. The search stops after
-    --seconds and can be continued: [bold]trocar excite --from excitation/excitation.json --seed 1 -o better[/bold].
+    The motion is a Fourier series. It always respects the limits of position and velocity, also those of coupled
+    motors, and uses at most 75 % of any motor's effort limit (--effort), computed from the arm's model of gravity,
+    inertia and friction. Each start takes up to 160 iterations: about 20 s for the PSM, a minute for an MTM. The search
+    stops after --seconds and can be continued:
+    [bold]trocar excite --from excitation/excitation.json --seed 1 -o better[/bold].
 
-    Writes excitation.json (coefficients, figures), rehearsal.npz and rehearsal.png (the dVRK's own PID in simulation).
-    If the rehearsal keeps the limits of motors and joints, also writes excitation.csv (t, q, dq, ddq, dVRK joint order)
+    Writes excitation.json (coefficients, figures), rehearsal.npz and rehearsal.png (simulated under the dVRK's PID).
+    If the rehearsal stays within motor and joint limits, also writes excitation.csv (t, q, dq, ddq, dVRK joint order)
     and play.py. excitation.json and excitation.csv list the effort each motor needs and its limit. Exit status 1 if
     the rehearsal fails.
     """
@@ -119,7 +122,7 @@ def excite(
         f"Condition number {found.condition_number:.1f} of {found.parameters} parameters; starts ended at "
         f"{', '.join(f'{value:.0f}' for value in found.starts)}; {found.iterations} iterations, {found.seconds:.0f} s."
     )
-    typer.echo(f"Least well excited: {', '.join(criterion.unexcited(*sampled(found.motion, 200)))}.")
+    typer.echo(f"Least excited parameters: {', '.join(criterion.unexcited(*sampled(found.motion, 200)))}.")
     show_written(written)
     for complaint in complaints:
         typer.echo(f"rehearsal failed: {complaint}", err=True)
@@ -131,7 +134,10 @@ def excite(
         )
         typer.echo(f"Next: trocar identify measured.csv --arm {arm} (to try it out, use rehearsal.npz).")
     else:
-        typer.echo("No excitation.csv and no play.py: lower --effort, --frequency or the speeds (--limit).", err=True)
+        typer.echo(
+            "excitation.csv and play.py were not written; lower --effort, --frequency or the speeds (--limit).",
+            err=True,
+        )
         raise typer.Exit(1)
 
 
@@ -142,20 +148,20 @@ def _changes(texts: list[str]) -> dict[str, tuple[float, float, float]]:
         try:
             low, high, speed = (float(number) for number in numbers.split(","))
         except ValueError:
-            raise TrocarError(f"--limit is JOINT=LOW,HIGH,SPEED such as yaw=-1,1,1.5, got {text!r}") from None
+            raise TrocarError(f"--limit must be JOINT=LOW,HIGH,SPEED such as yaw=-1,1,1.5, got {text!r}") from None
         changes[name.strip()] = (low, high, speed)
     return changes
 
 
 def _rehearsal(arm: str, parameters: str | None, run: PeriodicRun, progress: Callable[[float], None]) -> tr.Recording:
-    """The run under the dVRK's own controller, with its delay and its motors' limits."""
+    """Simulate the run under the dVRK's controller, with its delay and motor limits."""
     engine = tr.Simulator(arm, parameters, timestep=1 / 1500, motor_limits=True)
     engine.reset(engine.arm.home)
     return tr.simulate(engine, tr.JointPID(engine.arm, delay=1), run, run.duration, progress, every=5)
 
 
 def _largest_efforts(arm: tr.Arm, recording: tr.Recording) -> Array:
-    """(n,) largest effort of each motor [N m, N]; the start from rest, under a PID, left out."""
+    """Largest effort of each motor (n,) [N m, N], excluding the PID transient at the start."""
     import numpy as np
 
     applied = recording.extra["applied_tau"][recording.t > 0.1]
@@ -164,7 +170,7 @@ def _largest_efforts(arm: tr.Arm, recording: tr.Recording) -> Array:
 
 def _complaints(arm: tr.Arm, recording: tr.Recording, rehearsed: Array) -> list[str]:
     found = [
-        f"motor {name} is at its limit of {limit:.3g}"
+        f"motor {name} reaches its limit of {limit:.3g}"
         for name, limit, largest in zip(arm.motors.names, arm.motors.effort, rehearsed, strict=True)
         if largest >= limit * (1.0 - 1e-9)
     ]
@@ -185,7 +191,7 @@ def _show_motion(arm: tr.Arm, limits: ExcitationLimits, recording: tr.Recording)
     columns = arm.joint_names, q.min(0), q.max(0), limits.lower, limits.upper, top, limits.velocity, error
     rows = [
         (name, f"{low:.2f} {high:.2f}", f"{lower:.2f} {upper:.2f}", f"{v:.2f}/{most:.2f}", f"{e:.1g}")
-        for name, low, high, lower, upper, v, most, e in zip(*columns, strict=False)  # the limits go on with motors
+        for name, low, high, lower, upper, v, most, e in zip(*columns, strict=False)  # the limits also include motors
     ]
     title = f"{arm.name}: rehearsal under the dVRK's PID (rad, m, s)"
     show_table(title, ("joint", "range", "allowed", "top speed", "error"), rows)
@@ -201,7 +207,7 @@ def _show_efforts(arm: tr.Arm, found: Excitation, rehearsed: Array) -> None:
         (joint, motor, f"{limit:.3g}", f"{planned:.3g}", f"{seen:.3g}", f"{seen / limit:.0%}")
         for joint, motor, limit, planned, seen in largest
     ]
-    coupled = "Coupled motors also carry effort of other joints." if (np.diag(np.diag(C)) != C).any() else ""
+    coupled = "Coupled motors also drive other joints." if (np.diag(np.diag(C)) != C).any() else ""
     headings = ("joint", "motor", "limit", "model", "rehearsal", "of limit")
     title = f"{arm.name}: largest efforts of the motors (N m, N)"
     show_table(title, headings, rows, left=(0, 1), caption=coupled)

@@ -22,7 +22,7 @@ COLUMNS = ("yaw", "pitch", "insertion", "tau_yaw", "tau_pitch", "tau_insertion")
 @plain_errors()
 def gravity(
     poses: Annotated[Path, typer.Argument(metavar="POSES.csv", help=f"Columns {', '.join(COLUMNS)}; rad, m, N m, N.")],
-    mounting: Annotated[float, option("DEGREES", "Pitch of the arm's base.")] = 0.0,
+    mounting: Annotated[float, option("DEGREES", "Pitch of the arm's base, in degrees.")] = 0.0,
     offsets: Annotated[bool, typer.Option(help="Also fit a constant force K0 at each joint.")] = True,
     json: Annotated[Path | None, option("FILE", "Write link masses and centres of mass in the dVRK's format.")] = None,
     output: Annotated[Path | None, option("PARAMS.toml", "Write a parameter set.", "--output", "-o")] = None,
@@ -30,7 +30,7 @@ def gravity(
     """Fit the gravity of a dVRK-Si PSM to static poses.
 
     Example: [bold]trocar gravity poses.csv --mounting -45 --json PSM_Si_gravity.json[/bold].
-    The fit is checked by leave-one-out cross-validation. docs/gravity_compensation.md explains how to record the poses.
+    Leave-one-out cross-validation checks the fit. docs/gravity_compensation.md explains how to record the poses.
     """
     from trocar.arms import gravity_vector, load_arm
     from trocar.arms.parameter_file import to_toml
@@ -62,23 +62,23 @@ def _show(fit: GravityFit) -> None:
     worst = np.abs(fit.left_out() - fit.tau).max(0)
     joints = zip(COLUMNS, fit.K0, fit.rms, worst, ("N m", "N m", "N"), strict=False)
     efforts = [(name, *(f"{x:.4f}" for x in numbers), unit) for name, *numbers, unit in joints]
-    caption = "held out: largest error of a pose predicted from the others"
+    caption = "held out: largest error of any pose predicted from the others"
     show_table("effort", ("", "K0", "RMS", "held out", ""), efforts, left=(0, 4), caption=caption)
 
 
 def read_poses(path: Path) -> tuple[Array, Array]:
-    """q (N, 3) and tau (N, 3) of a CSV file with a header."""
+    """q (N, 3) and tau (N, 3) from a CSV file with a header."""
     import numpy as np
 
     from trocar.recording.csv_table import CsvTable
 
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
-        raise TrocarError(f"{path} {what}: a CSV file with columns {', '.join(COLUMNS)} is needed")
+        raise TrocarError(f"{path} {what}; give a CSV file with the columns {', '.join(COLUMNS)}")
     file = CsvTable(path, ",".join(COLUMNS))
     missing = [name for name in COLUMNS if name not in file.titles]
     if missing:
-        raise TrocarError(f"{path} has no column {', '.join(missing)}; needed are {', '.join(COLUMNS)}")
+        raise TrocarError(f"{path} has no column {', '.join(missing)}; required columns: {', '.join(COLUMNS)}")
     table, lines = file.numbers()
     data = table[:, [file.titles.index(name) for name in COLUMNS]]
     for row, column in np.argwhere(~np.isfinite(data)):

@@ -39,7 +39,7 @@ def identify(
     test: Annotated[Path | None, option("TEST", "Recording to evaluate the result on.")] = None,
     arm: ArmOption = "PSM",
     json_file: JsonFile = None,
-    predictions: Annotated[Path | None, option("FILE.csv", "Write the predicted effort of every row of TEST.")] = None,
+    predictions: Annotated[Path | None, option("FILE.csv", "Write the effort predicted for every row of TEST.")] = None,
     output: Annotated[
         Path | None, option("FILE.toml", "Write the parameter file (with --search: the recipe).", "--output", "-o")
     ] = None,
@@ -60,22 +60,22 @@ def identify(
     then [bold]trocar sim PSM --parameters mine.toml[/bold].
 
     This turns the recording into a physically consistent model with hysteretic friction: links have positive mass and
-    inertia, rotor inertia and friction are not negative. Errors are |measured - predicted| / |measured| of each joint's
-    effort: on the fitted rows, on held-out rows (cross-validation by phase of the motion, +- its standard error) and
-    on TEST.
+    inertia, and rotor inertia and friction are not negative. Errors are |measured - predicted| / |measured| of each
+    joint's effort: on the fitted rows, on held-out rows (cross-validation by phase of the motion, +- standard error)
+    and on TEST.
 
-    TRAIN is a table as Wang et al. 2019 published it (q, dq, tau of seven columns, 200 Hz, no header), a csv
-    with header, an npz, or a ROS 1 or ROS 2 bag with measured_js. SI units.
+    TRAIN is a table in the format of Wang et al. 2019 (seven columns each of q, dq, tau; 200 Hz; no header), a csv
+    with header, an npz, or a ROS 1 or ROS 2 bag with measured_js, in SI units.
 
-    A recipe defines the model and how it is fitted. PSM and MTM have their own, other arms a general one. To find one
+    A recipe defines the model and the fit. PSM and MTM have their own recipes, other arms a general one. To find one
     for your arm, [bold]trocar identify one.csv --search -o recipe.toml[/bold] tries filters, weights and model terms
-    on held-out rows of TRAIN and keeps the simplest recipe that is as good as the best (minutes); then run
+    on held-out rows of TRAIN and keeps the simplest recipe that is as good as the best (takes minutes); then run
     [bold]trocar identify one.csv --recipe recipe.toml -o mine.toml[/bold].
 
     Friction changes from day to day: [bold]trocar identify today.csv --recalibrate mine.toml --seconds 10
     -o today.toml[/bold] refits friction and effort bias and keeps the rest.
 
-    Exit status 2 if the recording cannot be used; no parameter file is written then.
+    Exit status 2 if the recording cannot be used; then no parameter file is written.
     """
     from trocar.files import check_writable, write_json
     from trocar.identification import load_recipe
@@ -85,17 +85,20 @@ def identify(
         check_writable(json_file, predictions, output, None if report is None else report / "identify.html")
         check_toml(output, "a recipe" if search else "a parameter set")
         if seconds is not None and recalibrate is None:
-            raise TrocarError("--seconds is for --recalibrate: identification takes the whole recording")
+            raise TrocarError("--seconds requires --recalibrate; identification uses the whole recording")
         ignored = {"--test": test, "--predictions": predictions, "--report": report}
-        _refuse(ignored if recalibrate is not None else {}, "cannot go with --recalibrate: leave it out")
+        _refuse(ignored if recalibrate is not None else {}, "cannot be combined with --recalibrate; omit it")
         if predictions is not None and test is None:
-            raise TrocarError("--predictions needs --test: it holds the effort predicted for its rows")
+            raise TrocarError("--predictions requires --test; it contains the effort predicted for the rows of TEST")
         if namespace is not None:
             _check_bag(train, test)
         others = {"--test": test, "--json": json_file, "--report": report, "--recalibrate": recalibrate}
-        _refuse(others if search else {}, "does not go with --search: search first, then use its --recipe")
+        _refuse(
+            others if search else {},
+            "cannot be combined with --search; search first, then pass the result with --recipe",
+        )
         used = load_recipe(arm, recipe)
-        # Errors are given in the columns of the file: motor columns stay as they were recorded.
+        # Errors are per column of the file: motor columns are not converted to joints.
         rate = used.rate if rate is None else rate
         read = partial(
             tr.load_recording, arm=arm, as_recorded=True, columns=used.columns, rate=rate, namespace=namespace
@@ -116,7 +119,7 @@ def identify(
         figures["solver_status"] = "interrupted"
         raise
     finally:
-        # Also after an error: a file left from an earlier run must not pass for the result of this one.
+        # Written even after an error: a file from an earlier run must not be mistaken for this run's result.
         if json_file is not None:
             write_json(json_file, figures)
 
@@ -130,7 +133,7 @@ def _check_bag(train: Path, test: Path | None) -> None:
     from trocar.recording.bag_file import is_bag
 
     if not any(is_bag(path) for path in (train, test) if path is not None):
-        raise TrocarError(f"--namespace names an arm of a bag, and {train} is none: leave it out")
+        raise TrocarError(f"--namespace selects an arm in a bag, and {train} is not a bag; omit it")
 
 
 def _identify(
@@ -142,7 +145,7 @@ def _identify(
     report: Path | None,
     recipe: Recipe,
 ) -> dict[str, Any]:
-    """Identify, print and write the result; the figures for --json."""
+    """Identify, print and write the result; returns the figures for --json."""
     from trocar.files import write_whole
     from trocar.identification import identified_text
     from trocar.identification.figures import identification_report
@@ -183,14 +186,14 @@ def _identify(
 
 
 def _advice(recipe_file: Path | None, arm: str) -> str:
-    """Origin of a built-in recipe, and how to get a better one."""
+    """A sentence on the origin of a built-in recipe and on how to get a better one."""
     from trocar.identification.recipes.recipe import RECIPES
 
     if recipe_file is not None:
         return ""
     if arm in RECIPES:
-        return " It was chosen on a published recording of another such arm; --search chooses one for yours."
-    return " It has only the terms that every arm has; --search chooses more from your recording."
+        return " It was chosen on a published recording of another arm of this type; --search chooses one for yours."
+    return " It has only the terms common to all arms; --search adds terms that fit your recording."
 
 
 def _recalibrate(
@@ -202,7 +205,7 @@ def _recalibrate(
     recipe: Recipe,
     name: str,
 ) -> dict[str, Any]:
-    """Refit friction; the figures for --json: errors on rows that were not fitted count as those of a test."""
+    """Refit friction; returns the figures for --json, with errors on rows after the fitted ones as test errors."""
     from trocar.arms.parameters import load_parameters
     from trocar.files import write_whole
     from trocar.identification import recalibrate, recalibrated_text
@@ -226,7 +229,7 @@ def _recalibrate(
 
 
 def _predictions(found: Identified, recording: tr.Recording) -> str:
-    """A row for every row of the recording: its time and the predicted effort of each column."""
+    """Write one row per row of the recording: its time and the predicted effort of each column."""
     import numpy as np
 
     from trocar.recording.channels import UNITS
@@ -239,12 +242,12 @@ def _predictions(found: Identified, recording: tr.Recording) -> str:
 
 
 def _is_published(path: Path) -> bool:
-    """True if the file is a recording that Wang et al. 2019 published: their errors belong to that data only."""
+    """True if the file is a recording published by Wang et al. 2019, the only data their errors apply to."""
     import hashlib
 
     from trocar.datasets import DATASETS
 
-    if not path.is_file():  # a bag that is a folder
+    if not path.is_file():  # a ROS 2 bag is a folder
         return False
     return hashlib.sha256(path.read_bytes()).hexdigest() in DATASETS["wang2019"].files.values()
 
@@ -253,7 +256,7 @@ def _show(found: Identified, error: Array | None, theirs: bool) -> None:
     from trocar.arms.tables import read
 
     arm = found.parameters.arm
-    # their identified parameters on their test recording
+    # errors of their identified parameters on their test recording
     results = read("identification_wang2019").get("MTM" if arm.startswith("MTM") else arm, {})
     published = results.get("two", {}).get("SDP") if theirs else None
     columns: dict[str, Sequence[float] | Array | None] = {

@@ -22,7 +22,7 @@ def search_recipe(
 ) -> None:
     """Search from the recipe `start` (default: the arm's own), print the trials and write the chosen recipe."""
     if output is None:
-        raise TrocarError("--search needs -o RECIPE.toml: the file that the recipe is written to")
+        raise TrocarError("--search requires -o RECIPE.toml, the file to write the recipe to")
     from trocar.files import write_whole
     from trocar.identification.recipes.recipe import recipe_of, recipe_table
     from trocar.identification.recipes.search import search
@@ -40,10 +40,10 @@ def search_recipe(
 
             found = search(recording, arm, table, budget=budget, progress=tell)
     except KeyboardInterrupt:
-        typer.echo(f"interrupted after {len(tried)} of up to {budget} recipes; nothing was written.", err=True)
+        typer.echo(f"interrupted after {len(tried)} of up to {budget} recipes; no file was written.", err=True)
         if tried:
             typer.echo(
-                f"--budget {len(tried)} takes about as long and writes its result; continue from it with --recipe.",
+                f"--budget {len(tried)} takes about this long and writes its result; continue from it with --recipe.",
                 err=True,
             )
         raise typer.Exit(INTERRUPTED) from None
@@ -65,19 +65,19 @@ def search_recipe(
 
 
 def _summary(found: Found) -> list[str]:
-    """The search in words."""
-    end = "." if found.finished else ": the budget is spent; the search had not converged."
+    """Summary of the search."""
+    end = "." if found.finished else "; the budget is used up and the search has not converged."
     lines = [f"{len(found.trials)} recipes tried{end}"]
     for name, trial in (("start", found.start), ("best", found.best), ("chosen", found.chosen)):
         lines.append(
             f"{name}: relative error {trial.error:.4f} +- {trial.validation.standard_error:.4f} on held-out rows, "
-            f"{trial.parameters} parameters of drives."
+            f"{trial.parameters} drive parameters."
         )
     return lines
 
 
 def _show(found: Found) -> None:
-    """Print every trial in order; a change is to the best recipe before it."""
+    """Print every trial in order. A change is relative to the best recipe before it."""
     rows = []
     for number, trial in enumerate(found.trials, start=1):
         marks = [name for name in ("best", "chosen") if getattr(found, name) is trial]

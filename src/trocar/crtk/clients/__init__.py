@@ -1,1 +1,1 @@
-"""The script's side: classes with the methods of the Python packages `crtk` and `dvrk`, over the bus."""
+"""Clients for scripts: classes with the methods of the Python packages `crtk` and `dvrk`, over the bus."""

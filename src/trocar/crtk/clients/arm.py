@@ -1,4 +1,4 @@
-"""Clients of an arm, and of its frames: `body`, `spatial` and `local`."""
+"""Clients of an arm and of its frames `body`, `spatial` and `local`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trocar.spatial import Array
 
 
 class JointReader(Device):
-    """Measured joints below a name."""
+    """Measured joints in a namespace."""
 
     def measured_js(self, wait_timeout: float | None = None) -> tuple[Array, Array, Array, float]:
         """Positions [rad, m], velocities, efforts [N m, N] and the time of measurement [s]."""
@@ -39,7 +39,7 @@ class JointReader(Device):
 
 
 class JointSetpointReader(JointReader):
-    """Measured and setpoint joints below a name."""
+    """Measured and setpoint joints in a namespace."""
 
     def setpoint_js(self, wait_timeout: float | None = None) -> tuple[Array, Array, Array, float]:
         return self._js("setpoint_js", wait_timeout)
@@ -58,7 +58,7 @@ class JointSetpointReader(JointReader):
 
 
 class PoseReader(Device):
-    """Measured pose of a tip below a name."""
+    """Measured tip pose in a namespace."""
 
     def measured_cp(self, wait_timeout: float | None = None) -> Stamped:
         """Pose (4, 4) [m] and the time of measurement [s]."""
@@ -67,7 +67,7 @@ class PoseReader(Device):
 
 
 class PoseSetpointReader(PoseReader):
-    """Measured and setpoint pose of a tip below a name."""
+    """Measured and setpoint tip pose in a namespace."""
 
     def setpoint_cp(self, wait_timeout: float | None = None) -> Stamped:
         message = self.receive("setpoint_cp", wait_timeout)
@@ -114,7 +114,7 @@ class Arm(JointSetpointReader, PoseSetpointReader, Extensions, StatefulDevice):
         return message.vector, message.time
 
     def hold(self) -> None:
-        """Stay at the present setpoint."""
+        """Hold the current setpoint."""
         self.send("hold", Empty())
 
     def free(self) -> None:
@@ -122,7 +122,7 @@ class Arm(JointSetpointReader, PoseSetpointReader, Extensions, StatefulDevice):
         self.send("free", Empty())
 
     def servo_jp(self, positions: ArrayLike, velocities: ArrayLike = ()) -> None:
-        """Follow joint positions [rad, m] at once, optionally with velocities."""
+        """Follow joint positions [rad, m] immediately, optionally with velocities."""
         self.send("servo_jp", joints(positions, velocities))
 
     def servo_jr(self, positions: ArrayLike) -> None:
@@ -134,7 +134,7 @@ class Arm(JointSetpointReader, PoseSetpointReader, Extensions, StatefulDevice):
         self.send("servo_jf", joints(effort=efforts))
 
     def servo_cp(self, T: ArrayLike) -> None:
-        """Follow a pose (4, 4) of the tip at once."""
+        """Follow a tip pose (4, 4) immediately."""
         self.send("servo_cp", Pose(T=np.array(T, dtype=float)))
 
     def move_jp(self, positions: ArrayLike) -> MoveHandle:
@@ -150,7 +150,7 @@ class Arm(JointSetpointReader, PoseSetpointReader, Extensions, StatefulDevice):
         return handle
 
     def move_cp(self, T: ArrayLike) -> MoveHandle:
-        """Move the tip to a pose (4, 4), along a trajectory of the joints."""
+        """Move the tip to a pose (4, 4) along a joint trajectory."""
         handle = MoveHandle(self)
         self.send("move_cp", Pose(T=np.array(T, dtype=float)))
         return handle
@@ -160,15 +160,15 @@ class Arm(JointSetpointReader, PoseSetpointReader, Extensions, StatefulDevice):
         return _answer(self.call("forward_kinematics", jp), extra)
 
     def inverse_kinematics(self, jp: ArrayLike, cp: ArrayLike, extra: Any = None) -> Any:
-        """Joint positions that bring the tip to `cp` (4, 4) in the arm's own base, nearest to the seed `jp`."""
+        """Joint positions that place the tip at `cp` (4, 4) in the arm's own base, closest to the seed `jp`."""
         return _answer(self.call("inverse_kinematics", jp, cp), extra)
 
     def body_set_cf_orientation_absolute(self, absolute: bool) -> None:
-        """Give and read body wrenches in the axes of the reference frame instead of those of the tip."""
+        """Use the axes of the reference frame for body wrenches instead of those of the tip."""
         self.send("body/set_cf_orientation_absolute", Bool(value=absolute))
 
     def use_gravity_compensation(self, use: bool) -> None:
-        """Add gravity compensation to the efforts that are served."""
+        """Add gravity compensation to commanded efforts."""
         self.send("use_gravity_compensation", Bool(value=use))
 
     def trajectory_j_set_ratio(self, ratio: float) -> None:
@@ -180,7 +180,7 @@ class Arm(JointSetpointReader, PoseSetpointReader, Extensions, StatefulDevice):
         return float(self.receive("trajectory_j/ratio").value)
 
     def trajectory_j_ratio(self) -> float:
-        """As `trajectory_j_get_ratio`, the name in dvrk 2.4."""
+        """Same as `trajectory_j_get_ratio`; the name in dvrk 2.4."""
         return self.trajectory_j_get_ratio()
 
 

@@ -1,4 +1,4 @@
-"""Common part of the clients of all devices: topics below a name, waiting by the robot's clock, operating states."""
+"""Base of all device clients: topics in a namespace, waiting by the robot's clock, operating states."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, Protocol
 from trocar.crtk.bus import Bus
 from trocar.crtk.messages import Message, OperatingState, String
 
-REMEMBERED = 256  # operating states
+REMEMBERED = 256  # operating states kept
 
 
 class Clock(Protocol):
-    """The robot as its clients see it: a bus and a clock."""
+    """The interface of a robot for its clients: a bus and a clock."""
 
     @property
     def bus(self) -> Bus: ...
@@ -46,7 +46,7 @@ class Device:
         return self.robot.bus.call(f"{self._name}/{service}", *arguments)
 
     def receive(self, topic: str, wait_timeout: float | None = None) -> Any:
-        """The current message of a topic. Waits for valid data; raises TimeoutError if none come in time [s]."""
+        """The current message of a topic. Waits for valid data; raises TimeoutError after the timeout [s]."""
         path = f"{self._name}/{topic}"
         timeout = self.connection_timeout if wait_timeout is None else wait_timeout
         message = self.robot.bus.read(path)
@@ -95,25 +95,25 @@ class StatefulDevice(Device):
         return self.robot.wait_for(lambda: self.operating_state() == expected_state, timeout)
 
     def enable(self, timeout: float = 0.0) -> bool:
-        """Switch on. Returns whether the device is enabled, waiting up to `timeout` [s]."""
+        """Enable. Returns True if the device is enabled, waiting up to `timeout` [s]."""
         return self._command("enable", self.is_enabled, timeout)
 
     def disable(self, timeout: float = 0.0) -> bool:
-        """Switch off. Returns whether the device is disabled, waiting up to `timeout` [s]."""
+        """Disable. Returns True if the device is disabled, waiting up to `timeout` [s]."""
         return self._command("disable", self.is_disabled, timeout)
 
     def home(self, timeout: float = 0.0) -> bool:
-        """Home. Returns whether the device is homed and no longer busy, waiting up to `timeout` [s]."""
+        """Home. Returns True if the device is homed and no longer busy, waiting up to `timeout` [s]."""
         return self._command("home", lambda: self.is_homed() and not self.is_busy(), timeout)
 
     def unhome(self, timeout: float = 0.0) -> bool:
-        """Forget the homing. Returns whether the device is no longer homed, waiting up to `timeout` [s]."""
+        """Unhome. Returns True if the device is no longer homed, waiting up to `timeout` [s]."""
         return self._command("unhome", lambda: not self.is_homed(), timeout)
 
     def wait_for_busy(self, is_busy: bool = False, start_time: int | None = None, timeout: float = 30.0) -> bool:
-        """Wait for the end of a motion, or with is_busy=True for its beginning; False after `timeout` [s].
+        """Wait for the end of a motion, or with is_busy=True for its start; False after `timeout` [s].
 
-        With `start_time` [ns] only what was published after it counts: the device must have become busy since, and
+        With `start_time` [ns] only later messages count: the device must have become busy since then, and
         idle again.
         """
         if start_time is None:
@@ -127,7 +127,7 @@ class StatefulDevice(Device):
         return self.robot.wait_for(reached, timeout)
 
     def is_busy_since(self, start_time: int, timeout: float = 30.0) -> bool:
-        """False once a state published after `start_time` [ns] is idle. Raises RuntimeWarning if none comes."""
+        """False once a state published after `start_time` [ns] is idle. Raises RuntimeWarning if none arrives."""
         if not self._states or self._states[-1].stamp <= start_time:
             if (self.robot.now - start_time) * 1e-9 > timeout:
                 raise RuntimeWarning(f"{self._name} has published no operating state for {timeout:g} s")

@@ -1,4 +1,4 @@
-"""Methods of an arm that the CRTK specification has and the dVRK does not serve."""
+"""Arm methods of the CRTK specification that the dVRK does not serve."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Stamped = tuple[Array, float]
 
 
 def joints(position: ArrayLike = (), velocity: ArrayLike = (), effort: ArrayLike = ()) -> JointState:
-    """A joint command. Content is checked by the arm, which answers with a warning."""
+    """A joint command. The arm checks the content and answers with a warning."""
     p, v, f = (np.array(x, dtype=float).reshape(-1) for x in (position, velocity, effort))
     return JointState(position=p, velocity=v, effort=f)
 
@@ -23,7 +23,7 @@ class Extensions(StatefulDevice):
     """Velocities, differences of poses, interpolated goals; scripts that use them do not run on a robot.
 
     Twists (6,) and differences (4, 4) are in axes of the frame of reference of `measured_cp`; a difference turns the
-    tip about its own origin. The arm is not busy while it follows an `interpolate_*` command.
+    tip about its own origin. The arm is not busy during an `interpolate_*` command.
     """
 
     def servo_jv(self, velocities: ArrayLike) -> None:
@@ -39,7 +39,7 @@ class Extensions(StatefulDevice):
         self.send("servo_cr", _pose(difference))
 
     def move_cr(self, difference: ArrayLike) -> MoveHandle:
-        """Move by a difference (4, 4), along a trajectory of the joints."""
+        """Move by a difference (4, 4) along a joint trajectory."""
         handle = MoveHandle(self)
         self.send("move_cr", _pose(difference))
         return handle
@@ -49,7 +49,7 @@ class Extensions(StatefulDevice):
         self.send("interpolate_jp", joints(positions))
 
     def interpolate_jr(self, positions: ArrayLike) -> None:
-        """Add a difference [rad, m] to the joint positions that are approached."""
+        """Add a difference [rad, m] to the joint goal."""
         self.send("interpolate_jr", joints(positions))
 
     def interpolate_jv(self, velocities: ArrayLike) -> None:
@@ -65,7 +65,7 @@ class Extensions(StatefulDevice):
         self.send("interpolate_cp", _pose(T))
 
     def interpolate_cr(self, difference: ArrayLike) -> None:
-        """Add a difference (4, 4) to the pose that is approached."""
+        """Add a difference (4, 4) to the goal pose."""
         self.send("interpolate_cr", _pose(difference))
 
     def interpolate_cv(self, twist: ArrayLike) -> None:
@@ -77,17 +77,17 @@ class Extensions(StatefulDevice):
         self.send("interpolate_cf", Wrench(vector=np.array(wrench, dtype=float).reshape(-1)))
 
     def goal_js(self, wait_timeout: float | None = None) -> tuple[Array, Array, Array, float]:
-        """Positions, velocities and efforts at the end of the motion that is under way, and the time [s]."""
+        """Positions, velocities and efforts at the end of the current motion, and the time [s]."""
         message = self.receive("goal_js", wait_timeout)
         return message.position, message.velocity, message.effort, message.time
 
     def goal_cp(self, wait_timeout: float | None = None) -> Stamped:
-        """Pose (4, 4) at the end of the motion that is under way, and the time [s]."""
+        """Pose (4, 4) at the end of the current motion, and the time [s]."""
         message = self.receive("goal_cp", wait_timeout)
         return message.T, message.time
 
     def goal_cv(self, wait_timeout: float | None = None) -> Stamped:
-        """Twist (6,) that was asked for, and the time [s]."""
+        """Commanded twist (6,) and the time [s]."""
         message = self.receive("goal_cv", wait_timeout)
         return message.vector, message.time
 

@@ -14,7 +14,7 @@ CLOSED, OPEN = np.radians(-20.0), np.radians(60.0)
 
 
 class Jaw(JointSetpointReader):
-    """The jaw of an instrument: one joint; its motions share the busy state of the arm."""
+    """The jaw of an instrument, one joint; its motions share the arm's busy state."""
 
     def __init__(self, psm: PSM) -> None:
         super().__init__(psm.robot, f"{psm.name()}/jaw", psm.connection_timeout)
@@ -32,7 +32,7 @@ class Jaw(JointSetpointReader):
         return handle
 
     def close(self) -> MoveHandle:
-        """Close beyond contact, to -20 deg, so that the jaw presses."""
+        """Close beyond contact, to -20 deg, so that the jaw grips."""
         return self.move_jp(CLOSED)
 
     def open(self, angle: float = OPEN) -> MoveHandle:

@@ -1,4 +1,4 @@
-"""Client of an MTM: an arm with a gripper, whose orientation can be locked."""
+"""Client of an MTM: an arm with a gripper and a lockable orientation."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class MTM(Arm):
         self.gripper = JointReader(robot, f"{name}/gripper", connection_timeout)
 
     def lock_orientation_as_is(self) -> None:
-        """Lock the present orientation while a wrench is served."""
+        """Lock the current orientation while a wrench is commanded."""
         self.lock_orientation(self.setpoint_cp()[0][:3, :3])
 
     def lock_orientation(self, R: ArrayLike) -> None:
-        """Lock an orientation (3, 3), in the reference frame of `measured_cp`, while a wrench is served."""
+        """Lock an orientation (3, 3), in the reference frame of `measured_cp`, while a wrench is commanded."""
         self.send("lock_orientation", Rotation(R=np.array(R, dtype=float)))
 
     def unlock_orientation(self) -> None:
-        """Let the wrist turn freely while a wrench is served."""
+        """Let the wrist turn freely while a wrench is commanded."""
         self.send("unlock_orientation", Empty())
 
     def servo_ci(self, goal: CartesianImpedance) -> None:

@@ -1,4 +1,4 @@
-"""Handle of a motion: waits until it has begun and ended."""
+"""Handle of a motion: waits for its start and end."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
 def time_of_command(robot: Clock, state_topic: str) -> int:
     """Time [ns] that separates the operating states before a command sent now from those after it.
 
-    In fast time a state may have been published at this very moment, with a stamp beyond the clock: it is older than
-    the command.
+    In fast time a state may have been published at this moment, with a stamp later than the clock; it precedes the
+    command.
     """
     last = robot.bus.read(state_topic)
     return max(robot.now, 0 if last is None else last.stamp)
 
 
 class MoveHandle:
-    """Returned by the move commands of an arm; refers to the time of the command."""
+    """Returned by the move commands of an arm; holds the time of the command."""
 
     def __init__(self, device: StatefulDevice) -> None:
         self._device = device
         self._start = time_of_command(device.robot, f"{device.name()}/operating_state")
 
     def wait(self, is_busy: bool = False, timeout: float = 30.0) -> bool:
-        """Wait until the motion has ended, or with is_busy=True until it has begun; False after `timeout` [s]."""
+        """Wait for the end of the motion, or with is_busy=True for its start; False after `timeout` [s]."""
         return self._device.wait_for_busy(is_busy, self._start, timeout)
 
     def is_busy(self, timeout: float = 30.0) -> bool:

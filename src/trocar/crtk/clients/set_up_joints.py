@@ -24,7 +24,7 @@ class SUJ:
     """All set-up joints of a cart.
 
     Attributes:
-        ECM, PSM1, PSM2, PSM3: those of each arm.
+        ECM, PSM1, PSM2, PSM3: set-up joints of each arm.
     """
 
     def __init__(self, robot: Clock, connection_timeout: float = 1.0, name: str = "SUJ") -> None:

@@ -35,5 +35,5 @@ class System(Device):
         self.send("beep", Floats(values=np.array([duration, frequency, volume], dtype=float)))
 
     def string_to_speech(self, text: str) -> None:
-        """Say a text; the simulated robot publishes it as a message."""
+        """Speak a text; the simulated robot publishes it as a message."""
         self.send("string_to_speech", String(value=text))

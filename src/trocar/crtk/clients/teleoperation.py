@@ -12,7 +12,7 @@ from trocar.spatial import Array
 
 
 class _Teleoperation(Device):
-    """Commands and states that both components have."""
+    """Commands and states shared by both components."""
 
     def __init__(self, robot: Clock, name: str) -> None:
         if f"{name}/state_command" not in robot.bus.topics:
@@ -49,11 +49,11 @@ class TeleopPSM(_Teleoperation):
     """An MTM that drives a PSM, such as MTMR_PSM1."""
 
     def align_MTM(self) -> None:
-        """Align the MTM with the PSM and stay there."""
+        """Align the MTM with the PSM and hold it there."""
         self.send("state_command", String(value="align_MTM"))
 
     def set_align_MTM(self, align: bool) -> None:
-        """Align before following, or not."""
+        """Set whether to align before following."""
         self.send("set_align_MTM", Bool(value=align))
 
     def lock_rotation(self, lock: bool) -> None:
@@ -65,7 +65,7 @@ class TeleopPSM(_Teleoperation):
         self.send("lock_translation", Bool(value=lock))
 
     def alignment_offset(self) -> Array:
-        """Turn (3, 3) from the MTM to the PSM."""
+        """Rotation (3, 3) from the MTM to the PSM."""
         return np.asarray(self.receive("alignment_offset").R)
 
     def following_mtm_body_servo_cf(self, wrench: ArrayLike) -> None:

@@ -7,8 +7,8 @@
     for result in examine(Subject(robot, "PSM", "PSM"), Permission.read):
         print(result.check, result.status, result.reason)
 
-The checks use nothing but a bus (`AnyBus`) and a clock. With `Permission.read` they send no command; checks that
-would are skipped with the reason. A client of another implementation, such as a robot behind ROS, is a `Connection`.
+The checks use only a bus (`AnyBus`) and a clock. With `Permission.read` they send no commands; checks that
+would do so are skipped with the reason. A client of another implementation, such as a robot in ROS, is a `Connection`.
 """
 
 from trocar.crtk.conformance.check import CHECKS, Check, Permission, Result, checks_of, examine

@@ -1,4 +1,4 @@
-"""Checks with their names and results, and the run over all of them."""
+"""Checks with their names and results, and the function that runs them all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 
 class Permission(IntEnum):
-    """Limits of the checks: read only; move within the amplitude; also to a joint limit, power off and homing."""
+    """Permitted checks: read only; motion within the amplitude; also joint limits, power off and homing."""
 
     read = 0
     motion = 1
@@ -46,7 +46,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Result:
-    """Outcome of a check of a device: passed, failed or skipped, with the reason of the last two."""
+    """Result of a check of a device: passed, failed or skipped, with the reason for the last two."""
 
     arm: str
     check: str
@@ -64,7 +64,7 @@ def _checks(
     return tuple(Check(function.__name__, needs, function, kinds) for function in functions)
 
 
-# The stamps of the operating states come last: they are judged over the whole run.
+# The stamps of the operating states come last, because they are checked over the whole run.
 CHECKS = (
     *_checks(Permission.read, reading.topics, reading.services, reading.latching, kinds=tuple(INTERFACES)),
     *_checks(Permission.read, reading.sizes, reading.units, reading.frames),
@@ -108,7 +108,7 @@ def _outcome(check: Check, subject: Subject, permission: Permission) -> tuple[st
         return SKIPPED, str(skipped)
     except Failed as failed:
         return FAILED, str(failed)
-    except Exception as error:  # an implementation may answer with anything; the other checks go on
+    except Exception as error:  # an implementation may raise anything; the other checks continue
         return FAILED, f"{type(error).__name__}: {error}"
     finally:
         subject.end_check()

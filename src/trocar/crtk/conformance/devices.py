@@ -1,4 +1,4 @@
-"""Checks of the devices beside the arms: set-up joints, console, system."""
+"""Checks of the other devices: set-up joints, console, system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of the commands that the CRTK specification has and the dVRK does not serve; skipped where they are not."""
+"""Checks of CRTK commands that the dVRK does not serve; skipped if they are not served."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from trocar.crtk.conformance.motion import REACHED, require_refused
 from trocar.crtk.conformance.subject import ANSWER, Skipped, Subject, require
 from trocar.crtk.messages import Empty, JointState
 
-SPELL = 0.2  # of a motion by velocity [s]
-LEAST, MOST = 0.5, 1.2  # of the way that velocity and time give; a command takes time to arrive
+SPELL = 0.2  # duration of a motion by velocity [s]
+LEAST, MOST = 0.5, 1.2  # fraction of velocity times duration; a command takes time to arrive
 
 
 def _require_served(subject: Subject, *topics: str) -> None:

@@ -7,8 +7,8 @@ import numpy as np
 from trocar.crtk.conformance.subject import Skipped, Subject, require
 from trocar.spatial import Array
 
-SAME_POSE = 1e-3  # [m], entries of rotations; samples of two topics may be of neighbouring moments
-STEP = 1e-4  # of the numerical derivative [rad, m]
+SAME_POSE = 1e-3  # [m], entries of rotations; samples of two topics may differ by a cycle
+STEP = 1e-4  # step of the numerical derivative [rad, m]
 SAME_JACOBIAN = 1e-2  # [m/rad, 1]
 OUT_OF_REACH = 10.0  # [m]
 

@@ -1,4 +1,4 @@
-"""Checks that send motion commands within the amplitude, and the one of the joint limits."""
+"""Checks that send motion commands within the amplitude, and the check of the joint limits."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from trocar.spatial import Array
 
 SAME = 1e-6  # [rad, m]
 REACHED = 1e-3  # setpoint at the end of a move [rad, m]
-LAST = 1e-5  # setpoint that is sent just before the end of a move [rad, m]
-BEYOND = 0.1  # a joint limit, for the check of clipping [rad]
+LAST = 1e-5  # last setpoint before the end of a move [rad, m]
+BEYOND = 0.1  # distance beyond a joint limit for the check of clipping [rad]
 SAME_VELOCITY = 0.1  # relative
-FREE = 0.02  # of two samples that may be of neighbouring moments [rad, m]
+FREE = 0.02  # difference of two samples that may be a cycle apart [rad, m]
 
 
 def require_refused(subject: Subject, topic: str, message: Message, what: str) -> None:
     """Send a command and require a warning, the same setpoint and the same operating state."""
     warnings = subject.heard("warning")
-    del warnings[:]  # the last one is sent to a new subscriber
+    del warnings[:]  # a new subscriber receives the last one
     q, before, count = subject.setpoint, subject.state, len(subject.states)
     subject.send(topic, message)
     subject.robot.wait_for(lambda: bool(warnings), ANSWER)
@@ -38,7 +38,7 @@ def wrong_content(subject: Subject) -> None:
     T = np.array(subject.read("setpoint_cp").T)
     T[0, 3] = np.nan
     for topic in ("servo_jp", "servo_jr", "move_jp", "move_jr"):
-        q = subject.setpoint if topic.endswith("p") else np.zeros(len(subject.setpoint))  # harmless if carried out
+        q = subject.setpoint if topic.endswith("p") else np.zeros(len(subject.setpoint))  # harmless if executed
         spoilt = q.copy()
         spoilt[0] = np.nan
         require_refused(subject, topic, JointState(position=spoilt), "NaN")
@@ -49,7 +49,7 @@ def wrong_content(subject: Subject) -> None:
 
 
 def _flags(subject: Subject, topic: str, goal: Array) -> list[bool]:
-    """Changes of is_busy that a command causes, beginning with idle; waits until the arm is idle again."""
+    """Changes of is_busy caused by a command, starting with idle; waits until the arm is idle again."""
     count = len(subject.states)
 
     def changes() -> list[bool]:
@@ -94,7 +94,7 @@ def last_sample(subject: Subject) -> None:
     subject.send("move_jp", JointState(position=goal))
 
     def end() -> int:
-        """Place of the state that says that the arm is idle again; 0 before."""
+        """Index of the state in which the arm is idle again; 0 before."""
         flags = [(k, x.is_busy) for k, x in enumerate(messages) if isinstance(x, OperatingState)]
         return max((k for k, busy in flags if not busy), default=0) if any(busy for _, busy in flags) else 0
 

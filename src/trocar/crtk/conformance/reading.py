@@ -13,8 +13,8 @@ from trocar.spatial import Array
 STATES = ("DISABLED", "ENABLED", "PAUSED", "FAULT")
 LOCAL = ("local/measured_cp", "local/setpoint_cp", "local/measured_cv")
 WRENCHES = ("body/measured_cf", "spatial/measured_cf")
-EXCESS = 1.1  # of the largest effort, by which a measured one may exceed it
-# Events that have been sent since the device is on the bus; of others the last message may not exist.
+EXCESS = 1.1  # largest ratio of measured to largest effort
+# Events that are sent when a device joins the bus; others may not have a last message.
 ALWAYS = {
     "PSM": {"tool_type", "IO/tool", "IO/arm_clutch"},
     "ECM": {"endoscope_type", "IO/arm_clutch"},
@@ -24,9 +24,9 @@ ALWAYS = {
     "FOOT_PEDALS": {"clutch"},
 }
 FARTHEST = 5.0  # tip from the origin of its frame of reference [m]
-MARGIN = 0.05  # of a joint's range, by which a measured position may exceed a limit
-LISTENED = 0.5  # [s]
-OFF_RATE = 0.25  # of the rate of a topic
+MARGIN = 0.05  # fraction of a joint's range by which a measured position may exceed a limit
+LISTENED = 0.5  # time of listening [s]
+OFF_RATE = 0.25  # largest relative error of a topic's rate
 
 
 def topics(subject: Subject) -> None:
@@ -112,7 +112,7 @@ def units(subject: Subject) -> None:
         for topic in ("measured_js", "setpoint_js"):
             effort = np.abs(subject.read(topic).effort)
             if effort.shape != subject.efforts.shape:
-                continue  # a matter of sizes
+                continue  # reported by the check of sizes
             effort = effort / subject.efforts
             worst = int(np.argmax(effort))
             require(
@@ -160,7 +160,7 @@ def latching(subject: Subject) -> None:
 
 
 def _samples(subject: Subject) -> dict[str, list[Any]]:
-    """Messages of every state topic over a while."""
+    """Messages of every state topic over some time."""
     heard = {topic.name: subject.heard(topic.name) for topic in subject.state_topics}
     subject.sleep(LISTENED)
     return {name: list(messages) for name, messages in heard.items()}
@@ -178,7 +178,7 @@ def rates(subject: Subject) -> None:
     """State topics are sent at their rate."""
     samples = _samples(subject)
     for topic in subject.state_topics:
-        rate = (len(samples[topic.name]) - 1) / LISTENED  # the first sample comes at once
+        rate = (len(samples[topic.name]) - 1) / LISTENED  # the first sample arrives immediately
         require(
             abs(rate / topic.rate - 1) <= OFF_RATE, f"{topic.name} is sent at {rate:g} Hz, expected {topic.rate:g} Hz"
         )

@@ -6,7 +6,7 @@ from trocar.crtk.conformance.motion import require_refused
 from trocar.crtk.conformance.subject import ANSWER, LONGEST, Subject, require
 from trocar.crtk.messages import JointState, String
 
-JUMP = 1.0  # of the last joint, beyond every arm's tracking tolerance [rad]
+JUMP = 1.0  # step of the last joint, beyond every arm's tracking tolerance [rad]
 WARNING_INTERVAL = 2.1  # the dVRK warns of refused motions at most once in 2 s [s]
 
 

@@ -1,4 +1,4 @@
-"""The device that is checked, seen through a bus and a clock."""
+"""The checked device, accessed through a bus and a clock."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from trocar.crtk.messages import JointState, Message, OperatingState, String
 from trocar.errors import check_known
 from trocar.spatial import Array
 
-ANSWER = 0.5  # longest time until a command shows an effect [s]
-LONGEST = 30.0  # of a motion [s]
-REST = 0.05  # without change of the setpoint: a motion has ended [s]
+ANSWER = 0.5  # longest time until a command takes effect [s]
+LONGEST = 30.0  # longest motion [s]
+REST = 0.05  # a motion has ended if the setpoint does not change for this time [s]
 
 
 class AnyBus(Protocol):
-    """A bus as the checks need it; `trocar.crtk.Bus` is one."""
+    """The bus interface that the checks need, such as `trocar.crtk.Bus`."""
 
     @property
     def topics(self) -> Mapping[str, Topic]: ...
@@ -31,13 +31,13 @@ class AnyBus(Protocol):
     def read(self, name: str) -> Message | None: ...
 
     def subscribe(self, name: str, callback: Callable[[Message], None]) -> Any:
-        """Begin with the last message; the value has a method `close`."""
+        """Start with the last message; the result has a method `close`."""
 
     def call(self, service: str, *arguments: Any) -> Any: ...
 
 
 class Connection(Protocol):
-    """A robot to check: its devices, its bus, and a way to wait by its clock. `trocar.crtk.Robot` is one.
+    """A robot to check, such as `trocar.crtk.Robot`: its devices, its bus, and waiting by its clock.
 
     A client of a robot elsewhere provides the same: `devices` gives the kind of every device, such as {"PSM1": "PSM"}.
     """
@@ -52,11 +52,11 @@ class Connection(Protocol):
 
 
 class Failed(Exception):
-    """A requirement that the arm does not meet; the text says what was seen."""
+    """The arm does not meet a requirement; the text describes the observation."""
 
 
 class Skipped(Exception):
-    """A check that cannot be made here; the text says why."""
+    """A check cannot be made here; the text gives the reason."""
 
 
 def require(condition: Any, reason: str) -> None:
@@ -68,7 +68,7 @@ class Subject:
     """One device: an arm, a part of the set-up joints, the console or the system.
 
     Args:
-        robot: bus and clock. arm: name of the device. kind: of its interface, such as "PSM".
+        robot: bus and clock. arm: name of the device. kind: kind of its interface, such as "PSM".
         limits: lower and upper joint limits [rad, m], if they are known.
         rotation, translation: amplitude of motions of revolute [rad] and prismatic [m] joints.
         efforts: (n,) largest joint efforts [N m, N], if they are known.
@@ -108,14 +108,14 @@ class Subject:
         return message
 
     def heard(self, *topics: str) -> list[Any]:
-        """A list that every message of some topics is added to as it comes, until `end_check`."""
+        """A list that receives every message of some topics until `end_check`."""
         messages: list[Any] = []
         for topic in topics:
             self._open.append(self.robot.bus.subscribe(self.path(topic), messages.append))
         return messages
 
     def news(self, *topics: str) -> list[Any]:
-        """As `heard`, without the message that a new subscriber receives."""
+        """Like `heard`, without the message that a new subscriber receives."""
         messages = self.heard(*topics)
         del messages[:]
         return messages
@@ -125,7 +125,7 @@ class Subject:
 
     @property
     def state_topics(self) -> list[Topic]:
-        """State topics of the table; extensions only where they are served."""
+        """State topics of the table; extensions only if they are served."""
         states = [topic for topic in self.interface.topics if topic.direction is Direction.state]
         return [topic for topic in states if not topic.extension or self.serves(topic.name)]
 
@@ -167,7 +167,7 @@ class Subject:
         self.send("state_command", String(value=word))
 
     def reach(self, word: str, state: str, timeout: float = 10.0) -> None:
-        """Send a state command and require the state that it leads to."""
+        """Send a state command and require the resulting state."""
         self.command(word)
         self.sleep(0.01)
         self.robot.wait_for(lambda: self.state.state == state, timeout)
@@ -181,9 +181,9 @@ class Subject:
 
     @property
     def step(self) -> Array:
-        """Difference of joint positions (n,) of the bounded motions: the last joint, and the insertion if there is one.
+        """Difference of joint positions (n,) in bounded motions: the last joint, and the insertion if there is one.
 
-        Towards the middle of the joint's range, where that is known.
+        It points towards the middle of the joint's range, if known.
         """
         names, q = self.read("setpoint_js").name, self.setpoint
         step = np.zeros(len(q))
@@ -196,12 +196,12 @@ class Subject:
         return step
 
     def move(self, goal: Array) -> None:
-        """Send move_jp and wait until the setpoint rests, whatever the arm reports."""
+        """Send move_jp and wait until the setpoint stops changing, regardless of the arm's reports."""
         self.send("move_jp", JointState(position=np.array(goal)))
         self.settle()
 
     def settle(self) -> None:
-        """Wait until the setpoint has not changed for a while."""
+        """Wait until the setpoint has not changed for `REST`."""
         for _ in range(round(LONGEST / REST)):
             before = self.setpoint
             self.sleep(REST)

@@ -1,1 +1,1 @@
-"""The robot's side: the dVRK's controllers over a simulated scene."""
+"""The dVRK's controllers for a simulated scene."""

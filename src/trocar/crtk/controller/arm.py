@@ -1,8 +1,8 @@
 """Controller of one arm: motion commands and control laws. PSM, ECM and MTM extend it.
 
 Follows mtsIntuitiveResearchKitArm of sawIntuitiveResearchKit 2.4: a position command stays in force until the next, a
-new move replaces the goal of the running one, a command that cannot be carried out is answered with a warning and
-changes nothing.
+new move replaces the goal of the running one, and a command that cannot be executed causes a warning and changes
+nothing.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class ArmController(PoweredArm):
         hardware: motors, sensors and brakes of the simulated arm. interface: its topics.
 
     Attributes:
-        tip: kinematics of its first n_tip joints. reports: what it publishes.
-        space, mode: of control, "" after a change of state. gravity_compensation: switched on.
+        tip: kinematics of its first n_tip joints. reports: published states.
+        space, mode: control space and mode, "" after a change of state. gravity_compensation: enabled.
         absolute_wrenches: body wrenches are in axes of the frame of reference.
-        goal: of a servo command, followed once per cycle. effort: joint efforts given (n,).
-        wrench: frame and values of the wrench given.
+        goal: goal of a servo command, followed once per cycle. effort: commanded joint efforts (n,).
+        wrench: frame and values of the commanded wrench.
     """
 
     def __init__(self, hardware: Hardware, interface: Interface) -> None:
@@ -53,12 +53,12 @@ class ArmController(PoweredArm):
         self.gravity_compensation = self.constants.gravity_compensation
         self.absolute_wrenches = False
         self.space = self.mode = ""
-        self.goal: tuple[str, Any] | None = None  # of a servo command, carried out once per cycle
+        self.goal: tuple[str, Any] | None = None  # of a servo command, executed once per cycle
         self.wrench: tuple[str, Array] = ("body", np.zeros(6))
         self.effort = np.zeros(self.n)
         self._gravity: Array | None = None  # efforts fed forward
         self._pushed: Array | None = None  # joint efforts of a Cartesian state command
-        self._velocity = np.zeros(self.n)  # with which the next move begins
+        self._velocity = np.zeros(self.n)  # initial velocity of the next move
         self._refusals, self._warned, self._outside = 0, -np.inf, 0
         self._inbox: deque[tuple[Callable[[Any], None], Message]] = deque()
         self._put_on_bus()
@@ -83,7 +83,7 @@ class ArmController(PoweredArm):
         return self.reports.states() | self.extensions.sources()
 
     def handlers(self) -> dict[str, Callable[[Any], None]]:
-        """Actions by command."""
+        """Handlers by command."""
         return {
             "state_command": lambda m: self.state_command(m.value),
             "hold": lambda m: self.hold(),
@@ -111,13 +111,13 @@ class ArmController(PoweredArm):
         return lambda message: self._inbox.append((handler, message))
 
     def post(self, action: Callable[[ArmController], None]) -> None:
-        """Let another device act on this arm at the beginning of its next cycle."""
+        """Let another device act on this arm at the start of its next cycle."""
         self._inbox.append((lambda _: action(self), Empty()))
 
     # -- cycle ---------------------------------------------------------------------------------------------------------
 
     def update(self) -> None:
-        """One control cycle: carry out the commands received, then control."""
+        """One control cycle: execute the received commands, then control."""
         while self._inbox:
             handler, message = self._inbox.popleft()
             try:
@@ -144,7 +144,7 @@ class ArmController(PoweredArm):
             self.hardware.exert(self.commanded_effort())
         feed = self._pushed
         if self.gravity_compensation and (self.constants.compensates_positions or self.mode != POSITION):
-            # it changes little in 2 ms, and costs as much as the rest of the control of an arm
+            # it changes little in 2 ms and costs as much as the rest of an arm's control
             if self._gravity is None or self.hardware.cycle % c.GRAVITY_CYCLES == 0:
                 self._gravity = self.hardware.gravity()
             feed = self._gravity if feed is None else self._gravity + feed
@@ -161,16 +161,16 @@ class ArmController(PoweredArm):
 
     @property
     def tip_ready(self) -> bool:
-        """The tip is reported, and may be commanded."""
+        """True if the tip is reported and can be commanded."""
         return self.joints_ready
 
     @property
     def is_safe(self) -> bool:
-        """Far enough inserted for the tip to be controlled."""
+        """True if inserted far enough to control the tip."""
         return True
 
     def ready(self, command: str, space: str = JOINT) -> bool:
-        """True if a command may be carried out; else a warning, at most one every 2 s."""
+        """True if a command can be executed; otherwise warns, at most once every 2 s."""
         able = self.joints_ready if space == JOINT else self.tip_ready
         if self.states.state == ENABLED and self.substate == "HOMED" and able:
             self._refusals, self._warned = 0, -np.inf
@@ -198,7 +198,7 @@ class ArmController(PoweredArm):
         self.space = space
         if mode != self.mode:
             self.goal = self._pushed = None
-            # a move takes over the velocity that position commands or another motion gave the arm
+            # a move starts with the current velocity of the setpoint
             self._velocity = np.zeros(self.n)
             if mode not in (POSITION, EFFORT) and self.trajectory.active:
                 self._velocity = self.trajectory.dq
@@ -280,7 +280,7 @@ class ArmController(PoweredArm):
             self.approach(T)
 
     def approach(self, T: Array, busy: bool = True) -> None:
-        """Set out for a pose (4, 4) in the frame of reference; `busy`: as a move, which tells its end."""
+        """Start a motion to a pose (4, 4) in the frame of reference; `busy`: as a move, which reports its end."""
         q = self.solved(T)
         if q is None:
             self.trajectory.stop()
@@ -292,7 +292,7 @@ class ArmController(PoweredArm):
         self.begin_move(self.padded(q, goal), busy)
 
     def begin_move(self, goal: Array, busy: bool = True) -> None:
-        """Set out for joint positions (n,), from where the setpoint is; `busy`: as a move, which tells its end."""
+        """Start a motion from the setpoint to joint positions (n,); `busy`: as a move, which reports its end."""
         running = self.trajectory.active
         q = self.trajectory.q if running else self.hardware.setpoint()
         dq = self.trajectory.dq if running else self._velocity
@@ -308,14 +308,14 @@ class ArmController(PoweredArm):
             self.states.set(busy=True)
 
     def end_move(self, reached: bool) -> None:
-        """The running move has ended; clients see the last sample before the arm is idle."""
+        """End the running move; clients receive the last sample before the arm is idle."""
         self.trajectory.stop()
         self.bus.publish(f"{self.name}/goal_reached", Bool(value=reached))
         self.bus.publish_states()
         self.states.set(busy=False)
 
     def interrupt(self) -> None:
-        """End a running move short of its goal."""
+        """Abort a running move."""
         if self.trajectory.active:
             if self.substate == "HOMED" and self.mode == TRAJECTORY:
                 self.end_move(False)
@@ -363,7 +363,7 @@ class ArmController(PoweredArm):
         self.hardware.track(self.clipped(q), dq, asked=q)
 
     def solved(self, T: Array) -> Array | None:
-        """Tip joints for a pose in the reference frame; None and an error if inverse kinematics fails."""
+        """Tip joints for a pose in the reference frame; None, with an error message, if inverse kinematics fails."""
         seed = self.hardware.q[: self.n_tip]
         local = self.reports.T_base_reference.dot(T)
         try:
@@ -400,7 +400,7 @@ class ArmController(PoweredArm):
     # -- arguments -----------------------------------------------------------------------------------------------------
 
     def padded(self, q: Array, rest: Array | None = None) -> Array:
-        """Tip joints with those that do not move the tip, from `rest` (n,) or the setpoint."""
+        """Tip joints completed with the other joints from `rest` (n,) or the setpoint."""
         if len(q) == self.n:
             return np.array(q)
         found = self.hardware.setpoint() if rest is None else rest.copy()

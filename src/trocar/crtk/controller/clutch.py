@@ -1,4 +1,4 @@
-"""The clutch buttons of a patient-side arm: while the arm clutch is pressed, the arm is moved by hand."""
+"""The clutch buttons of a patient-side arm: while the arm clutch is pressed, the arm can be moved by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Devices beside the arms: the whole system, and the surgeon's console with its pedals."""
+"""Other devices: the whole system, and the surgeon's console with its pedals."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from trocar.crtk.bus import Bus
 from trocar.crtk.controller.arm import ArmController
 from trocar.crtk.interface import CONSOLE, FOOT_PEDALS, PEDALS, SYSTEM, Direction
 
-SCALE = 0.2  # of teleoperation at the start
+SCALE = 0.2  # initial scale of teleoperation
 
 
 class System:
-    """Power and homing of all arms; what it says is published as status."""
+    """Power and homing of all arms; speech is published as status."""
 
     def __init__(self, bus: Bus, arms: Mapping[str, ArmController], name: str = "system") -> None:
         self._bus, self._arms, self.name = bus, arms, name
@@ -48,7 +48,7 @@ class System:
 
 
 class Console:
-    """Pedals, and which pairs of arms are selected for teleoperation. It moves no arm itself.
+    """Pedals, and the pairs of arms selected for teleoperation. It moves no arm itself.
 
     Pedals are set through `console/emulate_*` and published as `console/*` and, for older scripts, `footpedals/*`.
     """

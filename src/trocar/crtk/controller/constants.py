@@ -1,4 +1,4 @@
-"""Published constants of the dVRK's controllers that are not facts of an arm.
+"""Published constants of the dVRK's controllers that are not properties of an arm.
 
 Source: sawIntuitiveResearchKit 2.4 (share/pid, arm classes) and sawControllers. Gains, effort limits and the velocities
 and accelerations of moves are in `trocar.arms`.
@@ -14,18 +14,18 @@ import numpy as np
 from trocar.arms import Arm
 from trocar.spatial import Array
 
-FREQUENCY = 1500  # of the control loop [Hz]
+FREQUENCY = 1500  # control loop [Hz]
 PERIOD = 1.0 / FREQUENCY
 CALIBRATION_SAMPLES = 1970  # potentiometer readings averaged to bias the encoders
-GRAVITY_CYCLES = 3  # between two computations of gravity compensation; the dVRK computes it in every cycle
+GRAVITY_CYCLES = 3  # between updates of gravity compensation; the dVRK computes it in every cycle
 POWER_TIME = 0.5  # until the amplifiers report power [s]; ASSUMED, the dVRK waits up to 3 s
 HOMING_EXTRA_TIME = 2.0  # to settle at the end of homing [s]
 POTS, POTS_LATENCY = math.radians(5.0), 0.01  # between encoder and potentiometer [rad], for this long [s]; dVRK manual
 POTS_SLIDE = 0.005  # the same of a prismatic joint [m]; ASSUMED after an early release of the dVRK's PSM
-WARNING_INTERVAL = 2.0  # between two warnings that an arm is not ready [s]
-SAFE_DISTANCE, SAFE_BUFFER = 0.045, 0.002  # of the end of the shaft from the RCM for Cartesian control [m]
-NEAREST_TO_RCM = 0.001  # at which inverse kinematics still tries [m]
-FARTHEST = 100.0  # of a commanded tip from its base: no arm is that long, and squares of 1e200 overflow [m]
+WARNING_INTERVAL = 2.0  # between warnings that an arm is not ready [s]
+SAFE_DISTANCE, SAFE_BUFFER = 0.045, 0.002  # least distance of the shaft's end from the RCM in Cartesian control [m]
+NEAREST_TO_RCM = 0.001  # least distance for inverse kinematics [m]
+FARTHEST = 100.0  # largest distance of a commanded tip from its base, beyond any arm; squares of 1e200 overflow [m]
 
 JOINT, CARTESIAN = "joint", "cartesian"  # control spaces
 POSITION, TRAJECTORY, INTERPOLATION, EFFORT = "position", "trajectory", "interpolation", "effort"  # control modes
@@ -41,9 +41,10 @@ class Constants:
         goal_tolerance: (n,) of the joints at the end of homing [rad, m].
         pots: (n,) largest difference of encoder and potentiometer before a fault [rad, m].
         nominal_mass, cutoff: (n,) of the disturbance observers [kg m^2, kg; rad/s]; 0: none.
-        gravity_compensation: on from the start. homes_to_zero: homing moves the joints to 0; otherwise they stay.
+        gravity_compensation: on from the start. homes_to_zero: homing moves the joints to 0; otherwise they stay in
+            place.
         searches_roll: homing finds the lower limit of the last joint, whose potentiometer is not used.
-        compensates_positions: gravity is fed forward also while position commands are followed.
+        compensates_positions: gravity is fed forward also during position commands.
     """
 
     tracking: Array
@@ -60,12 +61,12 @@ class Constants:
 
 
 def constants(arm: Arm) -> Constants:
-    """Constants of an arm by its name; an arm that the dVRK does not know has no deadbands, caps and checks."""
+    """Constants of an arm by name; an arm unknown to the dVRK has no deadbands, caps and checks."""
     n, inf = arm.n, math.inf
     known: dict[str, dict[str, object]] = {
         "PSM": {
             "tracking": (0.5, 0.5, 0.05, 0.6, 0.6, 0.6, 0.6),
-            "gravity_compensation": False,  # the dVRK has no masses of the Classic PSM
+            "gravity_compensation": False,  # the dVRK has no masses for the Classic PSM
         },
         "PSM_Si": {
             "tracking": (0.5, 0.5, 0.05, 0.6, 0.6, 0.6, 0.6),

@@ -12,11 +12,11 @@ from trocar.crtk.interface import Interface
 from trocar.crtk.messages import String
 from trocar.spatial import Array
 
-LEAST_INSERTION = 0.040  # that inverse kinematics gives [m]
+LEAST_INSERTION = 0.040  # smallest insertion from inverse kinematics [m]
 
 
 class ECMController(ClutchedArm):
-    """An arm that tells the type of its endoscope."""
+    """An arm that reports the type of its endoscope."""
 
     def __init__(self, hardware: Hardware, interface: Interface) -> None:
         super().__init__(hardware, interface)
@@ -28,13 +28,13 @@ class ECMController(ClutchedArm):
         return super().handlers() | {"set_endoscope_type": lambda m: self.set_endoscope_type(m.value)}
 
     def set_endoscope_type(self, name: str) -> None:
-        """The endoscope that is mounted is part of the scene: only its own name is accepted."""
+        """The mounted endoscope is part of the scene: only its own name is accepted."""
         if name != self.endoscope:
             raise Refused(f'endoscope type "{name}" is not supported; this arm carries {self.endoscope}')
         self.bus.publish(f"{self.name}/endoscope_type", String(value=name))
 
     def solve(self, local: Array, seed: Array) -> Array:
-        """As for every arm, and never with the endoscope inside the cannula."""
+        """As for every arm, but never with the endoscope inside the cannula."""
         q = super().solve(local, seed)
         q[2] = max(q[2], LEAST_INSERTION)
         return q

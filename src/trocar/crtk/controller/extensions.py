@@ -1,8 +1,8 @@
 """Commands and topics of the CRTK specification that the dVRK does not serve: velocities, differences, interpolation.
 
-A velocity stays in force until the next command, like every servo command; the joint limits end the motion.
-`interpolate_*` is for clients that send goals now and then: positions are approached like those of a move, velocities
-and efforts within 0.1 s, and the arm is not busy.
+A velocity stays in force until the next command, like every servo command; the joint limits stop the motion.
+`interpolate_*` is for clients that send goals at a low rate: positions are approached as in a move, velocities and
+efforts within 0.1 s, and the arm is not busy.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from trocar.spatial import Array
 if TYPE_CHECKING:
     from trocar.crtk.controller.arm import ArmController
 
-RAMP = 0.1  # in which interpolated velocities and efforts are reached [s]
+RAMP = 0.1  # ramp time of interpolated velocities and efforts [s]
 NONE: tuple[str, Any] = ("", None)  # no goal of a servo command
-LEAST_SINGULAR = 1e-3  # singular values of the Jacobian below this share of the largest count as 0
+LEAST_SINGULAR = 1e-3  # singular values of the Jacobian below this fraction of the largest count as 0
 
 
 class Ramp:
-    """Values (k,) that change linearly from a start to an end over some cycles; at once for none."""
+    """Values (k,) that change linearly from a start to an end over some cycles; instantly for zero cycles."""
 
     def __init__(self, end: Array, start: Array | None = None) -> None:
         self.end, self._left = end, 0 if start is None else round(RAMP / PERIOD)
@@ -50,7 +50,7 @@ class Extensions:
         self._limits = np.array([joint.velocity for joint in arm.arm.joints[: arm.n_tip]])
 
     def handlers(self) -> dict[str, Callable[[Any], None]]:
-        """Actions by command."""
+        """Handlers by command."""
         return {
             "servo_jv": lambda m: self._set_rate("servo_jv", JOINT, m.velocity),
             "servo_cv": lambda m: self._set_rate("servo_cv", CARTESIAN, m.vector),
@@ -92,13 +92,13 @@ class Extensions:
             arm.begin_move(self._joint_goal() + arm.padded(dq, np.zeros(arm.n)), busy=False)
 
     def _set_out(self, command: str, T: Array, mode: str) -> None:
-        """Approach a pose (4, 4) in the frame of reference; where it cannot be reached, stay."""
+        """Approach a pose (4, 4) in the frame of reference; stay in place if it is unreachable."""
         arm, T = self._arm, self._arm.checked_pose(command, T)
         if arm.ready(command, CARTESIAN) and arm.switch(CARTESIAN, mode):
             arm.approach(T, busy=mode == TRAJECTORY)
 
     def _set_out_by(self, command: str, difference: Array, mode: str) -> None:
-        """As `_set_out`, by a difference of the goal that is approached, or of the setpoint."""
+        """Like `_set_out`, by a difference from the current goal, or from the setpoint."""
         arm, dT = self._arm, self._arm.checked_pose(command, difference)
         if arm.ready(command, CARTESIAN) and arm.switch(CARTESIAN, mode):
             arm.approach(_displaced(self._pose(self._joint_goal()), dT), busy=mode == TRAJECTORY)
@@ -106,7 +106,7 @@ class Extensions:
     # -- velocities ----------------------------------------------------------------------------------------------------
 
     def _set_rate(self, command: str, space: str, values: Array) -> None:
-        """Move with velocities of the joints, or with a twist (6,) of the tip in axes of the frame of reference."""
+        """Move with joint velocities, or with a tip twist (6,) in axes of the frame of reference."""
         arm = self._arm
         v = arm.checked(command, values) if space == JOINT else arm.checked_vector(command, values)
         before = arm.goal[1] if arm.goal is not None and arm.goal[0] == "rate" else None
@@ -132,7 +132,7 @@ class Extensions:
         arm.goal = kind, goal
 
     def _joint_rates(self, q: Array, twist: Array) -> Array:
-        """Joint rates (n,) of a twist of the tip, slower where a joint would exceed its velocity."""
+        """Joint rates (n,) of a tip twist, slowed down if a joint would exceed its velocity limit."""
         local, body, _ = self._arm.tip.jacobians(q)
         R = self._arm.reports.T_reference_base[:3, :3] @ local[:3, :3]
         v = np.concatenate([R.T @ twist[:3], R.T @ twist[3:]])
@@ -160,7 +160,7 @@ class Extensions:
     # -- goals ---------------------------------------------------------------------------------------------------------
 
     def goal_js(self) -> m.JointState:
-        """Joints at the end of the motion that is under way; of a servo command, its own."""
+        """Joints at the end of the current motion; for a servo command, its own."""
         arm, n = self._arm, self._n
         names = arm.arm.joint_names[:n]
         if not arm.joints_ready:
@@ -182,7 +182,7 @@ class Extensions:
         return m.Pose(T=self._pose(self._joint_goal()), frame_id=frame, stamp=self._hardware.stamp)
 
     def goal_cv(self) -> m.Twist:
-        """Twist that `servo_cv` or `interpolate_cv` asked for; 0 otherwise."""
+        """Twist commanded by `servo_cv` or `interpolate_cv`; 0 otherwise."""
         arm = self._arm
         kind, goal = arm.goal or NONE
         v = goal[1].end if kind == "rate" and goal[0] == CARTESIAN else np.zeros(6)
@@ -198,7 +198,7 @@ class Extensions:
 
 
 def _displaced(T: Array, difference: Array) -> Array:
-    """A pose moved by a translation and turned about its own origin, both in the axes that it is given in."""
+    """A pose translated and rotated about its own origin, both in the axes in which it is given."""
     moved = T.copy()
     moved[:3, :3] = difference[:3, :3] @ T[:3, :3]
     moved[:3, 3] += difference[:3, 3]

@@ -1,4 +1,4 @@
-"""Motors, sensors and brakes of one simulated arm, as its controller drives and reads them."""
+"""Motors, sensors and brakes of one simulated arm, for its controller."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ ALL = slice(None)
 
 
 class Hardware:
-    """One arm's share of the control loop. Joints are (n,) [rad, m; N m, N]; the loop works on actuators.
+    """One arm in the control loop. Joints are (n,) [rad, m; N m, N]; the loop works on actuators.
 
     Attributes:
         name, bus: of the device. arm: facts. sim: the simulated arm, for the truth. part: its actuators in the loop.
-        model: what gravity compensation takes the arm for. Default (None): the model of the simulated arm.
+        model: model for gravity compensation. None: the model of the simulated arm.
     """
 
     def __init__(self, name: str, loop: ControlLoop, part: slice) -> None:
@@ -38,7 +38,7 @@ class Hardware:
         self._fed, self._on, self._in_effort = servo.feed_forward[part], servo.on[part], servo.in_effort[part]
         self._clipped = servo.clipped[part]
         self._feeds = False
-        self._tracks: bool | None = False  # the PID of all motors acts, of none, of some (None)
+        self._tracks: bool | None = False  # the PID is active for all motors, for none, or for some (None)
         self.model: Mechanism | None = None
 
     @property
@@ -52,7 +52,7 @@ class Hardware:
 
     @property
     def cycle(self) -> int:
-        """Number of the present control cycle."""
+        """Number of the current control cycle."""
         return self._loop.cycle
 
     @property
@@ -79,13 +79,13 @@ class Hardware:
 
     @property
     def tau(self) -> Array:
-        """Measured efforts (n,): motor currents with their noise, and the bias of the arm's parameter set."""
+        """Measured efforts (n,): motor currents with noise, and the bias of the arm's parameter set."""
         applied = self._sensors.efforts(self._loop.applied[self.part], self.part)
         tau = self._effort_to_joint @ applied
         return tau + self.sim.mechanism.effort_bias if self._loop.options.bias else tau
 
     def gravity(self) -> Array:
-        """Efforts (n,) that hold the arm against gravity and springs, by the model."""
+        """Efforts (n,) that hold the arm against gravity and springs, from the model."""
         return (self.model or self.sim.mechanism).gravity(self.q)
 
     def calibrate(self) -> None:
@@ -94,20 +94,20 @@ class Hardware:
         self._loop.measure()
 
     def preload(self, joint: int, position: float) -> None:
-        """Let the encoder of a joint that has a motor of its own read a position [rad, m] where it is."""
+        """Preset the encoder of a joint with a separate motor to a position [rad, m]."""
         self._sensors.preload(self.part.start + joint, position)
         self._loop.measure()
 
     @property
     def inconsistent(self) -> bool:
-        """Encoders and potentiometers differ by more than their tolerance."""
+        """True if encoders and potentiometers differ by more than their tolerance."""
         return bool(self._sensors.inconsistent[self.part].any())
 
     # -- setpoints -----------------------------------------------------------------------------------------------------
 
     def setpoint(self) -> Array:
-        """Position setpoint (n,); measured positions where an effort is given or nothing acts."""
-        if self._tracks is not None:  # all motors do, or none
+        """Position setpoint (n,); measured positions under effort control or with motors off."""
+        if self._tracks is not None:  # all motors or none
             return self._joint_from_motor.dot(self._q_ref) if self._tracks else self.q.copy()
         tracks = self._on & ~self._in_effort
         return self._joint_from_motor @ np.where(tracks, self._q_ref, self._sensors.q[self.part])
@@ -116,7 +116,7 @@ class Hardware:
         return self._joint_from_motor @ self._dq_ref
 
     def setpoint_effort(self) -> Array:
-        """Efforts (n,) asked of the motors in the last cycle."""
+        """Efforts (n,) commanded to the motors in the last cycle."""
         return self._effort_to_joint @ self._loop.applied[self.part]
 
     def track(
@@ -124,7 +124,7 @@ class Hardware:
     ) -> None:
         """Let the PID follow joint positions (n,) and velocities; `joints`: only these actuators.
 
-        `asked`: positions before they were clipped to the limits. Tracking errors of those clipped are not reported.
+        `asked`: positions before clipping to the limits. Tracking errors of clipped joints are not reported.
         """
         self._clipped[:] = False if asked is None else self._motor_from_joint.dot(asked - q) != 0.0
         self._q_ref[joints] = self._motor_from_joint.dot(q)[joints]
@@ -136,14 +136,14 @@ class Hardware:
             self._servo.checked[self.part] = check
 
     def exert(self, tau: Array) -> None:
-        """Apply joint efforts (n,), without a check of tracking errors."""
+        """Apply joint efforts (n,) without checking tracking errors."""
         self._given[:] = self._effort_to_motor.dot(tau)
         self._in_effort[:] = self._on[:] = True
         self._tracks = False
         self._servo.checked[self.part] = False
 
     def feed_forward(self, tau: Array | None) -> None:
-        """Add joint efforts (n,) to what the PID or the given efforts do; None ends it."""
+        """Add joint efforts (n,) to the PID or the given efforts; None removes them."""
         if tau is not None:
             self._fed[:] = self._effort_to_motor.dot(tau)
             self._feeds = True
@@ -152,7 +152,7 @@ class Hardware:
             self._feeds = False
 
     def track_alone(self, joint: int, q: Array, dq: Array) -> None:
-        """As `track`, with the motor of one joint on and all others off, and without a check of tracking errors."""
+        """Like `track`, with only the motor of one joint on and without checking tracking errors."""
         self.track(q, dq, check=False)
         self._on[:] = False
         self._on[joint] = True
@@ -163,13 +163,13 @@ class Hardware:
         return bool(self._on.any())
 
     def stop(self) -> None:
-        """Switch the motors off and engage the brakes, where there are any."""
+        """Switch the motors off and engage the brakes, if any."""
         self._servo.stop(self.part)
         self._feeds = self._tracks = False
         if self.arm.brakes:
             self.sim.brakes = True
 
     def release(self) -> None:
-        """Release the brakes, where there are any."""
+        """Release the brakes, if any."""
         if self.arm.brakes:
             self.sim.brakes = False

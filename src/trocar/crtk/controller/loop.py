@@ -20,8 +20,8 @@ class ControlLoop:
 
     Args:
         scene: its timestep must be 1/1500 s. arms: names of the controlled arms. epoch: time at the start [ns].
-        supported: carry the weight of arms whose motors are off, and of those that are not controlled.
-        observed: disturbance observers act, where the dVRK has them.
+        supported: support the weight of arms with their motors off and of uncontrolled arms.
+        observed: enable disturbance observers on the arms that have them.
 
     Attributes:
         cycle: number of the present cycle, from 1. applied: (N,) actuator efforts of the last step [N m, N].
@@ -39,7 +39,9 @@ class ControlLoop:
         observed: bool = True,
     ) -> None:
         if abs(scene.timestep - PERIOD) > 1e-9:
-            raise TrocarError(f"the dVRK controls at 1500 Hz: the scene needs timestep=1/1500, got {scene.timestep:g}")
+            raise TrocarError(
+                f"the dVRK controls at 1500 Hz; the scene must have timestep=1/1500, got {scene.timestep:g}"
+            )
         facts = [scene.arms[name].arm for name in arms]
         for name, arm in zip(arms, facts, strict=True):
             if len(arm.gains.kp) != arm.n:

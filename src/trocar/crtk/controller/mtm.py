@@ -20,17 +20,17 @@ from trocar.spatial import Array, checked_pose, pose, rotation_vector
 PLATFORM, WRIST = 3, slice(3, 7)
 PLATFORM_GAIN, PLATFORM_P, PLATFORM_D, PLATFORM_MOST = 0.5, 1.0, 0.1, 0.4  # [-, N m/rad, N m s/rad, N m]
 PLATFORM_STEP = 0.05 * np.pi  # largest step of the platform's goal [rad]
-GRIPPER_CLOSED = 0.0  # opening at and below which the gripper counts as closed [rad]
-DEBOUNCE = 0.2  # for which the gripper must stay closed or open before it is told [s]; ASSUMED as for the pedals
-CLOSE = 0.1  # of a solution from its seed, below which it continues a stream of poses [rad]
-DAMPING = 1e-4  # of the wrist's inverse kinematics
+GRIPPER_CLOSED = 0.0  # largest opening of a closed gripper [rad]
+DEBOUNCE = 0.2  # time the gripper must stay closed or open before it is reported [s]; ASSUMED as for the pedals
+CLOSE = 0.1  # largest distance of a solution from its seed that continues a stream of poses [rad]
+DAMPING = 1e-4  # damping of the wrist's inverse kinematics
 
 
 class MTMController(ArmController):
     """A master: in effort control its platform follows the hand, and its orientation can be locked.
 
     Attributes:
-        platform_gain: of the platform's efforts, 0 (it stays free) to 1.
+        platform_gain: gain of the platform's efforts, 0 (free) to 1.
     """
 
     def __init__(self, hardware: Hardware, interface: Interface) -> None:
@@ -111,9 +111,9 @@ class MTMController(ArmController):
             self._hold_orientation(self._locked)
 
     def _hold_orientation(self, R: Array) -> None:
-        """Turn the wrist's setpoint towards the locked orientation, not faster than a move would.
+        """Turn the wrist's setpoint towards the locked orientation, at most as fast as a move.
 
-        In closed form for the position as measured, with the platform on its way to where the wrist has room.
+        Solved in closed form for the measured position, while the platform moves to give the wrist room.
         """
         q = self.hardware.q.copy()
         q[WRIST] = self._wrist
@@ -131,16 +131,16 @@ class MTMController(ArmController):
         self.hardware.track(q, dq, joints=WRIST)
 
     def _wrist_step(self, R: Array, q: Array) -> Array:
-        """Step (4,) of joints 4 to 7 towards an orientation that they do not reach within limits."""
+        """Step (4,) of joints 4 to 7 towards an orientation that is not reachable within limits."""
         T, _, spatial = self.tip.jacobians(q)
         J = spatial[3:, WRIST]
         return np.asarray(J.T @ np.linalg.solve(J @ J.T + DAMPING * np.eye(3), rotation_vector(R @ T[:3, :3].T)))
 
     def solve(self, local: Array, seed: Array) -> Array:
-        """Nearest the seed with its platform turned so that the wrist has room.
+        """Solution closest to the seed, with the platform turned to give the wrist room.
 
-        In closed form while a stream of poses is followed. A distant pose is solved in steps as on the robot, which
-        share the turn between the platform and the wrist; where they fail, by a search over the platform's angle.
+        Closed form while following a stream of poses. A distant pose is solved in steps as on the robot, which
+        share the rotation between platform and wrist; if they fail, by a search over the platform's angle.
         """
         start = seed.copy()
         start[PLATFORM] = self._platform_goal(seed)
@@ -203,7 +203,7 @@ class MTMController(ArmController):
 
 
 def _half_planes(error: Array, rate: Array, positive: HalfPlaneGains, negative: HalfPlaneGains) -> Array:
-    """Effort (3,) per axis: the gains of the side that the error is on, none inside its deadband."""
+    """Effort (3,) per axis, with the gains of the side of the error; zero inside its deadband."""
     effort = np.zeros(3)
     for side, on in ((positive, error > positive.deadband), (negative, error < -negative.deadband)):
         effort += np.where(on, side.p * error + side.d * rate + side.bias, 0.0)

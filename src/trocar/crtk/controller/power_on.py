@@ -1,7 +1,7 @@
 """From power-on to homed: the state machine of an arm.
 
-Follows mtsIntuitiveResearchKitArm of sawIntuitiveResearchKit 2.4: power, encoders biased from the potentiometers,
-homing, and from every state to DISABLED, PAUSED or FAULT.
+Follows mtsIntuitiveResearchKitArm of sawIntuitiveResearchKit 2.4: power, encoder bias from the potentiometers,
+homing, and transitions from every state to DISABLED, PAUSED or FAULT.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ MOVING = ("POWERING", "CALIBRATING_ENCODERS_FROM_POTS", "ENCODERS_BIASED", *roll
 
 
 class PoweredArm:
-    """An arm that is switched on, homed, paused and switched off.
+    """An arm that can be powered on, homed, paused and powered off.
 
     Attributes:
         hardware: motors, sensors and brakes. name, arm, bus: of the device. constants: of its controller.
-        states: operating state and events. substate, desired: of the dVRK's own machine, now and to be reached.
+        states: operating state and events. substate, desired: current and desired state of the dVRK's state machine.
         powered, biased: the amplifiers are on; the encoders are calibrated.
-        trajectory: of homing and moves. n: number of joints.
+        trajectory: trajectory of homing and moves. n: number of joints.
     """
 
     def __init__(self, hardware: Hardware) -> None:
@@ -69,7 +69,7 @@ class PoweredArm:
                 self.unhome()
 
     def request(self, desired: str) -> None:
-        """Set out for a desired state: DISABLED, ENABLED or HOMED."""
+        """Start the transition to a desired state: DISABLED, ENABLED or HOMED."""
         self.desired = desired
         self.states.desire(desired)
         if desired == DISABLED:
@@ -94,25 +94,25 @@ class PoweredArm:
         self.enter(substate)
 
     def unhome(self) -> None:
-        """Forget the calibration: homing will bias the encoders again."""
+        """Discard the calibration: homing will bias the encoders again."""
         self.interrupt()
         self.biased = False
         self.states.set(homed=False, busy=False)
 
     def fault(self, text: str) -> None:
-        """Report an error and switch off."""
+        """Report an error and power off."""
         self.states.error(text)
         self.desired = FAULT
         self.states.desire(FAULT)
         self.enter(FAULT)
 
     def check_pots(self) -> None:
-        """Switch off if encoders and potentiometers of an arm that is on contradict each other."""
+        """Power off if encoders and potentiometers of a powered arm are inconsistent."""
         if self.powered and self.biased and self.hardware.inconsistent:
             self.fault("IO: inconsistency between encoders and potentiometers")
 
     def enter(self, substate: str) -> None:
-        """Go to a state of the dVRK's own machine."""
+        """Enter a state of the dVRK's state machine."""
         self.interrupt()
         self.substate = self.states.substate = substate
         self._since = self.hardware.time
@@ -148,7 +148,7 @@ class PoweredArm:
         self.states.status(f"current state {substate}")
 
     def progress(self) -> None:
-        """Power-on and homing: go on to the next state when this one is done."""
+        """Power-on and homing: enter the next state when this one is done."""
         elapsed = self.hardware.time - self._since
         match self.substate:
             case "POWERING" if elapsed >= c.POWER_TIME:
@@ -174,7 +174,7 @@ class PoweredArm:
                 self._roll.progress(elapsed)
 
     def begin_homing(self) -> None:
-        """Switch the PID on where the arm is, and set out for the goal of homing."""
+        """Enable the PID at the current position and start the motion to the goal of homing."""
         self.hardware.release()
         q = self.hardware.q
         self.hardware.track(q, None, check=True)
@@ -195,7 +195,7 @@ class PoweredArm:
             self.fault("unable to reach home position during calibration on pots")
 
     def make_ready(self) -> None:
-        """Skip power-on and homing: enabled, homed, holding the present position."""
+        """Skip power-on and homing: enabled, homed, holding the current position."""
         self.powered = self.biased = True
         self.desired = "HOMED"
         self.states.desire("HOMED")
@@ -208,7 +208,7 @@ class PoweredArm:
 
     @property
     def joints_ready(self) -> bool:
-        """Powered and encoders biased: joints are reported."""
+        """True if powered with biased encoders, so that joints are reported."""
         return self.powered and self.biased
 
     def clipped(self, q: Array) -> Array:

@@ -1,7 +1,7 @@
 """Controller of a PSM: sterile adapter, instrument and jaw.
 
-The simulated instrument is always there; adapter and tool are present from the start, and `emulate_tool_present`
-takes the tool away or puts it back, which engages its discs anew.
+The simulated instrument always exists; adapter and tool are present from the start, and `emulate_tool_present` removes
+the tool or inserts it again, which engages its discs again.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from trocar.crtk.messages import Empty, JointState, Joy, Message, String
 from trocar.spatial import Array
 
 JAW = 6
-ENGAGE_DEPTH = 0.025  # tip this far past the RCM: the tool counts as engaged [m]
+ENGAGE_DEPTH = 0.025  # a tool with its tip this far past the RCM counts as engaged [m]
 
 
 class PSMController(ClutchedArm):
-    """An arm whose last joint, the jaw, has commands of its own."""
+    """An arm with separate commands for its last joint, the jaw."""
 
     def __init__(self, hardware: Hardware, interface: Interface) -> None:
         self.adapter_engaged = self.tool_engaged = False
         self.adapter_present = self.tool_present = True
-        self._jaw: float | None = None  # position of a servo command of this cycle [rad]
-        self._must_engage = False  # the tool was put in while the arm was on
-        self._stages: list[Array] = []  # goals of the discs on the way to engage the tool
+        self._jaw: float | None = None  # position from a servo command in this cycle [rad]
+        self._must_engage = False  # the tool was inserted while the arm was on
+        self._stages: list[Array] = []  # goals of the discs while engaging the tool
         super().__init__(hardware, interface)
         self.instrument = load_instrument(self.arm.instrument, self.arm.name)
         self._publish_tool()
@@ -52,7 +52,7 @@ class PSMController(ClutchedArm):
     # -- tool ----------------------------------------------------------------------------------------------------------
 
     def set_tool_present(self, present: bool) -> None:
-        """Put the instrument in or take it out."""
+        """Insert or remove the instrument."""
         if present == self.tool_present:
             return
         self.tool_present, self.tool_engaged = present, False
@@ -72,7 +72,7 @@ class PSMController(ClutchedArm):
         self.states.set(homed=self.is_homed())
 
     def set_tool_type(self, name: str) -> None:
-        """The instrument that is mounted is part of the scene: only its own name is accepted."""
+        """The mounted instrument is part of the scene: only its own name is accepted."""
         if name not in (self.instrument.name, self.arm.instrument):
             raise Refused(f"set_tool_type, this arm carries {self.instrument.name}, received {name!r}")
         self._publish_tool()
@@ -94,7 +94,7 @@ class PSMController(ClutchedArm):
 
     @property
     def is_safe(self) -> bool:
-        """Past the cannula."""
+        """True if the tip is past the cannula."""
         return self.tip.depth(self.hardware.q) >= c.SAFE_DISTANCE - c.SAFE_BUFFER
 
     def unhome(self) -> None:
@@ -111,10 +111,10 @@ class PSMController(ClutchedArm):
         super().control()
 
     def _engage(self) -> None:
-        """Engage adapter and tool where they are present and not engaged yet."""
+        """Engage adapter and tool if they are present and not engaged yet."""
         if self.adapter_present and not self.adapter_engaged:
             self.enter("ENGAGING_ADAPTER")
-            self.adapter_engaged = True  # with a tool in it, it is
+            self.adapter_engaged = True  # an adapter with a tool is engaged
             self.enter("HOMED")
         if self.adapter_engaged and self.tool_present and not self.tool_engaged:
             self.enter("ENGAGING_TOOL")
@@ -129,7 +129,7 @@ class PSMController(ClutchedArm):
 
     def resume(self) -> None:
         super().resume()
-        if self.substate.startswith("ENGAGING"):  # begin again
+        if self.substate.startswith("ENGAGING"):  # restart
             self.enter("HOMED")
 
     def enter(self, substate: str) -> None:
@@ -164,7 +164,7 @@ class PSMController(ClutchedArm):
     # -- inverse kinematics --------------------------------------------------------------------------------------------
 
     def solve(self, local: Array, seed: Array) -> Array:
-        """As for every arm, and never closer to the RCM than is safe for the wrist."""
+        """As for every arm, but never closer to the RCM than is safe for the wrist."""
         q = super().solve(local, seed)
         distance = self.tip.depth(q)
         if distance < c.SAFE_DISTANCE:
@@ -191,7 +191,7 @@ class PSMController(ClutchedArm):
         self._jaw = None
 
     def padded(self, q: Array, rest: Array | None = None) -> Array:
-        """As for every arm, with the jaw where a command of this cycle wants it."""
+        """As for every arm, with the jaw at the position commanded in this cycle."""
         found = super().padded(q, rest)
         if self._jaw is not None and len(q) == JAW and self.mode == POSITION:
             found[JAW] = self._jaw

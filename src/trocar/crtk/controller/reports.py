@@ -18,15 +18,15 @@ from trocar.spatial import Array, checked_pose, inverse
 if TYPE_CHECKING:
     from trocar.crtk.controller.arm import ArmController
 
-VERSION = "1.1.0"  # of the CRTK specification that the dVRK implements
+VERSION = "1.1.0"  # CRTK specification implemented by the dVRK
 
 
 class Reports:
     """Sources of an arm's state topics and functions of its services.
 
     Attributes:
-        base_frame: gives the arm's base in the frame of reference of its poses, and the name of that frame; set by
-            whoever knows it (the set-up joints, the console). Default: its own base.
+        base_frame: function that returns the arm's base in the frame of reference of its poses, and the name of that
+            frame; set by the set-up joints or the console. Default: its own base.
     """
 
     def __init__(self, controller: ArmController) -> None:
@@ -101,7 +101,7 @@ class Reports:
     def joint_state(
         self, position: Array, velocity: Array, effort: Array, names: tuple[str, ...], valid: bool = True
     ) -> m.JointState:
-        """A message of now."""
+        """A message with the current time."""
         return m.JointState(
             stamp=self._hardware.stamp if valid else 0,
             frame_id=f"{self._arm.name}_base",
@@ -121,12 +121,12 @@ class Reports:
     @property
     def T_base_reference(self) -> Array:
         T = self.T_reference_base
-        if T is not self._inverse[0]:  # a frame that has not moved is the same object
+        if T is not self._inverse[0]:  # an unchanged frame is the same object
             self._inverse = T, inverse(T)
         return self._inverse[1]
 
     def set_base_frame(self, message: m.Pose) -> None:
-        """Take a base frame from a command; it stays until the next."""
+        """Set the base frame from a command; it stays until the next one."""
         try:
             frame = checked_pose(message.T), message.frame_id or f"{self._arm.name}_base"
         except TrocarError as error:
@@ -200,7 +200,7 @@ class Reports:
         return m.Matrix(values=self.jacobians()[which], stamp=self._hardware.stamp)
 
     def period_statistics(self) -> m.IntervalStatistics:
-        """Of simulated time, which has no jitter."""
+        """Statistics of the simulated period, which has no jitter."""
         return m.IntervalStatistics(
             stamp=self._hardware.stamp,
             period_avg=PERIOD,
@@ -229,7 +229,7 @@ class Reports:
         return m.KinematicsResult(self.T_reference_base @ T if reference else T, True)
 
     def inverse_kinematics(self, jp: ArrayLike, cp: ArrayLike) -> m.KinematicsResult:
-        """Joints nearest to the seed `jp` for a pose `cp` in the arm's base, which the base frame is not taken off."""
+        """Joints closest to the seed `jp` for a pose `cp` in the arm's own base, without the base frame."""
         seed = np.asarray(jp, dtype=float).reshape(-1)
         if len(seed) != self._arm.n_tip:
             return m.KinematicsResult(seed, False, "incorrect number of joints")

@@ -1,7 +1,7 @@
-"""Homing of a master's roll: its potentiometer is not used, so the encoder is preset at the lower limit.
+"""Homing of a master's roll: without a potentiometer, the encoder is preset at the lower limit.
 
-As mtsIntuitiveResearchKitMTM of sawIntuitiveResearchKit 2.4: the roll's motor alone turns down until it lags half a
-turn behind its setpoint, which is at the limit; there the encoder is set to -480 deg.
+As in mtsIntuitiveResearchKitMTM of sawIntuitiveResearchKit 2.4: only the roll's motor moves, downwards, until it lags
+half a turn behind its setpoint at the limit; there the encoder is set to -480 deg.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from trocar.crtk.controller.power_on import PoweredArm
 
 STATES = ("CALIBRATING_ROLL", "ROLL_CALIBRATED", "RESETTING_ROLL_ENCODER", "ROLL_ENCODER_RESET")
-LIMIT = np.radians(-480.0)  # of the roll [rad]
-RANGE = 6.5 * np.pi  # of the search, beyond what the device can turn [rad]
-LAG = np.pi  # behind the setpoint: the limit is found [rad]
+LIMIT = np.radians(-480.0)  # lower limit of the roll [rad]
+RANGE = 6.5 * np.pi  # search range, larger than the device's range [rad]
+LAG = np.pi  # lag behind the setpoint that indicates the limit [rad]
 RESET_TIME = 0.01  # until a preset encoder is read [s]
 
 
@@ -29,7 +29,7 @@ class RollSearch:
         self._arm, self._hardware, self._joint = arm, arm.hardware, arm.n - 1
 
     def begin(self) -> None:
-        """Set out for the limit, from an encoder that says 0 wherever the roll is."""
+        """Start the motion to the limit, with the encoder preset to 0 at any position."""
         self._hardware.preload(self._joint, 0.0)
         q = self._hardware.q.copy()
         goal = q.copy()
@@ -38,7 +38,7 @@ class RollSearch:
         self._arm.states.status("looking for roll lower limit")
 
     def progress(self, elapsed: float) -> None:
-        """One cycle of the present state, which was entered some time ago [s]."""
+        """One cycle of the current state; `since`: time since it was entered [s]."""
         arm, path = self._arm, self._arm.trajectory
         match arm.substate:
             case "CALIBRATING_ROLL" if path.active:

@@ -11,8 +11,8 @@ from trocar.arms import Arm
 from trocar.crtk.controller.constants import CALIBRATION_SAMPLES, PERIOD, POTS_LATENCY, constants
 from trocar.spatial import Array
 
-SHORTEST = 1e-6  # time between two edges [s]
-FINEST = 1e-9  # resolution of an encoder whose counts are not published [rad, m]
+SHORTEST = 1e-6  # least time between encoder edges [s]
+FINEST = 1e-9  # resolution of encoders with unpublished counts [rad, m]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class Sensors:
             they are calibrated from the mean of 1970 readings. ASSUMED: no source gives it.
         current: noise of the measured motor currents [A]. ASSUMED: no source gives it.
         bias: report the bias of measured efforts that the arm's parameter set has (`Mechanism.effort_bias`).
-        seed: of the noise.
+        seed: seed of the noise.
     """
 
     encoders: bool = True
@@ -58,10 +58,10 @@ class ActuatorSensors:
         )
         self._effort_noise = options.current * gear * torque
         N = len(gear)
-        self.bias = np.zeros(N)  # of the encoders, after calibration
+        self.bias = np.zeros(N)  # encoder bias after calibration
         self.q, self.dq = np.zeros(N), np.zeros(N)
         self._tolerance = np.concatenate([constants(arm).pots for arm in arms])
-        self._apart = np.zeros(N)  # time for which encoder and potentiometer have differed too much [s]
+        self._apart = np.zeros(N)  # duration of the inconsistency of encoder and potentiometer [s]
         self.inconsistent = np.zeros(N, dtype=bool)
         self._counts: Array | None = None
         self._true = np.zeros(N)
@@ -100,16 +100,16 @@ class ActuatorSensors:
         self.q = counts * resolution
 
     def compare_pots(self, true: Array, encoders: Array, part: slice) -> None:
-        """Compare encoders that may be wrong with the potentiometers of an arm, once per control cycle.
+        """Compare the encoders of an arm, which may be wrong, with its potentiometers, once per control cycle.
 
-        Noise of potentiometers is left out here: it is far below the tolerance.
+        Potentiometer noise is ignored here: it is far below the tolerance.
         """
         apart = np.abs(encoders + self.bias[part] - true) > self._tolerance[part]
         self._apart[part] = np.where(apart, self._apart[part] + PERIOD, 0.0)
         self.inconsistent[part] = self._apart[part] > POTS_LATENCY
 
     def preload(self, index: int, position: float) -> None:
-        """Let the encoder of one actuator read a position [rad, m] where it is."""
+        """Preset the encoder of one actuator to a position [rad, m]."""
         self.bias[index] += position - self.q[index]
         self._counts = None
 
@@ -121,7 +121,7 @@ class ActuatorSensors:
         self._counts = None
 
     def efforts(self, tau: Array, part: slice) -> Array:
-        """Measured efforts of an arm's actuators for those applied."""
+        """Measured efforts of an arm's actuators from the applied ones."""
         noise = self._effort_noise[part]
         return tau + noise * self._random.standard_normal(len(noise)) if self._options.current else tau
 

@@ -1,4 +1,4 @@
-"""The dVRK's PID in actuator space, for all actuators of all arms at once."""
+"""The dVRK's PID in actuator space, for all actuators of all arms."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from trocar.spatial import Array
 
 
 class Servo:
-    """tau = clip(kp e + kd e' + ki int(e)) + feed-forward, or an effort given; within the limits of the motors.
+    """tau = clip(kp e + kd e' + ki int(e)) + feed-forward, or a given effort; within the motors' limits.
 
-    As in sawControllers, the deadband is taken off e, and inside it e' is 0 too. A disturbance observer adds what the
-    motion of a nominal mass leaves unexplained of the efforts before, low-pass filtered; the cap holds for the sum.
-    All arrays are (N,) over the actuators
-    [rad, m; N m, N]. Arms write to slices of the public ones.
+    As in sawControllers, the deadband is subtracted from e, and inside it e' is also 0. A disturbance observer adds the
+    low-passed part of previous efforts that the motion of a nominal mass does not explain; the cap applies to the sum.
+    All arrays are (N,) over the actuators [rad, m; N m, N]. Arms write to slices of the public ones.
 
     Attributes:
         q_ref, dq_ref: setpoint. effort: given effort. feed_forward: added to either.
-        observed: disturbance observers act, where the arm has them.
-        on: PID or given effort act. in_effort: the given effort acts instead of the PID.
+        observed: disturbance observers are enabled on arms that have them.
+        on: PID or given effort is active. in_effort: the given effort is active instead of the PID.
         checked: tracking errors beyond the tolerance are reported.
-        clipped: except where the last position asked for was beyond a joint limit.
+        clipped: exceptions, because the last commanded position was beyond a joint limit.
     """
 
     def __init__(self, arms: Sequence[Arm], observed: bool = True) -> None:
@@ -76,14 +75,14 @@ class Servo:
         return tau
 
     def _disturbance(self, dq: Array) -> Array:
-        """Efforts (N,) against the disturbance that the observers see; they rest while efforts are given."""
+        """Efforts (N,) against the observed disturbance; observers are inactive under given efforts."""
         momentum = self._momentum * dq
         change = (self._explained + momentum - self._observer) * self._cutoff * PERIOD
         self._observer += change * (self.on & ~self.in_effort)
         return (self._observer - momentum) * (self._cutoff > 0.0)
 
     def lost(self) -> Array:
-        """Mask (N,) of the actuators whose tracking error in the last cycle was beyond the tolerance."""
+        """Mask (N,) of the actuators with a tracking error beyond the tolerance in the last cycle."""
         beyond: Array = np.abs(self._error) > self._tracking
         if not np.count_nonzero(beyond):
             return beyond

@@ -1,4 +1,4 @@
-"""Set-up joints of the cart: positions, and the base frames that they give the arms."""
+"""Set-up joints of the cart: positions, and the resulting base frames of the arms."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from trocar.spatial import Array, inverse
 class SetUpJoints:
     """The SUJ device of a scene with a cart: braked joints, moved by hand or by `move_jp`, not by motors.
 
-    PSM poses are in the view of the reference arm, the ECM; those of the reference arm itself in the cart. The base
-    frame follows the ECM's joints also while the ECM is off.
+    PSM poses are in the view of the reference arm, the ECM; poses of the reference arm itself are in the cart frame.
+    The base frame follows the ECM's joints also while the ECM is off.
 
     Attributes:
-        mounts: places on the cart by arm. released: arms whose clutch is pressed, so that a hand can move their base.
+        mounts: places on the cart by arm. released: arms with the clutch pressed, whose base can be moved by hand.
     """
 
     def __init__(self, loop: ControlLoop, name: str = "SUJ") -> None:
@@ -77,7 +77,7 @@ class SetUpJoints:
         return lambda message: self._inbox.append((handler, message))
 
     def update(self) -> None:
-        """Carry out the commands received."""
+        """Execute the received commands."""
         while self._inbox:
             handler, message = self._inbox.popleft()
             try:
@@ -88,11 +88,11 @@ class SetUpJoints:
     def base_frame(self, arm: str) -> tuple[Array, str]:
         """Base (4, 4) of an arm in the view of the reference arm, and the name of that frame.
 
-        Computed once per cycle; the same array as long as nothing has moved.
+        Computed once per cycle; the same array until something moves.
         """
         if arm == self.reference or self.reference not in self._loop.scene.arms:
             return self._base(arm), "Cart"
-        loop, cart = self._loop, self._loop.scene.cart  # the cart is another object after its joints were moved
+        loop, cart = self._loop, self._loop.scene.cart  # moving its joints creates a new cart object
         now = loop.cycle, id(cart), self.reference
         if now != self._seen:
             q = self._reference_joints()
@@ -108,7 +108,7 @@ class SetUpJoints:
 
     def _base(self, arm: str) -> Array:
         """Base (4, 4) of an arm in the cart, computed once for every pose of the set-up joints."""
-        cart = self._loop.scene.cart  # another object after the set-up joints were moved
+        cart = self._loop.scene.cart  # moving the set-up joints creates a new object
         if self._bases[0] is not cart:
             self._bases = cart, {}
         bases = self._bases[1]
@@ -117,7 +117,7 @@ class SetUpJoints:
         return bases[arm]
 
     def _reference_joints(self) -> Array:
-        """Measured joints of the reference arm; true ones where it is not controlled."""
+        """Measured joints of the reference arm; true ones if it is not controlled."""
         arm = self._loop.scene.arms[self.reference]
         if self.reference not in self._loop.parts:
             return arm.q
@@ -160,7 +160,7 @@ class SetUpJoints:
         self.states.status(f"{arm} brakes {'released' if pressed else 'engaged'}")
 
     def move_by_hand(self, arm: str, q_setup: ArrayLike) -> None:
-        """Place the set-up joints of an arm whose brakes are released."""
+        """Place the set-up joints of an arm with released brakes."""
         if arm not in self.released:
             raise Refused(f"the brakes of the set-up joints of {arm} are engaged; press its SUJ clutch first")
         self._loop.scene.set_up(arm, q_setup)

@@ -1,4 +1,4 @@
-"""Operating states of a device: which commands are valid, and the events that tell clients."""
+"""Operating states of a device: valid commands, and the events sent to clients."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ KNOWN = ("enable", "disable", "home", "unhome", "pause", "resume")
 
 
 class Refused(TrocarError):
-    """A command that is not valid, or not now; the text becomes a warning."""
+    """A command is not valid, or not in this state; the text becomes a warning."""
 
 
 class OperatingStates:
-    """State, homed and busy of one device, published at every change, and its messages to the user.
+    """State, homed and busy flags of one device, published at every change, and its messages to the user.
 
     Attributes:
         state: DISABLED, ENABLED, PAUSED or FAULT. homed, busy: as published. substate: the dVRK's own finer state.
@@ -34,7 +34,7 @@ class OperatingStates:
         self.state, self.homed, self.busy, self.substate = DISABLED, False, False, DISABLED
 
     def set(self, state: str | None = None, *, homed: bool | None = None, busy: bool | None = None) -> None:
-        """Change what is given, and publish."""
+        """Change the given fields and publish."""
         if state is not None:
             self.state = state
         if homed is not None:
@@ -50,7 +50,7 @@ class OperatingStates:
         return OperatingState(state=self.state, is_homed=self.homed, is_busy=self.busy, stamp=stamp)
 
     def refusal(self, command: str) -> str | None:
-        """Why a state command is not valid now, in the dVRK's words; None if it is."""
+        """Reason why a state command is not valid, in the dVRK's words; None if it is valid."""
         if command not in KNOWN:
             return f"{command} doesn't seem to be a valid state_command"
         if command in COMMANDS[self.state]:
@@ -58,7 +58,7 @@ class OperatingStates:
         return f'command "{command}" is not supported in state "{self.state} ({self.substate})"'
 
     def desire(self, state: str) -> None:
-        """Publish the state that the device is on its way to."""
+        """Publish the desired state of the device."""
         self._bus.publish(f"{self.name}/desired_state", String(value=state))
         self.publish()
         self.status(f"desired state {state}")

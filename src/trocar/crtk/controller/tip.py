@@ -1,4 +1,4 @@
-"""Kinematics of an arm's tip as the dVRK reports it: poses, twists, wrenches and Jacobians from measured joints."""
+"""Tip kinematics as reported by the dVRK: poses, twists, wrenches and Jacobians from measured joints."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trocar.mechanics.kinematics import Tree
 from trocar.mechanics.pinocchio_tree import PinocchioChain
 from trocar.spatial import Array, pose_error
 
-WIDER = {"revolute": 1.0, "prismatic": 0.2}  # beyond the limits, inside which a solution is looked for [rad, m]
+WIDER = {"revolute": 1.0, "prismatic": 0.2}  # margin beyond the limits in which solutions are searched [rad, m]
 WIDEST = 3.0  # a revolute joint of a remote-centre arm [rad]
 
 RATE_DAMPING = 1e-8 * np.eye(6)  # relative to squared lengths of some 0.01 m^2 and angles of 1
@@ -34,7 +34,7 @@ class Tip:
         self.arm, self.n = arm, arm.tip_joints
         self._rest = np.zeros(arm.n - arm.tip_joints)
         self._kinematics = ArmKinematics(arm)
-        # the dVRK solves without limits and then clips: a pose just outside is approached, not refused
+        # the dVRK solves without limits and then clips: a pose just outside is approached, not rejected
         self._solver = ArmKinematics(_wider(arm)) if arm.has_rcm else self._kinematics
         self._serial = Tree(arm.serial, arm.joint_names)
         self._chain = PinocchioChain(arm, self._serial.E[:, : self.n])  # of joints that are known to be finite
@@ -45,7 +45,7 @@ class Tip:
         return self._chain.pose(q)
 
     def link_pose(self, q: Array) -> Array:
-        """(4, 4) of link k for k <= n joint positions; of the tip for all n."""
+        """Pose (4, 4) of link k for k <= n joint positions; of the tip for all n."""
         k = len(q)
         if k == self.n:
             return self._kinematics.forward_kinematics(self._full(q))
@@ -100,7 +100,7 @@ class Tip:
     def nearby(self, T: Array, seed: Array) -> Array | None:
         """Joints (n,) for a pose (4, 4) that Newton steps reach from a seed (n,) within the limits, or None.
 
-        Steps of least length: a redundant arm stays near its seed.
+        Steps have least norm: a redundant arm stays near its seed.
         """
         lower, upper = self.arm.lower[: self.n], self.arm.upper[: self.n]
         q = np.clip(seed, lower, upper)
@@ -128,7 +128,7 @@ def body_and_spatial(T: Array, J: Array) -> tuple[Array, Array, Array]:
 
 
 def turned(R: Array, six: Array) -> Array:
-    """A twist or wrench (6,) in other axes, by a rotation (3, 3)."""
+    """A twist or wrench (6,) rotated to other axes by (3, 3)."""
     found = np.empty(6)
     found[:3], found[3:] = R.dot(six[:3]), R.dot(six[3:])
     return found

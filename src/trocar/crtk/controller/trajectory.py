@@ -10,10 +10,10 @@ from trocar.spatial import Array
 
 
 class JointTrajectory:
-    """A motion to a goal, which a new goal replaces on the way without a jump in position or velocity.
+    """A motion to a goal; a new goal replaces it without a jump in position or velocity.
 
     Attributes:
-        goal: (n,) [rad, m]. active: on the way. q, dq: (n,) the latest sample.
+        goal: (n,) [rad, m]. active: in motion. q, dq: (n,) the latest sample.
     """
 
     def __init__(self, velocity: Array, acceleration: Array) -> None:
@@ -26,7 +26,7 @@ class JointTrajectory:
         self._elapsed = 0.0
 
     def start(self, q: Array, dq: Array, goal: Array) -> None:
-        """Leave q (n,) with rates dq (n,) for a goal (n,), to rest there."""
+        """Start from q (n,) with rates dq (n,) and end at rest at a goal (n,)."""
         given = self._input
         given.max_velocity = (self.ratio_v * self._velocity).tolist()
         given.max_acceleration = (self.ratio_a * self._acceleration).tolist()
@@ -43,7 +43,7 @@ class JointTrajectory:
         self.active, self._elapsed = True, 0.0
 
     def advance(self, period: float) -> bool:
-        """Sample one period later; True when the goal is reached, which ends the motion."""
+        """Advance by one period; True when the goal is reached and the motion ends."""
         self._elapsed += period
         if self._elapsed >= self._path.duration:
             self.q, self.dq, self.active = self.goal.copy(), np.zeros(len(self.goal)), False

@@ -31,8 +31,8 @@ from trocar.crtk.standins.python_2 import DIVISION, division, read_script
 from trocar.crtk.standins.session import Session
 from trocar.crtk.standins.simulated_time import SlowAnswers
 
-INTERRUPTED = 130  # exit status after Ctrl-C, as shells have it
-# Modules of the standard library that wait in threads of their own: they are loaded before time is replaced.
+INTERRUPTED = 130  # exit status after Ctrl-C, as in shells
+# Standard library modules that wait in separate threads: they are loaded before time is replaced.
 _REAL_TIME = (
     "asyncio", "concurrent.futures", "logging", "multiprocessing", "queue", "selectors", "socket", "subprocess",
     "tempfile", "unittest",
@@ -57,7 +57,7 @@ def run_script(session: Session, script: Path, arguments: Sequence[str], answers
     """Run a script as `__main__` and return its exit status.
 
     Args:
-        answers: what `input()` and `sys.stdin` read. Default: standard input.
+        answers: input for `input()` and `sys.stdin`. Default: standard input.
     """
     path, others = str(script), set(threading.enumerate())
     with _stand_ins(session), _command_line(session, script, arguments, answers) as main:
@@ -73,13 +73,13 @@ def run_script(session: Session, script: Path, arguments: Sequence[str], answers
             main.__dict__[DIVISION] = division
         try:
             exec(code, main.__dict__)
-            for thread in set(threading.enumerate()) - others:  # Python waits for them at its end
+            for thread in set(threading.enumerate()) - others:  # Python waits for them before it exits
                 if not thread.daemon:
                     thread.join()
             return 0
         except SystemExit as leaving:
             return _status(leaving.code)
-        except KeyboardInterrupt:  # also rospy.ROSInterruptException, of a wait that Ctrl-C ended
+        except KeyboardInterrupt:  # including rospy.ROSInterruptException after Ctrl-C in a wait
             print("interrupted", file=sys.stderr)
             return INTERRUPTED
         except BaseException as error:
@@ -95,7 +95,7 @@ def run_script(session: Session, script: Path, arguments: Sequence[str], answers
 
 
 def stand_in_modules(session: Session) -> dict[str, ModuleType]:
-    """Every module that a script gets instead of a package of ROS or of the dVRK."""
+    """All stand-in modules for packages of ROS and the dVRK."""
     arms = first if session.api == "1" else dvrk
     modules: dict[str, ModuleType] = {"PyKDL": pykdl, "rospy": rospy, "rosbag": rosbag, **ros_messages.modules()}
     modules["tf"] = tf = ModuleType("tf", "Stand-in for tf: its functions, no listeners.")
@@ -111,7 +111,7 @@ def stand_in_modules(session: Session) -> dict[str, ModuleType]:
 
 
 def _package(name: str, module: ModuleType) -> dict[str, ModuleType]:
-    """A package whose every class is also in a module of its own: dvrk.psm has psm."""
+    """A package with a separate module for every class: dvrk.psm contains psm."""
     package = ModuleType(name, module.__doc__)
     package.__path__ = []
     parts = {name: package}
@@ -124,7 +124,7 @@ def _package(name: str, module: ModuleType) -> dict[str, ModuleType]:
 
 
 class _Refusal(importlib.abc.MetaPathFinder):
-    """The last finder: says what to do about a package of ROS that is neither installed nor offered."""
+    """The last import finder: its error suggests an alternative to an unsupported ROS package."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:
         package = fullname.split(".")[0]
@@ -171,7 +171,7 @@ def _command_line(
     sys.stdin = answers if answers is not None else sys.stdin
     if session.fast:
         sys.stdin = SlowAnswers(session, sys.stdin)
-    main.__dict__.update(raw_input=input, xrange=range)  # older scripts are for Python 2 and 3 alike, save for these
+    main.__dict__.update(raw_input=input, xrange=range)  # older scripts run in Python 2 and 3 except for these
     sys.modules["__main__"] = main
     try:
         yield main
@@ -201,14 +201,14 @@ def _show(error: BaseException) -> None:
 
 
 def _hint(error: BaseException) -> None:
-    """A line about errors that come from how the script was started."""
+    """Print a hint for errors caused by the way the script was started."""
     text = ""
     if isinstance(error, SyntaxError) and "print" in str(error):
         text = "the script is for Python 2: convert it with 2to3"
     elif isinstance(error, EOFError):
-        text = "the script asked for more input than it was given: pipe the answers, or name a file with --input"
+        text = "the script needs more input; pipe the answers, or pass a file with --input"
     elif isinstance(error, TypeError | AttributeError | ValueError) and _of_another_release(error):
-        text = "if the script is for another release of the interface, name it: --api 1, 2.0, 2.2 or 2.4"
+        text = "if the script was written for another release of the interface, choose it with --api 1, 2.0, 2.2 or 2.4"
     if text:
         print(f"trocar run: {text}", file=sys.stderr)
 

@@ -1,6 +1,6 @@
-"""Scripts in Python 2, of which there are many for release 1: converted by lib2to3, with the division of Python 2.
+"""Conversion of Python 2 scripts, common for release 1, by lib2to3, with the division of Python 2.
 
-Python 3.13 has no lib2to3: such scripts then end with their syntax error.
+Python 3.13 has no lib2to3: there such scripts fail with their syntax error.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ DIVISION = "_division_of_python_2"
 
 
 class Script(NamedTuple):
-    """The syntax tree of a script, and whether it was converted from Python 2."""
+    """The syntax tree of a script, and a flag for a conversion from Python 2."""
 
     tree: ast.Module
     converted: bool
 
 
 def read_script(path: Path) -> Script:
-    """The tree of a script in Python 3 or 2. Raises SyntaxError or ValueError if it is neither."""
+    """Parse a script in Python 3 or 2. Raises SyntaxError or ValueError if it is neither."""
     source = path.read_bytes()
     try:
         return Script(ast.parse(source, str(path)), False)
@@ -33,14 +33,14 @@ def read_script(path: Path) -> Script:
         try:
             tree = ast.parse(text, str(path))
         except SyntaxError:
-            raise error from None  # not Python 2 either: the lines of the original are those to show
+            raise error from None  # not Python 2 either: show the error of the original
     if not any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body):
         tree = ast.fix_missing_locations(_Division().visit(tree))
     return Script(tree, True)
 
 
 def division(a: Any, b: Any) -> Any:
-    """a / b as in Python 2: of two integers the quotient is one too."""
+    """a / b as in Python 2: the quotient of two integers is an integer."""
     return a // b if isinstance(a, int) and isinstance(b, int) else a / b
 
 
@@ -53,7 +53,7 @@ def _converted(source: bytes) -> str | None:
             from lib2to3.refactor import RefactoringTool, get_fixers_from_package
     except ImportError:
         return None
-    logging.getLogger("RefactoringTool").setLevel(logging.CRITICAL)  # it tells about every rule
+    logging.getLogger("RefactoringTool").setLevel(logging.CRITICAL)  # it logs every rule
     logging.getLogger("lib2to3.main").setLevel(logging.CRITICAL)
     tool = RefactoringTool(get_fixers_from_package("lib2to3.fixes"))
     try:

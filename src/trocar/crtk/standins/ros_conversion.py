@@ -1,4 +1,4 @@
-"""Conversion between messages of the bus and messages of ROS, by the name of the ROS type."""
+"""Conversion between bus messages and ROS messages, by the name of the ROS type."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from trocar.crtk.standins.ros_messages import MESSAGES
 from trocar.errors import TrocarError
 from trocar.spatial import Array, pose, quaternion, unit
 
-# Parts of a Cartesian impedance, named alike on the bus and in ROS.
+# Parts of a Cartesian impedance, with the same names on the bus and in ROS.
 SIDES = ("position_positive", "position_negative", "orientation_positive", "orientation_negative")
 GAINS = ("p", "d", "bias", "deadband")
 
 
 def to_ros(message: m.Message, ros_type: str, classes: Mapping[str, Any] = MESSAGES) -> Any:
-    """A message of the bus as a message of a ROS type, made of `classes`: the stand-ins, or those of ROS itself."""
+    """Convert a bus message to a ROS type from `classes`: the stand-ins or ROS's own classes."""
     made = classes[ros_type]()
     if hasattr(made, "header"):
         made.header.stamp.secs, made.header.stamp.nsecs = divmod(message.stamp, 10**9)
@@ -31,13 +31,13 @@ def to_ros(message: m.Message, ros_type: str, classes: Mapping[str, Any] = MESSA
 
 
 def from_ros(message: Any, ros_type: str, kind: type[m.Message]) -> m.Message:
-    """A message of ROS as a message of the bus, of a kind that the ROS type can carry."""
+    """Convert a ROS message to a bus message of a matching type."""
     header = getattr(message, "header", None)
     stamp = {} if header is None else {"stamp": header.stamp.to_nsec(), "frame_id": header.frame_id}
     try:
         return _FROM_ROS[ros_type](message, kind, stamp)
     except (TypeError, ValueError, AttributeError) as error:
-        raise TrocarError(f"the message is no valid {ros_type}: {error}") from error
+        raise TrocarError(f"the message is not a valid {ros_type}: {error}") from error
 
 
 # -- parts -------------------------------------------------------------------------------------------------------------
@@ -56,13 +56,13 @@ def set_orientation(part: Any, R: Array) -> None:
 
 
 def orientation(part: Any) -> Array:
-    """Rotation (3, 3) of a quaternion; the identity for one of zeros, as an untouched message has."""
+    """Rotation (3, 3) of a quaternion; the identity for a zero quaternion, the default in a message."""
     q = np.array([part.w, part.x, part.y, part.z], dtype=float)
     if not q.any():
         return np.eye(3)
     if not np.isfinite(q).all():
         raise ValueError("the quaternion is not finite")
-    w, *v = unit(q / np.abs(q).max())  # squares of very large or small numbers have no place in a float
+    w, *v = unit(q / np.abs(q).max())  # scaled, because squares of very large or small numbers overflow or underflow
     vector = np.array(v)
     cross = np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
     return (w * w - vector @ vector) * np.eye(3) + 2.0 * np.outer(vector, vector) + 2.0 * w * cross
@@ -112,7 +112,7 @@ def _wrench(message: Any, made: Any) -> None:
 
 
 def _size(values: Array, dimension: Any) -> list[Any]:
-    """Size of a matrix as the layout of an array: row by row."""
+    """Array layout of a matrix, row by row."""
     rows, columns = values.shape
     return [dimension("rows", rows, rows * columns), dimension("cols", columns, columns)]
 

@@ -12,7 +12,7 @@ _said: dict[tuple[str, int], float] = {}
 
 
 def reset() -> None:
-    """Forget what was said in an earlier script."""
+    """Reset the state left by an earlier script."""
     _said.clear()
 
 

@@ -1,4 +1,4 @@
-"""Message and service classes of ROS packages, made from their field lists: plain objects with the fields' defaults."""
+"""Message and service classes of ROS packages, created from field lists: plain objects with default values."""
 
 from __future__ import annotations
 

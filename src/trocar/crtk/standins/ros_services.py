@@ -1,4 +1,4 @@
-"""Services of the bus as services of ROS and the reverse, by the name of the ROS type."""
+"""Conversion between bus services and ROS services, by the name of the ROS type."""
 
 from __future__ import annotations
 

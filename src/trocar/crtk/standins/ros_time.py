@@ -1,4 +1,4 @@
-"""Times and durations of ROS: whole seconds and nanoseconds."""
+"""ROS times and durations: integer seconds and nanoseconds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trocar.crtk.standins.session import NANOSECONDS, current
 
 @functools.total_ordering
 class _Stamp:
-    """Seconds and nanoseconds; the number of nanoseconds is what counts."""
+    """Seconds and nanoseconds, stored as a number of nanoseconds."""
 
     def __init__(self, secs: float = 0, nsecs: int = 0) -> None:
         self._total = round(secs * NANOSECONDS) + int(nsecs)
@@ -119,7 +119,7 @@ class Time(_Stamp):
 
 
 class Rate:
-    """Sleeps that make a loop run at a rate [Hz]; a cycle that took too long starts a new count."""
+    """Sleeps that run a loop at a rate [Hz]; a cycle that is too long restarts the schedule."""
 
     def __init__(self, hz: float, reset: bool = False) -> None:
         if not hz > 0:

@@ -1,4 +1,4 @@
-"""Earlier forms of the robot's topics: names of release 1, and messages of another type with the same content."""
+"""Earlier forms of the robot's topics: names of release 1, and other message types with the same content."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from trocar.crtk.standins.ros_messages import MESSAGES
 
-# Names below /dvrk/<arm>/ of release 1, and those of today.
+# Names in /dvrk/<arm>/ of release 1, and the current ones.
 _OLD_NAMES = {
     "state_joint_current": "measured_js",
     "state_joint_desired": "setpoint_js",
@@ -44,7 +44,7 @@ _STATE, _TEXT = "crtk_msgs/OperatingState", "std_msgs/String"
 
 
 def present_name(name: str) -> str:
-    """The name that a topic has today: dvrk/PSM1/state_joint_current is PSM1/measured_js."""
+    """The current name of a topic: dvrk/PSM1/state_joint_current is PSM1/measured_js."""
     if not name.startswith("dvrk/"):
         return name
     device, _, topic = name.removeprefix("dvrk/").partition("/")
@@ -52,12 +52,12 @@ def present_name(name: str) -> str:
 
 
 def convertible(given: str, wanted: str) -> bool:
-    """True if a message of one type can be turned into one of another, or of the other into it."""
+    """True if messages of two types can be converted in either direction."""
     return _form(given) == _form(wanted) or {given, wanted} == {_STATE, _TEXT}
 
 
 def converted(message: Any, wanted: str) -> Any:
-    """A message as another type with the same content; a missing stamp is 0."""
+    """A message converted to another type with the same content; a missing stamp is 0."""
     if message._type == wanted:
         return message
     made: Any = MESSAGES[wanted]()

@@ -35,7 +35,7 @@ class Bag:
     def read_messages(
         self, topics: str | Collection[str] | None = None, start_time: Any = None, end_time: Any = None
     ) -> Iterator[BagMessage]:
-        """Messages in the order in which they were recorded; those of types that are not offered are left out."""
+        """Messages in the order of recording; messages of unsupported types are skipped."""
         wanted = {topics} if isinstance(topics, str) else None if topics is None else set(topics)
         connections = [
             connection
@@ -69,7 +69,7 @@ def _ros_1_name(kind: str) -> str:
 
 
 def _message(raw: Any, kind: str) -> Any:
-    """A message of the package rosbags as one of ours, field by field."""
+    """A rosbags message converted to a stand-in, field by field."""
     made = MESSAGES[kind]()
     for name, _ in made._fields:
         if hasattr(raw, name):

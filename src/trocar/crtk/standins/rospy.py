@@ -63,7 +63,7 @@ class ServiceException(Exception):
 
 
 class _Node:
-    """Name and parameters of the node, and the topics it reaches."""
+    """Name and parameters of the node, and its topics."""
 
     def __init__(self) -> None:
         self.name = ""
@@ -75,7 +75,7 @@ _node: _Node | None = None
 
 
 def reset() -> None:
-    """Forget the node of an earlier script."""
+    """Reset the node of an earlier script."""
     global _node
     _node = None
     ros_log.reset()
@@ -102,7 +102,7 @@ def init_node(
     disable_signals: bool = False,
     **_others: Any,
 ) -> None:
-    """Name the node, also anew; from now on Ctrl-C stops it, so that waits return and `is_shutdown()` is true."""
+    """Name or rename the node; from now on Ctrl-C stops it: waits return and `is_shutdown()` is true."""
     if "/" in name.strip("/"):
         raise ValueError(f"node names have no namespace, got {name!r}")
     node().name = name
@@ -111,7 +111,7 @@ def init_node(
 
 
 def _interrupted(_number: int, _frame: FrameType | None) -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a second Ctrl-C ends the script at once
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a second Ctrl-C ends the script immediately
     current().stop()
 
 
@@ -143,7 +143,7 @@ get_caller_id = get_name
 
 
 def get_node_uri() -> str | None:
-    """An address once the node has a name, as scripts ask to learn whether init_node was called."""
+    """An address once the node has a name; scripts use it to detect init_node."""
     return "http://localhost:0/" if node().name else None
 
 
@@ -203,7 +203,7 @@ def sleep(duration: Any) -> None:
 
 
 class Rate(_Rate):
-    """A rate whose sleep raises when the node is stopped."""
+    """A rate that raises in sleep when the node is stopped."""
 
     def sleep(self) -> None:
         super().sleep()
@@ -312,7 +312,7 @@ class Subscriber:
 
 
 def wait_for_message(topic: str, topic_type: Any, timeout: float | None = None) -> Any:
-    """The next message of a topic, for a robot's topic the present one."""
+    """The next message of a topic; for a robot's topic, the current one."""
     received: list[Any] = []
     subscriber = Subscriber(topic, topic_type, received.append)
     try:
@@ -356,7 +356,7 @@ class ServiceProxy:
         wait_for_service(f"/{self._name}", timeout)
 
     def close(self) -> None:
-        """End the connection; there is none to end here."""
+        """Does nothing: there is no connection to close."""
 
 
 class Service:

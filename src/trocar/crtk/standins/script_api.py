@@ -1,4 +1,4 @@
-"""Generation of the Python interface that a script was written for, judged by its source."""
+"""Detection of the release of the Python interface that a script was written for, from its source."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ class Judgement(NamedTuple):
 
 
 def judge(script: Path) -> Judgement:
-    """The generation that a script, with the modules beside it that it imports, was written for."""
+    """The release that a script, with imported modules from its folder, was written for."""
     found = [judgement for tree in _trees(script) for judgement in _judgements(tree)]
-    for api in ("1", "2.4", "2.0", "2.2"):  # the most telling first
+    for api in ("1", "2.4", "2.0", "2.2"):  # strongest evidence first
         for judgement in found:
             if judgement.api == api:
                 return judgement
-    return Judgement(NEWEST, "nothing in the script tells")
+    return Judgement(NEWEST, "the script does not show which")
 
 
 def _trees(script: Path) -> Iterator[ast.Module]:
-    """Syntax trees of the script and of the modules in its folder that it imports."""
+    """Syntax trees of the script and of imported modules in its folder."""
     seen, waiting = {script}, [script]
     while waiting:
         path = waiting.pop(0)
         try:
             tree = read_script(path).tree
         except (SyntaxError, ValueError):
-            continue  # running it says so
+            continue  # running it reports the error
         yield tree
         for node in ast.walk(tree):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -66,7 +66,7 @@ def _trees(script: Path) -> Iterator[ast.Module]:
 
 
 def _judgements(tree: ast.Module) -> Iterator[Judgement]:
-    """Evidence of single expressions. Values without a time are of any release before 2.4."""
+    """Evidence from single expressions. Values without a time indicate a release before 2.4."""
     bare: dict[str, ast.Call] = {}  # names that hold the result of a getter
     constructors = {
         alias.asname or alias.name
@@ -136,7 +136,7 @@ def _mentions_node(tree: ast.Module) -> bool:
 
 
 def _without_node(node: ast.Call) -> bool:
-    """True if an arm is made from its name alone, as before release 2.2."""
+    """True if an arm is created from its name only, as before release 2.2."""
     named = {keyword.arg for keyword in node.keywords}
     if "ral" in named:
         return False

@@ -1,7 +1,7 @@
 """The session of a script: its robot, its clock, and the order in which its callbacks run.
 
-Core clients wait through the session instead of the robot, so that callbacks of the script run while it waits, and
-never inside a step of the simulation: a callback may command and wait like any other code.
+Core clients wait through the session instead of the robot, so that the script's callbacks run while it waits and never
+inside a step of the simulation: a callback may send commands and wait like any other code.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from trocar.errors import TrocarError
 if TYPE_CHECKING:
     from trocar.crtk.robot import Robot
 
-APIS = ("1", "2.0", "2.2", "2.4")  # generations of the Python packages crtk and dvrk
+APIS = ("1", "2.0", "2.2", "2.4")  # releases of the Python packages crtk and dvrk
 FOREVER = 1e9  # [s]
 NANOSECONDS = 1_000_000_000
 
 
 class Session:
-    """A robot as one script sees it.
+    """A robot for one script.
 
     Args:
-        robot: the robot, in fast or real time. api: generation of the interface, one of `APIS`.
+        robot: the robot, in fast or real time. api: release of the interface, one of `APIS`.
         fast: time passes only while all threads of the script wait; otherwise a thread delivers callbacks.
 
     Attributes:
-        stopping: the node was asked to end, by the script or by Ctrl-C.
-        turns: order of the script's threads in fast time.
+        stopping: the script or Ctrl-C requested the end of the node.
+        turns: scheduler of the script's threads in fast time.
     """
 
     def __init__(self, robot: Robot, api: str = "2.4", *, fast: bool = True) -> None:
@@ -66,7 +66,7 @@ class Session:
 
     @property
     def tuples(self) -> bool:
-        """Getters return (value, time of measurement)."""
+        """True if getters return (value, time of measurement)."""
         return self.api == "2.4"
 
     # -- waiting -------------------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ class Session:
         heapq.heappush(self._timers, (time, next(self._numbers), call))
 
     def _next_call(self) -> int | None:
-        """Time of the next callback [ns]; 0: at once, None: none is planned."""
+        """Time of the next callback [ns]; 0: immediately, None: no callback is scheduled."""
         if self._calls:
             return 0
         return self._timers[0][0] if self._timers else None
@@ -128,7 +128,7 @@ class Session:
     def _deliver(self) -> None:
         while self._timers and self._timers[0][0] <= self.now:
             self._guarded(heapq.heappop(self._timers)[2])
-        for _ in range(len(self._calls)):  # those posted meanwhile wait for the next round
+        for _ in range(len(self._calls)):  # callbacks posted meanwhile run in the next round
             try:
                 call = self._calls.popleft()
             except IndexError:  # another thread took it
@@ -136,7 +136,7 @@ class Session:
             self._guarded(call)
 
     def _guarded(self, call: Callable[[], None]) -> None:
-        """Run a callback; its error is shown and the script goes on, as with ROS."""
+        """Run a callback; an error is printed and the script continues, as in ROS."""
         try:
             call()
         except Exception:
@@ -175,7 +175,7 @@ def current() -> Session:
     if _current is None:
         if threading.current_thread() is not threading.main_thread():
             raise SystemExit  # a daemon thread of a script that has ended
-        raise TrocarError("the stand-ins for ROS and dvrk work inside trocar run: trocar run SCRIPT.py")
+        raise TrocarError("the stand-ins for ROS and dvrk work only inside trocar run: trocar run SCRIPT.py")
     return _current
 
 

@@ -1,6 +1,6 @@
 """The modules `time` and `threading` for a script in fast mode: clocks, sleeps and time-outs follow the robot's clock.
 
-Modules that are loaded before (numpy, asyncio, the viewer's server, ...) keep the real ones.
+Modules loaded earlier (numpy, asyncio, the viewer's server, ...) keep the real ones.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 from trocar.crtk.standins.session import FOREVER, NANOSECONDS, Session
 
-THINKING = 0.5  # time of an answer to input() [s]
+THINKING = 0.5  # robot time of an answer to input() [s]
 
 
 def modules(session: Session) -> dict[str, ModuleType]:
@@ -45,14 +45,14 @@ def _threading(session: Session) -> ModuleType:
     module = _copy(threading)
 
     class Event(threading.Event):
-        """An event whose `wait` lets simulated time pass."""
+        """An event with a `wait` in simulated time."""
 
         def wait(self, timeout: float | None = None) -> bool:
             session.wait_for(self.is_set, FOREVER if timeout is None else timeout, stoppable=False)
             return self.is_set()
 
     class Thread(threading.Thread):
-        """A thread whose `join` lets simulated time pass."""
+        """A thread with a `join` in simulated time."""
 
         _ended = False
 
@@ -99,7 +99,7 @@ def _threading(session: Session) -> ModuleType:
 
 
 class SlowAnswers:
-    """Standard input whose every line takes the user some robot time, so that the last command has an effect."""
+    """Standard input in which every line takes some robot time, so that the last command has an effect."""
 
     def __init__(self, session: Session, source: TextIO) -> None:
         self._session, self._source = session, source

@@ -1,4 +1,4 @@
-"""A stand-in for tf_conversions: frames, poses and matrices into each other."""
+"""A stand-in for tf_conversions: conversions between frames, poses and matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics and services as ROS messages: those of the robot's bus, and those that the script itself makes."""
+"""Topics and services with ROS messages: those of the robot's bus and those created by the script."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from trocar.crtk.standins.ros_variants import converted, convertible, present_na
 from trocar.crtk.standins.session import Session
 from trocar.errors import TrocarError
 
-KEPT = 1000  # messages that wait for a callback; older ones are dropped
+KEPT = 1000  # messages queued for a callback; older ones are dropped
 
 
 def resolved(name: str, namespace: str = "") -> str:
-    """The absolute name of a topic without the leading slash: `/PSM1/a` is PSM1/a, `a` is below the namespace."""
+    """The absolute name of a topic without the leading slash: `/PSM1/a` is PSM1/a, `a` is in the namespace."""
     parts = [] if name.startswith("/") else namespace.split("/")
     return present_name("/".join(part for part in [*parts, *name.split("/")] if part))
 
 
 class Listener:
-    """A callback of the script on one topic; messages wait until the script does."""
+    """A callback of the script on one topic; messages are queued until the script waits."""
 
     def __init__(self, session: Session, callback: Callable[[Any], None], kept: int | None = None) -> None:
         self._session, self._callback = session, callback
@@ -36,7 +36,7 @@ class Listener:
     def receive(self, message: Any) -> None:
         full = len(self._waiting) == self._waiting.maxlen
         self._waiting.append(message)
-        if not full:  # a full queue has dropped a message, whose turn this one takes
+        if not full:  # a full queue has dropped a message, which this one replaces
             self._session.post(self._next)
 
     def _next(self) -> None:
@@ -63,7 +63,7 @@ class Topics:
         self._own_services: dict[str, Callable[[Any], Any]] = {}
 
     def published(self) -> list[list[str]]:
-        """Names and ROS types of what the robot publishes."""
+        """Names and ROS types of the robot's published topics."""
         return [[f"/{name}", topic.ros] for name, topic in self._session.bus.topics.items() if not _takes(topic)]
 
     def serves(self, name: str) -> bool:
@@ -100,7 +100,7 @@ class Topics:
             listener.receive(copy.deepcopy(message))
 
     def subscribe(self, name: str, kind: Any, listener: Listener) -> Callable[[], None]:
-        """Connect a listener with a topic; returns the function that ends it."""
+        """Connect a listener to a topic; returns a function that disconnects it."""
         if self.serves(name):
             self._check_type(name, kind)
             topic = self._session.bus.topics[name]
@@ -123,7 +123,7 @@ class Topics:
     def _check_type(self, name: str, kind: Any) -> None:
         wanted, given = self._session.bus.topics[name].ros, getattr(kind, "_type", repr(kind))
         if not convertible(given, wanted):
-            raise TrocarError(f"/{name} carries {wanted}, the script gives {given}")
+            raise TrocarError(f"/{name} has the type {wanted}, but the script uses {given}")
 
     # -- services ------------------------------------------------------------------------------------------------------
 

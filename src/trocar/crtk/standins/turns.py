@@ -1,7 +1,7 @@
-"""Simulated time for the threads of a script: it passes only when all of them wait, up to the first that is due.
+"""Simulated time for the threads of a script: it advances only while all of them wait, to the first due time.
 
-So a loop in a thread runs at exact simulated times, whatever the machine does. Threads that the script did not make
-with `threading.Thread` may wait too, but nobody waits for them.
+So a loop in a thread runs at exact simulated times, regardless of the machine's load. Threads not created with
+`threading.Thread` may also wait, but time does not wait for them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-PATIENCE = 0.05  # real time after which a thread that neither waits nor ends is taken for blocked [s]
+PATIENCE = 0.05  # real time after which a thread that neither waits nor ends counts as blocked [s]
 
 
 @dataclass(eq=False)
@@ -24,7 +24,7 @@ class _Waiter:
 
 
 class Turns:
-    """Who computes, who waits, and who advances the robot.
+    """Scheduler of the script's threads: which compute, which wait, and which advances the robot.
 
     Args:
         now: the robot's clock [ns].
@@ -61,7 +61,7 @@ class Turns:
             self._changed.notify_all()
 
     def wait(self, ready: Callable[[], bool], end: int) -> None:
-        """Let time pass until `ready` holds, at the latest until `end` [ns]."""
+        """Wait until `ready` holds, at the latest until `end` [ns]."""
         waiter = _Waiter(ready, end)
         with self._changed:
             self._waiters.append(waiter)
@@ -84,7 +84,7 @@ class Turns:
                     self._computing.add(waiter.thread)
 
     def _take_turn(self, waiter: _Waiter) -> bool:
-        """True if this thread shall advance the robot; otherwise returns after a change."""
+        """True if this thread must advance the robot; otherwise returns after a change."""
         with self._changed:
             if waiter.done:
                 return False
@@ -96,7 +96,7 @@ class Turns:
             return True
 
     def _give_turn(self, waiter: _Waiter) -> None:
-        """Wake those whose time has come."""
+        """Wake the threads that are due."""
         with self._changed:
             self._advancing = False
             self._computing.discard(waiter.thread)

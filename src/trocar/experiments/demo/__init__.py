@@ -1,4 +1,4 @@
-"""The first thing a newcomer runs: the PSM under torque control beside published figures, arms checked, pictures."""
+"""The demo: the PSM under torque control compared with published errors, checks of all arms, pictures."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ STATES = 2000
 
 
 def run(output: Path, progress: Callable[[float], None] = lambda fraction: None) -> Report:
-    """The PSM on a spiral under torque control, checks of all six arms, and pictures.
+    """Simulate the PSM on a spiral under torque control, check all six arms and draw pictures.
 
-    The film is written into `output`; the report is the caller's to write.
+    The film is written to `output`; the caller writes the report.
     """
-    report = Report("trocar: the da Vinci Research Kit, simulated")
+    report = Report("trocar: a simulation of the da Vinci Research Kit")
     report.paragraphs.append(
         "The PSM, a closed chain in MuJoCo, follows the spiral of Ferro et al. 2022 by feedback linearisation, once "
-        "with and once without its counterweight, which the controller's model always has. Torque errors are RMS of "
-        "engine less model from 0.5 s on, beside those printed there. The arms are checked in "
-        f"{STATES} random states within the joint limits."
+        "with and once without its counterweight. The controller's model always includes the counterweight. Torque "
+        "errors are the RMS of engine minus model from 0.5 s on, compared with the printed ones. The arms are checked "
+        f"in {STATES} random states within the joint limits."
     )
     report.add_claims(spiral.show(report, output, lambda fraction: progress(0.7 * fraction)))
     report.add_claims([*engine_against_equations(), *checks()])
     progress(0.9)
     try:
-        report.add_figure(figures.pictures(), "The PSM in MuJoCo, every link of its closed chain a body of its own.")
+        report.add_figure(figures.pictures(), "The PSM in MuJoCo. Every link of its closed chain is a separate body.")
     except TrocarError as error:
         report.paragraphs.append(f"Not rendered: {error}")
     report.add_figure(
@@ -46,13 +46,13 @@ def run(output: Path, progress: Callable[[float], None] = lambda fraction: None)
         "delay.",
     )
     report.add_figure(figures.psm_poses(), "PSM: the double parallelogram turns about a fixed point, the trocar (RCM).")
-    report.add_figure(figures.six_arms(), "The six arms at home, drawn from the same tables.")
+    report.add_figure(figures.six_arms(), "The six arms in their home positions, drawn from the same tables.")
     progress(1.0)
     return report
 
 
 def checks() -> list[Claim]:
-    """Closed chain against the dVRK's serial table, and inverse against forward kinematics, the worst of all arms."""
+    """Claims: closed chain against the dVRK's serial table, inverse against forward kinematics; worst of all arms."""
     rng = np.random.default_rng(0)
     worst = np.max([_residuals(load_mechanism(name), rng) for name in ARMS], axis=0)
     return TABLE.claims("six arms: {row}", worst)
@@ -63,7 +63,7 @@ def _residuals(mechanism: Mechanism, rng: np.random.Generator) -> list[float]:
     arm = mechanism.arm
     q = rng.uniform(arm.lower, arm.upper, (STATES, arm.n))
     T = mechanism.forward_kinematics(q)
-    with warnings.catch_warnings():  # random states include singular ones, which the solver points out
+    with warnings.catch_warnings():  # the solver warns of singular states, which random ones include
         warnings.simplefilter("ignore", NearSingular)
         error = pose_error(T, mechanism.forward_kinematics(mechanism.inverse_kinematics(T, q + 0.01)))
     values = (

@@ -1,4 +1,4 @@
-"""Figures of the demo: the PSM rendered, stepped and in several poses, and the six arms."""
+"""Figures of the demo: the rendered PSM, its step response and poses, and the six arms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trocar.spatial import Array
 
 
 def pictures() -> Figure:
-    """The PSM in MuJoCo, seen from afar and from near the tip."""
+    """The PSM in MuJoCo, as a whole and close to the tip."""
     sim = Simulator("PSM")
     sim.reset([0.3, 0.25, 0.15, 0.4, 0.3, 0.2, 0.6])
     with style():
@@ -62,11 +62,11 @@ def psm_poses() -> Figure:
         space = figure.add_subplot(1, 2, 2, projection="3d")
         q = np.random.default_rng(0).uniform(mechanism.arm.lower, mechanism.arm.upper, (4000, 7))
         tips = mechanism.forward_kinematics(q)[:, :3, 3]
-        space.scatter(*tips.T, s=5.0, color=COLOURS[0], alpha=0.5, linewidths=0, label="positions of the tip")
+        space.scatter(*tips.T, s=5.0, color=COLOURS[0], alpha=0.5, linewidths=0, label="tip positions")
         for yaw, pitch, insertion in ((0.0, 0.0, 0.12), (0.9, 0.4, 0.2), (-0.9, -0.4, 0.05)):
             draw(space, mechanism, _psm(yaw=yaw, pitch=pitch, insertion=insertion), alpha=0.95, width=2.2)
         space.set(
-            title="Three configurations and the reach of the tip",
+            title="Three configurations and the workspace of the tip",
             xlabel="x [m]",
             ylabel="y [m]",
             zlabel="z [m]",
@@ -79,7 +79,7 @@ def psm_poses() -> Figure:
 
 
 def six_arms() -> Figure:
-    """Every arm at home, from the side."""
+    """Every arm in its home position, side view."""
     with style():
         figure = Figure(figsize=(11.0, 6.0))
         for axes, name in zip(figure.subplots(2, 3).flat, ARMS, strict=True):

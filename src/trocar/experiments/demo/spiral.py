@@ -24,16 +24,16 @@ from trocar.simulation import Simulator
 from trocar.spatial import Array
 
 TABLE = ClaimTable("demo", prefix="")
-DURATION, FILM, FPS = 4.0, 3.0, 10.0  # [s] of simulation and of film, pictures per second
-SESSIONS = {True: 4, False: 3}  # of the published figures: with, without counterweight
+DURATION, FILM, FPS = 4.0, 3.0, 10.0  # simulation [s], film [s], frames per second
+SESSIONS = {True: 4, False: 3}  # logs of the published figures: with, without counterweight
 NAMES = {True: "with counterweight", False: "without counterweight"}
 PAINT = {True: COLOURS[0], False: COLOURS[1]}
-PANEL = (400, 380)  # [pixels] of the film, for each of the two
-HEADER = 44  # [pixels] of text above
+PANEL = (400, 380)  # size of each of the film's two panels [pixels]
+HEADER = 44  # height of the text above a panel [pixels]
 
 
 def show(report: Report, output: Path, progress: Callable[[float], None]) -> list[Claim]:
-    """Claims; figures and a film go into the report, the film also into `output`."""
+    """Compute the claims; add figures and a film to the report and write the film to `output`."""
     mechanism, without = load_mechanism("PSM"), load_mechanism("PSM", counterweight=False)
     path = runs.spiral(mechanism, runs.SPIRAL_OF_CODE)
     found: dict[bool, runs.Transient] = {}
@@ -44,13 +44,15 @@ def show(report: Report, output: Path, progress: Callable[[float], None]) -> lis
     try:
         report.add_clip(
             render_video(output / "spiral.gif", film, FPS),
-            "The tip on the spiral under torque control: line wanted (dark) and travelled. Without the counterweight, "
+            "The tip on the spiral under torque control: desired (dark) and actual path. Without the counterweight, "
             "which the controller's model assumes, the tip hangs too low.",
         )
     except TrocarError as error:
         report.paragraphs.append(f"No film: {error}")
-    report.add_figure(_torques(mechanism, found), "Effort of the engine and of the model, which has the counterweight.")
-    report.add_figure(_errors(found), "Error of the tip: the transient is that of a linear system.")
+    report.add_figure(
+        _torques(mechanism, found), "Effort of the engine and of the model, which includes the counterweight."
+    )
+    report.add_figure(_errors(found), "Tip error. Its transient is that of a linear system.")
     return _claims(mechanism, without, found)
 
 
@@ -72,7 +74,7 @@ def _claims(mechanism: Mechanism, without: Mechanism, found: dict[bool, runs.Tra
 
 
 def _rms(transient: runs.Transient) -> Array:
-    """Engine less model (3,) after the transient [N m, N m, N]."""
+    """RMS of engine minus model (3,) after the transient [N m, N m, N]."""
     return rms(transient.mismatch[transient.recording.t >= SETTLED])
 
 
@@ -96,7 +98,7 @@ def _errors(found: dict[bool, runs.Transient]) -> Figure:
         for counterweight, transient in found.items():
             distance = 1e3 * np.linalg.norm(transient.error, axis=1)
             second.semilogy(transient.recording.t, distance, color=PAINT[counterweight], label=NAMES[counterweight])
-        second.set(title="distance of the tip from the spiral's point [mm]", xlabel="t [s]")
+        second.set(title="distance of the tip from its target on the spiral [mm]", xlabel="t [s]")
         second.legend()
     return figure
 
@@ -129,7 +131,7 @@ def _frames(
 
 
 def _titled(image: Picture, title: str, text: str) -> Picture:
-    """The picture under two lines of text."""
+    """The picture with two lines of text above it."""
     framed = Image.new("RGB", (image.shape[1], image.shape[0] + HEADER), "white")
     framed.paste(Image.fromarray(image), (0, HEADER))
     draw = ImageDraw.Draw(framed)

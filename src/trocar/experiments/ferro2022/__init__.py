@@ -1,6 +1,7 @@
-"""Ferro et al. 2022: a dynamic simulator of the PSM, Section IV and Table I, beside this one.
+"""Ferro et al. 2022: a dynamic simulator of the PSM, Section IV and Table I, compared with trocar.
 
-Their simulator: CoppeliaSim with ODE, parameters of Wang et al. 2019, friction off. Torque errors count from 0.5 s on.
+Their simulator is CoppeliaSim with ODE, parameters of Wang et al. 2019, friction off. Torque errors are evaluated from
+0.5 s on.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ def run(context: Context) -> Report:
     context.progress("Table I")
     report.add_claims(features.claims(mechanism))
     report.paragraphs[:0] = [
-        "RMS errors on joints 1 to 3 (yaw, pitch, insertion), t >= 0.5 s; of the tip (Fig. 2, 3) with the jump onto "
-        "the path. The printed numbers follow from the authors' logs; in Fig. 6 they are against the real robot's "
-        "torque, elsewhere against the model. Text and published program differ in line, spiral and gains; each run "
-        "says which it takes.",
+        "RMS errors are those of joints 1 to 3 (yaw, pitch, insertion) for t >= 0.5 s; those of the tip (Fig. 2, 3) "
+        "include the jump onto the path. The printed numbers follow from the authors' logs: relative to the real "
+        "robot's torque in Fig. 6, relative to the model elsewhere. Paper text and published program differ in line, "
+        "spiral and gains; the name of each run tells which of them it uses.",
     ]
     return report
 

@@ -1,4 +1,4 @@
-"""Fig. 6 of Ferro et al. 2022: the engine along the real robot's motion, against the torque that was measured."""
+"""Fig. 6 of Ferro et al. 2022: the engine follows the real robot's motion, compared with the measured torque."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CASES = (  # name, friction, counterweight
 
 
 def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim]:
-    """The engine against the real robot, and against the model, along the excitation trajectory."""
+    """Compare the engine with the real robot and with the model along the excitation trajectory."""
     measured = logs.measured_motion(context.data)
     missing = measured if isinstance(measured, str) else ""
 
@@ -34,7 +34,7 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
         if not isinstance(measured, str):
             recording = runs.replay(measured, friction=friction, counterweight=counterweight)
             rows = recording.t >= logs.SETTLED
-            # the robot's efforts have the bias that was identified together with friction
+            # the robot's efforts contain the bias that was identified together with friction
             torque = np.asarray(recording.tau)[:, logs.ARM] if friction else runs.engine_torque(recording)
             errors = logs.rms((torque - measured.tau[: len(rows)])[rows])
             shown.append((name, recording, runs.model_torque(mechanism, recording)))
@@ -53,7 +53,7 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
 
 
 def _cause(context: Context) -> dict[str, str]:
-    """Log 6 on J3: equations against the real robot, and what their engine's own error has in common with that."""
+    """Log 6, J3: RMS error of the equations against the real robot, and its correlation with their engine's error."""
     log = logs.log_of(context.data, 6)
     if isinstance(log, str):
         return {"equations": "(no log)", "shared": "(no log)"}

@@ -1,4 +1,4 @@
-"""Table I of Ferro et al. 2022, each entry by what this engine does, and the time of a query."""
+"""Table I of Ferro et al. 2022 for this engine, each entry tested, and the time of a model query."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trocar.simulation import Simulator
 
 
 def claims(equations: Mechanism) -> list[Claim]:
-    """The row of Table I, each entry by what the engine does, and the time of a query."""
+    """The row of Table I for this engine, each entry tested, and the time of a model query."""
     sim, friction = (Simulator("PSM", friction=on, contacts=False) for on in (False, True))
     bare = Simulator("PSM", friction=False, contacts=False, counterweight=False)
     mechanism = sim.mechanism

@@ -43,7 +43,7 @@ def kinematic(curves: Sequence[tuple[str, Array, Array]]) -> Figure:
 
 
 class Curve(NamedTuple):
-    """Efforts (N, 3) of the first three joints at times (N,) [s], and how they are drawn."""
+    """Efforts (N, 3) of the first three joints at times (N,) [s], and their line style."""
 
     t: Array
     tau: Array
@@ -51,7 +51,7 @@ class Curve(NamedTuple):
 
 
 def efforts(runs: Sequence[Sequence[Curve]], titles: Sequence[Sequence[str]], until: float = np.inf) -> Figure:
-    """Curves after the transient: a row per run, a panel per joint under its title."""
+    """Curves after the transient: a row per run, a titled panel per joint."""
     with style():
         figure = Figure(figsize=(10.0, 2.4 * len(runs)))
         grid = figure.subplots(len(runs), 3, sharex=True, squeeze=False)
@@ -76,7 +76,7 @@ def engine_and_model(recording: Recording, model: Array) -> list[Curve]:
 
 
 def torques(runs: Sequence[tuple[Recording, Array]], theirs: Sequence[Log | None]) -> Figure:
-    """Engine and model torque (and theirs, where logged), one row per run."""
+    """Engine and model torque (and the authors' if logged), one row per run."""
     look = {"color": THEIRS, "lw": 0.5, "label": "theirs"}
     logged = [[] if log is None else [Curve(log.t, log.simulated(), look)] for log in theirs]
     rows = [curves + engine_and_model(*run) for curves, run in zip(logged, runs, strict=True)]
@@ -91,7 +91,7 @@ def excitation(measured: MeasuredMotion, runs: Sequence[tuple[str, Recording, Ar
 
 
 def tip_error(axes: Any, transient: Transient, until: float) -> None:
-    """Tip error beside the linear one, up to a time [s]."""
+    """Tip error and the linear solution, up to a time [s]."""
     early = transient.recording.t <= until
     t = transient.recording.t[early]
     for k, axis in enumerate("xyz"):
@@ -101,7 +101,7 @@ def tip_error(axes: Any, transient: Transient, until: float) -> None:
 
 
 def transient(rigid: Transient, log: Log | None = None) -> Figure:
-    """Tip error beside the linear one (and theirs, where logged), and efforts."""
+    """Tip error, the linear solution (and the authors' error if logged), and efforts."""
     t = rigid.recording.t
     early = t <= 0.5
     with style():
@@ -123,7 +123,7 @@ def transient(rigid: Transient, log: Log | None = None) -> Figure:
 
 
 def discrepancy(log: Log, mirrored: ProgramRun, rigid: ProgramRun) -> Figure:
-    """J3, commanded less model, and the tip error (dashed: theirs) over the first half second."""
+    """J3, commanded minus model, and the tip error over the first half second (dashed: the authors')."""
     n = int((log.t <= 0.5).sum())
     t = log.t[:n]
     with style():
@@ -132,7 +132,7 @@ def discrepancy(log: Log, mirrored: ProgramRun, rigid: ProgramRun) -> Figure:
         force.plot(t, (log["tauCmd"] - log["tauModel"])[:n, 2], color=THEIRS, marker=".", label="theirs")
         for run, colour, label in ((mirrored, ENGINE, "mirrored"), (rigid, MODEL, "rigid transmission")):
             force.plot(t, (run.command - run.model)[:n, 2], color=colour, label=label)
-        force.set(title="J3: commanded less model [N]", xlabel="t [s]")
+        force.set(title="J3: commanded minus model [N]", xlabel="t [s]")
         force.legend()
         theirs = log["pdes"] - log["pee"]
         for k, axis in enumerate("xyz"):
@@ -144,7 +144,7 @@ def discrepancy(log: Log, mirrored: ProgramRun, rigid: ProgramRun) -> Figure:
 
 
 def film(context: Context, report: Report, name: str, t: Array, q: Array, path: CartesianPath | None = None) -> None:
-    """A clip of a motion q (N, 7) at t (N,) beside its path, and a line in the report, if clips are wanted."""
+    """Render a clip of a motion q (N, 7) at t (N,) with its path and list it in the report, if clips are enabled."""
     if context.video is None:
         return
     context.progress(f"{name}: clip")

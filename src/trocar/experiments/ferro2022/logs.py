@@ -21,12 +21,12 @@ from trocar.spatial import Array
 LOGS = Path("dynamic-dvrk-coppeliasim-simulator")
 RECORDING = Path("dvrk_dynamics_identification") / "psm" / "measured_trajectory" / "one_no_weight_results.csv"
 PHYSICS = 5e-3  # time step of their engine, Section IV-B [s]
-SETTLED = 0.5  # [s]: errors count from here on, past the transient of the start
-ARM = slice(0, 3)  # joints the paper looks at: yaw, pitch, insertion
+SETTLED = 0.5  # errors are evaluated from here on, after the initial transient [s]
+ARM = slice(0, 3)  # joints that the paper evaluates: yaw, pitch, insertion
 UNITS = ("N m", "N m", "N")
 
 TABLE = ClaimTable("ferro2022")
-# By session: entry of the table with the printed RMS, and the column that it was taken against
+# By session: entry of the table with the printed RMS, and the column it was computed against
 SESSIONS = {
     1: ("their logs/1 rectilinear, no counterweight/{row}", "tauModel"),
     2: ("their logs/2 rectilinear, with counterweight/{row}", "tauModel"),
@@ -53,7 +53,7 @@ def rms(values: Array) -> Array:
 
 
 class Log:
-    """One folder of logs. `log["qmsr"]` is an array (N, columns), without the time, which is `log.t` [s]."""
+    """One folder of logs. `log["qmsr"]` is an array (N, columns) without the time; `log.t` is the time [s]."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -80,28 +80,28 @@ class Log:
         return np.pad(self[name][:, ARM], ((0, 0), (0, 4)))
 
     def tip_errors(self) -> Array:
-        """Tip asked for less the tip (N, 6) [m, rad], axes of their scene; orientation as a rotation vector."""
+        """Desired minus actual tip (N, 6) [m, rad], axes of their scene; orientation as a rotation vector."""
         wanted, found = (Rotation.from_matrix(self[name].reshape(-1, 3, 3)) for name in ("Rdes", "Ree"))
         return np.hstack([self["pdes"] - self["pee"], (wanted * found.inv()).as_rotvec()])
 
     def simulated(self) -> Array:
-        """Torque of their physics engine (N, 3); the engine's sign is minus the model's."""
+        """Torque of their physics engine (N, 3). Its sign is opposite to the model's."""
         return -self["tauMsr"][:, ARM]
 
     def velocity(self) -> Array:
-        """The velocity their model was evaluated at (N, 7): the command, under torque control differences of q."""
+        """Velocity at which their model was evaluated (N, 7): the command, or differences of q under torque control."""
         commanded, q = self.arm_joints("qdcmd"), self.arm_joints("qmsr")
         if commanded.any():
             return commanded
         return np.vstack([np.zeros((1, 7)), np.diff(q, axis=0) / np.diff(self.t)[:, None]])
 
     def model(self, mechanism: Mechanism) -> Array:
-        """Torque (N, 3) of a mechanism on their motion."""
+        """Torque (N, 3) of a mechanism for their motion."""
         return mechanism.inverse_dynamics(self.arm_joints("qmsr"), self.velocity(), self.arm_joints("qddmsr"))[:, ARM]
 
 
 def log_of(data: Path | None, session: int) -> Log | str:
-    """A session's log, or why there is none."""
+    """A session's log, or the reason why it is missing."""
     if data is None:
         return NO_DATA
     folder = data / LOGS / f"LogSession_{session}"
@@ -127,17 +127,17 @@ def claims(data: Path | None, with_weight: Mechanism, without: Mechanism) -> lis
 
 
 def engine_errors(log: Log, column: str) -> Array:
-    """Their engine's torque less a column of the log (N, 3), past the transient."""
+    """Their engine's torque minus a column of the log (N, 3), after the transient."""
     return (log.simulated() - log[column][:, ARM])[log.settled]
 
 
 def _model_difference(log: Log, mechanism: Mechanism) -> float:
-    """Largest difference of our model's torque from theirs, past the start with its accelerations of hundreds."""
+    """Largest difference of our model's torque from theirs, after the start, where accelerations reach hundreds."""
     return float(np.abs(log.model(mechanism) - log["tauModel"][:, ARM])[log.settled].max())
 
 
 def _from_the_other_log(logs: dict[int, Log | str], with_weight: Mechanism, without: Mechanism) -> list[Claim]:
-    """RMS without counterweight: its effort by our model on the logged motion, and their engine's error with it."""
+    """RMS without counterweight: its effort from our model for the logged motion plus their engine's error with it."""
     numbers: list[float | None] = []
     fields: dict[str, list[float]] = {"alone": [], "bias": [], "constant": [], "slope": [], "other_slope": []}
     reasons = []
@@ -162,7 +162,7 @@ def _from_the_other_log(logs: dict[int, Log | str], with_weight: Mechanism, with
 
 
 def _slope(log: Log, mechanism: Mechanism, joint: int) -> float:
-    """Growth of their engine's error on a joint with the pitch angle [N m/rad, N/rad]."""
+    """Slope of their engine's error of a joint over the pitch angle [N m/rad, N/rad]."""
     error = (log.simulated() - log.model(mechanism))[log.settled][:, joint]
     return float(np.polyfit(log["qmsr"][log.settled, 1], error, 1)[0])
 
@@ -170,8 +170,8 @@ def _slope(log: Log, mechanism: Mechanism, joint: int) -> float:
 class MeasuredMotion:
     """The real robot's recording of the excitation trajectory, as a reference for the first three joints.
 
-    Velocity as measured (low-pass 17 Hz, as its authors filtered it); position its integral, with the slow drift
-    towards the measured position taken out. Differentiating positions twice would cost half as much accuracy again.
+    The velocity is the measured one (low-pass 17 Hz, the authors' filter). The position is its integral, with the slow
+    drift from the measured position removed. Differentiating positions twice would increase the error by half.
 
     Attributes:
         t: (N,) [s]. q, dq: (N, 7), the wrist at rest. tau: measured, unfiltered (N, 3) [N m, N m, N].
@@ -191,11 +191,11 @@ class MeasuredMotion:
 
     @property
     def duration(self) -> float:
-        """[s]."""
+        """Duration [s]."""
         return float(self.t[-1])
 
     def reference(self, timestep: float) -> Reference:
-        """Setpoints at every timestep, computed beforehand."""
+        """Setpoints at every timestep, precomputed."""
         t = np.minimum(np.arange(int(np.ceil(self.duration / timestep)) + 1) * timestep, self.duration)
         q, dq = (np.pad(f(t), ((0, 0), (0, 4))) for f in (self._q, self._dq))
 
@@ -207,6 +207,6 @@ class MeasuredMotion:
 
 
 def measured_motion(data: Path | None) -> MeasuredMotion | str:
-    """The recording, or why there is none."""
+    """The recording, or the reason why it is missing."""
     path, missing = data_file(data, RECORDING)
     return missing or MeasuredMotion(path)

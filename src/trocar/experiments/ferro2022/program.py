@@ -1,9 +1,9 @@
-"""Torque control as the published program of Ferro et al. 2022 runs it, on this engine.
+"""Torque control as in the published program of Ferro et al. 2022, on this engine.
 
-Every 10 ms the program reads the joints, takes differences for velocities and for the derivative of the Jacobian, and
-sends efforts, which act one period later; the physics steps at 5 ms. The logs show that delay: the engine's effort is
-the command of two rows before, to 0.07 N. Its model torque is that of low-passed differences of velocities; the logged
-accelerations follow exactly.
+Every 10 ms the program reads the joints, computes velocities and the derivative of the Jacobian by differences, and
+sends efforts, which act one period later; the physics steps at 5 ms. The logs show that delay: the engine's effort
+equals the command of two rows before to 0.07 N. The model torque uses low-passed differences of velocities, which
+reproduce the logged accelerations exactly.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from trocar.mechanics import Mechanism
 from trocar.simulation import Simulator
 from trocar.spatial import Array
 
-PERIOD = 1e-2  # of the program, Section IV-B [s]
+PERIOD = 1e-2  # control period of the program, Section IV-B [s]
 
 
 def low_pass(values: Array) -> Array:
-    """Their filter of accelerations: first order, gain 1, 0.56 samples late, from rest."""
+    """Their acceleration filter: first order, gain 1, delay of 0.56 samples, starting from rest."""
     filtered: Array = lfilter([0.5363, 0.2984], [1.0, -0.1653], values, axis=0)
     return filtered
 
@@ -33,8 +33,9 @@ class ProgramRun:
     """A run under torque control, rows at the times of a log.
 
     Attributes:
-        q: joints (N, 7). error: of the tip (N, 3), axes of their scene [m]. command: sent (N, 3). engine: effort of the
-        period before (N, 3). model: equations at differences of q, as the program takes them (N, 3) [N m, N m, N].
+        q: joint positions (N, 7). error: tip error (N, 3), axes of their scene [m]. command: commanded effort (N, 3).
+            engine: effort of the period before (N, 3). model: effort from the equations at the program's differences
+            of q (N, 3) [N m, N m, N].
     """
 
     q: Array
@@ -54,10 +55,10 @@ def tip(mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
 def torque_run(
     mechanism: Mechanism, log: Log, kp: Array, kd: Array, *, transmission: str = "mirrored", duration: float = 1.0
 ) -> ProgramRun:
-    """The program from the first row of a log along its target, on this engine.
+    """Run the program on this engine from the first row of a log along its target.
 
     Args:
-        kp, kd: (3,) [1/s^2, 1/s], axes of the scene. transmission: of the counterweight.
+        kp, kd: gains (3,) [1/s^2, 1/s], axes of the scene. transmission: transmission of the counterweight.
     """
     rows = min(len(log.t), round(duration / PERIOD))
     start = np.append(log["qmsr"][0, :6], 0.0)
@@ -69,7 +70,7 @@ def torque_run(
     Kp, Kd = (R_WORLD_BASE.T @ np.diag(gain) @ R_WORLD_BASE for gain in (kp, kd))
     q, error, command, engine = (np.empty((rows, n)) for n in (7, 3, 3, 3))
     acting = mechanism.gravity(start)[ARM]
-    last, before = START, np.zeros((3, 3))  # the program starts from joints at rest, and from a Jacobian of zeros
+    last, before = START, np.zeros((3, 3))  # the program starts with joints at rest and a zero Jacobian
     moving = np.zeros_like(q)
     for k in range(rows):
         q[k], engine[k] = sim.q, acting
@@ -90,7 +91,7 @@ def torque_run(
 
 
 def _with_wrist_held(mechanism: Mechanism, sim: Simulator, tau: Array, start: Array) -> Array:
-    """Efforts (7,): tau on the arm, and on the wrist what brings it back to its start within a few steps."""
+    """Efforts (7,): tau on the arm; on the wrist, efforts that return it to its start within a few steps."""
     ddq = np.zeros(7)
     ddq[3:] = (40.0 * (start - sim.q) - sim.dq)[3:] / sim.timestep
     held = mechanism.inverse_dynamics(sim.q, sim.dq, ddq)

@@ -1,8 +1,8 @@
-"""Velocity commands logged by Ferro et al. 2022, replayed in this engine, signal against signal.
+"""Velocity commands logged by Ferro et al. 2022, replayed in this engine and compared signal by signal.
 
-The logs show the clocks: joints move at the command of the row before, and the torque of a row is that of the period
-that ends there. So the torque of row k belongs to the command of row k - 2. Their joint motors reach a velocity within
-one physics step, whatever the effort; so does the motor here.
+The logs reveal the timing: joints move at the command of the previous row, and the torque of a row is that of the
+period ending there. So the torque of row k belongs to the command of row k - 2. Their joint motors reach a velocity
+within one physics step, regardless of the effort; so does the motor here.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from trocar.spatial import Array
 
 RECIPE = {2: "replay of log 2, their recipe/{row}", 4: "replay of log 4, their recipe/{row}"}
 CONSTANT = "their engine/{row} constant error/J1"
-PULL = 5.0  # towards the logged position [1/s]: takes out what their joints are slower than their commands
+PULL = 5.0  # feedback to the logged position [1/s]: corrects the lag of their joints behind their commands
 
 
 class Agreement(NamedTuple):
-    """Two signals (N, 3) beside each other: correlation, RMS and mean of the difference (3,)."""
+    """Comparison of two signals (N, 3): correlation, RMS and mean of the difference (3,)."""
 
     correlation: Array
     rms: Array
@@ -41,22 +41,22 @@ class Agreement(NamedTuple):
 
 
 def agreement(ours: Array, theirs: Array) -> Agreement:
-    """Ours beside theirs, column by column."""
+    """Compare our signal with theirs, column by column."""
     correlation = [np.corrcoef(a, b)[0, 1] for a, b in zip(ours.T, theirs.T, strict=True)]
     return Agreement(np.array(correlation), rms(theirs - ours), (theirs - ours).mean(axis=0))
 
 
 def noise(values: Array) -> Array:
-    """Noise from row to row (3,), of white noise its standard deviation: what is left of second differences."""
+    """Row-to-row noise (3,) from second differences; for white noise, its standard deviation."""
     return np.asarray(np.diff(values, 2, axis=0).std(axis=0) / np.sqrt(6.0))
 
 
 class Replay:
-    """A logged command in this engine after the transient.
+    """Result of a logged command in this engine, after the transient.
 
     Attributes:
-        engine, equations: torque (N, 3) of this engine and of the equations on the logged motion, at the log's settled
-        rows [N m, N m, N]. theirs: of their engine.
+        engine, equations: torque (N, 3) of this engine and of the equations for the logged motion, at the settled
+        rows of the log [N m, N m, N]. theirs: torque of their engine.
     """
 
     def __init__(self, log: Log, session: int, with_weight: Mechanism, without: Mechanism) -> None:
@@ -68,19 +68,19 @@ class Replay:
         self.theirs = log.simulated()[first:]
         self.engine = _engine(mechanism, q, commanded, first, period, counterweight)
         rates = np.diff(commanded, axis=0) / period
-        rows = slice(first - 1, len(q) - 1)  # the period before each row, at the command of two rows before
+        rows = slice(first - 1, len(q) - 1)  # the period before each row uses the command of two rows before
         self.equations = mechanism.inverse_dynamics(q[rows], commanded[first - 2 : -2], rates[first - 3 : len(q) - 3])[
             :, ARM
         ]
 
     def constant(self, yaw: Array) -> float:
-        """Rest of their engine's error on J1 at yaw (N,) zero, its weight-like part taken out [N m]."""
+        """Constant part of their engine's error on J1, without the part proportional to gravity; yaw (N,) [N m]."""
         columns = np.stack([np.ones_like(yaw), np.sin(yaw)], axis=1)
         return float(np.linalg.lstsq(columns, (self.theirs - self.equations)[:, 0], rcond=None)[0][0])
 
 
 def _engine(mechanism: Mechanism, q: Array, commanded: Array, first: int, period: float, counterweight: bool) -> Array:
-    """Torque (N, 3) of this engine, averaged over the period that ends at each row from the first on."""
+    """Torque (N, 3) of this engine, averaged over the period ending at each row from `first` on."""
     sim = Simulator("PSM", friction=False, contacts=False, limits=False, timestep=PHYSICS, counterweight=counterweight)
     sim.reset(q[first - 1], commanded[first - 3])
     steps = round(period / PHYSICS)
@@ -121,10 +121,10 @@ def claims(data: Path | None, with_weight: Mechanism, without: Mechanism) -> lis
 
 
 def _signals(replay: Replay, session: int) -> list[Claim]:
-    """A correlation is judged where the torque changes by more than their engine's noise."""
+    """Claims on the correlation, for joints whose torque varies by more than their engine's noise."""
     found, equations = agreement(replay.engine, replay.theirs), agreement(replay.equations, replay.theirs)
     hidden = [
-        f"not reproducible: their engine's noise from row to row is {a:.2g}, the torque along this motion changes by "
+        f"not reproducible: the row-to-row noise of their engine is {a:.2g}, the torque along this motion varies by "
         f"{b:.2g} (standard deviation); correlation {c:.2f}"
         if a > b
         else ""

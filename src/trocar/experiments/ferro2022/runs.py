@@ -1,9 +1,9 @@
-"""Simulations of Ferro et al. 2022, Section IV: tip paths, and the arm that follows them in three ways.
+"""Simulations of Ferro et al. 2022, Section IV: tip paths, and three controllers that follow them.
 
-Paths are the ones in the logs of the published simulator where the text says less: the base of the arm there is turned
+Paths are taken from the logs of the published simulator if the text is incomplete: there the base of the arm is turned
 by 70 deg about the vertical, the tip starts at q = (0, 0, 0.1, -pi/2, 0, 0, 0) and jumps onto the path. The published
-program begins the line at a point of the scene called Start, and turns the spiral about it. That point stands at two
-places: logs 1 and 2 (line under velocity control) have the first, logs 3, 4 (spiral) and 8 (torque control) the second.
+program starts the line at a point of the scene called Start and centres the spiral on it. Two positions of that point
+occur: one in logs 1 and 2 (line under velocity control), the other in logs 3, 4 (spiral) and 8 (torque control).
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from trocar.recording import Recording
 from trocar.simulation import Simulator, simulate
 from trocar.spatial import Array, pose, pose_error
 
-BEYOND = 0.0091  # their tip from the dVRK's, along its z axis: the joints and tip of log 8 say so to 0.01 mm [m]
+BEYOND = 0.0091  # offset of their tip from the dVRK's along its z axis, from log 8 to 0.01 mm [m]
 START = np.array([0.0, 0.0, 0.1, -np.pi / 2, 0.0, 0.0, 0.0])  # [rad, m]
 R_WORLD_BASE = Rotation.from_euler("z", 70.0, degrees=True).as_matrix()  # of their scene
-R_WORLD_TIP = np.array([[0.0, -1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])  # the constant orientation asked for
-STEP = np.array([-0.00951, -0.04634, -0.00299])  # from the tip at rest to the beginning of the line, their world [m]
-CENTRE = np.array([-0.00951, -0.02634, -0.00299])  # and to the middle of the spiral, and of the line of torque control
+R_WORLD_TIP = np.array([[0.0, -1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])  # the constant desired orientation
+STEP = np.array([-0.00951, -0.04634, -0.00299])  # from the tip at rest to the start of the line, their world [m]
+CENTRE = np.array([-0.00951, -0.02634, -0.00299])  # to the centre of the spiral and of the torque-control line
 ALONG = np.array([-1.0, -1.0, 1.0]) / np.sqrt(3.0)  # direction of the line, their world
 LENGTH, LOGGED_LENGTH = 0.09, 0.05 * np.sqrt(3.0)  # [m] in the text; in the logs
 TORQUE_LENGTH = 0.03 * np.sqrt(3.0)  # [m] in the log of torque control
 DURATION = 10.0  # [s]
 KP = 15.0  # kinematic control [1/s]
-KI_CODE = 0.0005  # of the position in the program [1/s^2]
-WRIST_STOP = -np.pi / 4  # the wrist yaw of their scene stops here: log 2 from 8.7 s on [rad]
+KI_CODE = 0.0005  # integral gain of position in the program [1/s^2]
+WRIST_STOP = -np.pi / 4  # limit of the wrist yaw in their scene: log 2 from 8.7 s on [rad]
 KP_TORQUE, KD_TORQUE = 800.0, 60.0  # torque control in the text [1/s^2, 1/s]: roots -20 and -40 /s
-KP_CODE, KD_CODE = np.array([250.0, 250.0, 500.0]), np.array([31.0, 31.0, 20.0])  # and in the program, x y z
+KP_CODE, KD_CODE = np.array([250.0, 250.0, 500.0]), np.array([31.0, 31.0, 20.0])  # the same in the program, x y z
 
 
 @dataclass(frozen=True)
 class Spiral:
-    """(A cos 2 pi fA t, A sin 2 pi fA t, h cos 2 pi fh t) about its middle [m, Hz]."""
+    """(A cos 2 pi fA t, A sin 2 pi fA t, h cos 2 pi fh t) about its centre [m, Hz]."""
 
     A: float
     h: float
@@ -58,14 +58,14 @@ SPIRAL_OF_TEXT = Spiral(0.05, 0.03, 1.5, 0.5)
 def rectilinear(
     mechanism: Mechanism, length: float = LOGGED_LENGTH, duration: float = DURATION, step: Array = STEP
 ) -> CartesianPath:
-    """The line at constant speed, from a step away from the tip."""
+    """The line at constant speed, starting at an offset from the tip."""
     T0 = _pose(mechanism, step)
     return line(T0, T0[:3, 3] + length * R_WORLD_BASE.T @ ALONG, duration, scaling="constant")
 
 
 def spiral(mechanism: Mechanism, shape: Spiral, duration: float = DURATION) -> CartesianPath:
-    """The spiral about its middle."""
-    a, b = 2 * np.pi * shape.fA * duration, 2 * np.pi * shape.fh * duration  # angles run through
+    """The spiral about its centre."""
+    a, b = 2 * np.pi * shape.fA * duration, 2 * np.pi * shape.fh * duration  # total angles
 
     def geometry(s: float) -> tuple[Array, Array, Array]:
         c, d = shape.A * np.cos(a * s), shape.A * np.sin(a * s)
@@ -79,13 +79,13 @@ def spiral(mechanism: Mechanism, shape: Spiral, duration: float = DURATION) -> C
 
 
 def regulation(mechanism: Mechanism, duration: float = DURATION) -> CartesianPath:
-    """Standing still a step away from the tip."""
+    """A constant target at an offset from the tip."""
     T = _pose(mechanism, STEP)
     return CartesianPath(lambda s: (T, np.zeros(6), np.zeros(6)), duration, "constant")
 
 
 def _pose(mechanism: Mechanism, shift: Array) -> Array:
-    """The orientation asked for, at a shift from the tip at rest, both in their world."""
+    """The desired orientation at an offset from the tip at rest, both in their world."""
     rest = mechanism.forward_kinematics(START)[:3, 3]
     return pose(R_WORLD_BASE.T @ R_WORLD_TIP, rest + R_WORLD_BASE.T @ shift)
 
@@ -101,8 +101,8 @@ def kinematic_run(
     Errors are in the axes of their world.
 
     Args:
-        program: as the published program does it. Its gain acts on the vector part of the error quaternion, so that
-            angles decay at half of it; a command acts one period after it was computed; the wrist yaw has a stop.
+        program: reproduce the published program. Its gain acts on the vector part of the error quaternion, so that
+            angles decay at half the rate; a command acts one period after it was computed; the wrist yaw has a stop.
     """
     control = CartesianKinematic(
         mechanism, kp=KP, joints=6, ki=KI_CODE if program else 0.0, kp_orientation=KP if program else None
@@ -122,7 +122,7 @@ def kinematic_run(
 
 
 def in_world(errors: Array) -> Array:
-    """Pose errors (N, 6) of the base in the axes of their world."""
+    """Pose errors (N, 6) in base axes, converted to the axes of their world."""
     return np.hstack([errors[:, :3] @ R_WORLD_BASE.T, errors[:, 3:] @ R_WORLD_BASE.T])
 
 
@@ -133,10 +133,10 @@ def pose_errors(mechanism: Mechanism, recording: Recording, path: CartesianPath)
 
 
 def errors_of_joints(mechanism: Mechanism, q: Array, wanted: Array) -> Array:
-    """Tip errors (N, 6) [m, rad] of joints (N, 7), their world.
+    """Tip errors (N, 6) [m, rad] of joint positions (N, 7), their world.
 
     Args:
-        wanted: targets (N, 3) from the tip at the first row, their world [m].
+        wanted: targets (N, 3) relative to the tip at the first row, their world [m].
     """
     T = mechanism.forward_kinematics(np.hstack([q[:, :6], np.zeros((len(q), 1))]))
     tip = (T[:, :3, 3] + BEYOND * T[:, :3, 2]) @ R_WORLD_BASE.T
@@ -149,15 +149,15 @@ def errors_of_joints(mechanism: Mechanism, q: Array, wanted: Array) -> Array:
 
 
 class CartesianVelocityServo(Controller):
-    """Velocity loops on the joints, which follow what the kinematic control asks for.
+    """Joint velocity loops that follow the kinematic controller.
 
-    tau = kv (dq_d - dq) + kp (int dq_d - q): the integral carries the weight, so that no model is needed.
+    tau = kv (dq_d - dq) + kp (int dq_d - q): the integral compensates gravity, so no model is needed.
 
     Args:
-        hold: time [s] that dq_d is kept; the loops themselves run at every step.
+        hold: time [s] for which dq_d is held constant; the loops run at every step.
     """
 
-    # for steps of 1 ms, less for longer ones; the wrist is light [N m s/rad, N s/m]
+    # for steps of 1 ms, lower for longer ones; the wrist is light [N m s/rad, N s/m]
     KV = np.array([60.0, 60.0, 150.0, 0.05, 0.05, 0.05, 0.05])
     RATE = 20.0  # kp / kv [1/s]
 
@@ -189,25 +189,25 @@ def velocity_run(
     timestep: float = 1e-3,
     hold: float = 1e-3,
 ) -> Recording:
-    """The engine under velocity control along a path; friction off, motors without limits."""
+    """Simulate velocity control along a path, without friction and motor limits."""
     sim = started(counterweight=counterweight, timestep=timestep)
     return simulate(sim, CartesianVelocityServo(mechanism, timestep, hold), path, path.duration)
 
 
 def engine_torque(recording: Recording) -> Array:
-    """Torque (N, 3) that moved the engine."""
+    """Torque (N, 3) applied in the engine."""
     return np.array(recording.extra["applied_tau"])[:, ARM]
 
 
 def model_torque(mechanism: Mechanism, recording: Recording) -> Array:
-    """Torque (N, 3) of the equations on the simulator's own motion, without friction."""
+    """Torque (N, 3) of the equations for the simulated motion, without friction."""
     if recording.ddq is None:
-        raise TrocarError("the model's torque needs accelerations, which the recording does not have")
+        raise TrocarError("the model's torque requires accelerations, and the recording has none")
     return mechanism.inverse_dynamics(recording.q, recording.dq, recording.ddq)[:, ARM]
 
 
 def torque_errors(mechanism: Mechanism, recording: Recording) -> Array:
-    """RMS (3,) of simulated less model torque after the transient [N m, N m, N]."""
+    """RMS (3,) of simulated minus model torque after the transient [N m, N m, N]."""
     rows = recording.t >= SETTLED
     return rms((engine_torque(recording) - model_torque(mechanism, recording))[rows])
 
@@ -216,7 +216,7 @@ def torque_errors(mechanism: Mechanism, recording: Recording) -> Array:
 
 
 def replay(motion: MeasuredMotion, *, friction: bool, counterweight: bool = True) -> Recording:
-    """The engine along the measured motion, rows at the recording's times."""
+    """Simulate the engine along the measured motion, with rows at the recording's times."""
     timestep = 1e-3
     sim = Simulator("PSM", counterweight=counterweight, friction=friction, timestep=timestep, contacts=False)
     reference = motion.reference(timestep)
@@ -233,8 +233,8 @@ class Transient:
     """A run under torque control.
 
     Attributes:
-        recording: of the engine. error, ideal: tip error (N, 3) and the solution of e'' + kd e' + kp e = 0 [m].
-        mismatch: commanded less model torque on the simulator's own motion (N, 3) [N m, N m, N].
+        recording: recording of the engine. error, ideal: tip error (N, 3) and the solution of e'' + kd e' + kp e = 0
+        mismatch: commanded minus model torque for the simulated motion (N, 3) [N m, N m, N].
     """
 
     recording: Recording
@@ -256,7 +256,7 @@ def torque_run(
     kd: float | Array = KD_TORQUE,
     **simulator: Any,
 ) -> Transient:
-    """Cartesian feedback linearisation, friction off; further settings go to the Simulator."""
+    """Simulate Cartesian feedback linearisation without friction; other settings are passed to the Simulator."""
     recording = simulate(
         started(**simulator), CartesianFeedbackLinearisation(mechanism, kp=kp, kd=kd, joints=3), path, duration
     )
@@ -266,25 +266,25 @@ def torque_run(
 
 
 def pose_run(mechanism: Mechanism, path: CartesianPath, duration: float, **simulator: Any) -> Recording:
-    """Feedback linearisation of the whole pose of the tip, by six joints; the paper has three under torque control."""
+    """Feedback linearisation of the full tip pose with six joints; the paper controls three by torque."""
     control = CartesianFeedbackLinearisation(mechanism, kp=KP_TORQUE, kd=KD_TORQUE, joints=6)
     return simulate(started(**simulator), control, path, duration)
 
 
 def started(**simulator: Any) -> Simulator:
-    """The PSM without friction at the start of every path; further settings go to the Simulator."""
+    """The PSM without friction at the start of every path; other settings are passed to the Simulator."""
     sim = Simulator("PSM", friction=False, contacts=False, **simulator)
     sim.reset(START)
     return sim
 
 
 def tip_error(recording: Recording) -> Array:
-    """Tip asked for less the engine's own (N, 3) [m]."""
+    """Desired minus simulated tip position (N, 3) [m]."""
     return recording.commands["tip_position"] - recording.extra["tip"]
 
 
 def ideal_error(t: Array, e0: Array, de0: Array, kp: float | Array = KP_TORQUE, kd: float | Array = KD_TORQUE) -> Array:
-    """Solution (N, 3) of e'' + kd e' + kp e = 0 from e0, de0, on each axis."""
+    """Solution (N, 3) of e'' + kd e' + kp e = 0 from e0, de0 for each axis."""
     gains = np.broadcast_to(kp, 3), np.broadcast_to(kd, 3)
     columns = []
     for e, de, p, d in zip(e0, de0, *gains, strict=True):

@@ -1,4 +1,4 @@
-"""Fig. 7 and 8 of Ferro et al. 2022: feedback linearisation makes the tip's error that of a linear system."""
+"""Fig. 7 and 8 of Ferro et al. 2022: under feedback linearisation the tip error obeys a linear system."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from trocar.report import Claim, Report
 from trocar.spatial import Array
 
 DURATION = 2.0  # [s]
-LIMITED = "fig 7 rectilinear"  # also run with the motors' limits
+LIMITED = "fig 7 rectilinear"  # also run with motor limits
 LINE = 8  # log of the line
 
 
 def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim]:
-    """The gains of the text on every path, those of the program on the line of its log, and the whole pose."""
+    """Run the text's gains on every path, the program's gains on the line of its log, and control of the full pose."""
     code, text = (runs.spiral(mechanism, shape) for shape in (runs.SPIRAL_OF_CODE, runs.SPIRAL_OF_TEXT))
     logged = runs.rectilinear(mechanism, runs.TORQUE_LENGTH, step=runs.CENTRE)
     of_text, of_code = (runs.KP_TORQUE, runs.KD_TORQUE), (runs.KP_CODE, runs.KD_CODE)
@@ -56,7 +56,7 @@ def _transient(name: str, rigid: runs.Transient) -> list[Claim]:
 
 
 def _theirs(name: str, log: logs.Log | str, path: CartesianPath, ours: runs.Transient) -> Claim:
-    """Distance from the linear error in their log, and ours on the same line with the same gains."""
+    """Claims on the distance from the linear error: their log, and ours on the same line with the same gains."""
     entry = "{run}/distance from the linear error, theirs"
     if isinstance(log, str):
         return TABLE.claim(entry, None, run=name, published=0.0, missing=log)
@@ -70,16 +70,16 @@ def _limits(mechanism: Mechanism, path: CartesianPath, duration: float, free: ru
     limited = runs.torque_run(mechanism, path, duration, motor_limits=True)
     peak = np.abs(runs.engine_torque(free.recording)).max(axis=0)
     return (
-        f"Torque control asks for {peak[0]:.0f} N m, {peak[1]:.0f} N m and {peak[2]:.0f} N at the jump onto "
-        "the line: saturation is off above. With the motors' limits the tip is up to "
+        f"Torque control demands {peak[0]:.0f} N m, {peak[1]:.0f} N m and {peak[2]:.0f} N at the jump onto "
+        "the line; the runs above have no motor limits. With motor limits the tip is up to "
         f"{1e3 * limited.deviation:.0f} mm from the linear error and "
         f"{1e3 * np.linalg.norm(limited.error[-1]):.2g} mm from the path after "
-        f"{duration:g} s. The text's spiral asks for more than the motors have throughout."
+        f"{duration:g} s. The text's spiral exceeds the motor limits throughout."
     )
 
 
 def _pose(context: Context, report: Report, mechanism: Mechanism, paths: dict[str, CartesianPath]) -> list[Claim]:
-    """Position and orientation by torque, wrist and all: beyond the paper, which has no wrist under torque control."""
+    """Torque control of position and orientation, including the wrist, which the paper does not control by torque."""
     found = []
     for which, path in paths.items():
         recording = runs.pose_run(mechanism, path, DURATION, accuracy="exact")

@@ -1,6 +1,6 @@
 """Fig. 2 and 3 of Ferro et al. 2022: the tip under kinematic control, engine off.
 
-The printed RMS are those of logs 2 and 4 over the whole 10 s, the jump onto the path included.
+The printed RMS are those of logs 2 and 4 over the whole 10 s, including the jump onto the path.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from trocar.mechanics import Mechanism
 from trocar.report import Claim, Report
 from trocar.spatial import Array
 
-FINE = 4.0  # time simulated at 1 ms [s]
+FINE = 4.0  # duration simulated with steps of 1 ms [s]
 
 
 def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim]:
-    """The program's runs against the printed numbers and the logs, and the tip once it is on the path."""
+    """Compare the program's runs with the printed numbers and the logs, and report the tip error on the path."""
     cases = (
         ("fig 2", "rectilinear", 2, lambda T: runs.rectilinear(mechanism, runs.LENGTH * T / runs.DURATION, T)),
         ("fig 3", "spiral of the code", 4, lambda T: runs.spiral(mechanism, runs.SPIRAL_OF_CODE, T)),
@@ -51,13 +51,13 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
 
 
 def largest(errors: Array) -> list[float]:
-    """RMS of pose errors (N, 6) on the largest axis: position [m], orientation [rad]."""
+    """RMS of pose errors (N, 6) along the worst axis: position [m], orientation [rad]."""
     each = logs.rms(errors)
     return [float(each[:3].max()), float(each[3:].max())]
 
 
 def _against_the_log(name: str, log: logs.Log | str, session: int, mechanism: Mechanism, errors: Array) -> list[Claim]:
-    """The printed RMS by the program and by our kinematics on the logged joints; its errors beside the logged ones."""
+    """Claims: the printed RMS from the program and from our kinematics on the logged joints; errors against the log."""
     found = TABLE.claims(f"{name}/{{row}}", logs.rms(errors))
     kinematics, tracks = f"{name}, our kinematics on the logged joints/{{row}}", "{run} beside log {session}/{row}"
     fields: dict[str, Any] = {"run": name, "session": session}
@@ -67,7 +67,7 @@ def _against_the_log(name: str, log: logs.Log | str, session: int, mechanism: Me
     ours = runs.errors_of_joints(mechanism, log["qmsr"], log["pdes"] - log["pee"][0])
     found += TABLE.claims(kinematics, logs.rms(ours))
     beside = agreement(errors, log.tip_errors())
-    # speed of the joints from one row to the next, less the command of the row before
+    # joint speed between consecutive rows, minus the command of the row before
     off = logs.rms(np.diff(log["qmsr"][1:], axis=0) / np.diff(log.t[1:])[:, None] - log["qdcmd"][:-2])
     fields |= {"rms": list(beside.rms), "lag": off[0], "other": off[1]}
     return found + TABLE.claims(tracks, beside.correlation, **fields)

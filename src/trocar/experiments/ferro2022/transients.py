@@ -1,4 +1,4 @@
-"""J3 in the transients of Ferro et al. 2022, Section IV-C: their torque control on this engine, beside their logs."""
+"""J3 transients of Ferro et al. 2022, Section IV-C: their torque control on this engine, compared with their logs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from trocar.mechanics import Mechanism, load_mechanism
 from trocar.report import Claim, Report
 from trocar.spatial import Array
 
-ROWS = slice(1, 21)  # the first 0.2 s, while their J3 oscillates; before the first row nothing was commanded
-GAINS = {  # of the program, x y z of the scene [1/s^2, 1/s]
+ROWS = slice(1, 21)  # the first 0.2 s, while their J3 oscillates; no command precedes the first row
+GAINS = {  # gains of the program, x y z of the scene [1/s^2, 1/s]
     "regulation": (np.full(3, 100.0), np.full(3, 20.0)),
     "rectilinear": (runs.KP_CODE, runs.KD_CODE),
     "spiral": (runs.KP_CODE, runs.KD_CODE),
@@ -28,7 +28,7 @@ CORRELATION, SIZE, TIP, LINEAR = (
 
 
 def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim]:
-    """The program with its clocks and the mirrored counterweight, beside its logs."""
+    """Compare the program, with its timing and the mirrored counterweight, with its logs."""
     found = []
     without = load_mechanism("PSM", counterweight=False)
     for session, task in logs.TORQUE_CONTROL.items():
@@ -47,7 +47,7 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
         found.append(TABLE.claim(LINEAR, ours, published=theirs, tolerance=0.1 * theirs, **fields))
         report.add_figure(
             figures.discrepancy(log, mirrored, rigid),
-            f"Log {session} ({task}): J3, commanded less model, and tip error; theirs and the program on this engine.",
+            f"Log {session} ({task}): J3, commanded minus model, and tip error; their log and program on our engine.",
         )
     return found
 
@@ -61,7 +61,7 @@ def _claims(
     stiff = (rigid.command - rigid.model)[ROWS]
     signals = [agreement(*pair) for pair in zip(ours, theirs, strict=True)]
     peaks, their_peaks = ([_peak(x) for x in which] for which in (ours, theirs))
-    # before the first command the tool hangs on its motor alone: the counterweight's force has not reached it
+    # before the first command only the motor holds the tool: the counterweight's force has not reached it
     held = float(without.gravity(mirrored.q[0])[2] - mirrored.model[0, 2])
     tip = agreement(mirrored.error, (log["pdes"] - log["pee"])[: len(mirrored.error)])
     return [
@@ -86,7 +86,7 @@ def _claims(
 
 
 def _distance(log: Log, error: Array, task: str) -> float:
-    """Largest distance of a tip error (N, 3) from the linear one that begins as it does [m]."""
+    """Largest distance of a tip error (N, 3) from the linear solution with the same initial values [m]."""
     begin = (log["pdes"][1] - log["pdes"][0]) / program.PERIOD
     ideal = runs.ideal_error(log.t[: len(error)], error[0], begin, *GAINS[task])
     return float(np.linalg.norm(error - ideal, axis=1).max())

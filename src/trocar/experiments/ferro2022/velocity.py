@@ -1,4 +1,4 @@
-"""Fig. 4 and 5 of Ferro et al. 2022: the engine's torque against the model along line and spiral."""
+"""Fig. 4 and 5 of Ferro et al. 2022: torque of engine and model along line and spiral."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from trocar.recording import Recording
 from trocar.report import Claim, Report
 from trocar.spatial import Array
 
-# Timestep and time that a command is held [s]
+# Timestep and hold time of a command [s]
 CLOCKS = {"1 ms": (1e-3, 1e-3), "control 10 ms, physics 5 ms": (5e-3, 1e-2)}
 
 
 def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim]:
-    """Engine against model, with and without counterweight in the engine; the model always has it."""
+    """Compare engine and model, with and without counterweight in the engine; the model always includes it."""
     cases = (
         ("fig 4", "rectilinear", runs.rectilinear(mechanism), (2, 1)),
         ("fig 4", "rectilinear of the text", runs.rectilinear(mechanism, runs.LENGTH), (2, 1)),
@@ -48,8 +48,8 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
                 [(r, runs.model_torque(mechanism, r)) for r in shown],
                 [log if isinstance(log, logs.Log) and not of_text else None for log in theirs],
             ),
-            f"{name.capitalize()}: engine and model, and their engine where logged; with (top) and without (bottom) "
-            "counterweight in the engine, the model always with it.",
+            f"{name.capitalize()}: our engine, the model and, if logged, the authors' engine; with (top) and without "
+            "(bottom) counterweight in the engine. The model always includes it.",
         )
         if not of_text:
             figures.film(context, report, name, shown[0].t, shown[0].q, path)
@@ -57,7 +57,7 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
 
 
 def _printed(figure: str, shape: str, clock: str, counterweight: bool, errors: Array) -> list[Claim]:
-    """Claims on the printed RMS. Those on the text's paths are null: the numbers are from logs of the program's."""
+    """Claims on the printed RMS. Those on the text's paths have no number: the paper prints those of the program's."""
     which = "with" if counterweight else "no"
     if shape.endswith("text"):
         return TABLE.claims(
@@ -69,10 +69,10 @@ def _printed(figure: str, shape: str, clock: str, counterweight: bool, errors: A
 def _engine_claims(
     mechanism: Mechanism, figure: str, shape: str, recording: Recording, path: CartesianPath
 ) -> list[Claim]:
-    """Engine and model agree, and the tip follows with the engine on."""
+    """Claims on the agreement of engine and model, and on the tip error with the engine on."""
     worst = runs.torque_errors(mechanism, recording).max()
     found = [TABLE.claim("{run}, 1 ms/engine against model", worst, run=f"{figure} {shape}")]
-    if shape != "spiral of the text":  # the loops of the joints lag behind that one by 0.2 mm
+    if shape != "spiral of the text":  # the joint loops lag behind that spiral by 0.2 mm
         errors = runs.pose_errors(mechanism, recording, path)[recording.t >= logs.SETTLED]
         found += TABLE.claims(f"{figure} {{path}}, 1 ms/tip {{row}}", largest(errors), path=shape)
     return found

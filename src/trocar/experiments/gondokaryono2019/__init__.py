@@ -1,6 +1,6 @@
 """Gondokaryono et al. 2019: closed chain of PSM and ECM, motion capture, Gazebo simulation (Tables 1 to 9).
 
-Their "axis distances" are distances between parallel pitch axes, found by moving each link in front of cameras.
+Their "axis distances" are distances between parallel pitch axes, measured by moving each link in front of cameras.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from trocar.plots import style
 from trocar.report import Claim, Report
 from trocar.simulation import load_scene
 
-# Table 6 [m]: the axes by the frame numbers of Fig. 3 and 4, PSM then ECM.
+# Table 6 [m]: axes named by the frame numbers of Fig. 3 and 4, PSM then ECM.
 TABLE_6 = {
     "3-4": (0.0958, 0.0373),
     "3-6": (0.1487, 0.3047),
@@ -33,16 +33,16 @@ TABLE_6 = {
     "7-c2": (0.5166, 0.3409),
     "6-7": (0.0365, 0.0374),
 }
-DIGIT = 1e-4  # one unit of the last printed digit [m]
+DIGIT = 1e-4  # one unit in the last printed digit [m]
 
 
 def run(context: Context) -> Report:
     """Tables 1 to 9 and Fig. 9 and 10."""
     report = Report("Gondokaryono et al. 2019: closed chain, calibration and simulation of PSM and ECM")
     report.paragraphs.append(
-        "Tables 1 to 5: printed frames against ours, misprints named. Table 6: motion capture of one machine against "
-        "the lengths of its model. Zeros are what the paper states in words, a remote centre that does not move and "
-        "linkages that close, over 5000 random states. Table 7: our engine, measured as they measured theirs."
+        "Tables 1 to 5: printed frames compared with ours, with a list of misprints. Table 6: motion capture of one "
+        "machine compared with the lengths of its model. Zeros stand for statements in words, a remote centre that "
+        "does not move and linkages that close, over 5000 random states. Table 7: our engine, by their method."
     )
     context.progress("Tables 1 to 5")
     report.add_claims(frames.claims())
@@ -62,16 +62,20 @@ def run(context: Context) -> Report:
         report.add_claims(tracking.tracking_claims(runs[-1]))
     report.add_claims(timing.real_time_claims(context, 0.2 if context.quick else 2.0))
     context.progress("figures")
-    report.add_figure(_figure(), "The corrected closed chains at five pitch angles; the insertion axis meets the RCM.")
+    report.add_figure(
+        _figure(), "The corrected closed chains at five pitch angles; the insertion axis passes through the RCM."
+    )
     _add_stereo(report)
-    report.add_figure(rcm_figure(captures), "As Fig. 9: the remote centre at every pose. Bars are the RMS of Table 7.")
+    report.add_figure(
+        rcm_figure(captures), "Like Fig. 9: the remote centre at every pose. Bars are the RMS of Table 7."
+    )
     for case_run in runs:
-        report.add_figure(tracking.tracking_figure(case_run), "As Fig. 10: sinusoids under the gains of Table 8.")
+        report.add_figure(tracking.tracking_figure(case_run), "Like Fig. 10: sinusoids under the gains of Table 8.")
     return report
 
 
 def _closed_chain(mechanism: Mechanism) -> list[Claim]:
-    """The double parallelogram closes and pivots about one point, over random states within limits."""
+    """Claims: the double parallelogram closes and pivots about one point, over random states within limits."""
     arm = mechanism.arm
     q = np.random.default_rng(0).uniform(arm.lower, arm.upper, (5000, arm.n))
     tip = np.abs(mechanism.pose(q, "tip") - mechanism.forward_kinematics(q)).max()
@@ -80,7 +84,7 @@ def _closed_chain(mechanism: Mechanism) -> list[Claim]:
 
 
 def _axis_distances(arm: Arm, table_6: dict[str, float]) -> list[Claim]:
-    """Lengths that the table has twice lie between its two; the others are the table's."""
+    """Claims on the axis distances: our length lies between the two of the table, or equals the only one."""
     ours, name = model_distances(arm), arm.name.lower()
     pairs = [(table_6[a], table_6[b]) for a, b in SIDES]
     published, tolerance = [(a + b) / 2 for a, b in pairs], [abs(b - a) / 2 + DIGIT for a, b in pairs]
@@ -106,7 +110,7 @@ def _figure() -> Figure:
 
 
 def _add_stereo(report: Report) -> None:
-    """Fig. 8: what the two cameras of the endoscope see of the instruments; a remark where nothing can be drawn."""
+    """Fig. 8: the endoscope's stereo view of the instruments; a remark if rendering fails."""
     try:
         left, right = StereoEndoscope(load_scene("cart_classic")).pair()
     except TrocarError as error:
@@ -118,7 +122,9 @@ def _add_stereo(report: Report) -> None:
             axes.imshow(image)
             axes.set(title=eye, xticks=(), yticks=())
             axes.grid(False)
-    report.add_figure(figure, "As Fig. 8: the stereo endoscope on the ECM of the whole cart, and the tips of its PSMs.")
+    report.add_figure(
+        figure, "Like Fig. 8: the tips of the PSMs seen by the stereo endoscope on the ECM of the whole cart."
+    )
 
 
 EXPERIMENT = Experiment(name="gondokaryono2019", title="Closed chain of PSM and ECM: calibration, simulation", run=run)

@@ -1,6 +1,6 @@
-"""Gondokaryono et al. 2019, sections 2.4 and 4.1: their calibration on our engine, seen by synthetic cameras.
+"""Gondokaryono et al. 2019, sections 2.4 and 4.1: their calibration of our engine, with synthetic cameras.
 
-A rigid mechanism has one remote centre. Theirs wanders by the RMS of Table 7; so does ours on an elastic mount.
+A rigid mechanism has a fixed remote centre. Theirs moves by the RMS of Table 7; so does ours on an elastic mount.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from trocar.simulation.sensors.motion_capture import MotionCapture, poses_at_res
 from trocar.spatial import Array
 
 SET = "gondokaryono2019"
-NOISE, OCCLUSION = 0.2e-3, 0.1  # [m] of every marker's coordinates; share of the time
-# Table 7 [mm]: RCM in the frame at the parallelogram's base; the root mean square about it is in claims.toml.
+NOISE, OCCLUSION = 0.2e-3, 0.1  # noise of every marker coordinate [m]; fraction of time occluded
+# Table 7 [mm]: RCM in the frame at the parallelogram's base; claims.toml has the RMS about it.
 HARDWARE_RCM = {"PSM": (-1.49, -516.11, 2.19), "ECM": (341.11, -0.08, -3.39)}
 SIMULATED_RCM = {"PSM": (0.56, -518.60, 0.93), "ECM": (338.44, -0.05, -0.54)}
 # Fitted to the RMS of Table 7 (hardware) by tools/fit_mounts.py, at rest, yaw and pitch within 0.6 rad of home: least
-# squares over the stiffness about x and about the other axes, for the ECM also over the height of the pivot. Assumed:
+# squares over the stiffness about x and about the other axes, for the ECM also over the pivot's height. Assumptions:
 # the PSM stands on a foot 1 m below the remote centre, the ECM is held from the side, at the length of a set-up link
 # (Table 3).
 MOUNTS = {
     "PSM": ElasticMount(pivot=(0.0, 0.0, -1.0), rotation=(493.0, 903.0, 903.0)),
     "ECM": ElasticMount(pivot=(0.4318, -0.6126, -0.527), rotation=(677.0, 325.0, 325.0)),
 }
-# A linkage that closes has one length where Table 6 has two.
+# Pairs of lengths in Table 6 that are equal in a linkage that closes.
 SIDES = (("3-4", "6-c1"), ("3-6", "4-c1"), ("6-8", "7-c2"))
 
 
 @dataclass(frozen=True)
 class Capture:
-    """An arm of the engine in front of cameras.
+    """Motion capture of a simulated arm.
 
     Attributes:
-        rcm: pivot of the end link, exact poses, in the base frame, whose origin is the RCM of the geometry.
-        calibration: from noisy markers with gaps. T_camera_base: where the cameras really were.
-        wander: as `rcm`, on the elastic mount of `MOUNTS`, at rest at every pose. farthest: largest `rcm_error` [m].
+        rcm: pivot of the end link from exact poses, in the base frame, whose origin is the RCM of the geometry.
+        calibration: calibration from noisy markers with gaps. T_camera_base: true pose of the cameras.
+        wander: like `rcm`, on the elastic mount of `MOUNTS`, at rest at every pose. farthest: largest `rcm_error` [m].
         elastic: calibration from noisy markers on that mount. true: pivot of the same poses without noise.
         distances: axis distances of the geometry [m].
     """
@@ -64,7 +64,7 @@ class Capture:
 
 
 def captured(arm: str, duration: float = 10.0, calibration_time: float = 60.0) -> Capture:
-    """Move an arm of the engine, then its mechanism, before the cameras."""
+    """Capture the motion of a simulated arm, then of its mechanism."""
     sim = Simulator(arm, SET, contacts=False)
     mechanism = sim.mechanism
     centre, reference = np.array(sim.arm.home), swing(sim.arm)
@@ -92,7 +92,7 @@ def captured(arm: str, duration: float = 10.0, calibration_time: float = 60.0) -
 
 
 def swing(arm: Arm) -> Reference:
-    """Yaw and pitch about home by 0.6 rad, in 10 s through most pairs of angles."""
+    """Yaw and pitch within 0.6 rad of home, covering most pairs of angles in 10 s."""
     moved, first = np.arange(arm.n) < 2, np.arange(arm.n) == 0
     return sinusoid(np.array(arm.home), 0.6 * moved, np.where(first, 0.3, 0.2))
 
@@ -108,7 +108,7 @@ def wandering(sim: Simulator, rows: int = 100) -> tuple[Pivot, float]:
 
 
 def capture_claims(found: Capture, table_6: dict[str, float]) -> list[Claim]:
-    """Table 7: spread of the RCM in our engine, and what the calibration makes of noisy markers."""
+    """Table 7: spread of the RCM in our engine, and its calibration from noisy markers."""
     arm, of = found.arm, {"arm": found.arm.lower()}
     theirs, hardware = np.array(SIMULATED_RCM[arm]), np.array(HARDWARE_RCM[arm])
     geometry = np.array(own_rcm(arm, found.distances["3-rcm"]))
@@ -117,7 +117,7 @@ def capture_claims(found: Capture, table_6: dict[str, float]) -> list[Claim]:
     sides = [max(abs(lengths[a] - lengths[b]) for a, b in SIDES) for lengths in (table_6, measured)]
     noisy, rigid = found.elastic.rcm, found.calibration.rcm
     if noisy is None or rigid is None:
-        raise TrocarError(f"no remote centre of {arm} was found in the markers: {found.elastic.notes}")
+        raise TrocarError(f"the calibration found no remote centre of {arm} in the markers: {found.elastic.notes}")
     return [
         *TABLE.claims(f"{arm.lower()}/rcm spread {{row}}", [1e3 * found.rcm.spread] * 3),
         *TABLE.claims(
@@ -158,7 +158,7 @@ def in_their_axes(arm: str, p: Array) -> Array:
 
 
 def rcm_figure(captures: list[Capture]) -> Figure:
-    """As Fig. 9: where the RCM is at every pose, our engine and calibration beside theirs."""
+    """Like Fig. 9: the RCM at every pose, from our engine and calibration and from theirs."""
     with style():
         figure = Figure(figsize=(10.0, 4.6))
         for axes, found in zip(figure.subplots(1, len(captures), squeeze=False)[0], captures, strict=True):
@@ -187,4 +187,4 @@ def _clouds(axes: Any, found: Capture) -> None:
     axes.set(title=f"{name}: RCM at every pose", xlabel="along the yaw axis [mm]", ylabel="[mm]", aspect="equal")
     for handle in axes.legend(fontsize="small").legend_handles:
         if isinstance(handle, Line2D) and handle.get_marker() == ".":
-            handle.set(markersize=6, alpha=1.0)  # one dot of a cloud cannot be seen
+            handle.set(markersize=6, alpha=1.0)  # a single dot would be too small to see

@@ -1,4 +1,4 @@
-"""Gondokaryono et al. 2019, Tables 1 to 5: modified DH parameters as printed, and which of them are misprints."""
+"""Gondokaryono et al. 2019, Tables 1 to 5: printed modified DH parameters and their misprints."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Table = dict[str, tuple[str, float, float, float, float]]  # frame -> reference 
 
 
 def table_1(q: Array, shoulder: float = 0.4166, elbow: float = 0.4318, wrist: float = -0.1302) -> list[Row]:
-    """SUJ-PSM1 and 2; with other lengths Table 2, SUJ-PSM3."""
+    """SUJ-PSM1 and 2. Table 2, SUJ-PSM3, has other lengths."""
     return [
         (0.0896, 0, q[0], 0),
         (0, 0, shoulder, q[1]),
@@ -55,7 +55,7 @@ def table_3(q: Array) -> list[Row]:
 
 
 def table_4(q: Array, alpha_2: float = -H, beta2: float = 0.2141, beta1: float = 0.2908) -> Table:
-    """PSM, corrected: alpha_2 is printed pi/2, beta2 0.3675."""
+    """PSM, corrected: alpha_2 is printed as pi/2, beta2 as 0.3675."""
     q1, q2, q3, q4, q5, q6, jaw = q
     return {
         "1": ("0", 0, H, 0, q1 + H),
@@ -77,7 +77,7 @@ def table_4(q: Array, alpha_2: float = -H, beta2: float = 0.2141, beta1: float =
 
 
 def table_5(q: Array, d_1: float = -0.2722, a_4: float = -0.03657, beta1: float = 0.3448) -> Table:
-    """ECM, corrected: d_1 is printed 0.2722, a_4 0.03657."""
+    """ECM, corrected: d_1 is printed as 0.2722, a_4 as 0.03657."""
     q1, q2, q3, q4 = q
     beta2 = 0.3229
     return {
@@ -103,7 +103,7 @@ def frames(table: Table) -> dict[str, Array]:
 
 
 def chain(rows: Sequence[Row]) -> Array:
-    """Last frame of a chain in its first."""
+    """Pose of a chain's last frame in its first."""
     T = np.eye(4)
     for row in rows:
         T = T @ mdh(*row)
@@ -111,7 +111,7 @@ def chain(rows: Sequence[Row]) -> Array:
 
 
 def claims() -> list[Claim]:
-    """Tables 1 to 5: frames that agree with ours, numbers that were rounded, and misprints with what they do."""
+    """Tables 1 to 5: frames that agree with ours, rounded numbers, and misprints with their effects."""
     return [*_set_up_claims(), *_psm_claims(), *_ecm_claims()]
 
 
@@ -174,7 +174,7 @@ def _frames_claim(number: int, of: str, distance: float) -> Claim:
 
 
 def distances_of_table_5() -> list[float]:
-    """Distances of frames 3 and 7, and of 6 and 7, that the printed ECM table itself has [m]."""
+    """Distances between frames 3 and 7 and between 6 and 7 in the printed ECM table [m]."""
     T = frames(table_5(np.zeros(4)))
     return [float(np.linalg.norm(T[a][:3, 3] - T[b][:3, 3])) for a, b in (("3", "7"), ("6", "7"))]
 
@@ -182,20 +182,20 @@ def distances_of_table_5() -> list[float]:
 def _set_up_distance(arm: SetUpArm, table: Callable[[Array], list[Row]]) -> float:
     """Largest distance of the last frame from ours, in random poses [m]."""
     q = np.random.default_rng(0).uniform(arm.lower, arm.upper, (200, arm.n))
-    # the arm's base, less the step to the RCM: behind the last row of the table
+    # the arm's base without the step to the RCM: beyond the last row of the table
     ours = inverse(arm.T_world_column) @ SetUpChain(arm).T_world_base(q) @ inverse(_to_rcm(arm.name))
     difference = ours - np.array([chain(table(row)) for row in q])
     return float(np.linalg.norm(difference[:, :3, 3], axis=-1).max())
 
 
 def _to_rcm(arm: str) -> Array:
-    """RCM frame behind the last row of a set-up arm, as the dVRK has it; its turn and z are row 7 of Table 3."""
+    """The dVRK's RCM frame relative to the last row of a set-up arm; row 7 of Table 3 gives its rotation and z."""
     entry = read("suj_classic")[arm]["tip_to_rcm"]
     return pose(mdh(theta=entry["rz"])[:3, :3], entry["p"])
 
 
 def _distance(mechanism: Mechanism, table: Callable[[Array], Table], to_rcm: float, skip: Sequence[str] = ()) -> float:
-    """Largest distance of a numbered link's origin from the table's, over random states [m]."""
+    """Largest distance between the origin of a numbered link and the table's, over random states [m]."""
     arm, worst = mechanism.arm, 0.0
     T_base_0 = pose(p=[0.0, -to_rcm, 0.0])
     for q in np.random.default_rng(0).uniform(arm.lower, arm.upper, (100, arm.n)):
@@ -208,9 +208,9 @@ def _distance(mechanism: Mechanism, table: Callable[[Array], Table], to_rcm: flo
 
 
 def _wrist(mechanism: Mechanism) -> tuple[list[float], list[float]]:
-    """Largest distance [m] and turn [rad] between frames 12 to 15 and our links, over random states.
+    """Largest distance [m] and rotation [rad] between frames 12 to 15 and our links, over random states.
 
-    Their x axes point the other way: a half turn about z, the same at every state, is not counted.
+    Their x axes point the other way: a constant half turn about z is not counted.
     """
     arm = mechanism.arm
     apart, turned = np.zeros((2, len(WRIST)))

@@ -18,20 +18,20 @@ from trocar.experiments.gondokaryono2019.tracking import FREQUENCY, SET, TIMESTE
 from trocar.report import Claim
 from trocar.simulation import Scene, SceneArm, load_scene, simulate
 
-FRAME = 0.033  # [s], between two pairs of images
-SWING = 0.02  # of the joints when timed, of their range or of 1 rad: the arms stay clear of each other
+FRAME = 0.033  # interval between stereo pairs [s]
+SWING = 0.02  # motion during timing, as a fraction of the joint range or of 1 rad: the arms do not collide
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """A configuration of Table 9: arms of the Classic cart, on its set-up joints or fixed where these have them."""
+    """A configuration of Table 9: arms of the Classic cart, on set-up joints or fixed at the same places."""
 
     arms: tuple[str, ...]
     set_up: bool = False
     camera: bool = False
 
     def scene(self, parameters: str | None) -> Scene:
-        """The arms where the built-in cart has them, clear of each other."""
+        """The arms at their places on the built-in cart, without collisions."""
         cart = _cart()
         given = {
             name: SceneArm(
@@ -48,7 +48,7 @@ class Configuration:
 
 @cache
 def _cart() -> Scene:
-    """The built-in cart, to read places and joints from."""
+    """The built-in cart, the source of places and joints."""
     return load_scene("cart_classic")
 
 
@@ -85,16 +85,16 @@ TIMINGS = (Timing(), Timing(control=False), Timing(parameters=None), Timing(para
 
 
 def real_time_factor(configuration: Configuration, timing: Timing = TIMINGS[0], duration: float = 2.0) -> float:
-    """Simulated over elapsed time of a configuration.
+    """Real-time factor of a configuration: simulated over elapsed time.
 
-    With control every arm is under PID on its sinusoid and recorded; without, efforts hold it where it is. A camera is
-    a pair of images, 640 x 480, every 33 ms.
+    With control, every arm follows a sinusoid under PID and is recorded; otherwise constant efforts hold it. A camera
+    renders a pair of images, 640 x 480, every 33 ms.
     """
     scene = configuration.scene(timing.parameters)
     run = _controlled(scene) if timing.control else _held(scene)
     camera = StereoEndoscope(scene, shadows=timing.shadows) if configuration.camera else None
     if camera is not None:
-        camera.pair()  # the first sets OpenGL up
+        camera.pair()  # the first call initialises OpenGL
     start = time.perf_counter()
     while scene.time < duration - 1e-9:
         run(duration if camera is None else FRAME)
@@ -128,7 +128,7 @@ def _held(scene: Scene) -> Callable[[float], object]:
 
 
 def real_time_claims(context: Context, duration: float = 2.0) -> list[Claim]:
-    """Table 9: with the masses and damping of the paper and with identified ones, controlled and the engine alone."""
+    """Table 9: with the paper's masses and damping and with identified ones, with control and for the engine alone."""
     found: list[Claim] = []
     for timing in TIMINGS:
         ours, missing = zip(*(_factor(context, name, timing, duration) for name in CONFIGURATIONS), strict=True)
@@ -141,12 +141,12 @@ def real_time_claims(context: Context, duration: float = 2.0) -> list[Claim]:
 
 
 def _drawing(without: float | None, drawn: float | None) -> str:
-    """Share of the elapsed time that images take, by the factors without and with them."""
+    """Share of the elapsed time spent on images, from the factors without and with them."""
     return "an unknown share" if without is None or drawn is None else f"{max(0.0, 1.0 - drawn / without):.0%}"
 
 
 def _factor(context: Context, name: str, timing: Timing, duration: float) -> tuple[float | None, str]:
-    """The real-time factor of a configuration; or None, and why images could not be drawn."""
+    """The real-time factor of a configuration, or None and the reason why images could not be rendered."""
     context.progress(f"Table 9: {name}{timing.remark}")
     try:
         return real_time_factor(CONFIGURATIONS[name], timing, duration), ""

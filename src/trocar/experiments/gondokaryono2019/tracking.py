@@ -19,19 +19,19 @@ from trocar.spatial import Array
 SET = "gondokaryono2019"
 FREQUENCY = 0.1  # [Hz]
 PERIODS = 3
-STEADY = 1.01  # rms of the last period over that of the one before, up to which a joint is called stable
+STEADY = 1.01  # a joint is stable up to this ratio of the RMS of the last period to that of the one before
 TIMESTEP = 1e-3  # [s], Gazebo's default
-# Table 8, joint space; the jaw, which the paper leaves out, is held with the gains of joint 6.
+# Table 8, joint space; the jaw, which the paper omits, is held with the gains of joint 6.
 KP = (70.0, 70.0, 400.0, 10.0, 10.0, 10.0, 10.0)
 KI = (0.1, 0.1, 0.01, 0.1, 0.1, 0.1, 0.1)
 KD = (5.0, 5.0, 10.0, 1.0, 1.0, 1.0, 1.0)
-# The paper does not say about what the joints swing: about 0, the insertion about its home, which is within limits.
+# The paper does not give the centre of the motion; here 0, for the insertion its home, which is within limits.
 CENTRE = np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.0])
 
 
 @dataclass(frozen=True)
 class Sinusoids:
-    """Amplitude of the joints [rad, m], and whether the engine has joint limits."""
+    """Amplitude of the joints [rad, m], and the use of joint limits in the engine."""
 
     name: str
     amplitude: tuple[float, ...]
@@ -44,7 +44,7 @@ class Sinusoids:
 
 
 CASES = (
-    Sinusoids("as published", (1.0, 1.0, 0.1, 1.0, 1.0, 1.0, 0.0), limits=False),  # the pitch's limit is 0.925 rad
+    Sinusoids("as published", (1.0, 1.0, 0.1, 1.0, 1.0, 1.0, 0.0), limits=False),  # the pitch limit is 0.925 rad
     Sinusoids("within limits", (0.9, 0.9, 0.1, 0.9, 0.9, 0.9, 0.0), limits=True),
 )
 
@@ -58,24 +58,24 @@ class Tracking:
 
     @property
     def error(self) -> Array:
-        """(N, 6) commanded less simulated [rad, m]."""
+        """Commanded minus simulated position (N, 6) [rad, m]."""
         return (self.recording.commands["q"] - self.recording.q)[:, :6]
 
     @property
     def rms(self) -> Array:
-        """(6,) after the first period, which begins with a step in velocity [rad, m]."""
+        """RMS error (6,) after the first period, which starts with a velocity step [rad, m]."""
         return np.sqrt(np.mean(self.error[self.recording.t * FREQUENCY >= 1.0 - 1e-9] ** 2, axis=0))
 
     @property
     def growth(self) -> Array:
-        """(6,) rms of the last period over that of the one before."""
+        """Ratio (6,) of the RMS of the last period to that of the one before."""
         period = np.floor(self.recording.t * FREQUENCY + 1e-9)
         before, last = (np.mean(self.error[period == period[-1] - k] ** 2, axis=0) for k in (1, 0))
         return np.sqrt(last / before)
 
 
 def in_joint_space(arm: Arm) -> Arm:
-    """The arm as Gazebo has it: a motor on every joint, a controller per millisecond."""
+    """The arm as modelled in Gazebo: a motor on every joint, control every millisecond."""
     return replace(
         arm,
         motors=replace(arm.motors, coupling=np.eye(arm.n)),
@@ -92,7 +92,7 @@ def track(case: Sinusoids, periods: float = PERIODS) -> Tracking:
 
 
 def tracking_claims(tracking: Tracking) -> list[Claim]:
-    """Every joint tracks stably (the paper's words), and the errors, for which it prints a plot but no numbers."""
+    """Claims: every joint tracks stably (the paper's words), and the errors, which the paper plots without numbers."""
     stable = int(np.sum(tracking.growth <= STEADY))
     fields = {"run": tracking.case.name, "remark": tracking.case.remark}
     return [
@@ -102,7 +102,7 @@ def tracking_claims(tracking: Tracking) -> list[Claim]:
 
 
 def tracking_figure(tracking: Tracking) -> Figure:
-    """As Fig. 10: left commanded and simulated motion, right the error."""
+    """Like Fig. 10: commanded and simulated motion on the left, the error on the right."""
     recording = tracking.recording
     with style():
         figure = Figure(figsize=(10.0, 11.0))

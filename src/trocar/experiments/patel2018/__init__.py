@@ -29,8 +29,10 @@ from trocar.spatial import Array, pose_error
 TABLE = ClaimTable("patel2018")
 # Start and goal of the inverse kinematics by gradient descent [rad, m]
 START, GOAL = np.array([0.0, 0.0, 0.1, 0, 0, 0, 0]), np.array([0.4, -0.3, 0.16, 0, 0, 0, 0])
-ENDS = np.array([[0.6, 0.4, 10.0], [1.6, 0.4, 0.0]])  # of the trajectory of section II-B, in their base [m]
-TABLE_I = np.array([[2.2322, 0.3428, 2.0459], [2.2293, 0.3424, 1.9459]])  # without and with the error [m]
+ENDS = np.array(
+    [[0.6, 0.4, 10.0], [1.6, 0.4, 0.0]]
+)  # start and end of the trajectory of section II-B, in their base [m]
+TABLE_I = np.array([[2.2322, 0.3428, 2.0459], [2.2293, 0.3424, 1.9459]])  # tip without and with the joint error [m]
 TABLE_II = np.array([37.6800e-3, -78.3657e-3, -1.8340, 37.6800e-3, 29.3871e-3, 37.6800e-3])  # [N m, N]
 
 
@@ -73,7 +75,7 @@ def _table_claims(mechanism: Mechanism, states: Array) -> list[Claim]:
 
 
 def _counterweight_claims(states: Array) -> list[Claim]:
-    mechanism = load_mechanism("PSM", "gondokaryono2019")  # the geometry that their lengths are of
+    mechanism = load_mechanism("PSM", "gondokaryono2019")  # the geometry with their lengths
     back = mechanism.pose(states, "back")
 
     def in_theirs(v: Array) -> Array:
@@ -90,7 +92,7 @@ def _counterweight_claims(states: Array) -> list[Claim]:
     insertion = np.array([table(q, corrected=True)[6][:3, 2] for q in states])
 
     def tilt(T: Array) -> float:
-        """Largest angle between the slide of C2 and the direction against the insertion [rad]."""
+        """Largest angle between the sliding direction of C2 and the opposite of the insertion axis [rad]."""
         return float(np.arccos(np.clip(-np.sum(T[:, :3, 2] * insertion, axis=-1), -1.0, 1.0)).max())
 
     along = np.linalg.norm(
@@ -167,7 +169,7 @@ def _trajectory_claims(mechanism: Mechanism) -> list[Claim]:
 
 @cache
 def _their_trajectory() -> Polynomial:
-    """Their cubic on their own chain, which has no joint limits: the solutions with the tool pushed forward."""
+    """Their cubic on their own chain without joint limits, for the solutions with positive insertion."""
     forward = [q[q[:, 2] > 0] for q in (unlimited(p, corrected=False) for p in ENDS)]
     q0 = min(forward[0], key=lambda q: abs(q[0]))
     q1 = min(forward[1], key=lambda q: float(np.linalg.norm(q[:2] - q0[:2])))
@@ -229,10 +231,10 @@ def _figures(mechanism: Mechanism) -> list[tuple[figures.Figure, str]]:
         (figures.convergence(curves), "Their gradient inverse kinematics; the closed form has no iterations."),
         (
             figures.motion(_their_trajectory(), mechanism.arm),
-            "Figs 5 to 7: their points on their own chain, whose tool slides by metres.",
+            "Figs 5 to 7: their points on their own chain, whose insertion spans metres.",
         ),
         (figures.motion(_point_to_point(), mechanism.arm), "Figs 5 to 7: cubic, points within reach."),
-        (figures.straight_line(mechanism, _straight_line(mechanism)), "Figs 8 to 11: a straight line of the tip."),
+        (figures.straight_line(mechanism, _straight_line(mechanism)), "Figs 8 to 11: the tip on a straight line."),
         (
             figures.torques(t, torques, mechanism.arm),
             "Figs 12 to 17: torque along theta(t) = t^3, one joint at a time.",
@@ -240,7 +242,7 @@ def _figures(mechanism: Mechanism) -> list[tuple[figures.Figure, str]]:
         (figures.workspace(mechanism), "Figs 18 and 19: yaw alone, then yaw and insertion, within the joint limits."),
         (
             cloud_figure(mechanism, count=4096),
-            "The whole workspace in space: yaw, pitch and insertion within their limits.",
+            "The whole workspace in 3D: yaw, pitch and insertion within their limits.",
         ),
     ]
 

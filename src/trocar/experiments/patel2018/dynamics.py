@@ -1,4 +1,4 @@
-"""Dynamics as Patel et al. 2018 have them: every link a point mass, moved along a cubic in time."""
+"""The dynamics of Patel et al. 2018: every link is a point mass, moved along a cubic in time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trocar.arms.parameters import Inertia, Parameters, load_parameters
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.spatial import Array
 
-# Point masses at the ends of the links [kg]: the paper prints none; these are the CAD masses of the arm and of its
+# Point masses at the ends of the links [kg]. The paper prints none; these are the CAD masses of the arm and of its
 # needle driver (dvrk_env).
 POINT_MASSES = {
     "yaw": 1.4705,
@@ -27,11 +27,11 @@ POINT_MASSES = {
 }
 WRIST = 0.0091  # between the wrist's axes [m], row 9 of Fig. 2
 JAW = 0.0102  # from the wrist's yaw axis to the tips of the jaws [m], row 10 of Fig. 2
-BENT = 0.5  # wrist pitch while the roll moves: straight, the shaft bears no torque [rad]
+BENT = 0.5  # wrist pitch while the roll moves: with a straight wrist the roll needs no torque [rad]
 
 
 def point_mass_parameters() -> Parameters:
-    """Every link a point mass at its far end, as in the paper; no friction, no rotors."""
+    """A model with every link as a point mass at its far end, as in the paper; no friction, no rotors."""
     base = load_parameters("PSM", "wang2019")
     arm = load_mechanism("PSM").arm
     ends = {
@@ -76,7 +76,7 @@ def torque_along(mechanism: Mechanism, joint: int, t: Array) -> Array:
 def by_hand(joint: int, t: Array) -> Array:
     """Effort (N,) of insertion, roll, wrist pitch or wrist yaw along `torque_along`: Euler-Lagrange for one joint.
 
-    The insertion is a mass on a vertical slide, the wrist joints are pendulums, the roll turns about a vertical line.
+    The insertion is a mass on a vertical slide, the wrist joints are pendulums, and the roll axis is vertical.
     """
     angle, ddq = t**3, 6 * t
     jaws = POINT_MASSES["wrist_yaw"] + POINT_MASSES["finger_left"] + POINT_MASSES["finger_right"]
@@ -93,5 +93,5 @@ def by_hand(joint: int, t: Array) -> Array:
 
 
 def accelerations(mechanism: Mechanism, q: Array, tau: Array) -> Array:
-    """Joint accelerations (7,) at which the arm, at rest at q (7,), asks for the efforts tau (6,), the jaw free."""
+    """Joint accelerations (7,) of the arm, at rest at q (7,), under the efforts tau (6,), with a free jaw."""
     return mechanism.forward_dynamics(q, np.zeros(7), np.array([*tau, 0.0]))

@@ -45,7 +45,7 @@ def motion(reference: Polynomial, arm: Arm) -> Figure:
 
 
 def straight_line(mechanism: Mechanism, reference: Following) -> Figure:
-    """The arm along a line of its tip, and the joints that make it."""
+    """The arm while its tip follows a line, and the joint positions."""
     t = np.linspace(0.0, reference.duration, 120)
     q = np.array([reference(s).q for s in t])
     tip = mechanism.forward_kinematics(q)[:, :3, 3]
@@ -67,7 +67,7 @@ def straight_line(mechanism: Mechanism, reference: Following) -> Figure:
 
 
 def torques(t: Array, curves: Sequence[tuple[Array, Array]], arm: Arm) -> Figure:
-    """Effort of the moving joint along t^3: point masses beside identified parameters."""
+    """Effort of the moving joint along t^3: point masses and identified parameters."""
     with style():
         figure = Figure(figsize=(10.0, 5.0))
         for j, (axes, (points, identified)) in enumerate(zip(figure.subplots(2, 3).flat, curves, strict=True)):

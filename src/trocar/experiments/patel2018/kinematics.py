@@ -1,4 +1,4 @@
-"""Kinematics as Patel et al. 2018 have them: their table of frames and their two ways to invert it."""
+"""The kinematics of Patel et al. 2018: their table of frames and their two inverse kinematics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trocar.mechanics import Mechanism
 from trocar.spatial import Array, mdh
 
 RCM = np.array([0.4864, 0.0, 0.1524])  # in their base: x from the base to the RCM, z up [m]
-BETA = 0.2908  # their beta [rad]; a number is not printed, this is that of the same arm in Gondokaryono et al.
+BETA = 0.2908  # their beta [rad]; not printed, so taken from Gondokaryono et al. for the same arm
 JOINTS = 6
 
 
@@ -53,9 +53,9 @@ def counterweight(q: Array, corrected: bool) -> tuple[Array, Array]:
 
 
 def unlimited(p: Array, corrected: bool, starts: int = 24) -> Array:
-    """All joint values (k, 3) at which the last frame of their table is at p (3,) in their base; joints have no limits.
+    """All joint values (k, 3) that place the last frame of their table at p (3,) in their base, without joint limits.
 
-    Wrist straight; angles within (-pi, pi]. Raises where no start of the search arrives.
+    The wrist is straight; angles are within (-pi, pi]. Raises TrocarError if no start of the search converges.
     """
     found: list[Array] = []
     for start in np.random.default_rng(0).uniform(-3.0, 3.0, (starts, 3)):
@@ -85,11 +85,11 @@ def gradient_descent(mechanism: Mechanism, target: Array, q: Array, step: float,
 
 
 def decoupled(mechanism: Mechanism, q: Array) -> Array:
-    """Tip position error [m] of their decoupling, for poses of states q (N, 7).
+    """Tip position error [m] of their decoupling, for the poses at q (N, 7).
 
-    They take the wrist for a spherical joint at the tip: position by the first three joints as if the wrist were
-    straight, orientation by the last three alone. The wrist has an offset a, so turning it carries the tip away from
-    the shaft: by a (x5 - s), s along the shaft and x5 from the wrist's pitch to its yaw axis.
+    They treat the wrist as a spherical joint at the tip: the first three joints set the position as if the wrist were
+    straight, the last three set the orientation. The wrist has an offset a, so turning it moves the tip away from the
+    shaft by a (x5 - s), with s along the shaft and x5 from the wrist's pitch axis to its yaw axis.
     """
     a = float(mechanism.arm.serial[5].placement[0, 3])
     x_5 = mechanism.pose(q, "wrist_pitch")[:, :3, 0]

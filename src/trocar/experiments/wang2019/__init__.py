@@ -1,8 +1,8 @@
-"""Wang et al. 2019: identification of the PSM and the MTM from their own recordings, as published and as done here.
+"""Wang et al. 2019: identification of the PSM and the MTM from their recordings, with their methods and with ours.
 
-Errors are |measured - predicted| / |measured| of each joint's effort. The published ones are printed in the notebooks
-of their repository (dvrk_dynamics_identification), on the first 1111 rows (PSM) or 2000 rows (MTM) after the filter's
-ends are cut. Their filters: `butter(6, fc 2 pi / fs)`, so the true cut-offs are 16.965 and 5.65 Hz, not 5.4 and 1.8.
+Errors are |measured - predicted| / |measured| of each joint's effort. The published errors are in the notebooks
+of their repository (dvrk_dynamics_identification), on the first 1111 rows (PSM) or 2000 rows (MTM) after the ends of
+the filter are cut. Their filter is `butter(6, fc 2 pi / fs)`: its cut-offs are 16.965 and 5.65 Hz, not 5.4 and 1.8.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ class Prepared:
     signals: Signals
 
     def errors(self, predicted: Array, rows: int) -> Array:
-        """(7,) over the first rows after the cut; predicted (N, 7) at the used rows."""
+        """Relative error (7,) over the first rows after the cut; predicted (N, 7) at the used rows."""
         tau = self.signals.tau[self.signals.used]
         return relative_error(tau[:rows], predicted[:rows])
 
 
 def run(context: Context) -> Report:
-    """Least squares and their parameters as published; ours beside, cross-validated on 'one', and on 'two'."""
+    """Their least squares and parameters as published, and our identification, cross-validated and on 'two'."""
     report = Report("Wang et al. 2019: identification of PSM and MTM")
     parameters: Parameters | None = None
     for family, arm in (("PSM", "PSM"), ("MTM", "MTMR")):
@@ -84,7 +84,7 @@ def run(context: Context) -> Report:
 
 
 def _identified(context: Context, report: Report, family: str, arm: str) -> Identified | None:
-    """Claims on the recordings of an arm, and our model of 'one' if there is that recording."""
+    """Claims on the recordings of an arm, and our model of 'one' if that recording is available."""
     (one, no_one), (two, no_two) = (_recording(context, family, name) for name in ("one", "two"))
     if no_one:
         report.add_claims([*_not_run(family, "one", no_one), *_not_run(family, "two", no_two or no_one)])
@@ -108,7 +108,7 @@ def _identified(context: Context, report: Report, family: str, arm: str) -> Iden
 
 
 def _recording(context: Context, family: str, name: str) -> tuple[Path, str]:
-    """A recording, and why it cannot be read: an empty text if it can."""
+    """A recording, and the reason if it is missing; an empty text otherwise."""
     path = DATA / family.lower() / "measured_trajectory" / f"{name}_results.csv"
     found, missing = data_file(context.data, path)
     return found, missing and f"not run: {path.as_posix()} is not in the data folder"
@@ -122,7 +122,7 @@ def prepared_as_published(family: str, arm: str, path: Path) -> Prepared:
 
 
 def _fits(train: Prepared) -> dict[str, Array]:
-    """Base parameters by method, on one recording. WLS: each joint divided by the range of its effort."""
+    """Base parameters by method, from one recording. WLS divides each joint by the range of its effort."""
     mechanism, signals = train.mechanism, train.signals
     Y, tau = regressor(mechanism, train.T, signals)[signals.used], signals.tau[signals.used]
     base, names = mechanism.base_parameters, mechanism.parameter_names
@@ -137,7 +137,7 @@ def _as_published(family: str, recording: str, fits: dict[str, Array], data: Pre
     claims = []
     signals, mechanism = data.signals, data.mechanism
     Y = regressor(mechanism, data.T, signals)[signals.used][..., mechanism.base_parameters.independent]
-    # Their MTM is judged at the dVRK's platform offset of 0.1506 m, theirs is 0.151 m.
+    # Their MTM is evaluated with the dVRK's platform offset of 0.1506 m; theirs is 0.151 m.
     predicted = {method: Y @ fit for method, fit in fits.items()}
     predicted["SDP"] = efforts(mechanism, data.T, signals)[signals.used]
     for method in PUBLISHED[family][recording]:
@@ -154,7 +154,7 @@ def _method_claims(family: str, method: str, recording: str, ours: Array | None,
 
 
 def _ours_on_one(family: str, found: Identified) -> list[Claim]:
-    """The rows of their figure, each left out of our fit and predicted by it, against their error where they fitted."""
+    """Our cross-validated error on the rows of their figure, against their error on the fitted rows."""
     published, rows = PUBLISHED[family]["one"].get("WLS"), PUBLISHED[family]["rows"]
     if published is None:
         return []
@@ -168,7 +168,7 @@ def _consistent(family: str, found: Identified) -> list[Claim]:
 
 
 def ours_on_two(family: str, found: Identified, two: Path, data: Prepared) -> list[Claim]:
-    """Ours on the very rows and filtered efforts that their figure is of."""
+    """Our error on the same rows and filtered efforts as their figure."""
     recording = load_recording(two, data.mechanism.arm.name, as_recorded=True)
     rows, published = PUBLISHED[family]["rows"], PUBLISHED[family]["two"]["SDP"]
     ours = data.errors(found.recorded_efforts(recording)[data.signals.used], rows)
@@ -180,7 +180,7 @@ def ours_on_two(family: str, found: Identified, two: Path, data: Prepared) -> li
 
 
 def _ours_on_another_day(context: Context, found: Identified) -> list[Claim]:
-    """Both models, identified from 'one', on every row of a recording of another day."""
+    """Errors of both models, identified from 'one', on every row of a recording of another day."""
     entry, (path, missing) = "psm/ours on another day/{row}", data_file(context.data, NO_WEIGHT)
     if missing:
         return TABLE.claims(entry, None, missing=missing)
@@ -210,7 +210,7 @@ def _base_count(family: str, arm: str) -> Claim:
     mechanism = load_mechanism(arm, "wang2019_published")
     parameters = mechanism.parameters
     assert parameters is not None
-    # Their MTM has the platform's cable as a fixed polynomial, not as a parameter.
+    # Their MTM models the platform's cable as a fixed polynomial, not as a parameter.
     fixed = replace(parameters, elastics=tuple(e for e in parameters.elastics if e.name != "platform_cable"))
     ours = len(Mechanism(mechanism.arm, fixed).base_parameters)
     published = PUBLISHED[family]["base_parameters"]
@@ -226,8 +226,8 @@ def _describe(report: Report, family: str, found: Identified, train: Prepared) -
     repeated = int(found.signals.repeated.sum())
     report.paragraphs.append(
         f"{family}, ours on 'one': {text}. {found.seconds:.1f} s for the whole identification, {seconds:.2f} s for the "
-        f"regressor of {len(train.signals.t)} rows (published for the PSM: 12 min 25 s, and 27 min in all). Largest "
-        f"inertia of a link {found.largest_link_inertia:.2g} kg m^2; rows that repeat the one before: {repeated}."
+        f"regressor of {len(train.signals.t)} rows (published for the PSM: 12 min 25 s, and 27 min in total). Largest "
+        f"inertia of a link {found.largest_link_inertia:.2g} kg m^2; rows equal to the previous one: {repeated}."
     )
     T = joint_from_columns(found.mechanism().arm, found.columns)
     predicted = efforts(found.mechanism(), T, found.signals)
@@ -235,7 +235,7 @@ def _describe(report: Report, family: str, found: Identified, train: Prepared) -
     report.add_figure(error_figure(errors, JOINTS), f"{family}: relative error of effort on 'one'.")
     report.add_figure(
         effort_figure(found.signals, predicted, labels, f"{family}, 'one'"),
-        f"{family}: effort measured and ours, both filtered, first 15 s.",
+        f"{family}: measured effort and our prediction, both filtered, first 15 s.",
     )
 
 

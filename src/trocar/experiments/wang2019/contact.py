@@ -1,4 +1,4 @@
-"""Contact steps and injected faults in simulation, watched by a model whose parameters are off."""
+"""Contact steps and injected faults in simulation, monitored by a model with wrong parameters."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from trocar.simulation import CableBreak, EncoderBias, MotorLoss, Simulator, sim
 from trocar.simulation.forces.faults import Fault
 from trocar.spatial import Array
 
-INERTIA_OFF, FRICTION_OFF, BIAS_OFF = 0.01, 0.10, 0.10  # standard deviation of the watching model's relative errors
-FARTHER_OFF = (0.01, 0.02, 0.05)  # of inertia, where contacts are looked for
+INERTIA_OFF, FRICTION_OFF, BIAS_OFF = 0.01, 0.10, 0.10  # standard deviations of the monitoring model's relative errors
+FARTHER_OFF = (0.01, 0.02, 0.05)  # errors of inertia for which contact detection is tested
 STEP, WITHIN = 1.0, 0.1  # [N], [s]
-BREAKS, TOUCHES = 1.0, 2.0  # [s] when something breaks, and when contact begins
-LEAST = (0.02, 0.02, 0.2)  # steps of effort that are no contact [N m, N m, N]: what 0.2 N do 0.1 m deep
-# Motion about a deep pose, every joint at its own frequency [Hz]; the jaw stays open.
+BREAKS, TOUCHES = 1.0, 2.0  # time of a fault, and of contact [s]
+LEAST = (0.02, 0.02, 0.2)  # smaller effort steps are not contact [N m, N m, N]: the effect of 0.2 N at a depth of 0.1 m
+# Motion about a deep pose, each joint with a different frequency [Hz]; the jaw stays open.
 CENTRE = (0.0, 0.0, 0.15, 0.0, 0.0, 0.0, 0.5)
 AMPLITUDE = (0.5, 0.4, 0.04, 0.8, 0.5, 0.4, 0.3)
 FREQUENCY = (0.31, 0.37, 0.43, 0.40, 0.45, 0.50, 0.35)
-BIAS = {"yaw": 0.02, "pitch": 0.02, "insertion": 0.002}  # of encoders [rad, m]; discs 0.05 rad
+BIAS = {"yaw": 0.02, "pitch": 0.02, "insertion": 0.002}  # encoder bias [rad, m]; discs 0.05 rad
 
 
 def mismatched(seed: int = 0, inertia: float = INERTIA_OFF, bias: float = BIAS_OFF) -> Mechanism:
-    """The PSM with parameters that are off, as those of an identified model are; inertia, bias: by how much."""
+    """The PSM with parameter errors as in an identified model; inertia, bias: size of the errors."""
     right = load_mechanism("PSM")
     assert right.parameters is not None
     return Mechanism(right.arm, _off(right.parameters, np.random.default_rng(seed), inertia, bias))
@@ -57,7 +57,7 @@ def _off(parameters: Parameters, rng: np.random.Generator, inertia: float, bias:
 def watched(
     duration: float, faults: tuple[Fault, ...] = (), force: Array | None = None, phase: float = 0.0
 ) -> Recording:
-    """A run under the dVRK's PID [s], with faults, or with a force (3,) [N] at the tip from `TOUCHES` on; 500 Hz."""
+    """Simulate the dVRK's PID at 500 Hz, with faults, or with a force (3,) [N] at the tip from `TOUCHES` on."""
     motion = sinusoid(CENTRE, AMPLITUDE, FREQUENCY)
     reference: Reference = lambda t: motion(t + phase)  # noqa: E731
     sim = Simulator("PSM", timestep=1 / 1500)
@@ -74,7 +74,7 @@ def watched(
 
 
 def contact_claims(context: Context, seed: int = 0) -> list[Claim]:
-    """Steps of 1 N at the tip in every direction and at several poses; a run without contact must stay silent."""
+    """Claims on steps of 1 N at the tip in every direction at several poses, and on a run without contact or alarm."""
     context.progress("contact steps in simulation")
     known, free = watched(10.0), watched(6.0, phase=7.35)
     phases = (0.0,) if context.quick else (0.0, 0.7, 1.4, 2.1)
@@ -113,19 +113,19 @@ def steps(phases: tuple[float, ...]) -> list[Recording]:
 
 
 def contact_detector(model: Mechanism, known: Recording) -> ContactDetector:
-    """A detector on the first three joints, with thresholds from a run without contact as the model sees it."""
+    """A detector on the first three joints, with thresholds from the model's residuals in a run without contact."""
     dt = float(np.diff(known.t).mean())
     return ContactDetector(external_effort(model, known)[1:], dt, (0, 1, 2), least=LEAST)
 
 
 def contact_delay(detector: ContactDetector, model: Mechanism, recording: Recording) -> float:
-    """[s] from the step to the alarm; infinite without one, negative for a false one."""
+    """Time from the step to the alarm [s]; infinite without an alarm, negative for a false alarm."""
     found = detector.first(recording.t[1:], external_effort(model, recording)[1:])
     return np.inf if found is None else found - TOUCHES
 
 
 def fault_claims(context: Context, seed: int = 0) -> list[Claim]:
-    """Each injected fault must be named, part included."""
+    """Claims on the isolation of injected faults: kind and part must be right."""
     context.progress("injected faults")
     known = watched(6.0)
     isolation, unbiased = (FaultIsolation(mismatched(seed, bias=bias), known) for bias in (BIAS_OFF, 0.0))
@@ -136,17 +136,17 @@ def fault_claims(context: Context, seed: int = 0) -> list[Claim]:
         found, again = (each.diagnosis(run) for each in (isolation, unbiased))
         if found is None or (found.kind, found.part) != (kind, part):
             right = again is not None and (again.kind, again.part) == (kind, part)
-            exact = "named" if right else f"not named either, its residual is at most {mark(unbiased, run, part):.2f}"
-            wrong.append(f"{kind} of {part} taken for {_name(found)} (if the bias is known exactly: {exact})")
+            exact = "named" if right else f"also missed, its residual is at most {mark(unbiased, run, part):.2f}"
+            wrong.append(f"{kind} of {part} was reported as {_name(found)} (with an exactly known bias: {exact})")
     healthy = isolation.diagnosis(watched(3.0, phase=0.35))
     if healthy is not None:
-        wrong.append(f"nothing taken for {_name(healthy)}")
+        wrong.append(f"a run without fault was reported as {_name(healthy)}")
     wrong_text = "; ".join(wrong) or "none"
     return [TABLE.claim("faults/not isolated", len(wrong), count=len(cases), bias=BIAS_OFF, wrong=wrong_text)]
 
 
 def mark(isolation: FaultIsolation, run: Recording, part: str) -> float:
-    """Largest residual in the 0.4 s after something broke, of a motor (or of all), over the threshold of an alarm."""
+    """Largest residual of a motor (or of all) in the 0.4 s after the fault, relative to the alarm threshold."""
     arm, statistics = isolation.mechanism.arm, isolation.statistics
     r = MomentumObserver(isolation.mechanism, BANDWIDTH).along(run) @ arm.motors.coupling
     after = (run.t > BREAKS) & (run.t < BREAKS + 0.4)

@@ -1,4 +1,4 @@
-"""The identified arm in the engine: servoed along a recorded motion, and let go under the recorded effort."""
+"""The identified arm in the engine: servoed along a recorded motion, and run open loop under the recorded effort."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from trocar.simulation import Simulator
 from trocar.spatial import Array
 
 ARM = "PSM"
-# Of the servo [rad/s]: it takes out drift. A stiff one would follow the noise of the recorded positions, whose second
+# Of the servo [rad/s]: it removes drift. A stiff servo would follow the noise of the recorded positions, whose second
 # derivative is worse than the difference of the recorded velocities.
 BANDWIDTH = 20.0
 
 
 @dataclass(frozen=True)
 class Servoed:
-    """Errors of effort (n,) in the columns of the recording, of the engine and of the equations on the same rows.
+    """Effort errors (n,), per column of the recording, of the engine and of the equations on the same rows.
 
     Attributes:
-        engine, equations: relative. engine_rms: root mean square [N m, N].
+        engine, equations: relative errors. engine_rms: root mean square error [N m, N].
     """
 
     engine: Array
@@ -44,10 +44,10 @@ class Servoed:
 
 
 def servoed(parameters: Parameters | Path, recording: Recording, seconds: float) -> Servoed:
-    """Drive the engine along the first `seconds` of a recorded motion and compare the effort that this takes.
+    """Drive the engine along the first `seconds` of a recorded motion and compare the required effort.
 
-    Feedback is on the error of position and velocity alone (M times a critically damped law) beside the equations'
-    effort of the motion: what acts in the engine is what its own mechanics and friction ask for.
+    The control is the equations' effort for the motion plus feedback of position and velocity errors (M times a
+    critically damped law), so the applied effort is the one that the engine's own mechanics and friction require.
     """
     sim = Simulator(ARM, parameters, limits=False)  # a recorded joint may be a little beyond its limit
     mechanism = sim.mechanism
@@ -66,7 +66,7 @@ def servoed(parameters: Parameters | Path, recording: Recording, seconds: float)
     every = round(1.0 / (signals.rate * sim.timestep))
     found = lowpass(tau[::every] @ T, load_recipe(ARM).effort_cutoff, signals.rate)
     rows = np.flatnonzero(signals.used[: len(found)])
-    rows = rows[rows < len(found) - round(signals.rate)]  # without the end of the filter
+    rows = rows[rows < len(found) - round(signals.rate)]  # excluding the end of the filter
     measured, model = signals.tau[rows], efforts(mechanism, T, signals)[rows]
     return Servoed(
         engine=relative_error(measured, found[rows]),
@@ -84,11 +84,11 @@ def forward_prediction(
 ) -> tuple[Array, Array]:
     """RMS error of q (horizons, n) of the engine under the recorded effort, and of a constant velocity [rad, m].
 
-    Each window starts from the measured state, friction with the memory of the motion before; windows start every so
-    many seconds.
+    Each window starts from the measured state, with the friction memory of the motion before; windows start at regular
+    intervals.
 
     Args:
-        under: "equations" applies the effort that the model asks for instead. What is left then is not due to errors
+        under: "equations" applies the model's effort instead. The remaining error is then not due to errors
             of effort.
     """
     sim = Simulator(ARM, parameters, limits=False)  # a recorded joint may be a little beyond its limit
@@ -116,7 +116,7 @@ def forward_prediction(
 
 
 def in_engine(found: Identified, same_day: Recording, other_day: Recording | None) -> tuple[list[Claim], list[str]]:
-    """Claims on an identified arm in the engine, with bounds of ours, and a summary in words."""
+    """Claims on an identified arm in the engine, with our own bounds, and a summary."""
     servo = servoed(found.parameters, same_day, 12.0)
     ahead, steady = forward_prediction(found.parameters, same_day, every=2.0)
     own, _ = forward_prediction(found.parameters, same_day, horizons=(0.1,), every=2.0, under="equations")
@@ -127,13 +127,13 @@ def in_engine(found: Identified, same_day: Recording, other_day: Recording | Non
         *TABLE.claims("psm/engine/predicted 0.1 s ahead/{row}", ahead[0, :3], nearer=nearer),
     ]
     lines = [
-        "Identified arm in the engine, servoed along the first 12 s of 'one': error of effort relative to that of "
+        "Identified arm in the engine, servoed along the first 12 s of 'one': effort error relative to that of "
         f"the equations {_numbers(ratio)}.",
-        f"Let go under the recorded effort for 0.1 s: RMS of q {_numbers(1e3 * ahead[0])} mrad (J3 mm), constant "
+        f"Open loop under the recorded effort for 0.1 s: RMS of q {_numbers(1e3 * ahead[0])} mrad (J3 mm), constant "
         f"velocity {_numbers(1e3 * steady[0])}; for 0.25 s {_numbers(1e3 * ahead[1])}, "
         f"{_numbers(1e3 * steady[1])}; for 0.5 s {_numbers(1e3 * ahead[2])}, {_numbers(1e3 * steady[2])}. "
-        "The wrist moves little mass against much friction: its acceleration is the small difference of large "
-        f"efforts, so the errors of friction decide: under the equations' own effort {_numbers(1e3 * own[0])}.",
+        "The wrist moves little mass against much friction. Its acceleration is a small difference of large "
+        f"efforts, so friction errors dominate; under the equations' own effort: {_numbers(1e3 * own[0])}.",
     ]
     if other_day is not None:
         again = recalibrate(found.parameters, other_day, 10.0)

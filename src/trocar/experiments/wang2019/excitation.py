@@ -1,4 +1,4 @@
-"""Excitation of the PSM: condition number of the recorded motion of Wang et al. 2019, and of a motion found here."""
+"""Excitation of the PSM: condition numbers of the recorded motion of Wang et al. 2019 and of our optimised motion."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from trocar.recording import Recording
 from trocar.report import Claim
 
 HARMONICS, FREQUENCY = 6, 0.18  # [Hz], as designed by Wang et al.
-PLAYED = 30 / 35  # of the designed speed
+PLAYED = 30 / 35  # fraction of the designed speed
 
 
 def excitation_claims(context: Context) -> list[Claim]:
-    """One start of the search at the authors' limits, order and frequency: 64 iterations at most."""
+    """Run one start of the search with the authors' limits, order and frequency, at most 64 iterations."""
     context.progress("excitation: one start of at most 64 iterations")
     mechanism = load_mechanism("PSM")
     reduced, full = Criterion(mechanism, mechanism.arm.excitation.redundant_links), Criterion(mechanism)
@@ -45,7 +45,7 @@ def excitation_claims(context: Context) -> list[Claim]:
 
 
 def recorded(data: Path | None, reduced: Criterion, full: Criterion) -> str:
-    """Condition numbers of the recorded motion of 'one' at its designed speed, in words."""
+    """Text on the condition numbers of the motion of 'one', as recorded and at its designed speed."""
     path, missing = data_file(data, ONE)
     if missing:
         return "the authors' motion: no data"
@@ -56,7 +56,7 @@ def recorded(data: Path | None, reduced: Criterion, full: Criterion) -> str:
 
 
 def fitted(recording: Recording) -> Fourier:
-    """The Fourier series of a recorded motion, its frequency found about the played one, at the designed one."""
+    """The Fourier series fitted to a recorded motion, with its frequency changed to the designed one."""
     inside = slice(400, -400)
     t, q = recording.t[inside], recording.q[inside]
     k = np.arange(1, HARMONICS + 1)

@@ -1,4 +1,4 @@
-"""Hysteresis or lag? The same path at two speeds tells: memory of the path does not change with speed, a delay does."""
+"""Hysteresis or lag? One path at two speeds decides: path memory does not depend on speed, a delay does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DELAYS = (0.0, 0.02, 0.04, 0.05, 0.06)  # [s]
 
 
 def half_speed_claim(data: Path | None) -> tuple[Claim, list[str]]:
-    """Fit each model at full speed, judge it at half speed: the mean error of J4 to J7, and all of it in words."""
+    """Fit each model at full speed and evaluate it at half speed: the mean error of J4 to J7, and a summary."""
     name, files = "psm/half speed, hysteresis against lag", [data_file(data, path) for path in (INSERTION, HALF_SPEED)]
     if any(missing for _, missing in files):
         reason = "not run: the recordings at full and half speed are not in the data folder"
@@ -38,17 +38,17 @@ def half_speed_claim(data: Path | None) -> tuple[Claim, list[str]]:
         means.append(float(np.mean(at_half)))
         listed = [" ".join(f"{x:.3f}" for x in errors) for errors in (fitted, at_half)]
         lines.append(
-            f"{label}: J4 to J7 {listed[0]} where fitted, {listed[1]} at half speed "
+            f"{label}: J4 to J7 {listed[0]} on the fitted recording, {listed[1]} at half speed "
             f"(mean {np.mean(fitted):.3f} and {means[-1]:.3f})"
         )
     return TABLE.claim(name, means[0], published=means[1]), [
-        "Hysteresis or lag: both models fitted to the wrist at full speed and judged on the same path at half speed, "
+        "Hysteresis or lag: both models fitted to the wrist at full speed and tested on the same path at half speed, "
         "with 105 g on the insertion column. " + "; ".join(lines) + "."
     ]
 
 
 def coulomb(recipe: Recipe, delay: float) -> Recipe:
-    """The recipe with Coulomb friction in place of hysteresis, and efforts that are late by a delay [s]."""
+    """The recipe with Coulomb friction instead of hysteresis, and efforts with a delay [s]."""
     drives = tuple(
         replace(drive, hysteresis=(), terms=(*drive.terms, "Fc")) if drive.hysteresis else drive
         for drive in recipe.template.drives

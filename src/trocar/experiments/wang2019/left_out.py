@@ -1,4 +1,4 @@
-"""Errors of our identification on the rows that a published figure is of, each predicted from rows left out."""
+"""Cross-validated errors of our identification on the rows of a published figure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trocar.spatial import Array
 
 
 def left_out_error(found: Identified, rows: int) -> Array:
-    """(n,) relative error of the effort on the first used rows, by the folds of `Identified.cv_relative_error`."""
+    """Relative error of effort (n,) on the first used rows, with the folds of `Identified.cv_relative_error`."""
     recipe, signals = found.recipe, found.signals
     mechanism = recipe.mechanism()
     problem = problem_of(recipe, mechanism, joint_from_columns(mechanism.arm, found.columns), signals)

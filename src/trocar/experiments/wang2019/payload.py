@@ -1,4 +1,4 @@
-"""Payload on the recordings of Wang et al. 2019: known weights, estimated with the model of another recording."""
+"""Payloads in the recordings of Wang et al. 2019: known weights, estimated with the model of another recording."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from trocar.mechanics import Mechanism
 from trocar.report import Claim
 from trocar.spatial import Array
 
-# Where the weights are: the insertion column is part of the end link, 53.5 cm above the remote centre; on the bar of
-# the parallelogram only its height over the lower bar matters, for the bar does not turn in pitch.
+# Positions of the weights: the insertion column is part of the end link, 53.5 cm above the remote centre. On the bar of
+# the parallelogram only the height over the lower bar matters, because the bar does not turn in pitch.
 COLUMN, COLUMN_AT_ZERO = "end", (0.0, 0.0, 0.535)
 BAR, BAR_POINT = "bottom", (0.26, -0.058, 0.0)
-BANDWIDTH = 18.8  # of the observer [rad/s]
+BANDWIDTH = 18.8  # observer bandwidth [rad/s]
 
 
 class Weighed(NamedTuple):
-    """A recording with a weight [g], as the recordings are named, on a body; sampled at a rate [Hz]."""
+    """A recording with a weight [g] on a body, sampled at a rate [Hz]; named like the recordings."""
 
     name: str
     path: Path
@@ -54,7 +54,7 @@ CASES = (
 
 
 def payload_claims(context: Context, arm: IdentifiedArm | str) -> list[Claim]:
-    """Weights on the arm, estimated with the model of 'one'; `arm` may be the reason why there is none."""
+    """Estimate weights on the arm with the model of 'one'; `arm` may be the reason why the model is missing."""
     found: list[Claim] = []
     for case in CASES:
         context.progress(f"payload: {case.name}")
@@ -83,7 +83,7 @@ def _case_claims(arm: IdentifiedArm, case: Weighed) -> list[Claim]:
     farthest = 1e3 * float(np.abs(along.windows - case.weight / 1e3).max())
     beyond = int((np.abs(1e3 * along.windows - case.weight) > 5.0).sum())
     text = (
-        f"friction and mass fitted together to the first {RECALIBRATION:g} s, judged on the rest: windows of 1 s "
+        f"friction and mass fitted together to the first {RECALIBRATION:g} s, tested on the rest: windows of 1 s "
         f"scatter by {1e3 * along.windows.std(ddof=1):.1f} g, farthest {farthest:.1f} g off, {beyond} of "
         f"{len(along.windows)} more than 5 g off"
     )
@@ -109,7 +109,7 @@ def _case_claims(arm: IdentifiedArm, case: Weighed) -> list[Claim]:
 
 
 def _repeated(arm: IdentifiedArm, recording: Measured, estimate: PayloadEstimate) -> dict[str, float]:
-    """Windows of 1 s two periods of the motion apart [s]: RMS difference, and the one like the farthest [g]."""
+    """Windows of 1 s that are two periods [s] apart: RMS difference, and the match of the farthest window [g]."""
     signals = prepared(arm.recipe, recording.columns)
     rows = period(signals)
     assert rows is not None  # the recorded motion repeats
@@ -127,14 +127,14 @@ def _repeated(arm: IdentifiedArm, recording: Measured, estimate: PayloadEstimate
 
 
 def _compared(mass: float, case: Weighed) -> float:
-    """An estimate [kg] in grams; its size where there is no weight."""
+    """An estimate [kg] in grams; its absolute value if there is no weight."""
     return 1e3 * mass if case.weight else abs(1e3 * mass)
 
 
 def _online(mechanism: Mechanism, recording: Measured, point: PointMass, covariance: Array, after: float) -> Array:
-    """Masses [g] online, later than `after` [s]; acceleration by the difference of one step.
+    """Masses [g] estimated online, later than `after` [s]; acceleration is the difference over one step.
 
-    covariance: (3, 3) of the observer's residuals where nothing acts on the arm [N m, N].
+    covariance: covariance (3, 3) of the observer's residuals without external force [N m, N].
     """
     observer = MomentumObserver(mechanism, BANDWIDTH)
     payload = PayloadObserver(point, covariance, BANDWIDTH)

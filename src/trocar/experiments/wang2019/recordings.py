@@ -30,13 +30,13 @@ INSERTION = DATA / "psm_simplified" / "measured_trajectory" / "one_results_1.0_s
 HALF_SPEED = DATA / "psm_simplified" / "measured_trajectory" / "one_results_0.5_scale_105_grams_insertion.csv"  # 100 Hz
 
 TABLE = ClaimTable("wang2019")
-ARM = [0, 1, 2]  # joints that feel a load
+ARM = [0, 1, 2]  # joints that respond to a payload
 RECALIBRATION = 10.0  # [s]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A recording in the columns of its file, and in joints with its efforts unfiltered."""
+    """A recording in the columns of its file, and converted to joints with unfiltered efforts."""
 
     columns: Recording
     joints: Recording
@@ -50,7 +50,7 @@ def measured(path: Path, recipe: Recipe, rate: float = 200.0) -> Measured:
 
 
 def unexplained(recipe: Recipe, parameters: Parameters, recording: Measured) -> tuple[Array, Array, Array, Array]:
-    """q, dq, ddq (N, n) of the joints and measured less modelled effort (N, 3) of the arm, all filtered, ends cut."""
+    """q, dq, ddq (N, n) of the joints and measured minus modelled effort (N, 3) of the arm, filtered, with ends cut."""
     mechanism = with_parameters(recipe, parameters)
     T = joint_from_columns(mechanism.arm, tuple(recording.columns.joints))
     signals = prepared(recipe, recording.columns)
@@ -66,13 +66,13 @@ def with_parameters(recipe: Recipe, parameters: Parameters) -> Mechanism:
 
 
 def residuals(mechanism: Mechanism, recording: Recording, bandwidth: float) -> Array:
-    """Residuals of the momentum observer on unfiltered signals, without the first second."""
+    """Residuals of the momentum observer for unfiltered signals, excluding the first second."""
     r = MomentumObserver(mechanism, bandwidth).along(recording, held=False)
     return r[recording.t >= recording.t[0] + 1.0]
 
 
 class IdentifiedArm:
-    """The PSM as identified from the recording 'one', with the residuals it has there."""
+    """The PSM identified from the recording 'one', with its residuals on that recording."""
 
     def __init__(self, data: Path, parameters: Parameters | None = None) -> None:
         self.data, self.recipe = data, load_recipe("PSM")
@@ -90,9 +90,9 @@ class IdentifiedArm:
         return recalibrate(self.parameters, recording.columns, RECALIBRATION).parameters
 
     def recalibrated_under(self, point: PointMass, recording: Measured) -> Parameters:
-        """Friction and biases of the first 10 s of a recording with a mass at a point, fitted together with the mass.
+        """Fit friction and biases together with a mass at a point to the first 10 s of a recording.
 
-        The mass is the one that is found again with the friction that was fitted with it taken off.
+        The iteration stops when the mass estimated with the fitted friction equals the mass of that fit.
         """
         start = float(recording.columns.t[0])
         early = Measured(*(x.between(start, start + RECALIBRATION) for x in (recording.columns, recording.joints)))
@@ -111,13 +111,13 @@ class IdentifiedArm:
         first_guess = self.payload(early, point, self.parameters).mass
         found = root_scalar(gap, x0=first_guess, x1=first_guess + 0.01, xtol=1e-4, maxiter=12)
         if not found.converged:
-            raise TrocarError(f"mass and friction do not settle together: {found.flag}")
+            raise TrocarError(f"the joint fit of mass and friction did not converge: {found.flag}")
         return fitted(found.root)
 
     def payload(
         self, recording: Measured, point: PointMass, parameters: Parameters, after: float = 0.0
     ) -> PayloadEstimate:
-        """The mass at a point, of the rows later than `after` [s] from the first; windows of 1 s."""
+        """The mass at a point, estimated from rows later than `after` [s]; windows of 1 s."""
         q, dq, ddq, residual = unexplained(self.recipe, parameters, recording)
         rate = 1.0 / float(np.diff(recording.columns.t).mean())
         late = slice(max(0, round((after - self.recipe.trim) * rate)), None)  # the first rows are cut
@@ -126,6 +126,6 @@ class IdentifiedArm:
 
 
 def identified_arm(data: Path | None, parameters: Parameters | None = None) -> IdentifiedArm | str:
-    """The arm as identified from 'one' (or with `parameters`), or why there is none."""
+    """The arm identified from 'one' (or with `parameters`), or the reason why it is missing."""
     _, missing = data_file(data, ONE)
     return missing if data is None or missing else IdentifiedArm(data, parameters)

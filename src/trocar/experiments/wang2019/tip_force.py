@@ -21,15 +21,15 @@ from trocar.recording import Recording
 from trocar.report import Claim
 from trocar.spatial import Array
 
-BANDWIDTH = 2.0 * np.pi  # of the force [rad/s]
-DEPTH = 0.1  # [m] of the wrist from which on forces are judged
-WITHIN = 0.1  # [s] after a step in which it counts as found
+BANDWIDTH = 2.0 * np.pi  # bandwidth of the force estimate [rad/s]
+DEPTH = 0.1  # smallest depth of the wrist at which forces are evaluated [m]
+WITHIN = 0.1  # longest time to detect a step [s]
 
 
 def tip_force_claims(context: Context, arm: IdentifiedArm | str) -> list[Claim]:
-    """Force seen at the wrist where there is none, and false alarms, on another recording than the model's.
+    """Estimated wrist force without contact, and false alarms, on a recording that the model was not fitted to.
 
-    arm: the identified arm, or the reason why there is none.
+    arm: the identified arm, or the reason why it is missing.
     """
     context.progress("tip force without contact")
     missing = arm if isinstance(arm, str) else data_file(context.data, NO_WEIGHT)[1]
@@ -77,7 +77,7 @@ def _contact_claim(arm: IdentifiedArm, new: Mechanism, recording: Recording) -> 
 
 
 def step_detector(arm: IdentifiedArm) -> ContactDetector:
-    """From the efforts that the model of 'one' leaves unexplained there, cross-validated by the phase of its motion."""
+    """A detector with thresholds from the residual efforts of 'one', cross-validated by the phase of its motion."""
     joints = arm.one.joints
     efforts = _external(arm.mechanism, joints)
     repeats = period(prepared(arm.recipe, arm.one.columns)) or len(efforts)
@@ -88,7 +88,7 @@ def step_detector(arm: IdentifiedArm) -> ContactDetector:
 def steps_found(detector: ContactDetector, efforts: Array, J: Array, size: float, every: float = 1.0) -> float:
     """Share of steps of `size` [N] along x, y and z that an alarm follows within 0.1 s.
 
-    They are added, every so many seconds, to efforts (N, 3) that were measured without contact; J (N, 3, 3): the tip's.
+    The steps are added at regular intervals to efforts (N, 3) measured without contact. J (N, 3, 3): tip Jacobian.
     """
     past, watch = round(4.0 / detector.dt), round(WITHIN / detector.dt)
     found = []
@@ -101,7 +101,7 @@ def steps_found(detector: ContactDetector, efforts: Array, J: Array, size: float
 
 
 def _external(mechanism: Mechanism, recording: Recording) -> Array:
-    """(N, 3) of the arm, without the first second: what friction remembers from before is not known."""
+    """Residuals (N, 3) of the arm, excluding the first second, in which the friction memory is unknown."""
     return external_effort(mechanism, recording, held=False)[recording.t >= recording.t[0] + 1.0][:, ARM]
 
 
@@ -110,7 +110,7 @@ def _sudden(mechanism: Mechanism, recording: Recording) -> Array:
 
 
 def _force(mechanism: Mechanism, recording: Recording, covariance: Array) -> tuple[Array, Array]:
-    """Forces (N, 3) and which of them are deep enough to judge."""
+    """Forces (N, 3) and a mask of the rows deep enough to evaluate."""
     r = residuals(mechanism, recording, BANDWIDTH)
     q = recording.q[-len(r) :]
     depth = np.linalg.norm(mechanism.pose(q, "wrist_pitch")[:, :3, 3], axis=1)

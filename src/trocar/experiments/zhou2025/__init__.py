@@ -1,7 +1,7 @@
 """Zhou et al. 2025: gravity compensation of the dVRK-Si PSM, Tables I and II, simulated.
 
-The arm simulated is the one the non-drift bounds of Table II measured (set zhou2025_measured); what compensates it is
-the authors' identified model (set zhou2025). Their code was not released.
+The simulated arm is derived from the non-drift bounds measured in Table II (set zhou2025_measured). The authors'
+identified model (set zhou2025) compensates it. Their code was not released.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array
 
 JOINTS, UNITS, PRINTED = ("J1", "J2", "J3"), ("N m", "N m", "N"), ("deg", "deg", "mm")
-RESOLUTION = 0.03  # of the search for bounds [N m, N]
+RESOLUTION = 0.03  # resolution of the search for bounds [N m, N]
 
 
 def run(context: Context) -> Report:
-    """Tables I and II, and what the discussion says of other arms."""
+    """Tables I and II, and the discussion of other arms."""
     report = Report("Zhou et al. 2025: gravity compensation of the dVRK-Si PSM")
     table, model, truth = table_two(), load_mechanism(runs.ARM, runs.MODEL), load_mechanism(runs.ARM, runs.TRUTH)
     poses = range(1, 4, 2) if context.quick else range(5)
-    context.progress("Table I: kinematics, and which parameters it has")
+    context.progress("Table I: kinematics and list of parameters")
     report.add_claims(frame_claims(truth) + kinematic_claims(truth, table))
     context.progress("Table II: consistency, and gravity fitted to it")
     report.add_claims(consistency_claims(table) + midpoint_claims(table) + gravity_claims(table, model))
@@ -70,12 +70,12 @@ def run(context: Context) -> Report:
 def drift_claims(report: Report, table: StaticTable, model: Mechanism, poses: Sequence[int]) -> list[Claim]:
     sim = Simulator(runs.ARM, runs.TRUTH, timestep=1.0 / runs.RATE, contacts=False)
     compensation = runs.compensating(model)
-    side = np.where(table.PD_torque > table.middle, 1.0, -1.0)  # the side the printed PD torque says it came from
+    side = np.where(table.PD_torque > table.middle, 1.0, -1.0)  # the approach side implied by the printed PD torque
     as_written = {k: runs.drift_test(table.q[k], side[k], compensation, feed_forward=False, sim=sim) for k in poses}
     with_PD = {k: runs.drift_test(table.q[k], side[k], compensation, feed_forward=True, sim=sim) for k in poses}
     report.add_figure(
         figures.drift(as_written, {k: runs.fall(sim, table.q[k]) for k in poses}),
-        "Drift test as written: distance from where gravity compensation took over. Dashed: motors off. Dotted: drift.",
+        "Drift test as described: distance from the start of gravity compensation. Dashed: motors off. Dotted: drift.",
     )
     report.add_figure(figures.errors(table, as_written, with_PD), "Steady errors: printed, and simulated both ways.")
     drifts = np.array([[test.drift for test in tests.values()] for tests in (as_written, with_PD)]).max(1)
@@ -87,23 +87,23 @@ def drift_claims(report: Report, table: StaticTable, model: Mechanism, poses: Se
     theirs = table.PD_error[list(poses)]
     remark = "; ".join(f"{JOINTS[j]} {np.abs(ours[:, j] - theirs[:, j]).max():.2f} {PRINTED[j]}" for j in range(3))
     report.paragraphs.append(
-        "The error PD leaves is (gravity + friction) / Kp, and where in the friction band it ends depends on how the "
-        "pose was approached, which is not printed. From the side that the printed torque suggests, ours differ by "
+        "The steady PD error is (gravity + friction) / Kp. Its place in the friction band depends on the approach to "
+        "the pose, which is not printed. Approached from the side that the printed torque implies, ours differ by "
         f"up to {remark}."
     )
     hand = hand_test(sim, model, table.q[1])
     report.paragraphs.append(
-        f"Moved by hand: at pose 2, {hand[0]:.0f} N at the tip for 0.5 s move it by {1e3 * hand[1]:.0f} mm under "
-        f"gravity compensation; in the 5 s after letting go it moves by {1e3 * hand[2]:.2f} mm. Computed torque "
+        f"External force: at pose 2, {hand[0]:.0f} N at the tip for 0.5 s move it by {1e3 * hand[1]:.0f} mm under "
+        f"gravity compensation; in the 5 s after release it moves by {1e3 * hand[2]:.2f} mm. Computed torque "
         f"(50 rad/s) ends {1e3 * hand[3]:.2f} mm from that pose, PD alone {1e3 * hand[4]:.2f} mm."
     )
     return found
 
 
 def error_claims(table: StaticTable, alone: Array, beside: Array, shaken: Array) -> list[Claim]:
-    """Entries in which compensation makes the steady error smaller, judged over all five poses only.
+    """Entries in which compensation reduces the steady error, evaluated for all five poses only.
 
-    alone, beside, shaken: (poses, 3) size of the error [rad, rad, m] of PD, of PD with compensation, and of the latter
+    alone, beside, shaken: absolute errors (poses, 3) [rad, rad, m] of PD, of PD with compensation, and of the latter
     if the approach ends with a decaying oscillation.
     """
     reason = "" if len(alone) == len(table.q) else "not run: over all five poses only"
@@ -122,14 +122,14 @@ def error_claims(table: StaticTable, alone: Array, beside: Array, shaken: Array)
 
 
 def hand_test(sim: Simulator, model: Mechanism, q: Array) -> tuple[float, float, float, float, float]:
-    """Force [N]; tip moved by it, and after it [m]; tip error under computed torque and under PD [m]."""
+    """Force [N]; motion of the tip under it and after it [m]; tip error under computed torque and under PD [m]."""
     pose, force = runs.straight(q), 15.0
     sim.reset(pose)
     start = sim.tip_pose()[:3, 3]
     sim.apply_wrench([0.0, force, 0.0, 0.0, 0.0, 0.0])
     simulate(sim, runs.compensating(model), hold(pose), 0.5, every=100)
     sim.apply_wrench(np.zeros(6))
-    simulate(sim, runs.compensating(model), hold(pose), 0.5, every=100)  # it comes to rest
+    simulate(sim, runs.compensating(model), hold(pose), 0.5, every=100)  # until it is at rest
     left = sim.tip_pose()[:3, 3]
     simulate(sim, runs.compensating(model), hold(pose), runs.STILL, every=100)
     stays = float(np.linalg.norm(sim.tip_pose()[:3, 3] - left))
@@ -179,16 +179,16 @@ def generalisation_claims(report: Report, model: Mechanism, count: int) -> list[
     rows = sensitivity(model)
     report.add_figure(
         figures.sensitivity(rows),
-        "How much of the static friction band a wrong model uses up: 1 is drift. 2000 random poses.",
+        "Error of a wrong model relative to the static friction band: drift starts at 1. 2000 random poses.",
     )
     report.paragraphs.append(
         "Gravity compensation of one arm on others, drawn from the covariance of the measured gravity, at a random "
         f"pose each: {drawn.same} of {count} stay still at the same mounting, {drawn.told} of {count} at -45 degrees "
-        f"if the compensation is told so, {drawn.untold} of {count} if it is not."
+        f"if the compensation knows the mounting, {drawn.untold} of {count} if it does not."
     )
     listed = "; ".join(f"{row.name}: {100 * row.held:.0f} %" for row in rows)
     report.paragraphs.append(
-        f"Random poses at which all three joints stay still, by what is wrong in the model. {listed}."
+        f"Share of random poses at which all three joints stay still, by error of the model. {listed}."
     )
     return [
         *TABLE.claims("other arms, {row}/stay still", (drawn.same, drawn.told), count=count),
@@ -209,13 +209,13 @@ def loop_claims(loops: Sequence[ClosedLoop]) -> list[Claim]:
 
 
 def load_remark(loops: Sequence[ClosedLoop]) -> str:
-    """Cause of the errors of the columns of Table I: the same with friction that grows with load as one more column."""
+    """Cause of the errors with the columns of Table I: results with load-dependent friction as an additional column."""
     worst = np.max([loop.with_load for loop in loops], axis=(0, 1))
     motion = excitation()
     yaw = motion(np.linspace(0.0, motion.duration, 500)).q[:, 0]
     return (
-        "; friction that grows with load is taken for weight and a constant, which are hard to tell apart over the yaw "
-        f"of this motion, {yaw.min():.2f} to {yaw.max():.2f} rad, and part beyond it: with that friction as a column "
+        "; the fit attributes load-dependent friction to gravity and a constant, hard to separate over the yaw "
+        f"of this motion, {yaw.min():.2f} to {yaw.max():.2f} rad, and differ beyond it. With that friction as a column "
         f"errors are at most {', '.join(f'{x:.2f}' for x in worst)} of the half-band"
     )
 
@@ -225,8 +225,8 @@ def loop_paragraph(loops: Sequence[ClosedLoop]) -> str:
     listed = (f"{name} {', '.join(f'{e:.3f}' for e in row)}" for name, row in zip(COLUMNS, errors, strict=True))
     return (
         f"Identify, then compensate: {len(loops)} simulated arms with hysteresis in place of half their Coulomb "
-        "friction, friction that grows with load, links drawn at random, and a wrist with mass; the identified model "
-        f"has no hysteresis and no wrist. Mean relative error of effort of J1 to J3 where fitted: {'; '.join(listed)}."
+        "friction, load-dependent friction, randomised links and a wrist with mass; the identified model "
+        f"has no hysteresis and no wrist. Mean relative effort error of J1 to J3 in the fit: {'; '.join(listed)}."
     )
 
 
@@ -235,11 +235,11 @@ def paragraphs(table: StaticTable, model: Mechanism) -> list[str]:
     names = ", ".join(f"{value:.4f}" for value in coefficients(model)[:4])
     off = np.abs(gravity_regressor(table.q) @ fit.coefficients + fit.K0 - table.GC_torque).max()
     return [
-        "The printed compensation torques are those of gravity and a constant force at each joint "
-        f"({', '.join(f'{o:.3f} {u}' for o, u in zip(fit.K0, UNITS, strict=True))}): eight numbers give all "
+        "The printed compensation torques consist of gravity and a constant force at each joint "
+        f"({', '.join(f'{o:.3f} {u}' for o, u in zip(fit.K0, UNITS, strict=True))}): eight numbers reproduce all "
         f"fifteen to {off:.3f}. Gravity alone, five numbers, leaves 0.16 N m. D, C, A, B = {names} kg m, m3 = "
         f"{coefficients(model)[4]:.4f} kg (see trocar/identification/si/gravity.py).",
-        "The arm simulated is not that model: its gravity is the middle of the printed bounds, its friction their "
+        "The simulated arm is not that model: its gravity is the middle of the printed bounds, its friction their "
         f"width. Yaw {friction[0, 0]:.2f} + {friction[0, 1]:.2f} |load| N m, pitch {friction[1, 0]:.2f} + "
         f"{friction[1, 1]:.2f} |load| N m; the insertion's falls with depth, {friction[2, 0]:.2f} - "
         f"{-friction[2, 1]:.1f} q3 N. Viscous friction and rotors are assumed.",

@@ -20,7 +20,7 @@ LENGTH = ("deg", "deg", "mm")
 
 
 def drift(tests: Mapping[int, DriftTest], falls: Mapping[int, tuple[Array, Array]]) -> Figure:
-    """Distance over time, a panel per joint; dashed: times and distances with the motors off."""
+    """Distance over time, a panel per joint; dashed: with the motors off."""
     with style():
         figure = Figure(figsize=(10.0, 3.0))
         for j, axes in enumerate(figure.subplots(1, 3)):
@@ -36,7 +36,7 @@ def drift(tests: Mapping[int, DriftTest], falls: Mapping[int, tuple[Array, Array
 
 
 def errors(table: StaticTable, as_written: Mapping[int, DriftTest], with_PD: Mapping[int, DriftTest]) -> Figure:
-    """Steady errors of PD and of PD with compensation, beside the printed ones."""
+    """Steady errors of PD and of PD with compensation, simulated and printed."""
     poses = list(as_written)
     series = (
         ("PD, printed", table.PD_error[poses], COLOURS[0]),
@@ -61,7 +61,7 @@ def _printed(values: Sequence[Array]) -> Array:
 
 
 def bounds(table: StaticTable, ends: Array, compensation: Array) -> Figure:
-    """Bands of efforts that hold a joint, printed and found (5, 3, 2), and what compensation gives (5, 3)."""
+    """Bands of efforts that hold a joint, printed and simulated (5, 3, 2), and compensation efforts (5, 3)."""
     x = np.arange(5)
     with style():
         figure = Figure(figsize=(10.0, 3.2))
@@ -78,7 +78,7 @@ def bounds(table: StaticTable, ends: Array, compensation: Array) -> Figure:
 
 
 def sensitivity(rows: Sequence[Wrong]) -> Figure:
-    """Error over half-band by joint: median to 95 percent of poses."""
+    """Error over half-band by joint: 5th, 50th and 95th percentile of poses."""
     y = np.arange(len(rows))[::-1]
     with style():
         figure = Figure(figsize=(8.0, 3.6))
@@ -90,7 +90,7 @@ def sensitivity(rows: Sequence[Wrong]) -> Figure:
             axes.plot(middle, at, "o", color=COLOURS[j], ms=4, label=TITLES[j])
         axes.axvline(1.0, color="k", lw=0.8, ls="--")
         axes.set_yticks(y, [row.name for row in rows])
-        axes.set(xlabel="error of compensation / static friction (5, 50, 95 % of poses)", xscale="log", xlim=(1e-3, 20))
+        axes.set(xlabel="compensation error / static friction (5, 50, 95 % of poses)", xscale="log", xlim=(1e-3, 20))
         axes.legend(loc="lower left")
     return figure
 

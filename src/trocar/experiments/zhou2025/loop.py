@@ -1,7 +1,7 @@
-"""Identify, then compensate, as Zhou et al. 2025 do: excite a simulated dVRK-Si PSM, identify it, let it go.
+"""The procedure of Zhou et al. 2025: excite a simulated dVRK-Si PSM, identify it, compensate its gravity.
 
-The motion is the one that `trocar excite --arm PSM_Si --seconds 1200` finds (excitation.json). The arm that moves is
-unlike the identified model in friction and links (see unlike.py).
+`trocar excite --arm PSM_Si --seconds 1200` found the motion (excitation.json). The simulated arm differs from
+the identified model in friction and links (see unlike.py).
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from trocar.simulation.run import simulate
 from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array
 
-ARMS = 2  # drawn
+ARMS = 2  # number of random arms
 MOUNTINGS = tuple(np.radians([0.0, -15.0, -45.0, -70.0]))
 COLUMNS: dict[str, TermsByDrive] = {"columns of Table I": {}, "columns of Table I and more": EXTENDED}
-LOADED: TermsByDrive = {"yaw": ("mu",), "pitch": ("mu",)}  # the columns of Table I and load-dependent friction alone
+LOADED: TermsByDrive = {"yaw": ("mu",), "pitch": ("mu",)}  # added to the columns of Table I: load-dependent friction
 PERIODS = 4
 EVERY = 6  # recorded at 250 Hz
-CUT_OFF = 12.0  # of the filter on what was recorded [Hz]
-# Noise: positions (encoder and cable), velocities, efforts (current), one standard deviation.
+CUT_OFF = 12.0  # cut-off of the filter of the recording [Hz]
+# Noise of positions (encoder and cable), velocities and efforts (current): one standard deviation.
 NOISE_Q = np.array([2e-5, 2e-5, 5e-6, 2e-4, 2e-4, 2e-4, 2e-4])  # [rad, m]
 NOISE_TAU = np.array([0.1, 0.1, 0.3, 2e-3, 2e-3, 2e-3, 2e-3])  # [N m, N]
 
 
 @dataclass(frozen=True)
 class Compensated:
-    """One identified model, judged on the arm it was identified from.
+    """Errors of an identified model on the arm it was identified from.
 
     Attributes:
-        worst: (4, 3) by mounting and joint, largest error of the holding effort over the static half-band at any pose.
-        drift: (3,) largest distance in 5 s of compensation alone, after position control [rad, rad, m].
+        worst: (4, 3) by mounting and joint, largest ratio of holding effort error to static half-band at any pose.
+        drift: (3,) largest distance in 5 s under compensation alone, after position control [rad, rad, m].
     """
 
     found: IdentifiedSi
@@ -54,7 +54,7 @@ class Compensated:
 
 @dataclass(frozen=True)
 class ClosedLoop:
-    """An arm identified with each of `COLUMNS`; with_load: `worst` of the columns of Table I and `LOADED`."""
+    """An arm identified with each of `COLUMNS`; with_load: `worst` with the columns of Table I and `LOADED`."""
 
     models: tuple[Compensated, ...]
     with_load: Array
@@ -67,7 +67,7 @@ def excitation() -> Fourier:
 
 
 def record(sim: Simulator) -> Recording:
-    """The excitation on a simulated arm, under its PID with the dVRK's gravity compensation, from where it begins."""
+    """Simulate the excitation under PID with the dVRK's gravity compensation, starting on the trajectory."""
     reference = excitation()
     first = reference(0.0)
     sim.reset(first.q, first.dq)
@@ -76,7 +76,7 @@ def record(sim: Simulator) -> Recording:
 
 
 def noisy(recording: Recording, seed: int = 0) -> tuple[Array, Array, Array, Array]:
-    """q, dq, ddq and tau (N, 7) as one has them: measured with noise, filtered, and differentiated twice."""
+    """q, dq, ddq and tau (N, 7) as on a robot: measured with noise, filtered and differentiated twice."""
     assert recording.tau is not None  # a simulation records it
     rng = np.random.default_rng(seed)
     q = recording.q + NOISE_Q * rng.normal(size=recording.q.shape)
@@ -86,14 +86,14 @@ def noisy(recording: Recording, seed: int = 0) -> tuple[Array, Array, Array, Arr
     q, tau = filtfilt(b, a, q, axis=0), filtfilt(b, a, tau, axis=0)
     dq = np.gradient(q, dt, axis=0)
     ddq = np.gradient(dq, dt, axis=0)
-    keep = slice(50, -50)  # the ends of the filter
+    keep = slice(50, -50)  # without the ends of the filter
     return q[keep], dq[keep], ddq[keep], tau[keep]
 
 
 def close_loop(seed: int, poses: Array) -> ClosedLoop:
-    """Excite an arm, identify it, compare what holds it with what compensates it, and let it go at poses (N, 3).
+    """Excite and identify an arm, compare its holding efforts with the compensation, and test drift at poses (N, 3).
 
-    Position control approaches the poses from either side in turn.
+    Position control approaches the poses from alternating sides.
     """
     parameters = unlike(seed)
     sim = Simulator(runs.ARM, parameters, timestep=1.0 / runs.RATE, contacts=False)
@@ -112,7 +112,7 @@ def close_loop(seed: int, poses: Array) -> ClosedLoop:
 
 
 def holding_error(true: Parameters, found: Parameters, poses: int = 50) -> Array:
-    """(4, 3) by mounting and joint: largest error of the effort that holds the arm, over the static half-band."""
+    """(4, 3) by mounting and joint: largest ratio of holding effort error to static half-band."""
     arm = load_arm(runs.ARM)
     q, worst = np.random.default_rng(1).uniform(arm.lower, arm.upper, (poses, arm.n)), []
     for mounting in MOUNTINGS:

@@ -1,4 +1,4 @@
-"""Gravity compensation of one dVRK-Si PSM on others, and with a model that is wrong."""
+"""Gravity compensation of one dVRK-Si PSM applied to others, and with wrong models."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from trocar.identification.si.static_table import identified, measured
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.spatial import Array
 
-OTHER = np.radians(-45.0)  # where PSM1 and PSM2 of a Si cart are mounted
+OTHER = np.radians(-45.0)  # mounting of PSM1 and PSM2 on a Si cart
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """Number of arms that stay still for 5 s: level; pitched, compensated for it; pitched, compensated as if level."""
+    """Number of arms that stay still for 5 s: level; pitched and compensated so; pitched but compensated as level."""
 
     same: int
     told: int
@@ -27,7 +27,7 @@ class Drawn:
 
 
 def arms_drawn(model: Mechanism, count: int, seed: int = 0) -> Drawn:
-    """Arms with the model's gravity, scattered as the measured gravity is, compensated by the model."""
+    """Simulate arms drawn from the covariance of the measured gravity, compensated by the model."""
     rng = np.random.default_rng(seed)
     fit, scatter = identified(), measured().covariance
     arm = model.arm

@@ -1,4 +1,4 @@
-"""Claims of Zhou et al. 2025 on the printed tables, without simulation: Table I, and Table II by itself."""
+"""Claims on the printed tables of Zhou et al. 2025, without simulation: Table I and the consistency of Table II."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from trocar.spatial import Array
 
 TABLE = ClaimTable("zhou2025")
 KP = (600.0, 600.0, 6000.0)  # published gains of the dVRK-Si [N m/rad, N/m]
-CLOSE = 0.25  # half-widths of the band from its midpoint that count as close
-MISPRINT = 4  # pose whose r_z is printed as a copy of z
+CLOSE = 0.25  # largest distance from the band's midpoint that counts as close, in half-widths
+MISPRINT = 4  # pose with r_z printed as a copy of z
 
 
 def frame_claims(mechanism: Mechanism) -> list[Claim]:
-    """Every frame of Table I that carries a link or a joint."""
+    """Claims on every frame of Table I that carries a link or a joint."""
     return [TABLE.claim("table I/frame {frame}", off, frame=frame) for frame, off in frame_errors(mechanism).items()]
 
 
@@ -63,7 +63,7 @@ def consistency_claims(table: StaticTable) -> list[Claim]:
     """Consistency of Table II with the published gains and with its own bounds."""
     kp = np.array(KP) / runs.PRINTED_UNITS
     off = np.abs(np.abs(table.PD_torque) - kp * table.PD_error)
-    digit = (0.01 * kp + 0.01).tolist()  # one unit of the last digit of the error, and of the torque
+    digit = (0.01 * kp + 0.01).tolist()  # one unit in the last digit of the error plus one of the torque
     within = int((table.GC_error <= table.half_band / kp + 0.01).sum())
     gains = "table II/PD torque over PD error is {gain:g}/{row}"
     return [

@@ -1,4 +1,4 @@
-"""The experiments of Zhou et al. 2025 in simulation: drift tests, non-drift bounds, arms of other parameters."""
+"""The experiments of Zhou et al. 2025 in simulation: drift tests, non-drift bounds, arms with other parameters."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array
 
 ARM = "PSM_Si"
-TRUTH = "zhou2025_measured"  # the arm that is simulated
-MODEL = "zhou2025"  # the model that compensates it
-STILL = 5.0  # a drift test lasts [s]
-DRIFT = np.array([np.radians(1.0), np.radians(1.0), 1e-3])  # more is drift [rad, rad, m]
+TRUTH = "zhou2025_measured"  # the simulated arm
+MODEL = "zhou2025"  # the model for compensation
+STILL = 5.0  # duration of a drift test [s]
+DRIFT = np.array([np.radians(1.0), np.radians(1.0), 1e-3])  # larger motion counts as drift [rad, rad, m]
 PRINTED_UNITS = np.array([np.degrees(1.0), np.degrees(1.0), 1e3])  # [deg, deg, mm] per [rad, rad, m]
-RATE = 1500.0  # of the robot [Hz]
-APPROACH, SETTLING = 1.0, 1.0  # to a pose, and there, before it is measured [s]
+RATE = 1500.0  # control rate of the robot [Hz]
+APPROACH, SETTLING = 1.0, 1.0  # duration of the approach to a pose, and of settling there [s]
 STEP = np.array([0.05, 0.05, 0.01])  # length of the approach, and amplitude of the oscillation after it [rad, rad, m]
-SHAKE, FADE = 1.0, 0.5  # frequency of that oscillation [Hz], and time in which it falls to 1/e [s]
-COARSE = 4e-3  # timestep where no controller runs [s]
+SHAKE, FADE = 1.0, 0.5  # frequency of that oscillation [Hz], and its time constant of decay [s]
+COARSE = 4e-3  # timestep of runs without a controller [s]
 
 
 def straight(q: Array) -> Array:
@@ -35,11 +35,11 @@ def straight(q: Array) -> Array:
 
 @dataclass(frozen=True)
 class DriftTest:
-    """One pose, under position control and then 5 s of compensation alone.
+    """A drift test at one pose: position control, then 5 s of compensation alone.
 
     Attributes:
-        PD_error: (3,) [rad, rad, m], that position control left.
-        t, moved: times [s] and distances (N, 3) [rad, rad, m] from where compensation took over.
+        PD_error: steady error (3,) of position control [rad, rad, m].
+        t, moved: times [s] and distances (N, 3) [rad, rad, m] from the start of compensation.
     """
 
     PD_error: Array
@@ -53,9 +53,9 @@ class DriftTest:
 
 
 def drift_test(q: Array, side: Array, compensation: Controller, *, feed_forward: bool, sim: Simulator) -> DriftTest:
-    """Go to q (3,) by position control from one side (3,) of +-1, then leave the arm to gravity compensation.
+    """Move to q (3,) by position control from one side (3,) of +-1, then switch to gravity compensation.
 
-    feed_forward: add the compensation to position control on the way.
+    feed_forward: add the compensation to position control during the approach.
     """
     error = steady_error(q, side, compensation if feed_forward else None, sim=sim)
     left = sim.q[:3]
@@ -68,7 +68,7 @@ def drift_test(q: Array, side: Array, compensation: Controller, *, feed_forward:
 def steady_error(
     q: Array, side: Array, compensation: Controller | None, *, sim: Simulator, shaken: bool = False
 ) -> Array:
-    """Error (3,) [rad, rad, m] that position control leaves at q (3,), approached from one side (3,) of +-1.
+    """Steady error (3,) [rad, rad, m] of position control at q (3,), approached from one side (3,) of +-1.
 
     The approach ends sliding, so the arm rests at the edge of the friction band.
 
@@ -106,7 +106,7 @@ def drifts(
 ) -> bool:
     """True if one of the joints drifts within `duration` [s], from rest at q (7,), under an effort (7,) of q.
 
-    Drift is looked for, and the effort computed again, every ten steps.
+    Every ten steps it checks for drift and updates the effort.
     """
     sim.reset(q)
     for k in range(math.ceil(duration / sim.timestep)):
@@ -128,9 +128,9 @@ def moves(sim: Simulator, q: Array, tau: Array, joint: int, value: float, durati
 def bound(
     sim: Simulator, q: Array, tau: Array, joint: int, direction: int, resolution: float, duration: float = STILL
 ) -> float:
-    """The largest (direction 1) or smallest (-1) effort of one joint that does not make it drift, by bisection.
+    """The largest (direction 1) or smallest (-1) effort of one joint without drift, by bisection.
 
-    tau (7,): efforts of the other joints, and of this one an effort that holds it.
+    tau (7,): efforts of the other joints, and an effort that holds this one.
     """
     inside, step = float(tau[joint]), direction * 1.0
     if moves(sim, q, tau, joint, inside, duration):
@@ -146,7 +146,7 @@ def bound(
 
 
 def static_band(mechanism: Mechanism, q: Array) -> Array:
-    """Half of the band of efforts (..., 3) that static friction leaves at rest at q (..., 7) [N m, N]."""
+    """Half-width (..., 3) of the band of efforts in which static friction holds the arm at q (..., 7) [N m, N]."""
     drives = mechanism.drives
     s = q @ drives.A.T
     hysteretic = (drives.F + drives.slope * s[..., drives.owner]) @ drives.S.T
@@ -154,7 +154,7 @@ def static_band(mechanism: Mechanism, q: Array) -> Array:
 
 
 def held_by(mechanism: Mechanism, q: Array) -> Array:
-    """Effort (..., 7) in the middle of that band: gravity, constant forces included."""
+    """Effort (..., 7) in the middle of that band: gravity including constant forces."""
     return mechanism.gravity(q)
 
 
@@ -164,7 +164,7 @@ def holding(mechanism: Mechanism, q: Array) -> Array:
 
 
 def compensating(mechanism: Mechanism) -> GravityCompensation:
-    """Gravity compensation, with the constant forces that the authors' torques contain."""
+    """Gravity compensation including the constant forces in the authors' torques."""
     return GravityCompensation(mechanism)
 
 

@@ -1,4 +1,4 @@
-"""Frames of Table I of Zhou et al. 2025, row by row as printed, against those of our arm."""
+"""Frames of Table I of Zhou et al. 2025, row by row as printed, compared with those of our arm."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trocar.arms.tables import geometry, read
 from trocar.mechanics import Mechanism
 from trocar.spatial import Array, mdh
 
-# Frame of the table -> our body, and the constant turn about its z axis from the frame to the body's [rad]. Frames
+# Frame of the table -> our body, and the constant rotation about z from the frame to the body [rad]. Frames
 # 1', 2' and 2''' carry no link.
 BODIES = {
     "1": ("yaw", 0.0),

@@ -1,4 +1,4 @@
-"""Arms of another structure than the identified model: hysteresis, load-dependent friction, other links."""
+"""Arms that differ in structure from the identified model: hysteresis, load-dependent friction, other links."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from trocar.arms.parameters import Dahl, Drive, Inertia, Parameters, load_parame
 from trocar.experiments.zhou2025.runs import ARM, TRUTH
 from trocar.mechanics.inertia import barycentric, from_pseudo_inertia, pseudo_inertia, standard
 
-# Drives that turn half of their Coulomb friction into friction with memory, and over which distances [rad, m]: those
-# found on the Classic PSM. That of the cannula changes with depth and stays.
+# Drives with half of their Coulomb friction as friction with memory, and its distances [rad, m], as
+# identified on the Classic PSM. The friction of the cannula depends on depth and is unchanged.
 HYSTERESIS = {"yaw": (2e-3, 2e-2), "pitch": (3e-3, 2e-2), "insertion": (1e-4, 1e-3)}
-# Standard deviations of the links drawn: mass (relative), shear and stretch (relative), centre of mass [m].
+# Standard deviations of the random links: mass (relative), shear and stretch (relative), centre of mass [m].
 MASS, SHAPE, CENTRE = 0.15, 0.10, 0.01
-# ASSUMED: the instrument's shaft and wrist, which Table I gives no inertia.
+# ASSUMED: inertia of the instrument's shaft and wrist, which Table I lacks.
 WRIST = {
     "roll": Inertia(mass=0.03, com=np.array([0.0, 0.0, -0.2]), I=np.diag([4e-4, 4e-4, 1e-6])),
     "wrist_pitch": Inertia(mass=0.003, com=np.array([0.004, 0.0, 0.0]), I=1e-7 * np.eye(3)),
@@ -24,7 +24,7 @@ WRIST = {
 
 
 def unlike(seed: int) -> Parameters:
-    """An arm with the size of friction and weight that Table II measured, and nothing else of the identified model."""
+    """An arm with the friction and gravity of Table II, but otherwise different from the identified model."""
     rng, arm, measured = np.random.default_rng(seed), load_arm(ARM), load_parameters(ARM, TRUTH)
     inertias = {body: _drawn(inertia, rng) for body, inertia in measured.inertias.items()} | WRIST
     return replace(
@@ -36,7 +36,7 @@ def unlike(seed: int) -> Parameters:
 
 
 def _drawn(inertia: Inertia, rng: np.random.Generator) -> Inertia:
-    """The same matter sheared, stretched, moved and scaled: a body that can exist if the first can."""
+    """The inertia sheared, stretched, moved and scaled; it stays physically consistent."""
     A = np.eye(4)
     A[:3, :3] += SHAPE * rng.normal(size=(3, 3))
     A[:3, 3] = CENTRE * rng.normal(size=3)

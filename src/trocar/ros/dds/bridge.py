@@ -1,4 +1,4 @@
-"""The simulation's side of the ROS 2 node: samples for its readers, commands and calls from its clients."""
+"""The simulation's end of the ROS 2 node: samples for readers, commands and calls from clients."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ from trocar.ros.dds.template import Template
 from trocar.ros.scene_topics import INTERVALS, SceneTopics
 
 DISTROS = ("jazzy", "humble")
-START = 60.0  # for the process of cyclonedds to begin [s]
-MOST_AT_ONCE = 20  # topics that are sampled after one control cycle, if they are of several devices
-MOST_WAITING = 100  # messages and groups of samples, while cyclonedds does not take them
-REPEATED = 1.0  # between two repetitions of operating_state, for readers that do not ask for the last one [s]
+START = 60.0  # longest start of the cyclonedds process [s]
+MOST_AT_ONCE = 20  # topics of several devices that are sampled after one control cycle
+MOST_WAITING = 100  # queued messages and groups of samples
+REPEATED = 1.0  # interval of repeating operating_state, for readers that do not request the last one [s]
 
 Stamped = tuple[int, Message, int]  # number of the topic, message, stamp by the clock of ROS [ns]
 
@@ -52,7 +52,7 @@ class Bridge:
     """The topics and services of a robot in ROS 2, until `close`.
 
     Args:
-        robot: in real time, or advanced by the caller. rate: of state topics [Hz].
+        robot: robot in real time, or advanced by the caller. rate: rate of state topics [Hz].
         domain: ROS_DOMAIN_ID of the clients. interface: network interface, by name or IP address.
         distro: "jazzy" or "humble", as the node must be announced; jazzy stands for all from Iron on.
         description: URDF for the topic robot_description; "" for none.
@@ -104,7 +104,7 @@ class Bridge:
             for device, kind in robot.devices.items()
             for service in INTERFACES[kind].services
         )
-        self._states: dict[int, tuple[Message, int]] = {}  # operating states as they were sent last, with their stamps
+        self._states: dict[int, tuple[Message, int]] = {}  # last sent operating states with their stamps
         self._read: set[int] = set()
         self._sent: dict[int, int] = {}  # stamp of the last sample of a state topic, by the robot's clock
         self._stamps = [0] * len(self.topics)  # of the last message of a topic, by the wall clock
@@ -184,8 +184,9 @@ class Bridge:
     def _passing(self, number: int) -> Callable[[Message], None]:
         """A callback that sends an event.
 
-        Samples of the device go before a change of its operating state: a client that sees the end of a motion must
-        find the arm at its end.
+        Samples of the device are sent before a change of its operating state: a client that sees the end of a motion
+            must
+        see the arm at its goal.
         """
         device = self.topics[number].name.rpartition("/")[0]
 
@@ -205,7 +206,7 @@ class Bridge:
     def _by_wall_clock(self, number: int, message: Message) -> int:
         """Stamp of a message by the clock of ROS, later than the one before; call it with the bus locked.
 
-        Clients compare stamps with the time of their commands, and a robot on a busy machine falls behind.
+        Clients compare stamps with the time of their commands, and a robot on a busy machine lags behind.
         """
         if not message.valid:
             return 0
@@ -214,7 +215,7 @@ class Bridge:
         return stamp
 
     def _sample(self) -> None:
-        """Sample a part of the topics that are read, after a control cycle: no other thread has to wait for the bus."""
+        """Sample some of the topics with readers after a control cycle, so that no other thread waits for the bus."""
         if not self._pending and self._robot.now >= self._due and self._read and self._said.qsize() < MOST_WAITING:
             self._due = max(self._due, self._robot.now - self._period) + self._period
             self._pending.extend(self._parts(self._read))
@@ -254,12 +255,12 @@ class Bridge:
         return self._by_wall_clock(len(self.topics) - 1, Empty(stamp=self._robot.now))  # all have that of the last one
 
     def _packed(self, messages: Sequence[Stamped]) -> Samples:
-        """Bytes of messages; operating states are kept to be repeated."""
+        """Bytes of messages; keeps operating states for repetition."""
         self._states |= {n: (message, stamp) for n, message, stamp in messages if isinstance(message, OperatingState)}
         return Samples(tuple((n, self._templates[n].pack(message, stamp)) for n, message, stamp in messages))
 
     def _samples(self, numbers: Iterable[int], again: bool = False) -> list[Stamped]:
-        """Samples of one moment, without those that were sent unless `again`; call it with the bus locked."""
+        """Current samples, without those already sent unless `again`; call it with the bus locked."""
         new: list[Stamped] = []
         for number in numbers:
             if number not in self._sources or (not again and self._robot.now < self._next(number)):
@@ -276,7 +277,7 @@ class Bridge:
         return self._sent.get(number, 0) + self._intervals.get(number, 0)
 
     def _parts(self, numbers: Iterable[int]) -> Iterator[list[int]]:
-        """Topics to sample at once: those of one device, or of several devices with few."""
+        """Groups of topics to sample together: those of one device, or of several devices with few topics."""
         part: list[int] = []
         for _, device in itertools.groupby(sorted(numbers), lambda number: self.topics[number].name.partition("/")[0]):
             own = list(device)
@@ -288,7 +289,7 @@ class Bridge:
             yield part
 
     def _repetitions(self) -> list[Stamped]:
-        """The operating states again, 1 ns later: new for a client, and not later than a command it has just sent."""
+        """The operating states again, 1 ns later: new for a client, but not later than a command it has just sent."""
         repeated: list[Stamped] = []
         with self._bus.lock:
             for number, (message, stamp) in self._states.items():

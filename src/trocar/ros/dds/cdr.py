@@ -1,7 +1,7 @@
-"""CDR, the encoding of messages in DDS, as ROS 2 uses it: plain CDR version 1 behind a header of four bytes.
+"""CDR, the encoding of DDS messages in ROS 2: plain CDR version 1 after a header of four bytes.
 
-Byte for byte what rosbags writes; a test compares every type. Numbers are aligned to their size, counted from behind
-the header. Decoding trusts nothing: lengths are compared with the bytes that are left before anything is made of them.
+The result is byte-identical to that of rosbags; a test compares every type. Numbers are aligned to their size, counted
+from the end of the header. Decoding does not trust its input: lengths are compared with the remaining bytes first.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from trocar.ros.dds.types import PRIMITIVES, UNUSED, Field, fields, message_clas
 
 LITTLE, BIG = b"\x00\x01\x00\x00", b"\x00\x00\x00\x00"
 HEADER = len(LITTLE)
-LONGEST = 1 << 20  # bytes of a message that is decoded
+LONGEST = 1 << 20  # largest message to decode [bytes]
 
 Write = Callable[[bytearray, Any], None]
 Read = Callable[["Bytes"], Any]
@@ -29,7 +29,7 @@ def encode(message: Any, name: str, prefix: bytes = b"") -> bytes:
     """Bytes of a message.
 
     Args:
-        prefix: put between header and message, such as the identity of a request; of a length that is a multiple of 8.
+        prefix: bytes between header and message, such as the identity of a request; a multiple of 8 bytes.
     """
     out = bytearray(prefix)
     _writer(name)(out, message)

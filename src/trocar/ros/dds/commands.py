@@ -1,4 +1,4 @@
-"""Commands as they come over DDS: their messages, and which of them set an arm in motion."""
+"""Commands received over DDS: their messages, and the motion commands among them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from trocar.crtk.standins.ros_conversion import from_ros
 from trocar.ros.dds.cdr import decode
 
 MOTIONS = re.compile(r"/(servo|move|interpolate)_\w+$|/(hold|free)$")
-# Commands that replace each other: of several that wait, the last one counts.
+# Commands that replace each other: only the last queued one counts.
 ABSOLUTE = ("servo_jp", "servo_jf", "servo_cp", "servo_cf", "servo_cs", "servo_ci")
-# Commands of a force or torque, which the arm keeps to until it gets another one.
+# Force and torque commands, which stay in force until the next command.
 EFFORTS = ("servo_jf", "servo_cf", "servo_cs", "servo_ci")
 
 
 def decoded(cdr: bytes, topic: Topic) -> Message:
-    """The message of the bus in a sample of a command.
+    """The bus message in a sample of a command.
 
     Raises:
         TrocarError: the sample has no valid content.

@@ -1,4 +1,4 @@
-"""Conditions of a participant: installed packages, the domain, and the network interface."""
+"""Requirements of a participant: installed packages, domain and network interface."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from trocar.errors import TrocarError, check_known
 
 LOOPBACK = "lo"
-LAST_DOMAIN = 101  # the ports of higher domains are in the range that Linux gives to other programs
-MOST_PARTICIPANTS = 32  # that find each other without multicast, as in rmw_cyclonedds
+LAST_DOMAIN = 101  # the ports of higher domains are in Linux's range of ephemeral ports
+MOST_PARTICIPANTS = 32  # participants that find each other without multicast, as in rmw_cyclonedds
 
 
 def check_installed() -> None:
@@ -19,22 +19,22 @@ def check_installed() -> None:
     missing = [name for name in ("cyclonedds", "rosbags") if find_spec(name) is None]
     if missing:
         raise TrocarError(
-            f"ROS 2 needs the Python package {missing[0]}: pip install 'trocar[ros2]' "
+            f"ROS 2 requires the Python package {missing[0]}: pip install 'trocar[ros2]' "
             f"(cyclonedds 11 has wheels for CPython 3.10 to 3.13)"
         )
 
 
 def check_domain(domain: int) -> None:
     if not 0 <= domain <= LAST_DOMAIN:
-        raise TrocarError(f"a ROS domain is a number from 0 to {LAST_DOMAIN}, got {domain}")
+        raise TrocarError(f"a ROS domain must be a number from 0 to {LAST_DOMAIN}, got {domain}")
 
 
 def chosen_domain(domain: int | None) -> int:
-    """The domain that is given, otherwise that of ROS_DOMAIN_ID, otherwise 0."""
+    """The given domain, else ROS_DOMAIN_ID, else 0."""
     if domain is None:
         given = os.environ.get("ROS_DOMAIN_ID") or "0"
         if not given.isdecimal():
-            raise TrocarError(f"ROS_DOMAIN_ID is a number from 0 to {LAST_DOMAIN}, got {given!r}")
+            raise TrocarError(f"ROS_DOMAIN_ID must be a number from 0 to {LAST_DOMAIN}, got {given!r}")
         domain = int(given)
     check_domain(domain)
     return domain
@@ -51,7 +51,7 @@ def is_loopback(interface: str) -> bool:
 def configuration(interface: str) -> str:
     """Configuration of cyclonedds for one network interface, by name or IP address.
 
-    On the loopback interface there is no multicast: participants are found by their ports, as rmw_cyclonedds does with
+    The loopback interface has no multicast: participants are found by their ports, as in rmw_cyclonedds with
     ROS_LOCALHOST_ONLY=1 or ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST.
     """
     try:

@@ -19,13 +19,13 @@ from trocar.ros.dds.types import (
 )
 
 TOPIC = "ros_discovery_info"
-# Length of an identity changed in Iron: a graph has nodes of either side, not of both.
+# The length of an identity changed in Iron: a graph cannot mix nodes from before and after.
 TYPES = {"jazzy": PARTICIPANT_INFO, "humble": PARTICIPANT_INFO_HUMBLE}
 LENGTHS = {"jazzy": 16, "humble": 24}
 
 
 def announce(participant: Participant, node: str, writers: Iterable[Any], readers: Iterable[Any], distro: str) -> Any:
-    """Announce a node with its endpoints; it is there as long as the writer that is returned."""
+    """Announce a node with its endpoints, as long as the returned writer exists."""
     check_known("distribution of ROS 2", TYPES, distro)
 
     def gid(entity: Any) -> Gid:

@@ -1,4 +1,4 @@
-"""The process of cyclonedds: writers, readers and services of the whole interface, at the end of a pipe."""
+"""The cyclonedds process: writers, readers and services of the whole interface, connected by a pipe."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Node:
         send(pipe, Ready())
 
     def serve(self) -> None:
-        """Pass on what the simulation sends, until it closes the pipe."""
+        """Forward the simulation's messages until it closes the pipe."""
         listening = threading.Thread(target=self._listen, daemon=True)
         listening.start()
         if self._pictures is not None:
@@ -105,7 +105,7 @@ class Node:
     # -- to DDS --------------------------------------------------------------------------------------------------------
 
     def _write(self, number: int, topic: Topic) -> None:
-        """A writer; readers of states are reported, so that nothing is sampled that nobody reads."""
+        """A writer; readers of states are reported, so that only topics with readers are sampled."""
         writer = self._participant.writer(topic_name(topic.name), topic.ros, topic_qos(topic.ros, topic.direction))
         self._writers[number] = writer, sample_class(topic.ros)
         if topic.direction is Direction.state:
@@ -145,7 +145,7 @@ class Node:
         while not self._ending:
             time.sleep(COLLECTED)
             for number in self._participant.wait(WATCHED):
-                with contextlib.suppress(DDSException):  # whatever a sample does, the next one must be heard
+                with contextlib.suppress(DDSException):  # no sample may prevent the next one from being handled
                     self._handlers[number]()
             if self._incoming:
                 self._send(Commands(tuple(self._incoming)))
@@ -154,7 +154,7 @@ class Node:
             self._slow_down()
 
     def _slow_down(self) -> None:
-        """Wait for the end of the window once it has seen enough commands: the simulation has other things to do."""
+        """Wait for the end of the window if it has too many commands, to protect the simulation."""
         now = time.monotonic()
         if self._forwarded >= MOST_COMMANDS and now < self._window + WINDOW:
             time.sleep(self._window + WINDOW - now)
@@ -189,7 +189,7 @@ class Node:
             self._send(Refused(number, reason))
 
     def _count_writers(self, number: int, reader: Any) -> None:
-        """Let an arm hold whose client has gone while it commanded a force."""
+        """Hold an arm whose client disconnected while commanding a force."""
         device = device_of(self._topics[number].name)
         if reader.get_subscription_matched_status().current_count == 0 and self._commanded.get(device) == number:
             del self._commanded[device]
@@ -211,5 +211,5 @@ class Node:
         try:
             with self._sending:
                 send(self._pipe, said)
-        except OSError:  # the simulation has ended: so does this process
+        except OSError:  # the simulation has ended, and this process ends too
             self._ending = True

@@ -1,4 +1,4 @@
-"""A participant of a DDS domain: its endpoints, and a wait for whatever happens at any of them."""
+"""A participant of a DDS domain: its endpoints, and waiting for events at any of them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from trocar.ros.dds.samples import sample_class
 from trocar.ros.dds.sockets import bind_to_loopback
 
 ANYTHING = ViewState.Any | InstanceState.Any | SampleState.Any
-MOST_TAKEN = 100  # samples at once
+MOST_TAKEN = 100  # samples per call
 
 
 class Participant:
-    """One participant; all of a process in one domain use the same interface."""
+    """One participant; all participants of a process in one domain use the same interface."""
 
     def __init__(self, domain: int, interface: str = LOOPBACK) -> None:
         check_domain(domain)
@@ -55,29 +55,29 @@ class Participant:
     # -- waiting -------------------------------------------------------------------------------------------------------
 
     def wake_for_samples(self, reader: DataReader[Any]) -> int:
-        """Let `wait` return a number, this one, while a reader has samples."""
+        """Make `wait` return `number` while a reader has samples."""
         return self._attach(ReadCondition(reader, ANYTHING))
 
     def wake_for_readers(self, writer: DataWriter[Any]) -> int:
-        """Let `wait` return a number, this one, when the readers of a writer change."""
+        """Make `wait` return `number` when the readers of a writer change."""
         writer.set_status_mask(DDSStatus.PublicationMatched)
         return self._attach(writer)
 
     def wake_for_writers(self, reader: DataReader[Any]) -> int:
-        """Let `wait` return a number, this one, when the writers of a reader change."""
+        """Make `wait` return `number` when the writers of a reader change."""
         reader.set_status_mask(DDSStatus.SubscriptionMatched)
         return self._attach(reader)
 
     def _attach(self, entity: Any) -> int:
         number = len(self._conditions)
-        # The binding's own `attach` keeps no number, and its `wait` does not say what happened.
+        # The binding's `attach` stores no number, and its `wait` does not report the cause.
         if _waitset_attach(self._waiting._ref, entity._ref, number) < 0:
             raise TrocarError("cyclonedds cannot wait for another endpoint")
         self._conditions.append(entity)
         return number
 
     def wait(self, seconds: float) -> list[int]:
-        """Numbers of everything that has happened; empty after a time [s]."""
+        """Numbers of all events; empty after a time [s]."""
         found = (ctypes.c_ssize_t * len(self._conditions))()
         count = _waitset_wait(self._waiting._ref, found, len(found), round(seconds * 1e9))
         return found[: min(count, len(found))] if count > 0 else []
@@ -99,12 +99,12 @@ class Participant:
 
 @functools.cache
 def _joined(domain: int, settings: str) -> Domain:
-    """The domain in this process, which is configured once."""
+    """The domain in this process, configured once."""
     return Domain(domain, settings)
 
 
 def taken(reader: DataReader[Any]) -> list[Any]:
-    """Samples of a reader that have content, at most 100, oldest first."""
+    """Samples of a reader with content, at most 100, oldest first."""
     return [sample for sample in reader.take(MOST_TAKEN) if sample.sample_info.valid_data]
 
 

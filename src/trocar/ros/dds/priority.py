@@ -1,19 +1,19 @@
-"""Real-time priority for the threads beside the control loop that serve its clients, where the system grants it."""
+"""Real-time priority for the threads that serve clients next to the control loop, if the system grants it."""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
 
-PRIORITY = 5  # among real-time threads, of 1 to 99; the control loop itself comes before
+PRIORITY = 5  # among real-time threads, 1 to 99; below the control loop
 
 
 def prioritise() -> None:
-    """Let this thread run before those of other programs.
+    """Run this thread before those of other programs.
 
-    A thread that is kept waiting while it has the interpreter lock keeps the control loop waiting too. Linux grants the
+    A thread that is preempted while it holds the interpreter lock also delays the control loop. Linux grants the
     priority to root and to users with a limit `rtprio`; for others nothing changes.
     """
-    if hasattr(os, "sched_setscheduler"):  # macOS has none
+    if hasattr(os, "sched_setscheduler"):  # missing on macOS
         with suppress(OSError):
             os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(PRIORITY))

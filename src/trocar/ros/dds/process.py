@@ -1,4 +1,4 @@
-"""Start of the process of cyclonedds: only here is cyclonedds imported, not beside the control loop."""
+"""Start of the cyclonedds process: cyclonedds is imported only here, not in the process of the control loop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection
 
 from trocar.ros.dds.protocol import Failed, Settings, send
 
-SWITCH = 3e-4  # after which a busy thread gives way to another one; Python's own 5 ms are five samples at 1000 Hz [s]
+SWITCH = 3e-4  # thread switch interval; Python's default of 5 ms is five samples at 1000 Hz [s]
 
 
 def run(pipe: Connection, settings: Settings, pictures: Connection | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Quality of service as the dVRK's bridge in ROS 2 sets it, for topics by their direction, and for services."""
+"""Quality of service as in the dVRK's ROS 2 bridge, for topics by direction, and for services."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trocar.ros.dds.types import type_hash
 DEPTH = 100  # messages that are kept for slow and for late readers, as in the dVRK's bridge
 IMAGES = 2  # the same of images, which are large
 SERVICE_DEPTH = 10  # of ROS 2 services
-BLOCKING = 10.0  # longest wait of a writer for a reader that does not keep up [ms]
+BLOCKING = 10.0  # longest wait of a writer for a slow reader [ms]
 
 
 def topic_qos(ros_type: str, direction: Direction) -> Qos:
@@ -21,7 +21,7 @@ def topic_qos(ros_type: str, direction: Direction) -> Qos:
 
 
 def service_qos(user_data: str) -> Qos:
-    """QoS of the four endpoints of a service; the user data say which of them belong together."""
+    """QoS of the four endpoints of a service; the user data link those that belong together."""
     return _qos(SERVICE_DEPTH, False, user_data.encode())
 
 

@@ -1,7 +1,7 @@
-"""Round trips over DDS at a high rate: of a served robot in real time, beside a bare echo in the same run.
+"""Round trips over DDS at a high rate, of a served robot in real time and of a bare echo in the same run.
 
-A client in a process of its own sends `servo_jp` to several arms at a rate and finds each command again in
-`setpoint_js`. The bare echo is a third process that returns the client's bytes. The physics runs during both.
+A client in a separate process sends `servo_jp` to several arms at a fixed rate and detects each command in
+`setpoint_js`. The bare echo is a third process that returns the client's bytes. The simulation runs during both.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from trocar.ros.dds.bridge import Bridge
 from trocar.ros.dds.domain import check_installed
 
 JOINTS = "sensor_msgs/JointState"
-SWING = 1e-3  # of the first joint of every arm [rad]
-START = 60.0  # for a process to begin [s]
-FOUND = 1.0  # until endpoints have found each other [s]
-LATE = 2.0  # periods after the last sample: the next one is late
+SWING = 1e-3  # amplitude of the first joint of every arm [rad]
+START = 60.0  # longest start of a process [s]
+FOUND = 1.0  # time for discovery of endpoints [s]
+LATE = 2.0  # periods after the last sample from which the next one is late
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Trips:
     """Times of a number of commands.
 
     Attributes:
-        round_trips: from writing a command to receiving the state that has it [s]. gaps: between two states [s].
+        round_trips: from writing a command to receiving the state that contains it [s]. gaps: between states [s].
     """
 
     round_trips: tuple[float, ...]
@@ -59,7 +59,7 @@ def dds_figures(
     domain: int = 83,
     progress: Callable[[float], None] = lambda _: None,
 ) -> dict[str, float]:
-    """Named figures of both; late: share of states that come more than two periods after the last one [%].
+    """Figures of both by name; late: share of states more than two periods after the last one [%].
 
     `dds_loop_..._late_percent` is the share of control cycles of 1/1500 s that begin more than a period late, while
     nothing is sent, during the echo and while the robot is served.
@@ -68,7 +68,7 @@ def dds_figures(
     with Robot(scene, speed="real", start="ready") as robot:
         names = list(robot.controllers)[:arms]
         if len(names) < arms:
-            raise TrocarError(f"the scene {scene} has {len(names)} arms, {arms} are wanted")
+            raise TrocarError(f"the scene {scene} has {len(names)} arms, but {arms} are required")
         found: dict[str, float] = {"arms": arms, "rate_hz": rate, "load_1min": os.getloadavg()[0]}
         with (
             Bridge(robot, rate=rate, domain=domain),
@@ -121,7 +121,7 @@ def arm_lines(robot: Robot, arms: Sequence[str]) -> list[Line]:
 
 
 class _Process:
-    """A process at the end of a pipe, from its first word until the block ends."""
+    """A process connected by a pipe, from its first message until the end of the block."""
 
     def __init__(self, target: Callable[..., None], *arguments: object) -> None:
         context = multiprocessing.get_context("spawn")
@@ -149,7 +149,7 @@ class _Process:
 
 
 def echo(pipe: Connection, domain: int, count: int) -> None:
-    """Return every sample of the lines as it is, until the pipe is closed."""
+    """Return every sample of the lines unchanged until the pipe is closed."""
     from trocar.ros.dds.participant import Participant, taken
     from trocar.ros.dds.qos import topic_qos
     from trocar.ros.dds.types import topic_name
@@ -171,7 +171,7 @@ def echo(pipe: Connection, domain: int, count: int) -> None:
 
 
 def client(pipe: Connection, domain: int) -> None:
-    """Measure every list of lines that comes through the pipe, until it is closed."""
+    """Measure every list of lines received from the pipe until it is closed."""
     pipe.send(None)
     while True:
         try:
@@ -182,7 +182,7 @@ def client(pipe: Connection, domain: int) -> None:
 
 
 def measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) -> Trips:
-    """Send commands at a rate for a time, and receive states between."""
+    """Send commands at a rate for some time and receive states meanwhile."""
     from trocar.ros.dds.cdr import decode
     from trocar.ros.dds.participant import Participant, taken
     from trocar.ros.dds.qos import topic_qos
@@ -201,10 +201,10 @@ def measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) ->
         last, round_trips, gaps = [0.0] * len(lines), list[float](), list[float]()
         time.sleep(FOUND)
         for reader in readers:
-            reader.take(10**4)  # what has come so far
+            reader.take(10**4)  # discard earlier samples
         begin = time.perf_counter()
         for cycle in range(1, round(rate * seconds)):
-            shift = SWING * np.sin(2.0 * np.pi * cycle / rate) + 1e-9 * cycle  # no two alike
+            shift = SWING * np.sin(2.0 * np.pi * cycle / rate) + 1e-9 * cycle  # all different
             for number, line in enumerate(lines):
                 position = np.array(line.position)
                 position[0] += shift

@@ -1,4 +1,4 @@
-"""Samples of cyclonedds that carry finished bytes: messages are encoded and decoded by `cdr`, not by cyclonedds.
+"""cyclonedds samples with encoded bytes: `cdr` encodes and decodes messages, not cyclonedds.
 
 The classes still describe their fields, so that other participants can check the type.
 """
@@ -13,7 +13,7 @@ from cyclonedds.idl import types as idl
 
 from trocar.ros.dds.types import PRIMITIVES, Field, dds_name, fields
 
-# Identity of a request, in front of the message in both directions: of the client and of the call (rmw_cyclonedds).
+# Identity of a request (client and call), before the message in both directions (rmw_cyclonedds).
 REQUEST_HEADER = 16
 _HEADER = {"client": idl.uint64, "number": idl.int64}
 

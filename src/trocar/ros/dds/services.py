@@ -1,6 +1,6 @@
-"""Services for clients of rmw_cyclonedds: a request and a reply topic, with the identity of the call in front of both.
+"""Services for clients of rmw_cyclonedds: a request and a reply topic, each with the identity of the call first.
 
-Other implementations of ROS 2 keep the identity elsewhere: they see the topics of the robot, but not its services.
+Other ROS 2 implementations store the identity elsewhere: they can use the robot's topics, but not its services.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from trocar.ros.dds.qos import service_qos
 from trocar.ros.dds.samples import REQUEST_HEADER, sample_class
 from trocar.ros.dds.types import message_class, reply_name, request_name
 
-MOST_CALLS = 64  # that wait at once; further ones are dropped
+MOST_CALLS = 64  # queued calls; further ones are dropped
 MATCHING = 0.1  # longest wait until the client's reader of the reply is known, as in rmw_cyclonedds [s]
-LOOK = 0.005  # between two looks [s]
+LOOK = 0.005  # interval between checks [s]
 
 
 def identity(cdr: bytes) -> bytes:
@@ -36,7 +36,7 @@ def identity(cdr: bytes) -> bytes:
 
 
 def user_data(entity: Any) -> dict[str, str]:
-    """Keys and values that an endpoint announces."""
+    """Keys and values announced by an endpoint."""
     found = entity.qos[Policy.Userdata] if entity is not None and Policy.Userdata in entity.qos else None
     text = found.data.decode(errors="replace") if found is not None else ""
     return dict(part.split("=", 1) for part in text.split(";") if "=" in part)
@@ -79,7 +79,7 @@ class ServiceServer:
             made = encode(response, self._response, identity(sample.cdr))
             self.writer.write(sample_class(self._response)(made))
         except (TrocarError, struct.error, DDSException):
-            pass  # a service of ROS 2 cannot refuse: the client times out
+            pass  # a ROS 2 service cannot reject a call: the client times out
         finally:
             self._places.release()
 
@@ -97,7 +97,7 @@ class ServiceServer:
             return made
 
     def _wait_for_reader(self, client: int) -> None:
-        """Wait until the reply can reach the client: its reader may be known a little later than its writer."""
+        """Wait until the reply can reach the client: its reader may be discovered shortly after its writer."""
         wanted = user_data(self.reader.get_matched_publication_data(client)).get("clientid")
         deadline = time.monotonic() + MATCHING
         while wanted and time.monotonic() < deadline:

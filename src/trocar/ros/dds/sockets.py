@@ -1,7 +1,7 @@
-"""Sockets of a domain that hear this machine only.
+"""Sockets of a domain that receive from this machine only.
 
-cyclonedds announces the address of its interface alone, but its sockets receive what comes to any address of the
-machine. On Linux a socket can be bound to the loopback device as well: the kernel then drops everything else.
+cyclonedds announces only the address of its interface, but its sockets receive packets for any address of the machine.
+On Linux a socket can be bound to the loopback device: the kernel then drops everything else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FIRST_PORT, PORTS = 7400, 250  # of domain 0, and of every domain (DDSI-RTPS)
 
 
 def bind_to_loopback(domain: int) -> None:
-    """Let the sockets of a domain in this process receive from the loopback device only."""
+    """Restrict the sockets of a domain in this process to the loopback device."""
     for found in domain_sockets(domain):
         found.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, LOOPBACK.encode())
 

@@ -1,6 +1,6 @@
-"""Packed templates: bytes of a message that is sent again and again, in which only the changing ones are replaced.
+"""Packed templates: bytes of a repeated message, in which only the changing values are replaced.
 
-Names, frames and lengths of a state topic hardly ever change; its stamp and its numbers always do.
+Names, frames and lengths of a state topic rarely change; its stamp and its numbers always do.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _pose(message: Any) -> tuple[Array, ...]:
     return (np.array([*message.T[:3, 3], x, y, z, w]),)
 
 
-# Numbers of a message in the order of their bytes: one array for every stretch without anything else between.
+# Numbers of a message in the order of their bytes: one array per contiguous range.
 _NUMBERS: dict[str, Callable[[Any], tuple[Array, ...]]] = {
     "sensor_msgs/JointState": _joints,
     "geometry_msgs/PoseStamped": _pose,
@@ -84,13 +84,13 @@ class Template:
             self._places = [(len(self._bytes) - 8 * values.size, len(self._bytes))]
 
     def _after_names(self, message: JointState) -> int:
-        """Position of the first length in a message of joints: without numbers, three lengths are its end."""
+        """Position of the first length in a joint message: without numbers, it ends with three lengths."""
         bare = replace(message, position=EMPTY, velocity=EMPTY, effort=EMPTY)
         return len(encode(message_to_ros(bare, self._type), self._type)) - 3 * LENGTH
 
 
 def _places(sequences: tuple[Array, ...], at: int) -> list[tuple[int, int]]:
-    """Begin and end of sequences of numbers, the first of which has its length at `at`."""
+    """Start and end of sequences of numbers; the length of the first is at `at`."""
     places = []
     for values in sequences:
         at += LENGTH

@@ -69,7 +69,7 @@ class NodeEntitiesInfo:
 
 @dataclass
 class ParticipantEntitiesInfo:
-    """The nodes of a participant; `ros2 node list` is made of these."""
+    """The nodes of a participant, as listed by `ros2 node list`."""
 
     gid: Gid = field(default_factory=Gid)
     node_entities_info_seq: list[NodeEntitiesInfo] = field(default_factory=list)
@@ -100,7 +100,7 @@ _GRAPH = _graph_types("", 16) | _graph_types("@humble", 24)
 
 
 def message_class(name: str) -> Any:
-    """Python class of a type; its fields are attributes, and all have defaults."""
+    """Python class of a type, with its fields as attributes with defaults."""
     if name in _GRAPH:
         return _GRAPH[name][0]
     check_known("message type", _CLASSES, name)
@@ -145,7 +145,7 @@ def dds_name(name: str) -> str:
 
 
 def ros_name(dds: str) -> str:
-    """The type of a name in DDS; "" if it is not one of ROS."""
+    """The type for a name in DDS; "" if it is not a ROS type."""
     found = re.fullmatch(r"(\w+)::(?:msg|srv)::dds_::(\w+)_", dds)
     return f"{found[1]}/{found[2]}" if found else ""
 
@@ -177,7 +177,7 @@ def definition(name: str) -> str:
 
 @functools.cache
 def type_store() -> Any:
-    """rosbags' types of ROS 2 Jazzy, with those of the interface that ROS does not have."""
+    """rosbags' types of ROS 2 Jazzy, plus the interface's types that ROS lacks."""
     from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
     store = get_typestore(Stores.ROS2_JAZZY)

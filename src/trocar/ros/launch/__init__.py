@@ -1,4 +1,4 @@
-"""Launch files that show a served robot in RViz, for ROS 1 and ROS 2; they name topics of `trocar serve`."""
+"""Launch files that show a served robot in RViz, for ROS 1 and ROS 2; they use the topics of `trocar serve`."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ HERE = Path(__file__).parent
 
 
 def write_launch_files(folder: str | PathLike[str]) -> list[Path]:
-    """Copy the launch files to a folder; their paths."""
+    """Copy the launch files to a folder; returns their paths."""
     return [write_whole(Path(folder) / name, (HERE / name).read_bytes()) for name in FILES]

@@ -1,4 +1,4 @@
-"""The interface of executors, and the one that runs everything in this process."""
+"""The interface of executors, and the serial executor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_WORKERS = 4096
 
 @dataclass(frozen=True)
 class Lost:
-    """A chunk whose worker ended before its result came back."""
+    """A chunk whose worker ended before it returned a result."""
 
     reason: str
 
@@ -25,10 +25,10 @@ Outcome = Evaluated | Lost
 
 
 class Executor(ABC):
-    """Runs chunks. At most `capacity` of them are under way: the queue is bounded.
+    """Runs chunks, at most `capacity` at a time, so the queue is bounded.
 
     Attributes:
-        workers: chunks that run at the same time. capacity: chunks that may have been submitted and not come back.
+        workers: number of chunks that run at the same time. capacity: largest number of unfinished chunks.
     """
 
     workers: int = 1
@@ -39,11 +39,11 @@ class Executor(ABC):
 
     @abstractmethod
     def submit(self, chunk: Chunk) -> None:
-        """Begin a chunk."""
+        """Start a chunk."""
 
     @abstractmethod
     def finished(self) -> list[tuple[Chunk, Outcome]]:
-        """Wait until a chunk has come back; return those that have."""
+        """Wait until a chunk is finished; return all finished ones."""
 
     def __enter__(self) -> Self:
         return self
@@ -53,11 +53,11 @@ class Executor(ABC):
 
     @abstractmethod
     def stop(self) -> None:
-        """Stop at once, whatever is under way."""
+        """Stop immediately, even with chunks in progress."""
 
 
 class Serial(Executor):
-    """One chunk after the other, in this process."""
+    """Runs chunks one after the other in this process."""
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
@@ -75,12 +75,12 @@ class Serial(Executor):
 
 
 def load_executor(name: str, job: Job, workers: int | None, address: str | None) -> Executor:
-    """An executor by name. workers: default: one for each core that this process may use (Ray: of the cluster)."""
+    """An executor by name. workers: default one per core available to this process (Ray: of the cluster)."""
     check_known("executor", EXECUTORS, name)
     if workers is not None and (not isinstance(workers, int) or not 1 <= workers <= MOST_WORKERS):
         raise TrocarError(f"workers must be an integer from 1 to {MOST_WORKERS}, got {shown(workers)}")
     if address is not None and name != "ray":
-        raise TrocarError(f"address is of a Ray cluster: use executor='ray', not {name!r}")
+        raise TrocarError(f"address is the address of a Ray cluster; use executor='ray', not {name!r}")
     if name == "serial":
         if workers not in (None, 1):
             raise TrocarError(f"the serial executor has one worker, got workers={workers}; use processes or ray")
@@ -95,5 +95,5 @@ def load_executor(name: str, job: Job, workers: int | None, address: str | None)
 
 
 def cores() -> int:
-    """Cores that this process may use."""
+    """Number of cores available to this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

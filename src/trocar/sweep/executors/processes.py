@@ -1,4 +1,4 @@
-"""Chunks in processes of this machine. A process that dies is replaced; its chunk comes back as lost."""
+"""Executor with processes on this machine. A process that dies is replaced and its chunk reported as lost."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from trocar.sweep.evaluation import Chunk, Evaluated, Job
 from trocar.sweep.executors.executor import Executor, Lost, Outcome
 from trocar.sweep.executors.worker import READY
 
-# One thread in each worker: otherwise linear algebra starts as many threads as there are cores in every one.
+# One thread per worker: otherwise linear algebra starts one thread per core in every worker.
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Worker:
     """A process of `trocar.sweep.executors.worker` and the connection to it.
 
-    It is started as a program of its own, not by multiprocessing: that would run the user's script again.
+    It is a separate program: multiprocessing would run the user's script again.
     """
 
     def __init__(self, job: Job) -> None:
@@ -32,16 +32,16 @@ class Worker:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "trocar.sweep.executors.worker", str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
-            stdin=subprocess.PIPE,  # never written: it closes when this process ends, and the worker ends with it
+            stdin=subprocess.PIPE,  # never written; it closes when this process ends, and then the worker ends
             stdout=sys.stderr.fileno() if _has_descriptor() else None,
             env=environment,
-            start_new_session=True,  # Ctrl-C is for this process alone
+            start_new_session=True,  # only this process handles Ctrl-C
         )
         theirs.close()
         self.connection = Connection(ours.detach())
         self.chunk: Chunk | None = None
         self._ready = False
-        with suppress(OSError):  # it ended at once: `outcome` says so
+        with suppress(OSError):  # it ended at once: `outcome` reports it
             self.connection.send(job)
 
     def begin(self, chunk: Chunk) -> None:
@@ -49,7 +49,7 @@ class Worker:
         self.connection.send(chunk)
 
     def outcome(self) -> Outcome | None:
-        """The result of the chunk, when the connection has something to say; None if that is something else."""
+        """The result of the chunk after a message has arrived; None if the message is not a result."""
         try:
             found = self.connection.recv()
         except (EOFError, OSError):
@@ -85,7 +85,7 @@ class Processes(Executor):
         idle = next((worker for worker in self._pool if worker.chunk is None), None)
         if idle is None:
             self._pool.append(idle := Worker(self.job))
-        with suppress(OSError):  # it died while it was idle or starting: `finished` reports the chunk as lost
+        with suppress(OSError):  # it died while idle or starting: `finished` reports the chunk as lost
             idle.begin(chunk)
 
     def finished(self) -> list[tuple[Chunk, Outcome]]:
@@ -111,15 +111,15 @@ class Processes(Executor):
 
 
 def ended(status: int) -> str:
-    """An exit status in words."""
+    """A description of an exit status."""
     if status < 0:
-        return f"was ended by {signal.Signals(-status).name}"
-    return f"ended with exit status {status}"
+        return f"was killed by {signal.Signals(-status).name}"
+    return f"exited with status {status}"
 
 
 def _has_descriptor() -> bool:
     try:
         sys.stderr.fileno()
-    except (AttributeError, OSError, ValueError):  # a notebook's, a test's
+    except (AttributeError, OSError, ValueError):  # in a notebook or a test
         return False
     return True

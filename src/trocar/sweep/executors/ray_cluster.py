@@ -1,7 +1,7 @@
-"""Chunks as tasks of a Ray cluster: one that is there, or one of this machine that lives as long as the sweep.
+"""Executor with tasks on a Ray cluster: an existing one, or a local one that lives as long as the sweep.
 
-The local cluster listens on loopback, with an authentication token that is drawn anew and kept in the environment, and
-keeps its files in a temporary folder that is removed at the end. Nothing is written to the home folder.
+The local cluster listens on loopback, requires a new random authentication token, which is kept in the environment, and
+stores its files in a temporary folder that is removed at the end. Nothing is written to the home folder.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from trocar.sweep.executors.executor import Executor, Lost, Outcome, cores
 from trocar.sweep.extras import optional
 
 LOOPBACK = "127.0.0.1"
-STORE = 200 * 2**20  # [bytes] of the local object store; partitions pass through it
-LONGEST_PATH = 30  # of the temporary folder: names of sockets in it end at 107 bytes
+STORE = 200 * 2**20  # size of the local object store, which transfers partitions [bytes]
+LONGEST_PATH = 30  # of the temporary folder: socket paths in it are limited to 107 bytes
 _LOCAL = {
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # Ray's switch to stay on loopback, despite its name on Linux too
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # keeps Ray on loopback; despite its name also on Linux
     "RAY_AUTH_MODE": "token",
     "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # workers use this Python, also below `uv run`
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # no warning where there is no GPU
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # workers use this Python, also under `uv run`
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # no warning without a GPU
 }
 
 
 def local_environment() -> dict[str, str]:
-    """Environment of a local cluster: loopback, and a new token."""
+    """Environment of a local cluster: loopback and a new token."""
     return {**_LOCAL, "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
 
 class RayCluster(Executor):
-    """Tasks of Ray, two for each worker in the queue. Ray's own retries are off: lost chunks are counted here.
+    """Ray tasks, two per worker in the queue. Ray's retries are off: lost chunks are counted here.
 
     Args:
-        address: of a cluster (HOST:PORT, or "auto"). Default: RAY_ADDRESS, or a cluster of this machine alone.
+        address: address of a cluster (HOST:PORT or "auto"). Default: RAY_ADDRESS, else a local cluster.
     """
 
     def __init__(self, job: Job, workers: int | None, address: str | None) -> None:
@@ -55,7 +55,7 @@ class RayCluster(Executor):
             if self._ours:
                 self._connect(workers, address)
             self.workers = workers or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-            # with nothing but single-threaded arithmetic in it, a task takes one core
+            # a task uses one core: its arithmetic is single-threaded
             self._evaluate = self._ray.remote(max_retries=0, num_cpus=1)(evaluate)
             self._job = self._ray.put(job)
         except BaseException:
@@ -81,7 +81,7 @@ class RayCluster(Executor):
                 **quiet,
             )
         except (ConnectionError, ValueError, RuntimeError, OSError, TimeoutError) as error:
-            where = f"no Ray cluster at {address}" if address else "no local Ray cluster could be started"
+            where = f"no Ray cluster at {address}" if address else "a local Ray cluster could not be started"
             raise TrocarError(f"{where}: {' '.join(str(error).split())}") from error
         found = self._ray.util.get_node_ip_address()
         if found != LOOPBACK:
@@ -98,9 +98,9 @@ class RayCluster(Executor):
         try:
             found = self._ray.get(reference)
         except self._ray.exceptions.RayTaskError as error:
-            if isinstance(error.cause, TrocarError):  # of the study as a whole, not of a row
+            if isinstance(error.cause, TrocarError):  # concerns the whole study, not a row
                 raise TrocarError(str(error.cause)) from None
-            raise TrocarError(f"a worker of Ray cannot run the study: {_first_line(error.cause)}") from error
+            raise TrocarError(f"a Ray worker cannot run the study: {_first_line(error.cause)}") from error
         except self._ray.exceptions.RayError as error:
             return Lost(f"{type(error).__name__} of Ray")
         assert isinstance(found, Evaluated)
@@ -125,14 +125,14 @@ class RayCluster(Executor):
 
 
 def _read_environment(ray: Any) -> None:
-    """Make Ray read its environment again: it does so when it is imported, which may have been before."""
+    """Make Ray read its environment again: it reads it only on import, which may have happened before."""
     ray._private.ray_constants.ENABLE_RAY_CLUSTER = False
     ray._raylet.Config.initialize("")
     ray._raylet.AuthenticationTokenLoader.instance().reset_cache()
 
 
 def temporary_folder() -> Path:
-    """A new folder with a name short enough for the sockets in it."""
+    """A new folder with a path short enough for the sockets in it."""
     place = tempfile.gettempdir()
     return Path(tempfile.mkdtemp(prefix="trocar-ray-", dir=place if len(place) <= LONGEST_PATH else "/tmp"))
 

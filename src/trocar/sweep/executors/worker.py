@@ -1,4 +1,4 @@
-"""A worker process of a sweep: reads a job, then chunks, and sends back their results until the other side closes."""
+"""A worker process of a sweep: reads a job, then chunks, and returns results until the connection closes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from trocar.errors import TrocarError
 from trocar.sweep.evaluation import evaluate
 
-READY = "ready"  # the first message of a worker: it has started and knows the job
+READY = "ready"  # first message of a worker: it has started and loaded the job
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
             chunk = connection.recv()
             try:
                 connection.send(evaluate(job, chunk))
-            except TrocarError as error:  # of the study as a whole, not of a row
+            except TrocarError as error:  # concerns the whole study, not a row
                 connection.send(TrocarError(str(error)))
             except Exception as error:
                 connection.send(TrocarError(f"a worker process failed: {type(error).__name__}: {error}"))
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def _end_with_parent() -> None:
-    """The pipe on stdin closes when the process that started this one ends, in whatever way."""
+    """Exit when stdin closes, which happens when the parent process ends for any reason."""
     while os.read(0, 1024):
         pass
     os._exit(1)

@@ -1,1 +1,1 @@
-"""Studies that trocar ships; see `trocar.sweep.study` for what a study is."""
+"""Studies shipped with trocar; `trocar.sweep.study` defines a study."""

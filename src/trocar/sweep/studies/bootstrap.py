@@ -1,9 +1,9 @@
-"""Spread of identified parameters: bootstrap beside the analytic covariance.
+"""Spread of identified parameters: bootstrap against analytic covariance.
 
-An ECM follows a periodic motion; its effort carries noise that stays correlated for some samples, as measured effort
-does. Each row puts the residual of the fit back in another order, in blocks (moving-block bootstrap), and identifies
-again: base parameters by weighted least squares, and the physically consistent set of `tr.identify`, turned into base
-parameters too. The spread over the rows is compared with the covariance that each method reports for the one recording.
+An ECM follows a periodic motion; like a measured effort, its effort has noise that is correlated over several samples.
+Each row resamples the residual of the fit in blocks (moving-block bootstrap) and identifies again: base parameters by
+weighted least squares, and the physically consistent set of `tr.identify`, converted to base parameters. The spread
+over the rows is compared with the covariance that each method reports for the single recording.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 ROWS = 400
 ARM, RATE, DURATION = "ECM", 100.0, 40.0  # [Hz], [s]
 NOISE = np.array([0.15, 0.15, 0.6, 0.03])  # standard deviation of the effort's noise [N m, N]
-MEMORY = 0.01  # of the noise [s]
-BLOCK = 1.0  # of the bootstrap [s]: long beside the memory, short beside the motion
+MEMORY = 0.01  # correlation time of the noise [s]
+BLOCK = 1.0  # block length of the bootstrap [s]: long compared with the noise, short compared with the motion
 METHODS = ("least_squares", "consistent")
 
 
@@ -47,7 +47,7 @@ def table(rows: int, seed: int) -> dict[str, Any]:
 
 
 def run(replicate: int, seed: int) -> dict[str, Any]:
-    """Base parameters by both methods from resampled residuals, and the analytic deviations that come with them."""
+    """Base parameters by both methods from resampled residuals, and their analytic deviations."""
     recording, fits = original()
     found: dict[str, Any] = {}
     for method in METHODS:
@@ -82,7 +82,7 @@ def _mechanism() -> Mechanism:
 
 
 def _noise(shape: tuple[int, ...]) -> Array:
-    """Noise of the first order with a memory."""
+    """First-order correlated noise."""
     kept = np.exp(-1.0 / (RATE * MEMORY))
     white = np.random.default_rng(0).normal(size=shape)
     noise = np.empty(shape)
@@ -93,7 +93,7 @@ def _noise(shape: tuple[int, ...]) -> Array:
 
 
 def _resampled(residual: Array, rng: np.random.Generator) -> Array:
-    """Blocks of the residual (N, n) from random places, all joints together."""
+    """Random blocks of the residual (N, n), all joints together."""
     length = round(BLOCK * RATE)
     centred = residual - residual.mean(0)
     starts = rng.integers(0, len(residual) - length + 1, -(-len(residual) // length))
@@ -109,7 +109,7 @@ def _least_squares(recording: Recording) -> Fit:
 
 
 def _consistent(recording: Recording) -> Fit:
-    """Base parameters of links, rotors and viscous friction. Elements of dry friction are told apart by their prior."""
+    """Base parameters of links, rotors and viscous friction. The prior separates elements of dry friction."""
     found = identify(recording, ARM, cross_validate=False)
     names, B = _base(found)
     value = dict(zip(found.mechanism().parameter_names, found.mechanism().parameter_vector, strict=True))
@@ -138,8 +138,8 @@ def _base(found: Identified) -> tuple[tuple[str, ...], Array]:
 def ratios(results: Results, method: str) -> tuple[Array, Array]:
     """Spread over the rows over the analytic deviation of the recording (b,), and the standard errors of these ratios.
 
-    A deviation that is found from R values is known to one part in sqrt(2 R). The analytic one is an estimate from one
-    recording; how much that varies is seen in the rows.
+    A standard deviation estimated from R values has a relative error of 1 / sqrt(2 R). The analytic one is an estimate
+    from one recording; the rows show its variation.
     """
     values, analytic = results[method], results[f"{method}_deviations"]
     ratio = values.std(0, ddof=1) / original()[1][method].deviations

@@ -1,7 +1,7 @@
 """Condition number of excitations over starts and frequencies.
 
 Each row searches for a motion of the ECM from one random start at one base frequency: the search of `trocar excite`,
-cut into pieces that can run anywhere. The best row says where a longer search should begin:
+split into independent parts. The best row shows where a longer search should start:
 `trocar excite --arm ECM --harmonics 4 --frequency F --starts 1 --seed START`.
 """
 
@@ -32,7 +32,7 @@ def table(rows: int, seed: int) -> dict[str, Any]:
 
 
 def run(arm: str, harmonics: int, frequency: float, start: int, iterations: float) -> dict[str, Any]:
-    """Condition number of the motion that one start leads to. iterations: as a fraction of a full search."""
+    """Condition number of the motion found from one start. iterations: fraction of a full search."""
     criterion, limits = _problem(arm)
     found = excite(
         criterion, limits, harmonics=harmonics, frequency=frequency, starts=1, iterations=iterations, seed=start
@@ -70,4 +70,4 @@ def figures(results: Results) -> list[tuple[Figure, str]]:
     axes = figure.subplots()
     axes.semilogy(results["frequency"], results["condition_number"], "o", alpha=0.6)
     axes.set(xlabel="base frequency [Hz]", ylabel="condition number")
-    return [(figure, "Condition number of the regressor, a point for each start.")]
+    return [(figure, "Condition number of the regressor, one point per start.")]

@@ -1,9 +1,9 @@
 """Drift under gravity compensation over mountings, tools and masses.
 
 The drift test of Zhou et al. (2025) at scale: a dVRK-Si PSM (`zhou2025_measured`) is released at rest under the gravity
-compensation of the model `zhou2025` alone, for five seconds. Rows differ in the pose, the mounting of the base, the
-error with which the model knows it, the mass at the tip that the model does not know (a heavier or another tool), and
-the dry friction. More than 1 degree or 1 mm is drift. Compiled steps of `trocar.batch`.
+compensation of the model `zhou2025` for five seconds. Rows differ in the pose, the mounting of the base, the model's
+error of the mounting, an unmodelled mass at the tip (a heavier or another tool), and the dry friction. More than
+1 degree or 1 mm counts as drift. Uses compiled steps of `trocar.batch`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ROWS = 2000
 BATCH = 128
 ARM, TRUTH, MODEL = "PSM_Si", "zhou2025_measured", "zhou2025"
-DT, SECONDS, HELD = 2e-3, 5.0, 10  # [s], [s], steps between two updates of the compensation
+DT, SECONDS, HELD = 2e-3, 5.0, 10  # [s], [s], steps between updates of the compensation
 LIMIT = np.array([np.radians(1.0), np.radians(1.0), 1e-3])  # drift [rad, rad, m]
 MOUNTINGS = np.radians([0.0, -15.0, -45.0, -70.0])  # pitch of the base [rad]
 G = 9.81  # [m/s^2]
@@ -33,7 +33,7 @@ G = 9.81  # [m/s^2]
 def table(rows: int, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     arm = load_mechanism(ARM, MODEL).arm
-    inside = 0.8 * rng.uniform(-0.5, 0.5, (3, rows)) + 0.5  # away from the stops
+    inside = 0.8 * rng.uniform(-0.5, 0.5, (3, rows)) + 0.5  # away from the joint limits
     pose = arm.lower[:3, None] + (arm.upper - arm.lower)[:3, None] * inside
     return {
         "yaw": pose[0],
@@ -55,7 +55,7 @@ def run(
     added_mass: Array,
     friction: Array,
 ) -> dict[str, Array]:
-    """Largest distance from the start in five seconds, by joint [rad, rad, m], and whether that is drift."""
+    """Largest distance from the start in five seconds by joint [rad, rad, m], and a flag for drift."""
     truth, model = _arms()
     N, drives = len(yaw), truth.mechanism.tree.drives
     q = np.zeros((truth.n, N))
@@ -70,7 +70,7 @@ def run(
     known = model.with_parameters(gravity=_gravity(mounting))
     state, moved = arms.state(q), np.zeros((3, N))
     for _ in range(round(SECONDS / DT / HELD)):
-        tau = known.bias(state.q, np.zeros_like(q))  # at no speed: gravity alone
+        tau = known.bias(state.q, np.zeros_like(q))  # at zero speed: gravity only
         state, _ = arms.rollout(state, tau, DT, HELD, log=False)
         moved = np.maximum(moved, np.abs(state.q - q)[:3])
     return {"drift": moved.T, "drifts": np.any(moved > LIMIT[:, None], axis=0)}
@@ -82,7 +82,7 @@ def _arms() -> tuple[Any, Any]:
 
 
 def _gravity(pitch: Array) -> Array:
-    """Gravity (3, N) in axes of bases that are pitched [m/s^2]; as `mounting=` of `load_mechanism` has it."""
+    """Gravity (3, N) in the axes of pitched bases [m/s^2], as with `mounting=` of `load_mechanism`."""
     unit = load_mechanism(ARM, MODEL, mounting=0.0).gravity_vector / G
     turned = load_mechanism(ARM, MODEL, mounting=np.pi / 2).gravity_vector / G
     return G * (unit[:, None] * np.cos(pitch) + turned[:, None] * np.sin(pitch))
@@ -119,6 +119,4 @@ def figures(results: Results) -> list[tuple[Figure, str]]:
     right.bar(range(len(kinds)), [drifts[mounting == m].mean() for m in kinds])
     right.set_xticks(range(len(kinds)), [f"{m:.0f}" for m in kinds])
     right.set(xlabel="mounting [deg]", ylabel="share that drifts")
-    return [
-        (figure, "Share of poses that drift within five seconds, by what the model does not know, and by mounting.")
-    ]
+    return [(figure, "Share of poses that drift within five seconds, by model error and by mounting.")]

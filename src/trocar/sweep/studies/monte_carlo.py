@@ -1,9 +1,10 @@
 """Tracking error of a controller over the covariance of an identification.
 
-PSMs whose parameters are drawn from the covariance of `wang2019_refit` follow one path under computed torque, with the
-model of the set itself: the controller knows the estimate, the arm is what the robot may be. sigma = 0 is the estimate,
-1 the covariance as identified, 3 three times its standard deviations; speed is that of the path. Effort is not limited
-in the simulation; an arm counts as saturated if it needs more than its motors give. Compiled steps of `trocar.batch`.
+PSMs with parameters sampled from the covariance of `wang2019_refit` follow one path under computed torque with the
+nominal model: the controller uses the estimate, the arm is a possible robot. sigma = 0 is the estimate, 1 the
+identified covariance, 3 three times its standard deviations; speed is the speed of the path. The simulation does not
+limit efforts; an arm counts as saturated if it needs more than its motors provide. Uses compiled steps of
+`trocar.batch`.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ ROWS = 1000
 BATCH = 128
 SET = "wang2019_refit"
 DT, STEPS, EVERY = 1e-3, 2000, 20  # [s]; recorded at 50 Hz
-STIFFNESS = 400.0  # of the controller [1/s^2], critically damped
-SETTLED = 0.5  # errors are counted from here on [s]
+STIFFNESS = 400.0  # controller stiffness [1/s^2], critically damped
+SETTLED = 0.5  # errors are evaluated from here on [s]
 SIGMAS, SPEEDS = (1.0, 3.0), (1.0, 1.4)
 
 
@@ -61,7 +62,7 @@ def run(sigma: Array, speed: Array, seed: Array) -> dict[str, Array]:
 
 @cache
 def _bench() -> tuple[Any, DrawnArms]:
-    """The nominal arm and its draws."""
+    """The nominal arm and its samples."""
     mechanism = load_mechanism("PSM", SET)
     return batch.load(mechanism), DrawnArms(mechanism)
 
@@ -90,7 +91,7 @@ def figures(results: Results) -> list[tuple[Figure, str]]:
     left, right = figure.subplots(1, 2)
     rms, error = results["tip_rms"] * 1e3, results["tip_error"] * 1e3
     t = np.linspace(SETTLED, DT * STEPS, error.shape[1], endpoint=False)
-    shown = (rms.min(), np.quantile(rms, 0.995))  # a few arms with hardly any rotor inertia are far out
+    shown = (rms.min(), np.quantile(rms, 0.995))  # a few arms with very low rotor inertia are outliers
     for text, at in _groups(results):
         left.hist(rms[at], bins=40, range=shown, density=True, alpha=0.6, label=text)
         low, high = np.quantile(error[at], [0.05, 0.95], axis=0)
@@ -98,4 +99,4 @@ def figures(results: Results) -> list[tuple[Figure, str]]:
     left.set(xlabel="RMS tracking error of the tip [mm]", ylabel="density of arms")
     right.set(xlabel="time [s]", ylabel="error of the tip [mm]")
     left.legend()
-    return [(figure, "RMS tracking error, and the band that holds 90 % of the arms over time.")]
+    return [(figure, "RMS tracking error, and the band of 90 % of the arms over time.")]

@@ -1,9 +1,9 @@
-"""Payload and force estimates over the friction of other days.
+"""Payload and force estimates under day-to-day changes of friction.
 
-Friction of a robot changes from day to day; a model identified once does not know. Every row draws one day: the
-friction of each drive of a PSM (`wang2019`) is multiplied by a factor whose logarithm has the deviation `day`. The arm
-carries a mass along a path, which is estimated from the effort that the model leaves unexplained; then, on the same
-path without the mass, a force acts on the wrist and is estimated in the same way. Compiled steps of `trocar.batch`.
+The friction of a robot changes from day to day, but the model is identified once. Every row simulates one day: the
+friction of each drive of a PSM (`wang2019`) is multiplied by a factor whose logarithm has the standard deviation `day`.
+The arm carries a mass along a path, which is estimated from the residual effort of the model; then a force acts on the
+wrist along the same path without the mass and is estimated in the same way. Uses compiled steps of `trocar.batch`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ ROWS = 1000
 BATCH = 64
 SET = "wang2019"
 DT, STEPS, EVERY = 1e-3, 3000, 10  # [s]; recorded at 100 Hz
-SKIPPED = 30  # samples at the start
+SKIPPED = 30  # samples skipped at the start
 STIFFNESS = 40.0  # natural frequency of position control [rad/s], critically damped
 DAYS = (0.0, 0.1, 0.2, 0.4)
-# deviations of the effort that models leave unexplained on a robot [N m, N], docs/observers.md
+# standard deviations of the residual effort of models on a robot [N m, N], docs/observers.md
 COVARIANCE = np.diag([0.03, 0.05, 0.14]) ** 2
-CALM = 0.3  # the force is the median over samples in which joints move faster than this part of their mean speed
+CALM = 0.3  # the force is the median over samples with joint speeds above this fraction of their mean
 
 
 def table(rows: int, seed: int) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def table(rows: int, seed: int) -> dict[str, Any]:
 
 
 def run(day: Array, mass: Array, force: Array, seed: Array) -> dict[str, Array]:
-    """Estimated mass [kg] and its deviation; estimated force (3,) and the true one, base axes [N]; error of it [N]."""
+    """Estimated mass [kg] and its deviation; estimated and true force (3,), base axes [N]; force error [N]."""
     nominal, mechanism, reference, kp, kd = _bench()
     N, drives = len(day), mechanism.tree.drives
     rngs = [np.random.default_rng(k) for k in seed]
@@ -68,10 +68,10 @@ def run(day: Array, mass: Array, force: Array, seed: Array) -> dict[str, Array]:
 
 
 def _force(arms: Any, mechanism: Mechanism, reference: Array, kp: Array, kd: Array, true: Array) -> Array:
-    """Forces (N, 3) at the wrist point that the model finds from the motion under the true ones (N, 3) [N].
+    """Forces (N, 3) at the wrist point estimated from the motion under the true forces (N, 3) [N].
 
-    The generated controller has no input for outer efforts: they enter as a shift of its reference, and are taken off
-    the recorded effort, which leaves that of the motors.
+    The generated controller has no input for external efforts: they are applied as a shift of its reference and
+    subtracted from the recorded effort, which leaves the effort of the motors.
     """
     assert mechanism.arm.wrist_point is not None
     J = mechanism.jacobian(reference, mechanism.arm.wrist_point)[:, :3, :3]
@@ -94,12 +94,12 @@ def _run(arms: Any, reference: Array, kp: Array, kd: Array) -> tuple[Array, Arra
 
 
 def _model(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> Array:
-    """Effort that the model expects without any load [N m, N]."""
+    """Effort predicted by the model without load [N m, N]."""
     return mechanism.inverse_dynamics(q, dq, ddq, friction=True)
 
 
 def _point(mechanism: Mechanism) -> PointMass:
-    """The tip, where the mass is."""
+    """The tip, the position of the mass."""
     tree = mechanism.tree
     x, y, z = (float(v) for v in tree.T_body_tip[:3, 3])
     return PointMass(mechanism, tree.names[tree.tip_body], (x, y, z))

@@ -1,8 +1,8 @@
 """Sensitivity of the tip to every parameter.
 
-One parameter of a PSM (`wang2019`) at a time is changed: mass, centre of mass and inertia of a link; rotor inertia,
-friction and stiffness of a drive. The arm follows a path under the dVRK's own PID; the result is how far the tip then
-runs from where the unchanged arm's tip runs. Compiled steps of `trocar.batch`.
+One parameter of a PSM (`wang2019`) is changed at a time: mass, centre of mass and inertia of a link; rotor inertia,
+friction and stiffness of a drive. The arm follows a path under the dVRK's PID; the result is the distance of its tip
+from the tip of the unchanged arm. Uses compiled steps of `trocar.batch`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BATCH = 64
 SET = "wang2019"
 DT, STEPS, EVERY = 1e-3, 2000, 20  # [s]
 CHANGES = (-0.1, -0.05, 0.05, 0.1)  # relative
-OFFSET = 0.01  # of a centre of mass, at a change of 1 [m]: it has no scale of its own
+OFFSET = 0.01  # shift of a centre of mass at a change of 1 [m]: a centre of mass has no natural scale
 DRIVES = ("Im", "Fv", "Fc", "K", "K2")
 SHOWN = 20
 
@@ -44,7 +44,7 @@ def names() -> list[str]:
 
 
 def table(rows: int, seed: int) -> dict[str, Any]:
-    """All parameters with all changes; rows: fewer changes for fewer rows, none finer."""
+    """All parameters with all changes; fewer `rows` mean fewer changes."""
     every = names()
     count = min(max(1, round(rows / len(every))), len(CHANGES))
     return grid(parameter=every, change=CHANGES[-count:])
@@ -110,4 +110,4 @@ def figures(results: Results) -> list[tuple[Figure, str]]:
     axes = figure.subplots()
     axes.barh([name for name, _ in top], [rms * 1e6 for _, rms in top])
     axes.set(xlabel="RMS change of the tip's position for 10 % [um]", xscale="log")
-    return [(figure, "The most sensitive parameters. Of a centre of mass, 10 % is a shift by 1 mm.")]
+    return [(figure, "The most sensitive parameters. For a centre of mass, 10 % is a shift by 1 mm.")]

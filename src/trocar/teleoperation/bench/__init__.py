@@ -1,4 +1,4 @@
-"""Experiments on teleoperation as claims with a report: `trocar teleop --bench`."""
+"""Teleoperation experiments as claims with a report: `trocar teleop --bench`."""
 
 from trocar.teleoperation.bench.bench import SECTIONS, Bench, run_bench
 

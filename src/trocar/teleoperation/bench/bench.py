@@ -1,4 +1,4 @@
-"""All sections of the bench, and the claims of other parts of teleoperation beside them."""
+"""All sections of the bench, and the claims of other parts of teleoperation."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run_bench(names: Sequence[str] = (), bench: Bench | None = None, *, quick: b
     """Run sections of the bench.
 
     Args:
-        names: sections; default: all. bench: gets the results, also if a section fails; default: a new one.
+        names: sections. Default: all. bench: receives the results, even if a section fails. Default: a new one.
         quick: coarser maps, for a new bench.
     """
     check_known("section of the bench", SECTIONS, *names)

@@ -68,7 +68,7 @@ def same_start(without: PairLog, passive: PairLog, cell: int) -> Figure:
 
 
 def drift(log: PairLog, without: PairLog, cell: int) -> Figure:
-    """Grip and tip with and without drift compensation, and the energies that pay for it."""
+    """Grip and tip with and without drift compensation, and the energies involved."""
     with style():
         figure = Figure(figsize=(7.0, 4.4))
         axes = figure.subplots(2, 1, sharex=True)
@@ -76,8 +76,8 @@ def drift(log: PairLog, without: PairLog, cell: int) -> Figure:
         axes[0].plot(log.t, MILLI * log.x_s[:, 2, cell] / log.scale[cell], label="tip / s, compensated")
         axes[0].plot(without.t, MILLI * without.x_s[:, 2, cell] / log.scale[cell], label="tip / s, not compensated")
         axes[0].set_ylabel("z [mm]")
-        axes[1].plot(log.t, MILLI * log.E_in_m[:, cell], label="given by the master")
-        axes[1].plot(log.t, MILLI * log.E_out_s[:, cell], label="asked for at the slave")
+        axes[1].plot(log.t, MILLI * log.E_in_m[:, cell], label="input at the master")
+        axes[1].plot(log.t, MILLI * log.E_out_s[:, cell], label="demand at the slave")
         axes[1].set_ylabel("energy [mJ]")
         axes[1].set_xlabel("time [s]")
         for ax in axes:
@@ -91,7 +91,7 @@ def schemes(
     shaking: Mapping[str, list[float]],
     delays: Sequence[float],
 ) -> Figure:
-    """Bars of force error, following error and oscillation, by scheme and delay."""
+    """Bar charts of force error, following error and oscillation, by scheme and delay."""
     with style():
         figure = Figure(figsize=(9.0, 3.6))
         titles = ("force error [N]", "following error [mm]", "oscillation [mm]")
@@ -146,7 +146,7 @@ def outage(log: PairLog, cell: int) -> Figure:
         axes[0].plot(log.t, MILLI * log.target[:, 2, cell], label="set-point of the slave")
         axes[0].plot(log.t, MILLI * log.x_s[:, 2, cell], "--", label="tip")
         axes[0].set_ylabel("z [mm]")
-        axes[1].plot(log.t, log.asked[:, cell], label="speed asked for / move limit")
+        axes[1].plot(log.t, log.asked[:, cell], label="commanded speed / move limit")
         axes[1].axhline(1.0, color=COLOURS[6], linewidth=0.8)
         axes[1].set_xlabel("time [s]")
         for ax in axes:

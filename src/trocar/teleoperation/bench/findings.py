@@ -19,11 +19,12 @@ def claim_table() -> ClaimTable:
 
 @dataclass
 class Bench:
-    """A run of the bench, to which every section adds.
+    """Results of a run of the bench, extended by every section.
 
     Attributes:
-        report: claims, figures and text. table: bounds of the claims. show: called with a short text before each step.
-        quick: coarser maps. logs: runs worth keeping as recordings, by name.
+        report: claims, figures and text. table: bounds of the claims. show: function called with a short text before
+            each step.
+        quick: coarser maps. logs: runs to save as recordings, by name.
     """
 
     report: Report = field(default_factory=lambda: Report("Teleoperation"))

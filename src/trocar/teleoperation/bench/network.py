@@ -14,12 +14,12 @@ from trocar.teleoperation.bilateral.passivity import TimeDomainPassivity
 
 SCALE, OUTAGE_AT = 0.2, 1.0
 PACKETS = 10_000
-SETTLED = 200  # steps of holding after which the arm rests: its controller settles with 33 ms
+SETTLED = 200  # steps of holding until the arm is at rest: its controller has a time constant of 33 ms
 MILLI = 1e3
 
 
 def network(bench: Bench) -> None:
-    """Statistics of the presets, and a pair that reaches and presses over each of them."""
+    """Statistics of the presets, and runs of a pair that reaches and presses over each of them."""
     report, table = bench.report, bench.table
     report.add_claims(table.claims("NetFI, mean delay/{row}", [MILLI * mean_delay(netfi(T)) for T in (100, 300, 500)]))
     report.add_claims(
@@ -76,13 +76,13 @@ def network(bench: Bench) -> None:
     report.add_claim(table.claim("outage: set-point step at re-alignment", max(steps, default=np.nan)))
     report.add_figure(
         figures.outage(log, last),
-        "An outage (grey): the slave holds; when packets have come for 0.1 s, it follows again from where it is.",
+        "An outage (grey): the slave holds; after packets have arrived for 0.1 s, it follows again from its position.",
     )
     bench.logs["outage"] = log.cell(last)
 
 
 def mean_delay(channel: Channel) -> float:
-    """Mean time that packets take [s], one sent every millisecond."""
+    """Mean delay of packets [s], with one sent every millisecond."""
     for k in range(PACKETS):
         channel.send(1e-3 * k, k)
     return float(np.mean([arrival - 1e-3 * packet for arrival, packet in channel.in_flight()]))
@@ -96,6 +96,6 @@ def share_lost(channel: Channel) -> float:
 
 
 def _spans(flags: np.ndarray) -> tuple[list[int], list[int]]:
-    """Beginnings and ends of the runs of True."""
+    """Start and end indices of runs of True."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(int)))
     return edges[::2].tolist(), edges[1::2].tolist()

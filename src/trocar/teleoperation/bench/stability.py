@@ -20,7 +20,7 @@ KINDS = {
     "wave variables": WaveVariables,
     "time-domain passivity": TimeDomainPassivity,
 }
-RETURN, END = 3.0, 5.5  # the hand goes back, the run ends [s]
+RETURN, END = 3.0, 5.5  # time of the hand's return, end of the run [s]
 MILLI = 1e3
 
 
@@ -70,7 +70,7 @@ def stability(bench: Bench) -> None:
     report.add_figure(
         figures.stability_maps(maps, T, k),
         "Peak-to-peak motion of the grip over the last second [mm], position-force control, kf = 1, hand 200 N/m and "
-        "5 N s/m. Waves: b = 15 N s/m, filter 10 Hz; at 200 ms and s = 0.2 the mass b T of the line still swings "
+        "5 N s/m. Waves: b = 15 N s/m, filter 10 Hz; at 200 ms and s = 0.2 the mass b T of the line still oscillates "
         "on the hand's spring and settles to 0.4 mm within 5 s.",
     )
     report.add_figure(
@@ -104,10 +104,10 @@ def drift(bench: Bench) -> None:
         contact_runs(delays, [1000.0], (1.0, 0.2), END, RETURN, passivity=TimeDomainPassivity(drift_compensation=on))
         for on in (True, False)
     )
-    cells = [j, len(delays) + j]  # of the two scales
+    cells = [j, len(delays) + j]  # for the two scales
     s, end, pressed = log.scale[cells], log.t[-1], RETURN - 0.1
     k = round(pressed / log.t[1])
-    depth = -(s * log.x_m[k, 2, cells] + GAP)  # of s times the grip behind the wall
+    depth = -(s * log.x_m[k, 2, cells] + GAP)  # depth of s times the grip behind the wall
     free, contact = (MILLI * np.abs(log.offset(t)[cells]) for t in (end, pressed))
     # In joules of the master: kf = 1, lengths of the slave divided by s.
     given, needed = MILLI * log.E_in_m[k, cells], MILLI * 0.5 * 1000.0 * depth**2 / s
@@ -119,13 +119,13 @@ def drift(bench: Bench) -> None:
     )
     report.add_figure(
         figures.drift(log, without, j),
-        "Time-domain passivity at T = 100 ms, s = 1, 1000 N/m: the cut velocity leaves the slave behind. Compensation "
-        "brings it back as soon as motion costs no energy; in contact the budget decides.",
+        "Time-domain passivity at T = 100 ms, s = 1, 1000 N/m: the reduced velocity lets the slave lag. Compensation "
+        "returns it as soon as motion costs no energy; in contact the available energy limits the return.",
     )
 
 
 def engine(bench: Bench) -> None:
-    """The same cell in generated code and in the MuJoCo engine."""
+    """Compare one cell in generated code and in the MuJoCo engine."""
     duration = 2.0
     compiled, mujoco = (pair(1, stiffness=1000.0, delay=0.0, engine=engine).run(duration) for engine in (False, True))
     apart = np.abs(compiled.x_m - mujoco.x_m).max()

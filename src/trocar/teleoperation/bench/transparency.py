@@ -1,4 +1,4 @@
-"""Transparency: felt stiffness, schemes and force sources side by side, Z-width, hybrid matrix."""
+"""Transparency: felt stiffness, comparison of schemes and force sources, Z-width, hybrid matrix."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def schemes(bench: Bench) -> None:
     for name, kind in SCHEMES.items():
         for passivity in (Passivity(), TimeDomainPassivity()):
             if passivity.name != "none" and kind.name in ("none", "position-position"):
-                continue  # nothing is reflected, or nothing is gained: position-position is stable here
+                continue  # no reflected force, or no benefit: position-position is stable here
             title = name if passivity.name == "none" else f"{name}, passive"
             bench.show(f"schemes: {title}")
             log = logs[title] = contact_runs(delays, [1000.0], scheme=kind(), passivity=passivity)
@@ -72,7 +72,7 @@ def schemes(bench: Bench) -> None:
     )
     report.add_figure(
         figures.schemes(force, position, shaking, [MILLI * T for T in delays]),
-        "Schemes on a wall of 1000 N/m, s = 1: RMS of hand force less contact force, RMS following error, oscillation.",
+        "Schemes on a wall of 1000 N/m, s = 1: RMS of hand minus contact force, RMS following error, oscillation.",
     )
 
 

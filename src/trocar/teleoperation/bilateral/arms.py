@@ -1,4 +1,4 @@
-"""Arms whose tips are moved and pushed: many at once in generated code, or one in the MuJoCo engine."""
+"""Arms for bilateral control: many at once in generated code, or one in the MuJoCo engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trocar.spatial import Array
 
 @dataclass(frozen=True)
 class Wall:
-    """A level, elastic wall below the tip.
+    """A horizontal elastic wall below the tip.
 
     Attributes:
         stiffness: one number or (N,) [N/m]. damping: [N s/m]. gap: depth below the tip's start [m].
@@ -39,9 +39,9 @@ class TipArm(Protocol):
 
     def reset(self, q: ArrayLike) -> None: ...
     def step(self, tau: Array, force: Array | None, J: Array) -> None:
-        """Advance one step under joint efforts tau (n, N), with a force (3, N) from outside on the tip [N].
+        """Advance one step under joint efforts tau (n, N), with an external force (3, N) on the tip [N].
 
-        J: (6, m, N), `jacobian(q)` of the present state.
+        J: (6, m, N), `jacobian(q)` of the current state.
         """
 
     def position(self, q: Array) -> Array: ...

@@ -1,4 +1,4 @@
-"""A channel that delays, reorders and loses packets, reproducibly, with an optional play-out buffer."""
+"""A reproducible channel that delays, reorders and loses packets, with an optional play-out buffer."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from trocar.spatial import Array
 
 @dataclass(frozen=True)
 class Exponentials:
-    """Jitter on top of the least delay: a mixture of exponential distributions.
+    """Jitter added to the least delay: a mixture of exponential distributions.
 
     Attributes:
-        weights: probabilities. means: of the components [s].
+        weights: probabilities. means: means of the components [s].
     """
 
     weights: Sequence[float]
@@ -43,7 +43,7 @@ class Bursts:
     stay: tuple[float, float] = (0.95, 0.90)
 
     def lengths(self, rng: np.random.Generator) -> Any:
-        """Numbers of lost packets, for ever."""
+        """Numbers of lost packets, without end."""
         state = 0
         while True:
             alpha, scale = (self.good, self.bad)[state]
@@ -54,7 +54,7 @@ class Bursts:
 
 @dataclass(frozen=True)
 class Outages:
-    """Times without any packet: good and lost periods alternate, beginning with a good one.
+    """Periods without packets: good and lost periods alternate, starting with a good one.
 
     Attributes:
         lost, good: two parameters of their lengths [s]. law: "uniform" (from, to) or "normal" (mean, deviation).
@@ -67,7 +67,7 @@ class Outages:
     first: float | None = None
 
     def periods(self, rng: np.random.Generator) -> Any:
-        """Beginnings and ends of outages [s], for ever."""
+        """Start and end times of outages [s], without end."""
         draw = rng.uniform if self.law == "uniform" else rng.normal
         t = draw(*self.good) if self.first is None else self.first
         while True:
@@ -80,14 +80,14 @@ class Outages:
 class Channel:
     """One direction of a network. Packets go in with `send` and come out with `receive`.
 
-    The newest packet that has arrived is in use; older ones that arrive after it are dropped. With a play-out buffer a
-    packet is in use `playout` after it was sent, neither sooner nor, if it arrived in time, later: jitter becomes a
-    constant delay, which wave variables need.
+    The newest arrived packet is in use; older ones that arrive later are dropped. With a play-out buffer a
+    packet comes into use exactly `playout` after it was sent, if it arrived in time: jitter becomes a constant delay,
+    which wave variables require.
 
     Attributes:
-        delay: least delay [s]. jitter: on top of it; a number is the mean of an exponential distribution [s].
+        delay: least delay [s]. jitter: added to it; a number is the mean of an exponential distribution [s].
         loss: a number is the probability that a packet is lost. outage: times without packets.
-        seed: the same seed gives the same fate to every packet. playout: [s]; None for no buffer.
+        seed: seed of all random events. playout: [s]; None for no buffer.
     """
 
     delay: float = 0.0
@@ -103,11 +103,11 @@ class Channel:
             if isinstance(value, int | float) and not (0.0 <= value < 1e6):
                 raise TrocarError(f"{name} of a channel must be finite and not negative, got {value!r}")
         if isinstance(self.loss, int | float) and self.loss > 1.0:
-            raise TrocarError(f"loss of a channel is a probability, 0 to 1, got {self.loss!r}")
+            raise TrocarError(f"loss of a channel must be a probability, 0 to 1, got {self.loss!r}")
         self.reset()
 
     def reset(self) -> None:
-        """Begin again, with the same seed and an empty line."""
+        """Restart with the same seed and no packets."""
         delays, losses, outages = np.random.default_rng(self.seed).spawn(3)
         self._delays, self._losses = delays, losses
         self._burst = self.loss.lengths(losses) if isinstance(self.loss, Bursts) else None
@@ -123,7 +123,7 @@ class Channel:
         return not self.jitter and not self.loss and self.outage is None
 
     def send(self, t: float, packet: Any) -> None:
-        """Put a packet in at time t [s]."""
+        """Send a packet at time t [s]."""
         number, self._count = self._count, self._count + 1
         jitter = self._jitter()
         if self._lost(t):
@@ -140,7 +140,7 @@ class Channel:
         return self._value
 
     def in_flight(self) -> list[tuple[float, Any]]:
-        """Times at which packets come into use [s], with the packets, of those sent and not yet received."""
+        """Sent packets that are not yet received, with the times at which they come into use [s]."""
         return [(usable, packet) for usable, _, packet in sorted(self._waiting)]
 
     def packets(self, steps: int, dt: float) -> Array:

@@ -1,4 +1,4 @@
-"""Observed energy of a teleoperation channel, at both of its ports."""
+"""Observed energy of a teleoperation channel at both ports."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class EnergyObserver:
 
         E_in = sum max(dE, 0),   E_out = sum max(-dE, 0),   dE = energy given to the channel in one step
 
-    The sum E_in - E_out is blind to the delay: energy that one side puts in now can leave at the other side only a
-    delay later. So each side sends its E_in along, and compares what left here with what the other side had put in
-    when it sent:
+    The sum E_in - E_out ignores the delay: energy that enters at one side can leave at the other side only a delay
+    later. So each side sends its E_in, and compares the energy that left here with the energy that had entered at the
+    other side at sending time:
 
         W(t) = E_in,other(t - T) - E_out(t) + E_dissipated(t)  >= 0  on both sides: the channel is passive.
 
@@ -26,14 +26,14 @@ class EnergyObserver:
         self.E_in, self.E_out, self.dissipated, self.least = (np.zeros(N) for _ in range(4))
 
     def add(self, given: Array, dissipated: Array | float = 0.0) -> None:
-        """Count the energy `given` to the channel in one step, and that dissipated at this port (N,) [J]."""
+        """Add the energy `given` to the channel in one step, and the energy dissipated at this port (N,) [J]."""
         into = np.maximum(given, 0.0)
         self.E_in = self.E_in + into
         self.E_out = self.E_out + (into - given)
         self.dissipated = self.dissipated + dissipated
 
     def margin(self, E_other: Array) -> Array:
-        """W (N,) [J], given the E_in that the other side sent along."""
+        """W (N,) [J], from the E_in sent by the other side."""
         W: Array = E_other - self.E_out + self.dissipated
         self.least = np.minimum(self.least, W)
         return W

@@ -1,4 +1,4 @@
-"""Following, holding when packets stop coming, and following again without a jump."""
+"""Following, holding during an outage, and resuming without a jump."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from trocar.spatial import Array
 
 
 class Engagement:
-    """Watch over one end of a line (N of them): `following` is False from an outage until the end of re-alignment.
+    """Monitor of one end of a line (N of them): `following` is False from an outage until the end of re-alignment.
 
-    Without a new packet for longer than `timeout` the end lets go: the slave holds its set-point, the master's force
-    is set to zero. When packets have come again for `steady` without such a gap, the origins are taken anew, as at the
-    end of a clutch: displacements count from there, and nothing jumps.
+    Without a new packet for longer than `timeout` the end disengages: the slave holds its set-point, the master's force
+    is set to zero. After packets have arrived for `steady` without such a gap, new origins are set, as after clutching:
+    displacements count from there, and nothing jumps.
 
     Args:
         timeout, steady: [s].
 
     Attributes:
-        following: (N,) bool. outages: (N,) number of times the end let go.
+        following: (N,) bool. outages: (N,) number of outages.
     """
 
     def __init__(self, N: int, dt: float, timeout: float = 0.03, steady: float = 0.1) -> None:
@@ -28,7 +28,7 @@ class Engagement:
         self._held, self._origin = np.zeros((3, N)), np.zeros((3, N))
 
     def update(self, fresh: Array, x: Array) -> Array:
-        """Displacement (3, N) to follow, from the one received, x, and whether a packet came into use (N,)."""
+        """Displacement (3, N) to follow, from the received x and the flag (N,) for a new packet."""
         self._begun |= fresh
         self._silent = np.where(fresh | ~self._begun, 0.0, self._silent + self.dt)
         gap = self._silent > self.timeout

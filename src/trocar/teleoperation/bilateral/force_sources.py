@@ -1,4 +1,4 @@
-"""Sources of the force that the slave reports: truth, a sensor, an observer, raw efforts."""
+"""Sources of the force reported by the slave: ground truth, a sensor, an observer, raw efforts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from trocar.teleoperation.bilateral.sides import Slave
 
 
 class ContactTruth:
-    """Force of the environment on the tip as the simulation has it."""
+    """True force of the environment on the tip, from the simulation."""
 
     name = "contact"
 
     def start(self, slave: Slave, dt: float) -> None:
-        """Begin a run with this slave."""
+        """Start a run with this slave."""
         self._slave, self._dt = slave, dt
 
     def __call__(self) -> Array:
@@ -69,7 +69,7 @@ class Observed(ContactTruth):
 
     def __call__(self) -> Array:
         slave, arm = self._slave, self._slave.arm
-        if self._first:  # no step has been taken
+        if self._first:  # before the first step
             self._first = False
             return np.zeros_like(slave.x)
         tau = slave.tau + arm.mechanism.effort_bias[:, None]
@@ -78,7 +78,7 @@ class Observed(ContactTruth):
 
 
 class MeasuredEffort(ContactTruth):
-    """The dVRK's measured_cf with its sign turned: f = -pinv(J') tau, with gravity, friction and inertia in it."""
+    """The dVRK's measured_cf with opposite sign: f = -pinv(J') tau, including gravity, friction and inertia."""
 
     name = "measured_cf"
 

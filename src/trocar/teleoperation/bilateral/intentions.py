@@ -1,4 +1,4 @@
-"""Paths that an operator intends: reaches, sinusoids, recorded masters."""
+"""Intended paths of an operator: reaches, sinusoids, recorded masters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ JIGSAWS_FIRST = {"left": 0, "right": 19}
 
 @dataclass(frozen=True)
 class Reaches:
-    """Minimum-jerk reaches one after the other, each 10 t^3 - 15 t^4 + 6 t^5 of its duration (Flash, Hogan 1985).
+    """A sequence of minimum-jerk reaches, each 10 t^3 - 15 t^4 + 6 t^5 of its duration (Flash, Hogan 1985).
 
     Attributes:
         cues: (time of the cue [s], goal (3,), or (3, N) if cells differ [m], duration [s]). The peak speed is
@@ -62,7 +62,7 @@ class Sinusoids:
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """A path that was recorded: linear between its samples, at rest after the last.
+    """A recorded path: linear between its samples, at rest after the last.
 
     Attributes:
         t: (K,) [s]. x: (K, 3) positions [m]; displacements count from the first.
@@ -102,6 +102,6 @@ def jigsaws_master(path: str | os.PathLike[str], hand: str = "right") -> Replay:
         if not np.isfinite(row[first : first + 3]).all():
             raise TrocarError(f"{path}, line {number}: the position {row[first : first + 3]} is not finite")
     if len(rows) < 2:
-        raise TrocarError(f"{path}: a path needs two rows or more, got {len(rows)}")
+        raise TrocarError(f"{path}: a path must have two rows or more, got {len(rows)}")
     x = np.array(rows)[:, first : first + 3]
     return Replay(np.arange(len(x)) / JIGSAWS_RATE, x)

@@ -17,14 +17,14 @@ from trocar.teleoperation.bilateral.sides import Master, Slave
 from trocar.teleoperation.bilateral.teleoperated_pair import Pair
 
 GAP = 0.01  # from the tip to the wall at the start [m]
-PRESS = 0.01  # depth behind the wall that the hand intends, in the scale of the master [m]
-START, REACH = 0.2, 1.0  # beginning and duration of the reach [s]
+PRESS = 0.01  # intended depth behind the wall, in the scale of the master [m]
+START, REACH = 0.2, 1.0  # start and duration of the reach [s]
 
 
 def press(scale: ArrayLike = 1.0, until: float | None = None) -> Reaches:
-    """Down through the gap and PRESS into the wall; back to the start at the time `until`, if given.
+    """A path down through the gap and PRESS into the wall, and back to the start at the time `until`, if given.
 
-    scale: of the motion, one number or (N,).
+    scale: scale of the motion, one number or (N,).
     """
     depth = GAP / np.asarray(scale, dtype=float) + PRESS
     goal = np.stack([0.0 * depth, 0.0 * depth, -depth])
@@ -46,12 +46,12 @@ def pair(
     dt: float = 1e-3,
     **options: Any,
 ) -> Pair:
-    """A pair of the laboratory, or `cells` of them side by side.
+    """A pair of the laboratory, or `cells` of them in parallel.
 
     Args:
         stiffness: of the wall, one number or (N,) [N/m]. wall: False for free space.
-        intention: path of a normal grip; default: `press`. operator: instead of that.
-        delay: one way, one number or (N,) [s]; else give `forward` and `backward` channels.
+        intention: path of a normal grip. Default: `press`. operator: replaces it.
+        delay: one-way delay, one number or (N,) [s]; alternatively `forward` and `backward` channels.
         engine: simulate with the MuJoCo engine; one cell. options: further fields of `Pair`.
     """
     obstacle = Wall(stiffness, gap=GAP) if wall else None

@@ -1,4 +1,4 @@
-"""Messages between master and slave, and the history that a delayed line reads from."""
+"""Messages between master and slave, and their history for delayed lines."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from trocar.spatial import Array
 class Message(NamedTuple):
     """One packet of one side, in the scale of the master.
 
-    Lengths of the slave are divided by the scale s and its forces multiplied by the force gain kf, so that master and
-    slave meet as equals and power is counted in joules of the master.
+    Lengths of the slave are divided by the scale s and its forces multiplied by the force gain kf, so that both sides
+    use the same units and energy is that of the master.
 
     Attributes:
-        x: (3, N) displacement since the origins were taken [m]. v: (3, N) [m/s].
+        x: (3, N) displacement from the origin [m]. v: (3, N) [m/s].
         f: (3, N) force [N]: of the hand on the master's grip, or of the environment on the slave's tip.
-        wave: (3, N) outgoing wave [sqrt(W)]. E: (N,) energy put into the channel here so far [J].
+        wave: (3, N) outgoing wave [sqrt(W)]. E: (N,) energy that has entered the channel here [J].
     """
 
     x: Array
@@ -32,7 +32,7 @@ ROWS = 13
 
 
 class Line:
-    """One direction of the channel: what was sent at each step, and the packet that is in use at each step.
+    """One direction of the channel: the messages sent, and the packet in use at each step.
 
     Args:
         packets: (K, N) index of the packet in use at each step, -1 before the first arrives.
@@ -50,7 +50,7 @@ class Line:
         row[0:3], row[3:6], row[6:9], row[9:12], row[12] = message
 
     def receive(self, k: int) -> tuple[Message, Array]:
-        """The message in use at step k, zeros before the first one, and whether a new packet (N,) came into use."""
+        """The message in use at step k, zeros before the first one, and a flag (N,) for a new packet."""
         index = self._packets[k]
         fresh = index > (self._packets[k - 1] if k else -1)
         if self._shared[k]:

@@ -1,8 +1,8 @@
 """Published network conditions as channels.
 
 NetFI (arXiv 2603.06824): delay is a least delay plus a mixture of two exponentials; losses are bursts of Pareto II
-length in a two-state link; outages are of uniform length with a fixed cool-down. Delays are round figures of the mean,
-losses the share of packets lost.
+length in a two-state link; outages have uniform length and a fixed cool-down. Delays are rounded means,
+losses are shares of packets lost.
 """
 
 from __future__ import annotations
@@ -58,5 +58,5 @@ def netfi(
 
 
 def intermittent(delay: float = 0.0, *, seed: int = 0) -> Channel:
-    """A link that is good for N(3.2, 0.15) s and lost for N(0.8, 0.1) s, as in a digital twin of Johns Hopkins."""
+    """A link that works for N(3.2, 0.15) s and fails for N(0.8, 0.1) s, as in a digital twin of Johns Hopkins."""
     return Channel(delay=delay, outage=Outages(lost=(0.8, 0.1), good=(3.2, 0.15), law="normal"), seed=seed)

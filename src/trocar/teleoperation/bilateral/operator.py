@@ -24,15 +24,15 @@ class Grip:
     damping: float
 
 
-# Assumed; Hasser and Cutkosky 2002 find that both grow with the grip force. The laboratory's hand is the normal one.
+# Assumed; Hasser and Cutkosky 2002 find that both grow with the grip force. The laboratory uses the normal grip.
 GRIPS = {"relaxed": Grip(100.0, 3.0), "normal": Grip(200.0, 5.0), "firm": Grip(1000.0, 20.0)}
 
 
 @dataclass(frozen=True)
 class ForeArm:
-    """Mass of the arm behind the grip, tied to the intended path [kg, N/m, N s/m].
+    """Mass of the arm behind the grip, coupled to the intended path [kg, N/m, N s/m].
 
-    The mass and the impedances are near the one trial of van Beek et al. 2015 (Sci Rep 18004, fig. 3): 0.554 kg,
+    Mass and impedances are close to the single trial of van Beek et al. 2015 (Sci Rep 18004, fig. 3): 0.554 kg,
     135 N/m, 6.45 N s/m.
     """
 
@@ -51,9 +51,9 @@ class Operator:
 
     Args:
         intention: path of the hand, as displacement from the start.
-        grip: "relaxed", "normal", "firm", or a `Grip`. arm: mass behind the grip; None: the grip is tied to the path.
+        grip: "relaxed", "normal", "firm", or a `Grip`. arm: mass behind the grip; None: the grip follows the path.
         tremor: RMS of each axis [m], noise between 8 and 12 Hz. reaction: delay of the intention behind its cues [s],
-            0.2 for seen ones. seed: of the tremor.
+            0.2 for visual cues. seed: seed of the tremor.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Operator:
         self.tremor, self.reaction, self.seed = tremor, reaction, seed
 
     def start(self, steps: int, dt: float, N: int) -> None:
-        """Plan a run of N cells."""
+        """Prepare a run of N cells."""
         self._dt = dt
         path = np.asarray(self.intention(np.maximum(dt * np.arange(steps + 1) - self.reaction, 0.0)), dtype=float)
         self._path = path[..., None] if path.ndim == 2 else path
@@ -103,7 +103,7 @@ def tremor_noise(steps: int, dt: float, rms: float, seed: int) -> Array:
     """Band-limited noise (steps, 3) with the given RMS [m]."""
     if not rms:
         return np.zeros((steps, 3))
-    lead = round(1.0 / dt)  # the filter's start is cut off
+    lead = round(1.0 / dt)  # discards the transient of the filter
     noise = np.random.default_rng(seed).normal(size=(steps + lead, 3))
     shaken = sosfilt(butter(2, TREMOR_BAND, "bandpass", fs=1.0 / dt, output="sos"), noise, axis=0)[lead:]
     scale: Array = rms / np.sqrt(np.mean(shaken**2, axis=0))

@@ -28,9 +28,10 @@ class PairLog:
             tip [m, m/s].
         target: (K, 3, N) set-point of the slave, in the slave's scale, as displacement [m].
         hand, F_m: (K, 3, N) force of the hand and of the motors on the grip [N].
-        f_e, felt: (K, 3, N) force of the environment on the slave, true and as its source has it [N].
+        f_e, felt: (K, 3, N) force of the environment on the slave, true and from the force source [N].
         W_m, W_s: (K, N) energy margins [J]. E_in_m, E_out_m, E_in_s, E_out_s: (K, N) energies of the ports [J].
-        asked: (K, N) speed asked of the slave's fastest joint, in units of its move limit. following: (K, N) 1 or 0.
+        asked: (K, N) commanded speed of the slave's fastest joint, in units of its move limit. following: (K, N) 1 or
+            0.
         q_m, dq_m, tau_m, q_s, dq_s, tau_s, q_d: (K, n, N) joints of both arms and the slave's set-point.
     """
 
@@ -70,7 +71,7 @@ class PairLog:
     q_d: Array
 
     def write(self, k: int, pair: Pair, hand: Array, F: Array, target: Array, felt: Array, following: Array) -> None:
-        """Note the state of a pair at step k, before the arms move."""
+        """Store the state of a pair at step k, before the arms move."""
         master, slave, passivity = pair.master, pair.slave, pair.passivity
         self.x_m[k], self.v_m[k] = master.x - master.x0, master.v
         self.x_s[k], self.v_s[k] = slave.x - slave.x0, slave.v
@@ -84,7 +85,7 @@ class PairLog:
         self.q_d[k] = slave.q_d
 
     def cell(self, index: int) -> PairLog:
-        """The log of one cell alone, N = 1."""
+        """The log of one cell, N = 1."""
         found = copy(self)
         found.scale = self.scale[index : index + 1]
         for name in (*VECTORS, *SCALARS, *JOINTS):
@@ -92,7 +93,7 @@ class PairLog:
         return found
 
     def write_efforts(self, k: int, tau_m: Array, tau_s: Array) -> None:
-        """Note the efforts of step k."""
+        """Store the efforts of step k."""
         self.tau_m[k], self.tau_s[k] = tau_m, tau_s
 
     # -- figures ------------------------------------------------------------------------------------------------------
@@ -112,7 +113,7 @@ class PairLog:
         return np.asarray(self.x_s[k, 2] - self.scale * self.x_m[k, 2])
 
     def force_error(self) -> Array:
-        """RMS (N,) of the force of the hand less that of the slave on its environment [N]: what hides the contact."""
+        """RMS (N,) of the hand's force minus that of the slave on its environment [N], which masks the contact."""
         return np.asarray(np.sqrt(np.mean(((self.hand + self.f_e) ** 2).sum(axis=1), axis=0)))
 
     def least_margin(self) -> Array:
@@ -120,7 +121,7 @@ class PairLog:
         return np.asarray(np.minimum(self.W_m.min(axis=0), self.W_s.min(axis=0)))
 
     def net_energy(self) -> Array:
-        """Energy (K, N) put into the channel at both ports, less what left it there [J]."""
+        """Energy (K, N) that entered the channel at both ports minus the energy that left it [J]."""
         return self.E_in_m - self.E_out_m + self.E_in_s - self.E_out_s
 
     @property

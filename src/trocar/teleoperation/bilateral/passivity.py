@@ -12,7 +12,7 @@ from trocar.spatial import Array
 from trocar.teleoperation.bilateral.energy import EnergyObserver
 from trocar.teleoperation.bilateral.messages import Message
 
-TINY = 1e-12  # keeps quotients finite; squares of forces [N^2] and velocities [m^2/s^2] that matter are larger
+TINY = 1e-12  # keeps quotients finite; relevant squares of forces [N^2] and velocities [m^2/s^2] are larger
 FASTEST = 0.3  # largest speed of a correction of the target, in the scale of the master [m/s]
 
 
@@ -22,18 +22,18 @@ def dot(a: Array, b: Array) -> Array:
 
 
 class Passivity:
-    """No passivity control: energy is observed at both ports, nothing is changed.
+    """No passivity control: energy is observed at both ports, but nothing is changed.
 
     Attributes:
         master, slave: the observers of the two ports. margins: W of both, (N,) [J].
         waves: outgoing waves of master and slave (3, N) each.
-        target: position (3, N) that the slave is asked for [m].
+        target: commanded position (3, N) of the slave [m].
     """
 
     name = "none"
 
     def start(self, N: int, dt: float) -> None:
-        """Forget the past; N cells, one step every dt [s]."""
+        """Reset for N cells with time step dt [s]."""
         self.dt = dt
         self.master, self.slave = EnergyObserver(N), EnergyObserver(N)
         zero = np.zeros((3, N))
@@ -42,7 +42,7 @@ class Passivity:
         self._force, self._correction = zero, zero
 
     def at_master(self, F: Array, here: Message, remote: Message) -> Array:
-        """Force (3, N) on the grip [N], from that of the scheme."""
+        """Force (3, N) on the grip [N], from the scheme's force."""
         dx = here.x - self._x
         self.master.add(-dot(self._force, dx), -dot(self._correction, dx))
         self._x = here.x
@@ -54,7 +54,7 @@ class Passivity:
     def at_slave(self, x: Array, f: Array, remote: Message, following: Array | bool = True) -> tuple[Array, Array]:
         """Target (3, N) of the slave and its velocity [m, m/s], from the target of the scheme and the force f.
 
-        following: (N,); the target of a slave that holds stays where it is.
+        following: (N,); the target of a holding slave does not move.
         """
         asked = self._asked_step(x, f, remote) * following
         self._asked = x
@@ -67,18 +67,18 @@ class Passivity:
         self.target = self.target + step
         return self.target, step / self.dt
 
-    # -- what a controller decides ------------------------------------------------------------------------------------
+    # -- methods that controllers override ----------------------------------------------------------------------------
 
     def _master_forces(self, F: Array, W: Array, here: Message, remote: Message) -> tuple[Array, Array]:
-        """The force that the channel transmits, and the dissipative one added to it, given the margin W (N,) [J]."""
+        """The force transmitted by the channel and the added dissipative force, for the margin W (N,) [J]."""
         return F, 0.0 * F
 
     def _asked_step(self, x: Array, f: Array, remote: Message) -> Array:
-        """Step (3, N) of the target that arrives through the channel [m]."""
+        """Step (3, N) of the target received through the channel [m]."""
         return x - self._asked
 
     def _slave_change(self, x: Array, asked: Array, W: Array, f: Array) -> Array:
-        """Change (3, N) of that step [m], given the margin W (N,) [J] that would be left after it."""
+        """Change (3, N) of that step [m], for the margin W (N,) [J] that would remain after it."""
         return np.zeros_like(x)
 
 
@@ -86,7 +86,7 @@ class DampingInjection(Passivity):
     """Constant damping at the master: F - B v_m.
 
     Position-position control with delay T is stable if 4 B_m B_s > (T_m^2 + T_s^2) K_m K_s (Nuno et al. 2008): the
-    damping grows with the delay, and the operator feels it in free motion too.
+    damping grows with the delay, and the operator also feels it in free motion.
 
     Args:
         B: [N s/m].
@@ -106,20 +106,20 @@ class WaveVariables(Passivity):
 
         u = (b v + f) / sqrt(2 b),   w = (b v - f) / sqrt(2 b),   f v = (u^2 - w^2) / 2
 
-    A delayed wave stores energy and makes none, whatever the constant delay T. The line feels like a spring b / T in
+    A delayed wave stores energy and generates none, for any constant delay T. The line feels like a spring b / T in
     contact and a mass b T in free motion. Lost packets turn into drift; a play-out buffer keeps T constant.
-    The split margin W can be negative, since the line stores energy that the same port put in before.
+    The split margin W can be negative, because the line stores energy that entered earlier at the same port.
 
         master: F = -(b v_m - sqrt(2 b) w_m),   u_m = sqrt(2 b) v_m - w_m
         slave:  v_d = (sqrt(2 b) u_s + f) / b,  w_s = u_s + sqrt(2 / b) f
 
-    The schemes' own forces are not used: the slave's environment force closes the line, as in position-force control.
+    The schemes' forces are not used: the slave's environment force closes the line, as in position-force control.
 
     Waves are filtered before they are sent: a low-pass has a gain of at most 1, so it is passive, and it damps the
     reflections between the two ends.
 
     Args:
-        b: wave impedance [N s/m]. cutoff: of the filter [Hz].
+        b: wave impedance [N s/m]. cutoff: cut-off of the filter [Hz].
     """
 
     name = "wave"
@@ -134,7 +134,7 @@ class WaveVariables(Passivity):
 
     def _master_forces(self, F: Array, W: Array, here: Message, remote: Message) -> tuple[Array, Array]:
         root = np.sqrt(2.0 * self.b)
-        v = (here.x - self._before) / self.dt  # the mean over the step, with which energy is counted
+        v = (here.x - self._before) / self.dt  # mean over the step, also used for the energy
         self._before = here.x
         u = self.waves[0] + self._share * (root * v - remote.wave - self.waves[0])
         self.waves = (u, self.waves[1])
@@ -149,19 +149,19 @@ class WaveVariables(Passivity):
 
 
 class TimeDomainPassivity(Passivity):
-    """Dissipate exactly what the observers find in excess (Hannaford, Ryu 2002; with delay: Ryu et al. 2010).
+    """Dissipate exactly the excess energy found by the observers (Hannaford, Ryu 2002; with delay: Ryu et al. 2010).
 
     At each port W = E_in,other(t - T) - E_out + E_dissipated. Where W < 0:
 
         master (impedance):  F - alpha v_m,   alpha = -W / (v_m^2 dt), at most `most`
         slave (admittance):  v - beta f_s,    beta = -W / (f_s^2 dt)
 
-    The cut velocity makes the slave drift away from the master. With `drift_compensation` the slave returns to the
-    position it was asked for, at the rate `return_rate` x (distance), as far as the margin W > 0 pays for it
-    (Artigas et al. 2010); motion that costs nothing, in free space or along the force, is free.
+    The reduced velocity makes the slave drift away from the master. With `drift_compensation` the slave returns to the
+    commanded position at the rate `return_rate` x (distance), as far as the margin W > 0 allows
+    (Artigas et al. 2010); motion that costs no energy, in free space or along the force, is not limited.
 
     Args:
-        most: largest damping at the master [N s/m]: more than the arm's mass over a step would be unstable by itself.
+        most: largest damping at the master [N s/m]; more than the arm's mass over a step would itself be unstable.
         return_rate: [1/s].
     """
 

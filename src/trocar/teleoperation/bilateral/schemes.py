@@ -1,4 +1,4 @@
-"""Bilateral schemes: the force on the master and the target of the slave from what each side hears of the other."""
+"""Bilateral schemes: the force on the master and the target of the slave, from the received messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Scheme:
         return here.f
 
     def feed_forward(self, remote: Message) -> Array:
-        """Force (3, N) that the slave exerts on top of its position control [N]."""
+        """Force (3, N) of the slave in addition to its position control [N]."""
         return 0.0 * remote.f
 
 
@@ -36,8 +36,8 @@ class Scheme:
 class PositionForce(Scheme):
     """Position forwards, environment force back: F_m = kf f_e(t - T).
 
-    Without delay the felt stiffness is kf s k_e, in series with the slave's own. kf = s is true in power, kf = 1 / s in
-    stiffness.
+    Without delay the felt stiffness is kf s k_e, in series with the slave's own. kf = s preserves power, kf = 1 / s
+    preserves stiffness.
     """
 
     name = "position-force"
@@ -50,7 +50,7 @@ class PositionForce(Scheme):
 class PositionPosition(Scheme):
     """Positions both ways: F_m = K (x_s(t - T) - x_m) + B (v_s(t - T) - v_m).
 
-    It needs no force sensor. The master feels the slave's drag and lag in free motion, and at most K in contact.
+    It requires no force sensor. The master feels the slave's drag and lag in free motion, and at most K in contact.
 
     Attributes:
         K: [N/m]. B: [N s/m].
@@ -72,13 +72,13 @@ class FourChannel(Scheme):
     """Positions and forces both ways (Lawrence 1993), with C5 = C6 = 0 and so C2 = C3 = 1.
 
         F_m = C2 f_e(t - T) + K (x_s(t - T) - x_m) + B (v_s(t - T) - v_m)
-        slave: position control towards x_m(t - T), and C3 f_h(t - T) on top
+        slave: position control towards x_m(t - T), plus C3 f_h(t - T)
 
-    The ideal C1 and C4 hold the arms' inertias too; without measured accelerations only their stiffness and damping
+    The ideal C1 and C4 include the arms' inertias; without measured accelerations only their stiffness and damping
     parts are left, which are the gains of the position controllers.
 
     Attributes:
-        K: [N/m]. B: [N s/m]. C2, C3: shares of the forces that are passed on.
+        K: [N/m]. B: [N s/m]. C2, C3: fractions of the transmitted forces.
     """
 
     K: float = 300.0

@@ -1,4 +1,4 @@
-"""The two robots of a pair: a master that is free to move and pushes back, a slave that follows a position."""
+"""The two robots of a pair: a free master with force feedback, and a slave that follows a position."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def inverse3(J: Array) -> Array:
 
 
 class Side:
-    """One robot of a pair, at the tip. Gains and effort limits are those of its dVRK controller.
+    """One robot of a pair in tip coordinates. Gains and effort limits are those of its dVRK controller.
 
     Attributes:
         x, v: (3, N) position and velocity of the tip in the base [m, m/s]. x0: position at the start.
@@ -45,7 +45,7 @@ class Side:
         self.v = np.einsum("imN,mN->iN", self.J[:3], arm.dq[: self.J.shape[1]])
 
     def _limited(self, tau: Array) -> Array:
-        """Joint efforts (n, N) that the motors can give."""
+        """Joint efforts (n, N) within the motors' limits."""
         motor = self._coupling.T @ tau
         return self._motor.T @ np.minimum(np.maximum(motor, -self._limit), self._limit)
 
@@ -54,7 +54,7 @@ class Master(Side):
     """Gravity compensation, J' F at the grip, and the wrist held in place as by the dVRK's lock_orientation."""
 
     def step(self, F: Array, hand: Array) -> None:
-        """Advance one step with the force F (3, N) by motors and that of the hand [N]."""
+        """Advance one step with the motors' force F (3, N) and the hand's force [N]."""
         arm = self.arm
         tau = arm.gravity(arm.q)
         tau[:3] += np.einsum("imN,iN->mN", self.J[:3, :3], F)
@@ -86,7 +86,7 @@ class Slave(Side):
     def step(self, x: Array, v: Array, force: Array, load: Array | None = None) -> None:
         """Advance one step towards the position x (3, N) with velocity v.
 
-        force: (3, N) that the motors exert on top [N]. load: (3, N) from outside, besides the wall [N].
+        force: additional force (3, N) of the motors [N]. load: external force (3, N) in addition to the wall [N].
         """
         arm = self.arm
         missing = (x - arm.position(self.q_d)) / self._dt

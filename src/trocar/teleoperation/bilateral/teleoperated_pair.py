@@ -1,4 +1,4 @@
-"""A master and a slave under bilateral control, over a channel, in the hand of an operator."""
+"""A master and a slave under bilateral control over a channel, with an operator."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from trocar.teleoperation.bilateral.sides import Master, Slave
 
 @dataclass
 class Pair:
-    """One master and one slave, or N of each at once, one step of teleoperation for each step of the arms.
+    """One master and one slave, or N of each, with one step of teleoperation per step of the arms.
 
         p_s,d = p_s0 + s (p_m - p_m0),   F_m = kf f_e   (delays, schemes and passivity control in between)
 
@@ -32,7 +32,7 @@ class Pair:
         master, slave: the two robots, of N cells each. operator: the hand on the master.
         forward, backward: channels to the slave and to the master: one for all cells, or N.
         scale: s, one number or (N,). kf: force gain. force: source of the slave's force. dt: period [s].
-        watch: hold after an outage, see `Engagement`; channels of constant delay have none.
+        watch: hold after an outage, see `Engagement`; channels with constant delay have no outages.
     """
 
     master: Master
@@ -53,12 +53,12 @@ class Pair:
         if not ((scale > 0.0) & (scale <= 1.0)).all():
             raise TrocarError(f"scale must be above 0 and at most 1, as on the dVRK, got {self.scale!r}")
         if self.master.arm.N != self.slave.arm.N:
-            raise TrocarError(f"{self.master.arm.N} masters for {self.slave.arm.N} slaves; both need the same number")
+            raise TrocarError(f"{self.master.arm.N} masters for {self.slave.arm.N} slaves; the numbers must be equal")
 
     def run(self, duration: float, push: Array | None = None) -> PairLog:
         """Teleoperate for `duration` [s].
 
-        push: (K, 3, N) force on the slave's tip, on top of that of the wall [N], for measurements.
+        push: (K, 3, N) force on the slave's tip in addition to that of the wall [N], for measurements.
         """
         master, slave, N, dt = self.master, self.slave, self.master.arm.N, self.dt
         steps = round(checked_positive(duration, "duration") / dt)
@@ -87,7 +87,7 @@ class Pair:
             backward.send(k, e)
             to_master, fresh_m = backward.receive(k)
             to_slave, fresh_s = forward.receive(k)
-            # A wave that was used carries no more energy; positions, forces and energies are held.
+            # A used wave carries no more energy; positions, forces and energies are held.
             to_master = to_master._replace(wave=to_master.wave * fresh_m)
             to_slave = to_slave._replace(wave=to_slave.wave * fresh_s)
             F = self.scheme.master_force(m, to_master)
@@ -116,5 +116,5 @@ def _packets(channels: Channel | Sequence[Channel], steps: int, dt: float, N: in
     if isinstance(channels, Channel):
         return np.broadcast_to(channels.packets(steps, dt)[:, None], (steps, N))
     if len(channels) != N:
-        raise TrocarError(f"{len(channels)} channels for {N} cells; give one for all or one for each")
+        raise TrocarError(f"{len(channels)} channels for {N} cells; pass one for all or one per cell")
     return np.stack([channel.packets(steps, dt) for channel in channels], axis=1)

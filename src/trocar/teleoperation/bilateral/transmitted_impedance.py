@@ -1,4 +1,4 @@
-"""Transmitted impedance: the hybrid matrix of a pair, and absolute stability from it."""
+"""Transmitted impedance: the hybrid matrix of a pair, and its absolute stability."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trocar.teleoperation.bilateral import laboratory
 from trocar.teleoperation.bilateral.intentions import Sinusoids
 from trocar.teleoperation.bilateral.operator import Grip, Operator
 
-CLAMP = Grip(1e4, 150.0)  # imposes a motion on the grip, or none
+CLAMP = Grip(1e4, 150.0)  # imposes a motion on the grip, or holds it
 SPEED = 0.02  # amplitude of the imposed velocity [m/s]
 PUSH = 2.0  # amplitude of the force on the slave [N]
 LEAD, WINDOW = 2.0, 10.0  # settling time and length of the Fourier window [s]
@@ -24,8 +24,8 @@ class HybridMatrix:
     """(f_m, -v_s) = H (v_m, f_e) along z, over frequency (F,) [Hz]; f_m of the hand, f_e on the environment.
 
     h11 [N s/m] is felt in free motion, h12 is the force scale in contact, -h21 the motion scale, 1/h22 [N s/m] the
-    slave's impedance with the master clamped. Transparent would be h11 = h22 = 0, h12 = -h21 = 1.
-    Arms have Coulomb friction, so the values belong to the amplitudes with which they were measured.
+    slave's impedance with the master clamped. Perfect transparency is h11 = h22 = 0, h12 = -h21 = 1.
+    Because of Coulomb friction, the values are valid for the measured amplitudes only.
     """
 
     frequency: Array
@@ -35,7 +35,7 @@ class HybridMatrix:
     h22: Array
 
     def llewellyn(self) -> Array:
-        """Margin (F,): absolutely stable, with any passive hand and environment, where it is >= 0 and h11, h22 passive.
+        """Margin (F,): stable with any passive hand and environment if it is >= 0 and h11, h22 are passive.
 
         2 Re h11 Re h22 - |h12 h21| - Re(h12 h21), divided by |h12 h21|.
         """
@@ -47,7 +47,7 @@ class HybridMatrix:
 def hybrid_matrix(
     frequencies: Any = FREQUENCIES, delay: float = 0.0, window: float = WINDOW, **options: Any
 ) -> HybridMatrix:
-    """Measured on a pair of the laboratory without wall: cells with an imposed motion, and cells with a clamped master.
+    """Measure the matrix on a pair without wall: cells with an imposed motion, and cells with a clamped master.
 
     window: of the Fourier transform [s]; frequencies are multiples of 1 / window. options: of `laboratory.pair`.
     """

@@ -12,7 +12,7 @@ from trocar.teleoperation.bilateral.laboratory import GAP, press
 from trocar.teleoperation.bilateral.operator import Operator
 from trocar.teleoperation.bilateral.sides import Master
 
-SUBSTEPS = 4  # of the arm in one control period: a wall that is held over one step of the engine would leak no energy
+SUBSTEPS = 4  # arm steps per control period: a wall held over only one step of the engine would leak no energy
 
 
 def wall_oscillation(
@@ -20,8 +20,8 @@ def wall_oscillation(
 ) -> Array:
     """Peak-to-peak motion (K, B) of the grip on a virtual wall F = K depth - B v, over the last half second [m].
 
-    The wall is sampled and held at 1 kHz and acts one period after it was measured. A sampled wall is passive if the
-    arm's own damping exceeds K dt / 2 + B (Colgate and Schenkel); friction and the hand allow for more.
+    The wall is sampled and held at 1 kHz and acts one period after the measurement. A sampled wall is passive if the
+    arm's damping exceeds K dt / 2 + B (Colgate and Schenkel); friction and the hand allow more.
 
     Args:
         stiffness: (K,) [N/m]. damping: (B,) [N s/m].

@@ -1,4 +1,4 @@
-"""A stand-in for the Python package crtk 1.4 and, in what its getters return, its earlier releases."""
+"""A stand-in for the Python package crtk 1.4 and, for the results of getters, earlier releases."""
 
 from trocar.crtk.standins.crtk import msg_conversions
 from trocar.crtk.standins.crtk.button import joystick_button

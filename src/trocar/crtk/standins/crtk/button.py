@@ -1,4 +1,4 @@
-"""A pedal or a button, as `crtk.joystick_button`."""
+"""A pedal or a button, like `crtk.joystick_button`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class joystick_button:
     def wait(self, timeout: float | None = None, value: int | None = None) -> bool:
         """Wait for the next message, or for the next one with a value; False after `timeout` [s].
 
-        Release 1.4 of crtk returns False in either case, because of a defect.
+        Release 1.4 of crtk returns False in both cases because of a bug.
         """
         before = self._count
 

@@ -19,7 +19,7 @@ from trocar.errors import UnknownName
 
 
 class utils:
-    """Features of the device below a node's namespace, added one by one.
+    """Features of the device in a node's namespace, added one by one.
 
     Getters return (value, time [s]) in release 1.4 and before it the bare value, except for `measured_js` and
     `setpoint_js`, which always end with the time. Joints are numpy arrays [rad, m, N m, N], poses PyKDL frames, twists
@@ -38,7 +38,7 @@ class utils:
     ) -> None:
         self._ral = node_of(ros_namespace if ral is None else ral)
         self._instance = class_instance
-        # earlier releases give the interval of the data there, which is much shorter
+        # earlier releases pass the interval of the data here, which is much shorter
         self._device = Device(current(), self._ral.namespace(), max(connection_timeout, 0.02))
         self._states = class_instance if operating_state_instance is None else operating_state_instance
         self._tuples = current().tuples
@@ -81,7 +81,7 @@ class utils:
         self._instance.operating_state_topic = f"{name}/operating_state"  # for move handles
 
         def wait_while_busy(start_time: Any = None, timeout: float = 30.0) -> bool:
-            """The first form of release 2.0; `start_time` is what a motion returned."""
+            """The form of release 2.0; `start_time` is the return value of a motion."""
             if isinstance(start_time, wait_move_handle):
                 return start_time.wait(timeout=timeout)
             return wait_for_busy(False, start_time, timeout)

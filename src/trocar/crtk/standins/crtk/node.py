@@ -12,7 +12,7 @@ from trocar.crtk.standins.topics import resolved
 
 
 class ral:
-    """A node below a namespace."""
+    """A node in a namespace."""
 
     def __init__(self, node_name: str, namespace: str = "", node: Any = None) -> None:
         self._node_name, self._namespace = node_name, namespace.strip("/")
@@ -37,17 +37,17 @@ class ral:
         return self._namespace
 
     def create_child(self, child_namespace: str) -> ral:
-        """The node below another namespace, such as PSM1 or PSM1/jaw."""
+        """A child node in another namespace, such as PSM1 or PSM1/jaw."""
         name = child_namespace.strip("/")
         if name in self._children:
-            raise RuntimeError(f"the node has a child {name!r} already")
+            raise RuntimeError(f"the node already has a child {name!r}")
         self._children[name] = child = ral(self._node_name, self._below(name))
         return child
 
     # -- life ----------------------------------------------------------------------------------------------------------
 
     def spin(self) -> None:
-        """Callbacks run whenever the script waits: there is nothing to start."""
+        """Does nothing: callbacks run whenever the script waits."""
 
     def shutdown(self) -> None:
         rospy.signal_shutdown("shutdown")
@@ -86,13 +86,13 @@ class ral:
         return Time.now()
 
     def get_timestamp(self, t: Any) -> Any:
-        """The time of a message or of its header; a time itself as it is."""
+        """The time of a message or of its header; a time is returned unchanged."""
         for part in ("header", "stamp"):
             t = getattr(t, part, t)
         return t
 
     def set_timestamp(self, msg: Any) -> None:
-        """Stamp a message with the present time."""
+        """Stamp a message with the current time."""
         msg.header.stamp = self.now()
 
     def to_sec(self, t: Any) -> float:
@@ -127,14 +127,14 @@ class ral:
         return str(pubsub.name)
 
     def expect(self, topic: str, role: str) -> None:
-        """Note a topic that `check_connections` looks for."""
+        """Register a topic for `check_connections`."""
         self._robot_topics[self._below(topic)] = role
 
     def _below(self, name: str) -> str:
-        """The name below the namespace, also for one with a leading slash."""
+        """The name in the namespace, even with a leading slash."""
         return resolved(name.strip("/"), self._namespace)
 
 
 def node_of(given: Any) -> ral:
-    """The node given to a class, or for the namespace that earlier releases gave, a node below it."""
+    """The node passed to a class, or a node in the namespace that earlier releases pass."""
     return given if isinstance(given, ral) else ral(rospy.node().name or "trocar_run", given)

@@ -1,4 +1,4 @@
-"""A device that measures a pose, as `crtk.measured_cp`."""
+"""A device that measures a pose, like `crtk.measured_cp`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from trocar.crtk.standins.crtk.features import utils
 
 
 class measured_cp:
-    """The pose below a node's namespace."""
+    """The pose in a node's namespace."""
 
     def __init__(self, ral: Any, expected_interval: float = 0.01) -> None:
         self._ral = ral

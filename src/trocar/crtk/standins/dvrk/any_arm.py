@@ -12,7 +12,7 @@ from trocar.crtk.standins.session import current
 
 
 class Part:
-    """A part of an arm with methods of its own: body, spatial, local, jaw, gripper."""
+    """A part of an arm with separate methods: body, spatial, local, jaw, gripper."""
 
     if TYPE_CHECKING:  # methods that `utils` adds
 
@@ -91,7 +91,7 @@ class arm:
         self._ral.check_connections(timeout)
 
     def body_set_cf_orientation_absolute(self, absolute: bool) -> None:
-        """Give and read body wrenches in the axes of the reference frame instead of those of the tip."""
+        """Use the axes of the reference frame for body wrenches instead of those of the tip."""
         self._device.send("body/set_cf_orientation_absolute", Bool(value=bool(absolute)))
 
     def use_gravity_compensation(self, gravity_compensation: bool) -> None:

@@ -1,4 +1,4 @@
-"""Devices beside the arms: `dvrk.system`, `dvrk.console`, `dvrk.teleop_psm`."""
+"""Other devices: `dvrk.system`, `dvrk.console`, `dvrk.teleop_psm`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trocar.crtk.standins.session import current
 
 
 class _Named:
-    """A device below a node."""
+    """A device in a node's namespace."""
 
     def __init__(self, ral: Any, name: str) -> None:
         if isinstance(ral, str):  # release 2.0: (name)
@@ -40,7 +40,7 @@ class system(_Named):
 
 
 class console(_Named):
-    """Teleoperation as the console sees it. In releases before 2.4 it has also what `system` has."""
+    """Teleoperation state of the console. In releases before 2.4 it also has the methods of `system`."""
 
     def __init__(self, ral: Any = "", console_name: str = "console") -> None:
         super().__init__(ral, console_name)

@@ -1,6 +1,6 @@
 """A stand-in for the Python package dvrk, release 1: the same arms under their old names, with bare values.
 
-A motion waits for its end unless `blocking=False`; without interpolation the setpoint changes at once. Wrenches are
+A motion blocks until its end unless `blocking=False`; without interpolation the setpoint changes at once. Wrenches are
 (6,) or (3,) forces in the axes of the tip.
 """
 
@@ -35,7 +35,7 @@ class _FirstGeneration(later_arm):
         later_home: Any = self.home
 
         def home(timeout: float = HOMING) -> bool:
-            """Switch on and home; returns when it is done."""
+            """Enable and home; returns when done."""
             return bool(self.enable(SWITCHING_ON) and later_home(timeout))
 
         self.home: Any = home

@@ -22,7 +22,7 @@ class _Jaw(Part):
             getattr(self._utils, f"add_{feature}")()
 
     def close(self) -> Any:
-        """Close beyond contact, to -20 deg, so that the jaw presses."""
+        """Close beyond contact, to -20 deg, so that the jaw grips."""
         return self.move_jp(np.array([CLOSED]))
 
     def open(self, angle: float = OPEN) -> Any:

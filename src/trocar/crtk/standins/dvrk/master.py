@@ -26,7 +26,7 @@ class mtm(arm):
         self.gripper = _Gripper(self._ral, connection_timeout)
 
     def lock_orientation_as_is(self) -> None:
-        """Lock the present orientation while a wrench is served."""
+        """Lock the current orientation while a wrench is commanded."""
         T = self._device.receive("setpoint_cp").T
         self._device.send("lock_orientation", Rotation(R=T[:3, :3].copy()))
 

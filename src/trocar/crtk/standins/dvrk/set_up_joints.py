@@ -37,7 +37,7 @@ class _SetUpArm:
 class suj:
     """All set-up joints of a cart: ECM, PSM1, PSM2, PSM3.
 
-    Release 2.4.0 of dvrk looks for /PSM1 instead of /SUJ/PSM1; this one looks where the robot has them.
+    Release 2.4.0 of dvrk looks for /PSM1 instead of /SUJ/PSM1; this one uses the robot's names.
     """
 
     def __init__(self, ral: Any = "", connection_timeout: float = 1.0) -> None:

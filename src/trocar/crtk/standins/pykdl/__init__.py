@@ -1,7 +1,7 @@
 """A stand-in for PyKDL's vectors, rotations, frames, twists and wrenches, with numpy inside.
 
-It has the names, results and printed form of PyKDL 1.5 (the comparison is a test); chains, trees and solvers are left
-out. As in PyKDL, `frame.p` and `frame.M` are live references when read and copies when assigned.
+It has the names, results and printed form of PyKDL 1.5 (a test compares them); chains, trees and solvers are omitted.
+As in PyKDL, `frame.p` and `frame.M` are live references when read and copies when assigned.
 """
 
 from trocar.crtk.standins.pykdl.frame import Frame

@@ -69,7 +69,7 @@ def test_scenes_can_have_different_parameters(pressed):
         (lambda sim: batch.SceneBatch(sim, threads=0), "threads must be"),
         (lambda sim: batch.SceneBatch(sim, friction=np.ones(2), gravity=np.ones((3, 4))), "different sizes"),
         (lambda sim: batch.SceneBatch(sim).state(np.zeros(7)), "must have shape"),
-        (lambda sim: batch.SceneBatch(sim, friction=np.ones(2)).state(np.zeros((7, 3))), "those of 2 scenes"),
+        (lambda sim: batch.SceneBatch(sim, friction=np.ones(2)).state(np.zeros((7, 3))), "belong to 2 scenes"),
     ],
 )
 def test_mistakes_are_reported_in_one_line(pressed, make, message):

@@ -290,7 +290,7 @@ def test_the_node_is_not_announced_to_other_machines_by_default():
         (["--ros2", "--interface", 'lo"/>'], "'lo\"/>' is unknown"),
         (["--ros2", "--distro", "foxy"], "'foxy' is unknown"),
         (["--ros2", "--arms", "PSM9"], "'PSM9' is unknown"),
-        (["--ros2", "--images", "5"], "--images needs an ECM"),
+        (["--ros2", "--images", "5"], "--images requires an ECM"),
         (["--ros2", "--master", "own"], "--master goes with --ros1"),
     ],
 )

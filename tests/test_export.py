@@ -93,7 +93,7 @@ def run(sim, model, steps, stiffened):
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, model.key("home").id)
     cables = [e for e in sim.parameters.elastics if isinstance(e, CableTorque)]
-    forces = CableForces(ArmSlice(SimpleNamespace(model=model), sim.arm), cables)
+    forces = CableForces(ArmSlice(SimpleNamespace(model=model, data=data), sim.arm), cables)
     sim.reset(np.array(sim.arm.home))
     data.qvel[:], data.act[:] = 0.0, 0.0
     sizes = 0.05 * np.array([joint.effort for joint in sim.arm.joints])
@@ -175,7 +175,8 @@ def loaded(sim, folder):
     """The MJCF in MuJoCo, with the cables that its README tells the user to apply; gravity compensation holds it."""
     model = mujoco.MjModel.from_xml_path(str(folder / f"{sim.arm.name.lower()}.xml"))
     cables = [e for e in sim.parameters.elastics if isinstance(e, CableTorque)]
-    return model, mujoco.MjData(model), CableForces(ArmSlice(SimpleNamespace(model=model), sim.arm), cables)
+    data = mujoco.MjData(model)
+    return model, data, CableForces(ArmSlice(SimpleNamespace(model=model, data=data), sim.arm), cables)
 
 
 def test_mjcf_rests_under_gravity_compensation(sim, folder):

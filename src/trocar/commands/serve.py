@@ -91,7 +91,7 @@ def serve(
     try:
         ipaddress.ip_address(host)
     except ValueError:
-        raise TrocarError(f"--host is an IP address, got {host!r}") from None
+        raise TrocarError(f"--host must be an IP address, got {host!r}") from None
     if replay is not None and not replay.exists():
         raise TrocarError(f"--replay {replay}: there is no such bag")
     names = [name for group in arms or [] for name in group.split(",") if name]

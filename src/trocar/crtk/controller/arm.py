@@ -420,7 +420,7 @@ class ArmController(PoweredArm):
             type(values) is np.ndarray
             and values.shape == (6,)
             and values.dtype == float
-            and values.dot(values) < np.inf
+            and all(map(math.isfinite, values.tolist()))
         ):
             return values
         if np.shape(values) != (6,) or not np.isfinite(values).all():

@@ -80,7 +80,7 @@ class PlotPanel:
 
     @property
     def costly(self) -> list[str]:
-        """What is drawn and could be left out, the most expensive first."""
+        """Drawings that can be switched off, the most expensive first."""
         return [name for name, on in (("the endoscope's view", self.looks), ("curves", self._draw.value)) if on]
 
     def show_pictures(self, pictures: Sequence[Picture]) -> None:

@@ -48,7 +48,9 @@ def api_page(module: ModuleType) -> str:
     body, listed = f".. automodule:: {module.__name__}\n   :no-members:\n\n", ""
     for name in names:
         found = getattr(module, name)
-        if isinstance(found, ModuleType):
+        if isinstance(found, ModuleType) and module is trocar:
+            listed += f"- [`{name}`]({found.__name__}.md): {(found.__doc__ or '').strip().splitlines()[0]}\n"
+        elif isinstance(found, ModuleType):
             body += f".. automodule:: {found.__name__}\n   :members:\n\n"
         elif name in homes:
             home = homes[name]

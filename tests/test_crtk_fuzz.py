@@ -25,7 +25,7 @@ FOLLOWS = {
     "FAULT": {"FAULT", "DISABLED"},
 }
 STATE_COMMANDS = ("enable", "disable", "home", "unhome", "pause", "resume", "jump")
-HURT = (0.02, 0.02)  # probability of NaN, of a wrong length
+HURT = (0.02, 0.02)  # probability of NaN, infinity or a number beyond reason; of a wrong length
 
 
 class Fuzz:
@@ -47,7 +47,7 @@ class Fuzz:
         values = centre + width * self.random.standard_normal(n)
         nan, length = self.random.random(2) < HURT
         if nan and n:
-            values[self.random.integers(n)] = self.random.choice([np.nan, np.inf, -np.inf])
+            values[self.random.integers(n)] = self.random.choice([np.nan, np.inf, -np.inf, 1e10, 1e160, -1e308])
         if length:
             values = np.append(values, 0.0)
         return values, bool(nan or length)

@@ -145,6 +145,8 @@ def test_inserting_moves_the_insertion_alone(psm):
         (lambda p: p.servo_cp(np.full((4, 4), np.nan)), "servo_cp, the pose has a value that is NaN or infinite"),
         (lambda p: p.move_cp(2 * np.eye(4)), "move_cp, the pose does not end with the row 0 0 0 1"),
         (lambda p: p.body.servo_cf([1.0, 2.0]), "body_servo_cf, expected 6 finite values"),
+        (lambda p: p.servo_cv([1e308, *[0.0] * 5]), "servo_cv, expected 6 finite values within 1e+09"),
+        (lambda p: p.servo_jv([-1e300] * 6), "servo_jv, received a value that is not finite or beyond 1e+09"),
         (lambda p: p.jaw.servo_jp([0.1, 0.2]), "jaw_servo_jp, expected 1 finite value"),
     ],
 )

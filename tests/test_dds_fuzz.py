@@ -5,7 +5,7 @@ TROCAR_FUZZ sets the number of samples. A failure prints the sample; the seed ma
 
 import numpy as np
 
-from tests.odd_values import SEED, rounds
+from tests.odd_values import INPUTS, SEED, rounds
 from tests.test_dds_messages import random_message
 from trocar import crtk
 from trocar.crtk.interface import Direction
@@ -40,6 +40,7 @@ def test_random_samples_are_messages_or_plain_errors_and_never_stop_the_robot():
         accepted = refused = 0
         for _ in range(COUNT):
             topic = topics[rng.integers(len(topics))]
+            INPUTS["DDS samples"] += 1
             sample = damaged(encode(random_message(topic.ros, rng), topic.ros), rng)
             try:
                 message = decoded(sample, topic)

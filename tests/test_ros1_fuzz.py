@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.crtk_robot import started
-from tests.odd_values import SEED, number, numbers, rounds, text
+from tests.odd_values import INPUTS, SEED, number, numbers, rounds, text
 from trocar.crtk.interface import INTERFACES, Direction
 from trocar.crtk.standins.ros_conversion import from_ros, to_ros
 from trocar.crtk.standins.ros_messages import MESSAGES, SERVICES
@@ -60,6 +60,7 @@ def test_ros_messages_are_executed_or_rejected(name):
     outcomes = {"sent": 0, "refused": 0}
     for _ in range(rounds(400)):
         topic = commands[rng.integers(len(commands))]
+        INPUTS[f"ROS messages to {name}"] += 1
         try:
             message = from_ros(filled(rng, MESSAGES[topic.ros]), topic.ros, topic.message)
             robot.bus.publish(f"{name}/{topic.name}", message)
@@ -79,6 +80,7 @@ def test_ros_requests_are_answered_or_rejected():
     services = INTERFACES["PSM"].services
     for _ in range(rounds(200)):
         service = services[rng.integers(len(services))]
+        INPUTS["ROS service calls"] += 1
         kind = SERVICES[service.ros]
         try:
             found = answer(
@@ -129,6 +131,7 @@ def test_any_names_and_types_of_other_nodes_are_sorted():
             }
             for _ in range(2)
         ]
+        INPUTS["ROS graphs"] += 1
         topics = known_topics(Found(seen[0], seen[1], {}))
         assert set(topics) <= set(seen[0]) | set(seen[1])
         assert set(devices(topics).values()) <= set(INTERFACES)

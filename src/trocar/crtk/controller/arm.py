@@ -20,7 +20,7 @@ from trocar.crtk.controller.extensions import Extensions
 from trocar.crtk.controller.hardware import Hardware
 from trocar.crtk.controller.power_on import MOVING, PoweredArm
 from trocar.crtk.controller.reports import Reports
-from trocar.crtk.controller.states import ENABLED, Refused
+from trocar.crtk.controller.states import ENABLED, LARGEST, Refused, usable
 from trocar.crtk.controller.tip import Tip, body_and_spatial, rates, turned
 from trocar.crtk.interface import Direction, Interface
 from trocar.crtk.messages import Bool, Empty, Float, Message
@@ -410,8 +410,8 @@ class ArmController(PoweredArm):
     def checked(self, command: str, values: Array) -> Array:
         if np.shape(values) != (self.n_tip,):
             raise Refused(f"{command}, expected {self.n_tip} joint values, received {np.size(values)}")
-        if not np.isfinite(values).all():
-            raise Refused(f"{command}, received a value that is not finite")
+        if not usable(values):
+            raise Refused(f"{command}, received a value that is not finite or beyond {LARGEST:g}")
         return np.asarray(values, dtype=float)
 
     def checked_vector(self, command: str, values: Array) -> Array:
@@ -420,11 +420,11 @@ class ArmController(PoweredArm):
             type(values) is np.ndarray
             and values.shape == (6,)
             and values.dtype == float
-            and all(map(math.isfinite, values.tolist()))
+            and all(-LARGEST < x < LARGEST for x in values.tolist())
         ):
             return values
-        if np.shape(values) != (6,) or not np.isfinite(values).all():
-            raise Refused(f"{command}, expected 6 finite values, received {values}")
+        if np.shape(values) != (6,) or not usable(values):
+            raise Refused(f"{command}, expected 6 finite values within {LARGEST:g}, received {values}")
         return np.asarray(values, dtype=float)
 
     def checked_pose(self, command: str, T: Array) -> Array:

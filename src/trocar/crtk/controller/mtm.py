@@ -11,7 +11,7 @@ import numpy as np
 from trocar.crtk.controller.arm import CARTESIAN, EFFORT, ArmController
 from trocar.crtk.controller.constants import PERIOD
 from trocar.crtk.controller.hardware import Hardware
-from trocar.crtk.controller.states import Refused
+from trocar.crtk.controller.states import LARGEST, Refused, usable
 from trocar.crtk.interface import Interface
 from trocar.crtk.messages import Bool, CartesianImpedance, Empty, HalfPlaneGains, JointState, Message
 from trocar.errors import TrocarError
@@ -170,8 +170,8 @@ class MTMController(ArmController):
             except (TrocarError, ValueError) as error:
                 raise Refused(f"servo_ci, {error}") from None
         sides = (goal.position_positive, goal.position_negative, goal.orientation_positive, goal.orientation_negative)
-        if not all(np.isfinite(x).all() for side in sides for x in (side.p, side.d, side.bias, side.deadband)):
-            raise Refused("servo_ci, received a value that is not finite")
+        if not all(usable(x) for side in sides for x in (side.p, side.d, side.bias, side.deadband)):
+            raise Refused(f"servo_ci, received a value that is not finite or beyond {LARGEST:g}")
         if self.ready("servo_ci", CARTESIAN) and self.switch(CARTESIAN, EFFORT):
             self._impedance, self.absolute_wrenches = goal, True
 

@@ -6,7 +6,6 @@ the tool or inserts it again, which engages its discs again.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +16,7 @@ from trocar.crtk.controller import constants as c
 from trocar.crtk.controller.arm import CARTESIAN, EFFORT, JOINT, POSITION, TRAJECTORY
 from trocar.crtk.controller.clutch import ClutchedArm
 from trocar.crtk.controller.hardware import Hardware
-from trocar.crtk.controller.states import Refused
+from trocar.crtk.controller.states import LARGEST, Refused, usable
 from trocar.crtk.interface import Interface
 from trocar.crtk.messages import Empty, JointState, Joy, Message, String
 from trocar.spatial import Array
@@ -223,8 +222,8 @@ class PSMController(ClutchedArm):
         self.effort[JAW] = tau
 
     def _one(self, command: str, values: Array) -> float:
-        if np.shape(values) != (1,) or not math.isfinite(values[0]):
-            raise Refused(f"{command}, expected 1 finite value, received {values}")
+        if np.shape(values) != (1,) or not usable(values):
+            raise Refused(f"{command}, expected 1 finite value within {LARGEST:g}, received {values}")
         return float(values[0])
 
     def servo_jf(self, efforts: Array, command: str = "servo_jf") -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from trocar.crtk.bus import Bus
 from trocar.crtk.messages import OperatingState, String
 from trocar.errors import TrocarError
+from trocar.spatial import Array
 
 DISABLED, ENABLED, PAUSED, FAULT = "DISABLED", "ENABLED", "PAUSED", "FAULT"
 
@@ -15,11 +18,17 @@ COMMANDS = {
     PAUSED: ("disable", "pause", "resume", "unhome"),
     FAULT: ("enable", "disable", "unhome"),
 }
+LARGEST = 1e9  # of a commanded value [rad, m, N m, N, and per s]: far beyond any arm
 KNOWN = ("enable", "disable", "home", "unhome", "pause", "resume")
 
 
 class Refused(TrocarError):
     """A command is not valid, or not in this state; the text becomes a warning."""
+
+
+def usable(values: Array) -> bool:
+    """All values of a command are finite and small enough that their products do not overflow."""
+    return bool((np.abs(values) < LARGEST).all())
 
 
 class OperatingStates:

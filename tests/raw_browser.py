@@ -15,22 +15,11 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
+from trocar.commands.bench_page import CAMERA
 from trocar.viewer.server import PageServer, address
 
 MARKS = itertools.count(1000)
 PATIENCE = 60.0  # [s]
-CAMERA = {
-    "type": "ViewerCameraMessage",
-    "wxyz": [1, 0, 0, 0],
-    "position": [1.0, 0, 0],
-    "fov": 1.2,
-    "near": 0.01,
-    "far": 1000,
-    "image_height": 480,
-    "image_width": 640,
-    "look_at": [0, 0, 0],
-    "up_direction": [0, 0, 1],
-}
 
 
 def until(condition: Callable[[], object], what: str) -> None:

@@ -59,7 +59,7 @@ fuzz: apt-test $(TEST_STAMP)
 	@echo 'SEED=$(SEED)'
 	TROCAR_FUZZ=$(ROUNDS) TROCAR_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -q -s tests/test_*fuzz.py
 
-# Goes on where the last run stopped: make soak HOURS=24 FREE=1 PAGE=600
+# Resumes the last run: make soak HOURS=24 FREE=1 PAGE=600
 HOURS ?= 24
 FREE ?= 1
 PAGE ?= 60
@@ -71,7 +71,7 @@ gpu: $(TEST_STAMP)
 	$(BIN)/python -m pytest -q -rs tests/test_batch_cuda.py
 	$(BIN)/trocar bench batch --gpu
 
-# RUN=--no-run leaves the examples of the gallery out.
+# RUN=--no-run skips running the examples of the gallery.
 RUN ?=
 docs: apt-demo $(DEMO_STAMP)
 	@$(INSTALL) -e '.[docs,view,bags]'
@@ -107,7 +107,7 @@ apt-demo:
 apt-test:
 	@sh apt/install.sh apt/demo.txt apt/test.txt
 
-# Makes the environment where there is none, and otherwise says what is wrong with the one there is.
+# Creates the environment if it is missing, otherwise reports what is wrong with it.
 venv:
 	@[ -e $(VENV) ] || $(MAKE) --no-print-directory $(VENV)/pyvenv.cfg
 	@$(BIN)/python -c '$(RECENT)' 2>/dev/null || { \
@@ -126,7 +126,7 @@ ifneq ($(UV),)
 $(VENV)/pyvenv.cfg:
 	@uv venv --quiet --python '>=3.11' $(VENV)
 else
-# Debian keeps venv in a package of its own: without it there is no ensurepip.
+# Debian has venv in a separate package; without it ensurepip is missing.
 $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || sh apt/install.sh apt/python.txt
 	@$(PYTHON) -c '$(RECENT)' 2>/dev/null || { \

@@ -1,4 +1,4 @@
-"""Load an arm, ask where its tip is, how it moves, and which joints bring it somewhere else."""
+"""Kinematics of a PSM: pose of the tip, its velocity from joint rates, and joints for a new pose."""
 
 import numpy as np
 
@@ -22,4 +22,4 @@ q_moved = psm.inverse_kinematics(T, q_seed=q)
 print(f"joints 10 mm to the side: {q_moved}")
 
 error = np.abs(psm.forward_kinematics(q_moved) - T).max()
-print(f"forward kinematics brings it back to within {error:.0e}")
+print(f"forward kinematics of these joints agrees to {error:.0e}")

@@ -1,4 +1,4 @@
-"""The real mechanism: every link of the parallelograms, the loops they close, and the point they pivot about."""
+"""The closed mechanism of a PSM: all links of the parallelograms, their loops and the remote centre."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ for geometry in ("wang2019", "gondokaryono2019"):
         unit = "rad" if body.kind == "revolute" else "m"
         print(f"  {body.name:14s} joint {value:7.3f} {unit:3s}  origin [mm] {1e3 * poses[body.name][:3, 3]}")
 
-    # Nothing forces the loops to close: they do because the lengths are right.
+    # No constraint closes the loops here: they close because the lengths are right.
     states = np.random.default_rng(0).uniform(psm.arm.lower, psm.arm.upper, (1000, psm.n))
     print(f"  loop gap over 1000 states:        {psm.loop_residual(states).max():.1e} m")
     print(f"  insertion axis to remote centre:  {psm.rcm_residual(states).max():.1e} m")

@@ -16,14 +16,14 @@ print("all solutions of one pose:")
 for solution in psm.inverse_kinematics_all(psm.forward_kinematics(q)):
     print("  ", solution)
 
-# With the wrist at the remote centre the shaft may point anywhere: solved, with a warning.
+# With the wrist at the remote centre the direction of the shaft is not determined: a solution comes with a warning.
 q_singular = np.array([0.1, 0.2, 0.0156, 0.0, 0.3, 0.1, 0.0])
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     psm.inverse_kinematics(psm.forward_kinematics(q_singular), q_seed=q_singular)
 print(f"\n{caught[0].category.__name__}: {caught[0].message}")
 
-# A pose that cannot be reached says why.
+# A pose out of reach raises an error with the reason.
 T = psm.forward_kinematics(psm.arm.home)
 T[2, 3] = -0.4
 try:

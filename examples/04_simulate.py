@@ -1,4 +1,4 @@
-"""Simulate the PSM: hold it, push it, and ask what its mechanism does."""
+"""Simulate a PSM: track a sinusoid, push the tip, and read the forces in the mechanism."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ print("largest tracking error:", np.array2string(error, precision=5))
 print(f"largest RCM error:      {1e3 * recording.extra['rcm_error'].max():.1e} mm")
 recording.save("sinusoid.npz")
 
-# Push sideways at the tip with 2 N and read it back from the joint efforts that hold the arm.
+# Push the tip sideways with 2 N while joint efforts balance the push; read the wrench in the insertion guide.
 q = np.array([0.2, -0.1, 0.15, 0.0, 0.2, 0.1, 0.3])
 sim = tr.Simulator("PSM", friction=False)
 sim.reset(q)

@@ -1,4 +1,4 @@
-"""The dVRK's own controller in the loop: published PID gains at the motors, 1500 Hz, one sample of delay."""
+"""Step response under the dVRK's controller: published PID gains at the motors, 1500 Hz, one sample of delay."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -21,7 +21,7 @@ with style():
         sim.reset(start)
         pid = JointPID(sim.arm, delay=1)
         recording = tr.simulate(sim, pid, step_to(start, start + step, 0.05), duration=0.6)
-        print(f"{label}: error left", np.array2string(start + step - recording.q[-1], precision=4))
+        print(f"{label}: remaining error", np.array2string(start + step - recording.q[-1], precision=4))
         for j, name in enumerate(sim.arm.joint_names):
             axes[j].plot(recording.t, recording.q[:, j] - start[j], label=label)
             axes[j].set(title=name, xlabel="t [s]")

@@ -1,4 +1,4 @@
-"""Grip force against jaw effort: close the jaws on each other with a growing effort and read the contact force."""
+"""Grip force over jaw effort: close the jaws on each other with increasing effort and read the contact force."""
 
 import mujoco
 import numpy as np

@@ -1,4 +1,4 @@
-"""The patient cart: where every arm is, how it hangs, what the endoscope sees, and moving a port."""
+"""The patient cart: poses and tilt of all arms, tips in the endoscope's view, and a port that is moved."""
 
 import itertools
 
@@ -17,11 +17,11 @@ def home(cart, arm):
 
 
 def draw(axes, cart):
-    """The set-up joints of each arm in pale, the arm itself at its home in full colour; world axes."""
+    """Draw the set-up joints of each arm in a pale colour and the arm at home in full colour; world axes."""
     for arm in cart.arms:
         poses = list(cart.set_up_poses(arm).values())
         points = [poses[0][:3, 3] * [1, 1, 0], poses[0][:3, 3]]
-        for T, T_next in itertools.pairwise(poses[:-1]):  # along x, then along z, as the table goes
+        for T, T_next in itertools.pairwise(poses[:-1]):  # along x, then along z, in the order of the DH table
             step = T_next[:3, 3] - T[:3, 3]
             points += [T[:3, 3] + (step @ T[:3, 0]) * T[:3, 0], T_next[:3, 3]]
         axes.plot(*np.transpose(points), color=COLOURS[arm], alpha=0.35, lw=3.5, solid_capstyle="round")
@@ -34,7 +34,12 @@ def draw(axes, cart):
         for on_link in links.values():
             axes.plot(*(T_world_base[:3, :3] @ on_link.T + T_world_base[:3, 3:]), color=COLOURS[arm], lw=1.6)
         axes.plot(*T_world_base[:3, 3:], "o", color=COLOURS[arm], ms=4, label=arm)
-    axes.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]", title=f"{cart.name} cart, as the dVRK simulates it")
+    axes.set(
+        xlabel="x [m]",
+        ylabel="y [m]",
+        zlabel="z [m]",
+        title=f"{cart.name} cart, set-up joints of the dVRK's simulation",
+    )
     axes.set(xticks=[-0.5, 0.0, 0.5], yticks=[0.0, 0.5, 1.0], zticks=[0.0, 0.5, 1.0, 1.5])
     axes.set_box_aspect(np.ptp([axes.get_xlim(), axes.get_ylim(), axes.get_zlim()], axis=1), zoom=1.15)  # equal
     axes.view_init(elev=18, azim=25)
@@ -63,9 +68,9 @@ print(f"gravity in the arm's base, before and after [m/s^2]: {cart.gravity('PSM1
 cart = cart.moved({"PSM1": found.q_setup})
 print(cart.gravity("PSM1"))
 psm = tr.load_mechanism("PSM", gravity=cart.gravity("PSM1"))
-print(f"so that holding the arm still now takes {psm.gravity(psm.arm.home)[:3]} N m, N m, N")
+print(f"holding the arm at rest now takes {psm.gravity(psm.arm.home)[:3]} N m, N m, N")
 
-# The Si cart has no joint for that tilt, and says so.
+# The Si cart has no joint for that tilt and raises an error.
 try:
     tr.load_cart("Si").place("PSM1", [-0.1, 0.8, 0.45], shaft)
 except tr.Unreachable as error:

@@ -1,4 +1,4 @@
-"""A box stands between two poses of the instrument: the straight way hits it, the planner goes around."""
+"""Plan around a box between two poses of the instrument: the straight motion collides, the planned one does not."""
 
 import time
 
@@ -25,10 +25,10 @@ begin = time.perf_counter()
 found = plan(scene, start, goal)
 print(f"\nplanned in {time.perf_counter() - begin:.2f} s with {found.nodes} nodes; via points:")
 print(found.via[:, :3])
-print(f"{found.reference.duration:.2f} s long, never nearer than {1e3 * found.clearance:.1f} mm")
+print(f"duration {found.reference.duration:.2f} s, smallest clearance {1e3 * found.clearance:.1f} mm")
 print(check_path(psm, found.reference, contacts=scene))
 
 try:
     plan(scene, start, (start + goal) / 2)
 except PlanningFailed as error:
-    print(f"\ninto the box: {error}")
+    print(f"\ngoal inside the box: {error}")

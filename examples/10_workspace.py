@@ -1,4 +1,4 @@
-"""Singularities and workspace: where each arm loses a freedom, what it reaches, and what two arms share."""
+"""Singularities and workspace of each arm, and the volume that two arms can both reach."""
 
 from pathlib import Path
 
@@ -11,13 +11,13 @@ from trocar.mechanics.workspace import Workspace, shared_volume
 from trocar.plots import save
 from trocar.spatial import pose, rotation
 
-print("singular sets, and whether the joint limits let them in:")
+print("singular sets, inside or outside the joint limits:")
 for name in tr.ARMS:
     for found in singular_sets(tr.load_mechanism(name)):
         where = ", ".join(f"{joint} {low:.4f} to {high:.4f}" for joint, (low, high) in found.joint_ranges.items())
         print(f"  {name:7} {found.condition:40} {'inside: ' + where if found.inside else 'outside'}")
 
-# A withdrawn instrument is close to the remote centre: how close to singular?
+# A withdrawn instrument is close to the remote centre: distance to the nearest singularity.
 psm = tr.load_mechanism("PSM")
 q = np.array([0.0, 0.3, 0.03, 0.0, 0.6, 0.0, 0.0])
 near = singularity(psm, q)
@@ -32,7 +32,7 @@ for name in tr.ARMS:
     tip = workspace.volume(voxel=0.03)
     print(f"  {name:7} {1e3 * workspace.wrist_volume:8.3f} {1e3 * tip.value:8.2f} +- {1e3 * tip.error:.2f}")
 
-# Two instruments through ports 200 mm apart, each leaning towards the other.
+# Two instruments through ports 200 mm apart, tilted towards each other.
 pair = []
 for side in (-1.0, 1.0):
     R = rotation("z", side * np.radians(20.0)) @ rotation("y", side * np.radians(25.0))

@@ -1,4 +1,4 @@
-"""The camera arm: what it takes to hold different endoscopes, a step under the dVRK's own PID, and its brakes."""
+"""The camera arm: holding efforts for different endoscopes, a step under the dVRK's PID, and the brakes."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ sim = tr.Simulator("ECM", timestep=1 / 1500, endoscope="HD", motor_limits=True)
 sim.reset(q)
 goal = q + [0.1, -0.1, 0.02, 0.2]
 recording = tr.simulate(sim, JointPID(sim.arm, delay=1), step_to(q, goal, 0.05), duration=1.5)
-print("after a step, error left:", goal - recording.q[-1], "largest effort:", np.abs(recording.tau).max(0))
+print("after a step, remaining error:", goal - recording.q[-1], "largest effort:", np.abs(recording.tau).max(0))
 
 # Motors off, 10 N at the tip: first held by the brakes, then falling.
 sim.apply_wrench([6.0, -6.0, np.sqrt(28.0), 0, 0, 0])

@@ -1,4 +1,4 @@
-"""A master arm: hold it by its own model, move it by hand, and read the torque that its spring and cables take."""
+"""A master arm: float it by gravity compensation, move it by hand, and read the torque of its spring and cables."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ mech = sim.mechanism
 q = np.array([-0.2, 0.3, 0.0, 0.5, 0.5, 0.0, 0.0])
 sim.reset(q)
 
-# Float: weight, spring and cables carried by the motors; a hand pulls with 0.5 N for a second.
+# The motors carry weight, spring and cables; a hand pulls with 0.5 N for one second.
 controller = GravityCompensation(mech)
 sim.apply_wrench([0.0, -0.5, 0.0, 0, 0, 0])
 moved = tr.simulate(sim, controller, None, duration=1.0)

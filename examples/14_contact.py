@@ -1,4 +1,4 @@
-"""Touching things: contact forces against joint efforts, and 1 N held while sliding over a rigid and a soft surface."""
+"""Contact: forces compared with joint efforts, and 1 N held while sliding over a rigid and a soft surface."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -16,7 +16,7 @@ q = np.array([-0.1, 0.05, 0.12, 0.0, 0.0, 0.0, 0.0])
 T = psm.forward_kinematics(q)
 end = T[:3, 3] - [0.0, 0.0, psm.arm.jaw_length + 2e-4]  # a surface 0.2 mm below the closed jaws
 
-# Lean on a plate and wait: the contact forces of the engine are what joint efforts and the model of the arm imply.
+# Press on a plate until at rest: the engine's contact force equals the force implied by joint efforts and model.
 plate = Solid("plate", Box(end + [0.01, 0, -0.005], (0.06, 0.04, 0.01)), friction=0.3)
 for friction in (False, True):
     sim = tr.Simulator("PSM", friction=friction, objects=[plate])
@@ -30,9 +30,9 @@ for friction in (False, True):
     implied = np.linalg.solve(J.T, (external + sim.friction_effort())[:6])
     print(f"joint friction {friction}: contact {w[:3]} N, from joint efforts {implied[:3]} N")
     if friction:
-        print("    had the friction not been known:", np.linalg.solve(J.T, external[:6])[:3], "N")
+        print("    without knowing the friction:", np.linalg.solve(J.T, external[:6])[:3], "N")
 
-# Slide 20 mm in 2.5 s with 1 N, joint friction on. The gains are the same on both.
+# Slide 20 mm in 2.5 s with 1 N and joint friction, with the same gains on both surfaces.
 slab = SoftSlab("slab", (0.036, 0.012, 0.012), pose(p=end + [0.01, 0, -0.006]), young=2e5, spacing=6e-3)
 with style():
     figure = Figure(figsize=(6, 3.4))

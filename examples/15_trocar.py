@@ -1,4 +1,4 @@
-"""A port that is not at the remote centre: what body wall and seal do to the joints."""
+"""A port away from the remote centre: joint efforts caused by the abdominal wall and the seal."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -21,7 +21,7 @@ def held(sim):
     return sim.tau - psm.gravity(sim.q)
 
 
-# The cannula pivots about the remote centre and pulls the wall along where the hole is elsewhere.
+# The cannula pivots about the remote centre; a wall with its hole elsewhere is pulled along.
 depths = np.linspace(-0.03, 0.03, 7)
 efforts, formula = [], []
 for depth in depths:
@@ -37,7 +37,7 @@ for depth in depths:
     formula.append(-twist.T @ moment)
     print(f"port {1e3 * depth:+5.0f} mm off: wall {np.linalg.norm(F):5.2f} N, effort to hold {efforts[-1]} N m")
 efforts, formula = np.array(efforts), np.array(formula)
-print(f"largest difference to the closed form: {np.abs(efforts - formula).max():.1e} N m")
+print(f"largest difference from the closed form: {np.abs(efforts - formula).max():.1e} N m")
 
 # The seal: Coulomb friction along the shaft and, at its radius, about it.
 sim = tr.Simulator("PSM", friction=False, port=Port(friction=2.0, viscous=5.0))

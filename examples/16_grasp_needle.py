@@ -1,4 +1,4 @@
-"""Pick up a suture needle, 1 mm thick, by friction between the jaws; hold it, turn it, drop it."""
+"""Pick up a suture needle of 1 mm wire by friction between the jaws, turn it, hold it and drop it."""
 
 import numpy as np
 

@@ -20,9 +20,9 @@ print(f"solver: {found.status}; relative error of effort:")
 for name, train, held_out in zip(found.columns, found.train_relative_error, found.cv_relative_error, strict=True):
     print(f"  {name:12s} {train:.3f} on fitted rows, {held_out:.3f} on held-out rows")
 
-# As `trocar identify -o mine.toml` writes it for `tr.load_mechanism("PSM", "mine.toml")`.
+# On the command line: `trocar identify -o mine.toml`, then `tr.load_mechanism("PSM", "mine.toml")`.
 mine = tr.load_mechanism("PSM", found.parameters)
-# Weight and offsets can only be seen together: what holds the arm at rest.
+# Weight and constant forces cannot be separated here, so compare their sum: the effort that holds the arm at rest.
 for name, model in (("identified", mine), ("true", mech)):
     home = model.arm.home
     print(f"effort at rest, {name}:", (model.gravity(home) + model.friction(home, np.zeros(7))).round(3))

@@ -1,4 +1,4 @@
-"""Find a motion that shows the parameters of an ECM, and look at it before it is played."""
+"""Find a motion that excites the dynamic parameters of an ECM, and check it before it is played."""
 
 from pathlib import Path
 
@@ -11,11 +11,11 @@ from trocar.identification.excitation.search import excite, sampled
 
 ecm = tr.load_mechanism("ECM")
 criterion, limits = Criterion(ecm), excitation_limits(ecm.arm)
-found = excite(criterion, limits, harmonics=4, starts=2, iterations=0.1, seed=1)  # 1.0 for a motion to use
+found = excite(criterion, limits, harmonics=4, starts=2, iterations=0.1, seed=1)  # use 1.0 for a real search
 excess, where = limits.violation(*sampled(found.motion, 2000)[:2])
 print(f"{found.parameters} parameters, starts ended at condition numbers {[round(x) for x in found.starts]}")
-print(f"nearest to a limit: {where}, {-excess:.1%} of its range away")
-print("least well shown:", *criterion.unexcited(*sampled(found.motion, 100)))
+print(f"closest limit: {where}, {-excess:.1%} of its range away")
+print("least well determined:", *criterion.unexcited(*sampled(found.motion, 100)))
 needed = zip(ecm.arm.motors.names, found.effort, ecm.arm.motors.effort, strict=True)
 print("largest efforts:", ", ".join(f"{name} {tau:.3g} of {limit:.3g}" for name, tau, limit in needed))
 

@@ -1,4 +1,4 @@
-"""Hang 100 g on the instrument's carriage and find it again from the motors' efforts, as they come."""
+"""Hang 100 g on the instrument carriage and estimate the mass online from the motor efforts."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ sim = tr.Simulator("PSM", timestep=1 / 1500)
 psm = sim.mechanism
 motion = sinusoid([0.1, 0, 0.12, 0, 0, 0, 0.5], [0.5, 0.4, 0.05, 0, 0, 0, 0], [0.4, 0.5, 0.6, 1, 1, 1, 1])
 sim.reset(motion(0.0).q, motion(0.0).dq)
-sim.apply_wrench([0, 0, -9.81 * 0.1, 0, 0, 0], body="insertion")  # its weight; its inertia is left out
+sim.apply_wrench([0, 0, -9.81 * 0.1, 0, 0, 0], body="insertion")  # weight only, without its inertia
 recording = tr.simulate(sim, JointPID(sim.arm), motion, 3.0, every=6)
 
 place = PointMass(psm, "insertion", (0.0, 0.0, 0.0))

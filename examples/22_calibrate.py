@@ -1,7 +1,7 @@
-"""Calibrate an arm from motion capture: markers on its links in, a geometry file out.
+"""Calibrate the link lengths of an arm from motion capture of its links, and write a geometry file.
 
-The arm is a PSM whose bars are a millimetre or so off the published ones; the cameras see each marker with 0.2 mm of
-noise and lose sight of links for a tenth of the time.
+The bars of this PSM differ from the published ones by about a millimetre. The cameras see each marker with 0.2 mm of
+noise and lose sight of each link for a tenth of the time.
 """
 
 import numpy as np
@@ -18,13 +18,13 @@ machine = tr.Mechanism(
     tr.load_arm("PSM", Geometry(name="mine", arm="PSM", frames="gondokaryono2019", lengths=true, source="made up"))
 )
 
-# In front of the cameras: yaw, pitch and insertion swing for 40 s.
+# Yaw, pitch and insertion swing in front of the cameras for 40 s.
 t, q = calibration_motion(machine.arm, duration=40.0)
 cameras = MotionCapture(machine.arm, noise=0.2e-3, occlusion=0.1)
 units = [joint.unit for joint in machine.arm.joints]
 cameras.of_motion(machine, t, q).save("markers.csv", units)
 
-# What `trocar calibrate markers.csv -o mine.toml` does.
+# The same as `trocar calibrate markers.csv -o mine.toml`.
 found = calibrate(Markers.load("markers.csv"))
 found.write("mine.toml")
 print("length          true  calibrated   (sigma) [mm]")
@@ -33,7 +33,7 @@ for name in ("l_back", "l_bottom", "a_front"):
     print(f"{name:10s} {numbers[0]:9.3f} {numbers[1]:11.3f}   ({numbers[2]:.3f})")
 
 error = 1e3 * np.linalg.norm(found.rcm.post - cameras.T_camera_base[:3, 3])
-print(f"RCM {error:.3f} mm from the truth, {1e3 * found.rcm.spread:.2f} mm rms about itself")
+print(f"RCM {error:.3f} mm from the true one, spread {1e3 * found.rcm.spread:.2f} mm RMS")
 
 mine = tr.load_mechanism("PSM", "mine.toml")
 print("gravity of my arm at home [N m, N]:", np.round(mine.gravity(mine.arm.home)[:3], 3))

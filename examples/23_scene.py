@@ -1,4 +1,4 @@
-"""Three PSMs and an ECM on the Classic cart, in one model: each under its own controller, and set-up joints moved."""
+"""Three PSMs and an ECM on the Classic cart in one model: a controller for each arm, and set-up joints moved."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from trocar.control import GravityCompensation, JointPID, quintic
 
 np.set_printoptions(precision=4, suppress=True)
 
-scene = tr.load_scene("cart_classic", timestep=1 / 1500)  # or a file of your own; the dVRK's PID runs at 1500 Hz
+scene = tr.load_scene("cart_classic", timestep=1 / 1500)  # or your own scene file; the dVRK's PID runs at 1500 Hz
 for name, arm in scene.arms.items():
     print(f"{name:4s} {arm.arm.name}, {arm.parameters.name}; tip in the world {scene.T_world_tip(name)[:3, 3]} m")
 
@@ -22,9 +22,9 @@ references = {
 recordings = tr.simulate(scene, controllers, references, 0.5, every=10, diagnostics=True)
 for name, recording in recordings.items():
     error = np.abs(recording.commands["q"] - recording.q).max(0)
-    print(f"{name:4s} largest error {error} rad, m; off its remote centre {recording.extra['rcm_error'].max():.1e} m")
+    print(f"{name:4s} largest error {error} rad, m; RCM error {recording.extra['rcm_error'].max():.1e} m")
 
-# The set-up joints are moved by hand, with the brakes off: the arm keeps its joints and finds itself elsewhere.
+# Move the set-up joints, as by hand with the brakes released: the arm keeps its joint positions, its base moves.
 q_setup = scene.cart.q_setup["PSM1"].copy()
 q_setup[0] += 0.05
 scene.set_up("PSM1", q_setup)

@@ -1,4 +1,4 @@
-"""The surgeon's view: a stereo endoscope over three instruments and a needle. Colour, depth, labels, points."""
+"""The stereo endoscope above three instruments and a needle: colour, depth, labels and point cloud."""
 
 import time
 
@@ -32,7 +32,7 @@ for name in PSMS:
     u, v = seen.lens.project(p)
     label, depth = seen.labels[seen.segmentation[round(v), round(u)]], seen.depth[round(v), round(u)]
     disparity = seen.lens.fx * endoscope.baseline / p[2]
-    print(f"{name}: tip at pixel ({u:.1f}, {v:.1f}), which sees {label} at {1e3 * depth:.1f} mm; ", end="")
+    print(f"{name}: tip at pixel ({u:.1f}, {v:.1f}), which shows {label} at {1e3 * depth:.1f} mm; ", end="")
     print(f"the axis of its wrist is {1e3 * p[2]:.1f} mm away, disparity {disparity:.1f} pixels")
 points, colours = seen.point_cloud()
 print(f"point cloud: {len(points)} points; the needle covers {seen.mask('needle').sum()} pixels")
@@ -42,6 +42,4 @@ plain.pair()
 start = time.perf_counter()
 for _ in range(5):
     plain.pair()
-print(
-    f"a pair of 640 x 480 takes {1e3 * (time.perf_counter() - start) / 5:.0f} ms here, one sample a pixel, no shadows"
-)
+print(f"a pair of 640 x 480 takes {1e3 * (time.perf_counter() - start) / 5:.0f} ms (one sample per pixel, no shadows)")

@@ -1,7 +1,7 @@
-"""A robot of your own: a cable-driven spherical arm, from its facts to kinematics, two engines, control and export.
+"""Define your own robot: a cable-driven spherical arm, with kinematics, two engines, control and export.
 
-Like the RAVEN it turns about two axes that meet in the remote centre, slides through it and rolls. Its elbow is turned
-by a parallelogram, its motors pull cables that run over the joints before. One file of facts and numbers is enough.
+Like the RAVEN it turns about two axes that intersect in the remote centre, slides through it and rolls. A parallelogram
+turns its elbow, and its motors pull cables that run over the preceding joints. One file of facts and numbers is enough.
 """
 
 from dataclasses import replace
@@ -21,12 +21,12 @@ from trocar.simulation.export import write_model
 from trocar.spatial import mdh
 
 # Facts. Base frame: origin in the remote centre, z up. Every joint acts about or along the z axis of its placement.
-R = 0.35  # of the sphere that the joints are on [m]
+R = 0.35  # radius of the sphere on which the joints lie [m]
 BAR, CRANK = 0.15, 0.05  # sides of the parallelogram [m]
 
 
 def on_sphere(angle):
-    """From a joint on the sphere to the next: through the remote centre, about x, and out again."""
+    """Pose of the next joint on the sphere: to the remote centre, a rotation about x, and back out."""
     return shift(z=R) @ mdh(alpha=np.radians(angle)) @ shift(z=-R)
 
 
@@ -60,7 +60,7 @@ arm = Arm(
     joints=joints,
     bodies=bodies,
     tip_body="roll",
-    T_body_tip=shift(z=R),  # in the remote centre where the insertion is 0
+    T_body_tip=shift(z=R),  # at the remote centre if the insertion is 0
     loops=(closure("parallelogram", bodies, "rod", (BAR, 0.0, 0.0), "forearm"),),
     driven={"elbow": "crank"},
     has_rcm=True,
@@ -98,12 +98,12 @@ drives = tuple(
 )
 parameters = Parameters(arm=arm.name, inertias=inertias, drives=drives)
 
-# Kinematics. No closed form is known for this arm, so inverse kinematics are numeric.
+# Kinematics. No closed form is known for this arm, so inverse kinematics is numerical.
 mech = tr.load_mechanism(arm, parameters)
 q = np.array([0.4, -0.5, 0.12, 1.0])
 T = mech.forward_kinematics(q)
-print(f"inverse kinematics is off by {np.abs(mech.inverse_kinematics(T) - q).max():.0e}")
-print(f"the parallelogram closes to {mech.loop_residual(q).max():.0e} m, the shaft to {mech.rcm_residual(q):.0e} m")
+print(f"error of inverse kinematics: {np.abs(mech.inverse_kinematics(T) - q).max():.0e}")
+print(f"loop closed to {mech.loop_residual(q).max():.0e} m, shaft within {mech.rcm_residual(q):.0e} m of the RCM")
 print(f"smallest singular value of J: {np.linalg.svd(mech.jacobian(q), compute_uv=False)[-1]:.3f}")
 
 # Two engines: the equations in four coordinates, and six bodies with an explicit loop closure in MuJoCo.
@@ -119,7 +119,7 @@ for _ in range(10):
 print(f"accelerations of the two engines agree to {worst:.0e}")
 assert worst < 1e-3
 
-# Control: computed torque along a motion that shows the parameters, recorded.
+# Control: computed torque along a motion that excites the parameters, recorded.
 sim = tr.Simulator(arm, parameters)
 harmonic, speed = np.arange(1, 6)[:, None], np.array([0.5, 0.5, 0.055, 1.2])
 a, b = speed * np.cos(harmonic * [1.0, 2.0, 3.0, 4.0]), speed * np.sin(harmonic * [5.0, 3.0, 1.0, 2.0])
@@ -129,7 +129,7 @@ controller = ComputedTorque(mech, kp=400.0, kd=40.0, friction=True)
 recording = tr.simulate(sim, controller, reference, duration=10.0, every=4)
 print("largest tracking error:", np.abs(recording.commands["q"] - recording.q).max(0).round(5))
 
-# Identification from that recording, beginning with links that are 30 % too heavy.
+# Identification from that recording, starting from links that are 30 % too heavy.
 guess = replace(
     parameters, inertias={n: Inertia(mass=1.3 * x.mass, com=x.com, I=1.3 * x.I) for n, x in inertias.items()}
 )

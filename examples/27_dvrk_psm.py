@@ -1,4 +1,4 @@
-"""A PSM as a dVRK user knows it: power on, home, move joints and tip, use the jaw. No ROS, no robot."""
+"""A PSM through the dVRK's interface: power on, home, move joints and tip, use the jaw. No ROS, no robot."""
 
 import numpy as np
 
@@ -25,9 +25,7 @@ print(f"at {t:.3f} s: joints {p} rad, m; efforts {f} N m, N")
 T = psm.setpoint_cp()[0].copy()
 T[:3, 3] += [0.01, 0.0, -0.01]
 psm.move_cp(T).wait()
-print(
-    f"tip {1e3 * (psm.measured_cp()[0] - T)[:3, 3]} mm from its goal: gravity and friction against the published gains"
-)
+print(f"tip {1e3 * (psm.measured_cp()[0] - T)[:3, 3]} mm from its goal, because of gravity and friction")
 
 psm.jaw.open(np.radians(40)).wait()
 psm.jaw.close().wait()
@@ -35,7 +33,7 @@ robot.sleep(0.3)
 angle, effort = psm.jaw.measured_jp()[0][0], psm.jaw.measured_jf()[0][0]
 print(f"jaw closed at {np.degrees(angle):.1f} deg, pressing with {effort:.3f} N m")
 
-# A servo command is followed at once and stays in force; 20 mm of circle at 100 Hz.
+# A servo command is followed at once and stays in effect: a circle of 20 mm diameter at 100 Hz.
 centre = psm.setpoint_cp()[0].copy()
 errors = []
 for k in range(100):

@@ -1,4 +1,4 @@
-"""The force that the dVRK reports beside the true one: `measured_cf` comes from motor currents."""
+"""Compare the force that the dVRK estimates from motor currents (`measured_cf`) with the true contact force."""
 
 import numpy as np
 
@@ -32,6 +32,6 @@ for press in (0.0005, 0.001, 0.0015):
     psm.insert_jp(0.12 + 0.008 + press).wait()
     reported, true = forces()
     print(
-        f"{1e3 * press:.1f} mm deep: reported {reported} N, less that in free motion {reported - free} N, true {true} N"
+        f"{1e3 * press:.1f} mm deep: reported {reported} N, minus that in free space {reported - free} N, true {true} N"
     )
-print("\nWeight, friction and the bias of the currents are in the report; their share depends on the pose.")
+print("\nThe reported force includes weight, friction and the current bias; these depend on the pose.")

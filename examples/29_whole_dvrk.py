@@ -1,4 +1,4 @@
-"""A whole dVRK: three PSMs, the ECM and both masters under their controllers, and how much faster than real time."""
+"""A whole dVRK: three PSMs, the ECM and both masters under their controllers, with the speed of the simulation."""
 
 import time
 
@@ -21,7 +21,7 @@ for name, arm in arms.items():
     frame = robot.bus.read(f"{name}/measured_cp").frame_id
     print(f"{name}: tip at {T[:3, 3]} m in {frame}")
 
-# What a ROS node would do: subscribe to a state topic (100 Hz) and to events.
+# Subscribe to a state topic (100 Hz), as a ROS node would.
 count = []
 subscription = robot.bus.subscribe("PSM1/measured_js", lambda message: count.append(message.stamp))
 began, simulated = time.process_time(), robot.time

@@ -27,11 +27,11 @@ soft = replace(model.arm, gains=gains)
 def run(arm="PSM_Si", believed=model, added_mass=0.0, fault=None, step=None, observers=False):
     """Hold, move and hold, then let the arm float; rows of time, tracking error, effort, position and state.
 
-    The disturbance observers of a dVRK-Si hide wrong settings in position control, so they are off but for one case.
+    The disturbance observers of a dVRK-Si hide wrong settings in position control, so only one case has them on.
     """
     given = tr.SceneArm(arm=arm, parameters=nominal, base=np.eye(4), q=START, added_mass=added_mass)
     robot = crtk.Robot(tr.Scene({"PSM": given}, timestep=1 / 1500), start="ready", supported=False, observers=observers)
-    robot.controllers["PSM"].hardware.model = believed  # what gravity compensation takes the arm for
+    robot.controllers["PSM"].hardware.model = believed  # model used by gravity compensation
     psm, q = robot.psm("PSM"), START[:6]
     if fault is not None:
         robot.scene.arms["PSM"].inject(fault)
@@ -47,14 +47,14 @@ def run(arm="PSM_Si", believed=model, added_mass=0.0, fault=None, step=None, obs
         robot.run(0.01)
         measured, wanted = robot.bus.read("PSM/measured_js"), robot.bus.read("PSM/setpoint_js")
         error = 1e3 * (wanted.position - measured.position)[:3]
-        q_true = robot.scene.arms["PSM"].q[:3]  # the robot measures nothing in FAULT
+        q_true = robot.scene.arms["PSM"].q[:3]  # the robot reports no measurement in FAULT
         rows.append((t, *error, *measured.effort[:3], *q_true, STATES.index(psm.operating_state())))
     errors = [message.value for message in robot.bus.history("PSM/error")]
     return np.array(rows), errors
 
 
 cases = {
-    "right settings": run(),
+    "correct settings": run(),
     "disturbance observers on": run(observers=True),
     "Kp a quarter": run(arm=soft),
     "model 20 % too heavy": run(believed=wrong_model),
@@ -63,9 +63,9 @@ cases = {
     "insertion motor lost at 0.5 s": run(fault=MotorLoss(motor="insertion", at=0.5)),
 }
 
-report = Report("What goes wrong on a dVRK-Si PSM, and what it looks like")
+report = Report("Symptoms of wrong settings and faults on a dVRK-Si PSM")
 np.set_printoptions(precision=2, suppress=True, floatmode="fixed")
-report.paragraphs.append("Errors and ways are those of yaw, pitch [mrad] and insertion [mm].")
+report.paragraphs.append("Errors and displacements are those of yaw, pitch [mrad] and insertion [mm].")
 print(report.paragraphs[0])
 for name, (rows, errors) in cases.items():
     t, error, q = rows[:, 0], rows[:, 1:4], 1e3 * rows[:, 7:10]
@@ -96,7 +96,7 @@ with plots.style():
         for axis, label in zip(axes, (*names, "state"), strict=True):
             axis.set_ylabel(label)
             axis.axvline(FREED, color="grey", linestyle=":")
-        if first == 1:  # errors of arms that still follow; the others leave the picture
+        if first == 1:  # scaled for arms that still follow; the others leave the figure
             for axis, most in zip(axes, (16.0, 16.0, 2.5), strict=False):
                 axis.set_ylim(-most, most)
         axes[3].set_yticks(range(len(STATES)), STATES)
@@ -104,5 +104,5 @@ with plots.style():
         axes[3].set_xlabel("time [s]")
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
         until = "" if first == 7 else " until the arm is in FAULT"
-        report.add_figure(figure, f"{what}{until}. After the dotted line the arm floats on its gravity compensation.")
+        report.add_figure(figure, f"{what}{until}. After the dotted line the arm floats under gravity compensation.")
 print("report:", report.write_html("what_goes_wrong.html"))

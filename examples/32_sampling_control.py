@@ -1,8 +1,8 @@
-"""Sampling model-predictive control (MPPI): a spiral under motor limits, planned with a model that is wrong.
+"""Sampling model-predictive control (MPPI): a spiral under motor limits, planned with an inaccurate model.
 
-Every 10 ms, 256 rollouts of 60 ms start from the measured state. Each shifts the setpoint of the servo by another
-random amount; those that follow the spiral better weigh more in the shift that is applied. The model that plans knows
-neither the payload nor the friction of the arm that it controls.
+Every 10 ms, 256 rollouts of 60 ms start from the measured state. Each shifts the setpoint of the servo by a different
+random amount; rollouts that follow the spiral better get a larger weight in the applied shift. The planning model has
+neither the payload nor the friction of the controlled arm.
 """
 
 import numpy as np
@@ -27,8 +27,8 @@ for pose in T[1:]:
     wanted.append(mech.inverse_kinematics(pose, wanted[-1]))
 wanted = np.array(wanted)  # (ticks, 7)
 
-# The servo is the dVRK's own, without the integral part: weight, payload, friction and lag pull the arm off.
-spread = 5e-3 * np.array([1.0, 1.0, 0.1, 1.0, 1.0, 1.0, 1.0])  # of the shifts [rad, m]
+# The servo is the dVRK's PID without its integral term: weight, payload, friction and lag cause errors.
+spread = 5e-3 * np.array([1.0, 1.0, 0.1, 1.0, 1.0, 1.0, 1.0])  # standard deviation of the shifts [rad, m]
 weight = 1.0 / spread**2
 
 

@@ -1,8 +1,8 @@
 """Sensitivity of the tip to every parameter, and the spread of the tip under the covariance of an identification.
 
-Gradients of generated code by the parameters, for the three coordinates of the tip at once: three arms of a batch that
-differ in nothing but the coordinate. Arms drawn from the covariance of `wang2019_refit`, positive definite ones only,
-are simulated; the gradients predict where their tips end.
+Generated code computes the gradients with respect to the parameters for all three coordinates of the tip at once, in a
+batch of three identical arms, one per coordinate. Then arms drawn from the covariance of `wang2019_refit` (physically
+possible ones only) are simulated, and the gradients predict the final positions of their tips.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ start = three.state(np.repeat(home[:, None], 3, axis=1))
 end, _ = three.rollout(start, efforts, DT, log=False)
 by_q = np.zeros((7, 3))
 by_q[:6] = nominal.jacobian(end.q[:, 0])[:3].T
-*_, by = three.gradients(start, efforts, DT, by_q, parameters=NAMES)  # of each entry, for x, y and z
+*_, by = three.gradients(start, efforts, DT, by_q, parameters=NAMES)  # gradient by each entry, for x, y and z
 
 draws = DrawnArms(mech)
 drawn = draws.arms(nominal, np.array([draws.draw(1.0, seed)[0] for seed in range(SAMPLES)]))
@@ -44,14 +44,14 @@ for name, share in shares.items():
         label = f"{name} of {owner}"
         entries[label] = entries.get(label, 0.0) + part.reshape(-1, 3, SAMPLES).sum(axis=0)
 spreads = sorted(((np.linalg.norm(x.std(axis=1)), label) for label, x in entries.items()), reverse=True)
-print("standard deviation of the tip after 0.2 s that single parameters cause:")
+print("standard deviation of the tip after 0.2 s caused by single parameters:")
 for size, label in spreads[:6]:
     print(f"  {1e3 * size:6.3f} mm  {label}")
 
 predicted = sum(entries.values())
 bands = [1e3 * x.std(axis=1) for x in (predicted, moved)]
-print("all of them together [mm]: gradients", bands[0].round(3), "simulated", bands[1].round(3))
+print("all parameters together [mm]: gradients", bands[0].round(3), "simulated", bands[1].round(3))
 assert np.allclose(*bands, rtol=0.1)
 rest = (predicted - moved).std() / moved.std()
-print(f"single arms: the gradients miss their tips by {100 * rest:.1f} % of the spread")
+print(f"single arms: error of the gradients {100 * rest:.1f} % of the spread")
 assert rest < 0.1

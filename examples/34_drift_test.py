@@ -1,8 +1,8 @@
-"""Monte Carlo of Zhou's drift test: does gravity compensation hold arms whose masses are not those of its model?
+"""Monte Carlo drift test: does gravity compensation hold arms whose masses differ from those of its model?
 
-After Zhou et al. 2025: a PSM of the da Vinci Si is released at rest to gravity compensation alone. More than a degree
-(1 mm of insertion) in 5 s is drift. `python 34_drift_test.py --arms 100000` is the full size, on a GPU with
-`--backend cuda`.
+As in Zhou et al. 2025, a PSM of the da Vinci Si is released at rest under gravity compensation alone. Motion of more
+than 1 degree (1 mm of insertion) in 5 s counts as drift. `python 34_drift_test.py --arms 100000` runs the full study;
+`--backend cuda` runs it on a GPU.
 """
 
 import argparse
@@ -32,10 +32,10 @@ for spread in (0.02, 0.1, 0.3):
     end, _ = arms.rollout(arms.state(q), held, DT, int(SECONDS / DT), log=False)
     seconds = time.perf_counter() - start
     drifted = (np.abs(np.asarray(end.q) - q)[:3] > DRIFT[:, None]).any(axis=0)
-    # Statics alone: an arm moves if the weight that is not compensated exceeds Coulomb friction, which grows with load.
+    # Static prediction: an arm moves if the uncompensated weight exceeds Coulomb friction, which grows with load.
     weight = arms.bias(q, np.zeros_like(q))
     bound = drives.Fc[:, None] + drives.Fx[:, None] * (drives.A @ q) + drives.mu[:, None] * np.abs(drives.L @ weight)
     moves = (np.abs(held - weight) > np.abs(drives.A).T @ bound)[:3].any(axis=0)
-    print(f"masses off by {100 * spread:3.0f} %: {100 * drifted.mean():5.1f} % of {N} arms drift in {SECONDS:g} s,")
-    print(f"    {100 * moves.mean():5.1f} % have more weight left than friction can hold ({seconds:.2f} s)")
-    assert (drifted <= moves).mean() > 0.99  # what statics holds does not drift
+    print(f"mass error {100 * spread:3.0f} %: {100 * drifted.mean():5.1f} % of {N} arms drift in {SECONDS:g} s,")
+    print(f"    {100 * moves.mean():5.1f} % are predicted to move by statics ({seconds:.2f} s)")
+    assert (drifted <= moves).mean() > 0.99  # arms that statics predicts to rest do not drift

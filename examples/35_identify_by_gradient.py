@@ -1,9 +1,9 @@
-"""Identification by gradient through rollouts, against the linear least squares that it starts from.
+"""Identification by gradient through rollouts, compared with the linear least squares estimate that it starts from.
 
-The linear estimate explains efforts; the gradient improves what a simulation needs: the motion that the efforts cause.
-Windows of a recording are simulated from their measured start, all at once, and generated code differentiates the
-squared error of their ends by friction and masses. `python 35_identify_by_gradient.py RECORDING.csv` takes a recording
-of a PSM; without one, a simulated arm is identified whose friction the linear model does not have.
+The linear estimate minimises the error of efforts. The gradient minimises the error of the simulated motion under these
+efforts. Windows of a recording are simulated in one batch from their measured start, and generated code differentiates
+the squared error of their ends with respect to friction and masses. `python 35_identify_by_gradient.py RECORDING.csv`
+uses a recording of a PSM. Default: a simulated arm with a friction term that the linear model lacks.
 """
 
 import sys
@@ -17,7 +17,7 @@ WINDOW, NAMES = 20, ("Fc", "Fv", "dahl_F", "mass")
 
 
 def recorded() -> tr.Recording:
-    """The recording named, or one of a simulated arm with friction that depends on load."""
+    """The recording named on the command line, or one of a simulated arm with load-dependent friction."""
     if len(sys.argv) > 1:
         return tr.load_recording(sys.argv[1], "PSM")
     arm = batch.load("PSM")
@@ -34,7 +34,7 @@ def recorded() -> tr.Recording:
 recording = recorded()
 linear = tr.load_mechanism("PSM", tr.identify(recording, "PSM").parameters)
 interval = float(np.median(np.diff(recording.t)))
-parts = int(np.ceil(interval / 2.5e-3))  # steps between two rows: friction with memory needs short ones
+parts = int(np.ceil(interval / 2.5e-3))  # steps between two rows: hysteretic friction needs short ones
 dt = interval / parts
 starts = np.arange(0, len(recording.t) - WINDOW - 1, WINDOW)
 fitted, held_out = starts[::2], starts[1::2]
@@ -60,7 +60,7 @@ arms = batch.load(linear, limits=False)
 values = {name: np.array(arms.parameters[name]) for name in NAMES}
 best, before = arms, [error(arms, x) for x in (fitted, held_out)]
 moments = {name: [np.zeros_like(x), np.zeros_like(x)] for name, x in values.items()}
-for k in range(1, 26):  # Adam, in the logarithms: parameters stay positive
+for k in range(1, 26):  # Adam on the logarithms, so that parameters stay positive
     state, effort, measured = windows(arms, fitted)
     end, _ = arms.rollout(state, effort, dt, log=False)
     *_, by = arms.gradients(state, effort, dt, (end.q - measured) / scale**2, parameters=NAMES)

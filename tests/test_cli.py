@@ -282,6 +282,24 @@ def test_sim_takes_instrument_mounting_start_and_a_push(no_picture: None, no_fig
     np.testing.assert_allclose(recording.ddq[0], want, rtol=0.02, atol=1e-3)  # the push accelerates the arm
 
 
+def test_sim_follows_the_motion_of_a_recording(no_picture: None, no_figure: None, tmp_path: Path) -> None:
+    recorded = call("sim", "-t", "quintic", "--joint", "yaw", "-d", 0.5, "-o", tmp_path / "one")
+    assert recorded.exit_code == 0, recorded.output
+    path = tmp_path / "one" / "recording.npz"
+    result = call("sim", "--along", path, "-c", "computed-torque", "-o", tmp_path / "two")
+    assert result.exit_code == 0, result.output
+    one, two = (Recording.load(tmp_path / name / "recording.npz") for name in ("one", "two"))
+    assert two.provenance["trajectory"] == "motion of recording.npz"
+    assert two.t[-1] == pytest.approx(one.t[-1], abs=2e-3)
+    assert np.ptp(one.q[:, 0]) > 0.1  # rad
+    np.testing.assert_allclose(two.q[::10, 0], np.interp(two.t[::10], one.t, one.q[:, 0]), atol=2e-3)
+    result = call("sim", "--along", path, "-d", 60, "-o", tmp_path / "three")
+    assert "is longer than" in result.stderr
+    result = call("sim", "--along", path, "--joint", "roll", "-o", tmp_path / "three")
+    assert "leave out --trajectory, --joint and --start" in result.stderr
+    assert not (tmp_path / "three").exists()
+
+
 def test_sim_saves_a_picture_if_rendering_works(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     picture = np.zeros((4, 6, 3), dtype=np.uint8)
     monkeypatch.setattr(trocar.appearance.rendering, "render", lambda *_: picture)

@@ -19,6 +19,7 @@ from trocar.errors import check_known
 
 if TYPE_CHECKING:
     from trocar.control import Controller, Reference
+    from trocar.runtime import Track
 
 BANDWIDTH = 30.0  # of the critically damped error dynamics under computed torque [rad/s]
 
@@ -33,10 +34,16 @@ def sim(
     arm: options.ArmArgument = "PSM",
     controller: Annotated[ControllerName, flag("Controller; see above.", "--controller", "-c")] = "pid",
     trajectory: Annotated[TrajectoryName, flag("Motion to follow.", "--trajectory", "-t")] = "sinusoid",
+    along: Annotated[
+        Path | None, option("FILE", "Follow the motion of a recording instead: csv, npz, table or ROS bag.")
+    ] = None,
+    namespace: options.Namespace = None,
     joint: Annotated[list[str] | None, option("NAME", "Joint to move; can be repeated. Default: all joints.")] = None,
     amplitude: options.Amplitude = 0.1,
     frequency: options.Frequency = 0.5,
-    duration: options.Duration = 2.0,
+    duration: Annotated[
+        float | None, option("S", "Simulated time. Default: 2 s, or all of the recording.", "--duration", "-d")
+    ] = None,
     timestep: Annotated[float | None, option("S", "Time step in seconds. Default: 0.001; pid: 1/1500.")] = None,
     parameters: options.ParameterSet = None,
     instrument: options.Instrument = None,
@@ -70,7 +77,9 @@ def sim(
     [bold]trocar sim -c gravity -t hold --no-friction[/bold] (does the arm float?);
     [bold]trocar sim -c effort -t quintic --accuracy exact[/bold] (how fast does open loop drift?);
     [bold]trocar sim -t hold --push 0,0,2[/bold] (how stiff is the controller?);
-    [bold]trocar sim ECM -i up --mounting -30[/bold] (another endoscope on a tilted arm).
+    [bold]trocar sim ECM -i up --mounting -30[/bold] (another endoscope on a tilted arm);
+    [bold]trocar sim PSM --along one.bag -c computed-torque[/bold] (the efforts that the model needs for a recorded
+    motion; then [bold]trocar compare one.bag trocar-sim/recording.npz[/bold]).
 
     Writes recording.npz, recording.csv, recording.png and, with the mujoco engine and if rendering works on this
     machine, picture.png.
@@ -80,10 +89,18 @@ def sim(
     from trocar.files import check_writable
     from trocar.plots import save
     from trocar.recording.figure import recording_figure
+    from trocar.runtime.resimulation import motion as followed
 
     check_writable(output / "recording.npz")
     options.check_amplitude(amplitude)
+    if along is not None and (joint or start is not None or trajectory != "sinusoid"):
+        raise tr.TrocarError("--along gives the whole motion: leave out --trajectory, --joint and --start")
+    recorded = None if along is None else _recorded(along, arm, namespace)
+    longest = 2.0 if recorded is None else recorded.duration
+    duration = longest if duration is None else duration
     options.check_positive(frequency=frequency, duration=duration)
+    if recorded is not None and duration > longest:
+        raise tr.TrocarError(f"--duration {duration:g} s is longer than {along}, which has {longest:.4g} s")
     if timestep is None:
         timestep = 1 / 1500 if controller == "pid" else 1e-3
     options.check_positive(timestep=timestep)
@@ -101,7 +118,12 @@ def sim(
     if start is not None:
         about = tuple(options.numbers("start", start, (mechanism.n,), ", ".join(mechanism.arm.joint_names)))
         mechanism.arm.check_within_limits(np.array(about), "--start")
-    reference = _reference(trajectory, mechanism.arm, about, joint or [], amplitude, frequency, duration)
+    if recorded is None:
+        reference = _reference(trajectory, mechanism.arm, about, joint or [], amplitude, frequency, duration)
+        motion = str(trajectory)
+    else:
+        reference = followed(recorded, mechanism.arm.lower, mechanism.arm.upper)
+        motion = f"motion of {recorded.name}"
     first = reference(0.0)
     simulator.reset(first.q, first.dq)
     if wrench is not None:
@@ -112,8 +134,8 @@ def sim(
         recording = tr.simulate(simulator, made, reference, duration, progress, diagnostics=True)
         wall = time.perf_counter() - began
     pushed = {} if wrench is None else {"tip_force": wrench[:3]}
-    recording = replace(recording, provenance={**recording.provenance, "trajectory": trajectory, **model, **pushed})
-    title = f"{arm} ({simulator.parameters.name}), {controller} controller, {trajectory}"
+    recording = replace(recording, provenance={**recording.provenance, "trajectory": motion, **model, **pushed})
+    title = f"{arm} ({simulator.parameters.name}), {controller} controller, {motion}"
     written = [recording.save(output / f"recording{suffix}") for suffix in (".npz", ".csv")]
     written.append(save(recording_figure(recording, title), output / "recording.png"))
     if engine == "mujoco":
@@ -123,6 +145,12 @@ def sim(
         typer.echo(f"Largest RCM error: {recording.extra['rcm_error'].max():.3g} m")
     typer.echo(f"Real-time factor, including recording: {len(recording) * simulator.timestep / wall:.3g}")
     show_written(written)
+
+
+def _recorded(path: Path, arm: str, namespace: str | None) -> Track:
+    from trocar.runtime import Settings, Track
+
+    return Track.load(path, Settings(arm=arm), namespace)
 
 
 def _reference(

@@ -40,6 +40,8 @@ def recording_figure(recording: Recording, title: str, other: Recording | None =
         for j, joint in enumerate(recording.joints):
             grid[0, j].set_title(joint)
             grid[-1, j].set_xlabel("t [s]")
+        if other is not None:  # the time that both cover
+            grid[0, 0].set_xlim(0.0, min(t[-1], other.t[-1] - other.t[0]))
         lines, labels = grid[0, 0].get_legend_handles_labels()
         if len(lines) > 1:  # outside the axes, so that it never covers the curves
             figure.legend(lines, labels, loc="outside upper right", ncols=2, fontsize="small")

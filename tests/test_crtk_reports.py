@@ -148,6 +148,9 @@ def test_kinematics_services_agree_with_the_reports(robot, scene, name):
     far = arm.local.measured_cp()[0].copy()
     far[:3, 3] = 7.0
     assert arm.inverse_kinematics(q, far, extra=True)[1:] == (False, "inverse kinematics failed")
+    huge = np.append(q[:-1], -1e308)  # its square overflows
+    assert arm.inverse_kinematics(huge, arm.local.measured_cp()[0], extra=True)[1] is False
+    assert "within 1e+09" in arm.forward_kinematics(huge, extra=True)[2]
 
 
 def test_forward_kinematics_of_fewer_joints_is_the_frame_of_that_link(psm):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from trocar.crtk import messages as m
 from trocar.crtk.controller.constants import PERIOD
-from trocar.crtk.controller.states import Refused
+from trocar.crtk.controller.states import LARGEST, Refused, usable
 from trocar.crtk.controller.tip import body_and_spatial, turned, wrench
 from trocar.errors import TrocarError
 from trocar.spatial import Array, checked_pose, inverse
@@ -223,8 +223,8 @@ class Reports:
         q = np.asarray(jp, dtype=float).reshape(-1)
         if len(q) > self._arm.n_tip:
             return m.KinematicsResult(np.eye(4), False, "too many joints")
-        if not np.isfinite(q).all():
-            return m.KinematicsResult(np.eye(4), False, "joint values must be finite")
+        if not usable(q):
+            return m.KinematicsResult(np.eye(4), False, f"joint values must be finite and within {LARGEST:g}")
         T = self.tip.link_pose(q)
         return m.KinematicsResult(self.T_reference_base @ T if reference else T, True)
 
@@ -234,8 +234,8 @@ class Reports:
         if len(seed) != self._arm.n_tip:
             return m.KinematicsResult(seed, False, "incorrect number of joints")
         try:
-            if not np.isfinite(seed).all():
-                raise TrocarError("joint values must be finite")
+            if not usable(seed):
+                raise TrocarError(f"joint values must be finite and within {LARGEST:g}")
             return m.KinematicsResult(self._arm.solve(checked_pose(np.asarray(cp, dtype=float)), seed), True)
         except TrocarError:
             return m.KinematicsResult(seed, False, "inverse kinematics failed")

@@ -58,10 +58,10 @@ def set_orientation(part: Any, R: Array) -> None:
 def orientation(part: Any) -> Array:
     """Rotation (3, 3) of a quaternion; the identity for a zero quaternion, the default in a message."""
     q = np.array([part.w, part.x, part.y, part.z], dtype=float)
-    if not q.any():
-        return np.eye(3)
     if not np.isfinite(q).all():
         raise ValueError("the quaternion is not finite")
+    if not q.any():
+        return np.eye(3)
     w, *v = unit(q / np.abs(q).max())  # scaled, because squares of very large or small numbers overflow or underflow
     vector = np.array(v)
     cross = np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])

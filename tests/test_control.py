@@ -160,7 +160,7 @@ def test_controllers_of_different_periods_do_not_add(mech: tr.Mechanism) -> None
         JointPID(mech.arm) + JointPD(1.0, 1.0, period=1e-3)
 
 
-@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf, np.ones((2, 2))])
+@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf, np.ones((2, 2)), 1e308])
 def test_bad_gains_are_rejected(bad: object) -> None:
     with pytest.raises(TrocarError, match="kd"):
         JointPD(1.0, bad)  # type: ignore[arg-type]

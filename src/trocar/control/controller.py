@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from trocar.errors import TrocarError, check_type, shown
 from trocar.mechanics import Mechanism
+from trocar.mechanics.arm_kinematics import LARGEST
 from trocar.spatial import Array, real_array
 
 LONGEST = 1e30  # [s]; squares and cubes of more overflow
@@ -105,8 +106,8 @@ def checked_gains(values: ArrayLike, name: str, n: int | None = None) -> Array:
     if array.ndim > 1 or (n is not None and array.ndim == 1 and array.size != n):
         shape = "(n,)" if n is None else f"({n},)"
         raise TrocarError(f"{name} must be one number or an array {shape}, got shape {array.shape}")
-    if not (np.isfinite(array) & (array >= 0)).all():
-        raise TrocarError(f"{name} must be finite and not negative, got {array.tolist()}")
+    if not ((array >= 0) & (array < LARGEST)).all():
+        raise TrocarError(f"{name} must be finite and not negative (below {LARGEST:g}), got {array.tolist()}")
     array.setflags(write=False)
     return array
 

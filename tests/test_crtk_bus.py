@@ -90,7 +90,7 @@ def test_an_unknown_topic_is_refused_with_the_nearest_name(tank):
 
 
 def test_a_device_must_serve_its_whole_interface():
-    with pytest.raises(TrocarError, match="serves other commands"):
+    with pytest.raises(TrocarError, match="must serve exactly the commands"):
         Bus(lambda: 1).add("tank", DEVICE, states={"level": lambda: Float(value=0.0)})
 
 

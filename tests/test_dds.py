@@ -291,7 +291,7 @@ def test_the_node_is_not_announced_to_other_machines_by_default():
         (["--ros2", "--distro", "foxy"], "'foxy' is unknown"),
         (["--ros2", "--arms", "PSM9"], "'PSM9' is unknown"),
         (["--ros2", "--images", "5"], "--images requires an ECM"),
-        (["--ros2", "--master", "own"], "--master goes with --ros1"),
+        (["--ros2", "--master", "own"], "--master applies to --ros1 only"),
     ],
 )
 def test_wrong_options_give_one_line_and_status_2(options, said):

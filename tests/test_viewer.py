@@ -201,7 +201,7 @@ def test_a_taken_port_is_status_2_with_one_line():
     ("arguments", "message"),
     [
         (["view", "PSMM"], "Did you mean 'PSM'"),
-        (["view", "PSM", "--compare", "b.csv"], "--compare is a second recording"),
+        (["view", "PSM", "--compare", "b.csv"], "--compare takes the second recording"),
         (["view", "nowhere.npz"], "nowhere.npz does not exist"),
         (["view", "nowhere.csv", "--compare", "b.csv"], "nowhere.csv does not exist"),
         (["view", "--reports", "nowhere", "--port", "0"], "there is no such folder"),

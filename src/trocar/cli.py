@@ -73,7 +73,7 @@ def main(
 def demo(
     output: Folder = Path("trocar-demo"),
 ) -> None:
-    """Run a tour of half a minute: tables, plots and a film.
+    """Run a half-minute tour: tables, plots and a film.
 
     Simulates a PSM that follows a spiral under torque control, with and without counterweight, and compares the errors
     with published ones. Then checks the kinematics of all arms and renders pictures.
@@ -126,7 +126,7 @@ def reproduce(
     ] = None,
     data: Annotated[
         Path | None,
-        option("DIR", "Folder of measured data. Default: that of trocar fetch.", envvar="TROCAR_DATA"),
+        option("DIR", "Folder of measured data. Default: the folder of trocar fetch.", envvar="TROCAR_DATA"),
     ] = None,
     json_file: Annotated[Path | None, option("FILE", "Write every claim to FILE.", "--json")] = None,
     report_folder: Annotated[Path | None, option("DIR", "Write DIR/NAME.html.", "--report")] = None,

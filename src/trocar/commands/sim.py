@@ -20,7 +20,7 @@ from trocar.errors import check_known
 if TYPE_CHECKING:
     from trocar.control import Controller, Reference
 
-BANDWIDTH = 30.0  # of the critically damped error dynamics under computed torque [rad/s]
+BANDWIDTH = 30.0  # bandwidth of the critically damped error dynamics under computed torque [rad/s]
 
 ControllerName = Literal["pid", "pd", "gravity", "computed-torque", "velocity", "effort"]
 TrajectoryName = Literal["hold", "step", "sinusoid", "quintic"]

@@ -76,7 +76,7 @@ class Frame:
         return Frame(turned * Rotation.RotZ(theta), Vector(a, 0, 0) + turned * Vector(0, 0, d))
 
     def Integrate(self, twist: Twist, frequency: float) -> None:
-        """Move by a twist in own axes over one period of `frequency` [Hz]."""
+        """Move by a twist in body axes over one period of `frequency` [Hz]."""
         step = Frame(Rotation.Rot(twist.rot, twist.rot.Norm() / frequency), twist.vel / frequency)
         moved = self * step
         self.M, self.p = moved.M, moved.p

@@ -31,7 +31,7 @@ def test_every_joint_is_judged_with_and_without_counterweight(shown):
 def test_a_missing_counterweight_shows_in_the_insertion_effort(shown):
     _, claims, _ = shown
     assert claims["spiral, with counterweight: J3"].ours < 1e-4
-    check = claims["spiral, without counterweight: J3, engine less equations"]
+    check = claims["spiral, without counterweight: J3, engine minus equations"]
     assert 2.5 < float(check.note.split()[0]) < 3.4  # the missing weight, in the note
     assert "the paper prints 3.3 N" in check.note
 

@@ -29,8 +29,8 @@ FAILING = {
     "ferro2022/their logs/5 J3 from the log with counterweight",
     *(f"ferro2022/replay of log {name} correlation" for name in ("5/J1", "5/J3", "6/J1")),
     "ferro2022/fig 2 rectilinear/orientation x",
-    "ferro2022/fig 2 rectilinear beside log 2/orientation x",
-    *(f"ferro2022/fig 3 spiral of the code beside log 4/orientation {axis}" for axis in "xy"),
+    "ferro2022/fig 2 rectilinear against log 2/orientation x",
+    *(f"ferro2022/fig 3 spiral of the code against log 4/orientation {axis}" for axis in "xy"),
     *(f"ferro2022/fig 4 rectilinear, {clock}, no counterweight/J2" for clock in CLOCKS),
     *(f"ferro2022/fig 5 spiral of the code, {clock}, no counterweight/J3" for clock in CLOCKS),
     "ferro2022/fig 6 excitation, no counterweight, friction off/J3",
@@ -39,10 +39,10 @@ FAILING = {
     "zhou2025/identify and compensate, columns of Table I/drift/J1",
     "zhou2025/identify and compensate, columns of Table I/error over friction/J1",
     *(
-        f"ferro2022/program beside log 8 (rectilinear)/J3 {what} less model, correlation"
+        f"ferro2022/program against log 8 (rectilinear)/J3 {what} minus model, correlation"
         for what in ("command", "engine")
     ),
-    *(f"ferro2022/program beside log 8 (rectilinear)/J3 engine less model, {what}" for what in ("peak", "first row")),
+    *(f"ferro2022/program against log 8 (rectilinear)/J3 engine minus model, {what}" for what in ("peak", "first row")),
     "wang2019/payload/105 g on the insertion column, friction fitted along, farthest window of 1 s",
     "wang2019/faults/not isolated",
     "gondokaryono2019/table 3/d of row 7",
@@ -55,8 +55,8 @@ FAILING = {
 UNTESTED = (
     "gondokaryono2019/table 9/",
     "ferro2022/time of a query",
-    "ferro2022/program beside log 7",
-    "ferro2022/program beside log 9",
+    "ferro2022/program against log 7",
+    "ferro2022/program against log 9",
 )
 
 

@@ -200,13 +200,13 @@ def test_an_instrument_may_be_named_by_number_or_by_name():
 
 @pytest.mark.parametrize("name", ["MTML", "MTMR"])
 def test_a_master_refuses_an_instrument(name):
-    with pytest.raises(TrocarError, match=f"{name} carries no instrument, got instrument='400006'; leave it out"):
+    with pytest.raises(TrocarError, match=f"{name} carries no instrument, got instrument='400006'; omit it"):
         tr.load_mechanism(name, instrument="400006")
 
 
 @pytest.mark.parametrize("name", ["PSM_Si", "ECM", "ECM_Si", "MTML", "MTMR"])
-def test_an_arm_without_a_counterweight_refuses_to_leave_it_out(name):
-    with pytest.raises(TrocarError, match=f"{name} has no counterweight; leave counterweight out"):
+def test_an_arm_without_a_counterweight_refuses_to_omit_it(name):
+    with pytest.raises(TrocarError, match=f"{name} has no counterweight; omit counterweight"):
         tr.load_mechanism(name, counterweight=False)
 
 

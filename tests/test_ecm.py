@@ -59,7 +59,7 @@ def test_gravity_is_within_what_the_motors_can_hold_with_every_endoscope():
         ("ECM", "4K", r"endoscope of ECM '4K' is unknown"),
         ("ECM", -1.0, r"endoscope must be one of SD, HD, custom, none or a positive mass \[kg\], got -1.0"),
         ("ECM", True, "endoscope must be one of"),
-        ("PSM", "HD", "PSM carries no endoscope, got endoscope='HD'; leave it out"),
+        ("PSM", "HD", "PSM carries no endoscope, got endoscope='HD'; omit it"),
     ],
 )
 def test_a_wrong_endoscope_is_rejected(arm, endoscope, message):
@@ -67,7 +67,7 @@ def test_a_wrong_endoscope_is_rejected(arm, endoscope, message):
         tr.load_mechanism(arm, endoscope=endoscope)
 
 
-def test_the_ecm_has_no_counterweight_to_leave_out():
+def test_the_ecm_has_no_counterweight_to_omit():
     with pytest.raises(tr.TrocarError, match="ECM has no counterweight"):
         tr.Simulator("ECM", counterweight=False)
 

@@ -189,7 +189,7 @@ def test_limit_errors_have_the_same_format(mech):
         (lambda: tr.load_mechanism(own_arm(), "wang2019"), "parameter set of Own 'wang2019' is unknown"),
         (lambda: tr.load_mechanism(own_arm(), own_parameters(arm="PSM")), "is for PSM, not for Own"),
         (lambda: tr.load_mechanism(own_arm(), own_parameters(geometry="x")), "geometry 'x', the arm has 'own'"),
-        (lambda: tr.load_mechanism(own_arm(), instrument="400006"), "with its instrument; leave instrument"),
+        (lambda: tr.load_mechanism(own_arm(), instrument="400006"), "with its instrument; omit instrument"),
         (lambda: tr.load_mechanism("PSM", own_parameters()), "is for Own, not for PSM"),
         (lambda: tr.Simulator(own_arm()), "Own has no dynamic parameters"),
         (lambda: tr.Simulator(own_arm(), own_parameters(), compliance=tr.Compliance()), "no drive compliance is known"),

@@ -170,7 +170,7 @@ def test_messages_without_content_are_reported_once_and_left_out(shadow, source)
     assert len(shadow) == before
     texts = [message.text for message in shadow.messages.since(read)]
     assert len(texts) == 2
-    assert "no position, velocity and effort" in texts[0]
+    assert "lacks the position, velocity or effort" in texts[0]
     assert "not finite" in texts[1]
 
 

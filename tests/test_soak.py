@@ -39,7 +39,7 @@ def test_a_period_that_comes_out_differently_is_refused(tmp_path, short_periods,
     main(command)
     step = tr.Scene.step
     monkeypatch.setattr(tr.Scene, "step", lambda scene, tau: step(scene, {"ECM": tau["ECM"] * (1 + 1e-15)}))
-    with pytest.raises(SystemExit, match="does not come out again"):
+    with pytest.raises(SystemExit, match="is not reproduced"):
         main(command)
 
 

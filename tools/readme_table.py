@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 README = Path(__file__).parents[1] / "README.md"
 BEGIN, END = "<!-- results: written by tools/readme_table.py -->", "<!-- end of results -->"
-COARSE = "control 10 ms, physics 5 ms"  # the paper's own steps
+COARSE = "control 10 ms, physics 5 ms"  # steps of the paper
 KINDS = {
     "engine": "where our engine or equations equal a printed number or track a logged signal",
     "log": "printed numbers computed again from the authors' logs",
@@ -26,7 +26,7 @@ KINDS = {
 
 
 class Row(NamedTuple):
-    """A row of the table: what it is, its claims, and the factor that brings them to the unit named."""
+    """A row of the table: its text, its claims, and the factor that converts them to the unit named in the text."""
 
     text: str
     claims: tuple[str, ...]
@@ -89,7 +89,7 @@ ROWS = (
 
 
 def number(value: float) -> str:
-    """Three digits, or one of what is next to nothing."""
+    """Format with three digits; with one if the number is negligible."""
     if 0 < abs(value) < 1e-3:
         digit, _, exponent = f"{value:.0e}".partition("e")
         return f"{digit}e{int(exponent)}"
@@ -97,7 +97,7 @@ def number(value: float) -> str:
 
 
 def cells(row: Row, claims: dict[str, dict[str, Any]]) -> tuple[str, str, str, str, str]:
-    """Text, published, ours, what ours has to be to it, and whether it is."""
+    """Text, published number, our number, required relation and verdict."""
     found = [claims[f"ferro2022/{name}"] for name in row.claims]
     paper, asked, failing = [], [], []
     for c, name in zip(found, row.claims, strict=True):
@@ -126,13 +126,13 @@ def _short(words: list[str]) -> str:
 def table(claims: list[dict[str, Any]]) -> str:
     """The table in Markdown."""
     by_name = {claim["id"]: claim for claim in claims}
-    lines = ["| RMS error, unless said otherwise | paper | trocar | asked | |", "|---|---|---|---|---|"]
+    lines = ["| RMS error, unless stated otherwise | paper | trocar | required | |", "|---|---|---|---|---|"]
     lines += [f"| {' | '.join(cells(row, by_name))} |" for row in ROWS]
     return "\n".join(lines)
 
 
 def totals(claims: list[dict[str, Any]]) -> str:
-    """Numbers of claims of each kind, and of those that hold."""
+    """Numbers of claims of each kind, and of those that passed."""
     judged = [claim for claim in claims if claim["holds"] is not None]
     kinds = {kind: [claim["holds"] for claim in judged if claim["kind"] == kind] for kind in KINDS}
     parts = [
@@ -152,7 +152,7 @@ def block(readme: str) -> str:
 
 
 def rewritten(readme: str, content: str) -> str:
-    """The page with another block."""
+    """The page with this block replaced."""
     before, begin, rest = readme.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):

@@ -1,4 +1,4 @@
-"""What an engine is compared with: free motion by the equations alone, integrated to 1e-11; the efforts of its tree."""
+"""References for an engine: free motion from the equations alone, integrated to 1e-11, and the efforts of its tree."""
 
 import mujoco
 import numpy as np

@@ -28,7 +28,7 @@ def motion(rows=300, interval=5_000_000, seed=0):
 
 
 def write_bag(path, stamps, q, dq, tau, names=("PSM1",)):
-    """A .bag, .mcap or .db3 (the last two as folders) with measured_js and jaw/measured_js of every arm named."""
+    """A .bag, .mcap or .db3 (the last two as folders) with measured_js and jaw/measured_js of every named arm."""
     ros1 = path.suffix == ".bag"
     store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
     Header, Time, State = (

@@ -123,7 +123,7 @@ def test_every_command_reads_one_arm_of_a_bag_of_two(two_arms, tmp_path):
     assert Track.load(two_arms, Settings(arm="PSM"), "PSM1").recording.provenance["topic"] == "PSM1/measured_js"
 
 
-def test_options_that_do_not_go_together_are_refused():
+def test_incompatible_options_are_refused():
     for command, reason in (
         (["view", "PSM", "--namespace", "PSM1"], "--namespace selects an arm in a bag"),
         (["view", "cart_si", "--ros1", "/PSM1"], "omit the scene or recording"),
@@ -159,7 +159,7 @@ def test_an_uploaded_bag_that_unpacks_to_more_than_the_limit_is_refused(tmp_path
         Track.from_bytes("mine.bag", path.read_bytes(), Settings(arm="PSM"))
 
 
-def test_recording_and_replaying_beside_a_server_are_reported(folder, tmp_path):
+def test_recording_and_replaying_while_serving_are_reported(folder, tmp_path):
     said = []
     with Robot(ONE_ARM, speed=20.0, start="ready") as robot:
         with bags_of(robot, tmp_path / "again.mcap", folder / "run.bag", said.append):

@@ -107,7 +107,7 @@ def test_every_arm_can_be_checked(name):
     assert not CollisionScene(arm, [Sphere(tip + [0, 0, -5.0], 0.05)]).collides(q)
 
 
-def test_two_arms_touch_when_they_are_placed_so():
+def test_two_arms_placed_in_contact_touch():
     apart, together = (
         CollisionScene({"left": ARM, "right": ARM}, bases={"right": pose(p=[x, 0.0, 0.0])}) for x in (0.3, 0.02)
     )

@@ -80,7 +80,7 @@ def test_a_sliding_tip_is_held_back_by_coulomb_friction():
 
 
 def test_without_objects_nothing_changes():
-    """A far object leaves the motion of the arm alone, but for the solver's rounding."""
+    """A distant object does not change the motion of the arm, except for the solver's rounding."""
     runs = []
     for objects in ([], [Solid("far", Sphere((1.0, 1.0, -1.0), 0.01), mass=0.1)]):
         sim = probe(objects)
@@ -249,7 +249,7 @@ def test_divergence_is_detected_with_contacts():
     ("accuracy", "timestep"), [("fast", 1e-3), ("fast", 4e-3), ("discrete", 1e-3), ("discrete", 4e-3)]
 )
 def test_free_bodies_of_any_mass_rest_on_a_plate(accuracy, timestep):
-    """Set down, dropped askew, and one on another of ten times its mass: all come to rest, none hops."""
+    """Bodies set down, dropped askew, and one on another of ten times its mass: all come to rest, none bounces."""
     cube, rest = Box((0, 0, 0), (0.01, 0.01, 0.01)), -0.295
     things = [Solid("table", Box((0.2, 0, -0.305), (0.6, 0.4, 0.01)))]
     for k, mass in enumerate((1e-5, 1e-3, 1e-2, 0.1)):

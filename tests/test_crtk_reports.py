@@ -28,7 +28,7 @@ def psm():
 # -- clients ---------------------------------------------------------------------------------------------------------
 
 
-def test_every_topic_and_service_that_dvrk_python_opens_for_a_psm_is_there(psm):
+def test_every_topic_and_service_that_dvrk_python_opens_for_a_psm_exists(psm):
     # dvrk.psm of dvrk_python 2.4: 19 publishers, 15 subscribers, 3 service clients
     bus = psm.robot.bus
     commands = [

@@ -320,7 +320,7 @@ def endpoints(observer, kind):
     return {(str(s.participant_key), s.topic_name) for s in found if not s.topic_name.startswith("DCPS")}
 
 
-def test_a_twin_beside_a_served_arm_has_the_residual_of_effort_along_and_writes_no_topic(robot, participant):
+def test_a_twin_of_a_served_arm_has_the_residual_of_effort_along_and_writes_no_topic(robot, participant):
     wait_for(lambda: endpoints(participant, BuiltinTopicDcpsPublication), "writers of the robot")
     shadow = Shadow(Settings(arm="PSM"), "PSM1/measured_js")
     readers = {name for name, _ in endpoints(participant, BuiltinTopicDcpsSubscription)}

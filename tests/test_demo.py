@@ -45,7 +45,7 @@ def test_the_film_has_its_pictures_side_by_side(shown):
         assert film.n_frames == 3
 
 
-def test_it_has_a_figure_of_efforts_and_one_of_errors(shown):
+def test_the_report_has_a_figure_of_efforts_and_one_of_errors(shown):
     report, *_ = shown
     assert [len(figure.axes) for figure, _ in report.figures] == [6, 2]
 

@@ -119,7 +119,7 @@ def test_the_arm_falls_when_the_brakes_are_released():
     assert abs(sim.q[1] - HOLD[1]) > 0.05
 
 
-def test_brakes_stop_a_moving_arm_where_it_is():
+def test_brakes_stop_a_moving_arm_in_place():
     sim = tr.Simulator("ECM")
     sim.reset(HOLD, [0.5, -0.5, 0.05, 0.0])
     sim.brakes = True
@@ -129,7 +129,7 @@ def test_brakes_stop_a_moving_arm_where_it_is():
     assert np.abs(sim.dq).max() < 1e-6
 
 
-def test_brakes_already_engaged_stay_where_they_are():
+def test_brakes_that_are_already_engaged_keep_their_position():
     sim = tr.Simulator("ECM")
     sim.reset(HOLD)
     sim.brakes = True

@@ -1,4 +1,4 @@
-"""The closed chain in MuJoCo against the equations in reduced coordinates, and the engine's own promises."""
+"""The closed chain in MuJoCo against the equations in reduced coordinates, and properties of the engine itself."""
 
 import numpy as np
 import pytest
@@ -283,7 +283,7 @@ def test_the_published_pid_is_stable_with_one_sample_of_delay(compliance):
 
 @pytest.mark.filterwarnings("ignore::trocar.errors.Inaccurate")
 def test_smaller_rotors_would_make_it_unstable():
-    """Why the wrist rotors are 1e-4 kg m^2 at the discs: at half of that the delayed loop diverges."""
+    """The reason for wrist rotors of 1e-4 kg m^2 at the discs: at half of that the delayed loop diverges."""
     sim = tr.Simulator("PSM", timestep=1 / 1500, rotor_inertia=5e-5)
     sim.reset(HOLD)
     with pytest.raises(tr.Diverged):
@@ -385,7 +385,7 @@ def test_an_unconverged_solver_warns_once():
 
 @pytest.mark.parametrize("arm", ["PSM", "ECM_Si", "MTMR"])
 def test_removing_visual_shapes_changes_nothing_else(arm):
-    """Every array of the compiled model is that of a model whose shapes were deleted one by one, but for looks."""
+    """Every array of the compiled model, except looks, equals that of a model with its shapes deleted one by one."""
     spec = tr.Simulator(arm).spec
     deleted = spec.copy()
     for geom in [g for g in deleted.geoms if g.group in (VISUAL["group"], COLLISION["group"])]:

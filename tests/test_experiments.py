@@ -81,7 +81,7 @@ def test_ids_begin_with_the_publication(report):
     assert all(claim.id.startswith(names) for claim in report.claims)
 
 
-def test_it_has_figures(fed):
+def test_the_report_has_figures(fed):
     assert fed.figures
 
 
@@ -102,7 +102,7 @@ def same(printed, again):
     return NUMBER.sub("#", printed) == NUMBER.sub("#", again) and near
 
 
-def test_cells_are_compared_by_the_last_digit():
+def test_table_cells_are_compared_up_to_the_last_digit():
     assert same("8e-6, 0.335 passed", "9e-6, 0.336 passed")
     assert not same("8e-6", "6e-6")
     assert not same("0.335", "0.338")

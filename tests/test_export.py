@@ -128,7 +128,7 @@ def test_mjcf_moves_as_the_simulator_does(told):
 def test_mjcf_without_stiffening_moves_nearly_the_same(told):
     """Without the stiffer constraints, which no file can express: the README warns of the difference.
 
-    The jaws, squeezed together in this motion, give most; without friction they bounce, each model in its own way.
+    The jaws, squeezed together in this motion, yield most; without friction they bounce, differently in each model.
     """
     sim, folder = told
     model = mujoco.MjModel.from_xml_path(str(folder / "scene.xml"))
@@ -172,7 +172,7 @@ def test_mjcf_keeps_a_quadratic_stiffness_and_lists_unsupported_friction(tmp_pat
 
 
 def loaded(sim, folder):
-    """The MJCF in MuJoCo, with the cables that its README tells the user to apply; gravity compensation holds it."""
+    """The MJCF in MuJoCo, with the cable forces that its README tells users to apply; gravity compensation holds it."""
     model = mujoco.MjModel.from_xml_path(str(folder / f"{sim.arm.name.lower()}.xml"))
     cables = [e for e in sim.parameters.elastics if isinstance(e, CableTorque)]
     data = mujoco.MjData(model)

@@ -1,4 +1,4 @@
-"""SDF exports, read by an independent reader and, where they are installed, by sdformat and Drake."""
+"""SDF exports, read by an independent reader and, if installed, by sdformat and Drake."""
 
 import logging
 import os
@@ -61,7 +61,7 @@ def run(sdf, model, steps, record=None):
 
 
 def test_sdf_has_the_tip_and_the_motion_of_every_link(sim, folder):
-    """Joint by joint, following mimic elements, the links of the file are where the mechanism has them."""
+    """Joint by joint, following mimic elements, the links of the file have the poses of the mechanism."""
     sdf = SdfModel(folder / "model.sdf")
     model = sdf.mujoco()
     data, E = mujoco.MjData(model), matrix(sdf, model, sim.arm.joint_names)
@@ -211,7 +211,7 @@ def test_sdf_passes_the_check_of_sdformat(sim, folder, file, tmp_path):
 
 
 def test_drake_reads_the_sdf_and_gives_the_same_motion(sim, folder):
-    """Drake has a parser (sdformat of 1.11) and an engine of its own; it has no dry friction."""
+    """Drake has its own parser (sdformat of 1.11) and engine; it has no dry friction."""
     drake = pytest.importorskip("pydrake.multibody.plant", reason="pip install drake")
     from pydrake.multibody.parsing import Parser
 
@@ -246,7 +246,7 @@ def test_drake_reads_the_sdf_and_gives_the_same_motion(sim, folder):
 
 
 def test_bullet_brings_the_sdf_home_with_gear_constraints_for_its_mimic_joints(sim, folder):
-    """Bullet's multi-body engine and its gear constraint are what Gazebo's bullet-featherstone is made of."""
+    """Gazebo's bullet-featherstone uses Bullet's multi-body engine and its gear constraint."""
     bullet = pytest.importorskip("pybullet", reason="pip install pybullet")
     client = bullet.connect(bullet.DIRECT)
     try:

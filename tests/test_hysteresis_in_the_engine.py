@@ -73,7 +73,7 @@ def test_the_engine_obeys_the_equations_with_memory_along_its_own_motion(file, a
     np.testing.assert_allclose(sim.hysteresis, mech.drives.states(np.vstack([q, sim.q]))[-1], atol=1e-12)
 
 
-def test_every_term_together_obeys_the_equations_where_everything_slides(full):
+def test_all_terms_together_obey_the_equations_while_everything_slides(full):
     mech, sim = tr.load_mechanism("PSM", full), tr.Simulator("PSM", full, accuracy="exact")
     q, dq, ddq, tau = driven(sim, mech, 600)
     left = np.abs(tau - mech.inverse_dynamics(q, dq, ddq) - mech.friction_along(q, 1e-3, dq))
@@ -92,7 +92,7 @@ def test_springs_linear_and_quadratic_are_the_same_in_both_engines(full):
         np.testing.assert_allclose(sim.data.qfrc_passive @ mech.arm.E, -mech.drives.springs(q), atol=1e-14)
 
 
-def test_friction_false_drops_all_of_it(file):
+def test_friction_false_removes_all_friction(file):
     """The result is bit-for-bit the arm without hysteresis."""
     base, added = load_parameters("PSM"), memory_set(pitch={"Fx": 0.01, "mu": 0.1, "terms": ("Fv", "Fo", "Fx", "mu")})
     bare, sim = tr.Simulator("PSM", file(base), friction=False), tr.Simulator("PSM", file(added), friction=False)
@@ -126,7 +126,7 @@ def test_a_push_below_breakaway_causes_a_small_displacement_only(file, accuracy)
 
 @pytest.mark.parametrize("accuracy", ACCURACIES)
 def test_a_vibration_about_rest_only_loses_energy(file, accuracy):
-    """The stiffest elements at 1 ms, and nothing else that damps: a force held wrongly over a step would add energy."""
+    """The stiffest elements at 1 ms without other damping: a force held wrongly over a step would add energy."""
     path = file(without_viscosity(memory_set()))
     sim = tr.Simulator("PSM", path, accuracy=accuracy)
     mech = tr.load_mechanism("PSM", path)

@@ -1,4 +1,4 @@
-"""`trocar identify` and the files it reads and writes; with real recordings where the data folder has them."""
+"""`trocar identify` and the files it reads and writes; with real recordings if the data folder has them."""
 
 import json
 import os
@@ -65,7 +65,7 @@ def test_the_real_arm_is_predicted_on_another_recording_by_a_consistent_set(iden
 
 @needs_recordings
 def test_the_real_arm_is_predicted_on_a_held_out_quarter_of_its_motion():
-    """The quarter is left out in all repetitions, with gaps of a twelfth on both sides."""
+    """The quarter is held out in all repetitions, with gaps of a twelfth on both sides."""
     recipe = load_recipe("PSM")
     mechanism, recording = recipe.mechanism(), load_recording(ONE, "PSM", as_recorded=True)
     signals = prepared(recipe, recording)

@@ -34,7 +34,7 @@ RATE = 100.0
 def invented(arm, memory=False):
     """A robot that no set describes: links and friction of the arm's set, each changed by up to 40 %.
 
-    Its Coulomb friction is sudden, or has a memory.
+    Its friction is Coulomb or Dahl friction.
     """
     known, rng = load_parameters(arm), np.random.default_rng(1)
     inertias = {
@@ -340,7 +340,7 @@ def test_options_that_conflict_with_a_search_are_reported(tmp_path):
     assert "--test cannot be combined with --search" in result.output
 
 
-def test_found_prefers_fewer_parameters_then_less_error():
+def test_the_search_prefers_fewer_parameters_then_smaller_errors():
     def trial(error, spread, parameters):
         square = np.full((FOLDS, 1), error**2)
         square[0] += spread

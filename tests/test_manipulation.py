@@ -89,7 +89,7 @@ def test_a_pose_out_of_reach_is_rejected_before_anything_moves():
         scene.move_tip(arm, scene.T_world_tip(arm), np.nan)
 
 
-def test_a_needle_is_picked_up_by_one_call_and_an_empty_place_yields_nothing():
+def test_one_call_picks_up_a_needle_and_an_empty_place_yields_nothing():
     sim = needle_scene()
     arm = next(iter(sim.scene.arms))
     T = sim.scene.T_world_tip(arm)

@@ -306,7 +306,7 @@ def test_with_noisy_sensors_fewer_steps_are_found_but_more_than_by_thresholds():
 def test_weights_and_forces_on_the_real_robot_with_the_model_of_another_recording():
     """105 g within 5 g, no weight below 8 g; forces where there are none 1.4 N, 0.7 N recalibrated; no false alarm.
 
-    One of 18 windows of 1 s is 6.1 g off, which the claim says.
+    One of 18 windows of 1 s is 6.1 g off, as the claim reports.
     """
     from trocar.experiments.wang2019.payload import payload_claims
     from trocar.experiments.wang2019.recordings import IdentifiedArm

@@ -17,7 +17,7 @@ POSES, SECONDS = 4, 1.0
 
 
 def poses(arm: tr.Arm, count: int = POSES) -> np.ndarray:
-    """States away from the joint limits by a tenth of their range; the jaw, where there is one, is open."""
+    """States away from the joint limits by a tenth of their range; the jaw, if there is one, is open."""
     rng = np.random.default_rng(7)
     return rng.uniform(0.9 * arm.lower + 0.1 * arm.upper, 0.1 * arm.lower + 0.9 * arm.upper, (count, arm.n))
 

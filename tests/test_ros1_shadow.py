@@ -1,4 +1,4 @@
-"""`trocar view --ros1` beside a bag that is played through Debian's rosmaster."""
+"""`trocar view --ros1` while a bag is played through Debian's rosmaster."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""simulate: the pairing of rows, the timing of controllers and what it refuses."""
+"""simulate: the pairing of rows, the timing of controllers, and rejected input."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sim() -> Simulator:
 
 
 class Counting:
-    """Asks for an effort that counts its calls."""
+    """A controller whose effort counts its calls."""
 
     def __init__(self, period: float | None) -> None:
         self.period, self.times = period, list[float]()

@@ -155,7 +155,7 @@ def test_time_optimal_motion_reaches_but_never_exceeds_the_published_limits(arm_
 
 
 def test_yaw_reaches_the_published_velocity_in_the_textbook_time():
-    """Trapezoid: way / v + v / a."""
+    """Trapezoid: distance / v + v / a."""
     yaw = PSM.arm.joints[0]
     q0, q1 = np.array(PSM.arm.home), np.array(PSM.arm.home)
     q0[0], q1[0] = -1.2, 1.2
@@ -434,7 +434,7 @@ def test_bad_input_is_rejected(name):
 
 
 def test_small_rotations_are_accurate():
-    """Near no turn at all the screw and the line agree."""
+    """For very small rotations the screw and the line agree."""
     T = turned(T0, rotation("y", 1e-7), (0.02, 0.0, 0.0))
     a, b = line(T0, T, 1.0)(0.4).T, screw(T0, T, 1.0)(0.4).T
     np.testing.assert_allclose(a, b, atol=1e-9)

@@ -1,6 +1,6 @@
-"""`trocar view` in a real Chromium: what is drawn, and what a hand on the page does to the simulation.
+"""`trocar view` in a real Chromium: the drawing, and the effect of user actions on the simulation.
 
-With TROCAR_SCREENSHOTS=DIR every step leaves a picture of the page there. Skipped where there is no Chromium.
+With TROCAR_SCREENSHOTS=DIR every step saves a picture of the page there. Skipped if there is no Chromium.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ J3 = 2
 
 
 class Viewer:
-    """A running viewer and a browser that looks at it."""
+    """A running viewer and a connected browser."""
 
     def __init__(self, browser, reports=None, settings=None):
         settings = settings or Settings(arm="PSM")
@@ -110,7 +110,7 @@ class Viewer:
         self.tab.get_by_role("button", name=name, exact=True).click()
 
     def field(self, label, tab=None):
-        """The number beside a slider."""
+        """The number next to a slider."""
         row = (tab or self.tab).locator("label", has_text=re.compile(f"^{re.escape(label)}$")).first
         return row.locator("xpath=ancestor::div[.//input][1]//input[@type='text' or @inputmode]").first
 
@@ -123,7 +123,7 @@ class Viewer:
         return float(self.tab.locator(f"[data-joint={joint}]").text_content().split()[0])
 
     def rendered(self):
-        """Wait until the browser has drawn all that it was sent so far."""
+        """Wait until the browser has drawn everything sent so far."""
         self._marks += 1
         self._mark.content = f'<i data-mark="{self._marks}"></i>'
         self.server.flush()
@@ -131,7 +131,7 @@ class Viewer:
         self.frames()
 
     def frames(self, count=3):
-        """Wait for so many pictures of the browser."""
+        """Wait for this many frames of the browser."""
         for _ in range(count):
             self.tab.evaluate("() => new Promise(done => requestAnimationFrame(() => done(0)))")
 
@@ -141,7 +141,7 @@ class Viewer:
         return pixels(self.tab.screenshot(clip=box))
 
     def still(self):
-        """The same, when nothing in it changes any more."""
+        """The same, once nothing in it changes any more."""
         self.rendered()
         pictures = [self.canvas()]
 
@@ -164,7 +164,7 @@ def pixels(png):
 
 
 def until(condition, what):
-    """Wait for something that the page or the simulation is to do."""
+    """Wait until the page or the simulation has done something."""
     deadline = time.monotonic() + WAIT / 1000
     while not condition():
         assert time.monotonic() < deadline, f"waited in vain for {what}"
@@ -172,7 +172,7 @@ def until(condition, what):
 
 
 def insist(action, condition, what):
-    """Do something until it has had its effect: a page that is still busy may miss a key or a mouse."""
+    """Repeat an action until it has had its effect: a busy page may miss a key press or a click."""
     deadline = time.monotonic() + WAIT / 1000
     while not condition():
         assert time.monotonic() < deadline, f"tried in vain: {what}"
@@ -240,7 +240,7 @@ def projected(viewer, points, size):
 
 
 def silhouette(viewer, size):
-    """Where the arm should be in the picture (h, w): its triangles through the camera that the browser reports."""
+    """Expected mask of the arm in the picture (h, w): its triangles through the camera that the browser reports."""
     sim = tr.Simulator("PSM")
     sim.place(viewer.arm.q)
     model = sim.spec.copy().compile()
@@ -256,7 +256,7 @@ def silhouette(viewer, size):
 
 
 def test_the_arm_is_drawn_where_the_camera_must_see_it(home):
-    """What the arm adds to the picture is the silhouette of the model's triangles, projected here."""
+    """The arm's pixels in the picture are the silhouette of the model's triangles, projected here."""
     scene = home.server.scene
     floor, shown = scene.get_handle_by_name("/floor"), home.page.mechanism.shown
     colours = [(handle, handle.color) for handle in map(scene.get_handle_by_name, home.page.drawing.shapes())]
@@ -410,7 +410,7 @@ def test_a_typed_target_applies_on_enter_and_goes_back_when_it_is_refused(close_
     home.page.driving.drive("PID (dVRK)")
 
 
-def test_the_hand_pulls_at_the_tip_until_it_is_let_go(close_up):
+def test_the_hand_pulls_at_the_tip_until_it_is_released(close_up):
     home = close_up
     home.tab.get_by_text("Push the tip").click()
     home.tab.get_by_label("Hand").click()
@@ -516,7 +516,7 @@ mount = "ECM"
 """
 
 
-def test_a_scene_has_a_choice_of_arms_and_what_its_endoscope_sees(viewer, tmp_path):
+def test_a_scene_has_a_choice_of_arms_and_its_endoscopes_view(viewer, tmp_path):
     viewer.session.pause()
     viewer.tab.goto("about:blank")  # one page is drawn at a time
     file = tmp_path / "cart.toml"
@@ -629,8 +629,8 @@ def test_a_hostile_page_can_neither_open_the_websocket_nor_frame_the_page(viewer
     until(lambda: len(server.get_clients()) == browsers, "no other browser")
 
 
-def test_a_name_that_was_rebound_to_the_loopback_is_refused(viewer, playwright_of):
-    """A browser that resolves the attacker's name to this machine is told that the page has no such name."""
+def test_a_rebound_name_of_the_loopback_is_refused(viewer, playwright_of):
+    """A browser that resolves the attacker's name to this machine gets an error: the page is not served under it."""
     port, token = viewer.server.get_port(), viewer.server.access.token
     rebound = playwright_of.chromium.launch(
         executable_path=CHROMIUM, args=[*FLAGS, "--host-resolver-rules=MAP rebound.example 127.0.0.1"]

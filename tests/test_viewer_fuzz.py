@@ -1,6 +1,6 @@
-"""Random messages to the page: none ends a thread, prints a traceback or changes what it may not.
+"""Random messages to the page: none ends a thread, prints a traceback or changes protected state.
 
-TROCAR_FUZZ=N sends N messages instead of two thousand, TROCAR_FUZZ_SEED=N others.
+TROCAR_FUZZ=N sends N messages instead of two thousand; TROCAR_FUZZ_SEED=N selects other messages.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ class Messages:
 
 @pytest.mark.filterwarnings("ignore::trocar.errors.NearSingular", "ignore::trocar.errors.NearLimit")
 @pytest.mark.filterwarnings("ignore::trocar.errors.Unsolved", "ignore::trocar.errors.Inaccurate")
-def test_random_messages_end_nothing_and_print_nothing(page, capfd, caplog):
+def test_random_messages_stop_nothing_and_print_nothing(page, capfd, caplog):
     rng = np.random.default_rng([SEED, 2])
     messages, browsers, inbox = Messages(page, rng), [RawBrowser(page.server) for _ in range(2)], page.server.inbox
     known = {name: page.server.scene.get_handle_by_name(name) for name in ("/floor", page.driving.tip.handle.name)}
@@ -215,8 +215,8 @@ def test_random_messages_end_nothing_and_print_nothing(page, capfd, caplog):
     assert [record.getMessage() for record in caplog.records if "failed" in record.getMessage()] == []
 
 
-def test_random_requests_are_refused_and_the_server_goes_on(page, capfd):
-    """Bytes that are no request, and requests with headers of all kinds, none of which has the token."""
+def test_random_requests_are_refused_and_the_server_continues(page, capfd):
+    """Bytes that are not a request, and requests with all kinds of headers, none with the token."""
     rng = np.random.default_rng([SEED, 3])
     names = (b"Host", b"Origin", b"Cookie", b"Upgrade", b"Connection", b"Sec-WebSocket-Key", b"X")
     answers = set()

@@ -1,4 +1,4 @@
-"""How often a browser is told where the arm is, and whether physics keeps real time beside it.
+"""Measures the rate of pose updates that a browser gets, and whether the simulation keeps real time meanwhile.
 
     python tests/viewer_rate.py
 

@@ -11,7 +11,7 @@ import numpy as np
 Random = np.random.Generator
 
 NUMBER = re.compile(rb"-?\d+(\.\d+)?([eE][-+]?\d+)?")
-# What people and programs write by mistake: signs, units, exponents, types.
+# Typical mistakes of people and programs: signs, units, exponents, types.
 VALUES: tuple[Any, ...] = (
     *(0, -1, 1, -0.0, 0.5, -0.001, 1e-300, 1e300, -1e300, 1e6, -1e4, 5e-324, 10**30, 10**400, -(10**400)),
     *(float("nan"), float("inf"), float("-inf"), True, False, "", "x", "..", "a/b", "a\nb", "PSM", "1.0", "é" * 600),

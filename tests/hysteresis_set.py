@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from trocar.arms.parameters import Dahl, Drive, Parameters, load_parameters
 
-# distances [rad, m] over which the friction of each drive turns round
+# distances [rad, m] over which the friction of each drive reverses
 DELTAS = {
     "yaw": (2e-3, 10e-3),
     "pitch": (3e-3, 20e-3),

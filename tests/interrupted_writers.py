@@ -83,7 +83,7 @@ class Steps:
                 self._stream.close()
 
         files.open = self.around(lambda *given: Halves(open(*given)))  # type: ignore[attr-defined]  # noqa: SIM115
-        os.fsync = self.around(lambda _: None)  # what is killed is the process, not the machine
+        os.fsync = self.around(lambda _: None)  # the process is killed, not the machine
         os.replace = self.around(os.replace)
         pathlib.Path.unlink = self.around(pathlib.Path.unlink)  # type: ignore[method-assign]
 

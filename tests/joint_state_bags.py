@@ -10,7 +10,7 @@ import trocar as tr
 
 KIND = "sensor_msgs/msg/JointState"
 START = 1_700_000_000 * 10**9  # [ns]
-JAW_LATER = 1_300_000  # states of the jaw come so much after those of the arm [ns]
+JAW_LATER = 1_300_000  # delay of the states of the jaw after those of the arm [ns]
 
 
 def motion(rows=300, interval=5_000_000, seed=0):

@@ -50,7 +50,7 @@ def test_shapes_change_no_mass_and_no_inertia(sim):
     bare, full = bare.compile(), sim.spec.copy().compile()
     assert bare.ngeom == 0
     assert full.ngeom > 50
-    assert sim.model.ngeom < 15  # what is stepped has the collision shapes only
+    assert sim.model.ngeom < 15  # the stepped model has the collision shapes only
     for model in (full, sim.model):
         for name in ("body_mass", "body_inertia", "body_ipos", "body_iquat", "body_subtreemass", "dof_M0"):
             np.testing.assert_array_equal(getattr(model, name), getattr(bare, name), err_msg=name)

@@ -171,7 +171,7 @@ def test_the_wrist_yaw_frame_of_a_psm_at_zero_is_that_of_the_dvrk():
     np.testing.assert_allclose(R, [[-1, 0, 0], [0, 0, -1], [0, -1, 0]], atol=1e-12)
 
 
-# Gondokaryono et al. 2019, Tables 4 and 5: what the printed digits do.
+# Gondokaryono et al. 2019, Tables 4 and 5: effects of the printed digits.
 
 
 def printed_psm(q, alpha_2=PI / 2, beta1=0.2908, d_9=-0.2881):

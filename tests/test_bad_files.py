@@ -337,7 +337,7 @@ def test_odd_zip_flags_are_a_one_line_error(tmp_path: Path, flag: int, said: str
         ("t [s],q_yaw [rad],x[" + "9" * 5000 + "] [m]", "is out of order"),
         ("t [s],q_yaw [rad],x[²] [m]", ""),
         ("t [s],q_yaw [rad]," + "y" * 5000, "has no unit"),
-        ("t [s],q_yaw [rad],a" + " " * 500_000 + "b", "has no unit"),  # once a matter of hours
+        ("t [s],q_yaw [rad],a" + " " * 500_000 + "b", "has no unit"),  # this once took hours
         ("t [s],q_yaw [rad],x [[m]]", "has no unit"),
     ],
     ids=["degrees", "none", "bracket", "open", "index", "power", "long", "spaces", "brackets"],

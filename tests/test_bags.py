@@ -53,7 +53,7 @@ def test_every_format_holds_the_same_messages(folder):
     for suffix in FORMATS:
         with Bag(str(folder / f"run{suffix}")) as bag:
             found = [(x.topic, x.timestamp.to_nsec(), x.message) for x in bag.read_messages()]
-        # the samples that greet a new subscriber are its own
+        # a new subscriber gets its own first samples
         contents.append([one for one in found if one[1] > found[0][1]])
     first, *others = contents
     topics = {topic for topic, _, _ in first}

@@ -33,7 +33,7 @@ def home(cart, arm):
     return np.array(cart.arm(arm).home)
 
 
-# The published tables, typed in once more and evaluated on their own
+# The published tables, entered again and evaluated independently
 
 
 def modified_dh(a, alpha, d, theta):
@@ -457,7 +457,7 @@ def test_the_error_of_an_unreachable_port_reports_the_remaining_distance(carts):
     ) as caught:
         carts["Classic"].place("PSM1", [3.0, 3.0, 0.5], [0, 0, -1])
     assert caught.value.index == ()
-    # straight above the present place: only the column is short, by what its travel leaves
+    # straight above the current place: only the travel of the column is too short
     cart = carts["Si"]
     rcm = cart.T_world_base("PSM1")[:3, 3]
     short = 0.4 - (0.512 - cart.q_setup["PSM1"][0])

@@ -317,4 +317,4 @@ def test_inside_a_deadband_neither_position_nor_velocity_act():
     assert tau[:5].all()
     servo.q_ref[5] = 0.025
     tau = servo.efforts(np.zeros(7), np.zeros(7))
-    assert tau[5] == pytest.approx(0.4 * 0.010)  # the error less the deadband of 0.015
+    assert tau[5] == pytest.approx(0.4 * 0.010)  # the error minus the deadband of 0.015

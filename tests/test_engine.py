@@ -376,7 +376,7 @@ def test_closing_fingers_meet_unless_contact_is_off(mech, contacts):
 def test_an_unconverged_solver_warns_once():
     sim = tr.Simulator("PSM")
     sim.reset(np.array([0.2, -0.1, 0.12, 0.5, 0.3, -0.2, 0.4]), dq=np.full(7, 0.3))
-    sim._engine._most = 1  # friction that turns round takes more
+    sim._engine._most = 1  # friction that reverses takes more iterations
     with pytest.warns(tr.Unsolved, match="within 1 iterations at t = 0.001 s") as told:
         sim.step(np.zeros(7))
     assert told[0].filename == __file__
@@ -423,7 +423,7 @@ def test_exact_steps_of_a_master_do_not_hold_its_cables_over_a_step():
     fine = moved(2.5e-4)
     coarse, middle = (np.abs(moved(dt) - fine).max() for dt in (2e-3, 1e-3))
     assert middle < 1e-7
-    assert coarse / middle > 3.0  # of second order, as the stiffness of the loops follows the step
+    assert coarse / middle > 3.0  # of second order, because the stiffness of the loops depends on the step
 
 
 @pytest.mark.parametrize("accuracy", ["fast", "exact"])

@@ -23,7 +23,7 @@ def report(request):
     return EXPERIMENTS[request.param].run(Context(data=data, video=None, progress=lambda text: None, quick=True))
 
 
-# Published numbers that ours do not meet. They stay in the reports as failed; one more, or one less, shows here.
+# Published numbers that ours do not match. They stay in the reports as failed; one more or one fewer is detected here.
 CLOCKS = ("1 ms", "control 10 ms, physics 5 ms")
 FAILING = {
     "ferro2022/their logs/5 J3 from the log with counterweight",

@@ -94,7 +94,7 @@ def test_sdf_inertias_are_valid_and_those_of_the_mechanism_and_its_wrist_rotors(
     stands_for_rotor = np.array(bare) & ~slides
     expected = np.diag(mech.mass_matrix(q)) - np.where(stands_for_rotor, 0.0, np.diag(rotors))
     found = np.diag(E.T @ M @ E)
-    others = ~stands_for_rotor  # these feel the discs too, and 0.1 g of each link without inertia of its own
+    others = ~stands_for_rotor  # the discs affect these too, and 0.1 g of each link without its own inertia
     complete = len(sim.parameters.inertias) == len(sim.arm.bodies)
     np.testing.assert_allclose(found[others], expected[others], rtol=1e-9 if complete else 2e-3)
     ratio = found[stands_for_rotor] / expected[stands_for_rotor]

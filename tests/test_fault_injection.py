@@ -153,7 +153,7 @@ def test_a_signal_at_any_step_leaves_the_old_file_or_the_whole_new_one(interrupt
     for number, status in ((signal.SIGKILL, -9), (signal.SIGTERM, -15), (signal.SIGINT, 130)):
         rows = [row for row in interrupted if row["signal"] == number]
         assert {row["status"] for row in rows} == {status, 0}
-        # each was interrupted before the rename and after it
+        # each was interrupted both before and after the rename
         assert {row["file"] for row in rows if row["status"] == status} == {"old", "new"}
 
 
@@ -174,7 +174,7 @@ def test_the_next_writer_removes_only_the_files_of_a_killed_one(tmp_path: Path) 
         write_whole(tmp_path / "x", "new")
         assert sorted(os.listdir(tmp_path)) == sorted(["x", live.name, *others])
     files._temporaries.discard(live)
-    write_whole(tmp_path / "x", "newer")  # nobody holds it any more
+    write_whole(tmp_path / "x", "newer")  # it is no longer locked
     assert sorted(os.listdir(tmp_path)) == sorted(["x", *others])
 
 

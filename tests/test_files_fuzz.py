@@ -272,7 +272,7 @@ def tree_damage(content: bytes, suffix: str, random: np.random.Generator) -> byt
         tree = damaged_tree(tomllib.loads(content.decode()), random)
         try:
             return toml_text(tree).encode()
-        except ValueError:  # nothing that TOML can hold
+        except ValueError:  # TOML cannot represent it
             return b""
     if suffix == ".json":
         return json.dumps(damaged_tree(json.loads(content), random)).encode()

@@ -105,7 +105,7 @@ def test_friction_false_removes_all_friction(file):
 
 @pytest.mark.parametrize("accuracy", ACCURACIES)
 def test_a_push_below_breakaway_causes_a_small_displacement_only(file, accuracy):
-    # the arm is damped: by its own friction its slow vibration on these springs would take a minute to die out
+    # the arm is damped: with its own friction alone, the slow vibration on these springs would decay for a minute
     damped = {"yaw": {"Fv": 1.0}, "pitch": {"Fv": 1.0}, "insertion": {"Fv": 10.0}}
     path = file(memory_set(**damped))
     mech, sim = tr.load_mechanism("PSM", path), tr.Simulator("PSM", path, accuracy=accuracy)
@@ -118,8 +118,8 @@ def test_a_push_below_breakaway_causes_a_small_displacement_only(file, accuracy)
             sim.step(mech.gravity(sim.q) + push * drives.A[i])
         s, ds = drives.A[i] @ (sim.q - HOLD), drives.A[i] @ sim.dq
         assert F @ sim.hysteresis[mine] == pytest.approx(push, rel=1e-4), drives.drives[i].name
-        assert abs(ds) < 1e-4 * s  # [1/s]: what is left of the motion, dying out
-        # it went at least as far as a slow push would take it, and not as far as to slide
+        assert abs(ds) < 1e-4 * s  # [1/s]: the remaining motion, which decays
+        # it moved at least as far as under a slow push, but did not slide
         assert F @ (1.0 - np.exp(-s / delta)) > push * (1.0 - 1e-6)
         assert F @ (1.0 - np.exp(-s / delta)) < 0.95 * F.sum()
 
@@ -215,7 +215,7 @@ def test_friction_by_load_holds_up_to_its_closed_form_and_no_further(file, joint
             assert abs(moved) < 1e-7
         else:
             free = 0.5 * 0.02 * breakaway / mech.mass_matrix(pose)[joint, joint] * 0.3**2
-            assert 0.7 * free < moved < free  # viscous friction takes the rest
+            assert 0.7 * free < moved < free  # the rest is viscous friction
 
 
 def test_friction_by_position_holds_up_to_its_closed_form_and_no_further(file):

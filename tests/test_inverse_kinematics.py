@@ -412,7 +412,7 @@ def test_damped_least_squares_agrees_with_the_closed_form(arm_mechanism, random_
     numeric = mech.inverse_kinematics_numeric(T, seed)
     position, orientation = largest_errors(mech, T, numeric)
     assert position < 1e-9
-    assert orientation < 1e-8  # 0.1 m makes a rotation of it
+    assert orientation < 1e-8  # 1e-9 m at a length of 0.1 m
     assert excess(mech, numeric) <= 0.0
     if arm.tip_joints <= 6:  # redundant: another member of the family
         np.testing.assert_allclose(numeric, mech.inverse_kinematics(T, seed), atol=1e-6)

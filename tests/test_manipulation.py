@@ -57,7 +57,7 @@ def test_manipulability_is_the_product_of_singular_values_and_zero_with_the_shaf
 def test_the_tip_in_the_camera_is_the_cart_s_chain_of_frames():
     scene = tr.load_scene("cart_classic")
     want = scene.cart.T_view_tip("PSM2", scene.arms["PSM2"].q, scene.arms["ECM"].q)
-    np.testing.assert_allclose(scene.T_camera_tip("PSM2"), want, atol=1e-6)  # the engine's loops close to that
+    np.testing.assert_allclose(scene.T_camera_tip("PSM2"), want, atol=1e-6)  # accuracy of the engine's loop closure
     with pytest.raises(TrocarError, match="PSM1 carries no endoscope"):
         scene.T_camera_tip("PSM2", camera="PSM1")
 

@@ -121,7 +121,7 @@ def test_inverse_kinematics_of_a_wrist_that_has_no_closed_form():
 def test_searching_for_a_point_agrees_with_the_closed_form(name):
     closed = tr.load_mechanism(name)
     barely = np.array(closed.arm.T_last_tip)
-    barely[0, 3] += 1e-9  # off the last axis: no closed form any more
+    barely[0, 3] += 1e-9  # off the last axis, so there is no closed form
     searched = Workspace(tr.Mechanism(replace(closed.arm, T_last_tip=barely)))
     low, high = Workspace(closed).box
     points = np.random.default_rng(0).uniform(low, high, (200, 3))

@@ -80,7 +80,7 @@ def test_the_seal_has_friction_along_and_about_the_shaft():
     assert turn > 0.1
     assert force == pytest.approx(-(2.0 + 5.0 * slide), rel=1e-3)
     assert torque == pytest.approx(-(2.0 * 0.004 + 5.0 * 0.004**2 * turn), rel=1e-3)
-    # steadily, that is the effort of the joints
+    # at constant speed this is the effort of the joints
     np.testing.assert_allclose((sim.tau - mech.gravity(sim.q))[2:4], [-force, -torque], rtol=2e-3)
 
 

@@ -90,7 +90,7 @@ def test_the_tip_of_an_arm_goes_to_its_target_in_its_own_base(scene):
     scene.move_tip(goal, "PSM2")
     state = stepped(scene, 0.8).arms["PSM2"]
     np.testing.assert_allclose(state.T_ref, goal, atol=1e-4)
-    assert np.linalg.norm(state.T_tip[:3, 3] - goal[:3, 3]) < 0.004  # Coulomb friction keeps the rest
+    assert np.linalg.norm(state.T_tip[:3, 3] - goal[:3, 3]) < 0.004  # the rest is held by Coulomb friction
 
 
 def test_a_push_acts_on_one_arm_in_the_axes_of_its_base(scene):
@@ -234,7 +234,7 @@ def test_the_others_keep_their_controllers_and_targets_and_a_push_continues(cart
     assert len(pushed(cart)) == 1
     third = stepped(cart, 0.7).arms["third"]
     assert third.control.controller == "computed torque"
-    assert (third.q - start)[0] == pytest.approx(0.02, abs=5e-3)  # Coulomb friction keeps the rest
+    assert (third.q - start)[0] == pytest.approx(0.02, abs=5e-3)  # the rest is held by Coulomb friction
 
 
 def test_a_change_ends_recordings_and_reports_it(cart):
@@ -302,7 +302,7 @@ def test_objects_lie_still_until_they_are_touched_and_a_pressed_plate_shows_its_
         near = np.linalg.norm(frame.contacts[:, 0] - end, axis=1) < 0.01
         # the jaws touch each other too, with a little force
         np.testing.assert_allclose(frame.contacts[near, 1].sum(axis=0), wrench[:3], atol=1e-3)
-        # the insertion carries all of the push, for the arm hangs straight
+        # the insertion carries the whole push, because the arm hangs straight
         assert state.contact_effort[2] == pytest.approx(-wrench[2], abs=1e-3)
 
 

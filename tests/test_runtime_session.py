@@ -101,7 +101,7 @@ def test_a_joint_target_is_reached_through_the_controller(session):
     session.drive("computed torque")
     session.move_joints(GOAL)
     state = only(stepped(session, 2.0))
-    # what is left is the Coulomb friction that the controller does not model
+    # the remaining error is due to Coulomb friction, which the controller does not model
     np.testing.assert_allclose(state.q_ref, GOAL, atol=1e-9)
     np.testing.assert_allclose(state.q[:3], GOAL[:3], atol=0.02)
     np.testing.assert_array_equal(state.control.target, GOAL)
@@ -255,7 +255,7 @@ def test_a_refused_change_is_raised_reported_and_changes_nothing(session):
     assert any("SPOON" in text for text in texts(session))
 
 
-# -- arguments are checked at the door -------------------------------------------------------------------------------
+# -- arguments are checked first ------------------------------------------------------------------------------------
 
 NAN = float("nan")
 BAD = {
@@ -573,5 +573,5 @@ def test_the_engines_effort_is_that_of_the_equations(frictionless):
     rows = session.history().arrays()
     left = rows["applied_tau"] - about(session).mechanism().inverse_dynamics(rows["q"], rows["dq"], rows["ddq"])
     assert np.abs(rows["dq"][:, 0]).max() > 0.1
-    # after the first step, in which the engine's constraints take up their load
+    # after the first step, in which the load on the constraints builds up
     assert (np.abs(left[1:]).max(0) < 1e-4 * np.maximum(np.abs(rows["applied_tau"]).max(0), 0.01)).all()

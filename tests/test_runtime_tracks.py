@@ -39,7 +39,7 @@ def at(track, t):
     return state.q
 
 
-# -- what a recording shows ------------------------------------------------------------------------------------------
+# -- contents of a track -------------------------------------------------------------------------------------------
 
 
 def test_a_track_shows_the_rows_of_its_recording_and_interpolates_between_them(recording):
@@ -133,7 +133,7 @@ def test_simulating_a_recording_again_reproduces_it(recording):
     b = resimulated(a, progress=told.append)
     assert b.name == "run, simulated"
     assert told[-1] == 1.0
-    middle = (b.t > 0.35) & (b.t < 0.65)  # the filter has no past at the ends
+    middle = (b.t > 0.35) & (b.t < 0.65)  # the filter has no history at the ends
     q, tau = (np.stack([np.interp(b.t, a.t, x) for x in getattr(a.completed, c).T], axis=1) for c in ("q", "tau"))
     np.testing.assert_allclose(b.completed.q[middle], q[middle], atol=1e-3)
     error = np.abs(b.completed.tau - tau)[middle].max(0)
@@ -159,7 +159,7 @@ def test_a_real_robots_efforts_are_close_to_the_simulated_ones():
     a = Track(short, "real", Settings(arm="PSM"))
     b = resimulated(a)
     assert (difference(a, b)["q"] < 2e-3).all()
-    # the equations along the measured motion, no engine and no controller between
+    # the equations along the measured motion, without engine and controller
     signals = prepare(short, [10.0] * 7, np.inf, 0.5)
     used = signals.used & (signals.t < b.duration)
     equations = efforts(b.description.mechanism(), np.eye(7), signals)[used]

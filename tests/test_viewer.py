@@ -45,7 +45,7 @@ def stepped(live, steps):
     return frame.scene.arms["PSM"].mechanism(), frame.arms["PSM"]
 
 
-# -- what is shown ---------------------------------------------------------------------------------------------------
+# -- shown values ---------------------------------------------------------------------------------------------------
 
 
 def test_the_parts_of_an_effort_add_up_to_it():
@@ -141,7 +141,7 @@ def test_the_server_listens_on_the_loopback_and_warns_about_other_hosts():
         with socket.socket() as probe:
             probe.settimeout(1.0)
             assert probe.connect_ex(("127.0.0.1", port)) == 0
-        with socket.socket() as probe:  # another address of the loopback network is not listened at
+        with socket.socket() as probe:  # the server does not listen on another loopback address
             probe.settimeout(1.0)
             assert probe.connect_ex(("127.0.0.2", port)) != 0
     finally:
@@ -181,7 +181,7 @@ def test_ctrl_c_ends_the_viewer_cleanly(what, tmp_path):
             process.send_signal(signal.SIGINT)
             _, errors = process.communicate(timeout=180)
         finally:
-            process.kill()  # a failure must not wait for a viewer that still runs
+            process.kill()  # a failure must not wait for a running viewer
     assert (process.returncode, errors) == (0, "")
 
 

@@ -27,7 +27,7 @@ from trocar.viewer.plain_text import plain
 from trocar.viewer.server import BURST, MOST_BROWSERS, address, serve, stop
 from trocar.viewer.viewer_page import ViewerPage
 
-# -- who connects ----------------------------------------------------------------------------------------------------
+# -- access ---------------------------------------------------------------------------------------------------------
 
 
 def request(host="127.0.0.1:8080", origin=None, token=None, cookie=None):
@@ -192,7 +192,7 @@ def test_the_number_of_browsers_is_limited(page):
     until(free, "a free place")
 
 
-# -- what a browser sends --------------------------------------------------------------------------------------------
+# -- messages of a browser --------------------------------------------------------------------------------------------
 
 
 def texts(page):
@@ -241,7 +241,7 @@ NAN, INF = float("nan"), float("inf")
 @pytest.mark.parametrize(
     ("control", "value", "reason"),
     [
-        ("speed", NAN, "wrong shape"),  # it froze the clock
+        ("speed", NAN, "wrong shape"),  # this once froze the clock
         ("speed", INF, "wrong shape"),
         ("speed", -1.0, "must be a number from 0.05 to 2"),
         ("speed", 1e8, "must be a number from 0.05 to 2"),
@@ -249,7 +249,7 @@ NAN, INF = float("nan"), float("inf")
         ("speed", True, "must be a number"),
         ("speed", [1.0], "wrong shape"),
         ("speed", None, "wrong shape"),
-        ("instrument", "/etc/hostname.toml", "is not one of"),  # it was opened
+        ("instrument", "/etc/hostname.toml", "is not one of"),  # this file was once opened
         ("instrument", "../own.toml", "is not one of"),
         ("instrument", 7, "is not one of"),
         ("mode", "cartesia", "is not one of"),
@@ -301,7 +301,7 @@ def test_no_other_attribute_of_a_control_can_be_changed(page, browser, capfd, at
         b"\xff" * 40,
         msgspec.msgpack.encode([1, 2]),
         msgspec.msgpack.encode({"type": "Nothing"}),
-        msgspec.msgpack.encode({"type": "ShareUrlRequest"}),  # it would publish the page
+        msgspec.msgpack.encode({"type": "ShareUrlRequest"}),  # this would publish the page
         msgspec.msgpack.encode({"type": "GuiUpdateMessage", "uuid": "a"}),
         msgspec.msgpack.encode({"type": "GuiUpdateMessage", "uuid": 3, "updates": {"value": 1}}),
         msgspec.msgpack.encode({**CAMERA, "position": [1, 2]}),
@@ -412,9 +412,9 @@ def test_uploads_are_limited_to_their_announced_and_largest_size(page, browser, 
     assert send(part(page, "b", 0, b"x" * 50_000)) == []
     assert "came twice" in send(part(page, "b", 0, b"x" * 50_000))[0]
     assert "exceeds" in send(part(page, "b", 2, b"x"))[0]
-    assert send(part(page, "unknown", 0, b"x")) == []  # nothing to say, nothing kept
+    assert send(part(page, "unknown", 0, b"x")) == []  # no message, nothing kept
     assert list(held) == ["b"]
-    # what all browsers have announced and not finished is bounded too
+    # the sum of unfinished uploads of all browsers is limited too
     assert send(start(page, "c", MOST_UPLOAD, 128)) == []
     assert "not finished" in send(start(page, "d", MOST_UPLOAD, 128))[0]
     other = RawBrowser(page.server)

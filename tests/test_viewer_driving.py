@@ -116,7 +116,7 @@ def test_the_orientation_is_typed_as_roll_pitch_and_yaw(psm, tip):
     until(lambda: not np.allclose(psm.arm().control.target, T), "the target")
     found = psm.arm().control.target
     exact = np.degrees(roll_pitch_yaw(T[:3, :3]))
-    wanted = [exact[0], pitch + 5, exact[2]]  # what was not typed keeps its decimals
+    wanted = [exact[0], pitch + 5, exact[2]]  # numbers that were not typed keep their decimals
     np.testing.assert_allclose(np.degrees(roll_pitch_yaw(found[:3, :3])), wanted, atol=1e-9)
     np.testing.assert_allclose(found[:3, 3], T[:3, 3], rtol=0, atol=1e-12)
 
@@ -197,7 +197,7 @@ def test_two_arms_are_driven_at_once_and_can_be_swapped():
         both.close()
 
 
-# -- what is drawn ---------------------------------------------------------------------------------------------------
+# -- drawings -------------------------------------------------------------------------------------------------------
 
 
 def test_a_ghost_is_hidden_where_it_coincides_with_the_arm(psm):
@@ -304,7 +304,7 @@ def test_a_slow_simulation_names_what_to_switch_off():
     fine = live.frame(playing=True, factor=0.97)
     slow = replace(fine, factor=0.6)
     pace = Pace()
-    assert pace.advice(slow, 0.0) == ""  # perhaps it only starts
+    assert pace.advice(slow, 0.0) == ""  # it may just have started
     assert pace.advice(replace(slow, factor=1.0), 0.5) == ""  # one good moment does not change the mean much
     assert pace.advice(slow, PATIENCE - 0.1) == ""
     text = pace.advice(slow, PATIENCE, ["the endoscope's view", "curves"])
@@ -312,7 +312,7 @@ def test_a_slow_simulation_names_what_to_switch_off():
     for advice in ("the endoscope's view, curves", "cartesian mode of PSM", "--touch", "speed to 0.70"):
         assert advice in text
     assert pace.advice(replace(slow, playing=False), 5.0) == ""
-    assert pace.advice(slow, 5.1) == ""  # it begins again
+    assert pace.advice(slow, 5.1) == ""  # the average starts again
     for k in range(40):
         assert pace.advice(fine, 10.0 + 0.1 * k) == ""
-        assert pace.advice(replace(slow, speed=0.6), 20.0 + 0.1 * k) == ""  # as slow as asked for
+        assert pace.advice(replace(slow, speed=0.6), 20.0 + 0.1 * k) == ""  # as slow as requested

@@ -31,7 +31,7 @@ KINDS = (
     "TransformControlsDragEndMessage",
     "FileTransferStartUpload",
     "FileTransferPart",
-    # of viser, but not sent by this page
+    # messages of viser that this page does not send
     "ShareUrlRequest",
     "ShareUrlDisconnect",
     "GuiButtonHoldMessage",
@@ -65,7 +65,7 @@ class Messages:
     def __init__(self, page, rng):
         self.rng, self.page = rng, page
         slow = {control._impl.uuid for name, control in page.mechanism.controls.items() if name in SLOW}
-        # films, files and rebuilt scenes take long: once in a while
+        # films, files and rebuilt scenes are slow, so they are rare
         slow.add(page.mechanism.gravity.button._impl.uuid)
         slow |= {h._impl.uuid for h in self.handles() if getattr(h, "label", "").startswith("Export")}
         self.slow = slow
@@ -91,7 +91,7 @@ class Messages:
                 return text(rng)
             case 2:
                 return self.encoded(nonsense(rng))
-            case 3 | 4:  # right but for one bit
+            case 3 | 4:  # valid except for one bit
                 content = bytearray(self.encoded(self.message()))
                 content[rng.integers(len(content))] ^= 1 << rng.integers(8)
                 return bytes(content)
@@ -168,7 +168,7 @@ class Messages:
         if hasattr(handle, "options"):
             return self.pick(handle.options)
         if hasattr(handle, "min"):
-            low, high = (-300.0, 300.0) if handle.min is None else (handle.min, handle.max)  # typed numbers have none
+            low, high = (-300.0, 300.0) if handle.min is None else (handle.min, handle.max)  # fields have no limits
             return float(rng.uniform(low, high)) if rng.integers(3) else number(rng)
         return True
 
@@ -183,7 +183,7 @@ def test_random_messages_stop_nothing_and_print_nothing(page, capfd, caplog):
     count = rounds(2000)
     for k in range(count):
         browsers[k % 2].raw(messages.next())
-        if k % 200 == 199:  # one leaves in the middle of whatever it did, and another comes
+        if k % 200 == 199:  # one browser disconnects in the middle of its actions, and another connects
             browsers[0].settled()
             browsers[0].close()
             browsers[0] = RawBrowser(page.server)
@@ -197,7 +197,7 @@ def test_random_messages_stop_nothing_and_print_nothing(page, capfd, caplog):
     assert sum(inbox.accepted.values()) > 0.1 * count
     assert sum(inbox.refused.values()) > 0.2 * count
 
-    # all is there, and does what it should
+    # everything exists and works
     assert page.running
     assert page.session.running
     assert all(page.server.scene.get_handle_by_name(name) is handle for name, handle in known.items())

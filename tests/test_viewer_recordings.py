@@ -191,7 +191,7 @@ def test_an_action_of_a_control_that_fails_is_a_message(page):
     on, seen = UserActions(page.session.messages), len(page.session.messages.since(0))
     calls = []
     callback = on(lambda event: (calls.append(event), 1 / 0))
-    callback(SimpleNamespace(client=None))  # the program's own changes are no actions
+    callback(SimpleNamespace(client=None))  # changes by the program are not user actions
     callback(SimpleNamespace(client=1))
     assert len(calls) == 1
     assert [message.text for message in page.session.messages.since(seen)] == ["division by zero"]
@@ -202,7 +202,7 @@ def test_reports_are_listed_and_shown_in_a_separate_frame(page):
 
     assert page.reports._choice.options == ("below/first",)
     page.reports.read()
-    page.reports.read()  # once more is no error
+    page.reports.read()  # reading it again is not an error
     page.reports.close()
     with pytest.raises(TrocarError, match="no such folder"):
         reports_in(page.reports._reports["below/first"].parent / "nowhere")

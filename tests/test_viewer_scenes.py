@@ -118,7 +118,7 @@ def test_the_endoscope_shows_the_frame_without_blocking(watched):
     session.place(session.frame.arms["PSM1"].q + [0.05, 0.05, 0.01, 0.3, 0.2, 0.1, 0.2], "PSM1")
     frame = session.settled()
     first, _ = watched.pane(frame)
-    assert (first == first[0, 0]).all()  # nothing is drawn yet, and it did not wait for it
+    assert (first == first[0, 0]).all()  # nothing is drawn yet, and the call did not wait
     found = watched.pictures(frame)
     twin = tr.load_scene("cart_classic")
     for name, state in frame.arms.items():

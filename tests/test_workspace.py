@@ -39,7 +39,7 @@ def test_every_tip_of_a_state_within_limits_is_within_reach(workspace, random_st
     q = np.vstack([q, np.where(np.random.default_rng(1).uniform(size=(4000, arm.n)) < 0.5, arm.lower, arm.upper)])
     T = T_MOVED @ mechanism.forward_kinematics(q)
     assert workspace.contains(T[:, :3, 3]).all()
-    rows = slice(0, 24_000, 200)  # an MTM takes its time
+    rows = slice(0, 24_000, 200)  # an MTM is slow
     assert workspace.contains_pose(T[rows]).all()
 
 

@@ -93,9 +93,8 @@ def view(
     # the page itself warns near a singularity or a limit
     for category in (NearSingular, NearLimit):
         warnings.simplefilter("ignore", category)
-    warnings.filterwarnings(
-        "ignore", "Queued a .* on a closed connection"
-    )  # viser warns when a browser has just disconnected
+    # viser warns when a browser has just disconnected
+    warnings.filterwarnings("ignore", "Queued a .* on a closed connection")
     if ros1 is not None and ros2 is not None:
         raise TrocarError("choose one of --ros1 and --ros2")
     if ros1 is not None or ros2 is not None:

@@ -42,7 +42,7 @@ published. The joint ranges of the recordings are those of a right arm; both arm
 
 
 def derive_mtm() -> tuple[Parameters, list[str]]:
-    """The consistent set of the MTM, and the comments that state what it changes."""
+    """The consistent set of the MTM, and the comments that describe its changes."""
     published = load_mechanism("MTMR", "wang2019_published")
     assert published.parameters is not None
     inertias, torque_change = nearest(published, prior("MTM"))

@@ -19,9 +19,9 @@ BEGIN, END = "<!-- results: written by tools/readme_table.py -->", "<!-- end of 
 COARSE = "control 10 ms, physics 5 ms"  # steps of the paper
 KINDS = {
     "engine": "where our engine or equations equal a printed number or track a logged signal",
-    "log": "printed numbers computed again from the authors' logs",
+    "log": "printed numbers recomputed from the authors' logs",
     "one-sided": "where ours stays below a printed number",
-    "own": "bounds of our own",
+    "own": "bounds chosen by us",
 }
 
 

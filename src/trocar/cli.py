@@ -103,9 +103,9 @@ def demo(
 # In the order in which `trocar --help` lists them.
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Simulate": (sim, scene, sweep),
-    "Look at it": (view, render, compare),
+    "View and compare": (view, render, compare),
     "Identify your own robot": (calibrate, gravity, excite, identify),
-    "Use elsewhere": (export, bench),
+    "Export and benchmark": (export, bench),
     "Check against the literature": (fetch,),
 }
 for panel, commands in PANELS.items():

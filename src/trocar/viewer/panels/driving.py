@@ -47,7 +47,7 @@ class DrivingPanel:
     ) -> None:
         gui = server.gui
         self._session, self._shown, on = session, shown, UserActions(session.messages)
-        self._lock = threading.RLock()  # guards what is shown and commanded
+        self._lock = threading.RLock()  # guards the displayed and the commanded values
         control = shown.state.control
         assert control is not None
         self._arm: Any = gui.add_dropdown(

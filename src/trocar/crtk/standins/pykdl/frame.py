@@ -16,7 +16,7 @@ from trocar.spatial import Array
 class Frame:
     """Frame(), Frame(rotation, vector), Frame(rotation), Frame(vector) or a copy of a frame.
 
-    `M` and `p` are the rotation and the position: changing what they return changes the frame.
+    `M` and `p` are the rotation and the position; changing the returned objects changes the frame.
     """
 
     __slots__ = ("_M", "_p")

@@ -103,7 +103,7 @@ def test_joints_are_matched_by_name_and_by_position():
     np.testing.assert_array_equal(row.q, range(6, -1, -1))
     (row,) = states.add(2, (), *state(*range(7)))
     np.testing.assert_array_equal(row.q, range(7))
-    with pytest.raises(TrocarError, match="3 of them"):
+    with pytest.raises(TrocarError, match="3 unnamed ones"):
         states.add(3, (), *state(1, 2, 3))
 
 

@@ -21,7 +21,7 @@ def test_periods_balance_their_energy_and_resume_bit_for_bit(tmp_path, capsys, s
     for periods in (2, 3):
         hours = str(periods * resumable.PERIOD / 3600)
         main(["ECM", "--hours", hours, "--free", hours, "--page", "0", "-o", str(tmp_path)])
-    assert capsys.readouterr().out.count("the same to the bit") == 2
+    assert capsys.readouterr().out.count("bit-for-bit the same") == 2
     results = json.loads((tmp_path / "soak.json").read_text())
     found = results["periodic"]["ECM"]
     assert found["hours"] == pytest.approx(3 * resumable.PERIOD / 3600)

@@ -1,4 +1,4 @@
-"""Writes the table of results in README.md from the claims of a reproduction.
+"""Write the table of results in README.md from the claims of a reproduction.
 
     trocar reproduce ferro2022 --json claims.json
     python tools/readme_table.py claims.json
@@ -16,17 +16,17 @@ from typing import Any, NamedTuple
 
 README = Path(__file__).parents[1] / "README.md"
 BEGIN, END = "<!-- results: written by tools/readme_table.py -->", "<!-- end of results -->"
-COARSE = "control 10 ms, physics 5 ms"  # steps of the paper
+COARSE = "control 10 ms, physics 5 ms"  # the paper's own steps
 KINDS = {
-    "engine": "where our engine or equations equal a printed number or track a logged signal",
+    "engine": "in which our engine or equations give a printed number or track a logged signal",
     "log": "printed numbers recomputed from the authors' logs",
-    "one-sided": "where ours stays below a printed number",
+    "one-sided": "in which our number stays below a printed one",
     "own": "bounds chosen by us",
 }
 
 
 class Row(NamedTuple):
-    """A row of the table: its text, its claims, and the factor that converts them to the unit named in the text."""
+    """A row of the table: its label, its claims, and the factor that converts them to the unit in the label."""
 
     text: str
     claims: tuple[str, ...]
@@ -89,7 +89,7 @@ ROWS = (
 
 
 def number(value: float) -> str:
-    """Format with three digits; with one if the number is negligible."""
+    """Three digits; one digit below 1e-3."""
     if 0 < abs(value) < 1e-3:
         digit, _, exponent = f"{value:.0e}".partition("e")
         return f"{digit}e{int(exponent)}"
@@ -97,7 +97,7 @@ def number(value: float) -> str:
 
 
 def cells(row: Row, claims: dict[str, dict[str, Any]]) -> tuple[str, str, str, str, str]:
-    """Text, published number, our number, required relation and verdict."""
+    """Label, published value, our value, required relation and verdict."""
     found = [claims[f"ferro2022/{name}"] for name in row.claims]
     paper, asked, failing = [], [], []
     for c, name in zip(found, row.claims, strict=True):
@@ -126,13 +126,13 @@ def _short(words: list[str]) -> str:
 def table(claims: list[dict[str, Any]]) -> str:
     """The table in Markdown."""
     by_name = {claim["id"]: claim for claim in claims}
-    lines = ["| RMS error, unless stated otherwise | paper | trocar | required | |", "|---|---|---|---|---|"]
+    lines = ["| RMS error, unless stated otherwise | paper | trocar | required | result |", "|---|---|---|---|---|"]
     lines += [f"| {' | '.join(cells(row, by_name))} |" for row in ROWS]
     return "\n".join(lines)
 
 
 def totals(claims: list[dict[str, Any]]) -> str:
-    """Numbers of claims of each kind, and of those that passed."""
+    """Number of claims of each kind, and how many of them hold."""
     judged = [claim for claim in claims if claim["holds"] is not None]
     kinds = {kind: [claim["holds"] for claim in judged if claim["kind"] == kind] for kind in KINDS}
     parts = [
@@ -142,7 +142,7 @@ def totals(claims: list[dict[str, Any]]) -> str:
     ]
     rest = [claim["note"].partition(":")[0] for claim in claims if claim["holds"] is None]
     unjudged = " and ".join(f"{rest.count(word)} {word}" for word in ("not reproducible", "not run"))
-    text = f"All {len(claims)} claims, passed: {'; '.join(parts)}. Skipped: {unjudged}."
+    text = f"Of all {len(claims)} claims, these passed: {'; '.join(parts)}. Skipped: {unjudged}."
     return textwrap.fill(text, 120)
 
 
@@ -152,7 +152,7 @@ def block(readme: str) -> str:
 
 
 def rewritten(readme: str, content: str) -> str:
-    """The page with this block replaced."""
+    """The page with its block replaced."""
     before, begin, rest = readme.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import sys
 import time
 import traceback
@@ -258,3 +260,12 @@ def _show_failure(name: str, error: Exception) -> None:
     if not isinstance(error, TrocarError):
         traceback.print_exception(error, file=sys.stderr)
     typer.echo(f"error: {name}: {error}", err=True)
+
+
+def _unwrapped(text: str) -> str:
+    """The text with one line per paragraph, for the terminal to wrap; commands in a list keep their lines."""
+    return re.sub(r"(?<!\n)\n(?!\n|(?<=[;,:]\n)\[bold\])", " ", inspect.cleandoc(text))
+
+
+for registered in app.registered_commands:
+    registered.help = _unwrapped(inspect.getdoc(registered.callback) or "")

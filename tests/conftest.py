@@ -32,7 +32,7 @@ def mechanism(request):
 
 @pytest.fixture(params=list(tr.ARMS), scope="session")
 def arm_mechanism(request):
-    """A mechanism of each arm in turn, in its default geometry: for what geometries cannot change."""
+    """A mechanism of each arm in turn, in its default geometry: for properties that do not depend on the geometry."""
     return tr.load_mechanism(request.param)
 
 
@@ -58,7 +58,7 @@ def states(mechanism, random_states):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Print how many inputs a fuzz campaign sent to each door."""
+    """Print the number of inputs that a fuzz campaign sent to each interface."""
     if CAMPAIGN and INPUTS:
         terminalreporter.section(f"{sum(INPUTS.values())} inputs, seed {SEED}")
         for door, count in sorted(INPUTS.items()):

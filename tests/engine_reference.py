@@ -1,4 +1,4 @@
-"""What an engine is compared with: free motion by the equations alone, integrated to 1e-11; the efforts of its tree."""
+"""References for an engine: free motion from the equations alone, integrated to 1e-11, and the efforts of its tree."""
 
 import mujoco
 import numpy as np
@@ -6,7 +6,7 @@ from scipy.integrate import solve_ivp
 
 import trocar as tr
 
-# Springs [N m/rad, N/m] about a rest position make the free motion lively and bounded; the wrist is left alone.
+# Springs [N m/rad, N/m] about a rest position make the free motion lively and bounded; the wrist has none.
 SPRING = np.array([3.2, 3.2, 120.0, 0, 0, 0, 0])
 REST = np.array([0.0, 0.0, 0.12, 0, 0, 0, 0])
 START = np.array([0.6, -0.5, 0.05, 0, 0, 0, 0])

@@ -1,4 +1,4 @@
-"""Random damage to files: of their bytes, of their words and numbers, and of the tree that they hold."""
+"""Random damage to files: to their bytes, to their words and numbers, and to the tree that they contain."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 Random = np.random.Generator
 
 NUMBER = re.compile(rb"-?\d+(\.\d+)?([eE][-+]?\d+)?")
-# What people and programs write by mistake: signs, units, exponents, types.
+# Typical mistakes of people and programs: signs, units, exponents, types.
 VALUES: tuple[Any, ...] = (
     *(0, -1, 1, -0.0, 0.5, -0.001, 1e-300, 1e300, -1e300, 1e6, -1e4, 5e-324, 10**30, 10**400, -(10**400)),
     *(float("nan"), float("inf"), float("-inf"), True, False, "", "x", "..", "a/b", "a\nb", "PSM", "1.0", "é" * 600),
@@ -97,7 +97,7 @@ def _bytes(content: bytes, random: Random) -> bytes:
 
 
 def _number(content: bytes, random: Random) -> bytes:
-    """One number replaced by a word that is none, or a strange one."""
+    """One number replaced by a word that is not a number, or by an odd number."""
     found = list(NUMBER.finditer(content[:200_000]))
     if not found:
         return content
@@ -106,7 +106,7 @@ def _number(content: bytes, random: Random) -> bytes:
 
 
 def _lines(content: bytes, random: Random) -> bytes:
-    """Lines removed, doubled, exchanged or joined."""
+    """Lines removed, duplicated, swapped or joined."""
     lines = content.split(b"\n")
     i, j = random.integers(0, len(lines), 2).tolist()
     what = random.integers(5)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from trocar.arms.parameters import Dahl, Drive, Parameters, load_parameters
 
-# distances [rad, m] over which the friction of each drive turns round
+# distances [rad, m] over which the friction of each drive reverses
 DELTAS = {
     "yaw": (2e-3, 10e-3),
     "pitch": (3e-3, 20e-3),
@@ -20,7 +20,7 @@ DELTAS = {
 
 
 def with_memory(drive: Drive) -> Drive:
-    """The published Coulomb friction, all of it with memory, in equal parts."""
+    """The published Coulomb friction as Dahl elements of equal size."""
     deltas = DELTAS.get(drive.name, ())
     if not deltas:
         return drive
@@ -30,7 +30,7 @@ def with_memory(drive: Drive) -> Drive:
 
 
 def memory_set(**changes: dict) -> Parameters:
-    """The PSM with its Coulomb friction turned into memory; `changes` by drive name replace fields of a drive."""
+    """The PSM with Dahl friction instead of Coulomb friction; `changes` by drive name replace fields of a drive."""
     base = load_parameters("PSM")
     drives = [with_memory(drive) for drive in base.drives]
     drives = [replace(drive, **changes.get(drive.name, {})) for drive in drives]
@@ -38,7 +38,7 @@ def memory_set(**changes: dict) -> Parameters:
 
 
 def full_set() -> Parameters:
-    """Every term at once: position and load in the friction, a quadratic stiffness."""
+    """All terms at once: friction that depends on position and load, and quadratic stiffness."""
     return memory_set(
         yaw={"K": 0.3, "K2": -0.2, "terms": ("Fv", "Fo", "K", "K2")},
         pitch={"K2": 0.4, "Fc": 0.02, "mu": 0.05, "terms": ("Fv", "Fc", "Fo", "K2", "mu")},

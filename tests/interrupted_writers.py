@@ -1,10 +1,10 @@
-"""Writers that are killed at every step of their writing; prints what each of them left, as JSON.
+"""Kills writers at every step of their writing; prints the files that each of them left, as JSON.
 
-Run as a program of its own, so that its processes can be forked from a single thread:
+Run as a separate program, so that its processes can be forked from a single thread:
 
     python interrupted_writers.py FOLDER [all]
 
-Without `all` the first writer meets every signal at every step, each of the others one signal at every other step.
+Without `all` the first writer gets every signal at every step, each of the others one signal at every other step.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Steps:
                 self._stream.close()
 
         files.open = self.around(lambda *given: Halves(open(*given)))  # type: ignore[attr-defined]  # noqa: SIM115
-        os.fsync = self.around(lambda _: None)  # what is killed is the process, not the machine
+        os.fsync = self.around(lambda _: None)  # the process is killed, not the machine
         os.replace = self.around(os.replace)
         pathlib.Path.unlink = self.around(pathlib.Path.unlink)  # type: ignore[method-assign]
 

@@ -10,7 +10,7 @@ import trocar as tr
 
 KIND = "sensor_msgs/msg/JointState"
 START = 1_700_000_000 * 10**9  # [ns]
-JAW_LATER = 1_300_000  # states of the jaw come so much after those of the arm [ns]
+JAW_LATER = 1_300_000  # delay of the states of the jaw after those of the arm [ns]
 
 
 def motion(rows=300, interval=5_000_000, seed=0):
@@ -28,7 +28,7 @@ def motion(rows=300, interval=5_000_000, seed=0):
 
 
 def write_bag(path, stamps, q, dq, tau, names=("PSM1",)):
-    """A .bag, .mcap or .db3 (the last two as folders) with measured_js and jaw/measured_js of every arm named."""
+    """A .bag, .mcap or .db3 (the last two as folders) with measured_js and jaw/measured_js of every named arm."""
     ros1 = path.suffix == ".bag"
     store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
     Header, Time, State = (

@@ -17,7 +17,7 @@ def assert_committed(files, name):
     for path, content in files.items():
         old = (committed / path).read_bytes()
         if path.startswith("assets/"):
-            # another processor may order the triangles of a hull in another way: their number and extent are compared
+            # another processor may order the triangles of a hull differently: only their number and extent are compared
             new_corners, old_corners = corners(content), corners(old)
             assert new_corners.shape == old_corners.shape, path
             for end in ("min", "max"):

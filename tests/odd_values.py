@@ -14,7 +14,7 @@ INPUTS: Counter[str] = Counter()  # number of inputs so far, by interface; a cam
 
 
 def rounds(usual: int) -> int:
-    """Number of tries: the default in the tests, TROCAR_FUZZ times as many in a campaign."""
+    """Number of inputs: the default in the tests, TROCAR_FUZZ times as many in a campaign."""
     return int(os.environ.get("TROCAR_FUZZ", usual))
 
 

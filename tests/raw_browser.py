@@ -1,4 +1,4 @@
-"""A browser without a screen: it speaks viser's protocol and can say anything."""
+"""A headless browser that speaks viser's protocol and can send any message."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def websocket(
 
 
 class RawBrowser:
-    """A connection to a page; what the page sends is read and thrown away."""
+    """A connection to a page; messages from the page are read and discarded."""
 
     def __init__(self, server: PageServer, looks: bool = True) -> None:
         self.server, self.socket = server, websocket(server)
@@ -63,7 +63,7 @@ class RawBrowser:
         self.raw(msgspec.msgpack.encode(message))
 
     def set(self, handle: Any, value: object, **others: object) -> None:
-        """Change a control as a hand on the page does."""
+        """Change a control as a user of the page does."""
         self.send({"type": "GuiUpdateMessage", "uuid": handle._impl.uuid, "updates": {"value": value, **others}})
 
     def enter(self, entry: Any, *values: float) -> None:
@@ -73,7 +73,7 @@ class RawBrowser:
         self.send({"type": "GuiFormSubmitMessage", "uuid": entry.form._impl.uuid})
 
     def settled(self) -> None:
-        """Wait until the page has seen all messages so far: the last one is a camera at a place of its own."""
+        """Wait until the page has seen all messages so far: the last one is a camera at a unique place."""
         mark = float(next(MARKS))
         self.send({**CAMERA, "position": [mark, 0.0, 0.0]})
         clients = self.server.get_clients

@@ -1,6 +1,6 @@
 """A Ray cluster of two nodes on loopback; prints its address, ends a node on the line `lose`, and itself at the end.
 
-Run as a program of its own, with the environment of `trocar.sweep.executors.ray_cluster.local_environment`.
+Run as a separate program, with the environment of `trocar.sweep.executors.ray_cluster.local_environment`.
 """
 
 from __future__ import annotations

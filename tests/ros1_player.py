@@ -1,4 +1,4 @@
-"""A node on Debian's rospy that plays the joint states of a bag, once somebody reads every topic: player.py BAG HZ."""
+"""A node on Debian's rospy that plays the joint states of a bag once every topic has a reader: player.py BAG HZ."""
 
 import sys
 import time

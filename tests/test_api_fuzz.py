@@ -1,6 +1,6 @@
-"""Odd values at every door of the Python interface: a right answer or one clear line, never anything else.
+"""Odd values for every function of the Python interface give a correct result or a clear one-line error, nothing else.
 
-TROCAR_FUZZ=N tries N values per door instead of a few dozen, TROCAR_FUZZ_SEED=N others.
+TROCAR_FUZZ=N tries N values per function instead of a few dozen; TROCAR_FUZZ_SEED=N selects other values.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ARMS = ("PSM", "ECM", "MTMR")
 
 
 class Caller:
-    """Makes arguments: mostly such as an arm takes, often nearly so, sometimes nonsense."""
+    """Makes arguments: mostly valid for an arm, often nearly valid, sometimes nonsense."""
 
     def __init__(self, rng: np.random.Generator, arm: tr.Arm) -> None:
         self.rng, self.arm = rng, arm
@@ -66,7 +66,7 @@ class Caller:
         return inside
 
     def like(self, state: Any) -> Any:
-        """Rates for a state: mostly of its shape."""
+        """Rates for a state, mostly of the same shape."""
         if isinstance(state, np.ndarray) and state.dtype == float and self.rng.integers(6):
             return self.rng.normal(size=state.shape)
         return self.state()
@@ -83,7 +83,7 @@ class Caller:
         return np.tile(T, (int(rng.integers(0, 3)), 1, 1)) if kind == 2 else T
 
     def odd(self) -> Any:
-        """Anything; no function, because what a caller's own function raises is the caller's."""
+        """Anything except functions: errors raised by a caller's own function are not trocar's."""
         value = python_nonsense(self.rng)
         return None if callable(value) else value
 
@@ -109,7 +109,7 @@ def finite(result: Any) -> None:
 
 
 def reached(mech: tr.Mechanism, T: Any, q: np.ndarray) -> None:
-    """The joints that inverse kinematics returned take the tip where it was asked to."""
+    """The joints returned by inverse kinematics bring the tip to the requested pose."""
     np.testing.assert_allclose(mech.forward_kinematics(q), np.asarray(T, dtype=float), atol=1e-7)
 
 
@@ -144,7 +144,7 @@ def simulated(mech: tr.Mechanism, call: Caller) -> Any:
 
 
 def reduced(mech: tr.Mechanism, call: Caller) -> Any:
-    """One arm: its code is compiled once."""
+    """One arm, whose code is compiled once."""
     sim = simulator("ECM", "reduced")
     return stepped(sim, Caller(call.rng, sim.arm))
 
@@ -161,7 +161,7 @@ def stepped(sim: tr.Simulator, call: Caller) -> Any:
 
 @cache
 def simulator(arm: str, engine: str = "mujoco") -> tr.Simulator:
-    """One simulator of each arm and engine: what one input leaves behind, the next ones meet."""
+    """One simulator of each arm and engine; its state carries over from one input to the next."""
     return tr.Simulator(arm, engine=engine)
 
 

@@ -50,7 +50,7 @@ def test_shapes_change_no_mass_and_no_inertia(sim):
     bare, full = bare.compile(), sim.spec.copy().compile()
     assert bare.ngeom == 0
     assert full.ngeom > 50
-    assert sim.model.ngeom < 15  # what is stepped has the collision shapes only
+    assert sim.model.ngeom < 15  # the stepped model has the collision shapes only
     for model in (full, sim.model):
         for name in ("body_mass", "body_inertia", "body_ipos", "body_iquat", "body_subtreemass", "dof_M0"):
             np.testing.assert_array_equal(getattr(model, name), getattr(bare, name), err_msg=name)
@@ -62,7 +62,7 @@ def test_shapes_are_drawn_once_for_equal_arms():
     assert drawing(tr.load_arm("PSM")) is not drawing(tr.load_arm("PSM", instrument="400178"))
 
 
-def test_normals_are_those_of_the_faces_up_to_a_sharp_edge_and_round_over_a_blunt_one():
+def test_normals_follow_the_faces_at_sharp_edges_and_are_smooth_at_blunt_ones():
     vertices, _, normals = triangles(block((0, 1), (0, 2), (0, 3)))
     assert len(vertices) == 24  # a corner for each of its three sides
     np.testing.assert_allclose(np.sort(np.abs(normals), axis=1), np.tile([0.0, 0.0, 1.0], (24, 1)), atol=1e-12)
@@ -165,7 +165,7 @@ def test_jaws_closed_without_squeezing_exert_no_force(sim):
 
 
 @pytest.mark.parametrize("start", [0.3, 0.0])
-def test_squeezed_jaws_end_closed_and_not_crossed(start):
+def test_squeezed_jaws_close_without_crossing(start):
     sim = Simulator("PSM", gravity=[0, 0, 0])
     sim.reset([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, start])
     for _ in range(500):

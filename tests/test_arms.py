@@ -74,7 +74,7 @@ TIPS = {
 }
 
 
-def test_forward_kinematics_is_the_table_of_the_dvrk(mechanism, random_states):
+def test_forward_kinematics_equals_the_dvrks_table(mechanism, random_states):
     q = random_states(mechanism, 1000)
     expected = np.array([TIPS[mechanism.arm.name](row) for row in q])
     np.testing.assert_allclose(mechanism.forward_kinematics(q), expected, atol=1e-12)
@@ -171,7 +171,7 @@ def test_the_wrist_yaw_frame_of_a_psm_at_zero_is_that_of_the_dvrk():
     np.testing.assert_allclose(R, [[-1, 0, 0], [0, 0, -1], [0, -1, 0]], atol=1e-12)
 
 
-# Gondokaryono et al. 2019, Tables 4 and 5: what the printed digits do.
+# Gondokaryono et al. 2019, Tables 4 and 5: effects of the printed digits.
 
 
 def printed_psm(q, alpha_2=PI / 2, beta1=0.2908, d_9=-0.2881):
@@ -253,7 +253,7 @@ def test_psm_beta1_and_depth_as_used_differ_from_print_by_rounding_only():
 
 
 def test_psm_beta2_as_printed_is_the_mirror_image_of_the_one_used():
-    """Both put the top bar 36.5 mm from the bottom bar (Table 6, 6-7); only 0.2141 is on the model's side."""
+    """Both place the top bar 36.5 mm from the bottom bar (Table 6, 6-7); only 0.2141 is on the model's side."""
     bottom = 0.150 * np.exp(0.2908j)
     used, printed = 0.1842 * np.exp(0.2141j), 0.1842 * np.exp(0.3675j)
     assert abs(used - bottom) == pytest.approx(0.0365, abs=1e-4)
@@ -571,7 +571,7 @@ def test_gravity_follows_the_mounting_of_the_arm(name, pitch):
     np.testing.assert_allclose(tr.load_mechanism(name, mounting=np.radians(pitch)).gravity_vector, expected, atol=1e-12)
 
 
-def test_gravity_tips_towards_the_base_of_a_level_arm_when_it_is_pitched_down():
+def test_pitching_a_level_arm_down_tilts_gravity_towards_its_base():
     assert tr.load_mechanism("ECM").gravity_vector == pytest.approx((0.0, 6.9367, -6.9367), abs=1e-4)
 
 
@@ -581,7 +581,7 @@ def test_gravity_can_be_given_as_a_vector():
 
 @pytest.mark.parametrize(("scope", "degrees"), [("straight", 0), ("up", -30), ("down", 30)])
 @pytest.mark.parametrize("name", ["ECM", "ECM_Si"])
-def test_an_angled_endoscope_tips_the_view_about_its_x_axis(name, scope, degrees):
+def test_an_angled_endoscope_tilts_the_view_about_its_x_axis(name, scope, degrees):
     c, s = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
     q = tr.load_arm(name).home
     straight = tr.load_mechanism(name, instrument="straight").forward_kinematics(q)

@@ -317,7 +317,7 @@ def test_a_compressed_recording_of_constants_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flag", "said"), [(0x1, "is encrypted"), (0x20, "not a recording"), (0x40, "not a recording")]
 )
-def test_odd_zip_flags_are_one_line(tmp_path: Path, flag: int, said: str) -> None:
+def test_odd_zip_flags_are_a_one_line_error(tmp_path: Path, flag: int, said: str) -> None:
     path = recording().save(tmp_path / "x.npz")
     content = bytearray(path.read_bytes())
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
@@ -337,12 +337,12 @@ def test_odd_zip_flags_are_one_line(tmp_path: Path, flag: int, said: str) -> Non
         ("t [s],q_yaw [rad],x[" + "9" * 5000 + "] [m]", "is out of order"),
         ("t [s],q_yaw [rad],x[²] [m]", ""),
         ("t [s],q_yaw [rad]," + "y" * 5000, "has no unit"),
-        ("t [s],q_yaw [rad],a" + " " * 500_000 + "b", "has no unit"),  # once a matter of hours
+        ("t [s],q_yaw [rad],a" + " " * 500_000 + "b", "has no unit"),  # this once took hours
         ("t [s],q_yaw [rad],x [[m]]", "has no unit"),
     ],
     ids=["degrees", "none", "bracket", "open", "index", "power", "long", "spaces", "brackets"],
 )
-def test_broken_csv_units_are_one_line(tmp_path: Path, header: str, said: str) -> None:
+def test_broken_csv_units_are_a_one_line_error(tmp_path: Path, header: str, said: str) -> None:
     (path := tmp_path / "x.csv").write_text(f"{header}\n0,0,0\n1,1,1\n")
     assert said in refused(tr.load_recording, path, "PSM")
 
@@ -360,7 +360,7 @@ def test_digits_grouped_by_underscores_are_rejected(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "about", [{"joints": [1, 2, 3, 4]}, {"joint_units": [["rad"]] * 4}, {"extra_units": {"x": 3}}, {"joints": [[]]}]
 )
-def test_a_description_of_other_types_is_one_line(tmp_path: Path, about: dict[str, Any]) -> None:
+def test_a_description_with_wrong_types_is_a_one_line_error(tmp_path: Path, about: dict[str, Any]) -> None:
     path = recording().save(tmp_path / "x.npz")
     with np.load(path) as file:
         whole = json.loads(str(file["about"])) | about
@@ -447,7 +447,7 @@ def test_a_quoted_value_is_short() -> None:
         nested = nested[0]
 
 
-def test_a_name_that_is_too_long_for_a_file_is_one_short_line() -> None:
+def test_a_file_name_that_is_too_long_is_a_one_line_error() -> None:
     result = CliRunner().invoke(app, ["sim", "-o", "x" * 5000])
     assert result.exit_code == 2, result.exception
     assert result.stderr.endswith("File name too long\n")

@@ -126,7 +126,7 @@ def test_a_scene_is_named_by_text_or_path(source):
         tr.load_scene(source)
 
 
-def test_rates_are_called_by_their_own_name(psm):
+def test_an_error_in_the_rates_names_them_as_dq(psm):
     with pytest.raises(TrocarError, match=r"^dq of PSM has 7 values"):
         psm.jacobian_dot(HOME, np.zeros(6))
     with pytest.raises(TrocarError, match=r"^dq is nan at joint 1 \(yaw\)"):
@@ -176,7 +176,7 @@ def test_an_unknown_name_gets_a_suggestion_and_the_list(call, given, meant, also
 
 
 @pytest.mark.parametrize("name", [None, 3, ""])
-def test_a_name_with_nothing_near_still_lists_the_arms(name):
+def test_an_unknown_name_without_a_suggestion_still_lists_the_arms(name):
     with pytest.raises(UnknownName, match="Known: PSM, PSM_Si, ECM, ECM_Si, MTML, MTMR"):
         tr.load_mechanism(name)
 
@@ -200,13 +200,13 @@ def test_an_instrument_may_be_named_by_number_or_by_name():
 
 @pytest.mark.parametrize("name", ["MTML", "MTMR"])
 def test_a_master_refuses_an_instrument(name):
-    with pytest.raises(TrocarError, match=f"{name} carries no instrument, got instrument='400006'; leave it out"):
+    with pytest.raises(TrocarError, match=f"{name} carries no instrument, got instrument='400006'; omit it"):
         tr.load_mechanism(name, instrument="400006")
 
 
 @pytest.mark.parametrize("name", ["PSM_Si", "ECM", "ECM_Si", "MTML", "MTMR"])
-def test_an_arm_without_a_counterweight_refuses_to_leave_it_out(name):
-    with pytest.raises(TrocarError, match=f"{name} has no counterweight; leave counterweight out"):
+def test_an_arm_without_a_counterweight_refuses_to_omit_it(name):
+    with pytest.raises(TrocarError, match=f"{name} has no counterweight; omit counterweight"):
         tr.load_mechanism(name, counterweight=False)
 
 
@@ -292,7 +292,7 @@ def test_a_nan_in_a_batch_of_poses_is_named(psm, T):
         psm.inverse_kinematics(batch)
 
 
-def test_all_branches_are_of_one_pose(psm, T):
+def test_all_branches_are_computed_for_one_pose_only(psm, T):
     with pytest.raises(TrocarError, match=r"takes one pose \(4, 4\), got shape \(2, 4, 4\)"):
         psm.inverse_kinematics_all(np.tile(T, (2, 1, 1)))
 
@@ -303,13 +303,13 @@ SEEDED = ("inverse_kinematics", "inverse_kinematics_all", "inverse_kinematics_nu
 
 
 @pytest.mark.parametrize("method", SEEDED)
-def test_a_seed_has_all_joints(psm, T, method):
+def test_a_seed_must_have_all_joints(psm, T, method):
     with pytest.raises(TrocarError, match=r"q_seed of PSM has 7 values .* got shape \(6,\)"):
         getattr(psm, method)(T, HOME[:6])
 
 
 @pytest.mark.parametrize("method", SEEDED)
-def test_a_seed_is_finite(psm, T, method):
+def test_a_seed_must_be_finite(psm, T, method):
     with pytest.raises(TrocarError, match=r"q_seed is nan at joint 1 \(yaw\)"):
         getattr(psm, method)(T, np.full(7, np.nan))
 
@@ -321,6 +321,6 @@ def test_more_seeds_than_poses_are_refused(psm, T, method):
 
 
 @pytest.mark.parametrize("method", ["inverse_kinematics", "inverse_kinematics_numeric"])
-def test_a_batch_of_seeds_fits_the_batch_of_poses(psm, T, method):
+def test_a_batch_of_seeds_must_match_the_batch_of_poses(psm, T, method):
     with pytest.raises(TrocarError, match=r"q_seed of shape \(3, 7\) does not fit poses of shape \(2, 4, 4\)"):
         getattr(psm, method)(np.tile(T, (2, 1, 1)), np.tile(HOME, (3, 1)))

@@ -53,7 +53,7 @@ def test_every_format_holds_the_same_messages(folder):
     for suffix in FORMATS:
         with Bag(str(folder / f"run{suffix}")) as bag:
             found = [(x.topic, x.timestamp.to_nsec(), x.message) for x in bag.read_messages()]
-        # the samples that greet a new subscriber are its own
+        # a new subscriber gets its own first samples
         contents.append([one for one in found if one[1] > found[0][1]])
     first, *others = contents
     topics = {topic for topic, _, _ in first}
@@ -123,13 +123,13 @@ def test_every_command_reads_one_arm_of_a_bag_of_two(two_arms, tmp_path):
     assert Track.load(two_arms, Settings(arm="PSM"), "PSM1").recording.provenance["topic"] == "PSM1/measured_js"
 
 
-def test_options_that_do_not_go_together_are_refused():
+def test_incompatible_options_are_refused():
     for command, reason in (
-        (["view", "PSM", "--namespace", "PSM1"], "--namespace names an arm of a bag"),
-        (["view", "cart_si", "--ros1", "/PSM1"], "give neither a scene nor a recording"),
+        (["view", "PSM", "--namespace", "PSM1"], "--namespace selects an arm in a bag"),
+        (["view", "cart_si", "--ros1", "/PSM1"], "omit the scene or recording"),
         (["view", "--ros1", "/PSM1", "--ros2", "/PSM1"], "choose one of --ros1 and --ros2"),
-        (["view", "PSM", "--save", "x.npz"], "give --ros1 or --ros2"),
-        (["serve", "--ros1", "--replay", "nowhere.bag"], "there is no such bag"),
+        (["view", "PSM", "--save", "x.npz"], "it requires --ros1 or --ros2"),
+        (["serve", "--ros1", "--replay", "nowhere.bag"], "the bag does not exist"),
     ):
         refused = CliRunner().invoke(app, command)
         assert refused.exit_code == 2
@@ -159,7 +159,7 @@ def test_an_uploaded_bag_that_unpacks_to_more_than_the_limit_is_refused(tmp_path
         Track.from_bytes("mine.bag", path.read_bytes(), Settings(arm="PSM"))
 
 
-def test_recording_and_replaying_beside_a_server_are_reported(folder, tmp_path):
+def test_recording_and_replaying_while_serving_are_reported(folder, tmp_path):
     said = []
     with Robot(ONE_ARM, speed=20.0, start="ready") as robot:
         with bags_of(robot, tmp_path / "again.mcap", folder / "run.bag", said.append):

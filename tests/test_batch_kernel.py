@@ -116,7 +116,7 @@ class HostDriver:
 
 
 def _nowhere(array):
-    """JAX on the processor must copy an array of the device."""
+    """JAX on the CPU must copy an array of the device."""
     raise AttributeError("__cuda_array_interface__")
 
 
@@ -204,7 +204,7 @@ def test_gradients_and_controllers_are_those_of_the_c_backend(psm, driver):
 
 
 def test_figures_of_the_gpu_are_measured(driver, monkeypatch):
-    """With JAX on the processor in place of JAX on the GPU."""
+    """With JAX on the CPU instead of the GPU."""
     jax = pytest.importorskip("jax")
     monkeypatch.setattr(speed, "_jax_on_gpu", lambda: jax)
     monkeypatch.setattr(DeviceArray, "__cuda_array_interface__", property(_nowhere))

@@ -77,7 +77,7 @@ def test_a_cad_link_off_its_joint_is_an_error(name):
 
 
 def test_links_keep_mass_and_centre_of_mass(name, derived):
-    """The centre of mass is where the CAD has it, in the base frame."""
+    """The centre of mass in the base frame equals that of the CAD."""
     arm, table = tr.load_arm(name, SET), read(f"cad_{name.lower()}")
     T, T_rcm_base = poses_at_zero(arm.bodies), np.linalg.inv(cad.cad_pose(table["rcm"]))
     for body, entry in table["links"].items():
@@ -134,7 +134,7 @@ def test_a_repair_is_the_least_change():
 
 
 def test_removing_the_counterweight_changes_nothing_if_it_has_no_mass():
-    """Their simulation has no counterweight: nothing is there to be removed."""
+    """Their simulation has no counterweight, so there is nothing to remove."""
     with_, without = (tr.load_mechanism("PSM", SET, counterweight=c) for c in (True, False))
     q = np.array([0.3, 0.2, 0.1, 0.1, 0.2, 0.1, 0.3])
     np.testing.assert_array_equal(with_.mass_matrix(q), without.mass_matrix(q))

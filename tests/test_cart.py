@@ -33,7 +33,7 @@ def home(cart, arm):
     return np.array(cart.arm(arm).home)
 
 
-# The published tables, typed in once more and evaluated on their own
+# The published tables, entered again and evaluated independently
 
 
 def modified_dh(a, alpha, d, theta):
@@ -210,15 +210,15 @@ def test_the_cad_of_the_classic_cart_has_psm2_in_the_same_pose(carts, seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_cad_of_the_classic_cart_has_the_remote_centre_of_the_ecm_in_the_same_place(carts, seed):
+def test_the_cad_of_the_classic_cart_has_the_same_remote_centre_of_the_ecm(carts, seed):
     """The last frame is rotated about z by the convention of the CAD; only position and z axis are compared."""
     q = random_set_up(carts["Classic"], "ECM", seed)
     T = FLOOR @ carts["Classic"].moved({"ECM": q}).T_world_base("ECM")
     np.testing.assert_allclose(T[:3, 2:], cad_ecm(q)[:3, 2:], atol=5e-4)
 
 
-def test_row_7_of_table_3_as_printed_puts_the_ecm_elsewhere(carts):
-    """Corrected: theta -pi/2, d 0.1016. As printed the remote centre is 1.2 m from where the CAD has it."""
+def test_row_7_of_table_3_as_printed_misplaces_the_ecm(carts):
+    """Corrected: theta -pi/2, d 0.1016. As printed, the remote centre is 1.2 m from that of the CAD."""
     printed = read("suj_classic")["ECM"]["printed"]
     q = carts["Classic"].q_setup["ECM"]
     T = moved(0, 0, 0.43, PI / 2)
@@ -281,7 +281,7 @@ def test_gravity_on_the_cart_is_that_of_the_mounting_pitch(carts, name, arm):
 
 
 def test_the_torque_that_holds_a_psm_follows_the_set_up_joints(carts):
-    """Gravity in the base, turned into the world, is straight down; a level base needs the torque of the bare arm."""
+    """Gravity in the base, rotated into the world, points down; a level base needs the torque of the bare arm."""
     cart = carts["Classic"]
     psm = tr.load_mechanism("PSM", "wang2019", counterweight=False, gravity=cart.gravity("PSM1"))
     R = cart.T_world_base("PSM1")[:3, :3]
@@ -428,7 +428,7 @@ def test_without_a_direction_only_the_position_is_matched(carts):
     assert found.direction_error == 0.0
 
 
-def test_the_direction_is_minus_z_of_the_base_which_is_where_the_tip_goes(carts):
+def test_the_direction_is_minus_z_of_the_base_the_direction_of_insertion(carts):
     cart = carts["Classic"]
     shaft = np.array([0.3, 0.2, -1.0])
     found = cart.place("PSM2", cart.T_world_base("PSM2")[:3, 3], shaft)
@@ -457,7 +457,7 @@ def test_the_error_of_an_unreachable_port_reports_the_remaining_distance(carts):
     ) as caught:
         carts["Classic"].place("PSM1", [3.0, 3.0, 0.5], [0, 0, -1])
     assert caught.value.index == ()
-    # straight above the present place: only the column is short, by what its travel leaves
+    # straight above the current place: only the travel of the column is too short
     cart = carts["Si"]
     rcm = cart.T_world_base("PSM1")[:3, 3]
     short = 0.4 - (0.512 - cart.q_setup["PSM1"][0])

@@ -81,7 +81,7 @@ def place_along(
     return np.array(errors)
 
 
-# -- what they share ---------------------------------------------------------------------------------------------------
+# -- shared parts -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["PSM", "PSM_Si", "ECM", "MTML"])
@@ -160,7 +160,7 @@ def test_the_kinematic_error_decays_exponentially(mech: tr.Mechanism, joints: in
     decay = np.exp(-15.0 * 1e-3 * np.arange(301))[:, None]
     size = np.abs(errors[0]).max()
     rows = slice(0, joints)
-    # within what Euler's rule leaves, h kp / 2 of the largest slope
+    # within the error of Euler's rule, h kp / 2 of the largest slope
     assert np.abs(errors[:, rows] - decay * errors[0, rows]).max() < 0.01 * size
     assert np.abs(errors[:, rows] - decay**0.9 * errors[0, rows]).max() > 0.015 * size
 
@@ -237,7 +237,7 @@ def test_the_transient_of_the_position_is_linear(mech: tr.Mechanism, kp: float, 
     ideal = linear(rec.t, kp, kd)[:, None] * STEP
     assert np.abs(error - ideal).max() < 0.01 * np.linalg.norm(STEP)
     assert np.abs(rec.q[:, 3:] - Q[3:]).max() < 1e-3  # the wrist and the jaw are held
-    # a law with a little less damping would be seen
+    # slightly less damping would be detected
     assert np.abs(error - linear(rec.t, kp, 0.9 * kd)[:, None] * STEP).max() > 0.01 * np.linalg.norm(STEP)
 
 
@@ -274,7 +274,7 @@ def test_a_master_with_seven_joints_takes_a_pose_and_comes_to_rest() -> None:
     mech = tr.load_mechanism("MTML")
     sim = tr.Simulator("MTML", friction=False)
     q = np.array([0.1, 0.2, 0.1, 0.3, 0.6, 0.4, 0.2])
-    free = np.linalg.svd(mech.jacobian(q))[2][-1]  # a motion that the tip does not feel
+    free = np.linalg.svd(mech.jacobian(q))[2][-1]  # a motion in the null space of the tip
     sim.reset(q, 2.0 * free)
     goal = moved(sim.tip_pose(), R=rotation("z", 0.1))
     tr.simulate(sim, CartesianRegulation(mech, goal, 400.0, 40.0, joints=6), None, 0.6)
@@ -358,7 +358,7 @@ def test_impedance_with_an_inertia_moves_as_that_mass_on_a_spring(mech: tr.Mecha
 def test_an_inertia_needs_a_wrench_and_gains_must_fit(mech: tr.Mechanism) -> None:
     with pytest.raises(TrocarError, match="needs the measured wrench"):
         CartesianImpedance(mech, 100.0, 10.0, inertia=1.0)
-    with pytest.raises(TrocarError, match="leave it out"):
+    with pytest.raises(TrocarError, match="omit it"):
         CartesianImpedance(mech, 100.0, 10.0, wrench=lambda: np.zeros(6))
     with pytest.raises(TrocarError, match=r"damping must be one number.*got shape \(3,\)"):
         CartesianImpedance(mech, np.ones(6), np.ones(3))
@@ -418,7 +418,7 @@ def test_default_gains_of_hybrid_control_work_on_unknown_surfaces_with_model_err
     law = HybridForcePosition(wrong, [False, False, True], [0, 0, -1.5], wall)
     rec = tr.simulate(sim, law, fixed(sim.tip_pose()), 2.0)
     force = stiffness * np.maximum(wall.height - rec.extra["tip"][:, 2], 0.0)
-    # on what is as soft as tissue it takes its time; without the integral 0.04 N would be left
+    # on a surface as soft as tissue it takes longer; without the integral an error of 0.04 N would remain
     np.testing.assert_allclose(force[rec.t > (1.5 if stiffness < 1e3 else 0.3)], 1.5, atol=0.01)
 
 

@@ -15,7 +15,7 @@ from trocar.teleoperation.bilateral.network_presets import intermittent, netfi
 DT = 1e-3
 
 
-def test_a_constant_delay_gives_every_packet_that_much_later() -> None:
+def test_a_constant_delay_delays_every_packet_by_the_same_time() -> None:
     channel = Channel(0.02)
     found = channel.packets(50, DT)
     assert (found == np.maximum(np.arange(50) - 20, -1)).all()
@@ -51,7 +51,7 @@ def test_a_play_out_buffer_turns_jitter_into_a_constant_delay() -> None:
     assert (buffered.packets(600, DT)[200:] == np.arange(200, 600) - 100).all()
 
 
-def test_no_packet_that_was_sent_during_an_outage_is_ever_used() -> None:
+def test_packets_sent_during_an_outage_are_never_used() -> None:
     channel = Channel(0.01, outage=Outages(lost=(0.2, 0.2), good=(0.3, 0.3)))
     used = channel.packets(1000, DT)
     sent = np.unique(used[used >= 0]) * DT
@@ -60,7 +60,7 @@ def test_no_packet_that_was_sent_during_an_outage_is_ever_used() -> None:
     assert np.ptp(used[320:500]) == 0  # the last one is held
 
 
-def test_an_intermittent_link_is_lost_for_its_share_of_time() -> None:
+def test_an_intermittent_link_is_down_for_the_given_share_of_time() -> None:
     assert share_lost(intermittent(seed=3)) == pytest.approx(0.2, abs=0.05)
 
 

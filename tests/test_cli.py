@@ -218,6 +218,17 @@ def test_help_lists_the_commands_and_each_gives_an_example() -> None:
         assert f"Example: trocar {command}" in text(command)
 
 
+def test_help_is_wrapped_by_the_terminal_and_not_by_the_source() -> None:
+    names = [command.callback.__name__.replace("_", "-") for command in app.registered_commands if command.callback]
+    assert len(names) > 10
+    for name in names:
+        shown = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "1500", "NO_COLOR": "1"}).stdout
+        body = [line.strip() for line in shown.partition("\u256d")[0].splitlines()]  # above the box of the options
+        lines = [line for line in body if line and not line.startswith(("Usage:", "Example"))]
+        assert lines
+        assert [line for line in lines if line[-1] not in ".;:,"] == []
+
+
 @pytest.fixture
 def no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace the figure of a recording, which takes a second, with an empty one."""

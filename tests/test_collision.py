@@ -35,7 +35,7 @@ def test_margin_and_distance_queries_agree(margin):
     clear = np.abs(near - margin) > 1e-6
     found = np.array([scene.collides(q, margin) for q in states])
     np.testing.assert_array_equal(found[clear], (near < margin)[clear])
-    assert (found & (near > 0)).sum() >= 2  # some that only the margin makes collide
+    assert (found & (near > 0)).sum() >= 2  # some collide only because of the margin
 
 
 @pytest.mark.parametrize("name", BESIDE)
@@ -107,7 +107,7 @@ def test_every_arm_can_be_checked(name):
     assert not CollisionScene(arm, [Sphere(tip + [0, 0, -5.0], 0.05)]).collides(q)
 
 
-def test_two_arms_touch_when_they_are_placed_so():
+def test_two_arms_placed_in_contact_touch():
     apart, together = (
         CollisionScene({"left": ARM, "right": ARM}, bases={"right": pose(p=[x, 0.0, 0.0])}) for x in (0.3, 0.02)
     )
@@ -140,7 +140,7 @@ def test_obstacles_and_arms_are_distinguished():
 def test_levers_bound_the_displacement_of_the_shapes():
     scene = CollisionScene(ARM, [BESIDE["sphere"]])
     levers = scene.levers()
-    assert levers[2] == pytest.approx(1.0)  # the insertion carries everything along
+    assert levers[2] == pytest.approx(1.0)  # the insertion moves all shapes
     assert levers[0] > 0.3
     rng = np.random.default_rng(1)
     for q in rng.uniform(ARM.lower, ARM.upper, (20, 7)):

@@ -24,7 +24,7 @@ def divergence(inertias, priors):
     """Objective of the program: tr Q - log det Q over the links, Q in units of the prior."""
     total = 0.0
     for name, body in inertias.items():
-        if name in priors and name != "counterweight":  # which is found by itself
+        if name in priors and name != "counterweight":  # found separately
             Q = np.linalg.solve(priors[name].P, pseudo_inertia(barycentric(body)))
             total += np.trace(Q) - np.linalg.slogdet(Q)[1]
     return total
@@ -64,10 +64,10 @@ def test_the_counterweight_moves_by_the_least_change():
         for name in ("wang2019_published", "wang2019")
     )
     values, _ = np.linalg.eigh(published)
-    least = np.linalg.norm(np.maximum(3e-7 - values, 0.0))  # with no equation to keep
+    least = np.linalg.norm(np.maximum(3e-7 - values, 0.0))  # without equality constraints
     change = np.linalg.norm(ours - published)
     assert change == pytest.approx(least, rel=1e-3)
-    assert ours[3, 3] == pytest.approx(published[3, 3], abs=1e-12)  # its mass is identified by itself
+    assert ours[3, 3] == pytest.approx(published[3, 3], abs=1e-12)  # its mass is identified separately
 
 
 def test_a_box_of_uniform_density_is_the_mean_over_its_points():

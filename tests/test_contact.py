@@ -80,7 +80,7 @@ def test_a_sliding_tip_is_held_back_by_coulomb_friction():
 
 
 def test_without_objects_nothing_changes():
-    """A far object leaves the motion of the arm alone, but for the solver's rounding."""
+    """A distant object does not change the motion of the arm, except for the solver's rounding."""
     runs = []
     for objects in ([], [Solid("far", Sphere((1.0, 1.0, -1.0), 0.01), mass=0.1)]):
         sim = probe(objects)
@@ -202,7 +202,7 @@ def test_one_newton_is_held_while_sliding_20_mm(instrument, surface, gains, cuto
     start = mech.forward_kinematics(Q)
     end = start[:3, 3] - [0.0, 0.0, mech.arm.jaw_length + 2e-4]
     if surface == "rigid":
-        damping = 100.0 if gains else 50.0  # the gains of the probe lean on that of the contact
+        damping = 100.0 if gains else 50.0  # the gains of the probe rely on the damping of the contact
         thing = Solid("thing", Box(end + [0.01, 0, -0.005], (0.06, 0.04, 0.01)), friction=0.3, damping=damping)
     else:
         thing = SoftSlab("thing", (0.036, 0.012, 0.012), pose(p=end + [0.01, 0, -0.006]), young=2e5, spacing=6e-3)
@@ -224,7 +224,7 @@ def test_one_newton_is_held_while_sliding_20_mm(instrument, surface, gains, cuto
     travelled = rec.extra["tip"][-1] - rec.extra["tip"][sliding][0]
     assert travelled[0] == pytest.approx(0.02, abs=3e-4)
     np.testing.assert_allclose(sim.contact_wrench(of="thing"), sim.contact_wrench())
-    assert not any(warning.number for warning in sim.data.warning)  # the solver found its way at every step
+    assert not any(warning.number for warning in sim.data.warning)  # the solver converged at every step
 
 
 def test_a_force_sensor_lags_and_forgets_at_reset():
@@ -249,7 +249,7 @@ def test_divergence_is_detected_with_contacts():
     ("accuracy", "timestep"), [("fast", 1e-3), ("fast", 4e-3), ("discrete", 1e-3), ("discrete", 4e-3)]
 )
 def test_free_bodies_of_any_mass_rest_on_a_plate(accuracy, timestep):
-    """Set down, dropped askew, and one on another of ten times its mass: all come to rest, none hops."""
+    """Bodies set down, dropped askew, and one on another of ten times its mass: all come to rest, none bounces."""
     cube, rest = Box((0, 0, 0), (0.01, 0.01, 0.01)), -0.295
     things = [Solid("table", Box((0.2, 0, -0.305), (0.6, 0.4, 0.01)))]
     for k, mass in enumerate((1e-5, 1e-3, 1e-2, 0.1)):

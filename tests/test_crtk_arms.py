@@ -193,7 +193,7 @@ def test_a_locked_master_keeps_its_orientation_while_it_is_pushed(robot):
         robot.run(0.4)
         sim.apply_wrench(np.zeros(6))
         turned[locked] = np.linalg.norm(rotation_vector(mtm.measured_cp()[0][:3, :3] @ R.T))
-        assert np.abs(q_of(mtm)[:3]).max() > 0.02  # its position gives way
+        assert np.abs(q_of(mtm)[:3]).max() > 0.02  # its position yields
         mtm.unlock_orientation()
         robot.run(0.01)
     assert turned[True] < 0.1

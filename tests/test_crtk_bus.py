@@ -90,7 +90,7 @@ def test_an_unknown_topic_is_refused_with_the_nearest_name(tank):
 
 
 def test_a_device_must_serve_its_whole_interface():
-    with pytest.raises(TrocarError, match="serves other commands"):
+    with pytest.raises(TrocarError, match="must serve exactly the commands"):
         Bus(lambda: 1).add("tank", DEVICE, states={"level": lambda: Float(value=0.0)})
 
 
@@ -109,7 +109,7 @@ def test_events_are_latched_and_states_have_the_rate_of_the_dvrk():
     assert {topic.rate for topic in PSM.topics if topic.direction is Direction.state} == {100.0}
 
 
-def test_the_interface_has_what_the_real_console_needs_of_an_arm():
+def test_the_interface_has_every_topic_that_the_real_console_needs():
     # dvrk_arms_from_ros of sawIntuitiveResearchKit 2.4
     commands = "hold free state_command servo_cp servo_jp body/servo_cf use_gravity_compensation jaw/servo_jp"
     states = "period_statistics setpoint_js measured_js setpoint_cp measured_cp measured_cv jaw/setpoint_js"

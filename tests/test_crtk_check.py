@@ -288,7 +288,7 @@ def test_wrong_extensions_fail_their_checks_and_missing_ones_are_skipped(monkeyp
     assert found["joint_velocity"].reason.startswith("not served, and the dVRK does not either")
 
 
-# -- devices beside the arms -------------------------------------------------------------------------------------------
+# -- other devices ----------------------------------------------------------------------------------------------------
 
 
 def of_device(robot, name, permission=Permission.unbounded):

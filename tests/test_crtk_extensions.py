@@ -62,7 +62,7 @@ def test_differences_add_up_for_servo_move_and_interpolation(psm):
     robot, T, events = psm.robot, tip(psm), Events(psm.robot, "PSM")
     by = pose(p=(0.004, 0, 0))
     psm.servo_cr(by)
-    psm.servo_cr(by)  # before the first was carried out
+    psm.servo_cr(by)  # before the first was executed
     robot.step(2)
     np.testing.assert_allclose((tip(psm) - T)[:3, 3], [0.008, 0, 0], atol=1e-9)
     psm.move_cr(by)
@@ -121,7 +121,7 @@ def test_interpolated_velocities_and_efforts_are_reached_in_a_tenth_of_a_second(
     half = psm.setpoint_jf()[0][2]
     robot.run(0.06)
     assert psm.setpoint_jf()[0][2] == pytest.approx(2 * half, rel=0.05)
-    psm.body.servo_cf(np.zeros(6))  # replaces what is under way
+    psm.body.servo_cf(np.zeros(6))  # replaces the current motion
     robot.step(2)
     np.testing.assert_array_equal(psm.setpoint_jf()[0], 0)
 

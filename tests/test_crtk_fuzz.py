@@ -1,6 +1,6 @@
 """Random commands to an arm: it always follows the rules of its state machine.
 
-TROCAR_FUZZ sets the number of commands, TROCAR_FUZZ_SEED another series of them. A failure prints the last commands;
+TROCAR_FUZZ sets the number of commands, TROCAR_FUZZ_SEED selects another series. A failure prints the last commands;
 the seed makes it repeatable.
 """
 

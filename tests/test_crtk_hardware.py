@@ -53,7 +53,7 @@ def test_a_position_beyond_the_limits_is_clipped_and_its_tracking_error_is_no_fa
     robot = started("PSM")
     psm, arm = robot.psm("PSM"), robot.controllers["PSM"].arm
     q = psm.setpoint_jp()[0]
-    psm.servo_jp([2.0, *q[1:]])  # 1.6 rad at once, where 0.5 rad are allowed
+    psm.servo_jp([2.0, *q[1:]])  # a step of 1.6 rad; 0.5 rad are allowed
     robot.run(1.0)
     assert psm.operating_state() == "ENABLED"
     assert psm.measured_jp()[0][0] == pytest.approx(arm.upper[0], abs=0.02)
@@ -67,7 +67,7 @@ def test_the_observer_adds_the_filtered_effort_that_its_mass_does_not_explain():
     still = np.zeros(7)
     pid = bare.efforts(still, still)
     np.testing.assert_allclose(servo.efforts(still, still), pid)  # nothing observed yet
-    # Still: the output is filtered into itself, which is an integral of cut-off frequency times the PID's output.
+    # At rest the observer filters its own output, which is an integral of cut-off frequency times the PID's output.
     for k in range(1, 5):
         cutoff = np.array([50, 50, 20, 10, 10, 10, 10])
         np.testing.assert_allclose(servo.efforts(still, still), pid * (1 + k * cutoff * PERIOD), rtol=0.02)

@@ -35,7 +35,7 @@ def test_a_move_reaches_its_goal_within_the_published_velocities(psm):
     assert events.busy == [False, True, False]
 
 
-def test_a_move_of_no_length_is_busy_and_then_idle(psm):
+def test_a_zero_length_move_is_busy_and_then_idle(psm):
     events = Events(psm.robot, "PSM")
     assert psm.move_jp(psm.setpoint_jp()[0]).wait(timeout=1)
     assert events.busy == [False, True, False]

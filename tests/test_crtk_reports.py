@@ -28,7 +28,7 @@ def psm():
 # -- clients ---------------------------------------------------------------------------------------------------------
 
 
-def test_every_topic_and_service_that_dvrk_python_opens_for_a_psm_is_there(psm):
+def test_every_topic_and_service_that_dvrk_python_opens_for_a_psm_exists(psm):
     # dvrk.psm of dvrk_python 2.4: 19 publishers, 15 subscribers, 3 service clients
     bus = psm.robot.bus
     commands = [
@@ -320,4 +320,4 @@ def test_inside_a_deadband_neither_position_nor_velocity_act():
     assert tau[:5].all()
     servo.q_ref[5] = 0.025
     tau = servo.efforts(np.zeros(7), np.zeros(7))
-    assert tau[5] == pytest.approx(0.4 * 0.010)  # the error less the deadband of 0.015
+    assert tau[5] == pytest.approx(0.4 * 0.010)  # the error minus the deadband of 0.015

@@ -41,7 +41,7 @@ def test_an_arm_goes_from_off_to_homed_as_on_the_robot(robot, scene, name):
     assert np.isfinite(q_of(arm)).all()
 
 
-def test_homing_a_second_time_keeps_the_calibration_and_tells_clients_again(psm):
+def test_homing_a_second_time_keeps_the_calibration_and_notifies_clients_again(psm):
     before = psm.robot.bus.read("PSM/operating_state").stamp
     assert psm.home(timeout=1)
     psm.robot.run(0.01)
@@ -243,7 +243,7 @@ def test_the_whole_robot_has_its_devices_and_all_arms_move(robot, scene):
         assert (np.abs(moved - np.where(np.arange(len(start)) == 2, 0.01, 0.05)) < 0.045).all(), arm.name()
 
 
-def test_gravity_compensation_follows_the_model_it_is_given(robot):
+def test_gravity_compensation_uses_the_given_model(robot):
     robot = robot("PSM_Si")
     hardware = robot.controllers["PSM_Si"].hardware
     heavier = tr.load_mechanism("PSM_Si", added_mass=0.3)

@@ -72,7 +72,7 @@ def test_an_interrupted_download_is_completed(server, dataset, tmp_path):
     assert server[2] == ["/psm/two.csv"]
 
 
-def test_a_file_that_is_not_the_published_one_is_not_kept(server, dataset, tmp_path):
+def test_a_file_that_differs_from_the_published_one_is_discarded(server, dataset, tmp_path):
     (server[0] / "psm/two.csv").write_bytes(b"other\n")
     with pytest.raises(TrocarError, match=r"1 of 2 files .* missing: psm/two.csv \(differs from the published file"):
         dataset.fetch(tmp_path / "data")

@@ -291,7 +291,7 @@ def test_the_node_is_not_announced_to_other_machines_by_default():
         (["--ros2", "--distro", "foxy"], "'foxy' is unknown"),
         (["--ros2", "--arms", "PSM9"], "'PSM9' is unknown"),
         (["--ros2", "--images", "5"], "--images requires an ECM"),
-        (["--ros2", "--master", "own"], "--master goes with --ros1"),
+        (["--ros2", "--master", "own"], "--master applies to --ros1 only"),
     ],
 )
 def test_wrong_options_give_one_line_and_status_2(options, said):
@@ -320,7 +320,7 @@ def endpoints(observer, kind):
     return {(str(s.participant_key), s.topic_name) for s in found if not s.topic_name.startswith("DCPS")}
 
 
-def test_a_twin_beside_a_served_arm_has_the_residual_of_effort_along_and_writes_no_topic(robot, participant):
+def test_a_twin_of_a_served_arm_has_the_residual_of_effort_along_and_writes_no_topic(robot, participant):
     wait_for(lambda: endpoints(participant, BuiltinTopicDcpsPublication), "writers of the robot")
     shadow = Shadow(Settings(arm="PSM"), "PSM1/measured_js")
     readers = {name for name, _ in endpoints(participant, BuiltinTopicDcpsSubscription)}

@@ -31,7 +31,7 @@ def test_every_joint_is_judged_with_and_without_counterweight(shown):
 def test_a_missing_counterweight_shows_in_the_insertion_effort(shown):
     _, claims, _ = shown
     assert claims["spiral, with counterweight: J3"].ours < 1e-4
-    check = claims["spiral, without counterweight: J3, engine less equations"]
+    check = claims["spiral, without counterweight: J3, engine minus equations"]
     assert 2.5 < float(check.note.split()[0]) < 3.4  # the missing weight, in the note
     assert "the paper prints 3.3 N" in check.note
 
@@ -45,7 +45,7 @@ def test_the_film_has_its_pictures_side_by_side(shown):
         assert film.n_frames == 3
 
 
-def test_it_has_a_figure_of_efforts_and_one_of_errors(shown):
+def test_the_report_has_a_figure_of_efforts_and_one_of_errors(shown):
     report, *_ = shown
     assert [len(figure.axes) for figure, _ in report.figures] == [6, 2]
 

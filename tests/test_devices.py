@@ -49,7 +49,7 @@ def _no_window(monkeypatch: pytest.MonkeyPatch) -> None:
         ("nonsense", "no sample"),
     ],
 )
-def test_samples_that_cannot_be_are_named(sample: DeviceSample, reason: str) -> None:
+def test_impossible_samples_are_named(sample: DeviceSample, reason: str) -> None:
     found = problem(sample)
     assert reason in found
     assert bool(found) == bool(reason)

@@ -1,6 +1,6 @@
-"""Random samples of a device: the console goes on, the PSM is only sent finite goals, and holds at what is no sample.
+"""Random samples of a device: the console continues, the PSM only gets finite goals and holds after an invalid sample.
 
-TROCAR_FUZZ=N tries N samples instead of a few hundred, TROCAR_FUZZ_SEED=N others.
+TROCAR_FUZZ=N tries N samples instead of a few hundred; TROCAR_FUZZ_SEED=N selects other samples.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A simulation that blows up: one error, MuJoCo's warning in the log, and nothing left where the user works."""
+"""A diverging simulation: one error, MuJoCo's warning in the log, and no file in the working folder."""
 
 from __future__ import annotations
 

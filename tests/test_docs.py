@@ -1,6 +1,6 @@
 """Every Python block of the README and of docs/ runs, in order, in one namespace per page.
 
-A block is left out if the line directly before it is the comment <!-- not run -->.
+A block is skipped if the line directly before it is the comment <!-- not run -->.
 """
 
 import inspect
@@ -28,7 +28,7 @@ PAGES = [
 ]
 
 
-def test_blocks_are_found_with_their_line_and_marked_ones_left_out():
+def test_blocks_are_found_with_their_line_and_marked_ones_are_skipped():
     run, skipped, other = "```python\nx = 1\n```\n", "<!-- not run -->\n```python\nboom()\n```\n", "```sh\nls\n```\n"
     assert blocks("a\n" + run + skipped + other + run) == [(2, "x = 1\n"), (12, "x = 1\n")]
 
@@ -56,7 +56,7 @@ def targets(text):
 @pytest.mark.parametrize(
     "page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda p: p.name
 )
-def test_internal_links_lead_somewhere(page):
+def test_internal_links_point_at_existing_files(page):
     missing = [t for t in targets(page.read_text("utf-8")) if not t.startswith("generated/")]
     assert [t for t in missing if not (page.parent / t).exists()] == []
 
@@ -68,7 +68,7 @@ def test_every_page_is_in_the_contents_of_the_site():
     assert {name for name in listed if not name.startswith("generated/")} == pages
 
 
-def test_the_site_has_a_page_for_every_room_and_example():
+def test_the_site_has_a_page_for_every_package_and_example():
     from tools import docs_pages
 
     rooms = {module.__name__ for module in docs_pages.packages()}

@@ -217,7 +217,7 @@ def test_there_are_49_base_parameters_17_of_them_inertial(mech):
     np.testing.assert_allclose(Y[..., base.independent] @ phi_base, Y @ mech.parameter_vector, atol=1e-9)
 
 
-def test_without_counterweight_only_that_body_is_gone():
+def test_without_counterweight_only_that_body_is_removed():
     with_, without = (tr.load_mechanism("PSM", counterweight=c) for c in (True, False))
     q, dq, ddq = states(with_)
     body = with_.parameters.inertias["counterweight"]

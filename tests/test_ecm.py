@@ -59,7 +59,7 @@ def test_gravity_is_within_what_the_motors_can_hold_with_every_endoscope():
         ("ECM", "4K", r"endoscope of ECM '4K' is unknown"),
         ("ECM", -1.0, r"endoscope must be one of SD, HD, custom, none or a positive mass \[kg\], got -1.0"),
         ("ECM", True, "endoscope must be one of"),
-        ("PSM", "HD", "PSM carries no endoscope, got endoscope='HD'; leave it out"),
+        ("PSM", "HD", "PSM carries no endoscope, got endoscope='HD'; omit it"),
     ],
 )
 def test_a_wrong_endoscope_is_rejected(arm, endoscope, message):
@@ -67,7 +67,7 @@ def test_a_wrong_endoscope_is_rejected(arm, endoscope, message):
         tr.load_mechanism(arm, endoscope=endoscope)
 
 
-def test_the_ecm_has_no_counterweight_to_leave_out():
+def test_the_ecm_has_no_counterweight_to_omit():
     with pytest.raises(tr.TrocarError, match="ECM has no counterweight"):
         tr.Simulator("ECM", counterweight=False)
 
@@ -119,7 +119,7 @@ def test_the_arm_falls_when_the_brakes_are_released():
     assert abs(sim.q[1] - HOLD[1]) > 0.05
 
 
-def test_brakes_stop_a_moving_arm_where_it_is():
+def test_brakes_stop_a_moving_arm_in_place():
     sim = tr.Simulator("ECM")
     sim.reset(HOLD, [0.5, -0.5, 0.05, 0.0])
     sim.brakes = True
@@ -129,7 +129,7 @@ def test_brakes_stop_a_moving_arm_where_it_is():
     assert np.abs(sim.dq).max() < 1e-6
 
 
-def test_brakes_already_engaged_stay_where_they_are():
+def test_brakes_that_are_already_engaged_keep_their_position():
     sim = tr.Simulator("ECM")
     sim.reset(HOLD)
     sim.brakes = True

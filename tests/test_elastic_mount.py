@@ -27,7 +27,7 @@ def moment(mechanism, q):
 
 @pytest.mark.parametrize("arm", ["PSM", "ECM"])
 def test_the_mount_rotates_by_the_weight_shift_over_its_stiffness(arm):
-    stiff = tuple(100 * k for k in MOUNT.rotation)  # or the weight tilts with the mount and bends it further
+    stiff = tuple(100 * k for k in MOUNT.rotation)  # otherwise the weight tilts with the mount and bends it further
     sim = tr.Simulator(arm, SET, elastic_mount=tr.ElasticMount(pivot=tuple(PIVOT), rotation=stiff))
     q, home = AWAY[arm], np.array(sim.arm.home)
     sim.reset(home)

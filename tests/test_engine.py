@@ -1,4 +1,4 @@
-"""The closed chain in MuJoCo against the equations in reduced coordinates, and the engine's own promises."""
+"""The closed chain in MuJoCo against the equations in reduced coordinates, and properties of the engine itself."""
 
 import numpy as np
 import pytest
@@ -283,7 +283,7 @@ def test_the_published_pid_is_stable_with_one_sample_of_delay(compliance):
 
 @pytest.mark.filterwarnings("ignore::trocar.errors.Inaccurate")
 def test_smaller_rotors_would_make_it_unstable():
-    """Why the wrist rotors are 1e-4 kg m^2 at the discs: at half of that the delayed loop diverges."""
+    """The reason for wrist rotors of 1e-4 kg m^2 at the discs: at half of that the delayed loop diverges."""
     sim = tr.Simulator("PSM", timestep=1 / 1500, rotor_inertia=5e-5)
     sim.reset(HOLD)
     with pytest.raises(tr.Diverged):
@@ -376,7 +376,7 @@ def test_closing_fingers_meet_unless_contact_is_off(mech, contacts):
 def test_an_unconverged_solver_warns_once():
     sim = tr.Simulator("PSM")
     sim.reset(np.array([0.2, -0.1, 0.12, 0.5, 0.3, -0.2, 0.4]), dq=np.full(7, 0.3))
-    sim._engine._most = 1  # friction that turns round takes more
+    sim._engine._most = 1  # friction that reverses takes more iterations
     with pytest.warns(tr.Unsolved, match="within 1 iterations at t = 0.001 s") as told:
         sim.step(np.zeros(7))
     assert told[0].filename == __file__
@@ -385,7 +385,7 @@ def test_an_unconverged_solver_warns_once():
 
 @pytest.mark.parametrize("arm", ["PSM", "ECM_Si", "MTMR"])
 def test_removing_visual_shapes_changes_nothing_else(arm):
-    """Every array of the compiled model is that of a model whose shapes were deleted one by one, but for looks."""
+    """Every array of the compiled model, except looks, equals that of a model with its shapes deleted one by one."""
     spec = tr.Simulator(arm).spec
     deleted = spec.copy()
     for geom in [g for g in deleted.geoms if g.group in (VISUAL["group"], COLLISION["group"])]:
@@ -423,7 +423,7 @@ def test_exact_steps_of_a_master_do_not_hold_its_cables_over_a_step():
     fine = moved(2.5e-4)
     coarse, middle = (np.abs(moved(dt) - fine).max() for dt in (2e-3, 1e-3))
     assert middle < 1e-7
-    assert coarse / middle > 3.0  # of second order, as the stiffness of the loops follows the step
+    assert coarse / middle > 3.0  # of second order, because the stiffness of the loops depends on the step
 
 
 @pytest.mark.parametrize("accuracy", ["fast", "exact"])

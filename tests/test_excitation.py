@@ -112,7 +112,7 @@ def test_the_derivatives_of_motor_efforts_are_exact_friction_by_load_and_springs
         np.testing.assert_allclose(
             np.einsum("dtij,dtj->ti", D, d), difference, rtol=1e-5, atol=1e-6 * np.abs(difference).max()
         )
-    # where nothing turns round, the smooth efforts are the arm's own
+    # away from reversals, the smooth efforts are the arm's own
     q, dq, ddq = x[0], 1e3 * x[1], x[2]
     smooth, exact = efforts.with_derivatives(q, dq, ddq)[0], efforts(q, dq, ddq)
     np.testing.assert_allclose(smooth, exact, rtol=1e-9, atol=1e-9 * np.abs(exact).max())
@@ -132,7 +132,7 @@ def test_the_smooth_objective_bounds_the_condition_number_from_above(psm):
     sharp = np.log(criterion.condition_number(*x))
     values = [criterion.gradient(*x, p)[0] for p in (2.0, 16.0, 200.0)]
     assert values == sorted(values, reverse=True)
-    # what is left is the softened sign of Coulomb friction
+    # the remaining difference is the smoothed sign of Coulomb friction
     assert values[-1] == pytest.approx(sharp, abs=0.05)
 
 
@@ -165,7 +165,7 @@ def test_a_search_continues_from_an_earlier_result_and_never_gets_worse(ecm, fou
 
 
 def test_when_time_runs_out_the_best_motion_so_far_is_returned(ecm, monkeypatch):
-    # a clock that goes on by a second whenever it is looked at: what is found does not depend on the machine's speed
+    # a clock that advances by a second at every reading: the result does not depend on the machine's speed
     monkeypatch.setattr(search, "time", SimpleNamespace(monotonic=itertools.count().__next__))
     criterion, limits = Criterion(ecm), excitation_limits(ecm.arm)
     short = excite(criterion, limits, harmonics=4, starts=50, seconds=40)
@@ -193,7 +193,7 @@ def test_efforts_are_limited_to_the_requested_fraction(ecm, found):
     gentle = excite(Criterion(ecm), limits, harmonics=4, starts=1, iterations=0.05, first=found.motion)
     assert (gentle.effort <= part * strength).all()
     assert gentle.violation <= 0.0
-    # by equations that the search does not use
+    # checked with equations that the search does not use
     q, dq, ddq = sampled(gentle.motion, 3001)
     tau = ecm.regressor(q, dq, ddq) @ ecm.parameter_vector
     use = float((np.abs(tau @ ecm.arm.motors.coupling) / strength).max())
@@ -249,7 +249,7 @@ def test_a_run_starts_and_ends_at_rest_and_keeps_to_the_motions_path_and_speeds(
     np.testing.assert_allclose(dq[[0, -1]], 0.0, atol=1e-12)
     limits = excitation_limits(ecm.arm)
     assert (np.abs(dq) <= limits.velocity).all()
-    # derivatives belong to each other
+    # derivatives are consistent
     np.testing.assert_allclose(np.gradient(q, t, axis=0)[1:-1], dq[1:-1], atol=2e-4)
     np.testing.assert_allclose(np.gradient(dq, t, axis=0)[1:-1], ddq[1:-1], atol=5e-3)
     begin, end = run.full_speed
@@ -355,7 +355,7 @@ def test_the_command_searches_rehearses_and_writes_all_files(tmp_path):
     arm = tr.load_arm("ECM")
     largest = np.abs(rehearsal.tau[rehearsal.t > 0.1] @ arm.motors.coupling).max(0)
     assert (largest < arm.motors.effort).all()
-    # the files and the terminal say what each motor needs
+    # files and terminal list the effort that each motor needs
     efforts = json.loads((tmp_path / "excitation.json").read_text())["efforts"]
     assert plan.provenance["efforts"] == efforts
     for i, name in enumerate(arm.motors.names):
@@ -420,7 +420,7 @@ def test_the_base_parameters_of_an_ecm_are_recovered_and_weakly_excited_ones_are
     result = identify(run, "ECM", cross_validate=False)
     assert result.status == "optimal"
     assert result.min_pseudo_inertia_eigenvalue > 0
-    # as for the masters below; that of the roll, whose motor carries friction and hardly more, is the largest
+    # as for the masters below; the error of the roll, whose motor carries little besides friction, is the largest
     assert (result.train_relative_error[:3] < 0.2).all()
 
 
@@ -433,7 +433,7 @@ def test_a_motion_of_a_master_is_found_executed_and_identified():
     result = identify(run, "MTMR", cross_validate=False)
     assert result.status == "optimal"
     assert result.min_pseudo_inertia_eigenvalue > 0
-    # friction of the recipe has memory, that of the simulated arm has not
+    # friction of the recipe has memory, that of the simulated arm does not
     assert (result.train_relative_error < 0.2).all()
 
 

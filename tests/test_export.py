@@ -121,14 +121,14 @@ def test_mjcf_moves_as_the_simulator_does(told):
     sim, folder = told
     model = mujoco.MjModel.from_xml_path(str(folder / f"{sim.arm.name.lower()}.xml"))
     exported, simulated = run(sim, model, 300, stiffened=True)
-    assert np.abs(simulated - np.array(sim.arm.home)).max() > 1e-3  # it did move
+    assert np.abs(simulated - np.array(sim.arm.home)).max() > 1e-3  # the arm moved
     np.testing.assert_allclose(exported, simulated, atol=1e-9)
 
 
 def test_mjcf_without_stiffening_moves_nearly_the_same(told):
     """Without the stiffer constraints, which no file can express: the README warns of the difference.
 
-    The jaws, squeezed together in this motion, give most; without friction they bounce, each model in its own way.
+    The jaws, squeezed together in this motion, yield most; without friction they bounce, differently in each model.
     """
     sim, folder = told
     model = mujoco.MjModel.from_xml_path(str(folder / "scene.xml"))
@@ -141,7 +141,7 @@ def test_mjcf_without_stiffening_moves_nearly_the_same(told):
 
 def test_mjcf_keeps_every_drive(sim, folder):
     model = mujoco.MjModel.from_xml_path(str(folder / f"{sim.arm.name.lower()}.xml"))
-    drawn = sim.spec.copy().compile()  # friction by load or place is set anew in sim.model at every step
+    drawn = sim.spec.copy().compile()  # friction that depends on load or position is set in sim.model at every step
     for name in ("dof_damping", "dof_armature", "dof_frictionloss", "jnt_stiffness", "jnt_range", "actuator_gear"):
         np.testing.assert_allclose(getattr(model, name), getattr(drawn, name), rtol=1e-14, err_msg=name)
     for name in ("tendon_damping", "tendon_armature", "tendon_frictionloss", "tendon_stiffness", "wrap_prm"):
@@ -172,7 +172,7 @@ def test_mjcf_keeps_a_quadratic_stiffness_and_lists_unsupported_friction(tmp_pat
 
 
 def loaded(sim, folder):
-    """The MJCF in MuJoCo, with the cables that its README tells the user to apply; gravity compensation holds it."""
+    """The MJCF in MuJoCo, with the cable forces that its README tells users to apply; gravity compensation holds it."""
     model = mujoco.MjModel.from_xml_path(str(folder / f"{sim.arm.name.lower()}.xml"))
     cables = [e for e in sim.parameters.elastics if isinstance(e, CableTorque)]
     data = mujoco.MjData(model)
@@ -217,7 +217,7 @@ def weight_alone(sim):
 
 
 def rotors(mech):
-    return mech.drives.A.T @ np.diag(mech.drives.Im) @ mech.drives.A  # URDF has no place for them
+    return mech.drives.A.T @ np.diag(mech.drives.Im) @ mech.drives.A  # URDF cannot express them
 
 
 def test_urdf_with_mimic_joints_in_pinocchio_has_tip_and_dynamics_of_the_mechanism(sim, folder):
@@ -232,7 +232,7 @@ def test_urdf_with_mimic_joints_in_pinocchio_has_tip_and_dynamics_of_the_mechani
     for q in states(sim):
         pin.framesForwardKinematics(model, data, q)
         np.testing.assert_allclose(data.oMf[tip].homogeneous, mech.forward_kinematics(q), atol=1e-12)
-        M = pin.crba(model, data, q, pin.Convention.WORLD)  # the other convention adds up over calls
+        M = pin.crba(model, data, q, pin.Convention.WORLD)  # the other convention accumulates over calls
         M = np.triu(M) + np.triu(M, 1).T
         np.testing.assert_allclose(M + rotors(mech), mech.mass_matrix(q), atol=1e-10)
         np.testing.assert_allclose(pin.computeGeneralizedGravity(model, data, q), mech.gravity(q), atol=1e-9)

@@ -87,7 +87,7 @@ def test_sdf_of_a_cart_holds_its_start_under_its_controllers(cart):
         leader, factor = follows.get(model.joint(i).name, (model.joint(i).name, 1.0))
         data.qpos[i] = factor * start[leader]
     mujoco.mj_forward(model, data)
-    for arm, one in scene.arms.items():  # the wrist stands in the world where the scene has it
+    for arm, one in scene.arms.items():  # the wrist has the same world pose as in the scene
         body = f"{arm}_{one.arm.tip_body}_link"
         T = scene.T_world_base(arm) @ one.mechanism.poses(one.q)[one.arm.tip_body]
         np.testing.assert_allclose(data.body(body).xpos, T[:3, 3], atol=1e-9)

@@ -1,4 +1,4 @@
-"""SDF exports, read by an independent reader and, where they are installed, by sdformat and Drake."""
+"""SDF exports, read by an independent reader and, if installed, by sdformat and Drake."""
 
 import logging
 import os
@@ -61,7 +61,7 @@ def run(sdf, model, steps, record=None):
 
 
 def test_sdf_has_the_tip_and_the_motion_of_every_link(sim, folder):
-    """Joint by joint, following mimic elements, the links of the file are where the mechanism has them."""
+    """Joint by joint, following mimic elements, the links of the file have the poses of the mechanism."""
     sdf = SdfModel(folder / "model.sdf")
     model = sdf.mujoco()
     data, E = mujoco.MjData(model), matrix(sdf, model, sim.arm.joint_names)
@@ -94,7 +94,7 @@ def test_sdf_inertias_are_valid_and_those_of_the_mechanism_and_its_wrist_rotors(
     stands_for_rotor = np.array(bare) & ~slides
     expected = np.diag(mech.mass_matrix(q)) - np.where(stands_for_rotor, 0.0, np.diag(rotors))
     found = np.diag(E.T @ M @ E)
-    others = ~stands_for_rotor  # these feel the discs too, and 0.1 g of each link without inertia of its own
+    others = ~stands_for_rotor  # the discs affect these too, and 0.1 g of each link without its own inertia
     complete = len(sim.parameters.inertias) == len(sim.arm.bodies)
     np.testing.assert_allclose(found[others], expected[others], rtol=1e-9 if complete else 2e-3)
     ratio = found[stands_for_rotor] / expected[stands_for_rotor]
@@ -211,7 +211,7 @@ def test_sdf_passes_the_check_of_sdformat(sim, folder, file, tmp_path):
 
 
 def test_drake_reads_the_sdf_and_gives_the_same_motion(sim, folder):
-    """Drake has a parser (sdformat of 1.11) and an engine of its own; it has no dry friction."""
+    """Drake has its own parser (sdformat of 1.11) and engine; it has no dry friction."""
     drake = pytest.importorskip("pydrake.multibody.plant", reason="pip install drake")
     from pydrake.multibody.parsing import Parser
 
@@ -246,7 +246,7 @@ def test_drake_reads_the_sdf_and_gives_the_same_motion(sim, folder):
 
 
 def test_bullet_brings_the_sdf_home_with_gear_constraints_for_its_mimic_joints(sim, folder):
-    """Bullet's multi-body engine and its gear constraint are what Gazebo's bullet-featherstone is made of."""
+    """Gazebo's bullet-featherstone uses Bullet's multi-body engine and its gear constraint."""
     bullet = pytest.importorskip("pybullet", reason="pip install pybullet")
     client = bullet.connect(bullet.DIRECT)
     try:

@@ -69,7 +69,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkey
     assert os.listdir(tmp_path) == ["x.npz"]
 
 
-def test_a_device_that_is_full_is_named() -> None:
+def test_a_full_device_is_named() -> None:
     with pytest.raises(OSError, match=r"No space left on device: '/dev/full'"):
         write_whole("/dev/full", "new")
 
@@ -109,7 +109,7 @@ def test_a_folder_that_is_read_only_is_reported_before_the_work(tmp_path: Path) 
         check_writable(folder / "x.npz")
 
 
-def test_a_folder_that_is_a_file_is_reported_and_left_alone(tmp_path: Path) -> None:
+def test_a_file_in_place_of_a_folder_is_reported_and_not_changed(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("old")
     with pytest.raises(NotADirectoryError, match="is a file, not a folder"):
         write_whole(tmp_path / "file" / "x.npz", "new")
@@ -153,11 +153,11 @@ def test_a_signal_at_any_step_leaves_the_old_file_or_the_whole_new_one(interrupt
     for number, status in ((signal.SIGKILL, -9), (signal.SIGTERM, -15), (signal.SIGINT, 130)):
         rows = [row for row in interrupted if row["signal"] == number]
         assert {row["status"] for row in rows} == {status, 0}
-        # each was interrupted before the rename and after it
+        # each was interrupted both before and after the rename
         assert {row["file"] for row in rows if row["status"] == status} == {"old", "new"}
 
 
-def test_a_writer_that_is_asked_to_end_leaves_no_other_file(interrupted: list[dict[str, Any]]) -> None:
+def test_a_terminated_writer_leaves_no_other_file(interrupted: list[dict[str, Any]]) -> None:
     assert not [row for row in interrupted if row["signal"] != signal.SIGKILL and row["stray"]]
     # SIGKILL leaves one hidden file, which the next writer removes, never one that looks like a result
     killed = [row["stray"] for row in interrupted if row["signal"] == signal.SIGKILL and row["stray"]]
@@ -165,7 +165,7 @@ def test_a_writer_that_is_asked_to_end_leaves_no_other_file(interrupted: list[di
     assert all(len(stray) == 1 and re.fullmatch(r"\..*\.[0-9a-f]{16}\.tmp", stray[0]) for stray in killed)
 
 
-def test_the_next_writer_removes_what_a_killed_one_left_and_nothing_else(tmp_path: Path) -> None:
+def test_the_next_writer_removes_only_the_files_of_a_killed_one(tmp_path: Path) -> None:
     stale, others = tmp_path / f".x.{'0' * 16}.tmp", [".y.0123456789abcdef.tmp", ".x.tmp", ".x.0123.tmp"]
     for name in (stale.name, *others):
         (tmp_path / name).write_text("half")
@@ -174,7 +174,7 @@ def test_the_next_writer_removes_what_a_killed_one_left_and_nothing_else(tmp_pat
         write_whole(tmp_path / "x", "new")
         assert sorted(os.listdir(tmp_path)) == sorted(["x", live.name, *others])
     files._temporaries.discard(live)
-    write_whole(tmp_path / "x", "newer")  # nobody holds it any more
+    write_whole(tmp_path / "x", "newer")  # it is no longer locked
     assert sorted(os.listdir(tmp_path)) == sorted(["x", *others])
 
 
@@ -186,9 +186,7 @@ def test_a_folder_that_cannot_be_listed_is_written_to(tmp_path: Path, monkeypatc
     assert write_whole(tmp_path / "x", "new").read_text() == "new"
 
 
-def test_a_file_that_is_removed_before_it_is_locked_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_removed_before_it_is_locked_is_created_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lock, taken = fcntl.flock, []
 
     def late(stream: Any, how: int) -> None:
@@ -203,7 +201,7 @@ def test_a_file_that_is_removed_before_it_is_locked_is_made_again(
     assert os.listdir(tmp_path) == ["x"]
 
 
-def test_a_handler_of_the_program_stays_in_charge(tmp_path: Path) -> None:
+def test_the_programs_own_signal_handler_is_kept(tmp_path: Path) -> None:
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
         write_whole(tmp_path / "x", "new")
@@ -212,7 +210,7 @@ def test_a_handler_of_the_program_stays_in_charge(tmp_path: Path) -> None:
         signal.signal(signal.SIGTERM, before)
 
 
-def test_the_handler_is_taken_back_after_a_write(tmp_path: Path) -> None:
+def test_the_signal_handler_is_restored_after_a_write(tmp_path: Path) -> None:
     before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
         write_whole(tmp_path / "x", "new")

@@ -49,7 +49,7 @@ def test_an_encoder_bias_affects_position_but_not_speed():
     assert sim.measured_q[0] - sim.q[0] == pytest.approx(0.01)
     np.testing.assert_allclose(sim.measured_q[1:], sim.q[1:])
     np.testing.assert_allclose(sim.measured_dq, sim.dq)
-    # the PID moves the arm until the encoder reads the old place
+    # the PID moves the arm until the encoder reads the old position
     assert healthy.q[0] - sim.q[0] == pytest.approx(0.01, abs=3e-3)
 
 

@@ -90,7 +90,7 @@ def test_the_printed_tip_errors_are_those_of_the_logs_with_counterweight():
 
 
 @needs_logs
-def test_the_excitation_row_is_not_against_the_model():
+def test_the_excitation_row_compares_with_the_robot_not_the_model():
     log = logs.log_of(DATA, 6)
     against_model = logs.rms((log.simulated() - log["tauModel"][:, logs.ARM])[log.settled])
     assert (np.abs(against_model - logs.printed(6)) > 0.05).all()

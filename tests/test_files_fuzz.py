@@ -1,6 +1,6 @@
-"""Damaged files of every format: each gives a result or one clear line, whatever was done to it.
+"""Damaged files of every format: each gives a result or a clear one-line error.
 
-TROCAR_FUZZ=20000 sets the number of cases of all formats together, TROCAR_FUZZ_SEED another series of them.
+TROCAR_FUZZ=20000 sets the number of cases of all formats together, TROCAR_FUZZ_SEED selects another series.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ DATA = Path(tr.__file__).parent / "arms" / "data"
 
 @dataclass(frozen=True)
 class Door:
-    """A file format: the suffix of its files, sound ones, and what reads them.
+    """A file format: the suffix of its files, valid files, and the function that reads them.
 
     Attributes:
         slow: one case in so many is run.
@@ -267,12 +267,12 @@ DOORS = {
 
 
 def tree_damage(content: bytes, suffix: str, random: np.random.Generator) -> bytes:
-    """Damage to what a TOML, JSON or npz file holds; to the bytes of other files."""
+    """Damage to the content of a TOML, JSON or npz file, or to the bytes of other files."""
     if suffix == ".toml":
         tree = damaged_tree(tomllib.loads(content.decode()), random)
         try:
             return toml_text(tree).encode()
-        except ValueError:  # nothing that TOML can hold
+        except ValueError:  # TOML cannot represent it
             return b""
     if suffix == ".json":
         return json.dumps(damaged_tree(json.loads(content), random)).encode()
@@ -282,7 +282,7 @@ def tree_damage(content: bytes, suffix: str, random: np.random.Generator) -> byt
 
 
 def npz_damage(content: bytes, random: np.random.Generator) -> bytes:
-    """Other arrays, other descriptions."""
+    """Different arrays or descriptions."""
     with np.load(io.BytesIO(content)) as file:
         arrays = {name: file[name] for name in file.files}
     name = list(arrays)[random.integers(len(arrays))]

@@ -29,7 +29,7 @@ def test_every_table_of_frames_is_ours(table_claims):
 @pytest.mark.parametrize(
     ("key", "words"),
     [
-        ("table 3/theta of row 7", "1.225 m from where the dVRK has it"),
+        ("table 3/theta of row 7", "1.225 m from the dVRK's"),
         ("table 4/alpha of frame 2", "y = -0.4864 m"),
         ("table 4/beta2", "28.2 mm"),
         ("table 5/d of frame 1", "0.0682 m"),
@@ -43,7 +43,7 @@ def test_misprints_are_listed_with_their_effects(table_claims, key, words):
     assert words in claim.note
 
 
-def test_printed_signs_make_another_arm():
+def test_the_printed_signs_describe_a_different_arm():
     """The printed frames of Table 4 differ from our links."""
     mechanism = tr.load_mechanism("PSM", "gondokaryono2019")
     q = np.array([0.3, 0.2, 0.1, 0, 0, 0, 0])
@@ -108,7 +108,7 @@ def test_a_reference_may_leave_the_limits_of_a_simulator_without_limits():
         simulate(tr.Simulator("PSM"), lambda state, setpoint: np.zeros(7), hold(far), 0.003)
 
 
-def test_rows_of_the_claims_are_in_the_order_of_what_is_run():
+def test_rows_of_the_claims_are_in_the_order_of_the_runs():
     assert tables.TABLE.entries["table 9/{row}{how}"]["rows"] == list(timing.CONFIGURATIONS)
     assert tables.TABLE.entries["fig 10 {run}/rms {row}"]["rows"] == list(tr.load_arm("PSM").joint_names[:6])
     assert tables.TABLE.entries["{arm}/axes {row}"]["rows"] == [", ".join(pair) for pair in SIDES]

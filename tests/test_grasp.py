@@ -52,11 +52,11 @@ def test_the_needle_is_picked_up_held_for_a_second_and_dropped(accuracy, frictio
     before = in_jaws(sim)
     go(sim, HIGH, HIGH, 1.2, grip)
     after = in_jaws(sim)
-    assert np.linalg.norm(after[:3, 3] - before[:3, 3]) < 3e-4  # a tenth of a millimetre or so of creep
+    assert np.linalg.norm(after[:3, 3] - before[:3, 3]) < 3e-4  # about a tenth of a millimetre of creep
     assert np.linalg.norm(after[:3, :3] - before[:3, :3]) < 0.05
     weight = 9.81 * thing.thing.mass
     np.testing.assert_allclose(sim.contact_wrench(of="needle")[:3], [0, 0, -weight], atol=0.02 * weight)
-    # jaws are apart by the needle's thickness, not sunk into it
+    # the jaws are a needle's thickness apart and do not penetrate it
     assert 0.12 < sim.q[6] < 0.16
     go(sim, HIGH, HIGH, 0.3)
     assert thing.pose[2, 3] - Z < 0.02  # on its way down

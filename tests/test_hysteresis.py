@@ -115,18 +115,18 @@ def test_memory_differentiates_the_path_in_given_times(mech):
     np.testing.assert_allclose(mech.friction_along(q, t), f, atol=1e-12)
 
 
-def test_a_closed_cycle_takes_energy_out_of_every_element():
+def test_every_element_dissipates_energy_over_a_closed_cycle():
     drives = mechanism(memory_set()).drives
     t = np.linspace(0, 3, 3001)
-    q = 4e-3 * np.sin(2 * np.pi * t)[:, None] * np.ones(7)  # some elements turn round, some do not
+    q = 4e-3 * np.sin(2 * np.pi * t)[:, None] * np.ones(7)  # some elements reverse, some do not
     z, s = drives.states(q), (q @ drives.A.T)[:, drives.owner]
     work = (0.5 * drives.F * (z[1:] + z[:-1]) * np.diff(s, axis=0))[2000:].sum(0)
     assert (work > 0).all()
-    assert (work <= 2 * drives.F * np.ptp(s, axis=0)).all()  # what Coulomb friction would take
+    assert (work <= 2 * drives.F * np.ptp(s, axis=0)).all()  # loss of Coulomb friction
 
 
 def test_friction_grows_with_the_load_along_the_drive():
-    """On a joint mu |g_j|; on a disc, mu times what gravity asks of that motor."""
+    """On a joint mu |g_j|; on a disc, mu times the gravity effort of that motor."""
     base = load_parameters("PSM")
     drives = [
         Drive(name="pitch_load", joints={"pitch": 2.0}, mu=0.1, terms=("mu",)),

@@ -73,7 +73,7 @@ def test_the_engine_obeys_the_equations_with_memory_along_its_own_motion(file, a
     np.testing.assert_allclose(sim.hysteresis, mech.drives.states(np.vstack([q, sim.q]))[-1], atol=1e-12)
 
 
-def test_every_term_together_obeys_the_equations_where_everything_slides(full):
+def test_all_terms_together_obey_the_equations_while_everything_slides(full):
     mech, sim = tr.load_mechanism("PSM", full), tr.Simulator("PSM", full, accuracy="exact")
     q, dq, ddq, tau = driven(sim, mech, 600)
     left = np.abs(tau - mech.inverse_dynamics(q, dq, ddq) - mech.friction_along(q, 1e-3, dq))
@@ -92,7 +92,7 @@ def test_springs_linear_and_quadratic_are_the_same_in_both_engines(full):
         np.testing.assert_allclose(sim.data.qfrc_passive @ mech.arm.E, -mech.drives.springs(q), atol=1e-14)
 
 
-def test_friction_false_drops_all_of_it(file):
+def test_friction_false_removes_all_friction(file):
     """The result is bit-for-bit the arm without hysteresis."""
     base, added = load_parameters("PSM"), memory_set(pitch={"Fx": 0.01, "mu": 0.1, "terms": ("Fv", "Fo", "Fx", "mu")})
     bare, sim = tr.Simulator("PSM", file(base), friction=False), tr.Simulator("PSM", file(added), friction=False)
@@ -105,7 +105,7 @@ def test_friction_false_drops_all_of_it(file):
 
 @pytest.mark.parametrize("accuracy", ACCURACIES)
 def test_a_push_below_breakaway_causes_a_small_displacement_only(file, accuracy):
-    # the arm is damped: by its own friction its slow vibration on these springs would take a minute to die out
+    # the arm is damped: with its own friction alone, the slow vibration on these springs would decay for a minute
     damped = {"yaw": {"Fv": 1.0}, "pitch": {"Fv": 1.0}, "insertion": {"Fv": 10.0}}
     path = file(memory_set(**damped))
     mech, sim = tr.load_mechanism("PSM", path), tr.Simulator("PSM", path, accuracy=accuracy)
@@ -118,15 +118,15 @@ def test_a_push_below_breakaway_causes_a_small_displacement_only(file, accuracy)
             sim.step(mech.gravity(sim.q) + push * drives.A[i])
         s, ds = drives.A[i] @ (sim.q - HOLD), drives.A[i] @ sim.dq
         assert F @ sim.hysteresis[mine] == pytest.approx(push, rel=1e-4), drives.drives[i].name
-        assert abs(ds) < 1e-4 * s  # [1/s]: what is left of the motion, dying out
-        # it went at least as far as a slow push would take it, and not as far as to slide
+        assert abs(ds) < 1e-4 * s  # [1/s]: the remaining motion, which decays
+        # it moved at least as far as under a slow push, but did not slide
         assert F @ (1.0 - np.exp(-s / delta)) > push * (1.0 - 1e-6)
         assert F @ (1.0 - np.exp(-s / delta)) < 0.95 * F.sum()
 
 
 @pytest.mark.parametrize("accuracy", ACCURACIES)
 def test_a_vibration_about_rest_only_loses_energy(file, accuracy):
-    """The stiffest elements at 1 ms, and nothing else that damps: a force held wrongly over a step would add energy."""
+    """The stiffest elements at 1 ms without other damping: a force held wrongly over a step would add energy."""
     path = file(without_viscosity(memory_set()))
     sim = tr.Simulator("PSM", path, accuracy=accuracy)
     mech = tr.load_mechanism("PSM", path)
@@ -215,7 +215,7 @@ def test_friction_by_load_holds_up_to_its_closed_form_and_no_further(file, joint
             assert abs(moved) < 1e-7
         else:
             free = 0.5 * 0.02 * breakaway / mech.mass_matrix(pose)[joint, joint] * 0.3**2
-            assert 0.7 * free < moved < free  # viscous friction takes the rest
+            assert 0.7 * free < moved < free  # the rest is viscous friction
 
 
 def test_friction_by_position_holds_up_to_its_closed_form_and_no_further(file):

@@ -98,7 +98,7 @@ def test_base_parameters_are_recovered_exactly_and_through_the_filters(mech, cut
     signals = prepare(recorded(mech, t, q, dq, tau, ddq), [cutoff] * 7, cutoff, 1.0)
     found = base_values(mech, signals, cutoff)
     true = mech.base_parameters.B @ mech.parameter_vector
-    # each against the size of the effort it makes: parameters of different units are compared by what they do
+    # relative to the size of the effort: parameters of different units are compared by their effects
     Y = mech.regressor(q, dq, ddq)[..., mech.base_parameters.independent] * WEIGHTS[:, None]
     share = np.sqrt((Y**2).mean((0, 1)))
     assert np.abs((found.values - true) * share).max() < accuracy * np.abs(true * share).max()
@@ -140,7 +140,7 @@ def test_a_simulated_arm_with_hysteresis_is_identified_and_its_file_loads(simula
     assert min(found.rotor_inertia.values()) > 0
     assert found.largest_link_inertia < 0.2
     known = replace(found.recipe, template=truth).mechanism()
-    room = [0.01, 0.03, 0.15, 1e-4, 1e-4, 1e-4, 1e-4]  # little tells a bias of the arm from weight and springs
+    room = [0.01, 0.03, 0.15, 1e-4, 1e-4, 1e-4, 1e-4]  # a bias is hardly distinguishable from weight and springs
     assert (np.abs(found.mechanism().effort_bias - known.effort_bias) < room).all()
 
     path = tmp_path / "mine.toml"

@@ -1,4 +1,4 @@
-"""`trocar identify` and the files it reads and writes; with real recordings where the data folder has them."""
+"""`trocar identify` and the files it reads and writes; with real recordings if the data folder has them."""
 
 import json
 import os
@@ -30,7 +30,7 @@ ONE = DATA / "psm" / "measured_trajectory" / "one_results.csv"
 NO_WEIGHT = ONE.with_name("one_no_weight_results.csv")
 needs_recordings = pytest.mark.skipif(not ONE.is_file(), reason="TROCAR_DATA has no recordings of Wang et al.")
 
-# Phase-blocked cross-validation on 'one' that the recipe is held to, by joint.
+# Required error of the recipe in phase-blocked cross-validation on 'one', by joint.
 AT_MOST = (0.035, 0.105, 0.16, 0.105, 0.09, 0.09, 0.105)
 QUARTER_AT_MOST = (0.038, 0.13, 0.17, 0.115, 0.085, 0.10, 0.105)
 
@@ -65,7 +65,7 @@ def test_the_real_arm_is_predicted_on_another_recording_by_a_consistent_set(iden
 
 @needs_recordings
 def test_the_real_arm_is_predicted_on_a_held_out_quarter_of_its_motion():
-    """The quarter is left out in all repetitions, with gaps of a twelfth on both sides."""
+    """The quarter is held out in all repetitions, with gaps of a twelfth on both sides."""
     recipe = load_recipe("PSM")
     mechanism, recording = recipe.mechanism(), load_recording(ONE, "PSM", as_recorded=True)
     signals = prepared(recipe, recording)
@@ -74,7 +74,7 @@ def test_the_real_arm_is_predicted_on_a_held_out_quarter_of_its_motion():
     grams = problem.grams(bin_of_row, np.ones(len(bin_of_row), dtype=bool))
     square, total = np.zeros((2, 7))
     for start in range(24):
-        after = (np.arange(24) - start) % 24  # bins: 0 to 5 are judged, 22, 23, 6 and 7 are in neither
+        after = (np.arange(24) - start) % 24  # bins: 0 to 5 are tested; 22, 23, 6 and 7 are neither fitted nor tested
         fitted = np.flatnonzero((after >= 8) & (after < 22))
         theta = expanded(problem, sum(grams[b][0] for b in fitted), sum(grams[b][1] for b in fitted))
         judged = after[bin_of_row] < 6
@@ -121,7 +121,7 @@ def test_the_simulated_twin_needs_the_predicted_effort_and_follows_the_recorded_
     )
     assert (ahead[0, :3] <= (3e-3, 5e-3, 1.5e-3)).all()
     assert (5 * ahead[0, :3] <= steady[0, :3]).all()
-    # what the wrist is off by is due to errors of effort: under the equations' own effort it is not
+    # the error at the wrist is due to errors of effort: under the equations' own effort it vanishes
     own, _ = forward_prediction(
         identified / "psm.toml",
         load_recording(ONE, "PSM", as_recorded=True),

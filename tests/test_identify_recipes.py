@@ -34,7 +34,7 @@ RATE = 100.0
 def invented(arm, memory=False):
     """A robot that no set describes: links and friction of the arm's set, each changed by up to 40 %.
 
-    Its Coulomb friction is sudden, or has a memory.
+    Its friction is Coulomb or Dahl friction.
     """
     known, rng = load_parameters(arm), np.random.default_rng(1)
     inertias = {
@@ -223,7 +223,7 @@ def test_held_out_rows_are_a_guard_away_from_fitted_rows(periodic):
 
 def test_a_search_never_gets_worse_and_takes_the_simplest_within_a_standard_error(ecm):
     table = recipe_table("ECM")
-    for joint in ("yaw", "pitch", "roll"):  # the robot has none of this
+    for joint in ("yaw", "pitch", "roll"):  # the robot has no such term
         table["drives"][joint]["slope"] = [0.01, 0.02, 0.05, 0.1]
         table["drives"][joint]["terms"].append("K2")
     found = search(ecm, "ECM", table, budget=20)
@@ -233,7 +233,7 @@ def test_a_search_never_gets_worse_and_takes_the_simplest_within_a_standard_erro
     assert found.chosen.error <= found.best.error + found.best.validation.standard_error
     simplest = min(trial.parameters for trial in found.trials if trial.error <= found.bound)
     assert found.chosen.parameters == simplest < found.start.parameters
-    # What was chosen can be used as it is, and does what the table says.
+    # The chosen recipe can be used unchanged and gives the error in the table.
     again = identify(ecm, "ECM", recipe=recipe_of("ECM", found.chosen.table))
     assert again.cv_relative_error.mean() == pytest.approx(found.chosen.error, rel=1e-9)
 
@@ -255,7 +255,7 @@ def test_every_change_in_a_search_is_a_different_valid_recipe(arm):
     for name, changed in (*changes, *simpler(table)):
         assert changed != table or "cut-off" in name, name  # a cut-off may be at its bound
         recipe_of(arm, changed)
-    assert table == recipe_table(arm)  # a change leaves the recipe it starts from alone
+    assert table == recipe_table(arm)  # a change does not modify the recipe it starts from
     parameters = len(recipe_of(arm, table).mechanism().parameter_names)
     for _, changed in simpler(table):
         assert len(recipe_of(arm, changed).mechanism().parameter_names) < parameters
@@ -340,7 +340,7 @@ def test_options_that_conflict_with_a_search_are_reported(tmp_path):
     assert "--test cannot be combined with --search" in result.output
 
 
-def test_found_prefers_fewer_parameters_then_less_error():
+def test_the_search_prefers_fewer_parameters_then_smaller_errors():
     def trial(error, spread, parameters):
         square = np.full((FOLDS, 1), error**2)
         square[0] += spread

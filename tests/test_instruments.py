@@ -283,7 +283,7 @@ def test_the_wrist_singularity_follows_from_its_lengths(case, random_states):
 
 
 @pytest.mark.parametrize("case", ALL, ids=ident)
-def test_bodies_less_followers_are_the_seven_joints(case):
+def test_bodies_without_followers_are_the_seven_joints(case):
     arm = tr.load_arm(case[0], instrument=case[1])
     assert len(arm.bodies) - 2 * len(arm.loops) - len(arm.transmissions) == arm.n == 7
     np.testing.assert_allclose(arm.D @ arm.E, np.eye(7), atol=1e-15)

@@ -126,7 +126,7 @@ def test_an_empty_batch_gives_an_empty_batch(arm_mechanism):
 # PSM
 
 
-def test_the_jaw_is_copied_from_the_seed_and_zero_without():
+def test_the_jaw_is_copied_from_the_seed_and_is_zero_without_one():
     mech = tr.load_mechanism("PSM")
     q = np.array([0.1, 0.2, 0.15, 0.3, -0.4, 0.5, 0.9])
     seed = np.array([0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 0.7])
@@ -152,7 +152,7 @@ def test_a_roll_with_one_turn_within_limits_has_one_solution():
     np.testing.assert_allclose(found, [q], atol=1e-9)
 
 
-def test_a_turn_within_limits_is_taken_before_one_that_is_only_within_tolerance():
+def test_a_turn_within_limits_is_preferred_to_one_within_tolerance():
     """Roll 5e-4 rad beyond its upper limit is also 5e-4 - 2 pi beyond, far inside: no warning is needed."""
     mech = tr.load_mechanism("PSM")
     q = np.array(mech.arm.home)
@@ -241,7 +241,7 @@ def test_poses_of_every_endoscope_are_solved(name, scope, random_states):
 
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("name", ["ECM", "ECM_Si"])
-def test_an_ecm_pose_may_be_off_its_manifold_by_a_microradian_and_no_more(name, axis):
+def test_an_ecm_pose_may_be_off_its_manifold_by_at_most_a_microradian(name, axis):
     mech = tr.load_mechanism(name)
     q = np.array([0.3, -0.4, 0.1, 0.7])
 
@@ -412,7 +412,7 @@ def test_damped_least_squares_agrees_with_the_closed_form(arm_mechanism, random_
     numeric = mech.inverse_kinematics_numeric(T, seed)
     position, orientation = largest_errors(mech, T, numeric)
     assert position < 1e-9
-    assert orientation < 1e-8  # 0.1 m makes a rotation of it
+    assert orientation < 1e-8  # 1e-9 m at a length of 0.1 m
     assert excess(mech, numeric) <= 0.0
     if arm.tip_joints <= 6:  # redundant: another member of the family
         np.testing.assert_allclose(numeric, mech.inverse_kinematics(T, seed), atol=1e-6)
@@ -441,7 +441,7 @@ def test_the_scalar_solution_of_one_pose_equals_the_batch_form(name, random_stat
         np.testing.assert_allclose([found[k] for k in taken], solved(mech, T[taken], seed[taken]), rtol=0, atol=1e-11)
 
 
-def test_a_wrist_with_both_signs_in_reach_is_solved_too(random_states):
+def test_a_wrist_that_can_reach_both_signs_is_solved(random_states):
     mech = tr.load_mechanism("PSM")
     wide = replace(
         mech.arm,

@@ -1,4 +1,4 @@
-"""Models to be looked at: everything is where the kinematics put it, and the drawn links meet at their joints."""
+"""Models for viewing: all bodies have the poses of the kinematics, and the drawn links meet at their joints."""
 
 import itertools
 
@@ -21,7 +21,7 @@ def placed(spec, qpos):
 
 
 def hits(model, data, body, point, direction):
-    """Whether a line through a point meets a visible shape of a body."""
+    """True if a line through a point meets a visible shape of a body."""
     group = model.geom_group.copy()
     model.geom_group[:] = np.where((model.geom_bodyid == body) & (group == 2), 1, 0)
     only = np.array([0, 1, 0, 0, 0, 0], dtype=np.uint8)

@@ -8,7 +8,7 @@ from finite_differences import derivative, pose_jacobian
 import trocar as tr
 
 VARIANTS = ("base", "body", "spatial")
-# A few frames that are not on the way to the tip, or not all the way.
+# A few frames that are not on the chain to the tip, or only partly.
 FRAMES = {
     "PSM": ("tip", "finger_left", "counterweight", "top"),
     "PSM_Si": ("tip", "finger_right", "carriage", "yaw_bar"),

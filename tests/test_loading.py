@@ -136,9 +136,9 @@ def test_effort_along_a_recording_without_accelerations_is_that_of_its_filtered_
     mechanism, recording = tr.load_mechanism("PSM"), moving("PSM", 400)
     exact = mechanism.effort_along(recording)
     found = mechanism.effort_along(replace(recording, ddq=None))
-    error = np.abs(found - exact)[100:-100]  # filters have no past at the ends
+    error = np.abs(found - exact)[100:-100]  # filters have no history at the ends
     assert 0 < np.quantile(error, 0.98) < 1e-4
-    assert (error > 1e-4).sum() <= 3 * mechanism.n  # a row at a reversal may be on its other side
+    assert (error > 1e-4).sum() <= 3 * mechanism.n  # a row at a reversal may have the other sign of friction
     np.testing.assert_array_equal(found, mechanism.effort_along(filtered(replace(recording, ddq=None))))
 
 

@@ -1,4 +1,4 @@
-"""A dvrk_model checkout replaces what is seen of the bodies it has meshes for, and nothing else."""
+"""A dvrk_model checkout replaces the visible shapes of the bodies that it has meshes for, and nothing else."""
 
 import struct
 

@@ -57,7 +57,7 @@ def test_manipulability_is_the_product_of_singular_values_and_zero_with_the_shaf
 def test_the_tip_in_the_camera_is_the_cart_s_chain_of_frames():
     scene = tr.load_scene("cart_classic")
     want = scene.cart.T_view_tip("PSM2", scene.arms["PSM2"].q, scene.arms["ECM"].q)
-    np.testing.assert_allclose(scene.T_camera_tip("PSM2"), want, atol=1e-6)  # the engine's loops close to that
+    np.testing.assert_allclose(scene.T_camera_tip("PSM2"), want, atol=1e-6)  # accuracy of the engine's loop closure
     with pytest.raises(TrocarError, match="PSM1 carries no endoscope"):
         scene.T_camera_tip("PSM2", camera="PSM1")
 
@@ -89,7 +89,7 @@ def test_a_pose_out_of_reach_is_rejected_before_anything_moves():
         scene.move_tip(arm, scene.T_world_tip(arm), np.nan)
 
 
-def test_a_needle_is_picked_up_by_one_call_and_an_empty_place_yields_nothing():
+def test_one_call_picks_up_a_needle_and_an_empty_place_yields_nothing():
     sim = needle_scene()
     arm = next(iter(sim.scene.arms))
     T = sim.scene.T_world_tip(arm)

@@ -1,4 +1,4 @@
-"""The model against what real robots and other simulators recorded; needs the data folder (TROCAR_DATA)."""
+"""The model against recordings of real robots and other simulators; needs the data folder (TROCAR_DATA)."""
 
 import os
 from pathlib import Path
@@ -47,8 +47,8 @@ def test_published_parameters_give_the_published_error_on_the_real_robots_torque
 
 
 @needs_recording
-def test_the_consistent_set_predicts_the_arm_as_well_and_pays_for_its_rotors_at_the_wrist(one):
-    """J1 to J3 the same; positive rotors cost torque error at the wrist, less the smaller they are."""
+def test_the_consistent_set_predicts_the_arm_equally_well_except_for_its_wrist_rotors(one):
+    """J1 to J3 are the same; positive rotors increase the torque error at the wrist, the more the larger they are."""
     window = slice(200, -200)
     published, default, small = (
         relative_error(tr.load_mechanism("PSM", name, rotor_inertia=Im), one, window)

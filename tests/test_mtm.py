@@ -46,7 +46,7 @@ def test_the_published_mass_matrix_is_not_positive_definite():
         tr.Simulator("MTMR", "wang2019_published")
 
 
-def test_the_published_model_has_73_base_parameters_besides_its_cable():
+def test_the_published_model_has_73_base_parameters_in_addition_to_its_cable():
     mech = tr.load_mechanism("MTMR", "wang2019_published")
     assert len(mech.parameter_vector) == 122 + 1
     assert len(mech.base_parameters) == 73 + 1
@@ -160,7 +160,7 @@ def test_free_motion_is_that_of_the_equations(mech):
     assert sim.loop_error() < 1e-8
 
 
-def test_it_is_stable_under_the_published_pid_with_one_sample_of_delay(mech):
+def test_a_master_is_stable_under_the_published_pid_with_one_sample_of_delay(mech):
     sim = tr.Simulator(mech.arm.name, timestep=1 / 1500)
     goal = START + [0.05, 0.05, 0.05, 0.1, 0.1, 0.1, 0.1]
     sim.reset(START)

@@ -94,7 +94,7 @@ def test_stepping_the_observer_equals_running_it_along_a_recording_including_hys
     observer.reset(q[0], dq[0])
     steps = [observer.update(q[k + 1], dq[k + 1], tau[k], 1 / 200) for k in range(len(t) - 1)]
     np.testing.assert_allclose(steps, observer.along(recording)[1:], atol=1e-12)
-    # uneven times go through another branch
+    # uneven times use another branch of the code
     uneven = replace(recording, t=t + 1e-4 * np.sin(40 * t))
     assert np.abs(observer.along(uneven) - observer.along(recording)).max() < 0.05 * np.abs(steps).max()
 
@@ -223,7 +223,7 @@ def test_a_residual_beyond_all_contact_free_ones_is_an_alarm():
     assert not detector.alarms(quiet).any()
     t = np.arange(5) / 10
     r = np.tile(quiet.mean(0), (5, 1))
-    r[:, 1] += 10.0  # a joint not looked at
+    r[:, 1] += 10.0  # a joint that is not monitored
     assert detector.first(t, r) is None
     r[3, 2] += 2.0
     assert detector.first(t, r) == pytest.approx(0.3)
@@ -254,7 +254,8 @@ def test_the_smallest_step_exceeds_the_threshold_without_disturbances():
     """Predictable efforts and a step: the statistic is the step over the smallest one, for any threshold."""
     detector = ContactDetector(wandering(4000), 1 / 200, joints=(1,))
     tau = np.zeros((200, 2))
-    tau[:, 1] = detector._constant[0] / (1.0 - detector._weights[:, 0].sum())  # what the past foretells of itself
+    # the constant effort that the autoregression predicts
+    tau[:, 1] = detector._constant[0] / (1.0 - detector._weights[:, 0].sum())
     tau[100:, 1] += 3.0 * detector.smallest[0]
     seen = detector.statistics(tau)[:, 0] / detector.threshold[0]
     np.testing.assert_allclose(seen[99], 0.0, atol=1e-9)
@@ -306,7 +307,7 @@ def test_with_noisy_sensors_fewer_steps_are_found_but_more_than_by_thresholds():
 def test_weights_and_forces_on_the_real_robot_with_the_model_of_another_recording():
     """105 g within 5 g, no weight below 8 g; forces where there are none 1.4 N, 0.7 N recalibrated; no false alarm.
 
-    One of 18 windows of 1 s is 6.1 g off, which the claim says.
+    One of 18 windows of 1 s is 6.1 g off, as the claim reports.
     """
     from trocar.experiments.wang2019.payload import payload_claims
     from trocar.experiments.wang2019.recordings import IdentifiedArm

@@ -121,7 +121,7 @@ def test_inverse_kinematics_of_a_wrist_that_has_no_closed_form():
 def test_searching_for_a_point_agrees_with_the_closed_form(name):
     closed = tr.load_mechanism(name)
     barely = np.array(closed.arm.T_last_tip)
-    barely[0, 3] += 1e-9  # off the last axis: no closed form any more
+    barely[0, 3] += 1e-9  # off the last axis, so there is no closed form
     searched = Workspace(tr.Mechanism(replace(closed.arm, T_last_tip=barely)))
     low, high = Workspace(closed).box
     points = np.random.default_rng(0).uniform(low, high, (200, 3))
@@ -189,7 +189,7 @@ def test_limit_errors_have_the_same_format(mech):
         (lambda: tr.load_mechanism(own_arm(), "wang2019"), "parameter set of Own 'wang2019' is unknown"),
         (lambda: tr.load_mechanism(own_arm(), own_parameters(arm="PSM")), "is for PSM, not for Own"),
         (lambda: tr.load_mechanism(own_arm(), own_parameters(geometry="x")), "geometry 'x', the arm has 'own'"),
-        (lambda: tr.load_mechanism(own_arm(), instrument="400006"), "with its instrument; leave instrument"),
+        (lambda: tr.load_mechanism(own_arm(), instrument="400006"), "with its instrument; omit instrument"),
         (lambda: tr.load_mechanism("PSM", own_parameters()), "is for Own, not for PSM"),
         (lambda: tr.Simulator(own_arm()), "Own has no dynamic parameters"),
         (lambda: tr.Simulator(own_arm(), own_parameters(), compliance=tr.Compliance()), "no drive compliance is known"),

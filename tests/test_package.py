@@ -1,4 +1,4 @@
-"""The package itself: what `import trocar` gives, and what it does not load."""
+"""The package itself: names available after `import trocar`, and modules that it does not load."""
 
 import pkgutil
 import subprocess
@@ -14,17 +14,17 @@ ENGINES = ("mujoco", "pinocchio", "numpy")
 
 
 @pytest.mark.parametrize("name", tr.__all__)
-def test_every_public_name_is_there_and_listed(name):
+def test_every_public_name_exists_and_is_listed(name):
     assert getattr(tr, name) is not None
     assert name in dir(tr)
 
 
-def test_a_name_that_is_not_there_is_an_attribute_error():
+def test_a_missing_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'Simulater'"):
         tr.Simulater  # noqa: B018
 
 
-def test_subpackages_are_reached_without_a_further_import():
+def test_subpackages_are_available_without_a_separate_import():
     code = "import trocar as tr; print(len(tr.arms.instruments.names('PSM')), tr.control.quintic.__name__)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "27 quintic\n"
 
@@ -34,14 +34,14 @@ def test_the_command_line_loads_no_engine_before_a_command_runs():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
 
 
-def test_dir_lists_the_public_names_and_the_rooms_and_nothing_else():
+def test_dir_lists_exactly_the_public_names_and_packages():
     code = "import trocar as tr; tr.Simulator; tr.render; print(*dir(tr))"
     listed = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split())
     rooms = {"appearance", "arms", "calibration", "control", "errors", "identification", "mechanics", "recording"}
     assert listed == {*tr.__all__, *rooms, "simulation", "__doc__", "__version__"}
 
 
-def test_the_public_surface_is_this():
+def test_the_public_names_are_unchanged():
     assert set(tr.__all__) == {
         *("ARMS", "Arm", "load_arm", "load_instrument", "load_endoscope"),
         *("Mechanism", "load_mechanism", "Cart", "Placement", "load_cart"),
@@ -68,8 +68,8 @@ def test_the_public_surface_is_this():
         "sweep",
     ],
 )
-def test_a_room_says_what_to_import_and_leaks_nothing(room):
-    """`from trocar.ROOM import *` gives what the documentation names: no modules of others, no `annotations`."""
+def test_a_package_lists_its_public_names_and_leaks_nothing(room):
+    """`from trocar.PACKAGE import *` gives the documented names: no modules of other packages, no `annotations`."""
     module = import_module(f"trocar.{room}")
     assert module.__doc__
     assert sorted(module.__all__) == module.__all__

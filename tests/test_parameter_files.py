@@ -1,4 +1,4 @@
-"""Parameter files with mistakes: the error names the file, the field and what it should hold."""
+"""Parameter files with mistakes: the error names the file, the field and the expected content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Friction takes energy out, in every parameter set and in everything that is identified.
+"""Friction dissipates energy, in every parameter set and in every identified model.
 
 A Dahl element stores V = F(s) delta z^2 / 2, F(s) = F + slope s, so friction is passive if its power covers dV/dt.
 """
@@ -48,7 +48,7 @@ def test_friction_returns_no_more_energy_than_it_stores(mech):
 
 
 def test_energy_is_balanced_along_a_motion():
-    """Work of friction = change of what is stored + what each element takes out, which is never negative."""
+    """Work of friction = change of stored energy + energy dissipated by each element, which is never negative."""
     mech = tr.load_mechanism("PSM", full_set())
     drives, arm = mech.drives, mech.arm
     t = np.linspace(0.0, 1.0, 40_001)

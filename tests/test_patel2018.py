@@ -55,7 +55,7 @@ def test_one_joint_of_point_masses_follows_euler_and_lagrange(joint, point_masse
     np.testing.assert_allclose(effort, dynamics.by_hand(joint, t), rtol=1e-9, atol=1e-15)
 
 
-def test_any_pose_asks_for_table_2_at_some_acceleration(point_masses):
+def test_every_pose_requires_table_2_at_some_acceleration(point_masses):
     for q in ([0, 0, 0.12, 0, 0.5, 0.5, 0], [0.4, -0.3, 0.2, 1.0, -0.6, 0.4, 0.2]):
         q = np.array(q)
         ddq = dynamics.accelerations(point_masses, q, TABLE_II)

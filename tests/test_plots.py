@@ -1,4 +1,4 @@
-"""One look for all figures, and no effect on anybody else's."""
+"""One style for all figures of trocar, and no effect on other figures."""
 
 from __future__ import annotations
 

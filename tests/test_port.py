@@ -27,7 +27,7 @@ def at_rest(name, port, **options):
 @pytest.mark.parametrize("name", ["PSM", "ECM"])
 @pytest.mark.parametrize("offset", [(0, 0, 0.02), (0.01, 0, 0), (0.01, -0.015, -0.02)])
 def test_a_misplaced_port_loads_the_joints_by_its_jacobian(name, offset):
-    """F = k times the way from the cannula's axis to the hole; the efforts that hold it are -J' F."""
+    """F = k times the distance from the cannula's axis to the hole; the holding efforts are -J' F."""
     sim, mech = at_rest(name, Port(offset=offset, stiffness=800.0, friction=0.0, viscous=0.0))
     p = np.array(offset, dtype=float)
 
@@ -80,7 +80,7 @@ def test_the_seal_has_friction_along_and_about_the_shaft():
     assert turn > 0.1
     assert force == pytest.approx(-(2.0 + 5.0 * slide), rel=1e-3)
     assert torque == pytest.approx(-(2.0 * 0.004 + 5.0 * 0.004**2 * turn), rel=1e-3)
-    # steadily, that is the effort of the joints
+    # at constant speed this is the effort of the joints
     np.testing.assert_allclose((sim.tau - mech.gravity(sim.q))[2:4], [-force, -torque], rtol=2e-3)
 
 

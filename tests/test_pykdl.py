@@ -203,7 +203,7 @@ def test_every_operation_equals_the_system_pykdl():
     assert len(ours) > 4000
 
 
-def test_unknown_names_are_refused_with_what_to_use_instead():
+def test_unknown_names_are_refused_with_an_alternative():
     with pytest.raises(AttributeError, match=r"PyKDL\.Chain is not offered .* arm\.inverse_kinematics"):
         pykdl.Chain  # noqa: B018
 

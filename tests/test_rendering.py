@@ -114,7 +114,7 @@ def test_a_custom_camera_is_used(sim):
 
 @pytest.mark.parametrize(("camera", "size"), [("iso", (320, 240)), ("side", (200, 300)), ("side", (400, 150))])
 def test_the_whole_arm_is_in_the_picture_and_fills_it(sim, camera, size):
-    """Every corner of what is drawn projects inside the picture, and some come close to two opposite edges."""
+    """Every drawn corner projects inside the picture, and some come close to two opposite edges."""
     free = view(sim, camera, size)
     azimuth, elevation = np.radians([free.azimuth, free.elevation])
     ahead = np.array([np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth), np.sin(elevation)])
@@ -220,7 +220,7 @@ def test_simulators_drawn_in_turn_show_their_own_state(sim):
     assert (after_the_other == render(sim, "iso", SIZE, shadows=False)).all()
 
 
-def test_a_label_stands_at_the_first_link(sim):
+def test_a_label_is_placed_at_the_first_link(sim):
     sim.reset(HOME)
     plain, named = (render(sim, "side", SIZE, shadows=False, labels=labels).astype(int) for labels in (False, True))
     change = np.abs(named - plain).max(-1)
@@ -229,7 +229,7 @@ def test_a_label_stands_at_the_first_link(sim):
     assert 0 < (change > 30).mean() < 0.02
 
 
-def test_labels_at_one_place_do_not_cover_each_other(sim):
+def test_labels_at_one_place_do_not_overlap(sim):
     from trocar.appearance.labels import labelled, pixels
 
     render(sim, "side", SIZE, shadows=False)

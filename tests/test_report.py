@@ -208,7 +208,7 @@ def test_a_long_report_has_a_table_of_contents(tmp_path: Path) -> None:
 
 
 class Page(HTMLParser):
-    """Text, tags and attributes of a page; complains about tags that do not match."""
+    """Text, tags and attributes of a page; raises an error for tags that do not match."""
 
     def __init__(self, source: str) -> None:
         super().__init__()

@@ -17,7 +17,7 @@ POSES, SECONDS = 4, 1.0
 
 
 def poses(arm: tr.Arm, count: int = POSES) -> np.ndarray:
-    """States away from the joint limits by a tenth of their range; the jaw, where there is one, is open."""
+    """States away from the joint limits by a tenth of their range; the jaw, if there is one, is open."""
     rng = np.random.default_rng(7)
     return rng.uniform(0.9 * arm.lower + 0.1 * arm.upper, 0.1 * arm.lower + 0.9 * arm.upper, (count, arm.n))
 
@@ -78,7 +78,7 @@ def test_an_arm_compensated_by_a_wrong_model_moves_where_the_error_exceeds_stati
             share = friction_share(mech, q, wrong.gravity(q) - mech.gravity(q))
             sim.reset(q)
             tr.simulate(sim, GravityCompensation(wrong), None, SECONDS, every=100)
-            if not 0.97 < share < 1.1:  # next to 1 a second is too short to tell
+            if not 0.97 < share < 1.1:  # near 1, a second is too short to decide
                 assert (np.abs(sim.q - q) < allowed(sim.arm)).all() == (share < 1.0), share
                 verdicts.append(share < 1.0)
     assert True in verdicts
@@ -104,7 +104,7 @@ def frictionless(mech: tr.Mechanism) -> tr.Mechanism:
 
 def test_hysteretic_friction_yields_elastically_before_it_holds() -> None:
     base = load_parameters("PSM")
-    damped = {"yaw": 4.0, "pitch": 4.0, "insertion": 6.0}  # its vibration on these springs would take long to die out
+    damped = {"yaw": 4.0, "pitch": 4.0, "insertion": 6.0}  # its vibration on these springs would decay slowly
     drives = tuple(
         replace(d, Fc=0.0, Fv=damped[d.name], hysteresis=(Dahl(2e-3, 0.05), Dahl(8e-3, 0.1))) if d.name in damped else d
         for d in base.drives

@@ -1,4 +1,4 @@
-"""`trocar view --ros1` beside a bag that is played through Debian's rosmaster."""
+"""`trocar view --ros1` while a bag is played through Debian's rosmaster."""
 
 import os
 import re
@@ -130,7 +130,7 @@ def test_the_live_residual_is_that_of_effort_along_offline(watched):
     np.testing.assert_allclose(received.extra["predicted_tau"], predicted, rtol=0, atol=1e-9)
     np.testing.assert_allclose(received.extra["residual_tau"], smooth.tau - predicted, rtol=0, atol=1e-9)
     assert np.abs(predicted).max() > 0.1
-    # the payload of the bag: what the model does not know about
+    # the payload of the bag, which the model does not include
     assert abs(np.median(received.extra["residual_tau"][:, 1]) - 0.3) < 0.1
 
 

@@ -16,7 +16,7 @@ from trocar.crtk.standins.session import Session
 pytestmark = pytest.mark.xdist_group("run")  # one robot for all
 SCRIPTS = Path(__file__).parent / "run_scripts"
 ONE_ARM = SCRIPTS / "psm1.toml"
-# API, arguments, what input() reads, exit status, last line of the output
+# API, arguments, lines for input(), exit status, last line of the output
 RUNS = {
     "api_1": ("1", ["--x", "y"], "", 0, "passed: 1 ['--x', 'y']"),
     "api_2_0": ("2.0", [], "1\n", 0, "passed: 2.0 3"),

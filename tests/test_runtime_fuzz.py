@@ -1,6 +1,6 @@
 """Random commands to a running simulation: each is executed or rejected, and the simulation continues.
 
-TROCAR_FUZZ=N tries N commands instead of a few hundred, TROCAR_FUZZ_SEED=N others.
+TROCAR_FUZZ=N tries N commands instead of a few hundred; TROCAR_FUZZ_SEED=N selects other commands.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def steps(live, count):
         live.step()
 
 
-def test_the_runtime_does_not_know_the_page():
+def test_the_runtime_does_not_import_the_page():
     """No module of the folder imports viser or the viewer."""
     for path in Path(trocar.runtime.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -113,7 +113,7 @@ def test_a_frame_is_a_copy(live):
     assert live.frame().number > before.number
 
 
-def test_efforts_are_unknown_until_a_step_was_taken(live):
+def test_efforts_are_unknown_before_the_first_step(live):
     assert live.frame().arms["PSM"].tau is None
     live.step()
     assert live.frame().arms["PSM"].tau.shape == (7,)
@@ -180,7 +180,7 @@ def test_status_is_in_every_frame_until_it_is_removed(live):
     assert frame.status == {"teleoperation": "engaged"}
 
 
-def test_every_reader_of_messages_follows_them_on_its_own():
+def test_every_reader_of_messages_reads_independently():
     messages = Messages()
     for text in ("one", "two"):
         messages.post(text)

@@ -64,7 +64,7 @@ def test_every_arm_of_a_scene_holds_its_start_under_its_own_controller(scene):
         np.testing.assert_allclose(frame.arms[name].q, q, atol=5e-3)
 
 
-def test_a_command_is_to_one_arm_and_the_others_stay(scene):
+def test_a_command_moves_one_arm_and_the_others_stay(scene):
     before = positions(scene)
     goal = before["ECM"] + [0.0, 0.0, 0.01, 0.2]
     scene.place(goal, "ECM")
@@ -90,7 +90,7 @@ def test_the_tip_of_an_arm_goes_to_its_target_in_its_own_base(scene):
     scene.move_tip(goal, "PSM2")
     state = stepped(scene, 0.8).arms["PSM2"]
     np.testing.assert_allclose(state.T_ref, goal, atol=1e-4)
-    assert np.linalg.norm(state.T_tip[:3, 3] - goal[:3, 3]) < 0.004  # Coulomb friction keeps the rest
+    assert np.linalg.norm(state.T_tip[:3, 3] - goal[:3, 3]) < 0.004  # the rest is held by Coulomb friction
 
 
 def test_a_push_acts_on_one_arm_in_the_axes_of_its_base(scene):
@@ -167,7 +167,7 @@ def cart(cart_file):
         ({"set_up": [0.05, *SET_UP[1:]]}, ""),
     ],
 )
-def test_a_changed_arm_moves_as_one_of_a_scene_that_was_written_so(cart, tmp_path, changes, options):
+def test_a_changed_arm_moves_like_one_of_a_scene_file_with_these_options(cart, tmp_path, changes, options):
     """After the change every arm moves like in a scene loaded from such a file, from the same state."""
     cart.place(positions(cart)["PSM1"] + [0.05, 0.05, 0.005, 0.3, 0.2, 0.1, 0.0], "PSM1")
     before = stepped(cart, 0.02)
@@ -234,7 +234,7 @@ def test_the_others_keep_their_controllers_and_targets_and_a_push_continues(cart
     assert len(pushed(cart)) == 1
     third = stepped(cart, 0.7).arms["third"]
     assert third.control.controller == "computed torque"
-    assert (third.q - start)[0] == pytest.approx(0.02, abs=5e-3)  # Coulomb friction keeps the rest
+    assert (third.q - start)[0] == pytest.approx(0.02, abs=5e-3)  # the rest is held by Coulomb friction
 
 
 def test_a_change_ends_recordings_and_reports_it(cart):
@@ -247,7 +247,7 @@ def test_a_change_ends_recordings_and_reports_it(cart):
     assert cart.recording == ()
 
 
-def test_a_reset_after_changes_is_to_the_start_of_the_file(cart):
+def test_a_reset_after_changes_returns_to_the_start_of_the_file(cart):
     start = positions(cart)["PSM1"]
     cart.place(start + [0.1, 0, 0, 0, 0, 0, 0], "PSM1")
     changed(cart, "PSM1", instrument="PROGRASP_FORCEPS_400093")
@@ -258,7 +258,7 @@ def test_a_reset_after_changes_is_to_the_start_of_the_file(cart):
     assert "PROGRASP" in frame.scene.arms["PSM1"].arm.instrument
 
 
-def test_a_reset_to_where_arms_would_overlap_now_is_refused_and_nothing_moves(cart):
+def test_a_reset_to_positions_that_now_overlap_is_refused_and_nothing_moves(cart):
     away = positions(cart)["third"] + [0.9, 0.0, 0.0, 0.1, 0.0, 0.0, 0.0]
     cart.place(away, "third")  # out of the way of the other
     changed(cart, "PSM1", set_up=OVERLAPPING)
@@ -276,7 +276,7 @@ def objects(session):
     return session.ask(lambda live: {name: placed.pose.copy() for name, placed in live.scene.objects.items()})
 
 
-def test_objects_stay_where_they_are_when_an_arm_is_changed():
+def test_objects_keep_their_poses_when_an_arm_is_changed():
     with Session(Settings(scene="cart_classic", objects=practice_objects)) as session:
         moved = objects(session)["block"]
         moved[:3, 3] += [0.01, 0.0, 0.02]
@@ -302,7 +302,7 @@ def test_objects_lie_still_until_they_are_touched_and_a_pressed_plate_shows_its_
         near = np.linalg.norm(frame.contacts[:, 0] - end, axis=1) < 0.01
         # the jaws touch each other too, with a little force
         np.testing.assert_allclose(frame.contacts[near, 1].sum(axis=0), wrench[:3], atol=1e-3)
-        # the insertion carries all of the push, for the arm hangs straight
+        # the insertion carries the whole push, because the arm hangs straight
         assert state.contact_effort[2] == pytest.approx(-wrench[2], abs=1e-3)
 
 

@@ -1,4 +1,4 @@
-"""The simulation in its own thread: time, commands, and what happens when something fails. No browser."""
+"""The simulation in its own thread: time, commands and failures. No browser."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_joint_target_is_reached_through_the_controller(session):
     session.drive("computed torque")
     session.move_joints(GOAL)
     state = only(stepped(session, 2.0))
-    # what is left is the Coulomb friction that the controller does not model
+    # the remaining error is due to Coulomb friction, which the controller does not model
     np.testing.assert_allclose(state.q_ref, GOAL, atol=1e-9)
     np.testing.assert_allclose(state.q[:3], GOAL[:3], atol=0.02)
     np.testing.assert_array_equal(state.control.target, GOAL)
@@ -242,7 +242,7 @@ def test_another_instrument_can_be_mounted(session):
     assert about(session).arm.instrument == other
 
 
-def test_a_file_of_an_instrument_is_opened_where_a_path_asks_for_it(session):
+def test_an_instrument_file_is_opened_if_it_is_given_as_a_path(session):
     with pytest.raises(TrocarError, match=r"nowhere\.toml"):
         session.change(instrument=Path("nowhere.toml")).result(PATIENCE)
 
@@ -255,7 +255,7 @@ def test_a_refused_change_is_raised_reported_and_changes_nothing(session):
     assert any("SPOON" in text for text in texts(session))
 
 
-# -- arguments are checked at the door -------------------------------------------------------------------------------
+# -- arguments are checked first ------------------------------------------------------------------------------------
 
 NAN = float("nan")
 BAD = {
@@ -463,7 +463,7 @@ def test_a_command_that_ends_the_thread_releases_all_waiting_callers(session):
     assert isinstance(session.error, SystemExit)
 
 
-def test_an_input_may_ask_the_session_that_calls_it(session):
+def test_an_input_may_query_the_session_that_calls_it(session):
     """In the simulation's thread a question is answered immediately, without waiting."""
     found = []
     session.connect("policy", lambda live: found.append(session.ask(lambda same: same is live)))
@@ -499,7 +499,7 @@ def test_a_session_that_was_not_started_raises_instead_of_waiting():
         waiting.result(0)
 
 
-def test_two_clients_one_of_the_tip_and_one_of_the_mode_cannot_stop_the_thread(session):
+def test_concurrent_commands_of_tip_and_mode_cannot_stop_the_thread(session):
     """Targets for an inactive mode are rejected one by one, without other effects."""
     session.place(POSE)
     T = only(session.settled()).T_tip
@@ -531,7 +531,7 @@ def test_two_clients_one_of_the_tip_and_one_of_the_mode_cannot_stop_the_thread(s
 # -- recordings ------------------------------------------------------------------------------------------------------
 
 
-def test_a_recording_of_the_session_is_what_the_session_did(session):
+def test_a_recording_of_the_session_equals_its_motion(session):
     session.drive("computed torque")
     session.move_joints(np.array([0.1, 0.0, 0.13, 0.0, 0.0, 0.0, 0.3]))
     session.record()
@@ -573,5 +573,5 @@ def test_the_engines_effort_is_that_of_the_equations(frictionless):
     rows = session.history().arrays()
     left = rows["applied_tau"] - about(session).mechanism().inverse_dynamics(rows["q"], rows["dq"], rows["ddq"])
     assert np.abs(rows["dq"][:, 0]).max() > 0.1
-    # after the first step, in which the engine's constraints take up their load
+    # after the first step, in which the load on the constraints builds up
     assert (np.abs(left[1:]).max(0) < 1e-4 * np.maximum(np.abs(rows["applied_tau"]).max(0), 0.01)).all()

@@ -39,10 +39,10 @@ def at(track, t):
     return state.q
 
 
-# -- what a recording shows ------------------------------------------------------------------------------------------
+# -- contents of a track -------------------------------------------------------------------------------------------
 
 
-def test_a_track_shows_the_rows_of_its_recording_and_what_is_between(recording):
+def test_a_track_shows_the_rows_of_its_recording_and_interpolates_between_them(recording):
     track = Track(recording, "run")
     k = 100
     np.testing.assert_allclose(at(track, track.t[k]), recording.q[k], atol=1e-12)
@@ -110,7 +110,7 @@ def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(monkeypatch):
         Track.from_bytes("bomb.npz", content.getvalue())
 
 
-def test_an_uploaded_file_that_is_no_recording_is_an_error_that_names_it():
+def test_an_uploaded_file_that_is_not_a_recording_is_named():
     with pytest.raises(TrocarError, match=r"^broken\.csv, line 1"):
         Track.from_bytes("broken.csv", b"a,b\n1,2\n")
     with pytest.raises(TrocarError, match=r"'picture\.png': a recording is a file ending in \.npz, \.csv, \.bag"):
@@ -119,7 +119,7 @@ def test_an_uploaded_file_that_is_no_recording_is_an_error_that_names_it():
         Track.load("nowhere.csv")
 
 
-def test_an_uploaded_recording_reads_as_it_was(recording, tmp_path):
+def test_an_uploaded_recording_reads_back_unchanged(recording, tmp_path):
     content = recording.save(tmp_path / "run.npz").read_bytes()
     np.testing.assert_array_equal(Track.from_bytes("run.npz", content).recording.q, recording.q)
 
@@ -127,13 +127,13 @@ def test_an_uploaded_recording_reads_as_it_was(recording, tmp_path):
 # -- simulated again -------------------------------------------------------------------------------------------------
 
 
-def test_a_recording_simulated_again_is_the_recording(recording):
+def test_simulating_a_recording_again_reproduces_it(recording):
     a = Track(recording, "run")
     told = []
     b = resimulated(a, progress=told.append)
     assert b.name == "run, simulated"
     assert told[-1] == 1.0
-    middle = (b.t > 0.35) & (b.t < 0.65)  # the filter has no past at the ends
+    middle = (b.t > 0.35) & (b.t < 0.65)  # the filter has no history at the ends
     q, tau = (np.stack([np.interp(b.t, a.t, x) for x in getattr(a.completed, c).T], axis=1) for c in ("q", "tau"))
     np.testing.assert_allclose(b.completed.q[middle], q[middle], atol=1e-3)
     error = np.abs(b.completed.tau - tau)[middle].max(0)
@@ -149,7 +149,7 @@ def test_a_motion_beyond_the_limits_is_simulated_within_them(recording):
 
 @pytest.mark.skipif(not ONE.is_file(), reason="recordings of a real PSM: see TROCAR_DATA")
 def test_a_real_robots_efforts_are_close_to_the_simulated_ones():
-    """Wang et al.'s recording: what their model leaves unexplained, and no more, is left here too."""
+    """Wang et al.'s recording: the unexplained effort is no larger than that of their model."""
     track = Track.load(ONE, Settings(arm="PSM"))
     short = tr.Recording(
         **{k: getattr(track.recording, k)[:1000] for k in ("t", "q", "dq", "tau")},
@@ -159,7 +159,7 @@ def test_a_real_robots_efforts_are_close_to_the_simulated_ones():
     a = Track(short, "real", Settings(arm="PSM"))
     b = resimulated(a)
     assert (difference(a, b)["q"] < 2e-3).all()
-    # the equations along the measured motion, no engine and no controller between
+    # the equations along the measured motion, without engine and controller
     signals = prepare(short, [10.0] * 7, np.inf, 0.5)
     used = signals.used & (signals.t < b.duration)
     equations = efforts(b.description.mechanism(), np.eye(7), signals)[used]

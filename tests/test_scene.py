@@ -110,7 +110,7 @@ def test_two_instruments_that_touch_push_each_other_equally():
     R = FACING[:3, :3]
     assert np.linalg.norm(on_a[:3]) > 5.0
     np.testing.assert_allclose(np.concatenate([R @ on_b[:3], R @ on_b[3:]]), -on_a, rtol=0, atol=1e-9)
-    # the wrench about the remote centre is what yaw and pitch feel
+    # the wrench about the remote centre acts on yaw and pitch
     effort = scene.arms["A"].contact_effort()
     Jt = tr.load_mechanism("PSM").jacobian(scene.arms["A"].q)[:, :2].T
     at_tip = scene.arms["A"].contact_wrench()

@@ -1,4 +1,4 @@
-"""The twin of a running arm: the causal filter, efforts row by row, joint states put together, and the page."""
+"""The twin of a running arm: causal filter, efforts row by row, assembly of joint states, and the page."""
 
 import numpy as np
 import pytest
@@ -88,7 +88,7 @@ def test_the_jaw_is_interpolated_to_the_times_of_the_arm():
     assert last.q[6] == 5.0
 
 
-def test_an_arm_whose_jaw_falls_silent_goes_on_with_the_last_state_of_it():
+def test_an_arm_whose_jaw_falls_silent_continues_with_its_last_state():
     states = JointStates(tr.load_arm("PSM"), jaw=True)
     states.add_jaw(1, *state(0.3))
     rows = [row for k in range(20) for row in states.add(10**8 * k + 2, NAMES[:6], *state(*range(6)))]
@@ -96,14 +96,14 @@ def test_an_arm_whose_jaw_falls_silent_goes_on_with_the_last_state_of_it():
     assert {row.q[6] for row in rows} == {0.3}
 
 
-def test_joints_are_matched_by_name_and_by_place():
+def test_joints_are_matched_by_name_and_by_position():
     states = JointStates(tr.load_arm("MTMR"), jaw=False)
     names = tuple(reversed(tr.load_arm("MTMR").joint_names))
     (row,) = states.add(1, names, *state(*range(7)))
     np.testing.assert_array_equal(row.q, range(6, -1, -1))
     (row,) = states.add(2, (), *state(*range(7)))
     np.testing.assert_array_equal(row.q, range(7))
-    with pytest.raises(TrocarError, match="3 of them"):
+    with pytest.raises(TrocarError, match="3 unnamed ones"):
         states.add(3, (), *state(1, 2, 3))
 
 
@@ -111,7 +111,7 @@ def test_joints_are_matched_by_name_and_by_place():
 
 
 class Source:
-    """A robot in ROS, as far as a twin sees it."""
+    """The part of a robot in ROS that a twin uses."""
 
     def __init__(self, *names, direction=Direction.state):
         self.topics = {name: Topic(name, JointState, direction, "sensor_msgs/JointState") for name in names}
@@ -143,7 +143,7 @@ def shadow(source):
     return shadow
 
 
-def test_a_twin_keeps_what_it_receives_with_its_prediction(shadow, source):
+def test_a_twin_keeps_the_received_rows_with_their_predictions(shadow, source):
     assert shadow.silent == np.inf
     with pytest.raises(TrocarError, match="nothing was received from PSM1/measured_js"):
         shadow.recording()
@@ -161,7 +161,7 @@ def test_a_twin_keeps_what_it_receives_with_its_prediction(shadow, source):
     assert len(shadow.efforts(10.0, most=30).t) <= 30
 
 
-def test_messages_without_content_are_reported_once_and_left_out(shadow, source):
+def test_messages_without_content_are_reported_once_and_ignored(shadow, source):
     before, read = len(shadow), len(shadow.messages.since(0))
     for k in range(3):
         source.send("PSM1/measured_js", START + 10**10 + k, NAMES[:6], np.zeros(6), np.zeros(6), np.zeros(0))
@@ -170,18 +170,18 @@ def test_messages_without_content_are_reported_once_and_left_out(shadow, source)
     assert len(shadow) == before
     texts = [message.text for message in shadow.messages.since(read)]
     assert len(texts) == 2
-    assert "no position, velocity and effort" in texts[0]
+    assert "lacks the position, velocity or effort" in texts[0]
     assert "not finite" in texts[1]
 
 
-def test_a_robot_whose_time_goes_back_begins_a_new_recording(shadow, source):
+def test_a_clock_that_goes_back_starts_a_new_recording(shadow, source):
     stamps, *moved = motion(20)
     play(source, stamps - 10**11, *moved)
     assert len(shadow) == 20
     assert "went back" in shadow.messages.since(0)[-1].text
 
 
-def test_arms_are_told_by_their_topics_and_an_arm_that_is_not_there_is_an_error(shadow):
+def test_arms_are_recognised_by_their_topics_and_a_missing_arm_is_an_error(shadow):
     assert arm_of(Source("MTML/gripper/measured_js"), "MTML") == "MTML"
     assert arm_of(Source("ECM/measured_js"), "ECM") == "ECM"
     assert arm_of(Source("lab/left/jaw/measured_js"), "lab/left") == "PSM"
@@ -195,7 +195,7 @@ def test_arms_are_told_by_their_topics_and_an_arm_that_is_not_there_is_an_error(
         follow(shadow, Source("PSM1/measured_js", direction=Direction.command), "PSM1")
 
 
-def test_the_page_shows_the_arm_as_measured_and_the_residual_and_has_no_control_that_commands(shadow, source):
+def test_the_page_shows_the_measured_arm_and_the_residual_and_cannot_send_commands(shadow, source):
     pytest.importorskip("viser")
     from trocar.viewer.server import serve, stop
     from trocar.viewer.shadow_page import ShadowPage

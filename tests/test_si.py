@@ -313,7 +313,7 @@ def test_the_exported_file_has_the_fitted_gravity_by_the_dvrks_own_chain(random_
         np.testing.assert_allclose(slope, gravity_regressor(q) @ fit.coefficients, atol=2e-3)
 
 
-def test_the_exported_masses_are_the_published_ones_but_for_the_insertion():
+def test_the_exported_masses_are_the_published_ones_except_for_the_insertion():
     found = fitted_links(identified().coefficients)
     assert {link: round(mass, 9) for link, (mass, _) in found.items() if link != "insertion2"} == {
         "yaw": 0.994,

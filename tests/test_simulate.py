@@ -1,4 +1,4 @@
-"""simulate: the pairing of rows, the timing of controllers and what it refuses."""
+"""simulate: the pairing of rows, the timing of controllers, and rejected input."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sim() -> Simulator:
 
 
 class Counting:
-    """Asks for an effort that counts its calls."""
+    """A controller whose effort counts its calls."""
 
     def __init__(self, period: float | None) -> None:
         self.period, self.times = period, list[float]()
@@ -82,7 +82,7 @@ def test_rows_obey_the_equations_of_motion(mech: tr.Mechanism) -> None:
     scale = np.abs(applied).max(axis=0)
     tau = mech.inverse_dynamics(recording.q, recording.dq, recording.ddq)
     assert (np.abs(tau - applied).max(axis=0) < 1e-3 * scale).all()
-    # pairing a state with the step that ends there would be seen
+    # pairing a state with the step that ends there would be detected
     shifted = mech.inverse_dynamics(recording.q[1:], recording.dq[1:], recording.ddq[:-1])
     assert (np.abs(shifted - applied[1:]).max(axis=0) > 1e-2 * scale).all()
 

@@ -286,7 +286,7 @@ def test_an_arm_without_a_closed_form_has_its_determinant_numerically():
     q = np.array([[0.2, 0.3, 0.1, 0.4, 0.5, -0.2, 0.0], [0.2, np.pi / 2, 0.1, 0.4, 0.5, -0.2, 0.0]])
     found = singularity(other, q)
     np.testing.assert_allclose(found.determinant, np.linalg.det(other.jacobian(q)), atol=1e-15)
-    assert abs(found.determinant[0]) > 1e-4 > 1e-12 > abs(found.determinant[1])  # cos q2 = 0 is singular all the same
+    assert abs(found.determinant[0]) > 1e-4 > 1e-12 > abs(found.determinant[1])  # cos q2 = 0 is still singular
     assert found.smallest_singular_value[0] > 0.01 > 1e-12 > found.smallest_singular_value[1]
     assert found.factors == {}
     assert np.isnan(found.distance).all()

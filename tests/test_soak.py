@@ -1,4 +1,4 @@
-"""Hours of simulated time: the short form, two periods and a third after a resumption, and seconds of a live page."""
+"""The soak in a short form: two periods, a third after resuming, and seconds of a live page."""
 
 import json
 
@@ -17,11 +17,11 @@ def short_periods(monkeypatch):
     monkeypatch.setattr(resumable, "PERIOD", 2.0)
 
 
-def test_periods_balance_their_energy_and_go_on_bit_for_bit(tmp_path, capsys, short_periods):
+def test_periods_balance_their_energy_and_resume_bit_for_bit(tmp_path, capsys, short_periods):
     for periods in (2, 3):
         hours = str(periods * resumable.PERIOD / 3600)
         main(["ECM", "--hours", hours, "--free", hours, "--page", "0", "-o", str(tmp_path)])
-    assert capsys.readouterr().out.count("the same to the bit") == 2
+    assert capsys.readouterr().out.count("bit-for-bit the same") == 2
     results = json.loads((tmp_path / "soak.json").read_text())
     found = results["periodic"]["ECM"]
     assert found["hours"] == pytest.approx(3 * resumable.PERIOD / 3600)
@@ -34,12 +34,12 @@ def test_periods_balance_their_energy_and_go_on_bit_for_bit(tmp_path, capsys, sh
     assert (tmp_path / "soak.html").stat().st_size > 1000
 
 
-def test_a_period_that_comes_out_differently_is_refused(tmp_path, short_periods, monkeypatch):
+def test_a_period_that_is_not_reproduced_is_an_error(tmp_path, short_periods, monkeypatch):
     command = ["ECM", "--hours", str(2 * resumable.PERIOD / 3600), "--free", "0", "--page", "0", "-o", str(tmp_path)]
     main(command)
     step = tr.Scene.step
     monkeypatch.setattr(tr.Scene, "step", lambda scene, tau: step(scene, {"ECM": tau["ECM"] * (1 + 1e-15)}))
-    with pytest.raises(SystemExit, match="does not come out again"):
+    with pytest.raises(SystemExit, match="is not reproduced"):
         main(command)
 
 
@@ -62,7 +62,7 @@ def test_a_force_that_no_motor_exerts_breaks_the_balance():
     assert meter.lost > 0
 
 
-def test_a_live_page_runs_on_with_a_browser_connected(tmp_path):
+def test_a_live_page_keeps_running_with_a_browser_connected(tmp_path):
     pytest.importorskip("viser", reason="pip install 'trocar[view]'")
     main(["PSM", "--hours", "0", "--free", "0", "--page", "3", "-o", str(tmp_path)])
     found = json.loads((tmp_path / "soak.json").read_text())["page"]["PSM"]

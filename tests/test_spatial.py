@@ -1,4 +1,4 @@
-"""Rotations and poses agree with SciPy, next to zero and next to a half turn too."""
+"""Rotations and poses agree with SciPy, also near zero and near a half turn."""
 
 import numpy as np
 import pytest

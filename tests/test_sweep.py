@@ -309,7 +309,7 @@ def overlapping_partition(folder: Path) -> None:
         (lambda folder: (folder / "rows" / "notes.txt").write_text("x"), "not a partition"),
     ],
 )
-def test_a_folder_that_is_not_this_sweep_is_refused_and_left_alone(
+def test_a_folder_of_another_sweep_is_refused_and_not_changed(
     damage: Callable[[Path], Any], words: str, tmp_path: Path
 ) -> None:
     interrupted(tmp_path / "out")

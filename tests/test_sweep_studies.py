@@ -173,7 +173,7 @@ def test_gravity_drifts_where_the_mounting_is_wrong_and_not_where_it_is_right(tm
     np.testing.assert_allclose(gravity_study._gravity(np.array([-0.3]))[:, 0], expected, atol=1e-12)
 
 
-def test_payload_and_force_are_found_with_known_friction_and_worse_with_other(tmp_path: Path) -> None:
+def test_payload_and_force_are_estimated_best_with_the_right_friction(tmp_path: Path) -> None:
     table = {"day": [0.0] * 4 + [0.4] * 4, "mass": [0.05] * 8, "force": [1.0] * 8}
     found = study_results("payload", table, tmp_path / "a")
     mass, force = np.abs(found["mass_estimate"] - 0.05), found["force_error"]

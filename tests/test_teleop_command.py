@@ -49,7 +49,7 @@ def test_every_module_of_claims_is_a_section() -> None:
     ("arguments", "message"),
     [([], "nothing to do: give --master"), (["--bench", "--section", "nothing"], "section of the bench")],
 )
-def test_a_command_line_that_makes_no_sense_is_one_line(arguments: list[str], message: str) -> None:
+def test_a_senseless_command_line_is_a_one_line_error(arguments: list[str], message: str) -> None:
     found = CliRunner().invoke(app, ["teleop", *arguments])
     assert found.exit_code == 2
     assert message in found.output
@@ -100,7 +100,7 @@ def test_a_scripted_device_drives_a_psm_and_leaves_a_recording(tmp_path: Path) -
         (["--master", "spacemouse", "--no-page", "--duration", "1"], "no SpaceMouse can be used"),
     ],
 )
-def test_masters_that_cannot_be_used_are_one_line(arguments: list[str], message: str) -> None:
+def test_unusable_masters_are_a_one_line_error(arguments: list[str], message: str) -> None:
     found = CliRunner().invoke(app, ["teleop", *arguments])
     assert found.exit_code == 2, found.output
     (line,) = [line for line in found.output.splitlines() if line.startswith("error:")]

@@ -26,7 +26,7 @@ def failing(claims):
 
 
 class Listener:
-    """All that a device says, and the goals that an arm is sent."""
+    """All messages of a device, and the goals that an arm is sent."""
 
     def __init__(self, robot, name):
         self.said = {kind: [] for kind in ("error", "warning", "status")}
@@ -102,7 +102,7 @@ def test_a_locked_orientation_is_kept_while_the_hand_moves_the_master():
     assert np.degrees(angle_between(master.measured_cp()[0][:3, :3], goal)) < 2.0
 
 
-def test_a_stream_of_poses_is_followed_by_a_master():
+def test_a_master_follows_a_stream_of_poses():
     rig = PairRig()
     master = rig.robot.mtm(MASTER)
     T = master.setpoint_cp()[0]
@@ -176,7 +176,7 @@ def test_the_console_starts_pairs_and_pedals_stop_them(whole):
     assert {robot.teleop_psm(name).current_state() for name in teleoperation.pairs} == {"DISABLED"}
 
 
-def test_a_robot_without_teleoperation_says_how_to_get_it():
+def test_the_error_of_a_robot_without_teleoperation_explains_how_to_add_it():
     with pytest.raises(TrocarError, match="Teleoperation"):
         started("MTMR").teleop_psm("MTMR_PSM1")
 

@@ -468,7 +468,7 @@ def test_the_clutch_stops_the_camera_and_a_bad_sample_disables_it():
     [(False, True, "enable", "disable"), (False, False, "align_MTM", "disable"),
      (True, True, "disable", "enable"), (True, False, "disable", "enable")],
 )  # fmt: skip
-def test_the_console_chooses_who_runs(camera_down, present, psm, ecm):
+def test_the_console_chooses_the_active_components(camera_down, present, psm, ecm):
     console = Console(("MTMR_PSM1", "MTMR_PSM2"), ("ECM",), True, present, camera_down, {"MTMR_PSM1"})
     assert console.commands() == {"MTMR_PSM1": psm, "MTMR_PSM2": "disable", "ECM": ecm}
     console.enabled = False
@@ -481,7 +481,7 @@ def test_a_tap_of_the_clutch_swaps_two_pairs_of_a_master():
     assert swapped(["MTMR_PSM1"], ["MTMR_PSM1", "MTMR_PSM2", "MTMR_PSM3"]) == []
 
 
-def test_pedals_are_told_late_and_taps_as_clicks():
+def test_pedals_are_reported_late_and_taps_as_clicks():
     pedal = Pedal()
 
     def told(begin, end, until):

@@ -1,4 +1,4 @@
-"""One mechanism serves many threads: the same bits as one thread after the other."""
+"""Many threads share one mechanism: results are bit-identical to those of serial calls."""
 
 import pickle
 import sys
@@ -20,7 +20,7 @@ THREADS, CALLS = 16, 60
 
 @pytest.fixture(autouse=True)
 def hurried() -> Iterator[None]:
-    """Threads that are switched as often as Python can."""
+    """Switch threads as often as Python can."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield

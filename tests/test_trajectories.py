@@ -71,7 +71,7 @@ def test_derivatives_are_those_of_the_position(name):
     for t in times_inside(reference):
         before, at, after = reference(t - h), reference(t), reference(t + h)
         np.testing.assert_allclose(at.dq, (after.q - before.q) / (2 * h), atol=1e-6, rtol=1e-5)
-        # a jerk that jumps between the two samples leaves h times the jump
+        # a jump of the jerk between the two samples causes an error of h times the jump
         np.testing.assert_allclose(at.ddq, (after.dq - before.dq) / (2 * h), atol=1e-3, rtol=1e-4)
 
 
@@ -145,7 +145,7 @@ def test_time_optimal_motion_reaches_but_never_exceeds_the_published_limits(arm_
     v, a = (np.array([getattr(j, name) for j in arm.joints]) for name in ("velocity", "acceleration"))
     assert (np.abs(dq) <= v * (1 + 1e-9)).all()
     assert (np.abs(ddq) <= a * (1 + 1e-9)).all()
-    # the slowest joint is at its limit of velocity or acceleration, or least time would be less
+    # the slowest joint is at its velocity or acceleration limit; otherwise a shorter time would be possible
     used = max((np.abs(dq).max(0) / v).max(), (np.abs(ddq).max(0) / a).max())
     assert used == pytest.approx(1.0, abs=1e-3)
     np.testing.assert_allclose(q[[0, -1]], [low, high], atol=1e-9)
@@ -155,7 +155,7 @@ def test_time_optimal_motion_reaches_but_never_exceeds_the_published_limits(arm_
 
 
 def test_yaw_reaches_the_published_velocity_in_the_textbook_time():
-    """Trapezoid: way / v + v / a."""
+    """Trapezoid: distance / v + v / a."""
     yaw = PSM.arm.joints[0]
     q0, q1 = np.array(PSM.arm.home), np.array(PSM.arm.home)
     q0[0], q1[0] = -1.2, 1.2
@@ -434,7 +434,7 @@ def test_bad_input_is_rejected(name):
 
 
 def test_small_rotations_are_accurate():
-    """Near no turn at all the screw and the line agree."""
+    """For very small rotations the screw and the line agree."""
     T = turned(T0, rotation("y", 1e-7), (0.02, 0.0, 0.0))
     a, b = line(T0, T, 1.0)(0.4).T, screw(T0, T, 1.0)(0.4).T
     np.testing.assert_allclose(a, b, atol=1e-9)

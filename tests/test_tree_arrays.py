@@ -120,7 +120,7 @@ def test_the_arrays_cannot_be_written_to(mech):
         assert not any(x.flags.writeable for x in arrays)
 
 
-def test_every_field_that_an_arm_has_is_covered():
+def test_every_field_is_used_by_some_arm():
     """Some arm has springs, some has cables and some friction has memory: none of these arrays is always empty."""
     trees = [tr.load_mechanism(name).tree for name in tr.ARMS]
     assert any(len(tree.springs.joint) for tree in trees)

@@ -45,7 +45,7 @@ def stepped(live, steps):
     return frame.scene.arms["PSM"].mechanism(), frame.arms["PSM"]
 
 
-# -- what is shown ---------------------------------------------------------------------------------------------------
+# -- shown values ---------------------------------------------------------------------------------------------------
 
 
 def test_the_parts_of_an_effort_add_up_to_it():
@@ -56,7 +56,7 @@ def test_the_parts_of_an_effort_add_up_to_it():
     np.testing.assert_allclose(sum(composition(mechanism, state).values()), state.tau, atol=1e-12)
 
 
-def test_the_effort_of_a_contact_is_told_from_friction():
+def test_the_effort_of_a_contact_is_distinguished_from_friction():
     live = Live(Settings(arm="PSM", objects=practice_objects))
     live.move_joints(live.frame().arms["PSM"].q + [0, 0, 0.03, 0, 0, 0, 0])  # the plate is 20 mm below the jaws
     mechanism, state = stepped(live, 1500)
@@ -75,7 +75,7 @@ def test_bars_name_every_joint_with_its_effort():
     assert 'data-joint="insertion">1.000 N<' in html
 
 
-def test_lengths_have_the_unit_that_fits():
+def test_lengths_have_a_suitable_unit():
     assert length(1e-16) == "0 nm"
     assert [length(x) for x in (1.2e-10, 3.4e-8, 2.5e-6, 0.0042)] == ["0.12 nm", "34 nm", "2.5 µm", "4.2 mm"]
 
@@ -84,7 +84,7 @@ def test_lengths_have_the_unit_that_fits():
 
 
 def test_the_triangles_of_a_model_are_its_shapes():
-    """Volume and extent of every primitive, and of the meshes MuJoCo made."""
+    """Volume and extent of every primitive and of MuJoCo's meshes."""
     pytest.importorskip("trimesh")
     from trocar.viewer.meshes import geom_mesh
 
@@ -118,7 +118,7 @@ def test_every_visible_shape_of_the_arm_is_drawn_once():
     assert {m.body for m in drawn} == {model.body(model.geom_bodyid[i]).name for i in seen}
 
 
-def test_a_taken_port_is_told_and_not_moved():
+def test_a_taken_port_is_reported_and_no_other_port_is_used():
     pytest.importorskip("viser")
     from trocar.viewer.server import serve
 
@@ -130,7 +130,7 @@ def test_a_taken_port_is_told_and_not_moved():
             serve(port=port)
 
 
-def test_the_server_is_on_the_loopback_and_another_host_is_warned_of():
+def test_the_server_listens_on_the_loopback_and_warns_about_other_hosts():
     pytest.importorskip("viser")
     from trocar.viewer.server import address, exposure, serve
 
@@ -141,7 +141,7 @@ def test_the_server_is_on_the_loopback_and_another_host_is_warned_of():
         with socket.socket() as probe:
             probe.settimeout(1.0)
             assert probe.connect_ex(("127.0.0.1", port)) == 0
-        with socket.socket() as probe:  # another address of the loopback network is not listened at
+        with socket.socket() as probe:  # the server does not listen on another loopback address
             probe.settimeout(1.0)
             assert probe.connect_ex(("127.0.0.2", port)) != 0
     finally:
@@ -151,7 +151,7 @@ def test_the_server_is_on_the_loopback_and_another_host_is_warned_of():
 
 
 @pytest.mark.parametrize(("host", "port"), [("no.such.host.invalid", 0), ("127.0.0.1", 70000), ("192.0.2.1", 0)])
-def test_a_host_or_port_that_cannot_be_is_an_error(host, port):
+def test_an_impossible_host_or_port_is_an_error(host, port):
     pytest.importorskip("viser")
     from trocar.viewer.server import serve
 
@@ -165,7 +165,7 @@ def test_a_host_or_port_that_cannot_be_is_an_error(host, port):
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize("what", ["PSM", "broken"])
 def test_ctrl_c_ends_the_viewer_cleanly(what, tmp_path):
-    """The address on stdout, status 0, nothing on stderr; also where the recording cannot be read."""
+    """The address on stdout, status 0, nothing on stderr; also if the recording cannot be read."""
     pytest.importorskip("viser")
     if what == "broken":
         what = tmp_path / "broken.csv"
@@ -181,7 +181,7 @@ def test_ctrl_c_ends_the_viewer_cleanly(what, tmp_path):
             process.send_signal(signal.SIGINT)
             _, errors = process.communicate(timeout=180)
         finally:
-            process.kill()  # a failure must not wait for a viewer that still runs
+            process.kill()  # a failure must not wait for a running viewer
     assert (process.returncode, errors) == (0, "")
 
 
@@ -201,7 +201,7 @@ def test_a_taken_port_is_status_2_with_one_line():
     ("arguments", "message"),
     [
         (["view", "PSMM"], "Did you mean 'PSM'"),
-        (["view", "PSM", "--compare", "b.csv"], "--compare is a second recording"),
+        (["view", "PSM", "--compare", "b.csv"], "--compare takes the second recording"),
         (["view", "nowhere.npz"], "nowhere.npz does not exist"),
         (["view", "nowhere.csv", "--compare", "b.csv"], "nowhere.csv does not exist"),
         (["view", "--reports", "nowhere", "--port", "0"], "there is no such folder"),

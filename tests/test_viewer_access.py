@@ -1,4 +1,4 @@
-"""Who may open the page, and what a browser may send to it. No browser: raw requests and messages."""
+"""Access to the page, and messages that a browser may send to it. No browser: raw requests and messages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from trocar.viewer.plain_text import plain
 from trocar.viewer.server import BURST, MOST_BROWSERS, address, serve, stop
 from trocar.viewer.viewer_page import ViewerPage
 
-# -- who connects ----------------------------------------------------------------------------------------------------
+# -- access ---------------------------------------------------------------------------------------------------------
 
 
 def request(host="127.0.0.1:8080", origin=None, token=None, cookie=None):
@@ -81,7 +81,7 @@ def test_hosts_and_origins_are_those_of_the_page(listens, host, origin, refused)
     assert found is None if refused is None else refused in found
 
 
-def test_the_token_comes_in_the_address_or_in_the_cookie_of_this_run():
+def test_the_token_must_be_in_the_address_or_in_this_runs_cookie():
     access, other = Access("127.0.0.1"), Access("127.0.0.1")
     cookie = access.cookie.partition(";")[0]
     for good in (request(token=access.token), request(cookie=cookie), request(cookie=f"a=b; {cookie}")):
@@ -126,7 +126,7 @@ def fetch(url, **headers):
         return error.code, error.headers, error.read()
 
 
-def test_the_page_is_served_to_its_address_alone(page):
+def test_the_page_is_served_only_at_its_own_address(page):
     url = address(page.server)
     status, headers, content = fetch(url)
     assert (status, b"<html" in content) == (200, True)
@@ -141,7 +141,7 @@ def test_the_page_is_served_to_its_address_alone(page):
         assert content.startswith(b"refused: ")
 
 
-def test_a_websocket_opens_with_the_cookie_and_the_pages_own_origin_alone(page):
+def test_a_websocket_opens_only_with_the_cookie_and_the_pages_own_origin(page):
     url = address(page.server)
     cookie = page.server.access.cookie.partition(";")[0]
     origin = url.partition("/?")[0]
@@ -175,7 +175,7 @@ def test_servers_that_start_at_once_have_their_own_tokens():
             stop(server)
 
 
-def test_no_more_browsers_than_the_page_can_serve(page):
+def test_the_number_of_browsers_is_limited(page):
     sockets = [websocket(page.server) for _ in range(MOST_BROWSERS)]
     with pytest.raises(InvalidStatus, match="503"):
         websocket(page.server)
@@ -192,7 +192,7 @@ def test_no_more_browsers_than_the_page_can_serve(page):
     until(free, "a free place")
 
 
-# -- what a browser sends --------------------------------------------------------------------------------------------
+# -- messages of a browser --------------------------------------------------------------------------------------------
 
 
 def texts(page):
@@ -208,7 +208,7 @@ def sent(page, browser, action):
 
 
 def check_alive(page, capfd):
-    """Simulation and page go on, and nothing was printed."""
+    """Check that simulation and page still run and that nothing was printed."""
     page.session.step(3).result(60.0)
     assert page.session.running
     assert page.running
@@ -241,7 +241,7 @@ NAN, INF = float("nan"), float("inf")
 @pytest.mark.parametrize(
     ("control", "value", "reason"),
     [
-        ("speed", NAN, "wrong shape"),  # it froze the clock
+        ("speed", NAN, "wrong shape"),  # this once froze the clock
         ("speed", INF, "wrong shape"),
         ("speed", -1.0, "must be a number from 0.05 to 2"),
         ("speed", 1e8, "must be a number from 0.05 to 2"),
@@ -249,7 +249,7 @@ NAN, INF = float("nan"), float("inf")
         ("speed", True, "must be a number"),
         ("speed", [1.0], "wrong shape"),
         ("speed", None, "wrong shape"),
-        ("instrument", "/etc/hostname.toml", "is not one of"),  # it was opened
+        ("instrument", "/etc/hostname.toml", "is not one of"),  # this file was once opened
         ("instrument", "../own.toml", "is not one of"),
         ("instrument", 7, "is not one of"),
         ("mode", "cartesia", "is not one of"),
@@ -264,7 +264,7 @@ NAN, INF = float("nan"), float("inf")
         ("source", "recording", "is disabled"),
     ],
 )
-def test_a_value_that_a_control_cannot_have_is_refused_with_the_reason(page, browser, capfd, control, value, reason):
+def test_an_invalid_value_of_a_control_is_refused_with_the_reason(page, browser, capfd, control, value, reason):
     handles = {
         "speed": page.transport.speed,
         "instrument": page.mechanism.controls["instrument"],
@@ -285,7 +285,7 @@ def test_a_value_that_a_control_cannot_have_is_refused_with_the_reason(page, bro
 
 @pytest.mark.parametrize("attribute", ["removed", "update_cb", "sync_cb", "is_button", "options", "nothing"])
 def test_no_other_attribute_of_a_control_can_be_changed(page, browser, capfd, attribute):
-    """A control that a browser had removed made the page print tracebacks for ever."""
+    """Regression: a control removed by a browser made the page print tracebacks forever."""
     for handle in (page.transport.speed, page.transport.play, page.driving.controller):
         (text,) = sent(page, browser, lambda h=handle: browser.set(h, h.value, **{attribute: True}))
         assert "wrong shape" in text
@@ -301,7 +301,7 @@ def test_no_other_attribute_of_a_control_can_be_changed(page, browser, capfd, at
         b"\xff" * 40,
         msgspec.msgpack.encode([1, 2]),
         msgspec.msgpack.encode({"type": "Nothing"}),
-        msgspec.msgpack.encode({"type": "ShareUrlRequest"}),  # it would publish the page
+        msgspec.msgpack.encode({"type": "ShareUrlRequest"}),  # this would publish the page
         msgspec.msgpack.encode({"type": "GuiUpdateMessage", "uuid": "a"}),
         msgspec.msgpack.encode({"type": "GuiUpdateMessage", "uuid": 3, "updates": {"value": 1}}),
         msgspec.msgpack.encode({**CAMERA, "position": [1, 2]}),
@@ -313,13 +313,13 @@ def test_no_other_attribute_of_a_control_can_be_changed(page, browser, capfd, at
     ],
     ids=lambda message: repr(message[:30]),
 )
-def test_a_message_of_a_wrong_shape_is_refused_and_nothing_ends(page, browser, capfd, message):
+def test_a_malformed_message_is_refused_and_nothing_stops(page, browser, capfd, message):
     (text,) = sent(page, browser, lambda: browser.raw(message))
     assert "wrong shape" in text
     check_alive(page, capfd)
 
 
-def test_a_handle_moves_by_rigid_poses_near_the_arm_alone(page, browser, capfd):
+def test_a_handle_only_moves_to_rigid_poses_near_the_arm(page, browser, capfd):
     name = page.driving.tip.handle.name
 
     def move(name, wxyz=(1, 0, 0, 0), position=(0, 0, -0.1), **more):
@@ -338,7 +338,7 @@ def test_a_handle_moves_by_rigid_poses_near_the_arm_alone(page, browser, capfd):
     check_alive(page, capfd)
 
 
-def test_a_browser_that_has_not_said_from_where_it_looks_changes_nothing(page):
+def test_a_browser_that_has_not_sent_its_camera_changes_nothing(page):
     blind = RawBrowser(page.server, looks=False)
     was = page.transport.speed.value
     blind.set(page.transport.speed, 0.7)
@@ -347,7 +347,7 @@ def test_a_browser_that_has_not_said_from_where_it_looks_changes_nothing(page):
     blind.close()
 
 
-def test_a_message_larger_than_the_page_sends_closes_the_connection(page, capfd):
+def test_an_oversized_message_closes_the_connection(page, capfd):
     big = RawBrowser(page.server)
     big.raw(b"\x00" * (MOST_MESSAGE + 1))
     until(lambda: not page.server.get_clients(), "the connection to end")
@@ -356,8 +356,8 @@ def test_a_message_larger_than_the_page_sends_closes_the_connection(page, capfd)
     check_alive(page, capfd)
 
 
-def test_who_sends_too_much_waits_and_others_do_not(page, browser):
-    """At a rate of nothing, a burst is read and the rest is left in the network."""
+def test_a_flooding_browser_waits_and_others_do_not(page, browser):
+    """At a rate of zero, a burst is read and the rest stays in the network."""
     flood = RawBrowser(page.server)
     page.server.rate = 1e-6
     try:
@@ -398,7 +398,7 @@ def part(page, transfer, index, content):
     return {"type": kind, **named, "content": content}
 
 
-def test_uploads_have_a_largest_size_and_keep_to_it(page, browser, capfd):
+def test_uploads_are_limited_to_their_announced_and_largest_size(page, browser, capfd):
     def send(message):
         return sent(page, browser, lambda: browser.send(message))
 
@@ -412,9 +412,9 @@ def test_uploads_have_a_largest_size_and_keep_to_it(page, browser, capfd):
     assert send(part(page, "b", 0, b"x" * 50_000)) == []
     assert "came twice" in send(part(page, "b", 0, b"x" * 50_000))[0]
     assert "exceeds" in send(part(page, "b", 2, b"x"))[0]
-    assert send(part(page, "unknown", 0, b"x")) == []  # nothing to say, nothing kept
+    assert send(part(page, "unknown", 0, b"x")) == []  # no message, nothing kept
     assert list(held) == ["b"]
-    # what all browsers have announced and not finished is bounded too
+    # the sum of unfinished uploads of all browsers is limited too
     assert send(start(page, "c", MOST_UPLOAD, 128)) == []
     assert "not finished" in send(start(page, "d", MOST_UPLOAD, 128))[0]
     other = RawBrowser(page.server)
@@ -437,7 +437,7 @@ def test_an_upload_of_any_name_is_a_recording_or_a_message(page, browser, capfd,
     check_alive(page, capfd)
 
 
-def test_text_of_a_file_is_shown_letter_by_letter():
+def test_text_from_a_file_is_shown_as_plain_text():
     assert plain("<img src=x>") == r"\<img src\=x\>"
     assert plain("[a](http://b) **c**\n# d") == r"\[a\]\(http\:\/\/b\) \*\*c\*\* \# d"
 
@@ -445,8 +445,8 @@ def test_text_of_a_file_is_shown_letter_by_letter():
 # -- several at once -------------------------------------------------------------------------------------------------
 
 
-def test_two_browsers_one_moves_the_tip_and_one_changes_the_mode(page, capfd):
-    """Targets of a mode that is no longer there are messages; panel and simulation end in the same mode."""
+def test_two_browsers_can_move_the_tip_and_change_the_mode(page, capfd):
+    """Targets of an inactive mode become messages; panel and simulation end in the same mode."""
     first, second = RawBrowser(page.server), RawBrowser(page.server)
     pages = {"type": "TransformControlsUpdateMessage", "name": page.driving.tip.handle.name, "wxyz": [1, 0, 0, 0]}
 
@@ -480,7 +480,7 @@ def test_two_browsers_one_moves_the_tip_and_one_changes_the_mode(page, capfd):
 
 
 def test_an_older_value_cannot_overtake_a_newer_one(page, browser, monkeypatch):
-    """viser serves every message in another thread: one that is held up must not give its old values last."""
+    """viser handles every message in another thread: a delayed one must not overwrite newer values."""
     page.session.pause()
     page.driving.drive("PID (dVRK)")
     slider, place, go = page.driving.joints.handles["yaw"], page.session.place, threading.Event()
@@ -504,7 +504,7 @@ def test_an_older_value_cannot_overtake_a_newer_one(page, browser, monkeypatch):
     assert page.session.settled().arms["PSM"].q[0] == pytest.approx(0.2)
 
 
-def test_sixteen_browsers_end_with_what_the_page_shows(page, capfd):
+def test_after_sixteen_browsers_the_simulation_matches_the_page(page, capfd):
     page.session.pause()
     page.session.reset().result(60.0)
     page.driving.drive("PID (dVRK)")
@@ -536,7 +536,7 @@ def test_sixteen_browsers_end_with_what_the_page_shows(page, capfd):
     check_alive(page, capfd)
 
 
-def test_a_page_that_fails_to_draw_says_so_once(page, capfd, monkeypatch):
+def test_a_page_that_fails_to_draw_reports_it_once(page, capfd, monkeypatch):
     rounds = Counter()
 
     def broken(shown):
@@ -552,7 +552,7 @@ def test_a_page_that_fails_to_draw_says_so_once(page, capfd, monkeypatch):
     check_alive(page, capfd)
 
 
-def test_of_many_changes_that_rebuild_the_scene_each_setting_keeps_the_last(page, browser, monkeypatch):
+def test_many_changes_that_rebuild_the_scene_end_with_the_last_of_each_setting(page, browser, monkeypatch):
     rebuilt, began, go, change = [], threading.Event(), threading.Event(), page.session.change
 
     def counted(arm, **changes):

@@ -1,6 +1,6 @@
-"""`trocar view` in a real Chromium: what is drawn, and what a hand on the page does to the simulation.
+"""`trocar view` in a real Chromium: the drawing, and the effect of user actions on the simulation.
 
-With TROCAR_SCREENSHOTS=DIR every step leaves a picture of the page there. Skipped where there is no Chromium.
+With TROCAR_SCREENSHOTS=DIR every step saves a picture of the page there. Skipped if there is no Chromium.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ FLAGS = [
     "--no-first-run",
 ]
 WAIT = 240_000  # longest wait for anything [ms]; a busy machine is slow, and nothing is timed
-SIZE = {"width": 1000, "height": 560}  # every pixel is drawn by the processor
-# Notifications come and go over the picture; what they say is in the panel too.
+SIZE = {"width": 1000, "height": 560}  # the CPU draws every pixel
+# Notifications come and go over the picture; the panel has the same texts.
 CLEAR = """
 const style = document.createElement("style");
 style.textContent = "[class*=mantine-Notification] { opacity: 0 !important; pointer-events: none !important }";
@@ -60,7 +60,7 @@ J3 = 2
 
 
 class Viewer:
-    """A running viewer and a browser that looks at it."""
+    """A running viewer and a connected browser."""
 
     def __init__(self, browser, reports=None, settings=None):
         settings = settings or Settings(arm="PSM")
@@ -68,11 +68,11 @@ class Viewer:
         self.endoscope = endoscope_pane(self.session)
         self.server = serve(port=0)
         self.page = viewer_page.ViewerPage(self.server, self.session, self.endoscope, reports).start()
-        # without a graphics card shadows, and reflections as a page opens, are most of the work
+        # without a graphics card, most of the time goes into shadows and into reflections while a page opens
         self.server.scene.get_handle_by_name("/lights/key").cast_shadow = False
         self.server.scene.configure_environment_map(None)
         self._mark, self._marks = self.server.gui.add_html(""), 0
-        # one memory for all pages: what was loaded once is not loaded again
+        # one cache for all pages: files are loaded once
         self.context = browser.new_context(viewport=SIZE)
         self.context.set_default_timeout(WAIT)
         self.context.add_init_script(f"addEventListener('DOMContentLoaded', () => {{ {CLEAR} }})")
@@ -110,7 +110,7 @@ class Viewer:
         self.tab.get_by_role("button", name=name, exact=True).click()
 
     def field(self, label, tab=None):
-        """The number beside a slider."""
+        """The number next to a slider."""
         row = (tab or self.tab).locator("label", has_text=re.compile(f"^{re.escape(label)}$")).first
         return row.locator("xpath=ancestor::div[.//input][1]//input[@type='text' or @inputmode]").first
 
@@ -123,7 +123,7 @@ class Viewer:
         return float(self.tab.locator(f"[data-joint={joint}]").text_content().split()[0])
 
     def rendered(self):
-        """Wait until the browser has drawn all that it was sent so far."""
+        """Wait until the browser has drawn everything sent so far."""
         self._marks += 1
         self._mark.content = f'<i data-mark="{self._marks}"></i>'
         self.server.flush()
@@ -131,7 +131,7 @@ class Viewer:
         self.frames()
 
     def frames(self, count=3):
-        """Wait for so many pictures of the browser."""
+        """Wait for this many frames of the browser."""
         for _ in range(count):
             self.tab.evaluate("() => new Promise(done => requestAnimationFrame(() => done(0)))")
 
@@ -141,7 +141,7 @@ class Viewer:
         return pixels(self.tab.screenshot(clip=box))
 
     def still(self):
-        """The same, when nothing in it changes any more."""
+        """The same, once nothing in it changes any more."""
         self.rendered()
         pictures = [self.canvas()]
 
@@ -164,7 +164,7 @@ def pixels(png):
 
 
 def until(condition, what):
-    """Wait for something that the page or the simulation is to do."""
+    """Wait until the page or the simulation has done something."""
     deadline = time.monotonic() + WAIT / 1000
     while not condition():
         assert time.monotonic() < deadline, f"waited in vain for {what}"
@@ -172,7 +172,7 @@ def until(condition, what):
 
 
 def insist(action, condition, what):
-    """Do something until it has had its effect: a page that is still busy may miss a key or a mouse."""
+    """Repeat an action until it has had its effect: a busy page may miss a key press or a click."""
     deadline = time.monotonic() + WAIT / 1000
     while not condition():
         assert time.monotonic() < deadline, f"tried in vain: {what}"
@@ -240,14 +240,14 @@ def projected(viewer, points, size):
 
 
 def silhouette(viewer, size):
-    """Where the arm should be in the picture (h, w): its triangles through the camera that the browser reports."""
+    """Expected mask of the arm in the picture (h, w): its triangles through the camera that the browser reports."""
     sim = tr.Simulator("PSM")
     sim.place(viewer.arm.q)
     model = sim.spec.copy().compile()
     image = Image.new("1", size)
     draw = ImageDraw.Draw(image)
     for mesh in body_meshes(model, VISIBLE):
-        # poses of the simulator's own data: nothing of the page is between
+        # poses from the simulator's own data, independent of the page
         body = sim.data.body(mesh.body)
         where = projected(viewer, mesh.vertices @ body.xmat.reshape(3, 3).T + body.xpos, size)
         for face in mesh.faces:
@@ -256,13 +256,13 @@ def silhouette(viewer, size):
 
 
 def test_the_arm_is_drawn_where_the_camera_must_see_it(home):
-    """What the arm adds to the picture is the silhouette of the model's triangles, projected here."""
+    """The arm's pixels in the picture are the silhouette of the model's triangles, projected here."""
     scene = home.server.scene
     floor, shown = scene.get_handle_by_name("/floor"), home.page.mechanism.shown
     colours = [(handle, handle.color) for handle in map(scene.get_handle_by_name, home.page.drawing.shapes())]
     try:
         for handle, _ in colours:
-            handle.color = (0, 0, 0)  # a pale arm is hard to tell from a pale backdrop
+            handle.color = (0, 0, 0)  # a pale arm is hard to distinguish from a pale backdrop
         floor.visible = False  # the arm's shadow falls on it
         for name in shown:
             home.page.overlays.show(name, False)
@@ -296,7 +296,7 @@ def test_play_moves_time_and_pause_stops_it(home):
     home.press("Pause")
     home.tab.get_by_text("paused").first.wait_for()
     stopped = home.session.settled().time
-    for _ in range(30):  # rounds of the simulation in each of which it could go on
+    for _ in range(30):  # rounds in each of which the simulation could continue
         assert home.session.settled().time == stopped
     home.press("1 step")
     until(lambda: home.session.frame.time > stopped, "one step")
@@ -323,7 +323,7 @@ def test_the_counterweight_switch_changes_the_shown_insertion_force(home):
     home.tab.get_by_label("Counterweight").click()
     until(lambda: home.about.counterweight is False, "the switch")
     g = [tr.load_mechanism("PSM", counterweight=c).gravity(home.arm.q)[J3] for c in (True, False)]
-    # what the page shows jumps by the weight that is no longer balanced; dry friction may carry a part of it
+    # the shown value jumps by the unbalanced weight; dry friction may carry a part of it
     until(lambda: abs(home.shown_effort("insertion") - with_weight - (g[1] - g[0])) < 0.8, "the shown force")
     assert abs(g[1] - g[0]) > 1.5
     home.keep("counterweight")
@@ -340,7 +340,8 @@ def close_up(home):
     (client, *_) = home.server.get_clients().values()
     camera = client.camera
     was = camera.position, camera.look_at
-    camera.position, camera.look_at = tip + [0.28, -0.24, 0.14], tip  # a position takes what is looked at along
+    # setting a position also moves the point it looks at
+    camera.position, camera.look_at = tip + [0.28, -0.24, 0.14], tip
     home.rendered()
     yield home
     camera.position, camera.look_at = was
@@ -356,7 +357,7 @@ def drag(viewer, T, length, away):
     goal = projected(viewer, (T[:3, 3] + (0.7 * length + away) * T[:3, k])[None], size)[0] + origin
     mouse = viewer.tab.mouse
     mouse.move(*ends[1 + k])
-    viewer.frames()  # until the arrow under the mouse knows
+    viewer.frames()  # until the arrow has noticed the mouse
     mouse.down()
     for u in np.linspace(0.1, 1.0, 10):
         mouse.move(*(ends[1 + k] + u * (goal - ends[1 + k])))
@@ -383,7 +384,7 @@ def test_the_tip_target_is_dragged_with_the_mouse_and_the_tip_follows(close_up):
         return home.arm.control.target[:3, 3] - T[:3, 3]
 
     insist(pull, lambda: np.linalg.norm(went()) > 0.005, "the target")
-    # the last of the drag may still be on its way, which is along the arrow too
+    # the last part of the drag may still be in progress, also along the arrow
     direction, way = directions[-1], went()
     np.testing.assert_allclose(way - (way @ direction) * direction, 0.0, atol=1e-4)  # along the arrow, and only that
     assert way @ direction > 0.005
@@ -410,7 +411,7 @@ def test_a_typed_target_applies_on_enter_and_goes_back_when_it_is_refused(close_
     home.page.driving.drive("PID (dVRK)")
 
 
-def test_the_hand_pulls_at_the_tip_until_it_is_let_go(close_up):
+def test_the_hand_pulls_at_the_tip_until_it_is_released(close_up):
     home = close_up
     home.tab.get_by_text("Push the tip").click()
     home.tab.get_by_label("Hand").click()
@@ -422,7 +423,7 @@ def test_the_hand_pulls_at_the_tip_until_it_is_let_go(close_up):
 
     def pull():
         if tries:
-            tries[-1][1]()  # let go of what was missed
+            tries[-1][1]()  # release the handle that was missed
         tries.append(drag(home, T, 0.7 * 0.12, 0.03))
 
     insist(pull, lambda: bool(tries) and home.arm.force @ tries[-1][0] > 0.5, "the force")
@@ -495,11 +496,11 @@ def test_a_reload_reconnects_and_a_second_viewer_sees_the_same(home):
         until(lambda: not home.session.frame.playing, "the pause")
     finally:
         other.close()
-    home.session.place(np.array([0.1, 0.1, 0.12, 0, 0, 0, 0.1]))  # and goes on when one has left
+    home.session.place(np.array([0.1, 0.1, 0.12, 0, 0, 0, 0.1]))  # and continues when one has left
     assert home.session.settled().arms["PSM"].q[0] == pytest.approx(0.1)
 
 
-# The Classic cart without its second PSM: fewer triangles for the processor to draw.
+# The Classic cart without its second PSM: fewer triangles for the CPU to draw.
 CART = """
 cart = "Classic"
 [set_up]
@@ -516,7 +517,7 @@ mount = "ECM"
 """
 
 
-def test_a_scene_has_a_choice_of_arms_and_what_its_endoscope_sees(viewer, tmp_path):
+def test_a_scene_has_a_choice_of_arms_and_its_endoscopes_view(viewer, tmp_path):
     viewer.session.pause()
     viewer.tab.goto("about:blank")  # one page is drawn at a time
     file = tmp_path / "cart.toml"
@@ -539,16 +540,16 @@ def test_a_scene_has_a_choice_of_arms_and_what_its_endoscope_sees(viewer, tmp_pa
             800,
             1024,
             SIZE["width"],
-        ):  # a narrow window: pictures beside the scene and its controls, not over them
+        ):  # a narrow window: pictures next to the scene and its controls, not over them
             cart.tab.set_viewport_size({**SIZE, "width": width})
             cart.rendered()
             pane, scene = (shown.bounding_box() for shown in (picture, cart.tab.locator("canvas").first))
             assert pane["x"] + pane["width"] <= scene["x"]
             assert scene["width"] >= (512 if width == 1024 else 100)
 
-        # what the arms are made of, and how they hang
+        # materials and mountings of the arms
         cart.go("Mechanism")
-        cart.tab.get_by_text("ECM (ECM)", exact=True).wait_for()  # the controls are of that arm
+        cart.tab.get_by_text("ECM (ECM)", exact=True).wait_for()  # the controls belong to that arm
         cart.tab.get_by_label("Friction").click()
         until(lambda: not cart.about.friction, "the switch of the ECM")
         assert cart.session.frame.scene.arms["PSM1"].friction
@@ -623,14 +624,14 @@ def test_a_hostile_page_can_neither_open_the_websocket_nor_frame_the_page(viewer
     tab.add_script_tag(content=TRY)
     assert tab.evaluate("url => tried(url)", own) == "open"
     tab.close()
-    # the page refuses to be framed: nothing of it is in the frame
+    # the page refuses to be framed: the frame is empty
     (frame,) = hostile.main_frame.child_frames
     assert frame.url.startswith("chrome-error:")
     until(lambda: len(server.get_clients()) == browsers, "no other browser")
 
 
-def test_a_name_that_was_rebound_to_the_loopback_is_refused(viewer, playwright_of):
-    """A browser that resolves the attacker's name to this machine is told that the page has no such name."""
+def test_a_rebound_name_of_the_loopback_is_refused(viewer, playwright_of):
+    """A browser that resolves the attacker's name to this machine gets an error: the page is not served under it."""
     port, token = viewer.server.get_port(), viewer.server.access.token
     rebound = playwright_of.chromium.launch(
         executable_path=CHROMIUM, args=[*FLAGS, "--host-resolver-rules=MAP rebound.example 127.0.0.1"]

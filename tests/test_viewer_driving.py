@@ -1,4 +1,4 @@
-"""The stumbles of a first day on the page: what is typed, refused, labelled, compared and slow."""
+"""First steps on the page: typed and refused values, labels, comparisons, and advice for slow simulations."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Page:
         return self.session.settled().arms[name]
 
     def messages(self, action, count=1):
-        """The texts that follow an action, once there are so many."""
+        """The messages that follow an action, once this many have arrived."""
         before = len(self.session.messages.since(0))
         action()
         until(lambda: len(self.session.messages.since(0)) >= before + count, "a message")
@@ -99,7 +99,7 @@ def test_a_refused_target_is_a_message_and_the_fields_go_back(psm, tip):
         np.testing.assert_array_equal(psm.arm().control.target, T)
 
 
-def test_a_handle_that_was_dragged_out_of_reach_goes_back_when_it_is_let_go(psm, tip):
+def test_a_handle_dragged_out_of_reach_goes_back_when_it_is_released(psm, tip):
     T = psm.arm().control.target
     name = tip.handle.name
     moved = {"type": "TransformControlsUpdateMessage", "name": name, "wxyz": [1, 0, 0, 0], "position": [0, 0, 2.0]}
@@ -116,7 +116,7 @@ def test_the_orientation_is_typed_as_roll_pitch_and_yaw(psm, tip):
     until(lambda: not np.allclose(psm.arm().control.target, T), "the target")
     found = psm.arm().control.target
     exact = np.degrees(roll_pitch_yaw(T[:3, :3]))
-    wanted = [exact[0], pitch + 5, exact[2]]  # what was not typed keeps its decimals
+    wanted = [exact[0], pitch + 5, exact[2]]  # numbers that were not typed keep their decimals
     np.testing.assert_allclose(np.degrees(roll_pitch_yaw(found[:3, :3])), wanted, atol=1e-9)
     np.testing.assert_allclose(found[:3, 3], T[:3, 3], rtol=0, atol=1e-12)
 
@@ -153,7 +153,7 @@ def test_gravity_beyond_its_range_is_refused_and_goes_back(psm):
 # -- efforts ---------------------------------------------------------------------------------------------------------
 
 
-def test_efforts_without_compensation_start_as_those_that_hold_the_arm(psm):
+def test_efforts_without_compensation_start_with_the_holding_efforts(psm):
     psm.session.place(INSIDE)
     psm.page.driving.drive("effort alone")
     holding = tr.load_mechanism("PSM").gravity(INSIDE)
@@ -167,7 +167,7 @@ def test_efforts_without_compensation_start_as_those_that_hold_the_arm(psm):
 # -- two arms --------------------------------------------------------------------------------------------------------
 
 
-def test_two_arms_are_driven_at_once_and_change_places():
+def test_two_arms_are_driven_at_once_and_can_be_swapped():
     both = Page(Settings(scene="masters"))
     try:
         page, (one, two) = both.page, both.session.arms
@@ -197,10 +197,10 @@ def test_two_arms_are_driven_at_once_and_change_places():
         both.close()
 
 
-# -- what is drawn ---------------------------------------------------------------------------------------------------
+# -- drawings -------------------------------------------------------------------------------------------------------
 
 
-def test_a_ghost_is_hidden_where_it_is_on_the_arm(psm):
+def test_a_ghost_is_hidden_where_it_coincides_with_the_arm(psm):
     spec = psm.session.frame.scene.spec
     arm, ghost = (ModelDrawing(psm.server.scene, root, spec, ghost=root == "/b") for root in ("/a", "/b"))
     live = Live(Settings(arm="PSM"))
@@ -224,7 +224,7 @@ def test_a_ghost_is_hidden_where_it_is_on_the_arm(psm):
         ghost.remove()
 
 
-def test_spread_heights_keep_their_order_and_distance_and_move_no_more_than_they_must():
+def test_spread_heights_keep_order_and_distance_and_move_minimally():
     heights = np.array([0.3, 0.1, 0.11, 0.1, 0.9])
     found = spread(heights, 0.05)
     assert np.diff(np.sort(found)).min() >= 0.05 - 1e-12
@@ -298,13 +298,13 @@ def test_the_panels_leave_half_of_a_window_of_1024_pixels_to_the_scene():
 # -- pace ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_slow_simulation_says_what_to_switch_off():
+def test_a_slow_simulation_names_what_to_switch_off():
     live = Live(Settings(arm="PSM", objects=practice_objects))
     live.drive("impedance")
     fine = live.frame(playing=True, factor=0.97)
     slow = replace(fine, factor=0.6)
     pace = Pace()
-    assert pace.advice(slow, 0.0) == ""  # perhaps it only starts
+    assert pace.advice(slow, 0.0) == ""  # it may just have started
     assert pace.advice(replace(slow, factor=1.0), 0.5) == ""  # one good moment does not change the mean much
     assert pace.advice(slow, PATIENCE - 0.1) == ""
     text = pace.advice(slow, PATIENCE, ["the endoscope's view", "curves"])
@@ -312,7 +312,7 @@ def test_a_slow_simulation_says_what_to_switch_off():
     for advice in ("the endoscope's view, curves", "cartesian mode of PSM", "--touch", "speed to 0.70"):
         assert advice in text
     assert pace.advice(replace(slow, playing=False), 5.0) == ""
-    assert pace.advice(slow, 5.1) == ""  # it begins again
+    assert pace.advice(slow, 5.1) == ""  # the average starts again
     for k in range(40):
         assert pace.advice(fine, 10.0 + 0.1 * k) == ""
-        assert pace.advice(replace(slow, speed=0.6), 20.0 + 0.1 * k) == ""  # as slow as asked for
+        assert pace.advice(replace(slow, speed=0.6), 20.0 + 0.1 * k) == ""  # as slow as requested

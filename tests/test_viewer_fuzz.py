@@ -1,6 +1,6 @@
-"""Random messages to the page: none ends a thread, prints a traceback or changes what it may not.
+"""Random messages to the page: none ends a thread, prints a traceback or changes protected state.
 
-TROCAR_FUZZ=N sends N messages instead of two thousand, TROCAR_FUZZ_SEED=N others.
+TROCAR_FUZZ=N sends N messages instead of two thousand; TROCAR_FUZZ_SEED=N selects other messages.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KINDS = (
     "TransformControlsDragEndMessage",
     "FileTransferStartUpload",
     "FileTransferPart",
-    # of viser, but not sent by this page
+    # messages of viser that this page does not send
     "ShareUrlRequest",
     "ShareUrlDisconnect",
     "GuiButtonHoldMessage",
@@ -65,7 +65,7 @@ class Messages:
     def __init__(self, page, rng):
         self.rng, self.page = rng, page
         slow = {control._impl.uuid for name, control in page.mechanism.controls.items() if name in SLOW}
-        # films, files and rebuilt scenes take long: once in a while
+        # films, files and rebuilt scenes are slow, so they are rare
         slow.add(page.mechanism.gravity.button._impl.uuid)
         slow |= {h._impl.uuid for h in self.handles() if getattr(h, "label", "").startswith("Export")}
         self.slow = slow
@@ -91,7 +91,7 @@ class Messages:
                 return text(rng)
             case 2:
                 return self.encoded(nonsense(rng))
-            case 3 | 4:  # right but for one bit
+            case 3 | 4:  # valid except for one bit
                 content = bytearray(self.encoded(self.message()))
                 content[rng.integers(len(content))] ^= 1 << rng.integers(8)
                 return bytes(content)
@@ -168,14 +168,14 @@ class Messages:
         if hasattr(handle, "options"):
             return self.pick(handle.options)
         if hasattr(handle, "min"):
-            low, high = (-300.0, 300.0) if handle.min is None else (handle.min, handle.max)  # typed numbers have none
+            low, high = (-300.0, 300.0) if handle.min is None else (handle.min, handle.max)  # fields have no limits
             return float(rng.uniform(low, high)) if rng.integers(3) else number(rng)
         return True
 
 
 @pytest.mark.filterwarnings("ignore::trocar.errors.NearSingular", "ignore::trocar.errors.NearLimit")
 @pytest.mark.filterwarnings("ignore::trocar.errors.Unsolved", "ignore::trocar.errors.Inaccurate")
-def test_random_messages_end_nothing_and_print_nothing(page, capfd, caplog):
+def test_random_messages_stop_nothing_and_print_nothing(page, capfd, caplog):
     rng = np.random.default_rng([SEED, 2])
     messages, browsers, inbox = Messages(page, rng), [RawBrowser(page.server) for _ in range(2)], page.server.inbox
     known = {name: page.server.scene.get_handle_by_name(name) for name in ("/floor", page.driving.tip.handle.name)}
@@ -183,7 +183,7 @@ def test_random_messages_end_nothing_and_print_nothing(page, capfd, caplog):
     count = rounds(2000)
     for k in range(count):
         browsers[k % 2].raw(messages.next())
-        if k % 200 == 199:  # one leaves in the middle of whatever it did, and another comes
+        if k % 200 == 199:  # one browser disconnects in the middle of its actions, and another connects
             browsers[0].settled()
             browsers[0].close()
             browsers[0] = RawBrowser(page.server)
@@ -197,7 +197,7 @@ def test_random_messages_end_nothing_and_print_nothing(page, capfd, caplog):
     assert sum(inbox.accepted.values()) > 0.1 * count
     assert sum(inbox.refused.values()) > 0.2 * count
 
-    # all is there, and does what it should
+    # everything exists and works
     assert page.running
     assert page.session.running
     assert all(page.server.scene.get_handle_by_name(name) is handle for name, handle in known.items())
@@ -215,8 +215,8 @@ def test_random_messages_end_nothing_and_print_nothing(page, capfd, caplog):
     assert [record.getMessage() for record in caplog.records if "failed" in record.getMessage()] == []
 
 
-def test_random_requests_are_refused_and_the_server_goes_on(page, capfd):
-    """Bytes that are no request, and requests with headers of all kinds, none of which has the token."""
+def test_random_requests_are_refused_and_the_server_continues(page, capfd):
+    """Bytes that are not a request, and requests with all kinds of headers, none with the token."""
     rng = np.random.default_rng([SEED, 3])
     names = (b"Host", b"Origin", b"Cookie", b"Upgrade", b"Connection", b"Sec-WebSocket-Key", b"X")
     answers = set()

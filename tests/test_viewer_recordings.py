@@ -38,7 +38,7 @@ def recording():
 
 
 class Client:
-    """What a browser is sent."""
+    """Records the data that a browser is sent."""
 
     def __init__(self):
         self.files = {}
@@ -67,7 +67,7 @@ def page(tmp_path_factory):
 
 @pytest.fixture
 def watch(monkeypatch):
-    """Call something before every picture of a film."""
+    """Call a function before every picture of a film."""
 
     def watching(before):
         picture = Film.picture
@@ -177,7 +177,7 @@ def test_a_typed_millimetre_of_the_tip_moves_the_target_along_that_axis_alone(pa
     np.testing.assert_allclose(tip.handle.position, target[:3, 3])
 
 
-def test_the_panel_follows_a_controller_that_someone_else_chose(page):
+def test_the_panel_follows_a_controller_chosen_elsewhere(page):
     page.session.drive("computed torque")
     page.driving.refresh(ShownArm.of(page.session.settled(), "PSM"))
     assert page.driving.controller.value == "computed torque"
@@ -191,24 +191,24 @@ def test_an_action_of_a_control_that_fails_is_a_message(page):
     on, seen = UserActions(page.session.messages), len(page.session.messages.since(0))
     calls = []
     callback = on(lambda event: (calls.append(event), 1 / 0))
-    callback(SimpleNamespace(client=None))  # the program's own changes are no actions
+    callback(SimpleNamespace(client=None))  # changes by the program are not user actions
     callback(SimpleNamespace(client=1))
     assert len(calls) == 1
     assert [message.text for message in page.session.messages.since(seen)] == ["division by zero"]
 
 
-def test_reports_are_listed_and_shown_in_a_frame_of_their_own(page):
+def test_reports_are_listed_and_shown_in_a_separate_frame(page):
     from trocar.viewer.panels.reports import reports_in
 
     assert page.reports._choice.options == ("below/first",)
     page.reports.read()
-    page.reports.read()  # once more is no error
+    page.reports.read()  # reading it again is not an error
     page.reports.close()
     with pytest.raises(TrocarError, match="no such folder"):
         reports_in(page.reports._reports["below/first"].parent / "nowhere")
 
 
-def test_a_folder_without_reports_says_how_to_make_one(tmp_path):
+def test_the_error_for_a_folder_without_reports_explains_how_to_make_one(tmp_path):
     pytest.importorskip("viser")
     from trocar.viewer.panels.reports import reports_in
 

@@ -1,4 +1,4 @@
-"""Scenes in the viewer: several arms drawn, the selected one, and what the endoscope sees."""
+"""Scenes in the viewer: several drawn arms, the selected one, and the endoscope's view."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def server():
 
 
 def check_drawn(server, drawing, live):
-    """Poses of the page's nodes against those of the simulated model, which is another one."""
+    """Compare the poses of the page's nodes with those of the simulated model, a separate model."""
     frame = live.frame()
     drawing.hang(frame.scene.fixed)
     drawing.update(frame.qpos)
@@ -41,7 +41,7 @@ def check_drawn(server, drawing, live):
         np.testing.assert_allclose(node.position, position, atol=1e-9, err_msg=name)
 
 
-def test_a_scene_is_drawn_where_the_engine_has_it_and_only_changed_bodies_are_drawn_again(server):
+def test_a_scene_is_drawn_at_the_engines_poses_and_only_changed_bodies_are_redrawn(server):
     from trocar.viewer.model_drawing import ModelDrawing
 
     live = Live(Settings(scene="cart_classic"))
@@ -62,7 +62,7 @@ def test_a_scene_is_drawn_where_the_engine_has_it_and_only_changed_bodies_are_dr
     check_drawn(server, drawing, live)
 
 
-def test_the_page_selects_an_arm_and_ends_the_push_on_the_one_before(server):
+def test_selecting_an_arm_ends_the_push_on_the_previous_one(server):
     from trocar.viewer.viewer_page import ViewerPage
 
     with Session(Settings(scene="cart_classic")) as session:
@@ -90,7 +90,7 @@ class Watched:
         self.session.close()
 
     def pictures(self, frame):
-        """The pair of pictures that follows the current one; skips where nothing can be rendered."""
+        """The pair of pictures that follows the current one; skips the test if rendering fails."""
         before = self.pane(frame)[0]
         deadline = time.monotonic() + PATIENCE
         while self.pane(frame)[0] is before and time.monotonic() < deadline:
@@ -108,17 +108,17 @@ def watched():
 
 
 def differing(a, b, most):
-    """Share of the pixels that differ by more than so much."""
+    """Share of the pixels that differ by more than a threshold."""
     return (np.abs(a - b).max(-1) > most).mean()
 
 
-def test_the_endoscope_shows_the_frame_and_keeps_nobody_waiting(watched):
-    """Its pictures are, to the pixel, those of a scene put there by hand."""
+def test_the_endoscope_shows_the_frame_without_blocking(watched):
+    """Its pictures are, to the pixel, those of a scene placed there directly."""
     session = watched.session
     session.place(session.frame.arms["PSM1"].q + [0.05, 0.05, 0.01, 0.3, 0.2, 0.1, 0.2], "PSM1")
     frame = session.settled()
     first, _ = watched.pane(frame)
-    assert (first == first[0, 0]).all()  # nothing is drawn yet, and it did not wait for it
+    assert (first == first[0, 0]).all()  # nothing is drawn yet, and the call did not wait
     found = watched.pictures(frame)
     twin = tr.load_scene("cart_classic")
     for name, state in frame.arms.items():
@@ -129,8 +129,8 @@ def test_the_endoscope_shows_the_frame_and_keeps_nobody_waiting(watched):
     assert differing(*found, 8) > 0.05  # two eyes
 
 
-def test_the_endoscope_sees_what_was_changed(watched):
-    """An instrument that set-up joints lift out of view is not seen, also after the twin was rebuilt."""
+def test_the_endoscope_shows_changes_of_the_scene(watched):
+    """An instrument that set-up joints lift out of view is not seen, even after the twin was rebuilt."""
     session = watched.session
 
     def seen(**changes):

@@ -39,7 +39,7 @@ def test_every_tip_of_a_state_within_limits_is_within_reach(workspace, random_st
     q = np.vstack([q, np.where(np.random.default_rng(1).uniform(size=(4000, arm.n)) < 0.5, arm.lower, arm.upper)])
     T = T_MOVED @ mechanism.forward_kinematics(q)
     assert workspace.contains(T[:, :3, 3]).all()
-    rows = slice(0, 24_000, 200)  # an MTM takes its time
+    rows = slice(0, 24_000, 200)  # an MTM is slow
     assert workspace.contains_pose(T[rows]).all()
 
 
@@ -55,7 +55,7 @@ def excess_along(directions, p, arm, a=0.0091, offset=-0.0156):
 
 @pytest.mark.parametrize("name", ["PSM", "PSM_Si"])
 def test_every_point_within_reach_has_a_state(name):
-    """Search yaw and pitch on ever finer grids, at points far from any sampled tip: those at the edges."""
+    """Searches yaw and pitch on ever finer grids, at the points farthest from any sampled tip: those at the edges."""
     workspace = Workspace(tr.load_mechanism(name))
     arm = workspace.mechanism.arm
     points = workspace.volume(0.01, grids=2).points
@@ -74,7 +74,7 @@ def test_every_point_within_reach_has_a_state(name):
         assert excess[best] < 1e-6
 
 
-def test_position_and_pose_tests_agree_on_what_is_out_of_reach(workspace):
+def test_position_and_pose_tests_agree_on_unreachable_points(workspace):
     """A pose at an unreachable point is unreachable in every orientation."""
     low, high = workspace.box
     points = np.random.default_rng(0).uniform(low - 0.05, high + 0.05, (300, 3))
@@ -243,7 +243,7 @@ def test_finer_voxels_have_a_smaller_error():
 
 
 @pytest.mark.parametrize("name", ["PSM", "ECM", "MTML"])
-def test_two_arms_at_one_base_share_all_and_far_apart_nothing(name):
+def test_arms_at_one_base_share_their_whole_workspace_and_distant_ones_share_none(name):
     mechanism = tr.load_mechanism(name)
     here, far = Workspace(mechanism, T_MOVED), Workspace(mechanism, pose(p=[3.0, 0.0, 0.0]))
     alone, both = here.volume(0.03), shared_volume([here, Workspace(mechanism, T_MOVED)], 0.03)

@@ -98,7 +98,7 @@ def test_compensation_torques_are_near_the_midpoint_and_farther_off_on_the_inser
     assert farther.ours == pytest.approx(1.86, abs=0.01)
 
 
-def test_an_approach_that_ends_shaking_leaves_the_arm_inside_the_friction_band(model):
+def test_an_approach_with_a_final_oscillation_leaves_the_arm_inside_the_friction_band(model):
     sim = tr.Simulator(runs.ARM, runs.TRUTH, timestep=1.0 / runs.RATE, contacts=False)
     compensation, kp = runs.compensating(model), np.array(printed.KP)
     sliding, shaken = (
@@ -126,7 +126,7 @@ def test_the_motion_of_the_loop_keeps_the_limits_and_has_the_stated_condition_nu
     assert criterion.condition_number(*states) == pytest.approx(stated["condition_number"], rel=1e-3)
 
 
-def test_the_identified_model_cannot_be_the_arm_it_is_identified_from(truth):
+def test_the_identified_model_differs_in_structure_from_the_simulated_arm(truth):
     arm, columns = unlike(0), si_model(EXTENDED)
     assert [drive.name for drive in arm.drives if drive.hysteresis] == ["yaw", "pitch", "insertion"]
     assert not any(drive.hysteresis for drive in columns.drives)
@@ -152,7 +152,7 @@ def test_the_error_of_the_identified_compensation_is_below_friction():
     assert loop.holding_error(parameters, plain.parameters)[:, 0].max() > 1.5  # friction attributed to gravity
 
 
-def test_errors_of_wrong_models_use_part_of_the_friction_and_no_model_exceeds_it(model):
+def test_a_wrong_model_uses_part_of_the_friction_and_no_model_exceeds_it(model):
     rows = {row.name: row for row in sensitivity(model, poses=300)}
     assert rows["links 10 % too light"].held > 0.9
     assert rows["no compensation"].held < 0.1

@@ -1,4 +1,4 @@
-"""How often a browser is told where the arm is, and whether physics keeps real time beside it.
+"""Measures the rate of pose updates that a browser gets, and whether the simulation keeps real time meanwhile.
 
     python tests/viewer_rate.py
 
@@ -50,7 +50,7 @@ def main() -> None:
         for attempt in range(3):
             received.clear()
             began, start = time.perf_counter(), viewer.session.frame.time
-            for _ in range(5):  # on its way all the time
+            for _ in range(5):  # always in motion
                 sign = -sign
                 viewer.session.move_joints(
                     sign * np.array([1.0, 0.4, 0.0, 1.0, 0.4, 0.2, 0.0]) + [0, 0, 0.12, 0, 0, 0, 0.3]

@@ -1,10 +1,10 @@
-"""Consistent link inertias in place of published ones that belong to no bodies that can exist.
+"""Consistent link inertias that replace published ones which no real body can have.
 
-The effort depends on few combinations of the link parameters (base parameters), so other links can have the same.
+The effort depends on few combinations of the link parameters (base parameters), so several sets of links have the same.
 `equivalent` holds all base parameters exactly and minimises the divergence from a prior (see consistency.py in
 trocar.identification). The counterweight is found separately, because the arm is also used without it: it is the
-published one, moved by the least (Frobenius) change that makes it positive definite. `nearest` is for a torque that no
-consistent set has.
+published one with the least (Frobenius) change that makes it positive definite. `nearest` is for a torque that no
+consistent set reproduces.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import NAMES, barycentric, pseudo_inertia, standard
 from trocar.spatial import Array
 
-COUNTERWEIGHT_EIGENVALUE = 3e-7  # smallest of its pseudo-inertia [kg m^2]
+COUNTERWEIGHT_EIGENVALUE = 3e-7  # smallest eigenvalue of its pseudo-inertia [kg m^2]
 
 
 def equivalent(mechanism: Mechanism, priors: Mapping[str, Prior]) -> dict[str, Inertia]:
@@ -35,7 +35,7 @@ def equivalent(mechanism: Mechanism, priors: Mapping[str, Prior]) -> dict[str, I
     target = B_free @ np.concatenate([published[name] for name in free])
     found = {}
     if apart in names:
-        # Combinations that no other link can make up for must stay with the counterweight exactly.
+        # Combinations that no other link can compensate must stay with the counterweight exactly.
         u, s, _ = np.linalg.svd(B_free, full_matrices=True)
         alone = u[:, np.append(s, np.zeros(len(u) - len(s))) < 1e-9].T
         found[apart] = _nearest_definite(published[apart], alone @ B[apart])
@@ -47,8 +47,9 @@ def equivalent(mechanism: Mechanism, priors: Mapping[str, Prior]) -> dict[str, I
 def nearest(
     mechanism: Mechanism, priors: Mapping[str, Prior], weight: float = 1e-5, states: int = 800
 ) -> tuple[dict[str, Inertia], Array]:
-    """Consistent inertias by body with nearly the torque of the mechanism, where none have exactly the same (a mass
-    matrix that is not positive definite belongs to no real bodies); and the change of torque.
+    """Consistent inertias by body with nearly the torque of the mechanism, and the change of torque.
+
+    For a torque that no consistent set reproduces: no real bodies have a mass matrix that is not positive definite.
 
     Minimises the mean square change of torque over random states within limits (rates to 1.5 rad/s, accelerations to
     5 rad/s^2), each joint relative to its mean torque, plus `weight` times the divergence from the prior. The change
@@ -90,5 +91,5 @@ def _inertial_base(mechanism: Mechanism, names: list[str]) -> Array:
 
 
 def _columns(mechanism: Mechanism, names: list[str]) -> list[int]:
-    """Places of the bodies' inertial parameters among those of the mechanism."""
+    """Indices of the bodies' inertial parameters among those of the mechanism."""
     return [mechanism.parameter_names.index(f"{name}.{parameter}") for name in names for parameter in NAMES]

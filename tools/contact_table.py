@@ -1,4 +1,4 @@
-"""Share of contacts of 1 N that are found, and how soon: models that are off, sensors with and without noise.
+"""Share of contacts of 1 N that are detected, and the delay: wrong models, sensors with and without noise.
 
 `python -m tools.contact_table` prints the table of docs/observers.md; that takes minutes.
 """
@@ -27,7 +27,7 @@ from trocar.spatial import Array
 # White noise like that of the recordings of Wang et al. 2019, from second differences of 'one': velocity and effort.
 NOISE_DQ = (0.010, 0.010, 0.0021, 0.0, 0.0, 0.0, 0.0)  # [rad/s, m/s]
 NOISE_TAU = (0.0085, 0.0077, 0.044, 0.0, 0.0, 0.0, 0.0)  # [N m, N]
-SETTLED = 1.5  # [s] that the slow observer needs to forget that it began at zero
+SETTLED = 1.5  # time for the slow observer to forget its initial value of zero [s]
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Detection:
     """Steps found by one detector.
 
     Attributes:
-        delays: (S,) [s], infinite where none was found, negative for an alarm before the step.
-        false_alarms: runs without contact that had one, of as many models.
+        delays: (S,) [s], infinite if the step was not found, negative for an alarm before the step.
+        false_alarms: number of runs without contact that raised an alarm, one run per model.
     """
 
     delays: Array

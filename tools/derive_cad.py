@@ -1,9 +1,9 @@
 """Parameters of a CAD model as a parameter set: `python -m tools.derive_cad ARM FILE` (ARM: PSM or ECM).
 
-Every link of `arms/data/cad_ARM.toml` is brought from its own frame into the frame of our body, at q = 0, where the two
-models coincide. Tensors that no body can have are replaced by the nearest that one can: with mass and centre of mass
-held, a body can exist exactly if its second moments about the centre of mass, S = tr(I)/2 - I, are positive
-semidefinite; so the nearest (Frobenius) S has the same axes, with eigenvalues below the least one raised to it.
+Every link of `arms/data/cad_ARM.toml` is moved from its own frame into the frame of our body, at q = 0, where the two
+models coincide. A tensor that no body can have is replaced by the nearest one that a body can have. With mass and
+centre of mass fixed, a body is physical exactly if its second moments about the centre of mass, S = tr(I)/2 - I, are
+positive semidefinite; so the nearest (Frobenius) S has the same axes, with eigenvalues below the minimum raised to it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from trocar.spatial import Array, inverse, pose, rotation
 ARMS = ("PSM", "ECM")
 GEOMETRY = "gondokaryono2019"
 ENDOSCOPE = "SD"
-THINNEST = 1e-3  # no link is thinner: least radius of gyration of its mass along any direction [m]
+THINNEST = 1e-3  # smallest radius of gyration of a link's mass along any direction [m]
 
 # The two models must have the same joints: distance of a CAD frame from our axis [m], and angle between the axes [rad].
 APART, TILTED = 2e-4, 1e-4
@@ -47,7 +47,7 @@ Derived by `python -m tools.derive_cad ECM FILE` from cad_ecm.toml. Nothing here
 - roll: the endoscope (Classic SD, 1.5 kg) as the dVRK's gravity compensation has it, instead of the CAD's tool.
 - drives: ASSUMED, friction and rotors alike; see cad_ecm.toml. With these rotors the dVRK's own PID is stable with one
   sample of delay, whatever the endoscope.
-- What balances the real arm is not modelled: gravity is that of the links and the endoscope.""",
+- The balancing of the real arm is not modelled: gravity is that of the links and the endoscope.""",
 }
 
 
@@ -98,7 +98,7 @@ def comments(name: str, repairs: tuple[Repair, ...]) -> list[str]:
 
 
 def in_link_frames(arm: Arm, table: dict[str, Any]) -> dict[str, Inertia]:
-    """Inertias of the CAD links in the frames of our bodies, as they are."""
+    """Inertias of the CAD links in the frames of our bodies, without repairs."""
     T_rcm_base = inverse(cad_pose(table["rcm"]))
     T = poses_at_zero(arm.bodies)
     found = {}
@@ -113,7 +113,7 @@ def in_link_frames(arm: Arm, table: dict[str, Any]) -> dict[str, Inertia]:
 
 
 def repair(name: str, body: Inertia) -> tuple[Inertia, Repair | None]:
-    """The body, with the nearest tensor that is physical; and what was changed, if anything."""
+    """The body with the nearest physical tensor, and the repair; None if nothing was changed."""
     S = 0.5 * np.trace(body.I) * np.eye(3) - body.I
     values, axes = np.linalg.eigh(S)
     least = body.mass * THINNEST**2
@@ -127,7 +127,7 @@ def repair(name: str, body: Inertia) -> tuple[Inertia, Repair | None]:
 
 
 def _check_joint(arm: Arm, name: str, T_body_link: Array) -> None:
-    """The z axis of the CAD frame must be the axis of our joint; of a sliding link, parallel to it."""
+    """Check that the z axis of the CAD frame is the axis of our joint; for a sliding link, parallel to it."""
     off = float(np.linalg.norm(T_body_link[:2, 3])) if arm.body(name).kind == "revolute" else 0.0
     tilt = float(np.arccos(min(1.0, abs(T_body_link[2, 2]))))
     if off > APART or tilt > TILTED:
@@ -135,7 +135,7 @@ def _check_joint(arm: Arm, name: str, T_body_link: Array) -> None:
 
 
 def _rounded(values: Array) -> Array:
-    """Without the noise of turning by right angles: twelve decimals."""
+    """Round to twelve decimals, which removes the noise of right-angle rotations."""
     return np.round(values, 12) + 0.0
 
 

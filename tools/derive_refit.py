@@ -1,4 +1,4 @@
-"""Identifying the refitted sets from the published recordings: `python -m tools.derive_refit PSM|MTM DATA FILE`."""
+"""Identifies the refitted sets from the published recordings: `python -m tools.derive_refit PSM|MTM DATA FILE`."""
 
 from __future__ import annotations
 

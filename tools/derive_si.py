@@ -30,7 +30,7 @@ COMMENTS = {
   all fifteen printed numbers to 0.01; without, to 0.16 N m and 0.08 N.
 {links}
 - friction of yaw, pitch, insertion: from the widths of Table II's non-drift bounds. It grows with the load on yaw and
-  pitch (mu), and falls with depth on the insertion (Fx), which is given to the cannula.
+  pitch (mu), and falls with depth on the insertion (Fx), which is attributed to the cannula.
 - ASSUMED: viscous friction (in proportion to Coulomb friction as on the Classic PSM), rotors, the share of the cannula.
 - wrist: friction and stiffness of the Classic instrument (Wang et al. 2019) without offsets.""",
     ("PSM_Si", "zhou2025_measured"): """Dynamic parameters of the da Vinci Si PSM as Table II measured it. SI units.
@@ -42,7 +42,7 @@ COMMENTS = {
     ("PSM_Si", "saw"): """Dynamic parameters of the da Vinci Si PSM: the dVRK's own gravity compensation. SI units.
 
 - gravity: exactly that of the masses in PSM_Si_physical.json, which has no mass on the carriage. It is 80 to 91 % of
-  what Zhou et al. 2025 identified.
+  the gravity that Zhou et al. 2025 identified.
 {links}
 - friction and rotors as in zhou2025, without the constant forces K0.""",
     ("ECM_Si", "saw"): """Dynamic parameters of the da Vinci Si ECM: the dVRK's own gravity compensation. SI units.
@@ -56,7 +56,7 @@ COMMENTS = {
 
 
 def derive(arm_name: str, name: str) -> Parameters:
-    """A set, from what is published and what is assumed."""
+    """A set made from published and assumed data."""
     check_known("arm of the da Vinci Si", SETS, arm_name)
     check_known(f"set of {arm_name} that this tool derives", SETS[arm_name], name)
     fit = {"zhou2025": identified, "zhou2025_measured": measured}.get(name)

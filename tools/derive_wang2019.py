@@ -1,4 +1,4 @@
-"""Deriving the consistent sets from the published ones: `python -m tools.derive_wang2019 PSM|MTM FILE`."""
+"""Derives the consistent sets from the published ones: `python -m tools.derive_wang2019 PSM|MTM FILE`."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Derived by `python -m tools.derive_wang2019 PSM FILE` (see tools/consistent_link
 Wrist links have no inertia; that of the instrument is part of the link "insertion".""".splitlines()
 
 
-# Rotor inertia of the last four motors of an MTM, at their actuators [kg m^2]: not published. The least, in round
-# numbers, with which the published PID is stable with one sample of delay.
+# Rotor inertia of the last four motors of an MTM, at their actuators [kg m^2]: not published. These are the smallest
+# round numbers with which the published PID is stable with one sample of delay.
 MTM_ROTORS = {"motor_4": 5e-4, "motor_5": 5e-5, "motor_6": 3e-5, "motor_7": 1e-5}
 
 MTM_COMMENTS = """Dynamic parameters of the MTM: nearly the published torque, physically consistent. SI units.
@@ -42,7 +42,7 @@ published. The joint ranges of the recordings are those of a right arm; both arm
 
 
 def derive_mtm() -> tuple[Parameters, list[str]]:
-    """The consistent set of the MTM, and the comments that state what it changes."""
+    """The consistent set of the MTM, and the comments that describe its changes."""
     published = load_mechanism("MTMR", "wang2019_published")
     assert published.parameters is not None
     inertias, torque_change = nearest(published, prior("MTM"))

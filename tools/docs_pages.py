@@ -2,7 +2,7 @@
 
 docs/generated/commands.md has the help of every command, docs/generated/api/ a page per package with its public names,
 docs/generated/gallery/ a page per example with its output and pictures. Examples run in build/gallery, each in its own
-folder; one that has not changed, with the same version of the package's source, is not run again.
+folder; an example is not run again unless it or the package's source has changed.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from trocar.files import write_whole
 
 ROOT = Path(__file__).parents[1]
 PAGES, RUNS = ROOT / "docs" / "generated", ROOT / "build" / "gallery"
-PRIVATE = {"cli", "commands", "toml_file", "palette", "experiments", "bench"}  # nothing there to import from scripts
-LONGEST = 600  # of an example [s]
+PRIVATE = {"cli", "commands", "toml_file", "palette", "experiments", "bench"}  # not meant to be imported by scripts
+LONGEST = 600  # longest run of an example [s]
 PICTURES = (".png", ".jpg", ".svg")
 
 
@@ -38,7 +38,7 @@ def packages() -> list[ModuleType]:
 def api_page(module: ModuleType) -> str:
     """Markdown page of one package: its docstring and every public name.
 
-    The page of `trocar` itself lists names that have a home in a package; they are documented there.
+    The page of `trocar` itself lists names that another package defines; they are documented there.
     """
     names = getattr(module, "__all__", None)
     if names is None:
@@ -68,7 +68,7 @@ def api_page(module: ModuleType) -> str:
 
 
 def _homes() -> dict[str, str]:
-    """The package that documents each name which several packages offer."""
+    """The package that documents each name that several packages offer."""
     return {name: module.__name__ for module in packages()[1:] for name in getattr(module, "__all__", ())}
 
 
@@ -124,7 +124,7 @@ def gallery(run: bool) -> dict[str, str]:
 
 
 def _outputs(script: Path, text: str) -> Path:
-    """Folder with the output and the pictures of an example; made by running it where it is not there yet."""
+    """Folder with the output and the pictures of an example; runs the example if it does not exist yet."""
     source = b"".join(p.read_bytes() for p in sorted((ROOT / "src").rglob("*.py")))
     key = hashlib.sha256(text.encode() + source).hexdigest()
     folder, kept = RUNS / script.stem, PAGES / "output" / script.stem

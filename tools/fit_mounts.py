@@ -1,9 +1,9 @@
-"""Fit the elastic mounts of Gondokaryono et al. 2019: stiffness that moves the remote centre as Table 7 measured it.
+"""Fit the elastic mounts of Gondokaryono et al. 2019: stiffness for which the remote centre moves as in Table 7.
 
     python -m tools.fit_mounts
 
-Two or three unknowns for three numbers of one machine each: a fit, not an identification. The RMS that the paper
-measured also holds the noise of its cameras, so that the real mounts are at least this stiff.
+Two or three unknowns are fitted to three numbers of one machine each: a fit, not an identification. The measured RMS
+also contains the noise of the cameras, so the real mounts are at least this stiff.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from trocar.spatial import Array
 
 
 def mount(arm: str, x: Array) -> ElasticMount:
-    """Of the logarithms of two stiffnesses, and the height of the pivot where it is free."""
+    """An elastic mount from the logarithms of two stiffnesses and, if it is free, the height of the pivot."""
     about_x, others = np.exp(x[:2]).tolist()
     across, along, height = MOUNTS[arm].pivot
     return ElasticMount(
@@ -39,7 +39,7 @@ def frequencies(arm: str, x: Array) -> Array:
     sim.reset(np.array(sim.arm.home))
     M, K, data, h = np.zeros((sim.model.nv, sim.model.nv)), np.diag(mount(arm, x).rotation), sim.data, 1e-5
     mujoco.mj_fullM(sim.model, data, M)
-    for i in range(3):  # the joints of the mount come first; what leans over also pulls
+    for i in range(3):  # the joints of the mount come first; a leaning load also pulls
         load = []
         for side in (h, -h):
             data.qpos[i] = side

@@ -1,11 +1,10 @@
-"""Sweeps that are killed again and again: are their rows those of a sweep that was left alone?
+"""Kills sweeps repeatedly and checks that their rows equal those of an undisturbed sweep.
 
     python -m tools.killed_sweeps [--rows 1000] [--kills 3] [--executors serial processes ray]
 
-Every simulation is a PSM in the MuJoCo engine, pushed at random. The process that runs the sweep gets SIGKILL when it
-has done another share of the rows, `kills` times; then it is resumed to the end. "ray" is a cluster of two local
-nodes, of which one is killed too, in the middle of the last run. Prints a line for each executor; exit status 1 if a
-row differs.
+Every simulation is a PSM in the MuJoCo engine, pushed at random. The process that runs the sweep gets SIGKILL `kills`
+times, each time after another share of the rows; then it is resumed to the end. "ray" is a cluster of two local nodes,
+one of which is killed in the middle of the last run. Prints a line for each executor; exit status 1 if a row differs.
 """
 
 from __future__ import annotations
@@ -51,14 +50,14 @@ def run(push, seed):
 
 
 def write_study(folder: Path, steps: int = 30) -> Path:
-    """The file of the study. steps: of one simulation."""
+    """The file of the study. steps: number of steps of one simulation."""
     path = folder / "pushed.py"
     path.write_text(STUDY.format(steps=steps))
     return path
 
 
 def start(study: Path, folder: Path, rows: int, *options: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    """A process that runs the sweep, or goes on with it."""
+    """A process that starts or resumes the sweep."""
     resumed = ["--resume"] if (folder / "rows").exists() and os.listdir(folder / "rows") else []
     command = [sys.executable, "-m", "trocar", "sweep", str(study), "-o", str(folder), "-n", str(rows), *options]
     return subprocess.Popen(
@@ -67,13 +66,13 @@ def start(study: Path, folder: Path, rows: int, *options: str, environment: dict
 
 
 def rows_done(folder: Path) -> int:
-    """Number of rows that are there, by the names of their files."""
+    """Number of finished rows, from the names of their files."""
     names = [path.stem.split("-") for path in (folder / "rows").glob("part-*.parquet")]
     return sum(int(stop) - int(start) for _, start, stop in names)
 
 
 def killed(study: Path, folder: Path, rows: int, kills: int, *options: str, environment: dict[str, str]) -> list[int]:
-    """Run the sweep, kill it `kills` times, and leave it unfinished; rows that were done at each kill."""
+    """Run the sweep, kill it `kills` times, and leave it unfinished; returns the finished rows at each kill."""
     done = []
     for k in range(kills):
         process = start(study, folder, rows, *options, environment=environment)
@@ -87,7 +86,7 @@ def killed(study: Path, folder: Path, rows: int, kills: int, *options: str, envi
 
 
 def wait_for_rows(folder: Path, rows: int, process: subprocess.Popen[bytes]) -> None:
-    """Wait until so many rows are done, while the process runs."""
+    """Wait until this many rows are finished, while the process runs."""
     before = rows_done(folder)
     while rows_done(folder) < max(rows, before + 1):
         if process.poll() is not None:
@@ -96,7 +95,7 @@ def wait_for_rows(folder: Path, rows: int, process: subprocess.Popen[bytes]) -> 
 
 
 def finish(process: subprocess.Popen[bytes]) -> None:
-    """Wait for a sweep to end well."""
+    """Wait for a sweep to end successfully."""
     _, said = process.communicate()
     if process.returncode:
         raise SystemExit(f"the sweep failed: {said.decode()[-500:]}")
@@ -137,7 +136,7 @@ def two_nodes() -> Iterator[tuple[str, dict[str, str], Any]]:
 
 
 def compared(study: Path, place: Path, executor: str, rows: int, kills: int) -> str:
-    """A sweep that is killed, and its rows beside those in `place / "whole"`."""
+    """Run a sweep that is killed, and compare its rows with those in `place / "whole"`."""
     folder = place / executor
     begin = time.monotonic()
     options: tuple[str, ...]
@@ -155,21 +154,21 @@ def compared(study: Path, place: Path, executor: str, rows: int, kills: int) -> 
         finish(start(study, folder, rows, *options, environment={}))
     same = Results(folder).table().equals(Results(place / "whole").table())
     seconds = time.monotonic() - begin
-    return f"{executor}: {'same rows' if same else 'OTHER ROWS'}; {done} rows done when killed; {seconds:.0f} s"
+    return f"{executor}: {'same rows' if same else 'DIFFERENT ROWS'}; {done} rows done when killed; {seconds:.0f} s"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1000)
     parser.add_argument("--kills", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=60, help="of one simulation")
+    parser.add_argument("--steps", type=int, default=60, help="steps of one simulation")
     parser.add_argument("--executors", nargs="+", default=["serial", "processes", "ray"])
     given = parser.parse_args()
     place = Path(tempfile.mkdtemp(prefix="killed-sweeps-"))
     try:
         study = write_study(place, given.steps)
         finish(start(study, place / "whole", given.rows, "--executor", "serial", environment={}))
-        print(f"{given.rows} simulations, left alone", flush=True)
+        print(f"{given.rows} simulations without kills", flush=True)
         said = []
         for executor in given.executors:
             said.append(compared(study, place, executor, given.rows, given.kills))

@@ -48,7 +48,7 @@ def correlations(text: str, session: int) -> Row:
     return Row(text, tuple(f"replay of log {session}/J{j} correlation" for j in (1, 2, 3)))
 
 
-LINEAR, TORQUE = "distance from the linear error", "program beside log 8 (rectilinear)"
+LINEAR, TORQUE = "distance from the linear error", "program against log 8 (rectilinear)"
 SETTLED, JUMP = "t ≥ 0.5 s", "10 s, jump included"
 ROWS = (
     axes(f"line, tip position [mm], {JUMP}", "fig 2 rectilinear/position", 1e3),
@@ -68,12 +68,12 @@ ROWS = (
     correlations("the same, excitation trajectory", 6),
     Row(
         "their torque control in our engine, J3: peak of command minus model [N]",
-        (f"{TORQUE}/J3 command less model, peak",),
+        (f"{TORQUE}/J3 command minus model, peak",),
     ),
-    Row("the same: engine minus model before the first command [N]", (f"{TORQUE}/J3 engine less model, first row",)),
+    Row("the same: engine minus model before the first command [N]", (f"{TORQUE}/J3 engine minus model, first row",)),
     Row(
         "the same: correlation of command minus model, first 0.2 s",
-        (f"{TORQUE}/J3 command less model, correlation",),
+        (f"{TORQUE}/J3 command minus model, correlation",),
     ),
     Row(f"spiral, tip at steps of 1 ms [mm], {SETTLED}", ("fig 3 spiral of the code, 1 ms/position, settled",), 1e3),
     Row(

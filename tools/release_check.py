@@ -18,12 +18,12 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-VERSIONS = {  # where the version is stated beside pyproject.toml
+VERSIONS = {  # other files that state the version, besides pyproject.toml
     "CITATION.cff": r"^version: (\S+)$",
     "CHANGELOG.md": r"^## \[(\d[^\]]*)\]",
     "src/trocar/__init__.py": r"^__version__ = \"(\S+)\"",
 }
-# run in the new environment: every distribution that an extra asks for is there, and its modules import
+# run in the new environment: every distribution that an extra requires is installed, and its modules can be imported
 IMPORTS = """
 import importlib, importlib.metadata as m, re, sys
 from packaging.requirements import Requirement
@@ -39,7 +39,7 @@ for extra in extras:
         own = [k for k, v in modules.items() if name in [re.sub(r"[-_.]+", "-", d).lower() for d in v]]
         tops = [k for k in own if k.isidentifier() and not k.startswith("_")]
         if not tops:
-            print(f"{extra}: {name}: no module of its own")
+            print(f"{extra}: {name}: no importable module")
         for top in tops[:1]:
             try:
                 importlib.import_module(top)
@@ -74,7 +74,7 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 
 def check_contents(wheel: Path, sdist: Path) -> None:
-    """One top-level package and the data files of the arms in the wheel; sources and tests in the sdist."""
+    """Check the contents: one top-level package and the arms' data in the wheel; sources and tests in the sdist."""
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.split("/")[0] for name in names if ".dist-info/" not in name}
     if tops != {"trocar"} or not any(name.endswith("arms/data/psm.toml") for name in names):

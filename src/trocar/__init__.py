@@ -6,9 +6,9 @@
     sim = tr.Simulator("PSM")                   # engine: the closed chain in MuJoCo
     rec = tr.simulate(sim, tr.JointPID(sim.arm), tr.hold(sim.arm.home), duration=1.0)
 
-These names are the usual ones; the rooms behind them have more: `trocar.arms` (facts), `trocar.mechanics` (equations),
-`trocar.control` (controllers, trajectories, observers), `trocar.simulation` (engine), `trocar.appearance` (pictures),
-`trocar.recording`, `trocar.identification` and `trocar.calibration`.
+These are the most used names. The packages behind them offer more: `trocar.arms` (facts), `trocar.mechanics`
+(equations), `trocar.control` (controllers, trajectories, observers), `trocar.simulation` (engine),
+`trocar.appearance` (pictures), `trocar.recording`, `trocar.identification` and `trocar.calibration`.
 """
 
 from importlib import import_module

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import sys
 import time
 import traceback
@@ -73,7 +75,7 @@ def main(
 def demo(
     output: Folder = Path("trocar-demo"),
 ) -> None:
-    """Run a tour of half a minute: tables, plots and a film.
+    """Run a half-minute tour: tables, plots and a film.
 
     Simulates a PSM that follows a spiral under torque control, with and without counterweight, and compares the errors
     with published ones. Then checks the kinematics of all arms and renders pictures.
@@ -103,9 +105,9 @@ def demo(
 # In the order in which `trocar --help` lists them.
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Simulate": (sim, scene, sweep),
-    "Look at it": (view, render, compare),
+    "View and compare": (view, render, compare),
     "Identify your own robot": (calibrate, gravity, excite, identify),
-    "Use elsewhere": (export, bench),
+    "Export and benchmark": (export, bench),
     "Check against the literature": (fetch,),
 }
 for panel, commands in PANELS.items():
@@ -126,7 +128,7 @@ def reproduce(
     ] = None,
     data: Annotated[
         Path | None,
-        option("DIR", "Folder of measured data. Default: that of trocar fetch.", envvar="TROCAR_DATA"),
+        option("DIR", "Folder of measured data. Default: the folder of trocar fetch.", envvar="TROCAR_DATA"),
     ] = None,
     json_file: Annotated[Path | None, option("FILE", "Write every claim to FILE.", "--json")] = None,
     report_folder: Annotated[Path | None, option("DIR", "Write DIR/NAME.html.", "--report")] = None,
@@ -258,3 +260,12 @@ def _show_failure(name: str, error: Exception) -> None:
     if not isinstance(error, TrocarError):
         traceback.print_exception(error, file=sys.stderr)
     typer.echo(f"error: {name}: {error}", err=True)
+
+
+def _unwrapped(text: str) -> str:
+    """The text with one line per paragraph, for the terminal to wrap; commands in a list keep their lines."""
+    return re.sub(r"(?<!\n)\n(?!\n|(?<=[;,:]\n)\[bold\])", " ", inspect.cleandoc(text))
+
+
+for registered in app.registered_commands:
+    registered.help = _unwrapped(inspect.getdoc(registered.callback) or "")

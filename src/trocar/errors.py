@@ -32,7 +32,7 @@ class Unreachable(TrocarError):
 
     Attributes:
         index: index of the first offending pose in the batch (`()` for a single pose).
-        reason: why that pose cannot be reached.
+        reason: reason why that pose cannot be reached.
     """
 
     def __init__(self, index: tuple[int, ...], reason: str, others: int = 0) -> None:

@@ -1,9 +1,9 @@
-"""The colours of all that trocar draws: figures, reports, the page of the viewer."""
+"""Colours of everything that trocar draws: figures, reports and the viewer's page."""
 
 from __future__ import annotations
 
-# Okabe and Ito's palette, told apart with every common kind of colour blindness. Their yellow is
-# left out (too pale for lines on white); black comes last, for it looks like an axis.
+# The palette of Okabe and Ito, distinguishable with every common kind of colour blindness. Their yellow is omitted (too
+# pale for lines on white); black comes last, because it looks like an axis.
 NAMED = {
     "blue": "#0072B2",
     "vermilion": "#D55E00",

@@ -21,7 +21,7 @@ _DEEP = re.compile(r"(?<![^\s.=,\[\]{}#])(?:[^\s.=,\[\]{}#]++[ \t]*+\.[ \t]*+){1
 def toml_text(content: Mapping[str, Any], comments: Sequence[str] = ()) -> str:
     """TOML text with comment lines on top. Floats are written in the shortest form that reads back exactly.
 
-    Mappings become tables [name], mappings of mappings [name.part]; what is nested deeper is written inline.
+    Mappings become tables [name], mappings of mappings [name.part]; deeper nesting is written inline.
     """
     document = tomlkit.document()
     for comment in comments:

@@ -1,4 +1,4 @@
-"""A script for release 2.2: a node, bare values; a class of its own over crtk.utils, ECM, MTM and set-up joints."""
+"""A script for release 2.2: a node, bare values; a custom class over crtk.utils, ECM, MTM and set-up joints."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""A script for release 2.0: a master under wrenches, a class of its own for the PSM, and raw topics."""
+"""A script for release 2.0: a master under wrenches, a custom class for the PSM, and raw topics."""
 
 import crtk
 import dvrk

@@ -1,4 +1,4 @@
-"""A script for release 2.4: a class of its own for a PSM, pause and FAULT, and a master in effort control."""
+"""A script for release 2.4: a custom class for a PSM, pause and FAULT, and a master in effort control."""
 
 import time
 

@@ -2,8 +2,8 @@
 
 SUBJECT is an arm (PSM, MTML, ...) or a scene (cart_classic, ...). Every arm follows a periodic motion under the dVRK's
 PID, with friction. Each period of 10 s gives a row: energy balance, loop gap, distance from the remote centre, clock,
-tracking error, memory. The state is kept after every few periods; the same command goes on from there, after a check
-that the last period comes out again bit for bit.
+tracking error, memory. The state is saved every few periods. The same command resumes from there, after checking that
+the last period is reproduced bit for bit.
 
 Arms also swing freely, without friction and in exact mode (--free), and the first of them is shown by a live page with
 a browser connected (--page). DIR/soak.html is the report, DIR/soak.json has its figures.
@@ -34,7 +34,7 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--hours", type=float, default=24.0, help="simulated time in all [h] (default: 24)")
     parser.add_argument("--free", type=float, default=1.0, help="simulated free motion of each arm [h] (default: 1)")
     parser.add_argument("--page", type=float, default=60.0, help="real time of the live page [s] (default: 60)")
-    parser.add_argument("--seconds", type=float, default=np.inf, help="real time for each subject in this run [s]")
+    parser.add_argument("--seconds", type=float, default=np.inf, help="real time limit of each subject in this run")
     parser.add_argument("-o", "--output", type=Path, default="build/soak", help="folder (default: build/soak)")
     chosen = parser.parse_args(given)
     arms = [subject for subject in chosen.subject if subject in ARMS]
@@ -54,7 +54,7 @@ def main(given: list[str] | None = None) -> None:
 
 
 class _Results:
-    """Report and figures, written anew after every part."""
+    """Report and figures, written again after every part."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._report = folder, Report("Soak")

@@ -1,4 +1,4 @@
-"""Work of the motors and energy lost to friction, from what each step leaves in MuJoCo's data."""
+"""Work of the motors and energy lost to friction, computed from MuJoCo's data after each step."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from trocar.spatial import Array
 
 
 class EnergyMeter:
-    """Adds up work and loss of all arms of a scene, many steps at once.
+    """Accumulates work and loss of all arms of a scene, many steps at once.
 
     The rows of dry friction in MuJoCo's constraints have a constant Jacobian: joints and fixed tendons. `disagreement`
     compares the result with the public `friction_effort` of every arm.
 
     Args:
-        scene: at a state for which `forward` was called. steps: between two calls of `read`.
+        scene: in a state for which `forward` was called. steps: number of steps between two calls of `read`.
 
     Attributes:
-        work: of all motors [J]. lost: to friction [J]. Both since `reset`.
+        work: work of all motors [J]. lost: energy lost to friction [J]. Both since `reset`.
     """
 
     def __init__(self, scene: Scene, steps: int) -> None:
@@ -39,12 +39,12 @@ class EnergyMeter:
         self.reset()
 
     def reset(self) -> None:
-        """Start from the state that the scene is in."""
+        """Start from the scene's current state."""
         self.work = self.lost = 0.0
         self._k, self._before = 0, self._qpos.copy()
 
     def add(self) -> None:
-        """Take note of the step just taken."""
+        """Record the step just taken."""
         dry = self._data.efc_force[self._dry_rows]
         row = self._rows[self._k]
         np.concatenate((self._qpos, self._ctrl, dry, self._damper), out=row)
@@ -53,7 +53,7 @@ class EnergyMeter:
         self._k += 1
 
     def read(self) -> None:
-        """Bring `work` and `lost` up to the last step."""
+        """Update `work` and `lost` to the last step."""
         qpos, ctrl, dry, damper = np.split(self._rows[: self._k], self._parts, axis=1)
         moved = np.diff(np.vstack([self._before, qpos]), axis=0)
         self.work += float(np.sum(ctrl * (moved @ self._motors.T)))

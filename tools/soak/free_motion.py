@@ -15,16 +15,16 @@ from tools.soak.process_memory import process_memory
 from tools.soak.resumable import Resumable, mechanical_energy
 
 TIMESTEP = 1e-3  # [s]
-FREQUENCY = 2.0  # of a joint on its spring, roughly [Hz]; high enough that springs outweigh gravity
-SPEED = 0.5  # at the start, as a fraction of each joint's range per second
-LOOKS = 100  # in a period
+FREQUENCY = 2.0  # approximate frequency of a joint on its spring [Hz]; high enough that springs outweigh gravity
+SPEED = 0.5  # initial speed, as a fraction of each joint's range per second
+LOOKS = 100  # samples per period
 
 
 class FreeMotion(Resumable):
-    """An arm without friction, stops and contact, each joint on a spring about the middle of its range, or on its own.
+    """An arm without friction, stops and contact; every joint has a spring, its own or one about its middle.
 
-    Without springs an arm falls, and the light wrist of a master spins at 150 rad/s. Springs are those of the MuJoCo
-    model, integrated like everything else.
+    Without springs an arm falls, and the light wrist of a master spins at 150 rad/s. The springs are part of the MuJoCo
+    model and are integrated with it.
     """
 
     columns = ("period", "drift", "swing", "loop", "rcm", "memory_mb", "seconds")

@@ -1,4 +1,4 @@
-"""A live page with a browser that looks at it and drags a slider, for as long as given."""
+"""A live page with a connected browser that drags a slider, for a given time."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from trocar.viewer.server import serve, stop
 from trocar.viewer.viewer_page import ViewerPage
 
 LOOK, DRAG = 1.0, 0.1  # real time of a row, and between two messages of the browser [s]
-SWING, PERIOD = 0.2, 10.0  # of the dragged joint [rad], [s]
+SWING, PERIOD = 0.2, 10.0  # amplitude [rad] and period [s] of the dragged joint
 
 
 class LivePage:
-    """A session in real time, its page, and one browser without a screen.
+    """A session in real time, its page, and one headless browser.
 
     Attributes:
         rows: one for every `LOOK`: real time, clock, rate, errors, browsers and memory; see `columns`.
             clock: distance of the simulated time from a whole number of timesteps [s].
-            rate: simulated per real time; 1 on a machine that keeps up. moved: range of the joint in this row [rad].
+            rate: simulated over real time; 1 on a machine that keeps up. moved: range of the joint in this row [rad].
     """
 
     columns: ClassVar[tuple[str, ...]] = ("real_time", "clock", "rate", "moved", "errors", "browsers", "memory_mb")
@@ -41,7 +41,7 @@ class LivePage:
         self.hours = 0.0
 
     def run(self, seconds: float) -> None:
-        """Serve the page for so many seconds of real time. Raises if the simulation or the page ends before."""
+        """Serve the page for this many seconds of real time. Raises if the simulation or the page ends earlier."""
         session = Session(Settings(arm=self.subject)).start()
         server = serve(port=0)
         page = ViewerPage(server, session).start()

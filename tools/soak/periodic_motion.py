@@ -19,9 +19,9 @@ from trocar.control import JointPID, Setpoint, State, sinusoid
 from trocar.simulation import Scene, SimulatedArm
 from trocar.spatial import Array
 
-TIMESTEP, LOOKS = 1e-3, 100  # [s], looks in a period
-AMPLITUDE, AMPLITUDE_ON_CART = 0.1, 0.03  # of a joint's range; arms on a cart are close to each other
-AGREEMENT = 1e-9  # of two ways to friction [N m, N]
+TIMESTEP, LOOKS = 1e-3, 100  # [s], samples per period
+AMPLITUDE, AMPLITUDE_ON_CART = 0.1, 0.03  # fraction of a joint's range; arms on a cart are close to each other
+AGREEMENT = 1e-9  # allowed difference of two computations of friction [N m, N]
 
 
 class PeriodicMotion(Resumable):
@@ -81,7 +81,7 @@ class PeriodicLaw:
     Gains come from the controllers themselves, which are linear without an integral.
 
     Args:
-        alone: the one arm may swing widely.
+        alone: there is only one arm, which may move with the larger amplitude.
 
     Attributes: start: joints and rates of every arm at time 0, by name.
     """
@@ -122,16 +122,16 @@ def _gains(arm: tr.Arm) -> tuple[Array, Array]:
     """Gains (n, n) of the arm's PID in the joints."""
     pid, zero = JointPID(arm), np.zeros(arm.n)
     if pid.ki.any():
-        raise SystemExit(f"the PID of {arm.name} has an integral, which this law leaves out")
+        raise SystemExit(f"the PID of {arm.name} has an integral, which this law does not support")
     kp = [pid(State(0.0, zero, zero), Setpoint(unit)) for unit in np.eye(arm.n)]
     kd = [pid(State(0.0, zero, zero), Setpoint(zero, unit)) for unit in np.eye(arm.n)]
     return np.array(kp).T, np.array(kd).T
 
 
 def _motion(simulated: SimulatedArm, alone: bool) -> Any:
-    """Every joint about a centre, at whole multiples of one per period.
+    """Sinusoids of every joint about a centre, at integer multiples of the base frequency.
 
-    The centre is half way between home and the middle of the range, or where the scene has the arm.
+    The centre is half way between home and the middle of the range, or the arm's position in the scene.
     """
     arm = simulated.arm
     centre = 0.5 * np.array(arm.home) + 0.25 * (arm.lower + arm.upper) if alone else simulated.q

@@ -1,4 +1,4 @@
-"""A soak in pieces: rows of a table, one for each period of simulated time, and the snapshot to go on from."""
+"""A resumable soak: a table with one row per period of simulated time, and the snapshot to resume from."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Resumable(ABC):
 
     Attributes:
         columns: names of the columns of `rows`. shown: labels of those that the report draws.
-        about: one line on what is done.
+        about: one line that describes the motion.
     """
 
     columns: ClassVar[tuple[str, ...]]
@@ -49,11 +49,11 @@ class Resumable(ABC):
 
     @property
     def hours(self) -> float:
-        """Simulated so far."""
+        """Simulated time so far."""
         return self._count * PERIOD / 3600
 
     def resume(self) -> None:
-        """Go back to the last snapshot, if there is one, and check that the period after it comes out again."""
+        """Restore the last snapshot, if there is one, and check that the period after it is reproduced."""
         if not self.path.exists():
             return
         kept: dict[str, Any] = pickle.loads(self.path.read_bytes())
@@ -62,13 +62,13 @@ class Resumable(ABC):
         again, told = np.array(self.period(self._count - 1)), self.rows[-1]
         repeated = [k for k, name in enumerate(self.columns) if name not in NOT_REPEATED]
         if not np.array_equal(again[repeated], told[repeated]):
-            raise SystemExit(f"{self.subject}: period {self._count} does not come out again: {again} is not {told}")
-        print(f"{self.subject}: goes on after {self.hours:.2f} h; the last period is the same to the bit", flush=True)
+            raise SystemExit(f"{self.subject}: period {self._count} is not reproduced: got {again}, recorded {told}")
+        print(f"{self.subject}: resumed after {self.hours:.2f} h; the last period is bit-for-bit the same", flush=True)
 
     def run(self, hours: float, seconds: float) -> None:
-        """Go on until so many hours of simulated time, or for so many seconds of real time."""
+        """Continue up to this many hours of simulated time, or for this many seconds of real time."""
         end, began = max(round(hours * 3600 / PERIOD), self._count), time.perf_counter()
-        # room for all rows, and for a copy of them as it is saved: a table that grows would look like a leak
+        # allocate all rows, and the copy that is saved, at once: a growing table would look like a leak
         self._table = np.vstack([self.rows, np.full((end - self._count, len(self.columns)), np.nan)])
         pickle.dumps(self._table)
         with warnings.catch_warnings():

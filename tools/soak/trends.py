@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 
 def trends(columns: Sequence[str], rows: ArrayLike) -> dict[str, dict[str, float]]:
-    """Mean, largest size and change over the run, by a straight line, of all columns but the first.
+    """Mean, largest magnitude and change over the run (by a straight-line fit) of all columns except the first.
 
-    The first row is left out where there are more: the motion settles in it.
+    The first row is excluded if there are more, because the motion settles in it.
     """
     table, found = np.array(rows), {}
     table = table[1:] if len(table) > 1 else table

@@ -165,7 +165,7 @@ def plate(circles: Iterable[Circle], thickness: Span, axis: str = "x", bevel: fl
 
     Args:
         circles: (centre (3,) [m], radius [m]); the centre's coordinate on `axis` does not matter.
-        bevel: how much smaller the outline is on the two faces [m]. sides: corners of a circle.
+        bevel: reduction of the outline on the two faces [m]. sides: corners of a circle.
     """
     i = "xyz".index(axis)
     others = [j for j in range(3) if j != i]

@@ -35,7 +35,7 @@ class View:
 
     Attributes:
         rgb: (height, width, 3). depth: (height, width) [m] along the optical axis; infinite for the background.
-        segmentation: (height, width), index in `labels` of what each pixel shows, such as "PSM1/wrist_yaw".
+        segmentation: (height, width), index in `labels` of the item at each pixel, such as "PSM1/wrist_yaw".
         T_world_camera: optical frame (4, 4) in the world: x right, y down, z away. lens: its intrinsics.
     """
 

@@ -31,7 +31,7 @@ JAW_END = 0.0008  # radius of a finger's end, equal to its visible thickness [m]
 # is a clearance above rounding [m], so the home position, closed without squeezing, is a touch without force. Jaws that
 # are open by 0.02 rad are 0.2 mm apart.
 TOUCH, CLEARANCE = 1e-5, 1e-7
-# Squeezing: the first 0.5 mm of overlap is soft, which stands for the elasticity of the cables.
+# Squeezing: the first 0.5 mm of overlap is soft, which represents the elasticity of the cables.
 SQUEEZE_SOLREF, SQUEEZE_SOLIMP = (0.005, 1.0), (0.0, 0.95, 5e-4, 0.5, 2.0)
 JAW = {**VISUAL, "group": 5}  # the hidden shapes of the jaws' contact with each other
 GRIP = {"condim": 4, "friction": [1.0, 0.005, 0.0001]}

@@ -72,7 +72,7 @@ class Lens:
         return np.concatenate([x, np.ones((*x.shape[:-1], 1))], axis=-1)
 
     def distort(self, x: Array) -> Array:
-        """Normalised coordinates (..., 2) behind the lens, of those x / z, y / z before it."""
+        """Normalised coordinates (..., 2) behind the lens for coordinates x / z, y / z in front of it."""
         _, _, p1, p2, _ = self.distortion
         a, b = x[..., 0], x[..., 1]
         r2, radial = self._radial(a, b)

@@ -43,7 +43,7 @@ def load_arm(
     """
     check_known("arm", ARMS, name)
     if instrument is not None and name not in instruments.GENERATIONS:
-        raise TrocarError(f"{name} carries no instrument, got instrument={instrument!r}; leave it out")
+        raise TrocarError(f"{name} carries no instrument, got instrument={instrument!r}; omit it")
     tool = () if instrument is None else (instrument,)
     try:
         return ARMS[name](geometry, *tool)

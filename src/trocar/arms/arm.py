@@ -204,7 +204,7 @@ class Deflection:
 
 @dataclass(frozen=True, kw_only=True)
 class ExcitationRanges:
-    """Ranges in which an arm may be excited for identification; joints left out use a share of their limits.
+    """Ranges in which an arm may be excited for identification; omitted joints use a fraction of their limits.
 
     Attributes:
         joints: (lower, upper, velocity) by joint [rad, rad/s; m, m/s]. motors: likewise, of motors.
@@ -245,7 +245,7 @@ class Arm(Jointed):
         excitation: ranges for identification. deflections: measured deflections of elastic drives, by joint.
         look: shapes drawn for its links: "psm", "ecm", "mtm", "si", or "bars" for plain bars between the joints.
         dvrk_class, dvrk_name: class of the dVRK's Python package that drives it, and its usual name there.
-        sources: where each block of numbers comes from.
+        sources: source of each block of numbers.
     """
 
     name: str

@@ -26,7 +26,7 @@ def endoscope_inertia(arm: Arm, endoscope: str | float) -> Inertia:
     """Inertia of an endoscope, by type or by mass [kg], in the frame of the body "roll"."""
     masses = endoscope_masses(arm.name)
     if not masses:
-        raise TrocarError(f"{arm.name} carries no endoscope, got endoscope={endoscope!r}; leave it out")
+        raise TrocarError(f"{arm.name} carries no endoscope, got endoscope={endoscope!r}; omit it")
     if isinstance(endoscope, str):
         check_known(f"endoscope of {arm.name}", masses, endoscope)
         endoscope = masses[endoscope]
@@ -43,7 +43,5 @@ def with_endoscope(parameters: Parameters | None, arm: Arm, endoscope: str | flo
     """A copy of the set with the given endoscope on the arm."""
     body = endoscope_inertia(arm, endoscope)
     if parameters is None:
-        raise TrocarError(
-            f"{arm.name} has no dynamic parameters, so an endoscope's mass has no effect; leave endoscope out"
-        )
+        raise TrocarError(f"{arm.name} has no dynamic parameters, so an endoscope's mass has no effect; omit endoscope")
     return replace(parameters, inertias={**parameters.inertias, "roll": body})

@@ -1,1 +1,1 @@
-"""Commands of the command line, one per file; `trocar.cli` puts them together. Nothing to import from scripts."""
+"""Commands of the command line, one per file; `trocar.cli` assembles them. Not meant to be imported by scripts."""

@@ -51,7 +51,7 @@ def bench(
 
     [bold]trocar bench teleop[/bold] runs the same robot under teleoperation at 1 kHz: processor time per simulated
     millisecond and real-time factor while two PSMs follow and while the masters carry the camera, by part, and the
-    inverse kinematics of one pose. Where the viewer is installed, also with a page that a browser looks at.
+    inverse kinematics of one pose. If the viewer is installed, also with a page open in a browser.
 
     [bold]trocar bench ros1[/bold] sends commands to four simulated arms over ROS 1, 250 Hz each, and reads their state
     at 100 Hz. It reports the delays next to those of a bare echo node. It is skipped if ROS 1 is not installed.

@@ -1,4 +1,4 @@
-"""A page of a robot with a browser that looks at it, whose cost `trocar bench teleop` measures."""
+"""A page of a robot, open in a browser; `trocar bench teleop` measures its cost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trocar.errors import TrocarError
 if TYPE_CHECKING:
     from trocar.crtk import Robot
 
-PATIENCE = 60.0  # for the browser to receive the page [s]
+PATIENCE = 60.0  # longest wait for the browser to receive the page [s]
 CAMERA = {
     "type": "ViewerCameraMessage",
     "wxyz": [1, 0, 0, 0],
@@ -32,9 +32,9 @@ CAMERA = {
 
 @contextmanager
 def looked_at(robot: Robot) -> Iterator[Callable[[], None]]:
-    """The page of `trocar run --view` with one browser without a screen, in a process of its own as a browser is.
+    """The page of `trocar run --view` with one headless browser, in a separate process as a real browser is.
 
-    Gives the function that brings the page up to date.
+    Yields the function that updates the page.
     """
     with drawn(robot, port=0) as (url, refresh):
         context = multiprocessing.get_context("spawn")
@@ -46,14 +46,14 @@ def looked_at(robot: Robot) -> Iterator[Callable[[], None]]:
                 raise TrocarError(f"no browser could open {url} within {PATIENCE:g} s")
             yield refresh
             if not browser.is_alive():
-                raise TrocarError("the browser of the bench has lost its page")
+                raise TrocarError("the browser of the benchmark has lost its connection to the page")
         finally:
             browser.terminate()
             browser.join(PATIENCE)
 
 
 def _look(url: str, connected: Event) -> None:
-    """Open a page as viser's browser code does; read what it sends and throw it away."""
+    """Open a page as viser's browser code does; read its messages and discard them."""
     import msgspec
     from websockets.sync.client import connect
     from websockets.typing import Subprotocol

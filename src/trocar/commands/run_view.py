@@ -28,7 +28,7 @@ COLOURS = {"FAULT": "#c92a2a", "error": "#c92a2a", "PAUSED": "#e67700", "warning
 
 @contextmanager
 def watched(robot: Robot, port: int) -> Iterator[str]:
-    """A page that follows a robot, shows its states and messages and has its pedals; gives its address."""
+    """A page that follows a robot, shows its states and messages and has its pedals; yields its address."""
     with drawn(robot, port) as (url, refresh):
         closing = threading.Event()
         thread = threading.Thread(target=_follow, args=(refresh, closing), name="trocar-run-view", daemon=True)
@@ -42,7 +42,7 @@ def watched(robot: Robot, port: int) -> Iterator[str]:
 
 @contextmanager
 def drawn(robot: Robot, port: int) -> Iterator[tuple[str, Callable[[], None]]]:
-    """The same page at rest; gives its address and the function that brings it up to date."""
+    """The same page without updates; yields its address and the function that updates it."""
     try:
         from trocar.viewer.model_drawing import ModelDrawing
         from trocar.viewer.server import address, serve, stop
@@ -67,7 +67,7 @@ def drawn(robot: Robot, port: int) -> Iterator[tuple[str, Callable[[], None]]]:
 
     def refresh() -> None:
         nonlocal hung
-        cart = robot.scene.cart  # another object after its set-up joints were moved
+        cart = robot.scene.cart  # a new object after the set-up joints were moved
         show(robot, drawing, bases=cart is not hung)
         hung = cart
         text = status(robot)
@@ -131,7 +131,7 @@ def _coloured(word: str, text: str) -> str:
 
 
 def show(robot: Robot, drawing: ModelDrawing, *, bases: bool = True) -> None:
-    """Draw the robot as it is now; `bases`: also the bases of its arms, which only set-up joints move."""
+    """Draw the robot in its current state; `bases`: also the bases of its arms, which only set-up joints move."""
     with robot.bus.lock:
         qpos, fixed = robot.scene.data.qpos.copy(), robot.scene.fixed_poses() if bases else None
     if fixed is not None:

@@ -32,8 +32,8 @@ def serve(
     ] = None,
     rate: Annotated[float, option("HZ", "Rate of state topics, at most 1500.")] = 100.0,
     start: Annotated[str, option("STATE", "ready: enabled and homed; off: as after switching on.")] = "ready",
-    speed: Annotated[float, option("FACTOR", "Simulated per real time; other than 1: time is that of /clock.")] = 1.0,
-    images: Annotated[float, option("HZ", "Publish images of the endoscope at this rate. Default: none.")] = 0.0,
+    speed: Annotated[float, option("FACTOR", "Speed relative to real time; if not 1, time comes from /clock.")] = 1.0,
+    images: Annotated[float, option("HZ", "Publish images of the endoscope at this rate. 0: none.")] = 0.0,
     hold_when_lost: Annotated[
         bool, flag("Hold an arm in effort control when its client disconnects.", "--hold-when-lost")
     ] = False,
@@ -67,10 +67,10 @@ def serve(
 
     Examples: [bold]trocar serve --ros1 --arms PSM1,ECM[/bold], [bold]trocar serve --ros2 --domain 7[/bold]
 
-    More: [bold]trocar serve --ros1 --record run.bag[/bold] (what happens, as a bag),
-    [bold]trocar serve --ros1 --replay run.bag[/bold] (its servo commands again).
+    More: [bold]trocar serve --ros1 --record run.bag[/bold] (record a bag),
+    [bold]trocar serve --ros1 --replay run.bag[/bold] (replay its servo commands).
 
-    Also /tf, /joint_states and robot_description for RViz; --launch-files has the files to start it.
+    Also publishes /tf, /joint_states and robot_description for RViz; --launch-files writes launch files for it.
 
     --ros1 requires a running roscore or --master own. --ros2 requires no ROS installation. Neither has access control:
     anyone who reaches the node's ports can command the simulated robot. Without --host or --interface the node is
@@ -93,7 +93,7 @@ def serve(
     except ValueError:
         raise TrocarError(f"--host must be an IP address, got {host!r}") from None
     if replay is not None and not replay.exists():
-        raise TrocarError(f"--replay {replay}: there is no such bag")
+        raise TrocarError(f"--replay {replay}: the bag does not exist")
     names = [name for group in arms or [] for name in group.split(",") if name]
     from trocar.ros.bags import bags_of
 
@@ -101,7 +101,7 @@ def serve(
     uri, number = "", 0
     if ros2:
         if master:
-            raise TrocarError("--master goes with --ros1; leave it out with --ros2")
+            raise TrocarError("--master applies to --ros1 only; omit it with --ros2")
         number = _checked_domain(domain, interface, distro)
     else:
         uri = master_uri(master)
@@ -128,7 +128,7 @@ def serve(
         with bridge:
             typer.echo(
                 f"serving {', '.join(robot.devices)}: {len(bridge.topics)} topics, {len(bridge.services)} services; "
-                f"{place}; Ctrl-C ends it"
+                f"{place}; press Ctrl-C to stop"
             )
             try:
                 while bridge.running and robot.error is None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from trocar.control import Controller, Reference
     from trocar.runtime import Track
 
-BANDWIDTH = 30.0  # of the critically damped error dynamics under computed torque [rad/s]
+BANDWIDTH = 30.0  # bandwidth of the critically damped error dynamics under computed torque [rad/s]
 
 ControllerName = Literal["pid", "pd", "gravity", "computed-torque", "velocity", "effort"]
 TrajectoryName = Literal["hold", "step", "sinusoid", "quintic"]

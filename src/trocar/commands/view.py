@@ -46,7 +46,7 @@ def view(
     parameters: ParameterSet = None,
     instrument: Instrument = None,
     touch: Annotated[bool, flag("Add a plate, a block and a needle below the arms.", "--touch")] = False,
-    reports: Annotated[Path | None, option("DIR", "Folder of HTML reports to read in the page.")] = None,
+    reports: Annotated[Path | None, option("DIR", "Folder of HTML reports to show in the page.")] = None,
     host: Annotated[str, option("ADDRESS", "Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, option("N", "Port to listen on; 0 for any free one.")] = 8080,
     play: Annotated[bool, flag("Start with the simulation running.", "--play/--paused")] = True,
@@ -56,7 +56,7 @@ def view(
     ros1: Annotated[str | None, option("/PSM1", "Watch this arm of a running ROS 1 system.")] = None,
     ros2: Annotated[str | None, option("/PSM1", "Watch this arm of a running ROS 2 system.")] = None,
     save: Annotated[
-        Path | None, option("FILE", "With --ros1, --ros2: write what was received to FILE.npz or .csv at the end.")
+        Path | None, option("FILE", "With --ros1, --ros2: write the received data to FILE.npz or .csv at the end.")
     ] = None,
     master: Annotated[
         str | None, option("URI", "With --ros1: ROS master. Default: ROS_MASTER_URI or 127.0.0.1:11311.")
@@ -72,14 +72,14 @@ def view(
     More: [bold]trocar view cart_classic[/bold] (three PSMs and the endoscope's view);
     [bold]trocar view PSM --touch[/bold] (with objects to press on);
     [bold]trocar view trocar-sim/recording.npz[/bold] (play a recording);
-    [bold]trocar view measured.csv --compare simulated.csv --arm PSM[/bold] (two at once);
-    [bold]trocar view --ros1 /PSM1 -p psm1.toml --save today.npz[/bold] (beside a robot that runs: the arm as
-    measured, its effort and the model's; commands nothing).
+    [bold]trocar view measured.csv --compare simulated.csv --arm PSM[/bold] (compare two recordings);
+    [bold]trocar view --ros1 /PSM1 -p psm1.toml --save today.npz[/bold] (watch a running robot: the measured
+    arm, its effort and the model's prediction; sends no commands).
     On another machine: [bold]ssh -L 8080:127.0.0.1:8080 MACHINE trocar view[/bold],
-    then open the printed address here; nothing to install on this side.
+    then open the printed address here; this side needs no installation.
 
     The page is served on the loopback interface only, unless --host names another address, and
-    only to those who have the printed address: it holds a token that is new in every run.
+    only to those who have the printed address: it contains a token that changes with every run.
     Needs viser: pip install 'trocar\\[view]'.
     """
     from trocar.arms import ARMS
@@ -93,12 +93,13 @@ def view(
     # the page itself warns near a singularity or a limit
     for category in (NearSingular, NearLimit):
         warnings.simplefilter("ignore", category)
-    warnings.filterwarnings("ignore", "Queued a .* on a closed connection")  # viser: a browser has just gone
+    # viser warns when a browser has just disconnected
+    warnings.filterwarnings("ignore", "Queued a .* on a closed connection")
     if ros1 is not None and ros2 is not None:
         raise TrocarError("choose one of --ros1 and --ros2")
     if ros1 is not None or ros2 is not None:
         if what != "PSM" or compare or touch or native or reports or namespace:
-            raise TrocarError("--ros1 and --ros2 watch one arm of a robot: give neither a scene nor a recording")
+            raise TrocarError("--ros1 and --ros2 watch one arm of a robot; omit the scene or recording")
         name = (ros1 or ros2 or "").strip("/")
         client = _client(ros1 is not None, master, domain, interface)
         _watch(
@@ -112,16 +113,16 @@ def view(
         )
         return
     if save is not None:
-        raise TrocarError("--save writes what is received from a robot: give --ros1 or --ros2")
+        raise TrocarError("--save writes the data received from a robot; it requires --ros1 or --ros2")
     recording = Path(what) if is_recording(Path(what)) else None
     if namespace is not None and not any(path is not None and is_bag(path) for path in (recording, compare)):
-        raise TrocarError("--namespace names an arm of a bag: give a bag, or leave it out")
+        raise TrocarError("--namespace selects an arm in a bag; give a bag, or omit it")
     if compare is not None and recording is None:
-        raise TrocarError("--compare is a second recording: give the first one instead of an arm")
-    what = arm_name(what) or what  # psm and PSM are the same
+        raise TrocarError("--compare takes the second recording; give the first one instead of an arm")
+    what = arm_name(what) or what  # upper and lower case are equivalent
     scene = what if what in BUILT_IN or Path(what).suffix.lower() == ".toml" else None
     if scene is not None and (parameters or instrument):
-        raise TrocarError("--parameters and --instrument are of one arm; those of a scene are in its file")
+        raise TrocarError("--parameters and --instrument apply to one arm; a scene defines them in its file")
     if scene is None and recording is None and what not in ARMS:
         raise UnknownName("arm, scene or recording", what, (*BUILT_IN, *ARMS, "a .toml file or a recording"))
     for path in (recording, compare):
@@ -157,7 +158,7 @@ def _serve(
     from trocar.viewer.viewer_page import ViewerPage
 
     session = Session(settings)
-    with ExitStack() as running:  # what was started is ended in the opposite order
+    with ExitStack() as running:  # stopped in reverse order
         server = serve(host, port)
         running.callback(stop, server)
         endoscope = endoscope_pane(session)
@@ -171,7 +172,7 @@ def _serve(
         try:
             if recording is None and play:
                 session.play()
-            # a recording that cannot be read is a message in the page; the simulation is there all the same
+            # a recording that cannot be read becomes a message in the page; the simulation still runs
             page.recordings.open(recording, compare, namespace)
             _announce(server, browser)
             page.wait()
@@ -201,7 +202,7 @@ def _announce(server: PageServer, browser: bool) -> None:
 
 
 def _client(ros1: bool, master: str | None, domain: int | None, interface: str) -> Client | DdsClient:
-    """A running ROS system."""
+    """A client of a running ROS system."""
     if ros1:
         from trocar.ros import Client
 
@@ -223,7 +224,7 @@ def _watch(
     port: int,
     browser: bool,
 ) -> None:
-    """Show an arm in ROS beside its model, until Ctrl-C."""
+    """Show an arm in ROS together with its model, until Ctrl-C."""
     from trocar.files import check_writable
     from trocar.recording.recording import check_suffix
     from trocar.ros.shadow import arm_of, check_arm, follow
@@ -256,7 +257,7 @@ def _watch(
 
 def _native(settings: Settings, recording: Path | None) -> None:
     if recording is not None:
-        raise TrocarError("--native shows a live simulation; leave it out to look at a recording")
+        raise TrocarError("--native shows live simulations only; omit it to view a recording")
     from trocar.viewer.native import show
 
     show(settings)

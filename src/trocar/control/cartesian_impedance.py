@@ -56,7 +56,7 @@ class CartesianImpedance(TipController):
             if np.linalg.eigvalsh(self.inertia)[0] <= 0:
                 raise TrocarError(f"inertia must be positive, got {self.inertia.tolist()}")
         elif wrench is not None:
-            raise TrocarError("without an inertia the wrench is not used; leave it out")
+            raise TrocarError("without an inertia the wrench is not used; omit it")
         super().__init__(mechanism, rows, hold, period)
         self._wrench = wrench
 

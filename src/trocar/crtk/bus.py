@@ -91,7 +91,9 @@ class Bus:
             ("services", services, asked),
         ):
             if set(given) != needed:
-                raise TrocarError(f"{device} serves other {what} than its interface has: {set(given) ^ needed}")
+                raise TrocarError(
+                    f"{device} must serve exactly the {what} of its interface; they differ by {set(given) ^ needed}"
+                )
         with self.lock:
             for topic in interface.topics:
                 name = f"{device}/{topic.name}"
@@ -179,5 +181,5 @@ class Bus:
     def _line(self, name: str) -> _Line:
         try:
             return self._lines[name]
-        except (KeyError, TypeError):  # TypeError: not even a name
+        except (KeyError, TypeError):  # TypeError: not a string
             raise UnknownName("topic", name, self._lines) from None

@@ -231,7 +231,7 @@ class Robot:
     def suj(self) -> SUJ:
         """Client of the set-up joints; raises if there is no cart."""
         if self._set_up is None:
-            raise TrocarError("the arms of this scene are on no cart: there are no set-up joints")
+            raise TrocarError("this scene has no cart and therefore no set-up joints")
         return self._client(SUJ)
 
     def system(self) -> System:
@@ -287,7 +287,7 @@ class Robot:
 
     def _set_up_joints(self, arm: str) -> SetUpJoints:
         if self._set_up is None:
-            raise TrocarError("the arms of this scene are on no cart: there are no set-up joints")
+            raise TrocarError("this scene has no cart and therefore no set-up joints")
         check_known("arm on the cart", self._set_up.mounts, arm)
         return self._set_up
 
@@ -321,7 +321,7 @@ class Robot:
     def contact_wrench(self, arm: str) -> Array:
         """True wrench (6,) [N, N m] of all objects on the instrument of an arm at its tip, in axes of its base.
 
-        `measured_cf` is what the robot computes from motor currents: weight, friction and inertia are in it.
+        The robot computes `measured_cf` from motor currents; that also includes weight, friction and inertia.
         """
         check_known("arm of the robot", self.controllers, arm)
         with self.bus.lock:

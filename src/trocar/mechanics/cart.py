@@ -156,7 +156,7 @@ class Cart:
         if shaft is not None:
             direction = finite("shaft", shaft, (3,), "three finite numbers in the world")
             if np.linalg.norm(direction) == 0.0:
-                raise TrocarError("shaft is the zero vector and has no direction; leave it out to allow any direction")
+                raise TrocarError("shaft is the zero vector and has no direction; omit it to allow any direction")
             direction = unit(direction)
         for what, value in (("position_tolerance", position_tolerance), ("direction_tolerance", direction_tolerance)):
             if not (np.isfinite(value) and value > 0.0):

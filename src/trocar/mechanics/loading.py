@@ -68,9 +68,7 @@ def load_set(
     if isinstance(arm, Arm):
         facts, found = arm, None if parameters is None else load_parameters(arm.name, parameters)
         if instrument is not None:
-            raise TrocarError(
-                f"{arm.name} is given as an Arm, with its instrument; leave instrument={instrument!r} out"
-            )
+            raise TrocarError(f"{arm.name} is given as an Arm, with its instrument; omit instrument={instrument!r}")
         if found is not None and found.geometry != arm.geometry:
             raise TrocarError(
                 f"the parameter set '{found.name}' is for geometry '{found.geometry}', the arm has '{arm.geometry}'"
@@ -104,7 +102,7 @@ def _geometry_and_set(
             if found is not None and found.geometry != geometry.frames:
                 raise TrocarError(
                     f"{parameters}: the parameter set '{found.name}' is for the frames of {found.geometry}, "
-                    f"the lengths are of {geometry.frames}; leave 'parameters' out, or give a set in these frames"
+                    f"the lengths are of {geometry.frames}; omit 'parameters', or give a set in these frames"
                 )
             return geometry, found
         if str(parameters) not in sets and Path(parameters).suffix != ".toml":
@@ -128,7 +126,7 @@ def _check_bodies(arm: Arm, parameters: Parameters) -> None:
 
 def _with_rotors(parameters: Parameters | None, arm: str, Im: float) -> Parameters:
     if parameters is None or not any("Im" in d.terms and d.motors for d in parameters.drives):
-        raise TrocarError(f"this parameter set of {arm} has no rotors on motors; leave rotor_inertia out")
+        raise TrocarError(f"this parameter set of {arm} has no rotors on motors; omit rotor_inertia")
     if not (np.isfinite(Im) and Im > 0):
         raise TrocarError(f"rotor_inertia must be positive [kg m^2], got {Im!r}")
     drives = tuple(replace(d, Im=float(Im)) if "Im" in d.terms and d.motors else d for d in parameters.drives)

@@ -50,7 +50,7 @@ class Mechanism(ArmKinematics):
         check_type("arm", arm, Arm, "an Arm; load_mechanism takes names")
         super().__init__(arm)
         if not counterweight and arm.counterweight is None:
-            raise TrocarError(f"{arm.name} has no counterweight; leave counterweight out")
+            raise TrocarError(f"{arm.name} has no counterweight; omit counterweight")
         self.parameters = parameters
         self.counterweight = counterweight
         self.gravity_vector = gravity_vector(arm, gravity, mounting)

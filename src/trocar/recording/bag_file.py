@@ -23,7 +23,7 @@ def is_bag(path: Path) -> bool:
 
 
 def opened_bag(path: Path) -> Any:
-    """A reader of a bag, open: a .bag file, the folder of a ROS 2 bag, or its data file with or without that folder."""
+    """An open reader of a bag: a .bag file, the folder of a ROS 2 bag, or its data file with or without that folder."""
     try:
         from rosbags.highlevel import AnyReader
         from rosbags.typesys import Stores, get_typestore
@@ -35,16 +35,16 @@ def opened_bag(path: Path) -> Any:
         bag.open()
     except MemoryError:
         raise _too_large(path) from None
-    except Exception as error:  # whatever its parser stumbles upon: other exceptions than its own too
-        raise TrocarError(f"{path}: not a bag that can be read: {error}") from None
+    except Exception as error:  # the parser may raise any exception on damaged input
+        raise TrocarError(f"{path}: the bag cannot be read: {error}") from None
     return bag
 
 
 def read_bag(path: Path, arm: Arm, namespace: str | None = None) -> Recording:
-    """The joint states of one arm; joints of the bag are matched by name, or by place if it names none of them.
+    """The joint states of one arm. Joints are matched by name, or by position if the bag names none of them.
 
     Args:
-        namespace: of the arm, such as PSM1; needed if the bag holds several.
+        namespace: namespace of the arm, such as PSM1; required if the bag holds several.
     """
     with closing(opened_bag(path)) as reader:
         topics = {c.topic.strip("/"): c for c in reader.connections if c.topic.split("/")[-1] == TOPIC}
@@ -52,17 +52,17 @@ def read_bag(path: Path, arm: Arm, namespace: str | None = None) -> Recording:
         if not arms:
             raise TrocarError(f"{path}: no topic ends in {TOPIC}; topics: {', '.join(sorted(reader.topics))}")
         if namespace is None and len(arms) > 1:
-            raise TrocarError(f"{path}: several arms ({', '.join(sorted(arms))}); say which (--namespace)")
+            raise TrocarError(f"{path}: several arms ({', '.join(sorted(arms))}); choose one with --namespace")
         chosen = next(iter(arms)) if namespace is None else namespace.strip("/")
         check_known("namespace of an arm in the bag", sorted(arms), chosen)
         try:
             rows = _rows(reader, arm, f"{chosen}/{TOPIC}".strip("/"), f"{chosen}/{JAW_TOPIC}".strip("/"))
         except MemoryError:
             raise _too_large(path) from None
-        except Exception as error:  # the parser's again: messages are read only now
+        except Exception as error:  # the parser again: messages are read only now
             raise TrocarError(f"{path}: {error}") from None
     if not rows:
-        raise TrocarError(f"{path}: the topic {chosen}/{TOPIC} holds no message")
+        raise TrocarError(f"{path}: the topic {chosen}/{TOPIC} has no messages")
     return recording_of(rows, arm, {"file": path.name, "arm": arm.name, "topic": f"{chosen}/{TOPIC}"})
 
 
@@ -82,4 +82,4 @@ def _rows(reader: Any, arm: Arm, topic: str, jaw: str) -> list[Row]:
 
 
 def _too_large(path: Path) -> TrocarError:
-    return TrocarError(f"{path}: the bag is damaged, or unpacks to more than the memory that it may use; cut it")
+    return TrocarError(f"{path}: the bag is damaged, or needs more memory than allowed; use a shorter bag")

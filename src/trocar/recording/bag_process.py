@@ -1,6 +1,6 @@
-"""Bags from others, such as uploads, read in a process of its own with limits on memory and time.
+"""Reading untrusted bags, such as uploads, in a separate process with limits on memory and time.
 
-A bag may be compressed, and a small one can unpack to more than a machine has; the parser of bags knows no limit.
+A small compressed bag can unpack to more than the machine's memory, and the bag parser has no limits.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from trocar.errors import TrocarError
 from trocar.recording.bag_file import read_bag
 from trocar.recording.recording import Recording
 
-MEMORY = 2**30  # beside that of the program itself [bytes]
+MEMORY = 2**30  # memory limit, in addition to that of the program itself [bytes]
 SECONDS = 60.0
 REFUSED = 3  # exit status
 
 
 def read_bag_apart(path: Path, arm: str) -> Recording:
-    """The recording of one arm in a bag, as `read_bag` reads it."""
+    """The recording of one arm in a bag, like `read_bag`."""
     with tempfile.TemporaryDirectory() as folder:
         found = Path(folder) / "recording.npz"
         command = [sys.executable, "-m", "trocar.recording.bag_process", str(path), arm, str(found), str(MEMORY)]
@@ -32,7 +32,7 @@ def read_bag_apart(path: Path, arm: str) -> Recording:
         try:
             ran = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env=environment)
         except subprocess.TimeoutExpired:
-            raise TrocarError(f"{path}: reading the bag takes more than {SECONDS:.0f} s; cut it") from None
+            raise TrocarError(f"{path}: reading the bag takes more than {SECONDS:.0f} s; use a shorter bag") from None
         if ran.returncode == 0:
             return Recording.load(found)
         reason = ran.stdout.strip() if ran.returncode == REFUSED else ""
@@ -40,7 +40,7 @@ def read_bag_apart(path: Path, arm: str) -> Recording:
 
 
 def main(path: str, arm: str, found: str, memory: str) -> int:
-    """Read a bag and write its recording; the exit status."""
+    """Read a bag and write its recording; returns the exit status."""
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + int(memory), used + int(memory)))
     try:

@@ -31,27 +31,27 @@ class Filtered(NamedTuple):
 class CausalLowpass:
     """A Butterworth low-pass of signals x (k,) that arrive one sample at a time.
 
-    The output lags behind the input by 36 ms at 17 Hz (slow signals). It begins at rest at the first sample.
+    The output lags behind the input by 36 ms at 17 Hz (slow signals). It starts at rest at the first sample.
 
     Args:
-        cutoff: where the output falls by 3 dB [Hz].
+        cutoff: frequency at which the output falls by 3 dB [Hz].
     """
 
     def __init__(self, cutoff: float = CUTOFF) -> None:
         if not (np.isfinite(cutoff) and cutoff > 0):
-            raise TrocarError(f"the cut-off of a causal filter is positive and finite [Hz], got {cutoff}")
+            raise TrocarError(f"the cut-off of a causal filter must be positive and finite [Hz], got {cutoff}")
         turn = np.pi * (2 * np.arange(ORDER // 2) + ORDER + 1) / (2 * ORDER)
         w = 2 * np.pi * cutoff
         upper = np.exp(1j * turn)  # one pole of each conjugate pair, at a cut-off of 1 rad/s
         poles = np.concatenate([upper, upper.conj()])
         residues = [1 / np.prod(pole - np.delete(poles, i)) for i, pole in enumerate(upper)]
         self._p = (w * upper)[:, None]
-        self._r = (2 * w * np.array(residues))[:, None]  # twice the real part stands for the pair
+        self._r = (2 * w * np.array(residues))[:, None]  # twice the real part represents the conjugate pair
         self._z: Array | None = None
         self._t, self._x = 0.0, np.zeros(0)
 
     def update(self, t: float, x: Array) -> Filtered:
-        """The filtered signal at time t [s], from the sample x (k,) taken then."""
+        """The filtered signal at time t [s], given the sample x (k,) at that time."""
         x = np.asarray(x, dtype=float)
         h = t - self._t
         if self._z is None:

@@ -1,4 +1,4 @@
-"""Comparing two recordings of the same arm."""
+"""Comparison of two recordings of the same arm."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Filters of recordings: zero-phase low-pass, differences, equally spaced times.
 
-Filters run forwards and backwards, so they have no phase; `causal` ones run forwards only, as they can while a robot
-moves. Cut-offs are where one pass falls by 3 dB, in Hz.
+Filters run forwards and backwards, so they have no phase; `causal` ones run forwards only, as required while a robot
+moves. Cut-offs are the -3 dB frequencies of one pass, in Hz.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def filtered(recording: Recording, cutoff: float | None = None, *, causal: bool 
 
     Args:
         cutoff: [Hz]. Default: 17 Hz, or 0.4 of the sampling rate if that is lower.
-        causal: filter forwards only, as while the robot moves: every channel is late by the same 36 ms. Takes any
-            sampling times; gaps count as straight lines. Default cut-off: 17 Hz.
+        causal: filter forwards only, as while the robot moves: every channel is delayed by the same 36 ms. Accepts any
+            sampling times; gaps are treated as straight lines. Default cut-off: 17 Hz.
     """
     if causal:
         return _causally_filtered(recording, CUTOFF if cutoff is None else cutoff)

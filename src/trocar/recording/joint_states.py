@@ -1,6 +1,6 @@
-"""Joint states of the dVRK, as they arrive, put together to rows of a recording.
+"""Assembly of the dVRK's joint state messages into rows of a recording.
 
-A PSM publishes its jaw apart, as `jaw/measured_js`: it is interpolated to the times of the arm.
+A PSM publishes its jaw on a separate topic, `jaw/measured_js`: its states are interpolated to the times of the arm.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from trocar.recording.recording import Recording
 from trocar.spatial import Array
 
 JAW = "jaw"
-LATE = 1_000_000_000  # a jaw that is silent for longer is taken to stay where it was [ns]
-MOST_WAITING = 10_000  # rows without a jaw
+LATE = 1_000_000_000  # a jaw that is silent for longer is assumed to stay in place [ns]
+MOST_WAITING = 10_000  # largest number of rows that wait for a state of the jaw
 
 
 class Row(NamedTuple):
@@ -31,25 +31,25 @@ class Row(NamedTuple):
 
 
 class JointStates:
-    """Puts messages of one arm together to rows, whether they come from a bag or from a robot.
+    """Assembles messages of one arm, from a bag or from a robot, into rows.
 
-    Joints are matched by name, or by place if the messages name none of them. Messages that are not newer than the one
-    before are dropped. A row waits for the first state of the jaw that is not older than itself.
+    Joints are matched by name, or by position if the messages name none of them. A message that is not newer than the
+    previous one is dropped. A row waits for the first state of the jaw that is not older than itself.
 
     Args:
-        jaw: states of the jaw come apart.
+        jaw: states of the jaw arrive separately.
     """
 
     def __init__(self, arm: Arm, jaw: bool) -> None:
         self._arm, self._apart = arm, jaw
         self._waiting: deque[tuple[int, tuple[str, ...], Array]] = deque(maxlen=MOST_WAITING)
         self._jaw: deque[tuple[int, Array]] = deque(maxlen=MOST_WAITING)
-        self._columns: tuple[tuple[str, ...], int] = (), 0  # that `_order` is of
+        self._columns: tuple[tuple[str, ...], int] = (), 0  # names and number of columns for which `_order` holds
         self._order: list[int] = []
         self._last = self._last_jaw = -1
 
     def add(self, stamp: int, names: Sequence[str], *state: Sequence[float]) -> list[Row]:
-        """Rows that a state of the arm completes. Position, velocity and effort have a value for every joint."""
+        """Rows completed by a state of the arm. Position, velocity and effort have a value for every joint."""
         values = _table("measured_js", state)
         if stamp <= self._last:
             return []
@@ -58,7 +58,7 @@ class JointStates:
         return self._complete()
 
     def add_jaw(self, stamp: int, *state: Sequence[float]) -> list[Row]:
-        """Rows that a state of the jaw completes."""
+        """Rows completed by a state of the jaw."""
         values = _table("jaw/measured_js", state)
         if stamp <= self._last_jaw or not values.size:
             return []
@@ -67,7 +67,7 @@ class JointStates:
         return self._complete()
 
     def rest(self) -> list[Row]:
-        """Rows that still wait, the jaw staying where it was last; none without a jaw that they need."""
+        """Rows that still wait, with the jaw at its last position; none if the required jaw never arrived."""
         return self._complete(late=-1)
 
     def _complete(self, late: int = LATE) -> list[Row]:
@@ -87,7 +87,7 @@ class JointStates:
         return rows
 
     def _jaw_at(self, stamp: int) -> Array:
-        """State of the jaw (3,) at a time, interpolated; its first or last one outside of its times."""
+        """State of the jaw (3,) at a time, interpolated; outside its times, the first or the last one."""
         while len(self._jaw) > 1 and self._jaw[1][0] <= stamp:
             self._jaw.popleft()
         (before, values), (after, later) = self._jaw[0], self._jaw[min(1, len(self._jaw) - 1)]
@@ -97,7 +97,7 @@ class JointStates:
 
 
 def recording_of(rows: Iterable[Row], arm: Arm, provenance: Mapping[str, Any]) -> Recording:
-    """A recording from time 0 of rows in the joints of an arm."""
+    """A recording, starting at time 0, of rows in the joints of an arm."""
     stamps, q, dq, tau = zip(*rows, strict=True)
     return Recording(
         t=1e-9 * (np.array(stamps) - stamps[0]),
@@ -113,10 +113,10 @@ def recording_of(rows: Iterable[Row], arm: Arm, provenance: Mapping[str, Any]) -
 def _table(topic: str, state: Sequence[Sequence[float]]) -> Array:
     position, velocity, effort = state
     if not len(position) == len(velocity) == len(effort):
-        raise TrocarError(f"{topic}: a message has no position, velocity and effort of every joint")
+        raise TrocarError(f"{topic}: a message lacks the position, velocity or effort of some joints")
     values = np.array(state, dtype=float)
     if not np.isfinite(values).all():
-        raise TrocarError(f"{topic}: a message has a number that is not finite")
+        raise TrocarError(f"{topic}: a message contains a number that is not finite")
     return values
 
 
@@ -128,5 +128,5 @@ def _order(names: Sequence[str], columns: int, joints: Sequence[str]) -> list[in
         return [found[joint] for joint in joints]
     if columns == len(joints):
         return list(range(columns))
-    given = ", ".join(names) if len(names) == columns else f"{columns} of them"
+    given = ", ".join(names) if len(names) == columns else f"{columns} unnamed ones"
     raise TrocarError(f"the messages have the joints {given}; the arm has {', '.join(joints)}")

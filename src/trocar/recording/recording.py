@@ -49,7 +49,7 @@ class Recording:
         joints: n names. joint_units: unit of each position, "rad" or "m"; the other units follow.
         space: "joints", or "motors" if a column is the position of an actuator; `in_joints` converts.
         commands: (N, n) commanded channels, named q, dq, ddq or tau; or tip_position (N, 3) [m].
-        extra: other channels (N,) or (N, k) by name. extra_units: their units; a channel left out has none.
+        extra: other channels (N,) or (N, k) by name. extra_units: their units; omitted channels have none.
         provenance: origin of the recording (arm, parameters, controller, ...); JSON-compatible values.
     """
 
@@ -162,7 +162,7 @@ class Recording:
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to PATH.npz or PATH.csv, whole or not at all; both hold every number exactly."""
+        """Write to PATH.npz or PATH.csv atomically; both formats store every number exactly."""
         return write_whole(path, npz_file.content(self) if check_suffix(path) == ".npz" else csv_file.text(self))
 
     def plot(self, title: str = "", other: Recording | None = None) -> Figure:

@@ -109,7 +109,7 @@ CONTROLLERS: dict[str, ControllerKind] = {
         lambda m, _: _Efforts() + control.GravityCompensation(m),
     ),
     "effort alone": ControllerKind(
-        Mode.torque, "your efforts only; they start as those that hold the arm", {}, lambda m, _: _Efforts()
+        Mode.torque, "your efforts only; their initial values hold the arm", {}, lambda m, _: _Efforts()
     ),
 }
 

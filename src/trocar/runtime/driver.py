@@ -26,9 +26,9 @@ def within_limits(arm: SimulatedArm, q: Array) -> Array:
 
 
 class Driver:
-    """Mode, controller, gains and target of one arm; the target is to stay until one is set.
+    """Mode, controller, gains and target of one arm. Until a target is set, the arm holds its position.
 
-    Efforts start as those that hold the arm against gravity, less what the controller adds.
+    Efforts start as those that hold the arm against gravity, minus the effort that the controller adds.
 
     Attributes:
         controller, kind: name and kind of the controller. gains: by name. law: the control law.

@@ -1,4 +1,4 @@
-"""A twin in the shadow of a robot: it shows what the robot measures and predicts its effort, and commands nothing."""
+"""A twin that shadows a robot: it shows the measured state and predicts the effort. It sends no commands."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from trocar.runtime.settings import Settings
 from trocar.simulation.run import EFFORT_UNIT
 from trocar.spatial import Array
 
-LONGEST = 500_000  # rows that are kept: 83 minutes at 100 Hz
-BACK = 1_000_000_000  # a stamp older than the last one by more than this begins anew [ns]
-MOST_REFUSALS = 20  # different errors of messages that are reported
+LONGEST = 500_000  # number of rows kept: 83 minutes at 100 Hz
+BACK = 1_000_000_000  # a stamp older than the last one by more than this starts a new recording [ns]
+MOST_REFUSALS = 20  # number of different message errors that are reported
 
 
 class Efforts(NamedTuple):
@@ -43,16 +43,16 @@ class _Kept(NamedTuple):
 
 
 class Shadow:
-    """The twin of one arm of a running robot. One thread gives it messages; any may read.
+    """The twin of one arm of a running robot. One thread passes messages to it; any thread may read.
 
-    It has no way to send anything. Efforts are those of `EffortStream`, late by 36 ms.
+    It cannot send anything. Its efforts are those of `EffortStream`, delayed by 36 ms.
 
     Args:
-        settings: of the arm. topic: where the messages come from, such as PSM1/measured_js.
+        settings: settings of the arm. topic: topic of the messages, such as PSM1/measured_js.
 
     Attributes:
-        scene: description of the twin. jaw: states of the jaw come apart, by `receive_jaw`.
-        messages: what the user should know.
+        scene: description of the twin. jaw: states of the jaw arrive separately, through `receive_jaw`.
+        messages: messages to the user.
     """
 
     def __init__(self, settings: Settings, topic: str = "") -> None:
@@ -83,19 +83,19 @@ class Shadow:
     # -- from the robot ------------------------------------------------------------------------------------------------
 
     def receive(self, stamp: int, names: Sequence[str], *state: Sequence[float]) -> None:
-        """Take a state of the arm at a time [ns]: names of joints, position, velocity and effort of each.
+        """Process a state of the arm at a time [ns]: names of joints, and position, velocity and effort of each.
 
-        A message of wrong content is reported and left out. Stamp 0 marks invalid data and is left out too.
+        A malformed message is reported and ignored. Stamp 0 marks invalid data, which are also ignored.
         """
         if stamp < self._newest - BACK and stamp > 0:
-            self.messages.post("the robot's time went back: the recording begins anew")
+            self.messages.post("the robot's clock went back; a new recording was started")
             with self._lock:
                 self._begin()
         self._newest = max(self._newest, stamp)
         self._take(stamp, lambda: self._states.add(stamp, names, *state))
 
     def receive_jaw(self, stamp: int, _names: Sequence[str], *state: Sequence[float]) -> None:
-        """Take a state of the jaw, as `receive` does."""
+        """Process a state of the jaw, like `receive`."""
         self._take(stamp, lambda: self._states.add_jaw(stamp, *state))
 
     def _take(self, stamp: int, rows: Callable[[], list[Row]]) -> None:
@@ -117,7 +117,7 @@ class Shadow:
         effort = self._stream.update(1e-9 * (row.stamp - self._first), row.q, row.dq, row.tau)
         self._kept.append(_Kept(row, np.array(effort)))
 
-    # -- for everyone --------------------------------------------------------------------------------------------------
+    # -- for readers ---------------------------------------------------------------------------------------------------
 
     @property
     def silent(self) -> float:
@@ -129,7 +129,7 @@ class Shadow:
         return len(self._kept)
 
     def recording(self) -> Recording:
-        """Rows received so far, with the channels `predicted_tau` and `residual_tau` as they were found live."""
+        """Rows received so far, with the channels `predicted_tau` and `residual_tau` as computed live."""
         with self._lock:
             kept = list(self._kept)
         if len(kept) < 2:
@@ -141,7 +141,7 @@ class Shadow:
         return replace(made, extra=extra, extra_units=dict.fromkeys(extra, EFFORT_UNIT))
 
     def efforts(self, seconds: float, most: int = 400) -> Efforts:
-        """Efforts of the last seconds, at most so many rows; empty arrays before the first."""
+        """Efforts of the last seconds, thinned to at most `most` rows; empty arrays before the first row."""
         with self._lock:
             since = self._newest - seconds * 1e9
             chosen = []
@@ -156,7 +156,7 @@ class Shadow:
         return Efforts(t, both[:, 0], both[:, 1])
 
     def frame(self, number: int = 0) -> Frame:
-        """The arm at its last measured joints; at home before the first. For one reading thread alone."""
+        """The arm at its last measured joints, or at home before the first message. Call it from one thread only."""
         with self._lock:
             last = self._kept[-1] if self._kept else None
             first = self._first

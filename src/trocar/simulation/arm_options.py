@@ -73,11 +73,11 @@ class ArmOptions:
         if parameters is None:
             raise TrocarError(f"{arm.name} has no dynamic parameters to simulate yet")
         if not self.counterweight and arm.counterweight is None:
-            raise TrocarError(f"{arm.name} has no counterweight; leave counterweight out")
+            raise TrocarError(f"{arm.name} has no counterweight; omit counterweight")
         if self.transmission != "rigid" and arm.counterweight is None:
             raise TrocarError(f"{arm.name} has no counterweight for transmission={self.transmission!r}")
         if self.port is not None and not arm.has_rcm:
-            raise TrocarError(f"{arm.name} has no remote centre of motion, which port needs; leave port out")
+            raise TrocarError(f"{arm.name} has no remote centre of motion, which port needs; omit port")
         compliance = None if self.compliance is None else self.compliance.of(arm)
         return LoadedArm(arm, parameters, replace(self, compliance=compliance))
 

@@ -61,7 +61,7 @@ class Scene:
 
     Args:
         arms: by name. cart: "Classic", "Si" or a `Cart`, for arms with a mount.
-        objects: what the instruments can touch, such as a `Solid` or a `SoftSlab`; their poses are in the world.
+        objects: objects that instruments can touch, such as a `Solid` or a `SoftSlab`; their poses are in the world.
         timestep: [s].
         accuracy: "fast" (implicit, first order), "exact" (Runge-Kutta 4, loops 100 times stiffer, about 3.5 times
             the cost) or "discrete" (MuJoCo's integrator for models with soft bodies).
@@ -386,7 +386,7 @@ def _loaded(name: str, given: SceneArm, cart: Cart | None) -> LoadedArm:
                 raise TrocarError(f"needs arm= ({', '.join(ARMS)}) or, on a cart, mount=")
             return given.load(given.arm)
         if given.base is not None:
-            raise TrocarError("has both base and mount; leave base out for an arm on the cart")
+            raise TrocarError("has both base and mount; omit base for an arm on the cart")
         if cart is None:
             raise TrocarError(f"is on mount {given.mount!r}, but the scene has no cart")
         carried = cart.set_up(given.mount).arm

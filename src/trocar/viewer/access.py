@@ -13,15 +13,15 @@ from websockets.http11 import Request
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 EVERY_ADDRESS = ("0.0.0.0", "::", "")
-HINT = "Open the address that trocar view has printed, with its token."
+HINT = "Open the address that trocar view printed, including its token."
 
 
 class Access:
     """The token of one server, and the checks of every request to it.
 
-    A page of another web site can send requests here from the user's own browser. It cannot know the token, its
-    `Origin` is foreign, and a name that it lets point here (DNS rebinding) is a foreign `Host`. The page's address
-    holds the token; the first answer puts it into a cookie, which the page's websocket then carries.
+    A page of another web site can send requests here from the user's own browser. It does not know the token, its
+    `Origin` is foreign, and a name that it points at this machine (DNS rebinding) is a foreign `Host`. The page's
+    address contains the token; the first answer stores it in a cookie, which the page's websocket then sends.
 
     Args:
         host: address that the server listens on.
@@ -33,7 +33,7 @@ class Access:
         self._names = {*LOOPBACK, host.lower()}
         if self._any_address:
             self._names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
-        # of this server alone: cookies do not tell ports apart
+        # unique to this server: cookies do not distinguish ports
         self._cookie = f"trocar-{hashlib.sha256(self.token.encode()).hexdigest()[:16]}"
 
     @property
@@ -47,7 +47,7 @@ class Access:
         if len(hosts) != 1 or not self._known(_name(f"//{hosts[0]}")):
             return "refused: the page is not served under this name. " + HINT
         if origins and [_netloc(origin) for origin in origins] != [hosts[0].lower()]:
-            return "refused: requests of other web sites are not served."
+            return "refused: requests from other web sites are not served."
         if not any(secrets.compare_digest(token.encode(), self.token.encode()) for token in self._tokens(request)):
             return "refused: the token is missing or belongs to another run. " + HINT
         return None
@@ -55,7 +55,7 @@ class Access:
     def _known(self, name: str | None) -> bool:
         if name is None or name in self._names:
             return name is not None
-        # rebinding needs a name: an address that was typed is this machine's, or the request would not be here
+        # DNS rebinding needs a name; a request to a numeric address only arrives here if it is this machine's
         return self._any_address and _is_address(name)
 
     def _tokens(self, request: Request) -> list[str]:
@@ -72,10 +72,10 @@ class Access:
 
 
 def _name(url: str) -> str | None:
-    """Host of an address, in lower case, without port and brackets; None where there is none."""
+    """Host of an address, in lower case, without port and brackets; None if there is none."""
     try:
         parts = urlsplit(url)
-        _ = parts.port  # raises for one that is no number
+        _ = parts.port  # raises if the port is not a number
         return parts.hostname if parts.path == "" and "@" not in parts.netloc else None
     except ValueError:
         return None

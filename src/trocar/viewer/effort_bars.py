@@ -9,7 +9,7 @@ from trocar.palette import CAUSES, of_cause
 from trocar.runtime.frame import ArmFrame
 from trocar.spatial import Array
 
-# The last is the remainder: friction, moving or at rest, and joint limits where these act.
+# The last is the remainder: kinetic and static friction, and joint limits where they act.
 TERMS = tuple(CAUSES)
 _WIDTH, _NAME, _VALUE, _ROW, _BAR = 270, 62, 62, 26, 12  # [px]
 
@@ -33,10 +33,10 @@ def bars(mechanism: Mechanism, state: ArmFrame) -> str:
     arm = mechanism.arm
     parts = composition(mechanism, state)
     total = state.tau if state.tau is not None else sum(parts.values(), start=np.zeros(arm.n))
-    # both directions of the stack must fit: the motors' range, or more where the effort exceeds it
+    # both directions of the stack must fit: the motors' range, or more if the effort exceeds it
     room = np.maximum([joint.effort for joint in arm.joints], 1e-9)
     stack = np.maximum(*(np.sum([np.maximum(s * p, 0.0) for p in parts.values()], axis=0) for s in (1, -1)))
-    # the range shown is a power of two of the motors' range, so that it does not shimmer
+    # the range shown is the motors' range times a power of two, so that the scale does not flicker
     span = room * 2.0 ** np.ceil(np.log2(np.maximum(stack / room, 2.0**-7)))
     middle, half = _NAME + (_WIDTH - _NAME - _VALUE) / 2, (_WIDTH - _NAME - _VALUE) / 2 - 2
     rows = []
@@ -75,5 +75,5 @@ def bars(mechanism: Mechanism, state: ArmFrame) -> str:
 
 
 def _number(value: float) -> str:
-    """Three digits, without a sign that flickers about zero."""
+    """Format with three digits, without a sign that flickers around zero."""
     return f"{value:.3f}" if abs(value) >= 5e-4 else "0.000"

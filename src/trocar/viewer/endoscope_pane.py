@@ -1,4 +1,4 @@
-"""The view of a scene's stereo endoscope, rendered in a thread of its own."""
+"""The view of a scene's stereo endoscope, rendered in a separate thread."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from trocar.runtime.frame import Frame
 from trocar.runtime.session import Session
 from trocar.runtime.settings import Settings
 
-SIZE = 320, 240  # of one picture [pixels]
-INTERVAL = 1 / 8  # between two pairs [s]
+SIZE = 320, 240  # size of one picture [pixels]
+INTERVAL = 1 / 8  # time between two stereo pairs [s]
 
 
 class EndoscopePane:
-    """Pictures, left and right: call it with a frame to request a pair and to get the latest one, without waiting.
+    """Left and right pictures. A call with a frame requests a new pair and returns the latest one without waiting.
 
-    Its thread puts a scene of its own where the frame is. If it cannot render, it posts a message and draws no more.
+    Its thread moves its own copy of the scene to the frame. If it cannot render, it posts a message and stops drawing.
     """
 
     def __init__(self, session: Session, arm: str) -> None:
@@ -40,7 +40,7 @@ class EndoscopePane:
 
     def __call__(self, frame: Frame) -> list[Picture]:
         was, pending = self._asked, self._pending
-        # nothing is drawn while nothing moves
+        # draw nothing while nothing moves
         moved = was is None or was.scene is not frame.scene or not np.array_equal(was.qpos, frame.qpos)
         if moved and (pending is None or (pending.done() and pending.exception() is None)):
             self._asked, self._pending = frame, self._thread.submit(self._render, frame)
@@ -60,11 +60,11 @@ class EndoscopePane:
         time.sleep(max(0.0, INTERVAL - (time.perf_counter() - began)))
 
     def _prepare(self, wanted: Settings) -> None:
-        """Give the scene these settings. It has no contacts: it only goes where the simulation has been."""
+        """Give the scene these settings. It has no contacts: it only replays states of the simulation."""
         was, self._settings = self._settings, wanted
         if was is wanted:
             return
-        if was is None or replace(wanted, set_up=was.set_up) != was:  # more than set-up joints
+        if was is None or replace(wanted, set_up=was.set_up) != was:  # more than the set-up joints changed
             self._scene = wanted.build(contacts=False)
             self._endoscope = StereoEndoscope(self._scene, self._arm, Lens.of_view(VIEW, *SIZE))
         for arm, q_setup in wanted.set_up.items():
@@ -72,6 +72,6 @@ class EndoscopePane:
 
 
 def endoscope_pane(session: Session) -> EndoscopePane | None:
-    """The view of the first endoscope among several arms; None where there is none."""
+    """The view of the first endoscope in a scene of several arms; None if there is no endoscope."""
     scopes = [name for name, about in session.frame.scene.arms.items() if about.arm.carries == "endoscope"]
     return EndoscopePane(session, scopes[0]) if scopes and len(session.arms) > 1 else None

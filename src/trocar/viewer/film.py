@@ -11,10 +11,10 @@ from trocar.runtime.track import Track
 
 
 class Film:
-    """Images of a track, made one by one as they are asked for; always from one thread, which owns OpenGL's context.
+    """Images of a track, rendered one by one on request; always from one thread, which owns OpenGL's context.
 
     Args:
-        fps: images per second of the film. speed: recorded time per time of the film.
+        fps: images per second of the film. speed: recorded time per film time.
         camera: "iso", "side" or "tip". size: (width, height) [pixels].
     """
 

@@ -1,4 +1,4 @@
-"""Checks of every message that a browser sends, made before the page sees it."""
+"""Checks of every message from a browser, made before the page sees it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import msgspec
 import viser
 from msgspec import Meta
 
-MOST_MESSAGE = 1 << 20  # [bytes]; the browser sends files in parts of half of it
-LEAST_PART = 1 << 16  # but for the last [bytes]
-MOST_UPLOAD = 64 << 20  # of one file [bytes]
-MOST_UNFINISHED = 2 * MOST_UPLOAD  # of all files on their way, from all browsers [bytes]
-ROUNDING = 1e-9  # of a value that a browser puts at the end of a range
+MOST_MESSAGE = 1 << 20  # [bytes]; the browser sends files in parts of half this size
+LEAST_PART = 1 << 16  # smallest part of a file, except for the last [bytes]
+MOST_UPLOAD = 64 << 20  # largest file [bytes]
+MOST_UNFINISHED = 2 * MOST_UPLOAD  # largest sum of all unfinished uploads, from all browsers [bytes]
+ROUNDING = 1e-9  # tolerance for a value that a browser puts at the end of a range
 
 Name = Annotated[str, Meta(max_length=256)]
 LARGEST = 1e9
 Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]  # neither NaN nor infinite
 Metres = Annotated[float, Meta(ge=-10.0, le=10.0)]
-Part = Annotated[float, Meta(ge=-1.001, le=1.001)]  # of a unit quaternion
+Part = Annotated[float, Meta(ge=-1.001, le=1.001)]  # component of a unit quaternion
 Count = Annotated[int, Meta(ge=0, le=1 << 31)]
 Three = tuple[Number, Number, Number]
 Quaternion = tuple[Part, Part, Part, Part]
@@ -62,7 +62,7 @@ class TransformControlsDragEndMessage(_Message):
 
 
 class _Updates(msgspec.Struct, forbid_unknown_fields=True):
-    """The change of a control that is allowed: of its value, and of no other attribute."""
+    """The allowed change of a control: its value, and no other attribute."""
 
     value: bool | Number | Name
 
@@ -111,7 +111,7 @@ class _Refused(Exception):
 
 
 class Sender:
-    """One browser. Attributes: looks: it has said from where it looks at the scene; viser knows it from then on."""
+    """One browser. Attributes: looks: it has sent its camera pose; viser knows the browser from then on."""
 
     def __init__(self) -> None:
         self.looks = False
@@ -119,7 +119,7 @@ class Sender:
 
 @dataclass
 class Upload:
-    """A file on its way: announced size [bytes], and the parts and bytes that are left."""
+    """An upload in progress: announced size [bytes], and the parts and bytes that are still missing."""
 
     sender: Sender
     size: int
@@ -128,16 +128,16 @@ class Upload:
 
 
 class Inbox:
-    """Passes on the messages that a page of ours can send, and reports the rest.
+    """Passes on the messages that our own page can send, and reports the rest.
 
     Args:
-        control, container: the control, or the folder or form, of an identifier, None if there is none.
-        node: the node of the scene of a name, None if there is none.
-        command: the command (a key of the page) of an identifier, None if there is none.
+        control, container: return the control, or the folder or form, with an identifier; None if there is none.
+        node: returns the scene node with a name; None if there is none.
+        command: returns the command (a key of the page) with an identifier; None if there is none.
 
     Attributes:
         report: called with a text for the user when a message is refused.
-        accepted, refused: numbers of messages so far, by type; of a wrong shape under "shape".
+        accepted, refused: numbers of messages so far, by type; malformed ones are counted under "shape".
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class Inbox:
         self.refused: Counter[str] = Counter()
 
     def checked(self, raw: bytes | str, sender: Sender) -> bytes | None:
-        """The message as viser may read it; None if it is refused."""
+        """The message for viser to read; None if it is refused."""
         kind = "shape"
         try:
             message = self._read(raw)
@@ -164,26 +164,26 @@ class Inbox:
         except _Refused as refusal:
             if str(refusal):
                 self.report(str(refusal))
-            self.refused[kind] += 1  # last: who waits for it finds the report
+            self.refused[kind] += 1  # counted last, so that whoever waits for the count finds the report
             return None
         self.accepted[kind] += 1
-        return msgspec.msgpack.encode(message)  # what was checked, and nothing else that was in the bytes
+        return msgspec.msgpack.encode(message)  # only the fields that were checked
 
     def forget(self, sender: Sender) -> None:
-        """A browser has gone, and what it has not finished with it."""
+        """Forget a browser that has disconnected, and its unfinished uploads."""
         self._uploads = {key: upload for key, upload in self._uploads.items() if upload.sender is not sender}
 
     def _read(self, raw: bytes | str) -> Message:
         try:
             return self._decoder.decode(raw)  # type: ignore[arg-type]  # a text raises too
-        except Exception as error:  # whatever strange bytes make a decoder do
+        except Exception as error:  # malformed bytes can raise anything in a decoder
             raise _Refused(f"a message of a wrong shape was refused: {_short(error)}") from None
 
     def _check(self, message: Message, sender: Sender) -> None:
         if isinstance(message, ViewerCameraMessage):
             sender.looks = True
         elif not sender.looks:
-            raise _Refused  # viser would change the control and tell nobody
+            raise _Refused  # viser would change the control without notifying anyone
         elif isinstance(message, GuiUpdateMessage):
             handle = self._control(message.uuid)
             if handle is None:

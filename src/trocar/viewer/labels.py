@@ -1,4 +1,4 @@
-"""Names in the scene that do not cover each other."""
+"""Labels in the scene that do not overlap."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import viser
 
 from trocar.spatial import Array, unit
 
-HEIGHT, SPACING = 0.018, 0.035  # of the letters, and between lines [m]
-ASIDE = 0.05  # of a label from what it names [m]
-NEAR = 0.05  # depth below which a point is as good as behind the camera [m]
-CLOSE = 0.6  # of the usual depth: letters that are closer may touch
+HEIGHT, SPACING = 0.018, 0.035  # height of the letters, and distance between lines [m]
+ASIDE = 0.05  # distance of a label from the thing it names [m]
+NEAR = 0.05  # a point at less than this depth counts as behind the camera [m]
+CLOSE = 0.6  # fraction of the usual depth; letters closer than this may touch
 LINE = 90, 98, 108
 
 
@@ -34,9 +34,9 @@ FROM_THE_SIDE = View.of(np.array([100.0, 0.0, 0.0]), np.zeros(3), np.array([0.0,
 
 
 class Labels:
-    """Labels at moving points, one above the other in the picture, with lines to what they name.
+    """Labels at moving points, stacked vertically in the picture, with lines to the things they name.
 
-    The letters are as large as things of the scene, so that labels which are apart are so from near and far.
+    The letters have a fixed size in the scene, so labels that do not overlap stay apart at every distance.
     """
 
     def __init__(self, scene: viser.SceneApi, node: str) -> None:
@@ -48,7 +48,7 @@ class Labels:
         )
 
     def put(self, name: str, text: str, point: Array, visible: bool = True) -> None:
-        """Name a point (3,) [m] in the world, or move and rename it."""
+        """Name a point (3,) [m] in the world, or move and rename an existing label."""
         if name not in self._labels:
             self._labels[name] = self._scene.add_label(
                 f"{self._node}/{name}",
@@ -83,14 +83,14 @@ class Labels:
 
 
 def apart(points: Array, view: View) -> Array:
-    """Places (n, 3) [m] of labels at points (n, 3), at their depths, each at a height of its own in the picture."""
+    """Places (n, 3) [m] of labels at points (n, 3): at the same depths, each at a different height in the picture."""
     away = points - view.position
     depth = away @ view.forward
     seen = depth > NEAR
     places = points + ASIDE * np.cross(view.forward, view.up)
     if seen.any():
         heights = away[seen] @ view.up / depth[seen]
-        # one point that is close to the camera does not drive the others out of the picture
+        # a single point close to the camera must not push the others out of the picture
         near = max(float(depth[seen].min()), CLOSE * float(np.median(depth[seen])))
         up = (spread(heights, SPACING / near) - heights) * depth[seen]
         places[seen] += up[:, None] * view.up
@@ -101,7 +101,7 @@ def spread(heights: Array, spacing: float) -> Array:
     """The nearest heights (n,), in the same order, of which no two are closer than `spacing`; least squares."""
     order = np.argsort(heights, kind="stable")
     steps = spacing * np.arange(len(heights))
-    # h[k + 1] - h[k] >= spacing: less their steps, the heights must not decrease. Runs that do take their mean.
+    # h[k + 1] - h[k] >= spacing: minus k times the spacing, the heights must not decrease. Runs that do get their mean.
     runs: list[tuple[float, int]] = []
     for value in np.asarray(heights, dtype=float)[order] - steps:
         mean, count = float(value), 1

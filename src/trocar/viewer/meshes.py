@@ -15,7 +15,7 @@ from trocar.spatial import Array
 
 VISIBLE = (0, 1, 2)  # geom groups that are drawn
 COLLISION = 3
-SMOOTH = np.radians(40.0)  # edges sharper than this are drawn as edges
+SMOOTH = np.radians(40.0)  # edges sharper than this are shaded as sharp edges
 FLOOR = 4.0  # side of the square drawn for an endless plane [m]
 ROUND = 32  # corners of a circle
 
@@ -40,7 +40,7 @@ class BodyMesh:
 def body_meshes(
     model: mujoco.MjModel, groups: tuple[int, ...] = (*VISIBLE, COLLISION), bodies: Container[str] | None = None
 ) -> list[BodyMesh]:
-    """Meshes of all geoms of some groups, merged by body, group and colour; of all bodies by default."""
+    """Meshes of all geoms of some groups, merged by body, group and colour. Default: all bodies."""
     parts: dict[tuple[str, int, tuple[float, ...]], list[trimesh.Trimesh]] = {}
     shaded: dict[bytes, trimesh.Trimesh] = {}  # arms of one kind have the same shapes
     for i in range(model.ngeom):
@@ -84,7 +84,7 @@ def geom_mesh(model: mujoco.MjModel, i: int) -> trimesh.Trimesh:
 
 
 def geom_keys(model: mujoco.MjModel) -> dict[str, list[bytes]]:
-    """Keys of the geoms of every body, by its name; bodies with equal keys look the same."""
+    """Keys of the geoms of every body, by its name; bodies with equal keys have the same appearance."""
     found: dict[str, list[bytes]] = {model.body(k).name: [] for k in range(model.nbody)}
     for i in range(model.ngeom):
         parts = (model.geom_group[i], model.geom_pos[i], model.geom_quat[i], _colour(model, i))
@@ -109,7 +109,7 @@ def _triangles(model: mujoco.MjModel, i: int) -> tuple[Array, Array]:
 
 
 def _shaded(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
-    """The mesh with vertices split at sharp edges, so that the browser shades edges sharp and the rest round."""
+    """The mesh with vertices split at sharp edges, so that the browser shades edges sharp and the rest smooth."""
     mesh.merge_vertices()
     mesh.update_faces(mesh.nondegenerate_faces())
     return trimesh.graph.smooth_shade(mesh, angle=SMOOTH, facet_minarea=None)

@@ -1,4 +1,4 @@
-"""A MuJoCo model in the scene of a page: meshes are sent once, then only the poses of bodies."""
+"""A MuJoCo model drawn in the scene of a page: meshes are sent once, then only the poses of bodies."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from trocar.palette import NAMED, rgb
 from trocar.spatial import Array, quaternion
 from trocar.viewer.meshes import COLLISION, BodyMesh, body_meshes, geom_keys
 
-LEAST = 1e-6  # change of a pose that is worth a message [m, -]
-GHOST = rgb(NAMED["vermilion"])  # of what is compared with, as its curves
+LEAST = 1e-6  # smallest change of a pose that is sent [m, -]
+GHOST = rgb(NAMED["vermilion"])  # colour of the model compared with, the same as its curves
 TELLS_APART = 0.002  # displacement below which two drawings of a body cover each other: about a pixel [m]
 
 
 class ModelDrawing:
-    """One model under one node of the scene; `update` puts its bodies where a `qpos` has them.
+    """One model under one node of the scene; `update` moves its bodies to a `qpos`.
 
     Args:
-        root: node, such as "/arm". spec: with every visual shape, as `Scene.spec`.
-        ghost: draw it see-through and in one colour, for comparison with another.
+        root: node, such as "/arm". spec: model with every visual shape, as `Scene.spec`.
+        ghost: draw it transparent and in one colour, for comparison with another.
     """
 
     def __init__(self, scene: viser.SceneApi, root: str, spec: mujoco.MjSpec, *, ghost: bool = False) -> None:
@@ -36,7 +36,7 @@ class ModelDrawing:
         self.become(spec)
 
     def become(self, spec: mujoco.MjSpec) -> None:
-        """Draw another model in place of this one; bodies that look the same stay as they are."""
+        """Draw another model instead of this one; bodies that look the same are kept."""
         model = spec.copy().compile()
         looks = geom_keys(model)
         same = {name for name, look in looks.items() if self._looks.get(name) == look}
@@ -71,7 +71,7 @@ class ModelDrawing:
     def _place_fixed(self) -> None:
         """Place the bodies that are welded to the world, and list those that move."""
         self._moving = []
-        self._shown = np.full((self.model.nbody, 7), np.nan)  # poses that the page has of the bodies that move
+        self._shown = np.full((self.model.nbody, 7), np.nan)  # poses of the moving bodies that the page has received
         for name, node in self._nodes.items():
             body = self.model.body(name).id
             if self.model.body_weldid[body]:
@@ -80,11 +80,11 @@ class ModelDrawing:
                 node.position, node.wxyz = self.data.xpos[body], self.data.xquat[body]
 
     def update(self, qpos: Array) -> None:
-        """Move every body; the model may have more joints than `qpos` has (they come last)."""
+        """Move every body. The model may have more joints than `qpos`; the extra ones come last."""
         self.data.qpos[: len(qpos)] = qpos
         mujoco.mj_kinematics(self.model, self.data)
         poses = np.hstack([self.data.xpos, self.data.xquat])
-        # setting a pose that is not new takes viser as long as a step of a robot; never shown (NaN) counts as moved
+        # setting an unchanged pose takes viser as long as a robot step; a body never shown (NaN) counts as moved
         moved = ~(np.abs(poses - self._shown) <= LEAST).all(1)
         self._shown[moved] = poses[moved]
         for body, node in self._moving:
@@ -92,12 +92,12 @@ class ModelDrawing:
                 node.position, node.wxyz = poses[body, :3], poses[body, 3:]
 
     def hide_where_on(self, other: ModelDrawing) -> None:
-        """Hide the bodies that are where another drawing has them, within about a pixel.
+        """Hide the bodies that coincide with those of another drawing, within about a pixel.
 
-        Drawn twice in one place, their surfaces would flicker through each other.
+        If both were drawn, their surfaces would flicker through each other.
         """
         for mesh, handle in self._meshes:
-            if self._looks.get(mesh.body) != other._looks.get(mesh.body):  # another instrument, perhaps
+            if self._looks.get(mesh.body) != other._looks.get(mesh.body):  # for example another instrument
                 handle.visible = True
                 continue
             here, there = (
@@ -107,11 +107,11 @@ class ModelDrawing:
             handle.visible = bool(np.linalg.norm(here - there, axis=0).max() > TELLS_APART)
 
     def node(self, body: str) -> str:
-        """Name of the scene's node that moves with a body, and with all nodes below it."""
+        """Name of the scene node that moves with a body; child nodes move along."""
         return f"{self._root}/{body}"
 
     def middle(self, body: str) -> Array:
-        """Middle (3,) [m] of what is visible of a body, in the world; its origin where nothing is."""
+        """Middle (3,) [m] of the visible shapes of a body, in the world; its origin if it has none."""
         found = self.data.body(body)
         corners = [mesh.corners for mesh, _ in self._meshes if mesh.body == body and mesh.group != COLLISION]
         if not corners:
@@ -120,18 +120,18 @@ class ModelDrawing:
         return np.asarray(found.xmat.reshape(3, 3) @ ((low + high) / 2) + found.xpos)
 
     def shapes(self) -> dict[str, str]:
-        """Names of the scene's nodes that are shapes, and the body of each."""
+        """Scene nodes that are shapes: name of the node -> its body."""
         return {handle.name: mesh.body for mesh, handle in self._meshes}
 
     def see_through(self, opacity: float) -> None:
-        """1 is solid."""
+        """Set the opacity of all shapes; 1 is opaque."""
         self._opacity = opacity
         for mesh, handle in self._meshes:
             if mesh.group != COLLISION and not self._ghost:
                 handle.opacity = _opacity(mesh, opacity)
 
     def show_collision(self, visible: bool) -> None:
-        """Draw the collision shapes instead of the visible ones, or not."""
+        """Draw the collision shapes instead of the visible ones, or switch back."""
         self._collision = visible
         for mesh, handle in self._meshes:
             handle.visible = (mesh.group == COLLISION) == visible
@@ -140,14 +140,14 @@ class ModelDrawing:
         self._top.remove()
 
     def _extent(self) -> tuple[Array, Array]:
-        """Corners (3,) of the box around what is visible, as the model is compiled [m]."""
+        """Corners (3,) [m] of the box around the visible shapes, in the compiled pose."""
         seen = [(m.vertices, self.data.body(m.body)) for m, _ in self._meshes if m.group != COLLISION]
         every = np.vstack([v @ body.xmat.reshape(3, 3).T + body.xpos for v, body in seen] or [np.zeros((1, 3))])
         return every.min(0), every.max(0)
 
     def _add(self, mesh: BodyMesh) -> None:
         above = self.node(mesh.body) if mesh.body in self._nodes else self._root  # the world has no node
-        self._count += 1  # a name is not used again: what is removed may still be on its way to a browser
+        self._count += 1  # a name is never reused: the removal of the old node may still be on its way to a browser
         handle = self._scene.add_mesh_simple(
             f"{above}/shape_{self._count}",
             mesh.vertices,

@@ -13,9 +13,9 @@ from trocar.runtime.settings import Settings
 
 
 def show(settings: Settings) -> None:
-    """Open the window and keep it up to date until it is closed; the arm is held at home by the dVRK's controller."""
+    """Open the window and update it until it is closed. The dVRK's controller holds the arm at home."""
     if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        raise TrocarError("--native needs a display; without one, leave it out and use the browser")
+        raise TrocarError("--native needs a display; without one, omit it to use the browser")
     import mujoco.viewer
 
     with Session(settings) as session, contextlib.suppress(KeyboardInterrupt):

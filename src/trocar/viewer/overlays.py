@@ -1,6 +1,6 @@
 """Marks over the arm: joints and loops, centres of mass, frames, forces, workspace.
 
-Most are drawn once, on the bodies, and move with them.
+Most marks are drawn once, as children of the bodies, and move with them.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from trocar.viewer.shown import ShownArm, length
 
 DRIVEN, PASSIVE, FOLLOWER, LOOP = (rgb(NAMED[colour]) for colour in ("blue", "orange", "pink", "vermilion"))
 MASS, RCM = (240, 200, 40), (220, 20, 60)
-METRE_PER_NEWTON, LEAST_FORCE = 0.03, 0.05  # of arrows, whose heads are as large for the least force [m/N], [N]
+METRE_PER_NEWTON, LEAST_FORCE = 0.03, 0.05  # length of arrows [m/N]; smallest force drawn [N]
 BASE = "/base"  # node of the scene that is the base of the arm
 CLOUD = 4096
-SIZE = 0.8  # of an arm, which marks scale with [m]
+SIZE = 0.8  # size of an arm that marks are scaled to [m]
 
 NAMES = {
     "joints and loops": "driven joints blue, passive ones orange, moved by a cable pink; loops vermilion",
-    "remote centre": "where the shaft passes through the abdominal wall, and the insertion axis",
-    "centres of mass": "of every body; the volume of the ball is its mass",
+    "remote centre": "the point where the shaft passes through the abdominal wall, and the insertion axis",
+    "centres of mass": "of every body; the volume of a ball is proportional to the mass",
     "forces": f"push ({CAUSES['push']}), contacts ({CAUSES['contact']})",
     "gravity": f"direction of gravity ({CAUSES['gravity']})",
     "frames": "of every body, the base and the tip",
@@ -50,7 +50,7 @@ class Overlays:
         self._scene, self._drawing, self._about = scene, drawing, about
         self._shown = dict.fromkeys(NAMES, False) | shown
         self._handles: dict[str, list[Any]] = {name: [] for name in NAMES}
-        self._labels, self._named = Labels(scene, "/labels"), False  # and if the bodies had names
+        self._labels, self._named = Labels(scene, "/labels"), False  # the flag: bodies had names at the last update
         self._add_joints()
         self._add_centre()
         self._add_masses()
@@ -81,7 +81,7 @@ class Overlays:
                 handle.remove()
 
     def _name_things(self, state: ArmFrame, view: View) -> None:
-        """Name the bodies, the remote centre and gravity where they are shown."""
+        """Name the bodies, the remote centre and gravity, as far as they are shown."""
         labels, drawing = self._labels, self._drawing
         for body in self._about.arm.bodies if self._shown["labels"] or self._named else ():
             middle = drawing.middle(self._about.prefix + body.name)
@@ -173,14 +173,14 @@ class Overlays:
 
 
 def arrows(scene: viser.SceneApi, node: str, cause: str) -> Any:
-    """Arrows in the colour of a cause, invisible until they are aimed."""
+    """Arrows in the colour of a cause, invisible until `aim` is called."""
     width = 0.006 * SIZE
     look: dict[str, Any] = {"shaft_radius": width, "head_radius": 2 * width, "head_length": 3 * width}
     return scene.add_arrows(node, np.zeros((1, 2, 3)), _linear(rgb(of_cause(cause))), visible=False, **look)
 
 
 def aim(handle: Any, points_and_forces: Array, visible: bool) -> None:
-    """Draw forces [N] (k, 2, 3) at their points [m] as arrows, those that are large enough to be seen."""
+    """Draw the forces [N] (k, 2, 3) that are large enough to be seen as arrows at their points [m]."""
     seen = points_and_forces[np.linalg.norm(points_and_forces[:, 1], axis=1) > LEAST_FORCE]
     if visible and len(seen):
         ends = seen[:, 0] + METRE_PER_NEWTON * seen[:, 1]
@@ -189,7 +189,7 @@ def aim(handle: Any, points_and_forces: Array, visible: bool) -> None:
 
 
 def _sides(arm: Arm, loop: Loop) -> list[tuple[str, Array, Array]]:
-    """The sides of a loop: a body and the two points (3,) of its frame [m] where its joints or the pin are."""
+    """The sides of a loop: a body, and the two points (3,) [m] in its frame at which it is connected."""
     up_a, up_b = (arm.carriers(name)[::-1] for name in (loop.body_a, loop.body_b))
     shared = next((name for name in up_a if name in up_b), None)
     sides, ends = [], []

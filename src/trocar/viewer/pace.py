@@ -1,4 +1,4 @@
-"""Advice where the simulation is slower than asked for."""
+"""Advice for a simulation that runs slower than requested."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from trocar.runtime.frame import Frame
 from trocar.runtime.session import SPEEDS
 
 SLOW = 0.9  # of the requested speed
-PATIENCE = 2.0  # real time over which it is averaged: a start, or a change, takes its time [s]
+PATIENCE = 2.0  # real time of the average: after a start or a change, the speed needs time to settle [s]
 
 
 class Pace:
-    """Notices that the simulation has been slower than asked for, for a while."""
+    """Detects that the simulation has been slower than requested for a while."""
 
     def __init__(self) -> None:
-        self._began: float | None = None  # real time since when it plays [s]
+        self._began: float | None = None  # real time when it started to play [s]
         self._seen: deque[tuple[float, float]] = deque()  # real times [s], and speeds per requested speed
 
     def advice(self, frame: Frame, now: float, costly: Sequence[str] = ()) -> str:
-        """Markdown that says so, with what to switch off; empty while all is well.
+        """A warning in Markdown with what to switch off; empty while the simulation keeps up.
 
         Args:
-            now: real time [s]. costly: what the page draws and could leave out, the most expensive first.
+            now: real time [s]. costly: drawings that the page can switch off, the most expensive first.
         """
         if not (frame.live and frame.playing):
             self._began = None
@@ -44,12 +44,12 @@ class Pace:
         cartesian = [
             name for name, arm in frame.arms.items() if arm.control is not None and arm.control.mode is Mode.cartesian
         ]
-        # of one core: a controller of the tip takes about 0.3, the endoscope's view 0.12, curves 0.02
+        # share of one core: a Cartesian controller takes about 0.3, the endoscope's view 0.12, curves 0.02
         off = [*(f"the cartesian mode of {name}" for name in cartesian), *costly]
         if frame.scene.settings.objects is not None:
             off.append("objects (start without --touch)")
         remedy = f"Switch off {', '.join(off)}; or set" if off else "Set"
         return (
-            f"**Slower than asked for**: {factor:.2f} instead of {frame.speed:.2f} × real time. "
+            f"**Slower than requested**: {factor:.2f} instead of {frame.speed:.2f} × real time. "
             f"{remedy} the speed to {max(factor, SPEEDS[0]):.2f}."
         )

@@ -1,4 +1,4 @@
-"""Text of foreign origin, such as the name of a file, for places that read Markdown."""
+"""Untrusted text, such as the name of a file, in places that render Markdown."""
 
 from __future__ import annotations
 

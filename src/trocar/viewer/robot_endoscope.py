@@ -1,4 +1,4 @@
-"""The endoscope's picture of a robot, rendered in a thread of its own from a copy of its scene."""
+"""The endoscope's picture of a robot, rendered in a separate thread from a copy of its scene."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ INTERVAL = 1 / 15  # least real time between two pictures [s]
 
 
 class RobotEndoscope:
-    """Left picture of the endoscope: call it with joint positions to request a picture and to get the latest one.
+    """Left picture of the endoscope. A call with joint positions requests a picture and returns the latest one.
 
     Args:
-        scene: a copy of the robot's scene that nobody else uses. arm: the ECM's name.
+        scene: a copy of the robot's scene that is used only here. arm: the ECM's name.
 
     Attributes:
-        error: why no picture can be rendered, "" if one can.
+        error: the reason why no picture can be rendered, or "".
     """
 
     def __init__(self, scene: Scene, arm: str = "ECM") -> None:
@@ -57,6 +57,6 @@ class RobotEndoscope:
         try:
             self._place(qpos)
             self._picture = self._endoscope.pair()[0]
-        except Exception as error:  # of OpenGL: the page goes on without the picture
+        except Exception as error:  # of OpenGL: the page continues without the picture
             self.error = f"the endoscope's picture cannot be rendered: {error}"
         time.sleep(max(0.0, INTERVAL - (time.perf_counter() - began)))

@@ -1,4 +1,4 @@
-"""A second arm of a scene under the user's hands, beside the selected one."""
+"""Controls for a second arm of a scene, in addition to the selected one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BASE = "/second_base"  # node of the scene that is the base of this arm
 
 
 class SecondArm:
-    """Controls, handles and push of the second arm. Bars, curves, marks and recordings are of the selected one.
+    """Controls, handles and push of the second arm. Bars, curves, marks and recordings show the selected arm.
 
     Args:
         select: called with the name of the arm that the user chose for the second.
@@ -35,12 +35,12 @@ class SecondArm:
         self._place_base()
 
     def select(self, name: str) -> None:
-        """Drive another arm; a push on the one before ends."""
+        """Drive another arm. A push on the previous one ends."""
         self._session.push(np.zeros(3), self.name)
         self.name = name
 
     def update(self, frame: Frame) -> None:
-        """Follow the simulation; while a recording is shown there is no second arm."""
+        """Follow the simulation. While a recording is shown there is no second arm."""
         if not frame.live:
             for handle in (self._push, self.driving.tip.handle, self.driving.grip):
                 handle.visible = False
@@ -54,7 +54,7 @@ class SecondArm:
         aim(self._push, np.array([[state.T_tip[:3, 3], state.force]]), True)
 
     def reset(self, frame: Frame) -> None:
-        """Put the targets where the arm is."""
+        """Set the targets to the arm's current state."""
         self.driving.reset(ShownArm(frame, self.name))
 
     def _place_base(self) -> None:

@@ -1,4 +1,4 @@
-"""The web server: on the loopback by default, at exactly the requested port, for those who have its address."""
+"""The web server: on the loopback by default, at exactly the requested port, open to those who have its address."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from trocar.viewer.access import LOOPBACK, Access
 from trocar.viewer.inbox import MOST_MESSAGE, Inbox, Sender
 
 MOST_BROWSERS = 16
-RATE, BURST = 100.0, 300  # messages of one browser: per second, and at once
-TURN = 0.1  # real time after which who waits looks again [s]
-# The page in no frame of another site; its address, which holds the token, in no link that leaves it.
+RATE, BURST = 100.0, 300  # messages of one browser: per second, and in a burst
+TURN = 0.1  # real time between two checks of a waiting connection [s]
+# No other site may frame the page; links out of it do not send its address, which contains the token.
 HEADERS = {
     "Content-Security-Policy": "frame-ancestors 'self'",
     "Referrer-Policy": "no-referrer",
@@ -39,16 +39,16 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 _replacing = threading.Lock()
-_quiet = logging.getLogger("trocar.viewer.server")  # handshakes that fail are the other side's business
+_quiet = logging.getLogger("trocar.viewer.server")  # failed handshakes are not reported
 _quiet.addHandler(logging.NullHandler())
 _quiet.propagate = False
 
 
 class PageServer(viser.ViserServer):
-    """viser's server behind two checks: of who connects, and of every message that comes in.
+    """viser's server behind two checks: of every connection, and of every incoming message.
 
     Attributes:
-        access: token and rules of connections. inbox: checks of messages. rate: messages per second of one browser.
+        access: token and rules of connections. inbox: checks of messages. rate: messages per second and browser.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -87,7 +87,7 @@ class PageServer(viser.ViserServer):
     def _answer(
         self, page: Callable[..., Response | None], connection: ServerConnection, request: Request
     ) -> Response | None:
-        """Answer a request, or None to open a websocket."""
+        """Answer a request; None opens a websocket."""
         refusal = self.access.refusal(request)
         if refusal is not None:
             return connection.respond(HTTPStatus.FORBIDDEN, f"{refusal}\n")
@@ -97,21 +97,21 @@ class PageServer(viser.ViserServer):
                 response.headers[name] = value
         elif len(self._connections) >= MOST_BROWSERS:
             return connection.respond(
-                HTTPStatus.SERVICE_UNAVAILABLE, f"refused: {MOST_BROWSERS} browsers look already\n"
+                HTTPStatus.SERVICE_UNAVAILABLE, f"refused: {MOST_BROWSERS} browsers are connected already\n"
             )
         else:
             self._connections.add(connection)
         return response
 
     def left(self, connection: ServerConnection) -> None:
-        """A connection has ended."""
+        """Release the place of a connection that has ended."""
         self._connections.discard(connection)
 
 
 class _CheckedConnection(ServerConnection):
-    """A connection from which only checked messages can be received, and no more than at the server's rate.
+    """A connection that only passes on checked messages, at most at the server's rate.
 
-    Whoever sends more waits: nothing is read from the network meanwhile.
+    A browser that sends faster has to wait: meanwhile nothing is read from its connection.
     """
 
     def __init__(self, page: PageServer, *arguments: Any, **options: Any) -> None:
@@ -128,7 +128,7 @@ class _CheckedConnection(ServerConnection):
                 return checked
 
     async def _wait(self) -> None:
-        """Wait for the turn of a message."""
+        """Wait until the rate allows another message."""
         self._allowance -= 1.0
         while self._refilled() < 0.0 and self.state is State.OPEN:
             await asyncio.sleep(min(-self._allowance / self._page.rate, TURN))
@@ -147,7 +147,7 @@ class _CheckedConnection(ServerConnection):
 
 @contextlib.contextmanager
 def _replaced_serve(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[None]:
-    """While it lasts, viser starts its websocket server with changed options; it has none of its own for them."""
+    """Make viser start its websocket server with changed options; it offers no options for this itself."""
     with _replacing:  # one at a time, so that every server gets its own options
         original: Any = websockets.asyncio.server.serve
 
@@ -166,7 +166,7 @@ def serve(host: str = "127.0.0.1", port: int = 8080) -> PageServer:
     """A server at exactly this host and port (0: any free one)."""
     _check_free(host, port)
     server = PageServer(host, port)
-    if port and server.get_port() != port:  # taken meanwhile: viser moves on to the next one
+    if port and server.get_port() != port:  # taken meanwhile: viser uses the next free port
         stop(server)
         raise _taken(host, port)
     return server
@@ -187,7 +187,7 @@ def address(server: PageServer) -> str:
 
 
 def exposure(host: str) -> str | None:
-    """A warning for a server that is not on the loopback."""
+    """A warning for a server that does not listen on the loopback."""
     if host in LOOPBACK:
         return None
     return (
@@ -197,7 +197,7 @@ def exposure(host: str) -> str | None:
 
 
 def open_browser(url: str) -> bool:
-    """Open the page in a browser where there is a screen."""
+    """Open the page in a browser if there is a display."""
     screen = sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     return bool(screen) and webbrowser.open(url)
 

@@ -1,6 +1,6 @@
-"""A page that watches a robot: its arm as measured, and the effort that the model predicts beside the measured one.
+"""A page that watches a robot: the measured arm, and the measured effort together with the model's prediction.
 
-Nothing in it commands the robot.
+The page never commands the robot.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from trocar.viewer.stage import add_floor, dress, outlook
 
 DRAW, CURVES = 1 / 30, 0.25  # real time between updates of poses and of numbers and curves [s]
 SHOWN = 8.0  # length of the curves [s]
-SILENT = 1.0  # without a message for this long, the page says so [s]
+SILENT = 1.0  # without a message for this long, the page shows a warning [s]
 PANEL, CURVE_PANEL = 330, 340  # widths [px]
 LEGEND = '<div style="padding:0 1em 0.3em 0.6em;font-size:12px">solid: measured (17 Hz low-pass), dashed: model</div>'
 
@@ -37,7 +37,7 @@ class ShadowPage:
     """The page of one `Shadow`.
 
     Args:
-        name: of the arm in ROS.
+        name: the arm's name in ROS.
     """
 
     def __init__(self, server: PageServer, shadow: Shadow, name: str) -> None:
@@ -98,7 +98,7 @@ class ShadowPage:
                     if turns % round(CURVES / DRAW) == 0:
                         self.refresh()
                 self.server.flush()
-            except Exception as error:  # a page that fails must say so, once
+            except Exception as error:  # report an error of the page once
                 if repr(error) not in self._failures:
                     self._failures.add(repr(error))
                     traceback.print_exception(error, file=sys.stderr)

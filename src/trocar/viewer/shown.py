@@ -1,4 +1,4 @@
-"""The arm of a frame that the page shows."""
+"""The arm that the page shows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trocar.runtime.frame import ArmFrame, Frame
 
 @dataclass(frozen=True)
 class ShownArm:
-    """One arm of a frame: of the simulation the selected one, of a recording the only one."""
+    """One arm of a frame: the selected arm of the simulation, or the only arm of a recording."""
 
     frame: Frame
     name: str
@@ -33,7 +33,7 @@ class ShownArm:
 
     @property
     def title(self) -> str:
-        """Its name, and its kind where there are several."""
+        """Its name, and its type if there are several arms."""
         return self.about.arm.name if self.alone else f"{self.name} ({self.about.arm.name})"
 
 

@@ -23,11 +23,11 @@ from trocar.viewer.server import PageServer
 
 PERIOD = 1 / 30  # real time between two pictures [s]
 PICTURE_WIDTH, PANEL_WIDTH = 560, 320  # [px]
-METRE_PER_NEWTON, LEAST_FORCE = 0.01, 0.02  # of arrows [m/N], [N]
+METRE_PER_NEWTON, LEAST_FORCE = 0.01, 0.02  # length of arrows [m/N], and smallest force drawn [N]
 HANDLE = 0.04  # size [m]
 ARROW = 0.002  # radius of a shaft [m]
-AWAY = np.array([0.17, 0.28, 0.19])  # of the first view from the instruments [m]
-MESSAGES = 6  # shown, the latest first
+AWAY = np.array([0.17, 0.28, 0.19])  # first camera position relative to the instruments [m]
+MESSAGES = 6  # number of messages shown, the latest first
 WORDS = {
     "DISABLED": "off",
     "SETTING_ARMS_STATE": "holds",
@@ -41,7 +41,7 @@ class TeleopPage:
     """A page that follows a robot under a `DeviceConsole`.
 
     Args:
-        endoscope: of a copy of the robot's scene. delay: of the network, with which the page sees the robot [s].
+        endoscope: renders a copy of the robot's scene. delay: network delay after which the page sees the robot [s].
 
     Attributes:
         clutch, camera, scale, through: controls.
@@ -107,7 +107,7 @@ class TeleopPage:
                 command.on_trigger(partial(_strike, keyboard, key))
 
     def _add_handle(self, psm: str, mouse: Mouse) -> Any:
-        """A handle at the tip of a PSM that a mouse drags, and a box for the gripper."""
+        """A handle at the tip of a PSM that the mouse drags, and a check box for the gripper."""
         box = self._server.gui.add_checkbox(f"Close the gripper of {psm}", initial_value=False)
         box.on_update(lambda event: mouse.squeeze(bool(event.target.value)))
         handle = self._server.scene.add_transform_controls(f"/hand_{psm}", scale=HANDLE, depth_test=False)
@@ -119,13 +119,13 @@ class TeleopPage:
         mouse.carry(self._T_display_world(psm) @ pose(R, handle.position))
 
     def _T_display_world(self, psm: str) -> Array:
-        """World (4, 4) in the frame of the endoscope, which the display shows."""
+        """Pose (4, 4) of the world in the frame of the endoscope, which the display shows."""
         with self._robot.bus.lock:
             T_display_base = self._robot.controllers[psm].reports.T_reference_base
             return T_display_base @ inverse(self._robot.scene.T_world_base(psm))
 
     def _place_handles(self) -> None:
-        """Put the handles of hands that nothing follows at the tips."""
+        """Move the handles that no PSM follows back to the tips."""
         if self._console.console.camera:
             return
         for psm, handle in self._handles.items():
@@ -142,7 +142,7 @@ class TeleopPage:
         (self._console.pressed.add if event.target.value else self._console.pressed.discard)(button)
 
     def _set_scale(self, event: Any) -> None:
-        if event.client is not None and event.target.value != self._console.scale:  # not when a button has moved it
+        if event.client is not None and event.target.value != self._console.scale:  # not when a button moved the slider
             self._console.set_scale(float(event.target.value))
 
     # -- the thread ----------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ class TeleopPage:
             self.update()
 
     def update(self) -> None:
-        """Draw the robot as the page sees it, which may be a delay ago."""
+        """Draw the robot as the page sees it, including the network delay."""
         robot = self._robot
         with robot.bus.lock:
             seen = robot.scene.data.qpos.copy(), contact_forces(robot.scene.model, robot.scene.data)
@@ -198,7 +198,7 @@ class TeleopPage:
             rows.append(f"<b>{psm}</b> {word}, scale {state.scale:g}, contact {force:.1f} N")
         if console.console.camera:
             rows.append("<b>ECM</b> moved by the hand")
-        latest = {said.text: said for said in list(console.messages)}  # each text once
+        latest = {said.text: said for said in list(console.messages)}  # every text once
         for said in sorted(latest.values(), reverse=True)[:MESSAGES]:
             rows.append(f'<span style="color: {SAID[said.kind]}">{said.time:.1f} s {escape(said.text)}</span>')
         if self._endoscope.error:

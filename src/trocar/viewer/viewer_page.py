@@ -35,9 +35,9 @@ from trocar.viewer.stage import add_floor, dress, outlook
 CONTROLS = 260  # width of the controls [px]
 DRAW, FIGURES, PLOTS = 1 / 40, 0.1, 0.25  # real time between updates of poses, numbers and curves [s]
 MESSAGE_TIME = 15.0  # a message stays this long [s]
-AWAY, ABOVE = 1.3, 0.1  # of the camera from several arms, and of the point it looks at above their bases [m]
-BEFORE_CART, BEFORE = np.array([0.42, 0.86, 0.28]), np.array([0.5, -0.8, 0.35])  # from the arms to the camera
-MOST_FAILURES = 20  # different errors of the page that are reported
+AWAY, ABOVE = 1.3, 0.1  # camera's distance from several arms; height above their bases of the point it looks at [m]
+BEFORE_CART, BEFORE = np.array([0.42, 0.86, 0.28]), np.array([0.5, -0.8, 0.35])  # camera directions
+MOST_FAILURES = 20  # number of different page errors that are reported
 Cameras = Callable[[Frame], list[Picture]]
 
 
@@ -45,8 +45,8 @@ class ViewerPage:
     """Everything in the browser, for one session.
 
     Args:
-        cameras: pictures of an endoscope, left (and right), shown next to the scene. Default: no such pane.
-        reports: folder of HTML reports to read in the page. Default: no such tab.
+        cameras: renders pictures of an endoscope, left (and right), shown next to the scene. Default: no such pane.
+        reports: folder of HTML reports to show in the page. Default: no such tab.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class ViewerPage:
 
     @property
     def running(self) -> bool:
-        """The page is being drawn."""
+        """True while the page is being drawn."""
         return self._thread.is_alive()
 
     def wait(self) -> None:
@@ -121,11 +121,11 @@ class ViewerPage:
             pass
 
     def selected(self) -> str:
-        """The arm that targets, pushes, plots and recordings belong to."""
+        """The arm that targets, pushes, plots and recordings refer to."""
         return self._selected
 
     def select(self, arm: str) -> None:
-        """Show another arm; the others hold their targets, and a push on the one before ends."""
+        """Show another arm. The others hold their targets, and a push on the previous arm ends."""
         before = self._selected
         if arm != before:
             self.session.push(np.zeros(3), before)
@@ -135,7 +135,7 @@ class ViewerPage:
             self._dirty.add("arm")
 
     def select_second(self, arm: str) -> None:
-        """Drive another arm as the second; with the selected one it changes places."""
+        """Drive another arm as the second one. If it is the selected arm, the two are swapped."""
         assert self.second is not None
         if arm == self._selected:
             self.select(self.second.name)
@@ -144,7 +144,7 @@ class ViewerPage:
             self._dirty.add("arm")
 
     def tell(self, text: str) -> None:
-        """Show a message to everyone who looks at the page, including clients that connect later."""
+        """Show a message in every browser, including clients that connect later."""
         self._told = text
         self._message.content = f"**Note:** {plain(text)}"
         self._message.visible = True
@@ -167,7 +167,7 @@ class ViewerPage:
         due = time.perf_counter()
         while not self._closing.wait(max(due - time.perf_counter(), 1e-3)):
             now = time.perf_counter()
-            due = max(due + DRAW, now)  # updates that were missed are not made up for
+            due = max(due + DRAW, now)  # missed updates are skipped
             try:
                 frame = self.recordings.frame() if self.recordings.active else self.session.frame
                 shown = ShownArm.of(frame, self._selected)
@@ -183,11 +183,11 @@ class ViewerPage:
                         plots = now
                         self._curves(shown)
                 self.server.flush()
-            except Exception as error:  # a page that fails must say so, and the simulation must not notice
+            except Exception as error:  # the page must report its errors, and the simulation must not be affected
                 self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        """Report an error of the page, once: the next drawing may well fail in the same way."""
+        """Report an error of the page once: the next drawing is likely to fail in the same way."""
         text = f"the page failed to draw: {error!r}"
         if text not in self._failures and len(self._failures) < MOST_FAILURES:
             self._failures.add(text)
@@ -224,9 +224,9 @@ class ViewerPage:
         self.plots.refresh_bars(self._mechanism, shown.state)
         for message in self.session.messages.since(self._read):
             self._read = message.number
-            if not self._message.visible or message.text != self._told:  # a drag may repeat it often
+            if not self._message.visible or message.text != self._told:  # dragging can repeat a message often
                 self.tell(message.text)
-        if not self.server.get_clients():  # a message waits for someone to read it
+        if not self.server.get_clients():  # a message waits until a browser is connected
             self._message_until = time.perf_counter() + MESSAGE_TIME
         if self._message.visible and time.perf_counter() > self._message_until:
             self._message.visible = False
@@ -243,7 +243,7 @@ class ViewerPage:
             self.plots.live(self._mechanism, self.session.history(shown.name), shown.about.friction)
 
     def _view(self) -> View:
-        """The camera of the first browser: labels are shared, and arranged for it."""
+        """The camera of the first browser. Labels are shared by all browsers and arranged for this one."""
         for client in self.server.get_clients().values():
             camera = client.camera
             if np.linalg.norm(np.cross(camera.look_at - camera.position, camera.up_direction)) > 1e-6:
@@ -258,7 +258,7 @@ class ViewerPage:
         self._mechanism = shown.about.mechanism()
         before, after = was.frame.scene, shown.frame.scene
         self._place_base()
-        if before.spec is not after.spec or was.name != shown.name:  # more than set-up joints were moved
+        if before.spec is not after.spec or was.name != shown.name:  # more than the set-up joints were moved
             self.overlays.remove()
             if before.spec is not after.spec:
                 self.drawing.become(after.spec)

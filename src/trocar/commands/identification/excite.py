@@ -56,7 +56,7 @@ def excite(
     Example: [bold]trocar excite --arm PSM -o excitation[/bold], then look at excitation/rehearsal.png and, next to the
     robot, [bold]python3 excitation/play.py --arm PSM1 --scale 0.3[/bold].
 
-    The motion is a Fourier series. It always respects the limits of position and velocity, also those of coupled
+    The motion is a Fourier series. It always respects the limits of position and velocity, including those of coupled
     motors, and uses at most 75 % of any motor's effort limit (--effort), computed from the arm's model of gravity,
     inertia and friction. Each start takes up to 160 iterations: about 20 s for the PSM, a minute for an MTM. The search
     stops after --seconds and can be continued:

@@ -1,4 +1,4 @@
-"""Predicted effort while measurements arrive, one row at a time."""
+"""Predicted effort of a running robot, one row of measurements at a time."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from trocar.spatial import Array
 
 
 class Effort(NamedTuple):
-    """Effort of one row (n,) [N m, N], low-passed: as measured, and as the model predicts it."""
+    """Measured and predicted effort of one row (n,) [N m, N], both low-passed."""
 
     measured: Array
     predicted: Array
 
     @property
     def residual(self) -> Array:
-        """The part (n,) that the model does not explain [N m, N]: forces from outside, and errors of the model."""
+        """The effort (n,) that the model does not explain [N m, N]: external forces and model errors."""
         return self.measured - self.predicted
 
 
 class EffortStream:
     """`Mechanism.effort_along` for a robot that is running.
 
-    Row by row it gives what these lines give for the whole recording, to rounding:
+    For each row it gives the same values, to rounding, as these lines for the whole recording:
 
         smooth = trocar.recording.filtered(recording, causal=True)
         smooth.tau, mechanism.effort_along(smooth)
 
-    A filter without phase, as `effort_along(recording)` uses, needs the rows to come. This one is late by 36 ms, in the
-    measured and in the predicted effort alike.
+    `effort_along(recording)` uses a filter without phase, which needs future rows. This one delays the measured and the
+    predicted effort by the same 36 ms.
 
     Args:
-        mechanism: for this stream alone, if it runs in a thread of its own. cutoff: of the low-pass [Hz].
+        mechanism: used by this stream only, if it runs in its own thread. cutoff: cut-off of the low-pass [Hz].
     """
 
     def __init__(self, mechanism: Mechanism, cutoff: float = CUTOFF) -> None:
@@ -48,9 +48,9 @@ class EffortStream:
         mechanism, n = self._mechanism, self._mechanism.n
         value, rate = self._lowpass.update(t, np.concatenate([q, dq, tau]))
         q, dq, tau, ddq = value[:n], value[n : 2 * n], value[2 * n :], rate[n : 2 * n]
-        path = np.stack([q if self._q is None else self._q, q])  # where Dahl elements went since the last row
+        path = np.stack([q if self._q is None else self._q, q])  # path of the Dahl elements since the last row
         friction = mechanism.friction_along(path, 1.0, np.stack([dq, dq]), self._z)[-1]
-        self._z = np.clip(mechanism.drives.states(path, self._z)[-1], -1.0, 1.0)  # rounding may leave the range
+        self._z = np.clip(mechanism.drives.states(path, self._z)[-1], -1.0, 1.0)  # rounding may exceed the range
         self._q = q
         predicted = mechanism.inverse_dynamics(q, dq, ddq) + friction + mechanism.effort_bias
         return Effort(tau, predicted)

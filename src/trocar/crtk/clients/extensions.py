@@ -20,9 +20,9 @@ def joints(position: ArrayLike = (), velocity: ArrayLike = (), effort: ArrayLike
 
 
 class Extensions(StatefulDevice):
-    """Velocities, differences of poses, interpolated goals; scripts that use them do not run on a robot.
+    """Velocities, pose differences and interpolated goals. Scripts that use them do not run on a real dVRK.
 
-    Twists (6,) and differences (4, 4) are in axes of the frame of reference of `measured_cp`; a difference turns the
+    Twists (6,) and differences (4, 4) are in axes of the frame of reference of `measured_cp`; a difference rotates the
     tip about its own origin. The arm is not busy during an `interpolate_*` command.
     """
 

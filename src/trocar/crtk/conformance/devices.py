@@ -24,7 +24,7 @@ def base_of_arm(subject: Subject) -> None:
 
 
 def pedals(subject: Subject) -> None:
-    """An emulated pedal is published as pressed and released, by footpedals too where they are served."""
+    """An emulated pedal is published as pressed and released, also by footpedals if they are served."""
     bus, other = subject.robot.bus, f"footpedals/{PEDAL}"
     heard = {PEDAL: subject.news(PEDAL)}
     extra: list[Message] = []

@@ -8,8 +8,8 @@ from trocar.crtk.conformance.motion import REACHED, require_refused
 from trocar.crtk.conformance.subject import ANSWER, Skipped, Subject, require
 from trocar.crtk.messages import Empty, JointState
 
-SPELL = 0.2  # duration of a motion by velocity [s]
-LEAST, MOST = 0.5, 1.2  # fraction of velocity times duration; a command takes time to arrive
+SPELL = 0.2  # duration of a velocity command [s]
+LEAST, MOST = 0.5, 1.2  # fraction of velocity times duration; commands have latency
 
 
 def _require_served(subject: Subject, *topics: str) -> None:
@@ -31,7 +31,7 @@ def joint_velocity(subject: Subject) -> None:
     subject.move(start)
     moved = np.abs(step) > 0
     share = way[moved] / (0.8 * step[moved])
-    require((share > LEAST).all() and (share < MOST).all(), f"the way is {share} of velocity times time")
+    require((share > LEAST).all() and (share < MOST).all(), f"the distance is {share} of velocity times time")
     require(np.abs(way[~moved]).max(initial=0.0) < REACHED, "another joint moves")
     require(not busy, "the arm is busy")
     require_refused(subject, "servo_jv", JointState(velocity=np.full(len(step), np.nan)), "NaN")
@@ -39,7 +39,7 @@ def joint_velocity(subject: Subject) -> None:
 
 
 def interpolated(subject: Subject) -> None:
-    """interpolate_jp reaches its goal without being busy, and goal_js tells the goal at once."""
+    """interpolate_jp reaches its goal without being busy, and goal_js reports the goal at once."""
     _require_served(subject, "interpolate_jp", "goal_js")
     start, count = subject.setpoint, len(subject.states)
     goal = start + subject.step

@@ -14,13 +14,13 @@ LAST = 1e-5  # last setpoint before the end of a move [rad, m]
 BEYOND = 0.1  # distance beyond a joint limit for the check of clipping [rad]
 SAME_VELOCITY = 0.1  # relative
 FREE = 0.02  # difference of two samples that may be a cycle apart [rad, m]
-TOGETHER = 0.02  # [s] between the stamps of messages that are sent together, by the robot's clock
+TOGETHER = 0.02  # largest difference of stamps of messages that are sent together, by the robot's clock [s]
 
 
 def require_refused(subject: Subject, topic: str, message: Message, what: str) -> None:
     """Send a command and require a warning, the same setpoint and the same operating state."""
     warnings = subject.heard("warning")
-    del warnings[:]  # a new subscriber receives the last one
+    del warnings[:]  # a new subscriber receives the last warning
     q, before, count = subject.setpoint, subject.state, len(subject.states)
     subject.send(topic, message)
     subject.robot.wait_for(lambda: bool(warnings), ANSWER)
@@ -84,18 +84,18 @@ def move_busy(subject: Subject) -> None:
     subject.move(start)
     require(found == [False, True, False], f"is_busy goes {found}, expected [False, True, False]")
     require(error < REACHED, f"the setpoint misses the goal by {error:.2g}")
-    require(goals == [True], f"goal_reached says {goals}, expected [True]")
+    require(goals == [True], f"goal_reached is {goals}, expected [True]")
 
 
 def last_sample(subject: Subject) -> None:
-    """The last setpoint_js that is sent before, or together with, the idle state is that of the goal."""
+    """The last setpoint_js that is sent before, or together with, the idle state is the goal."""
     start = subject.setpoint
     goal = start + subject.step
     messages = subject.news("setpoint_js", "operating_state")
     subject.send("move_jp", JointState(position=goal))
 
     def end() -> int:
-        """Index of the state in which the arm is idle again; 0 before."""
+        """Index of the state in which the arm is idle again; 0 until then."""
         flags = [(k, x.is_busy) for k, x in enumerate(messages) if isinstance(x, OperatingState)]
         return max((k for k, busy in flags if not busy), default=0) if any(busy for _, busy in flags) else 0
 
@@ -103,7 +103,7 @@ def last_sample(subject: Subject) -> None:
     subject.settle()
     subject.robot.wait_for(lambda: end() > 0, ANSWER)
     idle = end()
-    subject.sleep(REST)  # topics have connections of their own: a sample sent first may arrive second
+    subject.sleep(REST)  # topics have separate connections: a sample sent first may arrive second
     stamp = messages[idle].stamp if idle else 0.0
     states = [(x.stamp, k, x.position) for k, x in enumerate(messages) if isinstance(x, JointState)]
     before = [(at, k, q) for at, k, q in states if k < idle or at <= stamp + TOGETHER]
@@ -151,7 +151,7 @@ def effort_control(subject: Subject) -> None:
 
 
 def zero_length_move(subject: Subject) -> None:
-    """move_jp to the present setpoint makes the arm busy and idle again: clients wait for both."""
+    """move_jp to the current setpoint makes the arm busy and idle again: clients wait for both."""
     found = _flags(subject, "move_jp", subject.setpoint)
     require(found == [False, True, False], f"is_busy goes {found}, expected [False, True, False]")
 
@@ -184,9 +184,7 @@ def velocities(subject: Subject) -> None:
     change, moved = q[-1] - q[0], np.abs(subject.step) > 0
     require(len(there) > 3, f"setpoint_js was sent {len(there)} times during a move")
     error = np.abs(way - change)[moved] / np.abs(subject.step)[moved]
-    require(
-        error.max() < SAME_VELOCITY, f"the integral of the velocities is {way[moved]}, the motion was {change[moved]}"
-    )
+    require(error.max() < SAME_VELOCITY, f"the velocities integrate to {way[moved]}, the motion was {change[moved]}")
 
 
 def clipping(subject: Subject) -> None:

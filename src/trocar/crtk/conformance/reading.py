@@ -133,7 +133,7 @@ def units(subject: Subject) -> None:
 
 
 def frames(subject: Subject) -> None:
-    """frame_id is <ARM>_base for joints, wrenches and what is local, and one frame of reference for the rest."""
+    """frame_id is <ARM>_base for joints, wrenches and local topics, and one frame of reference for the rest."""
     base = f"{subject.arm}_base"
     joints = [topic.name for topic in subject.state_topics if topic.message is m.JointState]
     for topic in (*joints, *LOCAL, *WRENCHES):
@@ -167,7 +167,7 @@ def _samples(subject: Subject) -> dict[str, list[Any]]:
 
 
 def state_stamps(subject: Subject) -> None:
-    """State topics of an arm that is ready have stamps above 0 that strictly increase."""
+    """State topics of an arm that is ready have positive stamps that strictly increase."""
     if not subject.ready:
         raise Skipped("data of an arm that is not enabled and homed may be invalid")
     for name, messages in _samples(subject).items():
@@ -185,7 +185,7 @@ def rates(subject: Subject) -> None:
 
 
 def operating_state_stamps(subject: Subject) -> None:
-    """Operating states have stamps above 0 that strictly increase: clients drop the others."""
+    """Operating states have positive stamps that strictly increase: clients drop the others."""
     _require_increasing("operating_state", subject.states or [subject.state])
 
 

@@ -22,7 +22,7 @@ def repeated_commands(subject: Subject) -> None:
 
 
 def pause_and_resume(subject: Subject) -> None:
-    """pause leads to PAUSED, also repeated, resume back to ENABLED; the arm stays homed and where it is."""
+    """pause, also if repeated, leads to PAUSED and resume back to ENABLED; the arm stays homed and does not move."""
     q = subject.setpoint
     subject.reach("pause", "PAUSED")
     subject.reach("pause", "PAUSED")
@@ -64,7 +64,7 @@ def power_cycle(subject: Subject) -> None:
 
 
 def unhome(subject: Subject) -> None:
-    """unhome makes the arm not homed, whatever its state, and home makes it homed again."""
+    """unhome makes an arm in any state not homed, and home makes it homed again."""
     subject.command("unhome")
     subject.robot.wait_for(lambda: not subject.state.is_homed, ANSWER)
     homed = subject.state.is_homed

@@ -27,7 +27,7 @@ from trocar.crtk.messages import Bool, Empty, Float, Message
 from trocar.errors import TrocarError
 from trocar.spatial import Array, checked_pose
 
-LEAST_RATIO = 1e-6  # of velocities and accelerations: a move at less would take years
+LEAST_RATIO = 1e-6  # smallest ratio of velocities and accelerations: slower moves would take years
 
 
 class ArmController(PoweredArm):
@@ -53,7 +53,7 @@ class ArmController(PoweredArm):
         self.gravity_compensation = self.constants.gravity_compensation
         self.absolute_wrenches = False
         self.space = self.mode = ""
-        self.goal: tuple[str, Any] | None = None  # of a servo command, executed once per cycle
+        self.goal: tuple[str, Any] | None = None  # goal of a servo command, executed once per cycle
         self.wrench: tuple[str, Array] = ("body", np.zeros(6))
         self.effort = np.zeros(self.n)
         self._gravity: Array | None = None  # efforts fed forward
@@ -144,7 +144,7 @@ class ArmController(PoweredArm):
             self.hardware.exert(self.commanded_effort())
         feed = self._pushed
         if self.gravity_compensation and (self.constants.compensates_positions or self.mode != POSITION):
-            # it changes little in 2 ms and costs as much as the rest of an arm's control
+            # gravity changes little in 2 ms and costs as much as the rest of an arm's control
             if self._gravity is None or self.hardware.cycle % c.GRAVITY_CYCLES == 0:
                 self._gravity = self.hardware.gravity()
             feed = self._gravity if feed is None else self._gravity + feed
@@ -393,7 +393,7 @@ class ArmController(PoweredArm):
         T, J = self.reports.tip_motion()
         if frame == "spatial":
             return self.padded(body_and_spatial(T, J)[2].T.dot(w), self.effort)
-        # J' of the wrench in base axes is the body Jacobian's of the wrench in tip axes
+        # J' of the wrench in base axes equals that of the body Jacobian with the wrench in tip axes
         R = self.reports.T_base_reference[:3, :3] if self.absolute_wrenches else T[:3, :3]
         return self.padded(J.T.dot(turned(R, w)), self.effort)
 
@@ -415,7 +415,7 @@ class ArmController(PoweredArm):
         return np.asarray(values, dtype=float)
 
     def checked_vector(self, command: str, values: Array) -> Array:
-        # six plain numbers need no conversion: teleoperation comes this way
+        # six plain numbers need no conversion: teleoperation sends these at a high rate
         if (
             type(values) is np.ndarray
             and values.shape == (6,)

@@ -24,7 +24,7 @@ class System:
             "home": lambda _: self._all("home", lambda arm: arm.request("HOMED")),
             "set_volume": self._set_volume,
             "beep": lambda message: self.status(f"beep {' '.join(f'{x:g}' for x in message.values)}"),
-            "string_to_speech": lambda message: self.status(f"says {message.value!r}"),
+            "string_to_speech": lambda message: self.status(f"speech {message.value!r}"),
         }
         bus.add(name, SYSTEM, commands=handlers)
         bus.publish(f"{name}/volume", m.Float(value=0.5))

@@ -17,12 +17,12 @@ from trocar.spatial import Array
 FREQUENCY = 1500  # control loop [Hz]
 PERIOD = 1.0 / FREQUENCY
 CALIBRATION_SAMPLES = 1970  # potentiometer readings averaged to bias the encoders
-GRAVITY_CYCLES = 3  # between updates of gravity compensation; the dVRK computes it in every cycle
-POWER_TIME = 0.5  # until the amplifiers report power [s]; ASSUMED, the dVRK waits up to 3 s
-HOMING_EXTRA_TIME = 2.0  # to settle at the end of homing [s]
+GRAVITY_CYCLES = 3  # cycles between updates of gravity compensation; the dVRK computes it in every cycle
+POWER_TIME = 0.5  # time until the amplifiers report power [s]; ASSUMED, the dVRK waits up to 3 s
+HOMING_EXTRA_TIME = 2.0  # settling time at the end of homing [s]
 POTS, POTS_LATENCY = math.radians(5.0), 0.01  # between encoder and potentiometer [rad], for this long [s]; dVRK manual
-POTS_SLIDE = 0.005  # the same of a prismatic joint [m]; ASSUMED after an early release of the dVRK's PSM
-WARNING_INTERVAL = 2.0  # between warnings that an arm is not ready [s]
+POTS_SLIDE = 0.005  # the same for a prismatic joint [m]; ASSUMED from an early release of the dVRK's PSM
+WARNING_INTERVAL = 2.0  # time between warnings that an arm is not ready [s]
 SAFE_DISTANCE, SAFE_BUFFER = 0.045, 0.002  # least distance of the shaft's end from the RCM in Cartesian control [m]
 NEAREST_TO_RCM = 0.001  # least distance for inverse kinematics [m]
 FARTHEST = 100.0  # largest distance of a commanded tip from its base, beyond any arm; squares of 1e200 overflow [m]
@@ -38,9 +38,9 @@ class Constants:
     Attributes:
         tracking: (n,) largest tracking error before a fault [rad, m]. deadband: (n,) [rad, m].
         output: (n,) cap of the PID's output, before feed-forward [N m, N].
-        goal_tolerance: (n,) of the joints at the end of homing [rad, m].
+        goal_tolerance: (n,) joint tolerance at the end of homing [rad, m].
         pots: (n,) largest difference of encoder and potentiometer before a fault [rad, m].
-        nominal_mass, cutoff: (n,) of the disturbance observers [kg m^2, kg; rad/s]; 0: none.
+        nominal_mass, cutoff: (n,) parameters of the disturbance observers [kg m^2, kg; rad/s]; 0: none.
         gravity_compensation: on from the start. homes_to_zero: homing moves the joints to 0; otherwise they stay in
             place.
         searches_roll: homing finds the lower limit of the last joint, whose potentiometer is not used.

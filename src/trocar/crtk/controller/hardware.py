@@ -20,7 +20,7 @@ class Hardware:
     """One arm in the control loop. Joints are (n,) [rad, m; N m, N]; the loop works on actuators.
 
     Attributes:
-        name, bus: of the device. arm: facts. sim: the simulated arm, for the truth. part: its actuators in the loop.
+        name, bus: name and bus of the device. arm: facts. sim: the simulated arm (ground truth). part: its actuators.
         model: model for gravity compensation. None: the model of the simulated arm.
     """
 

@@ -24,7 +24,7 @@ class ControlLoop:
         observed: enable disturbance observers on the arms that have them.
 
     Attributes:
-        cycle: number of the present cycle, from 1. applied: (N,) actuator efforts of the last step [N m, N].
+        cycle: number of the current cycle, from 1. applied: (N,) actuator efforts of the last step [N m, N].
         q, dq: (N,) measured positions and velocities of the joints, in the order of the actuators [rad, m; /s].
         parts: actuators of every arm.
     """
@@ -70,7 +70,7 @@ class ControlLoop:
 
     @property
     def now(self) -> int:
-        """[ns], greater than 0."""
+        """The robot's clock [ns], greater than 0."""
         return self._epoch + self.cycle * 10**9 // FREQUENCY
 
     @property

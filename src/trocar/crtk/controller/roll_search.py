@@ -19,7 +19,7 @@ STATES = ("CALIBRATING_ROLL", "ROLL_CALIBRATED", "RESETTING_ROLL_ENCODER", "ROLL
 LIMIT = np.radians(-480.0)  # lower limit of the roll [rad]
 RANGE = 6.5 * np.pi  # search range, larger than the device's range [rad]
 LAG = np.pi  # lag behind the setpoint that indicates the limit [rad]
-RESET_TIME = 0.01  # until a preset encoder is read [s]
+RESET_TIME = 0.01  # time until a preset encoder is read [s]
 
 
 class RollSearch:

@@ -23,7 +23,7 @@ class SetUpJoints:
     """The SUJ device of a scene with a cart: braked joints, moved by hand or by `move_jp`, not by motors.
 
     PSM poses are in the view of the reference arm, the ECM; poses of the reference arm itself are in the cart frame.
-    The base frame follows the ECM's joints also while the ECM is off.
+    The base frame follows the ECM's joints even while the ECM is off.
 
     Attributes:
         mounts: places on the cart by arm. released: arms with the clutch pressed, whose base can be moved by hand.
@@ -32,7 +32,7 @@ class SetUpJoints:
     def __init__(self, loop: ControlLoop, name: str = "SUJ") -> None:
         assert loop.scene.cart is not None
         self._loop, self.name = loop, name
-        self._bases: tuple[Cart | None, dict[str, Array]] = None, {}  # of the arms of a cart, in the world
+        self._bases: tuple[Cart | None, dict[str, Array]] = None, {}  # base poses of the arms of a cart, in the world
         self._views: tuple[Any, Array, dict[str, Array]] = None, np.eye(4), {}
         self._seen: tuple[int, int, str] = -1, 0, ""  # cycle, cart and reference of the views
         self.reference = "ECM"

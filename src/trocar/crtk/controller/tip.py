@@ -20,8 +20,8 @@ from trocar.spatial import Array, pose_error
 WIDER = {"revolute": 1.0, "prismatic": 0.2}  # margin beyond the limits in which solutions are searched [rad, m]
 WIDEST = 3.0  # a revolute joint of a remote-centre arm [rad]
 
-RATE_DAMPING = 1e-8 * np.eye(6)  # relative to squared lengths of some 0.01 m^2 and angles of 1
-STEPS, CONVERGED, DAMPING = 12, 1e-9, 1e-10  # of Newton's method: most steps, error at which it ends [m, rad]
+RATE_DAMPING = 1e-8 * np.eye(6)  # relative to squared lengths of about 0.01 m^2 and angles of 1
+STEPS, CONVERGED, DAMPING = 12, 1e-9, 1e-10  # Newton's method: largest number of steps, final error [m, rad], damping
 
 
 class Tip:
@@ -37,11 +37,11 @@ class Tip:
         # the dVRK solves without limits and then clips: a pose just outside is approached, not rejected
         self._solver = ArmKinematics(_wider(arm)) if arm.has_rcm else self._kinematics
         self._serial = Tree(arm.serial, arm.joint_names)
-        self._chain = PinocchioChain(arm, self._serial.E[:, : self.n])  # of joints that are known to be finite
+        self._chain = PinocchioChain(arm, self._serial.E[:, : self.n])  # for joints that are known to be finite
         self._one_pose, self._at_platform = one_pose.solver(arm), one_pose.platform_solver(arm)
 
     def pose(self, q: Array) -> Array:
-        """(4, 4) in the base."""
+        """Tip pose (4, 4) in the base."""
         return self._chain.pose(q)
 
     def link_pose(self, q: Array) -> Array:
@@ -136,7 +136,7 @@ def turned(R: Array, six: Array) -> Array:
 
 def rates(J: Array, twist: Array) -> Array:
     """Joint rates (n,) of least length for a twist (6,); damped, so that they stay finite at a singularity."""
-    # LAPACK's routine below np.linalg.solve, which takes five times as long to get there
+    # the LAPACK routine behind np.linalg.solve, which has five times its overhead
     _, _, solved, failed = dgesv(J.dot(J.T) + RATE_DAMPING, twist)
     if failed:
         raise TrocarError("the Jacobian of the tip is singular")

@@ -48,10 +48,10 @@ _ANSWERS: dict[str, Callable[[Call, Any, Any], Any]] = {
 
 
 def ask(service: Call, ros_type: str, request: Any, arguments: tuple[Any, ...]) -> Any:
-    """Result, as the bus would give it, of a service of ROS.
+    """Call a ROS service; returns the result in the form of the bus.
 
     Args:
-        service: takes a request and returns the response. request: an empty one. arguments: as of the bus.
+        service: takes a request and returns the response. request: an empty one. arguments: those of the bus service.
     """
     if ros_type == "crtk_msgs/QueryInverseKinematics":
         jp, cp = arguments

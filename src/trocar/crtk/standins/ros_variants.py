@@ -78,7 +78,7 @@ def first_state(state: str, homed: bool) -> str:
 
 
 def _form(kind: str) -> Any:
-    """The content that types share; a type without relatives is its own."""
+    """The content that types share; a type without variants is its own form."""
     return next((form for form, types in _TYPES.items() if kind in types), kind)
 
 

@@ -65,7 +65,7 @@ def _claims(mechanism: Mechanism, without: Mechanism, found: dict[bool, runs.Tra
         *TABLE.claims("spiral, with counterweight: {row}", _rms(found[True])),
         *TABLE.claims("spiral, without counterweight: {row}", errors[:2]),
         TABLE.claim(
-            "spiral, without counterweight: J3, engine less equations",
+            "spiral, without counterweight: J3, engine minus equations",
             abs(errors[2] - rms(weight)),
             missing_weight=errors[2],
         ),

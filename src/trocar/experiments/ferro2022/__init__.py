@@ -34,7 +34,7 @@ def run(context: Context) -> Report:
         "RMS errors are those of joints 1 to 3 (yaw, pitch, insertion) for t >= 0.5 s; those of the tip (Fig. 2, 3) "
         "include the jump onto the path. The printed numbers follow from the authors' logs: relative to the real "
         "robot's torque in Fig. 6, relative to the model elsewhere. Paper text and published program differ in line, "
-        "spiral and gains; the name of each run tells which of them it uses.",
+        "spiral and gains; the name of each run states which one it uses.",
     ]
     return report
 

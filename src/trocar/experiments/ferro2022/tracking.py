@@ -59,15 +59,15 @@ def largest(errors: Array) -> list[float]:
 def _against_the_log(name: str, log: logs.Log | str, session: int, mechanism: Mechanism, errors: Array) -> list[Claim]:
     """Claims: the printed RMS from the program and from our kinematics on the logged joints; errors against the log."""
     found = TABLE.claims(f"{name}/{{row}}", logs.rms(errors))
-    kinematics, tracks = f"{name}, our kinematics on the logged joints/{{row}}", "{run} beside log {session}/{row}"
+    kinematics, tracks = f"{name}, our kinematics on the logged joints/{{row}}", "{run} against log {session}/{row}"
     fields: dict[str, Any] = {"run": name, "session": session}
     if isinstance(log, str):
         found += TABLE.claims(kinematics, None, missing=log)
         return found + TABLE.claims(tracks, None, missing=log, **fields)
     ours = runs.errors_of_joints(mechanism, log["qmsr"], log["pdes"] - log["pee"][0])
     found += TABLE.claims(kinematics, logs.rms(ours))
-    beside = agreement(errors, log.tip_errors())
+    compared = agreement(errors, log.tip_errors())
     # joint speed between consecutive rows, minus the command of the row before
     off = logs.rms(np.diff(log["qmsr"][1:], axis=0) / np.diff(log.t[1:])[:, None] - log["qdcmd"][:-2])
-    fields |= {"rms": list(beside.rms), "lag": off[0], "other": off[1]}
-    return found + TABLE.claims(tracks, beside.correlation, **fields)
+    fields |= {"rms": list(compared.rms), "lag": off[0], "other": off[1]}
+    return found + TABLE.claims(tracks, compared.correlation, **fields)

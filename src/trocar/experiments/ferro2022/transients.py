@@ -21,7 +21,7 @@ GAINS = {  # gains of the program, x y z of the scene [1/s^2, 1/s]
     "rectilinear": (runs.KP_CODE, runs.KD_CODE),
     "spiral": (runs.KP_CODE, runs.KD_CODE),
 }
-RUN = "program beside log {session} ({task})"
+RUN = "program against log {session} ({task})"
 CORRELATION, SIZE, TIP, LINEAR = (
     f"{RUN}/{what}" for what in ("{row}", "J3 {row}", "tip {row}", "distance from the linear error")
 )

@@ -41,8 +41,8 @@ def run(context: Context) -> Report:
     report = Report("Gondokaryono et al. 2019: closed chain, calibration and simulation of PSM and ECM")
     report.paragraphs.append(
         "Tables 1 to 5: printed frames compared with ours, with a list of misprints. Table 6: motion capture of one "
-        "machine compared with the lengths of its model. Zeros stand for statements in words, a remote centre that "
-        "does not move and linkages that close, over 5000 random states. Table 7: our engine, by their method."
+        "machine compared with the lengths of its model. Zeros represent statements in words: a remote centre that "
+        "does not move, and linkages that close, over 5000 random states. Table 7: our engine, by their method."
     )
     context.progress("Tables 1 to 5")
     report.add_claims(frames.claims())

@@ -25,8 +25,8 @@ from trocar.simulation import Simulator
 from trocar.spatial import Array
 
 ARM = "PSM"
-# Of the servo [rad/s]: it removes drift. A stiff servo would follow the noise of the recorded positions, whose second
-# derivative is worse than the difference of the recorded velocities.
+# Bandwidth of the servo [rad/s], which removes drift. A stiff servo would follow the noise of the recorded positions,
+# whose second derivative is worse than the difference of the recorded velocities.
 BANDWIDTH = 20.0
 
 

@@ -80,9 +80,9 @@ def drift_claims(report: Report, table: StaticTable, model: Mechanism, poses: Se
     report.add_figure(figures.errors(table, as_written, with_PD), "Steady errors: printed, and simulated both ways.")
     drifts = np.array([[test.drift for test in tests.values()] for tests in (as_written, with_PD)]).max(1)
     found = TABLE.claims("drift, {row}", (runs.PRINTED_UNITS * drifts).T.ravel(), count=len(poses))
-    alone, beside = (np.array([np.abs(tests[k].PD_error) for k in poses]) for tests in (as_written, with_PD))
+    alone, compensated = (np.array([np.abs(tests[k].PD_error) for k in poses]) for tests in (as_written, with_PD))
     shaken = [runs.steady_error(table.q[k], side[k], compensation, sim=sim, shaken=True) for k in poses]
-    found += error_claims(table, alone, beside, np.abs(shaken))
+    found += error_claims(table, alone, compensated, np.abs(shaken))
     ours = np.array([runs.PRINTED_UNITS * np.abs(as_written[k].PD_error) for k in poses])
     theirs = table.PD_error[list(poses)]
     remark = "; ".join(f"{JOINTS[j]} {np.abs(ours[:, j] - theirs[:, j]).max():.2f} {PRINTED[j]}" for j in range(3))
@@ -100,19 +100,19 @@ def drift_claims(report: Report, table: StaticTable, model: Mechanism, poses: Se
     return found
 
 
-def error_claims(table: StaticTable, alone: Array, beside: Array, shaken: Array) -> list[Claim]:
+def error_claims(table: StaticTable, alone: Array, compensated: Array, shaken: Array) -> list[Claim]:
     """Entries in which compensation reduces the steady error, evaluated for all five poses only.
 
-    alone, beside, shaken: absolute errors (poses, 3) [rad, rad, m] of PD, of PD with compensation, and of the latter
-    if the approach ends with a decaying oscillation.
+    alone, compensated, shaken: absolute errors (poses, 3) [rad, rad, m] of PD, of PD with compensation, and of the
+    latter if the approach ends with a decaying oscillation.
     """
     reason = "" if len(alone) == len(table.q) else "not run: over all five poses only"
-    total, better = alone.size, int((beside < alone).sum())
+    total, better = alone.size, int((compensated < alone).sum())
     name, kp = "error, PD with GC below PD alone", np.array(KP) / runs.PRINTED_UNITS
     in_print = int((table.GC_error < table.PD_error).sum())
     fields: dict[str, Any] = {"total": total, "missing": reason}
     if not reason:
-        fields["ours_at"] = float((runs.PRINTED_UNITS * beside * kp / table.half_band).mean())
+        fields["ours_at"] = float((runs.PRINTED_UNITS * compensated * kp / table.half_band).mean())
         fields["printed_at"] = float((table.GC_error * kp / table.half_band).mean())
         fields["shaken"] = int((shaken < alone).sum())
     return [
@@ -183,16 +183,16 @@ def generalisation_claims(report: Report, model: Mechanism, count: int) -> list[
     )
     report.paragraphs.append(
         "Gravity compensation of one arm on others, drawn from the covariance of the measured gravity, at a random "
-        f"pose each: {drawn.same} of {count} stay still at the same mounting, {drawn.told} of {count} at -45 degrees "
-        f"if the compensation knows the mounting, {drawn.untold} of {count} if it does not."
+        f"pose each: {drawn.same} of {count} stay still at the same mounting, {drawn.known} of {count} at -45 degrees "
+        f"if the compensation knows the mounting, {drawn.unknown} of {count} if it does not."
     )
     listed = "; ".join(f"{row.name}: {100 * row.held:.0f} %" for row in rows)
     report.paragraphs.append(
         f"Share of random poses at which all three joints stay still, by error of the model. {listed}."
     )
     return [
-        *TABLE.claims("other arms, {row}/stay still", (drawn.same, drawn.told), count=count),
-        TABLE.claim("other arms, -45 degrees, not told/drift", count - drawn.untold, count=count),
+        *TABLE.claims("other arms, {row}/stay still", (drawn.same, drawn.known), count=count),
+        TABLE.claim("other arms, -45 degrees, mounting unknown/drift", count - drawn.unknown, count=count),
     ]
 
 
@@ -214,9 +214,9 @@ def load_remark(loops: Sequence[ClosedLoop]) -> str:
     motion = excitation()
     yaw = motion(np.linspace(0.0, motion.duration, 500)).q[:, 0]
     return (
-        "; the fit attributes load-dependent friction to gravity and a constant, hard to separate over the yaw "
-        f"of this motion, {yaw.min():.2f} to {yaw.max():.2f} rad, and differ beyond it. With that friction as a column "
-        f"errors are at most {', '.join(f'{x:.2f}' for x in worst)} of the half-band"
+        "; the fit attributes load-dependent friction to gravity and a constant, which are hard to separate over the "
+        f"yaw of this motion, {yaw.min():.2f} to {yaw.max():.2f} rad, and differ beyond it. With that friction as a "
+        f"column, errors are at most {', '.join(f'{x:.2f}' for x in worst)} of the half-band"
     )
 
 

@@ -19,11 +19,11 @@ OTHER = np.radians(-45.0)  # mounting of PSM1 and PSM2 on a Si cart
 
 @dataclass(frozen=True)
 class Drawn:
-    """Number of arms that stay still for 5 s: level; pitched and compensated so; pitched but compensated as level."""
+    """Number of arms that stay still for 5 s: level; pitched, mounting known; pitched, compensated as if level."""
 
     same: int
-    told: int
-    untold: int
+    known: int
+    unknown: int
 
 
 def arms_drawn(model: Mechanism, count: int, seed: int = 0) -> Drawn:
@@ -31,14 +31,14 @@ def arms_drawn(model: Mechanism, count: int, seed: int = 0) -> Drawn:
     rng = np.random.default_rng(seed)
     fit, scatter = identified(), measured().covariance
     arm = model.arm
-    told = load_mechanism(runs.ARM, runs.MODEL, mounting=OTHER)
+    known = load_mechanism(runs.ARM, runs.MODEL, mounting=OTHER)
     held = np.zeros(3, dtype=int)
     for _ in range(count):
         x = rng.multivariate_normal(np.concatenate([fit.coefficients, fit.K0]), scatter)
         other = completed(runs.ARM, "drawn", replace(fit, coefficients=x[:5], K0=x[5:]))
         q = rng.uniform(arm.lower, arm.upper)
         q[3:] = 0.0
-        for i, (mounting, compensation) in enumerate(((0.0, model), (OTHER, told), (OTHER, model))):
+        for i, (mounting, compensation) in enumerate(((0.0, model), (OTHER, known), (OTHER, model))):
             sim = runs.still_simulator(other, mounting)
             held[i] += not runs.drifts(sim, q, partial(runs.held_by, compensation))
     return Drawn(*held.tolist())

@@ -108,6 +108,6 @@ def gravity_claims(table: StaticTable, model: Mechanism) -> list[Claim]:
         error = np.abs(left_out - table.GC_torque).max(0)
         inside = table.inside(left_out).sum()
         found += TABLE.claims("gravity fit, {fit}/RMS residual/{row}", fit.rms, fit=name, what=what)
-        found += TABLE.claims("gravity fit, {fit}/pose left out/{row}", error, fit=name, what=what)
-        found.append(TABLE.claim("gravity fit, {fit}/pose left out, within the bounds", inside, fit=name))
+        found += TABLE.claims("gravity fit, {fit}/held-out pose/{row}", error, fit=name, what=what)
+        found.append(TABLE.claim("gravity fit, {fit}/held-out pose, within the bounds", inside, fit=name))
     return [*found, TABLE.claim("the dVRK's published masses/within the bounds", table.inside(published).sum())]

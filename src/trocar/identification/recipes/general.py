@@ -1,7 +1,7 @@
 """A general recipe for arms without a built-in one: the drives of the arm's parameter set, with Dahl friction.
 
 Coulomb friction becomes a row of Dahl elements. Friction that depends on position or load and quadratic stiffness are
-left out: a recording must show that they reduce the error (`trocar identify --search`). Links are regularised towards
+omitted: a recording must show that they reduce the error (`trocar identify --search`). Links are regularised towards
 those of the set. A constant effort is a force K0 if the set has one and no bias, otherwise a bias Fo of the measured
 effort: a recording cannot distinguish the two.
 """

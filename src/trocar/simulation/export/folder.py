@@ -58,7 +58,7 @@ def model_files(
         raise TrocarError(f"only arms and carts can be exported; remove the objects {', '.join(scene.objects)}")
     for arm in scene.arms.values():
         if arm.options.elastic_mount is not None:
-            raise TrocarError(f"no export format supports the elastic_mount of {arm.arm.name}; leave elastic_mount out")
+            raise TrocarError(f"no export format supports the elastic_mount of {arm.arm.name}; omit elastic_mount")
         if BASE in [body.name for body in arm.arm.bodies]:
             raise TrocarError(
                 f"{arm.arm.name} has a body named '{BASE}', the name that exports give to the fixed base; rename it"

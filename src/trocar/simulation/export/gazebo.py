@@ -19,7 +19,7 @@ from trocar.simulation.export.xml import add, add_texts, document, numbers, roll
 from trocar.simulation.scene import Scene
 from trocar.spatial import Array, pose, rotation
 
-BANDWIDTH = 20.0  # of the position controllers [rad/s]
+BANDWIDTH = 20.0  # bandwidth of the position controllers [rad/s]
 ENGINE = "gz-physics-bullet-featherstone-plugin"
 # Gazebo's camera looks along x with z up; the optical frame has x right, y down, z away.
 R_OPTICAL_CAMERA = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])

@@ -35,12 +35,12 @@ def readme(scene: Scene, name: str, formats: tuple[str, ...]) -> str:
             "",
             _summary(scene, name, alone),
             "",
-            "| file | what it is |",
+            "| file | contents |",
             "|---|---|",
             *files,
             "",
             *[line for kind, arm in kinds.items() for line in _derivation(arm, "" if alone else f" the {kind}")],
-            "## What the formats leave out",
+            "## Limits of the formats",
             "",
             *[f"- {line}" for line in _left_out(kinds, formats, alone)],
             "",
@@ -95,11 +95,11 @@ def _steps(simulated: SimulatedArm) -> list[str]:
         f"Mechanism (every link, every loop): {source['geometry']}.",
         f"Inertias, friction, springs: {simulated.parameters.source}.",
         f"Motors: {source['motors']}. One actuator each; `ctrl` is its effort in N m or N.",
-        "Loops are `connect` constraints between sites; what a cable makes a link follow is a `joint` equality. A drive"
-        " on one joint is that joint's damping, friction loss, armature and stiffness; one on several is a fixed"
-        " tendon. A constant force is the bias of an actuator. The numeric `effort_bias` is no force: it is the joint"
-        " effort that the robot reports minus the one that acts.",
-        "Collision shapes are boxes, capsules and spheres. Meshes are drawn by trocar; none comes from the maker.",
+        "Loops are `connect` constraints between sites; a link that follows a cable has a `joint` equality. A drive on"
+        " one joint is that joint's damping, friction loss, armature and stiffness; a drive on several joints is a"
+        " fixed tendon. A constant force is the bias of an actuator. The numeric `effort_bias` is not a force: it is"
+        " the joint effort that the robot reports minus the acting one.",
+        "Collision shapes are boxes, capsules and spheres. trocar draws the meshes; none comes from the manufacturer.",
     ]
 
 
@@ -109,8 +109,8 @@ def _left_out(kinds: dict[str, SimulatedArm], formats: tuple[str, ...], alone: b
         lines.append(
             f"MJCF: trocar's simulator makes all constraints stiffer than a file can express, by multiplying"
             f" `model.body_invweight0`, `dof_invweight0` and `tendon_invweight0` by {STIFFENING['fast']:g} after"
-            " loading. Do the same for the same motion to the last digits; without it loops, dry friction and squeezed"
-            " jaws give a little more."
+            " loading. Do the same to reproduce the motion to the last digits; otherwise loops, dry friction and"
+            " squeezed jaws yield slightly more."
         )
         for kind, arm in kinds.items():
             lines += _left_out_of_mjcf(arm, "" if alone else f" of the {kind}")
@@ -171,7 +171,7 @@ def _about_sdf(kinds: dict[str, SimulatedArm], alone: bool) -> list[str]:
             " stops. The coupling of wrist pitch and yaw through their rotors is lost."
         )
     which = "of the other joints" if "revolute" in bare else "of the motors"
-    lines.append(f"Left out: rotor inertias {which}; a disc would also act on the joints that carry it.")
+    lines.append(f"Omitted: rotor inertias {which}; a disc would also act on the joints that carry it.")
     if any(arm.arm.carries == "endoscope" for arm in kinds.values()):
         lines.append(
             "The stereo cameras publish on the topics `.../left` and `.../right`. Their baseline (5 mm) and angle of"
@@ -181,7 +181,7 @@ def _about_sdf(kinds: dict[str, SimulatedArm], alone: bool) -> list[str]:
         lines.append("The arms are one model, whose links do not collide with each other.")
     lines.append(
         "Tested with the controllers above: read and stepped by Drake 1.51; stepped by Bullet 3.2, whose gear"
-        " constraint is what bullet-featherstone makes of `<mimic>`; by explicit Euler steps of 1 ms in MuJoCo. Read by"
-        " sdformat 12, which knows SDF 1.9, without `<mimic>`. Not run in Gazebo itself."
+        " constraint is how bullet-featherstone implements `<mimic>`; by explicit Euler steps of 1 ms in MuJoCo. Read"
+        " by sdformat 12, which knows SDF 1.9, without `<mimic>`. Not run in Gazebo itself."
     )
     return ["## In Gazebo and Drake", "", *[f"- {line}" for line in lines], ""]

@@ -45,7 +45,7 @@ class Compliance:
     def of(self, arm: Arm) -> Compliance:
         """A copy with the deflections of an arm; raises an error if none were measured."""
         if not self.deflections and not arm.deflections:
-            raise TrocarError(f"no drive compliance is known for {arm.name}; leave compliance out or give deflections")
+            raise TrocarError(f"no drive compliance is known for {arm.name}; omit compliance, or give deflections")
         return self if self.deflections else replace(self, deflections=arm.deflections)
 
 

@@ -61,7 +61,7 @@ class FaultInjection:
 
     Attributes:
         reported: motor efforts (n,) of the step just taken as the amplifiers report them [N m, N]; `ctrl` of the arm
-            is what the motors delivered.
+            holds the efforts that the motors delivered.
     """
 
     def __init__(self, stepped: SteppedArm, faults: tuple[Fault, ...]) -> None:

@@ -11,7 +11,7 @@ from trocar.spatial import Array
 
 
 class VaryingFriction:
-    """Fc + Fx s + mu |g_s| of every drive, as dry friction of the joint or tendon that stands for it.
+    """Fc + Fx s + mu |g_s| of every drive, as dry friction of the joint or tendon that represents it.
 
     It uses the engine's dry friction, which sticks and slides like constant Coulomb friction. The load comes from
     the equations at the start of the step; external forces do not contribute.

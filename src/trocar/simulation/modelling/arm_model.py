@@ -175,7 +175,7 @@ def _weights(arm: Arm, row: Array) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class DriveElement:
-    """The joint or fixed tendon that stands for a drive; `weight` is the drive's coordinate s per that of the part."""
+    """The joint or fixed tendon that represents a drive; `weight`: coordinate s of the drive per that of the part."""
 
     name: str
     on_tendon: bool

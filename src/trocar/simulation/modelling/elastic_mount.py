@@ -53,7 +53,7 @@ class ElasticMount:
         if not (np.isfinite(self.loss) and self.loss >= 0):
             raise TrocarError(f"loss of an ElasticMount must be a time >= 0 [s], got {self.loss!r}")
         if not self.joints:
-            raise TrocarError("an ElasticMount without a finite stiffness is rigid; leave elastic_mount out")
+            raise TrocarError("an ElasticMount without a finite stiffness is rigid; omit elastic_mount")
 
     @property
     def joints(self) -> dict[str, tuple[mujoco.mjtJoint, Array, float]]:

@@ -26,7 +26,7 @@ class Contact:
 
 
 class InstrumentContacts:
-    """Contacts of objects with an arm. The instrument is all that turns with the shaft: the bodies from the roll on.
+    """Contacts of objects with an arm. The instrument is every body that turns with the shaft, from the roll on.
 
     An arm without a shaft has its last body instead.
     """

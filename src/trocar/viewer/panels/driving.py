@@ -47,7 +47,7 @@ class DrivingPanel:
     ) -> None:
         gui = server.gui
         self._session, self._shown, on = session, shown, UserActions(session.messages)
-        self._lock = threading.RLock()  # of what is shown and given
+        self._lock = threading.RLock()  # guards the displayed and the commanded values
         control = shown.state.control
         assert control is not None
         self._arm: Any = gui.add_dropdown(
@@ -76,8 +76,8 @@ class DrivingPanel:
         self.grip = server.scene.add_transform_controls(
             f"{base}/hand", scale=0.7 * HANDLE, disable_rotations=True, depth_test=False, visible=False
         )
-        self._held = False  # someone drags the hand
-        self._driven = control.controller  # as the last frame has it
+        self._held = False  # True while someone drags the hand
+        self._driven = control.controller  # controller in the last frame
 
         self._arm.on_update(on(lambda _: select(self._arm.value)))
         self.mode.on_update(on(lambda _: self.drive(controllers_of(Mode(self.mode.value))[0])))
@@ -96,7 +96,7 @@ class DrivingPanel:
         self.joints.limit(map(inside, shown.about.arm.joints))
 
     def reset(self, shown: ShownArm) -> None:
-        """Put targets where the arm is, as after a reset or a change of mode."""
+        """Set the targets to the arm's current state, as after a reset or a change of mode."""
         self.joints.show(shown.state.q)
         control = shown.state.control
         torque = control is not None and control.mode is Mode.torque
@@ -104,9 +104,9 @@ class DrivingPanel:
         self.tip.show(shown.state.T_tip)
 
     def refresh(self, shown: ShownArm) -> None:
-        """Put handles where they belong; called as often as the arm is drawn."""
+        """Move the handles to their places; called whenever the arm is drawn."""
         control, tip = shown.state.control, shown.state.T_tip[:3, 3]
-        if control is not None and control.controller != self._driven:  # by someone else, perhaps
+        if control is not None and control.controller != self._driven:  # perhaps changed by another browser
             self._driven = control.controller
             if self._driven != self.controller.value:
                 self._show_controller(control.controller, control.gains)
@@ -118,7 +118,7 @@ class DrivingPanel:
         elif hand:
             self.grip.position = tip
 
-    # -- what the user does ------------------------------------------------------------------------------------------
+    # -- actions of the user ----------------------------------------------------------------------------------------
 
     def drive(self, controller: str) -> None:
         """Change the controller of the arm, with its default gains."""
@@ -127,12 +127,12 @@ class DrivingPanel:
         self._show_controller(controller, CONTROLLERS[controller].default_gains)
         self._session.drive(controller, arm=self._shown.name)
         self.reset(ShownArm.of(self._session.settled(), self._shown.name))
-        with self._lock:  # two browsers may choose at once: whoever comes last shows the latest
+        with self._lock:  # two browsers may choose at once: the last call shows the latest choice
             control = self._session.frame.arms[self._shown.name].control
             if control is not None and control.controller != self.controller.value:
                 self._show_controller(control.controller, control.gains)
 
-    # viser calls from many threads: values are read and given under one lock, so the last ones given are the newest
+    # viser calls from many threads: values are read and applied under one lock, so the last applied ones are the newest
 
     def _on_joints(self) -> None:
         with self._lock:
@@ -194,7 +194,7 @@ class DrivingPanel:
 
     def _show_controller(self, name: str, gains: Mapping[str, float]) -> None:
         kind = CONTROLLERS[name]
-        with self._lock:  # several users and the page may change what is shown
+        with self._lock:  # several users and the page may change the controls
             self.mode.value = kind.mode.value
             self.controller.options = tuple(controllers_of(kind.mode))
             self.controller.value = name

@@ -14,17 +14,17 @@ from trocar.spatial import Array
 
 
 class Entry:
-    """Number fields; half-typed numbers have no effect.
+    """Number fields. Half-typed numbers have no effect.
 
-    The fields have no limits of their own: `apply` refuses what is out of range. A field that stopped at a limit would
-    apply another number than the one that was typed.
+    The fields have no limits; `apply` refuses values out of range. A field that stopped at a limit would apply a
+    different number from the one that was typed.
 
     Args:
-        labels: of the fields. step: of their arrows; it has as many decimals as the fields show.
-        button: its label and icon. apply: called on Enter in a field, or with the button.
+        labels: labels of the fields. step: step of their arrows; the fields show as many decimals as it has.
+        button: label and icon of the button. apply: called on Enter in a field, or when the button is pressed.
 
     Attributes:
-        form: of the fields. fields: in order. button: of the form.
+        form: the form. fields: its fields, in order. button: its button.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Entry:
         self._lock = threading.Lock()
         with gui.add_form(None) as self.form:
             self.fields: list[Any] = [
-                gui.add_number(label, 0.0, step=step, hint="Enter applies it") for label in labels
+                gui.add_number(label, 0.0, step=step, hint="press Enter to apply") for label in labels
             ]
             self.button = gui.add_button(button[0], icon=button[1])
         self.form.on_submit(apply)
@@ -51,9 +51,9 @@ class Entry:
             return np.array([field.value for field in self.fields])
 
     def show(self, values: ArrayLike) -> None:
-        """Put numbers into the fields, even where a browser shows others that it has not sent.
+        """Put numbers into the fields, even if a browser shows others that it has not sent.
 
-        viser's browser side sends at most one message in 50 ms: a key just before Enter may get lost.
+        viser's browser side sends at most one message in 50 ms: a key pressed just before Enter may get lost.
         """
         with self._lock:
             for field, value in zip(self.fields, np.asarray(values, dtype=float).tolist(), strict=True):

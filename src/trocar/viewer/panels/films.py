@@ -1,4 +1,4 @@
-"""Films of a recording, made in a thread of their own, with progress and a way to cancel."""
+"""Films of a recording, made in a separate thread, with progress and a cancel button."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ FPS, FILM_SIZE = 20.0, (640, 480)
 
 
 class FilmPanel:
-    """Buttons for a GIF and an MP4 of the track that `shown` gives; one film at a time, with its progress."""
+    """Buttons for a GIF and an MP4 of the track that `shown` returns; one film at a time, with its progress."""
 
     def __init__(self, gui: viser.GuiApi, shown: Callable[[], Track | None], messages: Messages) -> None:
         self._shown, self._messages = shown, messages
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trocar-films")  # OpenGL belongs to one
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trocar-films")  # one OpenGL context
         self._busy, self._cancelled = threading.Lock(), threading.Event()
         gif = gui.add_button("Export GIF", icon=viser.Icon.GIF)
         mp4 = gui.add_button("Export MP4", icon=viser.Icon.MOVIE)
@@ -37,7 +37,7 @@ class FilmPanel:
         self._cancel.on_click(lambda _: self.cancel())
 
     def send(self, client: viser.ClientHandle | None, suffix: str) -> None:
-        """Make a film and send it to the browser that asked; errors become messages."""
+        """Make a film and send it to the browser that requested it; errors become messages."""
         track = self._shown()
         if track is None or client is None or not self._busy.acquire(blocking=False):
             return
@@ -47,7 +47,7 @@ class FilmPanel:
             content = self._thread.submit(self._film, track, suffix).result()
             client.send_file_download(f"recording{suffix}", content, save_immediately=True)
         except CancelledError:
-            pass  # the user who pressed the button knows
+            pass  # the user who cancelled knows
         except Exception as error:
             self._messages.post(f"no film was made: {error}", "error")
         finally:

@@ -25,12 +25,12 @@ SHOWN_AT_FIRST = ("remote centre", "forces")
 
 
 class MechanismPanel:
-    """Switches that rebuild the simulation in its current state, and switches of the drawing.
+    """Controls that rebuild the simulation in its current state, and controls of the drawing.
 
     Args:
-        draw: called with the name of what is to be redrawn; `shown`, `opacity` and `collision` have the values.
+        draw: called with the name of the part to redraw; `shown`, `opacity` and `collision` hold the values.
 
-    Attributes: controls: of the arm, by the setting that each changes. gravity: the typed vector.
+    Attributes: controls: controls of the arm, by the setting that each changes. gravity: the typed vector.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class MechanismPanel:
     ) -> None:
         self._gui, self._tab, self._session, self._shown_arm = gui, tab, session, shown
         self._lock = threading.Lock()
-        self._wanted: dict[tuple[str, str], Any] = {}  # by arm and setting, until the simulation is asked for it
+        self._wanted: dict[tuple[str, str], Any] = {}  # by arm and setting, until the change is made
         self._changing = False
         self._add_settings()
         with tab, gui.add_folder("Show"):
@@ -51,7 +51,7 @@ class MechanismPanel:
                 name: gui.add_checkbox(name.capitalize(), name in SHOWN_AT_FIRST, hint=about)
                 for name, about in NAMES.items()
             }
-            self.opacity: Any = gui.add_slider("Opacity", 0.1, 1.0, 0.05, 1.0, hint="1 is solid, less is see-through")
+            self.opacity: Any = gui.add_slider("Opacity", 0.1, 1.0, 0.05, 1.0, hint="1: opaque, below 1: transparent")
             self.collision: Any = gui.add_checkbox("Collision shapes", False)
         for name, handle in {**self.overlays, "opacity": self.opacity, "collision": self.collision}.items():
             handle.on_update(lambda _, name=name: draw(name))
@@ -77,7 +77,7 @@ class MechanismPanel:
         controls: dict[str, Any] = {}  # by the setting that each changes
         with self._tab, gui.add_folder(shown.title, order=0.0) as self._settings:
             if arm.counterweight is not None:
-                controls["counterweight"] = gui.add_checkbox("Counterweight", True, hint="mass of the counterweight")
+                controls["counterweight"] = gui.add_checkbox("Counterweight", True, hint="the counterweight's mass")
             controls["friction"] = gui.add_checkbox("Friction", True, hint="viscous, Coulomb and hysteretic friction")
             if arm.has_rcm and arm.instrument in (names := instruments.names(arm.name)):
                 label = "Endoscope" if arm.carries == "endoscope" else "Instrument"
@@ -97,7 +97,7 @@ class MechanismPanel:
                     pitch.on_update(
                         on(lambda event: self._change("gravity", lambda: self._pitched(event.target.value)))
                     )
-                axes = "base axes" if shown.alone else "world axes, of all arms; z up"
+                axes = "base axes" if shown.alone else "world axes, for all arms; z up"
                 gui.add_markdown(f"In {axes}:")
                 given = on(lambda _: self._change("gravity", self._entered_gravity))
                 labels = [f"{axis} [m/s²]" for axis in "xyz"]
@@ -108,7 +108,7 @@ class MechanismPanel:
             control.on_update(on(partial(self._on_change, name)))
 
     def _show(self) -> None:
-        """Put what is simulated into the controls."""
+        """Show the simulated settings in the controls."""
         about = self._shown_arm.about
         values: dict[str, Any] = {
             "counterweight": about.counterweight,
@@ -125,11 +125,11 @@ class MechanismPanel:
         self._change(key, lambda: event.target.value)
 
     def _change(self, key: str, value: Callable[[], Any]) -> None:
-        """Change the simulation; where that is refused, put the controls back.
+        """Change the simulation. If that is refused, restore the controls.
 
-        Rebuilding a scene takes time. Of the values that come meanwhile, each setting keeps the last.
+        Rebuilding a scene takes time. If several values of a setting arrive meanwhile, only the last one is applied.
         """
-        with self._lock:  # viser calls from many threads: the last value given is the newest
+        with self._lock:  # viser calls from many threads: the last value is the newest
             self._wanted[self._shown_arm.name, key] = value()
             if self._changing:
                 return
@@ -142,7 +142,7 @@ class MechanismPanel:
                 self._session.messages.post(str(error) or repr(error), "error")
                 refused = True
             if refused:
-                self._show()  # the user was told
+                self._show()  # the user has seen the message
 
     def _next(self) -> tuple[str, str, Any] | None:
         """Arm, setting and value of the next change, None if there is none."""

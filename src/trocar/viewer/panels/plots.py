@@ -19,18 +19,18 @@ from trocar.runtime.track import Track
 from trocar.spatial import Array
 from trocar.viewer.effort_bars import bars
 
-WIDTH = 244  # of the panel [px]; with the controls it takes half of a window of 1024 px
-HEIGHT = 150  # of a plot [px]
-GAP = 6  # between pictures [px]
+WIDTH = 244  # width of the panel [px]; with the controls it takes half of a window of 1024 px
+HEIGHT = 150  # height of a plot [px]
+GAP = 6  # gap between pictures [px]
 MOST_POINTS = 1000
-LEAST = 0.02  # of the span of an axis
-# Curves while live, and of recordings: the first is blue, the second, dashed, orange.
+LEAST = 0.02  # smallest span of an axis
+# Live curves, and curves of recordings. The first curve is blue; the second is orange and dashed.
 LIVE = {
     "position": ("position", "reference"),
     "velocity": ("velocity",),
     "effort": ("engine", "equations"),
     "tracking error": ("reference - position",),
-    "engine - equations": ("effort of the engine - of the equations",),
+    "engine - equations": ("engine's effort - equations' effort",),
 }
 LIVE_KEY = "engine", "reference, or effort by the equations"
 RECORDED = {"position": ("A", "B"), "velocity": ("A", "B"), "effort": ("A", "B"), "difference of positions": ("B - A",)}
@@ -48,7 +48,7 @@ _UNIT = {
 class PlotPanel:
     """Effort bars and the curves of one joint, below the view of an endoscope if there is one.
 
-    The pictures are as wide as the panel: over the scene they would cover the controls of a narrow window.
+    The pictures are as wide as the panel. In the scene they would cover the controls of a narrow window.
     """
 
     def __init__(self, server: viser.ViserServer, arm: Arm, pictures: Sequence[Picture] | None = None) -> None:
@@ -75,7 +75,7 @@ class PlotPanel:
 
     @property
     def looks(self) -> bool:
-        """The view of the endoscope is drawn."""
+        """True while the view of the endoscope is drawn."""
         return self._look is not None and bool(self._look.value)
 
     @property
@@ -93,7 +93,7 @@ class PlotPanel:
         self._bars.content = bars(mechanism, state)
 
     def live(self, mechanism: Mechanism, history: Recorder, friction: bool) -> None:
-        """Show the last seconds; `mechanism` belongs to the caller, `friction` says if the engine simulates it."""
+        """Show the last seconds. `mechanism` belongs to the caller; `friction`: the engine simulates friction."""
         arrays = history.arrays()
         t = arrays["t"]
         if len(t) < 2 or not self._draw.value:
@@ -134,7 +134,7 @@ class PlotPanel:
                 continue
             value = f"{_title(mechanism, j, name)}: {np.interp(now, t, curves[0]):.4g} at {now:.3f} s"
             if self._drawn != drawn:
-                # without a second curve the first lies on itself: uPlot keeps the number of its series
+                # without a second curve the first is drawn twice: uPlot needs a constant number of series
                 fill_plot(plot, value, t, *curves, *(curves if len(curves) < len(RECORDED[name]) else ()))
             else:
                 plot.title = value
@@ -151,14 +151,14 @@ class PlotPanel:
 
     def _joint(self, mechanism: Mechanism) -> int:
         names = mechanism.arm.joint_names
-        if self.joint.value not in names:  # a recording of another arm
+        if self.joint.value not in names:  # the recording belongs to another arm
             self.joint.options = names
             self.joint.value = names[0]
         return names.index(self.joint.value)
 
 
 def _stacked(pictures: Sequence[Picture]) -> Picture:
-    """The left eye above the right one: beside each other they would be too small in a narrow panel."""
+    """The left eye above the right one: side by side they would be too small in a narrow panel."""
     gap = np.full((GAP, pictures[0].shape[1], 3), 255, dtype=np.uint8)
     return np.vstack([part for picture in pictures for part in (picture, gap)][:-1])
 
@@ -192,7 +192,7 @@ def fill_plot(plot: Any, title: str, t: Array, *curves: Array) -> None:
 
 
 def _scales(low: float, high: float, start: float = 0.0, end: float = 1.0) -> dict[str, Any]:
-    """Axes that hold the values and change seldom; the labels have three decimals, so a span has a least."""
+    """Axes that hold the values and change rarely. Labels have three decimals, so the span has a lower bound."""
     grain = max(LEAST, 10.0 ** np.floor(np.log10(max(high - low, LEAST)))) / 2
     bottom, top = np.floor(low / grain - 0.2) * grain, np.ceil(high / grain + 0.2) * grain
     if end - start > 2:

@@ -1,4 +1,4 @@
-"""Record, load, scrub, compare and export."""
+"""Controls to record, load, scrub, compare and export recordings."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from trocar.viewer.panels.user_actions import UserActions
 from trocar.viewer.plain_text import plain
 
 KINDS = ",".join(SUFFIXES)
-_UNITS = {"q": ("mrad", "mm"), "dq": ("mrad/s", "mm/s"), "tau": ("mN m", "mN")}  # of revolute joints, of others
+_UNITS = {"q": ("mrad", "mm"), "dq": ("mrad/s", "mm/s"), "tau": ("mN m", "mN")}  # revolute, prismatic joints
 
 
 class RecordingPanel:
-    """Two places for recordings, A and B; A is scrubbed, B follows it as a ghost.
+    """Two slots for recordings, A and B. A is scrubbed; B follows it as a ghost.
 
     Args:
-        selected: gives the arm to record. shown: called when the scene shows something else.
+        selected: returns the arm to record. shown: called when the scene shows something else.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class RecordingPanel:
                 "Simulate this recording",
                 icon=viser.Icon.COPY,
                 disabled=True,
-                hint="the arm as the Mechanism tab has it follows the recorded motion; the result is B",
+                hint="the arm follows the recorded motion with the settings of the Mechanism tab; the result is B",
             )
             self._progress: Any = gui.add_progress_bar(0.0, visible=False)
         with gui.add_folder("Playback", visible=False) as self._folder:
@@ -81,7 +81,7 @@ class RecordingPanel:
         return self.a is not None and self.source.value == "recording"
 
     def open(self, first: Path | None, second: Path | None = None, namespace: str | None = None) -> None:
-        """Load recordings from files; one that cannot be read becomes a message. namespace: arm in a bag."""
+        """Load recordings from files; an unreadable file becomes a message. namespace: arm in a bag."""
         settings = self._session.frame.scene.settings
         if first is not None:
             self._on.run(lambda: self.load(Track.load(first, settings, namespace)))
@@ -108,13 +108,13 @@ class RecordingPanel:
         if self.a is None:
             self.load(track)
             return
-        difference(self.a, track)  # raises where there is nothing to compare
+        difference(self.a, track)  # raises if there is nothing to compare
         self.b = track
         self._describe()
         self._shown()
 
     def simulate(self) -> None:
-        """Simulate the motion of A, as B."""
+        """Simulate the motion of A; the result is B."""
         if self.a is None or self._again.disabled:
             return
         a, live = self.a, self._session.frame.scene.settings
@@ -122,7 +122,7 @@ class RecordingPanel:
         self._again.disabled = self._progress.visible = True
         try:
             made = resimulated(a, replace(settings, objects=None), lambda done: self._advance(100.0 * done))
-            if self.a is a:  # unless another was loaded meanwhile
+            if self.a is a:  # unless another recording was loaded meanwhile
                 self.compare(made)
         finally:
             self._again.disabled = self._progress.visible = False
@@ -131,7 +131,7 @@ class RecordingPanel:
         self._progress.value = percent
 
     def frame(self) -> Frame:
-        """The moment to show; time advances while it plays."""
+        """The frame to show; time advances while the recording plays."""
         assert self.a is not None
         now = time.perf_counter()
         if self._playing:
@@ -200,5 +200,5 @@ def _table(a: Track, b: Track) -> str:
 
 
 def _short(value: float) -> str:
-    """At most three decimals, beyond which nobody measures."""
+    """Format with at most three decimals: further digits are below the resolution of any measurement."""
     return f"{value:.3f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"

@@ -13,7 +13,7 @@ from trocar.errors import TrocarError
 from trocar.runtime.messages import Messages
 from trocar.viewer.panels.user_actions import UserActions
 
-WIDTH = 740  # of a report [px]
+WIDTH = 740  # width of a report [px]
 
 
 def reports_in(folder: Path) -> dict[str, Path]:
@@ -22,12 +22,12 @@ def reports_in(folder: Path) -> dict[str, Path]:
         raise TrocarError(f"--reports {folder}: there is no such folder")
     found = {path.relative_to(folder).as_posix().removesuffix(".html"): path for path in sorted(folder.rglob("*.html"))}
     if not found:
-        raise TrocarError(f"--reports {folder}: no .html in it; make one with trocar reproduce NAME --report {folder}")
+        raise TrocarError(f"--reports {folder}: holds no .html; make one with trocar reproduce NAME --report {folder}")
     return found
 
 
 class ReportPanel:
-    """A list of reports, and the chosen one in a panel of its own; each report is one self-contained file."""
+    """A list of reports, and the chosen one in a separate panel; each report is one self-contained file."""
 
     def __init__(self, server: viser.ViserServer, folder: Path, messages: Messages) -> None:
         gui = server.gui

@@ -13,7 +13,7 @@ from trocar.arms.arm import LimitedJoint
 
 
 class Sliders:
-    """Sliders that can be replaced by others; `changed` is called when one is moved. Attributes: handles: by name."""
+    """A replaceable set of sliders; `changed` is called when one is moved. Attributes: handles: sliders by name."""
 
     def __init__(self, gui: viser.GuiApi, folder: viser.GuiFolderHandle, changed: Callable[[Any], None]) -> None:
         self._gui, self._folder, self._changed = gui, folder, changed
@@ -38,7 +38,7 @@ class Sliders:
         return {name: handle.value for name, handle in self.handles.items()}
 
     def show(self, values: ArrayLike) -> None:
-        """Put the sliders at values, or at the nearer end."""
+        """Move the sliders to these values, clipped to their limits."""
         for handle, value in zip(self.handles.values(), np.asarray(values), strict=True):
             handle.value = float(np.clip(value, handle.min, handle.max))
 
@@ -49,5 +49,5 @@ class Sliders:
 
 
 def inside(joint: LimitedJoint) -> tuple[float, float]:
-    """Limits of a joint as short numbers, on the inner side of the exact ones [rad, m]."""
+    """Limits of a joint [rad, m], rounded inwards to short numbers."""
     return float(np.ceil(joint.lower * 1000) / 1000), float(np.floor(joint.upper * 1000) / 1000)

@@ -16,24 +16,24 @@ from trocar.viewer.shown import ShownArm
 
 HANDLE = 0.12  # size of the handle [m]
 FIELDS = ("x [mm]", "y [mm]", "z [mm]", "roll [deg]", "pitch [deg]", "yaw [deg]")
-DECIMALS = 1  # of the fields
+DECIMALS = 1  # decimals of the fields
 
 
 class TipTarget:
-    """The pose that the tip is asked for. One that the arm cannot take is refused: handle and fields go back.
+    """The target pose of the tip. If the arm cannot reach it, it is refused: handle and fields go back.
 
     Args:
         base: node of the scene that is the base of the arm.
 
     Attributes:
-        handle: in the scene. entry: position and orientation in base axes; roll, pitch and yaw turn about the fixed
-            axes x, y and z, in this order.
+        handle: the handle in the scene. entry: position and orientation in base axes; roll, pitch and yaw are rotations
+            about the fixed axes x, y and z, in this order.
     """
 
     def __init__(self, server: viser.ViserServer, base: str, session: Session, shown: ShownArm, on: UserActions):
         self._session, self._arm = session, shown.name
         self._lock = threading.RLock()
-        self._T = np.array(shown.state.T_tip)  # the target that is shown, exactly
+        self._T = np.array(shown.state.T_tip)  # the exact target that is shown
         server.gui.add_markdown("Drag the handle at the tip, or type a target and press Enter:")
         self.entry = Entry(
             server.gui,
@@ -48,7 +48,7 @@ class TipTarget:
         self.handle.on_update(on(self._on_drag))
 
     def follow(self, shown: ShownArm) -> None:
-        """Belong to another arm."""
+        """Follow another arm."""
         self._arm = shown.name
         orients = shown.about.arm.tip_joints >= 6
         self.handle.disable_rotations = not orients
@@ -56,14 +56,14 @@ class TipTarget:
             field.visible = orients
 
     def show(self, T: Array) -> None:
-        """Put handle and fields at a pose (4, 4) in the base."""
+        """Move handle and fields to a pose (4, 4) in the base frame."""
         with self._lock:
             self._T = np.array(T)
             self.handle.position, self.handle.wxyz = T[:3, 3], quaternion(T[:3, :3])
             self._show_numbers()
 
     def entered(self) -> Array:
-        """The pose (4, 4) in the fields; a number that was not changed keeps its decimals."""
+        """The pose (4, 4) in the fields. An unchanged number keeps its hidden decimals."""
         typed, exact = self.entry.values, _numbers(self._T)
         kept = typed == np.round(exact, DECIMALS)
         numbers = np.where(kept, exact, typed)
@@ -77,7 +77,7 @@ class TipTarget:
             self._move(self.entered())
 
     def _move(self, T: Array) -> None:
-        """Move the tip to a pose; where it is refused, which the user is told, show the target that stands."""
+        """Move the tip to a pose. If it is refused, the user gets a message and the previous target is shown."""
         try:
             refused = self._session.move_tip(T, self._arm).exception(PATIENCE) is not None
         except Exception:

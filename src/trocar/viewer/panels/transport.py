@@ -1,4 +1,4 @@
-"""Play, pause, step, speed and reset, with the figures that everyone looks at first."""
+"""Play, pause, step, speed and reset, with the most important figures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STEPS = {"1 step": 1, "10 ms": 15, "100 ms": 150}
 
 
 class Transport:
-    """Controls of the live simulation; a recording has its own.
+    """Controls of the live simulation; recordings have separate ones.
 
     Attributes: play, speed: button and slider.
     """
@@ -48,20 +48,20 @@ class Transport:
         self.speed.on_update(on(lambda _: self._set_speed()))
 
     def _take(self, steps: int) -> None:
-        """Take steps, unless the last ones are not done yet: steps take time, presses do not."""
+        """Take steps, unless earlier ones are still running: steps take longer than key presses."""
         with self._lock:
             if self._stepping is None or self._stepping.done():
                 self._stepping = self._session.step(steps)
 
     def _set_speed(self) -> None:
-        with self._lock:  # viser calls from many threads: the last speed given is the newest
+        with self._lock:  # viser calls from many threads: the last speed is the newest
             self._session.set_speed(self.speed.value)
 
     def show(self, visible: bool) -> None:
         self._buttons.visible = visible
 
     def refresh(self, shown: ShownArm, mechanism: Mechanism, costly: Sequence[str] = ()) -> None:
-        """Show the figures of this moment; `mechanism` belongs to the caller. costly: see `Pace.advice`."""
+        """Show the current figures. `mechanism` belongs to the caller. costly: see `Pace.advice`."""
         frame = shown.frame
         label = "Pause" if frame.playing else "Play"
         if frame.live and self.play.label != label:

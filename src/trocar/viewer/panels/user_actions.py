@@ -11,7 +11,7 @@ from trocar.runtime.messages import Messages
 class UserActions:
     """Makes callbacks that run an action when a user changed a control, not when the program did.
 
-    Whatever an action raises becomes a message.
+    Errors raised by an action become messages.
     """
 
     def __init__(self, messages: Messages) -> None:

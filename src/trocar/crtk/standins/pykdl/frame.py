@@ -16,7 +16,7 @@ from trocar.spatial import Array
 class Frame:
     """Frame(), Frame(rotation, vector), Frame(rotation), Frame(vector) or a copy of a frame.
 
-    `M` and `p` are the rotation and the position: changing what they return changes the frame.
+    `M` and `p` are the rotation and the position; changing the returned objects changes the frame.
     """
 
     __slots__ = ("_M", "_p")
@@ -76,7 +76,7 @@ class Frame:
         return Frame(turned * Rotation.RotZ(theta), Vector(a, 0, 0) + turned * Vector(0, 0, d))
 
     def Integrate(self, twist: Twist, frequency: float) -> None:
-        """Move by a twist in own axes over one period of `frequency` [Hz]."""
+        """Move by a twist in body axes over one period of `frequency` [Hz]."""
         step = Frame(Rotation.Rot(twist.rot, twist.rot.Norm() / frequency), twist.vel / frequency)
         moved = self * step
         self.M, self.p = moved.M, moved.p

@@ -12,12 +12,12 @@ EPSILON = 1e-6  # PyKDL's tolerance of comparisons
 def number(value: Any) -> float:
     """A scalar argument; text is refused."""
     if isinstance(value, str | bytes):
-        raise TypeError(f"a number is needed, got {value!r}")
+        raise TypeError(f"a number is required, got {value!r}")
     return float(value)
 
 
 def is_scalar(value: Any) -> bool:
-    """A factor: Python and numpy numbers, but no arrays."""
+    """True for a factor: a Python or numpy number, not an array."""
     return hasattr(value, "__float__") and not getattr(value, "shape", ())
 
 
@@ -38,7 +38,7 @@ def checked_pair(kind: str, pair: Any, rows: int, columns: int) -> tuple[int, in
 
 
 def close(a: Array, b: Array, epsilon: float) -> bool:
-    """All elements closer than epsilon."""
+    """True if all elements differ by less than epsilon."""
     return bool((abs(a - b) < epsilon).all())
 
 

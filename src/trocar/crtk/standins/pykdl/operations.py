@@ -28,7 +28,7 @@ def diff(a: Any, b: Any, dt: float = 1) -> Any:
         return Twist(diff(a.p, b.p, dt), diff(a.M, b.M, dt))
     if isinstance(a, Vector | Screw) and type(a) is type(b):
         return (b - a) / dt
-    raise TypeError(f"diff takes two of a kind, got {a!r} and {b!r}")
+    raise TypeError(f"diff takes two values of the same type, got {a!r} and {b!r}")
 
 
 def addDelta(a: Any, da: Any, dt: float = 1) -> Any:
@@ -43,12 +43,12 @@ def addDelta(a: Any, da: Any, dt: float = 1) -> Any:
 
 
 def Equal(a: Any, b: Any, eps: float = EPSILON) -> bool:
-    """All elements closer than eps."""
+    """True if all elements differ by less than eps."""
     if isinstance(a, Frame) and isinstance(b, Frame):
         return Equal(a.p, b.p, eps) and Equal(a.M, b.M, eps)
     if isinstance(a, Vector | Rotation | Screw) and type(a) is type(b):
         return close(a.array, b.array, eps)
-    raise TypeError(f"Equal takes two of a kind, got {a!r} and {b!r}")
+    raise TypeError(f"Equal takes two values of the same type, got {a!r} and {b!r}")
 
 
 def SetToZero(what: Any) -> None:

@@ -64,7 +64,7 @@ class Rotation:
 
     @staticmethod
     def Rot(axis: Vector, angle: float) -> Rotation:
-        """Rotation about an axis of any length; about x for an axis of no length."""
+        """Rotation about an axis of any length; about x if the length is zero."""
         unit = Vector(axis)
         unit.Normalize()
         return Rotation.Rot2(unit, angle)
@@ -86,7 +86,7 @@ class Rotation:
 
     @staticmethod
     def RPY(roll: float, pitch: float, yaw: float) -> Rotation:
-        """About the fixed axes x, y, z in this order."""
+        """Rotation by roll, pitch and yaw about the fixed axes x, y, z in this order."""
         return Rotation.EulerZYX(yaw, pitch, roll)
 
     @staticmethod
@@ -135,7 +135,7 @@ class Rotation:
         return math.atan2(R[1, 2], R[0, 2]), beta, math.atan2(R[2, 1], -R[2, 0])
 
     def GetRotAngle(self, eps: float = EPSILON) -> tuple[float, Vector]:
-        """Angle in [0, pi] and axis: z for no rotation, one whose largest element is positive for half a turn."""
+        """Angle in [0, pi] and axis: z for no rotation; for half a turn, the axis with its largest element positive."""
         R = self.array
         twice = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])  # 2 sin(angle) axis
         cosine = (np.trace(R) - 1.0) / 2.0
@@ -163,7 +163,7 @@ class Rotation:
     # -- operations ----------------------------------------------------------------------------------------------------
 
     def UnitX(self, axis: Vector | None = None) -> Vector | None:
-        """The first column, or set it."""
+        """Return the first column, or set it."""
         return self._column(0, axis)
 
     def UnitY(self, axis: Vector | None = None) -> Vector | None:
@@ -179,7 +179,7 @@ class Rotation:
         return None
 
     def DoRotX(self, angle: float) -> None:
-        """Turn about the own x axis."""
+        """Rotate about the body's x axis."""
         self.array[:] = self.array @ Rotation.RotX(angle).array
 
     def DoRotY(self, angle: float) -> None:
@@ -192,7 +192,7 @@ class Rotation:
         self.array[:] = self.array.T.copy()
 
     def Inverse(self, what: Any = None) -> Any:
-        """The inverse rotation, or a Vector, Twist or Wrench turned back."""
+        """The inverse rotation, or a Vector, Twist or Wrench rotated back."""
         inverse = Rotation.of(self.array.T.copy())
         return inverse if what is None else inverse * what
 

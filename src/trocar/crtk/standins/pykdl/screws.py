@@ -120,7 +120,7 @@ class Twist(Screw):
         self.angular.array[:] = value.array
 
     def RefPoint(self, base: Vector) -> Twist:
-        """The twist of the point that is at `base` from the present one."""
+        """The twist of the point at `base` from the current one."""
         return Twist(self.vel + self.rot * base, self.rot)
 
 
@@ -149,5 +149,5 @@ class Wrench(Screw):
         self.angular.array[:] = value.array
 
     def RefPoint(self, base: Vector) -> Wrench:
-        """The wrench about the point that is at `base` from the present one."""
+        """The wrench about the point at `base` from the current one."""
         return Wrench(self.force, self.torque + self.force * base)

@@ -40,7 +40,7 @@ class Vector:
         return Vector()
 
     def x(self, value: Any = None) -> float | None:
-        """The first element, or set it."""
+        """Return the first element, or set it."""
         return self._element(0, value)
 
     def y(self, value: Any = None) -> float | None:
@@ -56,7 +56,7 @@ class Vector:
         return None
 
     def Norm(self, eps: float = EPSILON) -> float:
-        """Length; 0 where every element is smaller than eps."""
+        """Length; 0 if every element is smaller than eps."""
         return float(np.linalg.norm(self.array)) if abs(self.array).max() >= eps or self._has_nan() else 0.0
 
     def Normalize(self, eps: float = EPSILON) -> float:

@@ -88,7 +88,7 @@ class ModelDrawing:
         positions, orientations = (
             _newly(now, shown) for now, shown in zip((self.data.xpos, self.data.xquat), self._shown, strict=True)
         )
-        # viser's setters compare each value with np.allclose and wake the server's thread each time: five times the cost
+        # viser's setters compare each value with np.allclose and wake the server's thread: five times the cost
         queue = self._scene._queue_scene_message
         with self._scene._websock_interface.atomic():
             for body, node in self._moving:

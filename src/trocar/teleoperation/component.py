@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
@@ -46,7 +47,7 @@ class Component(Generic[S]):
 
     DESIRED: ClassVar[dict[str, str]] = {"enable": ENABLED, "disable": DISABLED}
 
-    def __init__(self, name: str, state: S, configuration: dict[str, object]) -> None:
+    def __init__(self, name: str, state: S, configuration: Mapping[str, object]) -> None:
         self.name, self.state = name, state
         self._out, self._preparation = Output(), Preparation()
         self._t = 0.0

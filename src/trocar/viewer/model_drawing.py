@@ -169,8 +169,8 @@ class ModelDrawing:
         self._meshes.append((mesh, handle))
 
 
-def _newly(now: Array, shown: Array) -> dict[int, tuple[float, ...]]:
-    """Rows that differ from those shown, by their index; they count as shown from now on."""
+def _newly(now: Array, shown: Array) -> dict[int, Any]:
+    """Rows that differ from those shown, as tuples by index; they count as shown from now on."""
     moved = np.flatnonzero(~(np.abs(now - shown) <= LEAST).all(1))  # true also for NaN
     shown[moved] = now[moved]
     return dict(zip(moved.tolist(), map(tuple, now[moved].tolist()), strict=True))
